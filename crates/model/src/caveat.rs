@@ -1,0 +1,149 @@
+//! A doubt about a number, with its evidence and its remedy. Printed beside the number that it spoils, and saved.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Nanos;
+
+/// What is doubtful in a run, and why. Each has a code (its name in JSON), a text and a remedy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum Caveat {
+    /// The server counted another number of requests than we had answered.
+    LedgersDiffer {
+        /// Whole answers that we received, warm-up included.
+        client: u64,
+        /// Requests that the server says it took, over the same time.
+        server: u64,
+    },
+    /// The server could not be asked how many requests it took, so nothing confirms ours.
+    LedgerUnknown {
+        /// Why not.
+        reason: String,
+    },
+    /// Not all requests ended well.
+    Failures {
+        /// Those that did not.
+        failed: u64,
+        /// All that were planned.
+        planned: u64,
+    },
+    /// A percentile is not printed: requests without an answer could change it.
+    QuantilesHidden {
+        /// The lowest percentile (0 to 1) that is not printed.
+        from: f64,
+        /// Requests that failed or had no answer.
+        unanswered: u64,
+    },
+    /// Percentiles above this one are not printed: too few requests.
+    TooFewRequests {
+        /// The lowest percentile (0 to 1) that is not printed.
+        from: f64,
+        /// Good answers that there are.
+        answers: u64,
+    },
+    /// The server closed kept-alive connections, so that some requests include a new connect.
+    ConnectionsClosed {
+        /// How many.
+        closed: u64,
+    },
+    /// Some connections got far less than others.
+    Unfair {
+        /// Jain's index: 1 is even, 1/n is one connection taking all.
+        jain: f64,
+        /// Requests of the connection that got the fewest.
+        fewest: u64,
+        /// Requests of the connection that got the most.
+        most: u64,
+    },
+    /// More than the theoretical maximum was measured, so the service time is not what was given.
+    AboveMaximum {
+        /// Measured over possible.
+        ratio: f64,
+    },
+    /// The server was still busy when the wait for it to become idle was given up: the next run starts on its backlog.
+    StillBusy {
+        /// How long we waited.
+        waited: Nanos,
+        /// What was still going on.
+        what: String,
+    },
+    /// A worker was replaced during the run.
+    WorkersChanged {
+        /// How many were new.
+        new: u32,
+    },
+    /// The run was ended by the user.
+    Interrupted,
+}
+
+impl Caveat {
+    /// What was seen.
+    pub fn text(&self) -> String {
+        match self {
+            Caveat::LedgersDiffer { client, server } => {
+                format!("the server counts {server} requests, we got {client} answers")
+            }
+            Caveat::LedgerUnknown { reason } => format!("the server's own count is unknown: {reason}"),
+            Caveat::Failures { failed, planned } => format!("{failed} of {planned} requests did not end well"),
+            Caveat::QuantilesHidden { from, unanswered } => {
+                format!(
+                    "p{} and above are not printed: {unanswered} requests without a good answer could change them",
+                    percent(*from)
+                )
+            }
+            Caveat::TooFewRequests { from, answers } => {
+                format!("p{} and above are not printed: {answers} answers do not support them", percent(*from))
+            }
+            Caveat::ConnectionsClosed { closed } => format!("the server closed {closed} kept-alive connections"),
+            Caveat::Unfair { jain, fewest, most } => {
+                format!("unfair: one connection got {fewest} answers, another {most} (Jain's index {jain:.2})")
+            }
+            Caveat::AboveMaximum { ratio } => format!("{:.0} % of the theoretical maximum", ratio * 100.0),
+            Caveat::StillBusy { waited, what } => {
+                format!("the server was still busy {:.1} s after the run: {what}", waited.as_secs_f64())
+            }
+            Caveat::WorkersChanged { new } => format!("{new} workers were replaced during the run"),
+            Caveat::Interrupted => "interrupted: the run is shorter than planned".to_owned(),
+        }
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Caveat::LedgersDiffer { .. } => {
+                "is anything else sending to this server, or are requests given up before they are answered?"
+            }
+            Caveat::LedgerUnknown { .. } => {
+                "give Puma its control server, or use an app that names its worker in a header"
+            }
+            Caveat::Failures { .. } => "see the errors by kind; percentiles are of good answers only",
+            Caveat::QuantilesHidden { .. } => "raise --timeout, or lower the load",
+            Caveat::TooFewRequests { .. } => "run longer (--for)",
+            Caveat::ConnectionsClosed { .. } => "their next requests include a connect; -k compares without keep-alive",
+            Caveat::Unfair { .. } => {
+                "a server that serves one connection again and again starves the others; compare with -k"
+            }
+            Caveat::AboveMaximum { .. } => "is -d what the app really takes, and are slots right?",
+            Caveat::StillBusy { .. } => "run fewer multiples, or each on its own",
+            Caveat::WorkersChanged { .. } => {
+                "look at the server's log: a worker that dies or is phased out spoils the run"
+            }
+            Caveat::Interrupted => "run again to the end",
+        }
+    }
+}
+
+/// `0.999` as `99.9`.
+fn percent(quantile: f64) -> String {
+    format!("{:.3}", quantile * 100.0).trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_have_their_usual_names() {
+        assert_eq!(["50", "99.9"], [percent(0.5), percent(0.999)].each_ref().map(String::as_str));
+    }
+}

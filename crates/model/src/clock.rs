@@ -1,0 +1,22 @@
+//! Time as a parameter. The real clock is read in one file of the `longtail` crate; tests step theirs.
+
+use crate::Nanos;
+
+/// A monotonic clock. On Linux the real one is `CLOCK_MONOTONIC`, which every process of the host shares.
+pub trait Clock {
+    /// Nanoseconds since a fixed, arbitrary origin. Never falls.
+    fn now(&self) -> Nanos;
+
+    /// Waits until `duration` has passed on this clock. Never used by a lane.
+    fn sleep(&self, duration: Nanos);
+}
+
+impl<C: Clock + ?Sized> Clock for &C {
+    fn now(&self) -> Nanos {
+        (**self).now()
+    }
+
+    fn sleep(&self, duration: Nanos) {
+        (**self).sleep(duration);
+    }
+}

@@ -1,0 +1,175 @@
+//! How many requests ended in which way: the ledger whose sum is the number planned.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Outcome;
+
+/// Requests by outcome. Recording never allocates.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "BTreeMap<String, u64>", into = "BTreeMap<String, u64>")]
+pub struct Counts {
+    /// By status code, `100..=999`.
+    answered: Box<[u64]>,
+    /// By the rest of [`Outcome`], in the order of [`OTHERS`].
+    others: [u64; OTHERS.len()],
+}
+
+const OTHERS: [(Outcome, &str); 7] = [
+    (Outcome::Refused, "connect_refused"),
+    (Outcome::ConnectFailed, "connect_failed"),
+    (Outcome::Reset, "reset"),
+    (Outcome::Closed, "closed_early"),
+    (Outcome::TimedOut, "timed_out"),
+    (Outcome::BadResponse, "bad_response"),
+    (Outcome::InFlight, "in_flight_at_end"),
+];
+
+/// Where an outcome without a status stands in [`OTHERS`].
+fn place(outcome: Outcome) -> usize {
+    match outcome {
+        Outcome::Refused => 0,
+        Outcome::ConnectFailed => 1,
+        Outcome::Reset => 2,
+        Outcome::Closed => 3,
+        Outcome::TimedOut => 4,
+        Outcome::BadResponse => 5,
+        Outcome::InFlight => 6,
+        Outcome::Answered(_) => unreachable!("an answer is counted by its status"),
+    }
+}
+
+const FIRST_STATUS: u16 = 100;
+const STATUSES: usize = 900;
+
+impl Default for Counts {
+    fn default() -> Counts {
+        Counts { answered: vec![0; STATUSES].into_boxed_slice(), others: [0; OTHERS.len()] }
+    }
+}
+
+impl Counts {
+    /// Counts one request.
+    ///
+    /// # Panics
+    /// Where a status is not of 100 to 999: the parser lets no such one through.
+    pub fn record(&mut self, outcome: Outcome) {
+        *self.slot(outcome) += 1;
+    }
+
+    fn slot(&mut self, outcome: Outcome) -> &mut u64 {
+        match outcome {
+            Outcome::Answered(status) => &mut self.answered[usize::from(status - FIRST_STATUS)],
+            other => &mut self.others[place(other)],
+        }
+    }
+
+    /// How many ended in `outcome`.
+    pub fn of(&self, outcome: Outcome) -> u64 {
+        match outcome {
+            Outcome::Answered(status) => self.answered[usize::from(status - FIRST_STATUS)],
+            other => self.others[place(other)],
+        }
+    }
+
+    /// Every outcome that occurred, with its count: statuses rising, then the rest.
+    pub fn iter(&self) -> impl Iterator<Item = (Outcome, u64)> + '_ {
+        let answered = self.answered.iter().enumerate().map(|(i, n)| (Outcome::Answered(FIRST_STATUS + i as u16), *n));
+        let others = self.others.iter().enumerate().map(|(i, n)| (OTHERS[i].0, *n));
+        answered.chain(others).filter(|(_, n)| *n > 0)
+    }
+
+    /// All of them: the number planned.
+    pub fn total(&self) -> u64 {
+        self.iter().map(|(_, n)| n).sum()
+    }
+
+    /// Those that a client wanted: 2xx and 3xx.
+    pub fn good(&self) -> u64 {
+        self.iter().filter(|(outcome, _)| outcome.is_good()).map(|(_, n)| n).sum()
+    }
+
+    /// All that are not good: the errors, timeouts and those in flight at the end.
+    pub fn failed(&self) -> u64 {
+        self.total() - self.good()
+    }
+
+    /// Those whose answer might still have come: timed out or in flight at the end.
+    pub fn censored(&self) -> u64 {
+        self.iter().filter(|(outcome, _)| outcome.is_censored()).map(|(_, n)| n).sum()
+    }
+
+    /// Those that got a whole response, of whatever status.
+    pub fn answered(&self) -> u64 {
+        self.answered.iter().sum()
+    }
+
+    /// Adds another lane's, or another run's.
+    pub fn merge(&mut self, other: &Counts) {
+        for (outcome, n) in other.iter() {
+            *self.slot(outcome) += n;
+        }
+    }
+}
+
+/// The name of an outcome in JSON and tables: the status code itself, or words such as `timed_out`.
+pub fn name(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Answered(status) => status.to_string(),
+        other => OTHERS[place(other)].1.to_owned(),
+    }
+}
+
+impl From<Counts> for BTreeMap<String, u64> {
+    fn from(counts: Counts) -> BTreeMap<String, u64> {
+        counts.iter().map(|(outcome, n)| (name(outcome), n)).collect()
+    }
+}
+
+impl TryFrom<BTreeMap<String, u64>> for Counts {
+    type Error = String;
+
+    fn try_from(by_name: BTreeMap<String, u64>) -> Result<Counts, String> {
+        let mut counts = Counts::default();
+        for (key, n) in by_name {
+            let outcome = match key.parse::<u16>() {
+                Ok(status @ 100..=999) => Outcome::Answered(status),
+                _ => OTHERS
+                    .iter()
+                    .find(|(_, name)| *name == key)
+                    .map(|(o, _)| *o)
+                    .ok_or(format!("unknown outcome '{key}'"))?,
+            };
+            *counts.slot(outcome) = n;
+        }
+        Ok(counts)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    pub(crate) fn any_outcome() -> impl Strategy<Value = Outcome> {
+        prop_oneof![(100u16..=999).prop_map(Outcome::Answered), (0..OTHERS.len()).prop_map(|i| OTHERS[i].0),]
+    }
+
+    #[test]
+    fn the_table_of_names_is_in_the_order_of_the_places() {
+        assert!(OTHERS.iter().enumerate().all(|(i, (outcome, _))| place(*outcome) == i));
+    }
+
+    proptest! {
+        #[test]
+        fn every_request_is_in_exactly_one_place(outcomes in prop::collection::vec(any_outcome(), 0..200)) {
+            let mut counts = Counts::default();
+            outcomes.iter().for_each(|o| counts.record(*o));
+            prop_assert_eq!(counts.total(), outcomes.len() as u64);
+            prop_assert_eq!(counts.good() + counts.failed(), counts.total());
+            let text = serde_json::to_string(&counts).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Counts>(&text).unwrap(), counts);
+        }
+    }
+}

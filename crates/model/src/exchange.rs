@@ -1,0 +1,105 @@
+//! The atom of every measurement: one request, from when it was due to when it ended.
+//!
+//! The due time is a field here, so that response time, service time and send lag are three methods and nobody can
+//! use one for another silently.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Nanos;
+
+/// How one planned request ended. Each ends in exactly one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Outcome {
+    /// A whole, well-formed response came, with this status code (100 to 999).
+    Answered(u16),
+    /// The connection could not be opened: refused.
+    Refused,
+    /// The connection could not be opened for another reason (unreachable, no port left, no descriptor left).
+    ConnectFailed,
+    /// The connection was reset after it was opened.
+    Reset,
+    /// The server closed the connection before a whole response had come.
+    Closed,
+    /// No whole response within the time limit.
+    TimedOut,
+    /// What came is not HTTP, or contradicts itself.
+    BadResponse,
+    /// Still without an answer when the run ended.
+    InFlight,
+}
+
+impl Outcome {
+    /// Whether this is what a client wanted: a response of class 2xx or 3xx.
+    pub fn is_good(self) -> bool {
+        matches!(self, Outcome::Answered(200..=399))
+    }
+
+    /// Whether the true response time is longer than what was seen: the answer might still have come.
+    pub fn is_censored(self) -> bool {
+        matches!(self, Outcome::TimedOut | Outcome::InFlight)
+    }
+}
+
+/// One request: three instants of one monotonic clock, what it brought and how it ended.
+///
+/// `due ≤ sent ≤ ended`. A request that never reached the kernel has `sent == ended`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// When the schedule wanted it sent.
+    pub due: Nanos,
+    /// When its first byte went to the kernel.
+    pub sent: Nanos,
+    /// When its last byte came back, or it was given up.
+    pub ended: Nanos,
+    /// Bytes of the response that were received, head included; 4 GiB at most are counted here.
+    pub received_bytes: u32,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+impl Exchange {
+    /// `ended - due`: what a user who wanted it then has waited. Includes every delay of the generator.
+    pub fn response_time(&self) -> Nanos {
+        self.ended.saturating_sub(self.due)
+    }
+
+    /// `ended - sent`: what the server, the kernel and the network took.
+    pub fn service_time(&self) -> Nanos {
+        self.ended.saturating_sub(self.sent)
+    }
+
+    /// `sent - due`: what the generator (a busy lane, a connection that had to be opened first) took.
+    pub fn send_lag(&self) -> Nanos {
+        self.sent.saturating_sub(self.due)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_atom_fits_half_a_cache_line() {
+        assert!(size_of::<Exchange>() <= 32);
+    }
+
+    #[test]
+    fn response_time_is_send_lag_and_service_time() {
+        let exchange = Exchange {
+            due: Nanos(100),
+            sent: Nanos(130),
+            ended: Nanos(500),
+            received_bytes: 7,
+            outcome: Outcome::Answered(200),
+        };
+        assert_eq!(exchange.response_time(), Nanos(400));
+        assert_eq!(exchange.response_time(), exchange.send_lag() + exchange.service_time());
+    }
+
+    #[test]
+    fn a_redirect_is_good_and_a_503_is_an_answer_that_is_not() {
+        assert!(Outcome::Answered(302).is_good());
+        assert!(!Outcome::Answered(503).is_good());
+        assert!(!Outcome::TimedOut.is_good() && Outcome::TimedOut.is_censored());
+    }
+}

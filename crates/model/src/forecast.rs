@@ -1,0 +1,30 @@
+//! What theory expected of a run, with its inputs and its assumptions named.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Nanos;
+
+/// Where the service time of a forecast comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServiceTimeSource {
+    /// The user's delay (`-d`).
+    Given,
+    /// The median over a single connection, before the sweep.
+    Measured,
+}
+
+/// The expectation for one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Forecast {
+    /// What was computed, in a few words.
+    pub model: String,
+    /// How long a slot is held by one request.
+    pub service_time: Nanos,
+    /// Where that comes from.
+    pub service_time_source: ServiceTimeSource,
+    /// The highest possible rate, in requests per second: slots / service time.
+    pub maximum_rate: f64,
+    /// What every request would take if all waited their turn in one line: service time x max(1, connections / slots).
+    pub ideal_response_time: Nanos,
+}

@@ -1,0 +1,215 @@
+//! A distribution of times: `HdrHistogram` buckets for the quantiles, with the exact smallest, largest and sum beside.
+//!
+//! The buckets are at most 0.1 % wide (three significant digits), and a quantile is the *highest* time of its bucket,
+//! so it may read up to 0.1 % too high and never too low. Smallest, largest and mean are exact.
+
+use hdrhistogram::Histogram as Buckets;
+use serde::{Deserialize, Serialize};
+
+use crate::Nanos;
+
+/// The longest time that has a bucket of its own; a longer one is counted in the last (its maximum stays exact).
+const LONGEST: u64 = 3_600_000_000_000;
+
+/// A distribution of times in nanoseconds. Recording never allocates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
+pub struct Histogram {
+    buckets: Buckets<u64>,
+    min: u64,
+    max: u64,
+    sum: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        let buckets = Buckets::new_with_bounds(1, LONGEST, 3).expect("1 ns to 1 h at three digits is a valid range");
+        Histogram { buckets, min: u64::MAX, max: 0, sum: 0 }
+    }
+}
+
+impl Histogram {
+    /// Records one time.
+    pub fn record(&mut self, time: Nanos) {
+        self.buckets.saturating_record(time.0);
+        self.min = self.min.min(time.0);
+        self.max = self.max.max(time.0);
+        self.sum = self.sum.saturating_add(time.0);
+    }
+
+    /// How many times were recorded.
+    pub fn count(&self) -> u64 {
+        self.buckets.len()
+    }
+
+    /// The exact smallest, `None` of an empty histogram.
+    pub fn min(&self) -> Option<Nanos> {
+        (self.count() > 0).then_some(Nanos(self.min))
+    }
+
+    /// The exact largest, `None` of an empty histogram.
+    pub fn max(&self) -> Option<Nanos> {
+        (self.count() > 0).then_some(Nanos(self.max))
+    }
+
+    /// The exact mean, rounded down to the nanosecond; `None` of an empty histogram.
+    pub fn mean(&self) -> Option<Nanos> {
+        self.sum.checked_div(self.count()).map(Nanos)
+    }
+
+    /// The exact sum.
+    pub fn sum(&self) -> Nanos {
+        Nanos(self.sum)
+    }
+
+    /// The standard deviation (of the population), from the buckets: within 0.1 %. `None` of an empty histogram.
+    pub fn standard_deviation(&self) -> Option<Nanos> {
+        (self.count() > 0).then(|| Nanos(self.buckets.stdev().round() as u64))
+    }
+
+    /// The time with `rank` records at or below it, by nearest rank (1-based), up to 0.1 % high and never above the
+    /// exact maximum; `None` where there are fewer records.
+    pub fn at_rank(&self, rank: u64) -> Option<Nanos> {
+        if rank == 0 || rank > self.count() {
+            return None;
+        }
+        let mut seen = 0;
+        for bucket in self.buckets.iter_recorded() {
+            seen += bucket.count_since_last_iteration();
+            if seen >= rank {
+                return Some(Nanos(bucket.value_iterated_to().clamp(self.min, self.max)));
+            }
+        }
+        None
+    }
+
+    /// The quantile `q` (0 to 1) by nearest rank, as [`Histogram::at_rank`] of `⌈q·n⌉`.
+    pub fn quantile(&self, q: f64) -> Option<Nanos> {
+        self.at_rank(rank(q, self.count()))
+    }
+
+    /// Adds all records of `other`.
+    pub fn merge(&mut self, other: &Histogram) {
+        self.buckets.add(&other.buckets).expect("all histograms have the same range");
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.sum = self.sum.saturating_add(other.sum);
+    }
+
+    /// The filled buckets, as (highest time of the bucket, records in it), rising.
+    pub fn buckets(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
+        self.buckets.iter_recorded().map(|b| (Nanos(b.value_iterated_to()), b.count_since_last_iteration()))
+    }
+}
+
+/// The nearest rank of quantile `q` among `n`: `⌈q·n⌉`, at least 1.
+///
+/// A product that only floating point lifts above a whole number (0.9 · 10 = 9.000000000000002) counts as that number.
+pub fn rank(q: f64, n: u64) -> u64 {
+    let exact = q * n as f64;
+    let nearest = exact.round();
+    let rank = if (exact - nearest).abs() < 1e-9 * exact.max(1.0) { nearest } else { exact.ceil() };
+    (rank as u64).max(1)
+}
+
+/// How a histogram stands in a file: the filled buckets and the three exact figures.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    count: u64,
+    min_ns: u64,
+    max_ns: u64,
+    sum_ns: u64,
+    /// (highest time of the bucket in ns, records in it)
+    buckets: Vec<(u64, u64)>,
+}
+
+impl From<Histogram> for Stored {
+    fn from(histogram: Histogram) -> Stored {
+        let empty = histogram.count() == 0;
+        Stored {
+            count: histogram.count(),
+            min_ns: if empty { 0 } else { histogram.min },
+            max_ns: histogram.max,
+            sum_ns: histogram.sum,
+            buckets: histogram.buckets().map(|(time, n)| (time.0, n)).collect(),
+        }
+    }
+}
+
+impl From<Stored> for Histogram {
+    fn from(stored: Stored) -> Histogram {
+        let mut histogram = Histogram::default();
+        for (time, n) in stored.buckets {
+            histogram.buckets.saturating_record_n(time, n);
+        }
+        histogram.min = if stored.count == 0 { u64::MAX } else { stored.min_ns };
+        histogram.max = stored.max_ns;
+        histogram.sum = stored.sum_ns;
+        histogram
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(times: &[u64]) -> Histogram {
+        let mut histogram = Histogram::default();
+        times.iter().for_each(|t| histogram.record(Nanos(*t)));
+        histogram
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_figures() {
+        let empty = Histogram::default();
+        assert_eq!((empty.min(), empty.max(), empty.mean(), empty.quantile(0.5)), (None, None, None, None));
+    }
+
+    #[test]
+    fn the_largest_time_is_exact() {
+        // HdrHistogram alone reports 1 401 855 µs for this one.
+        let histogram = of(&[1_401_000_000]);
+        assert_eq!(histogram.max(), Some(Nanos(1_401_000_000)));
+        assert_eq!(histogram.quantile(1.0), Some(Nanos(1_401_000_000)));
+    }
+
+    #[test]
+    fn quantiles_are_nearest_rank() {
+        let histogram = of(&[1, 2, 2, 2, 2]);
+        assert_eq!(histogram.quantile(0.2), Some(Nanos(1)));
+        assert_eq!(histogram.quantile(0.25), Some(Nanos(2)));
+        assert_eq!(rank(0.9, 10), 9);
+        assert_eq!(rank(0.99, 100), 99);
+        assert_eq!(rank(0.0, 100), 1);
+    }
+
+    #[test]
+    fn percentiles_are_merged_never_averaged() {
+        let mut a = of(&[vec![1; 990], vec![2; 10]].concat());
+        let b = of(&[vec![10; 90], vec![100; 10]].concat());
+        assert_eq!((a.quantile(0.99), b.quantile(0.99)), (Some(Nanos(1)), Some(Nanos(100))));
+        a.merge(&b);
+        assert_eq!(a.quantile(0.99), Some(Nanos(10)));
+    }
+
+    proptest! {
+        #[test]
+        fn a_quantile_is_never_low_and_at_most_a_thousandth_high(
+            mut times in prop::collection::vec(1u64..3_000_000_000_000, 1..300), q in 0.0f64..=1.0,
+        ) {
+            let histogram = of(&times);
+            times.sort_unstable();
+            let exact = times[rank(q, times.len() as u64) as usize - 1];
+            let read = histogram.quantile(q).unwrap().0;
+            prop_assert!(read >= exact && read as f64 <= exact as f64 * 1.001 + 1.0, "{} for {}", read, exact);
+        }
+
+        #[test]
+        fn a_histogram_survives_its_file(times in prop::collection::vec(0u64..5_000_000_000_000, 0..200)) {
+            let histogram = of(&times);
+            let text = serde_json::to_string(&histogram).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), histogram);
+        }
+    }
+}

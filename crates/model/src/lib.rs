@@ -1,0 +1,38 @@
+//! The words of longtail, as types: what was asked (`Plan`), what happened (`Exchange`, `Tally`, `Run`), what was
+//! expected (`Forecast`), what is doubtful (`Caveat`), and the whole of it (`Study`, the file format).
+//!
+//! Nothing here does I/O, reads a clock or starts a thread. Every other crate knows this one; this one knows none.
+
+pub mod caveat;
+pub mod clock;
+pub mod counts;
+pub mod environment;
+pub mod exchange;
+pub mod forecast;
+pub mod histogram;
+pub mod pace;
+pub mod plan;
+pub mod rate;
+pub mod reading;
+pub mod run;
+pub mod series;
+pub mod study;
+pub mod tally;
+pub mod units;
+
+pub use caveat::Caveat;
+pub use clock::Clock;
+pub use counts::Counts;
+pub use environment::{Environment, ServerFacts};
+pub use exchange::{Exchange, Outcome};
+pub use forecast::Forecast;
+pub use histogram::Histogram;
+pub use pace::{Pace, Schedule};
+pub use plan::{Plan, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
+pub use rate::Rate;
+pub use reading::Reading;
+pub use run::{Quantile, Run, WorkerShare};
+pub use series::Series;
+pub use study::Study;
+pub use tally::{Tally, Window};
+pub use units::Nanos;

@@ -1,0 +1,241 @@
+//! All that was asked of a sweep, every default made explicit, and the command line that asks for it again.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::Nanos;
+
+/// What `longtail sweep` was asked to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The server and how to start it.
+    pub server: ServerPlan,
+    /// The stream of requests.
+    pub stream: StreamPlan,
+    /// One run each: connections / slots.
+    pub multiples: Vec<f64>,
+    /// How often the whole list is run, each time on a fresh server.
+    pub repeat: u32,
+    /// Whether each run is followed by a wait until the server is idle again.
+    pub cool_down: bool,
+}
+
+/// The server and how to start it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServerPlan {
+    /// Which server.
+    pub kind: ServerKind,
+    /// `-w`: worker processes, 0 for single mode; `None` leaves it to the config file.
+    pub workers: Option<u32>,
+    /// `-t`: threads a worker; `None` leaves it to the config file.
+    pub threads: Option<Threads>,
+    /// `-r`: the rackup file; `None` is the app that longtail brings.
+    pub rackup: Option<PathBuf>,
+    /// `-C`: Puma's config file.
+    pub config: Option<PathBuf>,
+    /// `-Y`: start Ruby with YJIT.
+    pub yjit: bool,
+    /// `-s`: the kind of socket to bind.
+    pub socket: Socket,
+}
+
+/// Which server to start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ServerKind {
+    /// Puma, by this command (words split as a shell does at spaces), or the one that is found.
+    Puma {
+        /// `--puma`: the command that starts it.
+        command: Option<String>,
+    },
+    /// The server inside longtail.
+    Builtin,
+    /// Any other command that serves `url` with `slots` slots.
+    Command {
+        /// Program and arguments.
+        argv: Vec<String>,
+        /// What it can process at once.
+        slots: u32,
+        /// Where it will answer.
+        url: String,
+    },
+}
+
+/// Threads of one Puma worker, as `-t MIN:MAX`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Threads {
+    /// Threads it starts with.
+    pub min: u32,
+    /// Threads it grows to.
+    pub max: u32,
+}
+
+/// Why a text is not a number of threads.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("'{0}' is not a number of threads: write MIN:MAX such as 5:5 or 0:16, the maximum at least 1")]
+pub struct BadThreads(String);
+
+impl FromStr for Threads {
+    type Err = BadThreads;
+
+    fn from_str(text: &str) -> Result<Threads, BadThreads> {
+        let bad = || BadThreads(text.to_owned());
+        let (min, max) = text.split_once(':').unwrap_or((text, text));
+        let min = min.parse().map_err(|_| bad())?;
+        let max = max.parse().map_err(|_| bad())?;
+        if max == 0 || min > max { Err(bad()) } else { Ok(Threads { min, max }) }
+    }
+}
+
+impl fmt::Display for Threads {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:{}", self.min, self.max)
+    }
+}
+
+/// The kind of socket the server is bound to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Socket {
+    /// IPv4, 127.0.0.1 unless `PUMA_TEST_HOST4` says otherwise.
+    #[default]
+    Tcp4,
+    /// IPv6, `::1` unless `PUMA_TEST_HOST6` says otherwise.
+    Tcp6,
+}
+
+impl fmt::Display for Socket {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Socket::Tcp4 => "tcp4",
+            Socket::Tcp6 => "tcp6",
+        })
+    }
+}
+
+/// The stream of requests of each run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StreamPlan {
+    /// `-d`: how long the app is asked to hold a thread; the theory's service time. `None`: unknown, measured first.
+    pub delay: Option<Nanos>,
+    /// `--path`: what is requested; `None` is `/sleep<delay>`.
+    pub path: Option<String>,
+    /// Not `-k`: whether a connection carries more than one request.
+    pub keep_alive: bool,
+    /// When a run ends.
+    pub stop: Stop,
+    /// Load before the measured window, not measured.
+    pub warm_up: Nanos,
+    /// An answer that takes longer is given up and counted as timed out.
+    pub timeout: Nanos,
+    /// Threads of the generator.
+    pub lanes: u32,
+    /// The response header in which a worker names itself.
+    pub worker_header: String,
+}
+
+impl StreamPlan {
+    /// What is requested.
+    pub fn target_path(&self) -> String {
+        match (&self.path, self.delay) {
+            (Some(path), _) => path.clone(),
+            (None, Some(delay)) => format!("/sleep{}", delay.as_secs_f64()),
+            (None, None) => "/".to_owned(),
+        }
+    }
+}
+
+/// When a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// No request becomes due after this time (warm-up not included); those out are waited for.
+    After(Nanos),
+    /// Each connection makes this many requests (warm-up not included).
+    RequestsPerConnection(u64),
+}
+
+impl Plan {
+    /// The arguments after `longtail` that ask for this plan. Parsing them gives the plan again.
+    pub fn arguments(&self) -> Vec<String> {
+        let mut words = vec!["sweep".to_owned()];
+        let server = &self.server;
+        match &server.kind {
+            ServerKind::Puma { command: None } | ServerKind::Command { .. } => {}
+            ServerKind::Puma { command: Some(command) } => words.extend(["--puma".to_owned(), command.clone()]),
+            ServerKind::Builtin => words.extend(["--server".to_owned(), "builtin".to_owned()]),
+        }
+        words.extend(server.workers.map(|w| format!("-w{w}")));
+        words.extend(server.threads.map(|t| format!("-t{t}")));
+        for (flag, path) in [("-r", &server.rackup), ("-C", &server.config)] {
+            words.extend(path.iter().flat_map(|path| [flag.to_owned(), path.display().to_string()]));
+        }
+        words.extend(server.yjit.then(|| "-Y".to_owned()));
+        words.push(format!("-s{}", server.socket));
+        let stream = &self.stream;
+        words.extend(stream.delay.map(|d| format!("-d{d}")));
+        words.extend(stream.path.iter().flat_map(|path| ["--path".to_owned(), path.clone()]));
+        words.extend((!stream.keep_alive).then(|| "-k".to_owned()));
+        words.push(match stream.stop {
+            Stop::After(time) => format!("--for={time}"),
+            Stop::RequestsPerConnection(n) => format!("-R{n}"),
+        });
+        words.push(format!("--warm-up={}", stream.warm_up));
+        words.push(format!("--timeout={}", stream.timeout));
+        words.push(format!("--lanes={}", stream.lanes));
+        words.push(format!("--worker-header={}", stream.worker_header));
+        let multiples: Vec<String> = self.multiples.iter().map(f64::to_string).collect();
+        words.push(format!("--multiples={}", multiples.join(",")));
+        words.push(format!("--repeat={}", self.repeat));
+        words.extend((!self.cool_down).then(|| "--no-cool-down".to_owned()));
+        if let ServerKind::Command { argv, slots, url } = &server.kind {
+            words.extend([format!("--slots={slots}"), format!("--url={url}"), "--".to_owned()]);
+            words.extend(argv.iter().cloned());
+        }
+        words
+    }
+
+    /// The whole command line, quoted for a shell.
+    pub fn command_line(&self) -> String {
+        std::iter::once("longtail".to_owned())
+            .chain(self.arguments().iter().map(|word| quoted(word)))
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+/// A word as a POSIX shell takes it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_read_as_puma_does() {
+        assert_eq!("5:5".parse(), Ok(Threads { min: 5, max: 5 }));
+        assert_eq!("0:16".parse(), Ok(Threads { min: 0, max: 16 }));
+        assert_eq!("4".parse(), Ok(Threads { min: 4, max: 4 }));
+        for text in ["", "5:", "5:2", "0:0", "a:b", "-1:5"] {
+            assert!(text.parse::<Threads>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_word_is_quoted_only_where_a_shell_needs_it() {
+        assert_eq!(quoted("-w2"), "-w2");
+        assert_eq!(quoted("bundle exec puma"), "'bundle exec puma'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+    }
+}

@@ -1,0 +1,221 @@
+//! One run: what was asked of it, what happened, what others counted, what theory expected, and what is doubtful.
+
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::rank;
+use crate::{Caveat, Forecast, Nanos, Reading, Tally};
+
+/// One row of a study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Which pass over the list of multiples, from 1.
+    pub repeat: u32,
+    /// Connections / slots, as asked.
+    pub multiple: f64,
+    /// Connections, in total.
+    pub connections: u32,
+    /// What the client recorded.
+    pub tally: Tally,
+    /// Length of the measured window, from which rates are computed: as planned, or up to the last answer where a
+    /// count ended the run, or up to the interruption.
+    pub measured: Nanos,
+    /// From the first connect to the end of the last request, warm-up and drain included.
+    pub elapsed: Nanos,
+    /// Each worker's part, by whichever source knows best; empty where none does.
+    pub workers: Vec<WorkerShare>,
+    /// What the server and the kernel counted.
+    pub readings: Vec<Reading>,
+    /// What theory expected.
+    pub forecast: Option<Forecast>,
+    /// What is doubtful.
+    pub caveats: Vec<Caveat>,
+}
+
+/// How the share of a worker is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShareSource {
+    /// From a response header: exact, of the measured requests.
+    Header,
+    /// From the server's statistics: requests it started, warm-up included.
+    Stats,
+}
+
+/// One worker's part of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerShare {
+    /// The worker, as it or the server's statistics name it: for Puma, its pid.
+    pub worker: String,
+    /// Its requests.
+    pub requests: u64,
+    /// How that is known.
+    pub source: ShareSource,
+}
+
+/// A percentile, or why there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantile {
+    /// The time.
+    Time(Nanos),
+    /// So many requests failed or had no answer that they could change it.
+    Unanswered,
+    /// There are too few requests for it: fewer than one is expected above it.
+    TooFew,
+}
+
+impl Quantile {
+    /// The time, where there is one.
+    pub fn time(self) -> Option<Nanos> {
+        match self {
+            Quantile::Time(time) => Some(time),
+            Quantile::Unanswered | Quantile::TooFew => None,
+        }
+    }
+}
+
+/// The percentiles of the table, 0 to 1; the maximum stands beside them.
+pub const PERCENTILES: [f64; 8] = [0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 0.999];
+
+impl Run {
+    /// Good answers per second of the measured window.
+    pub fn completed_rate(&self) -> f64 {
+        if self.measured == Nanos::ZERO {
+            0.0
+        } else {
+            self.tally.completed_in_window as f64 / self.measured.as_secs_f64()
+        }
+    }
+
+    /// Completed rate over the theoretical maximum (1 is all of it).
+    pub fn of_maximum(&self) -> Option<f64> {
+        self.forecast.as_ref().map(|forecast| self.completed_rate() / forecast.maximum_rate)
+    }
+
+    /// The response time at quantile `q`.
+    ///
+    /// Good answers are the population. A timeout or a request in flight would have been slower than any answer, so
+    /// each stands above them; where the quantile falls among those, or failures of any kind are a larger part than `1 - q`,
+    /// or fewer than one request is expected above the quantile, there is no figure.
+    pub fn response_time(&self, q: f64) -> Quantile {
+        let counts = &self.tally.counts;
+        let (good, planned) = (counts.good(), counts.total());
+        if good == 0 || counts.failed() as f64 >= (1.0 - q) * planned as f64 && counts.failed() > 0 {
+            return Quantile::Unanswered;
+        }
+        let population = good + counts.censored();
+        if population as f64 * (1.0 - q) < 1.0 - 1e-9 {
+            return Quantile::TooFew;
+        }
+        self.tally.response_time.at_rank(rank(q, population)).map_or(Quantile::Unanswered, Quantile::Time)
+    }
+
+    /// Long tail: the longest response time over the 10th percentile; the longest must be known.
+    pub fn long_tail(&self) -> Option<f64> {
+        let max = self.max_response_time().time()?;
+        let p10 = self.response_time(0.10).time()?;
+        (p10 > Nanos::ZERO).then(|| max.0 as f64 / p10.0 as f64)
+    }
+
+    /// The longest response time; unknown where a request has no answer.
+    pub fn max_response_time(&self) -> Quantile {
+        match self.tally.response_time.max() {
+            Some(max) if self.tally.counts.censored() == 0 => Quantile::Time(max),
+            _ => Quantile::Unanswered,
+        }
+    }
+
+    /// The response time at quantile `q` over the ideal first-come-first-served time (1 is ideal).
+    pub fn of_ideal(&self, q: f64) -> Option<f64> {
+        let ideal = self.forecast.as_ref()?.ideal_response_time;
+        let time = self.response_time(q).time()?;
+        (ideal > Nanos::ZERO).then(|| time.0 as f64 / ideal.0 as f64)
+    }
+
+    /// Jain's index of the connections' good answers: 1 where all got the same, 1/n where one got all.
+    /// (Jain, Chiu, Hawe, DEC-TR-301, 1984.) `None` where there are none.
+    pub fn fairness(&self) -> Option<f64> {
+        let counts = &self.tally.per_connection;
+        let sum: f64 = counts.iter().map(|n| *n as f64).sum();
+        let squares: f64 = counts.iter().map(|n| (*n as f64).powi(2)).sum();
+        (squares > 0.0).then(|| sum * sum / (counts.len() as f64 * squares))
+    }
+
+    /// The workers' relative deviations from an even share, rising: -0.03 is 3 % less than even.
+    pub fn worker_deviations(&self) -> Vec<f64> {
+        let total: u64 = self.workers.iter().map(|w| w.requests).sum();
+        if total == 0 {
+            return Vec::new();
+        }
+        let even = total as f64 / self.workers.len() as f64;
+        let mut deviations: Vec<f64> = self.workers.iter().map(|w| w.requests as f64 / even - 1.0).collect();
+        deviations.sort_by(f64::total_cmp);
+        deviations
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Exchange, Outcome, Window};
+
+    fn run(outcomes: &[(Outcome, u64)]) -> Run {
+        let mut tally = Tally::new(Window { from: Nanos::ZERO, until: Nanos::MAX }, 4);
+        for (i, (outcome, millis)) in outcomes.iter().enumerate() {
+            let ended = Nanos::from_millis(*millis);
+            let exchange =
+                Exchange { due: Nanos::ZERO, sent: Nanos::ZERO, ended, received_bytes: 0, outcome: *outcome };
+            tally.record(&exchange, i % 4);
+        }
+        Run {
+            repeat: 1,
+            multiple: 1.0,
+            connections: 4,
+            tally,
+            measured: Nanos::from_secs(1),
+            elapsed: Nanos::from_secs(1),
+            workers: Vec::new(),
+            readings: Vec::new(),
+            forecast: None,
+            caveats: Vec::new(),
+        }
+    }
+
+    const OK: Outcome = Outcome::Answered(200);
+
+    #[test]
+    fn two_timeouts_in_a_hundred_hide_p99_and_leave_p90() {
+        let mut outcomes: Vec<_> = (1..=98).map(|ms| (OK, ms)).collect();
+        outcomes.extend([(Outcome::TimedOut, 1), (Outcome::TimedOut, 1)]);
+        let run = run(&outcomes);
+        assert_eq!(run.response_time(0.99), Quantile::Unanswered);
+        // Rank 90 of 100: the timeouts are slower than any answer, wherever their clock stopped.
+        assert_eq!(run.response_time(0.90), Quantile::Time(Nanos(90_046_463)));
+        assert_eq!(run.max_response_time(), Quantile::Unanswered);
+        assert_eq!(run.long_tail(), None);
+    }
+
+    #[test]
+    fn a_percentile_needs_a_request_above_it() {
+        let run = run(&(1..=500).map(|ms| (OK, ms)).collect::<Vec<_>>());
+        assert_eq!(run.response_time(0.999), Quantile::TooFew);
+        assert!(run.response_time(0.99).time().is_some());
+    }
+
+    #[test]
+    fn fast_errors_do_not_make_the_server_look_fast() {
+        let mut outcomes = vec![(OK, 100); 50];
+        outcomes.extend(vec![(Outcome::Answered(503), 1); 50]);
+        let run = run(&outcomes);
+        assert_eq!(run.response_time(0.5), Quantile::Unanswered);
+        assert_eq!(run.response_time(0.25).time(), run.tally.response_time.max());
+    }
+
+    #[test]
+    fn jains_index_is_one_when_even_and_one_nth_when_one_takes_all() {
+        assert_eq!(run(&[(OK, 1); 8]).fairness(), Some(1.0));
+        let mut unfair = run(&[]);
+        unfair.tally.per_connection = vec![9, 0, 0, 0];
+        assert_eq!(unfair.fairness(), Some(0.25));
+        assert_eq!(run(&[]).fairness(), None);
+    }
+}

@@ -1,0 +1,65 @@
+//! What happened in each second of a run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Exchange, Nanos};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// One second: the requests that ended in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Second {
+    /// Good answers.
+    pub completed: u64,
+    /// Everything else that ended.
+    pub failed: u64,
+    /// Sum of the good answers' response times, in ns.
+    pub response_time_sum_ns: u64,
+    /// The longest of the good answers' response times, in ns.
+    pub response_time_max_ns: u64,
+}
+
+/// The seconds of a run, from the start of its measured window.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Series {
+    /// By whole seconds since the window's start.
+    pub seconds: Vec<Second>,
+}
+
+impl Series {
+    /// Room for `span` without allocating later.
+    pub fn with_span(span: Nanos) -> Series {
+        Series { seconds: Vec::with_capacity((span.0 / SECOND) as usize + 2) }
+    }
+
+    /// Counts `exchange` in the second of its end; `from` is the start of the window.
+    pub fn record(&mut self, exchange: &Exchange, from: Nanos) {
+        let second = (exchange.ended.saturating_sub(from).0 / SECOND) as usize;
+        if second >= self.seconds.len() {
+            self.seconds.resize(second + 1, Second::default());
+        }
+        let second = &mut self.seconds[second];
+        if exchange.outcome.is_good() {
+            let response_time = exchange.response_time().0;
+            second.completed += 1;
+            second.response_time_sum_ns += response_time;
+            second.response_time_max_ns = second.response_time_max_ns.max(response_time);
+        } else {
+            second.failed += 1;
+        }
+    }
+
+    /// Adds another lane's seconds.
+    pub fn merge(&mut self, other: &Series) {
+        if self.seconds.len() < other.seconds.len() {
+            self.seconds.resize(other.seconds.len(), Second::default());
+        }
+        for (mine, theirs) in self.seconds.iter_mut().zip(&other.seconds) {
+            mine.completed += theirs.completed;
+            mine.failed += theirs.failed;
+            mine.response_time_sum_ns += theirs.response_time_sum_ns;
+            mine.response_time_max_ns = mine.response_time_max_ns.max(theirs.response_time_max_ns);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! What one lane recorded: histograms, counts, seconds, and each connection's and worker's share.
+//!
+//! A lane owns its tally and shares nothing; at the end they are merged, in any order, into what a single lane would
+//! have recorded. A request belongs to the measured window if it was **due** in it; before, it is warm-up, of which only the counts are kept.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Counts, Exchange, Histogram, Nanos, Series};
+
+/// The measured part of a run, `from` inclusive and `until` exclusive, on the run's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// End of the warm-up.
+    pub from: Nanos,
+    /// When no further request becomes due; [`Nanos::MAX`] where a count ends the run.
+    pub until: Nanos,
+}
+
+impl Window {
+    /// Whether the instant is inside.
+    pub fn contains(self, instant: Nanos) -> bool {
+        self.from <= instant && instant < self.until
+    }
+}
+
+/// Requests of one worker of the server, as its response header named it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerCount {
+    /// Answers to requests due in the measured window.
+    pub measured: u64,
+    /// Answers to all requests, the warm-up's included.
+    pub all: u64,
+}
+
+/// All that a lane records, and after the merge all that a run recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Which requests are measured.
+    pub window: Window,
+    /// The measured requests by outcome; the sum is the number planned.
+    pub counts: Counts,
+    /// The warm-up's requests by outcome.
+    pub warm_up: Counts,
+    /// Response times of the good answers.
+    pub response_time: Histogram,
+    /// Service times of the good answers.
+    pub service_time: Histogram,
+    /// Send lags of all measured requests that were sent.
+    pub send_lag: Histogram,
+    /// Response times of the answers that were not good: another population, never mixed with the good ones.
+    pub failed_response_time: Histogram,
+    /// Good answers that *ended* inside the window, whenever they were due: what the completed rate is made of.
+    pub completed_in_window: u64,
+    /// Good answers of each connection, measured requests only, by the connection's number in the whole run.
+    pub per_connection: Vec<u64>,
+    /// By the worker's own name for itself; empty where the server does not say.
+    pub per_worker: BTreeMap<String, WorkerCount>,
+    /// Bytes of responses received over all connections, heads, unfinished responses and warm-up included.
+    pub received_bytes: u64,
+    /// Bytes of requests handed to the kernel over all connections, warm-up included.
+    pub sent_bytes: u64,
+    /// Connections opened, the first ones included.
+    pub connections_opened: u64,
+    /// Kept-alive connections that the server closed.
+    pub closed_by_server: u64,
+    /// End of the last measured request.
+    pub last_ended: Nanos,
+    /// Second by second since the window's start.
+    pub series: Series,
+}
+
+impl Tally {
+    /// An empty tally for `connections` connections in the whole run, with room so that recording does not allocate.
+    pub fn new(window: Window, connections: usize) -> Tally {
+        let span = if window.until == Nanos::MAX { Nanos::from_secs(60) } else { window.until - window.from };
+        Tally {
+            window,
+            counts: Counts::default(),
+            warm_up: Counts::default(),
+            response_time: Histogram::default(),
+            service_time: Histogram::default(),
+            send_lag: Histogram::default(),
+            failed_response_time: Histogram::default(),
+            completed_in_window: 0,
+            per_connection: vec![0; connections],
+            per_worker: BTreeMap::new(),
+            received_bytes: 0,
+            sent_bytes: 0,
+            connections_opened: 0,
+            closed_by_server: 0,
+            last_ended: window.from,
+            series: Series::with_span(span + Nanos::from_secs(60)),
+        }
+    }
+
+    /// Whether a request due then is measured (and not warm-up).
+    pub fn measures(&self, due: Nanos) -> bool {
+        due >= self.window.from
+    }
+
+    /// Records how one request of connection number `connection` ended.
+    pub fn record(&mut self, exchange: &Exchange, connection: usize) {
+        let good = exchange.outcome.is_good();
+        if good && self.window.contains(exchange.ended) {
+            self.completed_in_window += 1;
+        }
+        if !self.measures(exchange.due) {
+            self.warm_up.record(exchange.outcome);
+            return;
+        }
+        self.counts.record(exchange.outcome);
+        self.last_ended = self.last_ended.max(exchange.ended);
+        self.series.record(exchange, self.window.from);
+        if exchange.sent < exchange.ended {
+            self.send_lag.record(exchange.send_lag());
+        }
+        if good {
+            self.response_time.record(exchange.response_time());
+            self.service_time.record(exchange.service_time());
+            self.per_connection[connection] += 1;
+        } else if !exchange.outcome.is_censored() {
+            self.failed_response_time.record(exchange.response_time());
+        }
+    }
+
+    /// All requests of the run, warm-up included: what the server should have seen at the most.
+    pub fn all_requests(&self) -> u64 {
+        self.counts.total() + self.warm_up.total()
+    }
+
+    /// All whole answers of the run, warm-up included.
+    pub fn all_answers(&self) -> u64 {
+        self.counts.answered() + self.warm_up.answered()
+    }
+
+    /// Adds another lane's tally of the same run.
+    ///
+    /// # Panics
+    /// Where the two are not of the same run: other windows or other numbers of connections.
+    pub fn merge(&mut self, other: &Tally) {
+        assert_eq!(self.window, other.window, "tallies of two runs");
+        assert_eq!(self.per_connection.len(), other.per_connection.len(), "tallies of two runs");
+        self.counts.merge(&other.counts);
+        self.warm_up.merge(&other.warm_up);
+        self.response_time.merge(&other.response_time);
+        self.service_time.merge(&other.service_time);
+        self.send_lag.merge(&other.send_lag);
+        self.failed_response_time.merge(&other.failed_response_time);
+        self.completed_in_window += other.completed_in_window;
+        for (mine, theirs) in self.per_connection.iter_mut().zip(&other.per_connection) {
+            *mine += theirs;
+        }
+        for (worker, theirs) in &other.per_worker {
+            let mine = self.per_worker.entry(worker.clone()).or_default();
+            mine.measured += theirs.measured;
+            mine.all += theirs.all;
+        }
+        self.received_bytes += other.received_bytes;
+        self.sent_bytes += other.sent_bytes;
+        self.connections_opened += other.connections_opened;
+        self.closed_by_server += other.closed_by_server;
+        self.last_ended = self.last_ended.max(other.last_ended);
+        self.series.merge(&other.series);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Outcome;
+    use crate::counts::tests::any_outcome;
+    use proptest::prelude::*;
+
+    const CONNECTIONS: usize = 4;
+    const WINDOW: Window = Window { from: Nanos(1_000_000_000), until: Nanos(3_000_000_000) };
+
+    fn any_exchange() -> impl Strategy<Value = (Exchange, usize)> {
+        let times = (0u64..3_000_000_000, 0u64..10_000_000, 0u64..2_000_000_000);
+        (times, any_outcome(), 0..CONNECTIONS).prop_map(|((due, lag, service), outcome, connection)| {
+            let sent = Nanos(due + lag);
+            let ended = sent + Nanos(service);
+            (Exchange { due: Nanos(due), sent, ended, received_bytes: 0, outcome }, connection)
+        })
+    }
+
+    fn tally(exchanges: &[(Exchange, usize)]) -> Tally {
+        let mut tally = Tally::new(WINDOW, CONNECTIONS);
+        exchanges.iter().for_each(|(exchange, connection)| tally.record(exchange, *connection));
+        tally
+    }
+
+    fn merged(mut a: Tally, b: &Tally) -> Tally {
+        a.merge(b);
+        a
+    }
+
+    proptest! {
+        #[test]
+        fn lanes_merged_are_one_lane(all in prop::collection::vec(any_exchange(), 0..120), cut in 0usize..120, cut2 in 0usize..120) {
+            let (low, high) = (cut.min(cut2).min(all.len()), cut.max(cut2).min(all.len()));
+            let (a, b, c) = (tally(&all[..low]), tally(&all[low..high]), tally(&all[high..]));
+            let whole = tally(&all);
+            prop_assert_eq!(&merged(merged(a.clone(), &b), &c), &whole);
+            prop_assert_eq!(&merged(c.clone(), &merged(b.clone(), &a)), &whole);
+            prop_assert_eq!(whole.all_requests(), all.len() as u64);
+        }
+
+        #[test]
+        fn a_tally_survives_its_file(all in prop::collection::vec(any_exchange(), 0..40)) {
+            let tally = tally(&all);
+            let text = serde_json::to_string(&tally).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Tally>(&text).unwrap(), tally);
+        }
+    }
+
+    #[test]
+    fn a_slow_answer_stays_in_the_distribution_though_it_ends_after_the_window() {
+        let slow = Exchange {
+            due: Nanos::from_secs(2),
+            sent: Nanos::from_secs(2),
+            ended: Nanos::from_secs(9),
+            received_bytes: 1,
+            outcome: Outcome::Answered(200),
+        };
+        let tally = tally(&[(slow, 0)]);
+        assert_eq!(tally.response_time.max(), Some(Nanos::from_secs(7)));
+        assert_eq!(tally.completed_in_window, 0);
+        assert_eq!(tally.counts.good(), 1);
+    }
+
+    #[test]
+    fn good_and_bad_answers_are_two_populations() {
+        let answer = |status, ended| Exchange {
+            due: WINDOW.from,
+            sent: WINDOW.from,
+            ended: WINDOW.from + Nanos(ended),
+            received_bytes: 1,
+            outcome: Outcome::Answered(status),
+        };
+        let tally = tally(&[(answer(200, 1000), 0), (answer(503, 5), 1)]);
+        assert_eq!(tally.response_time.min(), Some(Nanos(1000)));
+        assert_eq!(tally.failed_response_time.max(), Some(Nanos(5)));
+    }
+}

@@ -1,0 +1,217 @@
+//! Time as whole nanoseconds, with the units a person types and reads.
+//!
+//! Text in, text out: parsing what [`Nanos`] prints gives the same value, to the nanosecond. How a time is rounded
+//! for a table is not decided here but in the `report` crate.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Div, Mul, Sub};
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// A span of time, or an instant as the span since the clock's origin, in nanoseconds. Range: 0 to 584 years.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// No time at all, or the clock's origin.
+    pub const ZERO: Nanos = Nanos(0);
+    /// Longer than anything: "never".
+    pub const MAX: Nanos = Nanos(u64::MAX);
+
+    /// Whole seconds.
+    pub const fn from_secs(seconds: u64) -> Nanos {
+        Nanos(seconds * 1_000_000_000)
+    }
+
+    /// Whole milliseconds.
+    pub const fn from_millis(milliseconds: u64) -> Nanos {
+        Nanos(milliseconds * 1_000_000)
+    }
+
+    /// Whole microseconds.
+    pub const fn from_micros(microseconds: u64) -> Nanos {
+        Nanos(microseconds * 1_000)
+    }
+
+    /// Seconds as a real number, rounded to the nanosecond; negative and not-a-number become 0.
+    pub fn from_secs_f64(seconds: f64) -> Nanos {
+        Nanos((seconds * 1e9).round() as u64)
+    }
+
+    /// Seconds as a real number.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// Milliseconds as a real number.
+    pub fn as_millis_f64(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
+    /// `self - earlier`, or zero where `earlier` is later.
+    #[must_use]
+    pub fn saturating_sub(self, earlier: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    /// `self + span`, or [`Nanos::MAX`] where that does not fit.
+    #[must_use]
+    pub fn saturating_add(self, span: Nanos) -> Nanos {
+        Nanos(self.0.saturating_add(span.0))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Nanos;
+    fn add(self, span: Nanos) -> Nanos {
+        Nanos(self.0 + span.0)
+    }
+}
+
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, span: Nanos) {
+        self.0 += span.0;
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Nanos;
+    fn sub(self, earlier: Nanos) -> Nanos {
+        Nanos(self.0 - earlier.0)
+    }
+}
+
+impl Mul<u64> for Nanos {
+    type Output = Nanos;
+    fn mul(self, times: u64) -> Nanos {
+        Nanos(self.0 * times)
+    }
+}
+
+impl Div<u64> for Nanos {
+    type Output = Nanos;
+    fn div(self, parts: u64) -> Nanos {
+        Nanos(self.0 / parts)
+    }
+}
+
+impl Sum for Nanos {
+    fn sum<I: Iterator<Item = Nanos>>(spans: I) -> Nanos {
+        Nanos(spans.map(|span| span.0).sum())
+    }
+}
+
+impl From<Duration> for Nanos {
+    fn from(duration: Duration) -> Nanos {
+        Nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Nanos> for Duration {
+    fn from(nanos: Nanos) -> Duration {
+        Duration::from_nanos(nanos.0)
+    }
+}
+
+/// The shortest exact text: `200ms`, `1.5s`, `250us`, `17ns`.
+impl fmt::Display for Nanos {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, size) = match self.0 {
+            0 => return out.write_str("0s"),
+            n if n >= 1_000_000_000 => ("s", 1_000_000_000),
+            n if n >= 1_000_000 => ("ms", 1_000_000),
+            n if n >= 1_000 => ("us", 1_000),
+            _ => ("ns", 1),
+        };
+        let (whole, rest) = (self.0 / size, self.0 % size);
+        if rest == 0 {
+            write!(out, "{whole}{unit}")
+        } else {
+            let digits = size.ilog10() as usize;
+            let fraction = format!("{rest:0digits$}");
+            write!(out, "{whole}.{}{unit}", fraction.trim_end_matches('0'))
+        }
+    }
+}
+
+/// Why a text is not a time.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("'{0}' is not a time: write 200ms, 1.5s, 2m or 0.2 (a bare number is seconds)")]
+pub struct BadTime(String);
+
+/// `200ms`, `1.5s`, `250us`, `17ns`, `2m`, `1h`; a bare number is seconds, as in Puma's own scripts.
+impl FromStr for Nanos {
+    type Err = BadTime;
+
+    fn from_str(text: &str) -> Result<Nanos, BadTime> {
+        let bad = || BadTime(text.to_owned());
+        let trimmed = text.trim();
+        let split = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
+        let (number, unit) = trimmed.split_at(split);
+        let size: u64 = match unit {
+            "" | "s" => 1_000_000_000,
+            "ms" => 1_000_000,
+            "us" | "µs" => 1_000,
+            "ns" => 1,
+            "m" | "min" => 60_000_000_000,
+            "h" => 3_600_000_000_000,
+            _ => return Err(bad()),
+        };
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if whole.is_empty() && fraction.is_empty() {
+            return Err(bad());
+        }
+        let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| bad())? };
+        let mut nanos = whole.checked_mul(size).ok_or_else(bad)?;
+        let mut rest: u128 = 0;
+        let mut scale: u128 = 1;
+        for digit in fraction.chars().take(18) {
+            rest = rest * 10 + u128::from(digit.to_digit(10).ok_or_else(bad)?);
+            scale *= 10;
+        }
+        nanos =
+            nanos.checked_add(u64::try_from(rest * u128::from(size) / scale).map_err(|_| bad())?).ok_or_else(bad)?;
+        Ok(Nanos(nanos))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_bare_number_is_seconds_as_in_pumas_scripts() {
+        assert_eq!("0.2".parse(), Ok(Nanos::from_millis(200)));
+        assert_eq!("5".parse(), Ok(Nanos::from_secs(5)));
+        assert_eq!(".5".parse(), Ok(Nanos::from_millis(500)));
+    }
+
+    #[test]
+    fn units_are_read() {
+        assert_eq!("200ms".parse(), Ok(Nanos::from_millis(200)));
+        assert_eq!("1.5s".parse(), Ok(Nanos::from_millis(1500)));
+        assert_eq!("2m".parse(), Ok(Nanos::from_secs(120)));
+        assert_eq!("250us".parse(), Ok(Nanos::from_micros(250)));
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused_with_the_mend() {
+        for text in ["", "s", "fast", "-1s", "1.2.3", "1 s s", "99999999999999h"] {
+            let error = text.parse::<Nanos>().unwrap_err();
+            assert!(error.to_string().contains("write 200ms"), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parse_of_print_is_itself(nanos in any::<u64>()) {
+            prop_assert_eq!(Nanos(nanos).to_string().parse(), Ok(Nanos(nanos)));
+        }
+    }
+}
