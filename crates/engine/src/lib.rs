@@ -1,1 +1,29 @@
-//! (to be written)
+//! The load generator: drives one server with many connections and records what becomes of each request.
+//!
+//! One thread per lane, nothing shared between lanes. A lane waits for its sockets, reads answers, records them, and sends
+//! what is due, in one loop (`lane`). Everything that can be done before the start (addresses, request bytes) or after the
+//! end (merging, percentiles) is done there. This crate never prints and never reads a clock but the one it is given.
+
+mod chunked;
+mod connection;
+mod drive;
+mod fetch;
+mod head;
+mod lane;
+mod limits;
+mod request;
+mod response;
+mod shape;
+mod wire;
+mod wire_tcp;
+
+pub use drive::{Drive, DriveError, Progress, drive};
+pub use fetch::{Answer, FetchError, fetch};
+pub use head::{BadHead, Framing, Head, Heads};
+pub use lane::{Lane, LaneEnd};
+pub use limits::{LimitError, ensure_descriptors};
+pub use request::{Request, render};
+pub use response::{BadResponse, Fed, Reader, Response};
+pub use shape::{Shape, Share};
+pub use wire::{Event, Trouble, Wire};
+pub use wire_tcp::Tcp;

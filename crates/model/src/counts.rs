@@ -165,7 +165,9 @@ pub(crate) mod tests {
         #[test]
         fn every_request_is_in_exactly_one_place(outcomes in prop::collection::vec(any_outcome(), 0..200)) {
             let mut counts = Counts::default();
-            outcomes.iter().for_each(|o| counts.record(*o));
+            for outcome in &outcomes {
+                counts.record(*outcome);
+            }
             prop_assert_eq!(counts.total(), outcomes.len() as u64);
             prop_assert_eq!(counts.good() + counts.failed(), counts.total());
             let text = serde_json::to_string(&counts).unwrap();

@@ -89,6 +89,9 @@ impl Histogram {
     }
 
     /// Adds all records of `other`.
+    ///
+    /// # Panics
+    /// Never: all histograms have the same range.
     pub fn merge(&mut self, other: &Histogram) {
         self.buckets.add(&other.buckets).expect("all histograms have the same range");
         self.min = self.min.min(other.min);
@@ -156,7 +159,9 @@ mod tests {
 
     fn of(times: &[u64]) -> Histogram {
         let mut histogram = Histogram::default();
-        times.iter().for_each(|t| histogram.record(Nanos(*t)));
+        for time in times {
+            histogram.record(Nanos(*time));
+        }
         histogram
     }
 

@@ -75,7 +75,7 @@ fn exponential(seed: u64, number: u64) -> f64 {
     -uniform(seed, number).ln()
 }
 
-/// The `number`-th draw from (0, 1] of the stream `seed`: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), which is a
+/// The `number`-th draw from (0, 1] of the stream `seed`: `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014), which is a
 /// mixing function of a counter and so needs no state.
 pub fn uniform(seed: u64, number: u64) -> f64 {
     let mut z = mix(seed).wrapping_add(number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));

@@ -71,7 +71,7 @@ mod tests {
         for text in ["500/s", "0.5/s", "97.25/s"] {
             assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
         }
-        assert_eq!("500".parse::<Rate>().unwrap().per_second(), 500.0);
+        assert_eq!("500".parse::<Rate>(), Rate::new(500.0));
     }
 
     #[test]

@@ -187,7 +187,9 @@ mod tests {
 
     fn tally(exchanges: &[(Exchange, usize)]) -> Tally {
         let mut tally = Tally::new(WINDOW, CONNECTIONS);
-        exchanges.iter().for_each(|(exchange, connection)| tally.record(exchange, *connection));
+        for (exchange, connection) in exchanges {
+            tally.record(exchange, *connection);
+        }
         tally
     }
 

@@ -1,0 +1,128 @@
+//! Where a chunked body ends (RFC 9112 section 7.1). The bytes themselves are not kept.
+
+/// A chunk larger than this is a lie, not a chunk.
+const LARGEST_CHUNK: u64 = 1 << 48;
+/// Longest run of size digits, extensions or trailers without an end.
+const LONGEST_LINE: u32 = 64 * 1024;
+
+/// What the next byte belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Size,
+    Extension,
+    SizeEnd,
+    Body,
+    BodyCr,
+    BodyLf,
+    TrailerStart,
+    Trailer,
+    TrailerEnd,
+    LastLf,
+    Done,
+}
+
+/// Follows a chunked body, fed in any pieces.
+#[derive(Clone, Debug)]
+pub(crate) struct Chunked {
+    part: Part,
+    left: u64,
+    digits: u32,
+    line: u32,
+}
+
+impl Chunked {
+    pub(crate) fn new() -> Chunked {
+        Chunked { part: Part::Size, left: 0, digits: 0, line: 0 }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.part == Part::Done
+    }
+
+    /// Takes bytes of the body until it ends; how many it took. `None`: this is no chunked body.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        while at < bytes.len() && self.part != Part::Done {
+            if self.part == Part::Body {
+                let take = self.left.min((bytes.len() - at) as u64);
+                at += take as usize;
+                self.left -= take;
+                if self.left == 0 {
+                    self.part = Part::BodyCr;
+                }
+                continue;
+            }
+            self.part = self.next(bytes[at])?;
+            at += 1;
+        }
+        Some(at)
+    }
+
+    fn next(&mut self, byte: u8) -> Option<Part> {
+        self.line += 1;
+        if self.line > LONGEST_LINE {
+            return None;
+        }
+        Some(match (self.part, byte) {
+            (Part::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
+                self.left = self.left * 16 + u64::from((byte as char).to_digit(16)?);
+                self.digits += 1;
+                if self.left > LARGEST_CHUNK {
+                    return None;
+                }
+                Part::Size
+            }
+            (Part::Size, b'\r') if self.digits > 0 => Part::SizeEnd,
+            // Blanks between size and end are bad form and common.
+            (Part::Size, b';' | b' ' | b'\t') if self.digits > 0 => Part::Extension,
+            (Part::Extension, b'\r') => Part::SizeEnd,
+            (Part::Extension, byte) if byte != b'\n' => Part::Extension,
+            (Part::SizeEnd, b'\n') => {
+                self.line = 0;
+                self.digits = 0;
+                if self.left == 0 { Part::TrailerStart } else { Part::Body }
+            }
+            (Part::BodyCr, b'\r') => Part::BodyLf,
+            (Part::BodyLf, b'\n') => {
+                self.line = 0;
+                Part::Size
+            }
+            (Part::TrailerStart, b'\r') => Part::LastLf,
+            (Part::LastLf, b'\n') => Part::Done,
+            (Part::Trailer, b'\r') => Part::TrailerEnd,
+            (Part::TrailerStart | Part::Trailer, byte) if byte != b'\n' => Part::Trailer,
+            (Part::TrailerEnd, b'\n') => Part::TrailerStart,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(text: &str) -> Option<(usize, bool)> {
+        let mut chunked = Chunked::new();
+        let taken = chunked.feed(text.as_bytes())?;
+        Some((taken, chunked.is_done()))
+    }
+
+    #[test]
+    fn a_body_ends_where_it_says() {
+        assert_eq!(taken("3\r\nabc\r\n0\r\n\r\nHTTP"), Some((13, true)));
+        assert_eq!(taken("A;name=\"x\"\r\n0123456789\r\n0\r\nTrailer: 1\r\n\r\n"), Some((41, true)));
+        assert_eq!(taken("3\r\nab"), Some((5, false)));
+    }
+
+    #[test]
+    fn what_is_no_chunk_is_refused() {
+        for text in ["\r\n", "x\r\n", "3\nabc", "3\r\nabcd", "fffffffffffffffff\r\n", "3\r\nabc\r\n\r\n", "-1\r\n"] {
+            assert_eq!(taken(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_endless_extension_is_refused() {
+        assert_eq!(taken(&format!("3;{}", "x".repeat(100_000))), None);
+    }
+}

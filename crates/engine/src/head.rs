@@ -1,0 +1,275 @@
+//! Response heads: parsed once, recognised after.
+//!
+//! A server answers the same request with the same head, byte for byte, but for a date once a second and a name per worker.
+//! So a lane keeps the last few heads with what was parsed from them, and a head that starts with the same bytes is that
+//! head. Same bytes, same parse: nothing is guessed. Everything else goes through `httparse`.
+
+use std::collections::HashMap;
+
+use thiserror::Error;
+
+/// Heads that a lane remembers.
+const MEMORY: usize = 16;
+/// A longer head is refused.
+const LONGEST: usize = 64 * 1024;
+/// More header fields than this are refused.
+const FIELDS: usize = 256;
+/// Worker names that are told apart; later ones count as unnamed (a request id is no worker).
+const WORKERS: usize = 4096;
+
+/// How the body's end is found (RFC 9112 section 6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// There is no body.
+    Empty,
+    /// It has this many bytes.
+    Length(u64),
+    /// It is chunked.
+    Chunked,
+    /// It ends with the connection.
+    UntilClose,
+}
+
+/// What matters of a response head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Bytes of the head, its empty line included.
+    pub length: usize,
+    /// Status code, 100 to 999.
+    pub status: u16,
+    /// How the body's end is found.
+    pub framing: Framing,
+    /// Whether the connection can carry another request.
+    pub keep_alive: bool,
+    /// The worker that answered, as an index into [`Heads::workers`].
+    pub worker: Option<u16>,
+}
+
+/// Why the bytes are no response head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum BadHead {
+    /// Not HTTP/1, or against its grammar.
+    #[error("the response is not HTTP/1.1")]
+    Grammar,
+    /// Longer than 64 KiB, or more than 256 fields.
+    #[error("the response head is longer than 64 KiB or has more than 256 fields")]
+    TooLong,
+    /// Content-Length is no number, or given twice and different.
+    #[error("the response's Content-Length is not a number, or there are two")]
+    Length,
+}
+
+/// The heads and workers that one lane has seen.
+#[derive(Debug)]
+pub struct Heads {
+    worker_header: String,
+    requested_head: bool,
+    memory: Vec<(Box<[u8]>, Head)>,
+    oldest: usize,
+    workers: Vec<String>,
+    worker_index: HashMap<String, u16>,
+}
+
+impl Heads {
+    /// Nothing seen yet. `worker_header` is the field in which a worker names itself (empty: none); `requested_head`
+    /// says that the requests are HEAD requests, whose responses have no body.
+    pub fn new(worker_header: &str, requested_head: bool) -> Heads {
+        Heads {
+            worker_header: worker_header.to_ascii_lowercase(),
+            requested_head,
+            memory: Vec::with_capacity(MEMORY),
+            oldest: 0,
+            workers: Vec::new(),
+            worker_index: HashMap::new(),
+        }
+    }
+
+    /// The names of the workers seen so far.
+    pub fn workers(&self) -> &[String] {
+        &self.workers
+    }
+
+    /// The head that `bytes` begins with; `None` where it is not complete yet.
+    ///
+    /// `hint` is where this connection's last head is remembered, and is brought up to date.
+    ///
+    /// # Errors
+    /// Where no continuation of `bytes` would be a head that we accept.
+    #[inline]
+    pub fn read(&mut self, bytes: &[u8], hint: &mut u8) -> Result<Option<Head>, BadHead> {
+        if let Some((known, head)) = self.memory.get(usize::from(*hint))
+            && bytes.starts_with(known)
+        {
+            return Ok(Some(*head));
+        }
+        self.recall_or_parse(bytes, hint)
+    }
+
+    #[cold]
+    fn recall_or_parse(&mut self, bytes: &[u8], hint: &mut u8) -> Result<Option<Head>, BadHead> {
+        if let Some(place) = self.memory.iter().position(|(known, _)| bytes.starts_with(known)) {
+            *hint = place as u8;
+            return Ok(Some(self.memory[place].1));
+        }
+        let Some(head) = self.parse(bytes)? else {
+            return if bytes.len() > LONGEST { Err(BadHead::TooLong) } else { Ok(None) };
+        };
+        let remembered = (bytes[..head.length].into(), head);
+        if self.memory.len() < MEMORY {
+            *hint = self.memory.len() as u8;
+            self.memory.push(remembered);
+        } else {
+            *hint = self.oldest as u8;
+            self.memory[self.oldest] = remembered;
+            self.oldest = (self.oldest + 1) % MEMORY;
+        }
+        Ok(Some(head))
+    }
+
+    fn parse(&mut self, bytes: &[u8]) -> Result<Option<Head>, BadHead> {
+        let mut fields = [httparse::EMPTY_HEADER; FIELDS];
+        let mut response = httparse::Response::new(&mut fields);
+        let length = match response.parse(bytes) {
+            Ok(httparse::Status::Complete(length)) if length > LONGEST => return Err(BadHead::TooLong),
+            Ok(httparse::Status::Complete(length)) => length,
+            Ok(httparse::Status::Partial) => return Ok(None),
+            Err(httparse::Error::TooManyHeaders) => return Err(BadHead::TooLong),
+            Err(_) => return Err(BadHead::Grammar),
+        };
+        let status = response.code.filter(|code| (100..=999).contains(code)).ok_or(BadHead::Grammar)?;
+        let mut keep_alive = response.version == Some(1);
+        let (mut content_length, mut transfer_coding, mut worker) = (None, None, None);
+        for field in response.headers.iter() {
+            if field.name.eq_ignore_ascii_case("content-length") {
+                let value = content_length_of(field.value)?;
+                if content_length.is_some_and(|other| other != value) {
+                    return Err(BadHead::Length);
+                }
+                content_length = Some(value);
+            } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
+                transfer_coding = Some(last_token(field.value).eq_ignore_ascii_case(b"chunked"));
+            } else if field.name.eq_ignore_ascii_case("connection") {
+                for token in field.value.split(|b| *b == b',').map(<[u8]>::trim_ascii) {
+                    keep_alive = match token {
+                        token if token.eq_ignore_ascii_case(b"close") => false,
+                        token if token.eq_ignore_ascii_case(b"keep-alive") => true,
+                        _ => keep_alive,
+                    };
+                }
+            } else if !self.worker_header.is_empty() && field.name.eq_ignore_ascii_case(&self.worker_header) {
+                worker = std::str::from_utf8(field.value).ok().map(str::trim).map(str::to_owned);
+            }
+        }
+        let framing = match (transfer_coding, content_length) {
+            _ if self.requested_head || status < 200 || status == 204 || status == 304 => Framing::Empty,
+            // Transfer-Encoding overrides Content-Length (RFC 9112 section 6.3, rule 3).
+            (Some(true), _) => Framing::Chunked,
+            (Some(false), _) | (None, None) => Framing::UntilClose,
+            (None, Some(0)) => Framing::Empty,
+            (None, Some(n)) => Framing::Length(n),
+        };
+        keep_alive &= framing != Framing::UntilClose;
+        let worker = worker.and_then(|name| self.worker(name));
+        Ok(Some(Head { length, status, framing, keep_alive, worker }))
+    }
+
+    fn worker(&mut self, name: String) -> Option<u16> {
+        if let Some(index) = self.worker_index.get(&name) {
+            return Some(*index);
+        }
+        if self.workers.len() >= WORKERS {
+            return None;
+        }
+        let index = self.workers.len() as u16;
+        self.workers.push(name.clone());
+        self.worker_index.insert(name, index);
+        Some(index)
+    }
+}
+
+fn content_length_of(value: &[u8]) -> Result<u64, BadHead> {
+    let digits = value.trim_ascii();
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return Err(BadHead::Length);
+    }
+    std::str::from_utf8(digits).ok().and_then(|text| text.parse().ok()).ok_or(BadHead::Length)
+}
+
+fn last_token(value: &[u8]) -> &[u8] {
+    value.rsplit(|b| *b == b',').next().unwrap_or(value).trim_ascii()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Option<Head>, BadHead> {
+        Heads::new("x-worker-pid", false).read(text.as_bytes(), &mut 0)
+    }
+
+    fn framing(fields: &str) -> Framing {
+        read(&format!("HTTP/1.1 200 OK\r\n{fields}\r\n")).unwrap().unwrap().framing
+    }
+
+    #[test]
+    fn the_bodys_end_is_found_as_rfc_9112_says() {
+        assert_eq!(framing("Content-Length: 5\r\n"), Framing::Length(5));
+        assert_eq!(framing("content-length: 0\r\n"), Framing::Empty);
+        assert_eq!(framing("Content-Length: 5\r\nContent-Length: 5\r\n"), Framing::Length(5));
+        assert_eq!(framing("Transfer-Encoding: gzip, chunked\r\nContent-Length: 5\r\n"), Framing::Chunked);
+        assert_eq!(framing("Transfer-Encoding: gzip\r\n"), Framing::UntilClose);
+        assert_eq!(framing(""), Framing::UntilClose);
+        for status in ["204 No Content", "304 Not Modified"] {
+            let head = read(&format!("HTTP/1.1 {status}\r\nContent-Length: 5\r\n\r\n")).unwrap().unwrap();
+            assert_eq!(head.framing, Framing::Empty);
+        }
+    }
+
+    #[test]
+    fn a_response_to_head_has_no_body() {
+        let mut heads = Heads::new("", true);
+        let head = heads.read(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", &mut 0).unwrap().unwrap();
+        assert_eq!(head.framing, Framing::Empty);
+    }
+
+    #[test]
+    fn keep_alive_follows_version_and_connection() {
+        let keep_alive = |text: &str| read(text).unwrap().unwrap().keep_alive;
+        assert!(keep_alive("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n"));
+        assert!(!keep_alive("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\n"));
+        assert!(keep_alive("HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 1\r\n\r\n"));
+        assert!(!keep_alive("HTTP/1.1 200 OK\r\nConnection: upgrade, close\r\nContent-Length: 1\r\n\r\n"));
+        assert!(!keep_alive("HTTP/1.1 200 OK\r\n\r\n"), "a body that ends with the connection ends it");
+    }
+
+    #[test]
+    fn lies_are_refused() {
+        assert_eq!(read("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n"), Err(BadHead::Length));
+        assert_eq!(read("HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n"), Err(BadHead::Length));
+        assert_eq!(read("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n"), Err(BadHead::Length));
+        assert_eq!(read("SSH-2.0-OpenSSH_9.2\r\n"), Err(BadHead::Grammar));
+        assert_eq!(read(&format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(70_000))), Err(BadHead::TooLong));
+        assert_eq!(read(&format!("HTTP/1.1 200 OK\r\n{}\r\n", "X: 1\r\n".repeat(300))), Err(BadHead::TooLong));
+    }
+
+    #[test]
+    fn workers_get_an_index_each_and_are_remembered_with_their_head() {
+        let mut heads = Heads::new("X-Worker-Pid", false);
+        let text = |pid| format!("HTTP/1.1 200 OK\r\nx-worker-pid: {pid}\r\nContent-Length: 1\r\n\r\n");
+        let mut hint = 0;
+        for (pid, index) in [(11, 0), (22, 1), (11, 0), (22, 1), (22, 1)] {
+            assert_eq!(heads.read(text(pid).as_bytes(), &mut hint).unwrap().unwrap().worker, Some(index));
+        }
+        assert_eq!(heads.workers(), ["11", "22"]);
+    }
+
+    #[test]
+    fn more_heads_than_the_memory_holds_are_parsed_right_all_the_same() {
+        let mut heads = Heads::new("", false);
+        let mut hint = 0;
+        for n in (1..100u64).chain(1..100) {
+            let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {n}\r\n\r\n");
+            assert_eq!(heads.read(text.as_bytes(), &mut hint).unwrap().unwrap().framing, Framing::Length(n));
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Requests as bytes, rendered before the start: a lane only sends them.
+
+use std::sync::Arc;
+
+/// A rendered request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Head and body, as they go over the wire.
+    pub bytes: Arc<[u8]>,
+    /// Whether the method is HEAD: its response has no body, whatever its head says (RFC 9110 section 9.3.2).
+    pub is_head: bool,
+}
+
+/// Renders a request without a body.
+///
+/// `host` goes into the Host header, which HTTP/1.1 demands (RFC 9112 section 3.2) and newer Pumas insist on.
+pub fn render(method: &str, host: &str, path: &str, keep_alive: bool) -> Request {
+    let version = env!("CARGO_PKG_VERSION");
+    let close = if keep_alive { "" } else { "connection: close\r\n" };
+    let text = format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\nuser-agent: longtail/{version}\r\naccept: */*\r\n{close}\r\n");
+    Request { bytes: text.into_bytes().into(), is_head: method == "HEAD" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keep_alive_is_http_1_1s_default_and_close_is_said() {
+        let text = |keep_alive| String::from_utf8(render("GET", "h:1", "/x", keep_alive).bytes.to_vec()).unwrap();
+        assert!(text(true).starts_with("GET /x HTTP/1.1\r\nhost: h:1\r\n") && !text(true).contains("connection"));
+        assert!(text(false).ends_with("connection: close\r\n\r\n"));
+    }
+}

@@ -1,0 +1,269 @@
+//! One connection's response, fed as the bytes come: in whatever pieces, the result is the same.
+
+use thiserror::Error;
+
+use crate::chunked::Chunked;
+use crate::head::{BadHead, Framing, Head, Heads};
+
+/// A whole response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// Status code.
+    pub status: u16,
+    /// Whether the connection can carry another request.
+    pub keep_alive: bool,
+    /// The worker that answered, as an index into [`Heads::workers`].
+    pub worker: Option<u16>,
+    /// Its bytes, head included.
+    pub bytes: u64,
+}
+
+/// What became of the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fed {
+    /// The response is not complete yet.
+    More,
+    /// It is complete, after so many of the bytes.
+    Done(Response, usize),
+}
+
+/// Why the bytes are no response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum BadResponse {
+    /// In the head.
+    #[error(transparent)]
+    Head(#[from] BadHead),
+    /// In a chunked body.
+    #[error("the response's chunked body is malformed")]
+    Chunk,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Head,
+    Length(Head, u64),
+    Chunked(Head, Chunked),
+    UntilClose(Head),
+}
+
+/// Reads one response after the other.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    state: State,
+    /// The start of a head that came in pieces.
+    partial: Vec<u8>,
+    /// Bytes of the present response so far.
+    bytes: u64,
+    hint: u8,
+}
+
+impl Default for Reader {
+    fn default() -> Reader {
+        Reader { state: State::Head, partial: Vec::new(), bytes: 0, hint: 0 }
+    }
+}
+
+impl Reader {
+    /// Bytes of the unfinished response so far.
+    pub fn received(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Forgets an unfinished response: the connection is a new one.
+    pub fn reset(&mut self) {
+        self.state = State::Head;
+        self.partial.clear();
+        self.bytes = 0;
+    }
+
+    /// Takes the next bytes of the connection.
+    ///
+    /// # Errors
+    /// Where they can not be (part of) a response.
+    #[inline]
+    pub fn feed(&mut self, bytes: &[u8], heads: &mut Heads) -> Result<Fed, BadResponse> {
+        // The common case: one read brings the whole response.
+        if matches!(self.state, State::Head)
+            && self.partial.is_empty()
+            && let Some(head) = heads.read(bytes, &mut self.hint)?
+            && let Framing::Length(length) = head.framing
+            && (bytes.len() - head.length) as u64 >= length
+            && head.status >= 200
+        {
+            let used = head.length + length as usize;
+            return Ok(Fed::Done(self.done(head, used as u64), used));
+        }
+        self.feed_piece(bytes, heads)
+    }
+
+    fn feed_piece(&mut self, bytes: &[u8], heads: &mut Heads) -> Result<Fed, BadResponse> {
+        let mut at = 0;
+        loop {
+            match &mut self.state {
+                State::Head => {
+                    let before = self.partial.len();
+                    let head = if before == 0 {
+                        heads.read(&bytes[at..], &mut self.hint)?
+                    } else {
+                        self.partial.extend_from_slice(&bytes[at..]);
+                        heads.read(&self.partial, &mut self.hint)?
+                    };
+                    let Some(head) = head else {
+                        if before == 0 {
+                            self.partial.extend_from_slice(&bytes[at..]);
+                        }
+                        self.bytes += (bytes.len() - at) as u64;
+                        return Ok(Fed::More);
+                    };
+                    at += head.length - before;
+                    self.bytes += (head.length - before) as u64;
+                    self.partial.clear();
+                    if head.status < 200 {
+                        // An interim response (100, 103): the real one follows (RFC 9110 section 15.2).
+                        continue;
+                    }
+                    self.state = match head.framing {
+                        Framing::Empty => return Ok(Fed::Done(self.done(head, 0), at)),
+                        Framing::Length(length) => State::Length(head, length),
+                        Framing::Chunked => State::Chunked(head, Chunked::new()),
+                        Framing::UntilClose => State::UntilClose(head),
+                    };
+                }
+                State::Length(head, left) => {
+                    let take = (*left).min((bytes.len() - at) as u64);
+                    *left -= take;
+                    at += take as usize;
+                    let (head, done) = (*head, *left == 0);
+                    self.bytes += take;
+                    return Ok(if done { Fed::Done(self.done(head, 0), at) } else { Fed::More });
+                }
+                State::Chunked(head, chunked) => {
+                    let take = chunked.feed(&bytes[at..]).ok_or(BadResponse::Chunk)?;
+                    at += take;
+                    let (head, done) = (*head, chunked.is_done());
+                    self.bytes += take as u64;
+                    return Ok(if done { Fed::Done(self.done(head, 0), at) } else { Fed::More });
+                }
+                State::UntilClose(_) => {
+                    self.bytes += (bytes.len() - at) as u64;
+                    return Ok(Fed::More);
+                }
+            }
+        }
+    }
+
+    /// The connection has ended: the response that it completes, if it does.
+    pub fn end(&mut self) -> Option<Response> {
+        match self.state {
+            State::UntilClose(head) => Some(self.done(head, 0)),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn done(&mut self, head: Head, more_bytes: u64) -> Response {
+        let bytes = self.bytes + more_bytes;
+        self.bytes = 0;
+        self.state = State::Head;
+        Response { status: head.status, keep_alive: head.keep_alive, worker: head.worker, bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A stream of one response, its length and what it should be read as.
+    fn any_response() -> impl Strategy<Value = (Vec<u8>, u16)> {
+        let body = prop::collection::vec(any::<u8>(), 0..200);
+        let status = prop_oneof![Just(200u16), Just(302), Just(404), Just(503)];
+        (body, status, 0..4u8, prop::collection::vec(1usize..40, 1..6), any::<bool>()).prop_map(
+            |(body, status, kind, cuts, interim)| {
+                let mut bytes = Vec::new();
+                if interim {
+                    bytes.extend_from_slice(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
+                }
+                bytes.extend_from_slice(format!("HTTP/1.1 {status} X\r\nServer: x\r\n").as_bytes());
+                match kind {
+                    0 => {
+                        bytes.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
+                        bytes.extend_from_slice(&body);
+                    }
+                    1 => {
+                        bytes.extend_from_slice(b"Transfer-Encoding: chunked\r\n\r\n");
+                        let mut rest = &body[..];
+                        for cut in cuts {
+                            let (chunk, tail) = rest.split_at(cut.min(rest.len()));
+                            if !chunk.is_empty() {
+                                bytes.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+                                bytes.extend_from_slice(chunk);
+                                bytes.extend_from_slice(b"\r\n");
+                            }
+                            rest = tail;
+                        }
+                        bytes.extend_from_slice(b"0\r\n\r\n");
+                    }
+                    2 => bytes.extend_from_slice(b"Content-Length: 0\r\n\r\n"),
+                    _ => {
+                        bytes.extend_from_slice(b"\r\n");
+                        bytes.extend_from_slice(&body);
+                    }
+                }
+                (bytes, status)
+            },
+        )
+    }
+
+    /// Feeds `bytes` cut at `sizes`, then ends the connection.
+    fn read(bytes: &[u8], sizes: &[usize]) -> Result<Option<Response>, BadResponse> {
+        let (mut reader, mut heads) = (Reader::default(), Heads::new("", false));
+        let mut rest = bytes;
+        for size in sizes.iter().chain(std::iter::repeat(&bytes.len())) {
+            if rest.is_empty() {
+                break;
+            }
+            let (piece, tail) = rest.split_at((*size).min(rest.len()));
+            if let Fed::Done(response, _) = reader.feed(piece, &mut heads)? {
+                return Ok(Some(response));
+            }
+            rest = tail;
+        }
+        Ok(reader.end())
+    }
+
+    proptest! {
+        #[test]
+        fn in_pieces_is_as_whole((bytes, status) in any_response(), sizes in prop::collection::vec(1usize..30, 0..80)) {
+            let whole = read(&bytes, &[]).unwrap().unwrap();
+            prop_assert_eq!(whole.status, status);
+            prop_assert_eq!(whole.bytes, bytes.len() as u64);
+            prop_assert_eq!(read(&bytes, &sizes).unwrap(), Some(whole));
+        }
+
+        #[test]
+        fn noise_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..300), sizes in prop::collection::vec(1usize..30, 0..20)) {
+            let _ = read(&bytes, &sizes);
+        }
+
+        #[test]
+        fn damaged_responses_never_panic((mut bytes, _) in any_response(), at in any::<prop::sample::Index>(), byte in any::<u8>(), sizes in prop::collection::vec(1usize..30, 0..20)) {
+            let place = at.index(bytes.len());
+            bytes[place] = byte;
+            let _ = read(&bytes, &sizes);
+        }
+    }
+
+    #[test]
+    fn the_next_responses_bytes_are_left() {
+        let (mut reader, mut heads) = (Reader::default(), Heads::new("", false));
+        let two = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1";
+        let Fed::Done(first, used) = reader.feed(two, &mut heads).unwrap() else { panic!("incomplete") };
+        assert_eq!((first.bytes, &two[used..]), (40, &b"HTTP/1.1"[..]));
+    }
+
+    #[test]
+    fn a_body_cut_short_is_no_response() {
+        assert_eq!(read(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nok", &[]), Ok(None));
+    }
+}

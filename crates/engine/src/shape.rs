@@ -1,0 +1,108 @@
+//! What one run asks of the engine, and each lane's share of it.
+
+use std::net::SocketAddr;
+
+use model::{Nanos, Pace, Window};
+
+use crate::request::Request;
+
+/// One run, with nothing left to decide.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// Where to connect.
+    pub address: SocketAddr,
+    /// What to send, rendered.
+    pub request: Request,
+    /// Connections, in total.
+    pub connections: u32,
+    /// Threads of the generator; never more than connections.
+    pub lanes: u32,
+    /// When requests are due.
+    pub pace: Pace,
+    /// Load before the measured window.
+    pub warm_up: Nanos,
+    /// Length of the measured window; `None` where only a count ends the run.
+    pub measured: Option<Nanos>,
+    /// Measured requests that each connection makes at the most.
+    pub requests_per_connection: Option<u64>,
+    /// Whether a connection carries more than one request.
+    pub keep_alive: bool,
+    /// Longest wait for an answer, from the moment the connection was opened or the request was begun.
+    pub timeout: Nanos,
+    /// The response header, lower case, in which a worker names itself; empty for none.
+    pub worker_header: String,
+    /// Whether each exchange is kept, in order of completion (tests, logs).
+    pub keep_exchanges: bool,
+}
+
+/// The part of a run that one lane drives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The lane's number, from 0.
+    pub lane: u32,
+    /// Lanes in the run.
+    pub lanes: u32,
+    /// Its first connection's number in the run.
+    pub first_connection: u32,
+    /// Its connections.
+    pub connections: u32,
+}
+
+impl Shape {
+    /// The measured window of a run that starts at `start`.
+    pub fn window(&self, start: Nanos) -> Window {
+        let from = start + self.warm_up;
+        Window { from, until: self.measured.map_or(Nanos::MAX, |length| from + length) }
+    }
+
+    /// Connections dealt out to lanes: 10 on 4 lanes are 3 + 3 + 2 + 2.
+    pub fn shares(&self) -> Vec<Share> {
+        let lanes = self.lanes.clamp(1, self.connections.max(1));
+        let (each, extra) = (self.connections / lanes, self.connections % lanes);
+        let mut first_connection = 0;
+        (0..lanes)
+            .map(|lane| {
+                let connections = each + u32::from(lane < extra);
+                let share = Share { lane, lanes, first_connection, connections };
+                first_connection += connections;
+                share
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::render;
+
+    fn shape(connections: u32, lanes: u32) -> Shape {
+        let address = SocketAddr::from(([127, 0, 0, 1], 1));
+        Shape {
+            address,
+            request: render("GET", "127.0.0.1:1", "/", true),
+            connections,
+            lanes,
+            pace: Pace::Closed,
+            warm_up: Nanos::ZERO,
+            measured: None,
+            requests_per_connection: Some(1),
+            keep_alive: true,
+            timeout: Nanos::from_secs(1),
+            worker_header: String::new(),
+            keep_exchanges: false,
+        }
+    }
+
+    #[test]
+    fn ten_connections_on_four_lanes_are_ten() {
+        let shares = shape(10, 4).shares();
+        assert_eq!(shares.iter().map(|s| s.connections).collect::<Vec<_>>(), [3, 3, 2, 2]);
+        assert_eq!(shares.iter().map(|s| s.first_connection).collect::<Vec<_>>(), [0, 3, 6, 8]);
+    }
+
+    #[test]
+    fn a_lane_without_connections_is_not_started() {
+        assert_eq!(shape(2, 8).shares().len(), 2);
+    }
+}

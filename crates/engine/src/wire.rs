@@ -1,0 +1,59 @@
+//! What a lane needs of the operating system: connections by number, and a wait for their news.
+//!
+//! The one trait between the request loop and the sockets, so that the loop runs under a scripted wire and a stepped
+//! clock in tests. It is generic, never dynamic: the compiler makes one loop per wire.
+
+use model::Nanos;
+
+/// News of one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The connection.
+    pub slot: u32,
+    /// Bytes, an end or an error can be received.
+    pub readable: bool,
+    /// Bytes can be sent, or a connect has ended.
+    pub writable: bool,
+    /// The peer has closed its half, or the connection is broken: read until the end is seen.
+    pub closing: bool,
+}
+
+/// Why an operation on a connection did nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// Not now; an event will say when.
+    WouldBlock,
+    /// The connect was refused.
+    Refused,
+    /// The connection is gone: reset, or a write to a closed one.
+    Reset,
+    /// Anything else: no route, no port or descriptor left.
+    Failed,
+}
+
+/// Connections by number (slot), nonblocking.
+pub trait Wire {
+    /// Starts to open the connection. Done when a send succeeds; until then it would block.
+    ///
+    /// # Errors
+    /// Where even the start of it fails.
+    fn open(&mut self, slot: usize) -> Result<(), Trouble>;
+
+    /// Waits for news of any connection, `at_most` this long, and replaces `events` by it (none if the time is over).
+    fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>);
+
+    /// Receives into `buffer`; 0 is the end of the stream. Fewer bytes than the buffer holds: nothing is left for now.
+    ///
+    /// # Errors
+    /// Where nothing can be received now, or ever.
+    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, Trouble>;
+
+    /// Sends the first of `bytes`, as many as go.
+    ///
+    /// # Errors
+    /// Where none can be sent now, or ever, or the connection could not be opened.
+    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Trouble>;
+
+    /// Closes the connection, if it is open. No event of it will come any more.
+    fn close(&mut self, slot: usize);
+}

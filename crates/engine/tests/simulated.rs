@@ -1,0 +1,249 @@
+//! The request loop in exact simulated time: a stepped clock, a scripted server, figures compared with `==`.
+//!
+//! The wire here is a model of a server with a pool of slots and one first-come-first-served line, which may be frozen
+//! once (a garbage collection, a stop of the virtual machine). Connecting and sending take no time at all.
+
+use std::collections::{BinaryHeap, VecDeque};
+use std::cmp::Reverse;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use engine::{Event, Lane, LaneEnd, Shape, Trouble, Wire, render};
+use model::{Clock, Exchange, Nanos, Outcome, Pace, Rate};
+use testkit::clock::Stepped;
+
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nx-worker-pid: 7\r\ncontent-length: 2\r\n\r\nok";
+
+/// A server: `slots` slots of `service` time each, frozen for `stall.1` from `stall.0` on.
+struct Scripted {
+    clock: Stepped,
+    service: Nanos,
+    stall: Option<(Nanos, Nanos)>,
+    free_at: BinaryHeap<Reverse<Nanos>>,
+    answers: BinaryHeap<Reverse<(Nanos, u64, usize)>>,
+    order: u64,
+    inbox: Vec<VecDeque<u8>>,
+    /// Connections whose first use is refused.
+    refused: Vec<bool>,
+}
+
+impl Scripted {
+    fn new(clock: &Stepped, connections: usize, slots: usize, service: Nanos) -> Scripted {
+        Scripted {
+            clock: clock.clone(),
+            service,
+            stall: None,
+            free_at: (0..slots).map(|_| Reverse(Nanos::ZERO)).collect(),
+            answers: BinaryHeap::new(),
+            order: 0,
+            inbox: vec![VecDeque::new(); connections],
+            refused: vec![false; connections],
+        }
+    }
+}
+
+impl Wire for Scripted {
+    fn open(&mut self, slot: usize) -> Result<(), Trouble> {
+        if std::mem::take(&mut self.refused[slot]) { Err(Trouble::Refused) } else { Ok(()) }
+    }
+
+    fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {
+        events.clear();
+        let until = self.clock.now() + at_most;
+        let next = self.answers.peek().map_or(Nanos::MAX, |Reverse((due, ..))| *due);
+        self.clock.set(until.min(next).max(self.clock.now()));
+        while let Some(Reverse((due, _, slot))) = self.answers.peek().copied() {
+            if due > self.clock.now() {
+                break;
+            }
+            self.answers.pop();
+            self.inbox[slot].extend(ANSWER);
+            events.push(Event { slot: slot as u32, readable: true, writable: true, closing: false });
+        }
+    }
+
+    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, Trouble> {
+        let n = self.inbox[slot].len().min(buffer.len());
+        if n == 0 {
+            return Err(Trouble::WouldBlock);
+        }
+        for (place, byte) in buffer.iter_mut().zip(self.inbox[slot].drain(..n)) {
+            *place = byte;
+        }
+        Ok(n)
+    }
+
+    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Trouble> {
+        let Reverse(free) = self.free_at.pop().expect("a server has slots");
+        let mut start = free.max(self.clock.now());
+        if let Some((from, length)) = self.stall
+            && (from..from + length).contains(&start)
+        {
+            start = from + length;
+        }
+        let mut end = start + self.service;
+        if let Some((from, length)) = self.stall
+            && start < from
+            && end > from
+        {
+            end += length;
+        }
+        self.free_at.push(Reverse(end));
+        self.order += 1;
+        self.answers.push(Reverse((end, self.order, slot)));
+        Ok(bytes.len())
+    }
+
+    fn close(&mut self, slot: usize) {
+        self.inbox[slot].clear();
+    }
+}
+
+fn shape(connections: u32, pace: Pace) -> Shape {
+    Shape {
+        address: SocketAddr::from(([127, 0, 0, 1], 1)),
+        request: render("GET", "simulated", "/", true),
+        connections,
+        lanes: 1,
+        pace,
+        warm_up: Nanos::ZERO,
+        measured: None,
+        requests_per_connection: None,
+        keep_alive: true,
+        timeout: Nanos::from_secs(3600),
+        worker_header: "x-worker-pid".to_owned(),
+        keep_exchanges: true,
+    }
+}
+
+fn run(shape: &Shape, wire: Scripted) -> LaneEnd {
+    let clock = wire.clock.clone();
+    Lane::new(shape, shape.shares()[0], clock, wire, Nanos::ZERO).run(&AtomicBool::new(false), &AtomicU64::new(0))
+}
+
+/// The exact percentile of `times`, by nearest rank.
+fn exact(exchanges: &[Exchange], time: impl Fn(&Exchange) -> Nanos, q: f64) -> Nanos {
+    let mut times: Vec<Nanos> = exchanges.iter().map(time).collect();
+    times.sort_unstable();
+    times[(q * times.len() as f64 - 1e-9).ceil() as usize - 1]
+}
+
+/// One connection, a request due every 10 ms for 30 s; the server takes 1 ms and is frozen for 1.4 s from 10 s on.
+fn stalled() -> LaneEnd {
+    let clock = Stepped::default();
+    let mut wire = Scripted::new(&clock, 1, 1, Nanos::from_millis(1));
+    wire.stall = Some((Nanos::from_secs(10), Nanos::from_millis(1400)));
+    let mut shape = shape(1, Pace::Constant { rate: Rate::new(100.0).unwrap() });
+    shape.measured = Some(Nanos::from_secs(30));
+    run(&shape, wire)
+}
+
+#[test]
+fn a_stall_is_seen_by_everyone_who_was_due_in_it() {
+    let end = stalled();
+    let ms = Nanos::from_millis;
+    assert_eq!(end.exchanges.len(), 3000);
+    let response = |q| exact(&end.exchanges, Exchange::response_time, q);
+    assert_eq!([response(0.5), response(0.9), response(0.99), response(0.999), response(1.0)], [ms(1), ms(1), ms(1131), ms(1374), ms(1401)]);
+    let mean = end.tally.response_time.mean().unwrap();
+    assert_eq!(mean, Nanos(37_530_000));
+}
+
+#[test]
+fn a_late_sender_hides_nothing() {
+    // From the send alone the same run looks fine: one request in 3000 was slow. That is what coordinated omission hides.
+    let end = stalled();
+    let service = |q| exact(&end.exchanges, Exchange::service_time, q);
+    assert_eq!([service(0.5), service(0.99), service(0.999), service(1.0)].map(|t| t.0 / 1_000_000), [1, 1, 1, 1401]);
+    assert_eq!(end.tally.service_time.mean(), Some(Nanos(1_466_666)));
+    assert!(end.exchanges.iter().all(|e| e.response_time() == e.send_lag() + e.service_time()));
+}
+
+#[test]
+fn the_histogram_tells_the_same_within_a_thousandth() {
+    let tally = stalled().tally;
+    for q in [0.5, 0.9, 0.99, 0.999, 1.0] {
+        let exact = exact(&stalled().exchanges, Exchange::response_time, q).0 as f64;
+        let read = tally.response_time.quantile(q).unwrap().0 as f64;
+        assert!((0.0..=0.001).contains(&(read / exact - 1.0)), "{read} for {exact}");
+    }
+}
+
+#[test]
+fn twice_the_threads_work_is_a_staircase() {
+    // Five slots of 1 s, ten requests a second: 1000, 1500, 2000, … ms, in fives.
+    let clock = Stepped::default();
+    let wire = Scripted::new(&clock, 200, 5, Nanos::from_secs(1));
+    let mut shape = shape(200, Pace::Constant { rate: Rate::new(10.0).unwrap() });
+    shape.measured = Some(Nanos::from_secs(3));
+    let end = run(&shape, wire);
+    let times: Vec<u64> = end.exchanges.iter().map(|e| e.response_time().0 / 1_000_000).collect();
+    let staircase: Vec<u64> = (0..30).map(|k| 1000 + k / 5 * 500).collect();
+    assert_eq!(times, staircase);
+}
+
+#[test]
+fn a_closed_loop_takes_its_turns() {
+    // 12 connections on 5 slots of 200 ms: Little's law to the nanosecond, and each waits q or q + 1 services.
+    let clock = Stepped::default();
+    let wire = Scripted::new(&clock, 12, 5, Nanos::from_millis(200));
+    let mut shape = shape(12, Pace::Closed);
+    shape.warm_up = Nanos::from_secs(2);
+    shape.measured = Some(Nanos::from_secs(12));
+    let end = run(&shape, wire);
+    assert_eq!(end.tally.completed_in_window, 300, "25 a second for 12 s");
+    let times: Vec<u64> = end.exchanges.iter().skip(60).map(|e| e.response_time().0 / 1_000_000).collect();
+    assert!(times.iter().all(|t| [400, 600].contains(t)), "{times:?}");
+    assert_eq!(end.tally.send_lag.max(), Some(Nanos::ZERO));
+    assert_eq!(end.tally.per_worker["7"].all, end.tally.all_requests());
+}
+
+#[test]
+fn a_count_ends_the_run_and_each_connection_makes_its_own() {
+    let clock = Stepped::default();
+    let mut shape = shape(7, Pace::Closed);
+    shape.requests_per_connection = Some(3);
+    let end = run(&shape, Scripted::new(&clock, 7, 2, Nanos::from_millis(10)));
+    assert_eq!(end.tally.counts.good(), 21);
+    assert_eq!(end.tally.per_connection, vec![3; 7]);
+    assert_eq!(end.tally.connections_opened, 7);
+}
+
+#[test]
+fn a_request_without_an_answer_times_out_once_and_the_connection_goes_on() {
+    let clock = Stepped::default();
+    let mut wire = Scripted::new(&clock, 1, 1, Nanos::from_millis(100));
+    wire.stall = Some((Nanos::from_millis(150), Nanos::from_secs(10)));
+    let mut shape = shape(1, Pace::Closed);
+    shape.measured = Some(Nanos::from_secs(2));
+    shape.timeout = Nanos::from_secs(1);
+    let end = run(&shape, wire);
+    let outcomes: Vec<Outcome> = end.exchanges.iter().map(|e| e.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Answered(200), Outcome::TimedOut, Outcome::TimedOut]);
+    assert_eq!(end.tally.counts.total(), 3);
+}
+
+#[test]
+fn a_refused_connect_is_an_outcome_and_is_tried_again_after_a_pause() {
+    let clock = Stepped::default();
+    let mut wire = Scripted::new(&clock, 2, 2, Nanos::from_millis(100));
+    wire.refused[1] = true;
+    let mut shape = shape(2, Pace::Closed);
+    shape.requests_per_connection = Some(2);
+    let end = run(&shape, wire);
+    assert_eq!(end.tally.counts.of(Outcome::Refused), 1);
+    assert_eq!(end.tally.counts.good(), 3);
+    let second = end.exchanges.iter().filter(|e| e.due == Nanos::from_millis(10)).count();
+    assert_eq!(second, 1, "due again when the pause of 10 ms is over");
+}
+
+#[test]
+fn an_interruption_counts_what_is_in_flight() {
+    let clock = Stepped::default();
+    let wire = Scripted::new(&clock, 3, 1, Nanos::from_secs(1));
+    let mut shape = shape(3, Pace::Closed);
+    shape.measured = Some(Nanos::from_secs(100));
+    let end = Lane::new(&shape, shape.shares()[0], clock, wire, Nanos::ZERO).run(&AtomicBool::new(true), &AtomicU64::new(0));
+    assert_eq!(end.tally.counts.of(Outcome::InFlight), 3);
+    assert!(end.interrupted_at.is_some());
+}
