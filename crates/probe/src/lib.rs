@@ -1,1 +1,10 @@
-//! (to be written)
+//! Looking at the server and the machine from outside the client: Puma's statistics, the kernel's sockets, the host.
+//!
+//! Reads only. A value that cannot be had is absent, never 0. Nothing here sends load or prints.
+
+mod control;
+pub mod machine;
+pub mod puma_stats;
+pub mod sockets;
+
+pub use control::{Control, ControlAddress, ControlError};

@@ -1,0 +1,167 @@
+//! Puma's `/stats`, of every version: what each worker counts, and how old it is.
+//!
+//! In cluster mode each worker sends its figures to the master every `worker_check_interval` (default 5 s), and that is
+//! what the master hands out: a poll that comes sooner sees the same figures again. `requests_count` counts requests that
+//! were *started*, from Puma 5.0 on. A field that a version does not have is absent.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{Control, ControlError};
+
+/// What Puma says of itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PumaStats {
+    /// Whether it runs worker processes (cluster mode).
+    pub cluster: bool,
+    /// Its workers; in single mode one, without a pid.
+    pub workers: Vec<WorkerStats>,
+}
+
+/// What one worker says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerStats {
+    /// Process id; absent in single mode.
+    pub pid: Option<u32>,
+    /// Whether it has booted and reported at least once.
+    pub ready: bool,
+    /// When the master last heard of it, as it writes it (whole seconds); absent in single mode, where figures are live.
+    pub last_checkin: Option<String>,
+    /// Threads at the most.
+    pub max_threads: Option<u32>,
+    /// Requests started since it booted; Puma 5.0 and later.
+    pub requests_count: Option<u64>,
+    /// Requests that wait in the worker for a thread.
+    pub backlog: Option<u32>,
+    /// Threads that are free or could still be started.
+    pub pool_capacity: Option<u32>,
+}
+
+#[derive(Deserialize)]
+struct Status {
+    max_threads: Option<u32>,
+    requests_count: Option<u64>,
+    backlog: Option<u32>,
+    pool_capacity: Option<u32>,
+}
+
+#[derive(Deserialize)]
+struct WorkerStatus {
+    pid: u32,
+    booted: bool,
+    last_checkin: Option<String>,
+    last_status: Value,
+}
+
+/// Asks for the statistics.
+///
+/// # Errors
+/// Where the control server does not answer, or not with statistics (it may not yet have any).
+pub fn read(control: &Control) -> Result<PumaStats, ControlError> {
+    parse(&control.ask("stats")?)
+}
+
+/// Understands the body of `/stats`.
+///
+/// # Errors
+/// Where it is not JSON of that form.
+pub fn parse(text: &str) -> Result<PumaStats, ControlError> {
+    let malformed = |error: serde_json::Error| ControlError::Malformed(error.to_string());
+    let value: Value = serde_json::from_str(text).map_err(malformed)?;
+    let Some(status) = value.get("worker_status") else {
+        return Ok(PumaStats { cluster: false, workers: vec![worker(None, true, None, value).map_err(malformed)?] });
+    };
+    let statuses: Vec<WorkerStatus> = Deserialize::deserialize(status).map_err(malformed)?;
+    let workers = statuses.into_iter().map(|s| worker(Some(s.pid), s.booted, s.last_checkin, s.last_status));
+    Ok(PumaStats { cluster: true, workers: workers.collect::<Result<_, _>>().map_err(malformed)? })
+}
+
+fn worker(
+    pid: Option<u32>,
+    booted: bool,
+    last_checkin: Option<String>,
+    status: Value,
+) -> Result<WorkerStats, serde_json::Error> {
+    let ready = booted && status.get("backlog").is_some();
+    let status: Status = serde_json::from_value(status)?;
+    Ok(WorkerStats {
+        pid,
+        ready,
+        last_checkin,
+        max_threads: status.max_threads,
+        requests_count: status.requests_count,
+        backlog: status.backlog,
+        pool_capacity: status.pool_capacity,
+    })
+}
+
+impl PumaStats {
+    /// Whether every worker has booted and reported.
+    pub fn is_ready(&self) -> bool {
+        !self.workers.is_empty() && self.workers.iter().all(|worker| worker.ready)
+    }
+
+    /// Whether every worker has reported again since `before` was read, so that nothing in here is older than that.
+    /// Single mode is always fresh.
+    pub fn is_newer_than(&self, before: &PumaStats) -> bool {
+        self.workers.iter().all(|worker| match &worker.last_checkin {
+            None => true,
+            Some(checkin) => {
+                let earlier = before.workers.iter().find(|other| other.pid == worker.pid);
+                earlier.is_none_or(|earlier| earlier.last_checkin.as_ref() != Some(checkin))
+            }
+        })
+    }
+
+    /// Requests started in all workers, where every one says.
+    pub fn requests_count(&self) -> Option<u64> {
+        self.workers.iter().map(|worker| worker.requests_count).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLUSTER_5_6: &str = r#"{"started_at":"2026-01-01T00:00:00Z","workers":2,"phase":0,"booted_workers":2,"old_workers":0,"worker_status":[
+        {"started_at":"2026-01-01T00:00:00Z","pid":11,"index":0,"phase":0,"booted":true,"last_checkin":"2026-01-01T00:00:05Z",
+         "last_status":{"backlog":0,"running":5,"pool_capacity":5,"max_threads":5,"requests_count":7}},
+        {"started_at":"2026-01-01T00:00:00Z","pid":12,"index":1,"phase":0,"booted":true,"last_checkin":"2026-01-01T00:00:05Z","last_status":{}}]}"#;
+
+    #[test]
+    fn a_worker_that_has_not_reported_is_not_ready() {
+        let stats = parse(CLUSTER_5_6).unwrap();
+        assert!(stats.cluster && !stats.is_ready());
+        assert_eq!(stats.workers[0].requests_count, Some(7));
+        assert_eq!(stats.requests_count(), None, "absent is not 0");
+    }
+
+    #[test]
+    fn single_mode_is_one_worker_and_always_fresh() {
+        let stats = parse(r#"{"started_at":"x","backlog":0,"running":5,"pool_capacity":5,"max_threads":5,"requests_count":3}"#).unwrap();
+        assert!(!stats.cluster && stats.is_ready() && stats.is_newer_than(&stats.clone()));
+        assert_eq!(stats.requests_count(), Some(3));
+    }
+
+    #[test]
+    fn figures_are_fresh_when_every_worker_has_checked_in_again() {
+        let before = parse(CLUSTER_5_6).unwrap();
+        assert!(!before.is_newer_than(&before));
+        let one = parse(&CLUSTER_5_6.replacen(":05Z", ":10Z", 1)).unwrap();
+        assert!(!one.is_newer_than(&before));
+        let both = parse(&CLUSTER_5_6.replace(":05Z", ":10Z")).unwrap();
+        assert!(both.is_newer_than(&before));
+    }
+
+    #[test]
+    fn puma_3_has_no_requests_count() {
+        let stats = parse(r#"{"backlog":0,"running":5,"pool_capacity":5,"max_threads":5}"#).unwrap();
+        assert_eq!(stats.requests_count(), None);
+        assert!(stats.is_ready());
+    }
+
+    #[test]
+    fn what_is_no_json_is_an_error() {
+        assert!(parse("Unsupported action").is_err());
+    }
+}
