@@ -1,1 +1,7 @@
-//! (to be written)
+//! What tests of every crate share: a clock that a test steps, and studies that are the same on every machine.
+//!
+//! A dev-dependency only: no product code may know it. It knows `model` and nothing else, so whatever it builds went
+//! through the real types.
+
+pub mod clock;
+pub mod study;

@@ -1,0 +1,332 @@
+//! What is said about a study beside its table, before it is laid out as text or markdown.
+
+use std::mem::discriminant;
+
+use model::forecast::ServiceTimeSource;
+use model::run::ShareSource;
+use model::{Caveat, Nanos, Run, ServerKind, Stop, Study, counts};
+
+use crate::number::{self, NONE, count_of};
+
+/// What a run is called where it has no row: `1.50x`, and where there are several `1.50x run 2`.
+pub(crate) fn label(study: &Study, run: &Run) -> String {
+    let multiple = number::multiple(run.multiple);
+    if study.plan.repeat > 1 {
+        format!("{multiple}x run {}", number::count(run.repeat))
+    } else {
+        format!("{multiple}x")
+    }
+}
+
+/// Whether something was seen that may have spoiled a number of the run's row. A number that is left out, or that
+/// nothing confirms, has a caveat too but no mark: it would stand on every row and mean nothing.
+pub(crate) fn is_doubtful(run: &Run) -> bool {
+    let spoils = |caveat: &Caveat| !matches!(caveat, Caveat::TooFewRequests { .. } | Caveat::LedgerUnknown { .. });
+    run.caveats.iter().any(spoils)
+}
+
+/// The environment, as (what, lines).
+pub(crate) fn environment(study: &Study) -> Vec<(&'static str, Vec<String>)> {
+    vec![("server", server(study)), ("machine", vec![machine(study)]), ("load", load(study))]
+}
+
+/// `Puma 6.5.0, ruby 3.4.0, main 43b8bba1`.
+pub(crate) fn server_name(study: &Study) -> String {
+    let server = &study.server;
+    let version = server.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+    let name = format!("{}{version}", server.name);
+    listed([Some(name), server.runtime.clone(), server.git.clone()].into_iter().flatten())
+}
+
+/// `slots 20 = 4 workers x 5 threads`.
+pub(crate) fn slots(study: &Study) -> String {
+    let server = &study.server;
+    let slots = format!("slots {}", number::count(server.slots()));
+    if matches!(study.plan.server.kind, ServerKind::Command { .. }) {
+        return format!("{slots} (given)");
+    }
+    let threads = count_of(server.threads, "thread");
+    if server.cluster {
+        format!("{slots} = {} x {threads}", count_of(server.workers, "worker"))
+    } else {
+        format!("{slots} = 1 process x {threads}")
+    }
+}
+
+fn server(study: &Study) -> Vec<String> {
+    vec![
+        server_name(study),
+        study.server.command_line.clone(),
+        format!("{}, {}, path {}", slots(study), study.server.url, study.plan.stream.target_path()),
+    ]
+}
+
+fn machine(study: &Study) -> String {
+    let machine = &study.environment;
+    let named = |name: &str, what: &str| if what.is_empty() { String::new() } else { format!("{name} {what}") };
+    listed([
+        machine.cpu.clone(),
+        if machine.cores > 0 { count_of(machine.cores, "core") } else { String::new() },
+        if machine.memory_bytes > 0 { number::memory(machine.memory_bytes) } else { String::new() },
+        machine.os.clone(),
+        named("kernel", &machine.kernel),
+        named("longtail", &machine.longtail_version),
+        named("started", &study.started_at),
+    ])
+}
+
+/// The run's model in words: what is sent, then what the server can do at most.
+pub(crate) fn load(study: &Study) -> Vec<String> {
+    let stream = &study.plan.stream;
+    let keep_alive = if stream.keep_alive { "keep-alive" } else { "a new connection for each request" };
+    let stop = match stream.stop {
+        Stop::After(time) => format!("{} a run", number::asked(time)),
+        Stop::RequestsPerConnection(n) => format!("{} a connection", count_of(n, "request")),
+    };
+    let stop = if stream.warm_up == Nanos::ZERO {
+        format!("{stop}, no warm-up")
+    } else {
+        format!("{stop} after {} warm-up", number::asked(stream.warm_up))
+    };
+    let timeout = format!("answers given up after {}", number::asked(stream.timeout));
+    let mut lines =
+        vec![listed(["closed loop".to_owned(), keep_alive.to_owned(), stop, count_of(stream.lanes, "lane"), timeout])];
+    lines.push(match service_time(study) {
+        Some((time, source, maximum)) => {
+            format!(
+                "service time {} ({source}), so {} req/s at most",
+                number::time(time),
+                number::rate_in_words(maximum)
+            )
+        }
+        None => "service time unknown, so no theoretical maximum".to_owned(),
+    });
+    if study.plan.repeat > 1 {
+        let passes = number::count(study.plan.repeat);
+        lines.push(format!("{passes} passes over the multiples, each on a fresh server"));
+    }
+    lines
+}
+
+/// How long a slot is held, how that is known, and the highest rate that leaves room for.
+///
+/// Before the first run there is no forecast yet; a delay that was given says the same.
+fn service_time(study: &Study) -> Option<(Nanos, &'static str, f64)> {
+    let forecast = study.runs.iter().find_map(|run| run.forecast.as_ref());
+    let forecast = forecast.map(|forecast| {
+        let source = match forecast.service_time_source {
+            ServiceTimeSource::Given => "given",
+            ServiceTimeSource::Measured => "measured over one connection",
+        };
+        (forecast.service_time, source, forecast.maximum_rate)
+    });
+    let given = study.plan.stream.delay.filter(|delay| *delay > Nanos::ZERO);
+    forecast.or_else(|| given.map(|delay| (delay, "given", f64::from(study.server.slots()) / delay.as_secs_f64())))
+}
+
+/// Joined by commas, empty ones left out.
+fn listed(parts: impl IntoIterator<Item = String>) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// Runs side by side whose workers were counted in the same way: a head and a line a worker.
+pub(crate) struct WorkerBlock {
+    /// How the workers' requests are known.
+    pub(crate) source: &'static str,
+    /// `worker`, or which pass the runs are of: a fresh server has other workers.
+    pub(crate) title: String,
+    /// The runs' multiples.
+    pub(crate) runs: Vec<String>,
+    /// A worker and, for each run, its requests, % of all and deviation from an even share in %.
+    pub(crate) workers: Vec<(String, Vec<[String; 3]>)>,
+}
+
+/// Runs that stand side by side at the most: five fit the width of the table.
+const SIDE_BY_SIDE: usize = 5;
+
+/// Each run's requests by worker; nothing where there is one worker, or none is known.
+pub(crate) fn workers(study: &Study) -> Vec<WorkerBlock> {
+    let known: Vec<&Run> = study.runs.iter().filter(|run| run.workers.len() > 1 || study.server.workers > 1).collect();
+    known
+        .chunk_by(|a, b| a.repeat == b.repeat && source(a) == source(b))
+        .flat_map(|runs| runs.chunks(SIDE_BY_SIDE))
+        .filter_map(|runs| worker_block(study, runs))
+        .collect()
+}
+
+fn source(run: &Run) -> Option<ShareSource> {
+    run.workers.first().map(|share| share.source)
+}
+
+fn worker_block(study: &Study, runs: &[&Run]) -> Option<WorkerBlock> {
+    let source = match source(runs[0])? {
+        ShareSource::Header => "good answers, as the response header names the worker",
+        ShareSource::Stats => "requests started, warm-up included, as the server's statistics count them",
+    };
+    let mut names: Vec<&str> = runs.iter().flat_map(|run| &run.workers).map(|share| share.worker.as_str()).collect();
+    names.sort_unstable_by_key(|name| (name.len(), *name));
+    names.dedup();
+    let share = |run: &Run, name: &str| {
+        let total: u64 = run.workers.iter().map(|share| share.requests).sum();
+        let found = run.workers.iter().find(|share| share.worker == name);
+        found.filter(|_| total > 0).map_or([NONE; 3].map(str::to_owned), |share| {
+            let part = share.requests as f64 / total as f64;
+            let deviation = part * run.workers.len() as f64 - 1.0;
+            [number::count(share.requests), number::percent_tenths(part), number::deviation(deviation)]
+        })
+    };
+    let workers =
+        names.iter().map(|name| ((*name).to_owned(), runs.iter().map(|run| share(run, name)).collect())).collect();
+    let title =
+        if study.plan.repeat > 1 { format!("run {}", number::count(runs[0].repeat)) } else { "worker".to_owned() };
+    let multiples = runs.iter().map(|run| format!("{}x", number::multiple(run.multiple)));
+    Some(WorkerBlock { source, title, runs: multiples.collect(), workers })
+}
+
+/// Each run that had errors: its name, how many of how many, and how many of each kind.
+pub(crate) fn errors(study: &Study) -> Vec<(String, String)> {
+    let with_errors = study.runs.iter().filter(|run| run.tally.counts.failed() > 0);
+    with_errors
+        .map(|run| {
+            let counts = &run.tally.counts;
+            let kinds = counts.iter().filter(|(outcome, _)| !outcome.is_good()).map(|(outcome, n)| {
+                let name = counts::name(outcome).replace('_', " ");
+                let status = if name.bytes().all(|b| b.is_ascii_digit()) { "with status " } else { "" };
+                format!("{} {status}{name}", number::count(n))
+            });
+            let of = format!("{} of {}", number::count(counts.failed()), count_of(counts.total(), "request"));
+            (label(study, run), format!("{of}: {}", listed(kinds)))
+        })
+        .collect()
+}
+
+/// Doubts of one kind: what was seen, of which runs, and the remedy for all of them.
+pub(crate) struct Doubt {
+    pub(crate) seen: Vec<Seen>,
+    pub(crate) remedy: &'static str,
+}
+
+/// What was seen, of one run or in the same words of several.
+pub(crate) struct Seen {
+    labels: Vec<String>,
+    pub(crate) text: String,
+}
+
+impl Seen {
+    /// The runs' names, or that it is all of them.
+    pub(crate) fn of(&self, study: &Study) -> String {
+        let all = study.runs.len() > 1 && study.runs.iter().all(|run| self.labels.contains(&label(study, run)));
+        if all { "every run".to_owned() } else { self.labels.join(", ") }
+    }
+}
+
+/// All caveats, each once a run, by kind in the order in which the kinds first come up.
+pub(crate) fn doubts(study: &Study) -> Vec<Doubt> {
+    let of_study = study.caveats.iter().map(|caveat| ("study".to_owned(), caveat));
+    let of_runs = study.runs.iter().flat_map(|run| run.caveats.iter().map(|caveat| (label(study, run), caveat)));
+    let mut kinds = Vec::new();
+    let mut doubts: Vec<Doubt> = Vec::new();
+    for (label, caveat) in of_study.chain(of_runs) {
+        let kind = discriminant(caveat);
+        let at = kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
+            kinds.push(kind);
+            doubts.push(Doubt { seen: Vec::new(), remedy: caveat.remedy() });
+            kinds.len() - 1
+        });
+        let seen = &mut doubts[at].seen;
+        let text = caveat.text();
+        match seen.iter_mut().find(|seen| seen.text == text) {
+            Some(seen) if seen.labels.contains(&label) => {}
+            Some(seen) => seen.labels.push(label),
+            None => seen.push(Seen { labels: vec![label], text }),
+        }
+    }
+    doubts
+}
+
+/// A figure over the repeats of a multiple: the median run's, the lowest and the highest.
+pub(crate) type Spread = Option<[String; 3]>;
+
+/// One multiple over its repeats.
+pub(crate) struct Summary {
+    pub(crate) multiple: String,
+    pub(crate) connections: String,
+    pub(crate) runs: String,
+    /// As [`SUMMARY_FIGURES`].
+    pub(crate) figures: [Spread; 4],
+}
+
+/// The figures of a [`Summary`].
+pub(crate) const SUMMARY_FIGURES: [&str; 4] = ["req/s", "p50, ms", "p99, ms", "tail"];
+
+/// Each multiple over its repeats, in the order of the first pass; nothing where there is one pass.
+///
+/// A figure is that of a run and never a mean of two: of an even number of runs the median is the lower of the two in
+/// the middle. A figure that one of the runs does not have is not summed up: what is missing tends to be the worst.
+pub(crate) fn summaries(study: &Study) -> Vec<Summary> {
+    if study.plan.repeat < 2 {
+        return Vec::new();
+    }
+    let mut multiples: Vec<f64> = Vec::new();
+    for run in &study.runs {
+        if !multiples.iter().any(|multiple| multiple.total_cmp(&run.multiple).is_eq()) {
+            multiples.push(run.multiple);
+        }
+    }
+    let summary = |multiple: f64| {
+        let runs: Vec<&Run> = study.runs.iter().filter(|run| run.multiple.total_cmp(&multiple).is_eq()).collect();
+        let of = |figure: fn(&Run) -> Option<f64>, shown: fn(f64) -> String| {
+            spread(runs.iter().map(|run| figure(run)).collect()).map(|figures| figures.map(shown))
+        };
+        let milliseconds = |nanos: f64| number::milliseconds(Nanos(nanos as u64));
+        Summary {
+            multiple: number::multiple(multiple),
+            connections: number::count(runs[0].connections),
+            runs: number::count(runs.len() as u64),
+            figures: [
+                of(|run| Some(run.completed_rate()), number::rate),
+                of(|run| run.response_time(0.5).time().map(|time| time.0 as f64), milliseconds),
+                of(|run| run.response_time(0.99).time().map(|time| time.0 as f64), milliseconds),
+                of(Run::long_tail, number::times),
+            ],
+        }
+    };
+    multiples.into_iter().map(summary).collect()
+}
+
+/// Median, lowest and highest, where all are known.
+fn spread(figures: Vec<Option<f64>>) -> Option<[f64; 3]> {
+    let mut figures = figures.into_iter().collect::<Option<Vec<f64>>>()?;
+    figures.sort_by(f64::total_cmp);
+    let last = figures.len().checked_sub(1)?;
+    Some([figures[last / 2], figures[0], figures[last]])
+}
+
+/// What to say where not all that was planned was run.
+pub(crate) fn missing_runs(study: &Study) -> Option<String> {
+    let planned = study.plan.multiples.len() as u64 * u64::from(study.plan.repeat);
+    let done = study.runs.len() as u64;
+    let of = format!("{} of {}", number::count(done), count_of(planned, "run"));
+    if study.interrupted {
+        Some(format!("interrupted by the user: {of} to report"))
+    } else if done < planned {
+        Some(format!("{of} to report"))
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_is_the_figure_of_a_run() {
+        assert_eq!(spread(vec![Some(4.0), Some(1.0), Some(9.0), Some(2.0)]), Some([2.0, 1.0, 9.0]));
+    }
+
+    #[test]
+    fn a_figure_that_one_run_lacks_is_not_summed_up() {
+        assert_eq!(spread(vec![Some(4.0), None, Some(9.0)]), None);
+    }
+}

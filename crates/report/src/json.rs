@@ -1,0 +1,121 @@
+//! A study as the file that is kept, and back: nothing is lost on the way.
+
+use std::io;
+
+use model::Study;
+use model::study::SCHEMA;
+use serde::Serialize;
+use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
+
+/// Why a text is not a study that can be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// Something else, or a damaged file.
+    #[error("not a longtail study: {0}")]
+    NotAStudy(String),
+    /// Written by a later version.
+    #[error(
+        "the study has schema {found}, this version of longtail reads up to {known}: read it with the version that wrote it, or a later one"
+    )]
+    Newer {
+        /// The file's.
+        found: u64,
+        /// Ours.
+        known: u32,
+    },
+}
+
+/// The study as JSON for people too: indented, with short lists of numbers on one line.
+///
+/// # Panics
+/// Never: a study has only keys that are strings, and writing to memory does not fail.
+pub fn write(study: &Study) -> String {
+    let mut bytes = Vec::new();
+    let mut serializer = Serializer::with_formatter(&mut bytes, Indented::default());
+    study.serialize(&mut serializer).expect("a study can always be written");
+    bytes.push(b'\n');
+    String::from_utf8(bytes).expect("JSON is UTF-8")
+}
+
+/// The study that [`write`] wrote.
+///
+/// # Errors
+/// Where the text is not a study, or one of a newer schema than this code knows.
+pub fn read(text: &str) -> Result<Study, ReadError> {
+    let not_a_study = |error: serde_json::Error| ReadError::NotAStudy(error.to_string());
+    let value: serde_json::Value = serde_json::from_str(text).map_err(not_a_study)?;
+    let schema = value.get("schema").and_then(serde_json::Value::as_u64);
+    match schema {
+        None => Err(ReadError::NotAStudy("it names no schema".to_owned())),
+        Some(found) if found > u64::from(SCHEMA) => Err(ReadError::Newer { found, known: SCHEMA }),
+        // From the text and not from the value: only so does an error name its line.
+        Some(_) => serde_json::from_str(text).map_err(not_a_study),
+    }
+}
+
+/// Indented, but a list inside a list stays on one line: a histogram is a line a bucket and not four.
+#[derive(Default)]
+struct Indented {
+    outer: PrettyFormatter<'static>,
+    /// For each open array or object, whether it is an array.
+    open: Vec<bool>,
+    /// How many of the innermost are written on one line.
+    flat: usize,
+}
+
+impl Formatter for Indented {
+    fn begin_array<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        let flat = self.flat > 0 || self.open.last() == Some(&true);
+        self.open.push(true);
+        if flat {
+            self.flat += 1;
+            out.write_all(b"[")
+        } else {
+            self.outer.begin_array(out)
+        }
+    }
+
+    fn end_array<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.open.pop();
+        if self.flat > 0 {
+            self.flat -= 1;
+            out.write_all(b"]")
+        } else {
+            self.outer.end_array(out)
+        }
+    }
+
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        match (self.flat > 0, first) {
+            (false, _) => self.outer.begin_array_value(out, first),
+            (true, true) => Ok(()),
+            (true, false) => out.write_all(b", "),
+        }
+    }
+
+    fn end_array_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        if self.flat > 0 { Ok(()) } else { self.outer.end_array_value(out) }
+    }
+
+    fn begin_object<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.open.push(false);
+        self.outer.begin_object(out)
+    }
+
+    fn end_object<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.open.pop();
+        self.outer.end_object(out)
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.outer.begin_object_key(out, first)
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.outer.begin_object_value(out)
+    }
+
+    fn end_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.outer.end_object_value(out)
+    }
+}

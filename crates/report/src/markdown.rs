@@ -1,0 +1,159 @@
+//! A study as markdown for a pull request: the same facts as the text, as GitHub lays them out.
+
+use std::fmt::Write as _;
+
+use model::Study;
+
+use crate::facts::{self, Spread};
+use crate::number::{self, NONE};
+use crate::{columns, table};
+
+/// The whole report.
+pub fn whole(study: &Study) -> String {
+    let mut parts = vec![
+        fenced("sh", &study.command_line),
+        escaped(&format!("{}, {}", facts::server_name(study), facts::slots(study))) + "<br>",
+        escaped(&facts::load(study).join("; ")) + "\n",
+    ];
+    parts.extend(facts::missing_runs(study).map(|missing| format!("{missing}\n")));
+    if !study.runs.is_empty() {
+        parts.push(runs(study));
+    }
+    parts.extend([summaries(study), workers(study), errors(study), caveats(study)]);
+    if !study.runs.is_empty() {
+        parts.push(words(study));
+    }
+    parts.extend([environment(study), format!("total time {}\n", number::minutes(study.total_time))]);
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+fn runs(study: &Study) -> String {
+    let mut columns = columns::of(study);
+    if !study.runs.iter().any(facts::is_doubtful) {
+        columns.remove(0);
+    }
+    let mut lines = vec![columns.iter().map(|shown| shown.markdown.to_owned()).collect::<Vec<_>>()];
+    for run in &study.runs {
+        lines.push(columns.iter().map(|shown| (shown.cell)(run)).collect());
+    }
+    pipe_table(&lines)
+}
+
+fn summaries(study: &Study) -> String {
+    let summaries = facts::summaries(study);
+    if summaries.is_empty() {
+        return String::new();
+    }
+    let head = ["mult", "conns", "runs"].into_iter().chain(facts::SUMMARY_FIGURES).map(str::to_owned);
+    let mut lines = vec![head.collect::<Vec<_>>()];
+    for summary in summaries {
+        let figures = summary.figures.into_iter().map(spread);
+        lines.push([summary.multiple, summary.connections, summary.runs].into_iter().chain(figures).collect());
+    }
+    format!("Each multiple over its runs: the median run [lowest .. highest]\n\n{}", pipe_table(&lines))
+}
+
+fn spread(spread: Spread) -> String {
+    spread.map_or(NONE.to_owned(), |[median, lowest, highest]| format!("{median} [{lowest} .. {highest}]"))
+}
+
+fn workers(study: &Study) -> String {
+    let mut parts = Vec::new();
+    let mut source = "";
+    for block in facts::workers(study) {
+        if block.source != source {
+            source = block.source;
+            parts.push(format!("Requests (% of all, deviation from an even share): {source}\n"));
+        }
+        let mut lines = vec![vec![block.title]];
+        lines[0].extend(block.runs);
+        for (worker, shares) in block.workers {
+            let cells = shares.into_iter().map(|[requests, percent, deviation]| {
+                if requests == NONE { requests } else { format!("{requests} ({percent} %, {deviation} %)") }
+            });
+            lines.push(std::iter::once(escaped(&worker)).chain(cells).collect());
+        }
+        parts.push(pipe_table(&lines));
+    }
+    if parts.is_empty() { String::new() } else { details("Requests by worker", parts.join("\n").trim_end()) }
+}
+
+fn errors(study: &Study) -> String {
+    let errors = facts::errors(study);
+    let lines: Vec<String> = errors.iter().map(|(run, kinds)| format!("- {run}: {kinds}\n")).collect();
+    if errors.is_empty() { String::new() } else { "**Errors by kind**\n\n".to_owned() + &lines.concat() }
+}
+
+fn caveats(study: &Study) -> String {
+    let doubts = facts::doubts(study);
+    if doubts.is_empty() {
+        return String::new();
+    }
+    let mut text = "**Caveats**\n\n".to_owned();
+    for doubt in doubts {
+        let seen: Vec<String> =
+            doubt.seen.iter().map(|seen| format!("{}: {}", seen.of(study), escaped(&seen.text))).collect();
+        _ = writeln!(text, "- {}<br>\n  → {}", seen.join("<br>\n  "), doubt.remedy);
+    }
+    text
+}
+
+fn words(study: &Study) -> String {
+    let words = columns::words(study);
+    let lines: Vec<String> = words.iter().map(|(word, meaning)| format!("- `{word}`: {meaning}")).collect();
+    details("What the columns mean", &lines.join("\n"))
+}
+
+fn environment(study: &Study) -> String {
+    let mut text = String::new();
+    for (what, lines) in facts::environment(study) {
+        for (at, line) in lines.iter().enumerate() {
+            _ = writeln!(text, "{:<9}{line}", if at == 0 { what } else { "" });
+        }
+    }
+    details("Environment", fenced("text", text.trim_end()).trim_end())
+}
+
+fn details(summary: &str, inside: &str) -> String {
+    format!("<details><summary>{summary}</summary>\n\n{inside}\n\n</details>\n")
+}
+
+fn fenced(language: &str, inside: &str) -> String {
+    format!("```{language}\n{inside}\n```\n")
+}
+
+/// A table of right-aligned columns, padded so that it can be read as it is too.
+fn pipe_table(lines: &[Vec<String>]) -> String {
+    let columns = lines[0].len();
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0).max(2))
+        .collect();
+    let mut text = String::new();
+    for (at, line) in lines.iter().enumerate() {
+        for (cell, width) in line.iter().zip(&widths) {
+            _ = write!(text, "| {} ", table::right(cell, *width));
+        }
+        text.push_str("|\n");
+        if at == 0 {
+            for width in &widths {
+                _ = write!(text, "|{}:", "-".repeat(width + 1));
+            }
+            text.push_str("|\n");
+        }
+    }
+    text
+}
+
+/// Text that came from elsewhere, so that GitHub shows it as it is.
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => safe.push_str("&lt;"),
+            '|' | '*' | '`' | '\\' => safe.extend(['\\', c]),
+            _ => safe.push(c),
+        }
+    }
+    safe
+}

@@ -1,0 +1,195 @@
+//! The only place where a number becomes text.
+//!
+//! Tables show three to four significant digits: more would claim a precision that a run does not have, fewer would
+//! hide a difference that matters. A number that is not known is [`NONE`]; nobody prints 0 for it.
+
+use model::Nanos;
+
+/// What stands where there is no number.
+pub const NONE: &str = "-";
+
+/// What `shown` makes of the value, or [`NONE`].
+pub fn or_none<T>(value: Option<T>, shown: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| NONE.to_owned(), shown)
+}
+
+/// Three to four significant digits, thousandths at the finest: `0.043`, `1.23`, `12.3`, `123`, `1234`.
+pub fn significant(value: f64) -> String {
+    // The bounds are where rounding would add a digit: 9.996 is 10.0, not 10.00.
+    fixed(
+        value,
+        if value < 0.9995 {
+            3
+        } else if value < 9.995 {
+            2
+        } else {
+            usize::from(value < 99.95)
+        },
+    )
+}
+
+/// With exactly `decimals` decimals; a value that rounds to zero has no sign.
+pub fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    if text.starts_with('-') && text.bytes().all(|b| b"-0.".contains(&b)) { text[1..].to_owned() } else { text }
+}
+
+/// A time in a column whose head says ms: `0.043` to `99999`; from 100 s on in seconds, and then says so: `120s`.
+pub fn milliseconds(time: Nanos) -> String {
+    if time >= Nanos(99_999_500_000) {
+        format!("{:.0}s", time.as_secs_f64())
+    } else {
+        significant(time.as_millis_f64())
+    }
+}
+
+/// A time in seconds with four decimals, as hey prints it: `0.2010`.
+pub fn seconds(time: Nanos) -> String {
+    fixed(time.as_secs_f64(), 4)
+}
+
+/// A time in a sentence: `0.043 ms`, `200 ms`, `12.3 s`.
+pub fn time(time: Nanos) -> String {
+    if time >= Nanos(9_999_500_000) {
+        format!("{} s", significant(time.as_secs_f64()))
+    } else {
+        format!("{} ms", significant(time.as_millis_f64()))
+    }
+}
+
+/// A span exactly as it was asked for: `5s`, `1.5s`, `200ms`.
+pub fn asked(span: Nanos) -> String {
+    span.to_string()
+}
+
+/// Requests per second: `0.500`, `97.0`, `9712`, `1.23M`.
+pub fn rate(per_second: f64) -> String {
+    if per_second >= 999_999.5 { format!("{}M", significant(per_second / 1e6)) } else { significant(per_second) }
+}
+
+/// A rate in a sentence, without the zeros that only a column needs: `97.4`, `100`, `0.5`.
+pub fn rate_in_words(per_second: f64) -> String {
+    let text = rate(per_second);
+    if text.contains('.') && !text.ends_with('M') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+/// How many times: two decimals up to 100, so that small differences from 1 line up: `0.98`, `1.02`, `12.34`, `123.4`.
+pub fn times(ratio: f64) -> String {
+    fixed(ratio, if ratio < 99.995 { 2 } else { usize::from(ratio < 999.95) })
+}
+
+/// Connections / slots, as in Puma's tables: `1.50`.
+pub fn multiple(multiple: f64) -> String {
+    fixed(multiple, 2)
+}
+
+/// A part of a whole, given as a fraction, in percent: `97.0`, `100`.
+pub fn percent(fraction: f64) -> String {
+    significant(fraction * 100.0)
+}
+
+/// A fraction in percent with one decimal, for columns of shares and deviations: `25.0`, `6.3`, `-3.6`.
+pub fn percent_tenths(fraction: f64) -> String {
+    fixed(fraction * 100.0, 1)
+}
+
+/// As [`percent_tenths`], with its sign: `+6.3`, `-3.6`, `0.0`.
+pub fn deviation(fraction: f64) -> String {
+    let text = percent_tenths(fraction);
+    if text.starts_with('-') || text == "0.0" { text } else { format!("+{text}") }
+}
+
+/// Jain's index: `0.987`.
+pub fn index(index: f64) -> String {
+    fixed(index, 3)
+}
+
+/// How many.
+pub fn count(n: impl Into<u64>) -> String {
+    n.into().to_string()
+}
+
+/// How many of something, in a sentence: `1 lane`, `2 lanes`.
+pub fn count_of(n: impl Into<u64>, one: &str) -> String {
+    let n = n.into();
+    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Minutes and whole seconds, as a clock shows them: `4:27`.
+pub fn minutes(time: Nanos) -> String {
+    let seconds = time.0 / 1_000_000_000;
+    format!("{}:{:02}", seconds / 60, seconds % 60)
+}
+
+/// All digits that the value has and no more: `0.2`.
+pub fn shortest(value: f64) -> String {
+    value.to_string()
+}
+
+/// A size of memory: `3.86 GiB`.
+pub fn memory(bytes: u64) -> String {
+    format!("{} GiB", significant(bytes as f64 / f64::from(1 << 30)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_has_three_to_four_digits_on_either_side_of_every_bound() {
+        for (value, text) in [
+            (0.0, "0.000"),
+            (0.0434, "0.043"),
+            (0.999_4, "0.999"),
+            (0.999_6, "1.00"),
+            (1.234, "1.23"),
+            (9.994, "9.99"),
+            (9.996, "10.0"),
+            (99.94, "99.9"),
+            (99.96, "100"),
+            (123.4, "123"),
+            (1234.4, "1234"),
+        ] {
+            assert_eq!(significant(value), text);
+        }
+    }
+
+    #[test]
+    fn a_time_fits_five_characters_up_to_ten_thousand_seconds() {
+        for (nanos, text) in [
+            (43_000, "0.043"),
+            (200_400_000, "200"),
+            (99_999_499_999, "99999"),
+            (99_999_500_000, "100s"),
+            (9_999_000_000_000, "9999s"),
+        ] {
+            assert_eq!(milliseconds(Nanos(nanos)), text);
+        }
+    }
+
+    #[test]
+    fn nothing_is_minus_zero() {
+        assert_eq!([fixed(-0.04, 1), deviation(-0.000_4), fixed(-0.06, 1)], ["0.0", "0.0", "-0.1"]);
+    }
+
+    #[test]
+    fn a_million_requests_per_second_fit_the_column() {
+        assert_eq!([rate(97.04), rate(9712.4), rate(1_234_000.0)], ["97.0", "9712", "1.23M"]);
+        assert_eq!([rate_in_words(100.0), rate_in_words(97.04), rate_in_words(12.5)], ["100", "97", "12.5"]);
+    }
+
+    #[test]
+    fn ratios_line_up_to_a_hundred() {
+        assert_eq!([times(0.984), times(99.994), times(99.996), times(999.96)], ["0.98", "99.99", "100.0", "1000"]);
+    }
+
+    #[test]
+    fn a_clock_shows_whole_seconds_that_have_passed() {
+        assert_eq!(minutes(Nanos(267_900_000_000)), "4:27");
+        assert_eq!(minutes(Nanos::from_secs(3661)), "61:01");
+    }
+}

@@ -1,0 +1,162 @@
+//! A study as text, in pieces: what is said before the table, its head, a row for each run as it is done, and the rest.
+
+use std::fmt::Write as _;
+
+use model::{Run, Study};
+
+use crate::facts::{self, Spread};
+use crate::number::{self, NONE};
+use crate::table::{self, Column, fitted};
+use crate::{Columns, columns, puma};
+
+/// What stands before the table: first the command line that repeats it, then server, machine and load.
+///
+/// Needs no run: it is printed before the first.
+pub fn opening(study: &Study) -> String {
+    let mut text = format!("{}\n\n", study.command_line);
+    for (what, lines) in facts::environment(study) {
+        for (at, line) in lines.iter().enumerate() {
+            _ = writeln!(text, "{:<9}{line}", if at == 0 { what } else { "" });
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// The table's head.
+pub fn table_head(study: &Study, columns: Columns) -> String {
+    match columns {
+        Columns::Longtail => table::head(&laid_out(study)),
+        Columns::Puma => puma::table_head(study),
+    }
+}
+
+/// One run's line of the table.
+pub fn row(study: &Study, run: &Run, columns: Columns) -> String {
+    let mut row = match columns {
+        Columns::Longtail => {
+            let cells: Vec<String> = columns::of(study).iter().map(|shown| (shown.cell)(run)).collect();
+            table::row(&laid_out(study), &cells)
+        }
+        Columns::Puma => puma::row(study, run),
+    };
+    row.push('\n');
+    row
+}
+
+fn laid_out(study: &Study) -> Vec<Column> {
+    columns::of(study).into_iter().map(|shown| shown.column).collect()
+}
+
+/// What stands after the table: repeats summed up, workers, errors, caveats, the words of the head, the total time.
+pub fn closing(study: &Study, columns: Columns) -> String {
+    let mut parts = vec![
+        facts::missing_runs(study).map(|missing| format!("{missing}\n")).unwrap_or_default(),
+        summaries(study),
+        workers(study),
+        errors(study),
+        caveats(study),
+    ];
+    if !study.runs.is_empty() {
+        parts.push(words(study, columns));
+    }
+    parts.push(match columns {
+        Columns::Longtail => format!("total time {}\n", number::minutes(study.total_time)),
+        Columns::Puma => format!("{:>5} Total Time\n", number::minutes(study.total_time)),
+    });
+    parts.iter().filter(|part| !part.is_empty()).fold(String::new(), |text, part| text + "\n" + part)
+}
+
+/// The whole report.
+pub fn whole(study: &Study, columns: Columns) -> String {
+    let mut text = opening(study) + &table_head(study, columns);
+    for run in &study.runs {
+        text.push_str(&row(study, run, columns));
+    }
+    text + &closing(study, columns)
+}
+
+fn summaries(study: &Study) -> String {
+    let summaries = facts::summaries(study);
+    if summaries.is_empty() {
+        return String::new();
+    }
+    let mut head = ["  mult", "conns", "runs"].map(str::to_owned).to_vec();
+    for figure in facts::SUMMARY_FIGURES {
+        head.extend([apart(figure), "[lowest".to_owned(), "highest]".to_owned()]);
+    }
+    let mut lines = vec![head];
+    for summary in summaries {
+        let mut line = vec![table::right(&summary.multiple, 6), summary.connections, summary.runs];
+        line.extend(summary.figures.into_iter().flat_map(spread));
+        lines.push(line);
+    }
+    format!("each multiple over its runs: the median run, the lowest and the highest\n{}", fitted(0, &lines))
+}
+
+fn spread(spread: Spread) -> [String; 3] {
+    match spread {
+        Some([median, lowest, highest]) => [apart(&median), format!("[{lowest}"), format!("{highest}]")],
+        None => [NONE, "", ""].map(str::to_owned),
+    }
+}
+
+/// The first cell of a group of three, which stands a little apart.
+fn apart(cell: &str) -> String {
+    format!("  {cell}")
+}
+
+fn workers(study: &Study) -> String {
+    let blocks = facts::workers(study);
+    let mut text = String::new();
+    for (at, block) in blocks.iter().enumerate() {
+        if at == 0 {
+            text.push_str("requests by worker, % of all, deviation from an even share in %\n");
+        }
+        if at == 0 || blocks[at - 1].source != block.source {
+            _ = writeln!(text, "({})", block.source);
+        }
+        let mut head = vec![format!("  {}", block.title)];
+        for run in &block.runs {
+            head.extend([apart(run), "%".to_owned(), "±%".to_owned()]);
+        }
+        let mut lines = vec![head];
+        for (worker, shares) in &block.workers {
+            let cells = shares.iter().flat_map(|[requests, part, off]| [apart(requests), part.clone(), off.clone()]);
+            lines.push(std::iter::once(format!("  {worker}")).chain(cells).collect());
+        }
+        text.push_str(&fitted(0, &lines));
+    }
+    text
+}
+
+fn errors(study: &Study) -> String {
+    let errors = facts::errors(study);
+    let lines: Vec<String> = errors.iter().map(|(run, kinds)| format!("  {run}: {kinds}\n")).collect();
+    if errors.is_empty() { String::new() } else { "errors by kind\n".to_owned() + &lines.concat() }
+}
+
+fn caveats(study: &Study) -> String {
+    let doubts = facts::doubts(study);
+    if doubts.is_empty() {
+        return String::new();
+    }
+    let mut text = "caveats\n".to_owned();
+    for doubt in doubts {
+        for seen in &doubt.seen {
+            _ = writeln!(text, "  {}: {}", seen.of(study), seen.text);
+        }
+        _ = writeln!(text, "    → {}", doubt.remedy);
+    }
+    text
+}
+
+fn words(study: &Study, columns: Columns) -> String {
+    let words = match columns {
+        Columns::Longtail => columns::words(study),
+        Columns::Puma => puma::words(study),
+    };
+    let width = words.iter().map(|(word, _)| word.chars().count()).max().unwrap_or(0);
+    let lines: Vec<String> = words.iter().map(|(word, meaning)| format!("{word:<width$}  {meaning}\n")).collect();
+    lines.concat()
+}

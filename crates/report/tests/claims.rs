@@ -1,0 +1,189 @@
+//! What holds of every report, whatever the study.
+
+use model::{Caveat, Outcome, Study};
+use report::json::ReadError;
+use report::{Columns, json, markdown, text};
+use testkit::study;
+
+fn every_study() -> [Study; 10] {
+    [
+        study::canonical(),
+        study::with_workers(8),
+        study::single_mode(),
+        study::repeated(),
+        study::failing(),
+        study::unknown_server(),
+        study::short(),
+        study::interrupted(),
+        study::empty(),
+        study::tiny(),
+    ]
+}
+
+fn every_report() -> impl Iterator<Item = String> {
+    every_study().into_iter().flat_map(|study| {
+        [text::whole(&study, Columns::Longtail), text::whole(&study, Columns::Puma), markdown::whole(&study)]
+    })
+}
+
+fn width(line: &str) -> usize {
+    line.trim_end_matches('\n').chars().count()
+}
+
+#[test]
+fn the_rows_of_a_table_are_as_wide_as_its_head_and_fit_140_columns() {
+    for study in every_study() {
+        let head = text::table_head(&study, Columns::Longtail);
+        let names = width(head.lines().last().unwrap());
+        assert!(names <= 140, "{names}");
+        for run in &study.runs {
+            assert_eq!(width(&text::row(&study, run, Columns::Longtail)), names);
+        }
+        for columns in [Columns::Longtail, Columns::Puma] {
+            let head = text::table_head(&study, columns);
+            let names = width(head.lines().last().unwrap());
+            assert!(
+                study
+                    .runs
+                    .iter()
+                    .all(|run| width(&text::row(&study, run, columns)) == names
+                        || columns == Columns::Puma && names < 91)
+            );
+        }
+    }
+}
+
+#[test]
+fn large_numbers_keep_the_rows_as_wide() {
+    let mut study = study::canonical();
+    let run = &mut study.runs[4];
+    run.connections = 16_000;
+    run.forecast = None;
+    run.tally.completed_in_window = 400_000_000;
+    for _ in 0..2_000_000 {
+        run.tally.counts.record(Outcome::Answered(503));
+    }
+    run.tally.response_time.record(model::Nanos::from_secs(3000));
+    run.workers[0].requests = 0;
+    let widths: Vec<usize> = study.runs.iter().map(|run| width(&text::row(&study, run, Columns::Longtail))).collect();
+    assert!(widths.iter().all(|w| *w == widths[0]), "{widths:?}");
+}
+
+#[test]
+fn nothing_but_the_command_lines_and_sentences_is_wider_than_the_table() {
+    for study in every_study() {
+        let closing = text::closing(&study, Columns::Longtail);
+        for line in closing.lines() {
+            assert!(width(line) <= 140, "{line}");
+        }
+    }
+}
+
+#[test]
+fn the_pieces_in_order_are_the_whole() {
+    for study in every_study() {
+        for columns in [Columns::Longtail, Columns::Puma] {
+            let before_the_runs = Study { runs: Vec::new(), ..study.clone() };
+            let mut pieces = text::opening(&study) + &text::table_head(&before_the_runs, columns);
+            study.runs.iter().for_each(|run| pieces.push_str(&text::row(&before_the_runs, run, columns)));
+            assert_eq!(pieces + &text::closing(&study, columns), text::whole(&study, columns));
+        }
+    }
+}
+
+#[test]
+fn the_first_line_is_the_command_that_repeats_the_study() {
+    for study in every_study() {
+        let opening = text::opening(&study);
+        assert_eq!(opening.lines().next(), Some(study.command_line.as_str()));
+    }
+}
+
+#[test]
+fn the_opening_needs_no_run_where_the_delay_is_given() {
+    assert_eq!(text::opening(&study::empty()), text::opening(&study::canonical()));
+}
+
+#[test]
+fn no_report_says_latency() {
+    for report in every_report() {
+        assert!(!report.to_lowercase().contains("latency"), "{report}");
+    }
+}
+
+#[test]
+fn no_line_ends_in_space() {
+    for report in every_report() {
+        assert!(report.lines().all(|line| line == line.trim_end()), "{report}");
+        assert!(report.ends_with('\n') && !report.contains("\n\n\n"), "{report}");
+    }
+}
+
+#[test]
+fn the_same_doubt_of_two_runs_has_one_remedy_and_names_both() {
+    let mut study = study::canonical();
+    study.runs[1].caveats = vec![Caveat::WorkersChanged { new: 1 }, Caveat::WorkersChanged { new: 1 }];
+    study.runs[2].caveats = vec![Caveat::WorkersChanged { new: 1 }];
+    let closing = text::closing(&study, Columns::Longtail);
+    assert_eq!(closing.matches("  1.50x, 2.00x: 1 workers were replaced during the run\n").count(), 1, "{closing}");
+    assert_eq!(closing.matches(Caveat::WorkersChanged { new: 1 }.remedy()).count(), 1);
+}
+
+#[test]
+fn a_number_that_is_only_left_out_does_not_mark_its_row() {
+    let mut study = study::canonical();
+    study.runs[0].caveats = vec![Caveat::TooFewRequests { from: 0.999, answers: 500 }];
+    assert!(text::row(&study, &study.runs[0], Columns::Longtail).starts_with(' '));
+    assert!(text::row(&study, &study.runs[4], Columns::Longtail).starts_with('!'));
+}
+
+#[test]
+fn a_worker_that_was_replaced_leaves_gaps_and_not_zeros() {
+    let mut study = study::canonical();
+    study.runs[1].workers[3].worker = "170001".to_owned();
+    let closing = text::closing(&study, Columns::Longtail);
+    let line = closing.lines().find(|line| line.contains("170001")).unwrap();
+    assert_eq!(line.split_whitespace().filter(|cell| *cell == "-").count(), 12, "{line}");
+}
+
+#[test]
+fn text_from_elsewhere_cannot_break_a_markdown_table() {
+    let mut study = study::canonical();
+    study.runs[0].workers[0].worker = "a|b<script>".to_owned();
+    let markdown = markdown::whole(&study);
+    assert!(markdown.contains("a\\|b&lt;script>") && !markdown.contains("<script>"));
+}
+
+#[test]
+fn a_study_survives_its_file() {
+    for study in every_study() {
+        assert_eq!(json::read(&json::write(&study)).as_ref(), Ok(&study));
+    }
+}
+
+#[test]
+fn an_awkward_number_comes_back_to_the_last_bit() {
+    let mut study = study::tiny();
+    for awkward in [0.1 + 0.2, 1.0 / 3.0, 5e-324, 97.051_234_567_890_12, f64::MAX] {
+        study.plan.multiples = vec![awkward];
+        let back = json::read(&json::write(&study)).unwrap();
+        assert_eq!(back.plan.multiples[0].to_bits(), awkward.to_bits());
+    }
+}
+
+#[test]
+fn a_study_of_a_newer_schema_is_refused_in_one_line() {
+    let newer = json::write(&study::tiny()).replacen("\"schema\": 1", "\"schema\": 99", 1);
+    let error = json::read(&newer).unwrap_err();
+    assert!(matches!(error, ReadError::Newer { found: 99, .. }));
+    assert!(error.to_string().contains("schema 99") && !error.to_string().contains('\n'));
+}
+
+#[test]
+fn what_is_not_a_study_is_refused_in_one_line() {
+    let damaged = json::write(&study::tiny()).replacen("\"runs\"", "\"ruins\"", 1);
+    for text in ["", "{", "[1, 2]", "{\"schema\": \"1\"}", "{\"schema\": 1}", "wrk -t2 -c10", damaged.as_str()] {
+        let error = json::read(text).unwrap_err().to_string();
+        assert!(error.starts_with("not a longtail study: ") && !error.contains('\n'), "{error}");
+    }
+}

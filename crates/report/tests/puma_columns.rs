@@ -1,0 +1,130 @@
+//! Puma's published table (`long_tail_hey`, Puma 6.5.0, `-w4 -t5:5 -R100 -d0.2`) beside ours: same layout, and its
+//! arithmetic on workers gives the numbers it printed.
+
+use model::run::ShareSource;
+use model::{Run, Study, WorkerShare};
+use report::{Columns, text};
+use testkit::study;
+
+const PUBLISHED: &str = "\
+Branch: 00-long-tail-hey Puma: -w4  -t5:5  dly 0.2                                         ─────── Worker Request Info ───────
+                         ─────────────────────────── Latency ───────────────────────────    Std        % deviation       Total
+Mult/Conn     req/sec      10%     25%     50%     75%     90%     95%     99%    100%      Dev        from 25.00%        Reqs
+1.00  20      97.0120    0.2010  0.2018  0.2042  0.2085  0.2098  0.2105  0.2127  0.2186    0.000    0.0  0.0  0.0  0.0    2000
+1.50  30      90.7293    0.2060  0.2130  0.2913  0.3983  0.4061  0.4098  0.4141  0.4204    0.935   -3.6 -1.6 -1.1  6.3    3000
+2.00  40      96.3451    0.4009  0.4023  0.4074  0.4132  0.4188  0.4507  0.5939  0.6144    0.597   -4.1  0.9  1.4  1.8    4000
+3.00  60      96.3643    0.6020  0.6051  0.6109  0.6178  0.6257  0.6396  0.7764  0.8148    0.261   -1.6  0.1  0.1  1.3    6000
+4.00  80      95.5128    0.6978  0.8031  0.8117  0.8291  0.9165  0.9970  1.0142  1.2035    0.555   -3.0 -1.2  1.5  2.7    8000
+";
+
+/// Our table of the canonical study, as many lines as the published one.
+fn ours(study: &Study) -> String {
+    let rows: Vec<String> = study.runs.iter().map(|run| text::row(study, run, Columns::Puma)).collect();
+    text::table_head(study, Columns::Puma) + &rows.concat()
+}
+
+/// Where each word of a line ends.
+fn ends(line: &str) -> Vec<usize> {
+    let chars: Vec<char> = line.chars().chain([' ']).collect();
+    (1..chars.len()).filter(|at| chars[*at] == ' ' && chars[at - 1] != ' ').collect()
+}
+
+/// A run in which the workers took so many requests.
+fn with_shares(study: &Study, shares: &[u64]) -> Run {
+    let share = |(worker, requests): (usize, &u64)| WorkerShare {
+        worker: worker.to_string(),
+        requests: *requests,
+        source: ShareSource::Stats,
+    };
+    Run { workers: shares.iter().enumerate().map(share).collect(), ..study.runs[1].clone() }
+}
+
+/// Std Dev and the deviations of a row in these columns.
+fn printed(row: &str) -> (f64, Vec<f64>) {
+    let numbers: Vec<f64> = row.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    (numbers[11], numbers[12..numbers.len() - 1].to_vec())
+}
+
+#[test]
+fn the_head_is_the_published_one_but_for_one_word() {
+    let published: Vec<&str> = PUBLISHED.lines().take(3).collect();
+    let head = text::table_head(&study::canonical(), Columns::Puma);
+    let head: Vec<&str> = head.lines().collect();
+    assert_eq!((head[0], head[2]), (published[0], published[2]));
+    assert_eq!(head[1].replace("─── Response time ───", "────── Latency ──────"), published[1]);
+}
+
+#[test]
+fn every_column_ends_where_the_published_one_does() {
+    let ours = ours(&study::canonical());
+    assert_eq!(ours.lines().count(), PUBLISHED.lines().count());
+    for (ours, published) in ours.lines().zip(PUBLISHED.lines()).skip(3) {
+        assert_eq!(ends(ours), ends(published), "\n{ours}\n{published}");
+        let decimals =
+            |line: &str| line.split_whitespace().map(|w| w.split_once('.').map(|(_, d)| d.len())).collect::<Vec<_>>();
+        assert_eq!(decimals(ours), decimals(published));
+    }
+}
+
+#[test]
+fn the_published_standard_deviations_follow_from_the_published_deviations() {
+    let study = study::canonical();
+    for published in PUBLISHED.lines().skip(3) {
+        let (standard_deviation, deviations) = printed(published);
+        let total: f64 = published.split_whitespace().last().unwrap().parse().unwrap();
+        let shares: Vec<u64> =
+            deviations.iter().map(|percent| (total / 4.0 * (1.0 + percent / 100.0)).round() as u64).collect();
+        let row = text::row(&study, &with_shares(&study, &shares), Columns::Puma);
+        let (ours, our_deviations) = printed(&row);
+        // The published deviations are rounded to 0.1 % of a quarter: 0.0125 points of the whole at the most.
+        assert!((ours - standard_deviation).abs() <= 0.01, "{ours} for {standard_deviation}");
+        for (ours, published) in our_deviations.iter().zip(&deviations) {
+            assert!((ours - published).abs() < 0.1 + 1e-9, "{ours} for {published}");
+        }
+    }
+}
+
+#[test]
+fn deviations_are_relative_to_an_even_share_and_rise() {
+    let study = study::canonical();
+    let row = text::row(&study, &with_shares(&study, &[1018, 959, 1014, 1009]), Columns::Puma);
+    assert!(row.contains("    0.597   -4.1  0.9  1.4  1.8 "), "{row}");
+}
+
+#[test]
+fn a_deviation_of_ten_percent_or_more_has_no_decimals() {
+    let study = study::canonical();
+    let row = text::row(&study, &with_shares(&study, &[0, 100, 109, 191]), Columns::Puma);
+    assert!(row.contains(" -100  0.0  9.0   91 "), "{row}");
+}
+
+#[test]
+fn the_bands_are_centred_as_the_script_does_for_two_to_eight_workers() {
+    // The script's own tables of bar and space widths, by workers from 2 on.
+    let bars = [2, 5, 7, 10, 12, 15, 17];
+    let before = [3, 5, 8, 10, 13, 15, 18];
+    let after = [2, 5, 7, 10, 12, 15, 17];
+    for (at, workers) in (2..=8).enumerate() {
+        let head = text::table_head(&study::with_workers(workers), Columns::Puma);
+        let bar = "─".repeat(bars[at]);
+        let deviation = format!("Std{}% deviation{}Total\n", " ".repeat(before[at]), " ".repeat(after[at]));
+        assert!(head.contains(&format!(" {bar} Worker Request Info {bar}\n")), "{head}");
+        assert!(head.contains(&deviation), "{head}");
+    }
+}
+
+#[test]
+fn workers_that_are_not_all_known_are_not_compared() {
+    let study = study::canonical();
+    for shares in [&[][..], &[500, 500, 500], &[400, 400, 400, 400, 400]] {
+        let row = text::row(&study, &with_shares(&study, shares), Columns::Puma);
+        assert!(row.contains("        -     -    -    -    -  "), "{row}");
+        assert_eq!(row.trim_end().chars().count(), 126);
+    }
+}
+
+#[test]
+fn the_total_is_of_good_answers() {
+    let study = study::failing();
+    assert!(text::row(&study, &study.runs[0], Columns::Puma).ends_with("    1995\n"));
+}

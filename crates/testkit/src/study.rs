@@ -1,0 +1,388 @@
+//! Studies for tests: one that looks like Puma's published long-tail table, and the awkward ones.
+//!
+//! Each is made by playing a small queue (slots that serve whoever came first, with a seeded jitter) and recording
+//! its exchanges into real tallies, so that every derived figure comes from the code that will derive it for users.
+//! No clock and no chance is in it: the same study on every machine, for ever.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use model::forecast::ServiceTimeSource;
+use model::pace::uniform;
+use model::run::{PERCENTILES, ShareSource};
+use model::study::SCHEMA;
+use model::{
+    Caveat, Environment, Exchange, Forecast, Nanos, Outcome, Plan, Reading, Run, ServerFacts, ServerKind, ServerPlan,
+    Socket, Stop, StreamPlan, Study, Tally, Threads, Window, WorkerShare,
+};
+
+const WARM_UP: Nanos = Nanos::from_secs(1);
+const TIMEOUT: Nanos = Nanos::from_secs(20);
+
+/// Five multiples of 20 slots (4 workers x 5 threads) that each hold a request for 0.2 s, 100 requests a connection.
+pub fn canonical() -> Study {
+    let mut study = played(&Setup::default());
+    study.runs[4].caveats = vec![Caveat::ConnectionsClosed { closed: 80 }];
+    study
+}
+
+/// As [`canonical`], on `workers` workers.
+pub fn with_workers(workers: u32) -> Study {
+    played(&Setup { workers, ..Setup::default() })
+}
+
+/// A Puma without worker processes: nothing is known by worker.
+pub fn single_mode() -> Study {
+    played(&Setup { workers: 0, multiples: vec![1.0, 2.0], ..Setup::default() })
+}
+
+/// Two multiples, each three times on a fresh server; in the last run one request was not answered.
+pub fn repeated() -> Study {
+    let mut study = played(&Setup { multiples: vec![1.0, 2.0], repeat: 3, ..Setup::default() });
+    let last = study.runs.len() - 1;
+    let plan = study.plan.clone();
+    study.runs[last] = play(&plan, &study.server, 3, 2.0, |n| (n == 1234).then_some(Outcome::TimedOut));
+    study.runs[last].caveats = vec![Caveat::Failures { failed: 1, planned: 4000 }];
+    study
+}
+
+/// Timeouts, refused connections and answers of 503: few at the slots, many beyond.
+pub fn failing() -> Study {
+    let mut study = played(&Setup { multiples: vec![1.0, 4.0], keep_alive: false, ..Setup::default() });
+    let plan = study.plan.clone();
+    study.runs[0] = play(&plan, &study.server, 1, 1.0, |n| (n % 400 == 399).then_some(Outcome::Answered(503)));
+    study.runs[1] = play(&plan, &study.server, 1, 4.0, |n| match n % 100 {
+        7 | 61 => Some(Outcome::TimedOut),
+        23 => Some(Outcome::Refused),
+        41 | 83 => Some(Outcome::Answered(503)),
+        _ => None,
+    });
+    for run in &mut study.runs {
+        let from = PERCENTILES.into_iter().find(|q| run.response_time(*q).time().is_none()).unwrap_or(1.0);
+        let counts = &run.tally.counts;
+        let (failed, planned) = (counts.failed(), counts.total());
+        let answered: u64 = run.workers.iter().map(|share| share.requests).sum();
+        run.caveats = vec![
+            Caveat::LedgersDiffer { client: answered, server: answered + failed / 2 },
+            Caveat::Failures { failed, planned },
+            Caveat::QuantilesHidden { from, unanswered: failed },
+        ];
+    }
+    study
+}
+
+/// No delay was given and none measured, and the server says nothing about its workers.
+pub fn unknown_server() -> Study {
+    let argv = vec!["ruby".to_owned(), "app.rb".to_owned(), "--port=9292".to_owned()];
+    let mut study = played(&Setup { multiples: vec![1.0, 2.0], ..Setup::default() });
+    study.plan.stream.delay = None;
+    study.plan.server.workers = None;
+    study.plan.server.threads = None;
+    study.plan.server.kind =
+        ServerKind::Command { argv: argv.clone(), slots: 20, url: "http://127.0.0.1:9292".to_owned() };
+    study.server = ServerFacts {
+        name: "ruby".to_owned(),
+        command_line: argv.join(" "),
+        url: "http://127.0.0.1:9292".to_owned(),
+        workers: 1,
+        threads: 20,
+        ..ServerFacts::default()
+    };
+    study.command_line = study.plan.command_line();
+    for run in &mut study.runs {
+        run.forecast = None;
+        run.workers.clear();
+        run.readings.clear();
+        run.tally.per_worker.clear();
+        run.caveats = vec![Caveat::LedgerUnknown { reason: "it has no control server".to_owned() }];
+    }
+    study
+}
+
+/// Runs of one second: too few answers for the high percentiles.
+pub fn short() -> Study {
+    let stop = Stop::After(Nanos::from_secs(1));
+    let mut study = played(&Setup { workers: 2, multiples: vec![0.5, 2.0], stop, ..Setup::default() });
+    for run in &mut study.runs {
+        let answers = run.tally.counts.good();
+        run.caveats = vec![Caveat::TooFewRequests { from: 0.99, answers }];
+    }
+    study.caveats = vec![Caveat::StillBusy { waited: Nanos::from_secs(10), what: "3 busy threads".to_owned() }];
+    study
+}
+
+/// Ended by the user in the middle of its second run.
+pub fn interrupted() -> Study {
+    let mut study = canonical();
+    study.runs.truncate(2);
+    study.runs[1].caveats = vec![Caveat::Interrupted];
+    study.total_time = Nanos::from_secs(63);
+    study.interrupted = true;
+    study
+}
+
+/// Nothing was run yet: what a table's opening is printed from.
+pub fn empty() -> Study {
+    Study { runs: Vec::new(), total_time: Nanos::ZERO, ..canonical() }
+}
+
+/// One run of a handful of requests: a study small enough to be read as a file.
+pub fn tiny() -> Study {
+    let stop = Stop::RequestsPerConnection(3);
+    let mut study = played(&Setup { workers: 1, threads: 2, multiples: vec![1.5], stop, ..Setup::default() });
+    study.runs[0].caveats = vec![Caveat::TooFewRequests { from: 0.9, answers: 9 }];
+    study
+}
+
+/// What differs between the studies.
+struct Setup {
+    workers: u32,
+    threads: u32,
+    multiples: Vec<f64>,
+    repeat: u32,
+    keep_alive: bool,
+    stop: Stop,
+}
+
+impl Default for Setup {
+    fn default() -> Setup {
+        Setup {
+            workers: 4,
+            threads: 5,
+            multiples: vec![1.0, 1.5, 2.0, 3.0, 4.0],
+            repeat: 1,
+            keep_alive: true,
+            stop: Stop::RequestsPerConnection(100),
+        }
+    }
+}
+
+fn played(setup: &Setup) -> Study {
+    let plan = plan(setup);
+    let server = server(setup);
+    let mut runs = Vec::new();
+    for repeat in 1..=setup.repeat {
+        for multiple in &setup.multiples {
+            runs.push(play(&plan, &server, repeat, *multiple, |_| None));
+        }
+    }
+    let cool_downs = Nanos::from_millis(700) * runs.len() as u64;
+    Study {
+        schema: SCHEMA,
+        started_at: "2026-07-21T10:00:00Z".to_owned(),
+        command_line: plan.command_line(),
+        plan,
+        environment: environment(),
+        server,
+        total_time: runs.iter().map(|run| run.elapsed).sum::<Nanos>() + cool_downs,
+        runs,
+        caveats: Vec::new(),
+        interrupted: false,
+    }
+}
+
+fn plan(setup: &Setup) -> Plan {
+    Plan {
+        server: ServerPlan {
+            kind: ServerKind::Puma { command: None },
+            workers: Some(setup.workers),
+            threads: Some(Threads { min: setup.threads, max: setup.threads }),
+            rackup: None,
+            config: None,
+            yjit: false,
+            socket: Socket::Tcp4,
+        },
+        stream: StreamPlan {
+            delay: Some(Nanos::from_millis(200)),
+            path: None,
+            keep_alive: setup.keep_alive,
+            stop: setup.stop,
+            warm_up: WARM_UP,
+            timeout: TIMEOUT,
+            lanes: 1,
+            worker_header: "x-worker-pid".to_owned(),
+        },
+        multiples: setup.multiples.clone(),
+        repeat: setup.repeat,
+        cool_down: true,
+    }
+}
+
+fn server(setup: &Setup) -> ServerFacts {
+    let workers = if setup.workers == 0 { String::new() } else { format!("-w{} ", setup.workers) };
+    ServerFacts {
+        name: "Puma".to_owned(),
+        version: Some("6.5.0".to_owned()),
+        runtime: Some("ruby 3.4.0dev (2024-11-26T17:58:43Z master c1dcd1d496) +PRISM [x86_64-linux]".to_owned()),
+        git: Some("00-long-tail-hey 43b8bba1".to_owned()),
+        command_line: format!("puma -q -b tcp://127.0.0.1:40001 {workers}-t{0}:{0} sleep.ru", setup.threads),
+        url: "http://127.0.0.1:40001".to_owned(),
+        workers: setup.workers.max(1),
+        threads: setup.threads,
+        cluster: setup.workers > 0,
+    }
+}
+
+fn environment() -> Environment {
+    Environment {
+        longtail_version: "0.1.0".to_owned(),
+        os: "Debian GNU/Linux 12 (bookworm)".to_owned(),
+        kernel: "6.1.0-18-amd64".to_owned(),
+        cpu: "AMD EPYC 7B13".to_owned(),
+        cores: 2,
+        memory_bytes: 4 << 30,
+    }
+}
+
+/// Plays one run: connections that send again as soon as they have an answer, and slots that serve in the order of
+/// arrival. `fault` says how the `n`-th request of the run ends instead of well.
+fn play(plan: &Plan, server: &ServerFacts, repeat: u32, multiple: f64, fault: impl Fn(u64) -> Option<Outcome>) -> Run {
+    let delay = plan.stream.delay.expect("the played studies have a delay");
+    let connections = (multiple * f64::from(server.slots())).round() as u32;
+    let (until, per_connection) = match plan.stream.stop {
+        Stop::After(time) => (WARM_UP + time, u64::MAX),
+        Stop::RequestsPerConnection(n) => (Nanos::MAX, n),
+    };
+    let window = Window { from: WARM_UP, until };
+    let mut tally = Tally::new(window, connections as usize);
+    let mut made = vec![0; connections as usize];
+    let mut slot_free = vec![Nanos::ZERO; server.slots() as usize];
+    // (when its next request is due, connection), the earliest first
+    let mut due_next: BinaryHeap<_> =
+        (0..connections).map(|c| Reverse((Nanos::from_micros(50) * u64::from(c), c))).collect();
+    let mut ended_last = Nanos::ZERO;
+    let mut number = 0;
+    while let Some(Reverse((due, connection))) = due_next.pop() {
+        let measured = due >= window.from;
+        if due >= until || measured && made[connection as usize] == per_connection {
+            continue;
+        }
+        made[connection as usize] += u64::from(measured);
+        let sent = due + Nanos::from_secs_f64(5e-6 + 20e-6 * uniform(SENDER, number));
+        let slot = (0..slot_free.len()).min_by_key(|slot| (slot_free[*slot], spread(*slot, number))).unwrap_or(0);
+        let worker = slot as u32 / server.threads;
+        let starts = sent.max(slot_free[slot]);
+        let outcome = fault(number).unwrap_or(Outcome::Answered(200));
+        let ended = match outcome {
+            Outcome::TimedOut => sent + plan.stream.timeout,
+            Outcome::Answered(200) => starts + held(delay, worker, repeat, number),
+            _ => sent + Nanos::from_millis(1),
+        };
+        if outcome == Outcome::Answered(200) {
+            slot_free[slot] = ended;
+            let count = tally.per_worker.entry(pid(repeat, worker)).or_default();
+            count.all += 1;
+            count.measured += u64::from(measured);
+        }
+        let received_bytes = if matches!(outcome, Outcome::Answered(_)) { 120 } else { 0 };
+        tally.record(&Exchange { due, sent, ended, received_bytes, outcome }, connection as usize);
+        tally.received_bytes += u64::from(received_bytes);
+        tally.sent_bytes += 64;
+        ended_last = ended_last.max(ended);
+        due_next.push(Reverse((ended, connection)));
+        number += 1;
+    }
+    tally.connections_opened = if plan.stream.keep_alive { u64::from(connections) } else { number };
+    let measured = if until == Nanos::MAX { tally.last_ended - window.from } else { until - window.from };
+    run(plan, server, (repeat, multiple), tally, (measured, ended_last))
+}
+
+fn run(
+    plan: &Plan,
+    server: &ServerFacts,
+    (repeat, multiple): (u32, f64),
+    tally: Tally,
+    (measured, elapsed): (Nanos, Nanos),
+) -> Run {
+    let service_time = plan.stream.delay.expect("the played studies have a delay");
+    let shares = tally.per_worker.iter().map(|(worker, count)| WorkerShare {
+        worker: worker.clone(),
+        requests: count.measured,
+        source: ShareSource::Header,
+    });
+    let workers = if server.cluster { shares.collect() } else { Vec::new() };
+    let readings = tally.per_worker.iter().map(|(worker, count)| Reading {
+        source: "puma stats".to_owned(),
+        of: worker.clone(),
+        name: "requests_count".to_owned(),
+        unit: "requests".to_owned(),
+        at: measured,
+        value: count.all as f64,
+        staleness: Nanos::from_secs(1),
+    });
+    Run {
+        repeat,
+        multiple,
+        connections: tally.per_connection.len() as u32,
+        measured,
+        elapsed,
+        workers,
+        readings: readings.collect(),
+        forecast: Some(Forecast {
+            model: "one line, first come first served".to_owned(),
+            service_time,
+            service_time_source: ServiceTimeSource::Given,
+            maximum_rate: f64::from(server.slots()) / service_time.as_secs_f64(),
+            ideal_response_time: Nanos::from_secs_f64(service_time.as_secs_f64() * multiple.max(1.0)),
+        }),
+        caveats: Vec::new(),
+        tally,
+    }
+}
+
+// The streams of chance.
+const SENDER: u64 = 1;
+const JITTER: u64 = 2;
+const STALLS: u64 = 3;
+const CHOICE: u64 = 4;
+
+/// How long a slot is held: the delay, a little jitter that differs by worker, and a stall now and then.
+fn held(delay: Nanos, worker: u32, repeat: u32, number: u64) -> Nanos {
+    // Products only: a logarithm may differ in its last bit from one machine to another.
+    let chance = uniform(JITTER + 10 * u64::from(repeat), number);
+    let jitter = 0.000_5 + 0.001 * f64::from(worker) + 0.012 * (chance * chance) * (chance * chance);
+    let stall = if uniform(STALLS + 10 * u64::from(repeat), number) < 0.004 { delay.as_secs_f64() * 0.6 } else { 0.0 };
+    delay + Nanos::from_secs_f64(jitter + stall)
+}
+
+/// Which of the slots that became free together takes the request.
+fn spread(slot: usize, number: u64) -> u64 {
+    (uniform(CHOICE + slot as u64, number) * 1e9) as u64
+}
+
+/// A fresh server has fresh worker processes.
+fn pid(repeat: u32, worker: u32) -> String {
+    (162_795 + 100 * repeat + 4 * worker).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_canonical_study_is_the_same_each_time() {
+        assert_eq!(canonical(), canonical());
+    }
+
+    #[test]
+    fn the_canonical_study_has_the_published_numbers_of_requests() {
+        let planned: Vec<u64> = canonical().runs.iter().map(|run| run.tally.counts.total()).collect();
+        assert_eq!(planned, [2000, 3000, 4000, 6000, 8000]);
+    }
+
+    #[test]
+    fn a_line_at_the_slots_keeps_them_busy_and_no_more() {
+        for run in canonical().runs {
+            let share = run.of_maximum().unwrap();
+            assert!((0.90..1.0).contains(&share), "{}x: {share}", run.multiple);
+            assert!((1.0..1.1).contains(&run.of_ideal(0.5).unwrap()), "{}x", run.multiple);
+        }
+    }
+
+    #[test]
+    fn the_failing_study_hides_what_failures_could_change() {
+        let run = &failing().runs[1];
+        assert!(run.response_time(0.90).time().is_some() && run.response_time(0.99).time().is_none());
+        assert!(run.max_response_time().time().is_none());
+    }
+}
