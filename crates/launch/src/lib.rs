@@ -1,1 +1,26 @@
-//! (to be written)
+//! Starts a server process, keeps it under guard, stops it, and knows why it did not start.
+//!
+//! It neither asks the server anything (that is `probe`) nor decides when it is ready (that is `sweep`). It prints
+//! nothing and reads no clock. What stays true: however longtail ends, nothing of a server that it started lives on;
+//! [`guard`] says how, and what cannot be covered.
+
+mod command;
+pub mod error;
+pub mod exit;
+pub mod facts;
+pub mod guard;
+pub mod output;
+mod protocol;
+pub mod puma;
+mod scratch;
+pub mod server;
+pub mod spec;
+mod sys;
+
+pub use error::LaunchError;
+pub use exit::{Exit, Stopped};
+pub use output::Output;
+pub use puma::{Addresses, Control, Puma, Surroundings};
+pub use scratch::Scratch;
+pub use server::Server;
+pub use spec::{GuardCommand, Spec};

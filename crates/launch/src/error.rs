@@ -1,0 +1,107 @@
+//! Why a server was not started: the mistakes a user can mend, each as one line that says how.
+//!
+//! Not here: a server that started and later died is no error but an [`Exit`].
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::Exit;
+
+/// Why a server was not started. Every message is one line, with the mend.
+#[derive(Debug, Error)]
+pub enum LaunchError {
+    /// Neither a bundle with Puma, nor a checkout of it, nor `puma` on PATH. The caller may use another server.
+    #[error("no puma found: run `gem install puma`, or give --puma COMMAND, or use --server builtin")]
+    NoPuma,
+    /// The text given as a command cannot be split into words.
+    #[error("--puma '{command}' is no command: {reason}")]
+    BadCommand {
+        /// As given.
+        command: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The program to start is not on PATH, or not at its path, or may not be executed.
+    #[error("'{program}' was not found: {mend}")]
+    ProgramNotFound {
+        /// As it would have been started.
+        program: String,
+        /// What to install or which flag to give.
+        mend: String,
+    },
+    /// The directory to start it in does not exist.
+    #[error("the directory '{}' does not exist: start longtail in one that does", .0.display())]
+    NoDirectory(PathBuf),
+    /// The rackup file does not exist.
+    #[error("rackup '{}' does not exist: correct -r, or leave it out to use the app that longtail brings", .0.display())]
+    RackupMissing(PathBuf),
+    /// Puma's config file does not exist.
+    #[error("config '{}' does not exist: correct -C, or leave it out", .0.display())]
+    ConfigMissing(PathBuf),
+    /// A host that is not this machine's loopback.
+    #[error("{setting}='{host}' is not loopback: a server under test is bound to {allowed} only; unset {setting}")]
+    NotLoopback {
+        /// As given.
+        host: String,
+        /// The setting it came from.
+        setting: &'static str,
+        /// What it may be.
+        allowed: &'static str,
+    },
+    /// A host of this machine that cannot be bound: no IPv6, for one.
+    #[error("{host} cannot be bound on this machine ({reason}): {mend}")]
+    CannotBind {
+        /// The address.
+        host: String,
+        /// What the kernel said.
+        reason: String,
+        /// What to do.
+        mend: String,
+    },
+    /// The port that was asked for is taken.
+    #[error(
+        "port {port} ({setting}) is in use on {host}: stop what listens there, or set {setting} to another, or unset it"
+    )]
+    PortInUse {
+        /// The port.
+        port: u16,
+        /// The address it is taken on.
+        host: String,
+        /// The setting it came from.
+        setting: &'static str,
+    },
+    /// One port for the server and its control server.
+    #[error("PUMA_TEST_PORT and PUMA_TEST_CTRL are both {0}: unset one")]
+    SamePort(u16),
+    /// The private directory for the control socket could not be made.
+    #[error("no directory can be made in '{}' ({source}): set TMPDIR to one that you can write", .within.display())]
+    Scratch {
+        /// Where it was to be.
+        within: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The guard process did not start, died, or did not answer.
+    #[error("the process that guards the server failed: {0}; is this longtail's own executable intact?")]
+    Guard(String),
+    /// The kernel refused to execute the program.
+    #[error("'{program}' could not be executed: {reason}; can you start it by hand?")]
+    NotExecuted {
+        /// The program.
+        program: String,
+        /// What the kernel said.
+        reason: String,
+    },
+    /// It was executed and ended before it was ready.
+    #[error("the server ended ({exit}) before it answered: {line}; to see all of it, run: {command_line}")]
+    EndedAtBoot {
+        /// How it ended.
+        exit: Exit,
+        /// The line of its output that tells most.
+        line: String,
+        /// The command, as a shell takes it.
+        command_line: String,
+    },
+}

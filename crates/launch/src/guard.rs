@@ -1,0 +1,359 @@
+//! The guard: a small process between longtail and a server, which sees to it that the server never outlives longtail.
+//!
+//! longtail starts itself again with a hidden subcommand whose whole body is [`run`]. The guard has a process group of
+//! its own, so a terminal's Ctrl-C reaches neither it nor the server, and it survives SIGINT, SIGTERM and SIGHUP. It is
+//! a child subreaper (prctl(2), `PR_SET_CHILD_SUBREAPER`): what the server forks and leaves behind, daemons included,
+//! becomes the guard's child, is found by walking `/proc`, and is killed. Orders come by stdin; the end of that pipe
+//! says that longtail is gone, in whatever way, since the kernel closes it. Reports go to stdout. Stderr is the pipe
+//! that the server's stdout and stderr go to as well.
+//!
+//! | who dies | what happens |
+//! |---|---|
+//! | longtail, even by SIGKILL | the guard kills everything and removes the scratch directory |
+//! | the server | the guard kills what it left behind, reports, and exits |
+//! | the guard, by SIGKILL | the kernel kills the server (parent-death signal) and longtail kills its process group |
+//!
+//! Not covered: with the guard *and* longtail killed by SIGKILL, the server's own process dies but its children are not
+//! told. Puma's workers notice a dead master by themselves and exit; other servers' children may stay, as may those
+//! that left the process group where the guard alone is killed. A server that runs as another user (`sudo`) cannot be
+//! killed by us at all: it is reported as beyond reach.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::io::Read as _;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use model::Nanos;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use rustix::stdio;
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+
+use crate::Exit;
+use crate::protocol::{LineBuffer, Order, Report};
+use crate::sys;
+
+/// In the place of a scratch directory where there is none.
+pub(crate) const NO_SCRATCH: &str = "-";
+
+/// Runs a server under guard until nothing of it lives; gives the guard's own exit code.
+///
+/// `arguments` are those after the hidden subcommand, unaltered: only [`Server::start`](crate::Server::start) makes
+/// them. To be called from the main thread of a process that does nothing else: the server is killed when the thread
+/// that started it ends.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
+    let mut arguments = arguments.into_iter();
+    let scratch = arguments.next().filter(|path| path != NO_SCRATCH).map(PathBuf::from);
+    let argv: Vec<OsString> = arguments.collect();
+    match Guard::start(&argv) {
+        Ok(guard) => {
+            guard.keep(scratch.as_deref());
+            0
+        }
+        Err(report) => {
+            tell(&report);
+            1
+        }
+    }
+}
+
+/// A guard whose server runs.
+struct Guard {
+    server: Pid,
+    /// Becomes readable when a child has died.
+    deaths: UnixStream,
+}
+
+/// What a guard waits for.
+enum Event {
+    /// A child died; perhaps the server, perhaps what it left behind.
+    Death,
+    Ordered(Order),
+    GraceOver,
+    LongtailGone,
+}
+
+impl Guard {
+    fn start(argv: &[OsString]) -> Result<Guard, Report> {
+        let failed = |what: &'static str| move |error: std::io::Error| Report::Failed(format!("{what}: {error}"));
+        if rustix::thread::gettid() != rustix::process::getpid() {
+            return Err(Report::Failed("it does not run in its main thread".to_owned()));
+        }
+        let Some((program, arguments)) = argv.split_first() else {
+            return Err(Report::Failed("it was given no command".to_owned()));
+        };
+        // Only what `ps` shows; a kernel that refuses does no harm.
+        let _ = rustix::thread::set_name(c"longtail-guard");
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+            .map_err(|errno| failed("subreaper")(errno.into()))?;
+        // Handlers, not SIG_IGN: an ignored signal stays ignored after exec, and the server must hear its SIGTERM.
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).map_err(failed("signals"))?;
+        }
+        let (deaths, bell) = UnixStream::pair().map_err(failed("socket pair"))?;
+        deaths.set_nonblocking(true).map_err(failed("socket pair"))?;
+        signal_hook::low_level::pipe::register(SIGCHLD, bell).map_err(failed("signals"))?;
+
+        let output = || stdio::stderr().try_clone_to_owned().map(Stdio::from).map_err(failed("output"));
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::null()).stdout(output()?).stderr(output()?).process_group(0);
+        sys::die_with(&mut command, rustix::process::getpid());
+        let child = command.spawn().map_err(|error| Report::NotExecuted(error.to_string()))?;
+        let server = Pid::from_child(&child);
+        tell(&Report::Started(server.as_raw_pid()));
+        Ok(Guard { server, deaths })
+    }
+
+    /// Keeps the server until it ends or must end; then ends all that is left of it.
+    fn keep(self, scratch: Option<&Path>) {
+        let mut orders = LineBuffer::default();
+        let mut grace: Option<OwnedFd> = None;
+        let mut forced = false;
+        let mut longtail_gone = false;
+        let mut exit = None;
+        while exit.is_none() {
+            match self.next_event(&mut orders, grace.as_ref()) {
+                Event::Death => exit = self.reap_dead().exit,
+                Event::Ordered(Order::Stop(time)) if grace.is_none() => {
+                    // It is not reaped yet, so its number cannot be another process's.
+                    let _ = rustix::process::kill_process(self.server, Signal::TERM);
+                    grace = alarm(time);
+                    forced = grace.is_none();
+                }
+                Event::Ordered(Order::Stop(_)) => {}
+                Event::Ordered(Order::Kill) | Event::GraceOver => forced = true,
+                Event::LongtailGone => (forced, longtail_gone) = (true, true),
+            }
+            if forced {
+                break;
+            }
+        }
+        if let Some(exit) = exit {
+            tell(&Report::Exited(exit));
+        } else {
+            tell(&Report::Forced);
+            let _ = rustix::process::kill_process_group(self.server, Signal::KILL);
+        }
+        let end = self.kill_all();
+        if exit.is_none() {
+            tell(&Report::Exited(end.exit.unwrap_or(Exit::Unknown)));
+        }
+        if end.leftovers > 0 {
+            tell(&Report::Leftovers(end.leftovers));
+        }
+        for pid in end.beyond_reach {
+            tell(&Report::BeyondReach(pid));
+        }
+        if let Some(scratch) = scratch.filter(|_| longtail_gone) {
+            // Its owner can no longer do it, and nobody is left to tell.
+            let _ = fs::remove_dir_all(scratch);
+        }
+        tell(&Report::Ended);
+    }
+
+    fn next_event(&self, orders: &mut LineBuffer, grace: Option<&OwnedFd>) -> Event {
+        loop {
+            let mut waits =
+                vec![PollFd::new(&self.deaths, PollFlags::IN), PollFd::from_borrowed_fd(stdio::stdin(), PollFlags::IN)];
+            waits.extend(grace.map(|timer| PollFd::new(timer, PollFlags::IN)));
+            // A signal interrupts the wait; what it means is in the pipe then.
+            if poll(&mut waits, None).is_err() {
+                continue;
+            }
+            let ready: Vec<bool> = waits.iter().map(|wait| !wait.revents().is_empty()).collect();
+            if ready[0] {
+                let mut bytes = [0; 256];
+                while matches!((&self.deaths).read(&mut bytes), Ok(n) if n > 0) {}
+                return Event::Death;
+            }
+            if ready[1] {
+                let mut bytes = [0; 256];
+                match rustix::io::read(stdio::stdin(), &mut bytes) {
+                    Ok(0) => return Event::LongtailGone,
+                    // One order at a time is ever of use: whoever says more after `stop` says `kill`, which comes last.
+                    Ok(n) => match orders.feed(&bytes[..n]).iter().rev().find_map(|line| line.parse().ok()) {
+                        Some(order) => return Event::Ordered(order),
+                        None => continue,
+                    },
+                    Err(Errno::INTR | Errno::AGAIN) => continue,
+                    Err(_) => return Event::LongtailGone,
+                }
+            }
+            if ready.get(2) == Some(&true) {
+                return Event::GraceOver;
+            }
+        }
+    }
+
+    /// Reaps every child that is dead, the server or what it left to us.
+    fn reap_dead(&self) -> Reaped {
+        let mut reaped = Reaped { exit: None, childless: false };
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.server => reaped.exit = Some(exit_of(status)),
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => return reaped,
+                Err(_) => {
+                    reaped.childless = true;
+                    return reaped;
+                }
+            }
+        }
+    }
+
+    /// Kills every descendant until there is none, whatever they fork meanwhile. As a subreaper without children, this
+    /// process has no descendants.
+    fn kill_all(&self) -> End {
+        // A scan of /proc can miss what is forked meanwhile: it is repeated. What it never shows we cannot reach.
+        const BLIND_SCANS: u32 = 1000;
+        let me = rustix::process::getpid().as_raw_pid();
+        let mut exit = None;
+        let mut killed = BTreeSet::new();
+        let mut blind = 0;
+        loop {
+            let reaped = self.reap_dead();
+            exit = exit.or(reaped.exit);
+            let mut end = End { exit, leftovers: killed.len() as u32, beyond_reach: Vec::new() };
+            if reaped.childless || blind > BLIND_SCANS {
+                return end;
+            }
+            let mut one_will_die = false;
+            for process in descendants(me) {
+                let pid = Pid::from_raw(process.pid).expect("a process id in /proc is above 0");
+                match rustix::process::kill_process(pid, Signal::KILL) {
+                    Ok(()) => {
+                        one_will_die |= process.parent == me;
+                        if pid != self.server && !process.dead {
+                            killed.insert(process.pid);
+                        }
+                    }
+                    Err(Errno::PERM) => end.beyond_reach.push(process.pid),
+                    // Gone meanwhile.
+                    Err(_) => {}
+                }
+            }
+            if one_will_die {
+                // Without this wait we would spin until the kernel has done its work.
+                if let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::empty())
+                    && pid == self.server
+                {
+                    exit = Some(exit_of(status));
+                }
+            } else if end.beyond_reach.is_empty() {
+                blind += 1;
+            } else {
+                return end;
+            }
+        }
+    }
+}
+
+/// What was found among the dead.
+struct Reaped {
+    /// How the server ended, where it was among them.
+    exit: Option<Exit>,
+    /// Whether no child is left, dead or alive.
+    childless: bool,
+}
+
+/// What the end took.
+struct End {
+    exit: Option<Exit>,
+    leftovers: u32,
+    beyond_reach: Vec<i32>,
+}
+
+fn exit_of(status: WaitStatus) -> Exit {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, Some(signal)) => Exit::Signal(signal),
+        (None, None) => Exit::Unknown,
+    }
+}
+
+/// A timer that becomes readable after `time`; `None` where the kernel gives none.
+fn alarm(time: Nanos) -> Option<OwnedFd> {
+    let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).ok()?;
+    // A value of zero would mean "never".
+    let time = time.0.max(1);
+    let value =
+        Timespec { tv_sec: (time / 1_000_000_000).cast_signed(), tv_nsec: (time % 1_000_000_000).cast_signed() };
+    let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
+    rustix::time::timerfd_settime(timer.as_fd(), TimerfdTimerFlags::empty(), &once).ok()?;
+    Some(timer)
+}
+
+fn tell(report: &Report) {
+    let line = format!("{report}\n");
+    // One write of fewer than PIPE_BUF bytes is never torn. Where nobody listens any more, the work goes on.
+    let _ = rustix::io::write(stdio::stdout(), line.as_bytes());
+}
+
+/// A process, as `/proc/<pid>/stat` shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Process {
+    pid: i32,
+    parent: i32,
+    /// Dead and not yet reaped.
+    dead: bool,
+}
+
+/// Every process below `ancestor`, by one look at `/proc`.
+fn descendants(ancestor: i32) -> Vec<Process> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let all = numbers.filter_map(|pid| parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)).collect();
+    below(ancestor, all)
+}
+
+fn below(ancestor: i32, mut others: Vec<Process>) -> Vec<Process> {
+    let mut family = vec![ancestor];
+    let mut found: Vec<Process> = Vec::new();
+    while let Some(parent) = family.pop() {
+        let (children, rest) = others.into_iter().partition::<Vec<_>, _>(|process| process.parent == parent);
+        others = rest;
+        family.extend(children.iter().map(|child| child.pid));
+        found.extend(children);
+    }
+    found
+}
+
+/// `pid (name) state ppid …`, proc(5). The name may hold anything, parentheses too, so the last one ends it.
+fn parse_stat(text: &str) -> Option<Process> {
+    let (pid, _) = text.split_once(' ')?;
+    let (_, after_name) = text.rsplit_once(") ")?;
+    let mut fields = after_name.split(' ');
+    let state = fields.next()?;
+    Some(Process { pid: pid.parse().ok()?, parent: fields.next()?.parse().ok()?, dead: matches!(state, "Z" | "X") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_may_be_called_anything() {
+        let text = "42 (a) R 7 (b) S 41 42 42 0 -1";
+        assert_eq!(parse_stat(text), Some(Process { pid: 42, parent: 41, dead: false }));
+        assert_eq!(parse_stat("43 (x) Z 1 1"), Some(Process { pid: 43, parent: 1, dead: true }));
+        assert_eq!(parse_stat("nonsense"), None);
+    }
+
+    #[test]
+    fn grandchildren_are_descendants_and_cousins_are_not() {
+        let process = |pid, parent| Process { pid, parent, dead: false };
+        let all = vec![process(5, 3), process(2, 1), process(3, 2), process(4, 1), process(6, 5), process(2000, 4)];
+        let mut found: Vec<_> = below(2, all).iter().map(|process| process.pid).collect();
+        found.sort_unstable();
+        assert_eq!(found, [3, 5, 6]);
+    }
+}

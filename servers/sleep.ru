@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+# The app that `longtail sweep` starts when no rackup is given: it holds a thread for as long as it is asked to.
+#
+#   GET /sleep0.2      sleeps 0.2 s, then answers
+#   GET anything else  answers at once
+#
+# Each answer carries the process id of the worker that made it, so that a client can count the requests of each worker
+# exactly, without asking the server.
+#
+# For Puma 3 to 8 on Ruby 2.5 and later, with Rack 2, Rack 3 or no rack gem at all: nothing is required here, and header
+# names are in lower case, as Rack 3 wants them and Rack 2 allows.
+
+# The whole path, so that `/sleepy` and `/sleep1/x` are "anything else".
+SLEEP = %r{\A/sleep(\d+(?:\.\d+)?|\.\d+)\z}.freeze
+
+run lambda { |env|
+  seconds = env['PATH_INFO'][SLEEP, 1]
+  # While it sleeps the thread is taken but the lock of the Ruby VM is not: this is a request that waits for a database.
+  sleep(seconds.to_f) if seconds
+
+  # Asked anew for each request: with preload_app! this file is read before the workers are forked.
+  headers = { 'content-type' => 'text/plain', 'x-worker-pid' => Process.pid.to_s }
+  text = seconds ? "slept #{seconds} s\n" : "did not sleep\n"
+  # The answer to HEAD has no body.
+  [200, headers, env['REQUEST_METHOD'] == 'HEAD' ? [] : [text]]
+}
