@@ -67,7 +67,7 @@ pub(crate) fn of(study: &Study) -> Vec<Shown> {
         shown("Jain", 5, FAIRNESS, "Jain", |run| or_none(run.fairness(), number::index)),
         shown("worker ±%", 9, FAIRNESS, "worker ±%", |run| or_none(widest_deviation(run), number::percent_tenths)),
         shown("requests", 8, None, "requests", |run| number::count(run.tally.counts.total())),
-        shown("errors", 6, None, "errors", |run| number::count(run.tally.counts.failed())),
+        shown("errors", 7, None, "errors", |run| number::count(run.tally.counts.failed())),
     ]);
     columns
 }
@@ -76,7 +76,7 @@ pub(crate) fn of(study: &Study) -> Vec<Shown> {
 pub(crate) fn words(study: &Study) -> Vec<(&'static str, &'static str)> {
     let run = (study.plan.repeat > 1).then_some(("run", "which pass over the multiples, each on a fresh server"));
     let words = [
-        ("mult", "connections / slots"),
+        ("mult", "connections / slots; conns: connections in total"),
         ("req/s", "good answers (2xx, 3xx) per second of the measured window"),
         ("% max", "req/s in % of the theoretical maximum, slots / service time"),
         ("p10 to max", "response time of good answers: from when a request was due to its last byte"),

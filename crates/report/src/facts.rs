@@ -244,7 +244,7 @@ pub(crate) fn doubts(study: &Study) -> Vec<Doubt> {
     doubts
 }
 
-/// A figure over the repeats of a multiple: the median run's, the lowest and the highest.
+/// A figure over the repeats of a multiple: the median, the lowest and the highest.
 pub(crate) type Spread = Option<[String; 3]>;
 
 /// One multiple over its repeats.

@@ -37,7 +37,7 @@ pub fn write(study: &Study) -> String {
     String::from_utf8(bytes).expect("JSON is UTF-8")
 }
 
-/// The study that [`write`] wrote.
+/// The study that [`write()`] wrote.
 ///
 /// # Errors
 /// Where the text is not a study, or one of a newer schema than this code knows.

@@ -51,7 +51,10 @@ fn summaries(study: &Study) -> String {
         let figures = summary.figures.into_iter().map(spread);
         lines.push([summary.multiple, summary.connections, summary.runs].into_iter().chain(figures).collect());
     }
-    format!("Each multiple over its runs: the median run [lowest .. highest]\n\n{}", pipe_table(&lines))
+    format!(
+        "Each multiple over its runs: median [lowest .. highest]; - where one of them has no figure\n\n{}",
+        pipe_table(&lines)
+    )
 }
 
 fn spread(spread: Spread) -> String {

@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 
-use model::{Run, Study};
+use model::{Run, ServerKind, Study, Threads};
 
 use crate::number::{self, NONE, or_none};
 use crate::table::{band, right};
@@ -46,10 +46,19 @@ pub(crate) fn table_head(study: &Study) -> String {
 fn title(study: &Study) -> String {
     let server = &study.server;
     let branch = server.git.as_deref().and_then(|git| git.split(' ').next()).unwrap_or(NONE);
-    let workers = if server.cluster { format!("-w{}", number::count(server.workers)) } else { String::new() };
-    let threads = number::count(server.threads);
     let delay = or_none(study.plan.stream.delay, |delay| number::shortest(delay.as_secs_f64()));
-    format!("Branch: {branch:<16} {}: {workers:<4} -t{threads}:{threads}  dly {delay}", server.name)
+    format!("Branch: {branch:<16} {}: {}  dly {delay}", server.name, size(study))
+}
+
+/// `-w4  -t5:5`; a server whose slots were given has neither flag.
+fn size(study: &Study) -> String {
+    let server = &study.server;
+    if matches!(study.plan.server.kind, ServerKind::Command { .. }) {
+        return format!("slots {}", number::count(server.slots()));
+    }
+    let workers = if server.cluster { format!("-w{}", number::count(server.workers)) } else { String::new() };
+    let most = Threads { min: server.threads, max: server.threads };
+    format!("{workers:<4} -t{}", study.plan.server.threads.unwrap_or(most))
 }
 
 /// One run.

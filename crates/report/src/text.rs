@@ -91,7 +91,10 @@ fn summaries(study: &Study) -> String {
         line.extend(summary.figures.into_iter().flat_map(spread));
         lines.push(line);
     }
-    format!("each multiple over its runs: the median run, the lowest and the highest\n{}", fitted(0, &lines))
+    format!(
+        "each multiple over its runs: median [lowest highest]; - where one of them has no figure\n{}",
+        fitted(0, &lines)
+    )
 }
 
 fn spread(spread: Spread) -> [String; 3] {

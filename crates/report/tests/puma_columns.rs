@@ -118,7 +118,7 @@ fn workers_that_are_not_all_known_are_not_compared() {
     let study = study::canonical();
     for shares in [&[][..], &[500, 500, 500], &[400, 400, 400, 400, 400]] {
         let row = text::row(&study, &with_shares(&study, shares), Columns::Puma);
-        assert!(row.contains("        -     -    -    -    -  "), "{row}");
+        assert!(row.contains("        -      -    -    -    -    3000"), "{row}");
         assert_eq!(row.trim_end().chars().count(), 126);
     }
 }
