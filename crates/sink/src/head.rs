@@ -1,0 +1,227 @@
+//! A request's head, once it is whole: what of it decides how the request is read and answered. It is a pure function
+//! of the head's bytes, which is why [`Memo`] may reuse it for the next head of the same bytes.
+
+use std::mem::MaybeUninit;
+
+use crate::routes::Route;
+
+/// The longest head, in bytes, with the empty line that ends it.
+pub(crate) const LONGEST: usize = 64 * 1024;
+/// The most header fields.
+const MOST_FIELDS: usize = 128;
+
+/// Why a request is not served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It is not HTTP/1, or contradicts itself: 400.
+    Malformed,
+    /// Its head, chunk extensions or trailers are too long: 431.
+    TooLarge,
+}
+
+/// Where the body ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// There is none.
+    Bodiless,
+    /// After so many bytes, more than 0.
+    Length(u64),
+    /// After its last chunk.
+    Chunked,
+}
+
+/// What happens to the connection after the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It stays, as HTTP/1.1 has it.
+    KeepAlive,
+    /// It stays, and an HTTP/1.0 client has to be told.
+    KeepAliveSaid,
+    /// It is closed.
+    Close,
+}
+
+/// What of a head matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// Bytes of the head, empty lines before it and the one after it included.
+    pub(crate) length: usize,
+    /// What is asked for.
+    pub(crate) route: Route,
+    /// Where the body ends.
+    pub(crate) framing: Framing,
+    /// What happens to the connection.
+    pub(crate) ending: Ending,
+    /// HEAD: the answer has no body.
+    pub(crate) bodiless_answer: bool,
+    /// The client wants to be told to go on before it sends the body.
+    pub(crate) expects_continue: bool,
+}
+
+/// What the bytes are so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parsed {
+    /// They begin with a whole head.
+    Whole(Head),
+    /// They could be the beginning of one.
+    Unfinished,
+    /// They are none.
+    Refused(Refusal),
+}
+
+/// Reads the head that `bytes` begin with.
+pub(crate) fn parse(bytes: &[u8]) -> Parsed {
+    let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
+    let mut request = httparse::Request::new(&mut []);
+    match request.parse_with_uninit_headers(bytes, &mut fields) {
+        Ok(httparse::Status::Complete(length)) if length > LONGEST => Parsed::Refused(Refusal::TooLarge),
+        Ok(httparse::Status::Complete(length)) => match understand(&request, length) {
+            Ok(head) => Parsed::Whole(head),
+            Err(refusal) => Parsed::Refused(refusal),
+        },
+        Ok(httparse::Status::Partial) => Parsed::Unfinished,
+        Err(httparse::Error::TooManyHeaders) => Parsed::Refused(Refusal::TooLarge),
+        Err(_) => Parsed::Refused(Refusal::Malformed),
+    }
+}
+
+fn understand(request: &httparse::Request<'_, '_>, length: usize) -> Result<Head, Refusal> {
+    let newest = request.version == Some(1);
+    let mut content_length = None;
+    let mut chunked = false;
+    let (mut close, mut keep_alive, mut expects_continue) = (false, false, false);
+    for field in request.headers.iter() {
+        if field.name.eq_ignore_ascii_case("content-length") {
+            let value = number(field.value)?;
+            // RFC 9112 section 6.3: differing lengths are an error that cannot be recovered from.
+            if content_length.is_some_and(|earlier| earlier != value) {
+                return Err(Refusal::Malformed);
+            }
+            content_length = Some(value);
+        } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
+            if chunked || !field.value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+                return Err(Refusal::Malformed);
+            }
+            chunked = true;
+        } else if field.name.eq_ignore_ascii_case("connection") {
+            for option in field.value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
+                close |= option.eq_ignore_ascii_case(b"close");
+                keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+            }
+        } else if field.name.eq_ignore_ascii_case("expect") {
+            expects_continue = field.value.trim_ascii().eq_ignore_ascii_case(b"100-continue");
+        }
+    }
+    let framing = match (chunked, content_length) {
+        (false, None | Some(0)) => Framing::Bodiless,
+        (false, Some(bytes)) => Framing::Length(bytes),
+        (true, None) if newest => Framing::Chunked,
+        // RFC 9112 section 6.1: both, or chunks from HTTP/1.0, are how requests are smuggled.
+        (true, _) => return Err(Refusal::Malformed),
+    };
+    let ending = match (close, newest, keep_alive) {
+        (true, _, _) | (_, false, false) => Ending::Close,
+        (_, true, _) => Ending::KeepAlive,
+        (_, false, true) => Ending::KeepAliveSaid,
+    };
+    Ok(Head {
+        length,
+        route: Route::of(request.path.unwrap_or("/")),
+        framing,
+        ending,
+        bodiless_answer: request.method == Some("HEAD"),
+        expects_continue: expects_continue && newest && framing != Framing::Bodiless,
+    })
+}
+
+/// A Content-Length: digits only.
+fn number(value: &[u8]) -> Result<u64, Refusal> {
+    let text = std::str::from_utf8(value.trim_ascii()).map_err(|_| Refusal::Malformed)?;
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Refusal::Malformed);
+    }
+    text.parse().map_err(|_| Refusal::Malformed)
+}
+
+/// The last head seen, of whatever connection: a load generator sends the same one again and again, and comparing
+/// a hundred bytes is cheaper than parsing them.
+#[derive(Debug, Default)]
+pub(crate) struct Memo {
+    last: Option<Head>,
+    bytes: Vec<u8>,
+}
+
+impl Memo {
+    /// As [`parse`], and remembers.
+    pub(crate) fn parse(&mut self, bytes: &[u8]) -> Parsed {
+        if let Some(head) = self.last.filter(|_| bytes.starts_with(&self.bytes)) {
+            return Parsed::Whole(head);
+        }
+        let parsed = parse(bytes);
+        if let Parsed::Whole(head) = parsed {
+            self.last = Some(head);
+            self.bytes.clear();
+            self.bytes.extend_from_slice(&bytes[..head.length]);
+        }
+        parsed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Nanos;
+
+    fn head(text: &str) -> Head {
+        match parse(text.as_bytes()) {
+            Parsed::Whole(head) => head,
+            other => panic!("{other:?}: {text}"),
+        }
+    }
+
+    #[test]
+    fn a_connection_stays_by_the_rules_of_its_version() {
+        assert_eq!(head("GET / HTTP/1.1\r\n\r\n").ending, Ending::KeepAlive);
+        assert_eq!(head("GET / HTTP/1.1\r\nConnection: Close\r\n\r\n").ending, Ending::Close);
+        assert_eq!(head("GET / HTTP/1.1\r\nconnection: te, close\r\n\r\n").ending, Ending::Close);
+        assert_eq!(head("GET / HTTP/1.0\r\n\r\n").ending, Ending::Close);
+        assert_eq!(head("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n").ending, Ending::KeepAliveSaid);
+    }
+
+    #[test]
+    fn a_body_is_framed_by_the_head() {
+        assert_eq!(head("POST / HTTP/1.1\r\nContent-Length: 7\r\n\r\n").framing, Framing::Length(7));
+        assert_eq!(head("POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n").framing, Framing::Bodiless);
+        assert_eq!(head("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n").framing, Framing::Chunked);
+        assert!(head("PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n").expects_continue);
+        assert!(!head("PUT / HTTP/1.1\r\nExpect: 100-continue\r\n\r\n").expects_continue);
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        for fields in [
+            "Content-Length: 1\r\nContent-Length: 2",
+            "Content-Length: +1",
+            "Content-Length: ",
+            "Content-Length: 99999999999999999999",
+            "Content-Length: 1\r\nTransfer-Encoding: chunked",
+            "Transfer-Encoding: gzip, chunked",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+            "no colon",
+        ] {
+            let text = format!("POST / HTTP/1.1\r\n{fields}\r\n\r\n");
+            assert_eq!(parse(text.as_bytes()), Parsed::Refused(Refusal::Malformed), "{fields}");
+        }
+    }
+
+    #[test]
+    fn a_head_remembered_is_a_head_parsed() {
+        let mut memo = Memo::default();
+        let texts = ["GET /sleep1 HTTP/1.1\r\n\r\n", "GET /sleep1 HTTP/1.1\r\na: b\r\n\r\n", "HEAD / HTTP/1.0\r\n\r\n"];
+        for text in [0, 0, 1, 0, 1, 1, 2, 0].map(|i: usize| texts[i]) {
+            let followed = format!("{text}GET /");
+            assert_eq!(memo.parse(followed.as_bytes()), parse(text.as_bytes()));
+        }
+        assert_eq!(head(texts[0]).route, Route::Sleep(Nanos::from_secs(1)));
+    }
+}

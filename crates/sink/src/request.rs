@@ -1,0 +1,303 @@
+//! One request after the other out of a connection's bytes, in whatever pieces they come. Bodies are read and
+//! dropped; nothing is answered here. Fed in pieces or whole, the same bytes give the same requests.
+
+use crate::chunked::Chunked;
+use crate::head::{Framing, Head, LONGEST, Memo, Parsed, Refusal};
+
+/// Room for an unfinished head that a connection keeps between requests.
+const KEPT_ROOM: usize = 4096;
+
+/// A request that was received whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// What it says.
+    pub(crate) head: Head,
+    /// All its bytes: head, body and the body's framing.
+    pub(crate) bytes: u64,
+}
+
+/// How far a request has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// All input was taken and there is more to come.
+    Unfinished,
+    /// As `Unfinished`, and the client waits to be told to send the body (RFC 9110 section 10.1.1).
+    WantsContinue,
+    /// This was its last byte.
+    Whole(Request),
+    /// It will never be one.
+    Refused(Refusal),
+}
+
+/// Where the scan for the end of a head that comes in pieces is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scan {
+    /// In the empty lines that may precede a request line (RFC 9112 section 2.2).
+    Before,
+    /// In a line.
+    Line,
+    /// After a line's LF.
+    LineEnd,
+    /// After a line's LF and a CR.
+    EmptyLine,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Head,
+    Length(Head, u64),
+    Chunked(Head, Chunked),
+}
+
+/// The reader of one connection.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    stage: Stage,
+    /// The beginning of a head whose end has not come.
+    unfinished: Vec<u8>,
+    scan: Scan,
+    /// Whether the request line has come and is one.
+    line_checked: bool,
+    /// Bytes of this request so far, without an unfinished head.
+    bytes: u64,
+}
+
+impl Reader {
+    /// Before the first request.
+    pub(crate) fn new() -> Reader {
+        Reader { stage: Stage::Head, unfinished: Vec::new(), scan: Scan::Before, line_checked: false, bytes: 0 }
+    }
+
+    /// Takes bytes from the front of `input`: how many, and what they make of the request. Bytes after a whole request
+    /// are left for the next call; after a refusal the reader is of no more use.
+    pub(crate) fn feed(&mut self, input: &[u8], memo: &mut Memo) -> (usize, Progress) {
+        match self.try_feed(input, memo) {
+            Ok((taken, progress)) => (taken, progress),
+            Err(refusal) => (input.len(), Progress::Refused(refusal)),
+        }
+    }
+
+    fn try_feed(&mut self, input: &[u8], memo: &mut Memo) -> Result<(usize, Progress), Refusal> {
+        let mut taken = 0;
+        if matches!(self.stage, Stage::Head) {
+            let (of_head, head) = self.read_head(input, memo)?;
+            let Some(head) = head else { return Ok((of_head, Progress::Unfinished)) };
+            taken = of_head;
+            self.bytes = head.length as u64;
+            match head.framing {
+                Framing::Bodiless => return Ok((taken, self.whole(head))),
+                Framing::Length(bytes) => self.stage = Stage::Length(head, bytes),
+                Framing::Chunked => self.stage = Stage::Chunked(head, Chunked::new()),
+            }
+            if taken == input.len() && head.expects_continue {
+                return Ok((taken, Progress::WantsContinue));
+            }
+        }
+        let rest = &input[taken..];
+        let (of_body, ended) = match &mut self.stage {
+            Stage::Head => unreachable!("the head was read above"),
+            Stage::Length(head, left) => {
+                let here = (*left).min(rest.len() as u64);
+                *left -= here;
+                (here as usize, (*left == 0).then_some(*head))
+            }
+            Stage::Chunked(head, chunked) => {
+                let (here, ended) = chunked.feed(rest)?;
+                (here, ended.then_some(*head))
+            }
+        };
+        self.bytes += of_body as u64;
+        let progress = ended.map_or(Progress::Unfinished, |head| self.whole(head));
+        Ok((taken + of_body, progress))
+    }
+
+    /// Ends this request and gets ready for the next.
+    fn whole(&mut self, head: Head) -> Progress {
+        self.stage = Stage::Head;
+        Progress::Whole(Request { head, bytes: self.bytes })
+    }
+
+    /// Takes bytes of the head: how many, and the head if they end it.
+    fn read_head(&mut self, input: &[u8], memo: &mut Memo) -> Result<(usize, Option<Head>), Refusal> {
+        if self.unfinished.is_empty()
+            && let Parsed::Whole(head) = memo.parse(input)
+        {
+            return Ok((head.length, Some(head)));
+        }
+        // It comes in pieces, or is none. Its end is looked for once a byte, and it is parsed once it is there: a
+        // client that sends byte by byte must not cost the square of what it sends.
+        let room = LONGEST - self.unfinished.len();
+        let looked_at = &input[..input.len().min(room)];
+        let Some(end) = self.find_end(looked_at)? else {
+            return if looked_at.len() == room { Err(Refusal::TooLarge) } else { Ok((input.len(), None)) };
+        };
+        let parsed = memo.parse(&self.unfinished);
+        self.unfinished.clear();
+        self.unfinished.shrink_to(KEPT_ROOM);
+        self.scan = Scan::Before;
+        self.line_checked = false;
+        match parsed {
+            Parsed::Whole(head) => Ok((end, Some(head))),
+            Parsed::Unfinished => Err(Refusal::Malformed),
+            Parsed::Refused(refusal) => Err(refusal),
+        }
+    }
+
+    /// Moves bytes of `input` to the unfinished head, up to its end: how many, if it is there.
+    fn find_end(&mut self, input: &[u8]) -> Result<Option<usize>, Refusal> {
+        let mut moved = 0;
+        for (at, byte) in input.iter().enumerate() {
+            self.scan = match (self.scan, byte) {
+                (Scan::Before, b'\r' | b'\n') => Scan::Before,
+                (Scan::LineEnd | Scan::EmptyLine, b'\n') => {
+                    self.unfinished.extend_from_slice(&input[moved..=at]);
+                    return Ok(Some(at + 1));
+                }
+                (Scan::LineEnd, b'\r') => Scan::EmptyLine,
+                (_, b'\n') => {
+                    if !self.line_checked {
+                        self.unfinished.extend_from_slice(&input[moved..=at]);
+                        moved = at + 1;
+                        self.check_line()?;
+                    }
+                    Scan::LineEnd
+                }
+                // No head contains these, and a TLS client begins with one: it must not wait for our answer for ever.
+                (_, 0..=8 | 11 | 12 | 14..=31) => return Err(Refusal::Malformed),
+                _ => Scan::Line,
+            };
+        }
+        self.unfinished.extend_from_slice(&input[moved..]);
+        Ok(None)
+    }
+
+    /// Whether what has come up to the end of the request line can become a request.
+    fn check_line(&mut self) -> Result<(), Refusal> {
+        self.line_checked = true;
+        match crate::head::parse(&self.unfinished) {
+            Parsed::Refused(refusal) => Err(refusal),
+            Parsed::Whole(_) | Parsed::Unfinished => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+
+    /// The requests that `pieces` contain, the refusal that ends them if any, and whether one is unfinished.
+    fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Request>, Option<Refusal>) {
+        let mut memo = Memo::default();
+        let mut reader = Reader::new();
+        let mut requests = Vec::new();
+        for mut piece in pieces {
+            while !piece.is_empty() {
+                let (taken, progress) = reader.feed(piece, &mut memo);
+                piece = &piece[taken..];
+                match progress {
+                    Progress::Whole(request) => requests.push(request),
+                    Progress::Refused(refusal) => return (requests, Some(refusal)),
+                    Progress::Unfinished | Progress::WantsContinue => assert!(piece.is_empty()),
+                }
+            }
+        }
+        (requests, None)
+    }
+
+    fn any_request() -> impl Strategy<Value = String> {
+        let line = prop_oneof![
+            4 => Just("GET /sleep0.1 HTTP/1.1\r\n"),
+            1 => Just("HEAD / HTTP/1.0\r\n"),
+            1 => Just("\r\nPOST /x HTTP/1.1\n"),
+        ];
+        let fields = prop::collection::vec(
+            prop_oneof![Just("Host: a\r\n"), Just("Connection: close\r\n"), Just("a:\tb \n"), Just("c:\r\n")],
+            0..3,
+        );
+        let body = prop_oneof![
+            3 => Just("\r\n".to_owned()),
+            1 => "[ -~]{0,20}".prop_map(|body| format!("Content-Length: {}\r\n\r\n{body}", body.len())),
+            1 => ("[a-f0\r\n]{1,12}", "[ -~]{0,9}").prop_map(|(chunk, name)| format!(
+                "Transfer-Encoding: chunked\r\n\r\n{:x};{name}\r\n{chunk}\r\n0\r\nt: 1\r\n\r\n",
+                chunk.len()
+            )),
+        ];
+        (line, fields, body).prop_map(|(line, fields, body)| format!("{line}{}{body}", fields.concat()))
+    }
+
+    fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
+        let garbage = prop_oneof![
+            prop::collection::vec(any::<u8>(), 0..60),
+            "[GET /HP1.\r\n:a]{0,60}".prop_map(String::into_bytes)
+        ];
+        (prop::collection::vec(any_request(), 0..5), garbage).prop_map(|(requests, garbage)| {
+            let mut bytes = requests.concat().into_bytes();
+            bytes.extend(garbage);
+            bytes
+        })
+    }
+
+    fn cut<'a>(bytes: &'a [u8], cuts: &[Index]) -> Vec<&'a [u8]> {
+        let mut at: Vec<_> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+        at.sort_unstable();
+        at.insert(0, 0);
+        at.push(bytes.len());
+        at.windows(2).map(|ends| &bytes[ends[0]..ends[1]]).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn pieces_are_read_as_the_whole(bytes in any_bytes(), cuts in prop::collection::vec(any::<Index>(), 0..12)) {
+            let whole = read([bytes.as_slice()]);
+            prop_assert_eq!(&read(cut(&bytes, &cuts)), &whole);
+            prop_assert_eq!(&read(bytes.chunks(1)), &whole);
+        }
+
+        #[test]
+        fn every_byte_belongs_to_one_request(requests in prop::collection::vec(any_request(), 0..6)) {
+            let text = requests.concat();
+            let (read, refusal) = read([text.as_bytes()]);
+            // HTTP/1.0 knows no chunks.
+            if refusal.is_none() {
+                prop_assert_eq!(read.iter().map(|r| r.bytes).collect::<Vec<_>>(), requests.iter().map(|r| r.len() as u64).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn garbage_is_refused_as_soon_as_it_is_known() {
+        for garbage in
+            ["\x16\x03\x01\x02", "hello\r\n", "GET /\r\n", "GET / HTTP/2.0\r\n", "GET / HTTP/1.1\r\nx y\r\n\r\n"]
+        {
+            for pieces in [vec![garbage.as_bytes()], garbage.as_bytes().chunks(1).collect()] {
+                assert_eq!(read(pieces), (vec![], Some(Refusal::Malformed)), "{garbage:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_head_may_have_64_kib_and_not_a_byte_more() {
+        let with = |length: usize| {
+            let empty = "GET / HTTP/1.1\r\na: \r\n\r\n".len();
+            format!("GET / HTTP/1.1\r\na: {}\r\n\r\n", "b".repeat(length - empty))
+        };
+        let (largest, too_large) = (with(LONGEST), with(LONGEST + 1));
+        for piece in [1, 1000, LONGEST, LONGEST + 1] {
+            let (requests, refusal) = read(largest.as_bytes().chunks(piece));
+            assert_eq!((requests.len(), refusal), (1, None));
+            assert_eq!(read(too_large.as_bytes().chunks(piece)), (vec![], Some(Refusal::TooLarge)));
+        }
+        assert_eq!(read(["\r\n".repeat(LONGEST).as_bytes()]), (vec![], Some(Refusal::TooLarge)));
+    }
+
+    #[test]
+    fn a_client_that_sends_the_body_unasked_is_not_asked_for_it() {
+        let head = "POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
+        let mut memo = Memo::default();
+        assert_eq!(Reader::new().feed(head.as_bytes(), &mut memo).1, Progress::WantsContinue);
+        assert_eq!(Reader::new().feed(format!("{head}a").as_bytes(), &mut memo).1, Progress::Unfinished);
+    }
+}
