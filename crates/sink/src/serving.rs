@@ -139,7 +139,7 @@ impl<C: Clock> Serving<C> {
         }
         self.close_the_idle();
         let end = self.clock.now().saturating_add(GRACE);
-        while self.owes_answers() && self.now < end {
+        while self.owes_answers(end) && self.now < end {
             self.turn(&mut events, end);
             each_turn(&self);
         }
@@ -442,10 +442,11 @@ impl<C: Clock> Serving<C> {
         }
     }
 
-    /// Whether a request is in the pool, or a response not wholly sent.
-    fn owes_answers(&self) -> bool {
+    /// Whether a request in the pool is due by `end`, or a response is not wholly sent.
+    fn owes_answers(&self, end: Nanos) -> bool {
         let writes = |connection: &Connection| matches!(connection.phase, Phase::Writing { .. });
-        self.slots.busy() > 0 || self.connections.iter().any(|(_, connection)| writes(connection))
+        self.slots.next_due().is_some_and(|due| due <= end)
+            || self.connections.iter().any(|(_, connection)| writes(connection))
     }
 }
 

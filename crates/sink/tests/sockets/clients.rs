@@ -1,0 +1,266 @@
+//! Whatever clients do, the sink answers what can be answered, in order, and goes on serving the others. No duration
+//! is asserted.
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::time::Duration;
+
+use crate::support::{Client, assert_conserved, ledger_when, start};
+use model::Nanos;
+use rustix::net::sockopt::set_socket_linger;
+use sink::Sink;
+
+/// The sink still serves, and its books are right.
+fn assert_well(sink: &Sink) {
+    assert_eq!(Client::connect(sink.address()).get("/").status, 200);
+    assert_conserved(&sink.ledger());
+}
+
+#[test]
+fn requests_sent_ahead_are_answered_in_order() {
+    let sink = start(4, 4, Nanos::ZERO);
+    let mut client = Client::connect(sink.address());
+    // The slow ones first: were they served at once, the quick ones would overtake them.
+    client.send(
+        "GET /sleep0.02 HTTP/1.1\r\n\r\nHEAD / HTTP/1.1\r\n\r\nGET /_ledger HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+    );
+    assert_eq!(client.receive().body, "ok\n");
+    assert_eq!(client.receive_for(true).body, "");
+    assert!(client.receive().body.contains("\"requests\":2"));
+    assert_eq!(client.receive().body, "ok\n");
+    assert_eq!(sink.stop().answers, 3);
+}
+
+#[test]
+fn many_requests_sent_ahead_are_all_answered() {
+    let sink = start(1, 2, Nanos::ZERO);
+    let mut client = Client::connect(sink.address());
+    let mut writer = client.stream.try_clone().unwrap();
+    let request = b"GET /abcdefgh HTTP/1.1\r\nHost: sink\r\n\r\n";
+    let all = std::thread::spawn(move || (0..50).for_each(|_| writer.write_all(&request.repeat(200)).unwrap()));
+    for _ in 0..50 * 200 {
+        assert_eq!(client.receive().status, 200);
+    }
+    all.join().unwrap();
+    let ledger = sink.stop();
+    assert_eq!((ledger.requests, ledger.answers, ledger.connections), (10_000, 10_000, 1));
+    assert_eq!((ledger.received_bytes, ledger.sent_bytes), (10_000 * request.len() as u64, client.received_bytes));
+}
+
+#[test]
+fn many_ledgers_asked_ahead_do_not_exhaust_the_stack() {
+    let sink = start(1, 1, Nanos::ZERO);
+    let mut client = Client::connect(sink.address());
+    client.send("GET /_ledger HTTP/1.1\r\n\r\n".repeat(1500));
+    for _ in 0..1500 {
+        assert_eq!(client.receive().status, 200);
+    }
+    assert_well(&sink);
+}
+
+#[test]
+fn a_head_request_has_no_body() {
+    let sink = start(1, 1, Nanos::ZERO);
+    let mut client = Client::connect(sink.address());
+    client.send("HEAD / HTTP/1.1\r\n\r\n");
+    assert_eq!(client.receive_for(true).field("content-length"), Some("3"));
+    assert_eq!(client.get("/").body, "ok\n");
+    assert_eq!(sink.stop().sent_bytes, client.received_bytes);
+}
+
+#[test]
+fn bodies_are_received_and_counted_however_they_come() {
+    let sink = start(1, 1, Nanos::ZERO);
+    let mut client = Client::connect(sink.address());
+    client.send("POST / HTTP/1.1\r\nContent-Length: 200000\r\n\r\n");
+    client.send("x".repeat(200_000));
+    assert_eq!(client.receive().status, 200);
+    client.send("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for piece in ["5;name=value\r\nhe", "llo\r", "\n00", "0\r\nTrailer: 1\r\n", "\r", "\n"] {
+        client.send(piece);
+    }
+    assert_eq!(client.receive().status, 200);
+    assert_eq!(client.get("/").status, 200);
+    let ledger = sink.stop();
+    assert_eq!((ledger.requests, ledger.received_bytes), (3, client.sent_bytes));
+    assert_eq!(ledger.sent_bytes, client.received_bytes);
+}
+
+#[test]
+fn a_client_that_asks_is_told_to_go_on() {
+    let sink = start(1, 1, Nanos::ZERO);
+    let mut client = Client::connect(sink.address());
+    client.send("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    assert_eq!(client.receive().status, 100);
+    client.send("ab");
+    assert_eq!(client.receive().status, 200);
+    let ledger = sink.stop();
+    assert_eq!((ledger.received_bytes, ledger.sent_bytes), (client.sent_bytes, client.received_bytes));
+}
+
+#[test]
+fn old_clients_are_told_what_becomes_of_the_connection() {
+    let sink = start(1, 1, Nanos::ZERO);
+    let mut client = Client::connect(sink.address());
+    client.send("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n");
+    assert_eq!(client.receive().field("connection"), Some("keep-alive"));
+    client.send("GET / HTTP/1.0\r\n\r\n");
+    assert_eq!(client.receive().field("connection"), Some("close"));
+    assert!(client.is_closed());
+}
+
+#[test]
+fn garbage_is_told_so_and_closed() {
+    let sink = start(1, 1, Nanos::ZERO);
+    for garbage in [
+        "hello\r\n\r\n",
+        "\x16\x03\x01\x02\x00\x01\x00",
+        "GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+        "GET / HTTP/3\r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n",
+    ] {
+        let mut client = Client::connect(sink.address());
+        client.send(garbage);
+        let response = client.receive();
+        assert_eq!((response.status, response.field("connection")), (400, Some("close")), "{garbage:?}");
+        assert!(client.is_closed());
+    }
+    let ledger = sink.ledger();
+    assert_eq!((ledger.bad_requests, ledger.requests, ledger.received_bytes, ledger.sent_bytes), (5, 0, 0, 0));
+    assert_well(&sink);
+}
+
+#[test]
+fn a_client_that_sends_on_can_still_read_why_it_was_refused() {
+    let sink = start(1, 1, Nanos::ZERO);
+    let mut client = Client::connect(sink.address());
+    client.send(format!("GET / HTTP/1.1\r\na: {}", "b".repeat(300_000)));
+    assert_eq!(client.receive().status, 431);
+    assert!(client.is_closed());
+    assert_well(&sink);
+}
+
+#[test]
+fn what_follows_a_last_request_does_not_lose_its_answer() {
+    let sink = start(1, 1, Nanos::ZERO);
+    let mut client = Client::connect(sink.address());
+    client.send(format!("GET / HTTP/1.1\r\nConnection: close\r\n\r\n{}", "GET / HTTP/1.1\r\n\r\n".repeat(10_000)));
+    assert_eq!(client.receive().status, 200);
+    assert!(client.is_closed());
+    assert_eq!(sink.stop().requests, 1);
+}
+
+#[test]
+fn a_client_that_will_send_no_more_still_gets_its_answer() {
+    let sink = start(1, 1, Nanos::from_millis(5));
+    let mut client = Client::connect(sink.address());
+    client.send("GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n");
+    client.stream.shutdown(Shutdown::Write).unwrap();
+    assert_eq!([client.receive().status, client.receive().status], [200, 200]);
+    assert!(client.is_closed());
+    assert_eq!(ledger_when(&sink, |ledger| ledger.open_connections == 0).answers, 2);
+}
+
+#[test]
+fn a_client_that_is_gone_leaves_its_request_in_the_slot() {
+    let sink = start(1, 1, Nanos::ZERO);
+    let mut client = Client::connect(sink.address());
+    client.send("GET /sleep0.05 HTTP/1.1\r\n\r\n");
+    ledger_when(&sink, |ledger| ledger.busy == 1);
+    // A close with this set is a reset.
+    set_socket_linger(&client.stream, Some(Duration::ZERO)).unwrap();
+    drop(client);
+    let ledger = ledger_when(&sink, |ledger| ledger.busy == 0);
+    assert_eq!((ledger.requests, ledger.answers, ledger.abandoned), (1, 0, 1));
+    assert_eq!((ledger.per_worker.as_slice(), ledger.sent_bytes, ledger.open_connections), ([1].as_slice(), 0, 0));
+    assert_well(&sink);
+}
+
+#[test]
+fn clients_that_close_at_any_point_leave_nothing_behind() {
+    let sink = start(2, 2, Nanos::from_micros(100));
+    let request = "POST /a HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello";
+    for end in 0..=request.len() {
+        for reset in [false, true] {
+            let mut client = Client::connect(sink.address());
+            client.send(&request[..end]);
+            if reset {
+                set_socket_linger(&client.stream, Some(Duration::ZERO)).unwrap();
+            }
+        }
+    }
+    let ledger = ledger_when(&sink, |ledger| ledger.open_connections == 0 && ledger.busy + ledger.waiting == 0);
+    assert!(ledger.requests <= 2);
+    assert_eq!(ledger.answers + ledger.abandoned, ledger.requests);
+    assert_well(&sink);
+}
+
+#[test]
+fn a_client_that_sends_byte_by_byte_is_waited_for() {
+    let sink = start(1, 1, Nanos::ZERO);
+    let mut slow = Client::connect(sink.address());
+    for byte in b"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\nab" {
+        slow.send([*byte]);
+        assert_eq!(Client::connect(sink.address()).get("/_ledger").status, 200);
+    }
+    assert_eq!(slow.receive().status, 200);
+    assert_eq!(sink.stop().received_bytes, slow.sent_bytes);
+}
+
+#[test]
+fn a_client_that_never_reads_is_stalled_and_the_others_are_not() {
+    let sink = start(1, 1, Nanos::ZERO);
+    let deaf = Client::connect(sink.address());
+    deaf.stream.set_nonblocking(true).unwrap();
+    let requests = b"GET / HTTP/1.1\r\n\r\n".repeat(1000);
+    // Until the sink takes no more of it: its answers fill both kernel buffers, and then it reads no more requests.
+    let stalled = |ledger: &sink::Ledger| {
+        while matches!((&deaf.stream).write(&requests), Ok(taken) if taken > 0) {}
+        ledger.stalled == 1
+    };
+    let ledger = ledger_when(&sink, stalled);
+    assert!(ledger.requests > 0);
+    assert_well(&sink);
+    drop(deaf);
+    let ledger = ledger_when(&sink, |ledger| ledger.open_connections == 0);
+    assert_eq!(ledger.answers + ledger.abandoned, ledger.requests);
+}
+
+#[test]
+fn a_client_that_reads_late_gets_every_answer() {
+    let sink = start(1, 1, Nanos::ZERO);
+    let mut late = Client::connect(sink.address());
+    let mut writer = late.stream.try_clone().unwrap();
+    let request = b"GET / HTTP/1.1\r\n\r\n";
+    let count = 150_000;
+    let all = std::thread::spawn(move || writer.write_all(&request.repeat(count)));
+    ledger_when(&sink, |ledger| ledger.stalled == 1 || ledger.answers == count as u64);
+    let one = std::str::from_utf8(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nx-worker: 0\r\ncontent-length: 3\r\n\r\nok\n",
+    );
+    let expected = one.unwrap().len() * count;
+    let mut received = 0;
+    let mut buffer = vec![0; 1 << 16];
+    while received < expected {
+        received += late.stream.read(&mut buffer).unwrap();
+    }
+    all.join().unwrap().unwrap();
+    let ledger = sink.stop();
+    assert_eq!((ledger.answers, ledger.sent_bytes as usize), (count as u64, received));
+}
+
+#[test]
+fn hundreds_of_connections_are_served_at_once() {
+    let sink = start(2, 500, Nanos::from_millis(20));
+    let mut clients: Vec<_> = (0..400).map(|_| Client::connect(sink.address())).collect();
+    for client in &mut clients {
+        client.send("GET / HTTP/1.1\r\n\r\n");
+    }
+    let per_worker = clients.iter_mut().map(Client::receive).fold([0, 0], |mut per_worker, response| {
+        per_worker[response.worker()] += 1;
+        per_worker
+    });
+    let ledger = sink.stop();
+    assert_eq!(ledger.per_worker, per_worker);
+    assert_eq!((ledger.connections, ledger.answers), (400, 400));
+}

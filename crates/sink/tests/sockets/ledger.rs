@@ -1,0 +1,225 @@
+//! Client's ledger = sink's ledger, over real sockets: requests, connections, workers, bytes. No duration is asserted.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+
+use crate::support::{Client, RealClock, assert_conserved, ledger_when, settings, start};
+use model::Nanos;
+use sink::{Ledger, SinkError, serve};
+
+/// What clients of several threads counted.
+#[derive(Debug, Default)]
+struct Counted {
+    answers: u64,
+    connections: u64,
+    sent_bytes: u64,
+    received_bytes: u64,
+    per_worker: Vec<u64>,
+}
+
+impl Counted {
+    fn add(&mut self, client: &Client, workers: &[usize]) {
+        self.answers += workers.len() as u64;
+        self.connections += 1;
+        self.sent_bytes += client.sent_bytes;
+        self.received_bytes += client.received_bytes;
+        for worker in workers {
+            self.per_worker[*worker] += 1;
+        }
+    }
+
+    fn assert_same(&self, ledger: &Ledger) {
+        assert_eq!(ledger.requests, self.answers);
+        assert_eq!(ledger.answers, self.answers);
+        assert_eq!(ledger.connections, self.connections);
+        assert_eq!(ledger.received_bytes, self.sent_bytes);
+        assert_eq!(ledger.sent_bytes, self.received_bytes);
+        assert_eq!(ledger.per_worker, self.per_worker);
+        assert_eq!((ledger.abandoned, ledger.bad_requests, ledger.waiting, ledger.busy), (0, 0, 0, 0));
+    }
+}
+
+/// `clients` threads, each over `connections` connections in turn, each with `requests` requests.
+fn load(clients: u64, connections: u64, requests: u64, workers: u32, delay: Nanos) {
+    let sink = start(workers, 3, delay);
+    let address = sink.address();
+    let mut counted = Counted { per_worker: vec![0; workers as usize], ..Counted::default() };
+    let one = move |number: u64| {
+        let one = |_| {
+            let mut client = Client::connect(address);
+            let workers: Vec<_> = (1..=requests)
+                .map(|request| {
+                    let close = if request == requests { "Connection: close\r\n" } else { "" };
+                    client.send(format!("GET /{number}?{request} HTTP/1.1\r\nHost: sink\r\n{close}\r\n"));
+                    let response = client.receive();
+                    assert_eq!((response.status, response.body.as_str()), (200, "ok\n"));
+                    assert_eq!(response.field("connection"), (request == requests).then_some("close"));
+                    response.worker()
+                })
+                .collect();
+            assert!(client.is_closed());
+            (client, workers)
+        };
+        (0..connections).map(one).collect::<Vec<_>>()
+    };
+    let threads: Vec<_> = (0..clients).map(|number| std::thread::spawn(move || one(number))).collect();
+    for (client, workers) in threads.into_iter().flat_map(|thread| thread.join().unwrap()) {
+        counted.add(&client, &workers);
+    }
+    counted.assert_same(&sink.ledger());
+    let last = sink.stop();
+    counted.assert_same(&last);
+    assert_eq!(last.open_connections, 0);
+    assert_conserved(&last);
+}
+
+#[test]
+fn both_ledgers_agree_with_keep_alive() {
+    load(12, 1, 150, 2, Nanos::from_micros(200));
+}
+
+#[test]
+fn both_ledgers_agree_with_a_connection_a_request() {
+    load(8, 40, 1, 3, Nanos::ZERO);
+}
+
+#[test]
+fn both_ledgers_agree_when_a_connection_ends_after_some_requests() {
+    load(6, 8, 5, 1, Nanos::from_micros(50));
+}
+
+#[test]
+fn no_more_requests_are_busy_than_there_are_slots() {
+    let sink = start(2, 2, Nanos::ZERO);
+    let mut clients: Vec<_> = (0..7).map(|_| Client::connect(sink.address())).collect();
+    for client in &mut clients {
+        client.send("GET /sleep1000000 HTTP/1.1\r\n\r\n");
+    }
+    let ledger = ledger_when(&sink, |ledger| ledger.requests == 7);
+    assert_eq!((ledger.busy, ledger.waiting, ledger.answers), (4, 3, 0));
+    assert_conserved(&ledger);
+}
+
+#[test]
+fn requests_of_one_worker_are_answered_in_the_order_of_their_arrival() {
+    let sink = start(1, 1, Nanos::from_millis(1));
+    let address = sink.address();
+    let mut first = Client::connect(address);
+    first.send("GET /sleep0.3 HTTP/1.1\r\n\r\n");
+    ledger_when(&sink, |ledger| ledger.busy == 1);
+    let mut clients: Vec<_> = (1..=5)
+        .map(|waiting| {
+            let mut client = Client::connect(address);
+            client.send("GET / HTTP/1.1\r\n\r\n");
+            ledger_when(&sink, |ledger| ledger.waiting == waiting);
+            client
+        })
+        .collect();
+    // Once the last has its answer, all the others have theirs.
+    assert_eq!(clients[4].receive().status, 200);
+    for client in &clients[..4] {
+        client.stream.set_nonblocking(true).unwrap();
+        assert_eq!(client.stream.peek(&mut [0; 1]).unwrap(), 1);
+    }
+    assert_eq!(first.receive().status, 200);
+    assert_eq!(sink.stop().per_worker, [6]);
+}
+
+#[test]
+fn the_ledger_is_shown_at_once_and_leaves_no_trace() {
+    let sink = start(1, 1, Nanos::ZERO);
+    let mut busy = Client::connect(sink.address());
+    busy.send("GET /sleep1000000 HTTP/1.1\r\n\r\n");
+    let before = ledger_when(&sink, |ledger| ledger.busy == 1);
+    let mut onlooker = Client::connect(sink.address());
+    for _ in 0..3 {
+        let response = onlooker.get("/_ledger");
+        assert_eq!(response.field("content-type"), Some("application/json"));
+        assert_eq!(serde_json::from_str::<Ledger>(&response.body).unwrap(), before);
+    }
+    onlooker.send("HEAD /_ledger HTTP/1.1\r\n\r\n");
+    assert_eq!(onlooker.receive_for(true).status, 200);
+    assert_eq!(sink.ledger(), before);
+    drop(onlooker);
+    assert_eq!(sink.ledger(), before);
+}
+
+#[test]
+fn an_onlooker_that_becomes_a_client_is_counted() {
+    let sink = start(1, 1, Nanos::ZERO);
+    let mut client = Client::connect(sink.address());
+    client.get("/_ledger");
+    assert_eq!(sink.ledger().connections, 0);
+    client.get("/");
+    client.get("/_ledger");
+    let ledger = sink.ledger();
+    assert_eq!((ledger.connections, ledger.open_connections, ledger.requests), (1, 1, 1));
+}
+
+#[test]
+fn a_stopped_sink_answers_what_it_has_and_takes_no_more() {
+    let sink = start(1, 2, Nanos::from_millis(200));
+    let address = sink.address();
+    let mut idle = Client::connect(address);
+    idle.get("/sleep0");
+    let mut clients: Vec<_> = (0..4).map(|_| Client::connect(address)).collect();
+    for client in &mut clients {
+        client.send("GET / HTTP/1.1\r\n\r\n");
+    }
+    ledger_when(&sink, |ledger| ledger.requests == 5);
+    let ledger = sink.stop();
+    assert_eq!((ledger.requests, ledger.answers), (5, 5));
+    assert!(idle.is_closed());
+    for client in &mut clients {
+        assert_eq!(client.receive().field("connection"), Some("close"));
+        assert!(client.is_closed());
+    }
+    assert!(std::net::TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn a_request_that_takes_for_ever_does_not_keep_a_sink_from_stopping() {
+    let sink = start(1, 1, Nanos::ZERO);
+    let mut client = Client::connect(sink.address());
+    client.send("GET /sleep1000000 HTTP/1.1\r\n\r\n");
+    ledger_when(&sink, |ledger| ledger.busy == 1);
+    let ledger = sink.stop();
+    assert_eq!((ledger.requests, ledger.answers, ledger.busy), (1, 0, 1));
+}
+
+#[test]
+fn a_sink_served_on_this_thread_ends_with_its_flag() {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    let (listening, address) = channel();
+    let client = std::thread::spawn(move || {
+        let mut client = Client::connect(address.recv().unwrap());
+        let response = client.get("/");
+        STOP.store(true, Ordering::Release);
+        (response.status, client.sent_bytes, client.received_bytes)
+    });
+    let ledger = serve(settings(1, 1, Nanos::ZERO), RealClock::start(), &STOP, |address| {
+        listening.send(address).unwrap();
+    })
+    .unwrap();
+    let (status, sent_bytes, received_bytes) = client.join().unwrap();
+    assert_eq!((status, ledger.received_bytes, ledger.sent_bytes), (200, sent_bytes, received_bytes));
+}
+
+#[test]
+fn what_cannot_be_served_is_refused_at_the_start() {
+    let sink = start(1, 1, Nanos::ZERO);
+    let twice = sink::Settings { listen: sink.address(), ..settings(1, 1, Nanos::ZERO) };
+    let start = |settings| sink::Sink::start(settings, RealClock::start());
+    assert!(matches!(start(twice), Err(SinkError::AddressInUse(address)) if address == sink.address()));
+    assert!(matches!(start(settings(0, 1, Nanos::ZERO)), Err(SinkError::BadSlots { .. })));
+}
+
+#[test]
+fn ipv6_is_served_where_the_machine_has_it() {
+    let listen = "[::1]:0".parse().unwrap();
+    let settings = sink::Settings { listen, ..settings(1, 1, Nanos::ZERO) };
+    match sink::Sink::start(settings, RealClock::start()) {
+        Ok(sink) => assert_eq!(Client::connect(sink.address()).get("/").status, 200),
+        Err(error) => assert!(matches!(error, SinkError::NotOurAddress(_) | SinkError::Kernel { .. }), "{error}"),
+    }
+}

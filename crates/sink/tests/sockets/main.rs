@@ -1,0 +1,5 @@
+//! The sink over real sockets. Counts, bytes and order are asserted, never a duration.
+
+mod clients;
+mod ledger;
+mod support;
