@@ -31,9 +31,6 @@ impl BootFacts {
             let Some(fact) = line.strip_prefix('*').map(str::trim) else { continue };
             if let Some((name, value)) = fact.split_once(':') {
                 facts.take(name.trim(), value.trim());
-            } else if let Some(version) = fact.strip_prefix("Version ") {
-                // Puma 4 and before: `Version 4.3.5 (ruby 2.6.5-p114), codename: …` has its colon later.
-                facts.take_version(version);
             }
         }
         facts
@@ -52,6 +49,7 @@ impl BootFacts {
                 set_number(&mut self.max_threads, max);
             }
             _ => {
+                // Puma 4 and before: `Version 4.3.5 (ruby 2.6.5-p114), codename: …`.
                 if let Some(version) = name.strip_prefix("Version ") {
                     self.take_version(version);
                 }

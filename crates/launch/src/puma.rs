@@ -106,6 +106,9 @@ pub struct Puma {
 
 /// Makes the command out of the plan, chooses ports, and writes our app where none is given.
 ///
+/// As always with Puma, where no config file is given it reads `config/puma.rb` if there is one, and what neither the
+/// plan nor a file says it takes from `WEB_CONCURRENCY` and `PUMA_MAX_THREADS`.
+///
 /// A port that is free now may be taken by another program before Puma binds it; Puma then says so at boot.
 ///
 /// # Errors
@@ -156,6 +159,14 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
         url: format!("http://{}", listeners.server),
         control: Control { address: control, token },
     })
+}
+
+/// A free address of the kind, or the one that was asked for, for a server other than Puma.
+///
+/// # Errors
+/// As [`prepare`], of hosts and ports.
+pub fn free_address(socket: Socket, addresses: &Addresses) -> Result<SocketAddr, LaunchError> {
+    Listeners::choose(socket, addresses).map(|listeners| listeners.server)
 }
 
 /// The words of `--puma`, whose program must exist.

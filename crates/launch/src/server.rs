@@ -23,9 +23,11 @@ use crate::{Exit, GuardCommand, LaunchError, Output, Spec, Stopped};
 /// How long a guard may take to say that its server runs, and, beyond the grace, that it has ended. Generous: only a
 /// guard that is itself stuck takes seconds.
 const GUARD_PATIENCE: Nanos = Nanos::from_secs(30);
-/// How long we wait for the last lines of a server that is gone.
-const OUTPUT_PATIENCE: Nanos = Nanos::from_secs(5);
+/// How long we wait for what should come at once: the last lines of a server that is gone, the end of what was killed.
+const LAST_PATIENCE: Nanos = Nanos::from_secs(5);
 const MOMENT: Nanos = Nanos::from_millis(1);
+/// How long one look at the guard's reports may wait for more.
+const LOOK: Nanos = Nanos::from_millis(50);
 
 /// A server that was started. Dropping it kills it.
 pub struct Server {
@@ -42,6 +44,8 @@ struct Watch {
     reports: ChildStdout,
     lines: LineBuffer,
     started: Option<Pid>,
+    /// The server's process group, until it is known to be empty.
+    group: Option<Pid>,
     refused: Option<Report>,
     exit: Option<Exit>,
     forced: bool,
@@ -92,7 +96,7 @@ impl Server {
 
         let begun = clock.now();
         while watch.started.is_none() && watch.refused.is_none() && watch.state == State::Kept {
-            watch.listen(Some(MOMENT * 50));
+            watch.listen(LOOK);
             if clock.now().saturating_sub(begun) > GUARD_PATIENCE {
                 watch.kill();
                 return Err(LaunchError::Guard("it does not answer".to_owned()));
@@ -132,12 +136,12 @@ impl Server {
     /// is in [`Server::output`], and what it left behind was killed.
     pub fn exited(&self) -> Option<Exit> {
         let mut watch = self.watch();
-        watch.listen(Some(Nanos::ZERO));
+        watch.listen(Nanos::ZERO);
         let all_read = self.transcript.finished() || !watch.beyond_reach.is_empty();
         match watch.state {
             State::Ended if all_read => Some(watch.exit()),
             State::Lost => {
-                kill_group(self.pid);
+                watch.kill_group();
                 Some(watch.exit())
             }
             State::Kept | State::Ended => None,
@@ -165,7 +169,7 @@ impl Server {
         loop {
             // The lock is taken anew each time, so that others may look at the server meanwhile.
             let mut watch = self.watch();
-            watch.listen(Some(MOMENT * 50));
+            watch.listen(LOOK);
             if watch.state != State::Kept {
                 break;
             }
@@ -183,12 +187,13 @@ impl Server {
             leftovers: watch.leftovers,
             beyond_reach: watch.beyond_reach.clone(),
         };
-        drop(watch);
         if lost {
-            while kill_group(self.pid) && clock.now().saturating_sub(begun) <= patience {
+            let begun = clock.now();
+            while watch.kill_group() && clock.now().saturating_sub(begun) <= LAST_PATIENCE {
                 clock.sleep(MOMENT);
             }
         }
+        drop(watch);
         if stopped.beyond_reach.is_empty() {
             wait_for(&self.transcript, clock);
         }
@@ -206,7 +211,7 @@ impl Drop for Server {
         let watch = self.watch.get_mut().unwrap_or_else(PoisonError::into_inner);
         watch.kill();
         if watch.state == State::Lost {
-            kill_group(self.pid);
+            watch.kill_group();
         }
     }
 }
@@ -228,6 +233,7 @@ impl Watch {
             reports,
             lines: LineBuffer::default(),
             started: None,
+            group: None,
             refused: None,
             exit: None,
             forced: false,
@@ -249,16 +255,13 @@ impl Watch {
         }
     }
 
-    /// Takes in what the guard has said, waiting at most so long (`None`: without limit) for it to say something.
-    fn listen(&mut self, wait: Option<Nanos>) {
-        let mut wait = wait.map(|time| Timespec {
-            tv_sec: (time.0 / 1_000_000_000).cast_signed(),
-            tv_nsec: (time.0 % 1_000_000_000).cast_signed(),
-        });
+    /// Takes in what the guard has said, waiting at most so long, less than a second, for it to say something.
+    fn listen(&mut self, wait: Nanos) {
+        let mut wait = Timespec { tv_sec: 0, tv_nsec: wait.0.cast_signed() };
         let mut bytes = [0; 1024];
         while self.state == State::Kept {
             let mut waits = [PollFd::new(&self.reports, PollFlags::IN)];
-            if !matches!(poll(&mut waits, wait.as_ref()), Ok(n) if n > 0) {
+            if !matches!(poll(&mut waits, Some(&wait)), Ok(n) if n > 0) {
                 return;
             }
             match self.reports.read(&mut bytes) {
@@ -271,13 +274,16 @@ impl Watch {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(_) => self.state = State::Lost,
             }
-            wait = Some(Timespec { tv_sec: 0, tv_nsec: 0 });
+            wait.tv_nsec = 0;
         }
     }
 
     fn take(&mut self, line: &str) {
         match line.parse() {
-            Ok(Report::Started(pid)) => self.started = Pid::from_raw(pid),
+            Ok(Report::Started(pid)) => {
+                self.started = Pid::from_raw(pid);
+                self.group = self.started;
+            }
             Ok(refused @ (Report::Failed(_) | Report::NotExecuted(_))) => self.refused = Some(refused),
             Ok(Report::Exited(exit)) => self.exit = Some(exit),
             Ok(Report::Forced) => self.forced = true,
@@ -292,8 +298,13 @@ impl Watch {
     fn kill(&mut self) {
         self.order(Order::Kill);
         self.orders = None;
+        let mut looks = GUARD_PATIENCE.0 / LOOK.0;
         while self.state == State::Kept {
-            self.listen(None);
+            self.listen(LOOK);
+            looks = looks.saturating_sub(1);
+            if looks == 0 {
+                self.kill_guard();
+            }
         }
         self.bury();
     }
@@ -308,21 +319,24 @@ impl Watch {
         self.orders = None;
         let _ = self.guard.wait();
     }
-}
 
-/// Kills the server's process group where its guard no longer can; says whether there was one.
-///
-/// While a process group has members its number is not given to another process. Where it has none, a new process could
-/// in theory have the number by now: numbers are handed out in turn, so it would take as many forks as there are numbers
-/// (`/proc/sys/kernel/pid_max`) since the guard was killed.
-fn kill_group(server: Pid) -> bool {
-    rustix::process::kill_process_group(server, Signal::KILL).is_ok()
+    /// Kills the server's process group where its guard no longer can; says whether anybody may still be in it.
+    ///
+    /// While a process group has members, its number is not given to another process. Once it has none it is left
+    /// alone, so that only a group whose number went round within the moment since the guard died could be mistaken.
+    fn kill_group(&mut self) -> bool {
+        let killed = self.group.is_some_and(|group| rustix::process::kill_process_group(group, Signal::KILL).is_ok());
+        if !killed {
+            self.group = None;
+        }
+        killed
+    }
 }
 
 /// Waits until all is read that the server wrote. Bounded: a process that nobody could kill may hold the pipe.
 fn wait_for(transcript: &Transcript, clock: &dyn Clock) {
     let begun = clock.now();
-    while !transcript.finished() && clock.now().saturating_sub(begun) <= OUTPUT_PATIENCE {
+    while !transcript.finished() && clock.now().saturating_sub(begun) <= LAST_PATIENCE {
         clock.sleep(MOMENT);
     }
 }

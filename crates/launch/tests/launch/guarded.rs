@@ -1,0 +1,187 @@
+//! Whatever a server does, and whoever is killed, nothing of it lives on.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use launch::{Exit, GuardCommand, LaunchError, Server, Spec};
+use model::Nanos;
+use rustix::process::Signal;
+
+use crate::clock::SteadyClock;
+use crate::kit::{PATIENCE, eventually, folder, guard, guard_program, lives, parent, process_group, said, send, shell};
+
+/// A child that leaves the server's process group and session, says its number, and would live for long.
+const STRAY: &str = "setsid sh -c 'echo stray $$; exec sleep 1000'";
+
+fn number(text: &str) -> u32 {
+    text.parse().unwrap()
+}
+
+#[test]
+fn a_server_that_ends_at_boot_says_why() {
+    let server = shell("echo starting; echo 'no such file: app.rb (LoadError)' >&2; echo '  from line 1'; exit 3");
+    let exit = eventually("its end", || server.exited());
+    assert_eq!(exit, Exit::Code(3));
+    let output = server.output();
+    assert_eq!(output.lines().collect::<Vec<_>>(), ["starting", "no such file: app.rb (LoadError)", "  from line 1"]);
+    let error = server.boot_error().unwrap().to_string();
+    assert!(error.contains("exit code 3) before it answered: no such file: app.rb (LoadError); "), "{error}");
+    assert_eq!(error.lines().count(), 1);
+    // Stopping what has ended is no mistake, and changes nothing.
+    let stopped = server.stop(PATIENCE, &SteadyClock);
+    assert_eq!((stopped.exit, stopped.forced), (Exit::Code(3), false));
+}
+
+#[test]
+fn a_server_is_given_the_time_to_stop_by_itself() {
+    let server = shell("trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.02; done");
+    said(&server, "ready");
+    assert_eq!(server.exited(), None);
+    let stopped = server.stop(PATIENCE, &SteadyClock);
+    assert_eq!((stopped.exit, stopped.forced), (Exit::Code(7), false));
+    assert_eq!(server.output().lines().last(), Some("bye"));
+    assert!(!lives(server.pid()));
+    assert_eq!(server.exited(), Some(Exit::Code(7)));
+}
+
+#[test]
+fn a_server_that_ignores_the_request_to_stop_is_killed() {
+    let server = shell("trap '' TERM; echo ready; while :; do sleep 0.02; done");
+    said(&server, "ready");
+    let stopped = server.stop(Nanos::from_millis(10), &SteadyClock);
+    assert_eq!((stopped.exit, stopped.forced), (Exit::Signal(9), true));
+    assert!(!lives(server.pid()));
+}
+
+#[test]
+fn what_a_server_forked_away_does_not_outlive_it() {
+    let server = shell(&format!("{STRAY} & ({STRAY} &) ; echo ready; wait"));
+    said(&server, "ready");
+    let strays: Vec<u32> = eventually("two strays", || {
+        let output = server.output();
+        let strays: Vec<u32> = output.lines().filter_map(|line| line.strip_prefix("stray ")).map(number).collect();
+        (strays.len() == 2).then_some(strays)
+    });
+    assert!(strays.iter().all(|stray| lives(*stray)));
+    let stopped = server.stop(PATIENCE, &SteadyClock);
+    assert_eq!((stopped.exit, stopped.forced, stopped.leftovers), (Exit::Signal(15), false, 2));
+    assert!(!strays.iter().any(|stray| lives(*stray)));
+}
+
+#[test]
+fn a_server_that_becomes_a_daemon_is_one_that_ended() {
+    let folder = folder();
+    let there = folder.path().join("there");
+    let there = there.display();
+    let daemon = format!("setsid sh -c 'echo stray $$; touch {there}; exec sleep 1000'");
+    let server = shell(&format!("({daemon} &); until test -e {there}; do sleep 0.02; done; exit 0"));
+    let stray = number(&said(&server, "stray"));
+    assert_eq!(eventually("its end", || server.exited()), Exit::Code(0));
+    assert!(!lives(stray));
+}
+
+#[test]
+fn a_server_that_is_dropped_is_dead() {
+    let server = shell(&format!("trap '' TERM; {STRAY} & echo ready; while :; do sleep 1; done"));
+    let (pid, stray) = (server.pid(), number(&said(&server, "stray")));
+    drop(server);
+    assert!(!lives(pid) && !lives(stray));
+}
+
+#[test]
+fn nothing_lives_after_longtail_was_killed() {
+    let script = format!("trap '' TERM; {STRAY} & echo ready; while :; do sleep 1; done");
+    let mut longtail =
+        Command::new(guard_program()).args(["sh", "-c", &script]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(longtail.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut next = |word: &str| lines.find_map(|line| line.strip_prefix(word).map(str::to_owned)).unwrap();
+    let scratch = next("scratch ");
+    let server = number(&next("server "));
+    let stray = number(&next("stray "));
+    let guard = parent(server);
+    assert!(lives(server) && lives(stray) && lives(guard) && Path::new(&scratch).exists());
+
+    longtail.kill().unwrap();
+    longtail.wait().unwrap();
+    eventually("the end of all", || (!lives(server) && !lives(stray) && !lives(guard)).then_some(()));
+    assert!(!Path::new(&scratch).exists());
+}
+
+#[test]
+fn a_server_dies_with_its_guard() {
+    let server = shell("trap '' TERM; sleep 1000 & echo child $!; while :; do sleep 1; done");
+    let child = number(&said(&server, "child"));
+    send(parent(server.pid()), Signal::KILL);
+    assert_eq!(eventually("its end", || server.exited()), Exit::Unknown);
+    eventually("the end of all", || (!lives(server.pid()) && !lives(child)).then_some(()));
+    let stopped = server.stop(PATIENCE, &SteadyClock);
+    assert_eq!((stopped.exit, stopped.forced), (Exit::Unknown, true));
+}
+
+#[test]
+fn a_terminals_signals_reach_neither_the_guard_nor_the_server() {
+    let server = shell("trap 'exit 7' TERM; echo ready; while :; do sleep 0.02; done");
+    said(&server, "ready");
+    let guard = parent(server.pid());
+    let ours = process_group(std::process::id());
+    assert_eq!((process_group(server.pid()), process_group(guard)), (server.pid(), guard));
+    assert!(ours != guard && ours != server.pid());
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        send(guard, signal);
+    }
+    // The order to stop is heard after the signals, by a guard that they did not end.
+    let stopped = server.stop(PATIENCE, &SteadyClock);
+    assert_eq!((stopped.exit, stopped.forced), (Exit::Code(7), false));
+}
+
+#[test]
+fn a_server_that_writes_much_is_never_held_up() {
+    let server = shell("head -c 20000000 /dev/zero | tr '\\0' 'x' | fold -w 99; echo; echo written; exec sleep 1000");
+    said(&server, "written");
+    let output = server.output();
+    assert_eq!(output.lines().count(), 400);
+    assert!(output.total() > 200_000 && output.forgotten() == output.total() - 400);
+}
+
+#[test]
+fn a_servers_environment_and_directory_are_those_asked_for() {
+    let mut spec = Spec::command(["sh", "-c", "echo $GREETING from $PWD"], Path::new("/usr"));
+    spec.env.push(("GREETING".into(), "hello".into()));
+    let server = Server::start(&spec, &guard(), &SteadyClock).unwrap();
+    eventually("its end", || server.exited());
+    assert_eq!(server.output().lines().collect::<Vec<_>>(), ["hello from /usr"]);
+    assert_eq!(server.command_line(), "GREETING=hello sh -c 'echo $GREETING from $PWD'");
+}
+
+fn refused(spec: &Spec, guard: &GuardCommand) -> LaunchError {
+    let error = Server::start(spec, guard, &SteadyClock).unwrap_err();
+    assert_eq!(error.to_string().lines().count(), 1, "{error}");
+    error
+}
+
+#[test]
+fn what_cannot_be_started_is_refused_with_the_reason() {
+    let missing = refused(&Spec::command(["no-such-server", "-x"], Path::new("/")), &guard());
+    assert!(matches!(&missing, LaunchError::ProgramNotFound { program, .. } if program == "no-such-server"));
+    let nowhere = refused(&Spec::command(["sh"], Path::new("/no/such/place")), &guard());
+    assert!(matches!(nowhere, LaunchError::NoDirectory(_)));
+
+    let folder = folder();
+    let script = folder.path().join("server");
+    fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let broken = refused(&Spec::command([script], Path::new("/")), &guard());
+    assert!(matches!(broken, LaunchError::NotExecuted { .. }), "{broken}");
+}
+
+#[test]
+fn a_guard_that_is_none_is_noticed() {
+    let spec = Spec::command(["sleep", "1000"], Path::new("/"));
+    for program in ["/bin/false", "/bin/echo", "/no/such/guard"] {
+        let error = refused(&spec, &GuardCommand { program: program.into(), args: Vec::new() });
+        assert!(matches!(error, LaunchError::Guard(_)), "{program}: {error}");
+    }
+}

@@ -1,0 +1,85 @@
+//! What the tests share: the guard's command, bounded waits, and a look at which processes live.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use launch::{GuardCommand, Server, Spec};
+use model::{Clock as _, Nanos};
+
+use crate::clock::SteadyClock;
+
+/// Longer than a noisy machine takes for anything here; only a test that fails waits so long.
+pub(crate) const PATIENCE: Nanos = Nanos::from_secs(60);
+
+/// The example `guard`, which cargo builds before it runs the tests of a package.
+pub(crate) fn guard_program() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let program = test.parent().and_then(Path::parent).unwrap().join("examples/guard");
+    assert!(program.exists(), "{} is missing: run `cargo build -p launch --examples`", program.display());
+    program
+}
+
+pub(crate) fn guard() -> GuardCommand {
+    GuardCommand { program: guard_program(), args: vec!["keep".into()] }
+}
+
+/// Starts a shell script as the server.
+pub(crate) fn shell(script: &str) -> Server {
+    Server::start(&Spec::command(["sh", "-c", script], Path::new("/")), &guard(), &SteadyClock).unwrap()
+}
+
+/// Waits until there is something, and fails the test where there never is.
+pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = SteadyClock.now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(SteadyClock.now() - begun < PATIENCE, "never: {what}");
+        SteadyClock.sleep(Nanos::from_millis(5));
+    }
+}
+
+/// Waits for a line that begins with `word`, and gives the rest of it.
+pub(crate) fn said(server: &Server, word: &str) -> String {
+    eventually(word, || {
+        let output = server.output();
+        output.lines().find_map(|line| line.strip_prefix(word).map(|rest| rest.trim().to_owned()))
+    })
+}
+
+/// The fields of `/proc/<pid>/stat` after the name: state, parent, process group…
+fn stat(pid: u32) -> Option<Vec<String>> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = text.rsplit_once(") ")?;
+    Some(fields.split(' ').map(str::to_owned).collect())
+}
+
+/// A process that is dead but not yet reaped, perhaps by an init that is slow or careless, does not live.
+pub(crate) fn lives(pid: u32) -> bool {
+    stat(pid).is_some_and(|fields| fields[0] != "Z" && fields[0] != "X")
+}
+
+pub(crate) fn parent(pid: u32) -> u32 {
+    stat(pid).unwrap()[1].parse().unwrap()
+}
+
+pub(crate) fn process_group(pid: u32) -> u32 {
+    stat(pid).unwrap()[2].parse().unwrap()
+}
+
+pub(crate) fn children(pid: u32) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|child| stat(*child).is_some_and(|fields| fields[1] == pid.to_string())).collect()
+}
+
+pub(crate) fn send(pid: u32, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+/// A directory for one test, removed at its end.
+pub(crate) fn folder() -> launch::Scratch {
+    launch::Scratch::new(&std::env::temp_dir()).unwrap()
+}

@@ -1,0 +1,267 @@
+//! Which Puma is found, and what it is started with. No Puma is needed: only files with the right names.
+
+use std::ffi::OsString;
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use launch::puma::{ControlAddress, discover, prepare};
+use launch::{Addresses, LaunchError, Scratch, Surroundings};
+use model::{ServerKind, ServerPlan, Socket, Threads};
+
+use crate::kit::folder;
+
+const LOCK: &str = "GEM\n  remote: https://rubygems.org/\n  specs:\n    puma (6.5.0)\n      nio4r (~> 2.0)\n";
+const LOCK_WITHOUT: &str = "GEM\n  remote: https://rubygems.org/\n  specs:\n    rack (3.1.0)\n";
+
+/// A directory with programs that do nothing, and one to work in.
+struct Stage {
+    root: Scratch,
+}
+
+impl Stage {
+    fn with(programs: &[&str]) -> Stage {
+        let root = folder();
+        fs::create_dir_all(root.path().join("app/below")).unwrap();
+        fs::create_dir(root.path().join("bin")).unwrap();
+        for program in programs {
+            let file = root.path().join("bin").join(program);
+            fs::write(&file, "#!/bin/sh\n").unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        Stage { root }
+    }
+
+    fn app(&self) -> PathBuf {
+        self.root.path().join("app")
+    }
+
+    fn file(&self, name: &str, text: &str) {
+        let path = self.app().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn around(&self) -> Surroundings {
+        Surroundings {
+            dir: self.app(),
+            path: self.root.path().join("bin").into(),
+            rubyopt: None,
+            gemfile: None,
+            temporary: std::env::temp_dir(),
+        }
+    }
+
+    fn below(&self) -> Surroundings {
+        Surroundings { dir: self.app().join("below"), ..self.around() }
+    }
+}
+
+fn text(argv: &[OsString]) -> Vec<&str> {
+    argv.iter().map(|word| word.to_str().unwrap()).collect()
+}
+
+fn found(around: &Surroundings) -> String {
+    text(&discover(around).unwrap()).join(" ")
+}
+
+fn plan() -> ServerPlan {
+    ServerPlan {
+        kind: ServerKind::Puma { command: None },
+        workers: None,
+        threads: None,
+        rackup: None,
+        config: None,
+        yjit: false,
+        socket: Socket::Tcp4,
+    }
+}
+
+#[test]
+fn the_puma_on_path_is_the_last_choice() {
+    assert_eq!(found(&Stage::with(&["puma"]).around()), "puma");
+    assert!(matches!(discover(&Stage::with(&["ruby"]).around()), Err(LaunchError::NoPuma)));
+}
+
+#[test]
+fn a_bundle_that_has_puma_is_used_from_below_too() {
+    for lock in ["Gemfile.lock", "gems.locked"] {
+        let stage = Stage::with(&["puma", "bundle"]);
+        stage.file(lock, LOCK);
+        assert_eq!([found(&stage.around()), found(&stage.below())], ["bundle exec puma", "bundle exec puma"]);
+    }
+}
+
+#[test]
+fn a_bundle_without_puma_is_passed_over() {
+    let stage = Stage::with(&["puma", "bundle"]);
+    stage.file("below/Gemfile.lock", LOCK_WITHOUT);
+    // Bundler takes the nearest, so the one above does not count there.
+    stage.file("Gemfile.lock", LOCK);
+    assert_eq!([found(&stage.around()), found(&stage.below())], ["bundle exec puma", "puma"]);
+}
+
+#[test]
+fn bundle_gemfile_names_the_bundle() {
+    let stage = Stage::with(&["puma", "bundle"]);
+    stage.file("gemfiles/rails7.gemfile.lock", LOCK);
+    let around = Surroundings { gemfile: Some("gemfiles/rails7.gemfile".into()), ..stage.around() };
+    assert_eq!(found(&around), "bundle exec puma");
+}
+
+#[test]
+fn a_bundles_puma_is_not_replaced_by_another_where_bundler_is_missing() {
+    let stage = Stage::with(&["puma"]);
+    stage.file("Gemfile.lock", LOCK);
+    let error = discover(&stage.around()).unwrap_err();
+    assert!(matches!(&error, LaunchError::ProgramNotFound { program, .. } if program == "bundle"));
+    assert!(error.to_string().contains("gem install bundler"), "{error}");
+}
+
+#[test]
+fn a_checkout_of_puma_is_what_is_measured_in_it() {
+    for executable in ["bin/puma", "exe/puma"] {
+        let stage = Stage::with(&["puma", "bundle", "ruby"]);
+        stage.file("puma.gemspec", "");
+        stage.file(executable, "");
+        assert_eq!(found(&stage.around()), format!("ruby -Ilib {executable}"));
+        let app = stage.app();
+        let app = app.display();
+        assert_eq!(found(&stage.below()), format!("ruby -I{app}/lib {app}/{executable}"));
+        stage.file("Gemfile.lock", LOCK);
+        assert_eq!(found(&stage.around()), format!("bundle exec {executable}"));
+    }
+}
+
+#[test]
+fn a_command_that_is_given_is_split_as_a_shell_does() {
+    let stage = Stage::with(&["ruby", "puma"]);
+    let given = |command: &str| {
+        let kind = ServerKind::Puma { command: Some(command.to_owned()) };
+        prepare(&ServerPlan { kind, ..plan() }, &Addresses::default(), &stage.around())
+    };
+    let puma = given("ruby -I 'my lib' bin/puma").unwrap();
+    assert_eq!(text(&puma.spec.argv)[..6], ["ruby", "-I", "my lib", "bin/puma", "-q", "-b"]);
+    assert!(matches!(given("ruby 'bin"), Err(LaunchError::BadCommand { .. })));
+    assert!(matches!(given(""), Err(LaunchError::BadCommand { .. })));
+    let error = given("jruby -S puma").unwrap_err();
+    assert!(matches!(&error, LaunchError::ProgramNotFound { program, .. } if program == "jruby"));
+    assert!(error.to_string().contains("--puma"), "{error}");
+}
+
+#[test]
+fn puma_is_started_as_its_own_scripts_do() {
+    let stage = Stage::with(&["puma"]);
+    stage.file("my.ru", "");
+    stage.file("puma.rb", "");
+    let plan = ServerPlan {
+        workers: Some(4),
+        threads: Some(Threads { min: 5, max: 5 }),
+        rackup: Some("my.ru".into()),
+        config: Some("puma.rb".into()),
+        yjit: true,
+        ..plan()
+    };
+    let around = Surroundings { rubyopt: Some("-W0".into()), ..stage.around() };
+    let puma = prepare(&plan, &Addresses::default(), &around).unwrap();
+    let ControlAddress::Unix(socket) = &puma.control.address else { panic!("{:?}", puma.control) };
+    let bind = format!("tcp://{}", puma.address);
+    let control = format!("--control-url=unix://{}", socket.display());
+    let token = format!("--control-token={}", puma.control.token);
+    let expected = ["puma", "-q", "-b", &bind, "-w4", "-t5:5", "-C", "puma.rb", &control, &token, "my.ru"];
+    assert_eq!(text(&puma.spec.argv), expected);
+    assert_eq!(puma.spec.env, [("RUBYOPT".into(), "-W0 --yjit".into())]);
+    assert!(puma.address.ip().is_loopback() && puma.address.port() > 0);
+    assert_eq!(puma.url, format!("http://{}", puma.address));
+    assert!(puma.spec.command_line().starts_with("RUBYOPT='-W0 --yjit' puma -q -b tcp://127.0.0.1:"));
+}
+
+#[test]
+fn what_is_left_to_the_config_file_is_not_given() {
+    let stage = Stage::with(&["puma"]);
+    let puma = prepare(&plan(), &Addresses::default(), &stage.around()).unwrap();
+    let argv = text(&puma.spec.argv);
+    assert!(!argv.iter().any(|word| word.starts_with("-w") || word.starts_with("-t") || *word == "-C"), "{argv:?}");
+    assert_eq!(puma.spec.env, []);
+    // `-w0` is no absence: it overrules a config file and `WEB_CONCURRENCY`.
+    let single = ServerPlan { workers: Some(0), ..plan() };
+    assert!(text(&prepare(&single, &Addresses::default(), &stage.around()).unwrap().spec.argv).contains(&"-w0"));
+}
+
+#[test]
+fn our_app_is_there_as_long_as_its_server_may_want_it() {
+    let stage = Stage::with(&["puma"]);
+    let puma = prepare(&plan(), &Addresses::default(), &stage.around()).unwrap();
+    let app = PathBuf::from(puma.spec.argv.last().unwrap());
+    let brought = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../servers/sleep.ru");
+    assert_eq!(fs::read(&app).unwrap(), fs::read(brought).unwrap());
+    let spec = puma.spec.clone();
+    drop(puma);
+    assert!(app.exists());
+    drop(spec);
+    assert!(!app.exists() && !app.parent().unwrap().exists());
+}
+
+/// The message of what is refused: one line.
+fn refusal(plan: &ServerPlan, addresses: &Addresses) -> String {
+    let stage = Stage::with(&["puma"]);
+    let error = prepare(plan, addresses, &stage.around()).unwrap_err().to_string();
+    assert_eq!(error.lines().count(), 1, "{error}");
+    error
+}
+
+#[test]
+fn a_file_that_is_missing_is_named_with_its_flag() {
+    let no_rackup = ServerPlan { rackup: Some("no/such.ru".into()), ..plan() };
+    let no_config = ServerPlan { config: Some("no/such.rb".into()), ..plan() };
+    let messages = [no_rackup, no_config].map(|plan| refusal(&plan, &Addresses::default()));
+    assert!(messages[0].contains("'no/such.ru'") && messages[0].contains("-r"), "{}", messages[0]);
+    assert!(messages[1].contains("'no/such.rb'") && messages[1].contains("-C"), "{}", messages[1]);
+}
+
+#[test]
+fn a_port_in_use_is_named_with_its_setting() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let number = taken.local_addr().unwrap().port();
+    let (port, number) = (Some(number), number.to_string());
+    let server = refusal(&plan(), &Addresses { port, ..Addresses::default() });
+    assert!(server.contains(&number) && server.contains("PUMA_TEST_PORT"), "{server}");
+    let control = refusal(&plan(), &Addresses { control_port: port, ..Addresses::default() });
+    assert!(control.contains(&number) && control.contains("PUMA_TEST_CTRL"), "{control}");
+    let both = refusal(&plan(), &Addresses { port: Some(40001), control_port: Some(40001), ..Addresses::default() });
+    assert!(both.contains("both 40001"), "{both}");
+}
+
+#[test]
+fn a_host_of_the_outside_world_is_refused() {
+    let outside4 = refusal(&plan(), &Addresses { host4: "0.0.0.0".to_owned(), ..Addresses::default() });
+    assert!(outside4.contains("PUMA_TEST_HOST4='0.0.0.0'"), "{outside4}");
+    let tcp6 = ServerPlan { socket: Socket::Tcp6, ..plan() };
+    let outside6 = refusal(&tcp6, &Addresses { host6: "::".to_owned(), ..Addresses::default() });
+    assert!(outside6.contains("PUMA_TEST_HOST6='::'"), "{outside6}");
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a skip says why")]
+fn an_ipv6_address_stands_in_brackets() {
+    if let Err(error) = TcpListener::bind("[::1]:0") {
+        eprintln!("skipped: no IPv6 on this machine ({error})");
+        return;
+    }
+    let stage = Stage::with(&["puma"]);
+    let tcp6 = ServerPlan { socket: Socket::Tcp6, ..plan() };
+    let puma = prepare(&tcp6, &Addresses::default(), &stage.around()).unwrap();
+    assert!(text(&puma.spec.argv)[3].starts_with("tcp://[::1]:"), "{:?}", puma.spec.argv);
+    assert!(puma.url.starts_with("http://[::1]:"));
+}
+
+#[test]
+fn a_control_port_that_is_free_is_used() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let stage = Stage::with(&["puma"]);
+    let addresses = Addresses { control_port: Some(free.port()), ..Addresses::default() };
+    let puma = prepare(&plan(), &addresses, &stage.around()).unwrap();
+    assert_eq!(puma.control.address, ControlAddress::Tcp(free));
+    assert!(text(&puma.spec.argv).contains(&format!("--control-url=tcp://{free}").as_str()));
+}

@@ -1,0 +1,121 @@
+//! The Puma of this machine, in both modes, from a plan to its end. Skipped, with the reason, where there is none.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use launch::facts::BootFacts;
+use launch::puma::{ControlAddress, prepare};
+use launch::{Addresses, Exit, LaunchError, Server, Surroundings};
+use model::{ServerKind, ServerPlan, Socket, Threads};
+
+use crate::clock::SteadyClock;
+use crate::kit::{PATIENCE, children, eventually, folder, guard, lives};
+
+fn get(address: SocketAddr, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer).filter(|answer| answer.starts_with("HTTP/1.1 200 "))
+}
+
+/// The worker that says it answered.
+fn worker(answer: &str) -> u32 {
+    let line = answer.lines().find_map(|line| line.strip_prefix("x-worker-pid: ")).expect("the header is there");
+    line.parse().unwrap()
+}
+
+#[expect(clippy::print_stderr, reason = "a skip says why")]
+fn runs_and_leaves_nothing(workers: Option<u32>) {
+    let plan = ServerPlan {
+        kind: ServerKind::Puma { command: None },
+        workers,
+        threads: Some(Threads { min: 1, max: 3 }),
+        rackup: None,
+        config: None,
+        yjit: false,
+        socket: Socket::Tcp4,
+    };
+    let folder = folder();
+    let around = Surroundings { dir: folder.path().to_owned(), ..Surroundings::here().unwrap() };
+    let puma = match prepare(&plan, &Addresses::default(), &around) {
+        Err(LaunchError::NoPuma) => return eprintln!("skipped: puma is not on PATH"),
+        puma => puma.unwrap(),
+    };
+    let server = Server::start(&puma.spec, &guard(), &SteadyClock).unwrap();
+    let answer = eventually("an answer", || {
+        assert_eq!(server.exited(), None, "{:?}", server.boot_error());
+        get(puma.address, "/sleep0")
+    });
+    assert!(answer.ends_with("\r\n\r\nslept 0 s\n"), "{answer}");
+    assert!(answer.contains("\r\ncontent-type: text/plain\r\n"), "{answer}");
+    assert!(get(puma.address, "/sleep0.01").unwrap().ends_with("slept 0.01 s\n"));
+    for path in ["/", "/sleep", "/sleepy", "/sleep1x", "/sleep5/more"] {
+        assert!(get(puma.address, path).unwrap().ends_with("did not sleep\n"), "{path}");
+    }
+
+    // Which of two workers answers is up to the kernel, but one of the server's own it is.
+    let master = server.pid();
+    let mut family = vec![master];
+    if workers.unwrap_or(0) > 0 {
+        family.extend(eventually("all workers", || {
+            Some(children(master)).filter(|pids| pids.len() as u32 == workers.unwrap())
+        }));
+        assert!(family[1..].contains(&worker(&answer)), "{answer}");
+    } else {
+        assert_eq!(worker(&answer), master);
+    }
+
+    let output = server.output();
+    let facts = BootFacts::read(output.lines());
+    assert!(facts.version.is_some() && facts.runtime.is_some_and(|runtime| runtime.contains("ruby")));
+    assert_eq!((facts.workers, facts.min_threads, facts.max_threads), (workers, Some(1), Some(3)));
+    let ControlAddress::Unix(socket) = &puma.control.address else { panic!("{:?}", puma.control) };
+    eventually("the control socket", || socket.exists().then_some(()));
+
+    let stopped = server.stop(PATIENCE, &SteadyClock);
+    assert!(!stopped.forced, "{stopped:?}");
+    assert_ne!(stopped.exit, Exit::Unknown);
+    assert!(!family.iter().any(|pid| lives(*pid)));
+    assert!(TcpStream::connect(puma.address).is_err());
+    assert!(server.output().lines().any(|line| line.ends_with("Goodbye!") || line.contains("Gracefully")));
+    let scratch = socket.parent().unwrap().to_owned();
+    drop((server, puma));
+    assert!(!scratch.exists());
+}
+
+#[test]
+fn puma_in_single_mode_runs_and_leaves_nothing() {
+    runs_and_leaves_nothing(None);
+}
+
+#[test]
+fn puma_in_cluster_mode_runs_and_leaves_nothing() {
+    runs_and_leaves_nothing(Some(2));
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a skip says why")]
+fn an_app_that_does_not_load_is_why_puma_did_not_start() {
+    let folder = folder();
+    std::fs::write(folder.path().join("broken.ru"), "require 'no_such_library'\n").unwrap();
+    let plan = ServerPlan {
+        kind: ServerKind::Puma { command: None },
+        workers: Some(0),
+        threads: None,
+        rackup: Some("broken.ru".into()),
+        config: None,
+        yjit: false,
+        socket: Socket::Tcp4,
+    };
+    let around = Surroundings { dir: folder.path().to_owned(), ..Surroundings::here().unwrap() };
+    let puma = match prepare(&plan, &Addresses::default(), &around) {
+        Err(LaunchError::NoPuma) => return eprintln!("skipped: puma is not on PATH"),
+        puma => puma.unwrap(),
+    };
+    let server = Server::start(&puma.spec, &guard(), &SteadyClock).unwrap();
+    let error = eventually("its end", || server.boot_error()).to_string();
+    assert!(error.contains("cannot load such file -- no_such_library"), "{error}");
+}
