@@ -1,2 +1,51 @@
-//! (to be written)
-fn main() {}
+//! longtail: finds out what a web server does when it has more requests than threads, and says whether the numbers can
+//! be trusted.
+//!
+//! This file is the table of contents. The clock is read in `clock`, text is printed in `ui`, exit codes are in `exit`,
+//! flags are in `args`, files are written in `store`; each command is a file in `commands`.
+
+mod args;
+mod clock;
+mod commands;
+mod exit;
+mod mistake;
+mod signals;
+mod store;
+mod ui;
+
+use std::ffi::OsString;
+
+use crate::args::{Command, Invocation};
+use crate::exit::Exit;
+
+/// The hidden subcommand that guards a server: it takes what follows as it is.
+const GUARD: &str = "guard-server";
+
+fn main() {
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == OsString::from(GUARD)) {
+        // Before anything else: a guard needs neither flags nor a terminal, and must not be slowed by them.
+        std::process::exit(launch::guard::run(words));
+    }
+    let exit = match args::parse(std::env::args_os()) {
+        Ok(Invocation::Command(command)) => run(command),
+        Ok(Invocation::Help(text)) => {
+            ui::print(&text);
+            Ok(Exit::Fine)
+        }
+        Err(mistake) => Err(mistake),
+    };
+    let exit = exit.unwrap_or_else(|mistake| {
+        ui::complain(&mistake);
+        Exit::Mistake
+    });
+    std::process::exit(exit.code());
+}
+
+fn run(command: Command) -> Result<Exit, mistake::Mistake> {
+    match command {
+        Command::Sweep(args) => commands::sweep::run(*args),
+        Command::Report(args) => commands::report::run(&args),
+        Command::BuiltinServer(args) => commands::builtin_server::run(&args),
+    }
+}

@@ -94,12 +94,13 @@ impl Run {
     /// The response time at quantile `q`.
     ///
     /// Good answers are the population. A timeout or a request in flight would have been slower than any answer, so
-    /// each stands above them; where the quantile falls among those, or failures of any kind are a larger part than `1 - q`,
+    /// each stands above them; where the quantile falls among those, or failures of any kind are as large a part as `1 - q`,
     /// or fewer than one request is expected above the quantile, there is no figure.
     pub fn response_time(&self, q: f64) -> Quantile {
         let counts = &self.tally.counts;
         let (good, planned) = (counts.good(), counts.total());
-        if good == 0 || counts.failed() as f64 >= (1.0 - q) * planned as f64 && counts.failed() > 0 {
+        let is_answered = |failed: u64| failed as f64 <= (1.0 - q) * planned as f64 - 1e-9 * planned as f64;
+        if good == 0 || counts.failed() > 0 && !is_answered(counts.failed()) {
             return Quantile::Unanswered;
         }
         let population = good + counts.censored();

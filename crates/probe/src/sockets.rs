@@ -41,7 +41,7 @@ pub fn of_port(port: u16) -> io::Result<PortSockets> {
     Ok(sockets)
 }
 
-/// States in `/proc/net/tcp` (include/net/tcp_states.h).
+/// States in `/proc/net/tcp` (`include/net/tcp_states.h`).
 const ESTABLISHED: &str = "01";
 const CLOSE_WAIT: &str = "08";
 const LISTEN: &str = "0A";

@@ -1,0 +1,472 @@
+//! Every flag of every command, and what they mean together.
+//!
+//! Puma's own words (`-w2 -t5:5 -R100 -d0.2 -k`) stand beside full names. A mistake is one line.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use launch::puma::Addresses;
+use model::plan::quoted;
+use model::{Nanos, Plan, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Study, Threads};
+
+use crate::mistake::Mistake;
+
+/// Finds out what a web server does when it has more requests than threads, and says whether the numbers can be trusted.
+#[derive(Debug, Parser)]
+#[command(name = "longtail", version, max_term_width = 110)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start a server, drive it past its slots, and print the long-tail table
+    Sweep(Box<SweepArgs>),
+    /// Print a saved study again
+    Report(ReportArgs),
+    /// (started by sweep --server builtin)
+    #[command(hide = true)]
+    BuiltinServer(BuiltinServerArgs),
+}
+
+/// What the words on the command line ask for.
+pub(crate) enum Invocation {
+    /// Do this.
+    Command(Command),
+    /// Print this help or version.
+    Help(String),
+}
+
+/// Understands the command line.
+///
+/// # Errors
+/// One line that names the fault and the mend.
+pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, Mistake> {
+    match Cli::command().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => Ok(Invocation::Command(cli.command)),
+        Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
+            Ok(Invocation::Help(error.to_string()))
+        }
+        Err(error) => Err(Mistake::Flags(one_line(&error))),
+    }
+}
+
+/// clap's complaint without its paragraphs.
+fn one_line(error: &clap::Error) -> String {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return "say what to do: longtail sweep, or longtail report (--help explains them)".to_owned();
+    }
+    let text = error.to_string();
+    let first = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect::<Vec<_>>().join(" ");
+    let first = first.strip_prefix("error: ").unwrap_or(&first).to_owned();
+    let meant = match error.get(ContextKind::SuggestedArg).or_else(|| error.get(ContextKind::SuggestedValue)) {
+        Some(ContextValue::String(word)) => format!("; did you mean {word}?"),
+        Some(ContextValue::Strings(words)) if !words.is_empty() => format!("; did you mean {}?", words.join(" or ")),
+        _ => "; --help lists what there is".to_owned(),
+    };
+    first + &meant
+}
+
+/// The kinds of socket that a server can be bound to.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum SocketWord {
+    /// IPv4
+    #[default]
+    #[value(alias = "tcp")]
+    Tcp4,
+    /// IPv6
+    Tcp6,
+}
+
+/// The servers that longtail knows how to start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
+enum ServerWord {
+    /// Puma, as --puma says or as it is found
+    #[default]
+    Puma,
+    /// The server inside longtail: the same workers x threads, and a sleep
+    Builtin,
+}
+
+/// The layouts of the table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
+pub(crate) enum ColumnsWord {
+    /// All that longtail knows
+    #[default]
+    Longtail,
+    /// Exactly those of Puma's long_tail_hey
+    Puma,
+}
+
+impl From<ColumnsWord> for report::Columns {
+    fn from(word: ColumnsWord) -> report::Columns {
+        match word {
+            ColumnsWord::Longtail => report::Columns::Longtail,
+            ColumnsWord::Puma => report::Columns::Puma,
+        }
+    }
+}
+
+/// What is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
+enum FormatWord {
+    /// For a terminal; rows appear as they are done
+    #[default]
+    Text,
+    /// For a pull request
+    Markdown,
+    /// The whole study
+    Json,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Columns of the table
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub(crate) columns: ColumnsWord,
+    /// What to write
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    format: FormatWord,
+}
+
+impl OutputArgs {
+    /// Whether rows can be printed as they are done.
+    pub(crate) fn streams(self) -> bool {
+        self.format == FormatWord::Text
+    }
+
+    /// The whole study as it was asked for.
+    pub(crate) fn whole(self, study: &Study) -> String {
+        match self.format {
+            FormatWord::Text => report::text::whole(study, self.columns.into()),
+            FormatWord::Markdown => report::markdown::whole(study),
+            FormatWord::Json => report::json::write(study),
+        }
+    }
+}
+
+const SWEEP_EXAMPLES: &str = "\
+Examples:
+  longtail sweep -w2 -t5:5 -d0.1                    two workers of five threads, an app that sleeps 100 ms
+  longtail sweep -w4 -t5:5 -R100 -d0.2 --columns puma    as benchmarks/local/long_tail_hey.sh
+  longtail sweep -w2 -t5:5 -d0.1 -k                 a new connection for each request
+  longtail sweep -r config.ru --path /posts         your app; its service time is measured first
+  longtail sweep --slots 4 --url http://127.0.0.1:9292/ -- falcon serve -n 4 -b http://127.0.0.1:9292
+
+Environment: PUMA_TEST_HOST4, PUMA_TEST_HOST6, PUMA_TEST_PORT and PUMA_TEST_CTRL choose where Puma listens, as in
+Puma's own scripts; without them free ports are taken.";
+
+/// Flags of `longtail sweep`.
+#[derive(Debug, Args)]
+#[command(after_help = SWEEP_EXAMPLES)]
+pub(crate) struct SweepArgs {
+    /// Worker processes; 0 or none is single mode
+    #[arg(short, long, value_name = "N", help_heading = "Server")]
+    workers: Option<u32>,
+    /// Threads a worker [default: 5:5, or as the config file says]
+    #[arg(short, long, value_name = "MIN:MAX", help_heading = "Server")]
+    threads: Option<Threads>,
+    /// Rackup file [default: the sleep app that longtail brings]
+    #[arg(short, long, value_name = "FILE", help_heading = "Server")]
+    rackup: Option<PathBuf>,
+    /// Puma's config file
+    #[arg(short = 'C', long, value_name = "FILE", help_heading = "Server")]
+    config: Option<PathBuf>,
+    /// Start Ruby with YJIT
+    #[arg(short = 'Y', long, help_heading = "Server")]
+    yjit: bool,
+    /// Kind of socket to bind
+    #[arg(short, long, value_enum, default_value_t, help_heading = "Server")]
+    socket: SocketWord,
+    /// Which server to start
+    #[arg(long, value_enum, default_value_t, help_heading = "Server")]
+    server: ServerWord,
+    /// Command that starts Puma [default: bundle exec puma in a bundle, its own executable in a checkout, else puma]
+    #[arg(long, value_name = "CMD", help_heading = "Server")]
+    puma: Option<String>,
+    /// Longest wait for the server to be ready
+    #[arg(long, value_name = "TIME", default_value = "60s", help_heading = "Server")]
+    pub(crate) boot_timeout: Nanos,
+    /// What another server (after --) can process at once
+    #[arg(long, value_name = "N", help_heading = "Server", value_parser = clap::value_parser!(u32).range(1..))]
+    slots: Option<u32>,
+    /// Where another server (after --) will answer
+    #[arg(long, value_name = "URL", help_heading = "Server")]
+    url: Option<String>,
+    /// Any other server: its command, with --slots and --url
+    #[arg(last = true, value_name = "COMMAND", help_heading = "Server")]
+    command: Vec<String>,
+
+    /// How long the app holds a thread (a bare number is seconds) [default: 0.1 with longtail's app, else measured]
+    #[arg(short, long, value_name = "TIME", help_heading = "Stream of requests")]
+    delay: Option<Nanos>,
+    /// What is requested [default: /sleep<delay>, or / without a delay]
+    #[arg(long, value_name = "PATH", help_heading = "Stream of requests")]
+    path: Option<String>,
+    /// No keep-alive: a new connection for each request
+    #[arg(short = 'k', long = "no-keep-alive", visible_alias = "disable-keepalive", help_heading = "Stream of requests")]
+    no_keep_alive: bool,
+    /// Requests per connection: the run ends by count, as in Puma's scripts
+    #[arg(short = 'R', long, value_name = "N", conflicts_with = "length", help_heading = "Stream of requests",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    requests_per_connection: Option<u64>,
+    /// Length of each run, the warm-up not included
+    #[arg(long = "for", id = "length", value_name = "TIME", default_value = "5s", help_heading = "Stream of requests")]
+    length: Nanos,
+    /// Load before each run that is not measured [default: 1s, or none with -R]
+    #[arg(long, value_name = "TIME", help_heading = "Stream of requests")]
+    warm_up: Option<Nanos>,
+    /// Runs: connections as multiples of the slots
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,1.5,2,3,4", help_heading = "Stream of requests")]
+    multiples: Vec<f64>,
+    /// Do the whole list so often, each time on a fresh server
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Stream of requests",
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeat: u32,
+    /// Wait until the server is idle between runs (this is the default)
+    #[arg(long, overrides_with = "no_cool_down", help_heading = "Stream of requests")]
+    cool_down: bool,
+    /// Start each run on what the one before has left
+    #[arg(long, help_heading = "Stream of requests")]
+    no_cool_down: bool,
+    /// An answer that takes longer counts as timed out
+    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Stream of requests")]
+    timeout: Nanos,
+    /// Threads of the generator
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Stream of requests",
+          value_parser = clap::value_parser!(u32).range(1..=1024))]
+    lanes: u32,
+    /// Response header in which a worker names itself
+    #[arg(long, value_name = "NAME", default_value = "x-worker-pid", help_heading = "Stream of requests")]
+    worker_header: String,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// Keep the study in this file too
+    #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Output")]
+    pub(crate) save: Option<PathBuf>,
+}
+
+const NO_MULTIPLE: &str = "--multiples wants numbers above 0, such as 0.5,1,2: 0 would be no connection at all";
+
+impl SweepArgs {
+    /// All that was asked, every default made explicit.
+    ///
+    /// # Errors
+    /// Where flags contradict each other or a value cannot be.
+    pub(crate) fn plan(&self) -> Result<Plan, Mistake> {
+        let wrong = |text: &str| Err(Mistake::Flags(text.to_owned()));
+        if self.multiples.is_empty() || self.multiples.iter().any(|m| !m.is_finite() || *m <= 0.0 || *m > 1e6) {
+            return wrong(NO_MULTIPLE);
+        }
+        if self.length == Nanos::ZERO {
+            return wrong("--for wants a time above 0, such as 5s");
+        }
+        if self.timeout == Nanos::ZERO {
+            return wrong("--timeout wants a time above 0, such as 30s");
+        }
+        if let Some(path) = &self.path
+            && (!path.starts_with('/') || path.bytes().any(|byte| byte <= b' ' || byte == 0x7f))
+        {
+            return wrong("--path wants a path that starts with / and has no blanks, such as /posts?page=2");
+        }
+        let kind = self.server_kind()?;
+        let own_app = self.rackup.is_none() && !matches!(kind, ServerKind::Command { .. });
+        let default_delay = (own_app && self.path.is_none()).then_some(Nanos::from_millis(100));
+        let default_threads = self.config.is_none().then_some(Threads { min: 5, max: 5 });
+        let is_command = matches!(kind, ServerKind::Command { .. });
+        Ok(Plan {
+            server: ServerPlan {
+                kind,
+                workers: self.workers,
+                threads: if is_command { self.threads } else { self.threads.or(default_threads) },
+                rackup: self.rackup.clone(),
+                config: self.config.clone(),
+                yjit: self.yjit,
+                socket: match self.socket {
+                    SocketWord::Tcp4 => Socket::Tcp4,
+                    SocketWord::Tcp6 => Socket::Tcp6,
+                },
+            },
+            stream: StreamPlan {
+                delay: self.delay.or(default_delay),
+                path: self.path.clone(),
+                keep_alive: !self.no_keep_alive,
+                stop: self.requests_per_connection.map_or(Stop::After(self.length), Stop::RequestsPerConnection),
+                warm_up: self.warm_up.unwrap_or(match self.requests_per_connection {
+                    Some(_) => Nanos::ZERO,
+                    None => Nanos::from_secs(1),
+                }),
+                timeout: self.timeout,
+                lanes: self.lanes,
+                worker_header: self.worker_header.clone(),
+            },
+            multiples: self.multiples.clone(),
+            repeat: self.repeat,
+            cool_down: !self.no_cool_down,
+        })
+    }
+
+    fn server_kind(&self) -> Result<ServerKind, Mistake> {
+        let wrong = |text: &str| Err(Mistake::Flags(text.to_owned()));
+        if self.command.is_empty() {
+            return match (self.server, self.slots.is_some() || self.url.is_some()) {
+                (_, true) => wrong("--slots and --url belong to another server's command: add -- COMMAND at the end"),
+                (ServerWord::Builtin, _) if self.asks_for_puma() => {
+                    wrong("--server builtin takes no -r, -C, -Y or --puma: they are Puma's")
+                }
+                (ServerWord::Builtin, _) => Ok(ServerKind::Builtin),
+                (ServerWord::Puma, _) => Ok(ServerKind::Puma { command: self.puma.clone() }),
+            };
+        }
+        if self.server == ServerWord::Builtin || self.asks_for_puma() || self.workers.is_some() || self.threads.is_some() {
+            return wrong("a command after -- is a server of its own: it takes --slots and --url, not -w, -t, -r, -C, -Y, --puma or --server");
+        }
+        match (self.slots, &self.url) {
+            (Some(slots), Some(url)) => Ok(ServerKind::Command { argv: self.command.clone(), slots, url: url.clone() }),
+            _ => wrong("a command after -- needs --slots N (what it can process at once) and --url URL (where it will answer)"),
+        }
+    }
+
+    fn asks_for_puma(&self) -> bool {
+        self.rackup.is_some() || self.config.is_some() || self.yjit || self.puma.is_some()
+    }
+
+    /// Where Puma listens, by the environment of Puma's own scripts.
+    ///
+    /// # Errors
+    /// Where a port is no port.
+    pub(crate) fn addresses(&self) -> Result<Addresses, Mistake> {
+        let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let port = |name: &str| match text(name).map(|value| (value.parse::<u16>(), value)) {
+            None => Ok(None),
+            Some((Ok(port), _)) if port > 0 => Ok(Some(port)),
+            Some((_, value)) => Err(Mistake::Flags(format!("{name}='{value}' is no port: set it to 1 to 65535, or unset it"))),
+        };
+        let default = Addresses::default();
+        Ok(Addresses {
+            host4: text("PUMA_TEST_HOST4").unwrap_or(default.host4),
+            host6: text("PUMA_TEST_HOST6").unwrap_or(default.host6),
+            port: port("PUMA_TEST_PORT")?,
+            control_port: port("PUMA_TEST_CTRL")?,
+        })
+    }
+
+    /// The command line that repeats `plan` here, what counts of the environment first.
+    pub(crate) fn command_line(&self, plan: &Plan) -> String {
+        let names = ["PUMA_TEST_HOST4", "PUMA_TEST_HOST6", "PUMA_TEST_PORT", "PUMA_TEST_CTRL"];
+        let set = names.iter().filter_map(|name| std::env::var(name).ok().map(|value| format!("{name}={} ", quoted(&value))));
+        set.collect::<String>() + &plan.command_line()
+    }
+}
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  longtail report                              the last study
+  longtail report --format markdown            the last study, for a pull request
+  longtail report study.json --columns puma    a kept one, in Puma's own columns";
+
+/// Flags of `longtail report`.
+#[derive(Debug, Args)]
+#[command(after_help = REPORT_EXAMPLES)]
+pub(crate) struct ReportArgs {
+    /// A saved study [default: the last one]
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Flags of the built-in server's process.
+#[derive(Debug, Args)]
+pub(crate) struct BuiltinServerArgs {
+    #[arg(long)]
+    pub(crate) listen: SocketAddr,
+    #[arg(long)]
+    pub(crate) workers: u32,
+    #[arg(long)]
+    pub(crate) threads: u32,
+    #[arg(long)]
+    pub(crate) delay: Nanos,
+    #[arg(long)]
+    pub(crate) worker_header: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(words: &[&str]) -> Result<Plan, String> {
+        let words = std::iter::once("longtail").chain(words.iter().copied()).map(OsString::from);
+        match parse(words).map_err(|mistake| mistake.to_string())? {
+            Invocation::Command(Command::Sweep(args)) => args.plan().map_err(|mistake| mistake.to_string()),
+            _ => Err("not a sweep".to_owned()),
+        }
+    }
+
+    #[test]
+    fn pumas_own_words_work() {
+        let plan = plan(&["sweep", "-w4", "-t5:5", "-R100", "-d0.2", "-k", "-Y", "-r", "app.ru", "-C", "puma.rb", "-stcp6"]).unwrap();
+        assert_eq!(plan.server.workers, Some(4));
+        assert_eq!(plan.server.threads, Some(Threads { min: 5, max: 5 }));
+        assert_eq!(plan.stream.stop, Stop::RequestsPerConnection(100));
+        assert_eq!(plan.stream.delay, Some(Nanos::from_millis(200)));
+        assert_eq!(plan.stream.target_path(), "/sleep0.2");
+        assert_eq!(plan.stream.warm_up, Nanos::ZERO, "Puma's script has none");
+        assert!(!plan.stream.keep_alive && plan.server.yjit);
+        assert_eq!(plan.server.socket, Socket::Tcp6);
+    }
+
+    #[test]
+    fn a_plan_printed_and_parsed_is_itself() {
+        let cases: [&[&str]; 7] = [
+            &["sweep"],
+            &["sweep", "-w4", "-t5:5", "-R100", "-d0.2", "-k"],
+            &["sweep", "-w0", "-t0:16", "--for=1500ms", "--warm-up=0", "--multiples=0.5,1,1.5,6", "--repeat=3"],
+            &["sweep", "-r", "my app.ru", "-C", "config/puma.rb", "-Y", "--path=/a?b=c", "--no-cool-down"],
+            &["sweep", "--server=builtin", "-w2", "-t3", "--timeout=250ms", "--lanes=2", "--worker-header=x-pid"],
+            &["sweep", "--puma", "bundle exec puma", "-stcp6"],
+            &["sweep", "--slots=4", "--url=http://127.0.0.1:9/x", "--", "falcon", "serve", "-n", "4"],
+        ];
+        for words in cases {
+            let asked = plan(words).unwrap();
+            let printed = asked.arguments();
+            let again = plan(&printed.iter().map(String::as_str).collect::<Vec<_>>());
+            assert_eq!(again.as_ref(), Ok(&asked), "{printed:?}");
+        }
+    }
+
+    #[test]
+    fn every_mistake_is_one_line() {
+        let cases: [(&[&str], &str); 14] = [
+            (&["sweep", "-t5:2"], "MIN:MAX"),
+            (&["sweep", "-wmany"], "-w"),
+            (&["sweep", "-dfast"], "write 200ms"),
+            (&["sweep", "--multiples=0"], "no connection"),
+            (&["sweep", "--multiples=two"], "--multiples"),
+            (&["sweep", "--mutiples=2"], "--multiples"),
+            (&["sweep", "-R0"], "-R"),
+            (&["sweep", "-R5", "--for=3s"], "cannot be used with"),
+            (&["sweep", "--for=0"], "--for"),
+            (&["sweep", "--path=posts"], "--path"),
+            (&["sweep", "-sssl9"], "tcp4"),
+            (&["sweep", "--slots=3"], "-- COMMAND"),
+            (&["sweep", "--", "falcon"], "--slots"),
+            (&["sweep", "--server=builtin", "-Y"], "Puma's"),
+        ];
+        for (words, part) in cases {
+            let line = plan(words).unwrap_err();
+            assert!(line.contains(part) && !line.contains('\n'), "{words:?}: {line}");
+        }
+    }
+
+    #[test]
+    fn the_flags_are_consistent() {
+        Cli::command().debug_assert();
+    }
+}

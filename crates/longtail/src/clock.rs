@@ -1,0 +1,37 @@
+//! The one place where time is read.
+
+use std::time::{Duration, Instant};
+
+use model::{Clock, Nanos};
+
+/// The system's monotonic clock, from the moment this one was made. Copies agree.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SystemClock {
+    origin: Instant,
+}
+
+impl SystemClock {
+    /// A clock that shows 0 now.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place where time is read")]
+    pub(crate) fn start() -> SystemClock {
+        SystemClock { origin: Instant::now() }
+    }
+}
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place where time is read")]
+    fn now(&self) -> Nanos {
+        Instant::now().duration_since(self.origin).into()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the one place where time passes")]
+    fn sleep(&self, duration: Nanos) {
+        std::thread::sleep(Duration::from(duration));
+    }
+}
+
+/// The wall clock's time as RFC 3339 in UTC, to the second: when a study was made.
+pub(crate) fn wall_time() -> String {
+    let now = jiff::Timestamp::now();
+    now.round(jiff::Unit::Second).unwrap_or(now).to_string()
+}

@@ -1,0 +1,34 @@
+//! The built-in server as a process of its own: what `longtail sweep --server builtin` starts.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use sink::Settings;
+
+use crate::args::BuiltinServerArgs;
+use crate::clock::SystemClock;
+use crate::exit::Exit;
+use crate::mistake::Mistake;
+use crate::ui;
+
+/// Serves until SIGTERM, then finishes what it has.
+///
+/// # Errors
+/// Where it cannot listen.
+pub(crate) fn run(args: &BuiltinServerArgs) -> Result<Exit, Mistake> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register(signal, Arc::clone(&stop)).map_err(Mistake::Signals)?;
+    }
+    let settings = Settings {
+        listen: args.listen,
+        workers: args.workers,
+        threads: args.threads,
+        delay: args.delay,
+        worker_header: args.worker_header.clone(),
+    };
+    sink::serve(settings, SystemClock::start(), &stop, |address| ui::print(&format!("listening on {address}\n")))?;
+    Ok(Exit::Fine)
+}

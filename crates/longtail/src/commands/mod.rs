@@ -1,0 +1,5 @@
+//! One file a command.
+
+pub(crate) mod builtin_server;
+pub(crate) mod report;
+pub(crate) mod sweep;

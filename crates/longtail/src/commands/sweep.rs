@@ -1,0 +1,111 @@
+//! `longtail sweep`: the main job.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use launch::{GuardCommand, LaunchError, puma};
+use model::{Plan, Run, ServerKind, Study};
+use sweep::{Observer, Phase, Tools, conduct};
+
+use crate::args::{OutputArgs, SweepArgs};
+use crate::clock::{SystemClock, wall_time};
+use crate::exit::Exit;
+use crate::mistake::Mistake;
+use crate::store::Store;
+use crate::ui::Ui;
+use crate::{GUARD, signals, ui};
+
+/// Conducts a sweep, prints its rows as they are done, and keeps it on disk.
+///
+/// # Errors
+/// Where a flag is wrong, the server does not work, or the study cannot be kept.
+pub(crate) fn run(args: SweepArgs) -> Result<Exit, Mistake> {
+    let mut plan = args.plan()?;
+    let addresses = args.addresses()?;
+    fall_back(&mut plan)?;
+    let interrupt = signals::interruption()?;
+    let started_at = wall_time();
+    let store = Store::create(&started_at, args.save.as_deref())?;
+    let this_program = GuardCommand::this_program(GUARD).program;
+    let tools = Tools {
+        clock: SystemClock::start(),
+        guard: GuardCommand::this_program(GUARD),
+        builtin: vec![this_program.into(), "builtin-server".into()],
+        dir: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+        addresses,
+        boot_timeout: args.boot_timeout,
+        version: env!("CARGO_PKG_VERSION"),
+        started_at,
+        command_line: args.command_line(&plan),
+        interrupt: &Arc::clone(&interrupt),
+    };
+    let mut told = Told { ui: Ui::new(), store: &store, output: args.output, failed: None };
+    let study = conduct(&plan, &tools, &mut told);
+    let Told { ui, output, failed, .. } = told;
+    drop(ui);
+    let study = study?;
+    if let Some(mistake) = failed {
+        return Err(mistake);
+    }
+    if study.server.name.is_empty() {
+        ui::note("interrupted before the server was ready");
+        return Ok(Exit::Interrupted);
+    }
+    store.save(&study)?;
+    if output.streams() {
+        ui::print(&report::text::closing(&study, output.columns.into()));
+        ui::note(&format!("saved as {}", store.path().display()));
+    } else {
+        ui::print(&output.whole(&study));
+    }
+    Ok(if study.interrupted { Exit::Interrupted } else { Exit::Fine })
+}
+
+/// Takes the built-in server where no Puma is found and nothing was asked of one in particular.
+fn fall_back(plan: &mut Plan) -> Result<(), Mistake> {
+    let server = &plan.server;
+    if server.kind != (ServerKind::Puma { command: None }) {
+        return Ok(());
+    }
+    let wants_puma = server.rackup.is_some() || server.config.is_some() || server.yjit;
+    match puma::discover(&puma::Surroundings::here()?) {
+        Err(LaunchError::NoPuma) if !wants_puma => {
+            ui::note("no Puma found, so the built-in server stands in (--server builtin); `gem install puma` measures the real one");
+            plan.server.kind = ServerKind::Builtin;
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// Prints and keeps what the conductor tells.
+struct Told<'a> {
+    ui: Ui,
+    store: &'a Store,
+    output: OutputArgs,
+    failed: Option<Mistake>,
+}
+
+impl Observer for Told<'_> {
+    fn phase(&mut self, phase: &Phase) {
+        self.ui.phase(phase);
+    }
+
+    fn opened(&mut self, study: &Study) {
+        if self.output.streams() {
+            self.ui.print(&report::text::opening(study));
+            self.ui.print(&report::text::table_head(study, self.output.columns.into()));
+        }
+    }
+
+    fn run_done(&mut self, study: &Study, run: &Run) {
+        if let Err(mistake) = self.store.save(study) {
+            // Said at the end: the study goes on, and is printed.
+            self.failed = Some(mistake);
+        }
+        if self.output.streams() {
+            self.ui.print(&report::text::row(study, run, self.output.columns.into()));
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What a user can mend, each as one line.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why an invocation did nothing, or not all that was asked.
+#[derive(Debug, Error)]
+pub(crate) enum Mistake {
+    /// The flags cannot be understood.
+    #[error("{0}")]
+    Flags(String),
+    /// The sweep could not be done.
+    #[error(transparent)]
+    Sweep(#[from] sweep::SweepError),
+    /// A server could not be prepared.
+    #[error(transparent)]
+    Launch(#[from] launch::LaunchError),
+    /// The built-in server could not start.
+    #[error(transparent)]
+    Sink(#[from] sink::SinkError),
+    /// A file could not be written.
+    #[error("'{path}' cannot be written ({why}): {mend}")]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        why: std::io::Error,
+        /// What to do.
+        mend: &'static str,
+    },
+    /// There is no place for studies.
+    #[error("no folder for studies: set XDG_DATA_HOME or HOME")]
+    NoDataFolder,
+    /// A study could not be read.
+    #[error("'{path}' cannot be read: {why}")]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is no study yet.
+    #[error("no study in '{0}' yet: run longtail sweep, or name a file")]
+    NoStudy(PathBuf),
+    /// The process cannot listen to signals.
+    #[error("Ctrl-C cannot be listened to ({0}): is this an unusual sandbox?")]
+    Signals(std::io::Error),
+}
+
+impl Mistake {
+    /// Lines of somebody else (a server) that say more than ours.
+    pub(crate) fn last_lines(&self) -> &[String] {
+        match self {
+            Mistake::Sweep(error) => error.last_lines(),
+            _ => &[],
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Studies on disk: each finished run is there before the next starts, and the last study can be found again.
+//!
+//! They are in `$XDG_DATA_HOME/longtail/studies` (or `~/.local/share/longtail/studies`), named by their start. A file
+//! is replaced as a whole, so that whoever reads it, also after a crash, sees a whole study.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use model::Study;
+
+use crate::mistake::Mistake;
+
+/// Where one study is written to.
+pub(crate) struct Store {
+    files: Vec<PathBuf>,
+}
+
+impl Store {
+    /// A new study's file in the data folder, and `also` where the user wants it.
+    ///
+    /// # Errors
+    /// Where the folder cannot be made, or `also` cannot be written.
+    pub(crate) fn create(started_at: &str, also: Option<&Path>) -> Result<Store, Mistake> {
+        let folder = folder()?;
+        fs::create_dir_all(&folder).map_err(|why| Mistake::Write {
+            path: folder.clone(),
+            why,
+            mend: "set XDG_DATA_HOME to a folder that you can write",
+        })?;
+        if let Some(path) = also {
+            // Found out now, not after minutes of load.
+            File::options().append(true).create(true).open(path).map_err(|why| Mistake::Write {
+                path: path.to_owned(),
+                why,
+                mend: "give -o a file that you can write",
+            })?;
+        }
+        let name = format!("{}-sweep-{}.json", started_at.replace(':', "-"), std::process::id());
+        Ok(Store { files: std::iter::once(folder.join(name)).chain(also.map(Path::to_owned)).collect() })
+    }
+
+    /// The study's own file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.files[0]
+    }
+
+    /// Writes the study as it is now.
+    ///
+    /// # Errors
+    /// Where a file cannot be written.
+    pub(crate) fn save(&self, study: &Study) -> Result<(), Mistake> {
+        let text = report::json::write(study);
+        for path in &self.files {
+            replace(path, &text).map_err(|why| Mistake::Write {
+                path: path.clone(),
+                why,
+                mend: "is the disk full?",
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    // A pipe or a device is written to as it is.
+    if path.exists() && !path.is_file() {
+        return fs::write(path, text);
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    let new = PathBuf::from(name);
+    let mut file = File::create(&new)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_data()?;
+    fs::rename(&new, path)
+}
+
+/// The file of the last study.
+///
+/// # Errors
+/// Where there is none.
+pub(crate) fn last() -> Result<PathBuf, Mistake> {
+    let folder = folder()?;
+    let files = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    files
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .max()
+        .ok_or(Mistake::NoStudy(folder))
+}
+
+/// Reads a study.
+///
+/// # Errors
+/// Where the file is not there or is no study.
+pub(crate) fn read(path: &Path) -> Result<Study, Mistake> {
+    let text = fs::read_to_string(path).map_err(|why| Mistake::Read { path: path.to_owned(), why: why.to_string() })?;
+    report::json::read(&text).map_err(|why| Mistake::Read { path: path.to_owned(), why: why.to_string() })
+}
+
+fn folder() -> Result<PathBuf, Mistake> {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
+    Ok(data.ok_or(Mistake::NoDataFolder)?.join("longtail/studies"))
+}

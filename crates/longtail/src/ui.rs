@@ -1,0 +1,100 @@
+//! All that is printed: results to stdout, progress and complaints to stderr. Nothing else in the house prints.
+//!
+//! Progress is drawn by a thread of its own on a terminal, and not at all elsewhere. It reads one number per lane a few times a
+//! second and is never waited for.
+
+#![expect(clippy::print_stderr, reason = "this is the one place that prints")]
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::Progress;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sweep::Phase;
+
+use crate::mistake::Mistake;
+
+/// Redraws of the progress line.
+const TICK: Duration = Duration::from_millis(250);
+
+/// Prints to stdout. A reader that has gone (`| head`) is no error.
+pub(crate) fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Says on stderr what a user should know beside the results.
+pub(crate) fn note(text: &str) {
+    eprintln!("longtail: {text}");
+}
+
+/// Says on stderr what went wrong: a server's own last lines where there are any, then our one line.
+pub(crate) fn complain(mistake: &Mistake) {
+    for line in mistake.last_lines() {
+        eprintln!("  | {line}");
+    }
+    eprintln!("longtail: {mistake}");
+}
+
+/// The progress line of a long command.
+pub(crate) struct Ui {
+    bar: ProgressBar,
+}
+
+impl Ui {
+    /// A line on stderr where that is a terminal, else nothing.
+    pub(crate) fn new() -> Ui {
+        let target = if io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        bar.enable_steady_tick(TICK);
+        Ui { bar }
+    }
+
+    /// Shows what is going on.
+    pub(crate) fn phase(&self, phase: &Phase) {
+        self.bar.reset_elapsed();
+        match phase {
+            Phase::Running { number, of, connections, length, progress } => {
+                let length = length.map(|length| format!(" of {length}")).unwrap_or_default();
+                self.bar.set_style(running(progress));
+                self.bar.set_message(format!("run {number}/{of}: {connections} connections"));
+                self.bar.set_prefix(length);
+            }
+            other => {
+                self.bar.set_style(waiting());
+                self.bar.set_message(match other {
+                    Phase::Starting => "starting the server",
+                    Phase::MeasuringServiceTime => "measuring the service time over one connection",
+                    Phase::CoolingDown => "waiting until the server is idle",
+                    Phase::Reconciling => "waiting for the server's own count",
+                    _ => "stopping the server",
+                });
+            }
+        }
+    }
+
+    /// Prints to stdout without tearing the progress line.
+    pub(crate) fn print(&self, text: &str) {
+        self.bar.suspend(|| print(text));
+    }
+}
+
+impl Drop for Ui {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn waiting() -> ProgressStyle {
+    ProgressStyle::with_template("{spinner} {msg}, {elapsed}").expect("a constant template")
+}
+
+fn running(progress: &Arc<Progress>) -> ProgressStyle {
+    let progress = Arc::clone(progress);
+    ProgressStyle::with_template("{spinner} {msg}, {elapsed}{prefix}, {ended} requests")
+        .expect("a constant template")
+        .with_key("ended", move |_: &indicatif::ProgressState, out: &mut dyn std::fmt::Write| {
+            let _ = write!(out, "{}", progress.ended());
+        })
+}

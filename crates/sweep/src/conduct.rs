@@ -1,0 +1,307 @@
+//! One study, from the first server's start to the last one's end.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use engine::{Drive, Progress, Shape, drive, ensure_descriptors};
+use launch::GuardCommand;
+use launch::puma::Addresses;
+use model::forecast::ServiceTimeSource;
+use model::study::SCHEMA;
+use model::{Caveat, Clock, Nanos, Pace, Plan, Reading, Run, ServerKind, Stop, Study, WorkerShare};
+use probe::puma_stats::PumaStats;
+use probe::{machine, sockets};
+
+use crate::doubts;
+use crate::error::SweepError;
+use crate::idle::wait_until_idle;
+use crate::ledger::{Ledger, fresh_stats, shares_between, shares_by_header};
+use crate::observer::{Observer, Phase};
+use crate::subject::Subject;
+
+/// Load of one connection to learn a service time that nobody has told us.
+const LEARNING: Nanos = Nanos::from_secs(1);
+
+/// What a conductor needs of the world.
+pub struct Tools<'a, C> {
+    /// The clock.
+    pub clock: C,
+    /// The command that runs the guard of a server.
+    pub guard: GuardCommand,
+    /// The command that runs the built-in server.
+    pub builtin: Vec<OsString>,
+    /// The directory that servers run in.
+    pub dir: PathBuf,
+    /// Where Puma listens.
+    pub addresses: Addresses,
+    /// Longest wait for a server to be ready.
+    pub boot_timeout: Nanos,
+    /// Our version.
+    pub version: &'a str,
+    /// The time of the start, as RFC 3339.
+    pub started_at: String,
+    /// The command line that repeats this study.
+    pub command_line: String,
+    /// Set when the user wants to end.
+    pub interrupt: &'a AtomicBool,
+}
+
+impl<C> Tools<'_, C> {
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
+    }
+}
+
+/// Conducts the study of `plan`. Where the user interrupts, the study has the runs that there are, and says so.
+///
+/// # Errors
+/// Where the server cannot be started, is not ready in time, or dies. The runs that were finished before were given to
+/// the observer.
+pub fn conduct<C: Clock + Clone + Send>(
+    plan: &Plan,
+    tools: &Tools<'_, C>,
+    observer: &mut dyn Observer,
+) -> Result<Study, SweepError> {
+    let begun = tools.clock.now();
+    refuse_too_many_connections(plan)?;
+    let mut study = Study {
+        schema: SCHEMA,
+        started_at: tools.started_at.clone(),
+        command_line: tools.command_line.clone(),
+        plan: plan.clone(),
+        environment: machine::environment(tools.version),
+        server: model::ServerFacts::default(),
+        runs: Vec::new(),
+        caveats: Vec::new(),
+        total_time: Nanos::ZERO,
+        interrupted: false,
+    };
+    let mut service_time = plan.stream.delay.map(|delay| (delay, ServiceTimeSource::Given));
+    for repeat in 1..=plan.repeat {
+        observer.phase(&Phase::Starting);
+        let Some(subject) = Subject::start(plan, tools)? else { break };
+        study.server = subject.facts.clone();
+        ensure_descriptors(most_connections(plan, subject.facts.slots()))?;
+        let mut session = Session::new(plan, tools, subject);
+        if service_time.is_none() {
+            observer.phase(&Phase::MeasuringServiceTime);
+            service_time = session.learn_service_time()?.map(|time| (time, ServiceTimeSource::Measured));
+        }
+        if repeat == 1 {
+            observer.opened(&study);
+        }
+        for multiple in &plan.multiples {
+            if tools.is_interrupted() {
+                break;
+            }
+            let run = session.run(*multiple, repeat, service_time, study.runs.len(), observer)?;
+            study.runs.push(run);
+            study.total_time = tools.clock.now() - begun;
+            if let Some(run) = study.runs.last() {
+                observer.run_done(&study, run);
+            }
+            if let Some(error) = study.runs.last().and_then(|run| session.subject.death(run.connections)) {
+                return Err(error);
+            }
+        }
+        if !tools.is_interrupted() {
+            observer.phase(&Phase::Reconciling);
+            study.caveats.extend(session.reconcile());
+        }
+        observer.phase(&Phase::Stopping);
+        session.subject.stop(&tools.clock);
+        if tools.is_interrupted() {
+            break;
+        }
+    }
+    study.interrupted = tools.is_interrupted();
+    study.total_time = tools.clock.now() - begun;
+    Ok(study)
+}
+
+/// Connections of the run with `multiple` times the slots; at least one.
+fn connections(multiple: f64, slots: u32) -> u32 {
+    ((multiple * f64::from(slots)).round() as u32).max(1)
+}
+
+fn most_connections(plan: &Plan, slots: u32) -> u64 {
+    plan.multiples.iter().map(|multiple| u64::from(connections(*multiple, slots))).max().unwrap_or(0)
+}
+
+/// Before the server is started, where the slots are known so early.
+fn refuse_too_many_connections(plan: &Plan) -> Result<(), SweepError> {
+    let slots = match &plan.server.kind {
+        ServerKind::Command { slots, .. } => Some(*slots),
+        _ => plan.server.threads.map(|threads| threads.max * plan.server.workers.unwrap_or(0).max(1)),
+    };
+    if let Some(slots) = slots {
+        ensure_descriptors(most_connections(plan, slots))?;
+    }
+    Ok(())
+}
+
+/// One server's life within a study.
+struct Session<'a, C> {
+    plan: &'a Plan,
+    tools: &'a Tools<'a, C>,
+    subject: Subject,
+    ledger: Ledger,
+    /// The last fresh statistics: what the next run's are counted from.
+    stats: Option<PumaStats>,
+    /// Whether any request was left without an answer, so that the server may rightly have counted more.
+    unanswered: bool,
+}
+
+impl<'a, C: Clock + Clone + Send> Session<'a, C> {
+    fn new(plan: &'a Plan, tools: &'a Tools<'a, C>, subject: Subject) -> Self {
+        let mut ledger = Ledger::default();
+        ledger.add_answer(subject.first_answer.worker.clone());
+        let stats = subject.first_stats.clone();
+        Session { plan, tools, subject, ledger, stats, unanswered: false }
+    }
+
+    /// Whether the app names its worker in each answer, so that nobody need be asked.
+    fn workers_name_themselves(&self) -> bool {
+        self.subject.first_answer.worker.is_some()
+    }
+
+    fn shape(&self, connections: u32) -> Shape {
+        let stream = &self.plan.stream;
+        let (measured, requests_per_connection) = match stream.stop {
+            Stop::After(length) => (Some(length), None),
+            Stop::RequestsPerConnection(n) => (None, Some(n)),
+        };
+        Shape {
+            address: self.subject.address,
+            request: self.subject.request.clone(),
+            connections,
+            lanes: stream.lanes,
+            pace: Pace::Closed,
+            warm_up: stream.warm_up,
+            measured,
+            requests_per_connection,
+            keep_alive: stream.keep_alive,
+            timeout: stream.timeout,
+            worker_header: stream.worker_header.clone(),
+            keep_exchanges: false,
+        }
+    }
+
+    fn drive(&mut self, shape: &Shape, progress: &Progress) -> Result<Drive, SweepError> {
+        let done = drive(shape, &self.tools.clock, self.tools.interrupt, progress)?;
+        self.ledger.add_run(&done.tally);
+        self.unanswered |= done.tally.all_answers() != done.tally.all_requests();
+        Ok(done)
+    }
+
+    /// The median service time over one connection; `None` where nothing was answered.
+    fn learn_service_time(&mut self) -> Result<Option<Nanos>, SweepError> {
+        let mut shape = self.shape(1);
+        shape.warm_up = LEARNING / 5;
+        shape.measured = Some(LEARNING);
+        shape.requests_per_connection = None;
+        let done = self.drive(&shape, &Progress::new(1))?;
+        self.cool_down();
+        Ok(done.tally.service_time.quantile(0.5))
+    }
+
+    fn run(
+        &mut self,
+        multiple: f64,
+        repeat: u32,
+        service_time: Option<(Nanos, ServiceTimeSource)>,
+        done_before: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<Run, SweepError> {
+        let slots = self.subject.facts.slots();
+        let connections = connections(multiple, slots);
+        let shape = self.shape(connections);
+        let progress = Arc::new(Progress::new(shape.lanes));
+        observer.phase(&Phase::Running {
+            number: done_before + 1,
+            of: self.plan.multiples.len() * self.plan.repeat as usize,
+            connections,
+            length: shape.measured.map(|measured| measured + shape.warm_up),
+            progress: Arc::clone(&progress),
+        });
+        let done = self.drive(&shape, &progress)?;
+        observer.phase(&Phase::CoolingDown);
+        let readings = self.listener_readings(&done);
+        let busy = if self.plan.cool_down && !done.interrupted { self.cool_down() } else { None };
+        let (workers, new_workers) = self.workers(&done);
+        let mut run = Run {
+            repeat,
+            multiple,
+            connections,
+            measured: done.measured,
+            elapsed: done.elapsed,
+            workers,
+            readings,
+            forecast: service_time
+                .and_then(|(time, source)| queueing::closed::forecast(connections, slots, time, source)),
+            caveats: Vec::new(),
+            tally: done.tally,
+        };
+        run.caveats = doubts::of_run(&run, self.plan.stream.keep_alive, done.interrupted);
+        run.caveats.extend(busy);
+        run.caveats.extend((new_workers > 0).then_some(Caveat::WorkersChanged { new: new_workers }));
+        Ok(run)
+    }
+
+    /// What the kernel still holds for the server right after the run.
+    fn listener_readings(&self, done: &Drive) -> Vec<Reading> {
+        let Ok(sockets) = sockets::of_port(self.subject.address.port()) else { return Vec::new() };
+        let reading = |name: &str, value: u32| Reading {
+            source: "/proc/net/tcp".to_owned(),
+            of: String::new(),
+            name: name.to_owned(),
+            unit: "connections".to_owned(),
+            at: done.elapsed.saturating_sub(self.plan.stream.warm_up),
+            value: f64::from(value),
+            staleness: Nanos::ZERO,
+        };
+        vec![reading("accept_queue_at_end", sockets.accept_queue), reading("open_at_end", sockets.open)]
+    }
+
+    fn cool_down(&self) -> Option<Caveat> {
+        wait_until_idle(self.subject.address.port(), &self.tools.clock, || self.tools.is_interrupted())
+    }
+
+    /// Each worker's part, and how many of them were not there before.
+    fn workers(&mut self, done: &Drive) -> (Vec<WorkerShare>, u32) {
+        let shares = if self.workers_name_themselves() {
+            shares_by_header(&done.tally, &self.subject.workers)
+        } else {
+            let before = self.stats.take();
+            let asked = self.subject.control.as_ref().filter(|_| !done.interrupted);
+            self.stats = asked.and_then(|control| {
+                fresh_stats(control, &self.tools.clock, || self.tools.is_interrupted())
+            });
+            match (&before, &self.stats) {
+                (Some(before), Some(after)) => shares_between(before, after),
+                _ => Vec::new(),
+            }
+        };
+        let is_new = |share: &&WorkerShare| !self.subject.workers.contains(&share.worker);
+        let new: Vec<String> = shares.iter().filter(is_new).map(|share| share.worker.clone()).collect();
+        let count = if self.subject.workers.is_empty() { 0 } else { new.len() as u32 };
+        self.subject.workers.extend(new);
+        (shares, count)
+    }
+
+    /// Our account of this server's whole life beside its own.
+    fn reconcile(&self) -> Option<Caveat> {
+        let control = self.subject.control.as_ref()?;
+        if self.unanswered {
+            let reason = "requests were left without an answer, and nobody knows which of them it had started";
+            return Some(Caveat::LedgerUnknown { reason: reason.to_owned() });
+        }
+        match fresh_stats(control, &self.tools.clock, || self.tools.is_interrupted()) {
+            Some(stats) => self.ledger.difference(&stats),
+            None if self.tools.is_interrupted() => None,
+            None => Some(Caveat::LedgerUnknown { reason: "its statistics did not become fresh".to_owned() }),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Why a sweep could not be done: the user's mistakes and the server's failures, each in one line.
+
+use engine::{DriveError, LimitError};
+use launch::LaunchError;
+use thiserror::Error;
+
+/// Why a sweep could not be done, or not to its end.
+#[derive(Debug, Error)]
+pub enum SweepError {
+    /// The server could not be started.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// Too few file descriptors for the largest run.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
+    /// The generator could not start.
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+    /// It was started and has ended before it was ready.
+    #[error("the server ended during its start ({how}); its last lines are above: no load was sent")]
+    DiedAtBoot {
+        /// Its exit code or signal.
+        how: String,
+        /// Its last lines.
+        last_lines: Vec<String>,
+    },
+    /// It was started and did not become ready.
+    #[error("the server was not ready after {seconds} s ({what}); its last lines are above: raise --boot-timeout, or mend it")]
+    NotReady {
+        /// How long we waited.
+        seconds: u64,
+        /// What was missing.
+        what: String,
+        /// Its last lines.
+        last_lines: Vec<String>,
+    },
+    /// The app does not serve what is requested.
+    #[error("GET {path} is answered {status}, so there is nothing to measure: is the path right? (--path, -r)")]
+    BadAnswer {
+        /// What was requested.
+        path: String,
+        /// The status of the answer.
+        status: u16,
+    },
+    /// The server ended while it was measured.
+    #[error("the server ended during the run with {connections} connections ({how}); its last lines are above")]
+    Died {
+        /// Connections of that run.
+        connections: u32,
+        /// Its exit code or signal.
+        how: String,
+        /// Its last lines.
+        last_lines: Vec<String>,
+    },
+    /// The URL cannot be used.
+    #[error("'{url}' cannot be used as --url: {why}")]
+    BadUrl {
+        /// As given.
+        url: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl SweepError {
+    /// The server's last lines, where they tell more than we can.
+    pub fn last_lines(&self) -> &[String] {
+        match self {
+            SweepError::DiedAtBoot { last_lines, .. }
+            | SweepError::NotReady { last_lines, .. }
+            | SweepError::Died { last_lines, .. } => last_lines,
+            _ => &[],
+        }
+    }
+}

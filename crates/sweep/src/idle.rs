@@ -1,0 +1,30 @@
+//! Waiting until the server has nothing left to do: by its sockets, never by a fixed sleep.
+//!
+//! After a run all our connections are closed. The server is idle when it has closed its ends of them too: a request that
+//! it still works on, or has not accepted yet, keeps its socket open, in every server and version.
+
+use model::{Caveat, Clock, Nanos};
+use probe::sockets;
+
+/// Between two looks.
+const STEP: Nanos = Nanos::from_millis(10);
+/// A server that is busy longer than this after a run is not waited for.
+const PATIENCE: Nanos = Nanos::from_secs(60);
+
+/// Waits until nobody is connected to `port` any more; a caveat where that does not happen within a minute, or `stop` says so.
+pub(crate) fn wait_until_idle(port: u16, clock: &impl Clock, stop: impl Fn() -> bool) -> Option<Caveat> {
+    let start = clock.now();
+    loop {
+        // Where the kernel's table cannot be read, nothing can be said, and nothing is.
+        let sockets = sockets::of_port(port).ok()?;
+        if sockets.is_idle() || stop() {
+            return None;
+        }
+        let waited = clock.now() - start;
+        if waited >= PATIENCE {
+            let what = format!("{} connections open, {} of them not accepted", sockets.open, sockets.accept_queue);
+            return Some(Caveat::StillBusy { waited, what });
+        }
+        clock.sleep(STEP);
+    }
+}

@@ -1,0 +1,155 @@
+//! Our count beside the server's own: requests that we had answered, worker by worker, and what its statistics say.
+
+use std::collections::BTreeMap;
+
+use model::run::ShareSource;
+use model::{Caveat, Clock, Nanos, Tally, WorkerShare};
+use probe::puma_stats::{self, PumaStats};
+use probe::Control;
+
+/// Between two polls. A poll is answered by Puma's master, not by the workers that are measured.
+const STEP: Nanos = Nanos::from_millis(100);
+/// Workers report every 5 s unless configured otherwise; after this long we stop waiting for them.
+const PATIENCE: Nanos = Nanos::from_secs(30);
+
+/// All whole answers that we had from one server, by the worker that named itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ledger {
+    answers: u64,
+    by_worker: BTreeMap<String, u64>,
+}
+
+impl Ledger {
+    /// One answer outside a run.
+    pub(crate) fn add_answer(&mut self, worker: Option<String>) {
+        self.answers += 1;
+        if let Some(worker) = worker {
+            *self.by_worker.entry(worker).or_default() += 1;
+        }
+    }
+
+    /// All answers of a run, its warm-up included.
+    pub(crate) fn add_run(&mut self, tally: &Tally) {
+        self.answers += tally.all_answers();
+        for (worker, count) in &tally.per_worker {
+            *self.by_worker.entry(worker.clone()).or_default() += count.all;
+        }
+    }
+
+    /// Whether every answer came with its worker's name.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.by_worker.values().sum::<u64>() == self.answers
+    }
+
+    /// Where the two accounts differ: in total, or, where workers name themselves by pid, for one of them.
+    pub(crate) fn difference(&self, stats: &PumaStats) -> Option<Caveat> {
+        let Some(server) = stats.requests_count() else {
+            return Some(Caveat::LedgerUnknown { reason: "this Puma does not count requests (before 5.0)".to_owned() });
+        };
+        let of_worker = |pid: u32| self.by_worker.get(&pid.to_string()).copied().unwrap_or(0);
+        let workers_agree = !self.is_complete()
+            || stats.workers.iter().all(|worker| worker.pid.is_none_or(|pid| Some(of_worker(pid)) == worker.requests_count));
+        (server != self.answers || !workers_agree)
+            .then_some(Caveat::LedgersDiffer { client: self.answers, server })
+    }
+}
+
+/// Puma's statistics, none of them older than this call. `None` where it does not answer, or `stop` says so.
+pub(crate) fn fresh_stats(control: &Control, clock: &impl Clock, stop: impl Fn() -> bool) -> Option<PumaStats> {
+    let begun = clock.now();
+    let before = puma_stats::read(control).ok()?;
+    let mut now = before.clone();
+    while !now.is_newer_than(&before) {
+        if stop() || clock.now() - begun > PATIENCE {
+            return None;
+        }
+        clock.sleep(STEP);
+        now = puma_stats::read(control).ok()?;
+    }
+    Some(now)
+}
+
+/// Each worker's part by what it counted between two readings.
+pub(crate) fn shares_between(before: &PumaStats, after: &PumaStats) -> Vec<WorkerShare> {
+    let count = |stats: &PumaStats, pid| {
+        stats.workers.iter().find(|worker| worker.pid == pid).and_then(|worker| worker.requests_count)
+    };
+    after
+        .workers
+        .iter()
+        .enumerate()
+        .filter_map(|(index, worker)| {
+            let earlier = count(before, worker.pid).unwrap_or(0);
+            Some(WorkerShare {
+                worker: worker.pid.map_or_else(|| index.to_string(), |pid| pid.to_string()),
+                requests: worker.requests_count?.saturating_sub(earlier),
+                source: ShareSource::Stats,
+            })
+        })
+        .collect()
+}
+
+/// Each worker's part by the header of its answers; workers that are known and got nothing are there with 0.
+pub(crate) fn shares_by_header(tally: &Tally, known: &[String]) -> Vec<WorkerShare> {
+    let mut requests: BTreeMap<&str, u64> = known.iter().map(|worker| (worker.as_str(), 0)).collect();
+    for (worker, count) in &tally.per_worker {
+        *requests.entry(worker).or_default() += count.measured;
+    }
+    requests
+        .into_iter()
+        .map(|(worker, requests)| WorkerShare { worker: worker.to_owned(), requests, source: ShareSource::Header })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use probe::puma_stats::WorkerStats;
+
+    fn stats(counts: &[(u32, u64)]) -> PumaStats {
+        let worker = |(pid, count): &(u32, u64)| WorkerStats {
+            pid: Some(*pid),
+            ready: true,
+            last_checkin: Some("x".to_owned()),
+            max_threads: Some(5),
+            requests_count: Some(*count),
+            backlog: Some(0),
+            pool_capacity: Some(5),
+        };
+        PumaStats { cluster: true, workers: counts.iter().map(worker).collect() }
+    }
+
+    fn ledger(counts: &[(u32, u64)]) -> Ledger {
+        let mut ledger = Ledger::default();
+        for (pid, count) in counts {
+            for _ in 0..*count {
+                ledger.add_answer(Some(pid.to_string()));
+            }
+        }
+        ledger
+    }
+
+    #[test]
+    fn equal_accounts_raise_no_doubt() {
+        assert_eq!(ledger(&[(11, 3), (12, 0)]).difference(&stats(&[(11, 3), (12, 0)])), None);
+    }
+
+    #[test]
+    fn a_request_in_the_wrong_worker_is_a_difference_though_the_sums_agree() {
+        let difference = ledger(&[(11, 3), (12, 1)]).difference(&stats(&[(11, 2), (12, 2)]));
+        assert_eq!(difference, Some(Caveat::LedgersDiffer { client: 4, server: 4 }));
+    }
+
+    #[test]
+    fn a_request_that_somebody_else_sent_is_a_difference() {
+        let difference = ledger(&[(11, 3)]).difference(&stats(&[(11, 4)]));
+        assert_eq!(difference, Some(Caveat::LedgersDiffer { client: 3, server: 4 }));
+    }
+
+    #[test]
+    fn shares_are_what_came_between() {
+        let shares = shares_between(&stats(&[(11, 3), (12, 5)]), &stats(&[(11, 10), (13, 2)]));
+        let requests: Vec<(&str, u64)> = shares.iter().map(|s| (s.worker.as_str(), s.requests)).collect();
+        assert_eq!(requests, [("11", 7), ("13", 2)], "a new worker begins at 0");
+    }
+}

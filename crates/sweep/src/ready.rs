@@ -1,0 +1,83 @@
+//! When a server is ready: when it says that all its workers have booted, and then really answers.
+//!
+//! A listening socket is no sign: Puma's master listens before its first worker is forked, and what is sent then waits in the
+//! kernel. So nothing is sent before the statistics are there, and the one request that follows is answered by a
+//! booted worker.
+
+use std::net::SocketAddr;
+
+use engine::{Answer, Request, fetch};
+use launch::Server;
+use model::{Clock, Nanos};
+use probe::{Control, puma_stats};
+
+use crate::error::SweepError;
+
+/// Between two looks.
+const STEP: Nanos = Nanos::from_millis(20);
+/// Lines of a failed server that are shown.
+const LAST_LINES: usize = 20;
+
+/// What to ask, and how long to wait for the answer.
+pub(crate) struct Question<'a> {
+    pub(crate) address: SocketAddr,
+    pub(crate) request: &'a Request,
+    pub(crate) path: &'a str,
+    pub(crate) worker_header: &'a str,
+    pub(crate) control: Option<&'a Control>,
+    pub(crate) boot_timeout: Nanos,
+}
+
+/// Waits until the server is ready; `Ok(None)` where `stop` said so before.
+///
+/// # Errors
+/// Where it ends, takes longer than the boot timeout, or answers with a client's or server's error.
+pub(crate) fn wait_until_ready(
+    server: &Server,
+    question: &Question<'_>,
+    clock: &impl Clock,
+    stop: impl Fn() -> bool,
+) -> Result<Option<Answer>, SweepError> {
+    let begun = clock.now();
+    let left = || question.boot_timeout.saturating_sub(clock.now() - begun);
+    let mut reported = question.control.is_none();
+    let mut what = "its statistics are not there yet".to_owned();
+    loop {
+        if stop() {
+            return Ok(None);
+        }
+        if let Some(exit) = server.exited() {
+            return Err(SweepError::DiedAtBoot { how: exit.to_string(), last_lines: last_lines(server) });
+        }
+        if let (false, Some(control)) = (reported, question.control) {
+            match puma_stats::read(control) {
+                Ok(stats) => reported = stats.is_ready(),
+                Err(error) => what = error.to_string(),
+            }
+        }
+        if reported {
+            // A server with statistics answers; of any other, a listening socket may be all that there is yet.
+            let patience = left().max(STEP);
+            match fetch(question.address, question.request, question.worker_header, patience, clock) {
+                Ok(answer) if answer.status >= 400 => {
+                    return Err(SweepError::BadAnswer { path: question.path.to_owned(), status: answer.status });
+                }
+                Ok(answer) => return Ok(Some(answer)),
+                Err(error) => what = format!("GET {} is not answered: {error}", question.path),
+            }
+        }
+        if left() == Nanos::ZERO {
+            let seconds = question.boot_timeout.0 / 1_000_000_000;
+            return Err(SweepError::NotReady { seconds, what, last_lines: last_lines(server) });
+        }
+        clock.sleep(STEP);
+    }
+}
+
+/// What the server wrote last.
+pub(crate) fn last_lines(server: &Server) -> Vec<String> {
+    let output = server.output();
+    let mut lines: Vec<String> = output.lines().rev().take(LAST_LINES).map(str::to_owned).collect();
+    lines.reverse();
+    lines
+}

@@ -1,0 +1,207 @@
+//! The server under test: started, ready, described; stopped when it is dropped.
+
+use std::ffi::OsString;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
+
+use engine::{Answer, Request, render};
+use launch::facts::BootFacts;
+use launch::{Server, Spec, puma};
+use model::{Clock, Nanos, Plan, ServerFacts, ServerKind};
+use probe::puma_stats::{self, PumaStats};
+use probe::{Control, ControlAddress};
+
+use crate::conduct::Tools;
+use crate::error::SweepError;
+use crate::ready::{Question, last_lines, wait_until_ready};
+
+/// How long a server may take to finish its requests when it is told to stop, before it is killed.
+const GRACE: Nanos = Nanos::from_secs(30);
+
+/// A server that runs, and how to reach it.
+pub(crate) struct Subject {
+    server: Server,
+    pub(crate) address: SocketAddr,
+    pub(crate) request: Request,
+    pub(crate) control: Option<Control>,
+    pub(crate) facts: ServerFacts,
+    /// The workers' names that are known from the start; empty where they are not.
+    pub(crate) workers: Vec<String>,
+    /// The statistics when it was ready.
+    pub(crate) first_stats: Option<PumaStats>,
+    /// The answer that showed it to be ready.
+    pub(crate) first_answer: Answer,
+}
+
+/// What is to be started, and where it will answer.
+struct Preparation {
+    spec: Spec,
+    name: String,
+    address: SocketAddr,
+    /// `host:port` for the Host header and the URL.
+    authority: String,
+    path: String,
+    control: Option<Control>,
+}
+
+impl Subject {
+    /// Starts the server of `plan` and waits until it is ready; `Ok(None)` where the user interrupted.
+    ///
+    /// # Errors
+    /// Where it cannot be started, does not become ready, or does not serve what will be requested.
+    pub(crate) fn start<C: Clock>(plan: &Plan, tools: &Tools<'_, C>) -> Result<Option<Subject>, SweepError> {
+        let prepared = prepare(plan, tools)?;
+        let server = Server::start(&prepared.spec, &tools.guard, &tools.clock)?;
+        let request = render("GET", &prepared.authority, &prepared.path, plan.stream.keep_alive);
+        // Its own connection, so closed after the answer: a connection left open would hold one of the server's threads.
+        let first = render("GET", &prepared.authority, &prepared.path, false);
+        let question = Question {
+            address: prepared.address,
+            request: &first,
+            path: &prepared.path,
+            worker_header: &plan.stream.worker_header,
+            control: prepared.control.as_ref(),
+            boot_timeout: tools.boot_timeout,
+        };
+        let Some(first_answer) = wait_until_ready(&server, &question, &tools.clock, || tools.is_interrupted())? else {
+            server.stop(GRACE, &tools.clock);
+            return Ok(None);
+        };
+        let first_stats = prepared.control.as_ref().and_then(|control| puma_stats::read(control).ok());
+        let facts = describe(plan, &prepared, &server, first_stats.as_ref(), &tools.dir);
+        let workers = match (&plan.server.kind, &first_stats) {
+            (ServerKind::Puma { .. }, Some(stats)) if stats.cluster => {
+                stats.workers.iter().filter_map(|worker| worker.pid).map(|pid| pid.to_string()).collect()
+            }
+            (ServerKind::Puma { .. }, Some(_)) => vec![server.pid().to_string()],
+            (ServerKind::Builtin, _) => (0..facts.workers).map(|worker| worker.to_string()).collect(),
+            _ => Vec::new(),
+        };
+        let Preparation { address, control, .. } = prepared;
+        Ok(Some(Subject { server, address, request, control, facts, workers, first_stats, first_answer }))
+    }
+
+    /// The error to report where the server has ended by itself.
+    pub(crate) fn death(&self, connections: u32) -> Option<SweepError> {
+        let how = self.server.exited()?.to_string();
+        Some(SweepError::Died { connections, how, last_lines: last_lines(&self.server) })
+    }
+
+    /// Has the server finish what it has and end, and waits until nothing of it lives.
+    pub(crate) fn stop(self, clock: &impl Clock) {
+        self.server.stop(GRACE, clock);
+    }
+}
+
+fn prepare<C>(plan: &Plan, tools: &Tools<'_, C>) -> Result<Preparation, SweepError> {
+    let path = plan.stream.target_path();
+    match &plan.server.kind {
+        ServerKind::Puma { .. } => {
+            let around = puma::Surroundings::here()?;
+            let puma = puma::prepare(&plan.server, &tools.addresses, &around)?;
+            let control_address = match puma.control.address {
+                puma::ControlAddress::Tcp(address) => ControlAddress::Tcp(address),
+                puma::ControlAddress::Unix(path) => ControlAddress::Unix(path),
+            };
+            Ok(Preparation {
+                spec: puma.spec,
+                name: "Puma".to_owned(),
+                address: puma.address,
+                authority: puma.address.to_string(),
+                path,
+                control: Some(Control { address: control_address, token: puma.control.token }),
+            })
+        }
+        ServerKind::Builtin => {
+            let address = puma::free_address(plan.server.socket, &tools.addresses)?;
+            let threads = plan.server.threads.map_or(5, |threads| threads.max);
+            let mut argv: Vec<OsString> = tools.builtin.clone();
+            argv.extend(
+                [
+                    format!("--listen={address}"),
+                    format!("--workers={}", plan.server.workers.unwrap_or(0).max(1)),
+                    format!("--threads={threads}"),
+                    format!("--delay={}", plan.stream.delay.unwrap_or(Nanos::ZERO)),
+                    format!("--worker-header={}", plan.stream.worker_header),
+                ]
+                .map(OsString::from),
+            );
+            Ok(Preparation {
+                spec: Spec::command(argv, &tools.dir),
+                name: "built-in server".to_owned(),
+                address,
+                authority: address.to_string(),
+                path,
+                control: None,
+            })
+        }
+        ServerKind::Command { argv, url, .. } => {
+            let bad = |why: &str| SweepError::BadUrl { url: url.clone(), why: why.to_owned() };
+            let rest = url.strip_prefix("http://").ok_or_else(|| bad("write http://HOST:PORT/PATH"))?;
+            let (authority, own_path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
+            let with_port = if has_port(authority) { authority.to_owned() } else { format!("{authority}:80") };
+            let mut addresses = with_port.to_socket_addrs().map_err(|error| bad(&error.to_string()))?;
+            let address = addresses.next().ok_or_else(|| bad("the host has no address"))?;
+            if !address.ip().is_loopback() {
+                return Err(bad("a server that is started here must answer on this machine's loopback"));
+            }
+            let asked = plan.stream.path.clone().or_else(|| (own_path == "/").then_some(path));
+            let program = Path::new(&argv[0]).file_name().map(|name| name.to_string_lossy().into_owned());
+            Ok(Preparation {
+                spec: Spec::command(argv, &tools.dir),
+                name: program.unwrap_or_else(|| argv[0].clone()),
+                address,
+                authority: authority.to_owned(),
+                path: asked.unwrap_or_else(|| own_path.to_owned()),
+                control: None,
+            })
+        }
+    }
+}
+
+/// Whether an authority (`host`, `host:port`, `[::1]`, `[::1]:port`) names a port.
+fn has_port(authority: &str) -> bool {
+    authority.rsplit_once(':').is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()))
+}
+
+fn describe(
+    plan: &Plan,
+    prepared: &Preparation,
+    server: &Server,
+    stats: Option<&PumaStats>,
+    dir: &Path,
+) -> ServerFacts {
+    let output = server.output();
+    let boot = BootFacts::read(output.lines());
+    let (planned_workers, planned_threads) = match &plan.server.kind {
+        ServerKind::Command { slots, .. } => (1, *slots),
+        _ => (plan.server.workers.unwrap_or(0), plan.server.threads.map_or(5, |threads| threads.max)),
+    };
+    let cluster = stats.map_or(planned_workers > 0, |stats| stats.cluster);
+    let workers = stats.map_or(planned_workers, |stats| stats.workers.len() as u32).max(1);
+    let stated_threads = stats.and_then(|stats| stats.workers.iter().filter_map(|worker| worker.max_threads).max());
+    let is_own = plan.server.kind == ServerKind::Builtin;
+    ServerFacts {
+        name: prepared.name.clone(),
+        version: boot.version,
+        runtime: boot.runtime,
+        git: if is_own { None } else { launch::facts::git(dir) },
+        command_line: server.command_line(),
+        url: format!("http://{}{}", prepared.authority, prepared.path),
+        workers,
+        threads: stated_threads.unwrap_or(planned_threads),
+        cluster,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_authority_without_a_port_is_seen() {
+        let with_port = ["h:80", "[::1]:80", "127.0.0.1:9"];
+        let without = ["h", "[::1]", "127.0.0.1", "h:"];
+        assert!(with_port.into_iter().all(has_port) && !without.into_iter().any(has_port));
+    }
+}
