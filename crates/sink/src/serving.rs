@@ -435,6 +435,7 @@ impl<C: Clock> Serving<C> {
     /// No more connections and no more requests.
     fn close_the_idle(&mut self) {
         self.listener = None;
+        self.may_accept = false;
         let idle = |connection: &Connection| connection.phase == Phase::Reading;
         let keys: Vec<_> = self.connections.iter().filter(|(_, c)| idle(c)).map(|(key, _)| key).collect();
         for key in keys {

@@ -13,7 +13,7 @@ use rustix::fd::OwnedFd;
 use crate::serving::Serving;
 use crate::{Ledger, Settings, SinkError};
 
-/// A sink that serves on a thread of its own, until it is stopped or dropped.
+/// A sink that serves on a thread of its own, until it is stopped. Dropped, it stops in the same way.
 #[derive(Debug)]
 pub struct Sink {
     address: SocketAddr,
