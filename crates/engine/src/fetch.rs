@@ -3,11 +3,10 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use model::{Clock, Nanos};
+use model::{Clock, Nanos, Request};
 use thiserror::Error;
 
 use crate::head::Heads;
-use crate::request::Request;
 use crate::response::{BadResponse, Fed, Reader};
 
 /// What came back.

@@ -74,7 +74,8 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     pub fn new(shape: &'a Shape, share: Share, clock: C, wire: W, start: Nanos) -> Self {
         let window = shape.window(start);
         let quota = shape.requests_per_connection.unwrap_or(u64::MAX);
-        let schedule = shape.pace.schedule().map(|all| all.skip(share.lane as usize).step_by(share.lanes as usize).peekable());
+        let schedule =
+            shape.pace.schedule().map(|all| all.skip(share.lane as usize).step_by(share.lanes as usize).peekable());
         Lane {
             shape,
             share,
@@ -198,7 +199,9 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
                 Ok(n) => {
                     self.tally.received_bytes += n as u64;
                     match self.connections[slot].reader.feed(&self.buffer[..n], &mut self.heads) {
-                        Ok(Fed::Done(response, used)) if used == n => return self.answered(slot, response, closing, now),
+                        Ok(Fed::Done(response, used)) if used == n => {
+                            return self.answered(slot, response, closing, now);
+                        }
                         // Bytes after the answer, or no answer at all: this server cannot be followed on this connection.
                         Ok(Fed::Done(..)) | Err(_) => return self.end(slot, Outcome::BadResponse, now, None),
                         Ok(Fed::More) if n < BUFFER && !closing => return,

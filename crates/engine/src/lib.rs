@@ -22,7 +22,7 @@ pub use fetch::{Answer, FetchError, fetch};
 pub use head::{BadHead, Framing, Head, Heads};
 pub use lane::{Lane, LaneEnd};
 pub use limits::{LimitError, ensure_descriptors};
-pub use request::{Request, render};
+pub use request::render;
 pub use response::{BadResponse, Fed, Reader, Response};
 pub use shape::{Shape, Share};
 pub use wire::{Event, Trouble, Wire};

@@ -11,7 +11,9 @@ const OTHERS: u64 = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LimitError {
     /// The process may not open so many descriptors.
-    #[error("{connections} connections need {needed} file descriptors and the limit is {limit}: raise it (ulimit -n {needed}) or lower the connections")]
+    #[error(
+        "{connections} connections need {needed} file descriptors and the limit is {limit}: raise it (ulimit -n {needed}) or lower the connections"
+    )]
     Descriptors {
         /// Connections asked for.
         connections: u64,
@@ -34,6 +36,9 @@ pub fn ensure_descriptors(connections: u64) -> Result<(), LimitError> {
     }
     // Only root may raise the maximum; the attempt costs nothing.
     let raised = Rlimit { current: Some(needed), maximum: maximum.map(|maximum| maximum.max(needed)) };
-    setrlimit(Resource::Nofile, raised)
-        .map_err(|_| LimitError::Descriptors { connections, needed, limit: maximum.or(current).unwrap_or(0) })
+    setrlimit(Resource::Nofile, raised).map_err(|_| LimitError::Descriptors {
+        connections,
+        needed,
+        limit: maximum.or(current).unwrap_or(0),
+    })
 }

@@ -1,15 +1,6 @@
-//! Requests as bytes, rendered before the start: a lane only sends them.
+//! The plain GET that a sweep sends, rendered before the start.
 
-use std::sync::Arc;
-
-/// A rendered request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// Head and body, as they go over the wire.
-    pub bytes: Arc<[u8]>,
-    /// Whether the method is HEAD: its response has no body, whatever its head says (RFC 9110 section 9.3.2).
-    pub is_head: bool,
-}
+use model::Request;
 
 /// Renders a request without a body.
 ///
@@ -17,7 +8,9 @@ pub struct Request {
 pub fn render(method: &str, host: &str, path: &str, keep_alive: bool) -> Request {
     let version = env!("CARGO_PKG_VERSION");
     let close = if keep_alive { "" } else { "connection: close\r\n" };
-    let text = format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\nuser-agent: longtail/{version}\r\naccept: */*\r\n{close}\r\n");
+    let text = format!(
+        "{method} {path} HTTP/1.1\r\nhost: {host}\r\nuser-agent: longtail/{version}\r\naccept: */*\r\n{close}\r\n"
+    );
     Request { bytes: text.into_bytes().into(), is_head: method == "HEAD" }
 }
 

@@ -2,9 +2,7 @@
 
 use std::net::SocketAddr;
 
-use model::{Nanos, Pace, Window};
-
-use crate::request::Request;
+use model::{Nanos, Pace, Request, Window};
 
 /// One run, with nothing left to decide.
 #[derive(Clone, Debug)]

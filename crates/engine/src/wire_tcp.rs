@@ -11,7 +11,9 @@ use model::Nanos;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, ipproto, recv, send, socket_with, sockopt};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, ipproto, recv, send, socket_with, sockopt,
+};
 
 use crate::wire::{Event, Trouble, Wire};
 
@@ -63,7 +65,8 @@ impl Wire for Tcp {
         let socket = &mut self.sockets[slot];
         socket.generation = socket.generation.wrapping_add(1);
         let data = epoll::EventData::new_u64(u64::from(socket.generation) << 32 | slot as u64);
-        let interest = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
+        let interest =
+            epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         epoll::add(&self.epoll, &fd, data, interest).map_err(trouble)?;
         socket.fd = Some(fd);
         Ok(())

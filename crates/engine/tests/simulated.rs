@@ -3,8 +3,8 @@
 //! The wire here is a model of a server with a pool of slots and one first-come-first-served line, which may be frozen
 //! once (a garbage collection, a stop of the virtual machine). Connecting and sending take no time at all.
 
-use std::collections::{BinaryHeap, VecDeque};
 use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -144,7 +144,10 @@ fn a_stall_is_seen_by_everyone_who_was_due_in_it() {
     let ms = Nanos::from_millis;
     assert_eq!(end.exchanges.len(), 3000);
     let response = |q| exact(&end.exchanges, Exchange::response_time, q);
-    assert_eq!([response(0.5), response(0.9), response(0.99), response(0.999), response(1.0)], [ms(1), ms(1), ms(1131), ms(1374), ms(1401)]);
+    assert_eq!(
+        [response(0.5), response(0.9), response(0.99), response(0.999), response(1.0)],
+        [ms(1), ms(1), ms(1131), ms(1374), ms(1401)]
+    );
     let mean = end.tally.response_time.mean().unwrap();
     assert_eq!(mean, Nanos(37_530_000));
 }
@@ -243,7 +246,8 @@ fn an_interruption_counts_what_is_in_flight() {
     let wire = Scripted::new(&clock, 3, 1, Nanos::from_secs(1));
     let mut shape = shape(3, Pace::Closed);
     shape.measured = Some(Nanos::from_secs(100));
-    let end = Lane::new(&shape, shape.shares()[0], clock, wire, Nanos::ZERO).run(&AtomicBool::new(true), &AtomicU64::new(0));
+    let end =
+        Lane::new(&shape, shape.shares()[0], clock, wire, Nanos::ZERO).run(&AtomicBool::new(true), &AtomicU64::new(0));
     assert_eq!(end.tally.counts.of(Outcome::InFlight), 3);
     assert!(end.interrupted_at.is_some());
 }

@@ -210,7 +210,12 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "PATH", help_heading = "Stream of requests")]
     path: Option<String>,
     /// No keep-alive: a new connection for each request
-    #[arg(short = 'k', long = "no-keep-alive", visible_alias = "disable-keepalive", help_heading = "Stream of requests")]
+    #[arg(
+        short = 'k',
+        long = "no-keep-alive",
+        visible_alias = "disable-keepalive",
+        help_heading = "Stream of requests"
+    )]
     no_keep_alive: bool,
     /// Requests per connection: the run ends by count, as in Puma's scripts
     #[arg(short = 'R', long, value_name = "N", conflicts_with = "length", help_heading = "Stream of requests",
@@ -223,7 +228,13 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "TIME", help_heading = "Stream of requests")]
     warm_up: Option<Nanos>,
     /// Runs: connections as multiples of the slots
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,1.5,2,3,4", help_heading = "Stream of requests")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "1,1.5,2,3,4",
+        help_heading = "Stream of requests"
+    )]
     multiples: Vec<f64>,
     /// Do the whole list so often, each time on a fresh server
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Stream of requests",
@@ -325,12 +336,20 @@ impl SweepArgs {
                 (ServerWord::Puma, _) => Ok(ServerKind::Puma { command: self.puma.clone() }),
             };
         }
-        if self.server == ServerWord::Builtin || self.asks_for_puma() || self.workers.is_some() || self.threads.is_some() {
-            return wrong("a command after -- is a server of its own: it takes --slots and --url, not -w, -t, -r, -C, -Y, --puma or --server");
+        if self.server == ServerWord::Builtin
+            || self.asks_for_puma()
+            || self.workers.is_some()
+            || self.threads.is_some()
+        {
+            return wrong(
+                "a command after -- is a server of its own: it takes --slots and --url, not -w, -t, -r, -C, -Y, --puma or --server",
+            );
         }
         match (self.slots, &self.url) {
             (Some(slots), Some(url)) => Ok(ServerKind::Command { argv: self.command.clone(), slots, url: url.clone() }),
-            _ => wrong("a command after -- needs --slots N (what it can process at once) and --url URL (where it will answer)"),
+            _ => wrong(
+                "a command after -- needs --slots N (what it can process at once) and --url URL (where it will answer)",
+            ),
         }
     }
 
@@ -347,7 +366,9 @@ impl SweepArgs {
         let port = |name: &str| match text(name).map(|value| (value.parse::<u16>(), value)) {
             None => Ok(None),
             Some((Ok(port), _)) if port > 0 => Ok(Some(port)),
-            Some((_, value)) => Err(Mistake::Flags(format!("{name}='{value}' is no port: set it to 1 to 65535, or unset it"))),
+            Some((_, value)) => {
+                Err(Mistake::Flags(format!("{name}='{value}' is no port: set it to 1 to 65535, or unset it")))
+            }
         };
         let default = Addresses::default();
         Ok(Addresses {
@@ -361,7 +382,8 @@ impl SweepArgs {
     /// The command line that repeats `plan` here, what counts of the environment first.
     pub(crate) fn command_line(&self, plan: &Plan) -> String {
         let names = ["PUMA_TEST_HOST4", "PUMA_TEST_HOST6", "PUMA_TEST_PORT", "PUMA_TEST_CTRL"];
-        let set = names.iter().filter_map(|name| std::env::var(name).ok().map(|value| format!("{name}={} ", quoted(&value))));
+        let set =
+            names.iter().filter_map(|name| std::env::var(name).ok().map(|value| format!("{name}={} ", quoted(&value))));
         set.collect::<String>() + &plan.command_line()
     }
 }
@@ -411,7 +433,9 @@ mod tests {
 
     #[test]
     fn pumas_own_words_work() {
-        let plan = plan(&["sweep", "-w4", "-t5:5", "-R100", "-d0.2", "-k", "-Y", "-r", "app.ru", "-C", "puma.rb", "-stcp6"]).unwrap();
+        let plan =
+            plan(&["sweep", "-w4", "-t5:5", "-R100", "-d0.2", "-k", "-Y", "-r", "app.ru", "-C", "puma.rb", "-stcp6"])
+                .unwrap();
         assert_eq!(plan.server.workers, Some(4));
         assert_eq!(plan.server.threads, Some(Threads { min: 5, max: 5 }));
         assert_eq!(plan.stream.stop, Stop::RequestsPerConnection(100));

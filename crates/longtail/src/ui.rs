@@ -45,7 +45,8 @@ pub(crate) struct Ui {
 impl Ui {
     /// A line on stderr where that is a terminal, else nothing.
     pub(crate) fn new() -> Ui {
-        let target = if io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let target =
+            if io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
         bar.enable_steady_tick(TICK);
         Ui { bar }

@@ -82,7 +82,11 @@ impl Control {
 fn body(text: &str) -> Result<String, ControlError> {
     let (head, body) = text.split_once("\r\n\r\n").ok_or_else(|| ControlError::Malformed("no head".to_owned()))?;
     let status = head.lines().next().unwrap_or_default();
-    if status.split(' ').nth(1) == Some("200") { Ok(body.to_owned()) } else { Err(ControlError::Refused(status.to_owned())) }
+    if status.split(' ').nth(1) == Some("200") {
+        Ok(body.to_owned())
+    } else {
+        Err(ControlError::Refused(status.to_owned()))
+    }
 }
 
 #[cfg(test)]

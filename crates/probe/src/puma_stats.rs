@@ -138,7 +138,9 @@ mod tests {
 
     #[test]
     fn single_mode_is_one_worker_and_always_fresh() {
-        let stats = parse(r#"{"started_at":"x","backlog":0,"running":5,"pool_capacity":5,"max_threads":5,"requests_count":3}"#).unwrap();
+        let stats =
+            parse(r#"{"started_at":"x","backlog":0,"running":5,"pool_capacity":5,"max_threads":5,"requests_count":3}"#)
+                .unwrap();
         assert!(!stats.cluster && stats.is_ready() && stats.is_newer_than(&stats.clone()));
         assert_eq!(stats.requests_count(), Some(3));
     }

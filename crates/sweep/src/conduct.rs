@@ -276,9 +276,8 @@ impl<'a, C: Clock + Clone + Send> Session<'a, C> {
         } else {
             let before = self.stats.take();
             let asked = self.subject.control.as_ref().filter(|_| !done.interrupted);
-            self.stats = asked.and_then(|control| {
-                fresh_stats(control, &self.tools.clock, || self.tools.is_interrupted())
-            });
+            self.stats =
+                asked.and_then(|control| fresh_stats(control, &self.tools.clock, || self.tools.is_interrupted()));
             match (&before, &self.stats) {
                 (Some(before), Some(after)) => shares_between(before, after),
                 _ => Vec::new(),

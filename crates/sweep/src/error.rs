@@ -25,7 +25,9 @@ pub enum SweepError {
         last_lines: Vec<String>,
     },
     /// It was started and did not become ready.
-    #[error("the server was not ready after {seconds} s ({what}); its last lines are above: raise --boot-timeout, or mend it")]
+    #[error(
+        "the server was not ready after {seconds} s ({what}); its last lines are above: raise --boot-timeout, or mend it"
+    )]
     NotReady {
         /// How long we waited.
         seconds: u64,

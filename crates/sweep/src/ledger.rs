@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use model::run::ShareSource;
 use model::{Caveat, Clock, Nanos, Tally, WorkerShare};
-use probe::puma_stats::{self, PumaStats};
 use probe::Control;
+use probe::puma_stats::{self, PumaStats};
 
 /// Between two polls. A poll is answered by Puma's master, not by the workers that are measured.
 const STEP: Nanos = Nanos::from_millis(100);
@@ -48,9 +48,11 @@ impl Ledger {
         };
         let of_worker = |pid: u32| self.by_worker.get(&pid.to_string()).copied().unwrap_or(0);
         let workers_agree = !self.is_complete()
-            || stats.workers.iter().all(|worker| worker.pid.is_none_or(|pid| Some(of_worker(pid)) == worker.requests_count));
-        (server != self.answers || !workers_agree)
-            .then_some(Caveat::LedgersDiffer { client: self.answers, server })
+            || stats
+                .workers
+                .iter()
+                .all(|worker| worker.pid.is_none_or(|pid| Some(of_worker(pid)) == worker.requests_count));
+        (server != self.answers || !workers_agree).then_some(Caveat::LedgersDiffer { client: self.answers, server })
     }
 }
 

@@ -6,9 +6,9 @@
 
 use std::net::SocketAddr;
 
-use engine::{Answer, Request, fetch};
+use engine::{Answer, fetch};
 use launch::Server;
-use model::{Clock, Nanos};
+use model::{Clock, Nanos, Request};
 use probe::{Control, puma_stats};
 
 use crate::error::SweepError;

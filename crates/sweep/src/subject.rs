@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
-use engine::{Answer, Request, render};
+use engine::{Answer, render};
 use launch::facts::BootFacts;
 use launch::{Server, Spec, puma};
-use model::{Clock, Nanos, Plan, ServerFacts, ServerKind};
+use model::{Clock, Nanos, Plan, Request, ServerFacts, ServerKind};
 use probe::puma_stats::{self, PumaStats};
 use probe::{Control, ControlAddress};
 

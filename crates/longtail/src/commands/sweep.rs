@@ -70,7 +70,9 @@ fn fall_back(plan: &mut Plan) -> Result<(), Mistake> {
     let wants_puma = server.rackup.is_some() || server.config.is_some() || server.yjit;
     match puma::discover(&puma::Surroundings::here()?) {
         Err(LaunchError::NoPuma) if !wants_puma => {
-            ui::note("no Puma found, so the built-in server stands in (--server builtin); `gem install puma` measures the real one");
+            ui::note(
+                "no Puma found, so the built-in server stands in (--server builtin); `gem install puma` measures the real one",
+            );
             plan.server.kind = ServerKind::Builtin;
             Ok(())
         }
