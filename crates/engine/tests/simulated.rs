@@ -133,7 +133,7 @@ fn stalled() -> LaneEnd {
     let clock = Stepped::default();
     let mut wire = Scripted::new(&clock, 1, 1, Nanos::from_millis(1));
     wire.stall = Some((Nanos::from_secs(10), Nanos::from_millis(1400)));
-    let mut shape = shape(1, Pace::Constant { rate: Rate::new(100.0).unwrap() });
+    let mut shape = shape(1, Pace::constant(Rate::new(100.0).unwrap()));
     shape.measured = Some(Nanos::from_secs(30));
     run(&shape, wire)
 }
@@ -177,7 +177,7 @@ fn twice_the_threads_work_is_a_staircase() {
     // Five slots of 1 s, ten requests a second: 1000, 1500, 2000, … ms, in fives.
     let clock = Stepped::default();
     let wire = Scripted::new(&clock, 200, 5, Nanos::from_secs(1));
-    let mut shape = shape(200, Pace::Constant { rate: Rate::new(10.0).unwrap() });
+    let mut shape = shape(200, Pace::constant(Rate::new(10.0).unwrap()));
     shape.measured = Some(Nanos::from_secs(3));
     let end = run(&shape, wire);
     let times: Vec<u64> = end.exchanges.iter().map(|e| e.response_time().0 / 1_000_000).collect();

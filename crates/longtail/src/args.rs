@@ -143,10 +143,11 @@ impl OutputArgs {
 
     /// The whole study as it was asked for.
     pub(crate) fn whole(self, study: &Study) -> String {
-        match self.format {
-            FormatWord::Text => report::text::whole(study, self.columns.into()),
-            FormatWord::Markdown => report::markdown::whole(study),
-            FormatWord::Json => report::json::write(study),
+        match (self.format, study) {
+            (FormatWord::Json, study) => report::json::write(study),
+            (FormatWord::Text, Study::Sweep(study)) => report::text::whole(study, self.columns.into()),
+            (FormatWord::Markdown, Study::Sweep(study)) => report::markdown::whole(study),
+            (_, Study::Load(_)) => String::new(),
         }
     }
 }

@@ -16,7 +16,7 @@ pub struct Counts {
     others: [u64; OTHERS.len()],
 }
 
-const OTHERS: [(Outcome, &str); 7] = [
+const OTHERS: [(Outcome, &str); 8] = [
     (Outcome::Refused, "connect_refused"),
     (Outcome::ConnectFailed, "connect_failed"),
     (Outcome::Reset, "reset"),
@@ -24,6 +24,7 @@ const OTHERS: [(Outcome, &str); 7] = [
     (Outcome::TimedOut, "timed_out"),
     (Outcome::BadResponse, "bad_response"),
     (Outcome::InFlight, "in_flight_at_end"),
+    (Outcome::Skipped, "skipped"),
 ];
 
 /// Where an outcome without a status stands in [`OTHERS`].
@@ -36,6 +37,7 @@ fn place(outcome: Outcome) -> usize {
         Outcome::TimedOut => 4,
         Outcome::BadResponse => 5,
         Outcome::InFlight => 6,
+        Outcome::Skipped => 7,
         Outcome::Answered(_) => unreachable!("an answer is counted by its status"),
     }
 }
@@ -103,6 +105,11 @@ impl Counts {
     /// Those that got a whole response, of whatever status.
     pub fn answered(&self) -> u64 {
         self.answered.iter().sum()
+    }
+
+    /// Those that were sent, or that we at least tried to send: all but the skipped.
+    pub fn attempted(&self) -> u64 {
+        self.total() - self.of(Outcome::Skipped)
     }
 
     /// Adds another lane's, or another run's.

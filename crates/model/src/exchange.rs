@@ -26,6 +26,8 @@ pub enum Outcome {
     BadResponse,
     /// Still without an answer when the run ended.
     InFlight,
+    /// Due while every connection was busy, and not sent because the user wants late requests skipped.
+    Skipped,
 }
 
 impl Outcome {

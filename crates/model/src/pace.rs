@@ -2,43 +2,139 @@
 //!
 //! A pace never sees a clock: the due time of request `n` depends on the pace, its seed and `n` alone, so that a
 //! late sender cannot move the schedule and a run can be repeated to the nanosecond.
+//!
+//! An open loop is made of two things. A *profile* says how many requests should have become due by a time; an *arrival
+//! law* spaces them: `S(n)`, the n-th point of a process of one arrival per unit. Request `n` is due when the profile
+//! has reached `S(n)`. So every law goes with every profile.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Nanos, Rate};
 
 /// The law of the due times.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Pace {
     /// Closed loop: a request is due the moment its connection's previous one has ended.
     Closed,
-    /// Open loop, evenly spaced: request `n` is due at `n / rate`.
-    Constant {
-        /// Requests per second, in total.
-        rate: Rate,
-    },
-    /// Open loop, a Poisson process: independent exponential gaps of mean `1 / rate`.
-    Poisson {
-        /// Requests per second, in total, on average.
-        rate: Rate,
-        /// Chooses the stream; the same seed gives the same due times for ever.
+    /// Open loop: requests become due by a schedule, whatever the server does.
+    Open {
+        /// How many are due by when.
+        profile: Profile,
+        /// How they are spaced.
+        arrivals: Arrivals,
+        /// Chooses the stream of a random law; the same seed gives the same due times for ever.
         seed: u64,
+        /// So many become due together; the rate in requests per second stays as the profile says.
+        burst: u32,
     },
 }
 
+/// The rate over time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Profile {
+    /// The same all the time.
+    Flat {
+        /// Requests per second, in total.
+        rate: Rate,
+    },
+    /// From one rate to another along a straight line, and then on at the second.
+    Ramp {
+        /// At the start.
+        from: Rate,
+        /// At the end.
+        to: Rate,
+        /// How long it takes.
+        over: Nanos,
+    },
+    /// One rate after the other, each for the same time, the last one on and on.
+    Steps {
+        /// Each step's rate; not empty.
+        rates: Vec<Rate>,
+        /// Each step's length.
+        each: Nanos,
+    },
+}
+
+/// How arrivals are spaced, at one per unit on average.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// Evenly.
+    #[default]
+    Constant,
+    /// Independent exponential gaps: a Poisson process, as many independent users make it.
+    Poisson,
+    /// Independent gaps, uniform from 0 to 2 units.
+    Uniform,
+}
+
 impl Pace {
-    /// The due times in order, from request 0, since the start of the run; `None` in a closed loop, where the
-    /// answers decide.
-    pub fn schedule(self) -> Option<Schedule> {
-        (self != Pace::Closed).then_some(Schedule { pace: self, next: 0, elapsed: 0.0 })
+    /// An open loop at an even rate.
+    pub fn constant(rate: Rate) -> Pace {
+        Pace::Open { profile: Profile::Flat { rate }, arrivals: Arrivals::Constant, seed: 0, burst: 1 }
     }
 
-    /// The offered rate; `None` in a closed loop.
-    pub fn rate(self) -> Option<Rate> {
+    /// The due times in order, from request 0, since the start of the run; `None` in a closed loop, where the
+    /// answers decide.
+    pub fn schedule(&self) -> Option<Schedule> {
         match self {
             Pace::Closed => None,
-            Pace::Constant { rate } | Pace::Poisson { rate, .. } => Some(rate),
+            Pace::Open { profile, arrivals, seed, burst } => Some(Schedule {
+                profile: profile.clone(),
+                arrivals: *arrivals,
+                seed: *seed,
+                burst: u64::from(*burst).max(1),
+                number: 0,
+                units: 0.0,
+                due: Nanos::ZERO,
+            }),
+        }
+    }
+
+    /// Whether requests become due by a schedule.
+    pub fn is_open(&self) -> bool {
+        *self != Pace::Closed
+    }
+}
+
+impl Profile {
+    /// When `count` requests should have become due, in seconds.
+    fn time_of(&self, count: f64) -> f64 {
+        match self {
+            Profile::Flat { rate } => count / rate.per_second(),
+            Profile::Ramp { from, to, over } => {
+                let (a, b, length) = (from.per_second(), to.per_second(), over.as_secs_f64());
+                let in_ramp = (a + b) / 2.0 * length;
+                if count >= in_ramp {
+                    return length + (count - in_ramp) / b;
+                }
+                // a·t + (b − a)·t² / 2·length = count, by the form of the root that does not cancel.
+                let slope = (b - a) / length;
+                2.0 * count / (a + (a * a + 2.0 * slope * count).max(0.0).sqrt())
+            }
+            Profile::Steps { rates, each } => {
+                let length = each.as_secs_f64();
+                let mut left = count;
+                for (step, rate) in rates.iter().enumerate() {
+                    let in_step = rate.per_second() * length;
+                    if left < in_step || step + 1 == rates.len() {
+                        return step as f64 * length + left / rate.per_second();
+                    }
+                    left -= in_step;
+                }
+                0.0
+            }
+        }
+    }
+
+    /// How long the profile takes, where it ends by itself.
+    pub fn length(&self) -> Option<Nanos> {
+        match self {
+            Profile::Flat { .. } => None,
+            Profile::Ramp { over, .. } => Some(*over),
+            Profile::Steps { rates, each } => Some(*each * rates.len() as u64),
         }
     }
 }
@@ -46,33 +142,38 @@ impl Pace {
 /// The due times of an open loop, one after the other. Endless, and monotone.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    pace: Pace,
-    next: u64,
-    /// Seconds up to the last due time of a Poisson stream.
-    elapsed: f64,
+    profile: Profile,
+    arrivals: Arrivals,
+    seed: u64,
+    burst: u64,
+    number: u64,
+    /// `S` of the last point.
+    units: f64,
+    /// Due time of the present burst.
+    due: Nanos,
 }
 
 impl Iterator for Schedule {
     type Item = Nanos;
 
+    #[inline]
     fn next(&mut self) -> Option<Nanos> {
-        let number = self.next;
-        self.next += 1;
-        match self.pace {
-            Pace::Closed => None,
-            // From the number each time, not by adding gaps: an error in the gap would grow with the run.
-            Pace::Constant { rate } => Some(Nanos::from_secs_f64(number as f64 / rate.per_second())),
-            Pace::Poisson { rate, seed } => {
-                self.elapsed += exponential(seed, number) / rate.per_second();
-                Some(Nanos::from_secs_f64(self.elapsed))
-            }
+        let number = self.number;
+        self.number += 1;
+        if self.burst > 1 && number % self.burst != 0 {
+            return Some(self.due);
         }
+        let point = number / self.burst;
+        self.units = match self.arrivals {
+            // From the number each time, not by adding gaps: an error in the gap would grow with the run.
+            Arrivals::Constant => point as f64,
+            // The first request of a random stream has a gap before it as every other.
+            Arrivals::Poisson => self.units - uniform(self.seed, point).ln(),
+            Arrivals::Uniform => self.units + 2.0 * uniform(self.seed, point),
+        };
+        self.due = Nanos::from_secs_f64(self.profile.time_of(self.units * self.burst as f64));
+        Some(self.due)
     }
-}
-
-/// The `number`-th draw from the exponential law of mean 1 of the stream `seed`.
-fn exponential(seed: u64, number: u64) -> f64 {
-    -uniform(seed, number).ln()
 }
 
 /// The `number`-th draw from (0, 1] of the stream `seed`: `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014), which is a
@@ -98,6 +199,18 @@ mod tests {
         Rate::new(per_second).unwrap()
     }
 
+    fn flat(per_second: f64, arrivals: Arrivals, seed: u64) -> Pace {
+        Pace::Open { profile: Profile::Flat { rate: rate(per_second) }, arrivals, seed, burst: 1 }
+    }
+
+    fn due(pace: &Pace, n: usize) -> Vec<Nanos> {
+        pace.schedule().unwrap().take(n).collect()
+    }
+
+    fn count_before(pace: &Pace, end: Nanos) -> usize {
+        pace.schedule().unwrap().take_while(|due| *due < end).count()
+    }
+
     #[test]
     fn a_closed_loop_has_no_schedule() {
         assert!(Pace::Closed.schedule().is_none());
@@ -106,57 +219,137 @@ mod tests {
     #[test]
     fn a_constant_pace_does_not_drift() {
         // 3/s has no exact gap in nanoseconds; request 3·10^6 is due at 10^6 s all the same.
-        let mut schedule = Pace::Constant { rate: rate(3.0) }.schedule().unwrap();
+        let mut schedule = Pace::constant(rate(3.0)).schedule().unwrap();
         assert_eq!(schedule.nth(3_000_000), Some(Nanos::from_secs(1_000_000)));
     }
 
     #[test]
+    fn a_fractional_rate_works() {
+        let every_four = Pace::constant(rate(0.25));
+        assert_eq!(due(&every_four, 3), [Nanos::ZERO, Nanos::from_secs(4), Nanos::from_secs(8)]);
+    }
+
+    #[test]
     fn a_seed_is_a_stream() {
-        let stream = |seed| Pace::Poisson { rate: rate(10.0), seed }.schedule().unwrap().take(100).collect::<Vec<_>>();
+        let stream = |seed| due(&flat(10.0, Arrivals::Poisson, seed), 100);
         assert_eq!(stream(1), stream(1));
         assert_ne!(stream(1), stream(2));
     }
 
     #[test]
-    fn poisson_gaps_are_exponential() {
-        // Anderson-Darling against the exponential law, mean estimated: 1 % critical value 1.959 / (1 + 0.6/n)
-        // (methods of Stephens 1974). The seed is fixed, so this is a fact and not a chance.
-        let due: Vec<f64> = Pace::Poisson { rate: rate(100.0), seed: 7 }
-            .schedule()
-            .unwrap()
-            .take(5000)
-            .map(Nanos::as_secs_f64)
-            .collect();
-        let mut gaps: Vec<f64> = due.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        gaps.sort_by(f64::total_cmp);
-        let n = gaps.len() as f64;
-        let mean = gaps.iter().sum::<f64>() / n;
-        let below = |x: f64| 1.0 - (-x / mean).exp();
-        let sum: f64 = (0..gaps.len())
+    fn bursts_keep_the_rate() {
+        let pace = Pace::Open { profile: Profile::Flat { rate: rate(10.0) }, arrivals: Arrivals::Constant, seed: 0, burst: 5 };
+        let millis: Vec<u64> = due(&pace, 12).iter().map(|due| due.0 / 1_000_000).collect();
+        assert_eq!(millis, [0, 0, 0, 0, 0, 500, 500, 500, 500, 500, 1000, 1000]);
+    }
+
+    #[test]
+    fn a_ramp_has_the_area_of_its_trapezium() {
+        let profile = Profile::Ramp { from: rate(100.0), to: rate(1000.0), over: Nanos::from_secs(10) };
+        let pace = Pace::Open { profile, arrivals: Arrivals::Constant, seed: 0, burst: 1 };
+        assert_eq!(count_before(&pace, Nanos::from_secs(10)), 5500);
+        assert_eq!(count_before(&pace, Nanos::from_secs(5)), (500.0 + 90.0 * 25.0 / 2.0) as usize);
+        assert_eq!(count_before(&pace, Nanos::from_secs(11)), 6500, "then on at the second rate");
+    }
+
+    #[test]
+    fn a_ramp_down_works_too() {
+        let profile = Profile::Ramp { from: rate(1000.0), to: rate(100.0), over: Nanos::from_secs(10) };
+        let pace = Pace::Open { profile, arrivals: Arrivals::Constant, seed: 0, burst: 1 };
+        assert_eq!(count_before(&pace, Nanos::from_secs(10)), 5500);
+    }
+
+    #[test]
+    fn steps_follow_each_other() {
+        let profile = Profile::Steps { rates: vec![rate(100.0), rate(200.0), rate(50.0)], each: Nanos::from_secs(2) };
+        let pace = Pace::Open { profile, arrivals: Arrivals::Constant, seed: 0, burst: 1 };
+        let by = |seconds| count_before(&pace, Nanos::from_secs(seconds));
+        assert_eq!([by(2), by(4), by(6), by(8)], [200, 600, 700, 800]);
+    }
+
+    /// The Anderson-Darling statistic of `sample` against the law with distribution function `below`.
+    fn anderson_darling(mut sample: Vec<f64>, below: impl Fn(f64) -> f64) -> f64 {
+        sample.sort_by(f64::total_cmp);
+        let n = sample.len() as f64;
+        let sum: f64 = (0..sample.len())
             .map(|i| {
                 let weight = 2.0 * i as f64 + 1.0;
-                weight * (below(gaps[i]).ln() + (1.0 - below(gaps[gaps.len() - 1 - i])).ln())
+                weight * (below(sample[i]).ln() + (1.0 - below(sample[sample.len() - 1 - i])).ln())
             })
             .sum();
-        let statistic = (-n - sum / n) * (1.0 + 0.6 / n);
-        assert!(statistic < 1.959, "A² = {statistic}");
-        assert!((mean * 100.0 - 1.0).abs() < 0.05, "mean gap {mean}");
+        -n - sum / n
+    }
+
+    fn gaps(pace: &Pace, n: usize) -> Vec<f64> {
+        due(pace, n + 1).windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect()
+    }
+
+    #[test]
+    fn poisson_gaps_are_exponential() {
+        // Mean estimated: 1 % critical value 1.959 / (1 + 0.6/n) (Stephens 1974). The seeds are fixed, so this is a fact
+        // and not a chance.
+        for seed in 1..=5 {
+            let gaps = gaps(&flat(100.0, Arrivals::Poisson, seed), 5000);
+            let n = gaps.len() as f64;
+            let mean = gaps.iter().sum::<f64>() / n;
+            let statistic = anderson_darling(gaps, |x| 1.0 - (-x / mean).exp()) * (1.0 + 0.6 / n);
+            assert!(statistic < 1.959, "seed {seed}: A² = {statistic}");
+            assert!((mean * 100.0 - 1.0).abs() < 0.05, "seed {seed}: mean gap {mean}");
+        }
+    }
+
+    #[test]
+    fn uniform_gaps_are_uniform() {
+        // Law fully known: 1 % critical value 3.857 (Stephens 1974).
+        for seed in 1..=5 {
+            let gaps = gaps(&flat(100.0, Arrivals::Uniform, seed), 5000);
+            let statistic = anderson_darling(gaps, |x| (x / 0.02).clamp(1e-12, 1.0 - 1e-12));
+            assert!(statistic < 3.857, "seed {seed}: A² = {statistic}");
+        }
+    }
+
+    #[test]
+    fn a_poisson_count_is_within_three_deviations() {
+        for seed in 1..=20 {
+            let n = count_before(&flat(500.0, Arrivals::Poisson, seed), Nanos::from_secs(20)) as f64;
+            assert!(((n - 10_000.0) / 100.0).abs() <= 3.5, "seed {seed}: {n}");
+        }
+    }
+
+    fn any_profile() -> impl Strategy<Value = Profile> {
+        let any_rate = || (0.01f64..1e5).prop_map(rate);
+        prop_oneof![
+            any_rate().prop_map(|rate| Profile::Flat { rate }),
+            (any_rate(), any_rate(), 1u64..10_000).prop_map(|(from, to, ms)| Profile::Ramp {
+                from,
+                to,
+                over: Nanos::from_millis(ms)
+            }),
+            (prop::collection::vec(any_rate(), 1..5), 1u64..10_000)
+                .prop_map(|(rates, ms)| Profile::Steps { rates, each: Nanos::from_millis(ms) }),
+        ]
     }
 
     proptest! {
         #[test]
-        fn due_times_never_fall(per_second in 0.01f64..1e6, seed in any::<u64>(), poisson in any::<bool>()) {
-            let rate = rate(per_second);
-            let pace = if poisson { Pace::Poisson { rate, seed } } else { Pace::Constant { rate } };
-            let due: Vec<Nanos> = pace.schedule().unwrap().take(500).collect();
+        fn due_times_never_fall(profile in any_profile(), law in 0..3, seed in any::<u64>(), burst in 1u32..5) {
+            let arrivals = [Arrivals::Constant, Arrivals::Poisson, Arrivals::Uniform][law as usize];
+            let due = due(&Pace::Open { profile, arrivals, seed, burst }, 500);
             prop_assert!(due.windows(2).all(|pair| pair[0] <= pair[1]));
         }
 
         #[test]
         fn a_constant_pace_counts_right_to_one(per_second in 0.1f64..1e5, seconds in 0.0f64..2.0) {
-            let end = Nanos::from_secs_f64(seconds);
-            let count = Pace::Constant { rate: rate(per_second) }.schedule().unwrap().take_while(|due| *due < end).count();
+            let count = count_before(&Pace::constant(rate(per_second)), Nanos::from_secs_f64(seconds));
             prop_assert!((count as f64 - per_second * seconds).abs() <= 1.0);
+        }
+
+        #[test]
+        fn a_pace_survives_its_file(profile in any_profile(), seed in any::<u64>()) {
+            let pace = Pace::Open { profile, arrivals: Arrivals::Poisson, seed, burst: 1 };
+            let text = serde_json::to_string(&pace).unwrap();
+            let again: Pace = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(due(&again, 5).len(), due(&pace, 5).len());
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::histogram::rank;
-use crate::{Caveat, Forecast, Nanos, Reading, Tally};
+use crate::{Caveat, Forecast, Nanos, Quantile, Reading, Tally};
 
 /// One row of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,27 +51,6 @@ pub struct WorkerShare {
     pub source: ShareSource,
 }
 
-/// A percentile, or why there is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantile {
-    /// The time.
-    Time(Nanos),
-    /// So many requests failed or had no answer that they could change it.
-    Unanswered,
-    /// There are too few requests for it: fewer than one is expected above it.
-    TooFew,
-}
-
-impl Quantile {
-    /// The time, where there is one.
-    pub fn time(self) -> Option<Nanos> {
-        match self {
-            Quantile::Time(time) => Some(time),
-            Quantile::Unanswered | Quantile::TooFew => None,
-        }
-    }
-}
-
 /// The percentiles of the table, 0 to 1; the maximum stands beside them.
 pub const PERCENTILES: [f64; 8] = [0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 0.999];
 
@@ -91,23 +69,9 @@ impl Run {
         self.forecast.as_ref().map(|forecast| self.completed_rate() / forecast.maximum_rate)
     }
 
-    /// The response time at quantile `q`.
-    ///
-    /// Good answers are the population. A timeout or a request in flight would have been slower than any answer, so
-    /// each stands above them; where the quantile falls among those, or failures of any kind are as large a part as `1 - q`,
-    /// or fewer than one request is expected above the quantile, there is no figure.
+    /// The response time at quantile `q`, as [`Tally::response_time_at`].
     pub fn response_time(&self, q: f64) -> Quantile {
-        let counts = &self.tally.counts;
-        let (good, planned) = (counts.good(), counts.total());
-        let is_answered = |failed: u64| failed as f64 <= (1.0 - q) * planned as f64 - 1e-9 * planned as f64;
-        if good == 0 || counts.failed() > 0 && !is_answered(counts.failed()) {
-            return Quantile::Unanswered;
-        }
-        let population = good + counts.censored();
-        if population as f64 * (1.0 - q) < 1.0 - 1e-9 {
-            return Quantile::TooFew;
-        }
-        self.tally.response_time.at_rank(rank(q, population)).map_or(Quantile::Unanswered, Quantile::Time)
+        self.tally.response_time_at(q)
     }
 
     /// Long tail: the longest response time over the 10th percentile; the longest must be known.
@@ -119,10 +83,7 @@ impl Run {
 
     /// The longest response time; unknown where a request has no answer.
     pub fn max_response_time(&self) -> Quantile {
-        match self.tally.response_time.max() {
-            Some(max) if self.tally.counts.censored() == 0 => Quantile::Time(max),
-            _ => Quantile::Unanswered,
-        }
+        self.tally.longest_response_time()
     }
 
     /// The response time at quantile `q` over the ideal first-come-first-served time (1 is ideal).

@@ -1,15 +1,41 @@
 //! A study: one invocation and all its runs. As JSON it is the product's file format.
+//!
+//! Each command that measures has its own kind, because each was asked something else; what they have in common is
+//! made of the same parts. In a file the key `command` says which it is.
 
 use serde::{Deserialize, Serialize};
 
+use crate::load::{LoadPlan, LoadRun};
 use crate::{Caveat, Environment, Nanos, Plan, Run, ServerFacts};
 
 /// The version of the file format that this code writes. It rises with each change that an older reader would misread.
 pub const SCHEMA: u32 = 1;
 
-/// One invocation and all its runs.
+/// Any study, as it stands in a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Study {
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum Study {
+    /// Of `longtail sweep`.
+    Sweep(Box<SweepStudy>),
+    /// Of `longtail load`.
+    Load(Box<LoadStudy>),
+}
+
+impl From<SweepStudy> for Study {
+    fn from(study: SweepStudy) -> Study {
+        Study::Sweep(Box::new(study))
+    }
+}
+
+impl From<LoadStudy> for Study {
+    fn from(study: LoadStudy) -> Study {
+        Study::Load(Box::new(study))
+    }
+}
+
+/// What `longtail sweep` found: a server that it started, one run a multiple.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SweepStudy {
     /// Version of the file format.
     pub schema: u32,
     /// When it began, as RFC 3339 in UTC.
@@ -30,5 +56,24 @@ pub struct Study {
     /// From the start of the first server to the end of the last.
     pub total_time: Nanos,
     /// Whether the user ended it early.
+    pub interrupted: bool,
+}
+
+/// What `longtail load` found: one run against a server that was there already.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadStudy {
+    /// Version of the file format.
+    pub schema: u32,
+    /// When it began, as RFC 3339 in UTC.
+    pub started_at: String,
+    /// The command line that would repeat it.
+    pub command_line: String,
+    /// What was asked.
+    pub plan: LoadPlan,
+    /// The machine.
+    pub environment: Environment,
+    /// What happened.
+    pub run: LoadRun,
+    /// Whether the user, or `--stop-if`, ended it early.
     pub interrupted: bool,
 }

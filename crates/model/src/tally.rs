@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Counts, Exchange, Histogram, Nanos, Series};
+use crate::phases::Slowest;
+use crate::{Counts, Exchange, Histogram, Nanos, Outcome, Phases, Series, Summary};
 
 /// The measured part of a run, `from` inclusive and `until` exclusive, on the run's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +54,14 @@ pub struct Tally {
     pub failed_response_time: Histogram,
     /// Good answers that *ended* inside the window, whenever they were due: what the completed rate is made of.
     pub completed_in_window: u64,
+    /// Requests whose first byte was *sent* inside the window, whenever they were due.
+    pub sent_in_window: u64,
+    /// Open loop: how long those requests waited in the generator for a free connection that found none when due.
+    pub queued: Summary,
+    /// Where the time of the measured good answers went.
+    pub phases: Phases,
+    /// The slowest of them.
+    pub slowest: Slowest,
     /// Good answers of each connection, measured requests only, by the connection's number in the whole run.
     pub per_connection: Vec<u64>,
     /// By the worker's own name for itself; empty where the server does not say.
@@ -84,6 +93,10 @@ impl Tally {
             send_lag: Histogram::default(),
             failed_response_time: Histogram::default(),
             completed_in_window: 0,
+            sent_in_window: 0,
+            queued: Summary::default(),
+            phases: Phases::default(),
+            slowest: Slowest::default(),
             per_connection: vec![0; connections],
             per_worker: BTreeMap::new(),
             received_bytes: 0,
@@ -106,6 +119,10 @@ impl Tally {
         if good && self.window.contains(exchange.ended) {
             self.completed_in_window += 1;
         }
+        let was_sent = exchange.sent < exchange.ended;
+        if was_sent && self.window.contains(exchange.sent) {
+            self.sent_in_window += 1;
+        }
         if !self.measures(exchange.due) {
             self.warm_up.record(exchange.outcome);
             return;
@@ -113,14 +130,15 @@ impl Tally {
         self.counts.record(exchange.outcome);
         self.last_ended = self.last_ended.max(exchange.ended);
         self.series.record(exchange, self.window.from);
-        if exchange.sent < exchange.ended {
+        if was_sent {
             self.send_lag.record(exchange.send_lag());
         }
         if good {
             self.response_time.record(exchange.response_time());
             self.service_time.record(exchange.service_time());
             self.per_connection[connection] += 1;
-        } else if !exchange.outcome.is_censored() {
+            self.slowest.record(exchange, self.window.from);
+        } else if !exchange.outcome.is_censored() && exchange.outcome != Outcome::Skipped {
             self.failed_response_time.record(exchange.response_time());
         }
     }
@@ -149,6 +167,10 @@ impl Tally {
         self.send_lag.merge(&other.send_lag);
         self.failed_response_time.merge(&other.failed_response_time);
         self.completed_in_window += other.completed_in_window;
+        self.sent_in_window += other.sent_in_window;
+        self.queued.merge(&other.queued);
+        self.phases.merge(&other.phases);
+        self.slowest.merge(&other.slowest);
         for (mine, theirs) in self.per_connection.iter_mut().zip(&other.per_connection) {
             *mine += theirs;
         }
@@ -169,7 +191,6 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Outcome;
     use crate::counts::tests::any_outcome;
     use proptest::prelude::*;
 

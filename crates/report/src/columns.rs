@@ -1,7 +1,7 @@
 //! The columns of longtail's own table: one list for text and markdown, with what each word means.
 
 use model::run::PERCENTILES;
-use model::{Run, Study};
+use model::{Run, SweepStudy};
 
 use crate::facts;
 use crate::number::{self, or_none};
@@ -42,7 +42,7 @@ fn widest_deviation(run: &Run) -> Option<f64> {
 }
 
 /// The columns of the study's table, in order. The first is the mark of a doubt.
-pub(crate) fn of(study: &Study) -> Vec<Shown> {
+pub(crate) fn of(study: &SweepStudy) -> Vec<Shown> {
     let mut columns = vec![shown("", 1, None, "", |run| if facts::is_doubtful(run) { "!" } else { "" }.to_owned())];
     if study.plan.repeat > 1 {
         columns.push(shown("run", 3, None, "run", |run| number::count(run.repeat)));
@@ -73,7 +73,7 @@ pub(crate) fn of(study: &Study) -> Vec<Shown> {
 }
 
 /// What the words of the head mean, in the order of the columns.
-pub(crate) fn words(study: &Study) -> Vec<(&'static str, &'static str)> {
+pub(crate) fn words(study: &SweepStudy) -> Vec<(&'static str, &'static str)> {
     let run = (study.plan.repeat > 1).then_some(("run", "which pass over the multiples, each on a fresh server"));
     let words = [
         ("mult", "connections / slots; conns: connections in total"),

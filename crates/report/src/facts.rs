@@ -4,12 +4,12 @@ use std::mem::discriminant;
 
 use model::forecast::ServiceTimeSource;
 use model::run::ShareSource;
-use model::{Caveat, Nanos, Run, ServerKind, Stop, Study, counts};
+use model::{Caveat, Nanos, Run, ServerKind, Stop, SweepStudy, counts};
 
 use crate::number::{self, NONE, count_of};
 
 /// What a run is called where it has no row: `1.50x`, and where there are several `1.50x run 2`.
-pub(crate) fn label(study: &Study, run: &Run) -> String {
+pub(crate) fn label(study: &SweepStudy, run: &Run) -> String {
     let multiple = number::multiple(run.multiple);
     if study.plan.repeat > 1 {
         format!("{multiple}x run {}", number::count(run.repeat))
@@ -26,12 +26,12 @@ pub(crate) fn is_doubtful(run: &Run) -> bool {
 }
 
 /// The environment, as (what, lines).
-pub(crate) fn environment(study: &Study) -> Vec<(&'static str, Vec<String>)> {
+pub(crate) fn environment(study: &SweepStudy) -> Vec<(&'static str, Vec<String>)> {
     vec![("server", server(study)), ("machine", vec![machine(study)]), ("load", load(study))]
 }
 
 /// `Puma 6.5.0, ruby 3.4.0, main 43b8bba1`.
-pub(crate) fn server_name(study: &Study) -> String {
+pub(crate) fn server_name(study: &SweepStudy) -> String {
     let server = &study.server;
     let version = server.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
     let name = format!("{}{version}", server.name);
@@ -39,7 +39,7 @@ pub(crate) fn server_name(study: &Study) -> String {
 }
 
 /// `slots 20 = 4 workers x 5 threads`.
-pub(crate) fn slots(study: &Study) -> String {
+pub(crate) fn slots(study: &SweepStudy) -> String {
     let server = &study.server;
     let slots = format!("slots {}", number::count(server.slots()));
     if matches!(study.plan.server.kind, ServerKind::Command { .. }) {
@@ -53,7 +53,7 @@ pub(crate) fn slots(study: &Study) -> String {
     }
 }
 
-fn server(study: &Study) -> Vec<String> {
+fn server(study: &SweepStudy) -> Vec<String> {
     vec![
         server_name(study),
         study.server.command_line.clone(),
@@ -61,7 +61,7 @@ fn server(study: &Study) -> Vec<String> {
     ]
 }
 
-fn machine(study: &Study) -> String {
+fn machine(study: &SweepStudy) -> String {
     let machine = &study.environment;
     let named = |name: &str, what: &str| if what.is_empty() { String::new() } else { format!("{name} {what}") };
     listed([
@@ -76,7 +76,7 @@ fn machine(study: &Study) -> String {
 }
 
 /// The run's model in words: what is sent, then what the server can do at most.
-pub(crate) fn load(study: &Study) -> Vec<String> {
+pub(crate) fn load(study: &SweepStudy) -> Vec<String> {
     let stream = &study.plan.stream;
     let keep_alive = if stream.keep_alive { "keep-alive" } else { "a new connection for each request" };
     let stop = match stream.stop {
@@ -111,7 +111,7 @@ pub(crate) fn load(study: &Study) -> Vec<String> {
 /// How long a slot is held, how that is known, and the highest rate that leaves room for.
 ///
 /// Before the first run there is no forecast yet; a delay that was given says the same.
-fn service_time(study: &Study) -> Option<(Nanos, &'static str, f64)> {
+fn service_time(study: &SweepStudy) -> Option<(Nanos, &'static str, f64)> {
     let forecast = study.runs.iter().find_map(|run| run.forecast.as_ref());
     let forecast = forecast.map(|forecast| {
         let source = match forecast.service_time_source {
@@ -145,7 +145,7 @@ pub(crate) struct WorkerBlock {
 const SIDE_BY_SIDE: usize = 5;
 
 /// Each run's requests by worker; nothing where there is one worker, or none is known.
-pub(crate) fn workers(study: &Study) -> Vec<WorkerBlock> {
+pub(crate) fn workers(study: &SweepStudy) -> Vec<WorkerBlock> {
     let known: Vec<&Run> = study.runs.iter().filter(|run| run.workers.len() > 1 || study.server.workers > 1).collect();
     known
         .chunk_by(|a, b| a.repeat == b.repeat && source(a) == source(b))
@@ -158,7 +158,7 @@ fn source(run: &Run) -> Option<ShareSource> {
     run.workers.first().map(|share| share.source)
 }
 
-fn worker_block(study: &Study, runs: &[&Run]) -> Option<WorkerBlock> {
+fn worker_block(study: &SweepStudy, runs: &[&Run]) -> Option<WorkerBlock> {
     let source = match source(runs[0])? {
         ShareSource::Header => "good answers, as the response header names the worker",
         ShareSource::Stats => "requests started, warm-up included, as the server's statistics count them",
@@ -184,7 +184,7 @@ fn worker_block(study: &Study, runs: &[&Run]) -> Option<WorkerBlock> {
 }
 
 /// Each run that had errors: its name, how many of how many, and how many of each kind.
-pub(crate) fn errors(study: &Study) -> Vec<(String, String)> {
+pub(crate) fn errors(study: &SweepStudy) -> Vec<(String, String)> {
     let with_errors = study.runs.iter().filter(|run| run.tally.counts.failed() > 0);
     with_errors
         .map(|run| {
@@ -214,14 +214,14 @@ pub(crate) struct Seen {
 
 impl Seen {
     /// The runs' names, or that it is all of them.
-    pub(crate) fn of(&self, study: &Study) -> String {
+    pub(crate) fn of(&self, study: &SweepStudy) -> String {
         let all = study.runs.len() > 1 && study.runs.iter().all(|run| self.labels.contains(&label(study, run)));
         if all { "every run".to_owned() } else { self.labels.join(", ") }
     }
 }
 
 /// All caveats, each once a run, by kind in the order in which the kinds first come up.
-pub(crate) fn doubts(study: &Study) -> Vec<Doubt> {
+pub(crate) fn doubts(study: &SweepStudy) -> Vec<Doubt> {
     let of_study = study.caveats.iter().map(|caveat| ("study".to_owned(), caveat));
     let of_runs = study.runs.iter().flat_map(|run| run.caveats.iter().map(|caveat| (label(study, run), caveat)));
     let mut kinds = Vec::new();
@@ -263,7 +263,7 @@ pub(crate) const SUMMARY_FIGURES: [&str; 4] = ["req/s", "p50, ms", "p99, ms", "t
 ///
 /// A figure is that of a run and never a mean of two: of an even number of runs the median is the lower of the two in
 /// the middle. A figure that one of the runs does not have is not summed up: what is missing tends to be the worst.
-pub(crate) fn summaries(study: &Study) -> Vec<Summary> {
+pub(crate) fn summaries(study: &SweepStudy) -> Vec<Summary> {
     if study.plan.repeat < 2 {
         return Vec::new();
     }
@@ -303,7 +303,7 @@ fn spread(figures: Vec<Option<f64>>) -> Option<[f64; 3]> {
 }
 
 /// What to say where not all that was planned was run.
-pub(crate) fn missing_runs(study: &Study) -> Option<String> {
+pub(crate) fn missing_runs(study: &SweepStudy) -> Option<String> {
     let planned = study.plan.multiples.len() as u64 * u64::from(study.plan.repeat);
     let done = study.runs.len() as u64;
     let of = format!("{} of {}", number::count(done), count_of(planned, "run"));

@@ -1,4 +1,4 @@
-//! A study as text, as markdown and as the file that is kept: pure functions from a [`model::Study`] to a `String`.
+//! A study as text, as markdown and as the file that is kept: pure functions from a [`model::SweepStudy`] to a `String`.
 //!
 //! Nothing here measures, prints, opens a file or reads a clock. What a number looks like is decided in [`number`]
 //! alone; what is said about a study is gathered in `facts` and `columns`, so that text and markdown say the same.

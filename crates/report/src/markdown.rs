@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use model::Study;
+use model::SweepStudy;
 
 use crate::facts::{self, Spread};
 use crate::number::{self, NONE};
 use crate::{columns, table};
 
 /// The whole report.
-pub fn whole(study: &Study) -> String {
+pub fn whole(study: &SweepStudy) -> String {
     let mut parts = vec![
         fenced("sh", &study.command_line),
         escaped(&format!("{}, {}", facts::server_name(study), facts::slots(study))) + "<br>",
@@ -28,7 +28,7 @@ pub fn whole(study: &Study) -> String {
     parts.join("\n")
 }
 
-fn runs(study: &Study) -> String {
+fn runs(study: &SweepStudy) -> String {
     let mut columns = columns::of(study);
     if !study.runs.iter().any(facts::is_doubtful) {
         columns.remove(0);
@@ -40,7 +40,7 @@ fn runs(study: &Study) -> String {
     pipe_table(&lines)
 }
 
-fn summaries(study: &Study) -> String {
+fn summaries(study: &SweepStudy) -> String {
     let summaries = facts::summaries(study);
     if summaries.is_empty() {
         return String::new();
@@ -61,7 +61,7 @@ fn spread(spread: Spread) -> String {
     spread.map_or(NONE.to_owned(), |[median, lowest, highest]| format!("{median} [{lowest} .. {highest}]"))
 }
 
-fn workers(study: &Study) -> String {
+fn workers(study: &SweepStudy) -> String {
     let mut parts = Vec::new();
     let mut source = "";
     for block in facts::workers(study) {
@@ -82,13 +82,13 @@ fn workers(study: &Study) -> String {
     if parts.is_empty() { String::new() } else { details("Requests by worker", parts.join("\n").trim_end()) }
 }
 
-fn errors(study: &Study) -> String {
+fn errors(study: &SweepStudy) -> String {
     let errors = facts::errors(study);
     let lines: Vec<String> = errors.iter().map(|(run, kinds)| format!("- {run}: {kinds}\n")).collect();
     if errors.is_empty() { String::new() } else { "**Errors by kind**\n\n".to_owned() + &lines.concat() }
 }
 
-fn caveats(study: &Study) -> String {
+fn caveats(study: &SweepStudy) -> String {
     let doubts = facts::doubts(study);
     if doubts.is_empty() {
         return String::new();
@@ -102,13 +102,13 @@ fn caveats(study: &Study) -> String {
     text
 }
 
-fn words(study: &Study) -> String {
+fn words(study: &SweepStudy) -> String {
     let words = columns::words(study);
     let lines: Vec<String> = words.iter().map(|(word, meaning)| format!("- `{word}`: {meaning}")).collect();
     details("What the columns mean", &lines.join("\n"))
 }
 
-fn environment(study: &Study) -> String {
+fn environment(study: &SweepStudy) -> String {
     let mut text = String::new();
     for (what, lines) in facts::environment(study) {
         for (at, line) in lines.iter().enumerate() {

@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 
-use model::{Run, ServerKind, Study, Threads};
+use model::{Run, ServerKind, SweepStudy, Threads};
 
 use crate::number::{self, NONE, or_none};
 use crate::table::{band, right};
@@ -20,12 +20,12 @@ const PERCENTILES: [f64; 7] = [0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99];
 const WORKERS_FROM: usize = 91;
 
 /// The workers that have columns: none where there is nothing to compare.
-fn compared(study: &Study) -> Option<usize> {
+fn compared(study: &SweepStudy) -> Option<usize> {
     (study.server.workers > 1).then_some(study.server.workers as usize)
 }
 
 /// Title, bands and names.
-pub(crate) fn table_head(study: &Study) -> String {
+pub(crate) fn table_head(study: &SweepStudy) -> String {
     let mut title = title(study);
     let closes = if study.plan.stream.keep_alive { "" } else { "-disable-keepalive" };
     let mut bands = format!("{closes:<25}{}", band("Response time", 63));
@@ -43,7 +43,7 @@ pub(crate) fn table_head(study: &Study) -> String {
 }
 
 /// `Branch: 00-long-tail-hey Puma: -w4  -t5:5  dly 0.2`.
-fn title(study: &Study) -> String {
+fn title(study: &SweepStudy) -> String {
     let server = &study.server;
     let branch = server.git.as_deref().and_then(|git| git.split(' ').next()).unwrap_or(NONE);
     let delay = or_none(study.plan.stream.delay, |delay| number::shortest(delay.as_secs_f64()));
@@ -51,7 +51,7 @@ fn title(study: &Study) -> String {
 }
 
 /// `-w4  -t5:5`; a server whose slots were given has neither flag.
-fn size(study: &Study) -> String {
+fn size(study: &SweepStudy) -> String {
     let server = &study.server;
     if matches!(study.plan.server.kind, ServerKind::Command { .. }) {
         return format!("slots {}", number::count(server.slots()));
@@ -62,7 +62,7 @@ fn size(study: &Study) -> String {
 }
 
 /// One run.
-pub(crate) fn row(study: &Study, run: &Run) -> String {
+pub(crate) fn row(study: &SweepStudy, run: &Run) -> String {
     let connections = right(&number::count(run.connections), 3);
     let rate = right(&number::fixed(run.completed_rate(), 4), 12);
     let mut row = format!("{} {connections} {rate}  ", number::multiple(run.multiple));
@@ -100,7 +100,7 @@ fn standard_deviation(population: &[f64]) -> f64 {
 }
 
 /// What the words of the head mean.
-pub(crate) fn words(study: &Study) -> Vec<(&'static str, &'static str)> {
+pub(crate) fn words(study: &SweepStudy) -> Vec<(&'static str, &'static str)> {
     let mut words = vec![
         ("Mult", "connections / slots"),
         ("req/sec", "good answers (2xx, 3xx) per second of the measured window"),

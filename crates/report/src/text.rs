@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use model::{Run, Study};
+use model::{Run, SweepStudy};
 
 use crate::facts::{self, Spread};
 use crate::number::{self, NONE};
@@ -12,7 +12,7 @@ use crate::{Columns, columns, puma};
 /// What stands before the table: first the command line that repeats it, then server, machine and load.
 ///
 /// Needs no run: it is printed before the first.
-pub fn opening(study: &Study) -> String {
+pub fn opening(study: &SweepStudy) -> String {
     let mut text = format!("{}\n\n", study.command_line);
     for (what, lines) in facts::environment(study) {
         for (at, line) in lines.iter().enumerate() {
@@ -24,7 +24,7 @@ pub fn opening(study: &Study) -> String {
 }
 
 /// The table's head.
-pub fn table_head(study: &Study, columns: Columns) -> String {
+pub fn table_head(study: &SweepStudy, columns: Columns) -> String {
     match columns {
         Columns::Longtail => table::head(&laid_out(study)),
         Columns::Puma => puma::table_head(study),
@@ -32,7 +32,7 @@ pub fn table_head(study: &Study, columns: Columns) -> String {
 }
 
 /// One run's line of the table.
-pub fn row(study: &Study, run: &Run, columns: Columns) -> String {
+pub fn row(study: &SweepStudy, run: &Run, columns: Columns) -> String {
     let mut row = match columns {
         Columns::Longtail => {
             let cells: Vec<String> = columns::of(study).iter().map(|shown| (shown.cell)(run)).collect();
@@ -44,12 +44,12 @@ pub fn row(study: &Study, run: &Run, columns: Columns) -> String {
     row
 }
 
-fn laid_out(study: &Study) -> Vec<Column> {
+fn laid_out(study: &SweepStudy) -> Vec<Column> {
     columns::of(study).into_iter().map(|shown| shown.column).collect()
 }
 
 /// What stands after the table: repeats summed up, workers, errors, caveats, the words of the head, the total time.
-pub fn closing(study: &Study, columns: Columns) -> String {
+pub fn closing(study: &SweepStudy, columns: Columns) -> String {
     let mut parts = vec![
         facts::missing_runs(study).map(|missing| format!("{missing}\n")).unwrap_or_default(),
         summaries(study),
@@ -68,7 +68,7 @@ pub fn closing(study: &Study, columns: Columns) -> String {
 }
 
 /// The whole report.
-pub fn whole(study: &Study, columns: Columns) -> String {
+pub fn whole(study: &SweepStudy, columns: Columns) -> String {
     let mut text = opening(study) + &table_head(study, columns);
     for run in &study.runs {
         text.push_str(&row(study, run, columns));
@@ -76,7 +76,7 @@ pub fn whole(study: &Study, columns: Columns) -> String {
     text + &closing(study, columns)
 }
 
-fn summaries(study: &Study) -> String {
+fn summaries(study: &SweepStudy) -> String {
     let summaries = facts::summaries(study);
     if summaries.is_empty() {
         return String::new();
@@ -109,7 +109,7 @@ fn apart(cell: &str) -> String {
     format!("  {cell}")
 }
 
-fn workers(study: &Study) -> String {
+fn workers(study: &SweepStudy) -> String {
     let blocks = facts::workers(study);
     let mut text = String::new();
     for (at, block) in blocks.iter().enumerate() {
@@ -133,13 +133,13 @@ fn workers(study: &Study) -> String {
     text
 }
 
-fn errors(study: &Study) -> String {
+fn errors(study: &SweepStudy) -> String {
     let errors = facts::errors(study);
     let lines: Vec<String> = errors.iter().map(|(run, kinds)| format!("  {run}: {kinds}\n")).collect();
     if errors.is_empty() { String::new() } else { "errors by kind\n".to_owned() + &lines.concat() }
 }
 
-fn caveats(study: &Study) -> String {
+fn caveats(study: &SweepStudy) -> String {
     let doubts = facts::doubts(study);
     if doubts.is_empty() {
         return String::new();
@@ -154,7 +154,7 @@ fn caveats(study: &Study) -> String {
     text
 }
 
-fn words(study: &Study, columns: Columns) -> String {
+fn words(study: &SweepStudy, columns: Columns) -> String {
     let words = match columns {
         Columns::Longtail => columns::words(study),
         Columns::Puma => puma::words(study),

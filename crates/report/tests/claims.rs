@@ -1,11 +1,11 @@
 //! What holds of every report, whatever the study.
 
-use model::{Caveat, Outcome, Study};
+use model::{Caveat, Outcome, Study, SweepStudy};
 use report::json::ReadError;
 use report::{Columns, json, markdown, text};
 use testkit::study;
 
-fn every_study() -> [Study; 10] {
+fn every_study() -> [SweepStudy; 10] {
     [
         study::canonical(),
         study::with_workers(8),
@@ -83,7 +83,7 @@ fn nothing_but_the_command_lines_and_sentences_is_wider_than_the_table() {
 fn the_pieces_in_order_are_the_whole() {
     for study in every_study() {
         for columns in [Columns::Longtail, Columns::Puma] {
-            let before_the_runs = Study { runs: Vec::new(), ..study.clone() };
+            let before_the_runs = SweepStudy { runs: Vec::new(), ..study.clone() };
             let mut pieces = text::opening(&study) + &text::table_head(&before_the_runs, columns);
             study.runs.iter().for_each(|run| pieces.push_str(&text::row(&before_the_runs, run, columns)));
             assert_eq!(pieces + &text::closing(&study, columns), text::whole(&study, columns));
@@ -157,6 +157,7 @@ fn text_from_elsewhere_cannot_break_a_markdown_table() {
 #[test]
 fn a_study_survives_its_file() {
     for study in every_study() {
+        let study = Study::from(study);
         assert_eq!(json::read(&json::write(&study)).as_ref(), Ok(&study));
     }
 }
@@ -166,14 +167,14 @@ fn an_awkward_number_comes_back_to_the_last_bit() {
     let mut study = study::tiny();
     for awkward in [0.1 + 0.2, 1.0 / 3.0, 5e-324, 97.051_234_567_890_12, f64::MAX] {
         study.plan.multiples = vec![awkward];
-        let back = json::read(&json::write(&study)).unwrap();
+        let Study::Sweep(back) = json::read(&json::write(&study.clone().into())).unwrap() else { panic!("another study") };
         assert_eq!(back.plan.multiples[0].to_bits(), awkward.to_bits());
     }
 }
 
 #[test]
 fn a_study_of_a_newer_schema_is_refused_in_one_line() {
-    let newer = json::write(&study::tiny()).replacen("\"schema\": 1", "\"schema\": 99", 1);
+    let newer = json::write(&study::tiny().into()).replacen("\"schema\": 1", "\"schema\": 99", 1);
     let error = json::read(&newer).unwrap_err();
     assert!(matches!(error, ReadError::Newer { found: 99, .. }));
     assert!(error.to_string().contains("schema 99") && !error.to_string().contains('\n'));
@@ -181,7 +182,7 @@ fn a_study_of_a_newer_schema_is_refused_in_one_line() {
 
 #[test]
 fn what_is_not_a_study_is_refused_in_one_line() {
-    let damaged = json::write(&study::tiny()).replacen("\"runs\"", "\"ruins\"", 1);
+    let damaged = json::write(&study::tiny().into()).replacen("\"runs\"", "\"ruins\"", 1);
     for text in ["", "{", "[1, 2]", "{\"schema\": \"1\"}", "{\"schema\": 1}", "wrk -t2 -c10", damaged.as_str()] {
         let error = json::read(text).unwrap_err().to_string();
         assert!(error.starts_with("not a longtail study: ") && !error.contains('\n'), "{error}");

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use model::Study;
+use model::SweepStudy;
 use report::{Columns, json, markdown, text};
 use testkit::study;
 
@@ -17,11 +17,11 @@ fn expect(name: &str, report: &str) {
     assert_eq!(report, golden, "{} differs: UPDATE_GOLDEN=1 writes it anew", path.display());
 }
 
-fn longtail(study: &Study) -> String {
+fn longtail(study: &SweepStudy) -> String {
     text::whole(study, Columns::Longtail)
 }
 
-fn puma(study: &Study) -> String {
+fn puma(study: &SweepStudy) -> String {
     text::whole(study, Columns::Puma)
 }
 
@@ -88,5 +88,5 @@ fn eight_workers_fit_pumas_table() {
 
 #[test]
 fn the_file_of_a_study_can_be_read_by_people_too() {
-    expect("tiny.json", &json::write(&study::tiny()));
+    expect("tiny.json", &json::write(&study::tiny().into()));
 }

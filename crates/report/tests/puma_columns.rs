@@ -2,7 +2,7 @@
 //! arithmetic on workers gives the numbers it printed.
 
 use model::run::ShareSource;
-use model::{Run, Study, WorkerShare};
+use model::{Run, SweepStudy, WorkerShare};
 use report::{Columns, text};
 use testkit::study;
 
@@ -18,7 +18,7 @@ Mult/Conn     req/sec      10%     25%     50%     75%     90%     95%     99%  
 ";
 
 /// Our table of the canonical study, as many lines as the published one.
-fn ours(study: &Study) -> String {
+fn ours(study: &SweepStudy) -> String {
     let rows: Vec<String> = study.runs.iter().map(|run| text::row(study, run, Columns::Puma)).collect();
     text::table_head(study, Columns::Puma) + &rows.concat()
 }
@@ -30,7 +30,7 @@ fn ends(line: &str) -> Vec<usize> {
 }
 
 /// A run in which the workers took so many requests.
-fn with_shares(study: &Study, shares: &[u64]) -> Run {
+fn with_shares(study: &SweepStudy, shares: &[u64]) -> Run {
     let share = |(worker, requests): (usize, &u64)| WorkerShare {
         worker: worker.to_string(),
         requests: *requests,

@@ -10,7 +10,7 @@ use launch::GuardCommand;
 use launch::puma::Addresses;
 use model::forecast::ServiceTimeSource;
 use model::study::SCHEMA;
-use model::{Caveat, Clock, Nanos, Pace, Plan, Reading, Run, ServerKind, Stop, Study, WorkerShare};
+use model::{Caveat, Clock, Nanos, Pace, Plan, Reading, Run, ServerKind, Stop, SweepStudy, WorkerShare};
 use probe::puma_stats::PumaStats;
 use probe::{machine, sockets};
 
@@ -63,10 +63,10 @@ pub fn conduct<C: Clock + Clone + Send>(
     plan: &Plan,
     tools: &Tools<'_, C>,
     observer: &mut dyn Observer,
-) -> Result<Study, SweepError> {
+) -> Result<SweepStudy, SweepError> {
     let begun = tools.clock.now();
     refuse_too_many_connections(plan)?;
-    let mut study = Study {
+    let mut study = SweepStudy {
         schema: SCHEMA,
         started_at: tools.started_at.clone(),
         command_line: tools.command_line.clone(),

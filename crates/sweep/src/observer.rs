@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::Progress;
-use model::{Nanos, Run, Study};
+use model::{Nanos, Run, SweepStudy};
 
 /// What is going on now.
 #[derive(Clone, Debug)]
@@ -39,8 +39,8 @@ pub trait Observer {
     fn phase(&mut self, phase: &Phase);
 
     /// The server is ready; the study has its header and no runs.
-    fn opened(&mut self, study: &Study);
+    fn opened(&mut self, study: &SweepStudy);
 
     /// A run was finished; it is the last of `study.runs`.
-    fn run_done(&mut self, study: &Study, run: &Run);
+    fn run_done(&mut self, study: &SweepStudy, run: &Run);
 }

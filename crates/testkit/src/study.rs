@@ -13,31 +13,31 @@ use model::run::{PERCENTILES, ShareSource};
 use model::study::SCHEMA;
 use model::{
     Caveat, Environment, Exchange, Forecast, Nanos, Outcome, Plan, Reading, Run, ServerFacts, ServerKind, ServerPlan,
-    Socket, Stop, StreamPlan, Study, Tally, Threads, Window, WorkerShare,
+    Socket, Stop, StreamPlan, SweepStudy, Tally, Threads, Window, WorkerShare,
 };
 
 const WARM_UP: Nanos = Nanos::from_secs(1);
 const TIMEOUT: Nanos = Nanos::from_secs(20);
 
 /// Five multiples of 20 slots (4 workers x 5 threads) that each hold a request for 0.2 s, 100 requests a connection.
-pub fn canonical() -> Study {
+pub fn canonical() -> SweepStudy {
     let mut study = played(&Setup::default());
     study.runs[4].caveats = vec![Caveat::ConnectionsClosed { closed: 80 }];
     study
 }
 
 /// As [`canonical`], on `workers` workers.
-pub fn with_workers(workers: u32) -> Study {
+pub fn with_workers(workers: u32) -> SweepStudy {
     played(&Setup { workers, ..Setup::default() })
 }
 
 /// A Puma without worker processes: nothing is known by worker.
-pub fn single_mode() -> Study {
+pub fn single_mode() -> SweepStudy {
     played(&Setup { workers: 0, multiples: vec![1.0, 2.0], ..Setup::default() })
 }
 
 /// Two multiples, each three times on a fresh server; in the last run one request was not answered.
-pub fn repeated() -> Study {
+pub fn repeated() -> SweepStudy {
     let mut study = played(&Setup { multiples: vec![1.0, 2.0], repeat: 3, ..Setup::default() });
     let last = study.runs.len() - 1;
     let plan = study.plan.clone();
@@ -47,7 +47,7 @@ pub fn repeated() -> Study {
 }
 
 /// Timeouts, refused connections and answers of 503: few at the slots, many beyond.
-pub fn failing() -> Study {
+pub fn failing() -> SweepStudy {
     let mut study = played(&Setup { multiples: vec![1.0, 4.0], keep_alive: false, ..Setup::default() });
     let plan = study.plan.clone();
     study.runs[0] = play(&plan, &study.server, 1, 1.0, |n| (n % 400 == 399).then_some(Outcome::Answered(503)));
@@ -72,7 +72,7 @@ pub fn failing() -> Study {
 }
 
 /// No delay was given and none measured, and the server says nothing about its workers.
-pub fn unknown_server() -> Study {
+pub fn unknown_server() -> SweepStudy {
     let argv = vec!["ruby".to_owned(), "app.rb".to_owned(), "--port=9292".to_owned()];
     let mut study = played(&Setup { multiples: vec![1.0, 2.0], ..Setup::default() });
     study.plan.stream.delay = None;
@@ -100,7 +100,7 @@ pub fn unknown_server() -> Study {
 }
 
 /// Runs of one second: too few answers for the high percentiles.
-pub fn short() -> Study {
+pub fn short() -> SweepStudy {
     let stop = Stop::After(Nanos::from_secs(1));
     let mut study = played(&Setup { workers: 2, multiples: vec![0.5, 2.0], stop, ..Setup::default() });
     for run in &mut study.runs {
@@ -112,7 +112,7 @@ pub fn short() -> Study {
 }
 
 /// Ended by the user in the middle of its second run.
-pub fn interrupted() -> Study {
+pub fn interrupted() -> SweepStudy {
     let mut study = canonical();
     study.runs.truncate(2);
     study.runs[1].caveats = vec![Caveat::Interrupted];
@@ -122,12 +122,12 @@ pub fn interrupted() -> Study {
 }
 
 /// Nothing was run yet: what a table's opening is printed from.
-pub fn empty() -> Study {
-    Study { runs: Vec::new(), total_time: Nanos::ZERO, ..canonical() }
+pub fn empty() -> SweepStudy {
+    SweepStudy { runs: Vec::new(), total_time: Nanos::ZERO, ..canonical() }
 }
 
 /// One run of a handful of requests: a study small enough to be read as a file.
-pub fn tiny() -> Study {
+pub fn tiny() -> SweepStudy {
     let stop = Stop::RequestsPerConnection(3);
     let mut study = played(&Setup { workers: 1, threads: 2, multiples: vec![1.5], stop, ..Setup::default() });
     study.runs[0].caveats = vec![Caveat::TooFewRequests { from: 0.9, answers: 9 }];
@@ -157,7 +157,7 @@ impl Default for Setup {
     }
 }
 
-fn played(setup: &Setup) -> Study {
+fn played(setup: &Setup) -> SweepStudy {
     let plan = plan(setup);
     let server = server(setup);
     let mut runs = Vec::new();
@@ -167,7 +167,7 @@ fn played(setup: &Setup) -> Study {
         }
     }
     let cool_downs = Nanos::from_millis(700) * runs.len() as u64;
-    Study {
+    SweepStudy {
         schema: SCHEMA,
         started_at: "2026-07-21T10:00:00Z".to_owned(),
         command_line: plan.command_line(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use launch::{GuardCommand, LaunchError, puma};
-use model::{Plan, Run, ServerKind, Study};
+use model::{Plan, Run, ServerKind, SweepStudy};
 use sweep::{Observer, Phase, Tools, conduct};
 
 use crate::args::{OutputArgs, SweepArgs};
@@ -51,14 +51,15 @@ pub(crate) fn run(args: SweepArgs) -> Result<Exit, Mistake> {
         ui::note("interrupted before the server was ready");
         return Ok(Exit::Interrupted);
     }
-    store.save(&study)?;
+    let interrupted = study.interrupted;
+    store.save(&study.clone().into())?;
     if output.streams() {
         ui::print(&report::text::closing(&study, output.columns.into()));
         ui::note(&format!("saved as {}", store.path().display()));
     } else {
-        ui::print(&output.whole(&study));
+        ui::print(&output.whole(&study.into()));
     }
-    Ok(if study.interrupted { Exit::Interrupted } else { Exit::Fine })
+    Ok(if interrupted { Exit::Interrupted } else { Exit::Fine })
 }
 
 /// Takes the built-in server where no Puma is found and nothing was asked of one in particular.
@@ -94,15 +95,15 @@ impl Observer for Told<'_> {
         self.ui.phase(phase);
     }
 
-    fn opened(&mut self, study: &Study) {
+    fn opened(&mut self, study: &SweepStudy) {
         if self.output.streams() {
             self.ui.print(&report::text::opening(study));
             self.ui.print(&report::text::table_head(study, self.output.columns.into()));
         }
     }
 
-    fn run_done(&mut self, study: &Study, run: &Run) {
-        if let Err(mistake) = self.store.save(study) {
+    fn run_done(&mut self, study: &SweepStudy, run: &Run) {
+        if let Err(mistake) = self.store.save(&study.clone().into()) {
             // Said at the end: the study goes on, and is printed.
             self.failed = Some(mistake);
         }

@@ -1,0 +1,122 @@
+//! What `longtail load` was asked, every default made explicit, and what came of it.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Caveat, Nanos, Objective, Pace, Tally};
+
+/// What `longtail load` was asked to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadPlan {
+    /// The URL that requests go to, without credentials.
+    pub url: String,
+    /// The socket behind it, in words: `127.0.0.1:3000`, `unix /run/app.sock`, `unix @app`; several where a name has
+    /// several addresses.
+    pub endpoints: Vec<String>,
+    /// Whether the connection is encrypted.
+    pub tls: bool,
+    /// What is sent, in words: `GET`, `POST with 120 bytes`, `17 requests in order`.
+    pub requests: String,
+    /// When requests are due.
+    pub pace: Pace,
+    /// Closed loop: a pause between an answer and the connection's next request.
+    pub think: Nanos,
+    /// Connections: exactly so many in a closed loop, at most so many in an open one.
+    pub connections: u32,
+    /// Open loop: what becomes of a request that is due while all connections are busy.
+    pub late: Late,
+    /// Length of the measured window; `None` where only a count ends the run.
+    pub length: Option<Nanos>,
+    /// Requests in total; `None` where only time ends the run.
+    pub requests_total: Option<u64>,
+    /// Load before the measured window.
+    pub warm_up: Nanos,
+    /// Whether a connection carries more than one request.
+    pub keep_alive: bool,
+    /// Requests after which a connection is closed and opened anew; `None` for no limit.
+    pub requests_per_connection: Option<u64>,
+    /// Requests that a connection has out at once.
+    pub pipeline: u32,
+    /// An answer that takes longer is given up.
+    pub timeout: Nanos,
+    /// Threads of the generator.
+    pub lanes: u32,
+    /// How a lane waits for the next due time.
+    pub timing: Timing,
+    /// The run has failed where one of these holds.
+    pub fail_if: Vec<Objective>,
+    /// The run ends early when one of these holds.
+    pub stop_if: Vec<Objective>,
+    /// Where one line a request was written.
+    pub log: Option<PathBuf>,
+}
+
+/// What becomes of a request that is due while all connections are busy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Late {
+    /// It waits for a connection, and its due time stays: the wait is part of its response time.
+    #[default]
+    Queue,
+    /// It is counted and not sent.
+    Skip,
+}
+
+/// How a lane waits for the next due time: precision costs wake-ups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Timing {
+    /// Wakes at whole milliseconds and sends what has become due: least CPU, up to 1 ms late.
+    Coalesce,
+    /// Wakes for each due time, by the nanosecond timer: some microseconds late.
+    #[default]
+    Precise,
+    /// As precise, and awake for the last 50 µs before each due time: below a microsecond late on a free core.
+    Spin,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadRun {
+    /// What was recorded.
+    pub tally: Tally,
+    /// Length of the measured window, from which rates are computed.
+    pub measured: Nanos,
+    /// From the first due time to the end of the last request, warm-up and drain included.
+    pub elapsed: Nanos,
+    /// Time of the one name resolution before the start; `None` where the host is an address.
+    pub name_resolution: Option<Nanos>,
+    /// What the checks of the answers found, one line each.
+    pub checks: Vec<String>,
+    /// The objectives (`fail_if`) that were missed, with the figure that missed them.
+    pub missed: Vec<String>,
+    /// Lines of the log that were dropped because the disk was too slow.
+    pub log_dropped: u64,
+    /// What is doubtful.
+    pub caveats: Vec<Caveat>,
+}
+
+impl LoadRun {
+    /// Good answers per second of the measured window.
+    pub fn completed_rate(&self) -> f64 {
+        per_second(self.tally.completed_in_window, self.measured)
+    }
+
+    /// Requests per second that were sent in the measured window; `None` where it has no length.
+    pub fn sent_rate(&self) -> f64 {
+        per_second(self.tally.sent_in_window, self.measured)
+    }
+
+    /// Requests per second that the schedule wanted, as planned (not as it came out); `None` in a closed loop.
+    pub fn offered_rate(&self, pace: &Pace) -> Option<f64> {
+        match pace {
+            Pace::Closed => None,
+            Pace::Open { .. } => Some(per_second(self.tally.counts.total(), self.measured)),
+        }
+    }
+}
+
+fn per_second(count: u64, time: Nanos) -> f64 {
+    if time == Nanos::ZERO { 0.0 } else { count as f64 / time.as_secs_f64() }
+}

@@ -1,0 +1,190 @@
+//! An objective, as a condition that must not hold: `p99 > 200ms`, `errors > 0.1%`, `sent < 99% of offered`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::Nanos;
+
+/// A condition on the figures of a run. Printed, it is as it was typed, in one spelling.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Objective {
+    /// Which figure.
+    pub figure: Figure,
+    /// Whether it is missed above or below the limit.
+    pub compare: Compare,
+    /// The limit, in the figure's unit: ns, a fraction, requests per second, or a count.
+    pub limit: f64,
+}
+
+/// A figure that an objective can be about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Figure {
+    /// A quantile of the response time, 0 to 1, in ns.
+    ResponseTime(f64),
+    /// A quantile of the service time, 0 to 1, in ns.
+    ServiceTime(f64),
+    /// The mean response time, in ns.
+    Mean,
+    /// The longest response time, in ns.
+    Max,
+    /// Requests without a good answer, as a fraction of all.
+    ErrorShare,
+    /// Requests without a good answer.
+    Errors,
+    /// Requests sent, as a fraction of those that were due.
+    SentShare,
+    /// Good answers per second.
+    Completed,
+}
+
+/// Where the limit is passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compare {
+    /// Above it.
+    Above,
+    /// Below it.
+    Below,
+}
+
+/// Why a text is no objective.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "'{0}' is no objective: write such as 'p99 > 200ms', 'service p99 > 0.2', 'mean > 50ms', 'max > 1s', 'errors > 0.1%', 'errors > 5', 'sent < 99%' or 'completed < 100/s'"
+)]
+pub struct BadObjective(String);
+
+impl FromStr for Objective {
+    type Err = BadObjective;
+
+    fn from_str(text: &str) -> Result<Objective, BadObjective> {
+        parse(text).ok_or_else(|| BadObjective(text.to_owned()))
+    }
+}
+
+fn parse(text: &str) -> Option<Objective> {
+    let at = text.find(['<', '>'])?;
+    let compare = if text.as_bytes()[at] == b'>' { Compare::Above } else { Compare::Below };
+    let (name, value) = (text[..at].trim(), text[at + 1..].trim());
+    let share = |value: &str| {
+        let number = value.strip_suffix('%')?.trim().parse::<f64>().ok()?;
+        (number.is_finite() && number >= 0.0).then_some(number / 100.0)
+    };
+    let number = |value: &str| value.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+    let time = |value: &str| value.parse::<Nanos>().ok().map(|time| time.0 as f64);
+    let quantile = |name: &str| {
+        let percent = name.strip_prefix('p')?.parse::<f64>().ok()?;
+        (0.0..100.0).contains(&percent).then_some(percent / 100.0)
+    };
+    let (figure, limit) = match name {
+        "mean" => (Figure::Mean, time(value)?),
+        "max" => (Figure::Max, time(value)?),
+        "errors" => match share(value) {
+            Some(share) => (Figure::ErrorShare, share),
+            None => (Figure::Errors, number(value)?),
+        },
+        "sent" => (Figure::SentShare, share(value.strip_suffix("of offered").map_or(value, str::trim))?),
+        "completed" => (Figure::Completed, number(value.strip_suffix("/s").unwrap_or(value))?),
+        name => match name.strip_prefix("service ") {
+            Some(rest) => (Figure::ServiceTime(quantile(rest.trim())?), time(value)?),
+            None => (Figure::ResponseTime(quantile(name)?), time(value)?),
+        },
+    };
+    Some(Objective { figure, compare, limit })
+}
+
+impl Objective {
+    /// Whether `value`, in the figure's unit, misses the objective.
+    pub fn is_missed_by(&self, value: f64) -> bool {
+        match self.compare {
+            Compare::Above => value > self.limit,
+            Compare::Below => value < self.limit,
+        }
+    }
+
+    /// A value in the figure's unit, as a person reads it.
+    pub fn shown(&self, value: f64) -> String {
+        match self.figure {
+            Figure::ResponseTime(_) | Figure::ServiceTime(_) | Figure::Mean | Figure::Max => {
+                Nanos(value.round() as u64).to_string()
+            }
+            Figure::ErrorShare | Figure::SentShare => format!("{}%", plain(value * 100.0)),
+            Figure::Errors => plain(value),
+            Figure::Completed => format!("{}/s", plain(value)),
+        }
+    }
+}
+
+/// Up to four decimals, none that say nothing.
+fn plain(value: f64) -> String {
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+impl fmt::Display for Objective {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.figure {
+            Figure::ResponseTime(q) => write!(out, "p{}", plain(q * 100.0)),
+            Figure::ServiceTime(q) => write!(out, "service p{}", plain(q * 100.0)),
+            Figure::Mean => out.write_str("mean"),
+            Figure::Max => out.write_str("max"),
+            Figure::ErrorShare | Figure::Errors => out.write_str("errors"),
+            Figure::SentShare => out.write_str("sent"),
+            Figure::Completed => out.write_str("completed"),
+        }?;
+        let sign = if self.compare == Compare::Above { '>' } else { '<' };
+        write!(out, " {sign} {}", self.shown(self.limit))
+    }
+}
+
+impl From<Objective> for String {
+    fn from(objective: Objective) -> String {
+        objective.to_string()
+    }
+}
+
+impl TryFrom<String> for Objective {
+    type Error = BadObjective;
+    fn try_from(text: String) -> Result<Objective, BadObjective> {
+        text.parse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objectives_are_read_and_printed_back() {
+        for (typed, printed) in [
+            ("p99 > 200ms", "p99 > 200ms"),
+            ("p99.9>0.2", "p99.9 > 200ms"),
+            ("service p50 > 1s", "service p50 > 1s"),
+            ("errors > 0.1%", "errors > 0.1%"),
+            ("errors > 5", "errors > 5"),
+            ("sent < 99% of offered", "sent < 99%"),
+            ("completed < 100/s", "completed < 100/s"),
+            ("mean > 50ms", "mean > 50ms"),
+        ] {
+            let objective: Objective = typed.parse().unwrap();
+            assert_eq!(objective.to_string(), printed);
+            assert_eq!(printed.parse(), Ok(objective));
+        }
+    }
+
+    #[test]
+    fn what_is_no_objective_is_refused_with_examples() {
+        for text in ["", "p99", "p100 > 1s", "p99 > fast", "errors > many", "p99 = 1s", "latency > 1s", "sent < 5"] {
+            assert!(text.parse::<Objective>().unwrap_err().to_string().contains("p99 > 200ms"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_limit_itself_is_no_miss() {
+        let objective: Objective = "p99 > 200ms".parse().unwrap();
+        assert!(!objective.is_missed_by(200e6) && objective.is_missed_by(200e6 + 1.0));
+    }
+}

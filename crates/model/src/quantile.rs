@@ -1,0 +1,63 @@
+//! Which percentiles a tally supports, and what they are.
+
+use crate::histogram::rank;
+use crate::{Nanos, Tally};
+
+/// A percentile, or why there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantile {
+    /// The time.
+    Time(Nanos),
+    /// So many requests failed or had no answer that they could change it.
+    Unanswered,
+    /// There are too few requests for it: fewer than one is expected above it.
+    TooFew,
+}
+
+impl Quantile {
+    /// The time, where there is one.
+    pub fn time(self) -> Option<Nanos> {
+        match self {
+            Quantile::Time(time) => Some(time),
+            Quantile::Unanswered | Quantile::TooFew => None,
+        }
+    }
+}
+
+impl Tally {
+    /// The response time at quantile `q` (0 to 1).
+    ///
+    /// Good answers are the population. A timeout or a request in flight would have been slower than any answer, so
+    /// each stands above them; where the quantile falls among those, or failures of any kind are as large a part as `1 - q`,
+    /// or fewer than one request is expected above the quantile, there is no figure.
+    pub fn response_time_at(&self, q: f64) -> Quantile {
+        self.at(q, &self.response_time)
+    }
+
+    /// The service time at quantile `q` (0 to 1), by the same rules.
+    pub fn service_time_at(&self, q: f64) -> Quantile {
+        self.at(q, &self.service_time)
+    }
+
+    fn at(&self, q: f64, times: &crate::Histogram) -> Quantile {
+        let counts = &self.counts;
+        let (good, planned, failed) = (counts.good(), counts.total() as f64, counts.failed() as f64);
+        let part_above = (1.0 - q) * planned;
+        if good == 0 || failed > 0.0 && failed > part_above - 1e-9 * planned {
+            return Quantile::Unanswered;
+        }
+        let population = good + counts.censored();
+        if population as f64 * (1.0 - q) < 1.0 - 1e-9 {
+            return Quantile::TooFew;
+        }
+        times.at_rank(rank(q, population)).map_or(Quantile::Unanswered, Quantile::Time)
+    }
+
+    /// The longest response time; unknown where a request has no answer.
+    pub fn longest_response_time(&self) -> Quantile {
+        match self.response_time.max() {
+            Some(max) if self.counts.censored() == 0 => Quantile::Time(max),
+            _ => Quantile::Unanswered,
+        }
+    }
+}
