@@ -33,11 +33,15 @@ pub enum Trouble {
 
 /// Connections by number (slot), nonblocking.
 pub trait Wire {
-    /// Starts to open the connection. Done when a send succeeds; until then it would block.
+    /// Starts to open the connection. Done when a send succeeds; until then it would block, and is tried again at each
+    /// event of the connection, whatever its kind (a handshake goes both ways).
     ///
     /// # Errors
     /// Where even the start of it fails.
     fn open(&mut self, slot: usize) -> Result<(), Trouble>;
+
+    /// Whether the socket of a connection that is being opened is connected, so that what is still missing is a handshake.
+    fn is_connected(&self, slot: usize) -> bool;
 
     /// Waits for news of any connection, `at_most` this long, and replaces `events` by it (none if the time is over).
     fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>);
