@@ -1,40 +1,21 @@
 //! One run: starts the lanes, waits for them, merges what they recorded.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::SyncSender;
 
 use model::{Clock, Exchange, Nanos, Tally};
 use thiserror::Error;
 
+use crate::journal::Batch;
 use crate::lane::{Lane, LaneEnd};
 use crate::limits::{LimitError, ensure_descriptors};
-use crate::shape::Shape;
-use crate::wire_tcp::Tcp;
+use crate::progress::{Place, Progress};
+use crate::shape::{Shape, Share};
+use crate::wire::Wire;
+use crate::wire_socket::Sockets;
 
 /// Time for the threads to start before the first request is due.
 const LEAD: Nanos = Nanos::from_millis(5);
-
-/// Requests ended so far, for whoever draws progress. Lanes only store into it, each into its own place.
-#[derive(Debug, Default)]
-pub struct Progress {
-    lanes: Vec<Place>,
-}
-
-/// A counter on a cache line of its own.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Place(AtomicU64);
-
-impl Progress {
-    /// Room for `lanes` lanes.
-    pub fn new(lanes: u32) -> Progress {
-        Progress { lanes: (0..lanes.max(1)).map(|_| Place::default()).collect() }
-    }
-
-    /// Requests ended so far in all lanes, warm-up included.
-    pub fn ended(&self) -> u64 {
-        self.lanes.iter().map(|place| place.0.load(Ordering::Relaxed)).sum()
-    }
-}
 
 /// What a run brought.
 #[derive(Debug)]
@@ -43,11 +24,15 @@ pub struct Drive {
     pub tally: Tally,
     /// Each exchange by time of completion, where the shape asked to keep them.
     pub exchanges: Vec<Exchange>,
+    /// Records that the journal's reader was too slow for.
+    pub dropped_records: u64,
+    /// When it began, on the run's clock.
+    pub start: Nanos,
     /// Length of the measured window, as [`model::Run::measured`].
     pub measured: Nanos,
     /// From the first due time to the end of the last request.
     pub elapsed: Nanos,
-    /// Whether the user ended it.
+    /// Whether it was ended early.
     pub interrupted: bool,
 }
 
@@ -62,7 +47,7 @@ pub enum DriveError {
     Lane(std::io::Error),
 }
 
-/// Drives one run to its end, or until `interrupt` is set.
+/// Drives one run to its end, or until `interrupt` is set. Each lane writes a journal where there is a reader for it.
 ///
 /// # Errors
 /// Before any load is sent, where descriptors do not suffice.
@@ -74,6 +59,7 @@ pub fn drive<C: Clock + Clone + Send>(
     clock: &C,
     interrupt: &AtomicBool,
     progress: &Progress,
+    journal: Option<&SyncSender<Batch>>,
 ) -> Result<Drive, DriveError> {
     ensure_descriptors(u64::from(shape.connections))?;
     let start = clock.now() + LEAD;
@@ -81,20 +67,48 @@ pub fn drive<C: Clock + Clone + Send>(
         let lanes: Vec<_> = shape
             .shares()
             .into_iter()
-            .zip(&progress.lanes)
+            .zip(progress.places())
             .map(|(share, place)| {
-                let clock = clock.clone();
-                scope.spawn(move || {
-                    let wire = Tcp::new(shape.address, share.connections as usize)
-                        .map_err(|errno| DriveError::Lane(errno.into()))?;
-                    Ok(Lane::new(shape, share, clock, wire, start).run(interrupt, &place.0))
-                })
+                let (clock, journal) = (clock.clone(), journal.cloned());
+                let run = move || run_lane(shape, share, clock, start, (interrupt, place), journal);
+                std::thread::Builder::new().name(format!("lane-{}", share.lane)).spawn_scoped(scope, run)
             })
             .collect();
-        lanes.into_iter().map(|lane| lane.join().expect("a lane never panics")).collect()
+        let join = |lane: std::io::Result<std::thread::ScopedJoinHandle<'_, _>>| match lane {
+            Ok(lane) => lane.join().expect("a lane never panics"),
+            Err(error) => Err(DriveError::Lane(error)),
+        };
+        lanes.into_iter().map(join).collect()
     });
     let ends: Vec<LaneEnd> = ends.into_iter().collect::<Result<_, _>>()?;
     Ok(merge(shape, start, clock.now(), ends))
+}
+
+/// One lane, over the kind of wire that the shape wants.
+fn run_lane<C: Clock>(
+    shape: &Shape,
+    share: Share,
+    clock: C,
+    start: Nanos,
+    seen_by: (&AtomicBool, &Place),
+    journal: Option<SyncSender<Batch>>,
+) -> Result<LaneEnd, DriveError> {
+    let (first, slots) = (share.first_connection, share.connections as usize);
+    let failed = |errno: rustix::io::Errno| DriveError::Lane(errno.into());
+    let wire = Sockets::new(&shape.transport, first, slots).map_err(failed)?;
+    Ok(run_on(wire, shape, share, clock, start, seen_by, journal))
+}
+
+fn run_on<C: Clock, W: Wire>(
+    wire: W,
+    shape: &Shape,
+    share: Share,
+    clock: C,
+    start: Nanos,
+    (interrupt, place): (&AtomicBool, &Place),
+    journal: Option<SyncSender<Batch>>,
+) -> LaneEnd {
+    Lane::new(shape, share, clock, wire, start, journal).run(interrupt, place)
 }
 
 fn merge(shape: &Shape, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> Drive {
@@ -102,14 +116,18 @@ fn merge(shape: &Shape, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> Drive {
     let mut tally = Tally::new(window, shape.connections as usize);
     let mut exchanges = Vec::new();
     let mut interrupted_at: Option<Nanos> = None;
+    let mut dropped_records = 0;
     for end in ends {
         tally.merge(&end.tally);
         exchanges.extend(end.exchanges);
+        dropped_records += end.dropped_records;
         interrupted_at = [interrupted_at, end.interrupted_at].into_iter().flatten().min();
     }
     exchanges.sort_by_key(|exchange| exchange.ended);
     let until = match (shape.measured, interrupted_at) {
         (_, Some(instant)) => instant.min(window.until),
+        // A count may end the run before its time.
+        (Some(_), None) if shape.requests_total.is_some() => tally.last_ended.min(window.until),
         (Some(_), None) => window.until,
         (None, None) => tally.last_ended,
     };
@@ -117,7 +135,9 @@ fn merge(shape: &Shape, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> Drive {
         measured: until.saturating_sub(window.from),
         elapsed: now.saturating_sub(start),
         interrupted: interrupted_at.is_some(),
+        start,
         tally,
         exchanges,
+        dropped_records,
     }
 }

@@ -1,13 +1,14 @@
-//! One request, one answer, blocking: to ask whether a server answers at all. Not for load.
+//! One request, one answer: to ask whether a server answers at all. Not for load.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::AtomicBool;
 
-use model::{Clock, Nanos, Request};
+use model::{Clock, Nanos, Outcome, Request};
 use thiserror::Error;
 
-use crate::head::Heads;
-use crate::response::{BadResponse, Fed, Reader};
+use crate::drive::{DriveError, drive};
+use crate::progress::Progress;
+use crate::shape::Shape;
+use crate::transport::Transport;
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,48 +22,36 @@ pub struct Answer {
 /// Why nothing came back.
 #[derive(Debug, Error)]
 pub enum FetchError {
-    /// The socket failed.
-    #[error("{0}")]
-    Io(#[from] std::io::Error),
-    /// What came was no response.
-    #[error("{0}")]
-    Bad(#[from] BadResponse),
-    /// No whole response before the connection or the time ended.
-    #[error("no whole response came")]
-    Unfinished,
+    /// It could not be sent.
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+    /// It ended otherwise.
+    #[error("{}", model::counts::name(*.0).replace('_', " "))]
+    Outcome(Outcome),
 }
 
-/// Sends `request` on a new connection and waits for the answer, `timeout` at the most.
+/// Sends `request` on a new connection, waits for the answer, `timeout` at the most, and closes the connection.
 ///
 /// # Errors
 /// Where no whole, well-formed response came in time.
-pub fn fetch(
-    address: SocketAddr,
+pub fn fetch<C: Clock + Clone + Send>(
+    transport: &Transport,
     request: &Request,
     worker_header: &str,
     timeout: Nanos,
-    clock: &impl Clock,
+    clock: &C,
 ) -> Result<Answer, FetchError> {
-    let end = clock.now() + timeout;
-    let left = || Nanos(end.saturating_sub(clock.now()).0.max(1));
-    let mut stream = TcpStream::connect_timeout(&address, left().into())?;
-    stream.set_write_timeout(Some(left().into()))?;
-    stream.write_all(&request.bytes)?;
-    let (mut reader, mut heads) = (Reader::default(), Heads::new(worker_header, request.is_head));
-    let mut buffer = vec![0; 64 * 1024];
-    loop {
-        stream.set_read_timeout(Some(left().into()))?;
-        let n = stream.read(&mut buffer)?;
-        let response = if n == 0 {
-            reader.end().ok_or(FetchError::Unfinished)?
-        } else if let Fed::Done(response, _) = reader.feed(&buffer[..n], &mut heads)? {
-            response
-        } else if clock.now() >= end {
-            return Err(FetchError::Unfinished);
-        } else {
-            continue;
-        };
-        let worker = response.worker.map(|index| heads.workers()[usize::from(index)].clone());
-        return Ok(Answer { status: response.status, worker });
+    let shape = Shape {
+        requests_total: Some(1),
+        keep_alive: false,
+        timeout,
+        worker_header: worker_header.to_owned(),
+        ..Shape::closed(transport.clone(), request.clone(), 1)
+    };
+    let done = drive(&shape, clock, &AtomicBool::new(false), &Progress::new(1), None)?;
+    let outcome = done.tally.counts.iter().next().map_or(Outcome::InFlight, |(outcome, _)| outcome);
+    match outcome {
+        Outcome::Answered(status) => Ok(Answer { status, worker: done.tally.per_worker.keys().next().cloned() }),
+        other => Err(FetchError::Outcome(other)),
     }
 }

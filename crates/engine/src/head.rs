@@ -63,7 +63,6 @@ pub enum BadHead {
 #[derive(Debug)]
 pub struct Heads {
     worker_header: String,
-    requested_head: bool,
     memory: Vec<(Box<[u8]>, Head)>,
     oldest: usize,
     workers: Vec<String>,
@@ -71,12 +70,10 @@ pub struct Heads {
 }
 
 impl Heads {
-    /// Nothing seen yet. `worker_header` is the field in which a worker names itself (empty: none); `requested_head`
-    /// says that the requests are HEAD requests, whose responses have no body.
-    pub fn new(worker_header: &str, requested_head: bool) -> Heads {
+    /// Nothing seen yet. `worker_header` is the field in which a worker names itself (empty: none).
+    pub fn new(worker_header: &str) -> Heads {
         Heads {
             worker_header: worker_header.to_ascii_lowercase(),
-            requested_head,
             memory: Vec::with_capacity(MEMORY),
             oldest: 0,
             workers: Vec::new(),
@@ -161,7 +158,7 @@ impl Heads {
             }
         }
         let framing = match (transfer_coding, content_length) {
-            _ if self.requested_head || status < 200 || status == 204 || status == 304 => Framing::Empty,
+            _ if status < 200 || status == 204 || status == 304 => Framing::Empty,
             // Transfer-Encoding overrides Content-Length (RFC 9112 section 6.3, rule 3).
             (Some(true), _) => Framing::Chunked,
             (Some(false), _) | (None, None) => Framing::UntilClose,
@@ -204,7 +201,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Option<Head>, BadHead> {
-        Heads::new("x-worker-pid", false).read(text.as_bytes(), &mut 0)
+        Heads::new("x-worker-pid").read(text.as_bytes(), &mut 0)
     }
 
     fn framing(fields: &str) -> Framing {
@@ -223,13 +220,6 @@ mod tests {
             let head = read(&format!("HTTP/1.1 {status}\r\nContent-Length: 5\r\n\r\n")).unwrap().unwrap();
             assert_eq!(head.framing, Framing::Empty);
         }
-    }
-
-    #[test]
-    fn a_response_to_head_has_no_body() {
-        let mut heads = Heads::new("", true);
-        let head = heads.read(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", &mut 0).unwrap().unwrap();
-        assert_eq!(head.framing, Framing::Empty);
     }
 
     #[test]
@@ -254,7 +244,7 @@ mod tests {
 
     #[test]
     fn workers_get_an_index_each_and_are_remembered_with_their_head() {
-        let mut heads = Heads::new("X-Worker-Pid", false);
+        let mut heads = Heads::new("X-Worker-Pid");
         let text = |pid| format!("HTTP/1.1 200 OK\r\nx-worker-pid: {pid}\r\nContent-Length: 1\r\n\r\n");
         let mut hint = 0;
         for (pid, index) in [(11, 0), (22, 1), (11, 0), (22, 1), (22, 1)] {
@@ -265,7 +255,7 @@ mod tests {
 
     #[test]
     fn more_heads_than_the_memory_holds_are_parsed_right_all_the_same() {
-        let mut heads = Heads::new("", false);
+        let mut heads = Heads::new("");
         let mut hint = 0;
         for n in (1..100u64).chain(1..100) {
             let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {n}\r\n\r\n");

@@ -5,15 +5,19 @@
 //! the cost of k sends. Nothing is formatted, shared or (once warm) allocated here. What stays true: every request that was begun is
 //! recorded exactly once, with `due ≤ sent ≤ ended`.
 
-use std::collections::VecDeque;
-use std::iter::Peekable;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
 
 use model::tally::WorkerCount;
-use model::{Clock, Exchange, Nanos, Outcome, Schedule, Tally, Window};
+use model::{Clock, Exchange, Late, Nanos, Outcome, Tally, Timing, Window};
 
+use crate::agenda::{Agenda, Due};
 use crate::connection::{Connection, State};
 use crate::head::Heads;
+use crate::journal::{Batch, Journal, Record};
+use crate::progress::Place;
 use crate::response::{Fed, Response};
 use crate::shape::{Shape, Share};
 use crate::wire::{Event, Trouble, Wire};
@@ -23,6 +27,10 @@ const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
 /// The pause after a failed connect, doubled with each failure in a row.
 const FIRST_PAUSE: Nanos = Nanos::from_millis(10);
 const LONGEST_PAUSE: Nanos = Nanos::from_secs(1);
+/// Before a due time, how long a lane stays awake for it ([`Timing::Spin`]).
+const SPIN: Nanos = Nanos::from_micros(50);
+/// What a lane that coalesces rounds its waits up to ([`Timing::Coalesce`]).
+const COALESCED: Nanos = Nanos::from_millis(1);
 /// Bytes received in one go.
 const BUFFER: usize = 64 * 1024;
 
@@ -33,6 +41,8 @@ pub struct LaneEnd {
     pub tally: Tally,
     /// Each exchange in order of completion, where the shape asked to keep them.
     pub exchanges: Vec<Exchange>,
+    /// Records that the journal's reader was too slow for.
+    pub dropped_records: u64,
     /// When it was interrupted, if it was.
     pub interrupted_at: Option<Nanos>,
 }
@@ -44,24 +54,22 @@ pub struct Lane<'a, C, W> {
     clock: C,
     wire: W,
     window: Window,
+    agenda: Agenda,
     connections: Vec<Connection>,
     heads: Heads,
     tally: Tally,
-    /// Answers by worker: measured, all. Folded into the tally by name at the end.
+    /// Answers by worker. Folded into the tally by name at the end.
     workers: Vec<WorkerCount>,
     exchanges: Vec<Exchange>,
-    /// Open loop: what is still to become due, every `lanes`-th request of the run's one schedule.
-    schedule: Option<Peekable<std::iter::StepBy<std::iter::Skip<Schedule>>>>,
+    journal: Journal,
     start: Nanos,
-    /// Open loop: requests that are due and found no free connection.
-    queued: VecDeque<Nanos>,
-    /// Connections that can take the next request at once: in a closed loop those whose previous one has just ended, in
+    /// Connections that can take the next request at once: in a closed loop those whose next request is due, in
     /// an open loop all free ones, the most recently used last.
     free: Vec<u32>,
     /// The other half of `free` while it is being emptied.
     freed_before: Vec<u32>,
-    /// Connections in a pause.
-    pausing: Vec<u32>,
+    /// Connections in a pause (a user who thinks, a connect that failed), and until when.
+    pausing: BinaryHeap<Reverse<(Nanos, u32)>>,
     busy: usize,
     /// Requests ended so far.
     ended: u64,
@@ -70,29 +78,39 @@ pub struct Lane<'a, C, W> {
 }
 
 impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
-    /// A lane that will start at `start` on `clock`.
-    pub fn new(shape: &'a Shape, share: Share, clock: C, wire: W, start: Nanos) -> Self {
+    /// A lane that will start at `start` on `clock`, and write a journal where there is a reader for it.
+    pub fn new(
+        shape: &'a Shape,
+        share: Share,
+        clock: C,
+        wire: W,
+        start: Nanos,
+        journal: Option<SyncSender<Batch>>,
+    ) -> Self {
         let window = shape.window(start);
         let quota = shape.requests_per_connection.unwrap_or(u64::MAX);
-        let schedule =
-            shape.pace.schedule().map(|all| all.skip(share.lane as usize).step_by(share.lanes as usize).peekable());
         Lane {
             shape,
             share,
             clock,
             wire,
             window,
-            connections: (0..share.connections).map(|_| Connection::new(quota)).collect(),
-            heads: Heads::new(&shape.worker_header, shape.request.is_head),
+            agenda: Agenda::new(shape, share, start),
+            connections: (0..share.connections).map(|_| Connection::new(quota, start)).collect(),
+            heads: Heads::new(&shape.worker_header),
             tally: Tally::new(window, shape.connections as usize),
             workers: Vec::with_capacity(64),
             exchanges: Vec::new(),
-            schedule,
+            journal: Journal::new(journal),
             start,
-            queued: VecDeque::with_capacity(1024),
-            free: (0..share.connections).collect(),
+            // The first is taken last, so that an open loop opens its connections in order.
+            free: if shape.pace.is_open() {
+                (0..share.connections).rev().collect()
+            } else {
+                (0..share.connections).collect()
+            },
             freed_before: Vec::with_capacity(share.connections as usize),
-            pausing: Vec::with_capacity(share.connections as usize),
+            pausing: BinaryHeap::with_capacity(share.connections as usize),
             busy: 0,
             ended: 0,
             next_scan: start,
@@ -100,16 +118,15 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         }
     }
 
-    /// Runs to the end: all planned requests ended, or `interrupt` was set. `ended` follows the number of requests ended.
-    pub fn run(mut self, interrupt: &AtomicBool, ended: &AtomicU64) -> LaneEnd {
+    /// Runs to the end: all planned requests ended, or `interrupt` was set. `place` is where this lane's progress is shown.
+    pub fn run(mut self, interrupt: &AtomicBool, place: &Place) -> LaneEnd {
         let mut events = Vec::with_capacity(1024);
         let mut now = self.clock.now();
         while now < self.start {
             self.wire.wait((self.start - now).min(LONGEST_WAIT), &mut events);
             now = self.clock.now();
         }
-        // The first requests of a closed loop are due at the start, whenever this lane woke up for it.
-        self.send_what_is_due(now, self.start);
+        self.send_what_is_due(now);
         let mut interrupted_at = None;
         while !self.is_over(now) {
             let at_most = self.longest_wait(now);
@@ -121,47 +138,42 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             if now >= self.next_scan {
                 self.give_up_the_late(now);
             }
-            if !self.pausing.is_empty() {
-                self.resume_the_paused(now);
-            }
-            self.send_what_is_due(now, now);
-            ended.store(self.ended, Ordering::Relaxed);
+            self.resume_the_paused(now);
+            self.send_what_is_due(now);
+            self.journal.age(now);
+            place.show(self.ended, &self.tally);
             if interrupt.load(Ordering::Relaxed) {
                 interrupted_at = Some(now);
                 break;
             }
         }
+        place.show(self.ended, &self.tally);
         self.finish(now, interrupted_at)
     }
 
     /// Whether nothing is left to do.
     fn is_over(&mut self, now: Nanos) -> bool {
-        if self.busy > 0 || !self.queued.is_empty() {
-            return false;
-        }
-        match &self.schedule {
-            Some(_) => self.next_due().is_none(),
-            None => now >= self.window.until || self.connections.iter().all(|c| c.state == State::Finished),
-        }
+        self.busy == 0
+            && (self.agenda.is_over(now)
+                || !self.agenda.is_open() && self.connections.iter().all(|c| c.state == State::Finished))
     }
 
-    /// When the next request of an open loop becomes due; `None` after the last, and in a closed loop.
-    fn next_due(&mut self) -> Option<Nanos> {
-        let due = self.start + *self.schedule.as_mut()?.peek()?;
-        (due < self.window.until).then_some(due)
-    }
-
+    /// How long nothing will have to be done.
     fn longest_wait(&mut self, now: Nanos) -> Nanos {
-        if self.schedule.is_none() && !self.free.is_empty() && now < self.window.until {
+        let has_free = !self.free.is_empty();
+        if !self.agenda.is_open() && has_free && !self.agenda.is_over(now) {
             return Nanos::ZERO;
         }
-        let mut until = now + LONGEST_WAIT;
-        until = until.min(self.next_scan);
-        if let Some(due) = self.next_due() {
-            until = until.min(due);
+        let mut until = self.next_scan.min(now + LONGEST_WAIT);
+        if let Some(due) = self.agenda.next_due() {
+            until = until.min(match self.shape.timing {
+                Timing::Precise => due,
+                Timing::Spin => due.saturating_sub(SPIN).max(now),
+                Timing::Coalesce => Nanos(due.0.div_ceil(COALESCED.0) * COALESCED.0),
+            });
         }
-        for slot in &self.pausing {
-            until = until.min(self.connections[*slot as usize].pause_until);
+        if let Some(Reverse((pause_end, _))) = self.pausing.peek() {
+            until = until.min(*pause_end);
         }
         until.saturating_sub(now)
     }
@@ -170,17 +182,23 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     fn handle(&mut self, event: Event, now: Nanos) {
         let slot = event.slot as usize;
         let mut now = now;
-        if event.writable && matches!(self.connections[slot].state, State::Opening | State::Sending) {
-            self.send(slot);
-            // What is received below came after this send, not before.
-            now = self.clock.now();
-        }
-        if event.readable {
-            match self.connections[slot].state {
-                State::Sending | State::Waiting => self.receive(slot, event.closing, now),
-                State::Idle => self.receive_idle(slot),
-                State::Opening | State::Closed | State::Pausing | State::Finished => {}
+        match self.connections[slot].state {
+            // Whatever the news: a handshake goes both ways.
+            State::Opening => self.send(slot),
+            State::Sending if event.writable => self.send(slot),
+            State::Idle if event.readable => return self.receive_idle(slot),
+            State::Sending | State::Waiting => {
+                if event.readable {
+                    self.receive(slot, event.closing, now);
+                }
+                return;
             }
+            State::Idle | State::Closed | State::Finished => return,
+        }
+        // What is received after this send came after it, not before.
+        now = now.max(self.clock.now());
+        if event.readable && matches!(self.connections[slot].state, State::Sending | State::Waiting) {
+            self.receive(slot, event.closing, now);
         }
     }
 
@@ -198,7 +216,14 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
                 }
                 Ok(n) => {
                     self.tally.received_bytes += n as u64;
-                    match self.connections[slot].reader.feed(&self.buffer[..n], &mut self.heads) {
+                    let connection = &mut self.connections[slot];
+                    if connection.reader.received() == 0 {
+                        connection.first_byte = now;
+                    }
+                    if self.shape.keep_answers {
+                        connection.answer.extend_from_slice(&self.buffer[..n]);
+                    }
+                    match connection.reader.feed(&self.buffer[..n], &mut self.heads) {
                         Ok(Fed::Done(response, used)) if used == n => {
                             return self.answered(slot, response, closing, now);
                         }
@@ -225,23 +250,40 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     /// A whole response came; `closing`: and the server has closed the connection.
     #[inline]
     fn answered(&mut self, slot: usize, response: Response, closing: bool, now: Nanos) {
-        let connection = &self.connections[slot];
+        let connection = &mut self.connections[slot];
+        connection.until_reconnect -= 1;
         // Answered before it was asked in full: the rest of the request would be read as the next one.
         let asked_in_full = connection.state == State::Waiting;
-        let keep_alive = response.keep_alive && self.shape.keep_alive && asked_in_full && !closing;
+        let server_keeps = response.keep_alive && asked_in_full && !closing;
+        let we_keep = self.shape.keep_alive && connection.until_reconnect > 0;
+        let is_measured = self.tally.measures(connection.due);
         if let Some(worker) = response.worker {
             let worker = usize::from(worker);
             if worker >= self.workers.len() {
                 self.workers.resize(worker + 1, WorkerCount::default());
             }
             self.workers[worker].all += 1;
-            self.workers[worker].measured += u64::from(self.tally.measures(connection.due));
+            self.workers[worker].measured += u64::from(is_measured);
         }
-        if !keep_alive {
-            self.tally.closed_by_server += u64::from(self.shape.keep_alive);
+        let outcome = Outcome::Answered(response.status);
+        if is_measured && outcome.is_good() {
+            let phases = &mut self.tally.phases;
+            if connection.opened > Nanos::ZERO {
+                let connected = if connection.connected > Nanos::ZERO { connection.connected } else { connection.sent };
+                phases.connect.record(connected.saturating_sub(connection.opened));
+                if connection.connected > Nanos::ZERO {
+                    phases.handshake.record(connection.sent.saturating_sub(connection.connected));
+                }
+            }
+            phases.write.record(connection.written_at.saturating_sub(connection.sent));
+            phases.first_byte.record(connection.first_byte.saturating_sub(connection.sent));
+            phases.read.record(now.saturating_sub(connection.first_byte));
+        }
+        if !(server_keeps && we_keep) {
+            self.tally.closed_by_server += u64::from(we_keep);
             self.close(slot);
         }
-        self.record(slot, Outcome::Answered(response.status), now, response.bytes);
+        self.record(slot, outcome, now, response.bytes);
     }
 
     /// The request ended without a whole response, and its connection with it.
@@ -249,23 +291,18 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     fn end(&mut self, slot: usize, outcome: Outcome, now: Nanos, pause: Option<Nanos>) {
         let bytes = self.connections[slot].reader.received();
         self.close(slot);
-        self.record(slot, outcome, now, bytes);
-        if let Some(pause) = pause
-            && self.connections[slot].state != State::Finished
-        {
-            let connection = &mut self.connections[slot];
-            connection.state = State::Pausing;
-            connection.pause_until = now + pause;
-            self.free.retain(|free| *free as usize != slot);
-            self.pausing.push(slot as u32);
+        if let Some(pause) = pause {
+            // In a closed loop the next request is due when the pause is over; record() puts it off until then.
+            self.connections[slot].next_due = now + pause;
         }
+        self.record(slot, outcome, now, bytes);
     }
 
     fn close(&mut self, slot: usize) {
         self.wire.close(slot);
         let connection = &mut self.connections[slot];
         connection.reader.reset();
-        if matches!(connection.state, State::Idle) {
+        if connection.state == State::Idle {
             connection.state = State::Closed;
         } else if connection.is_busy() {
             // Still counted busy until it is recorded; `Opening` says that there is no socket behind it.
@@ -279,7 +316,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         let connection = &mut self.connections[slot];
         let exchange = Exchange {
             due: connection.due,
-            sent: if connection.state == State::Opening && connection.written == 0 { ended } else { connection.sent },
+            sent: if connection.written == 0 { ended } else { connection.sent },
             ended,
             received_bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
             outcome,
@@ -292,55 +329,105 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         if is_finished {
             connection.state = State::Finished;
         }
+        connection.next_due = connection.next_due.max(ended + self.shape.think);
+        let next_due = connection.next_due;
         self.busy -= 1;
         self.ended += 1;
         self.tally.record(&exchange, self.share.first_connection as usize + slot);
         if self.shape.keep_exchanges {
             self.exchanges.push(exchange);
         }
+        if self.journal.is_kept() {
+            let answer = self.shape.keep_answers.then(|| std::mem::take(&mut connection.answer).into_boxed_slice());
+            self.journal.record(Record { number: connection.number, exchange, answer });
+        }
         if is_finished {
             self.wire.close(slot);
+        } else if next_due > ended {
+            self.pausing.push(Reverse((next_due, slot as u32)));
         } else {
             self.free.push(slot as u32);
         }
     }
 
-    /// Begins what is due: in a closed loop one request on each free connection, due at `due`; in an open loop whatever the
+    /// Begins what is due: in a closed loop a request on each free connection, in an open loop whatever the
     /// schedule says, as far as connections are free.
     #[inline]
-    fn send_what_is_due(&mut self, now: Nanos, due: Nanos) {
-        if self.schedule.is_some() {
-            while let Some(due) = self.next_due().filter(|due| *due <= now) {
-                self.schedule.as_mut().and_then(Iterator::next);
-                self.queued.push_back(due);
-            }
-            while !self.queued.is_empty()
+    fn send_what_is_due(&mut self, now: Nanos) {
+        if self.agenda.is_open() {
+            self.agenda.queue_due(now);
+            while self.agenda.has_queued()
                 && let Some(slot) = self.free.pop()
-                && let Some(due) = self.queued.pop_front()
+                && let Some(due) = self.agenda.pop(now, &mut self.tally.queued)
             {
                 self.begin(slot as usize, due, now);
             }
-        } else if now < self.window.until && !self.free.is_empty() {
+            if self.agenda.has_queued() {
+                match self.shape.late {
+                    Late::Queue => self.agenda.mark_waiting(),
+                    Late::Skip => self.skip_queued(now),
+                }
+            }
+        } else if !self.free.is_empty() && now < self.window.until {
             // A request that fails at once frees its connection again: that one waits for the next turn.
             std::mem::swap(&mut self.free, &mut self.freed_before);
             let mut slots = std::mem::take(&mut self.freed_before);
             for slot in slots.drain(..) {
-                self.begin(slot as usize, due, now);
+                let due = self.connections[slot as usize].next_due;
+                match self.agenda.next_at(due) {
+                    Some(due) => self.begin(slot as usize, due, now),
+                    None => self.retire(slot as usize),
+                }
             }
             self.freed_before = slots;
         }
     }
 
+    /// Closed loop: the count is reached, and this connection is not needed any more.
+    #[cold]
+    fn retire(&mut self, slot: usize) {
+        self.wire.close(slot);
+        self.connections[slot].state = State::Finished;
+    }
+
+    /// Open loop: counts what is due and finds no connection, and does not send it.
+    #[cold]
+    fn skip_queued(&mut self, now: Nanos) {
+        while let Some(Due { number, due }) = self.agenda.pop(now, &mut self.tally.queued) {
+            self.record_unsent(number, due, due, Outcome::Skipped);
+        }
+    }
+
+    /// Records a request that never had a connection.
+    fn record_unsent(&mut self, number: u64, due: Nanos, ended: Nanos, outcome: Outcome) {
+        let exchange = Exchange { due, sent: ended, ended, received_bytes: 0, outcome };
+        self.ended += 1;
+        self.tally.record(&exchange, self.share.first_connection as usize);
+        if self.shape.keep_exchanges {
+            self.exchanges.push(exchange);
+        }
+        if self.journal.is_kept() {
+            self.journal.record(Record { number, exchange, answer: None });
+        }
+    }
+
     #[inline]
-    fn begin(&mut self, slot: usize, due: Nanos, now: Nanos) {
+    fn begin(&mut self, slot: usize, due: Due, now: Nanos) {
         self.busy += 1;
         let connection = &mut self.connections[slot];
         let is_open = connection.state == State::Idle;
         connection.state = State::Opening;
-        connection.due = due;
+        connection.number = due.number;
+        connection.request = self.shape.order.index(due.number, self.shape.requests.len()) as u32;
+        connection.reader.expect(self.shape.requests[connection.request as usize].is_head);
+        connection.due = due.due;
         connection.begun = now;
         connection.written = 0;
+        connection.opened = Nanos::ZERO;
+        connection.connected = Nanos::ZERO;
         if !is_open {
+            connection.until_reconnect = self.shape.reconnect_after.unwrap_or(u64::MAX);
+            connection.opened = self.clock.now();
             self.tally.connections_opened += 1;
             if let Err(trouble) = self.wire.open(slot) {
                 return self.not_opened(slot, trouble);
@@ -352,8 +439,8 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     /// Sends the request, or the rest of it.
     #[inline]
     fn send(&mut self, slot: usize) {
-        let bytes = &self.shape.request.bytes;
         let connection = &mut self.connections[slot];
+        let bytes = &self.shape.requests[connection.request as usize].bytes;
         loop {
             let first = connection.written == 0;
             let instant = if first { self.clock.now() } else { connection.sent };
@@ -363,6 +450,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
                         connection.sent = instant;
                         connection.failed_connects = 0;
                     }
+                    connection.written_at = if first { instant } else { self.clock.now() };
                     connection.written += n;
                     self.tally.sent_bytes += n as u64;
                     if connection.written == bytes.len() {
@@ -371,7 +459,12 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
                     }
                     connection.state = State::Sending;
                 }
-                Err(Trouble::WouldBlock) => return,
+                Err(Trouble::WouldBlock) => {
+                    if first && connection.connected == Nanos::ZERO && self.wire.is_connected(slot) {
+                        connection.connected = instant;
+                    }
+                    return;
+                }
                 Err(trouble) if first => return self.not_sent(slot, trouble),
                 Err(_) => {
                     let now = self.clock.now();
@@ -414,17 +507,12 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         }
     }
 
+    /// Frees the connections whose pause is over.
+    #[inline]
     fn resume_the_paused(&mut self, now: Nanos) {
-        let mut i = 0;
-        while i < self.pausing.len() {
-            let slot = self.pausing[i] as usize;
-            if self.connections[slot].pause_until <= now {
-                self.connections[slot].state = State::Closed;
-                self.pausing.swap_remove(i);
-                self.free.push(slot as u32);
-            } else {
-                i += 1;
-            }
+        while let Some(Reverse((_, slot))) = self.pausing.peek().copied().filter(|Reverse((until, _))| *until <= now) {
+            self.pausing.pop();
+            self.free.push(slot);
         }
     }
 
@@ -437,16 +525,13 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             self.wire.close(slot);
         }
         // Open loop: became due, and never found a free connection.
-        for due in std::mem::take(&mut self.queued) {
-            let exchange = Exchange { due, sent: now, ended: now, received_bytes: 0, outcome: Outcome::InFlight };
-            self.tally.record(&exchange, self.share.first_connection as usize);
-            if self.shape.keep_exchanges {
-                self.exchanges.push(exchange);
-            }
+        while let Some(Due { number, due }) = self.agenda.pop(now, &mut self.tally.queued) {
+            self.record_unsent(number, due, now.max(due), Outcome::InFlight);
         }
         for (name, count) in self.heads.workers().iter().zip(&self.workers) {
             self.tally.per_worker.insert(name.clone(), *count);
         }
-        LaneEnd { tally: self.tally, exchanges: self.exchanges, interrupted_at }
+        let dropped_records = self.journal.close();
+        LaneEnd { tally: self.tally, exchanges: self.exchanges, dropped_records, interrupted_at }
     }
 }

@@ -4,26 +4,33 @@
 //! what is due, in one loop (`lane`). Everything that can be done before the start (addresses, request bytes) or after the
 //! end (merging, percentiles) is done there. This crate never prints and never reads a clock but the one it is given.
 
+mod agenda;
 mod chunked;
 mod connection;
 mod drive;
 mod fetch;
 mod head;
+mod journal;
 mod lane;
 mod limits;
+mod progress;
 mod request;
 mod response;
 mod shape;
+mod transport;
 mod wire;
-mod wire_tcp;
+mod wire_socket;
 
-pub use drive::{Drive, DriveError, Progress, drive};
+pub use drive::{Drive, DriveError, drive};
 pub use fetch::{Answer, FetchError, fetch};
 pub use head::{BadHead, Framing, Head, Heads};
+pub use journal::{Batch, Record};
 pub use lane::{Lane, LaneEnd};
 pub use limits::{LimitError, ensure_descriptors};
+pub use progress::{Place, Progress};
 pub use request::render;
 pub use response::{BadResponse, Fed, Reader, Response};
 pub use shape::{Shape, Share};
+pub use transport::{Endpoint, Transport};
 pub use wire::{Event, Trouble, Wire};
-pub use wire_tcp::Tcp;
+pub use wire_socket::Sockets;

@@ -55,11 +55,13 @@ pub struct Reader {
     /// Bytes of the present response so far.
     bytes: u64,
     hint: u8,
+    /// Whether the request was HEAD, so that the response has no body.
+    to_head: bool,
 }
 
 impl Default for Reader {
     fn default() -> Reader {
-        Reader { state: State::Head, partial: Vec::new(), bytes: 0, hint: 0 }
+        Reader { state: State::Head, partial: Vec::new(), bytes: 0, hint: 0, to_head: false }
     }
 }
 
@@ -67,6 +69,13 @@ impl Reader {
     /// Bytes of the unfinished response so far.
     pub fn received(&self) -> u64 {
         self.bytes
+    }
+
+    /// Says whether the next response is one to a HEAD request, which has no body whatever its head says (RFC 9110
+    /// section 9.3.2).
+    #[inline]
+    pub fn expect(&mut self, to_head: bool) {
+        self.to_head = to_head;
     }
 
     /// Forgets an unfinished response: the connection is a new one.
@@ -89,6 +98,7 @@ impl Reader {
             && let Framing::Length(length) = head.framing
             && (bytes.len() - head.length) as u64 >= length
             && head.status >= 200
+            && !self.to_head
         {
             let used = head.length + length as usize;
             return Ok(Fed::Done(self.done(head, used as u64), used));
@@ -122,7 +132,8 @@ impl Reader {
                         // An interim response (100, 103): the real one follows (RFC 9110 section 15.2).
                         continue;
                     }
-                    self.state = match head.framing {
+                    let framing = if self.to_head { Framing::Empty } else { head.framing };
+                    self.state = match framing {
                         Framing::Empty => return Ok(Fed::Done(self.done(head, 0), at)),
                         Framing::Length(length) => State::Length(head, length),
                         Framing::Chunked => State::Chunked(head, Chunked::new()),
@@ -217,7 +228,7 @@ mod tests {
 
     /// Feeds `bytes` cut at `sizes`, then ends the connection.
     fn read(bytes: &[u8], sizes: &[usize]) -> Result<Option<Response>, BadResponse> {
-        let (mut reader, mut heads) = (Reader::default(), Heads::new("", false));
+        let (mut reader, mut heads) = (Reader::default(), Heads::new(""));
         let mut rest = bytes;
         for size in sizes.iter().chain(std::iter::repeat(&bytes.len())) {
             if rest.is_empty() {
@@ -256,10 +267,21 @@ mod tests {
 
     #[test]
     fn the_next_responses_bytes_are_left() {
-        let (mut reader, mut heads) = (Reader::default(), Heads::new("", false));
+        let (mut reader, mut heads) = (Reader::default(), Heads::new(""));
         let two = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1";
         let Fed::Done(first, used) = reader.feed(two, &mut heads).unwrap() else { panic!("incomplete") };
         assert_eq!((first.bytes, &two[used..]), (40, &b"HTTP/1.1"[..]));
+    }
+
+    #[test]
+    fn a_response_to_head_has_no_body() {
+        let (mut reader, mut heads) = (Reader::default(), Heads::new(""));
+        reader.expect(true);
+        let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+        assert!(matches!(reader.feed(head, &mut heads), Ok(Fed::Done(_, n)) if n == head.len()));
+        // The same bytes, now remembered, in answer to a GET.
+        reader.expect(false);
+        assert_eq!(reader.feed(head, &mut heads), Ok(Fed::More));
     }
 
     #[test]

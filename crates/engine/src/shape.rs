@@ -1,16 +1,20 @@
 //! What one run asks of the engine, and each lane's share of it.
 
-use std::net::SocketAddr;
+use std::sync::Arc;
 
-use model::{Nanos, Pace, Request, Window};
+use model::{Late, Nanos, Order, Pace, Request, Timing, Window};
+
+use crate::transport::Transport;
 
 /// One run, with nothing left to decide.
 #[derive(Clone, Debug)]
 pub struct Shape {
     /// Where to connect.
-    pub address: SocketAddr,
-    /// What to send, rendered.
-    pub request: Request,
+    pub transport: Transport,
+    /// What to send, rendered; never empty.
+    pub requests: Arc<[Request]>,
+    /// Which of them is the n-th.
+    pub order: Order,
     /// Connections, in total.
     pub connections: u32,
     /// Threads of the generator; never more than connections.
@@ -21,16 +25,28 @@ pub struct Shape {
     pub warm_up: Nanos,
     /// Length of the measured window; `None` where only a count ends the run.
     pub measured: Option<Nanos>,
-    /// Measured requests that each connection makes at the most.
+    /// Measured requests in total; the run ends when so many have ended.
+    pub requests_total: Option<u64>,
+    /// Measured requests that each connection makes; the run ends when all have made theirs.
     pub requests_per_connection: Option<u64>,
+    /// Closed loop: a pause between the end of a request and the due time of the connection's next one.
+    pub think: Nanos,
+    /// Open loop: what becomes of a request that is due while all connections are busy.
+    pub late: Late,
+    /// Open loop: how precisely due times are kept.
+    pub timing: Timing,
     /// Whether a connection carries more than one request.
     pub keep_alive: bool,
+    /// Requests after which we close a connection and open it anew.
+    pub reconnect_after: Option<u64>,
     /// Longest wait for an answer, from the moment the connection was opened or the request was begun.
     pub timeout: Nanos,
     /// The response header, lower case, in which a worker names itself; empty for none.
     pub worker_header: String,
     /// Whether each exchange is kept, in order of completion (tests, logs).
     pub keep_exchanges: bool,
+    /// Whether the journal gets the raw bytes of each answer (checks).
+    pub keep_answers: bool,
 }
 
 /// The part of a run that one lane drives.
@@ -47,6 +63,31 @@ pub struct Share {
 }
 
 impl Shape {
+    /// A closed loop of plain GET requests without an end: what is not said here is off.
+    pub fn closed(transport: Transport, request: Request, connections: u32) -> Shape {
+        Shape {
+            transport,
+            requests: [request].into(),
+            order: Order::Sequential,
+            connections,
+            lanes: 1,
+            pace: Pace::Closed,
+            warm_up: Nanos::ZERO,
+            measured: None,
+            requests_total: None,
+            requests_per_connection: None,
+            think: Nanos::ZERO,
+            late: Late::Queue,
+            timing: Timing::Precise,
+            keep_alive: true,
+            reconnect_after: None,
+            timeout: Nanos::from_secs(30),
+            worker_header: String::new(),
+            keep_exchanges: false,
+            keep_answers: false,
+        }
+    }
+
     /// The measured window of a run that starts at `start`.
     pub fn window(&self, start: Nanos) -> Window {
         let from = start + self.warm_up;
@@ -70,26 +111,13 @@ impl Shape {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::request::render;
 
-    fn shape(connections: u32, lanes: u32) -> Shape {
-        let address = SocketAddr::from(([127, 0, 0, 1], 1));
-        Shape {
-            address,
-            request: render("GET", "127.0.0.1:1", "/", true),
-            connections,
-            lanes,
-            pace: Pace::Closed,
-            warm_up: Nanos::ZERO,
-            measured: None,
-            requests_per_connection: Some(1),
-            keep_alive: true,
-            timeout: Nanos::from_secs(1),
-            worker_header: String::new(),
-            keep_exchanges: false,
-        }
+    pub(crate) fn shape(connections: u32, lanes: u32) -> Shape {
+        let transport = Transport::tcp(([127, 0, 0, 1], 1).into());
+        Shape { lanes, ..Shape::closed(transport, render("GET", "127.0.0.1:1", "/", true), connections) }
     }
 
     #[test]

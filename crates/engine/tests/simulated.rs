@@ -5,11 +5,10 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicBool;
 
-use engine::{Event, Lane, LaneEnd, Shape, Trouble, Wire, render};
-use model::{Clock, Exchange, Nanos, Outcome, Pace, Rate};
+use engine::{Event, Lane, LaneEnd, Place, Shape, Transport, Trouble, Wire, render};
+use model::{Clock, Exchange, Late, Nanos, Outcome, Pace, Rate, Timing};
 use testkit::clock::Stepped;
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nx-worker-pid: 7\r\ncontent-length: 2\r\n\r\nok";
@@ -45,6 +44,10 @@ impl Scripted {
 impl Wire for Scripted {
     fn open(&mut self, slot: usize) -> Result<(), Trouble> {
         if std::mem::take(&mut self.refused[slot]) { Err(Trouble::Refused) } else { Ok(()) }
+    }
+
+    fn is_connected(&self, _slot: usize) -> bool {
+        true
     }
 
     fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {
@@ -100,25 +103,19 @@ impl Wire for Scripted {
 }
 
 fn shape(connections: u32, pace: Pace) -> Shape {
+    let transport = Transport::tcp(([127, 0, 0, 1], 1).into());
     Shape {
-        address: SocketAddr::from(([127, 0, 0, 1], 1)),
-        request: render("GET", "simulated", "/", true),
-        connections,
-        lanes: 1,
         pace,
-        warm_up: Nanos::ZERO,
-        measured: None,
-        requests_per_connection: None,
-        keep_alive: true,
         timeout: Nanos::from_secs(3600),
         worker_header: "x-worker-pid".to_owned(),
         keep_exchanges: true,
+        ..Shape::closed(transport, render("GET", "simulated", "/", true), connections)
     }
 }
 
 fn run(shape: &Shape, wire: Scripted) -> LaneEnd {
     let clock = wire.clock.clone();
-    Lane::new(shape, shape.shares()[0], clock, wire, Nanos::ZERO).run(&AtomicBool::new(false), &AtomicU64::new(0))
+    Lane::new(shape, shape.shares()[0], clock, wire, Nanos::ZERO, None).run(&AtomicBool::new(false), &Place::default())
 }
 
 /// The exact percentile of `times`, by nearest rank.
@@ -246,8 +243,76 @@ fn an_interruption_counts_what_is_in_flight() {
     let wire = Scripted::new(&clock, 3, 1, Nanos::from_secs(1));
     let mut shape = shape(3, Pace::Closed);
     shape.measured = Some(Nanos::from_secs(100));
-    let end =
-        Lane::new(&shape, shape.shares()[0], clock, wire, Nanos::ZERO).run(&AtomicBool::new(true), &AtomicU64::new(0));
+    let end = Lane::new(&shape, shape.shares()[0], clock, wire, Nanos::ZERO, None)
+        .run(&AtomicBool::new(true), &Place::default());
     assert_eq!(end.tally.counts.of(Outcome::InFlight), 3);
     assert!(end.interrupted_at.is_some());
+}
+
+#[test]
+fn a_count_ends_an_open_loop_exactly() {
+    let clock = Stepped::default();
+    let mut shape = shape(50, Pace::constant(Rate::new(100.0).unwrap()));
+    shape.requests_total = Some(17);
+    let end = run(&shape, Scripted::new(&clock, 50, 50, Nanos::from_millis(30)));
+    assert_eq!(end.tally.counts.good(), 17);
+    assert_eq!(end.exchanges.last().unwrap().due, Nanos::from_millis(160));
+}
+
+#[test]
+fn what_finds_no_connection_waits_with_its_due_time() {
+    // Two connections, 100 ms each, fifty requests a second: twenty a second get through.
+    let clock = Stepped::default();
+    let mut shape = shape(2, Pace::constant(Rate::new(50.0).unwrap()));
+    shape.requests_total = Some(10);
+    let end = run(&shape, Scripted::new(&clock, 2, 2, Nanos::from_millis(100)));
+    let times: Vec<u64> = end.exchanges.iter().map(|e| e.response_time().0 / 1_000_000).collect();
+    assert_eq!(times, [100, 100, 160, 160, 220, 220, 280, 280, 340, 340]);
+    assert_eq!((end.tally.queued.count, end.tally.queued.max), (8, Nanos::from_millis(240)));
+    assert_eq!(end.tally.service_time.max(), Some(Nanos::from_millis(100)), "the server is not to blame");
+}
+
+#[test]
+fn what_finds_no_connection_can_be_skipped_and_is_counted() {
+    let clock = Stepped::default();
+    let mut shape = shape(2, Pace::constant(Rate::new(50.0).unwrap()));
+    shape.requests_total = Some(10);
+    shape.late = Late::Skip;
+    let end = run(&shape, Scripted::new(&clock, 2, 2, Nanos::from_millis(100)));
+    assert_eq!(end.tally.counts.of(Outcome::Skipped), 6);
+    assert_eq!(end.tally.counts.total(), 10);
+    assert_eq!(end.tally.send_lag.max(), Some(Nanos::ZERO));
+}
+
+#[test]
+fn a_user_who_thinks_is_due_when_he_has_thought() {
+    let clock = Stepped::default();
+    let mut shape = shape(1, Pace::Closed);
+    shape.requests_total = Some(3);
+    shape.think = Nanos::from_millis(50);
+    let end = run(&shape, Scripted::new(&clock, 1, 1, Nanos::from_millis(100)));
+    let due: Vec<u64> = end.exchanges.iter().map(|e| e.due.0 / 1_000_000).collect();
+    assert_eq!(due, [0, 150, 300]);
+    assert_eq!(end.tally.response_time.max(), Some(Nanos::from_millis(100)));
+}
+
+#[test]
+fn a_lane_that_coalesces_is_late_by_less_than_a_millisecond() {
+    let clock = Stepped::default();
+    let mut shape = shape(100, Pace::constant(Rate::new(3000.0).unwrap()));
+    shape.requests_total = Some(300);
+    shape.timing = Timing::Coalesce;
+    let end = run(&shape, Scripted::new(&clock, 100, 100, Nanos::from_millis(2)));
+    let lag = end.tally.send_lag.max().unwrap();
+    assert!(Nanos::ZERO < lag && lag < Nanos::from_millis(1), "{lag}");
+}
+
+#[test]
+fn a_connection_is_opened_anew_after_its_number_of_requests() {
+    let clock = Stepped::default();
+    let mut shape = shape(1, Pace::Closed);
+    shape.requests_total = Some(10);
+    shape.reconnect_after = Some(4);
+    let end = run(&shape, Scripted::new(&clock, 1, 1, Nanos::from_millis(1)));
+    assert_eq!((end.tally.connections_opened, end.tally.closed_by_server), (3, 0));
 }

@@ -238,7 +238,8 @@ mod tests {
 
     #[test]
     fn bursts_keep_the_rate() {
-        let pace = Pace::Open { profile: Profile::Flat { rate: rate(10.0) }, arrivals: Arrivals::Constant, seed: 0, burst: 5 };
+        let pace =
+            Pace::Open { profile: Profile::Flat { rate: rate(10.0) }, arrivals: Arrivals::Constant, seed: 0, burst: 5 };
         let millis: Vec<u64> = due(&pace, 12).iter().map(|due| due.0 / 1_000_000).collect();
         assert_eq!(millis, [0, 0, 0, 0, 0, 500, 500, 500, 500, 500, 1000, 1000]);
     }

@@ -10,7 +10,7 @@ use launch::GuardCommand;
 use launch::puma::Addresses;
 use model::forecast::ServiceTimeSource;
 use model::study::SCHEMA;
-use model::{Caveat, Clock, Nanos, Pace, Plan, Reading, Run, ServerKind, Stop, SweepStudy, WorkerShare};
+use model::{Caveat, Clock, Nanos, Plan, Reading, Run, ServerKind, Stop, SweepStudy, WorkerShare};
 use probe::puma_stats::PumaStats;
 use probe::{machine, sockets};
 
@@ -174,23 +174,19 @@ impl<'a, C: Clock + Clone + Send> Session<'a, C> {
             Stop::RequestsPerConnection(n) => (None, Some(n)),
         };
         Shape {
-            address: self.subject.address,
-            request: self.subject.request.clone(),
-            connections,
             lanes: stream.lanes,
-            pace: Pace::Closed,
             warm_up: stream.warm_up,
             measured,
             requests_per_connection,
             keep_alive: stream.keep_alive,
             timeout: stream.timeout,
             worker_header: stream.worker_header.clone(),
-            keep_exchanges: false,
+            ..Shape::closed(self.subject.transport.clone(), self.subject.request.clone(), connections)
         }
     }
 
     fn drive(&mut self, shape: &Shape, progress: &Progress) -> Result<Drive, SweepError> {
-        let done = drive(shape, &self.tools.clock, self.tools.interrupt, progress)?;
+        let done = drive(shape, &self.tools.clock, self.tools.interrupt, progress, None)?;
         self.ledger.add_run(&done.tally);
         self.unanswered |= done.tally.all_answers() != done.tally.all_requests();
         Ok(done)

@@ -4,9 +4,7 @@
 //! kernel. So nothing is sent before the statistics are there, and the one request that follows is answered by a
 //! booted worker.
 
-use std::net::SocketAddr;
-
-use engine::{Answer, fetch};
+use engine::{Answer, Transport, fetch};
 use launch::Server;
 use model::{Clock, Nanos, Request};
 use probe::{Control, puma_stats};
@@ -20,7 +18,7 @@ const LAST_LINES: usize = 20;
 
 /// What to ask, and how long to wait for the answer.
 pub(crate) struct Question<'a> {
-    pub(crate) address: SocketAddr,
+    pub(crate) transport: &'a Transport,
     pub(crate) request: &'a Request,
     pub(crate) path: &'a str,
     pub(crate) worker_header: &'a str,
@@ -32,10 +30,10 @@ pub(crate) struct Question<'a> {
 ///
 /// # Errors
 /// Where it ends, takes longer than the boot timeout, or answers with a client's or server's error.
-pub(crate) fn wait_until_ready(
+pub(crate) fn wait_until_ready<C: Clock + Clone + Send>(
     server: &Server,
     question: &Question<'_>,
-    clock: &impl Clock,
+    clock: &C,
     stop: impl Fn() -> bool,
 ) -> Result<Option<Answer>, SweepError> {
     let begun = clock.now();
@@ -58,7 +56,7 @@ pub(crate) fn wait_until_ready(
         if reported {
             // A server with statistics answers; of any other, a listening socket may be all that there is yet.
             let patience = left().max(STEP);
-            match fetch(question.address, question.request, question.worker_header, patience, clock) {
+            match fetch(question.transport, question.request, question.worker_header, patience, clock) {
                 Ok(answer) if answer.status >= 400 => {
                     return Err(SweepError::BadAnswer { path: question.path.to_owned(), status: answer.status });
                 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
-use engine::{Answer, render};
+use engine::{Answer, Transport, render};
 use launch::facts::BootFacts;
 use launch::{Server, Spec, puma};
 use model::{Clock, Nanos, Plan, Request, ServerFacts, ServerKind};
@@ -22,6 +22,7 @@ const GRACE: Nanos = Nanos::from_secs(30);
 pub(crate) struct Subject {
     server: Server,
     pub(crate) address: SocketAddr,
+    pub(crate) transport: Transport,
     pub(crate) request: Request,
     pub(crate) control: Option<Control>,
     pub(crate) facts: ServerFacts,
@@ -49,14 +50,18 @@ impl Subject {
     ///
     /// # Errors
     /// Where it cannot be started, does not become ready, or does not serve what will be requested.
-    pub(crate) fn start<C: Clock>(plan: &Plan, tools: &Tools<'_, C>) -> Result<Option<Subject>, SweepError> {
+    pub(crate) fn start<C: Clock + Clone + Send>(
+        plan: &Plan,
+        tools: &Tools<'_, C>,
+    ) -> Result<Option<Subject>, SweepError> {
         let prepared = prepare(plan, tools)?;
         let server = Server::start(&prepared.spec, &tools.guard, &tools.clock)?;
         let request = render("GET", &prepared.authority, &prepared.path, plan.stream.keep_alive);
         // Its own connection, so closed after the answer: a connection left open would hold one of the server's threads.
         let first = render("GET", &prepared.authority, &prepared.path, false);
+        let transport = Transport::tcp(prepared.address);
         let question = Question {
-            address: prepared.address,
+            transport: &transport,
             request: &first,
             path: &prepared.path,
             worker_header: &plan.stream.worker_header,
@@ -78,7 +83,7 @@ impl Subject {
             _ => Vec::new(),
         };
         let Preparation { address, control, .. } = prepared;
-        Ok(Some(Subject { server, address, request, control, facts, workers, first_stats, first_answer }))
+        Ok(Some(Subject { server, address, transport, request, control, facts, workers, first_stats, first_answer }))
     }
 
     /// The error to report where the server has ended by itself.

@@ -15,13 +15,14 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, ipproto, recv, send, socket_with, sockopt,
 };
 
+use crate::transport::{Endpoint, Transport};
 use crate::wire::{Event, Trouble, Wire};
 
 /// Events taken from the kernel in one wait.
 const EVENTS: usize = 1024;
 
 /// The connections of one lane to one address.
-pub struct Tcp {
+pub struct Sockets {
     address: SocketAddr,
     epoll: OwnedFd,
     sockets: Vec<Socket>,
@@ -34,17 +35,18 @@ struct Socket {
     generation: u32,
 }
 
-impl Tcp {
+impl Sockets {
     /// No connection yet, room for `slots`. Sets the calling thread's timer slack: call it on the lane's own thread.
     ///
     /// # Errors
     /// Where the kernel gives no epoll instance (out of descriptors).
-    pub fn new(address: SocketAddr, slots: usize) -> Result<Tcp, Errno> {
+    pub fn new(transport: &Transport, _first_connection: u32, slots: usize) -> Result<Sockets, Errno> {
+        let Endpoint::Tcp(address) = transport.endpoints[0] else { return Err(Errno::NOTSUP) };
         // A failure leaves the default slack, which the recorded send lag shows.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let sockets = (0..slots).map(|_| Socket { fd: None, generation: 0 }).collect();
-        Ok(Tcp { address, epoll, sockets, raw: Vec::with_capacity(EVENTS) })
+        Ok(Sockets { address, epoll, sockets, raw: Vec::with_capacity(EVENTS) })
     }
 
     fn fd(&self, slot: usize) -> Result<&OwnedFd, Trouble> {
@@ -52,7 +54,7 @@ impl Tcp {
     }
 }
 
-impl Wire for Tcp {
+impl Wire for Sockets {
     fn open(&mut self, slot: usize) -> Result<(), Trouble> {
         let family = if self.address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -70,6 +72,10 @@ impl Wire for Tcp {
         epoll::add(&self.epoll, &fd, data, interest).map_err(trouble)?;
         socket.fd = Some(fd);
         Ok(())
+    }
+
+    fn is_connected(&self, _slot: usize) -> bool {
+        true
     }
 
     fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {

@@ -1,0 +1,180 @@
+//! What a lane has to send next, and when: the run's one schedule in an open loop, a count in a closed one.
+//!
+//! Each request has a number in the run. A lane takes every `lanes`-th of them, so all lanes together follow one schedule
+//! and neither rate nor count depends on how many there are.
+
+use std::collections::VecDeque;
+use std::iter::{Peekable, Skip, StepBy};
+
+use model::{Nanos, Schedule, Summary, Window};
+
+use crate::shape::{Shape, Share};
+
+/// A request that is due: its number in the run, and since when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Due {
+    pub(crate) number: u64,
+    pub(crate) due: Nanos,
+}
+
+/// The requests of one lane.
+pub(crate) struct Agenda {
+    start: Nanos,
+    window: Window,
+    lanes: u64,
+    /// Open loop: due times still to come.
+    schedule: Option<Peekable<StepBy<Skip<Schedule>>>>,
+    /// The next request's number.
+    number: u64,
+    /// The first number that is not sent any more.
+    end: u64,
+    /// Closed loop: measured requests that may still be begun.
+    left: u64,
+    /// Open loop: due, and not yet begun.
+    queued: VecDeque<Due>,
+    /// Of those, how many found no free connection when they became due.
+    waiting: usize,
+}
+
+impl Agenda {
+    pub(crate) fn new(shape: &Shape, share: Share, start: Nanos) -> Agenda {
+        let (lane, lanes) = (u64::from(share.lane), u64::from(share.lanes));
+        let end = match (shape.requests_total, shape.pace.schedule()) {
+            // The warm-up's requests come before those that are counted.
+            (Some(n), Some(all)) => n + all.take_while(|due| *due < shape.warm_up).count() as u64,
+            _ => u64::MAX,
+        };
+        let left = shape.requests_total.map_or(u64::MAX, |n| n / lanes + u64::from(lane < n % lanes));
+        Agenda {
+            start,
+            window: shape.window(start),
+            lanes,
+            schedule: shape
+                .pace
+                .schedule()
+                .map(|all| all.skip(share.lane as usize).step_by(share.lanes as usize).peekable()),
+            number: lane,
+            end,
+            left,
+            queued: VecDeque::with_capacity(1024),
+            waiting: 0,
+        }
+    }
+
+    /// Whether due times come from a schedule.
+    pub(crate) fn is_open(&self) -> bool {
+        self.schedule.is_some()
+    }
+
+    /// Open loop: when the next request becomes due; `None` after the last, and in a closed loop.
+    #[inline]
+    pub(crate) fn next_due(&mut self) -> Option<Nanos> {
+        let due = self.start + *self.schedule.as_mut()?.peek()?;
+        (due < self.window.until && self.number < self.end).then_some(due)
+    }
+
+    /// Open loop: queues all that is due by now.
+    #[inline]
+    pub(crate) fn queue_due(&mut self, now: Nanos) {
+        while let Some(due) = self.next_due().filter(|due| *due <= now) {
+            self.schedule.as_mut().and_then(Iterator::next);
+            self.queued.push_back(Due { number: self.number, due });
+            self.number += self.lanes;
+        }
+    }
+
+    /// Open loop: the request that has been due longest. What had to wait for a connection is added to `waits`.
+    #[inline]
+    pub(crate) fn pop(&mut self, now: Nanos, waits: &mut Summary) -> Option<Due> {
+        let due = self.queued.pop_front()?;
+        if self.waiting > 0 {
+            self.waiting -= 1;
+            waits.record(now.saturating_sub(due.due));
+        }
+        Some(due)
+    }
+
+    /// Open loop: what is queued now has found no connection.
+    #[inline]
+    pub(crate) fn mark_waiting(&mut self) {
+        self.waiting = self.queued.len();
+    }
+
+    /// Open loop: whether something is due and not begun.
+    #[inline]
+    pub(crate) fn has_queued(&self) -> bool {
+        !self.queued.is_empty()
+    }
+
+    /// Closed loop: the next request, due then; `None` where all have been begun.
+    #[inline]
+    pub(crate) fn next_at(&mut self, due: Nanos) -> Option<Due> {
+        if due >= self.window.from {
+            self.left = self.left.checked_sub(1)?;
+        }
+        let number = self.number;
+        self.number += self.lanes;
+        Some(Due { number, due })
+    }
+
+    /// Whether nothing will become due any more.
+    pub(crate) fn is_over(&mut self, now: Nanos) -> bool {
+        if self.is_open() {
+            self.queued.is_empty() && self.next_due().is_none()
+        } else {
+            now >= self.window.until || self.left == 0
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::tests::shape;
+    use model::{Pace, Rate};
+
+    #[test]
+    fn the_lanes_together_follow_one_schedule() {
+        let mut shape = shape(64, 3);
+        shape.pace = Pace::constant(Rate::new(1000.0).unwrap());
+        shape.measured = Some(Nanos::from_secs(1));
+        let mut all = Vec::new();
+        for share in shape.shares() {
+            let mut agenda = Agenda::new(&shape, share, Nanos::ZERO);
+            agenda.queue_due(Nanos::from_secs(10));
+            while let Some(due) = agenda.pop(Nanos::from_secs(10), &mut Summary::default()) {
+                all.push((due.number, due.due));
+            }
+        }
+        all.sort_unstable();
+        let expected: Vec<_> = (0..1000).map(|n| (n, Nanos::from_millis(n))).collect();
+        assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn a_count_is_kept_to_the_request_whatever_the_lanes() {
+        for (n, lanes) in [(10, 4), (3, 4), (0, 2), (7, 1)] {
+            let mut shape = shape(64, lanes);
+            shape.requests_total = Some(n);
+            let begun = |share| {
+                let mut agenda = Agenda::new(&shape, share, Nanos::ZERO);
+                std::iter::from_fn(|| agenda.next_at(Nanos::ZERO)).count() as u64
+            };
+            assert_eq!(shape.shares().into_iter().map(begun).sum::<u64>(), n);
+        }
+    }
+
+    #[test]
+    fn in_an_open_loop_the_warm_up_comes_before_the_count() {
+        let mut shape = shape(64, 2);
+        shape.pace = Pace::constant(Rate::new(100.0).unwrap());
+        shape.warm_up = Nanos::from_secs(1);
+        shape.requests_total = Some(50);
+        let count = |share| {
+            let mut agenda = Agenda::new(&shape, share, Nanos::ZERO);
+            agenda.queue_due(Nanos::from_secs(1000));
+            agenda.queued.len()
+        };
+        assert_eq!(shape.shares().into_iter().map(count).sum::<usize>(), 150);
+    }
+}

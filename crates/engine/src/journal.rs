@@ -1,0 +1,133 @@
+//! One record a request, off the lane's time: a lane hands over what it has in batches, and never waits for a reader.
+//!
+//! What does not fit because the reader is too slow is dropped and counted: memory stays bounded, and the log says
+//! what it lacks.
+
+use std::sync::mpsc::{SyncSender, TrySendError};
+
+use model::{Exchange, Nanos};
+
+/// Records in a batch.
+const BATCH: usize = 1024;
+/// A batch that is not full is handed over when it is this old.
+const OLDEST: Nanos = Nanos::from_millis(100);
+
+/// One request, as the journal has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The request's number in the run, from 0.
+    pub number: u64,
+    /// What became of it.
+    pub exchange: Exchange,
+    /// The raw bytes of the answer, head included, where they were asked for.
+    pub answer: Option<Box<[u8]>>,
+}
+
+/// What the reader of a journal gets: records in order of completion, of one lane.
+pub type Batch = Vec<Record>;
+
+/// A lane's end of the journal.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    reader: Option<SyncSender<Batch>>,
+    batch: Batch,
+    since: Nanos,
+    dropped: u64,
+}
+
+impl Journal {
+    /// A journal for `reader`; without one, nothing is kept.
+    pub(crate) fn new(reader: Option<SyncSender<Batch>>) -> Journal {
+        let room = if reader.is_some() { BATCH } else { 0 };
+        Journal { reader, batch: Vec::with_capacity(room), since: Nanos::ZERO, dropped: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn is_kept(&self) -> bool {
+        self.reader.is_some()
+    }
+
+    pub(crate) fn record(&mut self, record: Record) {
+        if self.batch.is_empty() {
+            self.since = record.exchange.ended;
+        }
+        self.batch.push(record);
+        if self.batch.len() >= BATCH {
+            self.hand_over();
+        }
+    }
+
+    /// Hands over what has been here too long.
+    #[inline]
+    pub(crate) fn age(&mut self, now: Nanos) {
+        if !self.batch.is_empty() && now.saturating_sub(self.since) >= OLDEST {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        let Some(reader) = &self.reader else { return };
+        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
+        match reader.try_send(batch) {
+            Ok(()) => {}
+            Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) => {
+                self.dropped += batch.len() as u64;
+                self.batch = batch;
+                self.batch.clear();
+            }
+        }
+    }
+
+    /// Hands over the rest, now waiting for the reader; how many records were dropped before.
+    pub(crate) fn close(mut self) -> u64 {
+        if let Some(reader) = self.reader.take()
+            && !self.batch.is_empty()
+        {
+            let rest = self.batch.len() as u64;
+            self.dropped += reader.send(self.batch).map_or(rest, |()| 0);
+        }
+        self.dropped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Outcome;
+    use std::sync::mpsc::sync_channel;
+
+    fn record(number: u64) -> Record {
+        let time = Nanos(number);
+        let exchange =
+            Exchange { due: time, sent: time, ended: time, received_bytes: 0, outcome: Outcome::Answered(200) };
+        Record { number, exchange, answer: None }
+    }
+
+    #[test]
+    fn a_slow_reader_loses_records_that_are_counted() {
+        let (sender, reader) = sync_channel(1);
+        let mut journal = Journal::new(Some(sender));
+        for number in 0..3 * BATCH as u64 + 5 {
+            journal.record(record(number));
+        }
+        let first = reader.recv().unwrap();
+        let dropped = std::thread::scope(|scope| {
+            let rest = scope.spawn(move || reader.iter().map(|batch| batch.len() as u64).sum::<u64>());
+            let dropped = journal.close();
+            (dropped, rest.join().unwrap())
+        });
+        assert_eq!(first.len(), BATCH);
+        assert_eq!(dropped, (2 * BATCH as u64, 5));
+    }
+
+    #[test]
+    fn an_old_batch_is_handed_over_though_it_is_small() {
+        let (sender, reader) = sync_channel(4);
+        let mut journal = Journal::new(Some(sender));
+        journal.record(record(7));
+        journal.age(Nanos::from_millis(50));
+        assert!(reader.try_recv().is_err());
+        journal.age(Nanos::from_millis(101));
+        assert_eq!(reader.try_recv().unwrap().len(), 1);
+    }
+}

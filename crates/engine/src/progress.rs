@@ -1,0 +1,74 @@
+//! What can be seen of a run while it goes on: a number a lane, and a whole tally for whoever asks.
+//!
+//! Lanes only store into places of their own, and clone their tally once for each question; they never wait. (The lock
+//! is taken by a lane only to answer a question, and by the asker only to take the answer.)
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use model::Tally;
+
+/// The lanes' progress.
+#[derive(Debug, Default)]
+pub struct Progress {
+    lanes: Vec<Place>,
+}
+
+/// One lane's progress, on a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Place {
+    ended: AtomicU64,
+    asked: AtomicBool,
+    answer: Mutex<Option<Tally>>,
+}
+
+impl Place {
+    /// Shows how far the lane is, and its tally where somebody has asked.
+    #[inline]
+    pub(crate) fn show(&self, ended: u64, tally: &Tally) {
+        self.ended.store(ended, Ordering::Relaxed);
+        if self.asked.load(Ordering::Relaxed) {
+            self.answer(tally);
+        }
+    }
+
+    #[cold]
+    fn answer(&self, tally: &Tally) {
+        self.asked.store(false, Ordering::Relaxed);
+        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(tally.clone());
+    }
+}
+
+impl Progress {
+    /// Room for `lanes` lanes.
+    pub fn new(lanes: u32) -> Progress {
+        Progress { lanes: (0..lanes.max(1)).map(|_| Place::default()).collect() }
+    }
+
+    /// Requests ended so far in all lanes, warm-up included.
+    pub fn ended(&self) -> u64 {
+        self.lanes.iter().map(|place| place.ended.load(Ordering::Relaxed)).sum()
+    }
+
+    /// What all lanes have recorded up to about the last call of this, merged; `None` where not all have answered yet.
+    /// Each call asks anew: costs each lane a copy of its tally (about 1 MB), so once a second is often enough.
+    pub fn tally(&self) -> Option<Tally> {
+        let answers: Option<Vec<Tally>> = self
+            .lanes
+            .iter()
+            .map(|place| place.answer.lock().unwrap_or_else(PoisonError::into_inner).clone())
+            .collect();
+        for place in &self.lanes {
+            place.asked.store(true, Ordering::Relaxed);
+        }
+        answers?.into_iter().reduce(|mut all, tally| {
+            all.merge(&tally);
+            all
+        })
+    }
+
+    pub(crate) fn places(&self) -> &[Place] {
+        &self.lanes
+    }
+}
