@@ -1,0 +1,240 @@
+//! Where to: a URL, taken apart once.
+//!
+//! Not here: names are resolved and sockets opened by who connects. The path stays as it was given, dots and percent
+//! signs included, because what the server makes of them may be the very thing under test.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use http::uri::{Authority, PathAndQuery};
+use percent_encoding::{AsciiSet, percent_decode_str, utf8_percent_encode};
+
+use crate::error::{RequestError, excerpt};
+
+/// Only what is not ASCII is encoded, as RFC 3987 section 3.1 does.
+const NOTHING_ASCII: &AsciiSet = &AsciiSet::EMPTY;
+
+/// Where requests go, and for which path. Made by [`Target::parse`] only, so that every part fits into a request's head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Target {
+    /// Whether it is https.
+    pub tls: bool,
+    /// The host as a resolver takes it: lower case, an IPv6 address without brackets and with its zone.
+    pub host: String,
+    /// The port; 80 or 443 where the URL says none.
+    pub port: u16,
+    /// What the Host header says: host, and port where it is not the scheme's own (RFC 9110 section 7.2).
+    pub authority: String,
+    /// Path and query; at least `/`.
+    pub path: String,
+    /// `user:password` of the URL, decoded.
+    pub credentials: Option<Vec<u8>>,
+}
+
+impl Target {
+    /// Takes a URL apart. Without a scheme it is http, so that `localhost:3000/x` works.
+    ///
+    /// # Errors
+    /// Where it is no http or https URL that a request can be made of.
+    pub fn parse(text: &str) -> Result<Target, RequestError> {
+        let url = text.trim();
+        if url.bytes().any(|byte| byte.is_ascii_control() || byte == b' ') {
+            return Err(RequestError::Url(excerpt(url)));
+        }
+        let (tls, rest) = after_scheme(url)?;
+        let (authority, path) = rest.split_at(rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len()));
+        let (user, place) = authority.rsplit_once('@').map_or((None, authority), |(user, place)| (Some(user), place));
+        if place.is_empty() || place.starts_with(':') {
+            return Err(RequestError::NoHost(excerpt(url)));
+        }
+        let parsed: Authority = place.parse().map_err(|_| RequestError::Host(excerpt(url)))?;
+        let host = parsed.host();
+        let default_port = if tls { 443 } else { 80 };
+        // `host:` is the default port (RFC 3986 section 3.2.3).
+        let port = match place.get(host.len()..).unwrap_or_default() {
+            "" | ":" => default_port,
+            port => port_of(port).ok_or_else(|| RequestError::Port(excerpt(url)))?,
+        };
+        let (host, mut authority) = host_of(host).ok_or_else(|| RequestError::Host(excerpt(url)))?;
+        if port != default_port {
+            authority = format!("{authority}:{port}");
+        }
+        let path = if path.starts_with(['?', '#']) { format!("/{path}") } else { path.to_owned() };
+        let path = if path.is_empty() { "/".to_owned() } else { path };
+        let credentials = user.map(|user| {
+            // The password may be missing, the colon not (RFC 7617 section 2).
+            let user = if user.contains(':') { user.to_owned() } else { format!("{user}:") };
+            percent_decode_str(&user).collect()
+        });
+        let target = Target { tls, host, port, authority, path: String::new(), credentials };
+        target.at(&path).map_err(|_| RequestError::Url(excerpt(url)))
+    }
+
+    /// The same place with another path (and query); a fragment is dropped, and what is not ASCII is percent-encoded.
+    ///
+    /// # Errors
+    /// Where `path` does not start with `/` or a request line cannot carry it.
+    pub fn at(&self, path: &str) -> Result<Target, RequestError> {
+        let wrong = || RequestError::Path(excerpt(path));
+        let kept = path.split('#').next().unwrap_or_default();
+        if !kept.starts_with('/') || kept.bytes().any(|byte| byte.is_ascii_control()) {
+            return Err(wrong());
+        }
+        let encoded = utf8_percent_encode(kept, NOTHING_ASCII).to_string();
+        let checked = PathAndQuery::try_from(encoded.as_str()).map_err(|_| wrong())?;
+        Ok(Target { path: checked.as_str().to_owned(), ..self.clone() })
+    }
+
+    /// Scheme, host and port, as a URL without a path.
+    pub fn origin(&self) -> String {
+        format!("{}://{}", if self.tls { "https" } else { "http" }, self.authority)
+    }
+
+    /// Whether both go to the same scheme, host and port.
+    pub fn has_origin_of(&self, other: &Target) -> bool {
+        (self.tls, &self.host, self.port) == (other.tls, &other.host, other.port)
+    }
+}
+
+/// The URL, without the credentials: it goes into reports.
+impl fmt::Display for Target {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}{}", self.origin(), self.path)
+    }
+}
+
+/// Whether it is https, and what follows `://`.
+fn after_scheme(url: &str) -> Result<(bool, &str), RequestError> {
+    let scheme_length = url.find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c)).unwrap_or(url.len());
+    let (scheme, rest) = url.split_at(scheme_length);
+    match rest.strip_prefix("://") {
+        Some(rest) if scheme.eq_ignore_ascii_case("http") => Ok((false, rest)),
+        Some(rest) if scheme.eq_ignore_ascii_case("https") => Ok((true, rest)),
+        Some(_) => Err(RequestError::Scheme(excerpt(url))),
+        None => Ok((false, url.strip_prefix("//").unwrap_or(url))),
+    }
+}
+
+/// `:8080` as a port.
+fn port_of(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix(':').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+    digits.parse().ok().filter(|port| *port != 0)
+}
+
+/// The host for a resolver and the host for a Host header. A zone (RFC 6874) means nothing to the other side.
+fn host_of(text: &str) -> Option<(String, String)> {
+    let Some(inner) = text.strip_prefix('[') else {
+        let host = text.to_ascii_lowercase();
+        return Some((host.clone(), host));
+    };
+    let (address, zone) = match inner.strip_suffix(']')?.split_once('%') {
+        Some((address, zone)) => (address, Some(zone.strip_prefix("25").filter(|z| !z.is_empty()).unwrap_or(zone))),
+        None => (inner.strip_suffix(']')?, None),
+    };
+    let address: Ipv6Addr = address.parse().ok()?;
+    let host = match zone {
+        Some("") => return None,
+        Some(zone) => format!("{address}%{zone}"),
+        None => address.to_string(),
+    };
+    Some((host, format!("[{address}]")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(url: &str) -> Target {
+        Target::parse(url).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn refusal(url: &str) -> String {
+        Target::parse(url).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_url_is_scheme_host_port_and_path() {
+        for (url, tls, host, port, authority, path) in [
+            ("http://localhost:3000/x?y=1", false, "localhost", 3000, "localhost:3000", "/x?y=1"),
+            ("https://example.org", true, "example.org", 443, "example.org", "/"),
+            ("https://example.org:443/", true, "example.org", 443, "example.org", "/"),
+            ("https://example.org:80/", true, "example.org", 80, "example.org:80", "/"),
+            ("HTTP://Example.ORG:80/A", false, "example.org", 80, "example.org", "/A"),
+            ("http://127.0.0.1:9292", false, "127.0.0.1", 9292, "127.0.0.1:9292", "/"),
+            ("http://[::1]:9292/x", false, "::1", 9292, "[::1]:9292", "/x"),
+            ("https://[2001:DB8:0::1]", true, "2001:db8::1", 443, "[2001:db8::1]", "/"),
+            ("http://h:/x", false, "h", 80, "h", "/x"),
+        ] {
+            let t = target(url);
+            assert_eq!((t.tls, &*t.host, t.port, &*t.authority, &*t.path), (tls, host, port, authority, path), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_url_without_a_scheme_is_http() {
+        assert_eq!(target("localhost:3000/x").to_string(), "http://localhost:3000/x");
+        assert_eq!(target("localhost").to_string(), "http://localhost/");
+        assert_eq!(target("//h:1/x").to_string(), "http://h:1/x");
+        assert_eq!(target("[::1]:3000").to_string(), "http://[::1]:3000/");
+        assert_eq!(target("h/go?to=https://other").to_string(), "http://h/go?to=https://other");
+    }
+
+    #[test]
+    fn the_path_stays_as_given() {
+        for path in ["/a/../b//c", "/%7e%2F%zz", "/?q=a+b&c[]={d}", "/x;y=1,2", "/a|b^c"] {
+            assert_eq!(target(&format!("http://h{path}")).path, path);
+        }
+        assert_eq!(target("http://h?q=1").path, "/?q=1");
+        assert_eq!(target("http://h/x#part").path, "/x");
+        assert_eq!(target("http://h#part").path, "/");
+        assert_eq!(target("http://h/käse").path, "/k%C3%A4se");
+    }
+
+    #[test]
+    fn user_and_password_are_taken_out_and_decoded() {
+        let t = target("http://me:p%40ss%3A@h/x");
+        assert_eq!((t.credentials.as_deref(), &*t.authority), (Some(&b"me:p@ss:"[..]), "h"));
+        assert_eq!(target("http://me@h").credentials.as_deref(), Some(&b"me:"[..]));
+        assert!(!target("http://me:secret@h/x").to_string().contains("secret"));
+    }
+
+    #[test]
+    fn a_zone_is_for_the_resolver_only() {
+        let t = target("http://[fe80::1%25eth0]:1/");
+        assert_eq!((&*t.host, &*t.authority), ("fe80::1%eth0", "[fe80::1]:1"));
+    }
+
+    #[test]
+    fn what_is_no_url_is_refused_with_the_mend() {
+        for (url, mend) in [
+            ("", "names no host"),
+            ("/x", "names no host"),
+            ("http://", "names no host"),
+            ("http:///x", "names no host"),
+            ("http://:80/", "names no host"),
+            ("ftp://h/", "neither http:// nor https://"),
+            ("unix:///run/x", "neither http:// nor https://"),
+            ("http://h:0/", "no number from 1 to 65535"),
+            ("http://h:65536/", "no number from 1 to 65535"),
+            ("http://h/a b", "%20"),
+            ("http://h/a\r\nX: y", "no URL"),
+            ("http://h/a\u{7f}", "no URL"),
+            ("http://[::1/", "the host of"),
+            ("http://[1.2.3.4]/", "the host of"),
+            ("http://käse.de/", "xn--"),
+        ] {
+            assert!(refusal(url).contains(mend), "{url}: {}", refusal(url));
+            assert!(!refusal(url).contains('\n'));
+        }
+    }
+
+    #[test]
+    fn an_origin_is_scheme_host_and_port() {
+        let t = target("http://h:80/x");
+        assert!(t.has_origin_of(&target("H/y")));
+        for other in ["https://h:80/", "http://h:81/", "http://g/"] {
+            assert!(!t.has_origin_of(&target(other)), "{other}");
+        }
+    }
+}

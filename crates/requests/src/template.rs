@@ -1,0 +1,253 @@
+//! What to send: method, headers and body, and the bytes that they become for a target.
+//!
+//! Rendered once, before the start. The default headers are those of a plain GET; each gives way to the user's header
+//! of the same name.
+
+use http::Method;
+use model::Request;
+
+use crate::error::{RequestError, excerpt};
+use crate::{Header, Target};
+
+/// A request but for its target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    /// The method.
+    pub method: Method,
+    /// The user's headers, in order. They replace, or remove, the default ones of the same name.
+    pub headers: Vec<Header>,
+    /// The body.
+    pub body: Option<Vec<u8>>,
+    /// Whether the connection is to carry another request.
+    pub keep_alive: bool,
+}
+
+/// A plain GET that keeps its connection.
+impl Default for Template {
+    fn default() -> Template {
+        Template { method: Method::GET, headers: Vec::new(), body: None, keep_alive: true }
+    }
+}
+
+impl Template {
+    /// The bytes for `target`: the request line, the default headers, the user's, the body.
+    pub fn render(&self, target: &Target) -> Request {
+        let method = self.method.as_str();
+        let mut bytes = Vec::with_capacity(256 + target.path.len() + self.body.as_ref().map_or(0, Vec::len));
+        for part in [method, " ", &target.path, " HTTP/1.1\r\n"] {
+            bytes.extend_from_slice(part.as_bytes());
+        }
+        let defaults = self.defaults(target);
+        for (name, value) in &defaults {
+            if self.headers.iter().any(|header| header.is(name)) {
+                // In the default's place: Host belongs first (RFC 9110 section 7.2).
+                self.headers.iter().filter(|header| header.is(name)).for_each(|header| field(&mut bytes, header));
+            } else {
+                line(&mut bytes, name, value);
+            }
+        }
+        let placed = |header: &&Header| defaults.iter().any(|(name, _)| header.is(name));
+        self.headers.iter().filter(|header| !placed(header)).for_each(|header| field(&mut bytes, header));
+        bytes.extend_from_slice(b"\r\n");
+        bytes.extend_from_slice(self.body.as_deref().unwrap_or_default());
+        Request { bytes: bytes.into(), is_head: self.method == Method::HEAD }
+    }
+
+    /// Names and values that are sent where the user does not say otherwise.
+    fn defaults(&self, target: &Target) -> Vec<(&'static str, Vec<u8>)> {
+        let mut defaults = vec![
+            ("host", target.authority.clone().into_bytes()),
+            ("user-agent", concat!("longtail/", env!("CARGO_PKG_VERSION")).into()),
+            ("accept", b"*/*".to_vec()),
+        ];
+        if let Some(Ok(header)) = target.credentials.as_ref().map(Header::basic_auth) {
+            defaults.push(("authorization", header.value().unwrap_or_default().to_vec()));
+        }
+        // Methods that usually have a body say so when they have none (RFC 9110 section 8.6). With a
+        // Transfer-Encoding of the user's there must be no length (RFC 9112 section 6.2).
+        let expects_body = matches!(self.method, Method::POST | Method::PUT | Method::PATCH);
+        let is_coded = self.headers.iter().any(|header| header.is("transfer-encoding") && header.value().is_some());
+        if (self.body.is_some() || expects_body) && !is_coded {
+            defaults.push(("content-length", self.body.as_ref().map_or(0, Vec::len).to_string().into_bytes()));
+        }
+        if !self.keep_alive {
+            defaults.push(("connection", b"close".to_vec()));
+        }
+        defaults
+    }
+
+    /// This template for one request of a file: what the request says itself wins, header by header.
+    pub(crate) fn with(&self, method: Method, own: Vec<Header>, body: Option<Vec<u8>>) -> Template {
+        let mut headers = self.headers.clone();
+        headers.retain(|header| !own.iter().any(|other| other.is(header.name())));
+        headers.extend(own);
+        Template { method, headers, body: body.or_else(|| self.body.clone()), keep_alive: self.keep_alive }
+    }
+}
+
+/// A method by its name. Those of the standard may be written in lower case, as hey allows.
+///
+/// # Errors
+/// Where it is not a token, or CONNECT.
+pub fn method(name: &str) -> Result<Method, RequestError> {
+    const STANDARD: [Method; 9] = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+        Method::TRACE,
+        Method::CONNECT,
+    ];
+    let known = STANDARD.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(name));
+    match known.map_or_else(|| Method::from_bytes(name.as_bytes()), Ok) {
+        Ok(Method::CONNECT) => Err(RequestError::Connect),
+        method => method.map_err(|_| RequestError::Method(excerpt(name))),
+    }
+}
+
+fn field(bytes: &mut Vec<u8>, header: &Header) {
+    if let Some(value) = header.value() {
+        line(bytes, header.name(), value);
+    }
+}
+
+fn line(bytes: &mut Vec<u8>, name: &str, value: &[u8]) {
+    for part in [name.as_bytes(), b": ", value, b"\r\n"] {
+        bytes.extend_from_slice(part);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const AGENT: &str = concat!("user-agent: longtail/", env!("CARGO_PKG_VERSION"), "\r\n");
+
+    fn target(url: &str) -> Target {
+        Target::parse(url).unwrap()
+    }
+
+    fn rendered(template: &Template) -> String {
+        String::from_utf8(template.render(&target("http://h:1/x")).bytes.to_vec()).unwrap()
+    }
+
+    fn with_headers(lines: &[&str]) -> Template {
+        let headers = lines.iter().map(|line| Header::parse(line).unwrap()).collect();
+        Template { headers, ..Template::default() }
+    }
+
+    #[test]
+    fn the_default_is_a_plain_get() {
+        let expected = format!("GET /x HTTP/1.1\r\nhost: h:1\r\n{AGENT}accept: */*\r\n\r\n");
+        assert_eq!(rendered(&Template::default()), expected);
+    }
+
+    #[test]
+    fn a_body_has_its_length_and_a_post_without_one_says_so() {
+        let of = |method, body: Option<&str>| {
+            rendered(&Template { method, body: body.map(Into::into), ..Template::default() })
+        };
+        assert!(of(Method::POST, Some("a=1")).ends_with("content-length: 3\r\n\r\na=1"));
+        assert!(of(Method::GET, Some("")).ends_with("content-length: 0\r\n\r\n"));
+        for method in [Method::POST, Method::PUT, Method::PATCH] {
+            assert!(of(method, None).contains("\r\ncontent-length: 0\r\n"));
+        }
+        for method in [Method::GET, Method::DELETE, Method::OPTIONS] {
+            assert!(!of(method, None).contains("content-length"));
+        }
+    }
+
+    #[test]
+    fn a_header_of_the_users_takes_the_defaults_place() {
+        let text = rendered(&with_headers(&["X-A: 1", "HOST: other", "Accept: text/html", "Accept: text/plain"]));
+        let expected = format!(
+            "GET /x HTTP/1.1\r\nHOST: other\r\n{AGENT}Accept: text/html\r\nAccept: text/plain\r\nX-A: 1\r\n\r\n"
+        );
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_default_can_be_left_out_or_emptied() {
+        assert_eq!(rendered(&with_headers(&["accept:", "User-Agent:"])), "GET /x HTTP/1.1\r\nhost: h:1\r\n\r\n");
+        assert!(rendered(&with_headers(&["accept;"])).contains("\r\naccept: \r\n"));
+    }
+
+    #[test]
+    fn close_is_said_where_the_connection_ends() {
+        let mut template = Template { keep_alive: false, ..Template::default() };
+        assert!(rendered(&template).ends_with("connection: close\r\n\r\n"));
+        template.headers = vec![Header::parse("Connection: keep-alive").unwrap()];
+        assert!(!rendered(&template).contains("close"));
+    }
+
+    #[test]
+    fn a_transfer_encoding_and_a_length_are_not_sent_together() {
+        let template = Template { body: Some("0\r\n\r\n".into()), ..with_headers(&["Transfer-Encoding: chunked"]) };
+        assert!(!rendered(&template).contains("content-length"));
+    }
+
+    #[test]
+    fn the_urls_credentials_are_sent_unless_the_user_says_otherwise() {
+        let url = target("http://Aladdin:open%20sesame@h/");
+        let text = |template: Template| String::from_utf8(template.render(&url).bytes.to_vec()).unwrap();
+        assert!(text(Template::default()).contains("\r\nauthorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n"));
+        assert!(text(with_headers(&["Authorization: Bearer x"])).contains("\r\nAuthorization: Bearer x\r\n"));
+        assert!(!text(with_headers(&["Authorization: Bearer x"])).contains("Basic"));
+    }
+
+    #[test]
+    fn a_head_request_is_known_as_one() {
+        let template = Template { method: method("head").unwrap(), ..Template::default() };
+        assert!(template.render(&target("h")).is_head);
+        assert!(!Template::default().render(&target("h")).is_head);
+    }
+
+    #[test]
+    fn methods_are_tokens() {
+        assert_eq!(method("post").unwrap(), Method::POST);
+        assert_eq!(method("Purge").unwrap().as_str(), "Purge");
+        for name in ["", "GET ", "G\r\nT", "GÉT"] {
+            assert!(matches!(method(name), Err(RequestError::Method(_))), "{name:?}");
+        }
+        assert!(matches!(method("connect"), Err(RequestError::Connect)));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_rendered_is_read_back_the_same(
+            method_name in "[A-Z]{1,10}",
+            path in "/[!$-;=@-Z_a-z~]{0,40}",
+            headers in prop::collection::vec(("x-[!#$%&'*+.^_`|~0-9A-Za-z-]{1,20}", "[\\x21-\\x7e]([\\t -~]{0,40}[\\x21-\\x7e])?"), 0..8),
+            body in prop::option::of(prop::collection::vec(any::<u8>(), 0..200)),
+            keep_alive in any::<bool>(),
+        ) {
+            prop_assume!(method_name != "CONNECT");
+            let template = Template {
+                method: method(&method_name).unwrap(),
+                headers: headers.iter().map(|(name, value)| Header::new(name, value).unwrap()).collect(),
+                body: body.clone(),
+                keep_alive,
+            };
+            let request = template.render(&target("http://localhost:3000").at(&path).unwrap());
+            let mut fields = [httparse::EMPTY_HEADER; 32];
+            let mut parsed = httparse::Request::new(&mut fields);
+            let head = parsed.parse(&request.bytes).unwrap().unwrap();
+            prop_assert_eq!((parsed.method, parsed.path), (Some(&*method_name), Some(&*path)));
+            prop_assert_eq!(&request.bytes[head..], body.as_deref().unwrap_or_default());
+            let values = |name: &str| parsed.headers.iter().filter(|f| f.name == name).map(|f| f.value).collect::<Vec<_>>();
+            prop_assert_eq!(values("host"), [b"localhost:3000"]);
+            prop_assert_eq!(values("connection").is_empty(), keep_alive);
+            if let Some(body) = &body {
+                let length = body.len().to_string();
+                prop_assert_eq!(values("content-length"), [length.as_bytes()]);
+            }
+            let own: Vec<_> = parsed.headers.iter().filter(|f| f.name.starts_with("x-")).map(|f| (f.name, f.value)).collect();
+            let given: Vec<_> = headers.iter().map(|(name, value)| (&**name, value.as_bytes())).collect();
+            prop_assert_eq!(own, given);
+        }
+    }
+}
