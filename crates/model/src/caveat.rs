@@ -72,6 +72,25 @@ pub enum Caveat {
         /// How many were new.
         new: u32,
     },
+    /// The generator did not send in time what was due in the window.
+    FellBehind {
+        /// Requests that were due in the window.
+        due: u64,
+        /// Requests that were sent in it.
+        sent_in_time: u64,
+    },
+    /// Open loop: all connections were busy, and requests waited for one.
+    QueuedInGenerator {
+        /// How many.
+        requests: u64,
+        /// How long at the most.
+        longest: Nanos,
+    },
+    /// The log lacks requests: the disk was too slow for it.
+    LogIncomplete {
+        /// How many.
+        dropped: u64,
+    },
     /// The run was ended by the user.
     Interrupted,
 }
@@ -103,6 +122,13 @@ impl Caveat {
                 format!("the server was still busy {:.1} s after the run: {what}", waited.as_secs_f64())
             }
             Caveat::WorkersChanged { new } => format!("{new} workers were replaced during the run"),
+            Caveat::FellBehind { due, sent_in_time } => {
+                format!("{due} requests were due in the window, and {sent_in_time} were sent in it")
+            }
+            Caveat::QueuedInGenerator { requests, longest } => {
+                format!("{requests} requests waited for a free connection, up to {:.1} ms", longest.as_millis_f64())
+            }
+            Caveat::LogIncomplete { dropped } => format!("the log lacks {dropped} requests: it was written too slowly"),
             Caveat::Interrupted => "interrupted: the run is shorter than planned".to_owned(),
         }
     }
@@ -128,6 +154,9 @@ impl Caveat {
             Caveat::WorkersChanged { .. } => {
                 "look at the server's log: a worker that dies or is phased out spoils the run"
             }
+            Caveat::FellBehind { .. } => "more connections (-c), more lanes (--lanes), or a lower rate: this is not the load that was asked for",
+            Caveat::QueuedInGenerator { .. } => "that wait is part of their response time and not of their service time; more connections (-c) would pass it on to the server",
+            Caveat::LogIncomplete { .. } => "log to a faster disk, or lower the rate",
             Caveat::Interrupted => "run again to the end",
         }
     }

@@ -6,6 +6,7 @@
 pub mod caveat;
 pub mod clock;
 pub mod counts;
+pub mod doubts;
 pub mod environment;
 pub mod exchange;
 pub mod forecast;

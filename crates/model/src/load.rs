@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Caveat, Nanos, Objective, Pace, Tally};
+use crate::objective::Figure;
+use crate::{Caveat, Histogram, Nanos, Objective, Pace, Quantile, Tally};
 
 /// What `longtail load` was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -106,6 +107,31 @@ impl LoadRun {
     /// Requests per second that were sent in the measured window; `None` where it has no length.
     pub fn sent_rate(&self) -> f64 {
         per_second(self.tally.sent_in_window, self.measured)
+    }
+
+    /// The value of an objective's figure, in its unit. A response time that requests without an answer could change
+    /// is infinite: it cannot have met a limit.
+    pub fn figure(&self, figure: Figure) -> f64 {
+        let tally = &self.tally;
+        let counts = &tally.counts;
+        let planned = counts.total().max(1) as f64;
+        let or_infinite = |time: Option<Nanos>| time.map_or(f64::INFINITY, |time| time.0 as f64);
+        let quantile = |q: f64, supported: Quantile, times: &Histogram| match supported {
+            Quantile::Time(time) => time.0 as f64,
+            Quantile::Unanswered => f64::INFINITY,
+            // The objective is judged by what there is.
+            Quantile::TooFew => or_infinite(times.quantile(q)),
+        };
+        match figure {
+            Figure::ResponseTime(q) => quantile(q, tally.response_time_at(q), &tally.response_time),
+            Figure::ServiceTime(q) => quantile(q, tally.service_time_at(q), &tally.service_time),
+            Figure::Mean => or_infinite(tally.response_time.mean()),
+            Figure::Max => or_infinite(tally.longest_response_time().time()),
+            Figure::ErrorShare => counts.failed() as f64 / planned,
+            Figure::Errors => counts.failed() as f64,
+            Figure::SentShare => tally.sent_in_window as f64 / planned,
+            Figure::Completed => self.completed_rate(),
+        }
     }
 
     /// Requests per second that the schedule wanted, as planned (not as it came out); `None` in a closed loop.

@@ -107,6 +107,9 @@ impl Objective {
 
     /// A value in the figure's unit, as a person reads it.
     pub fn shown(&self, value: f64) -> String {
+        if value.is_infinite() {
+            return "unknown (requests had no answer)".to_owned();
+        }
         match self.figure {
             Figure::ResponseTime(_) | Figure::ServiceTime(_) | Figure::Mean | Figure::Max => {
                 Nanos(value.round() as u64).to_string()

@@ -10,11 +10,11 @@ use launch::GuardCommand;
 use launch::puma::Addresses;
 use model::forecast::ServiceTimeSource;
 use model::study::SCHEMA;
+use model::doubts;
 use model::{Caveat, Clock, Nanos, Plan, Reading, Run, ServerKind, Stop, SweepStudy, WorkerShare};
 use probe::puma_stats::PumaStats;
 use probe::{machine, sockets};
 
-use crate::doubts;
 use crate::error::SweepError;
 use crate::idle::wait_until_idle;
 use crate::ledger::{Ledger, fresh_stats, shares_between, shares_by_header};

@@ -4,7 +4,6 @@
 //! This is where the other crates meet. It prints nothing and writes no file: an [`Observer`] is told what happens.
 
 mod conduct;
-mod doubts;
 mod error;
 mod idle;
 mod ledger;

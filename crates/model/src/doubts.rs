@@ -1,0 +1,160 @@
+//! What is doubtful in what was recorded, from its own figures.
+
+use crate::run::PERCENTILES;
+use crate::{Caveat, LoadRun, Pace, Quantile, Run, Tally};
+
+/// Below this index of fairness the connections' shares are worth a word.
+const FAIR: f64 = 0.9;
+/// Measured rates this far above the theoretical maximum are no rounding.
+const ABOVE: f64 = 1.02;
+/// A generator that sends less than this of what was due has fallen behind.
+const KEPT_UP: f64 = 0.995;
+
+/// Doubts that any tally can raise; `percentiles` are those that will be printed.
+fn of_tally(tally: &Tally, percentiles: &[f64], keep_alive: bool, interrupted: bool) -> Vec<Caveat> {
+    let mut caveats = Vec::new();
+    if interrupted {
+        caveats.push(Caveat::Interrupted);
+    }
+    let counts = &tally.counts;
+    if counts.failed() > 0 && !interrupted {
+        caveats.push(Caveat::Failures { failed: counts.failed(), planned: counts.total() });
+    }
+    let first = |kind: Quantile| percentiles.iter().copied().find(|q| tally.response_time_at(*q) == kind);
+    if let Some(from) = first(Quantile::Unanswered) {
+        caveats.push(Caveat::QuantilesHidden { from, unanswered: counts.failed() });
+    }
+    if let Some(from) = first(Quantile::TooFew) {
+        caveats.push(Caveat::TooFewRequests { from, answers: counts.good() });
+    }
+    if keep_alive && tally.closed_by_server > 0 {
+        caveats.push(Caveat::ConnectionsClosed { closed: tally.closed_by_server });
+    }
+    caveats
+}
+
+/// All that the own figures of a sweep's run give reason to doubt.
+pub fn of_run(run: &Run, keep_alive: bool, interrupted: bool) -> Vec<Caveat> {
+    let mut caveats = of_tally(&run.tally, &PERCENTILES, keep_alive, interrupted);
+    if let Some(jain) = run.fairness().filter(|jain| *jain < FAIR) {
+        let each = &run.tally.per_connection;
+        let (fewest, most) = (each.iter().min().copied(), each.iter().max().copied());
+        caveats.push(Caveat::Unfair { jain, fewest: fewest.unwrap_or(0), most: most.unwrap_or(0) });
+    }
+    if let Some(ratio) = run.of_maximum().filter(|ratio| *ratio > ABOVE) {
+        caveats.push(Caveat::AboveMaximum { ratio });
+    }
+    caveats
+}
+
+/// The percentiles that a load's report prints.
+pub const LOAD_PERCENTILES: [f64; 7] = [0.50, 0.75, 0.90, 0.95, 0.99, 0.999, 0.9999];
+
+/// All that the own figures of a load give reason to doubt.
+pub fn of_load(run: &LoadRun, pace: &Pace, keep_alive: bool, interrupted: bool) -> Vec<Caveat> {
+    let mut caveats = of_tally(&run.tally, &LOAD_PERCENTILES, keep_alive, interrupted);
+    let due = run.tally.counts.total();
+    if pace.is_open() && !interrupted && (run.tally.sent_in_window as f64) < KEPT_UP * due as f64 {
+        caveats.push(Caveat::FellBehind { due, sent_in_time: run.tally.sent_in_window });
+    }
+    if run.tally.queued.count > 0 {
+        let queued = run.tally.queued;
+        caveats.push(Caveat::QueuedInGenerator { requests: queued.count, longest: queued.max });
+    }
+    if run.log_dropped > 0 {
+        caveats.push(Caveat::LogIncomplete { dropped: run.log_dropped });
+    }
+    caveats
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forecast::ServiceTimeSource;
+    use crate::{Exchange, Forecast, Nanos, Outcome, Rate, Window};
+
+    fn tally(good: u64, timed_out: u64) -> Tally {
+        let mut tally = Tally::new(Window { from: Nanos::ZERO, until: Nanos::MAX }, 2);
+        for n in 0..good + timed_out {
+            let outcome = if n < good { Outcome::Answered(200) } else { Outcome::TimedOut };
+            let ended = Nanos::from_millis(100);
+            let exchange = Exchange { due: Nanos::ZERO, sent: Nanos::ZERO, ended, received_bytes: 0, outcome };
+            tally.record(&exchange, usize::from(n % 10 == 0));
+        }
+        tally
+    }
+
+    fn run(good: u64, timed_out: u64) -> Run {
+        Run {
+            repeat: 1,
+            multiple: 1.0,
+            connections: 2,
+            tally: tally(good, timed_out),
+            measured: Nanos::from_secs(10),
+            elapsed: Nanos::from_secs(10),
+            workers: Vec::new(),
+            readings: Vec::new(),
+            forecast: Some(Forecast {
+                model: String::new(),
+                service_time: Nanos::from_millis(100),
+                service_time_source: ServiceTimeSource::Given,
+                maximum_rate: 20.0,
+                ideal_response_time: Nanos::from_millis(100),
+            }),
+            caveats: Vec::new(),
+        }
+    }
+
+    fn codes(caveats: &[Caveat]) -> Vec<String> {
+        caveats.iter().map(|c| format!("{c:?}").split([' ', '{']).next().unwrap().to_owned()).collect()
+    }
+
+    fn of(run: &Run) -> Vec<String> {
+        codes(&of_run(run, true, false))
+    }
+
+    #[test]
+    fn timeouts_hide_the_percentiles_they_could_change() {
+        let caveats = of_run(&run(198, 2), true, false);
+        assert!(caveats.contains(&Caveat::Failures { failed: 2, planned: 200 }));
+        assert!(caveats.contains(&Caveat::QuantilesHidden { from: 0.99, unanswered: 2 }));
+    }
+
+    #[test]
+    fn one_connection_taking_nine_tenths_is_unfair() {
+        assert!(of(&run(200, 0)).contains(&"Unfair".to_owned()));
+    }
+
+    #[test]
+    fn more_than_the_maximum_is_doubted() {
+        assert!(of(&run(300, 0)).contains(&"AboveMaximum".to_owned()));
+        assert!(!of(&run(150, 0)).contains(&"AboveMaximum".to_owned()));
+    }
+
+    #[test]
+    fn too_few_answers_support_no_p999() {
+        assert!(of(&run(150, 0)).contains(&"TooFewRequests".to_owned()));
+    }
+
+    #[test]
+    fn a_generator_that_did_not_keep_up_is_named() {
+        let mut load = LoadRun {
+            tally: tally(1000, 0),
+            measured: Nanos::from_secs(1),
+            elapsed: Nanos::from_secs(2),
+            name_resolution: None,
+            checks: Vec::new(),
+            missed: Vec::new(),
+            log_dropped: 3,
+            caveats: Vec::new(),
+        };
+        load.tally.sent_in_window = 980;
+        load.tally.queued.record(Nanos::from_millis(7));
+        let pace = Pace::constant(Rate::new(1000.0).unwrap());
+        let named = codes(&of_load(&load, &pace, true, false));
+        for code in ["FellBehind", "QueuedInGenerator", "LogIncomplete"] {
+            assert!(named.contains(&code.to_owned()), "{named:?}");
+        }
+        assert!(!codes(&of_load(&load, &Pace::Closed, true, false)).contains(&"FellBehind".to_owned()));
+    }
+}
