@@ -1,0 +1,145 @@
+//! `longtail sweep` against the server inside longtail: what is printed, what is kept, what can be printed again.
+
+use std::fs;
+
+use model::run::ShareSource;
+use model::{ServerKind, SweepStudy};
+
+use crate::lab::{Lab, Running, assert_conserved, ledger_doubts, read};
+
+const QUICK: &str = "sweep --server builtin -w2 -t2:2 -d0.01 --for 200ms --warm-up 0 --multiples 0.5,1,2";
+
+fn connections(study: &SweepStudy) -> Vec<u32> {
+    study.runs.iter().map(|run| run.connections).collect()
+}
+
+#[test]
+fn a_sweep_is_kept_and_report_prints_the_same() {
+    let lab = Lab::new();
+    let sweep = lab.run(&format!("{QUICK} -o kept.json")).with_code(0);
+    let kept = fs::read_to_string(lab.path("kept.json")).unwrap();
+    let stored = lab.studies();
+    assert_eq!(sweep.stderr, format!("longtail: saved as {}\n", stored[0].display()));
+    assert_eq!(fs::read_to_string(&stored[0]).unwrap(), kept);
+
+    let study = lab.study();
+    assert_eq!(connections(&study), [2, 4, 8]);
+    assert!(!study.interrupted);
+    for run in &study.runs {
+        assert_conserved(run);
+        assert_eq!(run.tally.counts.failed(), 0);
+        let shares: Vec<_> = run.workers.iter().map(|share| (share.worker.as_str(), share.source)).collect();
+        assert_eq!(shares, [("0", ShareSource::Header), ("1", ShareSource::Header)]);
+        assert_eq!(run.workers.iter().map(|share| share.requests).sum::<u64>(), run.tally.counts.answered());
+    }
+    assert_eq!(ledger_doubts(&study), Vec::<&model::Caveat>::new());
+
+    assert_eq!(lab.run("report kept.json").with_code(0).stdout, sweep.stdout);
+    assert_eq!(lab.run("report").with_code(0).stdout, sweep.stdout);
+    assert_eq!(lab.run("report --format json").with_code(0).stdout, kept);
+}
+
+#[test]
+fn whatever_layout_a_sweep_prints_report_prints_too() {
+    for layout in ["--columns puma", "--format markdown", "--format json"] {
+        let lab = Lab::new();
+        let sweep = lab.run(&format!("{QUICK} {layout}")).with_code(0);
+        assert_eq!(connections(&lab.study()), [2, 4, 8]);
+        assert!(!sweep.stdout.is_empty());
+        assert_eq!(lab.run(&format!("report {layout}")).with_code(0).stdout, sweep.stdout, "{layout}");
+    }
+}
+
+#[test]
+fn a_count_ends_a_run_after_exactly_so_many_requests() {
+    let lab = Lab::new();
+    lab.run("sweep --server builtin -w2 -t1:1 -d0.001 -R7 -k --multiples 1,1.5,4 --lanes 3").with_code(0);
+    let study = lab.study();
+    assert_eq!(connections(&study), [2, 3, 8]);
+    for run in &study.runs {
+        assert_conserved(run);
+        assert!(run.tally.per_connection.iter().all(|good| *good == 7));
+        assert_eq!(run.tally.counts.total(), u64::from(run.connections) * 7);
+        assert_eq!(run.tally.connections_opened, u64::from(run.connections) * 7, "each request has its own");
+        assert_eq!(run.tally.warm_up.total(), 0);
+    }
+}
+
+#[test]
+fn every_repeat_does_the_whole_list() {
+    let lab = Lab::new();
+    lab.run("sweep --server builtin -t1:1 -d0.001 -R3 --multiples 1,2 --repeat 3").with_code(0);
+    let done: Vec<_> = lab.study().runs.iter().map(|run| (run.repeat, run.connections)).collect();
+    assert_eq!(done, [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2)]);
+}
+
+#[test]
+fn ipv6_is_swept_where_the_machine_has_it() {
+    if !crate::lab::can(std::net::TcpListener::bind("[::1]:0").is_ok(), "no IPv6 on loopback") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.run("sweep --server builtin -t1:1 -d0.001 -R3 --multiples 1,2 -s tcp6").with_code(0);
+    let study = lab.study();
+    assert!(study.server.url.starts_with("http://[::1]:"), "{}", study.server.url);
+    assert!(study.runs.iter().all(|run| run.tally.counts.failed() == 0));
+}
+
+#[test]
+fn two_sweeps_at_once_do_not_disturb_each_other() {
+    let lab = Lab::new();
+    let words = ["-w1 -t1:1 --multiples 1,2", "-w2 -t3:3 --multiples 1,2"];
+    let start = |n: usize| {
+        let words = format!("sweep --server builtin -d0.01 --for 400ms --warm-up 0 {} -o {n}.json", words[n]);
+        Running::start(&mut lab.longtail(&words))
+    };
+    let running = [start(0), start(1)];
+    for (n, sweep) in running.into_iter().enumerate() {
+        let sweep = sweep.end().with_code(0);
+        assert_eq!(lab.run(&format!("report {n}.json")).with_code(0).stdout, sweep.stdout);
+    }
+    let studies = [read(&lab.path("0.json")), read(&lab.path("1.json"))];
+    assert_eq!(studies.each_ref().map(connections), [vec![1, 2], vec![6, 12]]);
+    assert_ne!(studies[0].server.url, studies[1].server.url);
+    assert_eq!(lab.studies().len(), 2);
+    for run in studies.iter().flat_map(|study| &study.runs) {
+        assert_conserved(run);
+        assert_eq!(run.tally.counts.failed(), 0);
+    }
+}
+
+#[test]
+fn the_last_study_is_the_one_that_was_made_last() {
+    let lab = Lab::new();
+    fs::create_dir_all(lab.path("data/longtail/studies")).unwrap();
+    let older = report::json::write(&testkit::study::canonical().into());
+    lab.write("data/longtail/studies/2001-02-03T04-05-06Z-sweep-7.json", &older);
+    lab.write("data/longtail/studies/notes.txt", "not a study");
+    let sweep = lab.run("sweep --server builtin -t1:1 -d0.001 -R3 --multiples 1").with_code(0);
+    assert_eq!(lab.run("report").with_code(0).stdout, sweep.stdout);
+}
+
+#[test]
+fn without_puma_the_server_inside_longtail_stands_in() {
+    let lab = Lab::new();
+    let sweep =
+        Running::start(lab.longtail("sweep -w2 -t1:1 -d0.001 -R3 --multiples 1").env("PATH", lab.path("nothing-here")));
+    let sweep = sweep.end().with_code(0);
+    let notes: Vec<&str> = sweep.stderr.lines().collect();
+    assert!(notes.len() == 2 && notes[0].contains("no Puma found") && notes[1].contains("saved as"), "{notes:?}");
+    let study = lab.study();
+    assert_eq!(study.plan.server.kind, ServerKind::Builtin);
+    assert!(study.command_line.contains("--server builtin"), "{}", study.command_line);
+}
+
+#[test]
+fn the_printed_command_line_repeats_the_sweep() {
+    let lab = Lab::new();
+    lab.run("sweep --server builtin -w2 -t1:2 -d1ms -R3 -k --multiples 0.5,1.5 --lanes 2 -o first.json").with_code(0);
+    let first = read(&lab.path("first.json"));
+    let words = first.command_line.strip_prefix("longtail ").unwrap();
+    lab.run(&format!("{words} -o second.json")).with_code(0);
+    let second = read(&lab.path("second.json"));
+    assert_eq!((&second.plan, &second.command_line), (&first.plan, &first.command_line));
+    assert_eq!(connections(&second), connections(&first));
+}

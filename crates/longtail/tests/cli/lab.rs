@@ -1,0 +1,273 @@
+//! One test's folder, and all that runs in it: longtail is started there, and a server inherits the folder from it, so
+//! that whatever is left behind is found by its working directory.
+
+use std::fs;
+use std::io::{self, Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use launch::Scratch;
+use model::{Caveat, Nanos, Outcome, Run, Study, SweepStudy};
+use probe::sockets;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::clock::eventually;
+
+/// Longer than a noisy machine takes for anything here; only a test that fails waits so long.
+const PATIENCE: Nanos = Nanos::from_secs(90);
+/// What is killed must be gone so soon.
+const END_PATIENCE: Nanos = Nanos::from_secs(10);
+
+/// A folder with the data folder and the temporary files of one test.
+pub(crate) struct Lab {
+    folder: PathBuf,
+    _owner: Scratch,
+}
+
+impl Lab {
+    pub(crate) fn new() -> Lab {
+        let owner = Scratch::new(&std::env::temp_dir()).unwrap();
+        let folder = owner.path().canonicalize().unwrap();
+        fs::create_dir(folder.join("tmp")).unwrap();
+        Lab { folder, _owner: owner }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Writes a file into the folder.
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Any program with the folder as its world.
+    pub(crate) fn program(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.folder).stdin(Stdio::null());
+        command.env("XDG_DATA_HOME", self.path("data")).env("TMPDIR", self.path("tmp"));
+        let outer = ["PUMA_TEST_HOST4", "PUMA_TEST_HOST6", "PUMA_TEST_PORT", "PUMA_TEST_CTRL", "WEB_CONCURRENCY"];
+        for name in outer.into_iter().chain(["PUMA_MAX_THREADS", "BUNDLE_GEMFILE", "COLUMNS"]) {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// longtail with these words, split at blanks.
+    pub(crate) fn longtail(&self, words: &str) -> Command {
+        let mut command = self.program(LONGTAIL);
+        command.args(words.split_ascii_whitespace());
+        command
+    }
+
+    /// Runs longtail with these words to its end.
+    pub(crate) fn run(&self, words: &str) -> Ended {
+        Running::start(&mut self.longtail(words)).end()
+    }
+
+    /// The files in the data folder.
+    pub(crate) fn studies(&self) -> Vec<PathBuf> {
+        let files = fs::read_dir(self.path("data/longtail/studies")).into_iter().flatten().flatten();
+        files.map(|entry| entry.path()).collect()
+    }
+
+    /// The one study in the data folder.
+    pub(crate) fn study(&self) -> SweepStudy {
+        let studies = self.studies();
+        assert_eq!(studies.len(), 1, "{studies:?}");
+        read(&studies[0])
+    }
+
+    /// The processes that live in the folder. One that is dead but not yet reaped has no working directory.
+    pub(crate) fn living(&self) -> Vec<Pid> {
+        let entries = fs::read_dir("/proc").unwrap().flatten();
+        let pids = entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+        let is_here = |pid: &Pid| {
+            fs::read_link(format!("/proc/{}/cwd", pid.as_raw_pid())).is_ok_and(|cwd| cwd.starts_with(&self.folder))
+        };
+        pids.filter(is_here).collect()
+    }
+
+    /// No process in the folder, no temporary file, nobody who listens on `port`: at once, or soon where the server
+    /// is killed by its guard.
+    pub(crate) fn assert_nothing_left(&self, port: u16) {
+        let left = || {
+            let files: Vec<_> = fs::read_dir(self.path("tmp")).unwrap().flatten().map(|entry| entry.path()).collect();
+            (self.living(), files, sockets::of_port(port).unwrap().listening)
+        };
+        let nothing = (Vec::new(), Vec::new(), false);
+        eventually(END_PATIENCE, || format!("{:?}", left()), || (left() == nothing).then_some(()));
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        // Only a test that fails leaves any.
+        for pid in self.living() {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+pub(crate) const LONGTAIL: &str = env!("CARGO_BIN_EXE_longtail");
+
+/// A process that was started, and what it has said.
+pub(crate) struct Running {
+    child: Child,
+    stdout: Said,
+    stderr: Said,
+}
+
+struct Said {
+    text: Arc<Mutex<Vec<u8>>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Said {
+    fn of(stream: Option<impl Read + Send + 'static>) -> Said {
+        let text = Arc::new(Mutex::new(Vec::new()));
+        let reader = stream.map(|mut stream| {
+            let text = Arc::clone(&text);
+            std::thread::spawn(move || {
+                let mut bytes = [0; 4096];
+                while let Ok(n @ 1..) = stream.read(&mut bytes) {
+                    text.lock().unwrap().extend_from_slice(&bytes[..n]);
+                }
+            })
+        });
+        Said { text, reader }
+    }
+
+    fn so_far(&self) -> String {
+        String::from_utf8(self.text.lock().unwrap().clone()).unwrap()
+    }
+
+    fn whole(&mut self) -> String {
+        if let Some(reader) = self.reader.take() {
+            reader.join().unwrap();
+        }
+        self.so_far()
+    }
+}
+
+impl Running {
+    /// Starts it with its output in pipes.
+    pub(crate) fn start(command: &mut Command) -> Running {
+        Running::start_as_is(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
+    }
+
+    /// Starts it with its output where the command says.
+    pub(crate) fn start_as_is(command: &mut Command) -> Running {
+        let mut child = command.spawn().unwrap();
+        let (stdout, stderr) = (Said::of(child.stdout.take()), Said::of(child.stderr.take()));
+        Running { child, stdout, stderr }
+    }
+
+    pub(crate) fn send(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits until `look`, which is shown the output so far, is content; fails where the process ends before.
+    pub(crate) fn until(&mut self, mut look: impl FnMut(&str) -> bool) {
+        let (child, stdout, stderr) = (&mut self.child, &self.stdout, &self.stderr);
+        let look = || {
+            let ended = child.try_wait().unwrap().is_some();
+            let done = look(&stdout.so_far());
+            assert!(done || !ended, "ended too early: {}", stderr.so_far());
+            done.then_some(())
+        };
+        eventually(PATIENCE, || stderr.so_far(), look);
+    }
+
+    /// Waits for its end.
+    pub(crate) fn end(mut self) -> Ended {
+        let (child, stderr) = (&mut self.child, &self.stderr);
+        let status = eventually(PATIENCE, || stderr.so_far(), || child.try_wait().unwrap());
+        Ended { status, stdout: self.stdout.whole(), stderr: self.stderr.whole() }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A process that has ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    /// What it printed, having ended with this exit code.
+    pub(crate) fn with_code(self, code: i32) -> Ended {
+        assert_eq!(self.status.code(), Some(code), "{self:?}");
+        self
+    }
+}
+
+/// Reads the file of a sweep's study.
+pub(crate) fn read(path: &Path) -> SweepStudy {
+    let Study::Sweep(study) = report::json::read(&fs::read_to_string(path).unwrap()).unwrap() else {
+        panic!("not of a sweep: {}", path.display())
+    };
+    *study
+}
+
+/// A port that no other test here takes, and outside the range from which the kernel deals them out.
+pub(crate) fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let base = 20_000 + (std::process::id() % 100) as u16 * 100;
+    let mut ports = std::iter::repeat_with(|| base + NEXT.fetch_add(1, Ordering::Relaxed));
+    ports.find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
+}
+
+/// Whether a test can be done; where not, says and counts the skip past the test harness, which would hide it.
+pub(crate) fn can(done: bool, reason: &str) -> bool {
+    static SKIPPED: AtomicU32 = AtomicU32::new(0);
+    if !done {
+        let skipped = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
+        let test = std::thread::current().name().unwrap_or("?").to_owned();
+        let _ = writeln!(io::stderr(), "SKIPPED {test}: {reason} ({skipped} skipped so far)");
+    }
+    done
+}
+
+/// Whether a program is on PATH; a test without it is skipped.
+pub(crate) fn has(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    can(found, &format!("{program} is not on PATH"))
+}
+
+/// Every request of a run is in exactly one place, whichever way one counts.
+pub(crate) fn assert_conserved(run: &Run) {
+    let tally = &run.tally;
+    assert!(tally.counts.total() > 0, "no request at all");
+    let by_outcome: u64 = tally.counts.iter().map(|(_, n)| n).sum();
+    assert_eq!(tally.counts.total(), by_outcome);
+    assert_eq!(tally.counts.total(), tally.counts.good() + tally.counts.failed());
+    assert_eq!(tally.per_connection.len(), run.connections as usize);
+    assert_eq!(tally.per_connection.iter().sum::<u64>(), tally.counts.good());
+    assert_eq!(tally.response_time.count(), tally.counts.good());
+    assert!(tally.counts.of(Outcome::InFlight) <= u64::from(run.connections));
+    if !tally.per_worker.is_empty() {
+        assert_eq!(tally.per_worker.values().map(|count| count.measured).sum::<u64>(), tally.counts.answered());
+        assert_eq!(tally.per_worker.values().map(|count| count.all).sum::<u64>(), tally.all_answers());
+    }
+}
+
+/// Whether anything was found that speaks against the account of the client.
+pub(crate) fn ledger_doubts(study: &SweepStudy) -> Vec<&Caveat> {
+    let all = study.caveats.iter().chain(study.runs.iter().flat_map(|run| &run.caveats));
+    all.filter(|caveat| matches!(caveat, Caveat::LedgersDiffer { .. } | Caveat::LedgerUnknown { .. })).collect()
+}

@@ -1,0 +1,13 @@
+//! The whole program, as a user starts it: the real binary, real servers, real sockets, real files.
+//!
+//! No test looks at a duration or a rate. Each has a folder of its own (`lab`), so they run side by side.
+
+mod builtin;
+mod clock;
+mod ending;
+mod lab;
+mod other_server;
+mod pipes;
+mod puma;
+mod refusals;
+mod snapshots;

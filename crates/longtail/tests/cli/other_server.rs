@@ -1,0 +1,50 @@
+//! Any other server: a command, its slots and its URL are all that is known of it.
+
+use model::ServerKind;
+
+use crate::lab::{Lab, assert_conserved, free_port, has};
+
+#[test]
+fn any_command_that_serves_http_can_be_swept() {
+    if !has("python3") {
+        return;
+    }
+    let (lab, port) = (Lab::new(), free_port());
+    lab.write("hello.txt", "hello\n");
+    lab.run(&format!(
+        "sweep --slots 2 --url http://127.0.0.1:{port}/hello.txt --for 200ms --warm-up 0 --multiples 1,2 \
+             -- python3 -m http.server {port} --bind 127.0.0.1"
+    ))
+    .with_code(0);
+    lab.assert_nothing_left(port);
+    let study = lab.study();
+    assert!(matches!(&study.plan.server.kind, ServerKind::Command { slots: 2, .. }));
+    assert_eq!(study.runs.iter().map(|run| run.connections).collect::<Vec<_>>(), [2, 4]);
+    for run in &study.runs {
+        assert_conserved(run);
+        assert_eq!(run.tally.counts.failed(), 0);
+        assert!(run.workers.is_empty(), "nobody says who they are");
+    }
+}
+
+#[test]
+#[ignore = "fails: when it is printed, a sweep does not know the service time that it has measured"]
+fn a_service_time_that_was_measured_is_printed_by_sweep_as_by_report() {
+    let lab = Lab::new();
+    let sweep = lab.run("sweep --server builtin -t1:1 --path /sleep0.01 -R3 --multiples 1").with_code(0);
+    assert!(sweep.stdout.contains("(measured over one connection)"), "{}", sweep.stdout);
+    assert_eq!(lab.run("report").with_code(0).stdout, sweep.stdout);
+}
+
+#[test]
+fn a_server_that_leaves_a_child_behind_leaves_nothing() {
+    if !has("python3") {
+        return;
+    }
+    let (lab, port) = (Lab::new(), free_port());
+    let daemon =
+        lab.write("daemon.sh", &format!("setsid sleep 600 & exec python3 -m http.server {port} --bind 127.0.0.1\n"));
+    let words = format!("sweep --slots 1 --url http://127.0.0.1:{port}/ --path / -d0.01 -R3 --multiples 1 -- sh");
+    crate::lab::Running::start(lab.longtail(&words).arg(daemon)).end().with_code(0);
+    lab.assert_nothing_left(port);
+}

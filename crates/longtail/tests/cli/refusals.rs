@@ -1,0 +1,325 @@
+//! What cannot be done: exit 2, one line that says what is wrong and how to mend it, and no load for anybody.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::lab::{LONGTAIL, Lab, Running, can, free_port, has};
+
+/// The one line of ours that says `part`; the server's own lines, which begin with a bar, are beside it.
+fn refused(lab: &Lab, command: &mut Command, part: &str) -> Vec<String> {
+    let ended = Running::start(command).end().with_code(2);
+    let (quoted, ours): (Vec<&str>, Vec<&str>) = ended.stderr.lines().partition(|line| line.starts_with("  | "));
+    assert!(ours.len() == 1 && ours[0].starts_with("longtail: ") && ours[0].contains(part), "{part}: {}", ended.stderr);
+    assert_eq!(ended.stdout, "");
+    assert!(lab.living().is_empty(), "{:?}", lab.living());
+    assert!(lab.studies().is_empty());
+    quoted.into_iter().map(str::to_owned).collect()
+}
+
+fn refuses(words: &str, part: &str) {
+    let lab = Lab::new();
+    refused(&lab, &mut lab.longtail(words), part);
+}
+
+/// As `refuses`, with settings of Puma's scripts.
+fn refuses_with(settings: &[(&str, String)], words: &str, part: &str) {
+    let lab = Lab::new();
+    refused(&lab, lab.longtail(words).envs(settings.iter().map(|(name, value)| (name, value))), part);
+}
+
+#[test]
+fn a_wrong_value_of_any_flag_is_named() {
+    let cases = [
+        ("-w-1", "-w"),
+        ("-wmany", "-w"),
+        ("-t0:0", "MIN:MAX"),
+        ("-t5:2", "MIN:MAX"),
+        ("-tx", "MIN:MAX"),
+        ("-sunixx", "tcp4"),
+        ("--server apache", "builtin"),
+        ("--boot-timeout soon", "200ms"),
+        ("-dfast", "200ms"),
+        ("-d-1", "-d"),
+        ("--path posts", "--path"),
+        ("-R0", "--requests-per-connection"),
+        ("-R5 --for 3s", "cannot be used with"),
+        ("--for 0", "--for"),
+        ("--for ever", "200ms"),
+        ("--warm-up -", "200ms"),
+        ("--multiples 0", "no connection"),
+        ("--multiples 1,0,2", "no connection"),
+        ("--multiples=-1", "no connection"),
+        ("--multiples NaN", "no connection"),
+        ("--multiples inf", "no connection"),
+        ("--multiples two", "--multiples"),
+        ("--multiples 1,,2", "--multiples"),
+        ("--repeat 0", "--repeat"),
+        ("--repeat 1001", "--repeat"),
+        ("--timeout 0", "--timeout"),
+        ("--timeout 5y", "200ms"),
+        ("--lanes 0", "--lanes"),
+        ("--lanes 1025", "--lanes"),
+        ("--columns all", "puma"),
+        ("--format xml", "markdown"),
+        ("--slots 0", "--slots"),
+        ("--mutiples 2", "--multiples"),
+        ("more", "more"),
+    ];
+    for (words, part) in cases {
+        refuses(&format!("sweep {words}"), part);
+    }
+    refuses("report --columns all", "puma");
+    refuses("report a b", "b");
+    refuses("swep", "swep");
+    refuses("", "longtail sweep");
+}
+
+#[test]
+fn flags_that_contradict_each_other_are_named() {
+    let cases = [
+        ("--slots 3", "-- COMMAND"),
+        ("--url http://127.0.0.1:1/", "-- COMMAND"),
+        ("-- true", "--slots"),
+        ("--slots 3 -- true", "--url"),
+        ("-w2 --slots 3 --url http://127.0.0.1:1/ -- true", "-w"),
+        ("--server builtin -Y", "Puma's"),
+        ("--server builtin -r x.ru", "Puma's"),
+    ];
+    for (words, part) in cases {
+        refuses(&format!("sweep {words}"), part);
+    }
+}
+
+#[test]
+#[ignore = "fails: a multiplication overflows, which is a panic, or less than was asked for without the check"]
+fn more_slots_than_can_be_counted_are_refused() {
+    refuses("sweep --server builtin -w4294967295 -t5:5", "");
+    refuses("sweep --server builtin -w65536 -t65536:65536", "");
+}
+
+#[test]
+#[ignore = "fails: an addition overflows, after the server was started"]
+fn a_run_longer_than_time_itself_is_refused() {
+    refuses("sweep --server builtin -t1:1 --for 18446744073s --warm-up 10s", "");
+}
+
+#[test]
+fn a_file_that_is_missing_is_named() {
+    refuses("sweep -r no-app.ru", "no-app.ru");
+    refuses("sweep -C no-config.rb", "no-config.rb");
+    refuses("sweep --puma no-such-puma", "no-such-puma");
+    refuses("report no-study.json", "no-study.json");
+    refuses("report", "longtail sweep");
+}
+
+#[test]
+fn a_puma_that_is_asked_for_is_not_replaced_by_the_server_inside() {
+    let lab = Lab::new();
+    let app = lab.write("app.ru", "run lambda { |env| [200, {}, []] }\n");
+    let nowhere = lab.path("nothing-here");
+    refused(&lab, lab.longtail("sweep -r").arg(app).env("PATH", nowhere), "gem install puma");
+}
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    for server in ["--server builtin", ""] {
+        if server.is_empty() && !has("puma") {
+            continue;
+        }
+        refuses_with(&[("PUMA_TEST_PORT", port.clone())], &format!("sweep {server}"), &port);
+    }
+    if has("puma") {
+        refuses_with(&[("PUMA_TEST_CTRL", port.clone())], "sweep", &port);
+    }
+    taken.set_nonblocking(true).unwrap();
+    assert!(taken.accept().is_err(), "nobody was sent anything");
+}
+
+#[test]
+fn settings_of_pumas_scripts_that_cannot_be_are_named() {
+    let port = free_port().to_string();
+    let same = [("PUMA_TEST_PORT", port.clone()), ("PUMA_TEST_CTRL", port)];
+    refuses_with(&same, "sweep --server builtin", "PUMA_TEST_CTRL");
+    let cases = [
+        ("PUMA_TEST_PORT", "http", "PUMA_TEST_PORT"),
+        ("PUMA_TEST_PORT", "0", "PUMA_TEST_PORT"),
+        ("PUMA_TEST_CTRL", "65536", "PUMA_TEST_CTRL"),
+        ("PUMA_TEST_HOST4", "0.0.0.0", "loopback"),
+        ("PUMA_TEST_HOST4", "192.0.2.1", "loopback"),
+        ("PUMA_TEST_HOST4", "example.org", "loopback"),
+    ];
+    for (name, value, part) in cases {
+        refuses_with(&[(name, value.to_owned())], "sweep --server builtin", part);
+    }
+    refuses_with(&[("PUMA_TEST_HOST6", "::".to_owned())], "sweep --server builtin -s tcp6", "loopback");
+}
+
+#[test]
+fn a_puma_that_ends_at_boot_shows_its_last_lines() {
+    if !has("puma") {
+        return;
+    }
+    for workers in ["", "-w2"] {
+        let lab = Lab::new();
+        lab.write("broken.ru", "raise 'no database here'\n");
+        let words = format!("sweep {workers} -t1:1 -r broken.ru");
+        // In cluster mode Puma starts workers that fail again and again; then patience ends it.
+        let words = if workers.is_empty() { words } else { format!("{words} --boot-timeout 3s") };
+        let quoted = refused(&lab, &mut lab.longtail(&words), "last lines are above");
+        assert!(quoted.iter().any(|line| line.contains("broken.ru:1")), "{quoted:?}");
+    }
+}
+
+#[test]
+fn a_config_file_that_is_no_ruby_shows_what_puma_says() {
+    if !has("puma") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("broken.rb", "threads(\n");
+    let quoted = refused(&lab, &mut lab.longtail("sweep -C broken.rb"), "no load was sent");
+    assert!(quoted.iter().any(|line| line.contains("broken.rb")), "{quoted:?}");
+}
+
+#[test]
+fn an_app_that_answers_with_an_error_is_asked_only_once() {
+    if !has("puma") {
+        return;
+    }
+    for status in ["404", "500"] {
+        let lab = Lab::new();
+        let app = format!("run lambda {{ |env| File.write('asked', 'x', mode: 'a'); [{status}, {{}}, []] }}\n");
+        lab.write("app.ru", &app);
+        refused(&lab, &mut lab.longtail("sweep -t1:1 -r app.ru --path /posts"), status);
+        assert_eq!(fs::read_to_string(lab.path("asked")).unwrap(), "x");
+    }
+}
+
+#[test]
+fn a_command_or_url_of_another_server_that_cannot_be_is_named() {
+    let port = free_port();
+    let good = format!("http://127.0.0.1:{port}/");
+    let cases = [
+        (good.as_str(), "no-such-program", "no-such-program"),
+        ("ftp://127.0.0.1:1/", "sleep 60", "http://"),
+        ("https://127.0.0.1:1/", "sleep 60", "http://"),
+        ("unix:///tmp/x", "sleep 60", "http://"),
+        ("127.0.0.1:1", "sleep 60", "http://"),
+        ("http://", "sleep 60", "--url"),
+        ("http://127.0.0.1:99999/", "sleep 60", "--url"),
+        ("http://192.0.2.1:1/", "sleep 60", "loopback"),
+    ];
+    for (url, command, part) in cases {
+        refuses(&format!("sweep --slots 2 --url {url} -- {command}"), part);
+    }
+    refuses(&format!("sweep --slots 2 --url {good} --boot-timeout 300ms -- sleep 60"), "--boot-timeout");
+    refuses(&format!("sweep --slots 2 --url {good} -- false"), "exit code 1");
+}
+
+#[test]
+#[ignore = "fails: it is measured, though it is not the one that we started"]
+fn a_server_that_is_there_already_is_not_taken_for_the_one_we_start() {
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", other.local_addr().unwrap());
+    let stranger = std::thread::spawn(move || {
+        use std::io::{Read as _, Write as _};
+        for _ in 0..3 {
+            let (mut stream, _) = other.accept().unwrap();
+            let mut request = [0; 1024];
+            let n = stream.read(&mut request).unwrap();
+            if request[..n].starts_with(b"bye") {
+                return;
+            }
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        }
+    });
+    let end = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
+    let lab = Lab::new();
+    let sweep = Running::start(
+        &mut lab.longtail(&format!("sweep --slots 1 --url {url} --path / -d0.01 -R1 --multiples 1 -- sleep 60")),
+    );
+    let sweep = sweep.end();
+    if let Ok(mut stream) = std::net::TcpStream::connect(end) {
+        let _ = std::io::Write::write_all(&mut stream, b"bye");
+    }
+    let _ = stranger.join();
+    sweep.with_code(2);
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_found_out_before_the_load() {
+    let lab = Lab::new();
+    let file = lab.write("file", "");
+    refused(&lab, lab.longtail("sweep --server builtin").env("XDG_DATA_HOME", file.join("data")), "XDG_DATA_HOME");
+    refuses("sweep --server builtin -o no/folder/study.json", "-o");
+    refuses("sweep --server builtin -o tmp", "-o");
+}
+
+#[test]
+fn a_file_that_is_no_study_is_not_printed() {
+    let lab = Lab::new();
+    let newer = report::json::write(&testkit::study::tiny().into()).replacen("\"schema\": 1,", "\"schema\": 99,", 1);
+    let cases = [
+        ("no longer json", "not a longtail study"),
+        ("", "not a longtail study"),
+        ("{}", "schema"),
+        ("{\"schema\": 1}", "not a longtail study"),
+        (newer.as_str(), "schema 99"),
+    ];
+    for (text, part) in cases {
+        lab.write("study.json", text);
+        refused(&lab, &mut lab.longtail("report study.json"), part);
+    }
+    refused(&lab, &mut lab.longtail("report tmp"), "tmp");
+}
+
+#[test]
+#[ignore = "fails: an empty file is left"]
+fn a_sweep_that_was_refused_leaves_no_file_where_its_study_should_go() {
+    let lab = Lab::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let mut command = lab.longtail("sweep --server builtin -o study.json");
+    refused(&lab, command.env("PUMA_TEST_PORT", &port), &port);
+    assert!(!lab.path("study.json").exists());
+}
+
+/// longtail with so many descriptors and without the right of root to have more.
+fn with_descriptors(lab: &Lab, limits: &str, words: &str) -> Option<Command> {
+    let mut wrapped = lab.program("sh");
+    wrapped.args(["-c", &format!("{limits} && exec \"$@\""), "sh"]);
+    if rustix::process::geteuid().is_root() {
+        let drop_right = ["--bounding-set=-sys_resource", "--inh-caps=-sys_resource"];
+        let tried = Command::new("setpriv").args(drop_right).arg("true").stderr(Stdio::null()).status();
+        if !can(tried.is_ok_and(|status| status.success()), "root cannot give up CAP_SYS_RESOURCE (setpriv)") {
+            return None;
+        }
+        wrapped.arg("setpriv").args(drop_right);
+    }
+    wrapped.arg(Path::new(LONGTAIL)).args(words.split_ascii_whitespace());
+    Some(wrapped)
+}
+
+#[test]
+fn more_connections_than_descriptors_are_refused() {
+    let lab = Lab::new();
+    let words = "sweep --server builtin -t50:50 -d0.01 -R1 --multiples 1,4";
+    if let Some(mut command) = with_descriptors(&lab, "ulimit -n 200", words) {
+        refused(&lab, &mut command, "ulimit -n 264");
+    }
+}
+
+#[test]
+fn descriptors_are_raised_where_that_is_allowed() {
+    let lab = Lab::new();
+    let words = "sweep --server builtin -t50:50 -d0.01 -R1 --multiples 1,4";
+    if let Some(mut command) = with_descriptors(&lab, "ulimit -Sn 100 && ulimit -Hn 400", words) {
+        Running::start(&mut command).end().with_code(0);
+        let study = lab.study();
+        assert_eq!(study.runs[1].tally.counts.good(), 200);
+    }
+}

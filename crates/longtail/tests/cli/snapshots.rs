@@ -1,0 +1,59 @@
+//! What the commands print, byte for byte. `UPDATE_GOLDEN=1 cargo test -p longtail snapshots` writes the files of the
+//! help anew; how a study is printed is fixed in `crates/report/tests/golden`, and must be the same here.
+
+use std::path::Path;
+
+use testkit::study;
+
+use crate::lab::Lab;
+
+const HERE: &str = env!("CARGO_MANIFEST_DIR");
+
+fn help(name: &str, words: &str) {
+    let printed = Lab::new().run(words).with_code(0);
+    assert_eq!(printed.stderr, "");
+    let path = Path::new(HERE).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &printed.stdout).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(printed.stdout, golden, "{} differs: UPDATE_GOLDEN=1 writes it anew", path.display());
+}
+
+#[test]
+fn help_of_longtail() {
+    help("help.txt", "--help");
+}
+
+#[test]
+fn help_of_sweep() {
+    help("help_sweep.txt", "sweep --help");
+    help("help_sweep_short.txt", "sweep -h");
+}
+
+#[test]
+fn help_of_report() {
+    help("help_report.txt", "report --help");
+}
+
+#[test]
+fn the_version_is_that_of_the_package() {
+    let printed = Lab::new().run("--version").with_code(0);
+    assert_eq!(printed.stdout, format!("longtail {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn a_kept_study_is_printed_in_every_layout() {
+    let lab = Lab::new();
+    let file = report::json::write(&study::canonical().into());
+    lab.write("study.json", &file);
+    let layouts =
+        [("", "canonical.txt"), ("--columns puma", "canonical_puma.txt"), ("--format markdown", "canonical.md")];
+    for (words, golden) in layouts {
+        let golden = Path::new(HERE).join("../report/tests/golden").join(golden);
+        let printed = lab.run(&format!("report study.json {words}")).with_code(0);
+        assert_eq!(printed.stdout, std::fs::read_to_string(&golden).unwrap(), "{}", golden.display());
+        assert_eq!(printed.stderr, "");
+    }
+    assert_eq!(lab.run("report study.json --format json").with_code(0).stdout, file);
+}
