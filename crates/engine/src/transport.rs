@@ -1,31 +1,278 @@
-//! Where connections go, and over what.
+//! Where a run connects to, from where, and whether it encrypts: everything about connections that is settled before the start.
+//!
+//! Names are resolved and certificates are read here, once. What comes out is plain data that every lane copies; nothing
+//! of a measured connection waits for a name server or a disk.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
-/// Where a connection goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use thiserror::Error;
+
+use crate::tls::Tls;
+use crate::wire_socket::try_source;
+
+/// Bytes of a Unix socket's address in the kernel (unix(7), `sun_path`). A path ends with a zero byte there, an abstract
+/// name begins with one: 107 are left to either.
+const UNIX_ADDRESS: usize = 108;
+
+/// One place to connect to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Endpoint {
-    /// An address of TCP.
+    /// TCP, either version of IP.
     Tcp(SocketAddr),
-    /// A unix socket's file.
+    /// A Unix socket in the file system.
     Unix(PathBuf),
-    /// An abstract unix socket's name, without the leading NUL.
+    /// A Unix socket in Linux's abstract namespace, its name without the leading zero byte.
     Abstract(Vec<u8>),
 }
 
-/// Where connections go, and over what.
+impl Endpoint {
+    /// A Unix socket as users write it: a path, or `@name` for an abstract one.
+    ///
+    /// # Errors
+    /// Where it is empty, or longer than the kernel takes.
+    pub fn unix(place: &OsStr) -> Result<Endpoint, TransportError> {
+        let endpoint = match place.as_bytes() {
+            [b'@', name @ ..] => Endpoint::Abstract(name.to_vec()),
+            _ => Endpoint::Unix(place.into()),
+        };
+        endpoint.check().map(|()| endpoint)
+    }
+
+    fn check(&self) -> Result<(), TransportError> {
+        let bytes = match self {
+            Endpoint::Tcp(_) => return Ok(()),
+            Endpoint::Unix(path) => path.as_os_str().as_bytes(),
+            Endpoint::Abstract(name) => name,
+        };
+        match bytes.len() {
+            0 => Err(TransportError::NoUnixAddress),
+            length if length >= UNIX_ADDRESS => Err(TransportError::LongUnixAddress { endpoint: self.clone(), length }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Endpoint::Tcp(address) => write!(f, "{address}"),
+            Endpoint::Unix(path) => write!(f, "unix {}", path.display()),
+            Endpoint::Abstract(name) => write!(f, "unix @{}", name.escape_ascii()),
+        }
+    }
+}
+
+/// How the connections of a run are made.
+///
+/// Connections are numbered through the whole run, over all lanes. Connection `i` goes to endpoint `i % endpoints`, and
+/// each endpoint's connections go round the source addresses of its family in their turn, so that every pair is used
+/// and none more than once oftener than another.
 #[derive(Clone, Debug)]
 pub struct Transport {
-    /// Connection `i` of the run goes to the `i % len`-th; never empty.
+    /// Where to connect; never empty.
     pub endpoints: Vec<Endpoint>,
-    /// Encryption, where there is any.
-    pub tls: Option<()>,
+    /// Addresses of this machine to connect from; empty: the kernel chooses.
+    pub source_ips: Vec<IpAddr>,
+    /// TLS over these connections; `None` for none.
+    pub tls: Option<Tls>,
 }
 
 impl Transport {
     /// Plain TCP to one address.
     pub fn tcp(address: SocketAddr) -> Transport {
-        Transport { endpoints: vec![Endpoint::Tcp(address)], tls: None }
+        Transport::plain(vec![Endpoint::Tcp(address)])
+    }
+
+    /// Plain connections, spread over `endpoints`.
+    pub fn plain(endpoints: Vec<Endpoint>) -> Transport {
+        Transport { endpoints, source_ips: Vec::new(), tls: None }
+    }
+
+    /// Whether connections can be made like this, as far as this machine can tell without connecting. Once, before the
+    /// start: a lane that cannot use an address can only say which error the kernel gave.
+    ///
+    /// # Errors
+    /// Where an address cannot be used.
+    ///
+    /// # Panics
+    /// Where there is no endpoint: our bug.
+    pub fn check(&self) -> Result<(), TransportError> {
+        assert!(!self.endpoints.is_empty(), "a transport has an endpoint");
+        for address in &self.source_ips {
+            try_source(*address).map_err(|errno| TransportError::Source { address: *address, source: errno.into() })?;
+        }
+        for endpoint in &self.endpoints {
+            endpoint.check()?;
+            let can_reach = |source: &IpAddr| matches!(endpoint, Endpoint::Tcp(to) if to.is_ipv4() == source.is_ipv4());
+            if !self.source_ips.is_empty() && !self.source_ips.iter().any(can_reach) {
+                return Err(TransportError::NoSource { endpoint: endpoint.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a run's connections cannot be made as they were asked for.
+#[derive(Debug, Error)]
+pub enum TransportError {
+    /// The name has no address.
+    #[error("cannot resolve {host}: {source} (check the name, or say where to connect with --connect-to HOST:PORT)")]
+    Resolve {
+        /// The name.
+        host: String,
+        /// The resolver's word for it.
+        source: io::Error,
+    },
+    /// The name is known, without an address.
+    #[error("{host} has no address (check the name, or say where to connect with --connect-to HOST:PORT)")]
+    NoAddress {
+        /// The name.
+        host: String,
+    },
+    /// A Unix socket without a name.
+    #[error("a Unix socket needs a path, or @ and a name for an abstract one, as in --unix /run/app.sock")]
+    NoUnixAddress,
+    /// A Unix socket's address that the kernel cannot take.
+    #[error(
+        "{endpoint}: {length} bytes, and a Unix socket's address has room for 107: use a shorter path, or a link to it"
+    )]
+    LongUnixAddress {
+        /// The address.
+        endpoint: Endpoint,
+        /// Its length.
+        length: usize,
+    },
+    /// No source address fits the endpoint.
+    #[error("no --source-ip can reach {endpoint}: give one of its kind (IPv4 or IPv6; none for a Unix socket)")]
+    NoSource {
+        /// The endpoint.
+        endpoint: Endpoint,
+    },
+    /// The source address is not this machine's.
+    #[error("cannot connect from {address}: {source} (--source-ip takes addresses of this machine)")]
+    Source {
+        /// The address.
+        address: IpAddr,
+        /// The kernel's word for it.
+        source: io::Error,
+    },
+    /// A file could not be read.
+    #[error("cannot read {path}: {reason} ({what} in PEM is expected there)")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What it should hold.
+        what: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A key without its certificate.
+    #[error("--key goes with --cert: give the client certificate too")]
+    KeyAlone,
+    /// Certificate and key do not belong together, or are of no use.
+    #[error("the client certificate cannot be used: {0} (--cert and --key must belong together)")]
+    ClientCertificate(rustls::Error),
+    /// Nothing to verify a certificate with.
+    #[error("no certificate authority is installed here: install ca-certificates, or give --cacert FILE or --insecure")]
+    NoRoots,
+    /// A name that no certificate can have.
+    #[error("{0} is neither a host name nor an address, so no certificate can be valid for it")]
+    ServerName(String),
+    /// TLS cannot be set up for another reason.
+    #[error("TLS cannot be set up: {0}")]
+    Tls(rustls::Error),
+}
+
+/// All addresses of `host`, or of `connect_to` in its place, in the resolver's order and each once.
+///
+/// An IPv6 address is taken with its brackets and without.
+///
+/// # Errors
+/// Where there is none.
+pub fn resolve(host: &str, port: u16, connect_to: Option<(&str, u16)>) -> Result<Vec<Endpoint>, TransportError> {
+    let (host, port) = connect_to.unwrap_or((host, port));
+    let host = without_brackets(host);
+    let found =
+        (host, port).to_socket_addrs().map_err(|source| TransportError::Resolve { host: host.to_owned(), source })?;
+    let mut endpoints = Vec::new();
+    for address in found {
+        let endpoint = Endpoint::Tcp(address);
+        if !endpoints.contains(&endpoint) {
+            endpoints.push(endpoint);
+        }
+    }
+    if endpoints.is_empty() { Err(TransportError::NoAddress { host: host.to_owned() }) } else { Ok(endpoints) }
+}
+
+/// `[::1]` as `::1`; anything else as it is.
+pub(crate) fn without_brackets(host: &str) -> &str {
+    host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host)
+}
+
+/// A file's path in an error.
+pub(crate) fn unreadable(path: &Path, what: &'static str, reason: impl fmt::Display) -> TransportError {
+    TransportError::File { path: path.to_owned(), what, reason: reason.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tcp(address: &str) -> Endpoint {
+        Endpoint::Tcp(address.parse().expect("an address"))
+    }
+
+    #[test]
+    fn an_endpoint_prints_as_a_person_writes_it() {
+        assert_eq!(tcp("127.0.0.1:3000").to_string(), "127.0.0.1:3000");
+        assert_eq!(tcp("[::1]:3000").to_string(), "[::1]:3000");
+        assert_eq!(Endpoint::unix(OsStr::new("/run/x.sock")).expect("short").to_string(), "unix /run/x.sock");
+        assert_eq!(Endpoint::unix(OsStr::new("@name")).expect("short").to_string(), "unix @name");
+    }
+
+    #[test]
+    fn an_address_resolves_to_itself_in_brackets_or_not() {
+        assert_eq!(resolve("127.0.0.1", 80, None).expect("an address"), [tcp("127.0.0.1:80")]);
+        assert_eq!(resolve("::1", 80, None).expect("an address"), [tcp("[::1]:80")]);
+        assert_eq!(resolve("[::1]", 80, None).expect("an address"), [tcp("[::1]:80")]);
+    }
+
+    #[test]
+    fn connect_to_replaces_the_host_and_its_port() {
+        let endpoints = resolve("no-such-host.invalid", 80, Some(("127.0.0.1", 81))).expect("an address");
+        assert_eq!(endpoints, [tcp("127.0.0.1:81")]);
+    }
+
+    #[test]
+    fn localhost_resolves_to_each_of_its_addresses_once() {
+        let endpoints = resolve("localhost", 80, None).expect("localhost is in every hosts file");
+        for (i, endpoint) in endpoints.iter().enumerate() {
+            assert!(!endpoints[..i].contains(endpoint), "{endpoint} twice");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_says_how_to_mend_it() {
+        let error = resolve("no-such-host.invalid", 80, None).expect_err(".invalid never resolves (RFC 6761)");
+        assert!(error.to_string().contains("no-such-host.invalid") && error.to_string().contains("--connect-to"));
+    }
+
+    #[test]
+    fn a_unix_address_has_107_bytes() {
+        let fits = format!("/{}", "x".repeat(106));
+        assert!(Endpoint::unix(OsStr::new(&fits)).is_ok());
+        assert!(matches!(
+            Endpoint::unix(OsStr::new(&format!("{fits}x"))),
+            Err(TransportError::LongUnixAddress { length: 108, .. })
+        ));
+        assert!(Endpoint::unix(OsStr::new(&format!("@{}", "x".repeat(107)))).is_ok());
+        assert!(Endpoint::unix(OsStr::new(&format!("@{}", "x".repeat(108)))).is_err());
+        assert!(matches!(Endpoint::unix(OsStr::new("@")), Err(TransportError::NoUnixAddress)));
+        assert!(matches!(Endpoint::unix(OsStr::new("")), Err(TransportError::NoUnixAddress)));
     }
 }

@@ -1,9 +1,9 @@
-//! TCP over epoll, edge triggered: each socket is registered once and never touched by `epoll_ctl` again.
+//! Sockets over epoll, edge triggered: each is registered once and never touched by `epoll_ctl` again.
 //!
-//! The wait has nanosecond timeouts (`epoll_pwait2`, Linux 5.11) and the lane's timer slack is 1 ns (the default of
-//! 50 000 ns would make each send that late).
+//! TCP over IPv4 and IPv6, and Unix sockets. The wait has nanosecond timeouts (`epoll_pwait2`, Linux 5.11) and the lane's
+//! timer slack is 1 ns (the default of 50 000 ns would make each send that late). What goes over the sockets is not looked at.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 
@@ -12,7 +12,8 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, ipproto, recv, send, socket_with, sockopt,
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect, getpeername, recv,
+    send, socket_with, sockopt,
 };
 
 use crate::transport::{Endpoint, Transport};
@@ -21,12 +22,19 @@ use crate::wire::{Event, Trouble, Wire};
 /// Events taken from the kernel in one wait.
 const EVENTS: usize = 1024;
 
-/// The connections of one lane to one address.
+/// The connections of one lane.
 pub struct Sockets {
-    address: SocketAddr,
+    first_connection: usize,
+    places: Vec<Place>,
     epoll: OwnedFd,
-    sockets: Vec<Socket>,
+    slots: Vec<Socket>,
     raw: Vec<epoll::Event>,
+}
+
+/// An endpoint as the kernel wants it, and the addresses from which to go there (port 0; empty: the kernel chooses).
+enum Place {
+    Tcp { family: AddressFamily, address: SocketAddr, sources: Vec<SocketAddr> },
+    Unix(SocketAddrUnix),
 }
 
 /// A slot's socket. The generation tells the events of a closed socket from those of its successor.
@@ -36,35 +44,111 @@ struct Socket {
 }
 
 impl Sockets {
-    /// No connection yet, room for `slots`. Sets the calling thread's timer slack: call it on the lane's own thread.
+    /// No connection yet, room for `slots`, of which the first has the number `first_connection` in the run. Sets the
+    /// calling thread's timer slack: call it on the lane's own thread.
     ///
     /// # Errors
-    /// Where the kernel gives no epoll instance (out of descriptors).
-    pub fn new(transport: &Transport, _first_connection: u32, slots: usize) -> Result<Sockets, Errno> {
-        let Endpoint::Tcp(address) = transport.endpoints[0] else { return Err(Errno::NOTSUP) };
+    /// Where the kernel gives no epoll instance (out of descriptors), or the transport has not passed [`Transport::check`].
+    ///
+    /// # Panics
+    /// Where the transport has no endpoint: our bug.
+    pub fn new(transport: &Transport, first_connection: u32, slots: usize) -> Result<Sockets, Errno> {
+        assert!(!transport.endpoints.is_empty(), "a transport has an endpoint");
+        let places: Result<_, Errno> =
+            transport.endpoints.iter().map(|e| Place::new(e, &transport.source_ips)).collect();
         // A failure leaves the default slack, which the recorded send lag shows.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let sockets = (0..slots).map(|_| Socket { fd: None, generation: 0 }).collect();
-        Ok(Sockets { address, epoll, sockets, raw: Vec::with_capacity(EVENTS) })
+        Ok(Sockets {
+            first_connection: first_connection as usize,
+            places: places?,
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            slots: (0..slots).map(|_| Socket { fd: None, generation: 0 }).collect(),
+            raw: Vec::with_capacity(EVENTS),
+        })
     }
 
     fn fd(&self, slot: usize) -> Result<&OwnedFd, Trouble> {
-        self.sockets[slot].fd.as_ref().ok_or(Trouble::Failed)
+        self.slots[slot].fd.as_ref().ok_or(Trouble::Failed)
     }
+
+    /// A socket that connects, or is connected.
+    fn connect(&self, slot: usize) -> Result<OwnedFd, Errno> {
+        let number = self.first_connection + slot;
+        match &self.places[number % self.places.len()] {
+            Place::Tcp { family, address, sources } => {
+                let fd = stream(*family)?;
+                sockopt::set_tcp_nodelay(&fd, true)?;
+                if !sources.is_empty() {
+                    bind_source(&fd, &sources[number / self.places.len() % sources.len()])?;
+                }
+                match connect(&fd, address) {
+                    Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(fd),
+                    Err(errno) => Err(errno),
+                }
+            }
+            Place::Unix(address) => {
+                let fd = stream(AddressFamily::UNIX)?;
+                match connect(&fd, address) {
+                    Ok(()) => Ok(fd),
+                    // The listener's accept queue is full (unix(7); net/unix/af_unix.c, unix_stream_connect). Unlike TCP,
+                    // where the kernel tries again by itself, nothing is under way and no event would ever come. It is the
+                    // server's side that did not take us: refused.
+                    Err(Errno::AGAIN) => Err(Errno::CONNREFUSED),
+                    Err(errno) => Err(errno),
+                }
+            }
+        }
+    }
+}
+
+impl Place {
+    fn new(endpoint: &Endpoint, source_ips: &[IpAddr]) -> Result<Place, Errno> {
+        match endpoint {
+            Endpoint::Tcp(address) => {
+                let sources: Vec<_> = source_ips
+                    .iter()
+                    .filter(|source| source.is_ipv4() == address.is_ipv4())
+                    .map(|source| SocketAddr::new(*source, 0))
+                    .collect();
+                if sources.is_empty() && !source_ips.is_empty() {
+                    return Err(Errno::AFNOSUPPORT);
+                }
+                Ok(Place::Tcp { family: family(address.ip()), address: *address, sources })
+            }
+            Endpoint::Unix(path) => SocketAddrUnix::new(path.as_path()).map(Place::Unix),
+            Endpoint::Abstract(name) => SocketAddrUnix::new_abstract_name(name).map(Place::Unix),
+        }
+    }
+}
+
+fn family(address: IpAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
+}
+
+fn stream(family: AddressFamily) -> Result<OwnedFd, Errno> {
+    socket_with(family, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)
+}
+
+/// Binds to an address and leaves the port to `connect()`.
+///
+/// A plain bind would take a port at once, one that nobody else uses: with a connection a request, each source would be
+/// out of ports after 28 000 in a minute, for as long as closed connections linger. `connect()` only asks that the pair of both
+/// ends be new (ip(7), `IP_BIND_ADDRESS_NO_PORT`; for IPv6 sockets too).
+fn bind_source(fd: &OwnedFd, source: &SocketAddr) -> Result<(), Errno> {
+    // Where the kernel does not know it (before 4.2), the port is taken early.
+    let _ = nix::sys::socket::setsockopt(fd, nix::sys::socket::sockopt::IpBindAddressNoPort, &true);
+    bind(fd, source)
+}
+
+/// Whether one can connect from here, so that a mistake is found before the start.
+pub(crate) fn try_source(address: IpAddr) -> Result<(), Errno> {
+    bind_source(&stream(family(address))?, &SocketAddr::new(address, 0))
 }
 
 impl Wire for Sockets {
     fn open(&mut self, slot: usize) -> Result<(), Trouble> {
-        let family = if self.address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let fd = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP)).map_err(trouble)?;
-        sockopt::set_tcp_nodelay(&fd, true).map_err(trouble)?;
-        match connect(&fd, &self.address) {
-            Ok(()) | Err(Errno::INPROGRESS) => {}
-            Err(errno) => return Err(trouble(errno)),
-        }
-        let socket = &mut self.sockets[slot];
+        let fd = self.connect(slot).map_err(trouble)?;
+        let socket = &mut self.slots[slot];
         socket.generation = socket.generation.wrapping_add(1);
         let data = epoll::EventData::new_u64(u64::from(socket.generation) << 32 | slot as u64);
         let interest =
@@ -74,8 +158,8 @@ impl Wire for Sockets {
         Ok(())
     }
 
-    fn is_connected(&self, _slot: usize) -> bool {
-        true
+    fn is_connected(&self, slot: usize) -> bool {
+        self.fd(slot).is_ok_and(|fd| getpeername(fd).is_ok())
     }
 
     fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {
@@ -90,7 +174,7 @@ impl Wire for Sockets {
         for event in &self.raw {
             let (flags, data) = (event.flags, event.data.u64());
             let slot = data as u32;
-            if self.sockets[slot as usize].generation != (data >> 32) as u32 {
+            if self.slots[slot as usize].generation != (data >> 32) as u32 {
                 continue;
             }
             let closing = flags.intersects(epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR);
@@ -109,7 +193,7 @@ impl Wire for Sockets {
     }
 
     fn close(&mut self, slot: usize) {
-        let socket = &mut self.sockets[slot];
+        let socket = &mut self.slots[slot];
         socket.fd = None;
         socket.generation = socket.generation.wrapping_add(1);
     }

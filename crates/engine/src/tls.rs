@@ -1,0 +1,213 @@
+//! What is settled about TLS before the start: whom to trust, who we are, what the server is called.
+//!
+//! The bytes themselves are `wire_tls`. TLS 1.2 and 1.3 by rustls with the `ring` provider; HTTP/1.1 is the only protocol offered.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+
+use crate::transport::{TransportError, unreadable, without_brackets};
+
+/// TLS for every connection of a run.
+///
+/// # What a handshake costs
+/// Sessions are resumed, as rustls does by default: the tickets that the server hands out (256 servers' worth, shared by all
+/// lanes) are used for later connections to the same name. A resumed handshake needs no certificate and no signature, so
+/// the first connections of a run cost the server far more than those that replace them, as with a browser that
+/// comes back. To measure strangers only, set [`ClientConfig::resumption`] to `Resumption::disabled()`.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// Whom to trust, who we are.
+    pub config: Arc<ClientConfig>,
+    /// What the server's certificate must be valid for; sent as SNI where it is a name.
+    pub name: ServerName<'static>,
+}
+
+/// What the user said about TLS, in the words of curl.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TlsOptions<'a> {
+    /// Accept any certificate.
+    pub insecure: bool,
+    /// Authorities in PEM, in place of the system's.
+    pub ca_file: Option<&'a Path>,
+    /// The client's certificate and those that vouch for it, in PEM.
+    pub cert_file: Option<&'a Path>,
+    /// Its private key, in PEM; where it is not given, it is looked for in the certificate's file.
+    pub key_file: Option<&'a Path>,
+    /// The server's name or address, as in the URL.
+    pub server_name: &'a str,
+}
+
+impl Tls {
+    /// Reads what is to be read and checks that it fits together.
+    ///
+    /// # Errors
+    /// Where a file, a key or the name cannot be used.
+    pub fn new(options: &TlsOptions<'_>) -> Result<Tls, TransportError> {
+        let server_name = without_brackets(options.server_name);
+        let name = ServerName::try_from(server_name.to_owned())
+            .map_err(|_| TransportError::ServerName(server_name.to_owned()))?;
+        let provider = Arc::new(ring::default_provider());
+        let verifier: Arc<dyn ServerCertVerifier> = if options.insecure {
+            Arc::new(Anyone { schemes: provider.signature_verification_algorithms.supported_schemes() })
+        } else if let Some(file) = options.ca_file {
+            Arc::new(Given::new(file, &provider)?)
+        } else {
+            verifier(system_roots()?, &provider)?
+        };
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(TransportError::Tls)?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
+        let mut config = match (options.cert_file, options.key_file) {
+            (None, None) => builder.with_no_client_auth(),
+            (None, Some(_)) => return Err(TransportError::KeyAlone),
+            (Some(cert), key) => {
+                let key_file = key.unwrap_or(cert);
+                let key = PrivateKeyDer::from_pem_file(key_file)
+                    .map_err(|error| unreadable(key_file, "a private key", error))?;
+                builder.with_client_auth_cert(certificates(cert)?, key).map_err(TransportError::ClientCertificate)?
+            }
+        };
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Tls { config: Arc::new(config), name })
+    }
+}
+
+/// The certificates of a PEM file, one at least.
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TransportError> {
+    const WHAT: &str = "a certificate";
+    let found = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| unreadable(path, WHAT, error))?;
+    if found.is_empty() { Err(unreadable(path, WHAT, "there is none in it")) } else { Ok(found) }
+}
+
+/// The system's authorities; those that cannot be read are left out, as everywhere.
+fn system_roots() -> Result<RootCertStore, TransportError> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() { Err(TransportError::NoRoots) } else { Ok(roots) }
+}
+
+fn verifier(roots: RootCertStore, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, TransportError> {
+    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+        .build()
+        .map_err(|_| TransportError::NoRoots)
+}
+
+/// Trusts the authorities of one file, and a server certificate that is itself in that file.
+///
+/// The second is what OpenSSL and so curl do, and what makes `openssl req -x509` usable: the pair it writes calls itself
+/// an authority, and webpki takes no authority for a server (`CaUsedAsEndEntity`) even where it is trusted by name.
+#[derive(Debug)]
+struct Given {
+    authorities: Arc<WebPkiServerVerifier>,
+    certificates: Vec<CertificateDer<'static>>,
+}
+
+impl Given {
+    fn new(file: &Path, provider: &Arc<CryptoProvider>) -> Result<Given, TransportError> {
+        let certificates = certificates(file)?;
+        let mut roots = RootCertStore::empty();
+        for certificate in &certificates {
+            roots.add(certificate.clone()).map_err(|error| unreadable(file, "a certificate", error))?;
+        }
+        Ok(Given { authorities: verifier(roots, provider)?, certificates })
+    }
+}
+
+impl ServerCertVerifier for Given {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        match self.authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+            // webpki looks at the dates before it looks at this, so only the name is still to be checked
+            // (webpki 0.103, verify_cert.rs, check_issuer_independent_properties).
+            Err(Error::InvalidCertificate(CertificateError::Other(_))) if self.certificates.contains(end_entity) => {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            verdict => verdict,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.authorities.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.authorities.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.authorities.supported_verify_schemes()
+    }
+}
+
+/// Accepts any certificate (`--insecure`): expired, of another name, one that webpki cannot even read.
+///
+/// The handshake's signature is not checked either: it would prove that the server holds the key of a certificate which proves
+/// nothing. The connection is encrypted, towards whoever answers.
+#[derive(Debug)]
+struct Anyone {
+    schemes: Vec<SignatureScheme>,
+}
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.schemes.clone()
+    }
+}

@@ -1,0 +1,286 @@
+//! TLS over the same sockets: a rustls session a connection, driven by the same edge-triggered events.
+//!
+//! Three things stay true. What `send` calls sent is in the kernel, not in a buffer of ours, so that sent bytes and times mean
+//! the same as without TLS. News that a session holds back (the kernel announces bytes once, and a handshake may already have read
+//! them) is announced by `wait` as an event of its own. A stream that ends without the peer's word for it (`close_notify`) is a
+//! reset, never an end (RFC 8446 section 6.1): a body without a length could have been cut anywhere.
+
+use std::io::{self, Read, Write};
+use std::mem;
+use std::sync::Arc;
+
+use model::Nanos;
+use rustix::io::Errno;
+use rustls::ClientConnection;
+
+use crate::tls::Tls;
+use crate::transport::Transport;
+use crate::wire::{Event, Trouble, Wire};
+use crate::wire_socket::Sockets;
+
+/// The most plaintext in one record (RFC 8446 section 5.1), and so the most that can be encrypted and not yet sent.
+const RECORD: usize = 16 * 1024;
+
+/// The encrypted connections of one lane.
+pub struct TlsSockets {
+    sockets: Sockets,
+    tls: Tls,
+    sessions: Vec<Session>,
+    /// Slots with news that no event of the kernel's will announce, each flagged in its session.
+    owed: Vec<u32>,
+}
+
+/// A slot's session.
+#[derive(Default)]
+struct Session {
+    tls: Option<ClientConnection>,
+    /// Whether the handshake is done, our last message of it sent.
+    is_established: bool,
+    /// Plaintext bytes that are encrypted and not yet called sent, for the record they are in is not all sent.
+    held: usize,
+    /// What broke the connection, found while there was something else to return.
+    trouble: Option<Trouble>,
+    /// Whether the peer has said or shown that nothing more comes.
+    has_ended: bool,
+    is_owed: bool,
+}
+
+impl TlsSockets {
+    /// As [`Sockets::new`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn new(transport: &Transport, tls: Tls, first_connection: u32, slots: usize) -> Result<TlsSockets, Errno> {
+        let sockets = Sockets::new(transport, first_connection, slots)?;
+        let sessions = (0..slots).map(|_| Session::default()).collect();
+        Ok(TlsSockets { sockets, tls, sessions, owed: Vec::with_capacity(slots) })
+    }
+
+    /// Goes on with the handshake: `Ok` when it is done, `WouldBlock` while it waits for the server or the socket.
+    ///
+    /// A server that is not to be trusted, breaks the protocol, or leaves before the end: `Failed`, for no connection has
+    /// come about. If it resets the connection, that is a `Reset` here too.
+    #[cold]
+    fn handshake(&mut self, slot: usize) -> Result<(), Trouble> {
+        let session = &mut self.sessions[slot];
+        let tls = session.tls.as_mut().ok_or(Trouble::Failed)?;
+        let mut pipe = Pipe::new(&mut self.sockets, slot);
+        loop {
+            pipe.flush(tls)?;
+            if !tls.is_handshaking() {
+                break;
+            }
+            // To the very end, a short read or not: the event that brought us here may have announced an end too.
+            match tls.read_tls(&mut pipe) {
+                Ok(0) => return Err(Trouble::Failed),
+                Ok(_) => {}
+                Err(_) => return Err(pipe.trouble.unwrap_or(Trouble::Failed)),
+            }
+            match tls.process_new_packets() {
+                Ok(state) if state.plaintext_bytes_to_read() > 0 || state.peer_has_closed() => {
+                    session.has_ended |= state.peer_has_closed();
+                    owe(&mut session.is_owed, &mut self.owed, slot);
+                }
+                Ok(_) => {}
+                Err(_) => {
+                    // The server is told why, if it still listens.
+                    let _ = pipe.flush(tls);
+                    return Err(Trouble::Failed);
+                }
+            }
+        }
+        session.is_established = true;
+        Ok(())
+    }
+}
+
+/// Has the next wait announce the slot.
+fn owe(is_owed: &mut bool, owed: &mut Vec<u32>, slot: usize) {
+    if !mem::replace(is_owed, true) {
+        owed.push(slot as u32);
+    }
+}
+
+impl Wire for TlsSockets {
+    fn open(&mut self, slot: usize) -> Result<(), Trouble> {
+        self.sockets.open(slot)?;
+        let tls =
+            ClientConnection::new(Arc::clone(&self.tls.config), self.tls.name.clone()).map_err(|_| Trouble::Failed)?;
+        self.sessions[slot] = Session { tls: Some(tls), ..Session::default() };
+        Ok(())
+    }
+
+    fn is_connected(&self, slot: usize) -> bool {
+        self.sockets.is_connected(slot)
+    }
+
+    fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {
+        if self.owed.is_empty() {
+            return self.sockets.wait(at_most, events);
+        }
+        self.sockets.wait(Nanos::ZERO, events);
+        for slot in self.owed.drain(..) {
+            // Not any more if it was received since, or the connection closed.
+            if mem::take(&mut self.sessions[slot as usize].is_owed) {
+                events.push(Event { slot, readable: true, writable: false, closing: false });
+            }
+        }
+    }
+
+    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, Trouble> {
+        if !self.sessions[slot].is_established {
+            self.handshake(slot)?;
+        }
+        let session = &mut self.sessions[slot];
+        let tls = session.tls.as_mut().ok_or(Trouble::Failed)?;
+        let mut pipe = Pipe::new(&mut self.sockets, slot);
+        session.is_owed = false;
+        let mut filled = 0;
+        let end = loop {
+            match tls.reader().read(&mut buffer[filled..]) {
+                Ok(0) => break Ok(0),
+                Ok(n) => filled += n,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // The stream has ended, and the peer has not said so.
+                Err(_) => break Err(Trouble::Reset),
+            }
+            if filled == buffer.len() {
+                return Ok(filled);
+            }
+            if let Some(trouble) = session.trouble {
+                break Err(trouble);
+            }
+            if pipe.is_drained {
+                return if filled > 0 { Ok(filled) } else { Err(Trouble::WouldBlock) };
+            }
+            if tls.read_tls(&mut pipe).is_err() {
+                session.trouble = match pipe.trouble {
+                    Some(Trouble::WouldBlock) => None,
+                    Some(trouble) => Some(trouble),
+                    None => Some(Trouble::Failed),
+                };
+            }
+            match tls.process_new_packets() {
+                Ok(state) => session.has_ended |= state.peer_has_closed(),
+                Err(_) => session.trouble = Some(Trouble::Failed),
+            }
+            // An alert, or the refusal to renegotiate. Not while part of a request waits: that goes, and is counted, in send().
+            if tls.wants_write() && session.held == 0 {
+                let _ = pipe.flush(tls);
+            }
+        };
+        session.has_ended = true;
+        if filled > 0 {
+            // First what came before the end; the end itself at the next call, which somebody has to ask for.
+            owe(&mut session.is_owed, &mut self.owed, slot);
+            return Ok(filled);
+        }
+        end
+    }
+
+    /// A record at a time. When the socket takes only a part of one, all of its plaintext but the last byte is called
+    /// sent: the caller comes back for that byte when the socket can take more, and the rest of the record goes first then.
+    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Trouble> {
+        if !self.sessions[slot].is_established {
+            self.handshake(slot)?;
+        }
+        let session = &mut self.sessions[slot];
+        let tls = session.tls.as_mut().ok_or(Trouble::Failed)?;
+        if session.trouble.is_some() {
+            return Err(Trouble::Reset);
+        }
+        let mut pipe = Pipe::new(&mut self.sockets, slot);
+        if tls.wants_write() {
+            pipe.flush(tls)?;
+        }
+        let mut sent = mem::take(&mut session.held).min(bytes.len());
+        while sent < bytes.len() {
+            let record = &bytes[sent..][..RECORD.min(bytes.len() - sent)];
+            // Nothing is pending, so the session has room for a record.
+            let encrypted = tls.writer().write(record).map_err(|_| Trouble::Failed)?;
+            sent += encrypted;
+            match pipe.flush(tls) {
+                Ok(()) => {}
+                Err(Trouble::WouldBlock) => {
+                    session.held = 1;
+                    sent -= 1;
+                    break;
+                }
+                Err(trouble) => {
+                    sent -= encrypted;
+                    session.trouble = Some(trouble);
+                    if sent == 0 {
+                        return Err(trouble);
+                    }
+                    break;
+                }
+            }
+        }
+        if sent > 0 { Ok(sent) } else { Err(Trouble::WouldBlock) }
+    }
+
+    /// Says goodbye (`close_notify`) where there is somebody to hear it, for many servers log a connection that ends without.
+    fn close(&mut self, slot: usize) {
+        let mut session = mem::take(&mut self.sessions[slot]);
+        let is_whole = session.is_established && session.held == 0 && session.trouble.is_none() && !session.has_ended;
+        if is_whole && let Some(tls) = &mut session.tls {
+            tls.send_close_notify();
+            let _ = Pipe::new(&mut self.sockets, slot).flush(tls);
+        }
+        self.sockets.close(slot);
+    }
+}
+
+/// A slot's socket as rustls wants to see it. Remembers what an `io::Error` cannot carry.
+struct Pipe<'a> {
+    sockets: &'a mut Sockets,
+    slot: usize,
+    /// Why the last operation failed.
+    trouble: Option<Trouble>,
+    /// Whether the last read brought less than it could have: nothing is left for now.
+    is_drained: bool,
+}
+
+impl<'a> Pipe<'a> {
+    fn new(sockets: &'a mut Sockets, slot: usize) -> Pipe<'a> {
+        Pipe { sockets, slot, trouble: None, is_drained: false }
+    }
+
+    /// Sends all that the session has encrypted.
+    fn flush(&mut self, tls: &mut ClientConnection) -> Result<(), Trouble> {
+        while tls.wants_write() {
+            tls.write_tls(self).map_err(|_| self.trouble.unwrap_or(Trouble::Failed))?;
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, trouble: Trouble) -> io::Error {
+        self.trouble = Some(trouble);
+        io::ErrorKind::WouldBlock.into()
+    }
+}
+
+impl Read for Pipe<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.sockets.receive(self.slot, buffer) {
+            Ok(n) => {
+                self.is_drained = n < buffer.len();
+                Ok(n)
+            }
+            Err(trouble) => {
+                self.is_drained = true;
+                Err(self.failed(trouble))
+            }
+        }
+    }
+}
+
+impl Write for Pipe<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.sockets.send(self.slot, bytes).map_err(|trouble| self.failed(trouble))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
