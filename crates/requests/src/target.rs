@@ -54,6 +54,7 @@ impl Target {
         // `host:` is the default port (RFC 3986 section 3.2.3).
         let port = match place.get(host.len()..).unwrap_or_default() {
             "" | ":" => default_port,
+            rest if !rest.starts_with(':') => return Err(RequestError::Host(excerpt(url))),
             port => port_of(port).ok_or_else(|| RequestError::Port(excerpt(url)))?,
         };
         let (host, mut authority) = host_of(host).ok_or_else(|| RequestError::Host(excerpt(url)))?;
@@ -86,9 +87,14 @@ impl Target {
         Ok(Target { path: checked.as_str().to_owned(), ..self.clone() })
     }
 
-    /// Scheme, host and port, as a URL without a path.
+    /// Scheme, host (with its zone) and port, as a URL without a path.
     pub fn origin(&self) -> String {
-        format!("{}://{}", if self.tls { "https" } else { "http" }, self.authority)
+        let scheme = if self.tls { "https" } else { "http" };
+        let authority = match self.host.split_once('%') {
+            Some((_, zone)) => self.authority.replace(']', &format!("%25{zone}]")),
+            None => self.authority.clone(),
+        };
+        format!("{scheme}://{authority}")
     }
 
     /// Whether both go to the same scheme, host and port.
@@ -125,7 +131,8 @@ fn port_of(text: &str) -> Option<u16> {
 /// The host for a resolver and the host for a Host header. A zone (RFC 6874) means nothing to the other side.
 fn host_of(text: &str) -> Option<(String, String)> {
     let Some(inner) = text.strip_prefix('[') else {
-        let host = text.to_ascii_lowercase();
+        // A bracket later on is neither a name nor an address, though the grammar of `http` lets it pass.
+        let host = Some(text.to_ascii_lowercase()).filter(|host| !host.contains(['[', ']', '%']))?;
         return Some((host.clone(), host));
     };
     let (address, zone) = match inner.strip_suffix(']')?.split_once('%') {
@@ -134,7 +141,9 @@ fn host_of(text: &str) -> Option<(String, String)> {
     };
     let address: Ipv6Addr = address.parse().ok()?;
     let host = match zone {
-        Some("") => return None,
+        Some(zone) if zone.is_empty() || zone.contains(|c: char| !c.is_ascii_alphanumeric() && !"-._~".contains(c)) => {
+            return None;
+        }
         Some(zone) => format!("{address}%{zone}"),
         None => address.to_string(),
     };
@@ -203,6 +212,7 @@ mod tests {
     fn a_zone_is_for_the_resolver_only() {
         let t = target("http://[fe80::1%25eth0]:1/");
         assert_eq!((&*t.host, &*t.authority), ("fe80::1%eth0", "[fe80::1]:1"));
+        assert_eq!(t.to_string(), "http://[fe80::1%25eth0]:1/");
     }
 
     #[test]
@@ -222,6 +232,8 @@ mod tests {
             ("http://h/a\u{7f}", "no URL"),
             ("http://[::1/", "the host of"),
             ("http://[1.2.3.4]/", "the host of"),
+            ("http://x[::1%25eth0]/", "the host of"),
+            ("http://[::1%25]x]/", "the host of"),
             ("http://käse.de/", "xn--"),
         ] {
             assert!(refusal(url).contains(mend), "{url}: {}", refusal(url));
