@@ -25,7 +25,7 @@ install: ## Put longtail where cargo puts programs (~/.cargo/bin)
 test: ## Install what is missing, then all that must pass: format, lints, documentation, tests
 	@bin/install-missing test
 	@$(MAKE) --no-print-directory check
-	cargo test --workspace --locked
+	cargo test --workspace --locked --no-fail-fast
 
 check: ## The fast part of it: format, lints, documentation
 	cargo fmt --all -- --check
@@ -36,4 +36,4 @@ fmt: ## Format all code
 	cargo fmt --all
 
 golden: ## Write the expected reports anew from what the code prints; read the diff before you commit it
-	UPDATE_GOLDEN=1 cargo test --workspace --locked
+	UPDATE_GOLDEN=1 cargo test --workspace --locked --no-fail-fast
