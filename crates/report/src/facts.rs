@@ -4,7 +4,7 @@ use std::mem::discriminant;
 
 use model::forecast::ServiceTimeSource;
 use model::run::ShareSource;
-use model::{Caveat, Nanos, Run, ServerKind, Stop, SweepStudy, counts};
+use model::{Caveat, Environment, Nanos, Run, ServerKind, Stop, SweepStudy, counts};
 
 use crate::number::{self, NONE, count_of};
 
@@ -62,17 +62,24 @@ fn server(study: &SweepStudy) -> Vec<String> {
 }
 
 fn machine(study: &SweepStudy) -> String {
-    let machine = &study.environment;
-    let named = |name: &str, what: &str| if what.is_empty() { String::new() } else { format!("{name} {what}") };
-    listed([
+    let longtail = named("longtail", &study.environment.longtail_version);
+    listed(hardware(&study.environment).into_iter().chain([longtail, named("started", &study.started_at)]))
+}
+
+/// Processor, memory and system; what is not known is empty.
+pub(crate) fn hardware(machine: &Environment) -> Vec<String> {
+    vec![
         machine.cpu.clone(),
         if machine.cores > 0 { count_of(machine.cores, "core") } else { String::new() },
         if machine.memory_bytes > 0 { number::memory(machine.memory_bytes) } else { String::new() },
         machine.os.clone(),
         named("kernel", &machine.kernel),
-        named("longtail", &machine.longtail_version),
-        named("started", &study.started_at),
-    ])
+    ]
+}
+
+/// `kernel 6.1.0`; nothing where there is nothing to name.
+pub(crate) fn named(name: &str, what: &str) -> String {
+    if what.is_empty() { String::new() } else { format!("{name} {what}") }
 }
 
 /// The run's model in words: what is sent, then what the server can do at most.
@@ -125,7 +132,7 @@ fn service_time(study: &SweepStudy) -> Option<(Nanos, &'static str, f64)> {
 }
 
 /// Joined by commas, empty ones left out.
-fn listed(parts: impl IntoIterator<Item = String>) -> String {
+pub(crate) fn listed(parts: impl IntoIterator<Item = String>) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 

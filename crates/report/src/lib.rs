@@ -1,4 +1,5 @@
-//! A study as text, as markdown and as the file that is kept: pure functions from a [`model::SweepStudy`] to a `String`.
+//! Studies as text, as markdown and as the file that is kept: pure functions from a study to a `String`. What is here
+//! is of `longtail sweep`; [`load`] has the reports of `longtail load`.
 //!
 //! Nothing here measures, prints, opens a file or reads a clock. What a number looks like is decided in [`number`]
 //! alone; what is said about a study is gathered in `facts` and `columns`, so that text and markdown say the same.
@@ -6,6 +7,7 @@
 mod columns;
 mod facts;
 pub mod json;
+pub mod load;
 pub mod markdown;
 pub mod number;
 mod puma;

@@ -118,16 +118,16 @@ fn environment(study: &SweepStudy) -> String {
     details("Environment", fenced("text", text.trim_end()).trim_end())
 }
 
-fn details(summary: &str, inside: &str) -> String {
+pub(crate) fn details(summary: &str, inside: &str) -> String {
     format!("<details><summary>{summary}</summary>\n\n{inside}\n\n</details>\n")
 }
 
-fn fenced(language: &str, inside: &str) -> String {
+pub(crate) fn fenced(language: &str, inside: &str) -> String {
     format!("```{language}\n{inside}\n```\n")
 }
 
 /// A table of right-aligned columns, padded so that it can be read as it is too.
-fn pipe_table(lines: &[Vec<String>]) -> String {
+pub(crate) fn pipe_table(lines: &[Vec<String>]) -> String {
     let columns = lines[0].len();
     let widths: Vec<usize> = (0..columns)
         .map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0).max(2))
@@ -149,7 +149,7 @@ fn pipe_table(lines: &[Vec<String>]) -> String {
 }
 
 /// Text that came from elsewhere, so that GitHub shows it as it is.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -57,9 +57,32 @@ pub fn time(time: Nanos) -> String {
     }
 }
 
+/// How long something took, in a sentence: `785 ms`, `3.00 s`, `30.0 s`.
+pub fn length(span: Nanos) -> String {
+    if span >= Nanos(999_500_000) { format!("{} s", significant(span.as_secs_f64())) } else { time(span) }
+}
+
+/// Nothing at all is `0`, without the decimals that only something needs.
+pub fn or_zero(value: f64, shown: impl Fn(f64) -> String) -> String {
+    if value == 0.0 { "0".to_owned() } else { shown(value) }
+}
+
 /// A span exactly as it was asked for: `5s`, `1.5s`, `200ms`.
 pub fn asked(span: Nanos) -> String {
     span.to_string()
+}
+
+/// A span in a sentence, exactly as it was asked for: `30 s`, `1.5 s`, `200 ms`.
+pub fn span(span: Nanos) -> String {
+    let text = span.to_string();
+    let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    format!("{} {}", &text[..unit], &text[unit..])
+}
+
+/// A percentile by its usual name: `p50`, `p99.9`.
+pub fn percentile(quantile: f64) -> String {
+    let percent = format!("{:.4}", quantile * 100.0);
+    format!("p{}", percent.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// Requests per second: `0.500`, `97.0`, `9712`, `1.23M`.
@@ -95,6 +118,16 @@ pub fn percent(fraction: f64) -> String {
 /// A fraction in percent with one decimal, for columns of shares and deviations: `25.0`, `6.3`, `-3.6`.
 pub fn percent_tenths(fraction: f64) -> String {
     fixed(fraction * 100.0, 1)
+}
+
+/// The part of a distribution up to some point, in percent, rounded down so that only all of it is 100: `62.5`, `99.984`.
+pub fn percent_up_to(fraction: f64) -> String {
+    if fraction >= 1.0 {
+        return "100".to_owned();
+    }
+    let decimals = if fraction < 0.999 { 1 } else { 3 };
+    let scale = 10f64.powi(decimals);
+    fixed((fraction * 100.0 * scale).floor() / scale, decimals as usize)
 }
 
 /// As [`percent_tenths`], with its sign: `+6.3`, `-3.6`, `0.0`.
@@ -135,6 +168,21 @@ pub fn memory(bytes: u64) -> String {
     format!("{} GiB", significant(bytes as f64 / f64::from(1 << 30)))
 }
 
+/// A number of bytes, or of bytes per second: `512 B`, `1.23 KiB`, `38.1 MiB`.
+pub fn bytes(bytes: f64) -> String {
+    let units = ["KiB", "MiB", "GiB", "TiB"];
+    let mut size = bytes;
+    let mut unit = "B";
+    for larger in units {
+        if size < 1023.5 {
+            break;
+        }
+        size /= 1024.0;
+        unit = larger;
+    }
+    if unit == "B" { format!("{} B", fixed(size, 0)) } else { format!("{} {unit}", significant(size)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,6 +217,17 @@ mod tests {
         ] {
             assert_eq!(milliseconds(Nanos(nanos)), text);
         }
+    }
+
+    #[test]
+    fn words_for_spans_percentiles_and_bytes() {
+        let spans = [Nanos::from_secs(30), Nanos::from_millis(1500), Nanos::from_millis(200), Nanos::ZERO];
+        assert_eq!(spans.map(span), ["30 s", "1.5 s", "200 ms", "0 s"]);
+        assert_eq!([0.5, 0.99, 0.999, 0.9999].map(percentile), ["p50", "p99", "p99.9", "p99.99"]);
+        assert_eq!([0.625, 0.998_99, 0.999_999_9, 1.0].map(percent_up_to), ["62.5", "99.8", "99.999", "100"]);
+        assert_eq!([Nanos::from_millis(785), Nanos::from_secs(3)].map(length), ["785 ms", "3.00 s"]);
+        assert_eq!([or_zero(0.0, rate), or_zero(0.5, rate)], ["0", "0.500"]);
+        assert_eq!([0.0, 1023.0, 1024.0, 39_981_000.0].map(bytes), ["0 B", "1023 B", "1.00 KiB", "38.1 MiB"]);
     }
 
     #[test]

@@ -167,7 +167,9 @@ fn an_awkward_number_comes_back_to_the_last_bit() {
     let mut study = study::tiny();
     for awkward in [0.1 + 0.2, 1.0 / 3.0, 5e-324, 97.051_234_567_890_12, f64::MAX] {
         study.plan.multiples = vec![awkward];
-        let Study::Sweep(back) = json::read(&json::write(&study.clone().into())).unwrap() else { panic!("another study") };
+        let Study::Sweep(back) = json::read(&json::write(&study.clone().into())).unwrap() else {
+            panic!("another study")
+        };
         assert_eq!(back.plan.multiples[0].to_bits(), awkward.to_bits());
     }
 }

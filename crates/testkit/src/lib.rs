@@ -4,4 +4,5 @@
 //! through the real types.
 
 pub mod clock;
+pub mod load;
 pub mod study;

@@ -223,7 +223,7 @@ fn server(setup: &Setup) -> ServerFacts {
     }
 }
 
-fn environment() -> Environment {
+pub(crate) fn environment() -> Environment {
     Environment {
         longtail_version: "0.1.0".to_owned(),
         os: "Debian GNU/Linux 12 (bookworm)".to_owned(),

@@ -1,0 +1,141 @@
+//! hey's layout (v0.1.4), for scripts that read it, with our numbers.
+//!
+//! Same lines, words, tabs and decimals; only two lines that hey leaves with spaces at their end have none. What differs is what the
+//! numbers are of:
+//!
+//! - times are response times, from when a request was due (hey: from when it was sent), of good answers alone (hey:
+//!   of all answers, also 503); a percentile that the answers do not support is left out, as hey leaves out one that it has not;
+//! - `Total` is the measured window and `Requests/sec` the good answers per second in it;
+//! - `Total data` has the heads and the warm-up in it (hey: bodies); `Size/request` is that by answers;
+//! - `DNS+dialup` has its own fastest and slowest (hey prints those of the whole request); it is 0 for a connection that was kept,
+//!   and with TLS the slowest is at most what is printed;
+//! - a name is resolved once, before the start.
+
+use std::fmt::Write as _;
+
+use model::{Histogram, LoadStudy, Nanos, Outcome, Summary, counts};
+
+use crate::number;
+
+const PERCENTILES: [u32; 7] = [10, 25, 50, 75, 90, 95, 99];
+/// hey's bins: one for the fastest, and ten of equal width.
+const BINS: u64 = 10;
+const BAR: u64 = 40;
+
+/// The whole report.
+pub fn whole(study: &LoadStudy) -> String {
+    let mut text = summary(study);
+    if study.run.tally.counts.good() > 0 {
+        text += &histogram(&study.run.tally.response_time);
+        text += &percentiles(study);
+        text += &details(study);
+    }
+    text + &statuses(study) + &errors(study)
+}
+
+fn summary(study: &LoadStudy) -> String {
+    let (run, tally) = (&study.run, &study.run.tally);
+    let times = &tally.response_time;
+    let mut text = format!("\nSummary:\n  Total:\t{} secs\n", number::seconds(run.measured));
+    for (name, time) in [("Slowest", times.max()), ("Fastest", times.min()), ("Average", times.mean())] {
+        if let Some(time) = time {
+            _ = writeln!(text, "  {name}:\t{} secs", number::seconds(time));
+        }
+    }
+    _ = writeln!(text, "  Requests/sec:\t{}\n", number::fixed(run.completed_rate(), 4));
+    if let Some(size) = tally.received_bytes.checked_div(tally.all_answers()) {
+        let (total, size) = (number::count(tally.received_bytes), number::count(size));
+        _ = write!(text, "  Total data:\t{total} bytes\n  Size/request:\t{size} bytes\n\n");
+    }
+    text
+}
+
+fn histogram(times: &Histogram) -> String {
+    let (Some(fastest), Some(slowest)) = (times.min(), times.max()) else {
+        return String::new();
+    };
+    let width = (slowest - fastest).as_secs_f64() / BINS as f64;
+    let mark =
+        |bin: u64| if bin == BINS { slowest } else { Nanos::from_secs_f64(fastest.as_secs_f64() + width * bin as f64) };
+    let marks: Vec<Nanos> = (0..=BINS).map(mark).collect();
+    let mut counts = vec![0; marks.len()];
+    for (at, (time, count)) in times.buckets().enumerate() {
+        let bin = marks.partition_point(|mark| *mark < time).min(marks.len() - 1);
+        counts[bin] += count;
+        // The bucket of the fastest ends above it, and yet one answer is as fast as that.
+        if at == 0 && bin > 0 {
+            counts[bin] -= 1;
+            counts[0] += 1;
+        }
+    }
+    let fullest = counts.iter().copied().max().unwrap_or(0).max(1);
+    let mut text = "Response time histogram:\n".to_owned();
+    for (mark, count) in marks.iter().zip(counts) {
+        let bar = "■".repeat(((count * BAR + fullest / 2) / fullest) as usize);
+        _ = writeln!(text, "  {} [{}]\t|{bar}", number::fixed(mark.as_secs_f64(), 3), number::count(count));
+    }
+    text + "\n\n"
+}
+
+fn percentiles(study: &LoadStudy) -> String {
+    let mut text = "Latency distribution:\n".to_owned();
+    for percent in PERCENTILES {
+        if let Some(time) = study.run.tally.response_time_at(f64::from(percent) / 100.0).time() {
+            _ = writeln!(text, "  {percent}% in {} secs", number::seconds(time));
+        }
+    }
+    text + "\n"
+}
+
+fn details(study: &LoadStudy) -> String {
+    let (run, phases) = (&study.run, &study.run.tally.phases);
+    let answers = run.tally.counts.good();
+    let opened = Summary {
+        sum: phases.connect.sum.saturating_add(phases.handshake.sum),
+        min: Nanos(if phases.handshake.count > 0 { phases.handshake.min.0 } else { 0 })
+            .saturating_add(phases.connect.min),
+        max: phases.connect.max.saturating_add(phases.handshake.max),
+        ..phases.connect
+    };
+    let mut resolved = Summary::default();
+    if let Some(time) = run.name_resolution {
+        resolved.record(time);
+    }
+    let lines = [
+        ("DNS+dialup", over_all(&opened, answers)),
+        ("DNS-lookup", over_all(&resolved, answers)),
+        ("req write", over_all(&phases.write, answers)),
+        ("resp wait", over_all(&phases.first_byte, answers)),
+        ("resp read", over_all(&phases.read, answers)),
+    ];
+    let mut text = "Details (average, fastest, slowest):\n".to_owned();
+    for (name, times) in lines {
+        let [average, fastest, slowest] = times.map(number::seconds);
+        _ = writeln!(text, "  {name}:\t{average} secs, {fastest} secs, {slowest} secs");
+    }
+    text + "\n"
+}
+
+/// Average, fastest and slowest over all answers, as hey counts: a phase that an answer did not have took it no time.
+fn over_all(phase: &Summary, answers: u64) -> [Nanos; 3] {
+    let average = Nanos(phase.sum.0.checked_div(answers).unwrap_or(0));
+    [average, if phase.count < answers { Nanos::ZERO } else { phase.min }, phase.max]
+}
+
+fn statuses(study: &LoadStudy) -> String {
+    let mut text = "Status code distribution:\n".to_owned();
+    for (outcome, n) in study.run.tally.counts.iter() {
+        if let Outcome::Answered(status) = outcome {
+            _ = writeln!(text, "  [{status}]\t{} responses", number::count(n));
+        }
+    }
+    text + "\n"
+}
+
+fn errors(study: &LoadStudy) -> String {
+    let errors = study.run.tally.counts.iter().filter(|(outcome, _)| !matches!(outcome, Outcome::Answered(_)));
+    let lines: Vec<String> = errors
+        .map(|(outcome, n)| format!("  [{}]\t{}\n", number::count(n), counts::name(outcome).replace('_', " ")))
+        .collect();
+    if lines.is_empty() { String::new() } else { format!("Error distribution:\n{}\n", lines.concat()) }
+}

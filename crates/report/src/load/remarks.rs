@@ -1,0 +1,63 @@
+//! What is said about the numbers: checks, objectives, doubts with their remedies, and what the words mean.
+
+use model::LoadStudy;
+
+use super::part::{Body, Part};
+use crate::number::count_of;
+
+/// Where one line a request stands.
+pub(crate) fn log(study: &LoadStudy) -> Option<Part> {
+    let log = study.plan.log.as_ref()?;
+    let dropped = study.run.log_dropped;
+    let missing = if dropped == 0 {
+        String::new()
+    } else {
+        format!(": {} missing, the disk was too slow", count_of(dropped, "line"))
+    };
+    Some(Part::detail("log, one line a request", vec![Body::Lines(vec![format!("{}{missing}", log.display())])]))
+}
+
+pub(crate) fn checks(study: &LoadStudy) -> Option<Part> {
+    let checks = &study.run.checks;
+    (!checks.is_empty()).then(|| Part::new("checks of the answers", vec![Body::Lines(checks.clone())]))
+}
+
+/// Those that were missed, or that none was.
+pub(crate) fn objectives(study: &LoadStudy) -> Option<Part> {
+    let missed = &study.run.missed;
+    if !missed.is_empty() {
+        return Some(Part::new("objectives missed", vec![Body::Lines(missed.clone())]));
+    }
+    let asked: Vec<String> = study.plan.fail_if.iter().map(ToString::to_string).collect();
+    (!asked.is_empty()).then(|| Part::new("objectives kept: none of these holds", vec![Body::Lines(asked)]))
+}
+
+/// Each doubt with its remedy, a remedy once.
+pub(crate) fn caveats(study: &LoadStudy) -> Option<Part> {
+    let caveats = &study.run.caveats;
+    let mut lines: Vec<String> = Vec::new();
+    for (at, caveat) in caveats.iter().enumerate() {
+        lines.push(caveat.text());
+        if caveats.get(at + 1).map(model::Caveat::remedy) != Some(caveat.remedy()) {
+            lines.push(format!("  → {}", caveat.remedy()));
+        }
+    }
+    (!lines.is_empty()).then(|| Part::new("caveats", vec![Body::Lines(lines)]))
+}
+
+/// What the words of the report mean.
+pub(crate) fn words(study: &LoadStudy) -> Option<Part> {
+    if study.run.tally.counts.total() == 0 {
+        return None;
+    }
+    let words = [
+        "response time: from when a request was due to its last byte back: what a user waits",
+        "service time: from its first byte sent to its last byte back: what server and network take",
+        "send lag: from due to first byte sent: what the generator adds, the wait for a connection included",
+        "offered: requests that were due; completed: good answers (2xx, 3xx); % of all: of those that were due",
+        "submit failures: never sent; wait failures: sent, and no good answer came",
+        "answers above: how many were slower; with few of them the percentile is a matter of chance",
+        "a dash: not known, or too few answers to tell, or requests without a good answer could change it",
+    ];
+    Some(Part::detail("words", vec![Body::Lines(words.map(str::to_owned).to_vec())]))
+}

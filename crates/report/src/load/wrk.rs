@@ -1,0 +1,162 @@
+//! wrk's layout, as `wrk --latency` prints it, for scripts that read it, with our numbers.
+//!
+//! Same lines, widths and units. What differs is what the numbers are of:
+//!
+//! - `Latency` is our response time, from when a request was due, of good answers that were really sent: nothing is added to the
+//!   distribution afterwards (wrk does), so that the mean keeps Little's law;
+//! - `Req/Sec` is of whole seconds of all threads together (wrk: of tenths of a second of each thread);
+//! - a percentile or a longest that the answers do not support is `-`;
+//! - `Requests/sec` is of good answers, as completed in the measured window, which is the time after `requests in`;
+//! - `read` and `Transfer/sec` are of the whole run, warm-up included.
+
+use std::fmt::Write as _;
+
+use model::{Histogram, LoadStudy, Nanos, Outcome};
+
+use crate::number::{self, NONE};
+
+const PERCENTILES: [u32; 4] = [50, 75, 90, 99];
+
+/// The whole report.
+pub fn whole(study: &LoadStudy) -> String {
+    let (plan, run, tally) = (&study.plan, &study.run, &study.run.tally);
+    let counts = &tally.counts;
+    let length = plan.length.unwrap_or(run.measured);
+    let mut text = format!("Running {} test @ {}\n", seconds(length.as_secs_f64(), 0), plan.url);
+    let (lanes, connections) = (number::count(plan.lanes), number::count(plan.connections));
+    _ = writeln!(text, "  {lanes} threads and {connections} connections");
+    text.push_str("  Thread Stats   Avg      Stdev     Max   +/- Stdev\n");
+    text += &stats_line("Latency", &latency(study));
+    text += &stats_line("Req/Sec", &per_second(study));
+    text.push_str("  Latency Distribution\n");
+    for percent in PERCENTILES {
+        let time = tally.response_time_at(f64::from(percent) / 100.0).time();
+        _ = writeln!(text, "{}", format!("{percent:>7}%{}", padded(&shown(time, time_text), 10)).trim_end());
+    }
+    let answers = number::count(counts.answered());
+    let read = binary(tally.received_bytes as f64);
+    _ = writeln!(text, "  {answers} requests in {}, {read}B read", time_text(run.measured));
+    let of = |outcomes: &[Outcome]| outcomes.iter().map(|outcome| counts.of(*outcome)).sum::<u64>();
+    let connect = of(&[Outcome::Refused, Outcome::ConnectFailed]);
+    let read = of(&[Outcome::Reset, Outcome::Closed, Outcome::BadResponse]);
+    let timeout = of(&[Outcome::TimedOut]);
+    if connect + read + timeout > 0 {
+        let [connect, read, timeout] = [connect, read, timeout].map(|n| number::count(n));
+        _ = writeln!(text, "  Socket errors: connect {connect}, read {read}, write 0, timeout {timeout}");
+    }
+    let bad = counts.answered() - counts.good();
+    if bad > 0 {
+        _ = writeln!(text, "  Non-2xx or 3xx responses: {}", number::count(bad));
+    }
+    let elapsed = run.elapsed.as_secs_f64();
+    let transfer = if elapsed > 0.0 { tally.received_bytes as f64 / elapsed } else { 0.0 };
+    _ = writeln!(text, "Requests/sec: {:>9}", number::fixed(run.completed_rate(), 2));
+    _ = writeln!(text, "Transfer/sec: {:>10}B", binary(transfer));
+    text
+}
+
+/// Average, standard deviation, longest, and the percentage within one deviation of the average; as text.
+type Stats = [String; 4];
+
+fn latency(study: &LoadStudy) -> Stats {
+    let times = &study.run.tally.response_time;
+    [
+        shown(times.mean(), time_text),
+        shown(times.standard_deviation(), time_text),
+        shown(study.run.tally.longest_response_time().time(), time_text),
+        shown(within_one_deviation(times), |percent| format!("{}%", number::fixed(percent, 2))),
+    ]
+}
+
+fn within_one_deviation(times: &Histogram) -> Option<f64> {
+    let (mean, deviation) = (times.mean()?, times.standard_deviation()?);
+    let (low, high) = (mean.saturating_sub(deviation), mean.saturating_add(deviation));
+    let inside: u64 = times.buckets().filter(|(time, _)| (low..=high).contains(time)).map(|(_, n)| n).sum();
+    Some(inside as f64 * 100.0 / times.count() as f64)
+}
+
+/// Of the whole seconds of the measured window.
+fn per_second(study: &LoadStudy) -> Stats {
+    let whole = (study.run.measured.0 / 1_000_000_000) as usize;
+    let mut rates: Vec<f64> = study.run.tally.series.seconds.iter().take(whole).map(|s| s.completed as f64).collect();
+    if rates.is_empty() {
+        return [NONE; 4].map(str::to_owned);
+    }
+    // A second in which nothing ended has no entry at the end of the series.
+    rates.resize(whole, 0.0);
+    let n = rates.len() as f64;
+    let mean = rates.iter().sum::<f64>() / n;
+    let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+    let deviation = if rates.len() < 2 { 0.0 } else { (squares / (n - 1.0)).sqrt() };
+    let inside = rates.iter().filter(|rate| (*rate - mean).abs() <= deviation).count() as f64;
+    let longest = rates.iter().copied().fold(0.0, f64::max);
+    [metric(mean), metric(deviation), metric(longest), format!("{}%", number::fixed(inside * 100.0 / n, 2))]
+}
+
+fn stats_line(name: &str, [mean, deviation, max, within]: &Stats) -> String {
+    format!("    {name:<10}{}{}{}{within:>9}\n", padded(mean, 8), padded(deviation, 10), padded(max, 9))
+}
+
+fn shown<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
+    number::or_none(value, text)
+}
+
+/// Right-aligned so that the digits of different units line up: two columns are kept for the unit's letters.
+fn padded(text: &str, width: usize) -> String {
+    let letters = text.chars().rev().take(2).filter(char::is_ascii_alphabetic).count();
+    let pad = 2 - letters;
+    format!("{text:>width$}{}", " ".repeat(pad), width = width - pad)
+}
+
+fn time_text(time: Nanos) -> String {
+    let micros = time.0 as f64 / 1e3;
+    if micros >= 1e6 { seconds(micros / 1e6, 2) } else { in_units(micros, 1000.0, &["us", "ms"], 2) }
+}
+
+fn seconds(seconds: f64, decimals: usize) -> String {
+    in_units(seconds, 60.0, &["s", "m"], decimals)
+}
+
+fn metric(value: f64) -> String {
+    in_units(value, 1000.0, &["", "k", "M", "G", "T"], 2)
+}
+
+fn binary(bytes: f64) -> String {
+    in_units(bytes, 1024.0, &["", "K", "M", "G", "T"], 2)
+}
+
+/// In the first unit in which it is below 0.85 of the next: wrk's rule.
+fn in_units(value: f64, scale: f64, units: &[&str], decimals: usize) -> String {
+    let mut value = value;
+    let mut unit = 0;
+    while value >= scale * 0.85 && unit + 1 < units.len() {
+        value /= scale;
+        unit += 1;
+    }
+    format!("{}{}", number::fixed(value, decimals), units[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_lines_come_out_letter_for_letter() {
+        let latency = [time_text(Nanos(2_310_000)), time_text(Nanos(4_320_000)), time_text(Nanos(57_820_000))];
+        let [mean, deviation, max] = latency;
+        let line = stats_line("Latency", &[mean, deviation, max, "89.99%".to_owned()]);
+        assert_eq!(line, "    Latency     2.31ms    4.32ms  57.82ms   89.99%\n");
+        let rates = [metric(2460.0), metric(808.24), metric(4520.0), "66.61%".to_owned()];
+        assert_eq!(stats_line("Req/Sec", &rates), "    Req/Sec     2.46k   808.24     4.52k    66.61%\n");
+    }
+
+    #[test]
+    fn published_units_come_out() {
+        let times =
+            [623_000, 6_640_000, 339_020_000, 30_070_000_000, 300_000_000_000].map(|nanos| time_text(Nanos(nanos)));
+        assert_eq!(times, ["623.00us", "6.64ms", "339.02ms", "30.07s", "5.00m"]);
+        assert_eq!([seconds(30.0, 0), seconds(300.0, 0)], ["30s", "5m"]);
+        assert_eq!([binary(370_892.8), binary(68_744_642.0)], ["362.20K", "65.56M"]);
+        assert_eq!(padded("623.00us", 10), "  623.00us");
+    }
+}

@@ -1,0 +1,423 @@
+//! Studies of `longtail load` for tests, made as those of [`crate::study`]: a small queue is played and its exchanges
+//! are recorded into a real tally.
+//!
+//! The queue has two lines: in the generator for a free connection, and in the server for a free slot; both serve
+//! whoever came first. Only a Poisson pace takes logarithms, which may differ in their last bit from one machine to
+//! another: it moves a due time by a nanosecond at the most.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::path::PathBuf;
+
+use model::pace::uniform;
+use model::study::SCHEMA;
+use model::{
+    Arrivals, Caveat, Exchange, Late, LoadPlan, LoadRun, LoadStudy, Nanos, Outcome, Pace, Profile, Rate, Tally, Timing,
+    Window,
+};
+
+use crate::study::environment;
+
+/// 64 connections that send again as soon as they have an answer, 20 slots of 5 ms, after a second of warm-up.
+pub fn closed() -> LoadStudy {
+    let plan = LoadPlan {
+        pace: Pace::Closed,
+        connections: 64,
+        length: Some(Nanos::from_secs(10)),
+        warm_up: Nanos::from_secs(1),
+        ..plan()
+    };
+    let mut study = played("-c64 --for=10s --warm-up=1s http://127.0.0.1:9292/", plan, &PUMA, |_| None);
+    study.run.caveats = vec![Caveat::ConnectionsClosed { closed: 3 }];
+    study.run.tally.closed_by_server = 3;
+    study.run.tally.connections_opened += 3;
+    study
+}
+
+/// A closed loop whose connections pause and send four requests at once; a count ends it.
+pub fn closed_counted() -> LoadStudy {
+    let plan = LoadPlan {
+        pace: Pace::Closed,
+        connections: 4,
+        length: None,
+        requests_total: Some(201),
+        think: Nanos::from_millis(10),
+        requests_per_connection: Some(100),
+        pipeline: 4,
+        lanes: 2,
+        ..plan()
+    };
+    let line = "-c4 -n201 --think=10ms --pipeline=4 --requests-per-connection=100 --lanes=2 http://127.0.0.1:9292/";
+    let mut study = played(line, plan, &PUMA, |_| None);
+    study.run.caveats = vec![Caveat::TooFewRequests { from: 0.999, answers: 201 }];
+    study
+}
+
+/// 500 requests per second as independent users make them, over 30 s, on a server that can take 571.
+pub fn open_poisson() -> LoadStudy {
+    let pace = open(Profile::Flat { rate: rate(500.0) }, Arrivals::Poisson, 1);
+    let plan = LoadPlan {
+        url: "http://puma.example:9292/sleep0.035".to_owned(),
+        endpoints: vec!["192.0.2.7:9292".to_owned(), "[2001:db8::7]:9292".to_owned()],
+        pace,
+        fail_if: vec!["p99 > 200ms".parse().unwrap(), "errors > 0.1%".parse().unwrap()],
+        ..plan()
+    };
+    let line = "--rate=500/s --arrivals=poisson --seed=1 -c64 --for=30s --fail-if 'p99 > 200ms' --fail-if 'errors > 0.1%' http://puma.example:9292/sleep0.035";
+    let mut study = played(line, plan, &Server { delay: Nanos::from_millis(35), ..PUMA }, |_| None);
+    study.run.name_resolution = Some(Nanos::from_micros(1_830));
+    study.run.checks = vec![format!("all {} bodies are equal (2 bytes)", study.run.tally.counts.good())];
+    study
+}
+
+/// Steps from half of what the server can take to twice that: it falls behind, then the generator's connections do.
+pub fn overloaded() -> LoadStudy {
+    let rates = [50.0, 100.0, 150.0, 200.0].map(rate).to_vec();
+    let pace = open(Profile::Steps { rates, each: Nanos::from_secs(5) }, Arrivals::Constant, 0);
+    let plan =
+        LoadPlan { pace, length: Some(Nanos::from_secs(20)), fail_if: vec!["p99 > 200ms".parse().unwrap()], ..plan() };
+    let line = "--steps=50/s,100/s,150/s,200/s --step=5s -c64 --fail-if 'p99 > 200ms' http://127.0.0.1:9292/sleep0.2";
+    let mut study = played(line, plan, &Server { delay: Nanos::from_millis(200), ..PUMA }, |_| None);
+    let p99 = study.run.tally.response_time_at(0.99).time().unwrap_or_default();
+    study.run.missed = vec![format!("p99 > 200ms: it is {}", Nanos(p99.0 / 1_000_000 * 1_000_000))];
+    study
+}
+
+/// Answers of 503, refused connections, resets and timeouts: few of each, enough to hide the high percentiles.
+pub fn failing() -> LoadStudy {
+    let plan = LoadPlan {
+        pace: open(Profile::Flat { rate: rate(200.0) }, Arrivals::Constant, 0),
+        timeout: Nanos::from_secs(2),
+        ..plan()
+    };
+    let fault = |n: u64| match n % 200 {
+        13 | 113 => Some(Outcome::Answered(503)),
+        41 => Some(Outcome::Answered(404)),
+        77 => Some(Outcome::Refused),
+        99 => Some(Outcome::TimedOut),
+        131 => Some(Outcome::Reset),
+        199 => Some(Outcome::Closed),
+        _ => None,
+    };
+    let line = "--rate=200/s -c64 --for=30s --timeout=2s --fail-if 'errors > 0.1%' http://127.0.0.1:9292/";
+    let mut study = played(line, LoadPlan { fail_if: vec!["errors > 0.1%".parse().unwrap()], ..plan }, &PUMA, fault);
+    let counts = &study.run.tally.counts;
+    let (failed, planned) = (counts.failed(), counts.total());
+    study.run.missed = vec!["errors > 0.1%: they are 3.5%".to_owned()];
+    study.run.caveats =
+        vec![Caveat::Failures { failed, planned }, Caveat::QuantilesHidden { from: 0.99, unanswered: failed }];
+    study
+}
+
+/// No connection could be opened at all.
+pub fn refused() -> LoadStudy {
+    let plan = LoadPlan { pace: Pace::constant(rate(10.0)), length: Some(Nanos::from_secs(3)), ..plan() };
+    let mut study = played("--rate=10/s --for=3s http://127.0.0.1:9292/", plan, &PUMA, |_| Some(Outcome::Refused));
+    study.run.caveats = vec![Caveat::Failures { failed: 30, planned: 30 }];
+    study
+}
+
+/// Uniform gaps in bursts over a ramp, too few connections, and late requests skipped.
+pub fn skipped() -> LoadStudy {
+    let profile = Profile::Ramp { from: rate(20.0), to: rate(200.0), over: Nanos::from_secs(10) };
+    let pace = Pace::Open { profile, arrivals: Arrivals::Uniform, seed: 7, burst: 5 };
+    let plan = LoadPlan {
+        pace,
+        late: Late::Skip,
+        connections: 8,
+        length: Some(Nanos::from_secs(12)),
+        timing: Timing::Coalesce,
+        log: Some(PathBuf::from("requests.csv")),
+        ..plan()
+    };
+    let line = "--ramp=20/s..200/s --over=10s --arrivals=uniform --seed=7 --burst=5 --late=skip -c8 --for=12s --timing=coalesce --log=requests.csv http://127.0.0.1:9292/";
+    let mut study = played(line, plan, &Server { delay: Nanos::from_millis(60), ..PUMA }, |_| None);
+    let counts = &study.run.tally.counts;
+    let (failed, planned) = (counts.failed(), counts.total());
+    study.run.caveats =
+        vec![Caveat::Failures { failed, planned }, Caveat::QuantilesHidden { from: 0.5, unanswered: failed }];
+    study.run.log_dropped = 12;
+    study
+}
+
+/// TLS over a unix socket, a new connection for each request, by a lane that spins; ended early.
+pub fn tls_unix() -> LoadStudy {
+    let plan = LoadPlan {
+        url: "https://puma.example/upload?kind=report".to_owned(),
+        endpoints: vec!["unix /run/puma.sock".to_owned()],
+        tls: true,
+        requests: "POST with 120 bytes".to_owned(),
+        pace: Pace::constant(rate(100.0)),
+        keep_alive: false,
+        length: Some(Nanos::from_secs(60)),
+        timing: Timing::Spin,
+        ..plan()
+    };
+    let line = "--rate=100/s -c64 --for=1m --disable-keepalive --timing=spin --unix /run/puma.sock -d @report https://puma.example/upload?kind=report";
+    let cut = LoadPlan { length: Some(Nanos::from_secs(3)), ..plan.clone() };
+    let mut study = played(line, cut, &Server { workers: 0, ..PUMA }, |_| None);
+    study.plan = plan;
+    study.interrupted = true;
+    study.run.caveats = vec![Caveat::Interrupted];
+    study
+}
+
+/// Ended before a request became due.
+pub fn empty() -> LoadStudy {
+    let plan = LoadPlan { pace: Pace::constant(rate(10.0)), length: Some(Nanos::ZERO), ..plan() };
+    let mut study = played("--rate=10/s --for=30s http://127.0.0.1:9292/", plan, &PUMA, |_| None);
+    study.plan.length = Some(Nanos::from_secs(30));
+    study.interrupted = true;
+    study.run.caveats = vec![Caveat::Interrupted];
+    study
+}
+
+/// A handful of requests: a study small enough to be read as a file.
+pub fn tiny() -> LoadStudy {
+    let plan = LoadPlan { pace: Pace::constant(rate(2.0)), length: Some(Nanos::from_secs(3)), ..plan() };
+    let mut study =
+        played("--rate=2/s --for=3s http://127.0.0.1:9292/", plan, &PUMA, |n| (n == 4).then_some(Outcome::TimedOut));
+    study.run.caveats = vec![Caveat::Failures { failed: 1, planned: 6 }];
+    study
+}
+
+/// All of them.
+pub fn every() -> Vec<LoadStudy> {
+    vec![
+        closed(),
+        closed_counted(),
+        open_poisson(),
+        overloaded(),
+        failing(),
+        refused(),
+        skipped(),
+        tls_unix(),
+        empty(),
+        tiny(),
+    ]
+}
+
+fn rate(per_second: f64) -> Rate {
+    Rate::new(per_second).expect("the rates here are above zero")
+}
+
+fn open(profile: Profile, arrivals: Arrivals, seed: u64) -> Pace {
+    Pace::Open { profile, arrivals, seed, burst: 1 }
+}
+
+fn plan() -> LoadPlan {
+    LoadPlan {
+        url: "http://127.0.0.1:9292/".to_owned(),
+        endpoints: vec!["127.0.0.1:9292".to_owned()],
+        tls: false,
+        requests: "GET".to_owned(),
+        pace: Pace::Closed,
+        think: Nanos::ZERO,
+        connections: 64,
+        late: Late::Queue,
+        length: Some(Nanos::from_secs(30)),
+        requests_total: None,
+        warm_up: Nanos::ZERO,
+        keep_alive: true,
+        requests_per_connection: None,
+        pipeline: 1,
+        timeout: Nanos::from_secs(20),
+        lanes: 1,
+        timing: Timing::Precise,
+        fail_if: Vec::new(),
+        stop_if: Vec::new(),
+        log: None,
+    }
+}
+
+/// The server that the load is played against.
+struct Server {
+    /// 0 where it does not name its workers.
+    workers: u32,
+    slots: u32,
+    delay: Nanos,
+}
+
+const PUMA: Server = Server { workers: 2, slots: 20, delay: Nanos::from_millis(5) };
+
+fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) -> Option<Outcome>) -> LoadStudy {
+    let tally = play(&plan, server, fault);
+    let elapsed = tally.last_ended;
+    let measured = plan.length.unwrap_or(tally.last_ended - tally.window.from);
+    LoadStudy {
+        schema: SCHEMA,
+        started_at: "2026-07-21T10:00:00Z".to_owned(),
+        command_line: format!("longtail load {arguments}"),
+        plan,
+        environment: environment(),
+        run: LoadRun {
+            tally,
+            measured,
+            elapsed,
+            name_resolution: None,
+            checks: Vec::new(),
+            missed: Vec::new(),
+            log_dropped: 0,
+            caveats: Vec::new(),
+        },
+        interrupted: false,
+    }
+}
+
+// The streams of chance.
+const LAG: u64 = 11;
+const SERVICE: u64 = 12;
+const STALLS: u64 = 13;
+const CONNECT: u64 = 14;
+
+/// Plays the load; `fault` says how the `n`-th request that is sent ends instead of well.
+fn play(plan: &LoadPlan, server: &Server, fault: impl Fn(u64) -> Option<Outcome>) -> Tally {
+    let until = plan.length.map_or(Nanos::MAX, |length| plan.warm_up + length);
+    let mut tally = Tally::new(Window { from: plan.warm_up, until }, plan.connections as usize);
+    let mut schedule = plan.pace.schedule();
+    // (free from, connection), the earliest first
+    let mut free: BinaryHeap<_> =
+        (0..plan.connections).map(|c| Reverse((Nanos::from_micros(50) * u64::from(c), c))).collect();
+    let mut slot_free = vec![Nanos::ZERO; server.slots as usize];
+    let mut opened = vec![false; plan.connections as usize];
+    let mut number = 0;
+    let mut measured = 0;
+    while let Some(Reverse((free_at, connection))) = free.pop() {
+        let due = match &mut schedule {
+            Some(schedule) => schedule.next().unwrap_or(Nanos::MAX),
+            None => free_at + if number < u64::from(plan.connections) { Nanos::ZERO } else { plan.think },
+        };
+        if due >= until || plan.requests_total == Some(measured) {
+            break;
+        }
+        measured += u64::from(tally.measures(due));
+        // A connection of an open loop is free from the start.
+        let waits = schedule.is_some() && opened[connection as usize] && free_at > due;
+        if waits && plan.late == Late::Skip {
+            let skipped = Exchange { due, sent: due, ended: due, received_bytes: 0, outcome: Outcome::Skipped };
+            tally.record(&skipped, connection as usize);
+            free.push(Reverse((free_at, connection)));
+            continue;
+        }
+        if waits && tally.measures(due) {
+            tally.queued.record(free_at - due);
+        }
+        let begins = if waits { free_at } else { due };
+        let outcome = fault(number).unwrap_or(Outcome::Answered(200));
+        let opens = !opened[connection as usize] || !plan.keep_alive;
+        let connect = if opens { opening(plan, number) } else { [Nanos::ZERO; 2] };
+        let lag = Nanos::from_secs_f64(4e-6 + 30e-6 * sixth(chance(LAG, number)));
+        let sent = begins + connect[0] + connect[1] + lag;
+        let exchange = if outcome == Outcome::Refused {
+            let ended = begins + Nanos::from_micros(90);
+            Exchange { due, sent: ended, ended, received_bytes: 0, outcome }
+        } else {
+            opened[connection as usize] = true;
+            tally.connections_opened += u64::from(opens);
+            tally.sent_bytes += 64;
+            let slot = (0..slot_free.len()).min_by_key(|slot| slot_free[*slot]).unwrap_or(0);
+            let ended = match outcome {
+                Outcome::TimedOut => sent + plan.timeout,
+                Outcome::Answered(200) => sent.max(slot_free[slot]) + held(server.delay, number),
+                _ => sent + Nanos::from_secs_f64(0.000_4 + 0.002 * chance(SERVICE, number)),
+            };
+            if outcome == Outcome::Answered(200) {
+                slot_free[slot] = ended;
+            }
+            let received_bytes = if matches!(outcome, Outcome::Answered(_)) { 120 } else { 0 };
+            let exchange = Exchange { due, sent, ended, received_bytes, outcome };
+            tally.received_bytes += u64::from(received_bytes);
+            if outcome == Outcome::Answered(200) {
+                note_good_answer(&mut tally, &exchange, opens.then_some((connect, plan.tls)));
+                if server.workers > 0 {
+                    let worker = (slot as u32 * server.workers / server.slots * 4 + 162_895).to_string();
+                    let count = tally.per_worker.entry(worker).or_default();
+                    count.all += 1;
+                    count.measured += u64::from(exchange.due >= plan.warm_up);
+                }
+            }
+            exchange
+        };
+        tally.record(&exchange, connection as usize);
+        free.push(Reverse((exchange.ended, connection)));
+        number += 1;
+    }
+    tally
+}
+
+/// The phases of a good answer; `opened` holds the times of the connect and the handshake before it.
+fn note_good_answer(tally: &mut Tally, exchange: &Exchange, opened: Option<([Nanos; 2], bool)>) {
+    if !tally.measures(exchange.due) {
+        return;
+    }
+    if let Some(([connect, handshake], tls)) = opened {
+        tally.phases.connect.record(connect);
+        if tls {
+            tally.phases.handshake.record(handshake);
+        }
+    }
+    let read = Nanos(2_000 + exchange.ended.0 % 9_000);
+    tally.phases.write.record(Nanos::ZERO);
+    tally.phases.first_byte.record(exchange.service_time().saturating_sub(read));
+    tally.phases.read.record(read);
+}
+
+/// Connect and TLS handshake.
+fn opening(plan: &LoadPlan, number: u64) -> [Nanos; 2] {
+    let connect = Nanos::from_secs_f64(40e-6 + 90e-6 * chance(CONNECT, number));
+    [connect, if plan.tls { Nanos::from_micros(1_400) + connect * 3 } else { Nanos::ZERO }]
+}
+
+/// How long a slot is held: the delay, a little jitter, and a stall now and then.
+fn held(delay: Nanos, number: u64) -> Nanos {
+    // Products only: a logarithm may differ in its last bit from one machine to another.
+    let jitter = 0.000_2 + 0.004 * sixth(chance(SERVICE, number));
+    let stall = if chance(STALLS, number) < 0.002 { delay.as_secs_f64() * 3.0 } else { 0.0 };
+    delay + Nanos::from_secs_f64(jitter + stall)
+}
+
+/// Most of it near 0. By products: `powi` promises no last bit either.
+fn sixth(chance: f64) -> f64 {
+    let cube = chance * chance * chance;
+    cube * cube
+}
+
+fn chance(stream: u64, number: u64) -> f64 {
+    uniform(stream, number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_studies_are_the_same_each_time() {
+        assert_eq!(every(), every());
+    }
+
+    #[test]
+    fn every_planned_request_ends_once() {
+        for study in every() {
+            let tally = &study.run.tally;
+            let seconds = tally.series.seconds.iter().map(|second| second.completed + second.failed).sum::<u64>();
+            assert_eq!(seconds, tally.counts.total(), "{}", study.command_line);
+        }
+    }
+
+    #[test]
+    fn the_counted_loop_sends_what_was_asked() {
+        assert_eq!(closed_counted().run.tally.counts.total(), 201);
+    }
+
+    #[test]
+    fn overload_waits_in_the_generator_once_the_connections_are_busy() {
+        assert!(overloaded().run.tally.queued.count > 0);
+        assert!(skipped().run.tally.counts.of(Outcome::Skipped) > 0 && skipped().run.tally.queued.count == 0);
+    }
+
+    #[test]
+    fn what_was_refused_was_never_sent() {
+        let tally = refused().run.tally;
+        assert_eq!((tally.counts.of(Outcome::Refused), tally.send_lag.count()), (30, 0));
+    }
+}
