@@ -48,6 +48,10 @@ impl Target {
         if place.is_empty() || place.starts_with(':') {
             return Err(RequestError::NoHost(excerpt(url)));
         }
+        // A bracket later on is part of neither a name nor an address, though the grammar of `http` lets it pass.
+        if place.rfind('[').is_some_and(|at| at > 0) {
+            return Err(RequestError::Host(excerpt(url)));
+        }
         let parsed: Authority = place.parse().map_err(|_| RequestError::Host(excerpt(url)))?;
         let host = parsed.host();
         let default_port = if tls { 443 } else { 80 };
@@ -131,8 +135,7 @@ fn port_of(text: &str) -> Option<u16> {
 /// The host for a resolver and the host for a Host header. A zone (RFC 6874) means nothing to the other side.
 fn host_of(text: &str) -> Option<(String, String)> {
     let Some(inner) = text.strip_prefix('[') else {
-        // A bracket later on is neither a name nor an address, though the grammar of `http` lets it pass.
-        let host = Some(text.to_ascii_lowercase()).filter(|host| !host.contains(['[', ']', '%']))?;
+        let host = text.to_ascii_lowercase();
         return Some((host.clone(), host));
     };
     let (address, zone) = match inner.strip_suffix(']')?.split_once('%') {
