@@ -13,6 +13,7 @@ use crate::progress::{Place, Progress};
 use crate::shape::{Shape, Share};
 use crate::wire::Wire;
 use crate::wire_socket::Sockets;
+use crate::wire_tls::TlsSockets;
 
 /// Time for the threads to start before the first request is due.
 const LEAD: Nanos = Nanos::from_millis(5);
@@ -95,8 +96,13 @@ fn run_lane<C: Clock>(
 ) -> Result<LaneEnd, DriveError> {
     let (first, slots) = (share.first_connection, share.connections as usize);
     let failed = |errno: rustix::io::Errno| DriveError::Lane(errno.into());
-    let wire = Sockets::new(&shape.transport, first, slots).map_err(failed)?;
-    Ok(run_on(wire, shape, share, clock, start, seen_by, journal))
+    if let Some(tls) = shape.transport.tls.clone() {
+        let wire = TlsSockets::new(&shape.transport, tls, first, slots).map_err(failed)?;
+        Ok(run_on(wire, shape, share, clock, start, seen_by, journal))
+    } else {
+        let wire = Sockets::new(&shape.transport, first, slots).map_err(failed)?;
+        Ok(run_on(wire, shape, share, clock, start, seen_by, journal))
+    }
 }
 
 fn run_on<C: Clock, W: Wire>(

@@ -5,6 +5,7 @@
 //! end (merging, percentiles) is done there. This crate never prints and never reads a clock but the one it is given.
 
 mod agenda;
+mod body;
 mod chunked;
 mod connection;
 mod drive;
@@ -23,6 +24,7 @@ mod wire;
 mod wire_socket;
 mod wire_tls;
 
+pub use body::body;
 pub use drive::{Drive, DriveError, drive};
 pub use fetch::{Answer, FetchError, fetch};
 pub use head::{BadHead, Framing, Head, Heads};

@@ -5,6 +5,8 @@
 pub(crate) enum Exit {
     /// All was done.
     Fine,
+    /// An objective was missed, or a check of the answers failed.
+    Missed,
     /// The user's mistake, or a server that does not work: nothing was measured, or not all.
     Mistake,
     /// The user ended it; what there is was reported.
@@ -16,6 +18,7 @@ impl Exit {
     pub(crate) fn code(self) -> i32 {
         match self {
             Exit::Fine => 0,
+            Exit::Missed => 1,
             Exit::Mistake => 2,
             Exit::Interrupted => 130,
         }

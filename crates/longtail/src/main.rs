@@ -8,6 +8,7 @@ mod args;
 mod clock;
 mod commands;
 mod exit;
+mod load;
 mod mistake;
 mod signals;
 mod store;
@@ -45,6 +46,8 @@ fn main() {
 fn run(command: Command) -> Result<Exit, mistake::Mistake> {
     match command {
         Command::Sweep(args) => commands::sweep::run(*args),
+        Command::Load(args) => commands::load::run(*args),
+        Command::Attack(args) => commands::load::attack(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::BuiltinServer(args) => commands::builtin_server::run(&args),
     }

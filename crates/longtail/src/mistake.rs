@@ -13,6 +13,12 @@ pub(crate) enum Mistake {
     /// The sweep could not be done.
     #[error(transparent)]
     Sweep(#[from] sweep::SweepError),
+    /// What to send cannot be made of the flags or the file.
+    #[error(transparent)]
+    Requests(#[from] requests::RequestError),
+    /// Where to send it cannot be reached in principle.
+    #[error(transparent)]
+    Transport(#[from] engine::TransportError),
     /// A server could not be prepared.
     #[error(transparent)]
     Launch(#[from] launch::LaunchError),

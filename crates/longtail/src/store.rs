@@ -17,11 +17,11 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// A new study's file in the data folder, and `also` where the user wants it.
+    /// A new study of `command`: its file in the data folder, and `also` where the user wants it.
     ///
     /// # Errors
     /// Where the folder cannot be made, or `also` cannot be written.
-    pub(crate) fn create(started_at: &str, also: Option<&Path>) -> Result<Store, Mistake> {
+    pub(crate) fn create(command: &str, started_at: &str, also: Option<&Path>) -> Result<Store, Mistake> {
         let folder = folder()?;
         fs::create_dir_all(&folder).map_err(|why| Mistake::Write {
             path: folder.clone(),
@@ -36,7 +36,7 @@ impl Store {
                 mend: "give -o a file that you can write",
             })?;
         }
-        let name = format!("{}-sweep-{}.json", started_at.replace(':', "-"), std::process::id());
+        let name = format!("{}-{command}-{}.json", started_at.replace(':', "-"), std::process::id());
         Ok(Store { files: std::iter::once(folder.join(name)).chain(also.map(Path::to_owned)).collect() })
     }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use engine::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use model::Nanos;
 use sweep::Phase;
 
 use crate::mistake::Mistake;
@@ -73,6 +74,15 @@ impl Ui {
                 });
             }
         }
+    }
+
+    /// Shows how far a load is, by its time or its number of requests.
+    pub(crate) fn loading(&self, length: Option<Nanos>, number: Option<u64>, progress: &Arc<Progress>) {
+        let length = length.map(|length| format!(" of {length}"));
+        let number = number.map(|number| format!(" of {number} requests"));
+        self.bar.set_style(running(progress));
+        self.bar.set_message("load");
+        self.bar.set_prefix(length.or(number).unwrap_or_default());
     }
 
     /// Prints to stdout without tearing the progress line.

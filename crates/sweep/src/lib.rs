@@ -14,3 +14,4 @@ mod subject;
 pub use conduct::{Tools, conduct};
 pub use error::SweepError;
 pub use observer::{Observer, Phase};
+pub use probe::machine::environment;

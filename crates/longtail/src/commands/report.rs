@@ -12,6 +12,6 @@ use crate::{store, ui};
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
     let path = args.file.clone().map_or_else(store::last, Ok)?;
     let study = store::read(&path)?;
-    ui::print(&args.output.whole(&study));
+    ui::print(&args.output.whole(&study)?);
     Ok(Exit::Fine)
 }

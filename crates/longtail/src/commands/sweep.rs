@@ -20,12 +20,13 @@ use crate::{GUARD, signals, ui};
 /// # Errors
 /// Where a flag is wrong, the server does not work, or the study cannot be kept.
 pub(crate) fn run(args: SweepArgs) -> Result<Exit, Mistake> {
+    let columns = args.output.sweep_columns()?;
     let mut plan = args.plan()?;
     let addresses = args.addresses()?;
     fall_back(&mut plan)?;
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
-    let store = Store::create(&started_at, args.save.as_deref())?;
+    let store = Store::create("sweep", &started_at, args.save.as_deref())?;
     let this_program = GuardCommand::this_program(GUARD).program;
     let tools = Tools {
         clock: SystemClock::start(),
@@ -39,7 +40,7 @@ pub(crate) fn run(args: SweepArgs) -> Result<Exit, Mistake> {
         command_line: args.command_line(&plan),
         interrupt: &Arc::clone(&interrupt),
     };
-    let mut told = Told { ui: Ui::new(), store: &store, output: args.output, failed: None };
+    let mut told = Told { ui: Ui::new(), store: &store, output: args.output, columns, failed: None };
     let study = conduct(&plan, &tools, &mut told);
     let Told { ui, output, failed, .. } = told;
     drop(ui);
@@ -54,10 +55,10 @@ pub(crate) fn run(args: SweepArgs) -> Result<Exit, Mistake> {
     let interrupted = study.interrupted;
     store.save(&study.clone().into())?;
     if output.streams() {
-        ui::print(&report::text::closing(&study, output.columns.into()));
+        ui::print(&report::text::closing(&study, columns));
         ui::note(&format!("saved as {}", store.path().display()));
     } else {
-        ui::print(&output.whole(&study.into()));
+        ui::print(&output.whole(&study.into())?);
     }
     Ok(if interrupted { Exit::Interrupted } else { Exit::Fine })
 }
@@ -87,6 +88,7 @@ struct Told<'a> {
     ui: Ui,
     store: &'a Store,
     output: OutputArgs,
+    columns: report::Columns,
     failed: Option<Mistake>,
 }
 
@@ -98,7 +100,7 @@ impl Observer for Told<'_> {
     fn opened(&mut self, study: &SweepStudy) {
         if self.output.streams() {
             self.ui.print(&report::text::opening(study));
-            self.ui.print(&report::text::table_head(study, self.output.columns.into()));
+            self.ui.print(&report::text::table_head(study, self.columns));
         }
     }
 
@@ -108,7 +110,7 @@ impl Observer for Told<'_> {
             self.failed = Some(mistake);
         }
         if self.output.streams() {
-            self.ui.print(&report::text::row(study, run, self.output.columns.into()));
+            self.ui.print(&report::text::row(study, run, self.columns));
         }
     }
 }

@@ -1,76 +1,14 @@
-//! Every flag of every command, and what they mean together.
-//!
-//! Puma's own words (`-w2 -t5:5 -R100 -d0.2 -k`) stand beside full names. A mistake is one line.
+//! Flags of `longtail sweep`, Puma's own words among them, and what they mean together.
 
-use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use launch::puma::Addresses;
 use model::plan::quoted;
-use model::{Nanos, Plan, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Study, Threads};
+use model::{Nanos, Plan, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
 
+use crate::args::OutputArgs;
 use crate::mistake::Mistake;
-
-/// Finds out what a web server does when it has more requests than threads, and says whether the numbers can be trusted.
-#[derive(Debug, Parser)]
-#[command(name = "longtail", version, max_term_width = 110)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-/// What to do.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Start a server, drive it past its slots, and print the long-tail table
-    Sweep(Box<SweepArgs>),
-    /// Print a saved study again
-    Report(ReportArgs),
-    /// (started by sweep --server builtin)
-    #[command(hide = true)]
-    BuiltinServer(BuiltinServerArgs),
-}
-
-/// What the words on the command line ask for.
-pub(crate) enum Invocation {
-    /// Do this.
-    Command(Command),
-    /// Print this help or version.
-    Help(String),
-}
-
-/// Understands the command line.
-///
-/// # Errors
-/// One line that names the fault and the mend.
-pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, Mistake> {
-    match Cli::command().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => Ok(Invocation::Command(cli.command)),
-        Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
-            Ok(Invocation::Help(error.to_string()))
-        }
-        Err(error) => Err(Mistake::Flags(one_line(&error))),
-    }
-}
-
-/// clap's complaint without its paragraphs.
-fn one_line(error: &clap::Error) -> String {
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "say what to do: longtail sweep, or longtail report (--help explains them)".to_owned();
-    }
-    let text = error.to_string();
-    let first = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect::<Vec<_>>().join(" ");
-    let first = first.strip_prefix("error: ").unwrap_or(&first).to_owned();
-    let meant = match error.get(ContextKind::SuggestedArg).or_else(|| error.get(ContextKind::SuggestedValue)) {
-        Some(ContextValue::String(word)) => format!("; did you mean {word}?"),
-        Some(ContextValue::Strings(words)) if !words.is_empty() => format!("; did you mean {}?", words.join(" or ")),
-        _ => "; --help lists what there is".to_owned(),
-    };
-    first + &meant
-}
 
 /// The kinds of socket that a server can be bound to.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -91,65 +29,6 @@ enum ServerWord {
     Puma,
     /// The server inside longtail: the same workers x threads, and a sleep
     Builtin,
-}
-
-/// The layouts of the table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
-pub(crate) enum ColumnsWord {
-    /// All that longtail knows
-    #[default]
-    Longtail,
-    /// Exactly those of Puma's long_tail_hey
-    Puma,
-}
-
-impl From<ColumnsWord> for report::Columns {
-    fn from(word: ColumnsWord) -> report::Columns {
-        match word {
-            ColumnsWord::Longtail => report::Columns::Longtail,
-            ColumnsWord::Puma => report::Columns::Puma,
-        }
-    }
-}
-
-/// What is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
-enum FormatWord {
-    /// For a terminal; rows appear as they are done
-    #[default]
-    Text,
-    /// For a pull request
-    Markdown,
-    /// The whole study
-    Json,
-}
-
-/// How results are printed.
-#[derive(Clone, Copy, Debug, Args)]
-pub(crate) struct OutputArgs {
-    /// Columns of the table
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub(crate) columns: ColumnsWord,
-    /// What to write
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    format: FormatWord,
-}
-
-impl OutputArgs {
-    /// Whether rows can be printed as they are done.
-    pub(crate) fn streams(self) -> bool {
-        self.format == FormatWord::Text
-    }
-
-    /// The whole study as it was asked for.
-    pub(crate) fn whole(self, study: &Study) -> String {
-        match (self.format, study) {
-            (FormatWord::Json, study) => report::json::write(study),
-            (FormatWord::Text, Study::Sweep(study)) => report::text::whole(study, self.columns.into()),
-            (FormatWord::Markdown, Study::Sweep(study)) => report::markdown::whole(study),
-            (_, Study::Load(_)) => String::new(),
-        }
-    }
 }
 
 const SWEEP_EXAMPLES: &str = "\
@@ -389,40 +268,11 @@ impl SweepArgs {
     }
 }
 
-const REPORT_EXAMPLES: &str = "\
-Examples:
-  longtail report                              the last study
-  longtail report --format markdown            the last study, for a pull request
-  longtail report study.json --columns puma    a kept one, in Puma's own columns";
-
-/// Flags of `longtail report`.
-#[derive(Debug, Args)]
-#[command(after_help = REPORT_EXAMPLES)]
-pub(crate) struct ReportArgs {
-    /// A saved study [default: the last one]
-    pub(crate) file: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-}
-
-/// Flags of the built-in server's process.
-#[derive(Debug, Args)]
-pub(crate) struct BuiltinServerArgs {
-    #[arg(long)]
-    pub(crate) listen: SocketAddr,
-    #[arg(long)]
-    pub(crate) workers: u32,
-    #[arg(long)]
-    pub(crate) threads: u32,
-    #[arg(long)]
-    pub(crate) delay: Nanos,
-    #[arg(long)]
-    pub(crate) worker_header: String,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::{Command, Invocation, parse};
+    use std::ffi::OsString;
 
     fn plan(words: &[&str]) -> Result<Plan, String> {
         let words = std::iter::once("longtail").chain(words.iter().copied()).map(OsString::from);
@@ -488,10 +338,5 @@ mod tests {
             let line = plan(words).unwrap_err();
             assert!(line.contains(part) && !line.contains('\n'), "{words:?}: {line}");
         }
-    }
-
-    #[test]
-    fn the_flags_are_consistent() {
-        Cli::command().debug_assert();
     }
 }

@@ -1,0 +1,112 @@
+//! How results are printed: the same flags for every command that prints a study.
+
+use clap::{Args, ValueEnum};
+use model::Study;
+
+use crate::mistake::Mistake;
+
+/// The layouts of text.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub(crate) enum ColumnsWord {
+    /// All that longtail knows (the default)
+    Longtail,
+    /// Of a sweep: exactly the columns of Puma's long_tail_hey
+    Puma,
+    /// Of a load: hey's layout
+    Hey,
+    /// Of a load: wrk's layout
+    Wrk,
+}
+
+/// What is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
+enum FormatWord {
+    /// For a terminal; a sweep's rows appear as they are done
+    #[default]
+    Text,
+    /// For a pull request
+    Markdown,
+    /// The whole study
+    Json,
+    /// Of a load: an HdrHistogram log of response and service times
+    Hdr,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Layout of the text [default: longtail]
+    #[arg(long, value_enum, help_heading = "Output")]
+    columns: Option<ColumnsWord>,
+    /// What to write
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    format: FormatWord,
+}
+
+impl OutputArgs {
+    /// The same with a layout where none was asked for.
+    pub(crate) fn or_columns(self, columns: ColumnsWord) -> OutputArgs {
+        OutputArgs { columns: self.columns.or(Some(columns)), ..self }
+    }
+
+    /// Whether a sweep's rows can be printed as they are done.
+    pub(crate) fn streams(self) -> bool {
+        self.format == FormatWord::Text
+    }
+
+    /// Columns of a sweep's table.
+    ///
+    /// # Errors
+    /// Where they are those of a load.
+    pub(crate) fn sweep_columns(self) -> Result<report::Columns, Mistake> {
+        match (self.format, self.columns) {
+            (FormatWord::Hdr, _) => Err(wrong("--format hdr is of a load: a sweep has text, markdown and json")),
+            (_, None | Some(ColumnsWord::Longtail)) => Ok(report::Columns::Longtail),
+            (_, Some(ColumnsWord::Puma)) => Ok(report::Columns::Puma),
+            (_, Some(_)) => Err(wrong("--columns hey and wrk are of a load: a sweep has longtail and puma")),
+        }
+    }
+
+    /// Refuses what a load's report cannot be, before any load is sent.
+    ///
+    /// # Errors
+    /// Where the layout is a sweep's.
+    pub(crate) fn check_load(self) -> Result<(), Mistake> {
+        if self.columns == Some(ColumnsWord::Puma) {
+            return Err(wrong("--columns puma is of a sweep: a load has longtail, hey and wrk"));
+        }
+        Ok(())
+    }
+
+    /// The whole study as it was asked for.
+    ///
+    /// # Errors
+    /// Where the layout is not one of that kind of study.
+    pub(crate) fn whole(self, study: &Study) -> Result<String, Mistake> {
+        match study {
+            Study::Sweep(sweep) => {
+                let columns = self.sweep_columns()?;
+                Ok(match self.format {
+                    FormatWord::Json => report::json::write(study),
+                    FormatWord::Markdown => report::markdown::whole(sweep),
+                    FormatWord::Text | FormatWord::Hdr => report::text::whole(sweep, columns),
+                })
+            }
+            Study::Load(load) => {
+                self.check_load()?;
+                Ok(match (self.format, self.columns) {
+                    (FormatWord::Json, _) => report::json::write(study),
+                    (FormatWord::Markdown, _) => report::load::markdown::whole(load),
+                    (FormatWord::Hdr, _) => report::load::hdr::log(load),
+                    (FormatWord::Text, Some(ColumnsWord::Hey)) => report::load::hey::whole(load),
+                    (FormatWord::Text, Some(ColumnsWord::Wrk)) => report::load::wrk::whole(load),
+                    (FormatWord::Text, _) => report::load::text::whole(load),
+                })
+            }
+        }
+    }
+}
+
+fn wrong(text: &str) -> Mistake {
+    Mistake::Flags(text.to_owned())
+}

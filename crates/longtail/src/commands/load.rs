@@ -1,0 +1,126 @@
+//! `longtail load` and `longtail attack`: the generator alone, against a server that is there already.
+
+use model::plan::quoted;
+
+use crate::args::{AttackArgs, LoadArgs, load_words};
+use crate::clock::{SystemClock, wall_time};
+use crate::exit::Exit;
+use crate::load::{conduct, prepare};
+use crate::mistake::Mistake;
+use crate::store::Store;
+use crate::{signals, ui};
+
+/// Runs the load and prints its report.
+///
+/// # Errors
+/// Where a flag is wrong, before any load is sent, or the study cannot be kept.
+pub(crate) fn run(args: LoadArgs) -> Result<Exit, Mistake> {
+    let conducted = run_quietly(args)?;
+    let Conducted { exit, report, note, .. } = conducted;
+    ui::print(&report);
+    ui::note(&note);
+    Ok(exit)
+}
+
+/// Runs the load that `attack` comes to: its lines, and how many of the started requests were completed.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn attack(args: &AttackArgs) -> Result<Exit, Mistake> {
+    let conducted = run_quietly(load_words(args.as_load())?)?;
+    ui::print(&format!("Completed {}/{}\n", conducted.answered, conducted.planned));
+    Ok(conducted.exit)
+}
+
+/// What is left to be said after a load.
+struct Conducted {
+    exit: Exit,
+    report: String,
+    note: String,
+    answered: u64,
+    planned: u64,
+}
+
+fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
+    let args = args.or_like(load_words)?;
+    args.output.check_load()?;
+    let clock = SystemClock::start();
+    let prepared = prepare(&args, &clock)?;
+    let interrupt = signals::interruption()?;
+    let started_at = wall_time();
+    let store = Store::create("load", &started_at, args.save.as_deref())?;
+    let words = (started_at, command_line(std::env::args().skip(1)));
+    let conducted = conduct(prepared, (args.log.as_deref(), &args.checks), words, clock, &interrupt)?;
+    let run = &conducted.study.run;
+    let exit = if conducted.interrupted_by_user {
+        Exit::Interrupted
+    } else if run.missed.is_empty() && conducted.checks_hold {
+        Exit::Fine
+    } else {
+        Exit::Missed
+    };
+    let (answered, planned) = (run.tally.counts.answered(), run.tally.counts.attempted());
+    let study = conducted.study.into();
+    store.save(&study)?;
+    let report = args.output.whole(&study)?;
+    Ok(Conducted { exit, report, note: format!("saved as {}", store.path().display()), answered, planned })
+}
+
+/// The command line as it was typed, but for secrets: it goes into reports.
+fn command_line(words: impl Iterator<Item = String>) -> String {
+    let mut line = "longtail".to_owned();
+    let mut hide_next = false;
+    for word in words {
+        let shown = if hide_next || word.to_ascii_lowercase().starts_with("-hauthorization:") {
+            "'(secret)'".to_owned()
+        } else if word.strip_prefix("-a").is_some_and(|rest| rest.contains(':')) {
+            "-a'(secret)'".to_owned()
+        } else if word.starts_with("--auth=") {
+            "--auth='(secret)'".to_owned()
+        } else if word.to_ascii_lowercase().contains("authorization:") || word.to_ascii_lowercase().contains("cookie:")
+        {
+            "'(secret)'".to_owned()
+        } else {
+            quoted(&without_credentials(&word))
+        };
+        hide_next = word == "-a" || word == "--auth";
+        line.push(' ');
+        line.push_str(&shown);
+    }
+    line
+}
+
+/// A URL without `user:password@`.
+fn without_credentials(word: &str) -> String {
+    let Some((scheme, rest)) = word.split_once("://") else { return word.to_owned() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
+        None => word.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(line: &str) -> String {
+        command_line(line.split(' ').map(str::to_owned))
+    }
+
+    #[test]
+    fn secrets_do_not_reach_reports() {
+        for line in [
+            "load -a me:hunter2 http://h/",
+            "load --auth me:hunter2 http://h/",
+            "load --auth=me:hunter2 http://h/",
+            "load -ame:hunter2 http://h/",
+            "load http://me:hunter2@h/x?y=z@w",
+        ] {
+            assert!(!shown(line).contains("hunter2"), "{}", shown(line));
+        }
+        let header = ["load", "-H", "Authorization: Bearer hunter2", "http://h/"].map(str::to_owned);
+        assert!(!command_line(header.into_iter()).contains("hunter2"));
+        assert_eq!(shown("load -c 5 http://h/a?b=c@d"), "longtail load -c 5 'http://h/a?b=c@d'");
+    }
+}

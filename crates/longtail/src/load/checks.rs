@@ -1,0 +1,245 @@
+//! Checks of the answers, made off the lanes: they get the raw bytes of each answer and judge them in their own time.
+
+use std::collections::{BTreeMap, HashSet};
+use std::str::FromStr;
+
+use engine::Record;
+use sha2::{Digest as _, Sha256};
+
+/// Different bodies, or counters, that are kept apart; more are only counted.
+const KEPT: usize = 1_000_000;
+
+/// What is expected of every good answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Check {
+    /// This status.
+    Status(u16),
+    /// A body of so many bytes.
+    Length(u64),
+    /// A body with this SHA-256.
+    Hash([u8; 32]),
+    /// The same body as all others.
+    SameBody,
+    /// A CBOR body with a counter: `{…, reply: {arg: <4 bytes, little endian>}}`.
+    CborCounter,
+}
+
+impl Check {
+    /// Whether the bytes of the answers are needed for it.
+    pub(crate) fn needs_answers(&self) -> bool {
+        !matches!(self, Check::Status(_))
+    }
+}
+
+impl FromStr for Check {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Check, String> {
+        let check = match text.split_once('=').unwrap_or((text, "")) {
+            ("status", value) => value.parse().ok().filter(|s| (100..=999).contains(s)).map(Check::Status),
+            ("length", value) => value.parse().ok().map(Check::Length),
+            ("sha256", value) => hash_of(value).map(Check::Hash),
+            ("same-body", "") => Some(Check::SameBody),
+            ("cbor-counter", "") => Some(Check::CborCounter),
+            _ => None,
+        };
+        check.ok_or_else(|| {
+            format!("'{text}' is no check: write status=200, length=1024, sha256=HEX, same-body or cbor-counter")
+        })
+    }
+}
+
+fn hash_of(hex: &str) -> Option<[u8; 32]> {
+    let mut hash = [0; 32];
+    if hex.len() != 64 || !hex.is_ascii() {
+        return None;
+    }
+    for (byte, digits) in hash.iter_mut().zip(hex.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    Some(hash)
+}
+
+/// One check and what it has seen.
+pub(crate) struct Checker {
+    check: Check,
+    checked: u64,
+    wrong: u64,
+    /// The first answer that was wrong.
+    example: Option<String>,
+    bodies: BTreeMap<[u8; 32], u64>,
+    counters: HashSet<u32>,
+    largest: Option<u32>,
+    duplicates: u64,
+}
+
+impl Checker {
+    pub(crate) fn new(check: Check) -> Checker {
+        Checker {
+            check,
+            checked: 0,
+            wrong: 0,
+            example: None,
+            bodies: BTreeMap::new(),
+            counters: HashSet::new(),
+            largest: None,
+            duplicates: 0,
+        }
+    }
+
+    /// Looks at one request's end. Only answers are checked; what had none is an error already.
+    pub(crate) fn look(&mut self, record: &Record) {
+        let model::Outcome::Answered(status) = record.exchange.outcome else { return };
+        if let Check::Status(expected) = self.check {
+            return self.judge(record.number, status == expected, || format!("status {status}"));
+        }
+        let Some(raw) = record.answer.as_deref().filter(|_| record.exchange.outcome.is_good()) else { return };
+        let Some(body) = engine::body(raw) else {
+            return self.judge(record.number, false, || "no body that can be read".to_owned());
+        };
+        match self.check {
+            Check::Status(_) => {}
+            Check::Length(expected) => {
+                self.judge(record.number, body.len() as u64 == expected, || format!("{} bytes", body.len()));
+            }
+            Check::Hash(expected) => {
+                let hash = Sha256::digest(&body);
+                self.judge(record.number, hash[..] == expected, || format!("another body of {} bytes", body.len()));
+            }
+            Check::SameBody => {
+                self.checked += 1;
+                let hash: [u8; 32] = Sha256::digest(&body).into();
+                if self.bodies.len() < KEPT || self.bodies.contains_key(&hash) {
+                    *self.bodies.entry(hash).or_default() += 1;
+                }
+            }
+            Check::CborCounter => {
+                let counter = counter_of(&body);
+                self.judge(record.number, counter.is_some(), || "no counter".to_owned());
+                if let Some(counter) = counter {
+                    self.largest = self.largest.max(Some(counter));
+                    if self.counters.len() < KEPT && !self.counters.insert(counter) {
+                        self.duplicates += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    fn judge(&mut self, number: u64, right: bool, seen: impl Fn() -> String) {
+        self.checked += 1;
+        if !right {
+            self.wrong += 1;
+            self.example.get_or_insert_with(|| format!("request {number}: {}", seen()));
+        }
+    }
+
+    /// Whether it holds, and what was seen, in one line.
+    pub(crate) fn result(&self) -> (bool, String) {
+        let (checked, wrong) = (self.checked, self.wrong);
+        let example = self.example.as_ref().map(|example| format!(" ({example})")).unwrap_or_default();
+        match &self.check {
+            Check::Status(status) => {
+                (wrong == 0, format!("status {status}: {} of {checked} answers{example}", checked - wrong))
+            }
+            Check::Length(length) => {
+                (wrong == 0, format!("{length} bytes: {} of {checked} bodies{example}", checked - wrong))
+            }
+            Check::Hash(_) => (wrong == 0, format!("sha256: {} of {checked} bodies{example}", checked - wrong)),
+            Check::SameBody => {
+                let different = self.bodies.len();
+                (different <= 1, format!("same body: {different} different in {checked} answers"))
+            }
+            Check::CborCounter => {
+                // Gaps below the largest: what was answered to others, or to us and lost.
+                let smallest = self.counters.iter().min().copied().unwrap_or(0);
+                let span = self.largest.map_or(0, |largest| u64::from(largest - smallest) + 1);
+                let gaps = span.saturating_sub(self.counters.len() as u64);
+                let largest = self.largest.map_or_else(|| "-".to_owned(), |largest| largest.to_string());
+                let text = format!(
+                    "Max counter value seen: {largest} - in {checked} answers, {} duplicates, {gaps} gaps, {wrong} without{example}",
+                    self.duplicates
+                );
+                (wrong == 0 && self.duplicates == 0, text)
+            }
+        }
+    }
+}
+
+/// The counter of a load sink's body.
+fn counter_of(body: &[u8]) -> Option<u32> {
+    let value: ciborium::Value = ciborium::from_reader(body).ok()?;
+    let entry = |value: &ciborium::Value, key: &str| {
+        value.as_map()?.iter().find(|(name, _)| name.as_text() == Some(key)).map(|(_, value)| value.clone())
+    };
+    match entry(&entry(&value, "reply")?, "arg")? {
+        ciborium::Value::Bytes(bytes) => Some(u32::from_le_bytes(bytes.try_into().ok()?)),
+        ciborium::Value::Array(bytes) => {
+            let bytes: Option<Vec<u8>> = bytes.iter().map(|b| b.as_integer()?.try_into().ok()).collect();
+            Some(u32::from_le_bytes(bytes?.try_into().ok()?))
+        }
+        ciborium::Value::Integer(counter) => counter.try_into().ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Exchange, Nanos, Outcome};
+
+    fn answer(number: u64, body: &[u8]) -> Record {
+        let mut raw = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
+        raw.extend_from_slice(body);
+        let exchange = Exchange {
+            due: Nanos::ZERO,
+            sent: Nanos::ZERO,
+            ended: Nanos(1),
+            received_bytes: raw.len() as u32,
+            outcome: Outcome::Answered(200),
+        };
+        Record { number, exchange, answer: Some(raw.into()) }
+    }
+
+    fn counted(counter: u32) -> Vec<u8> {
+        let mut body = b"\xa2\x66status\x67replied\x65reply\xa1\x63arg\x44".to_vec();
+        body.extend_from_slice(&counter.to_le_bytes());
+        body
+    }
+
+    fn result(check: &str, bodies: &[Vec<u8>]) -> (bool, String) {
+        let mut checker = Checker::new(check.parse().unwrap());
+        for (number, body) in bodies.iter().enumerate() {
+            checker.look(&answer(number as u64, body));
+        }
+        checker.result()
+    }
+
+    #[test]
+    fn a_rising_counter_is_followed() {
+        let bodies: Vec<_> = [5, 6, 8, 8, 9].map(counted).to_vec();
+        let (holds, text) = result("cbor-counter", &bodies);
+        assert_eq!(text, "Max counter value seen: 9 - in 5 answers, 1 duplicates, 1 gaps, 0 without");
+        assert!(!holds);
+        assert!(result("cbor-counter", &[counted(1), counted(2)]).0);
+        assert!(!result("cbor-counter", &[b"ok".to_vec()]).0);
+    }
+
+    #[test]
+    fn bodies_are_compared_whole() {
+        assert!(result("same-body", &[b"a".to_vec(), b"a".to_vec()]).0);
+        assert!(!result("same-body", &[b"a".to_vec(), b"b".to_vec()]).0);
+        assert!(result("length=2", &[b"ok".to_vec()]).0);
+        let (holds, text) = result("length=2", &[b"ok".to_vec(), b"oops".to_vec()]);
+        assert_eq!((holds, text.as_str()), (false, "2 bytes: 1 of 2 bodies (request 1: 4 bytes)"));
+        let hash = "2689367b205c16ce32ed4200942b8b8b1e262dfc70d9bc9fbc77c49699a4f1df";
+        assert!(result(&format!("sha256={hash}"), &[b"ok".to_vec()]).0);
+    }
+
+    #[test]
+    fn what_is_no_check_is_refused() {
+        for text in ["", "status=9", "status=x", "length=-1", "sha256=12", "same-body=1", "beauty"] {
+            assert!(text.parse::<Check>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! One load, from the first connect to the study.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+
+use engine::{Drive, Progress, drive};
+use model::study::SCHEMA;
+use model::{Clock, LoadRun, LoadStudy, Nanos, Objective, Tally, doubts};
+
+use crate::clock::SystemClock;
+use crate::load::Check;
+use crate::load::prepare::Prepared;
+use crate::load::recorder::{Recorded, Recorder, WAITING};
+use crate::mistake::Mistake;
+use crate::ui::{self, Ui};
+
+/// How soon Ctrl-C is passed on to the lanes.
+const GLANCE: Nanos = Nanos::from_millis(20);
+/// How often the conditions that end a run early are looked at.
+const LOOK: Nanos = Nanos::from_secs(1);
+
+/// What came of it, beside the study.
+pub(crate) struct Conducted {
+    pub(crate) study: LoadStudy,
+    /// Whether the user ended it.
+    pub(crate) interrupted_by_user: bool,
+    /// Whether all checks of the answers hold.
+    pub(crate) checks_hold: bool,
+}
+
+/// Runs the load and makes its study.
+///
+/// # Errors
+/// Where the log cannot be written, or the engine cannot start.
+pub(crate) fn conduct(
+    prepared: Prepared,
+    (log, checks): (Option<&Path>, &[Check]),
+    (started_at, command_line): (String, String),
+    clock: SystemClock,
+    interrupt: &AtomicBool,
+) -> Result<Conducted, Mistake> {
+    let Prepared { shape, plan, name_resolution } = prepared;
+    let recorder = Recorder::open(log, checks)?;
+    let progress = Arc::new(Progress::new(shape.lanes));
+    let ui = Ui::new();
+    ui.loading(shape.measured.map(|measured| measured + shape.warm_up), shape.requests_total, &progress);
+    let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let begun = clock.now();
+    let (done, recorded, stopped_by) = std::thread::scope(|scope| {
+        let (sender, batches) = sync_channel(WAITING);
+        let reader = recorder.map(|recorder| (sender, scope.spawn(move || recorder.record(&batches, begun))));
+        let watch = scope.spawn(|| {
+            let stop_if = &plan.stop_if;
+            let seen = || progress.tally().map(|tally| so_far(tally, clock.now()));
+            watch(&stop, &over, (interrupt, stop_if), clock, seen)
+        });
+        let done = drive(&shape, &clock, &stop, &progress, reader.as_ref().map(|(sender, _)| sender));
+        over.store(true, Ordering::Relaxed);
+        let recorded = reader.map(|(sender, thread)| {
+            drop(sender);
+            thread.join().expect("the recorder never panics")
+        });
+        (done, recorded, watch.join().expect("the watch never panics"))
+    });
+    drop(ui);
+    let done = done.map_err(|error| Mistake::Sweep(error.into()))?;
+    if let Some(reason) = &stopped_by {
+        ui::note(&format!("ended early: {reason}"));
+    }
+    let Recorded { checks, checks_hold, failed } =
+        recorded.unwrap_or(Recorded { checks: Vec::new(), checks_hold: true, failed: None });
+    if let Some(mistake) = failed {
+        ui::complain(&mistake);
+    }
+    let Drive { tally, measured, elapsed, interrupted, dropped_records, .. } = done;
+    let mut run = LoadRun {
+        tally,
+        measured,
+        elapsed,
+        name_resolution,
+        checks,
+        missed: Vec::new(),
+        log_dropped: dropped_records,
+        caveats: Vec::new(),
+    };
+    run.missed = missed(&run, &plan.fail_if);
+    run.caveats = doubts::of_load(&run, &plan.pace, plan.keep_alive, interrupted);
+    let study = LoadStudy {
+        schema: SCHEMA,
+        started_at,
+        command_line,
+        environment: sweep::environment(env!("CARGO_PKG_VERSION")),
+        plan,
+        run,
+        interrupted,
+    };
+    Ok(Conducted { study, interrupted_by_user: interrupt.load(Ordering::Relaxed), checks_hold })
+}
+
+/// Passes Ctrl-C on, and ends the run where one of the conditions holds; which, and with what figure.
+fn watch(
+    stop: &AtomicBool,
+    over: &AtomicBool,
+    (interrupt, stop_if): (&AtomicBool, &[Objective]),
+    clock: SystemClock,
+    seen: impl Fn() -> Option<LoadRun>,
+) -> Option<String> {
+    let mut next_look = clock.now() + LOOK;
+    while !over.load(Ordering::Relaxed) {
+        if interrupt.load(Ordering::Relaxed) {
+            stop.store(true, Ordering::Relaxed);
+            return None;
+        }
+        if !stop_if.is_empty() && clock.now() >= next_look {
+            next_look = clock.now() + LOOK;
+            if let Some(reason) = seen().and_then(|run| missed(&run, stop_if).into_iter().next()) {
+                stop.store(true, Ordering::Relaxed);
+                return Some(reason);
+            }
+        }
+        clock.sleep(GLANCE);
+    }
+    None
+}
+
+/// The run as it is now, as far as objectives need it.
+fn so_far(tally: Tally, now: Nanos) -> LoadRun {
+    let measured = now.min(tally.window.until).saturating_sub(tally.window.from);
+    LoadRun {
+        tally,
+        measured,
+        elapsed: measured,
+        name_resolution: None,
+        checks: Vec::new(),
+        missed: Vec::new(),
+        log_dropped: 0,
+        caveats: Vec::new(),
+    }
+}
+
+/// The objectives that are missed, each with the figure that misses it. Where nothing was measured, none is.
+fn missed(run: &LoadRun, objectives: &[Objective]) -> Vec<String> {
+    if run.tally.counts.total() == 0 {
+        return Vec::new();
+    }
+    let figures = objectives.iter().map(|objective| (objective, run.figure(objective.figure)));
+    figures
+        .filter(|(objective, figure)| objective.is_missed_by(*figure))
+        .map(|(objective, figure)| format!("{objective}: it is {}", objective.shown(figure)))
+        .collect()
+}

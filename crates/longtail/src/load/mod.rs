@@ -1,0 +1,11 @@
+//! `longtail load`, in parts: from flags to a run (`prepare`), what is written and checked while it goes on
+//! (`recorder`, `checks`), and the conduct of it (`conduct`).
+
+mod checks;
+mod conduct;
+mod prepare;
+mod recorder;
+
+pub(crate) use checks::Check;
+pub(crate) use conduct::conduct;
+pub(crate) use prepare::prepare;

@@ -1,0 +1,154 @@
+//! From flags to a run with nothing left to decide: the URL taken apart, names resolved, requests rendered.
+
+use std::ffi::OsStr;
+use std::net::IpAddr;
+
+use engine::{Endpoint, Shape, Tls, TlsOptions, Transport};
+use model::{Clock, LoadPlan, Nanos};
+use requests::{Given, Header, Requests, Target, Template};
+
+use crate::args::LoadArgs;
+use crate::mistake::Mistake;
+
+/// A run that can start.
+pub(crate) struct Prepared {
+    /// What the engine does.
+    pub(crate) shape: Shape,
+    /// What was asked, for the report.
+    pub(crate) plan: LoadPlan,
+    /// Time of the name resolution; `None` where the host is an address.
+    pub(crate) name_resolution: Option<Nanos>,
+}
+
+/// Makes the run that the flags ask for. Resolves names; sends nothing.
+///
+/// # Errors
+/// Where a flag is wrong, a file cannot be read, or a name has no address.
+pub(crate) fn prepare(args: &LoadArgs, clock: &impl Clock) -> Result<Prepared, Mistake> {
+    let schedule = args.schedule()?;
+    let template = template(args)?;
+    let rendered = rendered(args, template)?;
+    let target = rendered.target;
+    let begun = clock.now();
+    let transport = transport(args, &target)?;
+    let is_name = args.unix.is_none() && args.connect_to.is_none() && target.host.parse::<IpAddr>().is_err();
+    let name_resolution = is_name.then(|| clock.now() - begun);
+    let plan = LoadPlan {
+        url: target.to_string(),
+        endpoints: transport.endpoints.iter().map(ToString::to_string).collect(),
+        tls: target.tls,
+        requests: rendered.described,
+        pace: schedule.pace.clone(),
+        think: args.think(),
+        connections: schedule.connections,
+        late: args.late(),
+        length: schedule.length,
+        requests_total: args.number,
+        warm_up: args.warm_up(),
+        keep_alive: !args.no_keep_alive,
+        requests_per_connection: args.requests_per_connection,
+        pipeline: 1,
+        timeout: args.timeout,
+        lanes: schedule.lanes,
+        timing: args.timing(),
+        fail_if: args.fail_if.clone(),
+        stop_if: args.stop_if.clone(),
+        log: args.log.clone(),
+    };
+    let first = rendered.requests.first().cloned().ok_or_else(|| wrong("there is no request to send"))?;
+    let shape = Shape {
+        requests: rendered.requests.into(),
+        order: args.order(),
+        lanes: schedule.lanes,
+        pace: schedule.pace,
+        warm_up: plan.warm_up,
+        measured: schedule.length,
+        requests_total: args.number,
+        think: plan.think,
+        late: plan.late,
+        timing: plan.timing,
+        keep_alive: plan.keep_alive,
+        reconnect_after: args.requests_per_connection,
+        timeout: args.timeout,
+        worker_header: args.worker_header.clone(),
+        keep_answers: args.checks.iter().any(crate::load::Check::needs_answers),
+        ..Shape::closed(transport, first, schedule.connections)
+    };
+    Ok(Prepared { shape, plan, name_resolution })
+}
+
+/// The requests, and what to call them.
+struct Rendered {
+    target: Target,
+    requests: Vec<model::Request>,
+    described: String,
+}
+
+fn rendered(args: &LoadArgs, template: Template) -> Result<Rendered, Mistake> {
+    let target = args.url.as_deref().map(Target::parse).transpose()?;
+    if let Some(path) = &args.requests {
+        let format = args.requests_format.as_deref().map(str::parse).transpose()?;
+        let Requests { format, target, requests } = requests::read_file(path, &Given { format, target, template })?;
+        let order = if args.order() == model::Order::Sequential { "in order" } else { "at random" };
+        let described = format!("{} requests of {} ({format}), {order}", requests.len(), path.display());
+        return Ok(Rendered { target, requests, described });
+    }
+    let target = target.ok_or_else(|| wrong("say where to: a URL such as http://127.0.0.1:9292/"))?;
+    let body = template.body.as_ref().map(|body| format!(" with {} bytes", body.len())).unwrap_or_default();
+    let described = format!("{}{body}", template.method);
+    Ok(Rendered { requests: vec![template.render(&target)], target, described })
+}
+
+fn template(args: &LoadArgs) -> Result<Template, Mistake> {
+    let body = match (&args.data, &args.body_file) {
+        (Some(text), _) => Some(text.clone().into_bytes()),
+        (None, Some(path)) => Some(requests::read_body(path)?),
+        (None, None) => None,
+    };
+    let method = match &args.method {
+        Some(name) => requests::method(name)?,
+        // As curl: who has a body posts it.
+        None if body.is_some() => requests::Method::POST,
+        None => requests::Method::GET,
+    };
+    let mut headers = args.headers.iter().map(Header::parse).collect::<Result<Vec<_>, _>>()?;
+    for (name, value) in [("content-type", &args.content_type), ("accept", &args.accept), ("host", &args.host)] {
+        if let Some(value) = value {
+            headers.push(Header::new(name, value)?);
+        }
+    }
+    if let Some(auth) = &args.auth {
+        headers.push(Header::basic_auth(auth)?);
+    }
+    Ok(Template { method, headers, body, keep_alive: !args.no_keep_alive })
+}
+
+fn transport(args: &LoadArgs, target: &Target) -> Result<Transport, Mistake> {
+    let endpoints = match (&args.unix, &args.connect_to) {
+        (Some(place), _) => vec![Endpoint::unix(OsStr::new(place))?],
+        (None, Some(place)) => {
+            let place = Target::parse(place)?;
+            engine::resolve(&place.host, place.port, None)?
+        }
+        (None, None) => engine::resolve(&target.host, target.port, None)?,
+    };
+    let tls = target
+        .tls
+        .then(|| {
+            Tls::new(&TlsOptions {
+                insecure: args.insecure,
+                ca_file: args.cacert.as_deref(),
+                cert_file: args.cert.as_deref(),
+                key_file: args.key.as_deref(),
+                server_name: &target.host,
+            })
+        })
+        .transpose()?;
+    let transport = Transport { endpoints, source_ips: args.source_ip.clone(), tls };
+    transport.check()?;
+    Ok(transport)
+}
+
+fn wrong(text: &str) -> Mistake {
+    Mistake::Flags(text.to_owned())
+}

@@ -1,0 +1,116 @@
+//! What is written and checked while a load goes on, on a thread of its own: a line a request, and the answers.
+//!
+//! Lanes hand over batches and never wait for this thread. What it has not kept up with is dropped by them and counted.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
+
+use engine::Batch;
+use model::Nanos;
+
+use crate::load::checks::{Check, Checker};
+use crate::mistake::Mistake;
+
+/// Batches that may wait for the recorder: with 1024 requests each, some megabytes.
+pub(crate) const WAITING: usize = 64;
+
+/// How a line looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Style {
+    /// As attack.cr: `request 99 status=200 latency=1006.335446ms`.
+    Attack,
+    /// A table.
+    Csv,
+}
+
+/// Writes and checks.
+pub(crate) struct Recorder {
+    log: Option<(Box<dyn Write + Send>, Style, PathBuf)>,
+    checkers: Vec<Checker>,
+}
+
+/// What the recorder found.
+pub(crate) struct Recorded {
+    /// Each check's line.
+    pub(crate) checks: Vec<String>,
+    /// Whether all of them hold.
+    pub(crate) checks_hold: bool,
+    /// Where the log could not be written to its end.
+    pub(crate) failed: Option<Mistake>,
+}
+
+impl Recorder {
+    /// A recorder for this log and these checks; `None` where there is nothing to record.
+    ///
+    /// # Errors
+    /// Where the log cannot be written.
+    pub(crate) fn open(log: Option<&Path>, checks: &[Check]) -> Result<Option<Recorder>, Mistake> {
+        if log.is_none() && checks.is_empty() {
+            return Ok(None);
+        }
+        let open = |path: &Path| -> Result<(Box<dyn Write + Send>, Style, PathBuf), Mistake> {
+            let is_csv = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
+            let style = if is_csv { Style::Csv } else { Style::Attack };
+            let file: Box<dyn Write + Send> = if path == Path::new("-") {
+                Box::new(io::stdout())
+            } else {
+                Box::new(File::create(path).map_err(|why| unwritable(path, why))?)
+            };
+            let mut out: Box<dyn Write + Send> = Box::new(BufWriter::with_capacity(1 << 16, file));
+            if style == Style::Csv {
+                out.write_all(report::load::csv_header().as_bytes()).map_err(|why| unwritable(path, why))?;
+            }
+            Ok((out, style, path.to_owned()))
+        };
+        Ok(Some(Recorder {
+            log: log.map(open).transpose()?,
+            checkers: checks.iter().cloned().map(Checker::new).collect(),
+        }))
+    }
+
+    /// Takes batches until the lanes are done. `start` is the run's start, which the log counts from.
+    pub(crate) fn record(mut self, batches: &Receiver<Batch>, start: Nanos) -> Recorded {
+        let mut failed = None;
+        let mut lines = String::with_capacity(1 << 17);
+        while let Ok(batch) = batches.recv() {
+            lines.clear();
+            for record in &batch {
+                for checker in &mut self.checkers {
+                    checker.look(record);
+                }
+                match &self.log {
+                    Some((_, Style::Csv, _)) => {
+                        report::load::write_csv(&mut lines, record.number, &record.exchange, start)
+                    }
+                    // Its numbers begin at 1.
+                    Some((_, Style::Attack, _)) => {
+                        report::load::write_attack_line(&mut lines, record.number + 1, &record.exchange);
+                    }
+                    None => {}
+                }
+            }
+            if let Some((out, _, path)) = &mut self.log
+                && let Err(why) = out.write_all(lines.as_bytes()).and_then(|()| out.flush())
+            {
+                // A reader of stdout that has gone (`| head`) is no mistake. The load goes on in either case.
+                failed = (why.kind() != io::ErrorKind::BrokenPipe).then(|| unwritable(path, why));
+                self.log = None;
+            }
+        }
+        let results: Vec<(bool, String)> = self.checkers.iter().map(Checker::result).collect();
+        Recorded {
+            checks_hold: results.iter().all(|(holds, _)| *holds),
+            checks: results
+                .into_iter()
+                .map(|(holds, text)| format!("{}{text}", if holds { "" } else { "FAILED " }))
+                .collect(),
+            failed,
+        }
+    }
+}
+
+fn unwritable(path: &Path, why: io::Error) -> Mistake {
+    Mistake::Write { path: path.to_owned(), why, mend: "give --log a file that you can write" }
+}
