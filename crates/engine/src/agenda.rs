@@ -109,7 +109,7 @@ impl Agenda {
     /// Closed loop: the next request, due then; `None` where all have been begun.
     #[inline]
     pub(crate) fn next_at(&mut self, due: Nanos) -> Option<Due> {
-        if due >= self.window.from {
+        if self.window.contains(due) {
             self.left = self.left.checked_sub(1)?;
         }
         let number = self.number;
@@ -117,12 +117,18 @@ impl Agenda {
         Some(Due { number, due })
     }
 
-    /// Whether nothing will become due any more.
+    /// Closed loop: whether the count is reached.
+    #[inline]
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Whether nothing that is measured will become due any more.
     pub(crate) fn is_over(&mut self, now: Nanos) -> bool {
         if self.is_open() {
             self.queued.is_empty() && self.next_due().is_none()
         } else {
-            now >= self.window.until || self.left == 0
+            now >= self.window.until || self.is_exhausted()
         }
     }
 }

@@ -30,7 +30,8 @@ pub enum FetchError {
     Outcome(Outcome),
 }
 
-/// Sends `request` on a new connection, waits for the answer, `timeout` at the most, and closes the connection.
+/// Sends `request` on a new connection, waits for the answer, `timeout` at the most or until `interrupt` is set, and
+/// closes the connection.
 ///
 /// # Errors
 /// Where no whole, well-formed response came in time.
@@ -40,6 +41,7 @@ pub fn fetch<C: Clock + Clone + Send>(
     worker_header: &str,
     timeout: Nanos,
     clock: &C,
+    interrupt: &AtomicBool,
 ) -> Result<Answer, FetchError> {
     let shape = Shape {
         requests_total: Some(1),
@@ -48,7 +50,7 @@ pub fn fetch<C: Clock + Clone + Send>(
         worker_header: worker_header.to_owned(),
         ..Shape::closed(transport.clone(), request.clone(), 1)
     };
-    let done = drive(&shape, clock, &AtomicBool::new(false), &Progress::new(1), None)?;
+    let done = drive(&shape, clock, interrupt, &Progress::new(1), None)?;
     let outcome = done.tally.counts.iter().next().map_or(Outcome::InFlight, |(outcome, _)| outcome);
     match outcome {
         Outcome::Answered(status) => Ok(Answer { status, worker: done.tally.per_worker.keys().next().cloned() }),

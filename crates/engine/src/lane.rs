@@ -71,6 +71,8 @@ pub struct Lane<'a, C, W> {
     /// Connections in a pause (a user who thinks, a connect that failed), and until when.
     pausing: BinaryHeap<Reverse<(Nanos, u32)>>,
     busy: usize,
+    /// Of those, how many are measured.
+    busy_measured: usize,
     /// Requests ended so far.
     ended: u64,
     next_scan: Nanos,
@@ -112,6 +114,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             freed_before: Vec::with_capacity(share.connections as usize),
             pausing: BinaryHeap::with_capacity(share.connections as usize),
             busy: 0,
+            busy_measured: 0,
             ended: 0,
             next_scan: start,
             buffer: vec![0; BUFFER],
@@ -148,7 +151,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             }
         }
         place.show(self.ended, &self.tally);
-        self.finish(now, interrupted_at)
+        self.finish(interrupted_at)
     }
 
     /// Whether nothing is left to do.
@@ -161,7 +164,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     /// How long nothing will have to be done.
     fn longest_wait(&mut self, now: Nanos) -> Nanos {
         let has_free = !self.free.is_empty();
-        if !self.agenda.is_open() && has_free && !self.agenda.is_over(now) {
+        if !self.agenda.is_open() && has_free && self.keeps_loading(now) && !self.agenda.is_exhausted() {
             return Nanos::ZERO;
         }
         let mut until = self.next_scan.min(now + LONGEST_WAIT);
@@ -322,7 +325,8 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             outcome,
         };
         connection.state = if connection.state == State::Waiting { State::Idle } else { State::Closed };
-        if self.tally.measures(connection.due) {
+        let is_measured = self.tally.measures(connection.due);
+        if is_measured {
             connection.requests_left -= 1;
         }
         let is_finished = connection.requests_left == 0;
@@ -332,6 +336,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         connection.next_due = connection.next_due.max(ended + self.shape.think);
         let next_due = connection.next_due;
         self.busy -= 1;
+        self.busy_measured -= usize::from(is_measured);
         self.ended += 1;
         self.tally.record(&exchange, self.share.first_connection as usize + slot);
         if self.shape.keep_exchanges {
@@ -368,7 +373,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
                     Late::Skip => self.skip_queued(now),
                 }
             }
-        } else if !self.free.is_empty() && now < self.window.until {
+        } else if !self.free.is_empty() && self.keeps_loading(now) {
             // A request that fails at once frees its connection again: that one waits for the next turn.
             std::mem::swap(&mut self.free, &mut self.freed_before);
             let mut slots = std::mem::take(&mut self.freed_before);
@@ -381,6 +386,13 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             }
             self.freed_before = slots;
         }
+    }
+
+    /// Closed loop: whether free connections are to make another request. After the window they do so, unmeasured,
+    /// until the last measured request has ended: those still out would find the server emptier than everybody before.
+    #[inline]
+    fn keeps_loading(&self, now: Nanos) -> bool {
+        now < self.window.until || self.busy_measured > 0
     }
 
     /// Closed loop: the count is reached, and this connection is not needed any more.
@@ -414,6 +426,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     #[inline]
     fn begin(&mut self, slot: usize, due: Due, now: Nanos) {
         self.busy += 1;
+        self.busy_measured += usize::from(self.tally.measures(due.due));
         let connection = &mut self.connections[slot];
         let is_open = connection.state == State::Idle;
         connection.state = State::Opening;
@@ -517,7 +530,9 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     }
 
     /// Records what has not ended, and names the workers.
-    fn finish(mut self, now: Nanos, interrupted_at: Option<Nanos>) -> LaneEnd {
+    fn finish(mut self, interrupted_at: Option<Nanos>) -> LaneEnd {
+        // Not the turn's time: the last turn may have sent after it.
+        let now = self.clock.now();
         for slot in 0..self.connections.len() {
             if self.connections[slot].is_busy() {
                 self.end(slot, Outcome::InFlight, now, None);

@@ -30,11 +30,13 @@ impl Store {
         })?;
         if let Some(path) = also {
             // Found out now, not after minutes of load.
-            File::options().append(true).create(true).open(path).map_err(|why| Mistake::Write {
-                path: path.to_owned(),
-                why,
-                mend: "give -o a file that you can write",
-            })?;
+            let is_new = !path.exists();
+            let unwritable =
+                |why| Mistake::Write { path: path.to_owned(), why, mend: "give -o a file that you can write" };
+            File::options().append(true).create(true).open(path).map_err(unwritable)?;
+            if is_new {
+                fs::remove_file(path).map_err(unwritable)?;
+            }
         }
         let name = format!("{}-{command}-{}.json", started_at.replace(':', "-"), std::process::id());
         Ok(Store { files: std::iter::once(folder.join(name)).chain(also.map(Path::to_owned)).collect() })
@@ -85,7 +87,7 @@ pub(crate) fn last() -> Result<PathBuf, Mistake> {
     let files = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
     files
         .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
-        .max()
+        .max_by_key(|path| (fs::metadata(path).and_then(|file| file.modified()).ok(), path.clone()))
         .ok_or(Mistake::NoStudy(folder))
 }
 

@@ -3,8 +3,6 @@
 //! Progress is drawn by a thread of its own on a terminal, and not at all elsewhere. It reads one number per lane a few times a
 //! second and is never waited for.
 
-#![expect(clippy::print_stderr, reason = "this is the one place that prints")]
-
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,28 +12,40 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::Nanos;
 use sweep::Phase;
 
+use crate::exit::Exit;
 use crate::mistake::Mistake;
 
 /// Redraws of the progress line.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Prints to stdout. A reader that has gone (`| head`) is no error.
+/// Prints to stdout. A reader that has gone (`| head`) is no error; a full disk ends the program.
 pub(crate) fn print(text: &str) {
     let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        note(&format!("stdout cannot be written ({error}): give it a place with room"));
+        // Whatever server is under test goes with us: its guard sees to that.
+        std::process::exit(Exit::Mistake.code());
+    }
+}
+
+/// Says a line on stderr. Where nobody listens, nobody is told.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
 /// Says on stderr what a user should know beside the results.
 pub(crate) fn note(text: &str) {
-    eprintln!("longtail: {text}");
+    say(&format!("longtail: {text}"));
 }
 
 /// Says on stderr what went wrong: a server's own last lines where there are any, then our one line.
 pub(crate) fn complain(mistake: &Mistake) {
     for line in mistake.last_lines() {
-        eprintln!("  | {line}");
+        say(&format!("  | {line}"));
     }
-    eprintln!("longtail: {mistake}");
+    say(&format!("longtail: {mistake}"));
 }
 
 /// The progress line of a long command.

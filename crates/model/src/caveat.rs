@@ -111,22 +111,35 @@ impl Caveat {
                 )
             }
             Caveat::TooFewRequests { from, answers } => {
-                format!("p{} and above are not printed: {answers} answers do not support them", percent(*from))
+                format!(
+                    "p{} and above are not printed: {} are too few for them",
+                    percent(*from),
+                    of(*answers, "answer")
+                )
             }
-            Caveat::ConnectionsClosed { closed } => format!("the server closed {closed} kept-alive connections"),
+            Caveat::ConnectionsClosed { closed } => {
+                format!("the server closed {} that were to be kept", of(*closed, "connection"))
+            }
             Caveat::Unfair { jain, fewest, most } => {
-                format!("unfair: one connection got {fewest} answers, another {most} (Jain's index {jain:.2})")
+                format!("unfair: one connection got {}, another {most} (Jain's index {jain:.2})", of(*fewest, "answer"))
             }
             Caveat::AboveMaximum { ratio } => format!("{:.0} % of the theoretical maximum", ratio * 100.0),
             Caveat::StillBusy { waited, what } => {
                 format!("the server was still busy {:.1} s after the run: {what}", waited.as_secs_f64())
             }
-            Caveat::WorkersChanged { new } => format!("{new} workers were replaced during the run"),
+            Caveat::WorkersChanged { new } => format!(
+                "{} replaced during the run",
+                if *new == 1 { "1 worker was".to_owned() } else { format!("{new} workers were") }
+            ),
             Caveat::FellBehind { due, sent_in_time } => {
                 format!("{due} requests were due in the window, and {sent_in_time} were sent in it")
             }
             Caveat::QueuedInGenerator { requests, longest } => {
-                format!("{requests} requests waited for a free connection, up to {:.1} ms", longest.as_millis_f64())
+                format!(
+                    "{} waited for a free connection, up to {:.1} ms",
+                    of(*requests, "request"),
+                    longest.as_millis_f64()
+                )
             }
             Caveat::LogIncomplete { dropped } => format!("the log lacks {dropped} requests: it was written too slowly"),
             Caveat::Interrupted => "interrupted: the run is shorter than planned".to_owned(),
@@ -143,8 +156,10 @@ impl Caveat {
                 "give Puma its control server, or use an app that names its worker in a header"
             }
             Caveat::Failures { .. } => "see the errors by kind; percentiles are of good answers only",
-            Caveat::QuantilesHidden { .. } => "raise --timeout, or lower the load",
-            Caveat::TooFewRequests { .. } => "run longer (--for)",
+            Caveat::QuantilesHidden { .. } => {
+                "see the errors by kind: raise --timeout where they are timeouts, or lower the load"
+            }
+            Caveat::TooFewRequests { .. } => "run longer (--for), or more requests (-n, -R)",
             Caveat::ConnectionsClosed { .. } => "their next requests include a connect; -k compares without keep-alive",
             Caveat::Unfair { .. } => {
                 "a server that serves one connection again and again starves the others; compare with -k"
@@ -154,12 +169,21 @@ impl Caveat {
             Caveat::WorkersChanged { .. } => {
                 "look at the server's log: a worker that dies or is phased out spoils the run"
             }
-            Caveat::FellBehind { .. } => "more connections (-c), more lanes (--lanes), or a lower rate: this is not the load that was asked for",
-            Caveat::QueuedInGenerator { .. } => "that wait is part of their response time and not of their service time; more connections (-c) would pass it on to the server",
+            Caveat::FellBehind { .. } => {
+                "more connections (-c), more lanes (--lanes), or a lower rate: this is not the load that was asked for"
+            }
+            Caveat::QueuedInGenerator { .. } => {
+                "that wait is part of their response time and not of their service time; more connections (-c) would pass it on to the server"
+            }
             Caveat::LogIncomplete { .. } => "log to a faster disk, or lower the rate",
             Caveat::Interrupted => "run again to the end",
         }
     }
+}
+
+/// `1 request`, `2 requests`.
+fn of(n: u64, one: &str) -> String {
+    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
 }
 
 /// `0.999` as `99.9`.

@@ -1,7 +1,7 @@
 //! What is doubtful in what was recorded, from its own figures.
 
 use crate::run::PERCENTILES;
-use crate::{Caveat, LoadRun, Pace, Quantile, Run, Tally};
+use crate::{Caveat, LoadRun, Nanos, Pace, Quantile, Run, Tally};
 
 /// Below this index of fairness the connections' shares are worth a word.
 const FAIR: f64 = 0.9;
@@ -41,7 +41,10 @@ pub fn of_run(run: &Run, keep_alive: bool, interrupted: bool) -> Vec<Caveat> {
         let (fewest, most) = (each.iter().min().copied(), each.iter().max().copied());
         caveats.push(Caveat::Unfair { jain, fewest: fewest.unwrap_or(0), most: most.unwrap_or(0) });
     }
-    if let Some(ratio) = run.of_maximum().filter(|ratio| *ratio > ABOVE) {
+    // One batch of answers more or less in the window is worth a service time of it.
+    let service_time = run.forecast.as_ref().map_or(Nanos::ZERO, |forecast| forecast.service_time);
+    let batch = service_time.as_secs_f64() / run.measured.as_secs_f64().max(1e-9);
+    if let Some(ratio) = run.of_maximum().filter(|ratio| *ratio > ABOVE + batch) {
         caveats.push(Caveat::AboveMaximum { ratio });
     }
     caveats
@@ -71,7 +74,7 @@ pub fn of_load(run: &LoadRun, pace: &Pace, keep_alive: bool, interrupted: bool) 
 mod tests {
     use super::*;
     use crate::forecast::ServiceTimeSource;
-    use crate::{Exchange, Forecast, Nanos, Outcome, Rate, Window};
+    use crate::{Exchange, Forecast, Outcome, Rate, Window};
 
     fn tally(good: u64, timed_out: u64) -> Tally {
         let mut tally = Tally::new(Window { from: Nanos::ZERO, until: Nanos::MAX }, 2);

@@ -1,7 +1,7 @@
 //! What one lane recorded: histograms, counts, seconds, and each connection's and worker's share.
 //!
 //! A lane owns its tally and shares nothing; at the end they are merged, in any order, into what a single lane would
-//! have recorded. A request belongs to the measured window if it was **due** in it; before, it is warm-up, of which only the counts are kept.
+//! have recorded. A request belongs to the measured window if it was **due** in it; of the others, before and after, only the counts are kept.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ impl Window {
 pub struct WorkerCount {
     /// Answers to requests due in the measured window.
     pub measured: u64,
-    /// Answers to all requests, the warm-up's included.
+    /// Answers to all requests, the unmeasured ones included.
     pub all: u64,
 }
 
@@ -42,8 +42,9 @@ pub struct Tally {
     pub window: Window,
     /// The measured requests by outcome; the sum is the number planned.
     pub counts: Counts,
-    /// The warm-up's requests by outcome.
-    pub warm_up: Counts,
+    /// The requests that are not measured, by outcome: the warm-up's, and those that kept the load up while the last
+    /// measured ones were waited for.
+    pub unmeasured: Counts,
     /// Response times of the good answers.
     pub response_time: Histogram,
     /// Service times of the good answers.
@@ -66,9 +67,9 @@ pub struct Tally {
     pub per_connection: Vec<u64>,
     /// By the worker's own name for itself; empty where the server does not say.
     pub per_worker: BTreeMap<String, WorkerCount>,
-    /// Bytes of responses received over all connections, heads, unfinished responses and warm-up included.
+    /// Bytes of responses received over all connections, heads, unfinished responses and unmeasured ones included.
     pub received_bytes: u64,
-    /// Bytes of requests handed to the kernel over all connections, warm-up included.
+    /// Bytes of requests handed to the kernel over all connections, unmeasured ones included.
     pub sent_bytes: u64,
     /// Connections opened, the first ones included.
     pub connections_opened: u64,
@@ -87,7 +88,7 @@ impl Tally {
         Tally {
             window,
             counts: Counts::default(),
-            warm_up: Counts::default(),
+            unmeasured: Counts::default(),
             response_time: Histogram::default(),
             service_time: Histogram::default(),
             send_lag: Histogram::default(),
@@ -108,9 +109,9 @@ impl Tally {
         }
     }
 
-    /// Whether a request due then is measured (and not warm-up).
+    /// Whether a request due then is measured.
     pub fn measures(&self, due: Nanos) -> bool {
-        due >= self.window.from
+        self.window.contains(due)
     }
 
     /// Records how one request of connection number `connection` ended.
@@ -124,7 +125,7 @@ impl Tally {
             self.sent_in_window += 1;
         }
         if !self.measures(exchange.due) {
-            self.warm_up.record(exchange.outcome);
+            self.unmeasured.record(exchange.outcome);
             return;
         }
         self.counts.record(exchange.outcome);
@@ -143,14 +144,14 @@ impl Tally {
         }
     }
 
-    /// All requests of the run, warm-up included: what the server should have seen at the most.
+    /// All requests of the run, unmeasured ones included: what the server should have seen at the most.
     pub fn all_requests(&self) -> u64 {
-        self.counts.total() + self.warm_up.total()
+        self.counts.total() + self.unmeasured.total()
     }
 
-    /// All whole answers of the run, warm-up included.
+    /// All whole answers of the run, unmeasured ones included.
     pub fn all_answers(&self) -> u64 {
-        self.counts.answered() + self.warm_up.answered()
+        self.counts.answered() + self.unmeasured.answered()
     }
 
     /// Adds another lane's tally of the same run.
@@ -161,7 +162,7 @@ impl Tally {
         assert_eq!(self.window, other.window, "tallies of two runs");
         assert_eq!(self.per_connection.len(), other.per_connection.len(), "tallies of two runs");
         self.counts.merge(&other.counts);
-        self.warm_up.merge(&other.warm_up);
+        self.unmeasured.merge(&other.unmeasured);
         self.response_time.merge(&other.response_time);
         self.service_time.merge(&other.service_time);
         self.send_lag.merge(&other.send_lag);

@@ -68,14 +68,15 @@ impl Nanos {
 
 impl Add for Nanos {
     type Output = Nanos;
+    /// [`Nanos::MAX`] where the sum does not fit: 584 years are never.
     fn add(self, span: Nanos) -> Nanos {
-        Nanos(self.0 + span.0)
+        self.saturating_add(span)
     }
 }
 
 impl AddAssign for Nanos {
     fn add_assign(&mut self, span: Nanos) {
-        self.0 += span.0;
+        *self = *self + span;
     }
 }
 
@@ -89,7 +90,7 @@ impl Sub for Nanos {
 impl Mul<u64> for Nanos {
     type Output = Nanos;
     fn mul(self, times: u64) -> Nanos {
-        Nanos(self.0 * times)
+        Nanos(self.0.saturating_mul(times))
     }
 }
 

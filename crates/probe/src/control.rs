@@ -29,7 +29,7 @@ pub enum ControlAddress {
 pub struct Control {
     /// Where it listens.
     pub address: ControlAddress,
-    /// Its token.
+    /// Its token; empty where it wants none.
     pub token: String,
 }
 
@@ -72,8 +72,8 @@ impl Control {
     }
 
     fn exchange(&self, mut stream: impl Read + Write, command: &str, text: &mut Vec<u8>) -> Result<(), ControlError> {
-        let token = &self.token;
-        write!(stream, "GET /{command}?token={token} HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
+        let token = if self.token.is_empty() { String::new() } else { format!("?token={}", self.token) };
+        write!(stream, "GET /{command}{token} HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
         stream.take(LONGEST).read_to_end(text)?;
         Ok(())
     }

@@ -5,6 +5,7 @@
 mod control;
 pub mod machine;
 pub mod puma_stats;
+pub mod sink_ledger;
 pub mod sockets;
 
 pub use control::{Control, ControlAddress, ControlError};

@@ -13,7 +13,7 @@ use model::forecast::ServiceTimeSource;
 use model::study::SCHEMA;
 use model::{Caveat, Clock, Nanos, Plan, Reading, Run, ServerKind, Stop, SweepStudy, WorkerShare};
 use probe::puma_stats::PumaStats;
-use probe::{machine, sockets};
+use probe::{machine, sink_ledger, sockets};
 
 use crate::error::SweepError;
 use crate::idle::wait_until_idle;
@@ -23,6 +23,9 @@ use crate::subject::Subject;
 
 /// Load of one connection to learn a service time that nobody has told us.
 const LEARNING: Nanos = Nanos::from_secs(1);
+
+/// How soon an interruption, or a server's death, is passed on to the lanes.
+const GLANCE: Nanos = Nanos::from_millis(20);
 
 /// What a conductor needs of the world.
 pub struct Tools<'a, C> {
@@ -59,7 +62,7 @@ impl<C> Tools<'_, C> {
 /// # Errors
 /// Where the server cannot be started, is not ready in time, or dies. The runs that were finished before were given to
 /// the observer.
-pub fn conduct<C: Clock + Clone + Send>(
+pub fn conduct<C: Clock + Clone + Send + Sync>(
     plan: &Plan,
     tools: &Tools<'_, C>,
     observer: &mut dyn Observer,
@@ -89,6 +92,7 @@ pub fn conduct<C: Clock + Clone + Send>(
             observer.phase(&Phase::MeasuringServiceTime);
             service_time = session.learn_service_time()?.map(|time| (time, ServiceTimeSource::Measured));
         }
+        session.take_baseline();
         if repeat == 1 {
             observer.opened(&study);
         }
@@ -98,6 +102,7 @@ pub fn conduct<C: Clock + Clone + Send>(
             }
             let run = session.run(*multiple, repeat, service_time, study.runs.len(), observer)?;
             study.runs.push(run);
+            study.interrupted = tools.is_interrupted();
             study.total_time = tools.clock.now() - begun;
             if let Some(run) = study.runs.last() {
                 observer.run_done(&study, run);
@@ -154,12 +159,11 @@ struct Session<'a, C> {
     unanswered: bool,
 }
 
-impl<'a, C: Clock + Clone + Send> Session<'a, C> {
+impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
     fn new(plan: &'a Plan, tools: &'a Tools<'a, C>, subject: Subject) -> Self {
         let mut ledger = Ledger::default();
         ledger.add_answer(subject.first_answer.worker.clone());
-        let stats = subject.first_stats.clone();
-        Session { plan, tools, subject, ledger, stats, unanswered: false }
+        Session { plan, tools, subject, ledger, stats: None, unanswered: false }
     }
 
     /// Whether the app names its worker in each answer, so that nobody need be asked.
@@ -186,10 +190,38 @@ impl<'a, C: Clock + Clone + Send> Session<'a, C> {
     }
 
     fn drive(&mut self, shape: &Shape, progress: &Progress) -> Result<Drive, SweepError> {
-        let done = drive(shape, &self.tools.clock, self.tools.interrupt, progress, None)?;
+        let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
+        let done = std::thread::scope(|scope| {
+            scope.spawn(|| self.watch(&stop, &over));
+            let done = drive(shape, &self.tools.clock, &stop, progress, None);
+            over.store(true, Ordering::Relaxed);
+            done
+        })?;
         self.ledger.add_run(&done.tally);
         self.unanswered |= done.tally.all_answers() != done.tally.all_requests();
         Ok(done)
+    }
+
+    /// Where workers' parts come from the statistics: what they say now, after all that came before the first run.
+    fn take_baseline(&mut self) {
+        if !self.workers_name_themselves() {
+            self.stats = self.fresh_stats();
+        }
+    }
+
+    fn fresh_stats(&self) -> Option<PumaStats> {
+        let control = self.subject.control.as_ref()?;
+        fresh_stats(control, &self.tools.clock, || self.tools.is_interrupted())
+    }
+
+    /// Ends the run where the user wants to, or where the server has died: its connections would be refused for ever.
+    fn watch(&self, stop: &AtomicBool, over: &AtomicBool) {
+        while !over.load(Ordering::Relaxed) {
+            if self.tools.is_interrupted() || self.subject.has_ended() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            self.tools.clock.sleep(GLANCE);
+        }
     }
 
     /// The median service time over one connection; `None` where nothing was answered.
@@ -275,7 +307,10 @@ impl<'a, C: Clock + Clone + Send> Session<'a, C> {
             self.stats =
                 asked.and_then(|control| fresh_stats(control, &self.tools.clock, || self.tools.is_interrupted()));
             match (&before, &self.stats) {
-                (Some(before), Some(after)) => shares_between(before, after),
+                (Some(before), Some(after)) => {
+                    let single = self.subject.workers.first().cloned().unwrap_or_default();
+                    shares_between(before, after, &single)
+                }
                 _ => Vec::new(),
             }
         };
@@ -288,12 +323,21 @@ impl<'a, C: Clock + Clone + Send> Session<'a, C> {
 
     /// Our account of this server's whole life beside its own.
     fn reconcile(&self) -> Option<Caveat> {
-        let control = self.subject.control.as_ref()?;
         if self.unanswered {
             let reason = "requests were left without an answer, and nobody knows which of them it had started";
             return Some(Caveat::LedgerUnknown { reason: reason.to_owned() });
         }
-        match fresh_stats(control, &self.tools.clock, || self.tools.is_interrupted()) {
+        if self.plan.server.kind == ServerKind::Builtin {
+            return match sink_ledger::requests(self.subject.address) {
+                Ok(server) => self.ledger.differs_from(server),
+                Err(error) => Some(Caveat::LedgerUnknown { reason: error.to_string() }),
+            };
+        }
+        if self.subject.control.is_none() {
+            let reason = "this server has no statistics that longtail can read";
+            return Some(Caveat::LedgerUnknown { reason: reason.to_owned() });
+        }
+        match self.fresh_stats() {
             Some(stats) => self.ledger.difference(&stats),
             None if self.tools.is_interrupted() => None,
             None => Some(Caveat::LedgerUnknown { reason: "its statistics did not become fresh".to_owned() }),

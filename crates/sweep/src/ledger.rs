@@ -41,6 +41,11 @@ impl Ledger {
         self.by_worker.values().sum::<u64>() == self.answers
     }
 
+    /// Where the server's count is another than ours.
+    pub(crate) fn differs_from(&self, server: u64) -> Option<Caveat> {
+        (server != self.answers).then_some(Caveat::LedgersDiffer { client: self.answers, server })
+    }
+
     /// Where the two accounts differ: in total, or, where workers name themselves by pid, for one of them.
     pub(crate) fn difference(&self, stats: &PumaStats) -> Option<Caveat> {
         let Some(server) = stats.requests_count() else {
@@ -71,19 +76,19 @@ pub(crate) fn fresh_stats(control: &Control, clock: &impl Clock, stop: impl Fn()
     Some(now)
 }
 
-/// Each worker's part by what it counted between two readings.
-pub(crate) fn shares_between(before: &PumaStats, after: &PumaStats) -> Vec<WorkerShare> {
+/// Each worker's part by what it counted between two readings. `single` is the name of the one worker of single mode,
+/// whose statistics name none.
+pub(crate) fn shares_between(before: &PumaStats, after: &PumaStats, single: &str) -> Vec<WorkerShare> {
     let count = |stats: &PumaStats, pid| {
         stats.workers.iter().find(|worker| worker.pid == pid).and_then(|worker| worker.requests_count)
     };
     after
         .workers
         .iter()
-        .enumerate()
-        .filter_map(|(index, worker)| {
+        .filter_map(|worker| {
             let earlier = count(before, worker.pid).unwrap_or(0);
             Some(WorkerShare {
-                worker: worker.pid.map_or_else(|| index.to_string(), |pid| pid.to_string()),
+                worker: worker.pid.map_or_else(|| single.to_owned(), |pid| pid.to_string()),
                 requests: worker.requests_count?.saturating_sub(earlier),
                 source: ShareSource::Stats,
             })
@@ -150,7 +155,7 @@ mod tests {
 
     #[test]
     fn shares_are_what_came_between() {
-        let shares = shares_between(&stats(&[(11, 3), (12, 5)]), &stats(&[(11, 10), (13, 2)]));
+        let shares = shares_between(&stats(&[(11, 3), (12, 5)]), &stats(&[(11, 10), (13, 2)]), "");
         let requests: Vec<(&str, u64)> = shares.iter().map(|s| (s.worker.as_str(), s.requests)).collect();
         assert_eq!(requests, [("11", 7), ("13", 2)], "a new worker begins at 0");
     }

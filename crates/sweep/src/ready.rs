@@ -4,6 +4,8 @@
 //! kernel. So nothing is sent before the statistics are there, and the one request that follows is answered by a
 //! booted worker.
 
+use std::sync::atomic::AtomicBool;
+
 use engine::{Answer, Transport, fetch};
 use launch::Server;
 use model::{Clock, Nanos, Request};
@@ -24,6 +26,7 @@ pub(crate) struct Question<'a> {
     pub(crate) worker_header: &'a str,
     pub(crate) control: Option<&'a Control>,
     pub(crate) boot_timeout: Nanos,
+    pub(crate) interrupt: &'a AtomicBool,
 }
 
 /// Waits until the server is ready; `Ok(None)` where `stop` said so before.
@@ -56,7 +59,14 @@ pub(crate) fn wait_until_ready<C: Clock + Clone + Send>(
         if reported {
             // A server with statistics answers; of any other, a listening socket may be all that there is yet.
             let patience = left().max(STEP);
-            match fetch(question.transport, question.request, question.worker_header, patience, clock) {
+            match fetch(
+                question.transport,
+                question.request,
+                question.worker_header,
+                patience,
+                clock,
+                question.interrupt,
+            ) {
                 Ok(answer) if answer.status >= 400 => {
                     return Err(SweepError::BadAnswer { path: question.path.to_owned(), status: answer.status });
                 }

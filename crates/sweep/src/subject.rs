@@ -9,7 +9,7 @@ use launch::facts::BootFacts;
 use launch::{Server, Spec, puma};
 use model::{Clock, Nanos, Plan, Request, ServerFacts, ServerKind};
 use probe::puma_stats::{self, PumaStats};
-use probe::{Control, ControlAddress};
+use probe::{Control, ControlAddress, sockets};
 
 use crate::conduct::Tools;
 use crate::error::SweepError;
@@ -28,8 +28,6 @@ pub(crate) struct Subject {
     pub(crate) facts: ServerFacts,
     /// The workers' names that are known from the start; empty where they are not.
     pub(crate) workers: Vec<String>,
-    /// The statistics when it was ready.
-    pub(crate) first_stats: Option<PumaStats>,
     /// The answer that showed it to be ready.
     pub(crate) first_answer: Answer,
 }
@@ -66,7 +64,9 @@ impl Subject {
             path: &prepared.path,
             worker_header: &plan.stream.worker_header,
             control: prepared.control.as_ref(),
-            boot_timeout: tools.boot_timeout,
+            // A slow app may well take its time for the first answer too.
+            boot_timeout: tools.boot_timeout + plan.stream.delay.unwrap_or(Nanos::ZERO),
+            interrupt: tools.interrupt,
         };
         let Some(first_answer) = wait_until_ready(&server, &question, &tools.clock, || tools.is_interrupted())? else {
             server.stop(GRACE, &tools.clock);
@@ -83,7 +83,12 @@ impl Subject {
             _ => Vec::new(),
         };
         let Preparation { address, control, .. } = prepared;
-        Ok(Some(Subject { server, address, transport, request, control, facts, workers, first_stats, first_answer }))
+        Ok(Some(Subject { server, address, transport, request, control, facts, workers, first_answer }))
+    }
+
+    /// Whether the server has ended by itself.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.server.exited().is_some()
     }
 
     /// The error to report where the server has ended by itself.
@@ -150,6 +155,9 @@ fn prepare<C>(plan: &Plan, tools: &Tools<'_, C>) -> Result<Preparation, SweepErr
             if !address.ip().is_loopback() {
                 return Err(bad("a server that is started here must answer on this machine's loopback"));
             }
+            if sockets::of_port(address.port()).is_ok_and(|sockets| sockets.listening) {
+                return Err(bad("something listens on that port already, and would be measured in its place"));
+            }
             let asked = plan.stream.path.clone().or_else(|| (own_path == "/").then_some(path));
             let program = Path::new(&argv[0]).file_name().map(|name| name.to_string_lossy().into_owned());
             Ok(Preparation {
@@ -185,12 +193,19 @@ fn describe(
     let cluster = stats.map_or(planned_workers > 0, |stats| stats.cluster);
     let workers = stats.map_or(planned_workers, |stats| stats.workers.len() as u32).max(1);
     let stated_threads = stats.and_then(|stats| stats.workers.iter().filter_map(|worker| worker.max_threads).max());
-    let is_own = plan.server.kind == ServerKind::Builtin;
+    // Our own app on an installed Puma has nothing to do with the folder that we happen to be in.
+    let is_checkout = match &plan.server.kind {
+        ServerKind::Builtin => false,
+        ServerKind::Command { .. } => true,
+        ServerKind::Puma { .. } => {
+            plan.server.rackup.is_some() || dir.ancestors().any(|folder| folder.join("puma.gemspec").is_file())
+        }
+    };
     ServerFacts {
         name: prepared.name.clone(),
         version: boot.version,
         runtime: boot.runtime,
-        git: if is_own { None } else { launch::facts::git(dir) },
+        git: if is_checkout { launch::facts::git(dir) } else { None },
         command_line: server.command_line(),
         url: format!("http://{}{}", prepared.authority, prepared.path),
         workers,

@@ -47,7 +47,7 @@ Puma's own scripts; without them free ports are taken.";
 #[command(after_help = SWEEP_EXAMPLES)]
 pub(crate) struct SweepArgs {
     /// Worker processes; 0 or none is single mode
-    #[arg(short, long, value_name = "N", help_heading = "Server")]
+    #[arg(short, long, value_name = "N", help_heading = "Server", value_parser = clap::value_parser!(u32).range(0..=10_000))]
     workers: Option<u32>,
     /// Threads a worker [default: 5:5, or as the config file says]
     #[arg(short, long, value_name = "MIN:MAX", help_heading = "Server")]
@@ -161,6 +161,9 @@ impl SweepArgs {
         }
         if self.timeout == Nanos::ZERO {
             return wrong("--timeout wants a time above 0, such as 30s");
+        }
+        if self.threads.is_some_and(|threads| threads.max > 10_000) {
+            return wrong("-t wants at most 10000 threads");
         }
         if let Some(path) = &self.path
             && (!path.starts_with('/') || path.bytes().any(|byte| byte <= b' ' || byte == 0x7f))
@@ -325,7 +328,7 @@ mod tests {
             (&["sweep", "--multiples=0"], "no connection"),
             (&["sweep", "--multiples=two"], "--multiples"),
             (&["sweep", "--mutiples=2"], "--multiples"),
-            (&["sweep", "-R0"], "-R"),
+            (&["sweep", "-R0"], "--requests-per-connection"),
             (&["sweep", "-R5", "--for=3s"], "cannot be used with"),
             (&["sweep", "--for=0"], "--for"),
             (&["sweep", "--path=posts"], "--path"),
