@@ -150,15 +150,17 @@ impl Wire for TlsSockets {
             if let Some(trouble) = session.trouble {
                 break Err(trouble);
             }
-            if pipe.is_drained {
+            // An end that came with the bytes is found when they are all read.
+            if pipe.is_drained && !session.has_ended {
                 return if filled > 0 { Ok(filled) } else { Err(Trouble::WouldBlock) };
             }
-            if tls.read_tls(&mut pipe).is_err() {
-                session.trouble = match pipe.trouble {
-                    Some(Trouble::WouldBlock) => None,
-                    Some(trouble) => Some(trouble),
-                    None => Some(Trouble::Failed),
-                };
+            match tls.read_tls(&mut pipe) {
+                Ok(n) => session.has_ended |= n == 0,
+                Err(_) if pipe.trouble == Some(Trouble::WouldBlock) => continue,
+                Err(_) => {
+                    session.trouble = pipe.trouble.or(Some(Trouble::Failed));
+                    continue;
+                }
             }
             match tls.process_new_packets() {
                 Ok(state) => session.has_ended |= state.peer_has_closed(),

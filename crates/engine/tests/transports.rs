@@ -1,0 +1,1046 @@
+//! Every wire against real listeners: each kind of address, and TLS with all that can go wrong with it.
+//!
+//! The driver here does what a lane does and no more: it acts on events only, sends on a writable one, receives on a
+//! readable one until less than a bufferful comes. What a wire forgets to announce is a hang here as it would be there.
+//! Nothing measures time; a wire that says nothing for a minute is taken to have hung.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr as UnixAddr, UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+
+use engine::{Endpoint, Event, Sockets, Tls, TlsOptions, TlsSockets, Transport, TransportError, Trouble, Wire};
+use model::Nanos;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, Issuer, KeyPair, date_time_ymd};
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{HandshakeKind, RootCertStore, ServerConfig, ServerConnection, StreamOwned, SupportedProtocolVersion};
+
+const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+/// A lane's buffer.
+const BUFFER: usize = 64 * 1024;
+
+// ---- the driver -------------------------------------------------------------------------------------------------------
+
+/// How an exchange ended.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    /// All of the answer came.
+    Answered,
+    /// The stream ended, cleanly.
+    Closed,
+    /// Opening, or sending the first byte of the request, failed.
+    NotSent(Trouble),
+    /// Something failed afterwards.
+    Broke(Trouble),
+}
+
+#[derive(Debug)]
+struct Exchange {
+    end: End,
+    received: Vec<u8>,
+    /// How often the request had to wait for the socket after its first byte.
+    blocked: usize,
+}
+
+/// What the next wait brings. Empty waits are allowed, a minute of them is a hang.
+fn news(wire: &mut impl Wire, events: &mut Vec<Event>) {
+    for _ in 0..600 {
+        wire.wait(Nanos::from_millis(100), events);
+        if !events.is_empty() {
+            return;
+        }
+    }
+    panic!("no news for a minute: the wire hangs");
+}
+
+/// One request and what comes back, `length` bytes of it at the most, on a connection that may be open already.
+fn exchange(wire: &mut impl Wire, slot: usize, is_open: bool, request: &[u8], length: usize) -> Exchange {
+    let mut blocked = || {};
+    exchange_watched(wire, slot, is_open, request, length, &mut blocked)
+}
+
+fn exchange_watched(
+    wire: &mut impl Wire,
+    slot: usize,
+    is_open: bool,
+    request: &[u8],
+    length: usize,
+    on_blocked: &mut dyn FnMut(),
+) -> Exchange {
+    let mut done = Exchange { end: End::Answered, received: Vec::new(), blocked: 0 };
+    if !is_open && let Err(trouble) = wire.open(slot) {
+        done.end = End::NotSent(trouble);
+        return done;
+    }
+    let (mut sent, mut buffer, mut events) = (0, vec![0; BUFFER], Vec::new());
+    let mut event = Event { slot: slot as u32, readable: false, writable: true, closing: false };
+    loop {
+        if sent == 0 || sent < request.len() && event.writable {
+            while sent < request.len() {
+                match wire.send(slot, &request[sent..]) {
+                    Ok(n) => {
+                        assert!(n > 0 && sent + n <= request.len(), "{n} of {} bytes sent", request.len() - sent);
+                        sent += n;
+                    }
+                    Err(Trouble::WouldBlock) => {
+                        if sent > 0 {
+                            done.blocked += 1;
+                            on_blocked();
+                        }
+                        break;
+                    }
+                    Err(trouble) => {
+                        done.end = if sent == 0 { End::NotSent(trouble) } else { End::Broke(trouble) };
+                        return done;
+                    }
+                }
+            }
+        }
+        if event.readable && sent > 0 {
+            loop {
+                match wire.receive(slot, &mut buffer) {
+                    Ok(0) => {
+                        done.end = End::Closed;
+                        return done;
+                    }
+                    Ok(n) => {
+                        done.received.extend_from_slice(&buffer[..n]);
+                        if done.received.len() >= length {
+                            return done;
+                        }
+                        if n < BUFFER && !event.closing {
+                            break;
+                        }
+                    }
+                    Err(Trouble::WouldBlock) => break,
+                    Err(trouble) => {
+                        done.end = End::Broke(trouble);
+                        return done;
+                    }
+                }
+            }
+        }
+        // Of other slots there is no news here: each test has one exchange under way at a time.
+        news(wire, &mut events);
+        event = Event { readable: false, writable: false, closing: false, ..event };
+        for other in events.iter().filter(|other| other.slot == event.slot) {
+            event.readable |= other.readable;
+            event.writable |= other.writable;
+            event.closing |= other.closing;
+        }
+    }
+}
+
+fn answered(wire: &mut impl Wire, slot: usize) {
+    let done = exchange(wire, slot, false, REQUEST, ANSWER.len());
+    assert_eq!(done.end, End::Answered, "{done:?}");
+    assert_eq!(done.received, ANSWER);
+}
+
+// ---- the servers ------------------------------------------------------------------------------------------------------
+
+fn tcp_listener() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let address = listener.local_addr().expect("bound");
+    (listener, address)
+}
+
+/// Reads a request's head.
+fn read_head(stream: &mut impl Read) -> io::Result<Vec<u8>> {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte)?;
+        head.push(byte[0]);
+    }
+    Ok(head)
+}
+
+/// Answers one request, and waits for the client to close.
+fn answer_one(stream: &mut (impl Read + Write)) -> io::Result<()> {
+    read_head(stream)?;
+    stream.write_all(ANSWER)?;
+    stream.flush()?;
+    io::copy(stream, &mut io::sink()).map(drop)
+}
+
+/// A thread that takes `count` connections and serves each to its end; what it found, one after the other.
+fn serve_tcp<T: Send + 'static>(
+    listener: TcpListener,
+    count: usize,
+    mut serve: impl FnMut(TcpStream) -> T + Send + 'static,
+) -> JoinHandle<Vec<T>> {
+    thread::spawn(move || (0..count).map(|_| serve(listener.accept().expect("a connection").0)).collect())
+}
+
+/// A folder of the test's own.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Scratch {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("longtail-transports-{}-{number}", std::process::id()));
+        std::fs::create_dir(&path).expect("a new folder");
+        Scratch(path)
+    }
+
+    fn file(&self, name: &str, contents: &str) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, contents).expect("written");
+        path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+// ---- plain sockets ----------------------------------------------------------------------------------------------------
+
+fn sockets(transport: &Transport, first_connection: u32, slots: usize) -> Sockets {
+    transport.check().expect("can be used here");
+    Sockets::new(transport, first_connection, slots).expect("an epoll instance")
+}
+
+#[test]
+fn an_exchange_over_ipv4() {
+    let (listener, address) = tcp_listener();
+    let server = serve_tcp(listener, 1, |mut stream| answer_one(&mut stream).is_ok());
+    let mut wire = sockets(&Transport::tcp(address), 0, 1);
+    answered(&mut wire, 0);
+    wire.close(0);
+    assert_eq!(server.join().expect("no panic"), [true]);
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a skip says why")]
+fn an_exchange_over_ipv6() {
+    let Ok(listener) = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) else {
+        return eprintln!("skipped: this machine has no ::1");
+    };
+    let address = listener.local_addr().expect("bound");
+    let server = serve_tcp(listener, 1, |mut stream| answer_one(&mut stream).is_ok());
+    let mut wire = sockets(&Transport::tcp(address), 0, 1);
+    answered(&mut wire, 0);
+    wire.close(0);
+    assert_eq!(server.join().expect("no panic"), [true]);
+}
+
+#[test]
+fn an_exchange_over_a_unix_socket() {
+    let scratch = Scratch::new();
+    let path = scratch.0.join("app.sock");
+    let listener = UnixListener::bind(&path).expect("bound");
+    let server = thread::spawn(move || answer_one(&mut listener.accept().expect("a connection").0).is_ok());
+    let endpoint = Endpoint::unix(path.as_os_str()).expect("short enough");
+    let mut wire = sockets(&Transport::plain(vec![endpoint]), 0, 1);
+    answered(&mut wire, 0);
+    wire.close(0);
+    assert!(server.join().expect("no panic"));
+}
+
+#[test]
+fn an_exchange_over_an_abstract_unix_socket() {
+    let name = format!("longtail-transports-{}", std::process::id());
+    let address = UnixAddr::from_abstract_name(&name).expect("a name");
+    let listener = UnixListener::bind_addr(&address).expect("bound");
+    let server = thread::spawn(move || answer_one(&mut listener.accept().expect("a connection").0).is_ok());
+    let endpoint = Endpoint::unix(format!("@{name}").as_ref()).expect("short enough");
+    let mut wire = sockets(&Transport::plain(vec![endpoint]), 0, 1);
+    answered(&mut wire, 0);
+    wire.close(0);
+    assert!(server.join().expect("no panic"));
+}
+
+#[test]
+fn connections_are_spread_evenly_over_endpoints_whichever_lane_has_them() {
+    let listeners: Vec<_> = (0..3).map(|_| tcp_listener()).collect();
+    let endpoints = listeners.iter().map(|(_, address)| Endpoint::Tcp(*address)).collect();
+    let transport = Transport::plain(endpoints);
+    // Two lanes of 4 and 5 connections: 0 to 3, 4 to 8.
+    let (mut a, mut b) = (sockets(&transport, 0, 4), sockets(&transport, 4, 5));
+    let servers: Vec<_> = listeners
+        .into_iter()
+        .map(|(listener, _)| serve_tcp(listener, 3, |mut stream| answer_one(&mut stream).is_ok()))
+        .collect();
+    for slot in 0..4 {
+        answered(&mut a, slot);
+        a.close(slot);
+    }
+    for slot in 0..5 {
+        answered(&mut b, slot);
+        b.close(slot);
+    }
+    for server in servers {
+        assert_eq!(server.join().expect("no panic"), [true; 3]);
+    }
+}
+
+#[test]
+fn the_server_sees_the_source_addresses_in_turn() {
+    let (listener, address) = tcp_listener();
+    let server = serve_tcp(listener, 4, |mut stream| {
+        let peer = stream.peer_addr().expect("connected").ip();
+        answer_one(&mut stream).expect("answered");
+        peer
+    });
+    let sources: [IpAddr; 2] = [[127, 0, 0, 2].into(), [127, 0, 0, 3].into()];
+    let transport = Transport { source_ips: sources.to_vec(), ..Transport::tcp(address) };
+    let mut wire = sockets(&transport, 0, 4);
+    for slot in 0..4 {
+        answered(&mut wire, slot);
+        wire.close(slot);
+    }
+    assert_eq!(server.join().expect("no panic"), [sources[0], sources[1], sources[0], sources[1]]);
+}
+
+#[test]
+fn every_endpoint_is_reached_from_every_source() {
+    let listeners: Vec<_> = (0..2).map(|_| tcp_listener()).collect();
+    let endpoints = listeners.iter().map(|(_, address)| Endpoint::Tcp(*address)).collect();
+    let sources: Vec<IpAddr> = vec![[127, 0, 0, 2].into(), [127, 0, 0, 3].into()];
+    let transport = Transport { source_ips: sources.clone(), ..Transport::plain(endpoints) };
+    let servers: Vec<_> = listeners
+        .into_iter()
+        .map(|(listener, _)| {
+            serve_tcp(listener, 2, |mut stream| {
+                let peer = stream.peer_addr().expect("connected").ip();
+                answer_one(&mut stream).expect("answered");
+                peer
+            })
+        })
+        .collect();
+    let mut wire = sockets(&transport, 0, 4);
+    for slot in 0..4 {
+        answered(&mut wire, slot);
+        wire.close(slot);
+    }
+    for server in servers {
+        assert_eq!(server.join().expect("no panic"), sources);
+    }
+}
+
+#[test]
+fn a_source_that_cannot_be_used_is_told_before_the_start() {
+    let source = |address: &str| vec![address.parse().expect("an address")];
+    let tcp = Transport::tcp(([127, 0, 0, 1], 1).into());
+    // 192.0.2.0/24 is nobody's (RFC 5737).
+    let foreign = Transport { source_ips: source("192.0.2.1"), ..tcp.clone() };
+    assert!(matches!(foreign.check(), Err(TransportError::Source { .. })), "{:?}", foreign.check());
+    let local = Transport { source_ips: source("127.0.0.1"), ..tcp };
+    assert!(local.check().is_ok());
+    let six = Transport { endpoints: vec![Endpoint::Tcp("[::1]:1".parse().expect("an address"))], ..local.clone() };
+    assert!(matches!(six.check(), Err(TransportError::NoSource { .. })));
+    let unix = Transport { endpoints: vec![Endpoint::Unix("/run/x.sock".into())], ..local };
+    assert!(matches!(unix.check(), Err(TransportError::NoSource { .. })));
+}
+
+#[test]
+fn nobody_listening_is_refused() {
+    let (listener, address) = tcp_listener();
+    drop(listener);
+    let done = exchange(&mut sockets(&Transport::tcp(address), 0, 1), 0, false, REQUEST, 1);
+    assert_eq!(done.end, End::NotSent(Trouble::Refused));
+
+    let scratch = Scratch::new();
+    let path = scratch.0.join("gone.sock");
+    drop(UnixListener::bind(&path).expect("bound"));
+    let left_over = Transport::plain(vec![Endpoint::Unix(path)]);
+    let done = exchange(&mut sockets(&left_over, 0, 1), 0, false, REQUEST, 1);
+    assert_eq!(done.end, End::NotSent(Trouble::Refused));
+    let missing = Transport::plain(vec![Endpoint::Unix(scratch.0.join("never.sock"))]);
+    let done = exchange(&mut sockets(&missing, 0, 1), 0, false, REQUEST, 1);
+    assert_eq!(done.end, End::NotSent(Trouble::Failed));
+}
+
+#[test]
+fn a_unix_socket_whose_accept_queue_is_full_refuses() {
+    let scratch = Scratch::new();
+    let path = scratch.0.join("full.sock");
+    let listener = UnixListener::bind(&path).expect("bound");
+    rustix::net::listen(&listener, 1).expect("a shorter queue");
+    let mut wire = sockets(&Transport::plain(vec![Endpoint::Unix(path)]), 0, 8);
+    let opened: Vec<_> = (0..8).map(|slot| wire.open(slot)).collect();
+    // A queue of n holds n + 1 (net/unix/af_unix.c, unix_recvq_full).
+    assert_eq!(opened[..2], [Ok(()), Ok(())]);
+    assert_eq!(opened[2..], [Err(Trouble::Refused); 6]);
+    // And takes the next as soon as there is room.
+    let (accepted, _) = listener.accept().expect("one of them");
+    assert_eq!(wire.open(2), Ok(()));
+    drop(accepted);
+}
+
+#[test]
+fn a_connection_is_connected_once_the_server_has_it() {
+    let (listener, address) = tcp_listener();
+    let mut wire = sockets(&Transport::tcp(address), 0, 1);
+    assert!(!wire.is_connected(0), "not open");
+    wire.open(0).expect("under way");
+    let _accepted = listener.accept().expect("a connection");
+    let mut events = Vec::new();
+    news(&mut wire, &mut events);
+    assert!(wire.is_connected(0));
+    wire.close(0);
+    assert!(!wire.is_connected(0));
+}
+
+#[test]
+fn no_event_of_a_closed_connection_reaches_its_successor() {
+    let (listener, address) = tcp_listener();
+    let mut wire = sockets(&Transport::tcp(address), 0, 1);
+    wire.open(0).expect("under way");
+    let (mut first, _) = listener.accept().expect("a connection");
+    first.write_all(b"news").expect("written");
+    wire.close(0);
+    wire.open(0).expect("under way");
+    let _second = listener.accept().expect("a connection");
+    let mut events = Vec::new();
+    news(&mut wire, &mut events);
+    assert_eq!(events, [Event { slot: 0, readable: false, writable: true, closing: false }]);
+}
+
+// ---- certificates -----------------------------------------------------------------------------------------------------
+
+/// A server's pair, as PEM and as rustls takes it.
+struct Pair {
+    cert_pem: String,
+    key_pem: String,
+    cert: rustls::pki_types::CertificateDer<'static>,
+}
+
+impl Pair {
+    fn new(cert: &rcgen::Certificate, key: &KeyPair) -> Pair {
+        Pair { cert_pem: cert.pem(), key_pem: key.serialize_pem(), cert: cert.der().clone() }
+    }
+
+    fn self_signed(change: impl FnOnce(&mut CertificateParams)) -> Pair {
+        let mut params = CertificateParams::new(["localhost".to_owned()]).expect("a name");
+        change(&mut params);
+        let key = KeyPair::generate().expect("a key");
+        Pair::new(&params.self_signed(&key).expect("signed"), &key)
+    }
+
+    fn signed_by(issuer: &Issuer<'_, KeyPair>, name: &str) -> Pair {
+        let params = CertificateParams::new([name.to_owned()]).expect("a name");
+        let key = KeyPair::generate().expect("a key");
+        Pair::new(&params.signed_by(&key, issuer).expect("signed"), &key)
+    }
+
+    fn key(&self) -> PrivateKeyDer<'static> {
+        let pem = KeyPair::from_pem(&self.key_pem).expect("our own");
+        PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(pem.serialize_der()))
+    }
+}
+
+fn authority() -> CertifiedIssuer<'static, KeyPair> {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("signed")
+}
+
+const BOTH: &[&SupportedProtocolVersion] = rustls::ALL_VERSIONS;
+
+/// The server's side, with `clients` as the authority for client certificates.
+fn server_config(pair: &Pair, versions: &[&'static SupportedProtocolVersion], clients: Option<&Pair>) -> ServerConfig {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(versions)
+        .expect("versions of ring");
+    let builder = match clients {
+        None => builder.with_no_client_auth(),
+        Some(authority) => {
+            let mut roots = RootCertStore::empty();
+            roots.add(authority.cert.clone()).expect("a certificate");
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            builder.with_client_cert_verifier(verifier.build().expect("a root"))
+        }
+    };
+    builder.with_single_cert(vec![pair.cert.clone()], pair.key()).expect("a pair")
+}
+
+fn insecure() -> Tls {
+    Tls::new(&TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() })
+        .expect("nothing to read")
+}
+
+fn trusting(scratch: &Scratch, cert_pem: &str, server_name: &str) -> Tls {
+    let ca_file = scratch.file("ca.pem", cert_pem);
+    Tls::new(&TlsOptions { ca_file: Some(&ca_file), server_name, ..TlsOptions::default() }).expect("a certificate")
+}
+
+fn encrypted(address: SocketAddr, tls: Tls, slots: usize) -> TlsSockets {
+    TlsSockets::new(&Transport::tcp(address), tls, 0, slots).expect("an epoll instance")
+}
+
+type Served = StreamOwned<ServerConnection, TcpStream>;
+
+/// A TLS server for `count` connections.
+fn serve_tls<T: Send + 'static>(
+    config: ServerConfig,
+    count: usize,
+    mut serve: impl FnMut(Served) -> T + Send + 'static,
+) -> (JoinHandle<Vec<T>>, SocketAddr) {
+    let (listener, address) = tcp_listener();
+    let config = Arc::new(config);
+    let server = serve_tcp(listener, count, move |stream| {
+        let session = ServerConnection::new(Arc::clone(&config)).expect("a session");
+        serve(StreamOwned::new(session, stream))
+    });
+    (server, address)
+}
+
+/// One exchange with a server that answers, if the handshake comes about; and whether the server's side went well.
+fn one_exchange(config: ServerConfig, tls: Tls) -> (End, bool) {
+    let (server, address) = serve_tls(config, 1, |mut stream| answer_one(&mut stream).is_ok());
+    let mut wire = encrypted(address, tls, 1);
+    let done = exchange(&mut wire, 0, false, REQUEST, ANSWER.len());
+    if done.end == End::Answered {
+        assert_eq!(done.received, ANSWER);
+    }
+    wire.close(0);
+    (done.end, server.join().expect("no panic")[0])
+}
+
+// ---- TLS: whom to trust -----------------------------------------------------------------------------------------------
+
+#[test]
+fn insecure_accepts_what_nobody_vouches_for_in_both_versions() {
+    let pair = Pair::self_signed(|_| {});
+    for version in BOTH {
+        assert_eq!(one_exchange(server_config(&pair, &[version], None), insecure()), (End::Answered, true));
+    }
+}
+
+#[test]
+fn insecure_accepts_an_expired_certificate_of_another_name() {
+    let pair = Pair::self_signed(|params| {
+        params.not_after = date_time_ymd(2001, 1, 1);
+        params.subject_alt_names = vec![rcgen::SanType::DnsName("elsewhere.example".try_into().expect("a name"))];
+    });
+    assert_eq!(one_exchange(server_config(&pair, BOTH, None), insecure()), (End::Answered, true));
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a skip says why")]
+fn without_insecure_a_certificate_nobody_vouches_for_fails() {
+    let tls = match Tls::new(&TlsOptions { server_name: "localhost", ..TlsOptions::default() }) {
+        Err(TransportError::NoRoots) => return eprintln!("skipped: no certificate authority is installed here"),
+        tls => tls.expect("the system's authorities"),
+    };
+    let config = server_config(&Pair::self_signed(|_| {}), BOTH, None);
+    assert_eq!(one_exchange(config, tls), (End::NotSent(Trouble::Failed), false));
+}
+
+#[test]
+fn a_given_authority_vouches_for_its_own_and_for_nobody_else() {
+    let scratch = Scratch::new();
+    let (ours, another) = (authority(), authority());
+    let pair = Pair::signed_by(&ours, "localhost");
+    let tls = trusting(&scratch, &ours.pem(), "localhost");
+    assert_eq!(one_exchange(server_config(&pair, BOTH, None), tls.clone()), (End::Answered, true));
+    let pair = Pair::signed_by(&another, "localhost");
+    assert_eq!(one_exchange(server_config(&pair, BOTH, None), tls), (End::NotSent(Trouble::Failed), false));
+}
+
+#[test]
+fn a_self_signed_certificate_that_is_given_is_trusted() {
+    let scratch = Scratch::new();
+    let plain = Pair::self_signed(|_| {});
+    // As `openssl req -x509` makes it.
+    let calls_itself_authority = Pair::self_signed(|params| params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained));
+    for pair in [plain, calls_itself_authority] {
+        let config = || server_config(&pair, BOTH, None);
+        let tls = trusting(&scratch, &pair.cert_pem, "localhost");
+        assert_eq!(one_exchange(config(), tls), (End::Answered, true));
+        let another_name = trusting(&scratch, &pair.cert_pem, "elsewhere.example");
+        assert_eq!(one_exchange(config(), another_name), (End::NotSent(Trouble::Failed), false));
+    }
+}
+
+#[test]
+fn a_given_certificate_that_has_expired_fails() {
+    let scratch = Scratch::new();
+    for is_ca in [IsCa::NoCa, IsCa::Ca(BasicConstraints::Unconstrained)] {
+        let pair = Pair::self_signed(|params| {
+            params.is_ca = is_ca;
+            params.not_after = date_time_ymd(2001, 1, 1);
+        });
+        let tls = trusting(&scratch, &pair.cert_pem, "localhost");
+        let config = server_config(&pair, BOTH, None);
+        assert_eq!(one_exchange(config, tls), (End::NotSent(Trouble::Failed), false));
+    }
+}
+
+#[test]
+fn a_certificate_for_an_address_is_valid_for_that_address() {
+    let scratch = Scratch::new();
+    let pair = Pair::self_signed(|params| {
+        params.subject_alt_names = vec![rcgen::SanType::IpAddress([127, 0, 0, 1].into())];
+    });
+    let config = || server_config(&pair, BOTH, None);
+    let tls = trusting(&scratch, &pair.cert_pem, "127.0.0.1");
+    assert_eq!(one_exchange(config(), tls), (End::Answered, true));
+    let tls = trusting(&scratch, &pair.cert_pem, "[::1]");
+    assert_eq!(one_exchange(config(), tls), (End::NotSent(Trouble::Failed), false));
+}
+
+#[test]
+fn a_server_that_asks_who_we_are_is_told_in_both_versions() {
+    let scratch = Scratch::new();
+    let (pair, issuer) = (Pair::self_signed(|_| {}), authority());
+    let clients = Pair::new(issuer.as_ref(), issuer.key());
+    let client = Pair::signed_by(&issuer, "client");
+    let cert = scratch.file("cert.pem", &client.cert_pem);
+    let key = scratch.file("key.pem", &client.key_pem);
+    let both = scratch.file("both.pem", &format!("{}{}", client.cert_pem, client.key_pem));
+    let options = TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() };
+    for version in BOTH {
+        for (cert_file, key_file) in [(&cert, Some(key.as_path())), (&both, None)] {
+            let tls = Tls::new(&TlsOptions { cert_file: Some(cert_file), key_file, ..options }).expect("a pair");
+            assert_eq!(one_exchange(server_config(&pair, &[version], Some(&clients)), tls), (End::Answered, true));
+        }
+    }
+}
+
+#[test]
+fn a_missing_client_certificate_fails_in_both_versions() {
+    let (pair, issuer) = (Pair::self_signed(|_| {}), authority());
+    let clients = Pair::new(issuer.as_ref(), issuer.key());
+    for version in BOTH {
+        let (end, served) = one_exchange(server_config(&pair, &[version], Some(&clients)), insecure());
+        assert!(!served);
+        // TLS 1.3: our side of the handshake is over before the server has looked for the certificate, and the request is out.
+        assert!(
+            matches!(
+                end,
+                End::NotSent(Trouble::Failed | Trouble::Reset) | End::Broke(Trouble::Failed | Trouble::Reset)
+            ),
+            "{version:?}: {end:?}"
+        );
+    }
+}
+
+#[test]
+fn files_and_names_that_are_of_no_use_are_told_with_the_mend() {
+    let scratch = Scratch::new();
+    let told = |options: TlsOptions<'_>| Tls::new(&options).expect_err("of no use").to_string();
+    let options = TlsOptions { server_name: "localhost", insecure: true, ..TlsOptions::default() };
+    let pair = Pair::self_signed(|_| {});
+    let cert = scratch.file("cert.pem", &pair.cert_pem);
+    let key = scratch.file("key.pem", &pair.key_pem);
+    let other_key = scratch.file("other.pem", &Pair::self_signed(|_| {}).key_pem);
+    let text = scratch.file("text.pem", "no certificate");
+    let missing = Path::new("/nonexistent/ca.pem");
+    let verified = TlsOptions { insecure: false, ..options };
+    assert!(told(TlsOptions { ca_file: Some(missing), ..verified }).starts_with("cannot read /nonexistent/ca.pem"));
+    assert!(told(TlsOptions { ca_file: Some(&text), ..verified }).contains("there is none in it"));
+    assert!(told(TlsOptions { key_file: Some(&key), ..options }).contains("--cert"));
+    assert!(told(TlsOptions { cert_file: Some(&cert), ..options }).contains("a private key"));
+    let mismatch = TlsOptions { cert_file: Some(&cert), key_file: Some(&other_key), ..options };
+    assert!(told(mismatch).contains("belong together"));
+    assert!(told(TlsOptions { server_name: "a b", ..options }).contains("a b is neither"));
+}
+
+// ---- TLS: what a server may do ----------------------------------------------------------------------------------------
+
+#[test]
+fn a_connection_carries_one_exchange_after_the_other() {
+    let (server, address) = serve_tls(server_config(&Pair::self_signed(|_| {}), BOTH, None), 1, |mut stream| {
+        for _ in 0..100 {
+            assert_eq!(read_head(&mut stream).expect("a request"), REQUEST);
+            stream.write_all(ANSWER).expect("written");
+        }
+        // Nothing more comes, and the client says so: an end without that is an error here.
+        stream.read(&mut [0]).expect("close_notify")
+    });
+    let mut wire = encrypted(address, insecure(), 1);
+    for i in 0..100 {
+        let done = exchange(&mut wire, 0, i > 0, REQUEST, ANSWER.len());
+        assert_eq!((done.end, done.received), (End::Answered, ANSWER.to_vec()), "exchange {i}");
+    }
+    wire.close(0);
+    assert_eq!(server.join().expect("no panic"), [0]);
+}
+
+#[test]
+fn http_1_1_is_what_we_ask_for_and_the_name_is_told() {
+    let mut config = server_config(&Pair::self_signed(|_| {}), BOTH, None);
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let (server, address) = serve_tls(config, 1, |mut stream| {
+        answer_one(&mut stream).expect("answered");
+        (stream.conn.alpn_protocol().map(<[u8]>::to_vec), stream.conn.server_name().map(str::to_owned))
+    });
+    let mut wire = encrypted(address, insecure(), 1);
+    answered(&mut wire, 0);
+    wire.close(0);
+    assert_eq!(server.join().expect("no panic"), [(Some(b"http/1.1".to_vec()), Some("localhost".to_owned()))]);
+}
+
+#[test]
+fn later_connections_resume_the_session_of_the_first() {
+    let (server, address) = serve_tls(server_config(&Pair::self_signed(|_| {}), BOTH, None), 3, |mut stream| {
+        answer_one(&mut stream).expect("answered");
+        stream.conn.handshake_kind()
+    });
+    let mut wire = encrypted(address, insecure(), 3);
+    for slot in 0..3 {
+        answered(&mut wire, slot);
+        wire.close(slot);
+    }
+    let kinds = server.join().expect("no panic");
+    assert_ne!(kinds[0], Some(HandshakeKind::Resumed));
+    assert_eq!(kinds[1..], [Some(HandshakeKind::Resumed); 2]);
+}
+
+#[test]
+fn a_server_that_speaks_plaintext_fails() {
+    let (listener, address) = tcp_listener();
+    let server = serve_tcp(listener, 1, |mut stream| {
+        let mut hello = [0; 1024];
+        let _ = stream.read(&mut hello).expect("a client hello");
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").expect("written");
+        stream.shutdown(Shutdown::Write).expect("shut");
+        let _ = io::copy(&mut stream, &mut io::sink());
+    });
+    let mut wire = encrypted(address, insecure(), 1);
+    let done = exchange(&mut wire, 0, false, REQUEST, 1);
+    assert_eq!(done.end, End::NotSent(Trouble::Failed));
+    wire.close(0);
+    server.join().expect("no panic");
+}
+
+#[test]
+fn a_server_that_closes_in_the_handshake_fails() {
+    let (listener, address) = tcp_listener();
+    // At once; after the client hello; in the middle of its own first message.
+    let server = serve_tcp(listener, 3, {
+        let mut turn = 0;
+        move |mut stream: TcpStream| {
+            turn += 1;
+            if turn > 1 {
+                let mut record = [0; 5];
+                stream.read_exact(&mut record).expect("a record's head");
+                let length = usize::from(u16::from_be_bytes([record[3], record[4]]));
+                stream.read_exact(&mut vec![0; length]).expect("a client hello");
+            }
+            if turn > 2 {
+                stream.write_all(&[22, 3, 3, 0, 100, 2, 0, 0, 96, 3, 3]).expect("written");
+            }
+            stream.shutdown(Shutdown::Write).expect("shut");
+            let _ = io::copy(&mut stream, &mut io::sink());
+        }
+    });
+    let mut wire = encrypted(address, insecure(), 1);
+    for turn in 0..3 {
+        let done = exchange(&mut wire, 0, false, REQUEST, 1);
+        assert_eq!(done.end, End::NotSent(Trouble::Failed), "turn {turn}");
+        wire.close(0);
+    }
+    server.join().expect("no panic");
+}
+
+#[test]
+fn a_server_that_resets_in_the_handshake_is_a_reset() {
+    let (listener, address) = tcp_listener();
+    let server = serve_tcp(listener, 1, |mut stream| {
+        // What is not read when a socket is closed makes a reset of it.
+        stream.read_exact(&mut [0; 5]).expect("a record's head");
+    });
+    let done = exchange(&mut encrypted(address, insecure(), 1), 0, false, REQUEST, 1);
+    assert_eq!(done.end, End::NotSent(Trouble::Reset));
+    server.join().expect("no panic");
+}
+
+#[test]
+fn nobody_listening_is_refused_with_tls_too() {
+    let (listener, address) = tcp_listener();
+    drop(listener);
+    let done = exchange(&mut encrypted(address, insecure(), 1), 0, false, REQUEST, 1);
+    assert_eq!(done.end, End::NotSent(Trouble::Refused));
+}
+
+/// Sends what the session has encrypted and `then` in one piece.
+fn send_at_once(stream: &mut Served, then: &[u8]) {
+    let mut flight = Vec::new();
+    while stream.conn.wants_write() {
+        stream.conn.write_tls(&mut flight).expect("into memory");
+    }
+    flight.extend_from_slice(then);
+    stream.sock.write_all(&flight).expect("written");
+}
+
+#[test]
+fn an_end_that_is_announced_is_an_end_and_one_that_is_not_is_a_reset() {
+    const UNTIL_CLOSE: &[u8] = b"HTTP/1.0 200 OK\r\n\r\nuntil the end";
+    let (server, address) = serve_tls(server_config(&Pair::self_signed(|_| {}), BOTH, None), 3, {
+        let mut turn = 0;
+        move |mut stream| {
+            turn += 1;
+            read_head(&mut stream).expect("a request");
+            stream.conn.writer().write_all(UNTIL_CLOSE).expect("buffered");
+            if turn < 3 {
+                stream.conn.send_close_notify();
+            }
+            send_at_once(&mut stream, &[]);
+            // The second time the socket stays open: nothing but what came with the answer tells the end.
+            if turn != 2 {
+                stream.sock.shutdown(Shutdown::Write).expect("shut");
+            }
+            let _ = io::copy(&mut stream.sock, &mut io::sink());
+        }
+    });
+    let mut wire = encrypted(address, insecure(), 1);
+    for end in [End::Closed, End::Closed, End::Broke(Trouble::Reset)] {
+        let done = exchange(&mut wire, 0, false, REQUEST, usize::MAX);
+        assert_eq!((done.end, &done.received[..]), (end, UNTIL_CLOSE));
+        wire.close(0);
+    }
+    server.join().expect("no panic");
+}
+
+#[test]
+fn a_record_cut_short_is_a_reset_and_garbage_fails() {
+    let (server, address) = serve_tls(server_config(&Pair::self_signed(|_| {}), BOTH, None), 2, {
+        let mut turn = 0;
+        move |mut stream| {
+            turn += 1;
+            read_head(&mut stream).expect("a request");
+            stream.conn.writer().write_all(&ANSWER[..20]).expect("buffered");
+            if turn == 1 {
+                // The head of a record of 64 bytes, and no more.
+                send_at_once(&mut stream, &[23, 3, 3, 0, 64, 1, 2, 3]);
+                stream.sock.shutdown(Shutdown::Write).expect("shut");
+            } else {
+                // A record of a kind that does not exist.
+                send_at_once(&mut stream, &[99; 16]);
+            }
+            let _ = io::copy(&mut stream.sock, &mut io::sink());
+        }
+    });
+    let mut wire = encrypted(address, insecure(), 1);
+    for trouble in [Trouble::Reset, Trouble::Failed] {
+        let done = exchange(&mut wire, 0, false, REQUEST, ANSWER.len());
+        assert_eq!((done.end, &done.received[..]), (End::Broke(trouble), &ANSWER[..20]));
+        wire.close(0);
+    }
+    server.join().expect("no panic");
+}
+
+#[test]
+fn news_read_with_the_handshake_is_announced() {
+    // The server speaks first, in one flight with its part of the handshake, and says nothing else.
+    let mut config = server_config(&Pair::self_signed(|_| {}), &[&rustls::version::TLS13], None);
+    config.send_half_rtt_data = true;
+    config.send_tls13_tickets = 0;
+    let (listener, address) = tcp_listener();
+    let config = Arc::new(config);
+    let server = serve_tcp(listener, 1, move |mut stream| {
+        let mut session = ServerConnection::new(Arc::clone(&config)).expect("a session");
+        while !session.wants_write() {
+            session.read_tls(&mut stream).expect("a client hello");
+            session.process_new_packets().expect("a client hello");
+        }
+        session.writer().write_all(ANSWER).expect("buffered");
+        let mut flight = Vec::new();
+        while session.wants_write() {
+            session.write_tls(&mut flight).expect("into memory");
+        }
+        stream.write_all(&flight).expect("written");
+        let _ = io::copy(&mut stream, &mut io::sink());
+    });
+    let mut wire = encrypted(address, insecure(), 1);
+    wire.open(0).expect("under way");
+    let mut events = Vec::new();
+    while wire.send(0, REQUEST) != Ok(REQUEST.len()) {
+        news(&mut wire, &mut events);
+    }
+    // Whatever the event of before said is forgotten: the answer has to be announced (again).
+    let mut readable = false;
+    while !readable {
+        news(&mut wire, &mut events);
+        readable = events.iter().any(|event| event.readable);
+    }
+    let mut buffer = vec![0; BUFFER];
+    assert_eq!(wire.receive(0, &mut buffer), Ok(ANSWER.len()));
+    assert_eq!(&buffer[..ANSWER.len()], ANSWER);
+    assert_eq!(wire.receive(0, &mut buffer), Err(Trouble::WouldBlock));
+    wire.close(0);
+    server.join().expect("no panic");
+}
+
+#[test]
+fn bytes_that_dribble_in_make_the_same_answer() {
+    let config = Arc::new(server_config(&Pair::self_signed(|_| {}), BOTH, None));
+    let (listener, address) = tcp_listener();
+    let server = serve_tcp(listener, 1, move |mut stream| {
+        stream.set_nodelay(true).expect("TCP");
+        let mut session = ServerConnection::new(Arc::clone(&config)).expect("a session");
+        let mut request = Vec::new();
+        loop {
+            let mut flight = Vec::new();
+            while session.wants_write() {
+                session.write_tls(&mut flight).expect("into memory");
+            }
+            for byte in flight {
+                stream.write_all(&[byte]).expect("written");
+            }
+            if request.ends_with(b"\r\n\r\n") {
+                request.clear();
+                session.writer().write_all(ANSWER).expect("buffered");
+                continue;
+            }
+            match session.read_tls(&mut stream) {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+            session.process_new_packets().expect("TLS");
+            let _ = session.reader().read_to_end(&mut request);
+        }
+    });
+    let mut wire = encrypted(address, insecure(), 1);
+    for i in 0..3 {
+        let done = exchange(&mut wire, 0, i > 0, REQUEST, ANSWER.len());
+        assert_eq!((done.end, done.received), (End::Answered, ANSWER.to_vec()));
+    }
+    wire.close(0);
+    server.join().expect("no panic");
+}
+
+/// Bytes of which no two stretches are alike.
+fn body(length: usize) -> Vec<u8> {
+    (0_u64..).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).take(length).collect()
+}
+
+#[test]
+fn a_megabyte_of_answer_arrives_whole() {
+    for version in BOTH {
+        let (server, address) =
+            serve_tls(server_config(&Pair::self_signed(|_| {}), &[version], None), 1, |mut stream| {
+                read_head(&mut stream).expect("a request");
+                stream.write_all(&body(1 << 20)).expect("written");
+                stream.read(&mut [0]).expect("close_notify")
+            });
+        let mut wire = encrypted(address, insecure(), 1);
+        let done = exchange(&mut wire, 0, false, REQUEST, 1 << 20);
+        assert_eq!(done.end, End::Answered);
+        assert!(done.received == body(1 << 20), "{} bytes, not the same", done.received.len());
+        wire.close(0);
+        assert_eq!(server.join().expect("no panic"), [0]);
+    }
+}
+
+/// A request of `length` bytes to a server that does not read before the client has had to wait.
+fn slow_reader<S>(mut stream: S, config: Arc<ServerConfig>, may_read: &mpsc::Receiver<()>, length: usize)
+where
+    S: Read + Write,
+{
+    let session = ServerConnection::new(config).expect("a session");
+    let mut stream = StreamOwned::new(session, &mut stream);
+    stream.conn.complete_io(&mut stream.sock).expect("a handshake");
+    may_read.recv().expect("the client waits");
+    let mut received = vec![0; length];
+    stream.read_exact(&mut received).expect("all of it");
+    assert!(received == body(length), "not what was sent");
+    stream.write_all(ANSWER).expect("written");
+    assert_eq!(stream.read(&mut [0]).expect("close_notify"), 0);
+}
+
+fn send_to_slow_reader(wire: &mut impl Wire, length: usize, reads: &mpsc::Sender<()>) {
+    let mut first = true;
+    let mut on_blocked = || {
+        if std::mem::take(&mut first) {
+            reads.send(()).expect("the server waits for it");
+        }
+    };
+    let done = exchange_watched(wire, 0, false, &body(length), ANSWER.len(), &mut on_blocked);
+    assert_eq!((done.end, done.received), (End::Answered, ANSWER.to_vec()));
+    assert!(done.blocked > 0, "the server did not read, and yet all went");
+    wire.close(0);
+}
+
+#[test]
+fn a_megabyte_of_request_gets_through_to_a_slow_reader() {
+    const LENGTH: usize = 1 << 20;
+    let config = Arc::new(server_config(&Pair::self_signed(|_| {}), BOTH, None));
+    let scratch = Scratch::new();
+    let path = scratch.0.join("slow.sock");
+    let listener = UnixListener::bind(&path).expect("bound");
+    let (reads, may_read) = mpsc::channel();
+    let server = thread::spawn(move || {
+        let (stream, _): (UnixStream, _) = listener.accept().expect("a connection");
+        slow_reader(stream, config, &may_read, LENGTH);
+    });
+    let transport = Transport::plain(vec![Endpoint::Unix(path)]);
+    let mut wire = TlsSockets::new(&transport, insecure(), 0, 1).expect("an epoll instance");
+    send_to_slow_reader(&mut wire, LENGTH, &reads);
+    server.join().expect("no panic");
+}
+
+#[test]
+fn what_is_called_sent_is_not_in_a_buffer_of_ours() {
+    let config = Arc::new(server_config(&Pair::self_signed(|_| {}), BOTH, None));
+    let scratch = Scratch::new();
+    let path = scratch.0.join("slow.sock");
+    let listener = UnixListener::bind(&path).expect("bound");
+    let (reads, may_read) = mpsc::channel();
+    let (lengths, length) = mpsc::channel();
+    let server = thread::spawn(move || {
+        // Shakes hands with the first, and no more. (The client leaves with our tickets unread, which is a reset.)
+        let (mut first, _) = listener.accept().expect("a connection");
+        let _ = ServerConnection::new(Arc::clone(&config)).expect("a session").complete_io(&mut first);
+        let length = length.recv().expect("the client knows by now");
+        drop(first);
+        let (stream, _) = listener.accept().expect("a connection");
+        slow_reader(stream, config, &may_read, length);
+    });
+    let transport = Transport::plain(vec![Endpoint::Unix(path)]);
+    let mut wire = TlsSockets::new(&transport, insecure(), 0, 1).expect("an epoll instance");
+    // How much does the kernel hold?
+    let everything = body(1 << 20);
+    wire.open(0).expect("connected");
+    let (mut sent, mut events) = (0, Vec::new());
+    while sent == 0 {
+        sent = wire.send(0, &everything).unwrap_or(0);
+        if sent == 0 {
+            news(&mut wire, &mut events);
+        }
+    }
+    wire.close(0);
+    // One byte of a record that the kernel does not have in full is held back.
+    assert_eq!((sent + 1) % (16 * 1024), 0);
+    lengths.send(sent + 1).expect("the server waits for it");
+    // A request that ends with that record: it is not all sent before the server reads.
+    send_to_slow_reader(&mut wire, sent + 1, &reads);
+    server.join().expect("no panic");
+}
+
+#[test]
+fn more_than_tcp_buffers_gets_through_to_a_slow_reader() {
+    // The kernel holds up to 4 MiB for the sender (tcp_wmem) and 6 MiB for the receiver (tcp_rmem).
+    const LENGTH: usize = 32 << 20;
+    let config = Arc::new(server_config(&Pair::self_signed(|_| {}), BOTH, None));
+    let (listener, address) = tcp_listener();
+    let (reads, may_read) = mpsc::channel();
+    let server = serve_tcp(listener, 1, move |stream| slow_reader(stream, Arc::clone(&config), &may_read, LENGTH));
+    send_to_slow_reader(&mut encrypted(address, insecure(), 1), LENGTH, &reads);
+    server.join().expect("no panic");
+}
+
+#[test]
+fn a_server_that_leaves_in_the_middle_of_the_request_breaks_the_connection() {
+    const LENGTH: usize = 32 << 20;
+    let (server, address) = serve_tls(server_config(&Pair::self_signed(|_| {}), BOTH, None), 1, |mut stream| {
+        stream.read_exact(&mut [0]).expect("the first byte");
+    });
+    let done = exchange(&mut encrypted(address, insecure(), 1), 0, false, &body(LENGTH), usize::MAX);
+    assert_eq!(done.end, End::Broke(Trouble::Reset));
+    server.join().expect("no panic");
+}
