@@ -9,11 +9,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::PathBuf;
 
+use model::doubts;
 use model::pace::uniform;
 use model::study::SCHEMA;
 use model::{
-    Arrivals, Caveat, Exchange, Late, LoadPlan, LoadRun, LoadStudy, Nanos, Outcome, Pace, Profile, Rate, Tally, Timing,
-    Window,
+    Arrivals, Exchange, Late, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome, Pace, Profile, Rate, Tally,
+    Timing, Window,
 };
 
 use crate::study::environment;
@@ -28,10 +29,9 @@ pub fn closed() -> LoadStudy {
         ..plan()
     };
     let mut study = played("-c64 --for=10s --warm-up=1s http://127.0.0.1:9292/", plan, &PUMA, |_| None);
-    study.run.caveats = vec![Caveat::ConnectionsClosed { closed: 3 }];
     study.run.tally.closed_by_server = 3;
     study.run.tally.connections_opened += 3;
-    study
+    judged(study)
 }
 
 /// A closed loop whose connections pause and send four requests at once; a count ends it.
@@ -48,9 +48,7 @@ pub fn closed_counted() -> LoadStudy {
         ..plan()
     };
     let line = "-c4 -n201 --think=10ms --pipeline=4 --requests-per-connection=100 --lanes=2 http://127.0.0.1:9292/";
-    let mut study = played(line, plan, &PUMA, |_| None);
-    study.run.caveats = vec![Caveat::TooFewRequests { from: 0.999, answers: 201 }];
-    study
+    played(line, plan, &PUMA, |_| None)
 }
 
 /// 500 requests per second as independent users make them, over 30 s, on a server that can take 571.
@@ -60,27 +58,29 @@ pub fn open_poisson() -> LoadStudy {
         url: "http://puma.example:9292/sleep0.035".to_owned(),
         endpoints: vec!["192.0.2.7:9292".to_owned(), "[2001:db8::7]:9292".to_owned()],
         pace,
-        fail_if: vec!["p99 > 200ms".parse().unwrap(), "errors > 0.1%".parse().unwrap()],
+        fail_if: vec![objective("p99 > 200ms"), objective("errors > 0.1%")],
         ..plan()
     };
     let line = "--rate=500/s --arrivals=poisson --seed=1 -c64 --for=30s --fail-if 'p99 > 200ms' --fail-if 'errors > 0.1%' http://puma.example:9292/sleep0.035";
     let mut study = played(line, plan, &Server { delay: Nanos::from_millis(35), ..PUMA }, |_| None);
     study.run.name_resolution = Some(Nanos::from_micros(1_830));
     study.run.checks = vec![format!("all {} bodies are equal (2 bytes)", study.run.tally.counts.good())];
-    study
+    judged(study)
 }
 
 /// Steps from half of what the server can take to twice that: it falls behind, then the generator's connections do.
 pub fn overloaded() -> LoadStudy {
     let rates = [50.0, 100.0, 150.0, 200.0].map(rate).to_vec();
     let pace = open(Profile::Steps { rates, each: Nanos::from_secs(5) }, Arrivals::Constant, 0);
-    let plan =
-        LoadPlan { pace, length: Some(Nanos::from_secs(20)), fail_if: vec!["p99 > 200ms".parse().unwrap()], ..plan() };
+    let plan = LoadPlan {
+        url: "http://127.0.0.1:9292/sleep0.2".to_owned(),
+        pace,
+        length: Some(Nanos::from_secs(20)),
+        fail_if: vec![objective("p99 > 200ms")],
+        ..plan()
+    };
     let line = "--steps=50/s,100/s,150/s,200/s --step=5s -c64 --fail-if 'p99 > 200ms' http://127.0.0.1:9292/sleep0.2";
-    let mut study = played(line, plan, &Server { delay: Nanos::from_millis(200), ..PUMA }, |_| None);
-    let p99 = study.run.tally.response_time_at(0.99).time().unwrap_or_default();
-    study.run.missed = vec![format!("p99 > 200ms: it is {}", Nanos(p99.0 / 1_000_000 * 1_000_000))];
-    study
+    played(line, plan, &Server { delay: Nanos::from_millis(200), ..PUMA }, |_| None)
 }
 
 /// Answers of 503, refused connections, resets and timeouts: few of each, enough to hide the high percentiles.
@@ -100,21 +100,13 @@ pub fn failing() -> LoadStudy {
         _ => None,
     };
     let line = "--rate=200/s -c64 --for=30s --timeout=2s --fail-if 'errors > 0.1%' http://127.0.0.1:9292/";
-    let mut study = played(line, LoadPlan { fail_if: vec!["errors > 0.1%".parse().unwrap()], ..plan }, &PUMA, fault);
-    let counts = &study.run.tally.counts;
-    let (failed, planned) = (counts.failed(), counts.total());
-    study.run.missed = vec!["errors > 0.1%: they are 3.5%".to_owned()];
-    study.run.caveats =
-        vec![Caveat::Failures { failed, planned }, Caveat::QuantilesHidden { from: 0.99, unanswered: failed }];
-    study
+    played(line, LoadPlan { fail_if: vec![objective("errors > 0.1%")], ..plan }, &PUMA, fault)
 }
 
 /// No connection could be opened at all.
 pub fn refused() -> LoadStudy {
     let plan = LoadPlan { pace: Pace::constant(rate(10.0)), length: Some(Nanos::from_secs(3)), ..plan() };
-    let mut study = played("--rate=10/s --for=3s http://127.0.0.1:9292/", plan, &PUMA, |_| Some(Outcome::Refused));
-    study.run.caveats = vec![Caveat::Failures { failed: 30, planned: 30 }];
-    study
+    played("--rate=10/s --for=3s http://127.0.0.1:9292/", plan, &PUMA, |_| Some(Outcome::Refused))
 }
 
 /// Uniform gaps in bursts over a ramp, too few connections, and late requests skipped.
@@ -132,12 +124,8 @@ pub fn skipped() -> LoadStudy {
     };
     let line = "--ramp=20/s..200/s --over=10s --arrivals=uniform --seed=7 --burst=5 --late=skip -c8 --for=12s --timing=coalesce --log=requests.csv http://127.0.0.1:9292/";
     let mut study = played(line, plan, &Server { delay: Nanos::from_millis(60), ..PUMA }, |_| None);
-    let counts = &study.run.tally.counts;
-    let (failed, planned) = (counts.failed(), counts.total());
-    study.run.caveats =
-        vec![Caveat::Failures { failed, planned }, Caveat::QuantilesHidden { from: 0.5, unanswered: failed }];
     study.run.log_dropped = 12;
-    study
+    judged(study)
 }
 
 /// TLS over a unix socket, a new connection for each request, by a lane that spins; ended early.
@@ -158,8 +146,7 @@ pub fn tls_unix() -> LoadStudy {
     let mut study = played(line, cut, &Server { workers: 0, ..PUMA }, |_| None);
     study.plan = plan;
     study.interrupted = true;
-    study.run.caveats = vec![Caveat::Interrupted];
-    study
+    judged(study)
 }
 
 /// Ended before a request became due.
@@ -168,17 +155,14 @@ pub fn empty() -> LoadStudy {
     let mut study = played("--rate=10/s --for=30s http://127.0.0.1:9292/", plan, &PUMA, |_| None);
     study.plan.length = Some(Nanos::from_secs(30));
     study.interrupted = true;
-    study.run.caveats = vec![Caveat::Interrupted];
-    study
+    judged(study)
 }
 
 /// A handful of requests: a study small enough to be read as a file.
 pub fn tiny() -> LoadStudy {
-    let plan = LoadPlan { pace: Pace::constant(rate(2.0)), length: Some(Nanos::from_secs(3)), ..plan() };
-    let mut study =
-        played("--rate=2/s --for=3s http://127.0.0.1:9292/", plan, &PUMA, |n| (n == 4).then_some(Outcome::TimedOut));
-    study.run.caveats = vec![Caveat::Failures { failed: 1, planned: 6 }];
-    study
+    let plan =
+        LoadPlan { pace: Pace::constant(rate(2.0)), connections: 4, length: Some(Nanos::from_secs(3)), ..plan() };
+    played("--rate=2/s -c4 --for=3s http://127.0.0.1:9292/", plan, &PUMA, |n| (n == 4).then_some(Outcome::TimedOut))
 }
 
 /// All of them.
@@ -195,6 +179,22 @@ pub fn every() -> Vec<LoadStudy> {
         empty(),
         tiny(),
     ]
+}
+
+/// The study with the doubts and the missed objectives that its figures give.
+fn judged(mut study: LoadStudy) -> LoadStudy {
+    let (plan, run) = (&study.plan, &study.run);
+    let missed = plan.fail_if.iter().map(|objective| (objective, run.figure(objective.figure)));
+    let missed = missed.filter(|(objective, figure)| run.tally.counts.total() > 0 && objective.is_missed_by(*figure));
+    let missed = missed.map(|(objective, figure)| format!("{objective}: it is {}", objective.shown(figure))).collect();
+    let caveats = doubts::of_load(run, &plan.pace, plan.keep_alive, study.interrupted);
+    study.run.missed = missed;
+    study.run.caveats = caveats;
+    study
+}
+
+fn objective(text: &str) -> Objective {
+    text.parse().expect("the objectives here are well written")
 }
 
 fn rate(per_second: f64) -> Rate {
@@ -244,7 +244,7 @@ fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) 
     let tally = play(&plan, server, fault);
     let elapsed = tally.last_ended;
     let measured = plan.length.unwrap_or(tally.last_ended - tally.window.from);
-    LoadStudy {
+    judged(LoadStudy {
         schema: SCHEMA,
         started_at: "2026-07-21T10:00:00Z".to_owned(),
         command_line: format!("longtail load {arguments}"),
@@ -261,7 +261,7 @@ fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) 
             caveats: Vec::new(),
         },
         interrupted: false,
-    }
+    })
 }
 
 // The streams of chance.

@@ -72,7 +72,7 @@ fn by_ratio(low: u64, high: u64) -> Vec<u64> {
         let above = ladder(factors).find(|border| *border >= high).unwrap_or(high);
         ladder(factors).filter(|border| (low..=above).contains(border)).collect()
     };
-    let few_enough = LADDERS.into_iter().map(|factors| within(factors)).find(|borders| borders.len() <= BODY + 1);
+    let few_enough = LADDERS.into_iter().map(within).find(|borders| borders.len() <= BODY + 1);
     few_enough.unwrap_or_else(|| within(&[10]))
 }
 

@@ -1,4 +1,5 @@
-//! The log, one line a request: exact to the nanosecond, and written without allocating.
+//! The log, one line a request: exact to the nanosecond and so not rounded as tables are, and written without
+//! allocating.
 
 use std::fmt::Write as _;
 

@@ -1,14 +1,15 @@
 //! hey's layout (v0.1.4), for scripts that read it, with our numbers.
 //!
-//! Same lines, words, tabs and decimals; only two lines that hey leaves with spaces at their end have none. What differs is what the
-//! numbers are of:
+//! Same lines, words, tabs and decimals, but for the spaces that hey leaves at the end of a line. What differs is what
+//! the numbers are of:
 //!
-//! - times are response times, from when a request was due (hey: from when it was sent), of good answers alone (hey:
-//!   of all answers, also 503); a percentile that the answers do not support is left out, as hey leaves out one that it has not;
-//! - `Total` is the measured window and `Requests/sec` the good answers per second in it;
-//! - `Total data` has the heads and the warm-up in it (hey: bodies); `Size/request` is that by answers;
-//! - `DNS+dialup` has its own fastest and slowest (hey prints those of the whole request); it is 0 for a connection that was kept,
-//!   and with TLS the slowest is at most what is printed;
+//! - times are response times, from when a request was due (hey: from when it was sent), of good answers alone (hey: of
+//!   all answers, a 503 too); a percentile that the answers do not support is left out, as hey leaves out one that it
+//!   has not;
+//! - `Total` is the measured window, and `Requests/sec` the good answers per second in it;
+//! - `Total data` has the heads and the unmeasured requests in it (hey: bodies); `Size/request` is that by answers;
+//! - `DNS+dialup` has its own fastest and slowest (hey prints those of the whole request), 0 for a connection that was
+//!   kept; with TLS the slowest is connect's and handshake's added up, so at most that;
 //! - a name is resolved once, before the start.
 
 use std::fmt::Write as _;

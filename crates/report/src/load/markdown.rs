@@ -15,8 +15,13 @@ pub fn whole(study: &LoadStudy) -> String {
         load.iter().flat_map(|(_, lines)| lines).map(|line| escaped(line)).collect::<Vec<_>>().join("<br>\n") + "\n",
     );
     parts.extend(part::all(study).iter().map(lay_out));
-    let environment: Vec<String> =
-        rest.iter().flat_map(|(what, lines)| lines.iter().map(move |line| format!("{what:<9}{line}"))).collect();
+    let environment: Vec<String> = rest
+        .iter()
+        .flat_map(|(what, lines)| {
+            let before = std::iter::once(*what).chain(std::iter::repeat(""));
+            lines.iter().zip(before).map(|(line, what)| format!("{what:<9}{line}"))
+        })
+        .collect();
     parts.push(details("environment", fenced("text", &environment.join("\n")).trim_end()));
     parts.push(words::total_time(study) + "\n");
     parts.join("\n")

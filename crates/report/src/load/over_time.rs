@@ -45,7 +45,7 @@ fn slice_length(study: &LoadStudy, seconds: usize) -> usize {
         let is_whole = Nanos::from_secs(step as u64) == *each;
         if step > 0 && is_whole && seconds.div_ceil(step) <= SLICES {
             // Halves say more about a step than its mean, where there is room for them.
-            let has_room = step % 2 == 0 && seconds.div_ceil(step / 2) <= SLICES;
+            let has_room = step.is_multiple_of(2) && seconds.div_ceil(step / 2) <= SLICES;
             return if has_room { step / 2 } else { step };
         }
     }

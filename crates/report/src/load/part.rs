@@ -31,7 +31,7 @@ pub(crate) struct Row {
 
 impl Row {
     pub(crate) fn new<const N: usize>(cells: [String; N], note: impl Into<String>) -> Row {
-        Row { cells: cells.to_vec(), note: note.into() }
+        Row { cells: cells.into(), note: note.into() }
     }
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn all(study: &LoadStudy) -> Vec<Part> {
         times::failures(study),
         times::slowest(study),
         outcomes::workers(study),
-        phases::traffic(study),
+        Some(phases::traffic(study)),
         remarks::log(study),
         remarks::checks(study),
         remarks::objectives(study),

@@ -40,8 +40,8 @@ fn row(name: &str, phase: &Summary, note: &str) -> Row {
     Row::new([name.to_owned(), count, mean, min, max], note)
 }
 
-/// Connections and bytes of the whole run, warm-up included.
-pub(crate) fn traffic(study: &LoadStudy) -> Option<Part> {
+/// Connections and bytes of the whole run, unmeasured requests included.
+pub(crate) fn traffic(study: &LoadStudy) -> Part {
     let (run, tally) = (&study.run, &study.run.tally);
     let seconds = run.elapsed.as_secs_f64();
     let bytes = |name: &str, bytes: u64| {
@@ -56,5 +56,5 @@ pub(crate) fn traffic(study: &LoadStudy) -> Option<Part> {
     );
     let table = vec![bytes("received", tally.received_bytes), bytes("sent", tally.sent_bytes)];
     let bodies = vec![Body::Lines(vec![connections]), Body::Table(head(["", "bytes", "", ""]), table)];
-    Some(Part::detail(format!("over the wire, in all {}", number::length(run.elapsed)), bodies))
+    Part::detail(format!("over the wire, in all {}", number::length(run.elapsed)), bodies)
 }

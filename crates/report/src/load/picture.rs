@@ -55,11 +55,11 @@ fn drawn(bins: &[Bin]) -> String {
     text
 }
 
-/// The bin after a run of equal width that is wider: from there on a longer bar need not mean a denser place.
+/// The bin after four or more of equal width that is wider: from there on a longer bar need not mean a denser place.
 fn wider_from(bins: &[Bin]) -> Option<usize> {
     let width = |at: usize| bins[at].to - bins[at].from;
     // The first and the last are cut off by the shortest and the longest.
-    (3..bins.len()).find(|at| width(*at) > width(1)).filter(|at| (2..*at).all(|before| width(before) == width(1)))
+    (5..bins.len()).find(|at| width(*at) > width(1)).filter(|at| (2..*at).all(|before| width(before) == width(1)))
 }
 
 /// Squares in proportion; a dot where some are too few for one.
@@ -72,7 +72,7 @@ fn bar(count: u64, fullest: u64) -> String {
 
 /// The decimals in ms that the finest border needs.
 fn decimals(bins: &[Bin]) -> usize {
-    let needed = |border: Nanos| (0..6).find(|d| border.0 % 10u64.pow(6 - d) == 0).unwrap_or(6) as usize;
+    let needed = |border: Nanos| (0..6).find(|d| border.0.is_multiple_of(10u64.pow(6 - d))).unwrap_or(6) as usize;
     bins.iter().rev().skip(1).map(|bin| needed(bin.to)).max().unwrap_or(1)
 }
 
@@ -81,7 +81,7 @@ fn border(border: Nanos, decimals: usize) -> String {
 }
 
 fn outward(end: Nanos, decimals: usize, rounded: fn(f64) -> f64) -> String {
-    let scale = 10f64.powi(decimals as i32);
+    let scale = f64::from(10u32.pow(decimals as u32));
     number::fixed(rounded(end.as_millis_f64() * scale) / scale, decimals)
 }
 

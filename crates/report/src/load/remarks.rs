@@ -3,18 +3,11 @@
 use model::LoadStudy;
 
 use super::part::{Body, Part};
-use crate::number::count_of;
 
 /// Where one line a request stands.
 pub(crate) fn log(study: &LoadStudy) -> Option<Part> {
     let log = study.plan.log.as_ref()?;
-    let dropped = study.run.log_dropped;
-    let missing = if dropped == 0 {
-        String::new()
-    } else {
-        format!(": {} missing, the disk was too slow", count_of(dropped, "line"))
-    };
-    Some(Part::detail("log, one line a request", vec![Body::Lines(vec![format!("{}{missing}", log.display())])]))
+    Some(Part::detail("log, one line a request", vec![Body::Lines(vec![log.display().to_string()])]))
 }
 
 pub(crate) fn checks(study: &LoadStudy) -> Option<Part> {

@@ -1,6 +1,7 @@
 //! Times of requests: of the good answers, of the generator itself, of the failures (another population, never mixed
 //! with the first), and the slowest one by one.
 
+use model::doubts::LOAD_PERCENTILES;
 use model::histogram::rank;
 use model::{Histogram, LoadStudy, Nanos, Quantile, Tally};
 
@@ -8,7 +9,6 @@ use super::part::{Body, Part, Row, head};
 use super::rates::{good_answers, sent};
 use crate::number::{self, NONE, count_of, or_none};
 
-const PERCENTILES: [f64; 7] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
 /// From this percentile on it matters how many answers stand above.
 const HIGH: f64 = 0.95;
 
@@ -32,7 +32,7 @@ pub(crate) fn answers(study: &LoadStudy) -> Option<Part> {
         row("standard deviation", both(Histogram::standard_deviation), String::new()),
     ];
     let mut last_note = String::new();
-    for q in PERCENTILES {
+    for q in LOAD_PERCENTILES {
         let times = [tally.response_time_at(q), tally.service_time_at(q)];
         let shown = times.map(|time| or_none(time.time(), number::milliseconds));
         // The same reason again says nothing.

@@ -2,12 +2,12 @@
 //!
 //! Same lines, widths and units. What differs is what the numbers are of:
 //!
-//! - `Latency` is our response time, from when a request was due, of good answers that were really sent: nothing is added to the
-//!   distribution afterwards (wrk does), so that the mean keeps Little's law;
+//! - `Latency` is our response time, from when a request was due, of good answers to requests that were really sent:
+//!   nothing is added to the distribution afterwards (wrk does), so that the mean keeps Little's law;
 //! - `Req/Sec` is of whole seconds of all threads together (wrk: of tenths of a second of each thread);
 //! - a percentile or a longest that the answers do not support is `-`;
-//! - `Requests/sec` is of good answers, as completed in the measured window, which is the time after `requests in`;
-//! - `read` and `Transfer/sec` are of the whole run, warm-up included.
+//! - `Requests/sec` is of good answers in the measured window, whose length stands after `requests in`;
+//! - `read` and `Transfer/sec` are of the whole run, unmeasured requests included.
 
 use std::fmt::Write as _;
 
@@ -41,7 +41,7 @@ pub fn whole(study: &LoadStudy) -> String {
     let read = of(&[Outcome::Reset, Outcome::Closed, Outcome::BadResponse]);
     let timeout = of(&[Outcome::TimedOut]);
     if connect + read + timeout > 0 {
-        let [connect, read, timeout] = [connect, read, timeout].map(|n| number::count(n));
+        let [connect, read, timeout] = [connect, read, timeout].map(number::count);
         _ = writeln!(text, "  Socket errors: connect {connect}, read {read}, write 0, timeout {timeout}");
     }
     let bad = counts.answered() - counts.good();

@@ -1,0 +1,151 @@
+//! The published schema (`docs/study.schema.json`) takes every study that we write, and not just anything.
+
+use jsonschema::Validator;
+use model::{Caveat, Nanos, Study};
+use report::json;
+use serde_json::{Value, json};
+use testkit::{load, study};
+
+fn published() -> Value {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/study.schema.json");
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn schema() -> Validator {
+    let schema = published();
+    assert!(jsonschema::meta::is_valid(&schema), "it is no JSON Schema");
+    jsonschema::draft202012::new(&schema).unwrap()
+}
+
+fn value(study: impl Into<Study>) -> Value {
+    serde_json::from_str(&json::write(&study.into())).unwrap()
+}
+
+#[track_caller]
+fn assert_valid(schema: &Validator, study: &Value) {
+    if schema.is_valid(study) {
+        return;
+    }
+    // The root says only that neither kind of study fits: ask the kind that it says it is.
+    let mut kind = published();
+    kind.as_object_mut().unwrap().remove("oneOf");
+    kind["$ref"] = format!("#/$defs/{}_study", study["command"].as_str().unwrap()).into();
+    let kind = jsonschema::draft202012::new(&kind).unwrap();
+    let errors: Vec<String> =
+        kind.iter_errors(study).map(|error| format!("{}: {error:.300}", error.instance_path())).collect();
+    panic!("{}", errors.join("\n"));
+}
+
+#[test]
+fn every_study_of_a_sweep_is_valid() {
+    let schema = schema();
+    for study in [
+        study::canonical(),
+        study::repeated(),
+        study::failing(),
+        study::unknown_server(),
+        study::short(),
+        study::interrupted(),
+        study::empty(),
+        study::tiny(),
+    ] {
+        assert_valid(&schema, &value(study));
+    }
+}
+
+#[test]
+fn every_study_of_a_load_is_valid() {
+    let schema = schema();
+    for study in load::every() {
+        assert_valid(&schema, &value(study));
+    }
+}
+
+/// One of each. The match makes the compiler ask for a new one here, and so for its place in the schema.
+fn every_caveat() -> Vec<Caveat> {
+    let all = vec![
+        Caveat::LedgersDiffer { client: 1, server: 2 },
+        Caveat::LedgerUnknown { reason: "it has none".to_owned() },
+        Caveat::Failures { failed: 1, planned: 2 },
+        Caveat::QuantilesHidden { from: 0.99, unanswered: 3 },
+        Caveat::TooFewRequests { from: 0.999, answers: 5 },
+        Caveat::ConnectionsClosed { closed: 1 },
+        Caveat::Unfair { jain: 0.5, fewest: 1, most: 9 },
+        Caveat::AboveMaximum { ratio: 1.1 },
+        Caveat::StillBusy { waited: Nanos::from_secs(1), what: "3 busy threads".to_owned() },
+        Caveat::WorkersChanged { new: 1 },
+        Caveat::FellBehind { due: 5, sent_in_time: 4 },
+        Caveat::QueuedInGenerator { requests: 5, longest: Nanos::from_millis(3) },
+        Caveat::LogIncomplete { dropped: 7 },
+        Caveat::Interrupted,
+    ];
+    for caveat in &all {
+        match caveat {
+            Caveat::LedgersDiffer { .. }
+            | Caveat::LedgerUnknown { .. }
+            | Caveat::Failures { .. }
+            | Caveat::QuantilesHidden { .. }
+            | Caveat::TooFewRequests { .. }
+            | Caveat::ConnectionsClosed { .. }
+            | Caveat::Unfair { .. }
+            | Caveat::AboveMaximum { .. }
+            | Caveat::StillBusy { .. }
+            | Caveat::WorkersChanged { .. }
+            | Caveat::FellBehind { .. }
+            | Caveat::QueuedInGenerator { .. }
+            | Caveat::LogIncomplete { .. }
+            | Caveat::Interrupted => {}
+        }
+    }
+    all
+}
+
+#[test]
+fn every_caveat_is_valid() {
+    let schema = schema();
+    let mut study = load::tiny();
+    study.run.caveats = every_caveat();
+    assert_valid(&schema, &value(study));
+}
+
+#[test]
+fn every_objective_is_valid() {
+    let schema = schema();
+    let mut study = load::tiny();
+    let typed = ["p99 > 200ms", "p99.9>0.2", "service p50 > 1s", "errors > 0.1%", "errors > 5", "sent < 99%"];
+    let more = ["completed < 100/s", "mean > 50us", "max > 1.5s"];
+    study.plan.stop_if = typed.iter().chain(&more).map(|text| text.parse().unwrap()).collect();
+    assert_valid(&schema, &value(study));
+}
+
+#[test]
+fn what_does_not_belong_is_refused() {
+    let schema = schema();
+    let good = value(load::tiny());
+    let changes: [(&str, Value); 9] = [
+        ("/command", json!("sweep")),
+        ("/schema", json!(2)),
+        ("/plan/connections", json!(-1)),
+        ("/plan/pace/kind", json!("sometimes")),
+        ("/plan/timeout", json!("20s")),
+        ("/run/tally/counts", json!({"timeout": 1})),
+        ("/run/tally/response_time/buckets", json!([[1, 2, 3]])),
+        ("/run/caveats", json!([{"code": "bad_weather"}])),
+        ("/interrupted", json!(null)),
+    ];
+    for (at, wrong) in changes {
+        let mut study = good.clone();
+        *study.pointer_mut(at).unwrap() = wrong;
+        assert!(!schema.is_valid(&study), "{at}");
+    }
+    for at in ["", "/plan", "/plan/pace", "/environment", "/run", "/run/tally", "/run/tally/phases/read"] {
+        let mut study = good.clone();
+        study.pointer_mut(at).unwrap().as_object_mut().unwrap().insert("extra".to_owned(), json!(1));
+        assert!(!schema.is_valid(&study), "a key more in '{at}'");
+        let mut study = good.clone();
+        let object = study.pointer_mut(at).unwrap().as_object_mut().unwrap();
+        let first = object.keys().next().unwrap().clone();
+        object.remove(&first);
+        assert!(!schema.is_valid(&study), "no {first} in '{at}'");
+    }
+}
