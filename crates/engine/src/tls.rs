@@ -2,8 +2,13 @@
 //!
 //! The bytes themselves are `wire_tls`. TLS 1.2 and 1.3 by rustls with the `ring` provider; HTTP/1.1 is the only protocol offered.
 
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr as UnixAddr, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
@@ -11,17 +16,19 @@ use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
 
-use crate::transport::{TransportError, unreadable, without_brackets};
+use crate::transport::{Endpoint, TransportError, unreadable, without_brackets};
 
 /// TLS for every connection of a run.
 ///
 /// # What a handshake costs
 /// Sessions are resumed, as rustls does by default: the tickets that the server hands out (256 servers' worth, shared by all
-/// lanes) are used for later connections to the same name. A resumed handshake needs no certificate and no signature, so
-/// the first connections of a run cost the server far more than those that replace them, as with a browser that
-/// comes back. To measure strangers only, set [`ClientConfig::resumption`] to `Resumption::disabled()`.
+/// lanes) are used for later connections to the same name. A resumed handshake needs no certificate and no signature (of
+/// RSA the dearest part of it), so the first connections of a run cost the server more than those that replace them, as
+/// with a browser that comes back. To measure strangers only, set [`ClientConfig::resumption`] to `Resumption::disabled()`.
 #[derive(Clone, Debug)]
 pub struct Tls {
     /// Whom to trust, who we are.
@@ -79,6 +86,53 @@ impl Tls {
         };
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Tls { config: Arc::new(config), name })
+    }
+
+    /// Shakes hands once, blocking, and says why that fails, if TLS is the reason. A lane only counts that it failed; this is
+    /// for whoever has to tell a person. Each read and write may take `timeout`.
+    pub fn failure(&self, endpoint: &Endpoint, timeout: Duration) -> Option<TransportError> {
+        let shaken = match endpoint {
+            Endpoint::Tcp(address) => {
+                let stream = TcpStream::connect_timeout(address, timeout).ok()?;
+                stream.set_read_timeout(Some(timeout)).ok()?;
+                stream.set_write_timeout(Some(timeout)).ok()?;
+                self.shake_hands(stream)
+            }
+            Endpoint::Unix(_) | Endpoint::Abstract(_) => {
+                let stream = match endpoint {
+                    Endpoint::Abstract(name) => UnixStream::connect_addr(&UnixAddr::from_abstract_name(name).ok()?),
+                    Endpoint::Unix(path) => UnixStream::connect(path),
+                    Endpoint::Tcp(_) => return None,
+                };
+                let stream = stream.ok()?;
+                stream.set_read_timeout(Some(timeout)).ok()?;
+                stream.set_write_timeout(Some(timeout)).ok()?;
+                self.shake_hands(stream)
+            }
+        };
+        let error = shaken.err()?;
+        let endpoint = endpoint.clone();
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+            Some(Error::InvalidCertificate(reason)) => {
+                Some(TransportError::Untrusted { endpoint, reason: reason.clone() })
+            }
+            Some(Error::InvalidMessage(_)) => Some(TransportError::NoTls { endpoint }),
+            Some(reason) => Some(TransportError::Handshake { endpoint, reason: reason.to_string() }),
+            None if error.kind() == io::ErrorKind::UnexpectedEof => {
+                let reason = "the server closed the connection in the middle of it".to_owned();
+                Some(TransportError::Handshake { endpoint, reason })
+            }
+            None => None,
+        }
+    }
+
+    fn shake_hands(&self, mut stream: impl Read + Write) -> io::Result<()> {
+        let mut session =
+            ClientConnection::new(Arc::clone(&self.config), self.name.clone()).map_err(io::Error::other)?;
+        while session.is_handshaking() {
+            session.complete_io(&mut stream)?;
+        }
+        Ok(())
     }
 }
 

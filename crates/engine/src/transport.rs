@@ -183,6 +183,30 @@ pub enum TransportError {
     /// A name that no certificate can have.
     #[error("{0} is neither a host name nor an address, so no certificate can be valid for it")]
     ServerName(String),
+    /// The server's certificate is not to be trusted.
+    #[error(
+        "the certificate of {endpoint} is not trusted: {reason} (trust it with --cacert FILE, or any with --insecure)"
+    )]
+    Untrusted {
+        /// The server.
+        endpoint: Endpoint,
+        /// What is wrong with it.
+        reason: rustls::CertificateError,
+    },
+    /// What the server says is not TLS.
+    #[error("{endpoint} does not speak TLS (is it http:// there?)")]
+    NoTls {
+        /// The server.
+        endpoint: Endpoint,
+    },
+    /// The handshake failed otherwise.
+    #[error("no TLS handshake with {endpoint}: {reason} (a server may want a client certificate: --cert and --key)")]
+    Handshake {
+        /// The server.
+        endpoint: Endpoint,
+        /// rustls' word for it.
+        reason: String,
+    },
     /// TLS cannot be set up for another reason.
     #[error("TLS cannot be set up: {0}")]
     Tls(rustls::Error),

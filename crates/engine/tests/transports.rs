@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use engine::{Endpoint, Event, Sockets, Tls, TlsOptions, TlsSockets, Transport, TransportError, Trouble, Wire};
 use model::Nanos;
@@ -443,6 +444,7 @@ impl Pair {
 fn authority() -> CertifiedIssuer<'static, KeyPair> {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.distinguished_name.push(rcgen::DnType::CommonName, "an authority");
     CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("signed")
 }
 
@@ -715,6 +717,35 @@ fn a_server_that_speaks_plaintext_fails() {
     assert_eq!(done.end, End::NotSent(Trouble::Failed));
     wire.close(0);
     server.join().expect("no panic");
+}
+
+#[test]
+fn a_person_is_told_why_a_handshake_fails_and_what_to_do() {
+    let told = |config: Option<ServerConfig>, tls: &Tls| {
+        let (listener, address) = tcp_listener();
+        let server = serve_tcp(listener, 1, move |mut stream| {
+            if let Some(config) = &config {
+                let mut session = ServerConnection::new(Arc::new(config.clone())).expect("a session");
+                let _ = session.complete_io(&mut stream);
+            } else {
+                let _ = stream.read(&mut [0; 1024]).expect("a client hello");
+                stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").expect("written");
+            }
+        });
+        let failure = tls.failure(&Endpoint::Tcp(address), Duration::from_secs(60));
+        server.join().expect("no panic");
+        failure.map(|error| error.to_string())
+    };
+    let scratch = Scratch::new();
+    let (pair, issuer) = (Pair::self_signed(|_| {}), authority());
+    let config = || Some(server_config(&pair, BOTH, None));
+    let untrusted = told(config(), &trusting(&scratch, &issuer.as_ref().pem(), "localhost")).expect("a failure");
+    assert!(untrusted.contains("UnknownIssuer") && untrusted.contains("--cacert"), "{untrusted}");
+    assert_eq!(told(config(), &trusting(&scratch, &pair.cert_pem, "localhost")), None);
+    assert!(told(None, &insecure()).expect("a failure").contains("does not speak TLS"));
+    let clients = Pair::new(issuer.as_ref(), issuer.key());
+    let asks_who = server_config(&pair, &[&rustls::version::TLS12], Some(&clients));
+    assert!(told(Some(asks_who), &insecure()).expect("a failure").contains("--cert"));
 }
 
 #[test]
