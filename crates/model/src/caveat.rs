@@ -63,6 +63,7 @@ pub enum Caveat {
     /// The server was still busy when the wait for it to become idle was given up: the next run starts on its backlog.
     StillBusy {
         /// How long we waited.
+        #[serde(rename = "waited_ns")]
         waited: Nanos,
         /// What was still going on.
         what: String,
@@ -84,6 +85,7 @@ pub enum Caveat {
         /// How many.
         requests: u64,
         /// How long at the most.
+        #[serde(rename = "longest_ns")]
         longest: Nanos,
     },
     /// The log lacks requests: the disk was too slow for it.

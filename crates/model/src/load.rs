@@ -22,16 +22,19 @@ pub struct LoadPlan {
     /// When requests are due.
     pub pace: Pace,
     /// Closed loop: a pause between an answer and the connection's next request.
+    #[serde(rename = "think_ns")]
     pub think: Nanos,
     /// Connections: exactly so many in a closed loop, at most so many in an open one.
     pub connections: u32,
     /// Open loop: what becomes of a request that is due while all connections are busy.
     pub late: Late,
     /// Length of the measured window; `None` where only a count ends the run.
+    #[serde(rename = "length_ns")]
     pub length: Option<Nanos>,
     /// Requests in total; `None` where only time ends the run.
     pub requests_total: Option<u64>,
     /// Load before the measured window.
+    #[serde(rename = "warm_up_ns")]
     pub warm_up: Nanos,
     /// Whether a connection carries more than one request.
     pub keep_alive: bool,
@@ -40,6 +43,7 @@ pub struct LoadPlan {
     /// Requests that a connection has out at once.
     pub pipeline: u32,
     /// An answer that takes longer is given up.
+    #[serde(rename = "timeout_ns")]
     pub timeout: Nanos,
     /// Threads of the generator.
     pub lanes: u32,
@@ -83,10 +87,13 @@ pub struct LoadRun {
     /// What was recorded.
     pub tally: Tally,
     /// Length of the measured window, from which rates are computed.
+    #[serde(rename = "measured_ns")]
     pub measured: Nanos,
     /// From the first due time to the end of the last request, warm-up and drain included.
+    #[serde(rename = "elapsed_ns")]
     pub elapsed: Nanos,
     /// Time of the one name resolution before the start; `None` where the host is an address.
+    #[serde(rename = "name_resolution_ns")]
     pub name_resolution: Option<Nanos>,
     /// What the checks of the answers found, one line each.
     pub checks: Vec<String>,

@@ -30,7 +30,7 @@ impl Order {
             Order::Sequential => (n % len as u64) as usize,
             // The draw is from (0, 1].
             Order::Random { seed } => {
-                ((uniform(seed ^ 0x6F72_6465_72, n) * len as f64).ceil() as usize).clamp(1, len) - 1
+                ((uniform(seed ^ 0x006F_7264_6572, n) * len as f64).ceil() as usize).clamp(1, len) - 1
             }
         }
     }

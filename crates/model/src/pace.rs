@@ -37,22 +37,28 @@ pub enum Profile {
     /// The same all the time.
     Flat {
         /// Requests per second, in total.
+        #[serde(rename = "rate_per_s")]
         rate: Rate,
     },
     /// From one rate to another along a straight line, and then on at the second.
     Ramp {
         /// At the start.
+        #[serde(rename = "from_per_s")]
         from: Rate,
         /// At the end.
+        #[serde(rename = "to_per_s")]
         to: Rate,
         /// How long it takes.
+        #[serde(rename = "over_ns")]
         over: Nanos,
     },
     /// One rate after the other, each for the same time, the last one on and on.
     Steps {
         /// Each step's rate; not empty.
+        #[serde(rename = "rates_per_s")]
         rates: Vec<Rate>,
         /// Each step's length.
+        #[serde(rename = "each_ns")]
         each: Nanos,
     },
 }
@@ -106,7 +112,7 @@ impl Profile {
             Profile::Flat { rate } => count / rate.per_second(),
             Profile::Ramp { from, to, over } => {
                 let (a, b, length) = (from.per_second(), to.per_second(), over.as_secs_f64());
-                let in_ramp = (a + b) / 2.0 * length;
+                let in_ramp = f64::midpoint(a, b) * length;
                 if count >= in_ramp {
                     return length + (count - in_ramp) / b;
                 }
@@ -160,7 +166,7 @@ impl Iterator for Schedule {
     fn next(&mut self) -> Option<Nanos> {
         let number = self.number;
         self.number += 1;
-        if self.burst > 1 && number % self.burst != 0 {
+        if self.burst > 1 && !number.is_multiple_of(self.burst) {
             return Some(self.due);
         }
         let point = number / self.burst;

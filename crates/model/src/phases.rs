@@ -10,10 +10,13 @@ pub struct Summary {
     /// How many.
     pub count: u64,
     /// Sum, in ns.
+    #[serde(rename = "sum_ns")]
     pub sum: Nanos,
     /// The shortest; [`Nanos::MAX`] of none.
+    #[serde(rename = "min_ns", with = "crate::units::never_is_null")]
     pub min: Nanos,
     /// The longest.
+    #[serde(rename = "max_ns")]
     pub max: Nanos,
 }
 
@@ -87,10 +90,13 @@ pub struct Slowest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowRequest {
     /// Its response time.
+    #[serde(rename = "response_time_ns")]
     pub response_time: Nanos,
     /// Its service time.
+    #[serde(rename = "service_time_ns")]
     pub service_time: Nanos,
     /// When it was due, since the start of the measured window.
+    #[serde(rename = "due_ns")]
     pub due: Nanos,
 }
 

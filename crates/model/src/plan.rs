@@ -121,6 +121,7 @@ impl fmt::Display for Socket {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StreamPlan {
     /// `-d`: how long the app is asked to hold a thread; the theory's service time. `None`: unknown, measured first.
+    #[serde(rename = "delay_ns")]
     pub delay: Option<Nanos>,
     /// `--path`: what is requested; `None` is `/sleep<delay>`.
     pub path: Option<String>,
@@ -129,8 +130,10 @@ pub struct StreamPlan {
     /// When a run ends.
     pub stop: Stop,
     /// Load before the measured window, not measured.
+    #[serde(rename = "warm_up_ns")]
     pub warm_up: Nanos,
     /// An answer that takes longer is given up and counted as timed out.
+    #[serde(rename = "timeout_ns")]
     pub timeout: Nanos,
     /// Threads of the generator.
     pub lanes: u32,
@@ -154,6 +157,7 @@ impl StreamPlan {
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
     /// No request becomes due after this time (warm-up not included); those out are waited for.
+    #[serde(rename = "after_ns")]
     After(Nanos),
     /// Each connection makes this many requests (warm-up not included).
     RequestsPerConnection(u64),

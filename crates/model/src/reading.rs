@@ -16,9 +16,11 @@ pub struct Reading {
     /// The unit of the value: `requests`, `connections`, `threads`.
     pub unit: String,
     /// When it was read, since the start of the run's measured window.
+    #[serde(rename = "at_ns")]
     pub at: Nanos,
     /// The value.
     pub value: f64,
     /// How old the value may have been when it was read.
+    #[serde(rename = "staleness_ns")]
     pub staleness: Nanos,
 }

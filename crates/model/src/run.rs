@@ -17,8 +17,10 @@ pub struct Run {
     pub tally: Tally,
     /// Length of the measured window, from which rates are computed: as planned, or up to the last answer where a
     /// count ended the run, or up to the interruption.
+    #[serde(rename = "measured_ns")]
     pub measured: Nanos,
     /// From the first connect to the end of the last request, warm-up and drain included.
+    #[serde(rename = "elapsed_ns")]
     pub elapsed: Nanos,
     /// Each worker's part, by whichever source knows best; empty where none does.
     pub workers: Vec<WorkerShare>,

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::forecast::ServiceTime;
 use crate::load::{LoadPlan, LoadRun};
 use crate::{Caveat, Environment, Nanos, Plan, Run, ServerFacts};
 
@@ -48,12 +49,15 @@ pub struct SweepStudy {
     pub environment: Environment,
     /// The server under test.
     pub server: ServerFacts,
+    /// What theory takes for the service time; `None` where it is neither given nor measured.
+    pub service_time: Option<ServiceTime>,
     /// The runs that were finished, in order.
     pub runs: Vec<Run>,
     /// What is doubtful about the whole.
     #[serde(default)]
     pub caveats: Vec<Caveat>,
     /// From the start of the first server to the end of the last.
+    #[serde(rename = "total_time_ns")]
     pub total_time: Nanos,
     /// Whether the user ended it early.
     pub interrupted: bool,

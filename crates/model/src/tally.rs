@@ -14,8 +14,10 @@ use crate::{Counts, Exchange, Histogram, Nanos, Outcome, Phases, Series, Summary
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     /// End of the warm-up.
+    #[serde(rename = "from_ns")]
     pub from: Nanos,
     /// When no further request becomes due; [`Nanos::MAX`] where a count ends the run.
+    #[serde(rename = "until_ns", with = "crate::units::never_is_null")]
     pub until: Nanos,
 }
 
@@ -76,6 +78,7 @@ pub struct Tally {
     /// Kept-alive connections that the server closed.
     pub closed_by_server: u64,
     /// End of the last measured request.
+    #[serde(rename = "last_ended_ns")]
     pub last_ended: Nanos,
     /// Second by second since the window's start.
     pub series: Series,

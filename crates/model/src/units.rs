@@ -181,6 +181,22 @@ impl FromStr for Nanos {
     }
 }
 
+/// [`Nanos::MAX`] as `null` in a file: a number of that size is not exact in every reader of JSON.
+pub(crate) mod never_is_null {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Nanos;
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+    pub(crate) fn serialize<S: Serializer>(time: &Nanos, serializer: S) -> Result<S::Ok, S::Error> {
+        (*time != Nanos::MAX).then_some(*time).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Nanos, D::Error> {
+        Ok(Option::deserialize(deserializer)?.unwrap_or(Nanos::MAX))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::mem::discriminant;
 
-use model::forecast::ServiceTimeSource;
+use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::run::ShareSource;
 use model::{Caveat, Environment, Nanos, Run, ServerKind, Stop, SweepStudy, counts};
 
@@ -119,16 +119,12 @@ pub(crate) fn load(study: &SweepStudy) -> Vec<String> {
 ///
 /// Before the first run there is no forecast yet; a delay that was given says the same.
 fn service_time(study: &SweepStudy) -> Option<(Nanos, &'static str, f64)> {
-    let forecast = study.runs.iter().find_map(|run| run.forecast.as_ref());
-    let forecast = forecast.map(|forecast| {
-        let source = match forecast.service_time_source {
-            ServiceTimeSource::Given => "given",
-            ServiceTimeSource::Measured => "measured over one connection",
-        };
-        (forecast.service_time, source, forecast.maximum_rate)
-    });
-    let given = study.plan.stream.delay.filter(|delay| *delay > Nanos::ZERO);
-    forecast.or_else(|| given.map(|delay| (delay, "given", f64::from(study.server.slots()) / delay.as_secs_f64())))
+    let ServiceTime { time, source } = study.service_time.filter(|known| known.time > Nanos::ZERO)?;
+    let source = match source {
+        ServiceTimeSource::Given => "given",
+        ServiceTimeSource::Measured => "measured over one connection",
+    };
+    Some((time, source, f64::from(study.server.slots()) / time.as_secs_f64()))
 }
 
 /// Joined by commas, empty ones left out.
@@ -167,7 +163,7 @@ fn source(run: &Run) -> Option<ShareSource> {
 
 fn worker_block(study: &SweepStudy, runs: &[&Run]) -> Option<WorkerBlock> {
     let source = match source(runs[0])? {
-        ShareSource::Header => "good answers, as the response header names the worker",
+        ShareSource::Header => "answers, as the response header names the worker",
         ShareSource::Stats => "requests started, warm-up included, as the server's statistics count them",
     };
     let mut names: Vec<&str> = runs.iter().flat_map(|run| &run.workers).map(|share| share.worker.as_str()).collect();

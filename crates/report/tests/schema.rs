@@ -127,7 +127,7 @@ fn what_does_not_belong_is_refused() {
         ("/schema", json!(2)),
         ("/plan/connections", json!(-1)),
         ("/plan/pace/kind", json!("sometimes")),
-        ("/plan/timeout", json!("20s")),
+        ("/plan/timeout_ns", json!("20s")),
         ("/run/tally/counts", json!({"timeout": 1})),
         ("/run/tally/response_time/buckets", json!([[1, 2, 3]])),
         ("/run/caveats", json!([{"code": "bad_weather"}])),

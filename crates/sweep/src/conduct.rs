@@ -9,7 +9,7 @@ use engine::{Drive, Progress, Shape, drive, ensure_descriptors};
 use launch::GuardCommand;
 use launch::puma::Addresses;
 use model::doubts;
-use model::forecast::ServiceTimeSource;
+use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::study::SCHEMA;
 use model::{Caveat, Clock, Nanos, Plan, Reading, Run, ServerKind, Stop, SweepStudy, WorkerShare};
 use probe::puma_stats::PumaStats;
@@ -76,21 +76,22 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
         plan: plan.clone(),
         environment: machine::environment(tools.version),
         server: model::ServerFacts::default(),
+        service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given }),
         runs: Vec::new(),
         caveats: Vec::new(),
         total_time: Nanos::ZERO,
         interrupted: false,
     };
-    let mut service_time = plan.stream.delay.map(|delay| (delay, ServiceTimeSource::Given));
     for repeat in 1..=plan.repeat {
         observer.phase(&Phase::Starting);
         let Some(subject) = Subject::start(plan, tools)? else { break };
         study.server = subject.facts.clone();
         ensure_descriptors(most_connections(plan, subject.facts.slots()))?;
         let mut session = Session::new(plan, tools, subject);
-        if service_time.is_none() {
+        if study.service_time.is_none() {
             observer.phase(&Phase::MeasuringServiceTime);
-            service_time = session.learn_service_time()?.map(|time| (time, ServiceTimeSource::Measured));
+            let measured = |time| ServiceTime { time, source: ServiceTimeSource::Measured };
+            study.service_time = session.learn_service_time()?.map(measured);
         }
         session.take_baseline();
         if repeat == 1 {
@@ -100,7 +101,7 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
             if tools.is_interrupted() {
                 break;
             }
-            let run = session.run(*multiple, repeat, service_time, study.runs.len(), observer)?;
+            let run = session.run(*multiple, repeat, study.service_time, study.runs.len(), observer)?;
             study.runs.push(run);
             study.interrupted = tools.is_interrupted();
             study.total_time = tools.clock.now() - begun;
@@ -239,7 +240,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         &mut self,
         multiple: f64,
         repeat: u32,
-        service_time: Option<(Nanos, ServiceTimeSource)>,
+        service_time: Option<ServiceTime>,
         done_before: usize,
         observer: &mut dyn Observer,
     ) -> Result<Run, SweepError> {
@@ -268,7 +269,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             workers,
             readings,
             forecast: service_time
-                .and_then(|(time, source)| queueing::closed::forecast(connections, slots, time, source)),
+                .and_then(|ServiceTime { time, source }| queueing::closed::forecast(connections, slots, time, source)),
             caveats: Vec::new(),
             tally: done.tally,
         };

@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use model::forecast::ServiceTimeSource;
+use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::pace::uniform;
 use model::run::{PERCENTILES, ShareSource};
 use model::study::SCHEMA;
@@ -76,6 +76,7 @@ pub fn unknown_server() -> SweepStudy {
     let argv = vec!["ruby".to_owned(), "app.rb".to_owned(), "--port=9292".to_owned()];
     let mut study = played(&Setup { multiples: vec![1.0, 2.0], ..Setup::default() });
     study.plan.stream.delay = None;
+    study.service_time = None;
     study.plan.server.workers = None;
     study.plan.server.threads = None;
     study.plan.server.kind =
@@ -171,6 +172,7 @@ fn played(setup: &Setup) -> SweepStudy {
         schema: SCHEMA,
         started_at: "2026-07-21T10:00:00Z".to_owned(),
         command_line: plan.command_line(),
+        service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given }),
         plan,
         environment: environment(),
         server,

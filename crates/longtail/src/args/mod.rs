@@ -20,9 +20,15 @@ pub(crate) use self::output::OutputArgs;
 pub(crate) use self::sweep::SweepArgs;
 use crate::mistake::Mistake;
 
+const EXAMPLES: &str = "\
+Example:
+  longtail sweep -w2 -t5:5 -d0.1      a Puma of two workers x five threads, 1x to 4x more connections than that
+
+Studies are kept in $XDG_DATA_HOME/longtail/studies (~/.local/share/longtail/studies).";
+
 /// Finds out what a web server does when it has more requests than threads, and says whether the numbers can be trusted.
 #[derive(Debug, Parser)]
-#[command(name = "longtail", version, max_term_width = 110)]
+#[command(name = "longtail", version, max_term_width = 100, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -98,7 +104,9 @@ const REPORT_EXAMPLES: &str = "\
 Examples:
   longtail report                              the last study
   longtail report --format markdown            the last study, for a pull request
-  longtail report study.json --columns puma    a kept one, in Puma's own columns";
+  longtail report study.json --columns puma    a kept one, in Puma's own columns
+
+Studies are kept in $XDG_DATA_HOME/longtail/studies (~/.local/share/longtail/studies).";
 
 /// Flags of `longtail report`.
 #[derive(Debug, Args)]
