@@ -83,6 +83,22 @@ pub enum LaunchError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// A Puma without OpenSSL.
+    #[error(
+        "this Puma was built without SSL, which -s {socket} needs: install OpenSSL's headers (libssl-dev) and then the puma gem anew, or use -s tcp4"
+    )]
+    NoSsl {
+        /// The kind of socket that was asked for.
+        socket: String,
+    },
+    /// The app that longtail brings wants Rails.
+    #[error(
+        "--app rails needs Rails 6.1 or later ({missing}): apt-get install ruby-railties, or gem install rails, or add it to your bundle"
+    )]
+    NoRails {
+        /// What Ruby could not load.
+        missing: String,
+    },
     /// The guard process did not start, died, or did not answer.
     #[error("the process that guards the server failed: {0}; is this longtail's own executable intact?")]
     Guard(String),

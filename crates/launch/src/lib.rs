@@ -4,12 +4,15 @@
 //! nothing and reads no clock. What stays true: however longtail ends, nothing of a server that it started lives on;
 //! [`guard`] says how, and what cannot be covered.
 
+mod app;
+pub mod bind;
 mod command;
 pub mod error;
 pub mod exit;
 pub mod facts;
 pub mod guard;
 pub mod output;
+pub mod pair;
 mod protocol;
 pub mod puma;
 mod scratch;
@@ -17,9 +20,11 @@ pub mod server;
 pub mod spec;
 mod sys;
 
+pub use bind::Bind;
 pub use error::LaunchError;
 pub use exit::{Exit, Stopped};
 pub use output::Output;
+pub use pair::Pair;
 pub use puma::{Addresses, Control, Puma, Surroundings};
 pub use scratch::Scratch;
 pub use server::Server;

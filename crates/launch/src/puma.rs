@@ -10,27 +10,25 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use model::{ServerKind, ServerPlan, Socket};
+use model::{App, ServerKind, ServerPlan, Socket};
 
 use crate::command::{find_program, words};
 use crate::scratch::random_hex;
-use crate::{LaunchError, Scratch, Spec};
+use crate::{Bind, LaunchError, Output, Pair, Scratch, Spec, app};
 
-/// The app that longtail brings: a user who has only the executable has no `servers/` folder.
-const OWN_APP: &str = include_str!("../../../servers/sleep.ru");
 /// Bytes of a directory's path to which `/longtail-xxxxxxxx/control.sock` can be added: a socket's path has 108 at the
-/// most (unix(7)).
+/// most (unix(7)). `server.sock` is shorter.
 const SOCKET_DIR_LIMIT: usize = 70;
 
 /// Where Puma and its control server listen. `PUMA_TEST_HOST4`, `PUMA_TEST_HOST6`, `PUMA_TEST_PORT` and
 /// `PUMA_TEST_CTRL` in the environment of Puma's own scripts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addresses {
-    /// For `-s tcp4` and for the control server: an address of 127.0.0.0/8, or `localhost`.
+    /// For `-s tcp4`, `ssl4` and for the control server: an address of 127.0.0.0/8, or `localhost`.
     pub host4: String,
-    /// For `-s tcp6`: `::1`, `[::1]` or `localhost`.
+    /// For `-s tcp6` and `ssl6`: `::1`, `[::1]` or `localhost`.
     pub host6: String,
-    /// The server's port; `None` finds a free one.
+    /// The server's port, where its socket has one; `None` finds a free one.
     pub port: Option<u16>,
     /// The control server's port; `None` uses a private unix socket.
     pub control_port: Option<u16>,
@@ -97,14 +95,13 @@ pub struct Puma {
     /// What to start.
     pub spec: Spec,
     /// Where it will listen.
-    pub address: SocketAddr,
-    /// The same as a URL without a path.
-    pub url: String,
+    pub bind: Bind,
     /// Its control server.
     pub control: Control,
 }
 
-/// Makes the command out of the plan, chooses ports, and writes our app where none is given.
+/// Makes the command out of the plan, chooses ports or names, and writes our app where none is given, and a certificate
+/// where one is needed.
 ///
 /// As always with Puma, where no config file is given it reads `config/puma.rb` if there is one, and what neither the
 /// plan nor a file says it takes from `WEB_CONCURRENCY` and `PUMA_MAX_THREADS`.
@@ -132,10 +129,20 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
     }
     let listeners = Listeners::choose(plan.socket, addresses)?;
     let scratch = scratch(&around.temporary)?;
-    let control_socket = scratch.path().join("control.sock");
+    let dir = scratch.path();
+    let unwritable = |source| LaunchError::Scratch { within: dir.to_owned(), source };
+    let control_socket = dir.join("control.sock");
     let rackup = match &plan.rackup {
         Some(rackup) => rackup.clone(),
-        None => own_app(&scratch)?,
+        None => app::write(plan.app, dir).map_err(unwritable)?,
+    };
+    let bind = match (plan.socket, listeners.server) {
+        (Socket::Ssl4 | Socket::Ssl6, Some(address)) => {
+            Bind::Ssl(address, Pair::make(dir, address.ip()).map_err(unwritable)?)
+        }
+        (_, Some(address)) => Bind::Tcp(address),
+        (Socket::Aunix, None) => Bind::Abstract(format!("longtail-{}", random_hex(32))),
+        (_, None) => Bind::Unix(dir.join("server.sock")),
     };
     let (control, control_url) = match listeners.control {
         Some(address) => (ControlAddress::Tcp(address), format!("tcp://{address}")),
@@ -145,19 +152,23 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
     let token = if listeners.control.is_some() { random_hex(32) } else { "longtail".to_owned() };
 
     argv.extend(["-q", "-b"].map(OsString::from));
-    // An IPv6 address prints itself in brackets, as a URL wants it.
-    argv.push(format!("tcp://{}", listeners.server).into());
+    argv.push(bind.argument().into());
     argv.extend(plan.workers.map(|workers| format!("-w{workers}").into()));
     argv.extend(plan.threads.map(|threads| format!("-t{threads}").into()));
     argv.extend(plan.config.iter().flat_map(|config| ["-C".into(), config.clone().into()]));
     argv.push(format!("--control-url={control_url}").into());
     argv.push(format!("--control-token={token}").into());
     argv.push(rackup.into());
-    let env = if plan.yjit { vec![("RUBYOPT".into(), with_yjit(around.rubyopt.as_deref()))] } else { Vec::new() };
+    let mut env = Vec::new();
+    if plan.yjit {
+        env.push(("RUBYOPT".into(), with_yjit(around.rubyopt.as_deref())));
+    }
+    if plan.rackup.is_none() && plan.app == App::Rails {
+        env.push(("RAILS_ENV".into(), "production".into()));
+    }
     Ok(Puma {
         spec: Spec { argv, env, dir: around.dir.clone(), scratch: Some(Arc::new(scratch)) },
-        address: listeners.server,
-        url: format!("http://{}", listeners.server),
+        bind,
         control: Control { address: control, token },
     })
 }
@@ -166,9 +177,32 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
 ///
 /// # Errors
 /// As [`prepare`], of hosts and ports.
+///
+/// # Panics
+/// Where the kind has no address: such a server takes none of those.
 pub fn free_address(socket: Socket, addresses: &Addresses) -> Result<SocketAddr, LaunchError> {
-    Listeners::choose(socket, addresses).map(|listeners| listeners.server)
+    Listeners::choose(socket, addresses).map(|listeners| listeners.server.expect("a kind with an address"))
 }
+
+/// What a Puma that was asked for this has said it lacks, where it has said so. It need not have ended: in cluster mode
+/// the master starts one worker after the other, each of which fails to load the app.
+pub fn lacks(plan: &ServerPlan, output: &Output) -> Option<LaunchError> {
+    if !matches!(plan.kind, ServerKind::Puma { .. }) {
+        return None;
+    }
+    let is_ssl = matches!(plan.socket, Socket::Ssl4 | Socket::Ssl6);
+    let brings_rails = plan.rackup.is_none() && plan.app == App::Rails;
+    output.lines().find_map(|line| {
+        if is_ssl && NO_SSL.iter().any(|said| line.contains(said)) {
+            return Some(LaunchError::NoSsl { socket: plan.socket.to_string() });
+        }
+        let missing = app::missing_rails(line).filter(|_| brings_rails)?;
+        Some(LaunchError::NoRails { missing: missing.to_owned() })
+    })
+}
+
+/// What Puma says at an `ssl://` bind where it was built without OpenSSL: 5 and later (binder.rb), and before (`mini_ssl.c`).
+const NO_SSL: [&str; 2] = ["Puma compiled without SSL support", "SSL not available in this build"];
 
 /// The words of `--puma`, whose program must exist.
 fn given(text: &str, around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
@@ -266,35 +300,35 @@ fn scratch(temporary: &Path) -> Result<Scratch, LaunchError> {
     Scratch::new(within).map_err(|source| LaunchError::Scratch { within: within.to_owned(), source })
 }
 
-fn own_app(scratch: &Scratch) -> Result<PathBuf, LaunchError> {
-    let path = scratch.path().join("sleep.ru");
-    fs::write(&path, OWN_APP).map_err(|source| LaunchError::Scratch { within: scratch.path().to_owned(), source })?;
-    Ok(path)
-}
-
 /// The addresses, free a moment ago.
 struct Listeners {
-    server: SocketAddr,
+    /// `None` for a Unix socket.
+    server: Option<SocketAddr>,
     control: Option<SocketAddr>,
 }
 
 impl Listeners {
     fn choose(socket: Socket, addresses: &Addresses) -> Result<Listeners, LaunchError> {
-        if let (Some(port), true) = (addresses.port, addresses.port == addresses.control_port) {
-            return Err(LaunchError::SamePort(port));
-        }
         let host4 = loopback4(&addresses.host4)?;
         let server = match socket {
-            Socket::Tcp4 => IpAddr::V4(host4),
-            Socket::Tcp6 => IpAddr::V6(loopback6(&addresses.host6)?),
+            Socket::Tcp4 | Socket::Ssl4 => Some(IpAddr::V4(host4)),
+            Socket::Tcp6 | Socket::Ssl6 => Some(IpAddr::V6(loopback6(&addresses.host6)?)),
+            Socket::Unix | Socket::Aunix => None,
         };
+        if let (Some(port), true, true) = (addresses.port, addresses.port == addresses.control_port, server.is_some()) {
+            return Err(LaunchError::SamePort(port));
+        }
         // Both are held until both are chosen, so that they differ.
         let control = match addresses.control_port {
             Some(port) => Some(hold(host4.into(), Some(port), "PUMA_TEST_CTRL")?),
             None => None,
         };
-        let server = hold(server, addresses.port, "PUMA_TEST_PORT")?;
-        Ok(Listeners { server: server.1, control: control.map(|(_, address)| address) })
+        let server = match server {
+            Some(host) => Some(hold(host, addresses.port, "PUMA_TEST_PORT")?),
+            None => None,
+        };
+        let address = |(_, address)| address;
+        Ok(Listeners { server: server.map(address), control: control.map(address) })
     }
 }
 

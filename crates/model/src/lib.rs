@@ -39,7 +39,7 @@ pub use objective::Objective;
 pub use order::Order;
 pub use pace::{Arrivals, Pace, Profile, Schedule};
 pub use phases::{Phases, Summary};
-pub use plan::{Plan, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
+pub use plan::{App, Plan, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
 pub use quantile::Quantile;
 pub use rate::Rate;
 pub use reading::Reading;

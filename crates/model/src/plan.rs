@@ -33,8 +33,11 @@ pub struct ServerPlan {
     pub workers: Option<u32>,
     /// `-t`: threads a worker; `None` leaves it to the config file.
     pub threads: Option<Threads>,
-    /// `-r`: the rackup file; `None` is the app that longtail brings.
+    /// `-r`: the rackup file; `None` is an app that longtail brings.
     pub rackup: Option<PathBuf>,
+    /// `--app`: which of them.
+    #[serde(default)]
+    pub app: App,
     /// `-C`: Puma's config file.
     pub config: Option<PathBuf>,
     /// `-Y`: start Ruby with YJIT.
@@ -63,6 +66,17 @@ pub enum ServerKind {
         /// Where it will answer.
         url: String,
     },
+}
+
+/// The apps that longtail brings, for a Puma without a rackup file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum App {
+    /// `servers/sleep.ru`: Rack alone.
+    #[default]
+    Sleep,
+    /// `servers/rails`: an API in Rails, which must be installed.
+    Rails,
 }
 
 /// Threads of one Puma worker, as `-t MIN:MAX`.
@@ -106,6 +120,21 @@ pub enum Socket {
     Tcp4,
     /// IPv6, `::1` unless `PUMA_TEST_HOST6` says otherwise.
     Tcp6,
+    /// TLS over IPv4.
+    Ssl4,
+    /// TLS over IPv6.
+    Ssl6,
+    /// A Unix socket in the file system.
+    Unix,
+    /// A Unix socket in Linux's abstract namespace.
+    Aunix,
+}
+
+impl Socket {
+    /// Whether it is TCP with nothing on top, which every server can bind.
+    pub fn is_plain_tcp(self) -> bool {
+        matches!(self, Socket::Tcp4 | Socket::Tcp6)
+    }
 }
 
 impl fmt::Display for Socket {
@@ -113,6 +142,10 @@ impl fmt::Display for Socket {
         out.write_str(match self {
             Socket::Tcp4 => "tcp4",
             Socket::Tcp6 => "tcp6",
+            Socket::Ssl4 => "ssl4",
+            Socket::Ssl6 => "ssl6",
+            Socket::Unix => "unix",
+            Socket::Aunix => "aunix",
         })
     }
 }
@@ -178,6 +211,7 @@ impl Plan {
         for (flag, path) in [("-r", &server.rackup), ("-C", &server.config)] {
             words.extend(path.iter().flat_map(|path| [flag.to_owned(), path.display().to_string()]));
         }
+        words.extend((server.app == App::Rails).then(|| "--app=rails".to_owned()));
         words.extend(server.yjit.then(|| "-Y".to_owned()));
         words.push(format!("-s{}", server.socket));
         let stream = &self.stream;

@@ -13,7 +13,7 @@ use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::study::SCHEMA;
 use model::{Caveat, Clock, Nanos, Plan, Reading, Run, ServerKind, Stop, SweepStudy, WorkerShare};
 use probe::puma_stats::PumaStats;
-use probe::{machine, sink_ledger, sockets};
+use probe::{machine, sink_ledger};
 
 use crate::error::SweepError;
 use crate::idle::wait_until_idle;
@@ -281,9 +281,9 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
 
     /// What the kernel still holds for the server right after the run.
     fn listener_readings(&self, done: &Drive) -> Vec<Reading> {
-        let Ok(sockets) = sockets::of_port(self.subject.address.port()) else { return Vec::new() };
+        let Ok(sockets) = self.subject.sockets() else { return Vec::new() };
         let reading = |name: &str, value: u32| Reading {
-            source: "/proc/net/tcp".to_owned(),
+            source: self.subject.socket_table().to_owned(),
             of: String::new(),
             name: name.to_owned(),
             unit: "connections".to_owned(),
@@ -295,7 +295,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
     }
 
     fn cool_down(&self) -> Option<Caveat> {
-        wait_until_idle(self.subject.address.port(), &self.tools.clock, || self.tools.is_interrupted())
+        wait_until_idle(|| self.subject.sockets(), &self.tools.clock, || self.tools.is_interrupted())
     }
 
     /// Each worker's part, and how many of them were not there before.
@@ -328,8 +328,10 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             let reason = "requests were left without an answer, and nobody knows which of them it had started";
             return Some(Caveat::LedgerUnknown { reason: reason.to_owned() });
         }
-        if self.plan.server.kind == ServerKind::Builtin {
-            return match sink_ledger::requests(self.subject.address) {
+        if self.plan.server.kind == ServerKind::Builtin
+            && let Some(address) = self.subject.bind.address()
+        {
+            return match sink_ledger::requests(address) {
                 Ok(server) => self.ledger.differs_from(server),
                 Err(error) => Some(Caveat::LedgerUnknown { reason: error.to_string() }),
             };

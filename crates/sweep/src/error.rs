@@ -1,6 +1,6 @@
 //! Why a sweep could not be done: the user's mistakes and the server's failures, each in one line.
 
-use engine::{DriveError, LimitError};
+use engine::{DriveError, LimitError, TransportError};
 use launch::LaunchError;
 use thiserror::Error;
 
@@ -16,6 +16,9 @@ pub enum SweepError {
     /// The generator could not start.
     #[error(transparent)]
     Drive(#[from] DriveError),
+    /// Connections to it cannot be made.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
     /// It was started and has ended before it was ready.
     #[error("the server ended during its start ({how}); its last lines are above: no load was sent")]
     DiedAtBoot {

@@ -3,20 +3,27 @@
 //! After a run all our connections are closed. The server is idle when it has closed its ends of them too: a request that
 //! it still works on, or has not accepted yet, keeps its socket open, in every server and version.
 
+use std::io;
+
 use model::{Caveat, Clock, Nanos};
-use probe::sockets;
+use probe::sockets::ServerSockets;
 
 /// Between two looks.
 const STEP: Nanos = Nanos::from_millis(10);
 /// A server that is busy longer than this after a run is not waited for.
 const PATIENCE: Nanos = Nanos::from_secs(60);
 
-/// Waits until nobody is connected to `port` any more; a caveat where that does not happen within a minute, or `stop` says so.
-pub(crate) fn wait_until_idle(port: u16, clock: &impl Clock, stop: impl Fn() -> bool) -> Option<Caveat> {
+/// Waits until nobody is connected any more to the server whose sockets `look` sees; a caveat where that does not happen
+/// within a minute, unless `stop` says so before.
+pub(crate) fn wait_until_idle(
+    look: impl Fn() -> io::Result<ServerSockets>,
+    clock: &impl Clock,
+    stop: impl Fn() -> bool,
+) -> Option<Caveat> {
     let start = clock.now();
     loop {
         // Where the kernel's table cannot be read, nothing can be said, and nothing is.
-        let sockets = sockets::of_port(port).ok()?;
+        let sockets = look().ok()?;
         if sockets.is_idle() || stop() {
             return None;
         }

@@ -7,8 +7,8 @@
 use std::sync::atomic::AtomicBool;
 
 use engine::{Answer, Transport, fetch};
-use launch::Server;
-use model::{Clock, Nanos, Request};
+use launch::{Server, puma};
+use model::{Clock, Nanos, Request, ServerPlan};
 use probe::{Control, puma_stats};
 
 use crate::error::SweepError;
@@ -20,6 +20,7 @@ const LAST_LINES: usize = 20;
 
 /// What to ask, and how long to wait for the answer.
 pub(crate) struct Question<'a> {
+    pub(crate) plan: &'a ServerPlan,
     pub(crate) transport: &'a Transport,
     pub(crate) request: &'a Request,
     pub(crate) path: &'a str,
@@ -32,7 +33,7 @@ pub(crate) struct Question<'a> {
 /// Waits until the server is ready; `Ok(None)` where `stop` said so before.
 ///
 /// # Errors
-/// Where it ends, takes longer than the boot timeout, or answers with a client's or server's error.
+/// Where it lacks something, ends, takes longer than the boot timeout, or answers with a client's or server's error.
 pub(crate) fn wait_until_ready<C: Clock + Clone + Send>(
     server: &Server,
     question: &Question<'_>,
@@ -47,7 +48,12 @@ pub(crate) fn wait_until_ready<C: Clock + Clone + Send>(
         if stop() {
             return Ok(None);
         }
-        if let Some(exit) = server.exited() {
+        let exit = server.exited();
+        // What it lacks is said once it has ended, or by a worker whose master goes on.
+        if let Some(error) = puma::lacks(question.plan, &server.output()) {
+            return Err(error.into());
+        }
+        if let Some(exit) = exit {
             return Err(SweepError::DiedAtBoot { how: exit.to_string(), last_lines: last_lines(server) });
         }
         if let (false, Some(control)) = (reported, question.control) {

@@ -1,15 +1,17 @@
 //! The server under test: started, ready, described; stopped when it is dropped.
 
 use std::ffi::OsString;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::io;
+use std::net::ToSocketAddrs;
 use std::path::Path;
 
-use engine::{Answer, Transport, render};
+use engine::{Answer, Endpoint, Tls, TlsOptions, Transport, TransportError, render};
 use launch::facts::BootFacts;
-use launch::{Server, Spec, puma};
+use launch::{Bind, Server, Spec, puma};
 use model::{Clock, Nanos, Plan, Request, ServerFacts, ServerKind};
 use probe::puma_stats::{self, PumaStats};
-use probe::{Control, ControlAddress, sockets};
+use probe::sockets::{self, ServerSockets};
+use probe::{Control, ControlAddress};
 
 use crate::conduct::Tools;
 use crate::error::SweepError;
@@ -21,7 +23,7 @@ const GRACE: Nanos = Nanos::from_secs(30);
 /// A server that runs, and how to reach it.
 pub(crate) struct Subject {
     server: Server,
-    pub(crate) address: SocketAddr,
+    pub(crate) bind: Bind,
     pub(crate) transport: Transport,
     pub(crate) request: Request,
     pub(crate) control: Option<Control>,
@@ -36,9 +38,11 @@ pub(crate) struct Subject {
 struct Preparation {
     spec: Spec,
     name: String,
-    address: SocketAddr,
-    /// `host:port` for the Host header and the URL.
+    bind: Bind,
+    /// For the Host header.
     authority: String,
+    /// Without the path, where the plan says that.
+    url: String,
     path: String,
     control: Option<Control>,
 }
@@ -57,8 +61,9 @@ impl Subject {
         let request = render("GET", &prepared.authority, &prepared.path, plan.stream.keep_alive);
         // Its own connection, so closed after the answer: a connection left open would hold one of the server's threads.
         let first = render("GET", &prepared.authority, &prepared.path, false);
-        let transport = Transport::tcp(prepared.address);
+        let transport = transport(&prepared.bind)?;
         let question = Question {
+            plan: &plan.server,
             transport: &transport,
             request: &first,
             path: &prepared.path,
@@ -82,8 +87,22 @@ impl Subject {
             (ServerKind::Builtin, _) => (0..facts.workers).map(|worker| worker.to_string()).collect(),
             _ => Vec::new(),
         };
-        let Preparation { address, control, .. } = prepared;
-        Ok(Some(Subject { server, address, transport, request, control, facts, workers, first_answer }))
+        let Preparation { bind, control, .. } = prepared;
+        Ok(Some(Subject { server, bind, transport, request, control, facts, workers, first_answer }))
+    }
+
+    /// What the kernel holds for it.
+    pub(crate) fn sockets(&self) -> io::Result<ServerSockets> {
+        match &self.bind {
+            Bind::Tcp(address) | Bind::Ssl(address, _) => sockets::of_port(address.port()),
+            Bind::Unix(path) => sockets::of_unix(&path.to_string_lossy()),
+            Bind::Abstract(name) => sockets::of_unix(&format!("@{name}")),
+        }
+    }
+
+    /// Where [`Subject::sockets`] are seen.
+    pub(crate) fn socket_table(&self) -> &'static str {
+        if self.bind.address().is_some() { "/proc/net/tcp" } else { "/proc/net/unix" }
     }
 
     /// Whether the server has ended by itself.
@@ -103,6 +122,21 @@ impl Subject {
     }
 }
 
+/// How connections to it are made. TLS trusts the certificate that was made for this server, and nobody else's.
+fn transport(bind: &Bind) -> Result<Transport, TransportError> {
+    Ok(match bind {
+        Bind::Tcp(address) => Transport::tcp(*address),
+        Bind::Ssl(address, pair) => {
+            let server_name = address.ip().to_string();
+            let options =
+                TlsOptions { ca_file: Some(&pair.certificate), server_name: &server_name, ..TlsOptions::default() };
+            Transport { tls: Some(Tls::new(&options)?), ..Transport::tcp(*address) }
+        }
+        Bind::Unix(path) => Transport::plain(vec![Endpoint::Unix(path.clone())]),
+        Bind::Abstract(name) => Transport::plain(vec![Endpoint::Abstract(name.clone().into_bytes())]),
+    })
+}
+
 fn prepare<C>(plan: &Plan, tools: &Tools<'_, C>) -> Result<Preparation, SweepError> {
     let path = plan.stream.target_path();
     match &plan.server.kind {
@@ -116,8 +150,9 @@ fn prepare<C>(plan: &Plan, tools: &Tools<'_, C>) -> Result<Preparation, SweepErr
             Ok(Preparation {
                 spec: puma.spec,
                 name: "Puma".to_owned(),
-                address: puma.address,
-                authority: puma.address.to_string(),
+                authority: puma.bind.host(),
+                url: puma.bind.to_string(),
+                bind: puma.bind,
                 path,
                 control: Some(Control { address: control_address, token: puma.control.token }),
             })
@@ -139,8 +174,9 @@ fn prepare<C>(plan: &Plan, tools: &Tools<'_, C>) -> Result<Preparation, SweepErr
             Ok(Preparation {
                 spec: Spec::command(argv, &tools.dir),
                 name: "built-in server".to_owned(),
-                address,
+                bind: Bind::Tcp(address),
                 authority: address.to_string(),
+                url: format!("http://{address}"),
                 path,
                 control: None,
             })
@@ -159,13 +195,15 @@ fn prepare<C>(plan: &Plan, tools: &Tools<'_, C>) -> Result<Preparation, SweepErr
                 return Err(bad("something listens on that port already, and would be measured in its place"));
             }
             let asked = plan.stream.path.clone().or_else(|| (own_path == "/").then_some(path));
+            let path = asked.unwrap_or_else(|| own_path.to_owned());
             let program = Path::new(&argv[0]).file_name().map(|name| name.to_string_lossy().into_owned());
             Ok(Preparation {
                 spec: Spec::command(argv, &tools.dir),
                 name: program.unwrap_or_else(|| argv[0].clone()),
-                address,
+                bind: Bind::Tcp(address),
                 authority: authority.to_owned(),
-                path: asked.unwrap_or_else(|| own_path.to_owned()),
+                url: format!("http://{authority}{path}"),
+                path,
                 control: None,
             })
         }
@@ -207,7 +245,7 @@ fn describe(
         runtime: boot.runtime,
         git: if is_checkout { launch::facts::git(dir) } else { None },
         command_line: server.command_line(),
-        url: format!("http://{}{}", prepared.authority, prepared.path),
+        url: prepared.url.clone(),
         workers,
         threads: stated_threads.unwrap_or(planned_threads),
         cluster,

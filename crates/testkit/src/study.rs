@@ -190,6 +190,7 @@ fn plan(setup: &Setup) -> Plan {
             workers: Some(setup.workers),
             threads: Some(Threads { min: setup.threads, max: setup.threads }),
             rackup: None,
+            app: model::App::Sleep,
             config: None,
             yjit: false,
             socket: Socket::Tcp4,

@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use launch::puma::{ControlAddress, discover, prepare};
-use launch::{Addresses, LaunchError, Scratch, Surroundings};
-use model::{ServerKind, ServerPlan, Socket, Threads};
+use launch::{Addresses, Bind, LaunchError, Scratch, Surroundings};
+use model::{App, ServerKind, ServerPlan, Socket, Threads};
 
 use crate::kit::folder;
 
@@ -72,6 +72,7 @@ fn plan() -> ServerPlan {
         workers: None,
         threads: None,
         rackup: None,
+        app: App::Sleep,
         config: None,
         yjit: false,
         socket: Socket::Tcp4,
@@ -166,15 +167,69 @@ fn puma_is_started_as_its_own_scripts_do() {
     let around = Surroundings { rubyopt: Some("-W0".into()), ..stage.around() };
     let puma = prepare(&plan, &Addresses::default(), &around).unwrap();
     let ControlAddress::Unix(socket) = &puma.control.address else { panic!("{:?}", puma.control) };
-    let bind = format!("tcp://{}", puma.address);
+    let bind = format!("tcp://{}", puma.bind.address().unwrap());
     let control = format!("--control-url=unix://{}", socket.display());
     let token = format!("--control-token={}", puma.control.token);
     let expected = ["puma", "-q", "-b", &bind, "-w4", "-t5:5", "-C", "puma.rb", &control, &token, "my.ru"];
     assert_eq!(text(&puma.spec.argv), expected);
     assert_eq!(puma.spec.env, [("RUBYOPT".into(), "-W0 --yjit".into())]);
-    assert!(puma.address.ip().is_loopback() && puma.address.port() > 0);
-    assert_eq!(puma.url, format!("http://{}", puma.address));
+    let address = puma.bind.address().unwrap();
+    assert!(address.ip().is_loopback() && address.port() > 0);
+    assert_eq!(puma.bind.to_string(), format!("http://{address}"));
     assert!(puma.spec.command_line().starts_with("RUBYOPT='-W0 --yjit' puma -q -b tcp://127.0.0.1:"));
+}
+
+#[test]
+fn each_kind_of_socket_is_asked_for_as_puma_wants_it() {
+    let stage = Stage::with(&["puma"]);
+    let bind = |socket| {
+        let puma = prepare(&ServerPlan { socket, ..plan() }, &Addresses::default(), &stage.around()).unwrap();
+        let argument = text(&puma.spec.argv)[3].to_owned();
+        (argument, puma)
+    };
+
+    let (argument, puma) = bind(Socket::Ssl4);
+    let Bind::Ssl(address, pair) = &puma.bind else { panic!("{:?}", puma.bind) };
+    assert!(address.ip().is_loopback() && puma.bind.to_string() == format!("https://{address}"));
+    let files = [&pair.key, &pair.certificate].map(|file| file.to_str().unwrap().to_owned());
+    assert_eq!(argument, format!("ssl://{address}?key={}&cert={}&verify_mode=none", files[0], files[1]));
+    assert!(pair.key.is_file() && pair.certificate.is_file());
+    let files = [pair.key.clone(), pair.certificate.clone()];
+    drop(puma);
+    assert!(!files.iter().any(|file| file.exists()), "they go with their server");
+
+    let (argument, puma) = bind(Socket::Unix);
+    let Bind::Unix(path) = &puma.bind else { panic!("{:?}", puma.bind) };
+    assert_eq!(argument, format!("unix://{}", path.display()));
+    assert!(path.parent().unwrap().is_dir() && !path.exists());
+    assert_eq!(puma.bind.to_string(), format!("unix {}", path.display()));
+
+    let (argument, puma) = bind(Socket::Aunix);
+    let Bind::Abstract(name) = &puma.bind else { panic!("{:?}", puma.bind) };
+    assert_eq!(argument, format!("unix://@{name}"));
+    assert_ne!(bind(Socket::Aunix).1.bind, puma.bind, "nobody can guess it");
+}
+
+#[test]
+fn a_port_that_is_taken_is_nothing_to_a_unix_socket() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = Some(taken.local_addr().unwrap().port());
+    let stage = Stage::with(&["puma"]);
+    let unix = ServerPlan { socket: Socket::Unix, ..plan() };
+    assert!(prepare(&unix, &Addresses { port, ..Addresses::default() }, &stage.around()).is_ok());
+}
+
+#[test]
+fn rails_is_brought_whole_and_run_in_production() {
+    let stage = Stage::with(&["puma"]);
+    let plan = ServerPlan { app: App::Rails, ..plan() };
+    let puma = prepare(&plan, &Addresses::default(), &stage.around()).unwrap();
+    assert_eq!(puma.spec.env, [("RAILS_ENV".into(), "production".into())]);
+    let rackup = PathBuf::from(puma.spec.argv.last().unwrap());
+    let brought = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../servers/rails");
+    for file in ["config.ru", "config/application.rb", "config/routes.rb", "app/controllers/sleep_controller.rb"] {
+        assert_eq!(fs::read(rackup.with_file_name(file)).unwrap(), fs::read(brought.join(file)).unwrap());
+    }
 }
 
 #[test]
@@ -253,7 +308,7 @@ fn an_ipv6_address_stands_in_brackets() {
     let tcp6 = ServerPlan { socket: Socket::Tcp6, ..plan() };
     let puma = prepare(&tcp6, &Addresses::default(), &stage.around()).unwrap();
     assert!(text(&puma.spec.argv)[3].starts_with("tcp://[::1]:"), "{:?}", puma.spec.argv);
-    assert!(puma.url.starts_with("http://[::1]:"));
+    assert!(puma.bind.to_string().starts_with("http://[::1]:"));
 }
 
 #[test]

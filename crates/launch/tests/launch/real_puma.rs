@@ -7,7 +7,7 @@ use std::time::Duration;
 use launch::facts::BootFacts;
 use launch::puma::{ControlAddress, prepare};
 use launch::{Addresses, Exit, LaunchError, Server, Surroundings};
-use model::{ServerKind, ServerPlan, Socket, Threads};
+use model::{App, ServerKind, ServerPlan, Socket, Threads};
 
 use crate::clock::SteadyClock;
 use crate::kit::{PATIENCE, children, eventually, folder, guard, lives};
@@ -34,6 +34,7 @@ fn runs_and_leaves_nothing(workers: Option<u32>) {
         workers,
         threads: Some(Threads { min: 1, max: 3 }),
         rackup: None,
+        app: App::Sleep,
         config: None,
         yjit: false,
         socket: Socket::Tcp4,
@@ -44,16 +45,17 @@ fn runs_and_leaves_nothing(workers: Option<u32>) {
         Err(LaunchError::NoPuma) => return eprintln!("skipped: puma is not on PATH"),
         puma => puma.unwrap(),
     };
+    let address = puma.bind.address().unwrap();
     let server = Server::start(&puma.spec, &guard(), &SteadyClock).unwrap();
     let answer = eventually("an answer", || {
         assert_eq!(server.exited(), None, "{:?}", server.boot_error());
-        get(puma.address, "/sleep0")
+        get(address, "/sleep0")
     });
     assert!(answer.ends_with("\r\n\r\nslept 0 s\n"), "{answer}");
     assert!(answer.contains("\r\ncontent-type: text/plain\r\n"), "{answer}");
-    assert!(get(puma.address, "/sleep0.01").unwrap().ends_with("slept 0.01 s\n"));
+    assert!(get(address, "/sleep0.01").unwrap().ends_with("slept 0.01 s\n"));
     for path in ["/", "/sleep", "/sleepy", "/sleep1x", "/sleep5/more"] {
-        assert!(get(puma.address, path).unwrap().ends_with("did not sleep\n"), "{path}");
+        assert!(get(address, path).unwrap().ends_with("did not sleep\n"), "{path}");
     }
 
     // Which of two workers answers is up to the kernel, but one of the server's own it is.
@@ -79,7 +81,7 @@ fn runs_and_leaves_nothing(workers: Option<u32>) {
     assert!(!stopped.forced, "{stopped:?}");
     assert_ne!(stopped.exit, Exit::Unknown);
     assert!(!family.iter().any(|pid| lives(*pid)));
-    assert!(TcpStream::connect(puma.address).is_err());
+    assert!(TcpStream::connect(address).is_err());
     assert!(server.output().lines().any(|line| line.ends_with("Goodbye!") || line.contains("Gracefully")));
     let scratch = socket.parent().unwrap().to_owned();
     drop((server, puma));
@@ -106,6 +108,7 @@ fn an_app_that_does_not_load_is_why_puma_did_not_start() {
         workers: Some(0),
         threads: None,
         rackup: Some("broken.ru".into()),
+        app: App::Sleep,
         config: None,
         yjit: false,
         socket: Socket::Tcp4,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use launch::puma::Addresses;
 use model::plan::quoted;
-use model::{Nanos, Plan, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
+use model::{App, Nanos, Plan, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
 
 use crate::args::OutputArgs;
 use crate::mistake::Mistake;
@@ -19,6 +19,37 @@ enum SocketWord {
     Tcp4,
     /// IPv6
     Tcp6,
+    /// TLS over IPv4, with a certificate made for the run
+    #[value(alias = "ssl")]
+    Ssl4,
+    /// TLS over IPv6
+    Ssl6,
+    /// Unix socket, in a private directory
+    Unix,
+    /// Abstract Unix socket
+    Aunix,
+}
+
+impl SocketWord {
+    fn socket(self) -> Socket {
+        match self {
+            SocketWord::Tcp4 => Socket::Tcp4,
+            SocketWord::Tcp6 => Socket::Tcp6,
+            SocketWord::Ssl4 => Socket::Ssl4,
+            SocketWord::Ssl6 => Socket::Ssl6,
+            SocketWord::Unix => Socket::Unix,
+            SocketWord::Aunix => Socket::Aunix,
+        }
+    }
+}
+
+/// The apps that longtail brings.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum AppWord {
+    /// Rack alone: /sleep0.1 sleeps 0.1 s
+    Sleep,
+    /// An API in Rails, in production mode: /sleep?ms=100
+    Rails,
 }
 
 /// The servers that longtail knows how to start.
@@ -36,6 +67,8 @@ Examples:
   longtail sweep -w2 -t5:5 -d0.1                    two workers of five threads, an app that sleeps 100 ms
   longtail sweep -w4 -t5:5 -R100 -d0.2 --columns puma    as benchmarks/local/long_tail_hey.sh
   longtail sweep -w2 -t5:5 -d0.1 -k                 a new connection for each request
+  longtail sweep -w2 -t5:5 -s ssl4                  over TLS; -s unix and aunix: over a Unix socket
+  longtail sweep -t5:5 -d1 --app rails              a small Rails app that sleeps 1 s
   longtail sweep -r config.ru --path /posts         your app; its service time is measured first
   longtail sweep --slots 4 --url http://127.0.0.1:9292/ -- falcon serve -n 4 -b http://127.0.0.1:9292
 
@@ -52,9 +85,12 @@ pub(crate) struct SweepArgs {
     /// Threads a worker [default: 5:5, or as the config file says]
     #[arg(short, long, value_name = "MIN:MAX", help_heading = "Server")]
     threads: Option<Threads>,
-    /// Rackup file [default: the sleep app that longtail brings]
+    /// Rackup file [default: the app that longtail brings]
     #[arg(short, long, value_name = "FILE", help_heading = "Server")]
     rackup: Option<PathBuf>,
+    /// Which app that longtail brings [default: sleep]
+    #[arg(long, value_enum, value_name = "APP", conflicts_with = "rackup", help_heading = "Server")]
+    app: Option<AppWord>,
     /// Puma's config file
     #[arg(short = 'C', long, value_name = "FILE", help_heading = "Server")]
     config: Option<PathBuf>,
@@ -86,7 +122,7 @@ pub(crate) struct SweepArgs {
     /// How long the app holds a thread (a bare number is seconds) [default: 0.1 with longtail's app, else measured]
     #[arg(short, long, value_name = "TIME", help_heading = "Stream of requests")]
     delay: Option<Nanos>,
-    /// What is requested [default: /sleep<delay>, or / without a delay]
+    /// What is requested [default: /sleep<delay>, /sleep?ms=<delay> with --app rails, / without a delay]
     #[arg(long, value_name = "PATH", help_heading = "Stream of requests")]
     path: Option<String>,
     /// No keep-alive: a new connection for each request
@@ -171,9 +207,18 @@ impl SweepArgs {
             return wrong("--path wants a path that starts with / and has no blanks, such as /posts?page=2");
         }
         let kind = self.server_kind()?;
+        let socket = self.socket.socket();
+        if !socket.is_plain_tcp() && !matches!(kind, ServerKind::Puma { .. }) {
+            let server = if self.command.is_empty() { "--server builtin" } else { "a command after --" };
+            let text = format!("-s {socket} is for Puma: {server} listens on tcp4 or tcp6 only");
+            return Err(Mistake::Flags(text));
+        }
         let own_app = self.rackup.is_none() && !matches!(kind, ServerKind::Command { .. });
         let default_delay = (own_app && self.path.is_none()).then_some(Nanos::from_millis(100));
         let default_threads = self.config.is_none().then_some(Threads { min: 5, max: 5 });
+        let delay = self.delay.or(default_delay);
+        let app = if self.app == Some(AppWord::Rails) { App::Rails } else { App::Sleep };
+        let rails_path = delay.filter(|_| app == App::Rails).map(|delay| format!("/sleep?ms={}", milliseconds(delay)));
         let is_command = matches!(kind, ServerKind::Command { .. });
         Ok(Plan {
             server: ServerPlan {
@@ -181,16 +226,14 @@ impl SweepArgs {
                 workers: self.workers,
                 threads: if is_command { self.threads } else { self.threads.or(default_threads) },
                 rackup: self.rackup.clone(),
+                app,
                 config: self.config.clone(),
                 yjit: self.yjit,
-                socket: match self.socket {
-                    SocketWord::Tcp4 => Socket::Tcp4,
-                    SocketWord::Tcp6 => Socket::Tcp6,
-                },
+                socket,
             },
             stream: StreamPlan {
-                delay: self.delay.or(default_delay),
-                path: self.path.clone(),
+                delay,
+                path: self.path.clone().or(rails_path),
                 keep_alive: !self.no_keep_alive,
                 stop: self.requests_per_connection.map_or(Stop::After(self.length), Stop::RequestsPerConnection),
                 warm_up: self.warm_up.unwrap_or(match self.requests_per_connection {
@@ -213,7 +256,7 @@ impl SweepArgs {
             return match (self.server, self.slots.is_some() || self.url.is_some()) {
                 (_, true) => wrong("--slots and --url belong to another server's command: add -- COMMAND at the end"),
                 (ServerWord::Builtin, _) if self.asks_for_puma() => {
-                    wrong("--server builtin takes no -r, -C, -Y or --puma: they are Puma's")
+                    wrong("--server builtin takes no -r, --app, -C, -Y or --puma: they are Puma's")
                 }
                 (ServerWord::Builtin, _) => Ok(ServerKind::Builtin),
                 (ServerWord::Puma, _) => Ok(ServerKind::Puma { command: self.puma.clone() }),
@@ -225,7 +268,7 @@ impl SweepArgs {
             || self.threads.is_some()
         {
             return wrong(
-                "a command after -- is a server of its own: it takes --slots and --url, not -w, -t, -r, -C, -Y, --puma or --server",
+                "a command after -- is a server of its own: it takes --slots and --url, not -w, -t, -r, --app, -C, -Y, --puma or --server",
             );
         }
         match (self.slots, &self.url) {
@@ -237,7 +280,7 @@ impl SweepArgs {
     }
 
     fn asks_for_puma(&self) -> bool {
-        self.rackup.is_some() || self.config.is_some() || self.yjit || self.puma.is_some()
+        self.rackup.is_some() || self.app.is_some() || self.config.is_some() || self.yjit || self.puma.is_some()
     }
 
     /// Where Puma listens, by the environment of Puma's own scripts.
@@ -271,6 +314,11 @@ impl SweepArgs {
     }
 }
 
+/// As the Rails app takes it: a number without its unit.
+fn milliseconds(time: Nanos) -> f64 {
+    time.0 as f64 / 1e6
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -302,13 +350,21 @@ mod tests {
 
     #[test]
     fn a_plan_printed_and_parsed_is_itself() {
-        let cases: [&[&str]; 7] = [
+        let cases: [&[&str]; 15] = [
             &["sweep"],
             &["sweep", "-w4", "-t5:5", "-R100", "-d0.2", "-k"],
             &["sweep", "-w0", "-t0:16", "--for=1500ms", "--warm-up=0", "--multiples=0.5,1,1.5,6", "--repeat=3"],
             &["sweep", "-r", "my app.ru", "-C", "config/puma.rb", "-Y", "--path=/a?b=c", "--no-cool-down"],
             &["sweep", "--server=builtin", "-w2", "-t3", "--timeout=250ms", "--lanes=2", "--worker-header=x-pid"],
             &["sweep", "--puma", "bundle exec puma", "-stcp6"],
+            &["sweep", "-sssl4"],
+            &["sweep", "-s", "ssl6", "-w2"],
+            &["sweep", "-sunix", "-k"],
+            &["sweep", "-saunix"],
+            &["sweep", "--app=rails", "-d0.0015"],
+            &["sweep", "--app=rails"],
+            &["sweep", "--app=rails", "--path=/other"],
+            &["sweep", "--app=sleep", "-sssl"],
             &["sweep", "--slots=4", "--url=http://127.0.0.1:9/x", "--", "falcon", "serve", "-n", "4"],
         ];
         for words in cases {
@@ -320,8 +376,25 @@ mod tests {
     }
 
     #[test]
+    fn rails_is_asked_in_milliseconds() {
+        let path = |words: &[&str]| plan(words).unwrap().stream.target_path();
+        assert_eq!(path(&["sweep", "--app=rails"]), "/sleep?ms=100");
+        assert_eq!(path(&["sweep", "--app=rails", "-d1.1"]), "/sleep?ms=1100");
+        assert_eq!(path(&["sweep", "--app=rails", "-d1500us"]), "/sleep?ms=1.5");
+        assert_eq!(path(&["sweep", "--app=rails", "--path=/x"]), "/x");
+        assert_eq!(path(&["sweep", "--app=sleep"]), "/sleep0.1");
+    }
+
+    #[test]
+    fn a_kind_of_socket_has_the_names_of_pumas_scripts() {
+        for (word, socket) in [("tcp", Socket::Tcp4), ("ssl", Socket::Ssl4), ("ssl6", Socket::Ssl6)] {
+            assert_eq!(plan(&["sweep", "-s", word]).unwrap().server.socket, socket);
+        }
+    }
+
+    #[test]
     fn every_mistake_is_one_line() {
-        let cases: [(&[&str], &str); 14] = [
+        let cases: [(&[&str], &str); 20] = [
             (&["sweep", "-t5:2"], "MIN:MAX"),
             (&["sweep", "-wmany"], "-w"),
             (&["sweep", "-dfast"], "write 200ms"),
@@ -333,6 +406,12 @@ mod tests {
             (&["sweep", "--for=0"], "--for"),
             (&["sweep", "--path=posts"], "--path"),
             (&["sweep", "-sssl9"], "tcp4"),
+            (&["sweep", "-sssl4", "--server=builtin"], "--server builtin listens on tcp4 or tcp6"),
+            (&["sweep", "-saunix", "--slots=1", "--url=http://127.0.0.1:9/", "--", "x"], "-s aunix is for Puma"),
+            (&["sweep", "--app=rack"], "rails"),
+            (&["sweep", "--app=rails", "-r", "x.ru"], "cannot be used with"),
+            (&["sweep", "--app=rails", "--server=builtin"], "Puma's"),
+            (&["sweep", "--app=rails", "--slots=1", "--url=http://127.0.0.1:9/", "--", "x"], "--app"),
             (&["sweep", "--slots=3"], "-- COMMAND"),
             (&["sweep", "--", "falcon"], "--slots"),
             (&["sweep", "--server=builtin", "-Y"], "Puma's"),

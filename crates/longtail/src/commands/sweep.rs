@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use launch::{GuardCommand, LaunchError, puma};
-use model::{Plan, Run, ServerKind, SweepStudy};
+use model::{App, Plan, Run, ServerKind, SweepStudy};
 use sweep::{Observer, Phase, Tools, conduct};
 
 use crate::args::{OutputArgs, SweepArgs};
@@ -69,7 +69,11 @@ fn fall_back(plan: &mut Plan) -> Result<(), Mistake> {
     if server.kind != (ServerKind::Puma { command: None }) {
         return Ok(());
     }
-    let wants_puma = server.rackup.is_some() || server.config.is_some() || server.yjit;
+    let wants_puma = server.rackup.is_some()
+        || server.config.is_some()
+        || server.yjit
+        || server.app != App::Sleep
+        || !server.socket.is_plain_tcp();
     match puma::discover(&puma::Surroundings::here()?) {
         Err(LaunchError::NoPuma) if !wants_puma => {
             ui::note(
