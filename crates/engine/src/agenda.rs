@@ -15,6 +15,8 @@ use crate::shape::{Shape, Share};
 pub(crate) struct Due {
     pub(crate) number: u64,
     pub(crate) due: Nanos,
+    /// Since when the generator could have begun it: the due time, or when a connection became free for it.
+    pub(crate) possible: Nanos,
 }
 
 /// The requests of one lane.
@@ -78,7 +80,7 @@ impl Agenda {
     pub(crate) fn queue_due(&mut self, now: Nanos) {
         while let Some(due) = self.next_due().filter(|due| *due <= now) {
             self.schedule.as_mut().and_then(Iterator::next);
-            self.queued.push_back(Due { number: self.number, due });
+            self.queued.push_back(Due { number: self.number, due, possible: due });
             self.number += self.lanes;
         }
     }
@@ -86,9 +88,10 @@ impl Agenda {
     /// Open loop: the request that has been due longest. What had to wait for a connection is added to `waits`.
     #[inline]
     pub(crate) fn pop(&mut self, now: Nanos, waits: &mut Summary) -> Option<Due> {
-        let due = self.queued.pop_front()?;
+        let mut due = self.queued.pop_front()?;
         if self.waiting > 0 {
             self.waiting -= 1;
+            due.possible = now;
             waits.record(now.saturating_sub(due.due));
         }
         Some(due)
@@ -114,7 +117,7 @@ impl Agenda {
         }
         let number = self.number;
         self.number += self.lanes;
-        Some(Due { number, due })
+        Some(Due { number, due, possible: due })
     }
 
     /// Closed loop: whether the count is reached.

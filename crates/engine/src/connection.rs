@@ -31,6 +31,8 @@ pub(crate) struct Connection {
     pub(crate) request: u32,
     /// When it was due.
     pub(crate) due: Nanos,
+    /// Since when the generator could have begun it.
+    pub(crate) possible: Nanos,
     /// When its first byte was sent.
     pub(crate) sent: Nanos,
     /// When its last byte was handed to the kernel.
@@ -65,6 +67,7 @@ impl Connection {
             number: 0,
             request: 0,
             due: Nanos::ZERO,
+            possible: Nanos::ZERO,
             sent: Nanos::ZERO,
             written_at: Nanos::ZERO,
             first_byte: Nanos::ZERO,

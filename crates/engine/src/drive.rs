@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::SyncSender;
 
-use model::{Clock, Exchange, Nanos, Tally};
+use model::{Clock, Exchange, LaneFacts, Nanos, Tally};
 use thiserror::Error;
 
 use crate::journal::Batch;
@@ -25,6 +25,8 @@ pub struct Drive {
     pub tally: Tally,
     /// Each exchange by time of completion, where the shape asked to keep them.
     pub exchanges: Vec<Exchange>,
+    /// What each lane's thread used of the CPU, where the kernel says.
+    pub lanes: Vec<LaneFacts>,
     /// Records that the journal's reader was too slow for.
     pub dropped_records: u64,
     /// When it began, on the run's clock.
@@ -123,10 +125,12 @@ fn merge(shape: &Shape, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> Drive {
     let mut exchanges = Vec::new();
     let mut interrupted_at: Option<Nanos> = None;
     let mut dropped_records = 0;
+    let mut lanes = Vec::new();
     for end in ends {
         tally.merge(&end.tally);
         exchanges.extend(end.exchanges);
         dropped_records += end.dropped_records;
+        lanes.extend(end.facts);
         interrupted_at = [interrupted_at, end.interrupted_at].into_iter().flatten().min();
     }
     exchanges.sort_by_key(|exchange| exchange.ended);
@@ -144,6 +148,7 @@ fn merge(shape: &Shape, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> Drive {
         start,
         tally,
         exchanges,
+        lanes,
         dropped_records,
     }
 }

@@ -11,10 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 
 use model::tally::WorkerCount;
-use model::{Clock, Exchange, Late, Nanos, Outcome, Tally, Timing, Window};
+use model::{Clock, Exchange, LaneFacts, Late, Nanos, Outcome, Tally, Timing, Window};
 
 use crate::agenda::{Agenda, Due};
 use crate::connection::{Connection, State};
+use crate::cpu_use::CpuUse;
 use crate::head::Heads;
 use crate::journal::{Batch, Journal, Record};
 use crate::progress::Place;
@@ -45,6 +46,8 @@ pub struct LaneEnd {
     pub dropped_records: u64,
     /// When it was interrupted, if it was.
     pub interrupted_at: Option<Nanos>,
+    /// What its thread used of the CPU; `None` where the kernel does not say.
+    pub facts: Option<LaneFacts>,
 }
 
 /// One thread's part of a run.
@@ -131,6 +134,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         }
         self.send_what_is_due(now);
         let mut interrupted_at = None;
+        let (began_at, began_with) = (now, CpuUse::now());
         while !self.is_over(now) {
             let at_most = self.longest_wait(now);
             self.wire.wait(at_most, &mut events);
@@ -151,7 +155,8 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             }
         }
         place.show(self.ended, &self.tally);
-        self.finish(interrupted_at)
+        let facts = CpuUse::now().since(began_with, now.saturating_sub(began_at));
+        self.finish(interrupted_at, facts)
     }
 
     /// Whether nothing is left to do.
@@ -328,6 +333,8 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         let is_measured = self.tally.measures(connection.due);
         if is_measured {
             connection.requests_left -= 1;
+            let begun = if connection.opened > Nanos::ZERO { connection.opened } else { exchange.sent };
+            self.tally.generator_lag.record(begun.saturating_sub(connection.possible));
         }
         let is_finished = connection.requests_left == 0;
         if is_finished {
@@ -405,7 +412,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     /// Open loop: counts what is due and finds no connection, and does not send it.
     #[cold]
     fn skip_queued(&mut self, now: Nanos) {
-        while let Some(Due { number, due }) = self.agenda.pop(now, &mut self.tally.queued) {
+        while let Some(Due { number, due, .. }) = self.agenda.pop(now, &mut self.tally.queued) {
             self.record_unsent(number, due, due, Outcome::Skipped);
         }
     }
@@ -434,6 +441,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         connection.request = self.shape.order.index(due.number, self.shape.requests.len()) as u32;
         connection.reader.expect(self.shape.requests[connection.request as usize].is_head);
         connection.due = due.due;
+        connection.possible = due.possible;
         connection.begun = now;
         connection.written = 0;
         connection.opened = Nanos::ZERO;
@@ -530,7 +538,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     }
 
     /// Records what has not ended, and names the workers.
-    fn finish(mut self, interrupted_at: Option<Nanos>) -> LaneEnd {
+    fn finish(mut self, interrupted_at: Option<Nanos>, facts: Option<LaneFacts>) -> LaneEnd {
         // Not the turn's time: the last turn may have sent after it.
         let now = self.clock.now();
         for slot in 0..self.connections.len() {
@@ -540,13 +548,13 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             self.wire.close(slot);
         }
         // Open loop: became due, and never found a free connection.
-        while let Some(Due { number, due }) = self.agenda.pop(now, &mut self.tally.queued) {
+        while let Some(Due { number, due, .. }) = self.agenda.pop(now, &mut self.tally.queued) {
             self.record_unsent(number, due, now.max(due), Outcome::InFlight);
         }
         for (name, count) in self.heads.workers().iter().zip(&self.workers) {
             self.tally.per_worker.insert(name.clone(), *count);
         }
         let dropped_records = self.journal.close();
-        LaneEnd { tally: self.tally, exchanges: self.exchanges, dropped_records, interrupted_at }
+        LaneEnd { tally: self.tally, exchanges: self.exchanges, dropped_records, interrupted_at, facts }
     }
 }

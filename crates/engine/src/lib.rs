@@ -8,6 +8,7 @@ mod agenda;
 mod body;
 mod chunked;
 mod connection;
+mod cpu_use;
 mod drive;
 mod fetch;
 mod head;

@@ -22,6 +22,11 @@ use crate::exit::Exit;
 /// The hidden subcommand that guards a server: it takes what follows as it is.
 const GUARD: &str = "guard-server";
 
+/// The command that runs the built-in server.
+fn builtin_server() -> Vec<OsString> {
+    vec![launch::GuardCommand::this_program(GUARD).program.into(), "builtin-server".into()]
+}
+
 fn main() {
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|word| word == OsString::from(GUARD)) {

@@ -3,11 +3,12 @@
 //! They are in `$XDG_DATA_HOME/longtail/studies` (or `~/.local/share/longtail/studies`), named by their start. A file
 //! is replaced as a whole, so that whoever reads it, also after a crash, sees a whole study.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use model::Study;
+use model::{Ceiling, Study};
 
 use crate::mistake::Mistake;
 
@@ -98,6 +99,43 @@ pub(crate) fn last() -> Result<PathBuf, Mistake> {
 pub(crate) fn read(path: &Path) -> Result<Study, Mistake> {
     let text = fs::read_to_string(path).map_err(|why| Mistake::Read { path: path.to_owned(), why: why.to_string() })?;
     report::json::read(&text).map_err(|why| Mistake::Read { path: path.to_owned(), why: why.to_string() })
+}
+
+/// Ceilings of the generator on this machine, kept for the day they were measured on.
+pub(crate) struct CeilingFile {
+    path: Option<PathBuf>,
+}
+
+impl CeilingFile {
+    /// Those of the day of `started_at` (RFC 3339). Without a cache folder nothing is remembered.
+    pub(crate) fn of_day(started_at: &str) -> CeilingFile {
+        let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+        let day = started_at.get(..10).unwrap_or("day").to_owned();
+        CeilingFile { path: cache.map(|cache| cache.join(format!("longtail/ceilings-{day}.json"))) }
+    }
+
+    fn all(&self) -> BTreeMap<String, Ceiling> {
+        let text = self.path.as_ref().and_then(|path| fs::read_to_string(path).ok());
+        text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+    }
+}
+
+impl sweep::Ceilings for CeilingFile {
+    fn known(&self, settings: &str) -> Option<Ceiling> {
+        self.all().get(settings).copied()
+    }
+
+    fn remember(&self, settings: &str, ceiling: &Ceiling) {
+        let Some(path) = &self.path else { return };
+        let mut all = self.all();
+        all.insert(settings.to_owned(), *ceiling);
+        // A cache that cannot be written is one that has to be measured again: nobody need be told.
+        let _ = path.parent().map_or(Ok(()), fs::create_dir_all);
+        if let Ok(text) = serde_json::to_string_pretty(&all) {
+            let _ = replace(path, &text);
+        }
+    }
 }
 
 fn folder() -> Result<PathBuf, Mistake> {

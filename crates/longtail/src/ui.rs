@@ -76,6 +76,7 @@ impl Ui {
             other => {
                 self.bar.set_style(waiting());
                 self.bar.set_message(match other {
+                    Phase::Calibrating => "measuring the generator's own limit",
                     Phase::Starting => "starting the server",
                     Phase::MeasuringServiceTime => "measuring the service time over one connection",
                     Phase::CoolingDown => "waiting until the server is idle",

@@ -74,7 +74,7 @@ pub fn of_load(run: &LoadRun, pace: &Pace, keep_alive: bool, interrupted: bool) 
 mod tests {
     use super::*;
     use crate::forecast::ServiceTimeSource;
-    use crate::{Exchange, Forecast, Outcome, Rate, Window};
+    use crate::{Exchange, Forecast, GeneratorFacts, Outcome, Rate, Window};
 
     fn tally(good: u64, timed_out: u64) -> Tally {
         let mut tally = Tally::new(Window { from: Nanos::ZERO, until: Nanos::MAX }, 2);
@@ -104,6 +104,8 @@ mod tests {
                 maximum_rate: 20.0,
                 ideal_response_time: Nanos::from_millis(100),
             }),
+            generator: GeneratorFacts::default(),
+            judgement: None,
             caveats: Vec::new(),
         }
     }
@@ -149,6 +151,8 @@ mod tests {
             checks: Vec::new(),
             missed: Vec::new(),
             log_dropped: 3,
+            generator: GeneratorFacts::default(),
+            judgement: None,
             caveats: Vec::new(),
         };
         load.tally.sent_in_window = 980;

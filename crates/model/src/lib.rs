@@ -26,6 +26,7 @@ pub mod series;
 pub mod study;
 pub mod tally;
 pub mod units;
+pub mod verdict;
 
 pub use caveat::Caveat;
 pub use clock::Clock;
@@ -49,3 +50,4 @@ pub use series::Series;
 pub use study::{LoadStudy, Study, SweepStudy};
 pub use tally::{Tally, Window};
 pub use units::Nanos;
+pub use verdict::{Ceiling, Gate, GeneratorFacts, Grade, Judgement, LaneFacts, Verdict};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::objective::Figure;
-use crate::{Caveat, Histogram, Nanos, Objective, Pace, Quantile, Tally};
+use crate::{Caveat, GeneratorFacts, Histogram, Judgement, Nanos, Objective, Pace, Quantile, Tally};
 
 /// What `longtail load` was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,6 +101,11 @@ pub struct LoadRun {
     pub missed: Vec<String>,
     /// Lines of the log that were dropped because the disk was too slow.
     pub log_dropped: u64,
+    /// What the generator and its machine did.
+    #[serde(default)]
+    pub generator: GeneratorFacts,
+    /// What limited the run; `None` of a run that has not been judged.
+    pub judgement: Option<Judgement>,
     /// What is doubtful.
     pub caveats: Vec<Caveat>,
 }

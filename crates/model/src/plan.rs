@@ -22,6 +22,8 @@ pub struct Plan {
     pub repeat: u32,
     /// Whether each run is followed by a wait until the server is idle again.
     pub cool_down: bool,
+    /// Whether the generator's own limit is measured first.
+    pub calibrate: bool,
 }
 
 /// The server and how to start it.
@@ -230,6 +232,7 @@ impl Plan {
         words.push(format!("--multiples={}", multiples.join(",")));
         words.push(format!("--repeat={}", self.repeat));
         words.extend((!self.cool_down).then(|| "--no-cool-down".to_owned()));
+        words.extend((!self.calibrate).then(|| "--no-calibrate".to_owned()));
         if let ServerKind::Command { argv, slots, url } = &server.kind {
             words.extend([format!("--slots={slots}"), format!("--url={url}"), "--".to_owned()]);
             words.extend(argv.iter().cloned());

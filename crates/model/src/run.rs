@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Caveat, Forecast, Nanos, Quantile, Reading, Tally};
+use crate::{Caveat, Forecast, GeneratorFacts, Judgement, Nanos, Quantile, Reading, Tally};
 
 /// One row of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +28,11 @@ pub struct Run {
     pub readings: Vec<Reading>,
     /// What theory expected.
     pub forecast: Option<Forecast>,
+    /// What the generator and its machine did.
+    #[serde(default)]
+    pub generator: GeneratorFacts,
+    /// What limited the run; `None` of a run that has not been judged.
+    pub judgement: Option<Judgement>,
     /// What is doubtful.
     pub caveats: Vec<Caveat>,
 }
@@ -120,7 +125,7 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Exchange, Outcome, Window};
+    use crate::{Exchange, GeneratorFacts, Outcome, Window};
 
     fn run(outcomes: &[(Outcome, u64)]) -> Run {
         let mut tally = Tally::new(Window { from: Nanos::ZERO, until: Nanos::MAX }, 4);
@@ -140,6 +145,8 @@ mod tests {
             workers: Vec::new(),
             readings: Vec::new(),
             forecast: None,
+            generator: GeneratorFacts::default(),
+            judgement: None,
             caveats: Vec::new(),
         }
     }

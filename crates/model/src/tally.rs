@@ -53,6 +53,9 @@ pub struct Tally {
     pub service_time: Histogram,
     /// Send lags of all measured requests that were sent.
     pub send_lag: Histogram,
+    /// How late the generator was by itself: from due to the start of sending or of a connect. What the schedule, or a
+    /// connection that was not free, adds to the send lag is not in it.
+    pub generator_lag: Histogram,
     /// Response times of the answers that were not good: another population, never mixed with the good ones.
     pub failed_response_time: Histogram,
     /// Good answers that *ended* inside the window, whenever they were due: what the completed rate is made of.
@@ -95,6 +98,7 @@ impl Tally {
             response_time: Histogram::default(),
             service_time: Histogram::default(),
             send_lag: Histogram::default(),
+            generator_lag: Histogram::default(),
             failed_response_time: Histogram::default(),
             completed_in_window: 0,
             sent_in_window: 0,
@@ -169,6 +173,7 @@ impl Tally {
         self.response_time.merge(&other.response_time);
         self.service_time.merge(&other.service_time);
         self.send_lag.merge(&other.send_lag);
+        self.generator_lag.merge(&other.generator_lag);
         self.failed_response_time.merge(&other.failed_response_time);
         self.completed_in_window += other.completed_in_window;
         self.sent_in_window += other.sent_in_window;

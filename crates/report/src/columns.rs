@@ -6,6 +6,7 @@ use model::{Run, SweepStudy};
 use crate::facts;
 use crate::number::{self, or_none};
 use crate::table::Column;
+use crate::verdicts;
 
 /// One column: how it stands in a text table and in markdown, and what it shows of a run.
 pub(crate) struct Shown {
@@ -41,6 +42,18 @@ fn widest_deviation(run: &Run) -> Option<f64> {
     (deviations.len() > 1).then(|| deviations.iter().fold(0.0, |widest: f64, d| widest.max(d.abs())))
 }
 
+/// Columns that are shown of an invalid run too: what was asked, and that it failed.
+const OF_ANY_RUN: [&str; 7] = ["", "run", "mult", "conns", "limit", "requests", "errors"];
+
+/// The cells of a run's row. An invalid run has no headline figure.
+pub(crate) fn cells(study: &SweepStudy, run: &Run) -> Vec<String> {
+    let hidden = verdicts::hides(run.judgement.as_ref());
+    let cell = |shown: &Shown| {
+        if hidden && !OF_ANY_RUN.contains(&shown.column.name) { number::NONE.to_owned() } else { (shown.cell)(run) }
+    };
+    of(study).iter().map(cell).collect()
+}
+
 /// The columns of the study's table, in order. The first is the mark of a doubt.
 pub(crate) fn of(study: &SweepStudy) -> Vec<Shown> {
     let mut columns = vec![shown("", 1, None, "", |run| if facts::is_doubtful(run) { "!" } else { "" }.to_owned())];
@@ -66,6 +79,7 @@ pub(crate) fn of(study: &SweepStudy) -> Vec<Shown> {
         shown("p99", 5, IDEAL, "p99 x ideal", |run| or_none(run.of_ideal(0.99), number::times)),
         shown("Jain", 5, FAIRNESS, "Jain", |run| or_none(run.fairness(), number::index)),
         shown("worker ±%", 9, FAIRNESS, "worker ±%", |run| or_none(widest_deviation(run), number::percent_tenths)),
+        shown("limit", 9, None, "limit", |run| verdicts::word(run.judgement.as_ref()).to_owned()),
         shown("requests", 8, None, "requests", |run| number::count(run.tally.counts.total())),
         shown("errors", 7, None, "errors", |run| number::count(run.tally.counts.failed())),
     ]);
@@ -84,6 +98,7 @@ pub(crate) fn words(study: &SweepStudy) -> Vec<(&'static str, &'static str)> {
         ("x ideal", "response time / ideal; ideal: all wait in one line, service time x max(1, mult)"),
         ("Jain", "fairness among connections: 1 when all get the same, 1/n when one of n gets all"),
         ("worker ±%", "the worker furthest from an even share, in % of that share"),
+        ("limit", "what limited the run: the server, the generator, or none (it kept up); INVALID: see the verdicts"),
         ("requests", "planned in the measured window; errors: those without a good answer"),
         ("-", "not known, or too few answers to tell, or unanswered requests could change it"),
         ("!", "a number of this row may be spoiled: see the caveats"),

@@ -13,6 +13,7 @@ pub mod number;
 mod puma;
 mod table;
 pub mod text;
+mod verdicts;
 
 use std::fmt;
 use std::str::FromStr;

@@ -30,12 +30,12 @@ pub fn whole(study: &SweepStudy) -> String {
 
 fn runs(study: &SweepStudy) -> String {
     let mut columns = columns::of(study);
-    if !study.runs.iter().any(facts::is_doubtful) {
-        columns.remove(0);
-    }
+    // The column of marks, where none is set.
+    let left_out = usize::from(!study.runs.iter().any(facts::is_doubtful));
+    let columns = columns.split_off(left_out);
     let mut lines = vec![columns.iter().map(|shown| shown.markdown.to_owned()).collect::<Vec<_>>()];
     for run in &study.runs {
-        lines.push(columns.iter().map(|shown| (shown.cell)(run)).collect());
+        lines.push(columns::cells(study, run).split_off(left_out));
     }
     pipe_table(&lines)
 }

@@ -7,7 +7,7 @@ use model::{Run, SweepStudy};
 use crate::facts::{self, Spread};
 use crate::number::{self, NONE};
 use crate::table::{self, Column, fitted};
-use crate::{Columns, columns, puma};
+use crate::{Columns, columns, puma, verdicts};
 
 /// What stands before the table: first the command line that repeats it, then server, machine and load.
 ///
@@ -34,10 +34,7 @@ pub fn table_head(study: &SweepStudy, columns: Columns) -> String {
 /// One run's line of the table.
 pub fn row(study: &SweepStudy, run: &Run, columns: Columns) -> String {
     let mut row = match columns {
-        Columns::Longtail => {
-            let cells: Vec<String> = columns::of(study).iter().map(|shown| (shown.cell)(run)).collect();
-            table::row(&laid_out(study), &cells)
-        }
+        Columns::Longtail => table::row(&laid_out(study), &columns::cells(study, run)),
         Columns::Puma => puma::row(study, run),
     };
     row.push('\n');
@@ -52,6 +49,7 @@ fn laid_out(study: &SweepStudy) -> Vec<Column> {
 pub fn closing(study: &SweepStudy, columns: Columns) -> String {
     let mut parts = vec![
         facts::missing_runs(study).map(|missing| format!("{missing}\n")).unwrap_or_default(),
+        verdicts_of(study),
         summaries(study),
         workers(study),
         errors(study),
@@ -74,6 +72,33 @@ pub fn whole(study: &SweepStudy, columns: Columns) -> String {
         text.push_str(&row(study, run, columns));
     }
     text + &closing(study, columns)
+}
+
+/// Columns of a line of evidence.
+const EVIDENCE_WIDTH: usize = 140;
+
+/// One line a run, or two: what limited it, and the evidence.
+fn verdicts_of(study: &SweepStudy) -> String {
+    let judged = study.runs.iter().filter_map(|run| Some((run, run.judgement.as_ref()?)));
+    let mut text = String::new();
+    for (run, judgement) in judged {
+        let label = facts::label(study, run);
+        let mut line = format!("  {label} {}:", verdicts::name(judgement.verdict));
+        let pieces = verdicts::evidence(judgement);
+        for (at, piece) in pieces.iter().enumerate() {
+            let end = if at + 1 == pieces.len() { "" } else { ";" };
+            if line.chars().count() + piece.chars().count() + 2 > EVIDENCE_WIDTH {
+                _ = writeln!(text, "{line}");
+                line = "       ".to_owned();
+            }
+            _ = write!(line, " {piece}{end}");
+        }
+        _ = writeln!(text, "{line}");
+        for remedy in verdicts::remedies(judgement) {
+            _ = writeln!(text, "        → {remedy}");
+        }
+    }
+    if text.is_empty() { text } else { "verdicts\n".to_owned() + &text }
 }
 
 fn summaries(study: &SweepStudy) -> String {

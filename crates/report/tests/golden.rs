@@ -31,6 +31,11 @@ fn the_canonical_study_as_text() {
 }
 
 #[test]
+fn runs_that_the_generator_or_the_machine_spoiled() {
+    expect("judged.txt", &longtail(&study::judged()));
+}
+
+#[test]
 fn the_canonical_study_in_pumas_columns() {
     expect("canonical_puma.txt", &puma(&study::canonical()));
 }

@@ -8,13 +8,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::{Drive, Progress, Shape, drive, ensure_descriptors};
 use launch::GuardCommand;
 use launch::puma::Addresses;
-use model::doubts;
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::study::SCHEMA;
-use model::{Caveat, Clock, Nanos, Plan, Reading, Run, ServerKind, Stop, SweepStudy, WorkerShare};
+use model::{
+    Caveat, Ceiling, Clock, GeneratorFacts, Nanos, Plan, Reading, Run, ServerKind, Stop, SweepStudy, WorkerShare,
+};
+use model::{doubts, verdict};
+use probe::host::Host;
 use probe::puma_stats::PumaStats;
 use probe::{machine, sink_ledger};
 
+use crate::calibrate::{Ceilings, Workshop, ceilings};
 use crate::error::SweepError;
 use crate::idle::wait_until_idle;
 use crate::ledger::{Ledger, fresh_stats, shares_between, shares_by_header};
@@ -49,6 +53,8 @@ pub struct Tools<'a, C> {
     pub command_line: String,
     /// Set when the user wants to end.
     pub interrupt: &'a AtomicBool,
+    /// The generator's limits that are known already.
+    pub ceilings: &'a dyn Ceilings,
 }
 
 impl<C> Tools<'_, C> {
@@ -82,6 +88,7 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
         total_time: Nanos::ZERO,
         interrupted: false,
     };
+    let mut known_ceilings = vec![None; plan.multiples.len()];
     for repeat in 1..=plan.repeat {
         observer.phase(&Phase::Starting);
         let Some(subject) = Subject::start(plan, tools)? else { break };
@@ -94,14 +101,18 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
             study.service_time = session.learn_service_time()?.map(measured);
         }
         session.take_baseline();
+        if plan.calibrate && repeat == 1 {
+            observer.phase(&Phase::Calibrating);
+            known_ceilings = session.ceilings()?;
+        }
         if repeat == 1 {
             observer.opened(&study);
         }
-        for multiple in &plan.multiples {
+        for (multiple, ceiling) in plan.multiples.iter().zip(&known_ceilings) {
             if tools.is_interrupted() {
                 break;
             }
-            let run = session.run(*multiple, repeat, study.service_time, study.runs.len(), observer)?;
+            let run = session.run((*multiple, *ceiling), repeat, study.service_time, study.runs.len(), observer)?;
             study.runs.push(run);
             study.interrupted = tools.is_interrupted();
             study.total_time = tools.clock.now() - begun;
@@ -203,6 +214,21 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         Ok(done)
     }
 
+    /// What the generator alone reaches with each run's settings.
+    fn ceilings(&self) -> Result<Vec<Option<Ceiling>>, SweepError> {
+        let slots = self.subject.facts.slots();
+        let shapes: Vec<Shape> = self.plan.multiples.iter().map(|m| self.shape(connections(*m, slots))).collect();
+        let tools = self.tools;
+        let shop = Workshop {
+            clock: &tools.clock,
+            guard: &tools.guard,
+            builtin: &tools.builtin,
+            dir: &tools.dir,
+            interrupt: tools.interrupt,
+        };
+        ceilings(&shapes.iter().collect::<Vec<_>>(), tools.ceilings, &shop)
+    }
+
     /// Where workers' parts come from the statistics: what they say now, after all that came before the first run.
     fn take_baseline(&mut self) {
         if !self.workers_name_themselves() {
@@ -238,7 +264,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
 
     fn run(
         &mut self,
-        multiple: f64,
+        (multiple, ceiling): (f64, Option<Ceiling>),
         repeat: u32,
         service_time: Option<ServiceTime>,
         done_before: usize,
@@ -255,7 +281,9 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             length: shape.measured.map(|measured| measured + shape.warm_up),
             progress: Arc::clone(&progress),
         });
+        let before = Host::now();
         let done = self.drive(&shape, &progress)?;
+        let after = Host::now();
         observer.phase(&Phase::CoolingDown);
         let readings = self.listener_readings(&done);
         let busy = if self.plan.cool_down && !done.interrupted { self.cool_down() } else { None };
@@ -270,9 +298,17 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             readings,
             forecast: service_time
                 .and_then(|ServiceTime { time, source }| queueing::closed::forecast(connections, slots, time, source)),
+            generator: GeneratorFacts {
+                lanes: done.lanes.clone(),
+                ceiling,
+                steal: after.steal_since(&before),
+                listen_overflows: after.listen_overflows_since(&before),
+            },
+            judgement: None,
             caveats: Vec::new(),
             tally: done.tally,
         };
+        run.judgement = Some(verdict::of_run(&run, slots));
         run.caveats = doubts::of_run(&run, self.plan.stream.keep_alive, done.interrupted);
         run.caveats.extend(busy);
         run.caveats.extend((new_workers > 0).then_some(Caveat::WorkersChanged { new: new_workers }));

@@ -57,6 +57,14 @@ pub enum SweepError {
         /// Its last lines.
         last_lines: Vec<String>,
     },
+    /// The generator's own limit could not be measured.
+    #[error(
+        "the built-in server that the generator is calibrated with did not start ({how}): --no-calibrate goes without"
+    )]
+    NoCalibration {
+        /// What was seen.
+        how: String,
+    },
     /// The URL cannot be used.
     #[error("'{url}' cannot be used as --url: {why}")]
     BadUrl {

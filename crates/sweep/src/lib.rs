@@ -3,6 +3,7 @@
 //!
 //! This is where the other crates meet. It prints nothing and writes no file: an [`Observer`] is told what happens.
 
+mod calibrate;
 mod conduct;
 mod error;
 mod idle;
@@ -11,7 +12,9 @@ mod observer;
 mod ready;
 mod subject;
 
+pub use calibrate::{Ceilings, Workshop, ceilings};
 pub use conduct::{Tools, conduct};
 pub use error::SweepError;
 pub use observer::{Observer, Phase};
+pub use probe::host::Host;
 pub use probe::machine::environment;

@@ -8,6 +8,8 @@ use model::{Nanos, Run, SweepStudy};
 /// What is going on now.
 #[derive(Clone, Debug)]
 pub enum Phase {
+    /// The generator's own limit is being measured.
+    Calibrating,
     /// The server is being started.
     Starting,
     /// One connection, to learn the service time.

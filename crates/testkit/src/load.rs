@@ -9,15 +9,15 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::PathBuf;
 
-use model::doubts;
 use model::pace::uniform;
 use model::study::SCHEMA;
 use model::{
     Arrivals, Exchange, Late, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome, Pace, Profile, Rate, Tally,
     Timing, Window,
 };
+use model::{doubts, verdict};
 
-use crate::study::environment;
+use crate::study::{at_ease, environment};
 
 /// 64 connections that send again as soon as they have an answer, 20 slots of 5 ms, after a second of warm-up.
 pub fn closed() -> LoadStudy {
@@ -188,6 +188,8 @@ fn judged(mut study: LoadStudy) -> LoadStudy {
     let missed = missed.filter(|(objective, figure)| run.tally.counts.total() > 0 && objective.is_missed_by(*figure));
     let missed = missed.map(|(objective, figure)| format!("{objective}: it is {}", objective.shown(figure))).collect();
     let caveats = doubts::of_load(run, &plan.pace, plan.keep_alive, study.interrupted);
+    let judgement = verdict::of_load(run, plan);
+    study.run.judgement = Some(judgement);
     study.run.missed = missed;
     study.run.caveats = caveats;
     study
@@ -258,6 +260,8 @@ fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) 
             checks: Vec::new(),
             missed: Vec::new(),
             log_dropped: 0,
+            generator: at_ease(elapsed),
+            judgement: None,
             caveats: Vec::new(),
         },
         interrupted: false,

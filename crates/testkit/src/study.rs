@@ -12,8 +12,9 @@ use model::pace::uniform;
 use model::run::{PERCENTILES, ShareSource};
 use model::study::SCHEMA;
 use model::{
-    Caveat, Environment, Exchange, Forecast, Nanos, Outcome, Plan, Reading, Run, ServerFacts, ServerKind, ServerPlan,
-    Socket, Stop, StreamPlan, SweepStudy, Tally, Threads, Window, WorkerShare,
+    Caveat, Ceiling, Environment, Exchange, Forecast, GeneratorFacts, LaneFacts, Nanos, Outcome, Plan, Reading, Run,
+    ServerFacts, ServerKind, ServerPlan, Socket, Stop, StreamPlan, SweepStudy, Tally, Threads, Window, WorkerShare,
+    verdict,
 };
 
 const WARM_UP: Nanos = Nanos::from_secs(1);
@@ -208,6 +209,7 @@ fn plan(setup: &Setup) -> Plan {
         multiples: setup.multiples.clone(),
         repeat: setup.repeat,
         cool_down: true,
+        calibrate: true,
     }
 }
 
@@ -313,7 +315,7 @@ fn run(
         value: count.all as f64,
         staleness: Nanos::from_secs(1),
     });
-    Run {
+    let mut run = Run {
         repeat,
         multiple,
         connections: tally.per_connection.len() as u32,
@@ -328,9 +330,38 @@ fn run(
             maximum_rate: f64::from(server.slots()) / service_time.as_secs_f64(),
             ideal_response_time: Nanos::from_secs_f64(service_time.as_secs_f64() * multiple.max(1.0)),
         }),
+        generator: at_ease(elapsed),
+        judgement: None,
         caveats: Vec::new(),
         tally,
-    }
+    };
+    run.judgement = Some(verdict::of_run(&run, server.slots()));
+    run
+}
+
+/// A generator with room to spare, on a machine of its own.
+pub(crate) fn at_ease(elapsed: Nanos) -> GeneratorFacts {
+    let lane = LaneFacts { cpu: elapsed / 50, run_queue: elapsed / 1000, elapsed };
+    let ceiling = Ceiling {
+        rate_per_s: 41_000.0,
+        floor_p50: Nanos::from_micros(24),
+        floor_p99: Nanos::from_micros(61),
+        cpu_per_request: Nanos(7_300),
+    };
+    GeneratorFacts { lanes: vec![lane], ceiling: Some(ceiling), steal: Some(0.001), listen_overflows: Some(0) }
+}
+
+/// As [`canonical`], but the generator was too slow for one run, and one run's figures contradict each other.
+pub fn judged() -> SweepStudy {
+    let mut study = canonical();
+    let slots = study.server.slots();
+    let slow = &mut study.runs[1];
+    slow.generator.ceiling = slow.generator.ceiling.map(|ceiling| Ceiling { rate_per_s: 104.0, ..ceiling });
+    slow.judgement = Some(verdict::of_run(slow, slots));
+    let wrong = &mut study.runs[2];
+    wrong.generator.steal = Some(0.12);
+    wrong.judgement = Some(verdict::of_run(wrong, slots));
+    study
 }
 
 // The streams of chance.

@@ -191,6 +191,9 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "FILE", requires = "cert", help_heading = "Over what")]
     pub(crate) key: Option<PathBuf>,
 
+    /// Do not measure the generator's own limit first (it is measured once a day)
+    #[arg(long, help_heading = "Judgement")]
+    pub(crate) no_calibrate: bool,
     /// Exit with 1 where this holds: 'p99 > 200ms', 'errors > 0.1%', 'sent < 99%', 'completed < 100/s'
     #[arg(long, value_name = "CONDITION", help_heading = "Judgement")]
     pub(crate) fail_if: Vec<Objective>,
@@ -260,6 +263,10 @@ impl LoadArgs {
             return Err(wrong(
                 "--think belongs to a closed loop: leave it out, or leave out --rate, --ramp and --steps",
             ));
+        }
+        let times = [length, Some(self.warm_up), Some(self.timeout), Some(self.think)];
+        if times.into_iter().flatten().any(|time| time > LONGEST_TIME) {
+            return Err(wrong("a time of more than 30 days (720h) is a slip of the pen: give a shorter one"));
         }
         if length == Some(Nanos::ZERO) || self.timeout == Nanos::ZERO {
             return Err(wrong("--for and --timeout want a time above 0, such as 10s"));
@@ -344,6 +351,8 @@ impl LoadArgs {
     }
 }
 
+/// No run is meant to take longer.
+const LONGEST_TIME: Nanos = Nanos::from_secs(30 * 86_400);
 /// Where nothing else ends a run, or a step of it.
 const DEFAULT_LENGTH: Nanos = Nanos::from_secs(10);
 

@@ -162,6 +162,9 @@ pub(crate) struct SweepArgs {
     /// Start each run on what the one before has left
     #[arg(long, help_heading = "Stream of requests")]
     no_cool_down: bool,
+    /// Do not measure the generator's own limit first (it is measured once a day)
+    #[arg(long, help_heading = "Stream of requests")]
+    no_calibrate: bool,
     /// An answer that takes longer counts as timed out
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Stream of requests")]
     timeout: Nanos,
@@ -180,6 +183,9 @@ pub(crate) struct SweepArgs {
     pub(crate) save: Option<PathBuf>,
 }
 
+/// No run is meant to take longer.
+const LONGEST_TIME: Nanos = Nanos::from_secs(30 * 86_400);
+
 const NO_MULTIPLE: &str = "--multiples wants numbers above 0, such as 0.5,1,2: 0 would be no connection at all";
 
 impl SweepArgs {
@@ -191,6 +197,10 @@ impl SweepArgs {
         let wrong = |text: &str| Err(Mistake::Flags(text.to_owned()));
         if self.multiples.is_empty() || self.multiples.iter().any(|m| !m.is_finite() || *m <= 0.0 || *m > 1e6) {
             return wrong(NO_MULTIPLE);
+        }
+        let times = [Some(self.length), self.warm_up, Some(self.timeout), Some(self.boot_timeout), self.delay];
+        if times.into_iter().flatten().any(|time| time > LONGEST_TIME) {
+            return wrong("a time of more than 30 days (720h) is a slip of the pen: give a shorter one");
         }
         if self.length == Nanos::ZERO {
             return wrong("--for wants a time above 0, such as 5s");
@@ -247,6 +257,7 @@ impl SweepArgs {
             multiples: self.multiples.clone(),
             repeat: self.repeat,
             cool_down: !self.no_cool_down,
+            calibrate: !self.no_calibrate,
         })
     }
 
@@ -354,7 +365,17 @@ mod tests {
             &["sweep"],
             &["sweep", "-w4", "-t5:5", "-R100", "-d0.2", "-k"],
             &["sweep", "-w0", "-t0:16", "--for=1500ms", "--warm-up=0", "--multiples=0.5,1,1.5,6", "--repeat=3"],
-            &["sweep", "-r", "my app.ru", "-C", "config/puma.rb", "-Y", "--path=/a?b=c", "--no-cool-down"],
+            &[
+                "sweep",
+                "--no-calibrate",
+                "-r",
+                "my app.ru",
+                "-C",
+                "config/puma.rb",
+                "-Y",
+                "--path=/a?b=c",
+                "--no-cool-down",
+            ],
             &["sweep", "--server=builtin", "-w2", "-t3", "--timeout=250ms", "--lanes=2", "--worker-header=x-pid"],
             &["sweep", "--puma", "bundle exec puma", "-stcp6"],
             &["sweep", "-sssl4"],

@@ -1,14 +1,21 @@
 //! `longtail load` and `longtail attack`: the generator alone, against a server that is there already.
 
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use engine::Shape;
+use launch::GuardCommand;
+use model::Ceiling;
 use model::plan::quoted;
+use sweep::{Phase, Workshop};
 
 use crate::args::{AttackArgs, LoadArgs, load_words};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
 use crate::load::{conduct, prepare};
 use crate::mistake::Mistake;
-use crate::store::Store;
-use crate::{signals, ui};
+use crate::store::{CeilingFile, Store};
+use crate::{GUARD, builtin_server, signals, ui};
 
 /// Runs the load and prints its report.
 ///
@@ -50,7 +57,8 @@ fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
     let started_at = wall_time();
     let store = Store::create("load", &started_at, args.save.as_deref())?;
     let words = (started_at, command_line(std::env::args().skip(1)));
-    let conducted = conduct(prepared, (args.log.as_deref(), &args.checks), words, clock, &interrupt)?;
+    let ceiling = if args.no_calibrate { None } else { ceiling(&prepared.shape, &clock, &interrupt, &words.0)? };
+    let conducted = conduct(prepared, (args.log.as_deref(), &args.checks), words, ceiling, clock, &interrupt)?;
     let run = &conducted.study.run;
     let exit = if conducted.interrupted_by_user {
         Exit::Interrupted
@@ -64,6 +72,23 @@ fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
     store.save(&study)?;
     let report = args.output.whole(&study)?;
     Ok(Conducted { exit, report, note: format!("saved as {}", store.path().display()), answered, planned })
+}
+
+/// What this generator reaches with these settings; `None` where it cannot be measured.
+fn ceiling(
+    shape: &Shape,
+    clock: &SystemClock,
+    interrupt: &AtomicBool,
+    started_at: &str,
+) -> Result<Option<Ceiling>, Mistake> {
+    let ui = ui::Ui::new();
+    ui.phase(&Phase::Calibrating);
+    let guard = GuardCommand::this_program(GUARD);
+    let builtin = builtin_server();
+    let dir = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+    let shop = Workshop { clock, guard: &guard, builtin: &builtin, dir: &dir, interrupt };
+    let ceilings = sweep::ceilings(&[shape], &CeilingFile::of_day(started_at), &shop)?;
+    Ok(ceilings.into_iter().next().flatten())
 }
 
 /// The command line as it was typed, but for secrets: it goes into reports.

@@ -11,9 +11,9 @@ use crate::args::{OutputArgs, SweepArgs};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
 use crate::mistake::Mistake;
-use crate::store::Store;
+use crate::store::{CeilingFile, Store};
 use crate::ui::Ui;
-use crate::{GUARD, signals, ui};
+use crate::{GUARD, builtin_server, signals, ui};
 
 /// Conducts a sweep, prints its rows as they are done, and keeps it on disk.
 ///
@@ -27,18 +27,18 @@ pub(crate) fn run(args: SweepArgs) -> Result<Exit, Mistake> {
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
     let store = Store::create("sweep", &started_at, args.save.as_deref())?;
-    let this_program = GuardCommand::this_program(GUARD).program;
     let tools = Tools {
         clock: SystemClock::start(),
         guard: GuardCommand::this_program(GUARD),
-        builtin: vec![this_program.into(), "builtin-server".into()],
+        builtin: builtin_server(),
         dir: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
         addresses,
         boot_timeout: args.boot_timeout,
         version: env!("CARGO_PKG_VERSION"),
-        started_at,
+        started_at: started_at.clone(),
         command_line: args.command_line(&plan),
         interrupt: &Arc::clone(&interrupt),
+        ceilings: &CeilingFile::of_day(&started_at),
     };
     let mut told = Told { ui: Ui::new(), store: &store, output: args.output, columns, failed: None };
     let study = conduct(&plan, &tools, &mut told);

@@ -7,7 +7,9 @@ use std::sync::mpsc::sync_channel;
 
 use engine::{Drive, Progress, drive};
 use model::study::SCHEMA;
-use model::{Clock, LoadRun, LoadStudy, Nanos, Objective, Tally, doubts};
+use model::{Ceiling, Clock, GeneratorFacts, LoadRun, LoadStudy, Nanos, Objective, Tally, doubts, verdict};
+
+use sweep::Host;
 
 use crate::clock::SystemClock;
 use crate::load::Check;
@@ -38,10 +40,12 @@ pub(crate) fn conduct(
     prepared: Prepared,
     (log, checks): (Option<&Path>, &[Check]),
     (started_at, command_line): (String, String),
+    ceiling: Option<Ceiling>,
     clock: SystemClock,
     interrupt: &AtomicBool,
 ) -> Result<Conducted, Mistake> {
     let Prepared { shape, plan, name_resolution } = prepared;
+    let host = Host::now();
     let recorder = Recorder::open(log, checks)?;
     let progress = Arc::new(Progress::new(shape.lanes));
     let ui = Ui::new();
@@ -74,7 +78,8 @@ pub(crate) fn conduct(
     if let Some(mistake) = failed {
         ui::complain(&mistake);
     }
-    let Drive { tally, measured, elapsed, interrupted, dropped_records, .. } = done;
+    let after = Host::now();
+    let Drive { tally, measured, elapsed, interrupted, dropped_records, lanes, .. } = done;
     let mut run = LoadRun {
         tally,
         measured,
@@ -83,8 +88,16 @@ pub(crate) fn conduct(
         checks,
         missed: Vec::new(),
         log_dropped: dropped_records,
+        generator: GeneratorFacts {
+            lanes,
+            ceiling,
+            steal: after.steal_since(&host),
+            listen_overflows: after.listen_overflows_since(&host),
+        },
+        judgement: None,
         caveats: Vec::new(),
     };
+    run.judgement = Some(verdict::of_load(&run, &plan));
     run.missed = missed(&run, &plan.fail_if);
     run.caveats = doubts::of_load(&run, &plan.pace, plan.keep_alive, interrupted);
     let study = LoadStudy {
@@ -136,6 +149,8 @@ fn so_far(tally: Tally, now: Nanos) -> LoadRun {
         checks: Vec::new(),
         missed: Vec::new(),
         log_dropped: 0,
+        generator: GeneratorFacts::default(),
+        judgement: None,
         caveats: Vec::new(),
     }
 }

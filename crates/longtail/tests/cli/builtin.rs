@@ -61,7 +61,7 @@ fn a_count_ends_a_run_after_exactly_so_many_requests() {
         assert!(run.tally.per_connection.iter().all(|good| *good == 7));
         assert_eq!(run.tally.counts.total(), u64::from(run.connections) * 7);
         assert_eq!(run.tally.connections_opened, u64::from(run.connections) * 7, "each request has its own");
-        assert_eq!(run.tally.warm_up.total(), 0);
+        assert_eq!(run.tally.unmeasured.total(), 0);
     }
 }
 

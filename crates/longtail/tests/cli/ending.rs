@@ -117,7 +117,6 @@ fn the_second_signal_leaves_at_once() {
 }
 
 #[test]
-#[ignore = "fails: the study is saved before it is marked as interrupted"]
 fn what_two_signals_leave_on_disk_says_that_it_is_not_all() {
     if let Some(study) = interrupted_twice() {
         assert!(study.interrupted);
@@ -125,7 +124,6 @@ fn what_two_signals_leave_on_disk_says_that_it_is_not_all() {
 }
 
 #[test]
-#[ignore = "fails: the wait for the first answer does not look at signals"]
 fn a_signal_while_the_first_answer_is_awaited_ends_the_wait() {
     if !has("puma") {
         return;

@@ -28,7 +28,6 @@ fn any_command_that_serves_http_can_be_swept() {
 }
 
 #[test]
-#[ignore = "fails: when it is printed, a sweep does not know the service time that it has measured"]
 fn a_service_time_that_was_measured_is_printed_by_sweep_as_by_report() {
     let lab = Lab::new();
     let sweep = lab.run("sweep --server builtin -t1:1 --path /sleep0.01 -R3 --multiples 1").with_code(0);

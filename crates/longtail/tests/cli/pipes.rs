@@ -36,7 +36,6 @@ fn a_reader_that_leaves_after_the_first_line_is_no_trouble() {
 }
 
 #[test]
-#[ignore = "fails: a complaint or note that nobody reads any more is a panic, exit 101"]
 fn a_reader_of_both_streams_that_leaves_is_no_trouble() {
     let lab = Lab::new();
     for (words, code) in [(SWEEP, 0), ("report nothing.json", 2), ("sweep --help", 0)] {

@@ -109,7 +109,6 @@ fn a_header_is_found_however_its_name_is_spelled() {
 }
 
 #[test]
-#[ignore = "fails: the worker is called 0 and not by its pid, and said to be replaced"]
 fn an_app_that_names_no_worker_is_counted_by_puma_in_single_mode() {
     if let Some(study) = swept("-t2:2 -d0.01 -r plain.ru --path /") {
         counts_are_pumas(&study, 1);
@@ -117,7 +116,6 @@ fn an_app_that_names_no_worker_is_counted_by_puma_in_single_mode() {
 }
 
 #[test]
-#[ignore = "fails: the request that asks whether it is ready is counted in the first run"]
 fn an_app_that_names_no_worker_is_counted_by_puma_in_cluster_mode() {
     if let Some(study) = swept("-w2 -t2:2 -d0.01 -r plain.ru --path /") {
         counts_are_pumas(&study, 2);
@@ -125,7 +123,6 @@ fn an_app_that_names_no_worker_is_counted_by_puma_in_cluster_mode() {
 }
 
 #[test]
-#[ignore = "fails: the worker is called 0, and the requests before the first run are counted in it"]
 fn learning_the_service_time_is_in_no_runs_count() {
     if let Some(study) = swept("-t2:2 -r plain.ru") {
         counts_are_pumas(&study, 1);

@@ -56,6 +56,7 @@ pub(crate) fn head<const N: usize>(names: [&str; N]) -> Vec<String> {
 /// wrong, and what is doubtful.
 pub(crate) fn all(study: &LoadStudy) -> Vec<Part> {
     let parts = [
+        remarks::verdict(study),
         Some(rates::part(study)),
         times::answers(study),
         picture::part(study),

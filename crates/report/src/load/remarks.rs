@@ -3,11 +3,20 @@
 use model::LoadStudy;
 
 use super::part::{Body, Part};
+use crate::verdicts;
 
 /// Where one line a request stands.
 pub(crate) fn log(study: &LoadStudy) -> Option<Part> {
     let log = study.plan.log.as_ref()?;
     Some(Part::detail("log, one line a request", vec![Body::Lines(vec![log.display().to_string()])]))
+}
+
+/// What limited the run, with the evidence.
+pub(crate) fn verdict(study: &LoadStudy) -> Option<Part> {
+    let judgement = study.run.judgement.as_ref()?;
+    let mut lines = vec![verdicts::evidence(judgement).join("; ")];
+    lines.extend(verdicts::remedies(judgement).iter().map(|remedy| format!("  → {remedy}")));
+    Some(Part::new(format!("verdict: {}", verdicts::name(judgement.verdict)), vec![Body::Lines(lines)]))
 }
 
 pub(crate) fn checks(study: &LoadStudy) -> Option<Part> {

@@ -1,0 +1,24 @@
+//! The engine against servers that misbehave, over real sockets: each fault is a counted outcome, never a hang, a panic or
+//! a request that is in two places or in none.
+//!
+//! No duration and no rate is looked at. Each load is driven closed and open, and each server says at its end how
+//! many connections it took, which must be as many as the client says it opened.
+
+#[path = "faults/chaos.rs"]
+mod chaos;
+#[path = "faults/closing.rs"]
+mod closing;
+#[path = "faults/connecting.rs"]
+mod connecting;
+#[path = "faults/conservation.rs"]
+mod conservation;
+#[path = "faults/early.rs"]
+mod early;
+#[path = "faults/framing.rs"]
+mod framing;
+#[path = "faults/heads.rs"]
+mod heads;
+#[path = "faults/kit.rs"]
+mod kit;
+#[path = "faults/slow.rs"]
+mod slow;

@@ -1,0 +1,148 @@
+//! Servers that close or reset a connection: before, in, and after an answer.
+
+use std::io::{self, Write};
+use std::net::{Shutdown, TcpStream};
+
+use engine::Shape;
+use model::{Nanos, Outcome};
+use rustix::net::{SendFlags, send};
+
+use crate::kit::{
+    ANSWER, GOOD, REQUESTS, Server, answered_over, driven, ends_in, ends_in_one_of, kinds, once, read_request, reset,
+    shape, until_closed,
+};
+
+pub(crate) fn before_the_head(stream: &mut TcpStream) -> io::Result<()> {
+    read_request(stream)
+}
+
+pub(crate) fn in_the_head(stream: &mut TcpStream) -> io::Result<()> {
+    once(stream, b"HTTP/1.1 200 OK\r\nContent-Le")
+}
+
+pub(crate) fn behind_the_head(stream: &mut TcpStream) -> io::Result<()> {
+    once(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+}
+
+pub(crate) fn in_the_body(stream: &mut TcpStream) -> io::Result<()> {
+    once(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel")
+}
+
+/// The last segment of the answer carries the end of the stream.
+pub(crate) fn with_the_answer(stream: &mut TcpStream) -> io::Result<()> {
+    read_request(stream)?;
+    // Held back until the close, which then goes into the same segment (tcp_send_fin in net/ipv4/tcp_output.c).
+    send(&*stream, ANSWER, SendFlags::MORE)?;
+    Ok(())
+}
+
+pub(crate) fn after_the_answer(stream: &mut TcpStream) -> io::Result<()> {
+    once(stream, ANSWER)
+}
+
+pub(crate) fn half_after_the_answer(stream: &mut TcpStream) -> io::Result<()> {
+    once(stream, ANSWER)?;
+    stream.shutdown(Shutdown::Write)?;
+    until_closed(stream)
+}
+
+pub(crate) fn half_before_the_answer(stream: &mut TcpStream) -> io::Result<()> {
+    read_request(stream)?;
+    stream.shutdown(Shutdown::Write)?;
+    until_closed(stream)
+}
+
+pub(crate) fn reset_at_once(stream: &mut TcpStream) -> io::Result<()> {
+    reset(stream)
+}
+
+pub(crate) fn reset_in_the_body(stream: &mut TcpStream) -> io::Result<()> {
+    in_the_body(stream)?;
+    reset(stream)
+}
+
+/// Closing with a request unread is a reset too (RFC 1122 section 4.2.2.13), but the end of the stream may come before it.
+pub(crate) fn with_the_request_unread(_: &mut TcpStream) -> io::Result<()> {
+    Ok(())
+}
+
+#[test]
+fn a_server_that_closes_before_the_head_has_closed_early() {
+    ends_in(Outcome::Closed, before_the_head);
+}
+
+#[test]
+fn a_server_that_closes_in_the_head_has_closed_early() {
+    ends_in(Outcome::Closed, in_the_head);
+}
+
+#[test]
+fn a_server_that_closes_behind_the_head_has_closed_early() {
+    ends_in(Outcome::Closed, behind_the_head);
+}
+
+#[test]
+fn a_server_that_closes_in_the_body_has_closed_early() {
+    ends_in(Outcome::Closed, in_the_body);
+}
+
+#[test]
+fn a_server_that_shuts_its_half_before_the_answer_has_closed_early() {
+    ends_in(Outcome::Closed, half_before_the_answer);
+}
+
+#[test]
+fn an_end_that_comes_with_the_answer_costs_no_request() {
+    ends_in(GOOD, with_the_answer);
+    assert_eq!(answered_over(with_the_answer), REQUESTS);
+}
+
+#[test]
+fn a_close_behind_the_answer_costs_at_most_the_request_that_met_it() {
+    for serve in [after_the_answer, half_after_the_answer] {
+        let server = Server::start(move |stream, _| serve(stream));
+        let done = driven(&shape(server.address));
+        // A connection's first request is answered; its next one either finds it closed or crosses the close.
+        let allowed = [GOOD, Outcome::Closed, Outcome::Reset];
+        assert!(kinds(&done).iter().all(|kind| allowed.contains(kind)), "{:?}", done.tally.counts);
+        let connections = server.stop();
+        assert_eq!((done.tally.connections_opened, done.tally.counts.good()), (connections, connections));
+    }
+}
+
+#[test]
+fn connections_that_are_closed_while_idle_are_opened_anew_and_cost_nothing() {
+    let server = Server::start(|stream, _| after_the_answer(stream));
+    // The close comes while the user thinks.
+    let done = driven(&Shape { think: Nanos::from_millis(600), ..shape(server.address) });
+    assert_eq!(done.tally.counts.good(), REQUESTS, "{:?}", done.tally.counts);
+    assert_eq!(done.tally.connections_opened, REQUESTS);
+    // Two connections are not used again after their last answer.
+    assert!((REQUESTS - 2..=REQUESTS).contains(&done.tally.closed_by_server), "{}", done.tally.closed_by_server);
+    assert_eq!(server.stop(), REQUESTS);
+}
+
+#[test]
+fn a_reset_is_a_reset_wherever_it_comes() {
+    ends_in(Outcome::Reset, reset_at_once);
+    ends_in(Outcome::Reset, reset_in_the_body);
+}
+
+#[test]
+fn a_request_that_nobody_reads_is_closed_or_reset() {
+    ends_in_one_of(&[Outcome::Closed, Outcome::Reset], with_the_request_unread);
+}
+
+#[test]
+fn a_body_that_ends_with_the_connection_is_whole_only_if_the_end_is_one() {
+    fn ends(stream: &mut TcpStream) -> io::Result<()> {
+        once(stream, b"HTTP/1.1 200 OK\r\n\r\nhello")
+    }
+    fn breaks(stream: &mut TcpStream) -> io::Result<()> {
+        ends(stream)?;
+        stream.flush()?;
+        reset(stream)
+    }
+    ends_in(GOOD, ends);
+    ends_in(Outcome::Reset, breaks);
+}

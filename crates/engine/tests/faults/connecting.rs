@@ -1,0 +1,125 @@
+//! Servers that cannot be connected to, or not yet.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener, UnixStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use engine::{Endpoint, Progress, Shape, Transport};
+use model::{Nanos, Outcome};
+use rustix::fd::OwnedFd;
+use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
+
+use crate::kit::{ANSWER, GOOD, REQUESTS, Server, always, driven, driven_until, kinds, open, pause, shape, shape_over};
+
+/// A port of ours at which nobody listens yet.
+fn taken_port() -> (OwnedFd, SocketAddr) {
+    let fd = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&fd, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+    let address = rustix::net::getsockname(&fd).unwrap().try_into().unwrap();
+    (fd, address)
+}
+
+#[test]
+fn where_nobody_listens_every_request_is_refused() {
+    let (_port, address) = taken_port();
+    for shape in [open(&shape(address)), shape(address)] {
+        let done = driven(&shape);
+        assert_eq!(kinds(&done), [Outcome::Refused], "{:?}", done.tally.counts);
+        assert_eq!((done.tally.sent_bytes, done.tally.received_bytes), (0, 0));
+        assert_eq!(done.tally.connections_opened, REQUESTS);
+    }
+}
+
+#[test]
+fn a_server_that_comes_up_in_the_middle_is_found() {
+    let (port, address) = taken_port();
+    let load = Shape { requests_total: Some(40), timeout: Nanos::from_secs(30), ..shape(address) };
+    let progress = Arc::new(Progress::new(load.lanes));
+    let seen = Arc::clone(&progress);
+    let server = thread::spawn(move || {
+        while seen.ended() < 6 {
+            pause(1);
+        }
+        listen(&port, 100).unwrap();
+        Server::on(TcpListener::from(port), |stream, _| always(stream, ANSWER))
+    });
+    let done = driven_until(&load, Arc::new(AtomicBool::new(false)), progress);
+    let connections = server.join().unwrap().stop();
+    let counts = &done.tally.counts;
+    assert_eq!(kinds(&done), [GOOD, Outcome::Refused], "{counts:?}");
+    assert!(counts.of(Outcome::Refused) >= 6, "{counts:?}");
+    assert_eq!(done.tally.connections_opened, counts.of(Outcome::Refused) + connections);
+    assert_eq!(connections, 2);
+}
+
+#[test]
+fn a_server_that_never_accepts_times_out_while_connecting() {
+    let (port, address) = taken_port();
+    listen(&port, 0).unwrap();
+    // Its queue is full when a connect does not come through (tcp_conn_request in net/ipv4/tcp_input.c drops the SYN).
+    let mut queued = Vec::new();
+    while let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_millis(300)) {
+        queued.push(stream);
+        assert!(queued.len() < 10, "a queue of one takes everybody");
+    }
+    for shape in [open(&shape(address)), shape(address)] {
+        let done = driven(&shape);
+        assert_eq!(kinds(&done), [Outcome::TimedOut], "{:?}", done.tally.counts);
+        assert_eq!((done.tally.sent_bytes, done.tally.received_bytes), (0, 0));
+    }
+}
+
+#[test]
+fn a_unix_server_whose_queue_is_full_refuses() {
+    let name = format!("longtail-faults-full-{}", std::process::id());
+    let address = UnixAddress::from_abstract_name(&name).unwrap();
+    let listener = UnixListener::bind_addr(&address).unwrap();
+    listen(&listener, 0).unwrap();
+    let mut queued = Vec::new();
+    while {
+        let probe = socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+        rustix::io::ioctl_fionbio(&probe, true).unwrap();
+        let place = rustix::net::SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap();
+        let taken = rustix::net::connect(&probe, &place).is_ok();
+        queued.push(UnixStream::from(probe));
+        taken
+    } {
+        assert!(queued.len() < 10, "a queue of one takes everybody");
+    }
+    let transport = Transport::plain(vec![Endpoint::Abstract(name.into_bytes())]);
+    for shape in [open(&shape_over(transport.clone())), shape_over(transport)] {
+        let done = driven(&shape);
+        assert_eq!(kinds(&done), [Outcome::Refused], "{:?}", done.tally.counts);
+    }
+}
+
+#[test]
+fn an_address_that_cannot_be_reached_fails_to_connect() {
+    // A broadcast address: nobody can connect to it without asking for that (EACCES, ip(7)).
+    let done = driven(&shape(SocketAddr::from(([255, 255, 255, 255], 9))));
+    let allowed = [Outcome::ConnectFailed, Outcome::Refused];
+    assert!(kinds(&done).iter().all(|kind| allowed.contains(kind)), "{:?}", done.tally.counts);
+}
+
+#[test]
+fn a_load_on_a_dead_server_can_be_interrupted() {
+    let (port, address) = taken_port();
+    let load = Shape { requests_total: None, measured: Some(Nanos::from_secs(600)), ..shape(address) };
+    let (interrupt, progress) = (Arc::new(AtomicBool::new(false)), Arc::new(Progress::new(load.lanes)));
+    let (flag, seen) = (Arc::clone(&interrupt), Arc::clone(&progress));
+    let watch = thread::spawn(move || {
+        while seen.ended() < 4 {
+            pause(1);
+        }
+        flag.store(true, Ordering::Relaxed);
+    });
+    let done = driven_until(&load, interrupt, progress);
+    watch.join().unwrap();
+    drop(port);
+    assert!(done.interrupted);
+    assert_eq!(kinds(&done), [Outcome::Refused], "{:?}", done.tally.counts);
+}

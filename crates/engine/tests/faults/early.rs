@@ -1,0 +1,89 @@
+//! Servers that answer before they have heard the request, or all of it.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+
+use engine::Shape;
+use model::{Nanos, Outcome, Request};
+
+use crate::kit::{ANSWER, GOOD, Server, driven, ends_in, kinds, open, read_head, read_request, shape, until_closed};
+
+const TOO_LARGE: &[u8] = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n";
+
+/// The answer is there as soon as the connection is.
+pub(crate) fn before_the_request(stream: &mut TcpStream) -> io::Result<()> {
+    stream.write_all(ANSWER)?;
+    read_request(stream)
+}
+
+/// Posts more than the buffers on both sides hold.
+fn large(shape: Shape) -> Shape {
+    let mut bytes = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 33554432\r\n\r\n".to_vec();
+    bytes.resize(bytes.len() + (32 << 20), b'x');
+    let request = Request { bytes: bytes.into(), is_head: false };
+    Shape { requests: [request].into(), timeout: Nanos::from_secs(30), ..shape }
+}
+
+#[test]
+fn an_answer_before_the_request_is_its_answer() {
+    ends_in(GOOD, |stream| {
+        before_the_request(stream)?;
+        // Each further request is answered in its turn.
+        loop {
+            stream.write_all(ANSWER)?;
+            read_request(stream)?;
+            // Its answer has been sent before it was read; the next must wait for the next.
+            let mut byte = [0];
+            if stream.peek(&mut byte)? == 0 {
+                return Ok(());
+            }
+        }
+    });
+}
+
+#[test]
+fn an_answer_to_half_a_request_is_counted_and_ends_the_connection() {
+    let server = Server::start(|stream, _| {
+        read_head(stream)?;
+        stream.read_exact(&mut vec![0; 1 << 20])?;
+        stream.write_all(TOO_LARGE)?;
+        // What is still on its way is not read: the client must not need that.
+        let mut fds = [rustix::event::PollFd::new(stream, rustix::event::PollFlags::RDHUP)];
+        rustix::event::poll(&mut fds, None)?;
+        Ok(())
+    });
+    let closed = large(shape(server.address));
+    let mut opened = 0;
+    for shape in [open(&closed), closed] {
+        let done = driven(&shape);
+        assert_eq!(kinds(&done), [Outcome::Answered(413)], "{:?}", done.tally.counts);
+        assert_eq!(done.tally.connections_opened, done.tally.counts.total(), "none of them can be used again");
+        opened += done.tally.connections_opened;
+    }
+    assert_eq!(server.stop(), opened);
+}
+
+#[test]
+fn an_answer_to_half_a_request_counts_though_the_rest_is_refused_with_a_reset() {
+    // As a server does that answers, closes, and does not linger.
+    let server = Server::start(|stream, _| {
+        read_head(stream)?;
+        stream.read_exact(&mut vec![0; 1 << 20])?;
+        stream.write_all(TOO_LARGE)
+    });
+    let done = driven(&large(shape(server.address)));
+    assert_eq!(kinds(&done), [Outcome::Answered(413)], "{:?}", done.tally.counts);
+    assert_eq!(server.stop(), done.tally.connections_opened);
+}
+
+#[test]
+fn a_server_that_reads_on_after_its_early_answer_gets_no_other_request() {
+    let server = Server::start(|stream, _| {
+        read_head(stream)?;
+        stream.write_all(TOO_LARGE)?;
+        until_closed(stream)
+    });
+    let done = driven(&large(shape(server.address)));
+    assert_eq!(kinds(&done), [Outcome::Answered(413)], "{:?}", done.tally.counts);
+    assert_eq!(server.stop(), done.tally.connections_opened);
+}

@@ -1,0 +1,108 @@
+//! Servers that lie about where the body ends.
+
+use std::io::{self, Write};
+use std::net::TcpStream;
+
+use model::Outcome;
+
+use crate::kit::{ANSWER, GOOD, always, ends_in, once, once_and_wait, read_request};
+
+pub(crate) fn more_than_it_says(stream: &mut TcpStream) -> io::Result<()> {
+    always(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello")
+}
+
+pub(crate) fn less_than_it_says(stream: &mut TcpStream) -> io::Result<()> {
+    once(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello")
+}
+
+pub(crate) fn less_than_it_says_and_waits(stream: &mut TcpStream) -> io::Result<()> {
+    once_and_wait(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello")
+}
+
+fn chunked(stream: &mut TcpStream, body: &str) -> io::Result<()> {
+    always(stream, format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}").as_bytes())
+}
+
+pub(crate) fn a_chunk_that_overflows(stream: &mut TcpStream) -> io::Result<()> {
+    chunked(stream, "fffffffffffffffff\r\nhello\r\n0\r\n\r\n")
+}
+
+pub(crate) fn garbage_for_a_chunk(stream: &mut TcpStream) -> io::Result<()> {
+    chunked(stream, "hello, this is no chunk\r\n")
+}
+
+pub(crate) fn no_last_chunk(stream: &mut TcpStream) -> io::Result<()> {
+    once(stream, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+}
+
+pub(crate) fn good_chunks(stream: &mut TcpStream) -> io::Result<()> {
+    chunked(stream, "5\r\nhello\r\n6;x=y\r\n world\r\n0\r\nX-Trailer: 1\r\n\r\n")
+}
+
+pub(crate) fn garbage_behind_the_answer(stream: &mut TcpStream) -> io::Result<()> {
+    always(stream, &[ANSWER, b"and what is this?"].concat())
+}
+
+#[test]
+fn a_body_longer_than_its_length_is_refused() {
+    ends_in(Outcome::BadResponse, more_than_it_says);
+}
+
+#[test]
+fn a_body_shorter_than_its_length_is_cut_or_awaited() {
+    ends_in(Outcome::Closed, less_than_it_says);
+    ends_in(Outcome::TimedOut, less_than_it_says_and_waits);
+}
+
+#[test]
+fn a_length_that_no_body_has_is_awaited_or_refused() {
+    ends_in(Outcome::TimedOut, |stream| {
+        once_and_wait(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nhello")
+    });
+    ends_in(Outcome::BadResponse, |stream| {
+        once_and_wait(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n\r\nhello")
+    });
+    ends_in(Outcome::BadResponse, |stream| {
+        once_and_wait(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello")
+    });
+}
+
+#[test]
+fn a_chunk_that_is_none_is_refused() {
+    ends_in(Outcome::BadResponse, a_chunk_that_overflows);
+    ends_in(Outcome::BadResponse, garbage_for_a_chunk);
+    ends_in(Outcome::BadResponse, |stream| chunked(stream, "5\r\nhello, longer\r\n0\r\n\r\n"));
+    ends_in(Outcome::BadResponse, |stream| chunked(stream, "-5\r\nhello\r\n0\r\n\r\n"));
+}
+
+#[test]
+fn a_last_chunk_that_is_missing_is_awaited_until_the_end() {
+    ends_in(Outcome::Closed, no_last_chunk);
+    ends_in(Outcome::TimedOut, |stream| {
+        once_and_wait(stream, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+    });
+}
+
+#[test]
+fn chunks_with_extensions_and_trailers_are_whole() {
+    ends_in(GOOD, good_chunks);
+}
+
+#[test]
+fn what_nobody_asked_for_behind_an_answer_spoils_it() {
+    ends_in(Outcome::BadResponse, garbage_behind_the_answer);
+    ends_in(Outcome::BadResponse, |stream| always(stream, &[ANSWER, ANSWER].concat()));
+}
+
+#[test]
+fn a_coded_body_is_taken_as_it_is() {
+    ends_in(GOOD, |stream| {
+        loop {
+            read_request(stream)?;
+            // An empty file of gzip's, and not a byte of it is looked at.
+            let body = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0";
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", body.len());
+            stream.write_all(&[head.as_bytes(), body].concat())?;
+        }
+    });
+}

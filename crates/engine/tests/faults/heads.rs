@@ -1,0 +1,137 @@
+//! Servers whose answer's head is none, has no end, or says what cannot be; and heads that are odd and right.
+
+use std::io::{self, Write};
+use std::net::TcpStream;
+
+use engine::{Shape, render};
+use model::Outcome;
+
+use crate::kit::{
+    ANSWER, GOOD, REQUESTS, always, answered_over, ends_in, ends_in_with, once_and_wait, read_request, until_closed,
+};
+
+fn with_status(stream: &mut TcpStream, status: &str) -> io::Result<()> {
+    always(stream, format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").as_bytes())
+}
+
+pub(crate) fn endless_fields(stream: &mut TcpStream) -> io::Result<()> {
+    read_request(stream)?;
+    stream.write_all(b"HTTP/1.1 200 OK\r\n")?;
+    loop {
+        stream.write_all(&b"X-More: and more\r\n".repeat(100))?;
+    }
+}
+
+pub(crate) fn a_line_of_100_megabytes(stream: &mut TcpStream) -> io::Result<()> {
+    read_request(stream)?;
+    stream.write_all(b"HTTP/1.1 200 OK\r\nX-Long: ")?;
+    let megabyte = vec![b'x'; 1 << 20];
+    for _ in 0..100 {
+        stream.write_all(&megabyte)?;
+    }
+    stream.write_all(b"\r\nContent-Length: 5\r\n\r\nhello")
+}
+
+fn with_fields(stream: &mut TcpStream, fields: usize) -> io::Result<()> {
+    let fields = "X-Field: 1\r\n".repeat(fields);
+    always(stream, format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n{fields}\r\nhello").as_bytes())
+}
+
+pub(crate) fn a_thousand_fields(stream: &mut TcpStream) -> io::Result<()> {
+    with_fields(stream, 1000)
+}
+
+pub(crate) fn ssh(stream: &mut TcpStream) -> io::Result<()> {
+    stream.write_all(b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n")?;
+    until_closed(stream)
+}
+
+pub(crate) fn tls_alert(stream: &mut TcpStream) -> io::Result<()> {
+    once_and_wait(stream, b"\x15\x03\x01\x00\x02\x02\x16")
+}
+
+#[test]
+fn a_head_without_an_end_is_refused() {
+    ends_in(Outcome::BadResponse, endless_fields);
+    ends_in(Outcome::BadResponse, a_line_of_100_megabytes);
+}
+
+#[test]
+fn a_thousand_fields_are_refused_and_two_hundred_are_not() {
+    ends_in(Outcome::BadResponse, a_thousand_fields);
+    ends_in(GOOD, |stream| with_fields(stream, 200));
+}
+
+#[test]
+fn a_status_that_is_none_is_refused() {
+    ends_in(Outcome::BadResponse, |stream| with_status(stream, "99 Low"));
+    ends_in(Outcome::BadResponse, |stream| with_status(stream, "099 Low"));
+    ends_in(Outcome::BadResponse, |stream| with_status(stream, "1000 High"));
+    ends_in(Outcome::BadResponse, |stream| with_status(stream, "abc Word"));
+    ends_in(Outcome::BadResponse, |stream| with_status(stream, "-200 OK"));
+}
+
+#[test]
+fn a_status_that_nobody_knows_is_counted_as_it_is() {
+    ends_in(Outcome::Answered(999), |stream| with_status(stream, "999 Go Away"));
+    ends_in(Outcome::Answered(299), |stream| with_status(stream, "299"));
+}
+
+#[test]
+fn what_is_no_http_is_refused() {
+    ends_in(Outcome::BadResponse, ssh);
+    ends_in(Outcome::BadResponse, tls_alert);
+    ends_in(Outcome::BadResponse, |stream| once_and_wait(stream, b"HTTP/2.0 200 OK\r\n\r\n"));
+    ends_in(Outcome::BadResponse, |stream| once_and_wait(stream, b"\0\0\x12\x04\0\0\0\0\0"));
+}
+
+#[test]
+fn interim_responses_are_not_the_answer() {
+    ends_in(GOOD, |stream| {
+        always(
+            stream,
+            &[b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", ANSWER].concat(),
+        )
+    });
+    // In pieces of their own too.
+    ends_in(GOOD, |stream| {
+        loop {
+            read_request(stream)?;
+            stream.set_nodelay(true)?;
+            for part in [&b"HTTP/1.1 100 Continue\r\n\r\n"[..], b"HTTP/1.1 103 Early Hints\r\n\r\n", ANSWER] {
+                stream.write_all(part)?;
+            }
+        }
+    });
+}
+
+#[test]
+fn http_1_0_closes_unless_it_says_that_it_does_not() {
+    ends_in(GOOD, |stream| {
+        read_request(stream)?;
+        stream.write_all(b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello")?;
+        until_closed(stream)
+    });
+    let closes: crate::kit::Serve = |stream| always(stream, b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+    assert_eq!(answered_over(closes), REQUESTS);
+    let keeps: crate::kit::Serve =
+        |stream| always(stream, b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello");
+    assert_eq!(answered_over(keeps), 2);
+}
+
+#[test]
+fn an_answer_without_a_body_may_lie_about_its_length() {
+    ends_in(Outcome::Answered(204), |stream| always(stream, b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n"));
+    ends_in(Outcome::Answered(304), |stream| always(stream, b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"));
+    ends_in(Outcome::BadResponse, |stream| {
+        always(stream, b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello")
+    });
+}
+
+#[test]
+fn an_answer_to_head_has_no_body_and_keeps_its_length() {
+    let head = |shape: Shape| Shape { requests: [render("HEAD", "localhost", "/", true)].into(), ..shape };
+    ends_in_with(GOOD, |stream| always(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), head);
+    ends_in_with(GOOD, |stream| always(stream, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), head);
+    ends_in_with(Outcome::BadResponse, |stream| always(stream, ANSWER), head);
+}

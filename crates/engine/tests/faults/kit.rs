@@ -1,0 +1,250 @@
+//! A server on threads of its own that treats each connection as it is told, and a load that must end.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use engine::{Drive, Progress, Shape, Transport, drive, render};
+use model::{Clock, Counts, Nanos, Outcome, Pace, Rate};
+use rustix::time::{ClockId, Timespec};
+
+/// Longer than a noisy machine takes for anything here; only a test that fails waits so long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+/// A whole answer that keeps the connection.
+pub(crate) const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+/// Requests of each load of [`ends_in`].
+pub(crate) const REQUESTS: u64 = 6;
+pub(crate) const GOOD: Outcome = Outcome::Answered(200);
+
+/// The system's monotonic clock. No test asserts what it says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SteadyClock;
+
+impl Clock for SteadyClock {
+    fn now(&self) -> Nanos {
+        let now = rustix::time::clock_gettime(ClockId::Monotonic);
+        Nanos::from_secs(now.tv_sec.cast_unsigned()) + Nanos(now.tv_nsec.cast_unsigned())
+    }
+
+    fn sleep(&self, duration: Nanos) {
+        let nanos = duration.0.cast_signed();
+        let _ = rustix::thread::nanosleep(&Timespec { tv_sec: nanos / 1_000_000_000, tv_nsec: nanos % 1_000_000_000 });
+    }
+}
+
+pub(crate) fn pause(millis: u64) {
+    SteadyClock.sleep(Nanos::from_millis(millis));
+}
+
+// ---- the server -------------------------------------------------------------------------------------------------------
+
+/// How a server treats one connection. An error is the client's leaving, and no concern of a test.
+pub(crate) type Serve = fn(&mut TcpStream) -> io::Result<()>;
+
+/// A listener, a thread that accepts, and a thread a connection.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    accepting: JoinHandle<u64>,
+}
+
+impl Server {
+    pub(crate) fn start(serve: impl Fn(&mut TcpStream, u64) -> io::Result<()> + Send + Sync + 'static) -> Server {
+        Server::on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(), serve)
+    }
+
+    /// A server on a listener that is there already. `serve` gets each connection and its number.
+    pub(crate) fn on(
+        listener: TcpListener,
+        serve: impl Fn(&mut TcpStream, u64) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Server {
+        let address = listener.local_addr().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let (stopped, serve) = (Arc::clone(&stop), Arc::new(serve));
+        let accepting = thread::spawn(move || {
+            let mut serving = Vec::new();
+            let mut accepted = 0;
+            loop {
+                let (mut stream, _) = listener.accept().unwrap();
+                // The connection that says stop is the last in the queue: all others have been accepted before it.
+                if stopped.load(Ordering::Acquire) {
+                    break;
+                }
+                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                stream.set_write_timeout(Some(PATIENCE)).unwrap();
+                let (serve, number) = (Arc::clone(&serve), accepted);
+                serving.push(thread::spawn(move || {
+                    if let Err(error) = serve(&mut stream, number) {
+                        let waited = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+                        assert!(!waited, "connection {number} outlived its load");
+                    }
+                }));
+                accepted += 1;
+            }
+            for connection in serving {
+                connection.join().expect("a connection that ends with its load");
+            }
+            accepted
+        });
+        Server { address, stop, accepting }
+    }
+
+    /// Stops it: how many connections it has taken. Each must have ended.
+    pub(crate) fn stop(self) -> u64 {
+        self.stop.store(true, Ordering::Release);
+        drop(TcpStream::connect(self.address).unwrap());
+        self.accepting.join().expect("no connection panics")
+    }
+}
+
+/// Reads one request, body included, and says whether there was one.
+pub(crate) fn read_request(stream: &mut impl Read) -> io::Result<()> {
+    let head = read_head(stream)?;
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).map_or(0, |n| n.parse().unwrap());
+    io::copy(&mut stream.take(length), &mut io::sink()).map(drop)
+}
+
+pub(crate) fn read_head(stream: &mut impl Read) -> io::Result<String> {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte)?;
+        head.push(byte[0]);
+    }
+    Ok(String::from_utf8(head).unwrap())
+}
+
+/// Reads to the client's end.
+pub(crate) fn until_closed(stream: &mut impl Read) -> io::Result<()> {
+    io::copy(stream, &mut io::sink()).map(drop)
+}
+
+/// Answers every request with `answer`, until the client leaves.
+pub(crate) fn always(stream: &mut TcpStream, answer: &[u8]) -> io::Result<()> {
+    loop {
+        read_request(stream)?;
+        stream.write_all(answer)?;
+    }
+}
+
+/// Answers one request with `answer` and closes.
+pub(crate) fn once(stream: &mut TcpStream, answer: &[u8]) -> io::Result<()> {
+    read_request(stream)?;
+    stream.write_all(answer)
+}
+
+/// Answers one request with `answer` and says nothing more, until the client leaves.
+pub(crate) fn once_and_wait(stream: &mut TcpStream, answer: &[u8]) -> io::Result<()> {
+    once(stream, answer)?;
+    until_closed(stream)
+}
+
+/// Closes with a reset.
+pub(crate) fn reset(stream: &TcpStream) -> io::Result<()> {
+    Ok(rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO))?)
+}
+
+// ---- the load ---------------------------------------------------------------------------------------------------------
+
+/// A closed loop of [`REQUESTS`] requests over two connections of two lanes, with little patience.
+pub(crate) fn shape(address: SocketAddr) -> Shape {
+    shape_over(Transport::tcp(address))
+}
+
+pub(crate) fn shape_over(transport: Transport) -> Shape {
+    Shape {
+        lanes: 2,
+        requests_total: Some(REQUESTS),
+        timeout: Nanos::from_millis(300),
+        keep_exchanges: true,
+        ..Shape::closed(transport, render("GET", "localhost", "/", true), 2)
+    }
+}
+
+/// The same as an open loop, in which requests wait for connections.
+pub(crate) fn open(shape: &Shape) -> Shape {
+    Shape { pace: Pace::constant(Rate::new(500.0).unwrap()), ..shape.clone() }
+}
+
+/// Drives it to its end, which must come.
+pub(crate) fn driven(shape: &Shape) -> Drive {
+    driven_until(shape, Arc::new(AtomicBool::new(false)), Arc::new(Progress::new(shape.lanes)))
+}
+
+pub(crate) fn driven_until(shape: &Shape, interrupt: Arc<AtomicBool>, progress: Arc<Progress>) -> Drive {
+    let (sender, receiver) = mpsc::channel();
+    let this = shape.clone();
+    thread::spawn(move || sender.send(drive(&this, &SteadyClock, &interrupt, &progress, None).unwrap()));
+    let done = receiver.recv_timeout(PATIENCE).expect("a load that ends, and no lane that panics");
+    assert_sound(shape, &done);
+    done
+}
+
+/// Every request is in exactly one place: each exchange is a sound one, and counting them gives the tally.
+pub(crate) fn assert_sound(shape: &Shape, done: &Drive) {
+    let tally = &done.tally;
+    let (mut measured, mut unmeasured) = (Counts::default(), Counts::default());
+    for exchange in &done.exchanges {
+        assert!(exchange.due <= exchange.sent && exchange.sent <= exchange.ended, "{exchange:?}");
+        if tally.measures(exchange.due) { &mut measured } else { &mut unmeasured }.record(exchange.outcome);
+    }
+    assert_eq!((&measured, &unmeasured), (&tally.counts, &tally.unmeasured));
+    assert_eq!(tally.all_requests(), done.exchanges.len() as u64);
+    // What a server sends to a connection that has no request is received too, and belongs to none.
+    let bytes: u64 = done.exchanges.iter().map(|exchange| u64::from(exchange.received_bytes)).sum();
+    assert!(bytes <= tally.received_bytes, "{bytes} of {} bytes", tally.received_bytes);
+    assert_eq!(tally.per_connection.len(), shape.connections as usize);
+    assert_eq!(tally.per_connection.iter().sum::<u64>(), tally.counts.good());
+    assert_eq!(tally.response_time.count(), tally.counts.good());
+    if !done.interrupted
+        && let Some(planned) = shape.requests_total
+        && shape.measured.is_none()
+    {
+        assert_eq!(tally.counts.total(), planned, "{:?}", tally.counts);
+    }
+}
+
+pub(crate) fn kinds(done: &Drive) -> Vec<Outcome> {
+    done.tally.counts.iter().map(|(outcome, _)| outcome).collect()
+}
+
+/// Every request to such a server ends in `outcome`, in a closed loop and in an open one.
+pub(crate) fn ends_in(outcome: Outcome, serve: Serve) {
+    ends_in_with(outcome, serve, |shape| shape);
+}
+
+pub(crate) fn ends_in_with(outcome: Outcome, serve: Serve, change: impl Fn(Shape) -> Shape) {
+    let server = Server::start(move |stream, _| serve(stream));
+    let closed = change(shape(server.address));
+    let mut opened = 0;
+    for shape in [open(&closed), closed] {
+        let done = driven(&shape);
+        assert_eq!(kinds(&done), [outcome], "{:?}", done.tally.counts);
+        opened += done.tally.connections_opened;
+    }
+    assert_eq!(server.stop(), opened);
+}
+
+/// The same where the server and the client race: each of `outcomes` is right.
+pub(crate) fn ends_in_one_of(outcomes: &[Outcome], serve: Serve) {
+    let server = Server::start(move |stream, _| serve(stream));
+    let closed = shape(server.address);
+    let mut opened = 0;
+    for shape in [open(&closed), closed] {
+        let done = driven(&shape);
+        assert!(kinds(&done).iter().all(|kind| outcomes.contains(kind)), "{:?}", done.tally.counts);
+        opened += done.tally.connections_opened;
+    }
+    assert_eq!(server.stop(), opened);
+}
+
+/// Every request is answered well; how many connections that took.
+pub(crate) fn answered_over(serve: Serve) -> u64 {
+    let server = Server::start(move |stream, _| serve(stream));
+    let done = driven(&shape(server.address));
+    assert_eq!(kinds(&done), [GOOD], "{:?}", done.tally.counts);
+    assert_eq!(server.stop(), done.tally.connections_opened);
+    done.tally.connections_opened
+}

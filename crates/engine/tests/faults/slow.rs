@@ -1,0 +1,96 @@
+//! Servers that take their time: never answer, answer drop by drop, or never stop.
+
+use std::io::{self, Write};
+use std::net::TcpStream;
+
+use model::{Outcome, Request};
+
+use engine::Shape;
+
+use crate::kit::{ANSWER, GOOD, ends_in, ends_in_with, pause, read_request, until_closed};
+
+pub(crate) fn never_answers(stream: &mut TcpStream) -> io::Result<()> {
+    until_closed(stream)
+}
+
+pub(crate) fn a_byte_a_second(stream: &mut TcpStream) -> io::Result<()> {
+    read_request(stream)?;
+    stream.set_nodelay(true)?;
+    for byte in ANSWER {
+        stream.write_all(&[*byte])?;
+        pause(1000);
+    }
+    Ok(())
+}
+
+pub(crate) fn byte_by_byte(stream: &mut TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    loop {
+        read_request(stream)?;
+        for byte in ANSWER {
+            stream.write_all(&[*byte])?;
+        }
+    }
+}
+
+pub(crate) fn endless_body(stream: &mut TcpStream) -> io::Result<()> {
+    read_request(stream)?;
+    stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
+    let piece = vec![b'x'; 1 << 20];
+    loop {
+        stream.write_all(&piece)?;
+    }
+}
+
+pub(crate) fn endless_interim_responses(stream: &mut TcpStream) -> io::Result<()> {
+    read_request(stream)?;
+    let piece = b"HTTP/1.1 100 Continue\r\n\r\n".repeat(1000);
+    loop {
+        stream.write_all(&piece)?;
+    }
+}
+
+#[test]
+fn a_server_that_never_answers_times_out() {
+    ends_in(Outcome::TimedOut, never_answers);
+}
+
+#[test]
+fn a_byte_a_second_times_out_however_alive_it_looks() {
+    ends_in(Outcome::TimedOut, a_byte_a_second);
+}
+
+#[test]
+fn a_byte_at_a_time_is_an_answer_all_the_same() {
+    ends_in(GOOD, byte_by_byte);
+}
+
+#[test]
+fn a_body_without_an_end_times_out() {
+    ends_in(Outcome::TimedOut, endless_body);
+}
+
+#[test]
+fn interim_responses_without_an_end_time_out() {
+    ends_in(Outcome::TimedOut, endless_interim_responses);
+}
+
+#[test]
+fn a_request_that_nobody_takes_times_out_half_sent() {
+    let large = |shape: Shape| {
+        let mut bytes = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 67108864\r\n\r\n".to_vec();
+        bytes.resize(bytes.len() + (64 << 20), b'x');
+        Shape { requests: [Request { bytes: bytes.into(), is_head: false }].into(), ..shape }
+    };
+    // Sixty-four megabytes are more than the buffers on both sides hold.
+    ends_in_with(
+        Outcome::TimedOut,
+        |stream| {
+            let gone = rustix::event::PollFlags::RDHUP | rustix::event::PollFlags::HUP;
+            let mut fds = [rustix::event::PollFd::new(stream, gone)];
+            rustix::event::poll(&mut fds, None)?;
+            Ok(())
+        },
+        large,
+    );
+}

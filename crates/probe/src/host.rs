@@ -1,0 +1,82 @@
+//! What happened to the whole machine between two moments: stolen time, connects dropped by full accept queues.
+//!
+//! Both are of the machine (the drops: of its network namespace), not of the server alone; on a machine that does other
+//! things they are an upper bound.
+
+use std::fs;
+
+/// Counters at one moment; what cannot be read is absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Host {
+    /// Time of all processors, in ticks, and of that the stolen.
+    cpu: Option<(u64, u64)>,
+    /// `TcpExt: ListenOverflows`, and `ListenDrops` where it is more (it counts other reasons too).
+    listen_overflows: Option<u64>,
+}
+
+impl Host {
+    /// The counters now.
+    pub fn now() -> Host {
+        let read = |path| fs::read_to_string(path).unwrap_or_default();
+        Host {
+            cpu: cpu(&read("/proc/stat")),
+            listen_overflows: counter(&read("/proc/net/netstat"), "TcpExt:", "ListenOverflows"),
+        }
+    }
+
+    /// Share of all processors' time since `before` that the hypervisor gave to others, 0 to 1.
+    pub fn steal_since(&self, before: &Host) -> Option<f64> {
+        let ((all, stolen), (all_before, stolen_before)) = (self.cpu?, before.cpu?);
+        let passed = all.checked_sub(all_before).filter(|ticks| *ticks > 0)?;
+        Some(stolen.saturating_sub(stolen_before) as f64 / passed as f64)
+    }
+
+    /// Connects since `before` that a full accept queue dropped.
+    pub fn listen_overflows_since(&self, before: &Host) -> Option<u64> {
+        self.listen_overflows?.checked_sub(before.listen_overflows?)
+    }
+}
+
+/// The line `cpu` of `/proc/stat`: user nice system idle iowait irq softirq steal … (proc(5)); guest time is in user's.
+fn cpu(stat: &str) -> Option<(u64, u64)> {
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    let ticks: Vec<u64> = line.split_ascii_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
+    Some((ticks.iter().sum(), *ticks.get(7)?))
+}
+
+/// A counter of `/proc/net/netstat`: a line of names, then a line of values, each behind the same prefix.
+fn counter(table: &str, prefix: &str, name: &str) -> Option<u64> {
+    let mut lines = table.lines().filter_map(|line| line.strip_prefix(prefix));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let at = names.split_ascii_whitespace().position(|other| other == name)?;
+    values.split_ascii_whitespace().nth(at)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stolen_time_is_a_share_of_all() {
+        let at = |line| Host { cpu: cpu(line), listen_overflows: None };
+        let before = at("cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 1");
+        let after = at("cpu  140 0 120 820 0 0 0 20 0 0\n");
+        assert_eq!(after.steal_since(&before), Some(0.2));
+        assert_eq!(before.steal_since(&before), None, "no time has passed");
+        assert_eq!(cpu("intr 5"), None);
+    }
+
+    #[test]
+    fn counters_are_found_by_name() {
+        let table = "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 0 21 23\nIpExt: InOctets\nIpExt: 5\n";
+        assert_eq!(counter(table, "TcpExt:", "ListenOverflows"), Some(21));
+        assert_eq!(counter(table, "TcpExt:", "Nothing"), None);
+        assert_eq!(counter(table, "IpExt:", "InOctets"), Some(5));
+    }
+
+    #[test]
+    fn this_machine_tells() {
+        let now = Host::now();
+        assert!(now.cpu.is_some() && Host::now().listen_overflows_since(&now).is_some());
+    }
+}
