@@ -361,7 +361,8 @@ Examples:
   longtail attack --target-throughput=10 --url='http://localhost:3000/sleep?ms=1000'
   longtail attack --target-throughput=10 --url='http://localhost:3000/sleep?ms=1000' -n 30
 
-It is `longtail load --rate 10/s --log -`: an open loop, one line a request in order of completion.";
+It is `longtail load --rate 10/s -k --log -`: an open loop, a new connection for each request, one line a request in
+order of completion.";
 
 /// Flags of `longtail attack`.
 #[derive(Debug, Args)]
@@ -384,7 +385,9 @@ pub(crate) struct AttackArgs {
 impl AttackArgs {
     /// The words of `load` that this comes to.
     pub(crate) fn as_load(&self) -> Vec<String> {
-        let mut words = vec![format!("--rate={}", self.target_throughput), "--log=-".to_owned()];
+        // On kept connections a Puma before 7 serves those that it has and lets the others wait: not in their turn.
+        let words = [format!("--rate={}", self.target_throughput), "--no-keep-alive".to_owned(), "--log=-".to_owned()];
+        let mut words = words.to_vec();
         words.push(match self.number {
             Some(n) => format!("-n{n}"),
             None => format!("--for={}", self.length),

@@ -9,5 +9,7 @@ mod lab;
 mod other_server;
 mod pipes;
 mod puma;
+mod rails;
 mod refusals;
 mod snapshots;
+mod sockets;
