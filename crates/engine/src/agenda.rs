@@ -14,7 +14,7 @@ use crate::shape::{Shape, Share};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Due {
     pub(crate) number: u64,
-    pub(crate) due: Nanos,
+    pub(crate) at: Nanos,
     /// Since when the generator could have begun it: the due time, or when a connection became free for it.
     pub(crate) possible: Nanos,
 }
@@ -80,7 +80,7 @@ impl Agenda {
     pub(crate) fn queue_due(&mut self, now: Nanos) {
         while let Some(due) = self.next_due().filter(|due| *due <= now) {
             self.schedule.as_mut().and_then(Iterator::next);
-            self.queued.push_back(Due { number: self.number, due, possible: due });
+            self.queued.push_back(Due { number: self.number, at: due, possible: due });
             self.number += self.lanes;
         }
     }
@@ -92,7 +92,7 @@ impl Agenda {
         if self.waiting > 0 {
             self.waiting -= 1;
             due.possible = now;
-            waits.record(now.saturating_sub(due.due));
+            waits.record(now.saturating_sub(due.at));
         }
         Some(due)
     }
@@ -117,7 +117,7 @@ impl Agenda {
         }
         let number = self.number;
         self.number += self.lanes;
-        Some(Due { number, due, possible: due })
+        Some(Due { number, at: due, possible: due })
     }
 
     /// Closed loop: whether the count is reached.
@@ -152,7 +152,7 @@ mod tests {
             let mut agenda = Agenda::new(&shape, share, Nanos::ZERO);
             agenda.queue_due(Nanos::from_secs(10));
             while let Some(due) = agenda.pop(Nanos::from_secs(10), &mut Summary::default()) {
-                all.push((due.number, due.due));
+                all.push((due.number, due.at));
             }
         }
         all.sort_unstable();

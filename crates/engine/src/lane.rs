@@ -412,7 +412,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     /// Open loop: counts what is due and finds no connection, and does not send it.
     #[cold]
     fn skip_queued(&mut self, now: Nanos) {
-        while let Some(Due { number, due, .. }) = self.agenda.pop(now, &mut self.tally.queued) {
+        while let Some(Due { number, at: due, .. }) = self.agenda.pop(now, &mut self.tally.queued) {
             self.record_unsent(number, due, due, Outcome::Skipped);
         }
     }
@@ -433,14 +433,14 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     #[inline]
     fn begin(&mut self, slot: usize, due: Due, now: Nanos) {
         self.busy += 1;
-        self.busy_measured += usize::from(self.tally.measures(due.due));
+        self.busy_measured += usize::from(self.tally.measures(due.at));
         let connection = &mut self.connections[slot];
         let is_open = connection.state == State::Idle;
         connection.state = State::Opening;
         connection.number = due.number;
         connection.request = self.shape.order.index(due.number, self.shape.requests.len()) as u32;
         connection.reader.expect(self.shape.requests[connection.request as usize].is_head);
-        connection.due = due.due;
+        connection.due = due.at;
         connection.possible = due.possible;
         connection.begun = now;
         connection.written = 0;
@@ -548,7 +548,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             self.wire.close(slot);
         }
         // Open loop: became due, and never found a free connection.
-        while let Some(Due { number, due, .. }) = self.agenda.pop(now, &mut self.tally.queued) {
+        while let Some(Due { number, at: due, .. }) = self.agenda.pop(now, &mut self.tally.queued) {
             self.record_unsent(number, due, now.max(due), Outcome::InFlight);
         }
         for (name, count) in self.heads.workers().iter().zip(&self.workers) {

@@ -29,7 +29,7 @@ fn builtin_server() -> Vec<OsString> {
 
 fn main() {
     let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == OsString::from(GUARD)) {
+    if words.next().is_some_and(|word| word == GUARD) {
         // Before anything else: a guard needs neither flags nor a terminal, and must not be slowed by them.
         std::process::exit(launch::guard::run(words));
     }
@@ -50,7 +50,7 @@ fn main() {
 
 fn run(command: Command) -> Result<Exit, mistake::Mistake> {
     match command {
-        Command::Sweep(args) => commands::sweep::run(*args),
+        Command::Sweep(args) => commands::sweep::run(&args),
         Command::Load(args) => commands::load::run(*args),
         Command::Attack(args) => commands::load::attack(&args),
         Command::Report(args) => commands::report::run(&args),

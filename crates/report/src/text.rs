@@ -89,7 +89,7 @@ fn verdicts_of(study: &SweepStudy) -> String {
             let end = if at + 1 == pieces.len() { "" } else { ";" };
             if line.chars().count() + piece.chars().count() + 2 > EVIDENCE_WIDTH {
                 _ = writeln!(text, "{line}");
-                line = "       ".to_owned();
+                "       ".clone_into(&mut line);
             }
             _ = write!(line, " {piece}{end}");
         }

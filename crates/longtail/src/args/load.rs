@@ -63,6 +63,7 @@ enum TimingWord {
 /// Flags of `longtail load`.
 #[derive(Debug, Args)]
 #[command(after_help = LOAD_EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "a flag is a bool")]
 pub(crate) struct LoadArgs {
     /// Where to: http:// or https://
     #[arg(required_unless_present_any = ["like", "requests"])]

@@ -1,7 +1,7 @@
 //! How results are printed: the same flags for every command that prints a study.
 
 use clap::{Args, ValueEnum};
-use model::Study;
+use model::{Judgement, Study};
 
 use crate::mistake::Mistake;
 
@@ -10,7 +10,7 @@ use crate::mistake::Mistake;
 pub(crate) enum ColumnsWord {
     /// All that longtail knows (the default)
     Longtail,
-    /// Of a sweep: exactly the columns of Puma's long_tail_hey
+    /// Of a sweep: exactly the columns of Puma's `long_tail_hey`
     Puma,
     /// Of a load: hey's layout
     Hey,
@@ -28,8 +28,10 @@ enum FormatWord {
     Markdown,
     /// The whole study
     Json,
-    /// Of a load: an HdrHistogram log of response and service times
+    /// Of a load: an `HdrHistogram` log of response and service times
     Hdr,
+    /// Of a load: a line a request, in order of completion, and no report
+    Csv,
 }
 
 /// How results are printed.
@@ -41,12 +43,27 @@ pub(crate) struct OutputArgs {
     /// What to write
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     format: FormatWord,
+    /// Print the figures of an invalid run all the same; its verdict stays
+    #[arg(long, help_heading = "Output")]
+    force: bool,
 }
 
 impl OutputArgs {
     /// The same with a layout where none was asked for.
     pub(crate) fn or_columns(self, columns: ColumnsWord) -> OutputArgs {
         OutputArgs { columns: self.columns.or(Some(columns)), ..self }
+    }
+
+    /// Whether single requests are printed instead of a report.
+    pub(crate) fn is_csv(self) -> bool {
+        self.format == FormatWord::Csv
+    }
+
+    /// A run's judgement as it is printed.
+    pub(crate) fn forced(self, judgement: &mut Option<Judgement>) {
+        if let Some(judgement) = judgement {
+            judgement.forced = self.force;
+        }
     }
 
     /// Whether a sweep's rows can be printed as they are done.
@@ -60,7 +77,9 @@ impl OutputArgs {
     /// Where they are those of a load.
     pub(crate) fn sweep_columns(self) -> Result<report::Columns, Mistake> {
         match (self.format, self.columns) {
-            (FormatWord::Hdr, _) => Err(wrong("--format hdr is of a load: a sweep has text, markdown and json")),
+            (FormatWord::Hdr | FormatWord::Csv, _) => {
+                Err(wrong("--format hdr and csv are of a load: a sweep has text, markdown and json"))
+            }
             (_, None | Some(ColumnsWord::Longtail)) => Ok(report::Columns::Longtail),
             (_, Some(ColumnsWord::Puma)) => Ok(report::Columns::Puma),
             (_, Some(_)) => Err(wrong("--columns hey and wrk are of a load: a sweep has longtail and puma")),
@@ -83,19 +102,29 @@ impl OutputArgs {
     /// # Errors
     /// Where the layout is not one of that kind of study.
     pub(crate) fn whole(self, study: &Study) -> Result<String, Mistake> {
-        match study {
+        let mut study = study.clone();
+        match &mut study {
+            Study::Sweep(sweep) => sweep.runs.iter_mut().for_each(|run| self.forced(&mut run.judgement)),
+            Study::Load(load) => self.forced(&mut load.run.judgement),
+        }
+        match &study {
             Study::Sweep(sweep) => {
                 let columns = self.sweep_columns()?;
                 Ok(match self.format {
-                    FormatWord::Json => report::json::write(study),
+                    FormatWord::Json => report::json::write(&study),
                     FormatWord::Markdown => report::markdown::whole(sweep),
-                    FormatWord::Text | FormatWord::Hdr => report::text::whole(sweep, columns),
+                    FormatWord::Text | FormatWord::Hdr | FormatWord::Csv => report::text::whole(sweep, columns),
                 })
             }
             Study::Load(load) => {
                 self.check_load()?;
                 Ok(match (self.format, self.columns) {
-                    (FormatWord::Json, _) => report::json::write(study),
+                    (FormatWord::Json, _) => report::json::write(&study),
+                    (FormatWord::Csv, _) => {
+                        return Err(wrong(
+                            "a study keeps no single requests: give --log FILE.csv or --format csv to the run",
+                        ));
+                    }
                     (FormatWord::Markdown, _) => report::load::markdown::whole(load),
                     (FormatWord::Hdr, _) => report::load::hdr::log(load),
                     (FormatWord::Text, Some(ColumnsWord::Hey)) => report::load::hey::whole(load),

@@ -78,6 +78,7 @@ Puma's own scripts; without them free ports are taken.";
 /// Flags of `longtail sweep`.
 #[derive(Debug, Args)]
 #[command(after_help = SWEEP_EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "a flag is a bool")]
 pub(crate) struct SweepArgs {
     /// Worker processes; 0 or none is single mode
     #[arg(short, long, value_name = "N", help_heading = "Server", value_parser = clap::value_parser!(u32).range(0..=10_000))]
@@ -298,7 +299,7 @@ impl SweepArgs {
     ///
     /// # Errors
     /// Where a port is no port.
-    pub(crate) fn addresses(&self) -> Result<Addresses, Mistake> {
+    pub(crate) fn addresses() -> Result<Addresses, Mistake> {
         let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let port = |name: &str| match text(name).map(|value| (value.parse::<u16>(), value)) {
             None => Ok(None),
@@ -317,7 +318,7 @@ impl SweepArgs {
     }
 
     /// The command line that repeats `plan` here, what counts of the environment first.
-    pub(crate) fn command_line(&self, plan: &Plan) -> String {
+    pub(crate) fn command_line(plan: &Plan) -> String {
         let names = ["PUMA_TEST_HOST4", "PUMA_TEST_HOST6", "PUMA_TEST_PORT", "PUMA_TEST_CTRL"];
         let set =
             names.iter().filter_map(|name| std::env::var(name).ok().map(|value| format!("{name}={} ", quoted(&value))));

@@ -1,6 +1,6 @@
 //! `longtail load` and `longtail attack`: the generator alone, against a server that is there already.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use engine::Shape;
@@ -12,7 +12,7 @@ use sweep::{Phase, Workshop};
 use crate::args::{AttackArgs, LoadArgs, load_words};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
-use crate::load::{conduct, prepare};
+use crate::load::{Log, conduct, prepare};
 use crate::mistake::Mistake;
 use crate::store::{CeilingFile, Store};
 use crate::{GUARD, builtin_server, signals, ui};
@@ -57,8 +57,13 @@ fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
     let started_at = wall_time();
     let store = Store::create("load", &started_at, args.save.as_deref())?;
     let words = (started_at, command_line(std::env::args().skip(1)));
+    let log = match &args.log {
+        _ if args.output.is_csv() => Some(Log { path: Path::new("-"), is_csv: true }),
+        Some(path) => Some(Log { path, is_csv: path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv")) }),
+        None => None,
+    };
     let ceiling = if args.no_calibrate { None } else { ceiling(&prepared.shape, &clock, &interrupt, &words.0)? };
-    let conducted = conduct(prepared, (args.log.as_deref(), &args.checks), words, ceiling, clock, &interrupt)?;
+    let conducted = conduct(prepared, (log, &args.checks), words, ceiling, clock, &interrupt)?;
     let run = &conducted.study.run;
     let exit = if conducted.interrupted_by_user {
         Exit::Interrupted
@@ -70,7 +75,7 @@ fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
     let (answered, planned) = (run.tally.counts.answered(), run.tally.counts.attempted());
     let study = conducted.study.into();
     store.save(&study)?;
-    let report = args.output.whole(&study)?;
+    let report = if args.output.is_csv() { String::new() } else { args.output.whole(&study)? };
     Ok(Conducted { exit, report, note: format!("saved as {}", store.path().display()), answered, planned })
 }
 

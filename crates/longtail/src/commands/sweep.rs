@@ -19,10 +19,10 @@ use crate::{GUARD, builtin_server, signals, ui};
 ///
 /// # Errors
 /// Where a flag is wrong, the server does not work, or the study cannot be kept.
-pub(crate) fn run(args: SweepArgs) -> Result<Exit, Mistake> {
+pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
     let columns = args.output.sweep_columns()?;
     let mut plan = args.plan()?;
-    let addresses = args.addresses()?;
+    let addresses = SweepArgs::addresses()?;
     fall_back(&mut plan)?;
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
@@ -36,7 +36,7 @@ pub(crate) fn run(args: SweepArgs) -> Result<Exit, Mistake> {
         boot_timeout: args.boot_timeout,
         version: env!("CARGO_PKG_VERSION"),
         started_at: started_at.clone(),
-        command_line: args.command_line(&plan),
+        command_line: SweepArgs::command_line(&plan),
         interrupt: &Arc::clone(&interrupt),
         ceilings: &CeilingFile::of_day(&started_at),
     };
@@ -114,7 +114,9 @@ impl Observer for Told<'_> {
             self.failed = Some(mistake);
         }
         if self.output.streams() {
-            self.ui.print(&report::text::row(study, run, self.columns));
+            let mut run = run.clone();
+            self.output.forced(&mut run.judgement);
+            self.ui.print(&report::text::row(study, &run, self.columns));
         }
     }
 }

@@ -1,20 +1,20 @@
 //! One load, from the first connect to the study.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
+use std::time::Duration;
 
-use engine::{Drive, Progress, drive};
+use engine::{Drive, Progress, Shape, drive};
 use model::study::SCHEMA;
-use model::{Ceiling, Clock, GeneratorFacts, LoadRun, LoadStudy, Nanos, Objective, Tally, doubts, verdict};
+use model::{Ceiling, Clock, GeneratorFacts, LoadRun, LoadStudy, Nanos, Objective, Outcome, Tally, doubts, verdict};
 
 use sweep::Host;
 
 use crate::clock::SystemClock;
 use crate::load::Check;
 use crate::load::prepare::Prepared;
-use crate::load::recorder::{Recorded, Recorder, WAITING};
+use crate::load::recorder::{Log, Recorded, Recorder, WAITING};
 use crate::mistake::Mistake;
 use crate::ui::{self, Ui};
 
@@ -38,7 +38,7 @@ pub(crate) struct Conducted {
 /// Where the log cannot be written, or the engine cannot start.
 pub(crate) fn conduct(
     prepared: Prepared,
-    (log, checks): (Option<&Path>, &[Check]),
+    (log, checks): (Option<Log<'_>>, &[Check]),
     (started_at, command_line): (String, String),
     ceiling: Option<Ceiling>,
     clock: SystemClock,
@@ -70,6 +70,9 @@ pub(crate) fn conduct(
     });
     drop(ui);
     let done = done.map_err(|error| Mistake::Sweep(error.into()))?;
+    if let Some(reason) = tls_trouble(&shape, &done) {
+        ui::note(&reason);
+    }
     if let Some(reason) = &stopped_by {
         ui::note(&format!("ended early: {reason}"));
     }
@@ -110,6 +113,17 @@ pub(crate) fn conduct(
         interrupted,
     };
     Ok(Conducted { study, interrupted_by_user: interrupt.load(Ordering::Relaxed), checks_hold })
+}
+
+/// Why no connection came about, where TLS is the reason: the lanes only count that none did.
+fn tls_trouble(shape: &Shape, done: &Drive) -> Option<String> {
+    let tls = shape.transport.tls.as_ref()?;
+    let counts = &done.tally.counts;
+    if counts.total() == 0 || counts.of(Outcome::ConnectFailed) < counts.total() {
+        return None;
+    }
+    let failure = tls.failure(shape.transport.endpoints.first()?, Duration::from_secs(2))?;
+    Some(format!("no connection came about: {failure}"))
 }
 
 /// Passes Ctrl-C on, and ends the run where one of the conditions holds; which, and with what figure.

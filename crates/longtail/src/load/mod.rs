@@ -9,3 +9,4 @@ mod recorder;
 pub(crate) use checks::Check;
 pub(crate) use conduct::conduct;
 pub(crate) use prepare::prepare;
+pub(crate) use recorder::Log;

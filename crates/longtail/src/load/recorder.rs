@@ -25,6 +25,15 @@ enum Style {
     Csv,
 }
 
+/// Where one line a request goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Log<'a> {
+    /// The file; `-` is stdout.
+    pub(crate) path: &'a Path,
+    /// Whether it is a table, and not attack.cr's lines.
+    pub(crate) is_csv: bool,
+}
+
 /// Writes and checks.
 pub(crate) struct Recorder {
     log: Option<(Box<dyn Write + Send>, Style, PathBuf)>,
@@ -46,13 +55,12 @@ impl Recorder {
     ///
     /// # Errors
     /// Where the log cannot be written.
-    pub(crate) fn open(log: Option<&Path>, checks: &[Check]) -> Result<Option<Recorder>, Mistake> {
+    pub(crate) fn open(log: Option<Log<'_>>, checks: &[Check]) -> Result<Option<Recorder>, Mistake> {
         if log.is_none() && checks.is_empty() {
             return Ok(None);
         }
-        let open = |path: &Path| -> Result<(Box<dyn Write + Send>, Style, PathBuf), Mistake> {
-            let is_csv = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
-            let style = if is_csv { Style::Csv } else { Style::Attack };
+        let open = |log: Log<'_>| -> Result<(Box<dyn Write + Send>, Style, PathBuf), Mistake> {
+            let (path, style) = (log.path, if log.is_csv { Style::Csv } else { Style::Attack });
             let file: Box<dyn Write + Send> = if path == Path::new("-") {
                 Box::new(io::stdout())
             } else {
@@ -82,7 +90,7 @@ impl Recorder {
                 }
                 match &self.log {
                     Some((_, Style::Csv, _)) => {
-                        report::load::write_csv(&mut lines, record.number, &record.exchange, start)
+                        report::load::write_csv(&mut lines, record.number, &record.exchange, start);
                     }
                     // Its numbers begin at 1.
                     Some((_, Style::Attack, _)) => {

@@ -2,6 +2,8 @@
 
 use model::LoadStudy;
 
+use crate::verdicts;
+
 use super::{outcomes, over_time, phases, picture, rates, remarks, times};
 
 /// One part of a report, under a title.
@@ -55,18 +57,20 @@ pub(crate) fn head<const N: usize>(names: [&str; N]) -> Vec<String> {
 /// All that there is to say, in the order in which it is asked: how much, how fast, where the time went, what went
 /// wrong, and what is doubtful.
 pub(crate) fn all(study: &LoadStudy) -> Vec<Part> {
+    // An invalid run has no headline figure.
+    let is_shown = !verdicts::hides(study.run.judgement.as_ref());
     let parts = [
         remarks::verdict(study),
-        Some(rates::part(study)),
-        times::answers(study),
-        picture::part(study),
-        over_time::part(study),
+        is_shown.then(|| rates::part(study)),
+        times::answers(study).filter(|_| is_shown),
+        picture::part(study).filter(|_| is_shown),
+        over_time::part(study).filter(|_| is_shown),
         times::generator(study),
-        phases::part(study),
+        phases::part(study).filter(|_| is_shown),
         outcomes::statuses(study),
         outcomes::errors(study),
         times::failures(study),
-        times::slowest(study),
+        times::slowest(study).filter(|_| is_shown),
         outcomes::workers(study),
         Some(phases::traffic(study)),
         remarks::log(study),
