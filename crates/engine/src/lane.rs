@@ -487,12 +487,32 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
                     return;
                 }
                 Err(trouble) if first => return self.not_sent(slot, trouble),
-                Err(_) => {
-                    let now = self.clock.now();
-                    return self.end(slot, Outcome::Reset, now, None);
-                }
+                Err(_) => return self.receive_what_is_left(slot),
             }
         }
+    }
+
+    /// The server broke the connection before it had all of the request. Where it had answered first (413, and gone), that
+    /// is the answer: the kernel still hands over what came before the reset.
+    #[cold]
+    fn receive_what_is_left(&mut self, slot: usize) {
+        let now = self.clock.now();
+        while let Ok(n @ 1..) = self.wire.receive(slot, &mut self.buffer) {
+            self.tally.received_bytes += n as u64;
+            let connection = &mut self.connections[slot];
+            if connection.reader.received() == 0 {
+                connection.first_byte = now;
+            }
+            if self.shape.keep_answers {
+                connection.answer.extend_from_slice(&self.buffer[..n]);
+            }
+            match connection.reader.feed(&self.buffer[..n], &mut self.heads) {
+                Ok(Fed::Done(response, used)) if used == n => return self.answered(slot, response, true, now),
+                Ok(Fed::More) => {}
+                Ok(Fed::Done(..)) | Err(_) => return self.end(slot, Outcome::BadResponse, now, None),
+            }
+        }
+        self.end(slot, Outcome::Reset, now, None);
     }
 
     /// Nothing of the request could be sent: the connection was refused, or had been closed in the meantime.
