@@ -4,11 +4,12 @@
 #[path = "cli/clock.rs"]
 mod clock;
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::{Drive, Progress, Shape, Transport, drive, render};
 use model::{Counts, Nanos, Outcome};
-use sink::{Ledger, Settings, Sink};
+use sink::{Body, Ledger, Queue, Settings, Sink};
 
 use crate::clock::{SteadyClock, eventually};
 
@@ -18,11 +19,14 @@ const PATIENCE: Nanos = Nanos::from_secs(30);
 
 fn sink() -> Sink {
     let settings = Settings {
-        listen: ([127, 0, 0, 1], 0).into(),
+        listen: vec![SocketAddr::from(([127, 0, 0, 1], 0)).into()],
+        queue: Queue::Shared,
         workers: 2,
         threads: 3,
-        delay: Nanos::from_micros(500),
-        worker_header: "x-worker".to_owned(),
+        delay: Nanos::from_micros(500).into(),
+        body: Body::Ok,
+        worker_header: Some("x-worker".to_owned()),
+        ..Settings::default()
     };
     Sink::start(settings, SteadyClock).unwrap()
 }

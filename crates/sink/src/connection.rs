@@ -2,12 +2,11 @@
 //! sends ahead stays in the kernel or in `ahead` until its turn, so that neither side of a connection grows without
 //! bound and answers are in order.
 
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+use rustix::fd::{AsFd, BorrowedFd};
 
 use crate::head::{Ending, Memo, Refusal};
 use crate::request::{Progress, Reader, Request};
+use crate::wire::{Received, Sent, Wire};
 
 /// What follows a response once the kernel has all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,15 +31,28 @@ pub(crate) enum Phase {
         /// Whether the answer has no body.
         bodiless: bool,
     },
+    /// A request for the ledger waits for what the other loops have.
+    Asking,
     /// A response that the kernel has not taken wholly.
     Writing {
         /// What follows it.
         then: Then,
-        /// Whether it answers a request of the ledger.
-        counted: bool,
+        /// What it is to the ledger.
+        says: Says,
     },
-    /// Our side is shut; what the client still sends is dropped.
+    /// There is nothing more to say; what the client still sends is dropped.
     Lingering,
+}
+
+/// What a response is to the ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Says {
+    /// The answer to a request.
+    Answer,
+    /// A part of one, cut on purpose and counted so: its bytes are still to be counted.
+    Cut,
+    /// Nothing: a refusal, or the ledger itself.
+    Nothing,
 }
 
 /// What the connection needs next.
@@ -56,19 +68,12 @@ pub(crate) enum Step {
     Continue,
     /// The client told that this is no request.
     Refuse(Refusal),
+    /// The wire has something to say, and no room for it.
+    NeedRoom,
     /// To be forgotten: the client is gone.
     Gone,
-}
-
-/// How much of a response the kernel took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
-    /// All that there was.
-    All,
-    /// A part; the rest is kept.
-    Part,
-    /// The client is gone.
-    Gone,
+    /// To be forgotten: the client does not speak TLS.
+    Broken,
 }
 
 /// What the kernel may have for us. Edges are told once, so it is remembered.
@@ -96,13 +101,11 @@ pub(crate) enum Booking {
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    socket: OwnedFd,
+    wire: Wire,
     reader: Reader,
     /// What was read but belongs to later requests, from `ahead_from` on.
     ahead: Vec<u8>,
     ahead_from: usize,
-    /// What the kernel did not take of a response.
-    unsent: Vec<u8>,
     /// What it is about.
     pub(crate) phase: Phase,
     input: Input,
@@ -112,22 +115,24 @@ pub(crate) struct Connection {
     pub(crate) told_of_room: bool,
     /// Whether it waits for another turn already.
     pub(crate) has_turn: bool,
+    /// Answers so far.
+    pub(crate) answers: u32,
 }
 
 impl Connection {
     /// A connection just accepted, of which nothing is known.
-    pub(crate) fn new(socket: OwnedFd) -> Connection {
+    pub(crate) fn new(wire: Wire) -> Connection {
         Connection {
-            socket,
+            wire,
             reader: Reader::new(),
             ahead: Vec::new(),
             ahead_from: 0,
-            unsent: Vec::new(),
             phase: Phase::Reading,
             input: Input::Drained,
             booking: Booking::New,
             told_of_room: false,
             has_turn: false,
+            answers: 0,
         }
     }
 
@@ -144,9 +149,9 @@ impl Connection {
     /// sends without end must not keep the others waiting.
     pub(crate) fn step(&mut self, buffer: &mut [u8], memo: &mut Memo, may_receive: &mut bool) -> Step {
         match self.phase {
-            Phase::Reading if self.unsent.is_empty() => {}
+            Phase::Reading if !self.wire.has_unsent() => {}
             Phase::Lingering => return self.drop_input(buffer, may_receive),
-            Phase::Reading | Phase::Working { .. } | Phase::Writing { .. } => return Step::Wait,
+            Phase::Reading | Phase::Working { .. } | Phase::Asking | Phase::Writing { .. } => return Step::Wait,
         }
         if self.ahead_from < self.ahead.len() {
             let (taken, progress) = self.reader.feed(&self.ahead[self.ahead_from..], memo);
@@ -161,7 +166,6 @@ impl Connection {
             }
         }
         match self.receive(buffer, may_receive) {
-            Ok(0) => Step::Gone,
             Ok(received) => {
                 let (taken, progress) = self.reader.feed(&buffer[..received], memo);
                 if taken < received && !matches!(progress, Progress::Refused(_)) {
@@ -176,24 +180,25 @@ impl Connection {
         }
     }
 
-    /// Hands a response to the kernel: how many bytes it took, and what that means. The rest is kept.
-    pub(crate) fn send(&mut self, response: &[u8]) -> (usize, Sent) {
-        debug_assert!(self.unsent.is_empty(), "one response at a time");
-        let (taken, sent) = hand_over(&self.socket, response);
-        self.unsent.extend_from_slice(&response[taken..]);
-        (taken, sent)
+    /// Hands a response to the kernel, the `last` one or not: how many bytes it took, and what that means. The rest is
+    /// kept.
+    pub(crate) fn send(&mut self, response: &[u8], last: bool) -> (usize, Sent) {
+        self.wire.send(response, last)
     }
 
     /// Hands what is left of a response to the kernel.
     pub(crate) fn send_rest(&mut self) -> (usize, Sent) {
-        let (taken, sent) = hand_over(&self.socket, &self.unsent);
-        self.unsent.drain(..taken);
-        (taken, sent)
+        self.wire.send_rest()
     }
 
     /// Whether something of a response is left.
     pub(crate) fn has_unsent(&self) -> bool {
-        !self.unsent.is_empty()
+        self.wire.has_unsent()
+    }
+
+    /// Lets the close that follows be a reset.
+    pub(crate) fn reset_on_close(&self) {
+        self.wire.reset_on_close();
     }
 
     /// Whether a close now would make the kernel reset the connection, and the client lose the response with it.
@@ -203,22 +208,26 @@ impl Connection {
 
     /// Says that we send no more, and drops what comes.
     pub(crate) fn linger(&mut self) {
+        self.be_silent();
+        self.wire.end();
+    }
+
+    /// Says nothing any more, and drops what comes.
+    pub(crate) fn be_silent(&mut self) {
         self.phase = Phase::Lingering;
         self.ahead = Vec::new();
-        // Where it fails the client is gone, and the next read says so.
-        let _ = shutdown(&self.socket, Shutdown::Write);
+        self.ahead_from = 0;
     }
 
     fn drop_input(&mut self, buffer: &mut [u8], may_receive: &mut bool) -> Step {
         match self.receive(buffer, may_receive) {
-            Ok(0) => Step::Gone,
             Ok(_) if self.input != Input::Drained => Step::Again,
             Ok(_) => Step::Wait,
             Err(step) => step,
         }
     }
 
-    /// Reads once: how many bytes, 0 at their end; or what to do instead.
+    /// Reads once: how many bytes; or what to do instead.
     fn receive(&mut self, buffer: &mut [u8], may_receive: &mut bool) -> Result<usize, Step> {
         if self.input == Input::Drained {
             return Err(Step::Wait);
@@ -226,28 +235,35 @@ impl Connection {
         if !std::mem::take(may_receive) {
             return Err(Step::Again);
         }
-        match recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
-            Ok((_, received)) => {
-                // A read that leaves room has emptied the socket (epoll(7)), and what comes later is a new edge. But
-                // the end of the stream was told with this edge, or before it.
-                if self.input == Input::Readable && received < buffer.len() {
+        match self.wire.receive(buffer) {
+            Received::Bytes(bytes, emptied) => {
+                // What comes later is a new edge. But the end of the stream was told with this edge, or before it.
+                if emptied && self.input == Input::Readable {
                     self.input = Input::Drained;
                 }
-                Ok(received)
+                if bytes > 0 {
+                    return Ok(bytes);
+                }
+                Err(match (self.wire.has_unsent(), self.input) {
+                    (true, _) => Step::NeedRoom,
+                    (false, Input::Drained) => Step::Wait,
+                    (false, Input::Readable | Input::Ending) => Step::Again,
+                })
             }
-            Err(Errno::AGAIN) => {
+            Received::Nothing => {
                 self.input = Input::Drained;
                 Err(Step::Wait)
             }
-            Err(Errno::INTR) => Err(Step::Again),
-            Err(_) => Err(Step::Gone),
+            Received::Interrupted => Err(Step::Again),
+            Received::End | Received::Gone => Err(Step::Gone),
+            Received::Broken => Err(Step::Broken),
         }
     }
 }
 
 impl AsFd for Connection {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.wire.as_fd()
     }
 }
 
@@ -258,17 +274,4 @@ fn needs(progress: Progress) -> Step {
         Progress::Whole(request) => Step::Serve(request),
         Progress::Refused(refusal) => Step::Refuse(refusal),
     }
-}
-
-fn hand_over(socket: &OwnedFd, mut bytes: &[u8]) -> (usize, Sent) {
-    let all = bytes.len();
-    while !bytes.is_empty() {
-        match send(socket, bytes, SendFlags::NOSIGNAL) {
-            Ok(taken) => bytes = &bytes[taken..],
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => return (all - bytes.len(), Sent::Part),
-            Err(_) => return (all - bytes.len(), Sent::Gone),
-        }
-    }
-    (all, Sent::All)
 }

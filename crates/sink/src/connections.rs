@@ -4,7 +4,7 @@
 use crate::connection::Connection;
 
 /// A connection's name: its place, and how often the place was taken before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key(u64);
 
 impl Key {
@@ -90,10 +90,11 @@ impl Connections {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::Wire;
     use rustix::event::{EventfdFlags, eventfd};
 
     fn connection() -> Connection {
-        Connection::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap())
+        Connection::new(Wire::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap(), None))
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! Why a sink cannot start: each a line that says how to mend it. Nothing that a client does is in here.
 
 use std::io;
-use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use rustix::io::Errno;
 use thiserror::Error;
 
-use crate::settings::MOST_WORKERS;
+use crate::Queue;
+use crate::listen::Listen;
+use crate::settings::{MOST_BODY_BYTES, MOST_LOOPS, MOST_WORKERS};
 
 /// Why the sink could not start. Once it runs it has no errors: what clients do wrong is counted in its ledger.
 #[derive(Debug, Error)]
@@ -20,18 +22,65 @@ pub enum SinkError {
         /// Threads a worker asked for.
         threads: u32,
     },
+    /// Nobody could ever connect.
+    #[error("no place to listen at: give one, such as 127.0.0.1:8080")]
+    NowhereToListen,
+    /// Without a loop nothing would be served.
+    #[error("{0} threads cannot be: give 1 to {MOST_LOOPS}")]
+    BadLoops(u32),
+    /// Slots and their queue are one loop's.
+    #[error("{queue} slots are kept by one thread, and {loops} were asked for: give 1, or the unlimited queue")]
+    SlotsOfManyLoops {
+        /// The queue asked for.
+        queue: Queue,
+        /// Threads asked for.
+        loops: u32,
+    },
+    /// The rendered answers would need too much memory.
+    #[error("{workers} workers with {bytes} bytes of body each are too much: keep their product to {MOST_BODY_BYTES}")]
+    TooMuchBody {
+        /// Workers, or loops.
+        workers: u32,
+        /// Bytes of a body.
+        bytes: u32,
+    },
+    /// A request has one fault at most.
+    #[error("faults for {percent}% of all requests: a request has one at most, so keep their sum to 100%")]
+    TooManyFaults {
+        /// The sum of all shares.
+        percent: f64,
+    },
+    /// A connection would be closed before its first answer.
+    #[error("a connection cannot be closed after 0 answers: give 1 or more, or --reset 100%")]
+    CloseAfterNone,
+    /// A file does not hold what it should.
+    #[error("cannot read {what} from {}: {reason} (it must be PEM; give both files, or neither for a pair made now)", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What was looked for.
+        what: &'static str,
+        /// Why it was not found.
+        reason: String,
+    },
+    /// Certificate and key do not fit together, or TLS cannot use them.
+    #[error("TLS cannot be served: {0}; check that the key is the certificate's")]
+    Tls(String),
     /// The response would not be HTTP.
     #[error("{0:?} cannot name the worker's header: use letters, digits and '-', and no name that HTTP needs itself")]
     BadHeader(String),
     /// Something listens there already.
     #[error("{0} is in use: stop what listens there, or choose another port (port 0 takes a free one)")]
-    AddressInUse(SocketAddr),
+    AddressInUse(Listen),
+    /// The path's folder is not there.
+    #[error("{0} cannot be made: its folder is not there; make it, or choose another path")]
+    NoFolder(Listen),
     /// The address is not of this machine.
     #[error("{0} is not an address of this machine: listen on 127.0.0.1, [::1] or one that `ip address` shows")]
-    NotOurAddress(SocketAddr),
+    NotOurAddress(Listen),
     /// The port is privileged.
-    #[error("no permission to listen on {0}: choose a port of 1024 or more")]
-    Forbidden(SocketAddr),
+    #[error("no permission to listen on {0}: choose a port of 1024 or more, or a folder that you may write to")]
+    Forbidden(Listen),
     /// No file descriptor left.
     #[error("no file descriptor left to {what}: raise the limit of open files (ulimit -n)")]
     OutOfFiles {

@@ -1,26 +1,54 @@
-//! The server inside longtail: workers x threads slots behind one shared first-come-first-served queue, each request
-//! holding a slot for a given time. It stands in for Puma, and proves the generator honest.
+//! The server inside longtail, in two shapes of one: a load sink that answers any request at once, faster than a
+//! generator can ask; and a server with workers x threads slots behind a queue, each request holding a slot by a law. It
+//! stands in for Puma, and proves the generator honest.
 //!
 //! It does no work for a request but to hold its slot, reads no clock but the one it is given, and prints nothing.
-//! What stays true: a request waits only while all slots are busy, an answer is never sent before it is due, and
-//! `requests = answers + abandoned + waiting + busy + answers not yet wholly handed to the kernel`.
+//! What is random is a pure function of the seed and the request's number, which the default answer carries: so a client
+//! can say of each request what should have become of it. What stays true: a request waits only while its queue lets it,
+//! an answer is never sent before it is due, and every request is in one place of the [`Ledger`].
 
+mod arrivals;
 mod chunked;
 mod connection;
 mod connections;
+mod delay;
+mod draws;
 mod error;
+mod faults;
 mod head;
+mod inline;
 mod ledger;
+mod listen;
 mod listener;
+mod mail;
+#[cfg(test)]
+mod oracles;
+mod pool;
+mod queue;
 mod request;
 mod response;
 mod routes;
+mod running;
 mod serving;
 mod settings;
+mod share;
+mod shared;
 mod sink;
-mod slots;
+mod split;
+mod stalls;
+mod text;
+mod tls;
+mod wire;
 
+pub use arrivals::Arrivals;
+pub use delay::{BadDelay, Delay};
 pub use error::SinkError;
-pub use ledger::Ledger;
-pub use settings::Settings;
+pub use faults::{BadStatus, FaultCounts, Faults, StatusFault};
+pub use ledger::{Ledger, ThreadCount};
+pub use listen::{BadListen, Listen, Place};
+pub use queue::{Assignment, BadQueue, Queue};
+pub use settings::{Body, Settings};
+pub use share::{BadShare, Share};
 pub use sink::{Sink, serve};
+pub use stalls::{BadStalls, Stalls};
+pub use tls::PemPair;

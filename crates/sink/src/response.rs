@@ -1,46 +1,104 @@
-//! The sink's responses, rendered before the first request comes. Only the ledger's is rendered when it is asked for.
+//! The sink's responses, rendered before the first request comes: an answer is sent as it lies in memory, four bytes of
+//! the counter's apart. Only the ledger's is rendered when it is asked for.
 
-use crate::Ledger;
+use std::ops::Range;
+
 use crate::head::{Ending, Refusal};
+use crate::{Body, Ledger, Settings};
 
 /// The interim response that lets a client send its body.
 pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-const BODY: &str = "ok\n";
+/// The counter's body before its four bytes, as `serde_cbor` writes the seed's struct: a map of two, text "status" and
+/// "replied", text "reply" and a map of one, text "arg" and a byte string of four (RFC 8949 section 3).
+const COUNTER: &[u8] = b"\xa2\x66status\x67replied\x65reply\xa1\x63arg\x44";
 
-/// The answers of every worker.
+/// One rendered answer.
+#[derive(Debug)]
+struct Answer {
+    bytes: Box<[u8]>,
+    /// Where its body begins.
+    body: usize,
+    /// Where the counter is, or the end of it all.
+    counter: usize,
+}
+
+/// How much of an answer is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// All.
+    Whole,
+    /// The head, for HEAD.
+    Head,
+    /// Less than was promised: half the body, where there is one, or half the head.
+    Cut {
+        /// Whether no body was asked for.
+        bodiless: bool,
+    },
+}
+
+/// The answers of all workers, with any status.
 #[derive(Debug)]
 pub(crate) struct Answers {
-    by_worker: Vec<[Box<[u8]>; 3]>,
+    /// By status, worker and ending.
+    all: Vec<Answer>,
+    workers: usize,
+    first_worker: usize,
 }
 
 impl Answers {
-    /// Renders them: `workers` names under the header `worker_header`.
-    pub(crate) fn render(workers: u32, worker_header: &str) -> Answers {
-        let of = |worker: u32, ending: Ending| {
-            let fields = format!("content-type: text/plain\r\n{worker_header}: {worker}\r\n");
-            response("200 OK", &fields, ending, BODY)
+    /// Renders them for these workers. Status 0 is 200, and then come those of the faults.
+    pub(crate) fn render(settings: &Settings, workers: Range<u32>) -> Answers {
+        let statuses: Vec<_> = [200].into_iter().chain(settings.faults.status.iter().map(|fault| fault.code)).collect();
+        let (kind, body) = match settings.body {
+            Body::Counter => ("application/cbor", [COUNTER, &[0; 4]].concat()),
+            Body::Ok => ("text/plain", b"ok\n".to_vec()),
+            Body::Bytes(bytes) => ("application/octet-stream", vec![b'x'; bytes as usize]),
         };
-        let all = [Ending::KeepAlive, Ending::KeepAliveSaid, Ending::Close];
-        Answers { by_worker: (0..workers).map(|worker| all.map(|ending| of(worker, ending))).collect() }
+        let mut all = Vec::new();
+        for code in statuses {
+            for worker in workers.clone() {
+                let named = settings.worker_header.as_ref().map(|name| format!("{name}: {worker}\r\n"));
+                let fields = format!("content-type: {kind}\r\n{}", named.unwrap_or_default());
+                let status = format!("{code} {}", reason(code));
+                for ending in [Ending::KeepAlive, Ending::KeepAliveSaid, Ending::Close] {
+                    let bytes = response(&status, &fields, ending, &body);
+                    let counter = if settings.body == Body::Counter { bytes.len() - 4 } else { bytes.len() };
+                    all.push(Answer { body: bytes.len() - body.len(), bytes, counter });
+                }
+            }
+        }
+        Answers { all, workers: workers.len(), first_worker: workers.start as usize }
     }
 
-    /// A worker's answer; without its body for HEAD.
-    pub(crate) fn of(&self, worker: u32, ending: Ending, bodiless: bool) -> &[u8] {
-        let place = match ending {
+    /// A worker's answer to the request of this number.
+    #[inline]
+    pub(crate) fn of(&mut self, status: usize, worker: u32, ending: Ending, extent: Extent, number: u64) -> &[u8] {
+        let ending = match ending {
             Ending::KeepAlive => 0,
             Ending::KeepAliveSaid => 1,
             Ending::Close => 2,
         };
-        let whole = &self.by_worker[worker as usize][place];
-        &whole[..whole.len() - if bodiless { BODY.len() } else { 0 }]
+        let place = (status * self.workers + worker as usize - self.first_worker) * 3 + ending;
+        let Answer { bytes, body, counter } = &mut self.all[place];
+        // The counter is a u32, and starts again after 2^32 - 1.
+        if let Some(hole) = bytes.get_mut(*counter..*counter + 4) {
+            hole.copy_from_slice(&(number as u32).to_le_bytes());
+        }
+        let length = match extent {
+            Extent::Whole => bytes.len(),
+            Extent::Head => *body,
+            Extent::Cut { bodiless: false } if *body < bytes.len() => usize::midpoint(*body, bytes.len()),
+            Extent::Cut { .. } => *body / 2,
+        };
+        &bytes[..length]
     }
 }
 
 /// The ledger as JSON; without its body for HEAD.
 pub(crate) fn of_ledger(ledger: &Ledger, ending: Ending, bodiless: bool) -> Box<[u8]> {
     let body = serde_json::to_string(ledger).unwrap_or_default() + "\n";
-    let whole = response("200 OK", "content-type: application/json\r\n", ending, &body);
+    let whole = response("200 OK", "content-type: application/json\r\n", ending, body.as_bytes());
     whole[..whole.len() - if bodiless { body.len() } else { 0 }].into()
 }
 
@@ -50,34 +108,88 @@ pub(crate) fn of_refusal(refusal: Refusal) -> Box<[u8]> {
         Refusal::Malformed => ("400 Bad Request", "this is not a HTTP/1.1 request\n"),
         Refusal::TooLarge => ("431 Request Header Fields Too Large", "the head may have 64 KiB and 128 fields\n"),
     };
-    response(status, "content-type: text/plain\r\n", Ending::Close, body)
+    response(status, "content-type: text/plain\r\n", Ending::Close, body.as_bytes())
 }
 
-fn response(status: &str, fields: &str, ending: Ending, body: &str) -> Box<[u8]> {
+fn response(status: &str, fields: &str, ending: Ending, body: &[u8]) -> Box<[u8]> {
     let connection = match ending {
         Ending::KeepAlive => "",
         Ending::KeepAliveSaid => "connection: keep-alive\r\n",
         Ending::Close => "connection: close\r\n",
     };
     let length = body.len();
-    format!("HTTP/1.1 {status}\r\n{fields}{connection}content-length: {length}\r\n\r\n{body}").into_bytes().into()
+    let head = format!("HTTP/1.1 {status}\r\n{fields}{connection}content-length: {length}\r\n\r\n");
+    [head.as_bytes(), body].concat().into()
+}
+
+/// The usual words for a status; a client must not need them (RFC 9112 section 4).
+fn reason(code: u16) -> &'static str {
+    match code {
+        200 => "OK",
+        301 => "Moved Permanently",
+        302 => "Found",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        408 => "Request Timeout",
+        429 => "Too Many Requests",
+        500 => "Internal Server Error",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        _ => "",
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn answers(body: Body, header: Option<&str>) -> Answers {
+        let mut settings = Settings { body, worker_header: header.map(str::to_owned), ..Settings::default() };
+        settings.faults.status = vec!["503:1%".parse().unwrap()];
+        Answers::render(&settings, 3..5)
+    }
+
     #[test]
     fn an_answer_names_its_worker() {
-        let answers = Answers::render(2, "x-worker");
-        let text = std::str::from_utf8(answers.of(1, Ending::KeepAlive, false)).unwrap();
-        assert_eq!(text, "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nx-worker: 1\r\ncontent-length: 3\r\n\r\nok\n");
+        let mut answers = answers(Body::Ok, Some("x-worker"));
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        assert_eq!(
+            text(answers.of(0, 4, Ending::KeepAlive, Extent::Whole, 0)),
+            "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nx-worker: 4\r\ncontent-length: 3\r\n\r\nok\n"
+        );
+        let other = text(answers.of(1, 3, Ending::Close, Extent::Whole, 0));
+        assert!(other.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{other}");
+        assert!(other.contains("x-worker: 3\r\nconnection: close\r\n"), "{other}");
+    }
+
+    #[test]
+    fn the_counter_is_the_requests_number_in_cbor() {
+        let mut answers = answers(Body::Counter, None);
+        let body = |bytes: &[u8]| bytes[bytes.len() - 32..].to_vec();
+        let expected = [
+            0xa2, 0x66, b's', b't', b'a', b't', b'u', b's', 0x67, b'r', b'e', b'p', b'l', b'i', b'e', b'd', 0x65, b'r',
+            b'e', b'p', b'l', b'y', 0xa1, 0x63, b'a', b'r', b'g', 0x44, 0x04, 0x03, 0x02, 0x01,
+        ];
+        assert_eq!(body(answers.of(0, 3, Ending::KeepAlive, Extent::Whole, 0x99_0102_0304)), expected);
+        assert_eq!(body(answers.of(0, 3, Ending::KeepAlive, Extent::Whole, 0))[28..], [0; 4]);
     }
 
     #[test]
     fn an_answer_without_body_says_how_long_it_would_be() {
-        let answers = Answers::render(1, "x-worker");
-        let text = std::str::from_utf8(answers.of(0, Ending::Close, true)).unwrap();
-        assert!(text.ends_with("connection: close\r\ncontent-length: 3\r\n\r\n"), "{text}");
+        for (body, length) in [(Body::Ok, "3"), (Body::Counter, "32"), (Body::Bytes(70_000), "70000")] {
+            let mut answers = answers(body, None);
+            let head = String::from_utf8(answers.of(0, 3, Ending::Close, Extent::Head, 7).to_vec()).unwrap();
+            assert!(head.ends_with(&format!("connection: close\r\ncontent-length: {length}\r\n\r\n")), "{head}");
+            let whole = answers.of(0, 3, Ending::Close, Extent::Whole, 7).len();
+            assert_eq!((whole - head.len()).to_string(), length);
+            for bodiless in [false, true] {
+                let cut = answers.of(0, 3, Ending::Close, Extent::Cut { bodiless }, 7).len();
+                assert!(cut < whole && (cut < head.len()) == bodiless && cut > 0);
+            }
+        }
+        assert_ne!(answers(Body::Bytes(0), None).of(0, 3, Ending::Close, Extent::Cut { bodiless: false }, 7), b"");
     }
 }

@@ -1,75 +1,187 @@
 //! What is asked of a sink, and whether it can be done. Nothing is started here.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
-use model::Nanos;
+use model::{Nanos, Rate};
 
 use crate::SinkError;
+use crate::delay::Delay;
+use crate::faults::Faults;
+use crate::listen::{Listen, Place};
+use crate::queue::Queue;
+use crate::stalls::Stalls;
+use crate::tls::PemPair;
 
 /// More workers than any server has; each costs three rendered responses.
 pub(crate) const MOST_WORKERS: u32 = 10_000;
+/// More threads than serve any purpose.
+pub(crate) const MOST_LOOPS: u32 = 1024;
+/// Workers x bytes of a body: each worker's answers are rendered beforehand, three times for each status.
+pub(crate) const MOST_BODY_BYTES: u64 = 256 << 20;
 
-/// What a sink shall be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What the sink answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Body {
+    /// `application/cbor`, `{status: "replied", reply: {arg: …}}` with the request's number in four bytes, lowest first.
+    #[default]
+    Counter,
+    /// `text/plain`, "ok" and a line feed.
+    Ok,
+    /// `application/octet-stream`, so many bytes.
+    Bytes(u32),
+}
+
+/// What a sink shall be. The default is the load sink: any request is answered at once.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Where to listen; port 0 takes a free one.
-    pub listen: SocketAddr,
-    /// Workers, 1 to 10 000. They are names in a header here, not processes.
+    pub listen: Vec<Listen>,
+    /// For the TLS among them; `None` makes a pair at the start, for the addresses listened at and `localhost`.
+    pub pem: Option<PemPair>,
+    /// The sink's own threads, 1 to 1024. Slots and their queues need 1.
+    pub loops: u32,
+    /// What stands before the slots.
+    pub queue: Queue,
+    /// Workers, 1 to 10 000. They are names in a header here, not processes. Of no meaning to an unlimited queue, which
+    /// has each loop for a worker.
     pub workers: u32,
-    /// Slots a worker, 1 or more.
+    /// Slots a worker, 1 or more. Of no meaning to an unlimited queue.
     pub threads: u32,
     /// How long a request holds its slot, where its path is not `/sleep<seconds>`.
-    pub delay: Nanos,
-    /// The response header that names the worker (`0`, `1`, …), such as `x-worker`.
-    pub worker_header: String,
+    pub delay: Delay,
+    /// Pauses in which nothing goes out.
+    pub stalls: Option<Stalls>,
+    /// Chooses what is random: delays, faults, workers.
+    pub seed: u64,
+    /// What is answered.
+    pub body: Body,
+    /// The response header that names the worker (`0`, `1`, …), such as `x-worker`; `None` for none.
+    pub worker_header: Option<String>,
+    /// Connections the kernel completes before they are accepted, if `net.core.somaxconn` allows as many; Linux lets one
+    /// more in. Of several loops each has its own on TCP.
+    pub backlog: u32,
+    /// The most connections accepted in a second, at even distances; `None` for all at once.
+    pub accept_rate: Option<Rate>,
+    /// What goes wrong on purpose.
+    pub faults: Faults,
+    /// Stay awake for so long before an answer is due, as a wake-up takes its time: costs that much of a CPU.
+    pub spin: Nanos,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)).into()],
+            pem: None,
+            loops: 1,
+            queue: Queue::Unlimited,
+            workers: 1,
+            threads: 1,
+            delay: Delay::default(),
+            stalls: None,
+            seed: 0,
+            body: Body::Counter,
+            worker_header: None,
+            // Puma's own number.
+            backlog: 1024,
+            accept_rate: None,
+            faults: Faults::default(),
+            spin: Nanos::ZERO,
+        }
+    }
 }
 
 impl Settings {
     /// Refuses what cannot be served.
     pub(crate) fn check(&self) -> Result<(), SinkError> {
+        if self.listen.is_empty() {
+            return Err(SinkError::NowhereToListen);
+        }
+        if !(1..=MOST_LOOPS).contains(&self.loops) {
+            return Err(SinkError::BadLoops(self.loops));
+        }
+        if self.queue != Queue::Unlimited && self.loops > 1 {
+            return Err(SinkError::SlotsOfManyLoops { queue: self.queue, loops: self.loops });
+        }
         if self.threads == 0 || !(1..=MOST_WORKERS).contains(&self.workers) {
             return Err(SinkError::BadSlots { workers: self.workers, threads: self.threads });
         }
-        let name = &self.worker_header;
-        let taken = ["connection", "content-length", "content-type", "transfer-encoding"];
-        // A subset of RFC 9110 section 5.6.2's `token`, which every client takes.
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-        if name.is_empty() || !name.bytes().all(plain) || taken.iter().any(|taken| name.eq_ignore_ascii_case(taken)) {
+        if let Body::Bytes(bytes) = self.body {
+            let workers = self.workers();
+            if u64::from(bytes) * u64::from(workers) > MOST_BODY_BYTES {
+                return Err(SinkError::TooMuchBody { workers, bytes });
+            }
+        }
+        if let Some(name) = self.worker_header.as_ref().filter(|name| !can_name_a_field(name)) {
             return Err(SinkError::BadHeader(name.clone()));
         }
-        Ok(())
+        self.faults.check()
     }
+
+    /// Workers that a header may name.
+    pub(crate) fn workers(&self) -> u32 {
+        if self.queue == Queue::Unlimited { self.loops } else { self.workers }
+    }
+
+    /// For whom a certificate that is made at the start is good.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names = vec!["localhost".to_owned()];
+        for listen in &self.listen {
+            if let Place::Tcp(address) = listen.place {
+                let name = address.ip().to_string();
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        names
+    }
+}
+
+fn can_name_a_field(name: &str) -> bool {
+    let taken = ["connection", "content-length", "content-type", "transfer-encoding"];
+    // A subset of RFC 9110 section 5.6.2's `token`, which every client takes.
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    !name.is_empty() && name.bytes().all(plain) && !taken.iter().any(|taken| name.eq_ignore_ascii_case(taken))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Assignment;
 
-    fn settings(workers: u32, threads: u32, worker_header: &str) -> Settings {
-        Settings {
-            listen: ([127, 0, 0, 1], 0).into(),
-            workers,
-            threads,
-            delay: Nanos::ZERO,
-            worker_header: worker_header.to_owned(),
-        }
+    fn slots(workers: u32, threads: u32) -> Settings {
+        Settings { queue: Queue::Shared, workers, threads, ..Settings::default() }
+    }
+
+    fn named(header: &str) -> Settings {
+        Settings { worker_header: Some(header.to_owned()), ..Settings::default() }
     }
 
     #[test]
     fn what_cannot_be_served_is_refused_in_one_line() {
+        let reset = "60%".parse().unwrap();
         let bad = [
-            settings(0, 5, "x-worker"),
-            settings(2, 0, "x-worker"),
-            settings(MOST_WORKERS + 1, 1, "x-worker"),
-            settings(1, 1, ""),
-            settings(1, 1, "x worker"),
-            settings(1, 1, "x\r\nworker"),
-            settings(1, 1, "Content-Length"),
+            slots(0, 5),
+            slots(2, 0),
+            slots(MOST_WORKERS + 1, 1),
+            named(""),
+            named("x worker"),
+            named("x\r\nworker"),
+            named("Content-Length"),
+            Settings { listen: vec![], ..Settings::default() },
+            Settings { loops: 0, ..Settings::default() },
+            Settings { loops: 2, ..slots(1, 1) },
+            Settings { loops: 2, queue: Queue::Split(Assignment::Random), ..Settings::default() },
+            Settings { body: Body::Bytes(1 << 20), ..slots(1000, 1) },
+            Settings { faults: Faults { reset, truncate: reset, ..Faults::default() }, ..Settings::default() },
+            Settings { faults: Faults { close_after: Some(0), ..Faults::default() }, ..Settings::default() },
         ];
         for settings in bad {
             let line = settings.check().unwrap_err().to_string();
             assert_eq!(line.lines().count(), 1, "{line}");
         }
-        assert!(settings(1, 1, "X-Worker").check().is_ok());
+        assert!(named("X-Worker").check().is_ok());
+        assert!(Settings { loops: 4, ..Settings::default() }.check().is_ok());
     }
 }

@@ -4,93 +4,61 @@
 //! the order in which they arrived, and each holds its slot for exactly its service time. A slot's next request starts
 //! when the slot became free, not when we came to look: lateness of the loop does not add up along the queue.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use model::Nanos;
 
-/// A request in a slot. Ordered by when it is due, then by when it started.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Busy<R> {
-    due: Nanos,
-    /// Number of the start: unique, so that nothing after it is ever compared.
-    order: u64,
-    worker: u32,
-    request: R,
-}
+use crate::running::{Finished, Job, Running, Waiting, freest};
+use crate::stalls::Stalls;
 
-/// A request before the slots.
+/// The slots and their queue.
 #[derive(Debug)]
-struct Waiting<R> {
-    arrived: Nanos,
-    service: Nanos,
-    request: R,
-}
-
-/// A request that has held its slot for its whole service time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Finished<R> {
-    /// What was given to [`Slots::arrive`].
-    pub(crate) request: R,
-    /// The worker whose slot it held, from 0.
-    pub(crate) worker: u32,
-    /// When it was over; not later than the instant given to [`Slots::finish`].
-    pub(crate) due: Nanos,
-}
-
-/// The pool. `R` is what the caller knows a request by.
-#[derive(Debug)]
-pub(crate) struct Slots<R> {
+pub(crate) struct Shared<C> {
     /// Free slots by worker.
     free: Vec<u32>,
     /// Their sum.
     total_free: u64,
     /// The worker at which the next search begins, so that ties go round.
     next_worker: usize,
-    starts: u64,
-    waiting: VecDeque<Waiting<R>>,
-    busy: BinaryHeap<Reverse<Busy<R>>>,
+    waiting: VecDeque<Waiting<C>>,
+    running: Running<C>,
 }
 
-impl<R: Ord> Slots<R> {
+impl<C> Shared<C> {
     /// `workers` x `threads` free slots; both at least 1.
-    pub(crate) fn new(workers: u32, threads: u32) -> Slots<R> {
-        Slots {
+    pub(crate) fn new(workers: u32, threads: u32, stalls: Option<Stalls>) -> Shared<C> {
+        Shared {
             free: vec![threads; workers as usize],
             total_free: u64::from(workers) * u64::from(threads),
             next_worker: 0,
-            starts: 0,
             waiting: VecDeque::new(),
-            busy: BinaryHeap::new(),
+            running: Running::new(stalls),
         }
     }
 
-    /// A request comes, and will hold a slot for `service`. Instants must not fall from call to call.
-    pub(crate) fn arrive(&mut self, now: Nanos, request: R, service: Nanos) {
+    /// A request comes. Instants must not fall from call to call.
+    pub(crate) fn arrive(&mut self, now: Nanos, job: Job<C>) {
         if self.total_free > 0 {
-            self.start(now, request, service);
+            self.start(now, job);
         } else {
-            self.waiting.push_back(Waiting { arrived: now, service, request });
+            self.waiting.push_back(Waiting { arrived: now, job });
         }
     }
 
     /// When the next one is over; `None` while all slots are free.
     pub(crate) fn next_due(&self) -> Option<Nanos> {
-        self.busy.peek().map(|Reverse(busy)| busy.due)
+        self.running.next_due()
     }
 
     /// The next one that is over by `now`, in the order of due times. To be called until it gives `None`.
-    pub(crate) fn finish(&mut self, now: Nanos) -> Option<Finished<R>> {
-        if self.next_due()? > now {
-            return None;
-        }
-        let Reverse(Busy { due, worker, request, .. }) = self.busy.pop()?;
-        self.free[worker as usize] += 1;
+    pub(crate) fn finish(&mut self, now: Nanos) -> Option<Finished<C>> {
+        let finished = self.running.finish(now)?;
+        self.free[finished.worker as usize] += 1;
         self.total_free += 1;
         if let Some(next) = self.waiting.pop_front() {
-            self.start(due.max(next.arrived), next.request, next.service);
+            self.start(finished.due.max(next.arrived), next.job);
         }
-        Some(Finished { request, worker, due })
+        Some(finished)
     }
 
     /// Requests that wait for a slot.
@@ -100,29 +68,15 @@ impl<R: Ord> Slots<R> {
 
     /// Slots in use.
     pub(crate) fn busy(&self) -> u64 {
-        self.busy.len() as u64
+        self.running.len()
     }
 
-    fn start(&mut self, at: Nanos, request: R, service: Nanos) {
-        let worker = self.freest_worker();
+    fn start(&mut self, at: Nanos, job: Job<C>) {
+        let worker = freest(&self.free, self.next_worker);
         self.free[worker] -= 1;
         self.total_free -= 1;
         self.next_worker = (worker + 1) % self.free.len();
-        self.starts += 1;
-        let due = at.saturating_add(service);
-        self.busy.push(Reverse(Busy { due, order: self.starts, worker: worker as u32, request }));
-    }
-
-    /// The worker with most free slots; of several, the first from `next_worker` on.
-    fn freest_worker(&self) -> usize {
-        let (before, from) = self.free.split_at(self.next_worker);
-        let mut freest = self.next_worker;
-        for (step, free) in from.iter().chain(before).enumerate() {
-            if *free > self.free[freest] {
-                freest = (self.next_worker + step) % self.free.len();
-            }
-        }
-        freest
+        self.running.start(at, worker as u32, job);
     }
 }
 
@@ -131,19 +85,23 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn job(connection: usize, service: u64) -> Job<usize> {
+        Job { connection, number: connection as u64, service: Nanos(service), last: false }
+    }
+
     /// When each of `requests` (arrival, service), in order of arrival, is over; and by which worker. Time goes from
     /// event to event, as it would in a loop that is never late.
     fn simulate(workers: u32, threads: u32, requests: &[(u64, u64)]) -> Vec<(u64, u32)> {
-        let mut slots = Slots::new(workers, threads);
+        let mut slots = Shared::new(workers, threads, None);
         let mut ends = vec![(0, 0); requests.len()];
-        let mut settle = |slots: &mut Slots<usize>, until: Nanos| {
+        let mut settle = |slots: &mut Shared<usize>, until: Nanos| {
             while let Some(finished) = slots.next_due().filter(|due| *due <= until).and_then(|due| slots.finish(due)) {
-                ends[finished.request] = (finished.due.0, finished.worker);
+                ends[finished.job.connection] = (finished.due.0, finished.worker);
             }
         };
         for (number, (arrival, service)) in requests.iter().enumerate() {
             settle(&mut slots, Nanos(*arrival));
-            slots.arrive(Nanos(*arrival), number, Nanos(*service));
+            slots.arrive(Nanos(*arrival), job(number, *service));
         }
         settle(&mut slots, Nanos::MAX);
         assert_eq!((slots.waiting(), slots.busy()), (0, 0));
@@ -206,15 +164,15 @@ mod tests {
             requests in any_requests(), late in 0u64..500, workers in 1u32..4, threads in 1u32..4,
         ) {
             // All arrivals are told in time, but nobody looks after the slots until they are all in.
-            let mut slots = Slots::new(workers, threads);
+            let mut slots = Shared::new(workers, threads, None);
             for (number, (arrival, service)) in requests.iter().enumerate() {
-                slots.arrive(Nanos(*arrival), number, Nanos(*service));
+                slots.arrive(Nanos(*arrival), job(number, *service));
             }
             let expected = oracle(workers * threads, &requests);
             let now = Nanos(expected.iter().max().unwrap() + late);
             let mut finished = Vec::new();
             while let Some(one) = slots.finish(now) {
-                prop_assert_eq!(one.due.0, expected[one.request]);
+                prop_assert_eq!(one.due.0, expected[one.job.connection]);
                 finished.push(one.due);
             }
             prop_assert_eq!(finished.len(), requests.len());
@@ -225,10 +183,10 @@ mod tests {
         fn nothing_is_lost_and_nobody_waits_beside_a_free_slot(
             requests in any_requests(), workers in 1u32..4, threads in 1u32..4,
         ) {
-            let mut slots = Slots::new(workers, threads);
+            let mut slots = Shared::new(workers, threads, None);
             let mut finished = 0;
             for (number, (arrival, service)) in requests.iter().enumerate() {
-                slots.arrive(Nanos(*arrival), number, Nanos(*service));
+                slots.arrive(Nanos(*arrival), job(number, *service));
                 while slots.finish(Nanos(*arrival)).is_some() {
                     finished += 1;
                 }

@@ -1,116 +1,144 @@
-//! The two ways to run a sink: on a thread of its own, or on the caller's until a flag is set. The work is in
+//! The two ways to run a sink: on threads of its own, or on the caller's until a flag is set. The work is in
 //! `serving.rs`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
 use model::Clock;
-use rustix::fd::OwnedFd;
 
+use crate::listen::{Listen, Place};
+use crate::mail::{Letter, Mailbox};
 use crate::serving::Serving;
 use crate::{Ledger, Settings, SinkError};
 
-/// A sink that serves on a thread of its own, until it is stopped. Dropped, it stops in the same way.
+/// A sink that serves on threads of its own, until it is stopped. Dropped, it stops in the same way.
 #[derive(Debug)]
 pub struct Sink {
-    address: SocketAddr,
+    places: Vec<Listen>,
     stop: Arc<AtomicBool>,
-    wake: OwnedFd,
-    /// Who wants the counts.
-    asks: Sender<Sender<Ledger>>,
-    thread: Option<JoinHandle<Ledger>>,
+    mailboxes: Vec<Mailbox>,
+    threads: Vec<JoinHandle<Ledger>>,
 }
 
 impl Sink {
     /// Listens, and starts to serve.
     ///
     /// # Errors
-    /// Where the settings cannot be served, the address cannot be had or the kernel lacks what the sink needs.
+    /// Where the settings cannot be served, an address cannot be had or the kernel lacks what the sink needs.
+    #[expect(clippy::needless_pass_by_value, reason = "who starts a sink is done with its settings")]
     pub fn start(settings: Settings, clock: impl Clock + Clone + Send + 'static) -> Result<Sink, SinkError> {
-        let serving = Serving::open(settings, clock)?;
-        let address = serving.address();
-        let wake = serving.wake()?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let (asks, asked) = channel::<Sender<Ledger>>();
-        let stopped = Arc::clone(&stop);
-        let run = move || {
-            serving.run(
-                || stopped.load(Ordering::Acquire),
-                |serving| {
-                    for ask in asked.try_iter() {
-                        // Where it fails nobody waits for it any more.
-                        let _ = ask.send(serving.ledger());
-                    }
-                },
-            )
-        };
-        let what = "start the sink's thread";
-        let thread = std::thread::Builder::new()
-            .name("sink".to_owned())
-            .spawn(run)
-            .map_err(|source| SinkError::Kernel { what, source })?;
-        Ok(Sink { address, stop, wake, asks, thread: Some(thread) })
+        let (loops, places) = Serving::open_all(&settings, &clock)?;
+        let mut sink = Sink { places, stop: Arc::default(), mailboxes: Vec::new(), threads: Vec::new() };
+        for serving in loops {
+            let mailbox = serving.mailbox();
+            let stop = Arc::clone(&sink.stop);
+            let run = move || serving.run(|| stop.load(Ordering::Acquire));
+            // Where it fails, dropping the sink stops those that were started.
+            let thread = std::thread::Builder::new().name("sink".to_owned()).spawn(run).map_err(no_thread)?;
+            sink.threads.push(thread);
+            sink.mailboxes.push(mailbox);
+        }
+        Ok(sink)
     }
 
-    /// Where it listens, with the port that it really has.
+    /// Where it listens, in the order of the settings, with the ports that it really has.
+    pub fn places(&self) -> &[Listen] {
+        &self.places
+    }
+
+    /// The first TCP address that it listens at, with the port that it really has.
+    ///
+    /// # Panics
+    /// If it listens at no TCP address: who asks for one has given one.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        let tcp = |listen: &Listen| if let Place::Tcp(address) = listen.place { Some(address) } else { None };
+        self.places.iter().find_map(tcp).expect("the sink listens at a TCP address")
     }
 
     /// The counts now: they include every answer that any client has received before this is called.
     ///
     /// # Panics
-    /// If the sink's thread died: a bug of the sink.
+    /// If a thread of the sink died: a bug of the sink.
     pub fn ledger(&self) -> Ledger {
-        let (answer, answered) = channel();
-        // A send fails only where the thread is gone, and then the answer fails.
-        let _ = self.asks.send(answer);
-        self.wake_up();
-        answered.recv().expect("the sink's thread lives until the sink is stopped")
+        let answers: Vec<_> = self
+            .mailboxes
+            .iter()
+            .map(|mailbox| {
+                let (answer, answered) = channel();
+                // It fails only where the thread is gone, and then the answer fails.
+                mailbox.put(Letter::Owner(answer));
+                answered
+            })
+            .collect();
+        let alive = "the sink's threads live until the sink is stopped";
+        Ledger::sum(answers.into_iter().map(|answered| answered.recv().expect(alive)))
     }
 
     /// Stops: takes no more requests, answers those that are in the pool within two seconds, and gives the counts.
     ///
     /// # Panics
-    /// If the sink's thread died: a bug of the sink.
+    /// If a thread of the sink died: a bug of the sink.
     pub fn stop(mut self) -> Ledger {
-        self.join().expect("a sink is stopped once").expect("the sink's thread lives until the sink is stopped")
+        let alive = "the sink's threads live until the sink is stopped";
+        Ledger::sum(self.join().into_iter().map(|ended| ended.expect(alive)))
     }
 
-    fn join(&mut self) -> Option<std::thread::Result<Ledger>> {
+    fn join(&mut self) -> Vec<std::thread::Result<Ledger>> {
         self.stop.store(true, Ordering::Release);
-        self.wake_up();
-        self.thread.take().map(JoinHandle::join)
-    }
-
-    fn wake_up(&self) {
-        // Where it fails, its count is at the top and the sink is awake; at the worst the wait ends after 100 ms.
-        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+        self.mailboxes.iter().for_each(Mailbox::wake_up);
+        self.threads.drain(..).map(JoinHandle::join).collect()
     }
 }
 
 impl Drop for Sink {
     fn drop(&mut self) {
-        // Whether the thread died is for `stop` to say: a drop must not panic.
-        let _ = self.join();
+        // Whether a thread died is for `stop` to say: a drop must not panic.
+        drop(self.join());
     }
 }
 
-/// Serves on this thread until `stop` is set, which is noticed within 100 ms; then answers what is in the pool within
-/// two seconds, and gives the counts. `on_listening` is told where it listens, before the first request.
+/// Serves until `stop` is set, which is noticed within 100 ms; then answers what is in the pool within two seconds, and
+/// gives the counts. One loop serves on this thread and the others on threads of their own. `on_listening` is told where
+/// it listens, with the ports that it really has, before the first request.
 ///
 /// # Errors
-/// Where the settings cannot be served, the address cannot be had or the kernel lacks what the sink needs.
+/// Where the settings cannot be served, an address cannot be had or the kernel lacks what the sink needs.
+///
+/// # Panics
+/// If a thread of the sink died: a bug of the sink.
+#[expect(clippy::needless_pass_by_value, reason = "who starts a sink is done with its settings")]
 pub fn serve(
     settings: Settings,
-    clock: impl Clock,
+    clock: impl Clock + Clone + Send,
     stop: &AtomicBool,
-    on_listening: impl FnOnce(SocketAddr),
+    on_listening: impl FnOnce(&[Listen]),
 ) -> Result<Ledger, SinkError> {
-    let serving = Serving::open(settings, clock)?;
-    on_listening(serving.address());
-    Ok(serving.run(|| stop.load(Ordering::Acquire), |_| ()))
+    let (mut loops, places) = Serving::open_all(&settings, &clock)?;
+    let give_up = AtomicBool::new(false);
+    let should_stop = || stop.load(Ordering::Acquire) || give_up.load(Ordering::Acquire);
+    let mine = loops.remove(0);
+    std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for serving in loops {
+            let run = || serving.run(should_stop);
+            match std::thread::Builder::new().name("sink".to_owned()).spawn_scoped(scope, run) {
+                Ok(thread) => threads.push(thread),
+                Err(source) => {
+                    give_up.store(true, Ordering::Release);
+                    return Err(no_thread(source));
+                }
+            }
+        }
+        on_listening(&places);
+        let mine = mine.run(should_stop);
+        let others = threads.into_iter().map(|thread| thread.join().expect("a loop has no way to fail"));
+        Ok(Ledger::sum([mine].into_iter().chain(others)))
+    })
+}
+
+fn no_thread(source: std::io::Error) -> SinkError {
+    SinkError::Kernel { what: "start the sink's thread", source }
 }

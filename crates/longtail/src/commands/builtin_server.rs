@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
-use sink::Settings;
+use sink::{Body, Queue, Settings};
 
 use crate::args::BuiltinServerArgs;
 use crate::clock::SystemClock;
@@ -23,12 +23,19 @@ pub(crate) fn run(args: &BuiltinServerArgs) -> Result<Exit, Mistake> {
         flag::register(signal, Arc::clone(&stop)).map_err(Mistake::Signals)?;
     }
     let settings = Settings {
-        listen: args.listen,
+        listen: vec![args.listen.into()],
+        queue: Queue::Shared,
         workers: args.workers,
         threads: args.threads,
-        delay: args.delay,
-        worker_header: args.worker_header.clone(),
+        delay: args.delay.into(),
+        body: Body::Ok,
+        worker_header: Some(args.worker_header.clone()),
+        ..Settings::default()
     };
-    sink::serve(settings, SystemClock::start(), &stop, |address| ui::print(&format!("listening on {address}\n")))?;
+    sink::serve(settings, SystemClock::start(), &stop, |places| {
+        for place in places {
+            ui::print(&format!("listening on {place}\n"));
+        }
+    })?;
     Ok(Exit::Fine)
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 
 use crate::support::{Client, RealClock, assert_conserved, ledger_when, settings, start};
 use model::Nanos;
-use sink::{Ledger, SinkError, serve};
+use sink::{Ledger, Place, SinkError, serve};
 
 /// What clients of several threads counted.
 #[derive(Debug, Default)]
@@ -197,7 +197,8 @@ fn a_sink_served_on_this_thread_ends_with_its_flag() {
         STOP.store(true, Ordering::Release);
         (response.status, client.sent_bytes, client.received_bytes)
     });
-    let ledger = serve(settings(1, 1, Nanos::ZERO), RealClock::start(), &STOP, |address| {
+    let ledger = serve(settings(1, 1, Nanos::ZERO), RealClock::start(), &STOP, |places| {
+        let Place::Tcp(address) = places[0].place else { panic!("a TCP listener") };
         listening.send(address).unwrap();
     })
     .unwrap();
@@ -208,16 +209,15 @@ fn a_sink_served_on_this_thread_ends_with_its_flag() {
 #[test]
 fn what_cannot_be_served_is_refused_at_the_start() {
     let sink = start(1, 1, Nanos::ZERO);
-    let twice = sink::Settings { listen: sink.address(), ..settings(1, 1, Nanos::ZERO) };
+    let twice = sink::Settings { listen: vec![sink.address().into()], ..settings(1, 1, Nanos::ZERO) };
     let start = |settings| sink::Sink::start(settings, RealClock::start());
-    assert!(matches!(start(twice), Err(SinkError::AddressInUse(address)) if address == sink.address()));
+    assert!(matches!(start(twice), Err(SinkError::AddressInUse(place)) if place == sink.places()[0]));
     assert!(matches!(start(settings(0, 1, Nanos::ZERO)), Err(SinkError::BadSlots { .. })));
 }
 
 #[test]
 fn ipv6_is_served_where_the_machine_has_it() {
-    let listen = "[::1]:0".parse().unwrap();
-    let settings = sink::Settings { listen, ..settings(1, 1, Nanos::ZERO) };
+    let settings = sink::Settings { listen: vec!["[::1]:0".parse().unwrap()], ..settings(1, 1, Nanos::ZERO) };
     match sink::Sink::start(settings, RealClock::start()) {
         Ok(sink) => assert_eq!(Client::connect(sink.address()).get("/").status, 200),
         Err(error) => assert!(matches!(error, SinkError::NotOurAddress(_) | SinkError::Kernel { .. }), "{error}"),

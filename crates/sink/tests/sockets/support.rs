@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use model::{Clock, Nanos};
-use sink::{Ledger, Settings, Sink};
+use sink::{Body, Ledger, Queue, Settings, Sink};
 
 /// The machine's monotonic clock.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +30,22 @@ impl Clock for RealClock {
     }
 }
 
+/// The load sink, at a free port.
+pub(crate) fn anywhere() -> Settings {
+    Settings { listen: vec![SocketAddr::from(([127, 0, 0, 1], 0)).into()], ..Settings::default() }
+}
+
+/// Slots behind one queue.
 pub(crate) fn settings(workers: u32, threads: u32, delay: Nanos) -> Settings {
-    Settings { listen: ([127, 0, 0, 1], 0).into(), workers, threads, delay, worker_header: "x-worker".to_owned() }
+    Settings {
+        queue: Queue::Shared,
+        workers,
+        threads,
+        delay: delay.into(),
+        body: Body::Ok,
+        worker_header: Some("x-worker".to_owned()),
+        ..anywhere()
+    }
 }
 
 pub(crate) fn start(workers: u32, threads: u32, delay: Nanos) -> Sink {
@@ -138,5 +152,7 @@ pub(crate) fn ledger_when(sink: &Sink, settled: impl Fn(&Ledger) -> bool) -> Led
 pub(crate) fn assert_conserved(ledger: &Ledger) {
     let in_pool = ledger.waiting + ledger.busy;
     assert_eq!(ledger.per_worker.iter().sum::<u64>() + in_pool, ledger.requests, "{ledger:?}");
-    assert!(ledger.answers + ledger.abandoned + in_pool <= ledger.requests, "{ledger:?}");
+    assert!(in_pool <= ledger.unfinished(), "{ledger:?}");
+    assert_eq!(ledger.arrivals.counts.iter().sum::<u64>(), ledger.requests, "{ledger:?}");
+    assert_eq!(ledger.per_thread.iter().map(|thread| thread.requests).sum::<u64>(), ledger.requests, "{ledger:?}");
 }

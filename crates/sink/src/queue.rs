@@ -1,0 +1,84 @@
+//! How requests get to the slots: the words for it. The machines are `unlimited.rs`, `shared.rs`, `split.rs` and
+//! `inline.rs`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// What stands before the slots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Queue {
+    /// No slots at all: each request is served at once. Workers are the sink's own loops.
+    #[default]
+    Unlimited,
+    /// One first-come-first-served queue for the slots of all workers.
+    Shared,
+    /// Each connection belongs to a worker for its life, and each worker has a queue of its own (Puma 7.0).
+    Split(Assignment),
+    /// As Puma up to 6 with keep-alive: a slot stays with a connection for up to 10 requests in a row though others
+    /// wait, and after each answer for up to 0.2 s; connections are accepted only while a slot is free.
+    Inline10,
+}
+
+/// Which worker an accepted connection belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Assignment {
+    /// One after the other.
+    #[default]
+    RoundRobin,
+    /// By a seeded draw.
+    Random,
+}
+
+/// Parses to itself.
+impl fmt::Display for Queue {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Queue::Unlimited => "unlimited",
+            Queue::Shared => "shared",
+            Queue::Split(Assignment::RoundRobin) => "split",
+            Queue::Split(Assignment::Random) => "split:random",
+            Queue::Inline10 => "inline10",
+        })
+    }
+}
+
+/// Why a text names no queue.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("'{0}' is not a queue: write unlimited, shared, split (connections dealt in turn), split:random or inline10")]
+pub struct BadQueue(String);
+
+impl FromStr for Queue {
+    type Err = BadQueue;
+
+    fn from_str(text: &str) -> Result<Queue, BadQueue> {
+        Ok(match text {
+            "unlimited" => Queue::Unlimited,
+            "shared" => Queue::Shared,
+            "split" | "split:round-robin" => Queue::Split(Assignment::RoundRobin),
+            "split:random" => Queue::Split(Assignment::Random),
+            "inline10" => Queue::Inline10,
+            _ => return Err(BadQueue(text.to_owned())),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parse_of_print_is_itself() {
+        for queue in [
+            Queue::Unlimited,
+            Queue::Shared,
+            Queue::Split(Assignment::RoundRobin),
+            Queue::Split(Assignment::Random),
+            Queue::Inline10,
+        ] {
+            assert_eq!(queue.to_string().parse(), Ok(queue));
+        }
+        assert!("fifo".parse::<Queue>().unwrap_err().to_string().contains("write unlimited"));
+    }
+}

@@ -1,0 +1,210 @@
+//! The bytes of one connection, plain or in TLS: one read, one write, and what is left of a write. It knows nothing of
+//! HTTP.
+
+use std::io::{self, Read, Write};
+use std::time::Duration;
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
+use rustls::ServerConnection;
+
+/// What a read brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Received {
+    /// Bytes at the front of the buffer, 0 of them where TLS needs more to make any; and whether the socket is empty.
+    Bytes(usize, bool),
+    /// The client's end.
+    End,
+    /// Nothing there.
+    Nothing,
+    /// Interrupted: to be tried again.
+    Interrupted,
+    /// The client is gone.
+    Gone,
+    /// What came is no TLS.
+    Broken,
+}
+
+/// How much of what is to be sent the kernel took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// All that there was.
+    All,
+    /// A part; the rest is kept.
+    Part,
+    /// The client is gone.
+    Gone,
+}
+
+/// A connected socket.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    socket: OwnedFd,
+    /// What the kernel did not take, from `unsent_from` on.
+    unsent: Vec<u8>,
+    unsent_from: usize,
+    tls: Option<Box<ServerConnection>>,
+}
+
+impl Wire {
+    /// Over that socket.
+    pub(crate) fn new(socket: OwnedFd, tls: Option<ServerConnection>) -> Wire {
+        Wire { socket, unsent: Vec::new(), unsent_from: 0, tls: tls.map(Box::new) }
+    }
+
+    /// Reads from the kernel once. Of a large `buffer` a part may be used for other things.
+    pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> Received {
+        let Some(tls) = &mut self.tls else {
+            return match recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
+                Ok((_, 0)) => Received::End,
+                // A read that leaves room has emptied the socket (epoll(7)).
+                Ok((_, received)) => Received::Bytes(received, received < buffer.len()),
+                Err(errno) => of_errno(errno),
+            };
+        };
+        // What a quarter holds, and a record of which the end is in it, is never more than three quarters hold.
+        let (plain, sealed) = buffer.split_at_mut(buffer.len() / 4 * 3);
+        let received = match recv(&self.socket, &mut *sealed, RecvFlags::empty()) {
+            Ok((_, 0)) => return Received::End,
+            Ok((_, received)) => received,
+            Err(errno) => return of_errno(errno),
+        };
+        let opened = open(tls, &sealed[..received], plain);
+        let sent = flush(&self.socket, tls);
+        match opened {
+            Ok((bytes, false)) if sent != Sent::Gone => Received::Bytes(bytes, received < sealed.len()),
+            Ok((0, true)) => Received::End,
+            // Its end comes with the bytes: the next read tells it, as the client has no more to say.
+            Ok((bytes, true)) if sent != Sent::Gone => Received::Bytes(bytes, received < sealed.len()),
+            Ok(_) => Received::Gone,
+            Err(_) => Received::Broken,
+        }
+    }
+
+    /// Hands bytes to the kernel, with the announcement of our end if these are the `last`: how many it took, and what
+    /// that means. The rest is kept. In TLS they are counted as they are, and once they are sealed.
+    pub(crate) fn send(&mut self, bytes: &[u8], last: bool) -> (usize, Sent) {
+        let Some(tls) = &mut self.tls else {
+            let (taken, sent) = hand_over(&self.socket, bytes);
+            if sent == Sent::Part {
+                self.unsent.clear();
+                self.unsent.extend_from_slice(&bytes[taken..]);
+                self.unsent_from = 0;
+            }
+            return (taken, sent);
+        };
+        if tls.writer().write_all(bytes).is_err() {
+            return (0, Sent::Gone);
+        }
+        if last {
+            tls.send_close_notify();
+        }
+        (bytes.len(), flush(&self.socket, tls))
+    }
+
+    /// Hands what is left to the kernel: how many bytes it took that were not counted yet.
+    pub(crate) fn send_rest(&mut self) -> (usize, Sent) {
+        if let Some(tls) = &mut self.tls {
+            return (0, flush(&self.socket, tls));
+        }
+        let (taken, sent) = hand_over(&self.socket, &self.unsent[self.unsent_from..]);
+        self.unsent_from += taken;
+        if sent == Sent::All {
+            self.unsent = Vec::new();
+            self.unsent_from = 0;
+        }
+        (taken, sent)
+    }
+
+    /// Whether something is left.
+    pub(crate) fn has_unsent(&self) -> bool {
+        match &self.tls {
+            None => !self.unsent.is_empty(),
+            Some(tls) => tls.wants_write(),
+        }
+    }
+
+    /// Says that we send no more.
+    pub(crate) fn end(&self) {
+        // Where it fails the client is gone, and the next read says so.
+        let _ = shutdown(&self.socket, Shutdown::Write);
+    }
+
+    /// Lets the close reset the connection.
+    pub(crate) fn reset_on_close(&self) {
+        // Where it fails the client is gone.
+        let _ = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
+    }
+}
+
+impl AsFd for Wire {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn of_errno(errno: Errno) -> Received {
+    match errno {
+        Errno::AGAIN => Received::Nothing,
+        Errno::INTR => Received::Interrupted,
+        _ => Received::Gone,
+    }
+}
+
+/// Opens what came into `plain`: how many bytes there are, and whether the client announced its end.
+fn open(tls: &mut ServerConnection, mut sealed: &[u8], plain: &mut [u8]) -> io::Result<(usize, bool)> {
+    let mut filled = 0;
+    while !sealed.is_empty() {
+        tls.read_tls(&mut sealed)?;
+        tls.process_new_packets().map_err(io::Error::other)?;
+        loop {
+            match tls.reader().read(&mut plain[filled..]) {
+                Ok(0) => return Ok((filled, true)),
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok((filled, false))
+}
+
+/// Hands what TLS has to say to the kernel.
+fn flush(socket: &OwnedFd, tls: &mut ServerConnection) -> Sent {
+    while tls.wants_write() {
+        match tls.write_tls(&mut Socket(socket)) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Sent::Part,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return Sent::Gone,
+        }
+    }
+    Sent::All
+}
+
+/// A socket that rustls can write to.
+struct Socket<'a>(&'a OwnedFd);
+
+impl Write for Socket<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(send(self.0, bytes, SendFlags::NOSIGNAL)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn hand_over(socket: &OwnedFd, mut bytes: &[u8]) -> (usize, Sent) {
+    let all = bytes.len();
+    while !bytes.is_empty() {
+        match send(socket, bytes, SendFlags::NOSIGNAL) {
+            Ok(taken) => bytes = &bytes[taken..],
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return (all - bytes.len(), Sent::Part),
+            Err(_) => return (all - bytes.len(), Sent::Gone),
+        }
+    }
+    (all, Sent::All)
+}
