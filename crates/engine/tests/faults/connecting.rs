@@ -13,7 +13,9 @@ use model::{Nanos, Outcome};
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 
-use crate::kit::{ANSWER, GOOD, REQUESTS, Server, always, driven, driven_until, kinds, open, pause, shape, shape_over};
+use crate::kit::{
+    ANSWER, GOOD, REQUESTS, Server, always, driven, driven_until, kinds, open, pause, shape, shape_over, shown,
+};
 
 /// A port of ours at which nobody listens yet.
 fn taken_port() -> (OwnedFd, SocketAddr) {
@@ -28,7 +30,7 @@ fn where_nobody_listens_every_request_is_refused() {
     let (_port, address) = taken_port();
     for shape in [open(&shape(address)), shape(address)] {
         let done = driven(&shape);
-        assert_eq!(kinds(&done), [Outcome::Refused], "{:?}", done.tally.counts);
+        assert_eq!(kinds(&done), [Outcome::Refused], "{}", shown(&done));
         assert_eq!((done.tally.sent_bytes, done.tally.received_bytes), (0, 0));
         assert_eq!(done.tally.connections_opened, REQUESTS);
     }
@@ -68,7 +70,7 @@ fn a_server_that_never_accepts_times_out_while_connecting() {
     }
     for shape in [open(&shape(address)), shape(address)] {
         let done = driven(&shape);
-        assert_eq!(kinds(&done), [Outcome::TimedOut], "{:?}", done.tally.counts);
+        assert_eq!(kinds(&done), [Outcome::TimedOut], "{}", shown(&done));
         assert_eq!((done.tally.sent_bytes, done.tally.received_bytes), (0, 0));
     }
 }
@@ -93,7 +95,7 @@ fn a_unix_server_whose_queue_is_full_refuses() {
     let transport = Transport::plain(vec![Endpoint::Abstract(name.into_bytes())]);
     for shape in [open(&shape_over(transport.clone())), shape_over(transport)] {
         let done = driven(&shape);
-        assert_eq!(kinds(&done), [Outcome::Refused], "{:?}", done.tally.counts);
+        assert_eq!(kinds(&done), [Outcome::Refused], "{}", shown(&done));
     }
 }
 
@@ -102,7 +104,7 @@ fn an_address_that_cannot_be_reached_fails_to_connect() {
     // A broadcast address: nobody can connect to it without asking for that (EACCES, ip(7)).
     let done = driven(&shape(SocketAddr::from(([255, 255, 255, 255], 9))));
     let allowed = [Outcome::ConnectFailed, Outcome::Refused];
-    assert!(kinds(&done).iter().all(|kind| allowed.contains(kind)), "{:?}", done.tally.counts);
+    assert!(kinds(&done).iter().all(|kind| allowed.contains(kind)), "{}", shown(&done));
 }
 
 #[test]
@@ -121,5 +123,5 @@ fn a_load_on_a_dead_server_can_be_interrupted() {
     watch.join().unwrap();
     drop(port);
     assert!(done.interrupted);
-    assert_eq!(kinds(&done), [Outcome::Refused], "{:?}", done.tally.counts);
+    assert_eq!(kinds(&done), [Outcome::Refused], "{}", shown(&done));
 }

@@ -2,12 +2,16 @@
 
 use std::io::{self, Write};
 use std::net::TcpStream;
-
-use model::{Outcome, Request};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::Shape;
+use model::{Outcome, Request};
 
-use crate::kit::{ANSWER, GOOD, ends_in, ends_in_with, pause, read_request, until_closed};
+use crate::kit::{
+    ANSWER, GOOD, REQUESTS, Server, driven, ends_in, kinds, open, pause, read_request, shape, shown, until_closed,
+    wait_for,
+};
 
 pub(crate) fn never_answers(stream: &mut TcpStream) -> io::Result<()> {
     until_closed(stream)
@@ -77,20 +81,25 @@ fn interim_responses_without_an_end_time_out() {
 
 #[test]
 fn a_request_that_nobody_takes_times_out_half_sent() {
-    let large = |shape: Shape| {
-        let mut bytes = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 67108864\r\n\r\n".to_vec();
-        bytes.resize(bytes.len() + (64 << 20), b'x');
-        Shape { requests: [Request { bytes: bytes.into(), is_head: false }].into(), ..shape }
-    };
-    // Sixty-four megabytes are more than the buffers on both sides hold.
-    ends_in_with(
-        Outcome::TimedOut,
-        |stream| {
-            let gone = rustix::event::PollFlags::RDHUP | rustix::event::PollFlags::HUP;
-            let mut fds = [rustix::event::PollFd::new(stream, gone)];
-            rustix::event::poll(&mut fds, None)?;
-            Ok(())
-        },
-        large,
-    );
+    let mut bytes = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 67108864\r\n\r\n".to_vec();
+    // More than the buffers on both sides hold.
+    bytes.resize(bytes.len() + (64 << 20), b'x');
+    let length = bytes.len() as u64;
+    let request = Request { bytes: bytes.into(), is_head: false };
+    let over = Arc::new(AtomicBool::new(false));
+    let is_over = Arc::clone(&over);
+    let server = Server::start(move |_, _| {
+        wait_for(&is_over);
+        Ok(())
+    });
+    let closed = Shape { requests: [request].into(), ..shape(server.address) };
+    let mut opened = 0;
+    for shape in [open(&closed), closed] {
+        let done = driven(&shape);
+        assert_eq!(kinds(&done), [Outcome::TimedOut], "{}", shown(&done));
+        assert!((1..length * REQUESTS).contains(&done.tally.sent_bytes), "{}", done.tally.sent_bytes);
+        opened += done.tally.connections_opened;
+    }
+    over.store(true, Ordering::Relaxed);
+    assert_eq!(server.stop(), opened);
 }
