@@ -1,0 +1,169 @@
+//! wrk's phantom samples: after every run its `stats_correct` (wrk 4, src/stats.c) takes E = runtime / (requests /
+//! connections), and for each sample n ≥ 2E adds n − E, n − 2E, … as long as they are above E. Nobody sent those.
+//!
+//! What it did can be undone. With c(x) the printed and r(x) the real number of samples of length x, every phantom above
+//! E comes from one sample E longer, phantom or real: r(x) = c(x) − c(x + E) for x > E, and r(x) = c(x) for x ≤ E.
+//! Summed up, with F(2E) the part of the printed distribution up to 2E and S the part of its mean from there:
+//!
+//!   real samples / printed samples = F(2E),   real mean = (S + E (1 − F(2E))) / F(2E).
+//!
+//! Percentiles bound F(2E) and S, and so both.
+
+use super::{Check, Evidence, Finding, forced, little};
+use crate::claim::Claim;
+use crate::range::Range;
+
+/// Fewer phantoms than this change no percentile that is printed.
+const FEW: f64 = 0.001;
+/// How near the mean without phantoms must come to Little's law to explain a failure: its limits are wide already.
+const NEAR: f64 = 0.05;
+
+/// One corner of the distribution: quantile, and the least and most that its time may be.
+struct Corner {
+    quantile: f64,
+    time: Range,
+}
+
+pub(super) fn samples(claim: &Claim) -> Option<Finding> {
+    if !claim.tool.is_corrected_by_wrk() {
+        return None;
+    }
+    let check = Check::PhantomSamples;
+    if claim.percentiles.is_empty() {
+        return Some(Finding::unchecked(
+            check,
+            "wrk adds some after every run; without --latency there are no percentiles to tell how many",
+        ));
+    }
+    let Some(interval) = interval_s(claim) else {
+        return Some(Finding::unchecked(check, "connections or rate are not told"));
+    };
+    let Some(max) = claim.max_s else { return Some(Finding::unchecked(check, "the longest is not told")) };
+    let mut corners = vec![Corner { quantile: 0.0, time: Range::exactly(claim.min_s.map_or(0.0, |min| min.value)) }];
+    corners.extend(claim.percentiles.iter().map(|p| Corner { quantile: p.quantile, time: p.time_s.range() }));
+    corners.push(Corner { quantile: 1.0, time: max.range() });
+    let evidence = undone(claim, &corners, interval)?;
+    let Evidence::Phantoms { share, mean_allowed_s, .. } = &evidence else { return None };
+    let (share, mean) = (*share, *mean_allowed_s);
+    let failed = [little::law(claim), forced::against_rate(claim)].into_iter().flatten().any(|f| f.has_failed());
+    let explained = mean.widened(NEAR).meets(interval);
+    Some(if failed && explained && share.high > FEW {
+        Finding::explains(check, evidence)
+    } else if share.low > FEW {
+        Finding::doubtful(check, evidence)
+    } else {
+        Finding::holds(check, evidence)
+    })
+}
+
+/// wrk's E: it divides by the connections that were asked for, opened or not.
+fn interval_s(claim: &Claim) -> Option<Range> {
+    Range::exactly(claim.connections? as f64).over(claim.rate_per_s?.range()).filter(|interval| interval.low > 0.0)
+}
+
+fn undone(claim: &Claim, corners: &[Corner], interval: Range) -> Option<Evidence> {
+    let twice = interval.scaled(2.0);
+    // The last corner that is certainly up to 2E, and the first that is certainly beyond it.
+    let inside = corners.iter().rposition(|corner| corner.time.high <= twice.low).unwrap_or(0);
+    let outside = corners.iter().position(|corner| corner.time.low > twice.high);
+    let part_low = corners[inside].quantile;
+    let part_high = outside.map_or(1.0, |at| corners[at].quantile);
+    // The mean's part up to the corner `inside`, and from there on up to 2E, at the least and at the most.
+    let (mut least, mut most) = (0.0, 0.0);
+    for pair in corners[..=inside].windows(2) {
+        let width = pair[1].quantile - pair[0].quantile;
+        least += width * pair[0].time.low;
+        most += width * pair[1].time.high;
+    }
+    let mean_at = |part: f64, sum: f64, rest_s: f64, interval: f64| {
+        (sum + (part - part_low) * rest_s + interval * (1.0 - part)) / part
+    };
+    let least_s = [part_low, part_high]
+        .map(|part| mean_at(part.max(1e-9), least, corners[inside].time.low.min(twice.high), interval.low));
+    let most_s = [part_low, part_high].map(|part| mean_at(part.max(1e-9), most, twice.high, interval.high));
+    let (part, mean_without_s) = straight(corners, interval.middle())?;
+    let cycle = claim.cycle_s()?.middle();
+    Some(Evidence::Phantoms {
+        interval_s: interval.middle(),
+        share: Range { low: 1.0 - part_high, high: 1.0 - part_low },
+        share_estimate: 1.0 - part,
+        mean_without_s,
+        mean_allowed_s: Range { low: least_s[0].min(least_s[1]), high: most_s[0].max(most_s[1]) },
+        predicted_ratio: claim.mean_s.map(|mean| mean.value / mean_without_s),
+        printed_ratio: claim.mean_s.map(|mean| mean.value / cycle),
+    })
+}
+
+/// F(2E) and the real mean, were the distribution straight between its corners.
+fn straight(corners: &[Corner], interval: f64) -> Option<(f64, f64)> {
+    let twice = 2.0 * interval;
+    let (mut part, mut sum) = (0.0, 0.0);
+    for pair in corners.windows(2) {
+        let (from, to) = (pair[0].time.middle(), pair[1].time.middle());
+        let width = pair[1].quantile - pair[0].quantile;
+        if to <= twice {
+            part += width;
+            sum += width * f64::midpoint(from, to);
+        } else {
+            let reached = ((twice - from) / (to - from)).clamp(0.0, 1.0);
+            part += width * reached;
+            sum += width * reached * f64::midpoint(from, twice);
+            break;
+        }
+    }
+    (part > 0.0).then(|| (part, (sum + interval * (1.0 - part)) / part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claim::{Percentile, Tool};
+    use crate::printed::Printed;
+    use proptest::prelude::*;
+
+    /// As wrk does it, on whole microseconds.
+    fn corrected(real: &[u64], interval: u64) -> Vec<u64> {
+        let mut all = real.to_vec();
+        for n in real.iter().filter(|n| **n >= 2 * interval) {
+            let mut m = n - interval;
+            while m > interval {
+                all.push(m);
+                m -= interval;
+            }
+        }
+        all.sort_unstable();
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn what_wrk_added_is_taken_away_again(mut real in proptest::collection::vec(1_u64..100_000, 50..500)) {
+            real.sort_unstable();
+            let sum: u64 = real.iter().sum();
+            // One connection that is never idle: E is the mean, cut off.
+            let interval = (sum / real.len() as u64).max(1);
+            let all = corrected(&real, interval);
+            let exact = |us: u64| Printed { value: us as f64 / 1e6, half_width: 1e-9, decimals: 6 };
+            let mut claim = Claim::new(Tool::Wrk, 1);
+            claim.connections = Some(1);
+            claim.rate_per_s = Some(Printed { value: 1e6 / interval as f64, half_width: 1e-9, decimals: 6 });
+            claim.max_s = Some(exact(*all.last().unwrap()));
+            let n = all.len();
+            claim.percentiles = (1..n)
+                .map(|k| Percentile { quantile: k as f64 / n as f64, time_s: exact(all[k - 1]) })
+                .collect();
+            let corners_end = real.len() as f64 / n as f64;
+            let finding = samples(&claim).unwrap();
+            let evidence = match finding.outcome {
+                super::super::Outcome::Holds { evidence }
+                | super::super::Outcome::Explains { evidence }
+                | super::super::Outcome::Doubtful { evidence } => evidence,
+                other => return Err(TestCaseError::fail(format!("{other:?}"))),
+            };
+            let Evidence::Phantoms { share, .. } = evidence else { panic!("other evidence") };
+            let step = 2.0 / n as f64;
+            prop_assert!(share.low - step <= 1.0 - corners_end && 1.0 - corners_end <= share.high + step,
+                "{share:?} {}", 1.0 - corners_end);
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! What a load generator said about one run, as far as it said it: absent is absent, and never 0.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::printed::Printed;
+use crate::range::Range;
+
+/// Whose output it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tool {
+    /// wg/wrk.
+    Wrk,
+    /// giltene/wrk2: wrk with a rate.
+    Wrk2,
+    /// rakyll/hey.
+    Hey,
+    /// hatoo/oha.
+    Oha,
+    /// `ApacheBench`.
+    Ab,
+    /// codesenberg/bombardier.
+    Bombardier,
+    /// nghttp2's h2load.
+    H2load,
+    /// tsenart/vegeta.
+    Vegeta,
+    /// A row of Puma's `long_tail_hey`: hey's figures with the workers' shares.
+    LongTail,
+    /// A row of Puma's `response_time_wrk`: wrk's figures.
+    ResponseTimeWrk,
+    /// `attack.cr`: one line a request.
+    Attack,
+    /// `ic-workload-generator`.
+    Workload,
+}
+
+impl Tool {
+    /// All of them.
+    pub const ALL: [Tool; 12] = [
+        Tool::Wrk,
+        Tool::Wrk2,
+        Tool::Hey,
+        Tool::Oha,
+        Tool::Ab,
+        Tool::Bombardier,
+        Tool::H2load,
+        Tool::Vegeta,
+        Tool::LongTail,
+        Tool::ResponseTimeWrk,
+        Tool::Attack,
+        Tool::Workload,
+    ];
+
+    /// Whether its times went through wrk's `stats_correct`.
+    pub fn is_corrected_by_wrk(self) -> bool {
+        matches!(self, Tool::Wrk | Tool::ResponseTimeWrk)
+    }
+
+    /// Whether hey made the load.
+    pub fn is_heys(self) -> bool {
+        matches!(self, Tool::Hey | Tool::LongTail)
+    }
+
+    /// Whether a connection sends its next request only when the last was answered, and times run from the send: then
+    /// rate times mean is at most the connections.
+    pub fn is_closed_loop(self) -> bool {
+        !matches!(self, Tool::Wrk2 | Tool::Vegeta | Tool::Attack | Tool::Workload)
+    }
+
+    /// How far its percentiles may be off by the way it keeps them, as a fraction: wrk2's histogram has three digits,
+    /// vegeta's digest estimates.
+    pub fn percentile_error(self) -> f64 {
+        match self {
+            Tool::Wrk2 => 0.001,
+            Tool::Vegeta => 0.01,
+            _ => 0.0,
+        }
+    }
+
+    /// Whether its rate counts requests without an answer.
+    pub fn rates_errors(self) -> bool {
+        matches!(self, Tool::Hey | Tool::Oha | Tool::LongTail | Tool::Vegeta | Tool::Bombardier)
+    }
+}
+
+impl fmt::Display for Tool {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Tool::Wrk => "wrk",
+            Tool::Wrk2 => "wrk2",
+            Tool::Hey => "hey",
+            Tool::Oha => "oha",
+            Tool::Ab => "ab",
+            Tool::Bombardier => "bombardier",
+            Tool::H2load => "h2load",
+            Tool::Vegeta => "vegeta",
+            Tool::LongTail => "long_tail_hey",
+            Tool::ResponseTimeWrk => "response_time_wrk",
+            Tool::Attack => "attack.cr",
+            Tool::Workload => "ic-workload-generator",
+        })
+    }
+}
+
+/// One run's figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Whose.
+    pub tool: Tool,
+    /// Where it starts: the first line is 1.
+    pub line: usize,
+    /// What distinguishes it from its neighbours: the row's name, or the address.
+    pub name: Option<String>,
+    /// The command line that goes with it, where one stands near it.
+    pub command: Option<String>,
+    /// Connections that were asked for, all together.
+    pub connections: Option<u64>,
+    /// The generator's threads.
+    pub threads: Option<u64>,
+    /// Requests at once on each connection; one where nothing is said.
+    pub streams: Option<u64>,
+    /// Requests that were asked for.
+    pub asked: Option<u64>,
+    /// How long it ran.
+    pub duration_s: Option<Printed>,
+    /// Requests that ended.
+    pub requests: Option<u64>,
+    /// Requests whose times the figures are of, where that is said.
+    pub samples: Option<u64>,
+    /// Requests per second.
+    pub rate_per_s: Option<Printed>,
+    /// Requests per second that were asked for.
+    pub offered_per_s: Option<Printed>,
+    /// Mean time.
+    pub mean_s: Option<Printed>,
+    /// Standard deviation of the times.
+    pub stdev_s: Option<Printed>,
+    /// Shortest time.
+    pub min_s: Option<Printed>,
+    /// Longest time.
+    pub max_s: Option<Printed>,
+    /// Percentiles, rising; without the longest.
+    pub percentiles: Vec<Percentile>,
+    /// Histogram: how many took longer than the bin before and at most this.
+    pub bins: Vec<Bin>,
+    /// Answers by status, `200`, or by class, `2xx`.
+    pub statuses: BTreeMap<String, u64>,
+    /// Requests without an answer.
+    pub errors: Option<u64>,
+    /// Those of the errors that were only under way when time was up.
+    pub unfinished: Option<u64>,
+    /// Answers that the tool itself counts as bad.
+    pub bad_answers: Option<u64>,
+    /// Answers slower than the tool's timeout, which have no time.
+    pub timeouts: Option<u64>,
+    /// Bytes received.
+    pub received_bytes: Option<Printed>,
+    /// Bytes an answer.
+    pub answer_bytes: Option<Printed>,
+    /// Bytes received per second.
+    pub transfer_bytes_per_s: Option<Printed>,
+    /// The server's workers and threads, where they are told.
+    pub server: Option<Server>,
+    /// How long the server sleeps over each request, where that is told: none can be faster.
+    pub delay_s: Option<f64>,
+    /// How the server's workers shared the requests.
+    pub shares: Option<Shares>,
+    /// Request by request, in the order of their numbers.
+    pub answers: Vec<Answer>,
+}
+
+/// A percentile.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Percentile {
+    /// 0 to 1.
+    pub quantile: f64,
+    /// Its time.
+    pub time_s: Printed,
+}
+
+/// A bin of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bin {
+    /// Its upper end.
+    pub up_to_s: Printed,
+    /// How many are in it.
+    pub count: u64,
+}
+
+/// What is known of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Server {
+    /// Processes, one at the least.
+    pub workers: u64,
+    /// Threads of each.
+    pub threads: u64,
+}
+
+impl Server {
+    /// Requests that it can process at once.
+    pub fn slots(&self) -> u64 {
+        self.workers.saturating_mul(self.threads)
+    }
+}
+
+/// How the workers shared the requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Shares {
+    /// Each worker's deviation from an even share, as a fraction of that share.
+    pub deviations: Vec<Deviation>,
+    /// The printed standard deviation of the shares, in percentage points of all requests.
+    pub stdev_points: Option<Printed>,
+    /// What a request occupies a slot for when none has to wait, from the row of the same table where slots were
+    /// enough: connections / rate.
+    pub unloaded_s: Option<Range>,
+}
+
+/// A printed deviation; unlike all other figures, it may be negative.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Deviation {
+    /// As a fraction.
+    pub value: f64,
+    /// Half of its last digit.
+    pub half_width: f64,
+}
+
+/// One request's line.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The request's number.
+    pub number: u64,
+    /// The answer's status; `None` where none came.
+    pub status: Option<u16>,
+    /// Its time.
+    pub time_s: Printed,
+}
+
+impl Claim {
+    /// Nothing but whose it is and where it stands.
+    pub fn new(tool: Tool, line: usize) -> Claim {
+        Claim {
+            tool,
+            line,
+            name: None,
+            command: None,
+            connections: None,
+            threads: None,
+            streams: None,
+            asked: None,
+            duration_s: None,
+            requests: None,
+            samples: None,
+            rate_per_s: None,
+            offered_per_s: None,
+            mean_s: None,
+            stdev_s: None,
+            min_s: None,
+            max_s: None,
+            percentiles: Vec::new(),
+            bins: Vec::new(),
+            statuses: BTreeMap::new(),
+            errors: None,
+            unfinished: None,
+            bad_answers: None,
+            timeouts: None,
+            received_bytes: None,
+            answer_bytes: None,
+            transfer_bytes_per_s: None,
+            server: None,
+            delay_s: None,
+            shares: None,
+            answers: Vec::new(),
+        }
+    }
+
+    /// Whether there is any figure in it.
+    pub fn says_something(&self) -> bool {
+        self.rate_per_s.is_some() || self.mean_s.is_some() || !self.answers.is_empty() || !self.percentiles.is_empty()
+    }
+
+    /// All answers, by the statuses.
+    pub fn answered(&self) -> Option<u64> {
+        (!self.statuses.is_empty()).then(|| self.statuses.values().copied().fold(0, u64::saturating_add))
+    }
+
+    /// Each percentile with all that it may have been.
+    pub fn percentile_ranges(&self) -> impl DoubleEndedIterator<Item = (f64, Range)> {
+        let error = self.tool.percentile_error();
+        self.percentiles.iter().map(move |p| (p.quantile, p.time_s.range().widened(error)))
+    }
+
+    /// Requests that ended: as printed, else answers and errors added up.
+    pub fn ended(&self) -> Option<u64> {
+        self.requests.or_else(|| match (self.answered(), self.errors) {
+            (None, None) => None,
+            (answered, errors) => Some(answered.unwrap_or(0).saturating_add(errors.unwrap_or(0))),
+        })
+    }
+
+    /// Connections that were really opened: wrk gives each thread `connections / threads`, without the rest.
+    pub fn used_connections(&self) -> Option<u64> {
+        let stated = self.connections?;
+        match self.threads {
+            Some(threads) if self.tool.is_corrected_by_wrk() || self.tool == Tool::Wrk2 => {
+                Some(stated.checked_div(threads).map_or(stated, |each| each * threads))
+            }
+            _ => Some(stated),
+        }
+    }
+
+    /// Requests that can be under way at once.
+    pub fn at_once(&self) -> Option<u64> {
+        Some(self.used_connections()?.saturating_mul(self.streams.unwrap_or(1))).filter(|n| *n > 0)
+    }
+
+    /// The rate of requests that have a time: errors, which have none, are taken out.
+    pub fn timed_rate(&self) -> Option<Range> {
+        let rate = self.rate_per_s?.range();
+        match (self.answered(), self.errors) {
+            (Some(answered), Some(errors)) if errors > 0 && self.tool.rates_errors() => {
+                Some(rate.scaled(answered as f64 / answered.saturating_add(errors) as f64))
+            }
+            (None, Some(errors)) if errors > 0 && self.tool.rates_errors() => None,
+            _ => Some(rate),
+        }
+    }
+
+    /// The time from one request of a connection to its next, by Little's law the largest mean that there can be:
+    /// at once / rate.
+    pub fn cycle_s(&self) -> Option<Range> {
+        Range::exactly(self.at_once()? as f64).over(self.timed_rate()?)
+    }
+}
