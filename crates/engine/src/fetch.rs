@@ -17,6 +17,8 @@ pub struct Answer {
     pub status: u16,
     /// The worker that answered, where it names itself.
     pub worker: Option<String>,
+    /// Bytes of the response, head included.
+    pub bytes: u64,
 }
 
 /// Why nothing came back.
@@ -53,7 +55,11 @@ pub fn fetch<C: Clock + Clone + Send>(
     let done = drive(&shape, clock, interrupt, &Progress::new(1), None)?;
     let outcome = done.tally.counts.iter().next().map_or(Outcome::InFlight, |(outcome, _)| outcome);
     match outcome {
-        Outcome::Answered(status) => Ok(Answer { status, worker: done.tally.per_worker.keys().next().cloned() }),
+        Outcome::Answered(status) => Ok(Answer {
+            status,
+            worker: done.tally.per_worker.keys().next().cloned(),
+            bytes: done.tally.received_bytes,
+        }),
         other => Err(FetchError::Outcome(other)),
     }
 }

@@ -22,9 +22,9 @@ use crate::exit::Exit;
 /// The hidden subcommand that guards a server: it takes what follows as it is.
 const GUARD: &str = "guard-server";
 
-/// The command that runs the built-in server.
-fn builtin_server() -> Vec<OsString> {
-    vec![launch::GuardCommand::this_program(GUARD).program.into(), "builtin-server".into()]
+/// This very program, which also has the built-in server in it.
+fn this_program() -> OsString {
+    launch::GuardCommand::this_program(GUARD).program.into()
 }
 
 fn main() {
@@ -53,6 +53,7 @@ fn run(command: Command) -> Result<Exit, mistake::Mistake> {
         Command::Sweep(args) => commands::sweep::run(&args),
         Command::Load(args) => commands::load::run(*args),
         Command::Attack(args) => commands::load::attack(&args),
+        Command::Sink(args) => commands::sink::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::BuiltinServer(args) => commands::builtin_server::run(&args),
     }

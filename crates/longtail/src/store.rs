@@ -107,12 +107,10 @@ pub(crate) struct CeilingFile {
 }
 
 impl CeilingFile {
-    /// Those of the day of `started_at` (RFC 3339). Without a cache folder nothing is remembered.
+    /// Those of the day of `started_at` (RFC 3339). Without a data folder nothing is remembered.
     pub(crate) fn of_day(started_at: &str) -> CeilingFile {
-        let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
         let day = started_at.get(..10).unwrap_or("day").to_owned();
-        CeilingFile { path: cache.map(|cache| cache.join(format!("longtail/ceilings-{day}.json"))) }
+        CeilingFile { path: data_folder().ok().map(|folder| folder.join(format!("ceilings-{day}.json"))) }
     }
 
     fn all(&self) -> BTreeMap<String, Ceiling> {
@@ -139,7 +137,11 @@ impl sweep::Ceilings for CeilingFile {
 }
 
 fn folder() -> Result<PathBuf, Mistake> {
+    Ok(data_folder()?.join("studies"))
+}
+
+fn data_folder() -> Result<PathBuf, Mistake> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
-    Ok(data.ok_or(Mistake::NoDataFolder)?.join("longtail/studies"))
+    Ok(data.ok_or(Mistake::NoDataFolder)?.join("longtail"))
 }

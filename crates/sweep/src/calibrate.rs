@@ -1,11 +1,11 @@
-//! The generator's own limit: the same engine, lanes, connections, transport and bytes against the built-in server with no
-//! delay, on this machine. What a run cannot exceed, and what is the generator's and not the server's when it comes near.
+//! The generator's own limit: the same engine, lanes, connections, transport and bytes against the load sink, which answers
+//! at once, on this machine. What a run cannot exceed, and what is the generator's and not the server's when it comes near.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use engine::{Endpoint, Progress, Shape, Transport, drive, fetch};
+use engine::{Endpoint, Progress, Shape, Tls, TlsOptions, Transport, drive, fetch};
 use launch::puma::{Addresses, free_address};
 use launch::{GuardCommand, Server, Spec};
 use model::{Ceiling, Clock, Nanos, Order, Pace, Request, Socket};
@@ -18,8 +18,6 @@ const WARM_UP: Nanos = Nanos::from_millis(100);
 const LENGTH: Nanos = Nanos::from_millis(300);
 /// Longest wait for the built-in server.
 const PATIENCE: Nanos = Nanos::from_secs(10);
-/// So many slots that nobody waits for one.
-const SLOTS: u32 = 1_000_000;
 
 /// Remembers ceilings, so that they are measured once a day.
 pub trait Ceilings: Sync {
@@ -36,27 +34,30 @@ pub struct Workshop<'a, C> {
     pub clock: &'a C,
     /// The command that runs the guard of a server.
     pub guard: &'a GuardCommand,
-    /// The command that runs the built-in server.
-    pub builtin: &'a [OsString],
+    /// This program, which runs the load sink as `sink`.
+    pub program: &'a OsStr,
     /// The directory that it runs in.
     pub dir: &'a Path,
     /// Set when the user wants to end.
     pub interrupt: &'a AtomicBool,
 }
 
-/// The ceilings of `shapes`, in order; `None` where one cannot be measured: another transport than TCP, or interrupted.
+/// The ceilings of `shapes`, which differ in connections only, in order, with answers of about `answer_bytes`; `None`
+/// where one cannot be measured, for one because the user interrupted.
 ///
 /// # Errors
 /// Where the built-in server cannot be started.
 pub fn ceilings<C: Clock + Clone + Send>(
     shapes: &[&Shape],
+    answer_bytes: u64,
     cache: &dyn Ceilings,
     shop: &Workshop<'_, C>,
 ) -> Result<Vec<Option<Ceiling>>, SweepError> {
+    let answer_bytes = body_of(answer_bytes);
     let mut server: Option<(Server, Transport)> = None;
     let mut all = Vec::with_capacity(shapes.len());
     for shape in shapes {
-        let Some(key) = settings(shape) else {
+        let Some(key) = settings(shape, answer_bytes) else {
             all.push(None);
             continue;
         };
@@ -65,7 +66,7 @@ pub fn ceilings<C: Clock + Clone + Send>(
             continue;
         }
         if server.is_none() {
-            server = Some(start(shape, shop)?);
+            server = Some(start(shape, answer_bytes, shop)?);
         }
         let Some((_, transport)) = &server else { continue };
         let ceiling = measure(shape, transport, shop)?;
@@ -80,22 +81,36 @@ pub fn ceilings<C: Clock + Clone + Send>(
     Ok(all)
 }
 
-/// What the ceiling depends on, but for the machine; `None` where it cannot be measured.
-fn settings(shape: &Shape) -> Option<String> {
-    let family = match (&shape.transport.tls, shape.transport.endpoints.first()?) {
-        (None, Endpoint::Tcp(address)) => {
-            if address.is_ipv4() {
-                "tcp4"
-            } else {
-                "tcp6"
-            }
-        }
-        _ => return None,
-    };
+/// A body for answers of about so many bytes: in steps of a factor of two, so that what is remembered is of use.
+fn body_of(answer_bytes: u64) -> u32 {
+    let body = u32::try_from(answer_bytes.saturating_sub(128)).unwrap_or(u32::MAX);
+    if body < 256 { 0 } else { body.checked_next_power_of_two().unwrap_or(1 << 27).min(1 << 27) }
+}
+
+/// The kinds of transport, each with a ceiling of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Tcp4,
+    Tcp6,
+    Unix,
+}
+
+fn kind(shape: &Shape) -> Option<Kind> {
+    Some(match shape.transport.endpoints.first()? {
+        Endpoint::Tcp(address) if address.is_ipv4() => Kind::Tcp4,
+        Endpoint::Tcp(_) => Kind::Tcp6,
+        Endpoint::Unix(_) | Endpoint::Abstract(_) => Kind::Unix,
+    })
+}
+
+/// What the ceiling depends on, but for the machine.
+fn settings(shape: &Shape, answer_bytes: u32) -> Option<String> {
     let bytes: usize = shape.requests.iter().map(|request| request.bytes.len()).sum::<usize>() / shape.requests.len();
     Some(format!(
-        "{} {family} lanes={} connections={} keep_alive={} request_bytes={bytes} answers_kept={}",
+        "{} {:?} tls={} lanes={} connections={} keep_alive={} request_bytes={bytes} answer_bytes={answer_bytes} answers_kept={}",
         env!("CARGO_PKG_VERSION"),
+        kind(shape)?,
+        shape.transport.tls.is_some(),
         shape.lanes,
         shape.connections,
         shape.keep_alive,
@@ -103,20 +118,30 @@ fn settings(shape: &Shape) -> Option<String> {
     ))
 }
 
-fn start<C: Clock + Clone + Send>(shape: &Shape, shop: &Workshop<'_, C>) -> Result<(Server, Transport), SweepError> {
-    let is_ipv6 = matches!(shape.transport.endpoints.first(), Some(Endpoint::Tcp(address)) if address.is_ipv6());
-    let address = free_address(if is_ipv6 { Socket::Tcp6 } else { Socket::Tcp4 }, &Addresses::default())?;
-    let mut argv = shop.builtin.to_vec();
-    let flags = [
-        format!("--listen={address}"),
-        "--workers=1".to_owned(),
-        format!("--threads={SLOTS}"),
-        "--delay=0s".to_owned(),
-        "--worker-header=x-worker-pid".to_owned(),
-    ];
-    argv.extend(flags.map(OsString::from));
+fn start<C: Clock + Clone + Send>(
+    shape: &Shape,
+    answer_bytes: u32,
+    shop: &Workshop<'_, C>,
+) -> Result<(Server, Transport), SweepError> {
+    let (endpoint, place) = match kind(shape) {
+        Some(Kind::Unix) => {
+            let name = format!("longtail-calibration-{}-{}", std::process::id(), shop.clock.now().0);
+            (Endpoint::Abstract(name.clone().into_bytes()), format!("unix://@{name}"))
+        }
+        kind => {
+            let socket = if kind == Some(Kind::Tcp6) { Socket::Tcp6 } else { Socket::Tcp4 };
+            let address = free_address(socket, &Addresses::default())?;
+            let scheme = if shape.transport.tls.is_some() { "tls://" } else { "" };
+            (Endpoint::Tcp(address), format!("{scheme}{address}"))
+        }
+    };
+    let flags = ["sink".to_owned(), format!("--listen={place}"), format!("--body={answer_bytes}")];
+    let argv = std::iter::once(shop.program.to_owned()).chain(flags.map(OsString::from));
     let server = Server::start(&Spec::command(argv, shop.dir), shop.guard, shop.clock)?;
-    let transport = Transport::tcp(address);
+    // The sink's certificate is made for this one run and by ourselves.
+    let options = TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() };
+    let tls = shape.transport.tls.is_some().then(|| Tls::new(&options)).transpose().ok().flatten();
+    let transport = Transport { tls, ..Transport::plain(vec![endpoint]) };
     let begun = shop.clock.now();
     while fetch(&transport, &shape.requests[0], "", PATIENCE, shop.clock, shop.interrupt).is_err() {
         if server.exited().is_some() || shop.clock.now() - begun > PATIENCE {

@@ -37,8 +37,8 @@ pub struct Tools<'a, C> {
     pub clock: C,
     /// The command that runs the guard of a server.
     pub guard: GuardCommand,
-    /// The command that runs the built-in server.
-    pub builtin: Vec<OsString>,
+    /// This program, which runs the built-in server as `builtin-server` and the load sink as `sink`.
+    pub program: OsString,
     /// The directory that servers run in.
     pub dir: PathBuf,
     /// Where Puma listens.
@@ -222,11 +222,12 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         let shop = Workshop {
             clock: &tools.clock,
             guard: &tools.guard,
-            builtin: &tools.builtin,
+            program: &tools.program,
             dir: &tools.dir,
             interrupt: tools.interrupt,
         };
-        ceilings(&shapes.iter().collect::<Vec<_>>(), tools.ceilings, &shop)
+        let answer_bytes = self.subject.first_answer.bytes;
+        ceilings(&shapes.iter().collect::<Vec<_>>(), answer_bytes, tools.ceilings, &shop)
     }
 
     /// Where workers' parts come from the statistics: what they say now, after all that came before the first run.

@@ -160,7 +160,7 @@ fn prepare<C>(plan: &Plan, tools: &Tools<'_, C>) -> Result<Preparation, SweepErr
         ServerKind::Builtin => {
             let address = puma::free_address(plan.server.socket, &tools.addresses)?;
             let threads = plan.server.threads.map_or(5, |threads| threads.max);
-            let mut argv: Vec<OsString> = tools.builtin.clone();
+            let mut argv = vec![tools.program.clone(), OsString::from("builtin-server")];
             argv.extend(
                 [
                     format!("--listen={address}"),

@@ -5,6 +5,7 @@
 mod like;
 mod load;
 mod output;
+mod sink;
 mod sweep;
 
 use std::ffi::OsString;
@@ -17,6 +18,7 @@ use model::Nanos;
 
 pub(crate) use self::load::{AttackArgs, LoadArgs};
 pub(crate) use self::output::OutputArgs;
+pub(crate) use self::sink::SinkArgs;
 pub(crate) use self::sweep::SweepArgs;
 use crate::mistake::Mistake;
 
@@ -43,6 +45,8 @@ pub(crate) enum Command {
     Load(Box<LoadArgs>),
     /// Open loop at a target throughput, one line a request
     Attack(AttackArgs),
+    /// Serve any URL at once, or by laws: a load sink whose right answers are known
+    Sink(Box<SinkArgs>),
     /// Print a saved study again
     Report(ReportArgs),
     /// (started by sweep --server builtin)

@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::load::{Log, conduct, prepare};
 use crate::mistake::Mistake;
 use crate::store::{CeilingFile, Store};
-use crate::{GUARD, builtin_server, signals, ui};
+use crate::{GUARD, signals, this_program, ui};
 
 /// Runs the load and prints its report.
 ///
@@ -62,7 +62,13 @@ fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
         Some(path) => Some(Log { path, is_csv: path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv")) }),
         None => None,
     };
-    let ceiling = if args.no_calibrate { None } else { ceiling(&prepared.shape, &clock, &interrupt, &words.0)? };
+    let started = words.0.clone();
+    let shape = prepared.shape.clone();
+    // After the run, when the size of the answers is known.
+    let ceiling = |answer_bytes| match args.no_calibrate {
+        true => Ok(None),
+        false => ceiling(&shape, answer_bytes, &clock, &interrupt, &started),
+    };
     let conducted = conduct(prepared, (log, &args.checks), words, ceiling, clock, &interrupt)?;
     let run = &conducted.study.run;
     let exit = if conducted.interrupted_by_user {
@@ -82,6 +88,7 @@ fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
 /// What this generator reaches with these settings; `None` where it cannot be measured.
 fn ceiling(
     shape: &Shape,
+    answer_bytes: u64,
     clock: &SystemClock,
     interrupt: &AtomicBool,
     started_at: &str,
@@ -89,10 +96,10 @@ fn ceiling(
     let ui = ui::Ui::new();
     ui.phase(&Phase::Calibrating);
     let guard = GuardCommand::this_program(GUARD);
-    let builtin = builtin_server();
+    let program = this_program();
     let dir = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    let shop = Workshop { clock, guard: &guard, builtin: &builtin, dir: &dir, interrupt };
-    let ceilings = sweep::ceilings(&[shape], &CeilingFile::of_day(started_at), &shop)?;
+    let shop = Workshop { clock, guard: &guard, program: &program, dir: &dir, interrupt };
+    let ceilings = sweep::ceilings(&[shape], answer_bytes, &CeilingFile::of_day(started_at), &shop)?;
     Ok(ceilings.into_iter().next().flatten())
 }
 

@@ -3,4 +3,5 @@
 pub(crate) mod builtin_server;
 pub(crate) mod load;
 pub(crate) mod report;
+pub(crate) mod sink;
 pub(crate) mod sweep;

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::mistake::Mistake;
 use crate::store::{CeilingFile, Store};
 use crate::ui::Ui;
-use crate::{GUARD, builtin_server, signals, ui};
+use crate::{GUARD, signals, this_program, ui};
 
 /// Conducts a sweep, prints its rows as they are done, and keeps it on disk.
 ///
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
     let tools = Tools {
         clock: SystemClock::start(),
         guard: GuardCommand::this_program(GUARD),
-        builtin: builtin_server(),
+        program: this_program(),
         dir: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
         addresses,
         boot_timeout: args.boot_timeout,

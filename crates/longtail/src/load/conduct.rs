@@ -40,7 +40,7 @@ pub(crate) fn conduct(
     prepared: Prepared,
     (log, checks): (Option<Log<'_>>, &[Check]),
     (started_at, command_line): (String, String),
-    ceiling: Option<Ceiling>,
+    ceiling: impl FnOnce(u64) -> Result<Option<Ceiling>, Mistake>,
     clock: SystemClock,
     interrupt: &AtomicBool,
 ) -> Result<Conducted, Mistake> {
@@ -83,6 +83,8 @@ pub(crate) fn conduct(
     }
     let after = Host::now();
     let Drive { tally, measured, elapsed, interrupted, dropped_records, lanes, .. } = done;
+    let answers = tally.all_answers();
+    let ceiling = if interrupted || answers == 0 { None } else { ceiling(tally.received_bytes / answers)? };
     let mut run = LoadRun {
         tally,
         measured,

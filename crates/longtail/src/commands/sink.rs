@@ -1,0 +1,23 @@
+//! `longtail sink`: a server whose right answers are known, for whoever wants to test a generator.
+
+use crate::args::SinkArgs;
+use crate::clock::SystemClock;
+use crate::exit::Exit;
+use crate::mistake::Mistake;
+use crate::{signals, ui};
+
+/// Serves until Ctrl-C, and prints what was counted.
+///
+/// # Errors
+/// Where a flag is wrong, or it cannot listen.
+pub(crate) fn run(args: &SinkArgs) -> Result<Exit, Mistake> {
+    let settings = args.settings();
+    let stop = signals::interruption()?;
+    let ledger = sink::serve(settings, SystemClock::start(), &stop, |places| {
+        for place in places {
+            ui::print(&format!("listening on {place}\n"));
+        }
+    })?;
+    ui::print(&ledger.text());
+    Ok(Exit::Fine)
+}
