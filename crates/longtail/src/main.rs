@@ -54,6 +54,7 @@ fn run(command: Command) -> Result<Exit, mistake::Mistake> {
         Command::Load(args) => commands::load::run(*args),
         Command::Attack(args) => commands::load::attack(&args),
         Command::Sink(args) => commands::sink::run(&args),
+        Command::Audit(args) => commands::audit::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::BuiltinServer(args) => commands::builtin_server::run(&args),
     }

@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Attack(AttackArgs),
     /// Serve any URL at once, or by laws: a load sink whose right answers are known
     Sink(Box<SinkArgs>),
+    /// Check another tool's published output: is it even possible?
+    Audit(AuditArgs),
     /// Print a saved study again
     Report(ReportArgs),
     /// (started by sweep --server builtin)
@@ -91,7 +93,7 @@ pub(crate) fn load_words(words: Vec<String>) -> Result<LoadArgs, Mistake> {
 /// clap's complaint without its paragraphs.
 fn one_line(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "say what to do: longtail sweep, load, attack or report (--help explains them)".to_owned();
+        return "say what to do: longtail sweep, load, attack, sink, audit or report (--help explains them)".to_owned();
     }
     let text = error.to_string();
     let first = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect::<Vec<_>>().join(" ");
@@ -120,6 +122,26 @@ pub(crate) struct ReportArgs {
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+const AUDIT_EXAMPLES: &str = "\
+Examples:
+  longtail audit wrk.txt
+  wrk -t2 -c64 -d10s --latency http://127.0.0.1:9292/ | longtail audit -
+
+Reads what wrk, wrk2, hey, oha, ab, h2load, bombardier and vegeta print, and the tables of Puma's scripts, and holds
+their figures against each other: Little's law, what percentiles force the mean to be, counts, bytes.
+Exit code: 1 where a claim is impossible.";
+
+/// Flags of `longtail audit`.
+#[derive(Debug, Args)]
+#[command(after_help = AUDIT_EXAMPLES)]
+pub(crate) struct AuditArgs {
+    /// The output, with whatever stands around it; - is stdin
+    pub(crate) file: PathBuf,
+    /// Write the claims and findings as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Flags of the built-in server's process.

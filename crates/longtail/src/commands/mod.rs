@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub(crate) mod audit;
 pub(crate) mod builtin_server;
 pub(crate) mod load;
 pub(crate) mod report;

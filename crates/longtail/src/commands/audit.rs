@@ -1,0 +1,42 @@
+//! `longtail audit`: is what another tool printed even possible?
+
+use std::io::Read as _;
+use std::path::Path;
+
+use crate::args::AuditArgs;
+use crate::exit::Exit;
+use crate::mistake::Mistake;
+use crate::ui;
+
+/// Audits a file, or what comes in on stdin. A claim that cannot be is a missed objective: exit 1.
+///
+/// # Errors
+/// Where the file cannot be read, or holds no output that is known.
+pub(crate) fn run(args: &AuditArgs) -> Result<Exit, Mistake> {
+    let text = read(&args.file)?;
+    let audited = audit::audit(&text);
+    if audited.is_empty() {
+        let known = "no output of wrk, wrk2, hey, oha, ab, h2load, bombardier, vegeta or Puma's scripts is in it";
+        return Err(Mistake::Read { path: args.file.clone(), why: known.to_owned() });
+    }
+    if args.json {
+        let text = serde_json::to_string_pretty(&audited);
+        ui::print(&(text.map_err(|why| Mistake::Read { path: args.file.clone(), why: why.to_string() })? + "\n"));
+    } else {
+        ui::print(&audit::text(&audited));
+    }
+    let impossible = audited.iter().any(|one| matches!(one.verdict, audit::Verdict::Impossible { .. }));
+    Ok(if impossible { Exit::Missed } else { Exit::Fine })
+}
+
+/// The text, whatever its encoding was.
+fn read(path: &Path) -> Result<String, Mistake> {
+    let unreadable = |why: std::io::Error| Mistake::Read { path: path.to_owned(), why: why.to_string() };
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        std::io::stdin().read_to_end(&mut bytes).map_err(unreadable)?;
+    } else {
+        bytes = std::fs::read(path).map_err(unreadable)?;
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
