@@ -1,31 +1,28 @@
-//! The state of one connection: what it is doing, for which request, since when.
+//! The state of one connection: whether it is open, and the requests that it has out.
+
+use std::collections::VecDeque;
 
 use model::Nanos;
 
 use crate::response::Reader;
 
-/// What a connection is doing.
+/// Whether there is a socket behind a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Not open, and nothing to do.
+    /// No.
     Closed,
-    /// Open, and nothing to do.
-    Idle,
-    /// Has a request of which nothing is sent yet: the connection is being opened.
+    /// It is being opened: nothing could be sent yet.
     Opening,
-    /// Has a request of which a part is sent.
-    Sending,
-    /// Has sent its request.
-    Waiting,
-    /// Has made all its requests.
+    /// Yes.
+    Open,
+    /// No, and there will be none: it has made all its requests.
     Finished,
 }
 
-/// One connection, or the place of one: it is opened again after the server has closed it.
-#[derive(Debug)]
-pub(crate) struct Connection {
-    pub(crate) state: State,
-    /// The present request's number in the run.
+/// A request that was begun and has not ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outstanding {
+    /// Its number in the run.
     pub(crate) number: u64,
     /// Which of the rendered requests it is.
     pub(crate) request: u32,
@@ -33,20 +30,30 @@ pub(crate) struct Connection {
     pub(crate) due: Nanos,
     /// Since when the generator could have begun it.
     pub(crate) possible: Nanos,
-    /// When its first byte was sent.
-    pub(crate) sent: Nanos,
-    /// When its last byte was handed to the kernel.
-    pub(crate) written_at: Nanos,
-    /// When the first byte of the answer was seen.
-    pub(crate) first_byte: Nanos,
     /// When it was begun: from here the timeout counts.
     pub(crate) begun: Nanos,
     /// When the connection was opened for it; zero where it was open already.
     pub(crate) opened: Nanos,
     /// When the socket was connected, where a handshake followed; zero where none did.
     pub(crate) connected: Nanos,
-    /// Bytes of the request sent.
+    /// When its first byte was sent.
+    pub(crate) sent: Nanos,
+    /// When its last byte was handed to the kernel.
+    pub(crate) written_at: Nanos,
+    /// Bytes of it sent.
     pub(crate) written: usize,
+}
+
+/// One connection, or the place of one: it is opened again after the server has closed it.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) state: State,
+    /// The requests that are out, the oldest first: the one whose answer comes next. More than one only with pipelining.
+    pub(crate) outstanding: VecDeque<Outstanding>,
+    /// How many of them are sent in full: the next byte to send belongs to the one behind those.
+    pub(crate) sent_in_full: usize,
+    /// When the first byte of the present answer was seen.
+    pub(crate) first_byte: Nanos,
     /// Closed loop: when its next request is due.
     pub(crate) next_due: Nanos,
     /// Measured requests that it may still make.
@@ -61,20 +68,12 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(requests_left: u64, start: Nanos) -> Connection {
+    pub(crate) fn new(requests_left: u64, start: Nanos, pipeline: u32) -> Connection {
         Connection {
             state: State::Closed,
-            number: 0,
-            request: 0,
-            due: Nanos::ZERO,
-            possible: Nanos::ZERO,
-            sent: Nanos::ZERO,
-            written_at: Nanos::ZERO,
+            outstanding: VecDeque::with_capacity(pipeline as usize),
+            sent_in_full: 0,
             first_byte: Nanos::ZERO,
-            begun: Nanos::ZERO,
-            opened: Nanos::ZERO,
-            connected: Nanos::ZERO,
-            written: 0,
             next_due: start,
             requests_left,
             until_reconnect: u64::MAX,
@@ -84,8 +83,8 @@ impl Connection {
         }
     }
 
-    /// Whether it has a request that has not ended.
-    pub(crate) fn is_busy(&self) -> bool {
-        matches!(self.state, State::Opening | State::Sending | State::Waiting)
+    /// Whether a byte of some request is still to be sent.
+    pub(crate) fn has_to_send(&self) -> bool {
+        self.sent_in_full < self.outstanding.len()
     }
 }

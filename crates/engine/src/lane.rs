@@ -14,7 +14,7 @@ use model::tally::WorkerCount;
 use model::{Clock, Exchange, LaneFacts, Late, Nanos, Outcome, Tally, Timing, Window};
 
 use crate::agenda::{Agenda, Due};
-use crate::connection::{Connection, State};
+use crate::connection::{Connection, Outstanding, State};
 use crate::cpu_use::CpuUse;
 use crate::head::Heads;
 use crate::journal::{Batch, Journal, Record};
@@ -34,6 +34,15 @@ const SPIN: Nanos = Nanos::from_micros(50);
 const COALESCED: Nanos = Nanos::from_millis(1);
 /// Bytes received in one go.
 const BUFFER: usize = 64 * 1024;
+
+/// Whether more is to be received on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taken {
+    /// A request is out, and its answer not complete.
+    More,
+    /// Nothing is out, or the connection is closed.
+    End,
+}
 
 /// What a lane leaves behind.
 #[derive(Debug)]
@@ -94,6 +103,11 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     ) -> Self {
         let window = shape.window(start);
         let quota = shape.requests_per_connection.unwrap_or(u64::MAX);
+        let pipeline = shape.pipeline.max(1);
+        // A connection stands in the list as often as it can take another request.
+        let slots = (0..pipeline).flat_map(|_| 0..share.connections);
+        // The first is taken last, so that an open loop opens its connections in order.
+        let free: Vec<u32> = if shape.pace.is_open() { slots.rev().collect() } else { slots.collect() };
         Lane {
             shape,
             share,
@@ -101,21 +115,16 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             wire,
             window,
             agenda: Agenda::new(shape, share, start),
-            connections: (0..share.connections).map(|_| Connection::new(quota, start)).collect(),
+            connections: (0..share.connections).map(|_| Connection::new(quota, start, pipeline)).collect(),
             heads: Heads::new(&shape.worker_header),
             tally: Tally::new(window, shape.connections as usize),
             workers: Vec::with_capacity(64),
             exchanges: Vec::new(),
             journal: Journal::new(journal),
             start,
-            // The first is taken last, so that an open loop opens its connections in order.
-            free: if shape.pace.is_open() {
-                (0..share.connections).rev().collect()
-            } else {
-                (0..share.connections).collect()
-            },
-            freed_before: Vec::with_capacity(share.connections as usize),
-            pausing: BinaryHeap::with_capacity(share.connections as usize),
+            pausing: BinaryHeap::with_capacity(free.len()),
+            freed_before: Vec::with_capacity(free.len()),
+            free,
             busy: 0,
             busy_measured: 0,
             ended: 0,
@@ -190,27 +199,25 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     fn handle(&mut self, event: Event, now: Nanos) {
         let slot = event.slot as usize;
         let mut now = now;
-        match self.connections[slot].state {
-            // Whatever the news: a handshake goes both ways.
-            State::Opening => self.send(slot),
-            State::Sending if event.writable => self.send(slot),
-            State::Idle if event.readable => return self.receive_idle(slot),
-            State::Sending | State::Waiting => {
-                if event.readable {
-                    self.receive(slot, event.closing, now);
-                }
-                return;
-            }
-            State::Idle | State::Closed | State::Finished => return,
+        let connection = &self.connections[slot];
+        // While a connection is opened, whatever the news: a handshake goes both ways.
+        let can_send = event.writable || connection.state == State::Opening;
+        if can_send && connection.has_to_send() {
+            self.send(slot);
+            // What is received after this send came after it, not before.
+            now = now.max(self.clock.now());
         }
-        // What is received after this send came after it, not before.
-        now = now.max(self.clock.now());
-        if event.readable && matches!(self.connections[slot].state, State::Sending | State::Waiting) {
-            self.receive(slot, event.closing, now);
+        let connection = &self.connections[slot];
+        if event.readable && connection.state == State::Open {
+            if connection.outstanding.is_empty() {
+                self.receive_idle(slot);
+            } else {
+                self.receive(slot, event.closing, now);
+            }
         }
     }
 
-    /// Receives until the socket is drained or the request has ended.
+    /// Receives until the socket is drained or no request is out any more.
     fn receive(&mut self, slot: usize, closing: bool, now: Nanos) {
         loop {
             match self.wire.receive(slot, &mut self.buffer) {
@@ -223,26 +230,54 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
                     return;
                 }
                 Ok(n) => {
-                    self.tally.received_bytes += n as u64;
-                    let connection = &mut self.connections[slot];
-                    if connection.reader.received() == 0 {
-                        connection.first_byte = now;
-                    }
-                    if self.shape.keep_answers {
-                        connection.answer.extend_from_slice(&self.buffer[..n]);
-                    }
-                    match connection.reader.feed(&self.buffer[..n], &mut self.heads) {
-                        Ok(Fed::Done(response, used)) if used == n => {
-                            return self.answered(slot, response, closing, now);
-                        }
-                        // Bytes after the answer, or no answer at all: this server cannot be followed on this connection.
-                        Ok(Fed::Done(..)) | Err(_) => return self.end(slot, Outcome::BadResponse, now, None),
-                        Ok(Fed::More) if n < BUFFER && !closing => return,
-                        Ok(Fed::More) => {}
+                    let is_drained = n < BUFFER && !closing;
+                    if self.take(slot, n, closing, now) == Taken::End || is_drained {
+                        return;
                     }
                 }
                 Err(Trouble::WouldBlock) => return,
                 Err(_) => return self.end(slot, Outcome::Reset, now, None),
+            }
+        }
+    }
+
+    /// Takes the `n` bytes that were received into the buffer: of one answer, or of several with pipelining.
+    #[inline]
+    fn take(&mut self, slot: usize, n: usize, closing: bool, now: Nanos) -> Taken {
+        self.tally.received_bytes += n as u64;
+        let mut at = 0;
+        loop {
+            let connection = &mut self.connections[slot];
+            if connection.reader.received() == 0 {
+                connection.first_byte = now;
+            }
+            let fed = connection.reader.feed(&self.buffer[at..n], &mut self.heads);
+            let used = if let Ok(Fed::Done(_, used)) = fed { used } else { n - at };
+            if self.shape.keep_answers {
+                connection.answer.extend_from_slice(&self.buffer[at..at + used]);
+            }
+            at += used;
+            match fed {
+                Ok(Fed::More) => return Taken::More,
+                // The last byte answers what is out.
+                Ok(Fed::Done(response, _)) if at == n => {
+                    self.answered(slot, response, closing, now);
+                    let connection = &self.connections[slot];
+                    let goes_on = connection.state == State::Open && !connection.outstanding.is_empty();
+                    return if goes_on { Taken::More } else { Taken::End };
+                }
+                // Pipelining: the next answer follows. (The server has not closed before it.)
+                Ok(Fed::Done(response, _)) if connection.outstanding.len() > 1 => {
+                    self.answered(slot, response, false, now);
+                    if self.connections[slot].state != State::Open {
+                        return Taken::End;
+                    }
+                }
+                // Bytes after the answer, or no answer at all: this server cannot be followed on this connection.
+                Ok(Fed::Done(..)) | Err(_) => {
+                    self.end(slot, Outcome::BadResponse, now, None);
+                    return Taken::End;
+                }
             }
         }
     }
@@ -255,16 +290,22 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         }
     }
 
-    /// A whole response came; `closing`: and the server has closed the connection.
+    /// A whole response came, to the oldest request; `closing`: and the server has closed the connection.
     #[inline]
     fn answered(&mut self, slot: usize, response: Response, closing: bool, now: Nanos) {
         let connection = &mut self.connections[slot];
+        let Some(request) = connection.outstanding.pop_front() else { return };
         connection.until_reconnect -= 1;
         // Answered before it was asked in full: the rest of the request would be read as the next one.
-        let asked_in_full = connection.state == State::Waiting;
+        let asked_in_full = connection.sent_in_full > 0;
+        connection.sent_in_full = connection.sent_in_full.saturating_sub(1);
         let server_keeps = response.keep_alive && asked_in_full && !closing;
         let we_keep = self.shape.keep_alive && connection.until_reconnect > 0;
-        let is_measured = self.tally.measures(connection.due);
+        let first_byte = connection.first_byte;
+        if let Some(next) = connection.outstanding.front() {
+            connection.reader.expect(self.shape.requests[next.request as usize].is_head);
+        }
+        let is_measured = self.tally.measures(request.due);
         if let Some(worker) = response.worker {
             let worker = usize::from(worker);
             if worker >= self.workers.len() {
@@ -276,25 +317,29 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         let outcome = Outcome::Answered(response.status);
         if is_measured && outcome.is_good() {
             let phases = &mut self.tally.phases;
-            if connection.opened > Nanos::ZERO {
-                let connected = if connection.connected > Nanos::ZERO { connection.connected } else { connection.sent };
-                phases.connect.record(connected.saturating_sub(connection.opened));
-                if connection.connected > Nanos::ZERO {
-                    phases.handshake.record(connection.sent.saturating_sub(connection.connected));
+            if request.opened > Nanos::ZERO {
+                let connected = if request.connected > Nanos::ZERO { request.connected } else { request.sent };
+                phases.connect.record(connected.saturating_sub(request.opened));
+                if request.connected > Nanos::ZERO {
+                    phases.handshake.record(request.sent.saturating_sub(request.connected));
                 }
             }
-            phases.write.record(connection.written_at.saturating_sub(connection.sent));
-            phases.first_byte.record(connection.first_byte.saturating_sub(connection.sent));
-            phases.read.record(now.saturating_sub(connection.first_byte));
+            phases.write.record(request.written_at.saturating_sub(request.sent));
+            phases.first_byte.record(first_byte.saturating_sub(request.sent));
+            phases.read.record(now.saturating_sub(first_byte));
         }
-        if !(server_keeps && we_keep) {
+        if server_keeps && we_keep {
+            self.record(slot, request, outcome, now, response.bytes);
+        } else {
             self.tally.closed_by_server += u64::from(we_keep);
             self.close(slot);
+            self.record(slot, request, outcome, now, response.bytes);
+            // Pipelining: what was sent behind it will not be answered any more.
+            self.record_all(slot, Outcome::Closed, now, 0);
         }
-        self.record(slot, outcome, now, response.bytes);
     }
 
-    /// The request ended without a whole response, and its connection with it.
+    /// What is out ends without a whole response, and its connection with it.
     #[cold]
     fn end(&mut self, slot: usize, outcome: Outcome, now: Nanos, pause: Option<Nanos>) {
         let bytes = self.connections[slot].reader.received();
@@ -303,43 +348,43 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             // In a closed loop the next request is due when the pause is over; record() puts it off until then.
             self.connections[slot].next_due = now + pause;
         }
-        self.record(slot, outcome, now, bytes);
+        self.record_all(slot, outcome, now, bytes);
+    }
+
+    /// Records that all that is out on `slot` ended in `outcome`; `bytes` were received of the oldest's answer.
+    fn record_all(&mut self, slot: usize, outcome: Outcome, now: Nanos, bytes: u64) {
+        let mut bytes = bytes;
+        while let Some(request) = self.connections[slot].outstanding.pop_front() {
+            self.record(slot, request, outcome, now, std::mem::take(&mut bytes));
+        }
+        self.connections[slot].sent_in_full = 0;
     }
 
     fn close(&mut self, slot: usize) {
         self.wire.close(slot);
         let connection = &mut self.connections[slot];
         connection.reader.reset();
-        if connection.state == State::Idle {
-            connection.state = State::Closed;
-        } else if connection.is_busy() {
-            // Still counted busy until it is recorded; `Opening` says that there is no socket behind it.
-            connection.state = State::Opening;
-        }
+        connection.state = State::Closed;
     }
 
-    /// Records how the present request of `slot` ended, and frees the connection.
+    /// Records how a request of `slot` ended, and frees its place on the connection.
     #[inline]
-    fn record(&mut self, slot: usize, outcome: Outcome, ended: Nanos, bytes: u64) {
+    fn record(&mut self, slot: usize, request: Outstanding, outcome: Outcome, ended: Nanos, bytes: u64) {
         let connection = &mut self.connections[slot];
         let exchange = Exchange {
-            due: connection.due,
-            sent: if connection.written == 0 { ended } else { connection.sent },
+            due: request.due,
+            sent: if request.written == 0 { ended } else { request.sent },
             ended,
             received_bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
             outcome,
         };
-        connection.state = if connection.state == State::Waiting { State::Idle } else { State::Closed };
-        let is_measured = self.tally.measures(connection.due);
+        let is_measured = self.tally.measures(request.due);
         if is_measured {
             connection.requests_left -= 1;
-            let begun = if connection.opened > Nanos::ZERO { connection.opened } else { exchange.sent };
-            self.tally.generator_lag.record(begun.saturating_sub(connection.possible));
+            let begun = if request.opened > Nanos::ZERO { request.opened } else { exchange.sent };
+            self.tally.generator_lag.record(begun.saturating_sub(request.possible));
         }
         let is_finished = connection.requests_left == 0;
-        if is_finished {
-            connection.state = State::Finished;
-        }
         connection.next_due = connection.next_due.max(ended + self.shape.think);
         let next_due = connection.next_due;
         self.busy -= 1;
@@ -351,10 +396,10 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         }
         if self.journal.is_kept() {
             let answer = self.shape.keep_answers.then(|| std::mem::take(&mut connection.answer).into_boxed_slice());
-            self.journal.record(Record { number: connection.number, exchange, answer });
+            self.journal.record(Record { number: request.number, exchange, answer });
         }
         if is_finished {
-            self.wire.close(slot);
+            self.retire(slot);
         } else if next_due > ended {
             self.pausing.push(Reverse((next_due, slot as u32)));
         } else {
@@ -402,11 +447,13 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         now < self.window.until || self.busy_measured > 0
     }
 
-    /// Closed loop: the count is reached, and this connection is not needed any more.
+    /// The count is reached: this connection is not needed any more, once nothing is out on it.
     #[cold]
     fn retire(&mut self, slot: usize) {
-        self.wire.close(slot);
-        self.connections[slot].state = State::Finished;
+        if self.connections[slot].outstanding.is_empty() {
+            self.wire.close(slot);
+            self.connections[slot].state = State::Finished;
+        }
     }
 
     /// Open loop: counts what is due and finds no connection, and does not send it.
@@ -434,60 +481,76 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     fn begin(&mut self, slot: usize, due: Due, now: Nanos) {
         self.busy += 1;
         self.busy_measured += usize::from(self.tally.measures(due.at));
+        let request = self.shape.order.index(due.number, self.shape.requests.len());
         let connection = &mut self.connections[slot];
-        let is_open = connection.state == State::Idle;
-        connection.state = State::Opening;
-        connection.number = due.number;
-        connection.request = self.shape.order.index(due.number, self.shape.requests.len()) as u32;
-        connection.reader.expect(self.shape.requests[connection.request as usize].is_head);
-        connection.due = due.at;
-        connection.possible = due.possible;
-        connection.begun = now;
-        connection.written = 0;
-        connection.opened = Nanos::ZERO;
-        connection.connected = Nanos::ZERO;
-        if !is_open {
-            connection.until_reconnect = self.shape.reconnect_after.unwrap_or(u64::MAX);
-            connection.opened = self.clock.now();
-            self.tally.connections_opened += 1;
-            if let Err(trouble) = self.wire.open(slot) {
-                return self.not_opened(slot, trouble);
-            }
+        if connection.outstanding.is_empty() {
+            connection.reader.expect(self.shape.requests[request].is_head);
         }
-        self.send(slot);
+        connection.outstanding.push_back(Outstanding {
+            number: due.number,
+            request: request as u32,
+            due: due.at,
+            possible: due.possible,
+            begun: now,
+            opened: Nanos::ZERO,
+            connected: Nanos::ZERO,
+            sent: Nanos::ZERO,
+            written_at: Nanos::ZERO,
+            written: 0,
+        });
+        match connection.state {
+            State::Open => self.send(slot),
+            // It goes out when the connection is there.
+            State::Opening => {}
+            State::Closed | State::Finished => self.open(slot),
+        }
     }
 
-    /// Sends the request, or the rest of it.
+    /// Opens the connection for the request that was just begun.
+    fn open(&mut self, slot: usize) {
+        let opened = self.clock.now();
+        let connection = &mut self.connections[slot];
+        connection.state = State::Opening;
+        connection.until_reconnect = self.shape.reconnect_after.unwrap_or(u64::MAX);
+        if let Some(request) = connection.outstanding.back_mut() {
+            request.opened = opened;
+        }
+        self.tally.connections_opened += 1;
+        match self.wire.open(slot) {
+            Ok(()) => self.send(slot),
+            Err(trouble) => self.not_opened(slot, trouble),
+        }
+    }
+
+    /// Sends what is to be sent, as far as it goes.
     #[inline]
     fn send(&mut self, slot: usize) {
         let connection = &mut self.connections[slot];
-        let bytes = &self.shape.requests[connection.request as usize].bytes;
-        loop {
-            let first = connection.written == 0;
-            let instant = if first { self.clock.now() } else { connection.sent };
-            match self.wire.send(slot, &bytes[connection.written..]) {
+        while let Some(request) = connection.outstanding.get_mut(connection.sent_in_full) {
+            let bytes = &self.shape.requests[request.request as usize].bytes;
+            let first = request.written == 0;
+            let instant = if first { self.clock.now() } else { request.sent };
+            match self.wire.send(slot, &bytes[request.written..]) {
                 Ok(n) => {
                     if first {
-                        connection.sent = instant;
-                        connection.failed_connects = 0;
+                        request.sent = instant;
                     }
-                    connection.written_at = if first { instant } else { self.clock.now() };
-                    connection.written += n;
+                    request.written_at = if first { instant } else { self.clock.now() };
+                    request.written += n;
+                    connection.sent_in_full += usize::from(request.written == bytes.len());
+                    connection.state = State::Open;
+                    connection.failed_connects = 0;
                     self.tally.sent_bytes += n as u64;
-                    if connection.written == bytes.len() {
-                        connection.state = State::Waiting;
-                        return;
-                    }
-                    connection.state = State::Sending;
                 }
                 Err(Trouble::WouldBlock) => {
-                    if first && connection.connected == Nanos::ZERO && self.wire.is_connected(slot) {
-                        connection.connected = instant;
+                    if first && request.connected == Nanos::ZERO && self.wire.is_connected(slot) {
+                        request.connected = instant;
                     }
                     return;
                 }
-                Err(trouble) if first => return self.not_sent(slot, trouble),
-                Err(_) => return self.receive_what_is_left(slot),
+                // A connection that was open may still have an answer to give.
+                Err(_) if connection.state == State::Open => return self.receive_what_is_left(slot),
+                Err(trouble) => return self.not_sent(slot, trouble),
             }
         }
     }
@@ -498,18 +561,8 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     fn receive_what_is_left(&mut self, slot: usize) {
         let now = self.clock.now();
         while let Ok(n @ 1..) = self.wire.receive(slot, &mut self.buffer) {
-            self.tally.received_bytes += n as u64;
-            let connection = &mut self.connections[slot];
-            if connection.reader.received() == 0 {
-                connection.first_byte = now;
-            }
-            if self.shape.keep_answers {
-                connection.answer.extend_from_slice(&self.buffer[..n]);
-            }
-            match connection.reader.feed(&self.buffer[..n], &mut self.heads) {
-                Ok(Fed::Done(response, used)) if used == n => return self.answered(slot, response, true, now),
-                Ok(Fed::More) => {}
-                Ok(Fed::Done(..)) | Err(_) => return self.end(slot, Outcome::BadResponse, now, None),
+            if self.take(slot, n, true, now) == Taken::End {
+                return;
             }
         }
         self.end(slot, Outcome::Reset, now, None);
@@ -541,8 +594,9 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         let step = (self.shape.timeout / 20).clamp(Nanos::from_millis(1), LONGEST_WAIT);
         self.next_scan = now + step;
         for slot in 0..self.connections.len() {
-            let connection = &self.connections[slot];
-            if connection.is_busy() && now.saturating_sub(connection.begun) >= self.shape.timeout {
+            // The oldest one's answer comes first, so whatever is out behind it is given up with it.
+            let oldest = self.connections[slot].outstanding.front();
+            if oldest.is_some_and(|request| now.saturating_sub(request.begun) >= self.shape.timeout) {
                 self.end(slot, Outcome::TimedOut, now, None);
             }
         }
@@ -562,10 +616,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         // Not the turn's time: the last turn may have sent after it.
         let now = self.clock.now();
         for slot in 0..self.connections.len() {
-            if self.connections[slot].is_busy() {
-                self.end(slot, Outcome::InFlight, now, None);
-            }
-            self.wire.close(slot);
+            self.end(slot, Outcome::InFlight, now, None);
         }
         // Open loop: became due, and never found a free connection.
         while let Some(Due { number, at: due, .. }) = self.agenda.pop(now, &mut self.tally.queued) {

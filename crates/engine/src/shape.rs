@@ -39,7 +39,9 @@ pub struct Shape {
     pub keep_alive: bool,
     /// Requests after which we close a connection and open it anew.
     pub reconnect_after: Option<u64>,
-    /// Longest wait for an answer, from the moment the connection was opened or the request was begun.
+    /// Requests that a connection has out at once, at the most; more than 1 is HTTP pipelining.
+    pub pipeline: u32,
+    /// Longest wait for an answer, from the moment the request was begun: a connect counts.
     pub timeout: Nanos,
     /// The response header, lower case, in which a worker names itself; empty for none.
     pub worker_header: String,
@@ -81,6 +83,7 @@ impl Shape {
             timing: Timing::Precise,
             keep_alive: true,
             reconnect_after: None,
+            pipeline: 1,
             timeout: Nanos::from_secs(30),
             worker_header: String::new(),
             keep_exchanges: false,

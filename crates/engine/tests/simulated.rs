@@ -316,3 +316,31 @@ fn a_connection_is_opened_anew_after_its_number_of_requests() {
     let end = run(&shape, Scripted::new(&clock, 1, 1, Nanos::from_millis(1)));
     assert_eq!((end.tally.connections_opened, end.tally.closed_by_server), (3, 0));
 }
+
+#[test]
+fn a_pipeline_sends_ahead_and_takes_the_answers_in_order() {
+    // One connection with four requests out, four slots of 100 ms: as four connections, but for the sockets.
+    let clock = Stepped::default();
+    let mut shape = shape(1, Pace::Closed);
+    shape.requests_total = Some(12);
+    shape.pipeline = 4;
+    let end = run(&shape, Scripted::new(&clock, 1, 4, Nanos::from_millis(100)));
+    assert_eq!(end.tally.counts.good(), 12);
+    assert_eq!(end.tally.connections_opened, 1);
+    let ended: Vec<u64> = end.exchanges.iter().map(|e| e.ended.0 / 1_000_000).collect();
+    assert_eq!(ended, [100, 100, 100, 100, 200, 200, 200, 200, 300, 300, 300, 300]);
+}
+
+#[test]
+fn what_is_piped_behind_a_request_without_an_answer_is_given_up_with_it() {
+    let clock = Stepped::default();
+    let mut wire = Scripted::new(&clock, 1, 1, Nanos::from_millis(100));
+    wire.stall = Some((Nanos::from_millis(50), Nanos::from_secs(60)));
+    let mut shape = shape(1, Pace::Closed);
+    shape.measured = Some(Nanos::from_millis(10));
+    shape.pipeline = 3;
+    shape.timeout = Nanos::from_secs(1);
+    let end = run(&shape, wire);
+    assert_eq!(end.tally.counts.of(Outcome::TimedOut), 3);
+    assert_eq!(end.tally.counts.total(), 3);
+}

@@ -318,7 +318,7 @@ pub fn of_load(run: &LoadRun, plan: &LoadPlan) -> Judgement {
         run.tally.queued.count > 0 || rate < 0.98 * counts.total() as f64 / run.measured.as_secs_f64().max(1e-9)
     } else {
         if plan.think == Nanos::ZERO && plan.length.is_some() && plan.requests_total.is_none() {
-            gates.extend(littles_law(&run.tally, rate, run.measured, plan.connections));
+            gates.extend(littles_law(&run.tally, rate, run.measured, plan.connections * plan.pipeline.max(1)));
         }
         // Nobody waits but for the server.
         plan.think == Nanos::ZERO

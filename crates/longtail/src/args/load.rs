@@ -164,6 +164,11 @@ pub(crate) struct LoadArgs {
     /// Close a connection after so many requests and open it anew
     #[arg(long, value_name = "N", help_heading = "Over what", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) requests_per_connection: Option<u64>,
+    /// HTTP pipelining: requests that a connection has out at once
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Over what",
+          conflicts_with_all = ["no_keep_alive", "requests_per_connection"],
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) pipeline: u32,
     /// A unix socket; @NAME for an abstract one
     #[arg(
         long,
