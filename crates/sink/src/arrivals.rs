@@ -23,8 +23,11 @@ impl Default for Arrivals {
 }
 
 impl Arrivals {
-    /// Counts a request that came `since` the start.
-    pub(crate) fn record(&mut self, since: Nanos) {
+    /// Counts requests that came `since` the start.
+    pub(crate) fn record(&mut self, since: Nanos, requests: u64) {
+        if requests == 0 {
+            return;
+        }
         let mut place = (since.0 / 1_000_000_000 / self.seconds_each) as usize;
         if place >= self.counts.len() {
             while place >= MOST {
@@ -33,7 +36,7 @@ impl Arrivals {
             }
             self.counts.resize(place + 1, 0);
         }
-        self.counts[place] += 1;
+        self.counts[place] += requests;
     }
 
     /// Adds another loop's.
@@ -66,7 +69,7 @@ mod tests {
     fn of(seconds: &[u64]) -> Arrivals {
         let mut arrivals = Arrivals::default();
         for second in seconds {
-            arrivals.record(Nanos::from_secs(*second));
+            arrivals.record(Nanos::from_secs(*second), 1);
         }
         arrivals
     }

@@ -11,7 +11,7 @@ use crate::faults::FaultCounts;
 ///
 /// While the sink runs, `requests = answers + abandoned + faults.reset + faults.truncated + faults.unanswered + waiting +
 /// busy + those being written`, and the sum of `per_worker` and `waiting` and `busy` is `requests`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
     /// Whole, well-formed requests received.
     pub requests: u64,
@@ -155,7 +155,7 @@ mod tests {
                 ledger.received_bytes += bytes;
                 ledger.per_worker[(second % 2) as usize] += 1;
                 ledger.lateness.record(Nanos(second));
-                ledger.arrivals.record(Nanos::from_secs(second));
+                ledger.arrivals.record(Nanos::from_secs(second), 1);
             }
             ledger.faults.reset = reset;
             ledger.of_thread(thread, 3)

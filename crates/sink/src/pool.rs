@@ -62,18 +62,25 @@ impl<C: Copy + Eq + Hash> Pool<C> {
         }
     }
 
-    /// A request comes. Where it is over at once and would hold up nobody, it is given back: so the load sink spends
-    /// nothing on a pool that it does not have.
+    /// A request comes. Where it is over at once and nobody waits, it is given back, and nothing is spent on the pool.
     #[inline]
     pub(crate) fn arrive(&mut self, now: Nanos, job: Job<C>) -> Option<Finished<C>> {
         match self {
             Pool::Unlimited(worker, running) => {
-                if job.service == Nanos::ZERO && running.end_of(now, Nanos::ZERO) == now {
+                if job.service == Nanos::ZERO && running.ends_at_once(now) {
                     return Some(Finished { job, worker: *worker, due: now, crowded: false });
                 }
                 running.start(now, *worker, job);
             }
-            Pool::Shared(shared) => shared.arrive(now, job),
+            Pool::Shared(shared) => {
+                if job.service == Nanos::ZERO
+                    && shared.ends_at_once(now)
+                    && let Some(worker) = shared.pass()
+                {
+                    return Some(Finished { job, worker, due: now, crowded: false });
+                }
+                shared.arrive(now, job);
+            }
             Pool::Split(split) => split.arrive(now, job),
             Pool::Inline(inline) => inline.arrive(now, job),
         }

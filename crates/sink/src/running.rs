@@ -89,9 +89,15 @@ impl<C> Running<C> {
     }
 
     /// When a request ends that starts at `at` and takes `service`.
-    pub(crate) fn end_of(&self, at: Nanos, service: Nanos) -> Nanos {
+    fn end_of(&self, at: Nanos, service: Nanos) -> Nanos {
         let end = at.saturating_add(service);
         self.stalls.map_or(end, |stalls| stalls.release(end))
+    }
+
+    /// Whether a request that takes no time and starts `now` ends now.
+    #[inline]
+    pub(crate) fn ends_at_once(&self, now: Nanos) -> bool {
+        self.stalls.is_none_or(|stalls| stalls.release(now) == now)
     }
 
     /// A slot of `worker` is taken.

@@ -82,8 +82,10 @@ pub(crate) struct Serving<C> {
     clock: C,
     /// When the sink started, by the clock.
     started: Nanos,
-    /// The instant of this turn, since the start.
+    /// When the clock was last looked at, since the start.
     now: Nanos,
+    /// Requests that came at `now`, and are not in the ledger's arrivals.
+    arrived: u64,
     /// This loop among all, from 0.
     number: u32,
     loops: u32,
@@ -180,6 +182,7 @@ impl<C: Clock + Clone> Serving<C> {
             clock,
             started,
             now: Nanos::ZERO,
+            arrived: 0,
             number,
             loops,
             requests,
@@ -221,7 +224,8 @@ impl<C: Clock + Clone> Serving<C> {
 
     /// The counts of this loop now.
     fn ledger(&self) -> Ledger {
-        let ledger = Ledger { waiting: self.pool.waiting(), busy: self.pool.busy(), ..self.ledger.clone() };
+        let mut ledger = Ledger { waiting: self.pool.waiting(), busy: self.pool.busy(), ..self.ledger.clone() };
+        ledger.arrivals.record(self.now, self.arrived);
         ledger.of_thread(self.number, self.loops)
     }
 
@@ -256,7 +260,7 @@ impl<C: Clock + Clone> Serving<C> {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => panic!("epoll_pwait2 worked when the sink was opened, and now: {errno}"),
         }
-        self.now = self.time();
+        self.look_at_the_clock();
         self.answer_the_due();
         let room = std::mem::take(&mut self.again_room);
         let mut again = std::mem::replace(&mut self.again, room);
@@ -283,9 +287,14 @@ impl<C: Clock + Clone> Serving<C> {
     /// In a long turn, answers what has become due meanwhile. Where nothing is held, the clock is not looked at.
     fn keep_up(&mut self) {
         if self.pool.next_due().is_some() {
-            self.now = self.time();
+            self.look_at_the_clock();
             self.answer_the_due();
         }
+    }
+
+    fn look_at_the_clock(&mut self) {
+        self.ledger.arrivals.record(self.now, std::mem::take(&mut self.arrived));
+        self.now = self.time();
     }
 
     /// How long this turn may wait.

@@ -45,6 +45,22 @@ impl<C> Shared<C> {
         }
     }
 
+    /// Whether a request that takes no time and starts `now` ends now.
+    #[inline]
+    pub(crate) fn ends_at_once(&self, now: Nanos) -> bool {
+        self.running.ends_at_once(now)
+    }
+
+    /// A request comes that takes no time: the worker that has a slot for it, if one has.
+    pub(crate) fn pass(&mut self) -> Option<u32> {
+        if self.total_free == 0 {
+            return None;
+        }
+        let worker = freest(&self.free, self.next_worker);
+        self.next_worker = (worker + 1) % self.free.len();
+        Some(worker as u32)
+    }
+
     /// When the next one is over; `None` while all slots are free.
     pub(crate) fn next_due(&self) -> Option<Nanos> {
         self.running.next_due()

@@ -1,6 +1,6 @@
 //! The ledger as a person reads it, in a terminal.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use model::Nanos;
 
@@ -92,6 +92,13 @@ impl Ledger {
         let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|q| of(self.lateness.quantile(q)));
         let count = self.lateness.count();
         format!("p50 {p50}, p99 {p99}, p99.9 {p999}, max {} of {count} held answers", of(self.lateness.max()))
+    }
+}
+
+/// As text: a histogram's buckets are thousands of lines.
+impl fmt::Debug for Ledger {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.text())
     }
 }
 

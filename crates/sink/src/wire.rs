@@ -49,7 +49,11 @@ pub(crate) struct Wire {
 
 impl Wire {
     /// Over that socket.
-    pub(crate) fn new(socket: OwnedFd, tls: Option<ServerConnection>) -> Wire {
+    pub(crate) fn new(socket: OwnedFd, mut tls: Option<ServerConnection>) -> Wire {
+        if let Some(tls) = &mut tls {
+            // One response at a time is all that is ever in there, however large.
+            tls.set_buffer_limit(None);
+        }
         Wire { socket, unsent: Vec::new(), unsent_from: 0, tls: tls.map(Box::new) }
     }
 

@@ -70,7 +70,7 @@ impl<C: Clock + Clone> Serving<C> {
         connection.phase = Phase::Working { ending: head.ending, bodiless: head.bodiless_answer };
         self.ledger.requests += 1;
         self.ledger.received_bytes += bytes;
-        self.ledger.arrivals.record(self.now);
+        self.arrived += 1;
         // Relaxed: a number is taken once, and nothing else hangs on the order of takers.
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let service = match head.route {

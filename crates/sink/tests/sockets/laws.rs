@@ -1,0 +1,477 @@
+//! What the sink does by law, seen from a client over real sockets: the counter, the faults, the queues, the listeners and
+//! the loops. Counts, bytes and order are asserted, never a duration.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr as UnixAddress, UnixStream};
+use std::sync::Arc;
+
+use crate::support::{Client, RealClock, anywhere, assert_conserved, ledger_when};
+use model::Nanos;
+use rustix::net::sockopt::set_socket_linger;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use sink::{Assignment, Body, Delay, Faults, Ledger, Listen, Queue, Settings, Share, Sink};
+
+fn start(settings: Settings) -> Sink {
+    Sink::start(settings, RealClock::start()).unwrap()
+}
+
+/// Bytes of the load sink's answer.
+const ANSWER_BYTES: usize =
+    "HTTP/1.1 200 OK\r\ncontent-type: application/cbor\r\ncontent-length: 32\r\n\r\n".len() + 32;
+
+const REQUEST: &[u8] = b"GET /any/thing HTTP/1.1\r\nHost: sink\r\n\r\n";
+
+/// How one request went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    /// This status, with a whole body.
+    Answered(u16),
+    /// An answer that ends too early.
+    Cut,
+    /// The connection was reset.
+    Reset,
+    /// The connection was closed without a byte.
+    Closed,
+}
+
+/// Sends a request and reads its answer: how it went, the body, and whether the connection stays.
+fn ask(stream: &mut (impl Read + Write)) -> (Outcome, Vec<u8>, bool, u64) {
+    let nothing = |outcome| (outcome, Vec::new(), false, 0);
+    if stream.write_all(REQUEST).is_err() {
+        return nothing(Outcome::Closed);
+    }
+    let mut bytes = Vec::new();
+    let mut expected = None;
+    loop {
+        if expected.is_some_and(|(_, end)| bytes.len() == end) {
+            break;
+        }
+        let mut piece = [0; 1 << 14];
+        match stream.read(&mut piece) {
+            Ok(0) if bytes.is_empty() => return nothing(Outcome::Closed),
+            Ok(0) => return (Outcome::Cut, Vec::new(), false, bytes.len() as u64),
+            Ok(read) => bytes.extend_from_slice(&piece[..read]),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return nothing(Outcome::Reset),
+            // A TLS end that was not announced.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                return (Outcome::Cut, Vec::new(), false, bytes.len() as u64);
+            }
+            Err(error) => panic!("{error}"),
+        }
+        let unknown = if expected.is_none() { bytes.as_slice() } else { &[] };
+        let head_end = unknown.windows(4).position(|end| end == b"\r\n\r\n");
+        if let Some(end) = head_end.map(|end| end + 4) {
+            let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+            let length: usize = head.split("content-length: ").nth(1).unwrap().trim().parse().unwrap();
+            expected = Some((end, end + length));
+        }
+    }
+    let (body, end) = expected.unwrap();
+    let head = String::from_utf8(bytes[..body].to_vec()).unwrap();
+    let status = head[9..12].parse().unwrap();
+    (Outcome::Answered(status), bytes[body..].to_vec(), !head.contains("connection: close"), end as u64)
+}
+
+/// What the seed's body says: its counter.
+fn counter(body: &[u8]) -> u32 {
+    assert_eq!(&body[..28], b"\xa2\x66status\x67replied\x65reply\xa1\x63arg\x44");
+    u32::from_le_bytes(body[28..].try_into().unwrap())
+}
+
+#[test]
+fn any_request_is_answered_by_a_rising_counter() {
+    let sink = start(anywhere());
+    let mut client = Client::connect(sink.address());
+    for (number, line) in ["GET /", "POST /a/b?c", "DELETE *", "QUERY /x", "PUT http://a/"].into_iter().enumerate() {
+        client.send(format!("{line} HTTP/1.1\r\nHost: sink\r\n\r\n"));
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            client.stream.read_exact(&mut byte).unwrap();
+            head.push(byte[0]);
+        }
+        assert_eq!(
+            String::from_utf8(head).unwrap(),
+            "HTTP/1.1 200 OK\r\ncontent-type: application/cbor\r\ncontent-length: 32\r\n\r\n"
+        );
+        let mut body = [0; 32];
+        client.stream.read_exact(&mut body).unwrap();
+        assert_eq!(counter(&body), number as u32);
+    }
+    assert_conserved(&sink.stop());
+}
+
+#[test]
+fn each_number_is_given_once_across_all_loops() {
+    let sink = start(Settings { loops: 4, ..anywhere() });
+    let address = sink.address();
+    let one = move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        (0..50).map(|_| counter(&ask(&mut stream).1)).collect::<Vec<_>>()
+    };
+    let clients: Vec<_> = (0..16).map(|_| std::thread::spawn(one)).collect();
+    let mut all = Vec::new();
+    for client in clients {
+        let numbers = client.join().unwrap();
+        assert!(numbers.is_sorted(), "it rises for each client: {numbers:?}");
+        all.extend(numbers);
+    }
+    all.sort_unstable();
+    assert_eq!(all, (0..800).collect::<Vec<_>>());
+    let shown = Client::connect(address).get("/_ledger").body;
+    let ledger = sink.ledger();
+    assert_eq!(serde_json::from_str::<Ledger>(&shown).unwrap().requests, 800);
+    assert_eq!((ledger.requests, ledger.answers, ledger.connections, ledger.per_thread.len()), (800, 800, 16, 4));
+    assert_eq!(ledger.per_thread.iter().map(|thread| thread.connections).sum::<u64>(), 16);
+    assert_conserved(&ledger);
+    let last = sink.stop();
+    assert_eq!((last.requests, last.per_worker.iter().sum::<u64>()), (800, 800));
+    assert!(last.text().contains("thread 3"), "{}", last.text());
+}
+
+#[test]
+fn a_large_body_arrives_whole() {
+    let sink = start(Settings { body: Body::Bytes(3_000_000), ..anywhere() });
+    let mut client = Client::connect(sink.address());
+    for _ in 0..3 {
+        let response = client.get("/");
+        assert_eq!(
+            (response.body.len(), response.field("content-type")),
+            (3_000_000, Some("application/octet-stream"))
+        );
+    }
+    client.send("HEAD / HTTP/1.1\r\n\r\n");
+    assert_eq!(client.receive_for(true).field("content-length"), Some("3000000"));
+    assert_eq!(sink.stop().sent_bytes, client.received_bytes);
+}
+
+/// Asks `count` times, over a new connection where the last has ended; what the client counted, and the bytes it got.
+fn count(sink: &Sink, count: usize) -> (BTreeMap<Outcome, u64>, u64, u64) {
+    let (mut outcomes, mut received, mut connections) = (BTreeMap::new(), 0, 0);
+    let mut stream = None;
+    for _ in 0..count {
+        let mut open = stream.take().unwrap_or_else(|| {
+            connections += 1;
+            TcpStream::connect(sink.address()).unwrap()
+        });
+        let (outcome, _, stays, bytes) = ask(&mut open);
+        *outcomes.entry(outcome).or_default() += 1;
+        received += bytes;
+        stream = stays.then_some(open);
+    }
+    (outcomes, received, connections)
+}
+
+#[test]
+fn both_ledgers_agree_on_every_fault() {
+    let share = |text: &str| text.parse::<Share>().unwrap();
+    let faults = Faults {
+        reset: share("7%"),
+        truncate: share("9%"),
+        no_answer: Share::NONE,
+        status: vec!["503:11%".parse().unwrap(), "404:5%".parse().unwrap()],
+        close_after: Some(6),
+    };
+    for (body, seed) in [(Body::Counter, 1), (Body::Ok, 2), (Body::Bytes(100_000), 3)] {
+        let sink = start(Settings { faults: faults.clone(), body, seed, ..anywhere() });
+        let (outcomes, received, connections) = count(&sink, 600);
+        let of = |outcome| outcomes.get(&outcome).copied().unwrap_or(0);
+        let ledger = ledger_when(&sink, |ledger| ledger.open_connections <= 1);
+        assert_eq!((ledger.requests, ledger.connections), (600, connections));
+        assert_eq!((of(Outcome::Reset), of(Outcome::Cut)), (ledger.faults.reset, ledger.faults.truncated));
+        assert_eq!(Some(&of(Outcome::Answered(503))), ledger.faults.by_status.get(&503));
+        assert_eq!(Some(&of(Outcome::Answered(404))), ledger.faults.by_status.get(&404));
+        assert_eq!((of(Outcome::Closed), ledger.abandoned, ledger.unfinished()), (0, 0, 0));
+        assert!(ledger.faults.closed > 0 && ledger.faults.reset > 10 && ledger.faults.truncated > 10, "{ledger:?}");
+        assert_eq!(ledger.answers, 600 - ledger.faults.reset - ledger.faults.truncated);
+        assert_eq!(ledger.sent_bytes, received);
+        assert_conserved(&ledger);
+        // The same seed does the same to the same requests.
+        let again = start(Settings { faults: faults.clone(), body, seed, ..anywhere() });
+        assert_eq!(count(&again, 600).0, outcomes);
+    }
+}
+
+#[test]
+fn a_connection_is_closed_after_its_answers_and_the_last_says_so() {
+    let sink = start(Settings { faults: Faults { close_after: Some(3), ..Faults::default() }, ..anywhere() });
+    let (outcomes, _, connections) = count(&sink, 12);
+    assert_eq!((outcomes, connections), ([(Outcome::Answered(200), 12)].into(), 4));
+    assert_eq!(sink.stop().faults.closed, 4);
+}
+
+#[test]
+fn no_answer_is_silence_until_the_client_goes() {
+    let faults = Faults { no_answer: "100%".parse().unwrap(), ..Faults::default() };
+    let sink = start(Settings { faults, ..anywhere() });
+    let mut client = Client::connect(sink.address());
+    client.send(REQUEST);
+    client.send(REQUEST);
+    let ledger = ledger_when(&sink, |ledger| ledger.faults.unanswered == 1);
+    assert_eq!((ledger.requests, ledger.answers, ledger.open_connections, ledger.unfinished()), (1, 0, 1, 0));
+    drop(client);
+    ledger_when(&sink, |ledger| ledger.open_connections == 0);
+    let silent = Client::connect(sink.address());
+    (&silent.stream).write_all(REQUEST).unwrap();
+    ledger_when(&sink, |ledger| ledger.faults.unanswered == 2);
+    let ledger = sink.stop();
+    assert_eq!((ledger.abandoned, ledger.open_connections), (0, 0));
+}
+
+#[test]
+fn a_delay_is_as_often_late_as_it_was_due() {
+    let delay: Delay = "exp:1ms".parse().unwrap();
+    let sink = start(Settings { delay, ..anywhere() });
+    let mut client = Client::connect(sink.address());
+    for _ in 0..40 {
+        client.send(REQUEST);
+        let mut answer = [0; ANSWER_BYTES];
+        client.stream.read_exact(&mut answer).unwrap();
+    }
+    let ledger = sink.stop();
+    let held = (0..40).filter(|number| delay.of(0, *number) > Nanos::ZERO).count();
+    assert_eq!((ledger.lateness.count(), ledger.answers), (held as u64, 40));
+    assert!(ledger.text().contains("lateness"), "{}", ledger.text());
+}
+
+#[test]
+fn answers_to_several_connections_come_in_the_order_of_their_delays() {
+    // Held far apart enough by law, the order is the law's, whoever asked first.
+    let delay: Delay = "uniform:0s:800ms".parse().unwrap();
+    let seed = 12;
+    let sink = start(Settings { delay, seed, spin: Nanos::from_micros(100), ..anywhere() });
+    let mut clients: Vec<_> = (0..3)
+        .map(|number| {
+            let mut client = Client::connect(sink.address());
+            client.send(REQUEST);
+            ledger_when(&sink, |ledger| ledger.requests == number + 1);
+            client
+        })
+        .collect();
+    let last = (0..3u64).max_by_key(|number| delay.of(seed, *number)).unwrap();
+    let mut answer = [0; ANSWER_BYTES];
+    clients[last as usize].stream.read_exact(&mut answer).unwrap();
+    assert_eq!(counter(&answer[answer.len() - 32..]), last as u32);
+    for client in clients.iter_mut().enumerate().filter(|(number, _)| *number != last as usize) {
+        client.1.stream.set_nonblocking(true).unwrap();
+        client.1.stream.read_exact(&mut answer).unwrap();
+    }
+}
+
+#[test]
+fn connections_are_dealt_to_workers_for_their_lives() {
+    for (assignment, even) in [(Assignment::RoundRobin, true), (Assignment::Random, false)] {
+        let sink = start(Settings {
+            queue: Queue::Split(assignment),
+            workers: 3,
+            threads: 2,
+            body: Body::Ok,
+            worker_header: Some("x-worker".to_owned()),
+            ..anywhere()
+        });
+        let mut clients: Vec<_> = (0..12).map(|_| Client::connect(sink.address())).collect();
+        let mut per_worker = [0; 3];
+        for client in &mut clients {
+            let worker = client.get("/").worker();
+            per_worker[worker] += 1;
+            assert!((0..5).all(|_| client.get("/").worker() == worker));
+        }
+        assert_eq!(per_worker == [4, 4, 4], even, "{per_worker:?}");
+        let ledger = sink.stop();
+        assert_eq!(ledger.per_worker, per_worker.map(|connections| connections * 6));
+        assert_conserved(&ledger);
+    }
+}
+
+#[test]
+fn inline_ten_lets_nobody_in_while_no_slot_is_free() {
+    let sink = start(Settings { queue: Queue::Inline10, workers: 1, threads: 2, body: Body::Ok, ..anywhere() });
+    let mut first: Vec<_> = (0..2)
+        .map(|number| {
+            let mut client = Client::connect(sink.address());
+            client.send("GET /sleep1000000 HTTP/1.1\r\n\r\n");
+            ledger_when(&sink, |ledger| ledger.busy == number + 1);
+            client
+        })
+        .collect();
+    let mut late = Client::connect(sink.address());
+    late.send("GET /sleep0 HTTP/1.1\r\n\r\n");
+    // Asked twice, the loop has had its turns.
+    assert_eq!([sink.ledger().connections, sink.ledger().connections], [2, 2]);
+    let gone = first.pop().unwrap();
+    // A close with this set is a reset.
+    set_socket_linger(&gone.stream, Some(std::time::Duration::ZERO)).unwrap();
+    drop(gone);
+    // The slot stays with the request, whose client is gone; so does its place.
+    assert_eq!(ledger_when(&sink, |ledger| ledger.open_connections == 1).connections, 2);
+}
+
+#[test]
+fn inline_ten_makes_room_for_who_waits_outside() {
+    let sink = start(Settings { queue: Queue::Inline10, workers: 1, threads: 1, body: Body::Ok, ..anywhere() });
+    let mut first = Client::connect(sink.address());
+    assert_eq!(first.get("/").field("connection"), None);
+    let mut second = Client::connect(sink.address());
+    second.send("GET / HTTP/1.1\r\n\r\n");
+    // Nine more, sent ahead: the slot is held for them. The tenth in a row ends the connection, as somebody waits.
+    first.send("GET / HTTP/1.1\r\n\r\n".repeat(9));
+    let last = (0..9).map(|_| first.receive()).last().unwrap();
+    // Where the hold ended before they came, the second was let in meanwhile and the row began anew.
+    if last.field("connection") == Some("close") {
+        assert!(first.is_closed());
+    }
+    assert_eq!(second.receive().status, 200);
+    assert_conserved(&sink.stop());
+}
+
+#[test]
+fn accepts_are_spaced_and_none_is_lost() {
+    let sink = start(Settings { accept_rate: Some("200".parse().unwrap()), backlog: 64, ..anywhere() });
+    let mut streams: Vec<_> = (0..30).map(|_| TcpStream::connect(sink.address()).unwrap()).collect();
+    assert!(streams.iter_mut().all(|stream| ask(stream).0 == Outcome::Answered(200)));
+    assert_eq!(sink.stop().connections, 30);
+}
+
+#[test]
+fn a_full_backlog_leaves_clients_outside() {
+    // The one slot is busy, so that nobody is accepted; the kernel keeps backlog + 1 and drops the others' attempts.
+    let sink = start(Settings { queue: Queue::Inline10, backlog: 2, ..anywhere() });
+    let mut busy = Client::connect(sink.address());
+    busy.send("GET /sleep1000000 HTTP/1.1\r\n\r\n");
+    ledger_when(&sink, |ledger| ledger.busy == 1);
+    let connect = || TcpStream::connect_timeout(&sink.address(), std::time::Duration::from_millis(300));
+    let connected: Vec<_> = (0..6).map(|_| connect()).collect();
+    assert_eq!(connected.iter().filter(|connected| connected.is_ok()).count(), 3);
+}
+
+#[test]
+fn it_listens_at_several_places_at_once() {
+    let path = std::env::temp_dir().join(format!("sink-several-{}.sock", std::process::id()));
+    let name = format!("sink-several-{}", std::process::id());
+    for loops in [1, 3] {
+        let mut listen = anywhere().listen;
+        listen.push(format!("unix://{}", path.display()).parse().unwrap());
+        listen.push(format!("unix://@{name}").parse().unwrap());
+        let sink = start(Settings { listen, loops, ..anywhere() });
+        assert_eq!(sink.places()[1].to_string(), format!("unix://{}", path.display()));
+        let mut tcp = TcpStream::connect(sink.address()).unwrap();
+        let mut unix = UnixStream::connect(&path).unwrap();
+        let abstract_address = UnixAddress::from_abstract_name(&name).unwrap();
+        let mut abstract_unix = UnixStream::connect_addr(&abstract_address).unwrap();
+        for _ in 0..10 {
+            assert_eq!(ask(&mut tcp).0, Outcome::Answered(200));
+            assert_eq!(ask(&mut unix).0, Outcome::Answered(200));
+            assert_eq!(ask(&mut abstract_unix).0, Outcome::Answered(200));
+        }
+        let ledger = sink.stop();
+        assert_eq!((ledger.connections, ledger.answers), (3, 30));
+        assert!(!path.exists(), "the file goes with its sink");
+    }
+}
+
+/// A TLS client that trusts `certificate` alone.
+fn tls_client(sink: &Sink, certificate: CertificateDer<'static>) -> StreamOwned<ClientConnection, TcpStream> {
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").unwrap();
+    let client = ClientConnection::new(Arc::new(config), name).unwrap();
+    let stream = TcpStream::connect(sink.address()).unwrap();
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+    StreamOwned::new(client, stream)
+}
+
+/// A TLS sink with a pair from files, and the certificate.
+fn tls_sink(test: &str, settings: Settings) -> (Sink, CertificateDer<'static>) {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let folder = std::env::temp_dir();
+    let file = |kind: &str| folder.join(format!("sink-{test}-{}.{kind}", std::process::id()));
+    let pem = sink::PemPair { certificate: file("crt"), key: file("key") };
+    std::fs::write(&pem.certificate, made.cert.pem()).unwrap();
+    std::fs::write(&pem.key, made.signing_key.serialize_pem()).unwrap();
+    let listen: Vec<Listen> = vec!["tls://127.0.0.1:0".parse().unwrap()];
+    let sink = start(Settings { listen, pem: Some(pem.clone()), ..settings });
+    std::fs::remove_file(pem.certificate).unwrap();
+    std::fs::remove_file(pem.key).unwrap();
+    (sink, made.cert.der().clone())
+}
+
+#[test]
+fn both_ledgers_agree_over_tls() {
+    let settings = Settings { body: Body::Bytes(200_000), delay: Nanos::from_micros(100).into(), ..anywhere() };
+    let (sink, certificate) = tls_sink("agree", settings);
+    let mut received = 0;
+    for _ in 0..3 {
+        let mut client = tls_client(&sink, certificate.clone());
+        for _ in 0..10 {
+            let (outcome, body, stays, bytes) = ask(&mut client);
+            assert_eq!((outcome, body.len(), stays), (Outcome::Answered(200), 200_000, true));
+            received += bytes;
+        }
+    }
+    let ledger = sink.stop();
+    assert_eq!((ledger.requests, ledger.answers, ledger.connections), (30, 30, 3));
+    assert_eq!((ledger.sent_bytes, ledger.received_bytes), (received, 30 * REQUEST.len() as u64));
+    assert_eq!((ledger.failed_handshakes, ledger.bad_requests), (0, 0));
+}
+
+#[test]
+fn many_requests_sent_ahead_over_tls_are_all_answered() {
+    let (sink, certificate) = tls_sink("ahead", anywhere());
+    let mut client = tls_client(&sink, certificate);
+    let count = 5000;
+    client.write_all(&REQUEST.repeat(count)).unwrap();
+    let one = ANSWER_BYTES;
+    let mut answers = vec![0; one * count];
+    client.read_exact(&mut answers).unwrap();
+    for (number, answer) in answers.chunks(one).enumerate() {
+        assert_eq!(counter(&answer[one - 32..]), number as u32);
+    }
+    assert_eq!(sink.stop().answers, count as u64);
+}
+
+#[test]
+fn an_announced_end_is_told_from_a_cut_over_tls() {
+    let (sink, certificate) = tls_sink("end", anywhere());
+    let mut client = tls_client(&sink, certificate);
+    client.write_all(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
+    let mut all = Vec::new();
+    client.read_to_end(&mut all).expect("the end is announced");
+    assert!(all.starts_with(b"HTTP/1.1 200 OK"));
+    let faults = Faults { truncate: "100%".parse().unwrap(), ..Faults::default() };
+    let (sink, certificate) = tls_sink("cut", Settings { faults, ..anywhere() });
+    assert_eq!(ask(&mut tls_client(&sink, certificate)).0, Outcome::Cut);
+    assert_eq!(sink.stop().faults.truncated, 1);
+}
+
+#[test]
+fn what_is_no_tls_is_counted_and_closed() {
+    let (sink, _) = tls_sink("plain", anywhere());
+    let mut stream = TcpStream::connect(sink.address()).unwrap();
+    stream.write_all(REQUEST).unwrap();
+    let mut alert = Vec::new();
+    // The close may be a reset, as our request was not read by anyone.
+    let _ = stream.read_to_end(&mut alert);
+    let ledger = ledger_when(&sink, |ledger| ledger.open_connections == 0);
+    assert_eq!((ledger.failed_handshakes, ledger.requests), (1, 0));
+}
+
+#[test]
+fn a_pair_is_made_where_none_is_given() {
+    let listen: Vec<Listen> = vec!["tls://127.0.0.1:0".parse().unwrap()];
+    let sink = start(Settings { listen, ..anywhere() });
+    assert!(sink.places()[0].tls);
+    let nowhere = sink::PemPair { certificate: "/nowhere.crt".into(), key: "/nowhere.key".into() };
+    let listen: Vec<Listen> = vec!["tls://127.0.0.1:0".parse().unwrap()];
+    let error = Sink::start(Settings { listen, pem: Some(nowhere), ..anywhere() }, RealClock::start()).unwrap_err();
+    assert!(error.to_string().contains("/nowhere.crt"), "{error}");
+}
