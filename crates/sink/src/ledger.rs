@@ -44,8 +44,8 @@ pub struct Ledger {
     pub failed_handshakes: u64,
     /// What went wrong on purpose.
     pub faults: FaultCounts,
-    /// How late answers were handed to the kernel: sent - due, of those that were held for some time. An answer that is
-    /// due at once is not in here: it has no instant to keep.
+    /// How late answers were handed to the kernel: sent - due, of those that came out of the pool. An answer that is
+    /// given at once, as it takes no time and no slot is wanting, is not in here: it has no instant to keep.
     pub lateness: Histogram,
     /// Requests by the second of their arrival.
     pub arrivals: Arrivals,

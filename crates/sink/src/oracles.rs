@@ -380,7 +380,8 @@ fn waits(slots: u32, rho: f64, seed: u64, count: usize) -> Vec<f64> {
 #[test]
 fn a_paced_by_dice_load_waits_as_crommelin_says() {
     // c, ρ, P(wait), Wq, W90, W99: exact (Crommelin 1932, Franx 2001). The interval is three and a half standard errors
-    // over 40 batches of one long run, which must be small itself; the seed is fixed, so this is a fact, not a chance.
+    // over 40 batches of one long run, which must be small itself: at ρ = .9 the
+    // long waits come in clumps, and a million customers are what it takes. The seed is fixed: a fact, not a chance.
     let cases = [
         (1, 0.5, 0.5, 0.5, 1.515_744_8, 3.336_256),
         (2, 0.8, 0.701_898_32, 0.903_283_88, 2.397_276_5, 5.069_551_2),
@@ -390,7 +391,7 @@ fn a_paced_by_dice_load_waits_as_crommelin_says() {
         (20, 0.9, 0.523_265_07, 0.144_286_08, 0.441_765_97, 0.997_638_89),
     ];
     for (slots, rho, delayed, wait, w90, w99) in cases {
-        let waits = waits(slots, rho, 11, 300_000);
+        let waits = waits(slots, rho, 11, 1_000_000);
         let interval = |of: &dyn Fn(&[f64]) -> f64| {
             let batches: Vec<_> = waits.chunks(waits.len() / 40).take(40).map(of).collect();
             let mean = batches.iter().sum::<f64>() / 40.0;
@@ -405,11 +406,11 @@ fn a_paced_by_dice_load_waits_as_crommelin_says() {
         let share = |batch: &[f64], of: &dyn Fn(f64) -> bool| {
             batch.iter().filter(|wait| of(**wait)).count() as f64 / batch.len() as f64
         };
-        assert_near("Wq", wait, interval(&|batch| batch.iter().sum::<f64>() / batch.len() as f64), 0.15);
-        assert_near("P(wait)", delayed, interval(&|batch| share(batch, &|wait| wait > 0.0)), 0.05);
+        assert_near("Wq", wait, interval(&|batch| batch.iter().sum::<f64>() / batch.len() as f64), 0.1);
+        assert_near("P(wait)", delayed, interval(&|batch| share(batch, &|wait| wait > 0.0)), 0.03);
         // A quantile is looked at from its side of the law: how many wait for longer than it.
-        assert_near("above W90", 0.1, interval(&|batch| share(batch, &|wait| wait > w90)), 0.35);
-        assert_near("above W99", 0.01, interval(&|batch| share(batch, &|wait| wait > w99)), 1.2);
+        assert_near("above W90", 0.1, interval(&|batch| share(batch, &|wait| wait > w90)), 0.2);
+        assert_near("above W99", 0.01, interval(&|batch| share(batch, &|wait| wait > w99)), 0.8);
     }
 }
 

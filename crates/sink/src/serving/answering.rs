@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use model::{Clock, Nanos};
+use model::Clock;
 use rustix::event::epoll;
 use rustix::fd::AsFd;
 
@@ -146,10 +146,8 @@ impl<C: Clock + Clone> Serving<C> {
     pub(super) fn answer_the_due(&mut self) {
         while let Some(finished) = self.pool.finish(self.now) {
             let key = finished.job.connection;
-            if finished.job.service > Nanos::ZERO || finished.due > self.now {
-                // As it goes out, and not as this turn began.
-                self.ledger.lateness.record(self.time().saturating_sub(finished.due));
-            }
+            // As it goes out, and not as this turn began.
+            self.ledger.lateness.record(self.time().saturating_sub(finished.due));
             if self.answer(finished) {
                 self.advance(key, false);
             }
