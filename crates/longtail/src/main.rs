@@ -55,6 +55,7 @@ fn run(command: Command) -> Result<Exit, mistake::Mistake> {
         Command::Attack(args) => commands::load::attack(&args),
         Command::Sink(args) => commands::sink::run(&args),
         Command::Audit(args) => commands::audit::run(&args),
+        Command::Doctor(args) => commands::doctor::run(args),
         Command::Report(args) => commands::report::run(&args),
         Command::BuiltinServer(args) => commands::builtin_server::run(&args),
     }

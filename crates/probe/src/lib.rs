@@ -3,6 +3,7 @@
 //! Reads only. A value that cannot be had is absent, never 0. Nothing here sends load or prints.
 
 mod control;
+pub mod doctor;
 pub mod host;
 pub mod machine;
 pub mod puma_stats;

@@ -2,6 +2,7 @@
 //!
 //! Puma's own words (`-w2 -t5:5 -R100 -d0.2 -k`) stand beside full names. A mistake is one line.
 
+mod doctor;
 mod like;
 mod load;
 mod output;
@@ -16,6 +17,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use model::Nanos;
 
+pub(crate) use self::doctor::{DoctorArgs, DoctorFormat};
 pub(crate) use self::load::{AttackArgs, LoadArgs};
 pub(crate) use self::output::OutputArgs;
 pub(crate) use self::sink::SinkArgs;
@@ -49,6 +51,8 @@ pub(crate) enum Command {
     Sink(Box<SinkArgs>),
     /// Check another tool's published output: is it even possible?
     Audit(AuditArgs),
+    /// Tell whether this machine is fit to measure on
+    Doctor(DoctorArgs),
     /// Print a saved study again
     Report(ReportArgs),
     /// (started by sweep --server builtin)
@@ -93,7 +97,8 @@ pub(crate) fn load_words(words: Vec<String>) -> Result<LoadArgs, Mistake> {
 /// clap's complaint without its paragraphs.
 fn one_line(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "say what to do: longtail sweep, load, attack, sink, audit or report (--help explains them)".to_owned();
+        return "say what to do: longtail sweep, load, attack, sink, audit, doctor or report (--help explains them)"
+            .to_owned();
     }
     let text = error.to_string();
     let first = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect::<Vec<_>>().join(" ");

@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod builtin_server;
+pub(crate) mod doctor;
 pub(crate) mod load;
 pub(crate) mod report;
 pub(crate) mod sink;

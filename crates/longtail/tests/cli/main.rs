@@ -4,6 +4,7 @@
 
 mod builtin;
 mod clock;
+mod doctor;
 mod ending;
 mod lab;
 mod other_server;

@@ -1,0 +1,71 @@
+//! `longtail doctor`, as a user starts it. What it finds depends on the machine; how it says so does not.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::lab::{Ended, Lab, Running};
+
+/// 0 or 1, and the one that goes with what was printed.
+fn examined(lab: &Lab, words: &str) -> Ended {
+    let ended = lab.run(words);
+    let unfit = ended.stdout.contains("\nnot fit: ") || ended.stdout.contains("\"fit\": false");
+    ended.with_code(i32::from(unfit))
+}
+
+#[test]
+fn the_text_is_grouped_marked_and_narrow() {
+    let lab = Lab::new();
+    let ended = examined(&lab, "doctor");
+    assert_eq!(ended.stderr, "");
+    let text = ended.stdout;
+    for heading in ["processors", "right now", "timers", "network", "what can be seen", "programs"] {
+        assert_eq!(text.lines().filter(|line| *line == heading).count(), 1, "{heading}: {text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
+    let with = |mark: &str| text.lines().filter(|line| line.starts_with(mark)).count();
+    assert_eq!(with("! ") + with("✗ "), text.matches("  → ").count(), "each doubt has its mend: {text}");
+    let last = text.lines().last().unwrap();
+    assert_eq!(last.starts_with("not fit: "), with("✗ ") > 0, "{last}");
+    assert!(last.starts_with("fit") || last.starts_with("not fit: "), "{last}");
+    assert!(lab.studies().is_empty() && lab.living().is_empty());
+}
+
+#[test]
+fn the_json_has_every_check_with_its_grade() {
+    let lab = Lab::new();
+    let file: Value = serde_json::from_str(&examined(&lab, "doctor --format json").stdout).unwrap();
+    let checks = file["checks"].as_array().unwrap();
+    let names: BTreeSet<&str> = checks.iter().map(|check| check["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), checks.len());
+    for name in ["affinity", "stolen time", "waits of a lane", "file descriptors", "BPF", "other generators"] {
+        assert!(names.contains(name), "{name}: {names:?}");
+    }
+    let graded = |grade: &str| checks.iter().filter(|check| check["grade"] == grade).count();
+    assert_eq!(file["fitness"]["doubts"], graded("warn"));
+    assert_eq!(file["fitness"]["unknown"], graded("unknown"));
+    assert_eq!(file["fitness"]["fit"], graded("bad") == 0);
+}
+
+#[test]
+fn a_machine_without_ruby_is_told_what_to_install() {
+    let lab = Lab::new();
+    let ended = Running::start(lab.longtail("doctor").env("PATH", lab.path("nothing"))).end();
+    for (name, mend) in [("! Puma", "→ gem install puma"), ("! Ruby", "→ sudo apt-get install ruby")] {
+        assert!(ended.stdout.contains(name) && ended.stdout.contains(mend), "{}", ended.stdout);
+    }
+}
+
+#[test]
+fn one_processor_and_few_descriptors_make_a_machine_unfit() {
+    let lab = Lab::new();
+    let script = format!("ulimit -n 100 && exec taskset -c 0 {} doctor", crate::lab::LONGTAIL);
+    if !crate::lab::has("taskset") {
+        return;
+    }
+    let ended = Running::start(lab.program("sh").args(["-c", &script])).end().with_code(1);
+    let last = ended.stdout.lines().last().unwrap();
+    for name in ["server beside us", "file descriptors"] {
+        assert!(last.starts_with("not fit: ") && last.contains(name), "{last}");
+    }
+}
