@@ -251,7 +251,19 @@ impl LoadArgs {
             Tool::Hey => ColumnsWord::Hey,
             Tool::Wrk => ColumnsWord::Wrk,
         };
-        Ok(LoadArgs { output: self.output.or_columns(columns), save: self.save, log: self.log, ..theirs })
+        // What the other tool has no words for may stand before the --.
+        let output = if theirs.output.is_csv() { theirs.output } else { self.output };
+        Ok(LoadArgs {
+            output: output.or_columns(columns),
+            save: self.save,
+            log: self.log,
+            fail_if: self.fail_if,
+            stop_if: self.stop_if,
+            checks: self.checks,
+            no_calibrate: self.no_calibrate,
+            worker_header: self.worker_header,
+            ..theirs
+        })
     }
 
     /// The schedule, every default made explicit.
