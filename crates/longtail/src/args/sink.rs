@@ -17,12 +17,14 @@ Examples:
 
 Ctrl-C prints what it has counted; so does GET /_ledger, as JSON.";
 
+const LISTEN_HELP: &str = "Where: 127.0.0.1:8080, [::1]:8080, tls://127.0.0.1:8443, unix:///PATH, \
+    unix://@NAME [default: 127.0.0.1:8080]";
+
 /// Flags of `longtail sink`.
 #[derive(Debug, Args)]
 #[command(after_help = SINK_EXAMPLES)]
 pub(crate) struct SinkArgs {
-    /// Where: 127.0.0.1:8080, [::1]:8080, tls://127.0.0.1:8443, unix:///PATH, unix://@NAME [default: 127.0.0.1:8080]
-    #[arg(long, value_name = "PLACE")]
+    #[arg(long, value_name = "PLACE", help = LISTEN_HELP)]
     listen: Vec<Listen>,
     /// Certificate for TLS (PEM) [default: one is made]
     #[arg(long, value_name = "FILE", requires = "key")]
@@ -103,8 +105,8 @@ impl SinkArgs {
             queue,
             workers: self.workers,
             threads: threads.unwrap_or(1),
-            delay: self.delay.clone(),
-            stalls: self.stall_every.clone(),
+            delay: self.delay,
+            stalls: self.stall_every,
             seed: self.seed,
             body: self.body.map_or(Body::Counter, Body::Bytes),
             worker_header: self.worker_header.clone(),

@@ -123,7 +123,7 @@ pub(crate) struct SweepArgs {
     /// How long the app holds a thread (a bare number is seconds) [default: 0.1 with longtail's app, else measured]
     #[arg(short, long, value_name = "TIME", help_heading = "Stream of requests")]
     delay: Option<Nanos>,
-    /// What is requested [default: /sleep<delay>, /sleep?ms=<delay> with --app rails, / without a delay]
+    /// What is requested [default: /sleep0.1 for -d0.1, /sleep?ms=100 with --app rails, / without a delay]
     #[arg(long, value_name = "PATH", help_heading = "Stream of requests")]
     path: Option<String>,
     /// No keep-alive: a new connection for each request

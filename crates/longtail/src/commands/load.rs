@@ -65,9 +65,8 @@ fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
     let started = words.0.clone();
     let shape = prepared.shape.clone();
     // After the run, when the size of the answers is known.
-    let ceiling = |answer_bytes| match args.no_calibrate {
-        true => Ok(None),
-        false => ceiling(&shape, answer_bytes, &clock, &interrupt, &started),
+    let ceiling = |answer_bytes| {
+        if args.no_calibrate { Ok(None) } else { ceiling(&shape, answer_bytes, &clock, &interrupt, &started) }
     };
     let conducted = conduct(prepared, (log, &args.checks), words, ceiling, clock, &interrupt)?;
     let run = &conducted.study.run;
