@@ -1,6 +1,6 @@
 //! Is this machine fit to measure on? Each question is a [`Check`] with its answer, its grade, and the mend.
 //!
-//! Needs no privilege, changes nothing, sends nothing but one byte to itself over loopback. Takes a second to look at the
+//! Needs no privilege, changes nothing, sends nothing but a few bytes to itself over loopback. Takes a second to look at the
 //! machine at rest, half a second to measure waits, and what Puma needs to say its version. Limits and their reasons are
 //! in docs/METHOD.md, "The machine".
 
@@ -31,7 +31,7 @@ fn machine(files: &Files, clock: &impl Clock) -> Vec<Check> {
     // Looked at before we do anything ourselves; printed where it belongs.
     let now = activity::checks(files, clock);
     let timers = timers::checks(files, clock);
-    [processors::checks(files), now, timers, network::checks(files), sight::checks(files)].concat()
+    [processors::checks(files), now, timers, network::checks(files), sight::checks(files, clock)].concat()
 }
 
 #[cfg(test)]
