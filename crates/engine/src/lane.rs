@@ -25,7 +25,7 @@ use crate::wire::{Event, Trouble, Wire};
 
 /// The longest wait in one go: how late a lane may notice a timeout or the user's interruption.
 const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
-/// The pause after a failed connect, doubled with each failure in a row.
+/// Closed loop: the pause after a failed connect, doubled with each failure in a row.
 const FIRST_PAUSE: Nanos = Nanos::from_millis(10);
 const LONGEST_PAUSE: Nanos = Nanos::from_secs(1);
 /// Before a due time, how long a lane stays awake for it ([`Timing::Spin`]).
@@ -583,10 +583,11 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     fn not_opened(&mut self, slot: usize, trouble: Trouble) {
         let failed = self.connections[slot].failed_connects;
         self.connections[slot].failed_connects = failed.saturating_add(1);
-        let pause = Nanos(FIRST_PAUSE.0 << failed.min(10)).min(LONGEST_PAUSE);
+        // A closed loop would spin on a server that is not there; an open one has its schedule, and waits for nobody.
+        let pause = (!self.agenda.is_open()).then(|| Nanos(FIRST_PAUSE.0 << failed.min(10)).min(LONGEST_PAUSE));
         let outcome = if trouble == Trouble::Refused { Outcome::Refused } else { Outcome::ConnectFailed };
         let now = self.clock.now();
-        self.end(slot, outcome, now, Some(pause));
+        self.end(slot, outcome, now, pause);
     }
 
     /// Gives up the requests that have taken longer than the timeout.

@@ -37,6 +37,15 @@ fn where_nobody_listens_every_request_is_refused() {
 }
 
 #[test]
+fn an_open_loop_keeps_its_schedule_though_nobody_listens() {
+    let (_port, address) = taken_port();
+    // Two connections that paused after each refusal would need minutes.
+    let done = driven(&Shape { requests_total: Some(400), ..open(&shape(address)) });
+    assert_eq!(done.tally.counts.of(Outcome::Refused), 400, "{}", shown(&done));
+    assert_eq!(done.tally.queued.count, 0, "no request waits for a connection: all are free");
+}
+
+#[test]
 fn a_server_that_comes_up_in_the_middle_is_found() {
     let (port, address) = taken_port();
     let load = Shape { requests_total: Some(40), timeout: Nanos::from_secs(30), ..shape(address) };
