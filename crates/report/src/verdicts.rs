@@ -1,6 +1,8 @@
 //! What limited each run, in words, with the evidence: one line a run, and a remedy where something is wrong.
 
-use model::{Grade, Judgement, Verdict};
+use model::{Gate, Grade, Judgement, Verdict};
+
+use crate::number;
 
 /// The verdict in a sentence.
 pub(crate) fn name(verdict: Verdict) -> &'static str {
@@ -28,6 +30,11 @@ pub(crate) fn hides(judgement: Option<&Judgement>) -> bool {
     judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
 }
 
+/// Whether a gate is worth a word though it is passed. The others are counted; all are in the saved study.
+fn says_much(gate: &Gate) -> bool {
+    matches!(gate, Gate::Headroom { .. } | Gate::GeneratorLag { .. } | Gate::LittlesLaw { .. } | Gate::SentInTime { .. })
+}
+
 /// The evidence, a piece a gate: what was not passed first, then what was.
 pub(crate) fn evidence(judgement: &Judgement) -> Vec<String> {
     let troubles = judgement.troubles();
@@ -35,8 +42,11 @@ pub(crate) fn evidence(judgement: &Judgement) -> Vec<String> {
         let mark = if gate.grade() == Grade::Fail { "FAILS " } else { "doubtful: " };
         format!("{mark}{}", gate.text())
     });
-    let passed = judgement.gates.iter().filter(|gate| gate.grade() == Grade::Pass).map(model::Gate::text);
-    marked.chain(passed).collect()
+    let passed = || judgement.gates.iter().filter(|gate| gate.grade() == Grade::Pass);
+    let told = passed().filter(|gate| says_much(gate)).map(Gate::text);
+    let others = passed().filter(|gate| !says_much(gate)).count() as u64;
+    let others = (others > 0).then(|| format!("{} passed", number::count_of(others, "other gate")));
+    marked.chain(told).chain(others).collect()
 }
 
 /// What to do about what was not passed, each once.
