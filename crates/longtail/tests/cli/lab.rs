@@ -208,6 +208,11 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
+    /// The exit code it ended with.
+    pub(crate) fn code(&self) -> i32 {
+        self.status.code().unwrap_or_else(|| panic!("ended by a signal: {self:?}"))
+    }
+
     /// What it printed, having ended with this exit code.
     pub(crate) fn with_code(self, code: i32) -> Ended {
         assert_eq!(self.status.code(), Some(code), "{self:?}");

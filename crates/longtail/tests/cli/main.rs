@@ -7,6 +7,7 @@ mod clock;
 mod doctor;
 mod ending;
 mod lab;
+mod load;
 mod other_server;
 mod pipes;
 mod puma;

@@ -1,0 +1,88 @@
+//! However a load ends: by the user's will, or because there is nobody to load.
+
+use std::fs;
+
+use model::Outcome;
+use rustix::process::Signal;
+use sink::Body;
+
+use super::receiver::Receiver;
+use super::{load, outcomes, sink, split, study, url};
+use crate::lab::{Lab, Running, free_port};
+
+/// A load in the middle: at least ten answers have come.
+fn in_the_middle(lab: &Lab, words: &str, sink: &sink::Sink) -> Running {
+    let mut load = Running::start(lab.longtail("load --no-calibrate").args(split(words)));
+    load.until(|_| sink.ledger().answers > 10);
+    load
+}
+
+#[test]
+fn a_signal_ends_a_load_and_its_log_is_whole() {
+    for (signal, pace) in [(Signal::INT, ""), (Signal::TERM, "--rate 500/s"), (Signal::HUP, "--lanes 2")] {
+        let (lab, sink) = (Lab::new(), sink(Body::Ok));
+        let words = format!("--for 600s -c 4 {pace} --log log.csv {}sleep0.01", url(&sink));
+        let running = in_the_middle(&lab, &words, &sink);
+        running.send(signal);
+        let ended = running.end().with_code(130);
+        let study = study(&lab);
+        let counts = &study.run.tally.counts;
+        assert!(study.interrupted);
+        assert_eq!(counts.total(), counts.good() + counts.of(Outcome::InFlight), "{:?}", outcomes(&study));
+        assert_eq!(study.run.log_dropped, 0);
+        let log = fs::read_to_string(lab.path("log.csv")).unwrap();
+        assert_eq!(log.lines().count() as u64, 1 + counts.total(), "{:?}", outcomes(&study));
+        assert_eq!(log.matches(",in_flight_at_end,").count() as u64, counts.of(Outcome::InFlight));
+        assert!(log.ends_with('\n'));
+        assert_eq!(lab.run("report").with_code(0).stdout, ended.stdout);
+        let ledger = sink.stop();
+        assert!((counts.good()..=counts.total()).contains(&ledger.requests));
+    }
+}
+
+#[test]
+fn a_signal_ends_an_attack_with_what_was_completed() {
+    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let words = format!("attack --target-throughput=200 --url={}", url(&sink));
+    let mut attack = Running::start(&mut lab.longtail(&words));
+    attack.until(|stdout| stdout.lines().count() > 5);
+    attack.send(Signal::INT);
+    let ended = attack.end().with_code(130);
+    let completed = ended.stdout.lines().filter(|line| line.contains(" status=200 ")).count();
+    let counts = study(&lab).run.tally.counts;
+    assert_eq!(counts.good(), completed as u64);
+    assert!(ended.stdout.ends_with(&format!("\nCompleted {completed}/{}\n", counts.attempted())), "{}", ended.stdout);
+}
+
+#[test]
+fn a_load_on_a_server_that_never_answers_can_be_interrupted() {
+    let (lab, receiver) = (Lab::new(), Receiver::answering(""));
+    let words = split(&format!("-n 5 -c 2 {}", receiver.url()));
+    let mut running = Running::start(lab.longtail("load --no-calibrate").args(words));
+    running.until(|_| receiver.requests().len() == 2);
+    running.send(Signal::INT);
+    running.end().with_code(130);
+    assert_eq!(outcomes(&study(&lab)), [(Outcome::InFlight, 2)]);
+}
+
+#[test]
+fn where_nobody_listens_every_request_is_refused_and_said_to_be() {
+    let lab = Lab::new();
+    let url = format!("http://127.0.0.1:{}/", free_port());
+    let ended = load(&lab, &format!("-n 10 -c 3 {url}")).with_code(0);
+    assert_eq!(outcomes(&study(&lab)), [(Outcome::Refused, 10)]);
+    assert!(ended.stdout.contains("connect refused"), "{}", ended.stdout);
+    load(&Lab::new(), &format!("-n 10 -c 3 --fail-if 'errors > 0' {url}")).with_code(1);
+}
+
+#[test]
+fn a_server_that_dies_in_the_middle_ends_no_load() {
+    let (lab, server) = (Lab::new(), sink(Body::Ok));
+    let running = in_the_middle(&lab, &format!("-n 400 -c 4 --rate 200/s {}", url(&server)), &server);
+    let ledger = server.stop();
+    running.end().with_code(0);
+    let study = study(&lab);
+    let counts = &study.run.tally.counts;
+    assert_eq!(counts.total(), 400);
+    assert!(counts.good() <= ledger.requests && counts.of(Outcome::Refused) > 0, "{:?}", outcomes(&study));
+}

@@ -1,0 +1,140 @@
+//! What cannot be done: exit 2, one line that names the fault, no study and no load for anybody.
+
+use super::receiver::Receiver;
+use super::{load, split};
+use crate::lab::{Lab, Running};
+
+fn refuses(words: &str, part: &str) {
+    let lab = Lab::new();
+    refuses_in(&lab, words, part);
+}
+
+fn refuses_in(lab: &Lab, words: &str, part: &str) {
+    let ended = load(lab, words).with_code(2);
+    assert!(ended.stderr.starts_with("longtail: ") && ended.stderr.contains(part), "{words}: {}", ended.stderr);
+    assert_eq!((ended.stderr.lines().count(), ended.stdout.as_str()), (1, ""), "{words}: {}", ended.stderr);
+    assert!(lab.studies().is_empty());
+}
+
+#[test]
+fn a_url_that_is_none_is_named() {
+    for (url, part) in [
+        ("ftp://127.0.0.1/", "http://"),
+        ("http://", "host"),
+        ("http://no-such-host.invalid/", "no-such-host.invalid"),
+        ("http://127.0.0.1:99999/", "port"),
+        ("http://127.0.0.1:port/", "port"),
+        ("'http://127.0.0.1/a b'", "%20"),
+        ("http://[::1/", ""),
+        ("''", ""),
+    ] {
+        refuses(url, part);
+    }
+    refuses("", "URL");
+}
+
+#[test]
+fn a_flag_with_a_wrong_value_is_named() {
+    let receiver = Receiver::start();
+    for (flags, part) in [
+        ("--rate 0", "--rate"),
+        ("--rate -5", "-5"),
+        ("--rate fast", "--rate"),
+        ("--ramp 5", "--ramp"),
+        ("--ramp 0..5", "--ramp"),
+        ("--steps 1,,2", "--steps"),
+        ("--for 0", "--for"),
+        ("--timeout 0", "--timeout"),
+        ("-n 0", "--number"),
+        ("-c 0", "--connections"),
+        ("--lanes 0", "--lanes"),
+        ("-H nonsense", "nonsense"),
+        ("-H 'X Y: 1'", "X Y"),
+        ("-m 'G T'", "G T"),
+        ("-m CONNECT", "CONNECT"),
+        ("-a nobody", "colon"),
+        ("--check beauty", "beauty"),
+        ("--fail-if slow", "slow"),
+        ("--stop-if 'p99 = 1s'", "p99 = 1s"),
+        ("--columns puma", "puma"),
+        ("--format xml", "xml"),
+        ("--requests-per-connection 0", "--requests-per-connection"),
+        ("--source-ip 192.0.2.1", "192.0.2.1"),
+        ("--late skip", "--rate"),
+        ("--burst 5", "--rate"),
+        ("--rate 5 --think 1s", "--think"),
+        ("--rate 5 --steps 1,2", "--rate"),
+        ("-d x -D y", "--body-file"),
+        ("--like ab --", "hey"),
+    ] {
+        refuses(&format!("{flags} {}", receiver.url()), part);
+    }
+    assert!(receiver.requests().is_empty(), "nobody was sent anything");
+}
+
+#[test]
+fn a_file_that_is_missing_or_of_no_use_is_named() {
+    let receiver = Receiver::start();
+    let url = receiver.url();
+    for (words, part) in [
+        (format!("--requests no-file {url}"), "no-file"),
+        (format!("-D no-body {url}"), "no-body"),
+        (format!("--cacert no-ca {}", url.replace("http", "https")), "no-ca"),
+        (format!("--cert no-cert --key no-key {}", url.replace("http", "https")), "no-"),
+        (format!("--log no-folder/log.csv {url}"), "no-folder/log.csv"),
+        (format!("-o no-folder/study.json {url}"), "no-folder/study.json"),
+    ] {
+        refuses(&words, part);
+    }
+    let lab = Lab::new();
+    for (text, part) in
+        [("", "no request"), ("# only a remark\n", "no request"), ("GET\n", "line 1"), ("{\n", "line 1")]
+    {
+        lab.write("requests", text);
+        refuses_in(&lab, &format!("--requests requests {url}"), part);
+    }
+    lab.write("requests", "http://127.0.0.1:1/elsewhere\n");
+    refuses_in(&lab, &format!("--requests requests {url}"), "line 1");
+    lab.write("requests", "/no-host\n");
+    refuses_in(&lab, "--requests requests", "line 1");
+    assert!(receiver.requests().is_empty(), "nobody was sent anything");
+}
+
+#[test]
+fn a_unix_address_that_is_too_long_or_empty_is_named() {
+    refuses(&format!("--unix /{} http://h/", "x".repeat(120)), "107");
+    refuses(&format!("--unix @{} http://h/", "x".repeat(120)), "107");
+    refuses("--unix @ http://h/", "--unix");
+    refuses("--unix /x --connect-to h:1 http://h/", "--connect-to");
+}
+
+#[test]
+fn more_connections_than_descriptors_are_refused_before_the_start() {
+    let (lab, receiver) = (Lab::new(), Receiver::start());
+    let words = split(&format!("-c 900000 --for 1s {}", receiver.url()));
+    let hard = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
+    let raised = rustix::process::geteuid().is_root() && hard.is_none_or(|hard| hard > 900_000);
+    if !crate::lab::can(!raised, "root may open as many files as it likes here") {
+        return;
+    }
+    let ended = Running::start(lab.longtail("load --no-calibrate").args(words)).end();
+    let ended = ended.with_code(2);
+    assert!(ended.stderr.contains("ulimit -n") && ended.stderr.contains("900000"), "{}", ended.stderr);
+    assert_eq!((ended.stderr.lines().count(), ended.stdout.as_str()), (1, ""), "{}", ended.stderr);
+    assert!(receiver.requests().is_empty());
+}
+
+#[test]
+fn attack_refuses_in_one_line_too() {
+    let lab = Lab::new();
+    for (words, part) in [
+        ("attack", "--target-throughput"),
+        ("attack --target-throughput=10", "--url"),
+        ("attack --target-throughput=0 --url=http://127.0.0.1:1/", "0"),
+        ("attack --target-throughput=10 --url=ftp://127.0.0.1/", "http://"),
+    ] {
+        let ended = lab.run(words).with_code(2);
+        assert!(ended.stderr.contains(part), "{words}: {}", ended.stderr);
+        assert_eq!((ended.stderr.lines().count(), ended.stdout.as_str()), (1, ""));
+    }
+}
