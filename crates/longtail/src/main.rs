@@ -5,11 +5,13 @@
 //! flags are in `args`, files are written in `store`; each command is a file in `commands`.
 
 mod args;
+mod calibrate;
 mod clock;
 mod commands;
 mod exit;
 mod load;
 mod mistake;
+mod selftest;
 mod signals;
 mod store;
 mod ui;
@@ -56,6 +58,8 @@ fn run(command: Command) -> Result<Exit, mistake::Mistake> {
         Command::Sink(args) => commands::sink::run(&args),
         Command::Audit(args) => commands::audit::run(&args),
         Command::Doctor(args) => commands::doctor::run(args),
+        Command::Calibrate(args) => commands::calibrate::run(&args),
+        Command::Selftest(args) => commands::selftest::run(args),
         Command::Report(args) => commands::report::run(&args),
         Command::BuiltinServer(args) => commands::builtin_server::run(&args),
     }

@@ -96,6 +96,12 @@ impl Ui {
         self.bar.set_prefix(length.or(number).unwrap_or_default());
     }
 
+    /// Shows what is going on where no requests are counted.
+    pub(crate) fn working(&self, what: &str) {
+        self.bar.set_style(waiting());
+        self.bar.set_message(what.to_owned());
+    }
+
     /// Prints to stdout without tearing the progress line.
     pub(crate) fn print(&self, text: &str) {
         self.bar.suspend(|| print(text));

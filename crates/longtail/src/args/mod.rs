@@ -2,6 +2,7 @@
 //!
 //! Puma's own words (`-w2 -t5:5 -R100 -d0.2 -k`) stand beside full names. A mistake is one line.
 
+mod calibrate;
 mod doctor;
 mod like;
 mod load;
@@ -17,6 +18,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use model::Nanos;
 
+pub(crate) use self::calibrate::{CalibrateArgs, SelftestArgs};
 pub(crate) use self::doctor::{DoctorArgs, DoctorFormat};
 pub(crate) use self::load::{AttackArgs, LoadArgs};
 pub(crate) use self::output::OutputArgs;
@@ -53,6 +55,10 @@ pub(crate) enum Command {
     Audit(AuditArgs),
     /// Tell whether this machine is fit to measure on
     Doctor(DoctorArgs),
+    /// Hold the load generators of this machine side by side: rate, cost, and what they claim
+    Calibrate(CalibrateArgs),
+    /// Tell how far off longtail itself is, against servers whose right answers are known
+    Selftest(SelftestArgs),
     /// Print a saved study again
     Report(ReportArgs),
     /// (started by sweep --server builtin)

@@ -2,8 +2,10 @@
 
 pub(crate) mod audit;
 pub(crate) mod builtin_server;
+pub(crate) mod calibrate;
 pub(crate) mod doctor;
 pub(crate) mod load;
 pub(crate) mod report;
+pub(crate) mod selftest;
 pub(crate) mod sink;
 pub(crate) mod sweep;

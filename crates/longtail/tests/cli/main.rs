@@ -3,6 +3,7 @@
 //! No test looks at a duration or a rate. Each has a folder of its own (`lab`), so they run side by side.
 
 mod builtin;
+mod calibrate;
 mod clock;
 mod doctor;
 mod ending;
@@ -13,5 +14,6 @@ mod pipes;
 mod puma;
 mod rails;
 mod refusals;
+mod selftest;
 mod snapshots;
 mod sockets;

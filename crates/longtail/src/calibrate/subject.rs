@@ -1,0 +1,106 @@
+//! The one load sink that all generators are pointed at, and its own account of what it got.
+
+use std::ffi::{OsStr, OsString};
+use std::net::SocketAddr;
+use std::path::Path;
+
+use launch::puma::{Addresses, free_address};
+use launch::{GuardCommand, Server, Spec};
+use model::{Clock, Nanos, Socket};
+use probe::{Control, ControlAddress};
+use sink::Ledger;
+
+use crate::clock::SystemClock;
+use crate::mistake::Mistake;
+
+/// Longest wait for the sink to answer, or to have nothing open any more.
+const PATIENCE: Nanos = Nanos::from_secs(10);
+const STEP: Nanos = Nanos::from_millis(10);
+
+/// A sink that runs as a process of its own, under guard.
+pub(crate) struct Subject {
+    server: Server,
+    control: Control,
+    clock: SystemClock,
+    /// Where it is.
+    pub(crate) url: String,
+}
+
+/// The sink at an instant, while it works.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Glance {
+    /// When.
+    pub(crate) at: Nanos,
+    /// Requests that it has received.
+    pub(crate) requests: u64,
+    /// CPU time that it has used.
+    pub(crate) cpu: Option<Nanos>,
+}
+
+impl Subject {
+    /// Starts it and waits until it answers.
+    ///
+    /// # Errors
+    /// Where it cannot be started.
+    pub(crate) fn start(
+        program: &OsStr,
+        dir: &Path,
+        guard: &GuardCommand,
+        clock: SystemClock,
+    ) -> Result<Subject, Mistake> {
+        let address: SocketAddr = free_address(Socket::Tcp4, &Addresses::default())?;
+        let words = [program.to_owned(), "sink".into(), format!("--listen={address}").into()];
+        let server = Server::start(&Spec::command(words.map(OsString::from), dir), guard, &clock)?;
+        let control = Control { address: ControlAddress::Tcp(address), token: String::new() };
+        let subject = Subject { server, control, clock, url: format!("http://{address}/") };
+        let begun = clock.now();
+        while subject.ledger().is_none() {
+            if subject.server.exited().is_some() || clock.now() - begun > PATIENCE {
+                let how =
+                    subject.server.exited().map_or_else(|| "it does not answer".to_owned(), |exit| exit.to_string());
+                return Err(Mistake::Sweep(sweep::SweepError::NoCalibration { how }));
+            }
+            clock.sleep(STEP);
+        }
+        Ok(subject)
+    }
+
+    /// What it has counted so far.
+    fn ledger(&self) -> Option<Ledger> {
+        serde_json::from_str(&self.control.ask("_ledger").ok()?).ok()
+    }
+
+    /// The sink now, while it is busy.
+    pub(crate) fn glance(&self) -> Option<Glance> {
+        let before = self.clock.now();
+        let requests = self.ledger()?.requests;
+        let after = self.clock.now();
+        Some(Glance { at: before + Nanos((after - before).0 / 2), requests, cpu: self.cpu() })
+    }
+
+    /// Its account when nobody is connected any more; `None` where somebody stays.
+    pub(crate) fn at_rest(&self) -> Option<Ledger> {
+        let begun = self.clock.now();
+        loop {
+            let ledger = self.ledger()?;
+            if ledger.open_connections == 0 && ledger.unfinished() == 0 {
+                return Some(ledger);
+            }
+            if self.clock.now() - begun > PATIENCE {
+                return None;
+            }
+            self.clock.sleep(STEP);
+        }
+    }
+
+    /// CPU time of its one thread: the first field of `schedstat`, in nanoseconds (Linux, sched-stats).
+    fn cpu(&self) -> Option<Nanos> {
+        let text = std::fs::read_to_string(format!("/proc/{}/schedstat", self.server.pid())).ok()?;
+        text.split_ascii_whitespace().next()?.parse().ok().map(Nanos)
+    }
+
+    /// Ends it.
+    pub(crate) fn stop(self) {
+        self.server.stop(Nanos::from_secs(5), &self.clock);
+    }
+}

@@ -1,0 +1,136 @@
+//! `longtail calibrate`: what the generators claim against what the sink received. No rate and no time is looked at.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::lab::{Lab, Running, has};
+
+/// Runs it as JSON, with these words.
+fn calibrated(lab: &Lab, words: &str, path: Option<&str>) -> Value {
+    let mut command = lab.longtail(&format!("calibrate --rounds 1 -c 8 --format json {words}"));
+    if let Some(path) = path {
+        command.env("PATH", lab.path(path));
+    }
+    let ended = Running::start(&mut command).end().with_code(0);
+    assert_nothing_stays(lab);
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+/// No process, no file, and no study that the user has not made.
+fn assert_nothing_stays(lab: &Lab) {
+    assert!(lab.living().is_empty(), "{:?}", lab.living());
+    assert_eq!(std::fs::read_dir(lab.path("tmp")).unwrap().count(), 0);
+    assert!(lab.studies().is_empty());
+}
+
+fn run<'a>(all: &'a Value, tool: &str) -> &'a Value {
+    let tools = all["tools"].as_array().unwrap();
+    let it = tools.iter().find(|one| one["tool"] == tool).unwrap_or_else(|| panic!("{all:#}"));
+    assert!(it["failures"].as_array().unwrap().is_empty(), "{it:#}");
+    &it["runs"][0]
+}
+
+/// What it says it did is what the sink has seen, but for what was under way at the end on each of its connections.
+fn claims_what_was_received(all: &Value, tool: &str) {
+    let run = run(all, tool);
+    let (received, claimed) = (run["received"].as_u64().unwrap(), run["said"]["claimed"].as_u64().unwrap());
+    assert!(claimed > 0 && claimed <= received && received - claimed <= 8, "{tool}: {claimed} of {received}");
+}
+
+#[test]
+fn longtail_claims_exactly_what_the_sink_received() {
+    let lab = Lab::new();
+    std::fs::create_dir(lab.path("bin")).unwrap();
+    let all = calibrated(&lab, "", Some("bin"));
+    let own = run(&all, "longtail");
+    assert_eq!(own["said"]["claimed"], own["received"]);
+    assert_eq!(own["connections"], 8);
+    let missing = ["wrk", "hey", "oha", "ab", "h2load", "bombardier", "wrk2", "vegeta"];
+    assert_eq!(all["missing"], Value::from(missing.to_vec()));
+}
+
+fn holds_for(tool: &str) {
+    if has(tool) {
+        let lab = Lab::new();
+        let all = calibrated(&lab, &format!("--tools {tool}"), None);
+        assert_eq!(all["tools"].as_array().unwrap().len(), 2);
+        claims_what_was_received(&all, "longtail");
+        claims_what_was_received(&all, tool);
+    }
+}
+
+#[test]
+fn wrk_is_understood() {
+    holds_for("wrk");
+}
+
+#[test]
+fn hey_is_understood() {
+    holds_for("hey");
+}
+
+#[test]
+fn h2load_is_understood() {
+    holds_for("h2load");
+}
+
+#[test]
+fn ab_is_understood() {
+    if has("ab") {
+        let lab = Lab::new();
+        let all = calibrated(&lab, "--tools ab", None);
+        // What it has received when its time is up it may still count or not.
+        let run = run(&all, "ab");
+        assert!(run["received"].as_u64().unwrap() > 0 && run["said"]["claimed"].as_u64().unwrap() > 0, "{run:#}");
+    }
+}
+
+#[test]
+fn a_generator_that_fails_is_named_and_the_others_go_on() {
+    let lab = Lab::new();
+    std::fs::create_dir(lab.path("bin")).unwrap();
+    for (name, script) in
+        [("wrk", "#!/bin/sh\necho no such thing >&2\nexit 3\n"), ("hey", "#!/bin/sh\n/bin/sleep 1.2\n")]
+    {
+        let file = lab.write(&format!("bin/{name}"), script);
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let all = calibrated(&lab, "--tools wrk,hey,oha", Some("bin"));
+    claims_what_was_received(&all, "longtail");
+    let failures = |tool: &str| {
+        let tools = all["tools"].as_array().unwrap();
+        tools.iter().find(|one| one["tool"] == tool).unwrap()["failures"][0].as_str().unwrap().to_owned()
+    };
+    assert!(failures("wrk").ends_with("no such thing"), "{}", failures("wrk"));
+    assert_eq!(failures("hey"), "the sink got no request of it");
+    assert_eq!(all["missing"], Value::from(vec!["oha"]));
+}
+
+#[test]
+fn a_time_that_not_every_generator_knows_is_refused() {
+    let lab = Lab::new();
+    for time in ["1500ms", "0s"] {
+        let ended = lab.run(&format!("calibrate --for {time}")).with_code(2);
+        assert_eq!((ended.stderr.lines().count(), ended.stdout.as_str()), (1, ""), "{}", ended.stderr);
+        assert!(ended.stderr.contains("whole seconds"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn ctrl_c_prints_what_there_is_and_leaves_nothing() {
+    let lab = Lab::new();
+    let running = Running::start(&mut lab.longtail("calibrate --for 60s --tools oha --format json"));
+    // longtail, the guard, the sink, and the generator.
+    crate::clock::eventually(
+        model::Nanos::from_secs(60),
+        || format!("{:?}", lab.living()),
+        || (lab.living().len() >= 4).then_some(()),
+    );
+    running.send(Signal::INT);
+    let ended = running.end().with_code(130);
+    let all: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(all["interrupted"], true);
+    assert_nothing_stays(&lab);
+}
