@@ -32,7 +32,10 @@ pub(crate) fn hides(judgement: Option<&Judgement>) -> bool {
 
 /// Whether a gate is worth a word though it is passed. The others are counted; all are in the saved study.
 fn says_much(gate: &Gate) -> bool {
-    matches!(gate, Gate::Headroom { .. } | Gate::GeneratorLag { .. } | Gate::LittlesLaw { .. } | Gate::SentInTime { .. })
+    matches!(
+        gate,
+        Gate::Headroom { .. } | Gate::GeneratorLag { .. } | Gate::LittlesLaw { .. } | Gate::SentInTime { .. }
+    )
 }
 
 /// The evidence, a piece a gate: what was not passed first, then what was.

@@ -117,9 +117,11 @@ impl Generator {
                 env.push(("TOKIO_WORKER_THREADS", "1".into()));
                 format!("--no-tui -c {connections} -z {time}")
             }
-            // -t alone ends it after 50 000 requests; what -n allows is more than one thread of it can make.
+            // -t alone ends it after 50 000 requests. What -n allows is more than one thread of it makes in that time, and
+            // costs 32 bytes each: not more than 1.6 GB.
             Generator::Ab => {
-                format!("-q -k -t {seconds} -n {} -c {connections}", (2_000_000 * seconds).max(u64::from(connections)))
+                let enough = (2_000_000 * seconds).clamp(u64::from(connections), 50_000_000);
+                format!("-q -k -t {seconds} -n {enough} -c {connections}")
             }
             Generator::H2load => format!("--h1 -t1 -c{connections} -D {time}"),
             Generator::Bombardier => {

@@ -99,3 +99,40 @@ pub(crate) fn machine(environment: &Environment) -> String {
     let Environment { longtail_version, os, kernel, cpu, cores, memory_bytes: _ } = environment;
     format!("longtail {longtail_version}, {cores} cores of {cpu}, {os}, kernel {kernel}\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::selftest::balance::Balance;
+    use crate::selftest::cases::Lag;
+    use crate::selftest::truth::Figures;
+
+    #[test]
+    fn a_request_in_one_ledger_only_is_named_with_both_counts() {
+        let balances = vec![Balance { what: "requests sent, and received by the sink", expected: 7, found: 6 }];
+        let times = Figures { mean: Nanos(1_000_000), ..Figures::default() };
+        let outcome = Outcome {
+            case: "constant 1ms",
+            planned: 7,
+            steady_state: None,
+            expected: times,
+            measured: None,
+            error_ns: None,
+            worst_error: None,
+            offered_per_s: 7.0,
+            sent_per_s: 7.0,
+            send_lag: Lag::default(),
+            sink_lateness: Lag::default(),
+            run_queue: None,
+            conserved: balances.iter().all(|balance| balance.holds()),
+            balances,
+        };
+        let text = table(&[outcome], &Environment::default());
+        assert!(
+            text.contains("NOT CONSERVED constant 1ms: requests sent, and received by the sink: 7 and 6"),
+            "{text}"
+        );
+        assert!(!text.contains("in both ledgers"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
+    }
+}
