@@ -32,6 +32,8 @@ pub(crate) struct Agenda {
     end: u64,
     /// Closed loop: measured requests that may still be begun.
     left: u64,
+    /// Open loop: when the last request so far was due.
+    last_due: Nanos,
     /// Open loop: due, and not yet begun.
     queued: VecDeque<Due>,
     /// Of those, how many found no free connection when they became due.
@@ -58,6 +60,7 @@ impl Agenda {
             number: lane,
             end,
             left,
+            last_due: start,
             queued: VecDeque::with_capacity(1024),
             waiting: 0,
         }
@@ -80,9 +83,16 @@ impl Agenda {
     pub(crate) fn queue_due(&mut self, now: Nanos) {
         while let Some(due) = self.next_due().filter(|due| *due <= now) {
             self.schedule.as_mut().and_then(Iterator::next);
+            self.last_due = due;
             self.queued.push_back(Due { number: self.number, at: due, possible: due });
             self.number += self.lanes;
         }
+    }
+
+    /// Open loop: when the last request of all was due; `None` while others are to come, and in a closed loop.
+    #[inline]
+    pub(crate) fn ended_at(&mut self) -> Option<Nanos> {
+        (self.is_open() && self.next_due().is_none()).then_some(self.last_due)
     }
 
     /// Open loop: the request that has been due longest. What had to wait for a connection is added to `waits`.

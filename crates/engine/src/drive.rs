@@ -66,6 +66,7 @@ pub fn drive<C: Clock + Clone + Send>(
 ) -> Result<Drive, DriveError> {
     ensure_descriptors(u64::from(shape.connections))?;
     let start = clock.now() + LEAD;
+    progress.set_start(start);
     let ends: Vec<Result<LaneEnd, DriveError>> = std::thread::scope(|scope| {
         let lanes: Vec<_> = shape
             .shares()

@@ -9,6 +9,8 @@ use model::{Exchange, Nanos};
 
 /// Records in a batch.
 const BATCH: usize = 1024;
+/// Bytes of answers in a batch, about.
+const BATCH_BYTES: usize = 1024 * 1024;
 /// A batch that is not full is handed over when it is this old.
 const OLDEST: Nanos = Nanos::from_millis(100);
 
@@ -19,7 +21,7 @@ pub struct Record {
     pub number: u64,
     /// What became of it.
     pub exchange: Exchange,
-    /// The raw bytes of the answer, head included, where they were asked for.
+    /// The raw bytes of the answer, head included, where they were asked for and are not more than 2 MiB.
     pub answer: Option<Box<[u8]>>,
 }
 
@@ -32,6 +34,7 @@ pub(crate) struct Journal {
     reader: Option<SyncSender<Batch>>,
     batch: Batch,
     since: Nanos,
+    bytes: usize,
     dropped: u64,
 }
 
@@ -39,7 +42,7 @@ impl Journal {
     /// A journal for `reader`; without one, nothing is kept.
     pub(crate) fn new(reader: Option<SyncSender<Batch>>) -> Journal {
         let room = if reader.is_some() { BATCH } else { 0 };
-        Journal { reader, batch: Vec::with_capacity(room), since: Nanos::ZERO, dropped: 0 }
+        Journal { reader, batch: Vec::with_capacity(room), since: Nanos::ZERO, bytes: 0, dropped: 0 }
     }
 
     #[inline]
@@ -51,8 +54,9 @@ impl Journal {
         if self.batch.is_empty() {
             self.since = record.exchange.ended;
         }
+        self.bytes += record.answer.as_ref().map_or(0, |answer| answer.len());
         self.batch.push(record);
-        if self.batch.len() >= BATCH {
+        if self.batch.len() >= BATCH || self.bytes >= BATCH_BYTES {
             self.hand_over();
         }
     }
@@ -67,6 +71,7 @@ impl Journal {
 
     fn hand_over(&mut self) {
         let Some(reader) = &self.reader else { return };
+        self.bytes = 0;
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
         match reader.try_send(batch) {
             Ok(()) => {}

@@ -32,6 +32,8 @@ const LONGEST_PAUSE: Nanos = Nanos::from_secs(1);
 const SPIN: Nanos = Nanos::from_micros(50);
 /// What a lane that coalesces rounds its waits up to ([`Timing::Coalesce`]).
 const COALESCED: Nanos = Nanos::from_millis(1);
+/// Bytes of the longest answer that is kept for checks.
+const LONGEST_ANSWER: usize = 2 * 1024 * 1024;
 /// Bytes received in one go.
 const BUFFER: usize = 64 * 1024;
 
@@ -253,7 +255,8 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             }
             let fed = connection.reader.feed(&self.buffer[at..n], &mut self.heads);
             let used = if let Ok(Fed::Done(_, used)) = fed { used } else { n - at };
-            if self.shape.keep_answers {
+            // One byte more than is kept says that it is not the whole.
+            if self.shape.keep_answers && connection.answer.len() <= LONGEST_ANSWER {
                 connection.answer.extend_from_slice(&self.buffer[at..at + used]);
             }
             at += used;
@@ -396,6 +399,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         }
         if self.journal.is_kept() {
             let answer = self.shape.keep_answers.then(|| std::mem::take(&mut connection.answer).into_boxed_slice());
+            let answer = answer.filter(|answer| answer.len() <= LONGEST_ANSWER);
             self.journal.record(Record { number: request.number, exchange, answer });
         }
         if is_finished {
@@ -413,6 +417,9 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     fn send_what_is_due(&mut self, now: Nanos) {
         if self.agenda.is_open() {
             self.agenda.queue_due(now);
+            if self.agenda.has_queued() {
+                self.give_up_the_queue(now);
+            }
             while self.agenda.has_queued()
                 && let Some(slot) = self.free.pop()
                 && let Some(due) = self.agenda.pop(now, &mut self.tally.queued)
@@ -461,6 +468,22 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     fn skip_queued(&mut self, now: Nanos) {
         while let Some(Due { number, at: due, .. }) = self.agenda.pop(now, &mut self.tally.queued) {
             self.record_unsent(number, due, due, Outcome::Skipped);
+        }
+    }
+
+    /// Open loop on a server that does not keep up: a timeout after the last due time nothing more is sent. What is out
+    /// then has its own timeout still.
+    fn give_up_the_queue(&mut self, now: Nanos) {
+        if self.agenda.ended_at().is_some_and(|last_due| now.saturating_sub(last_due) >= self.shape.timeout) {
+            self.record_the_queue(now);
+        }
+    }
+
+    /// Open loop: what became due and never found a free connection is in flight at the end.
+    #[cold]
+    fn record_the_queue(&mut self, now: Nanos) {
+        while let Some(Due { number, at: due, .. }) = self.agenda.pop(now, &mut self.tally.queued) {
+            self.record_unsent(number, due, now.max(due), Outcome::InFlight);
         }
     }
 
@@ -619,10 +642,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         for slot in 0..self.connections.len() {
             self.end(slot, Outcome::InFlight, now, None);
         }
-        // Open loop: became due, and never found a free connection.
-        while let Some(Due { number, at: due, .. }) = self.agenda.pop(now, &mut self.tally.queued) {
-            self.record_unsent(number, due, now.max(due), Outcome::InFlight);
-        }
+        self.record_the_queue(now);
         for (name, count) in self.heads.workers().iter().zip(&self.workers) {
             self.tally.per_worker.insert(name.clone(), *count);
         }

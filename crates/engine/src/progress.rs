@@ -6,12 +6,13 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use model::Tally;
+use model::{Nanos, Tally};
 
 /// The lanes' progress.
 #[derive(Debug, Default)]
 pub struct Progress {
     lanes: Vec<Place>,
+    start: AtomicU64,
 }
 
 /// One lane's progress, on a cache line of its own.
@@ -43,7 +44,16 @@ impl Place {
 impl Progress {
     /// Room for `lanes` lanes.
     pub fn new(lanes: u32) -> Progress {
-        Progress { lanes: (0..lanes.max(1)).map(|_| Place::default()).collect() }
+        Progress { lanes: (0..lanes.max(1)).map(|_| Place::default()).collect(), start: AtomicU64::new(0) }
+    }
+
+    /// When the run began, on its clock; the clock's origin before.
+    pub fn start(&self) -> Nanos {
+        Nanos(self.start.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_start(&self, start: Nanos) {
+        self.start.store(start.0, Ordering::Relaxed);
     }
 
     /// Requests ended so far in all lanes, warm-up included.

@@ -47,7 +47,7 @@ pub struct Shape {
     pub worker_header: String,
     /// Whether each exchange is kept, in order of completion (tests, logs).
     pub keep_exchanges: bool,
-    /// Whether the journal gets the raw bytes of each answer (checks).
+    /// Whether the journal gets the raw bytes of each answer, up to 2 MiB (checks).
     pub keep_answers: bool,
 }
 

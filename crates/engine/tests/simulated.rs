@@ -344,3 +344,16 @@ fn what_is_piped_behind_a_request_without_an_answer_is_given_up_with_it() {
     assert_eq!(end.tally.counts.of(Outcome::TimedOut), 3);
     assert_eq!(end.tally.counts.total(), 3);
 }
+
+#[test]
+fn the_drain_of_an_open_loop_has_an_end() {
+    // One connection, one slot of 500 ms, twenty requests in a second, a timeout of 2 s: five get through, a sixth is out
+    // when the sending ends (950 ms + 2 s), and the rest is in flight at the end.
+    let clock = Stepped::default();
+    let mut shape = shape(1, Pace::constant(Rate::new(20.0).unwrap()));
+    shape.requests_total = Some(20);
+    shape.timeout = Nanos::from_secs(2);
+    let end = run(&shape, Scripted::new(&clock, 1, 1, Nanos::from_millis(500)));
+    assert_eq!((end.tally.counts.good(), end.tally.counts.of(Outcome::InFlight)), (6, 14));
+    assert_eq!(clock.now(), Nanos::from_secs(3));
+}

@@ -93,6 +93,11 @@ pub enum Caveat {
         /// How many.
         dropped: u64,
     },
+    /// A condition of the user's ended the run (`--stop-if`).
+    StoppedEarly {
+        /// Which, and the figure that met it.
+        condition: String,
+    },
     /// The run was ended by the user.
     Interrupted,
 }
@@ -144,6 +149,7 @@ impl Caveat {
                 )
             }
             Caveat::LogIncomplete { dropped } => format!("the log lacks {dropped} requests: it was written too slowly"),
+            Caveat::StoppedEarly { condition } => format!("ended early: {condition}"),
             Caveat::Interrupted => "interrupted: the run is shorter than planned".to_owned(),
         }
     }
@@ -178,6 +184,7 @@ impl Caveat {
                 "that wait is part of their response time and not of their service time; more connections (-c) would pass it on to the server"
             }
             Caveat::LogIncomplete { .. } => "log to a faster disk, or lower the rate",
+            Caveat::StoppedEarly { .. } => "as asked (--stop-if): the figures are of the part before",
             Caveat::Interrupted => "run again to the end",
         }
     }

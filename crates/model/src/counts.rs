@@ -1,13 +1,14 @@
 //! How many requests ended in which way: the ledger whose sum is the number planned.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::Outcome;
 
 /// Requests by outcome. Recording never allocates.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "BTreeMap<String, u64>", into = "BTreeMap<String, u64>")]
 pub struct Counts {
     /// By status code, `100..=999`.
@@ -48,6 +49,12 @@ const STATUSES: usize = 900;
 impl Default for Counts {
     fn default() -> Counts {
         Counts { answered: vec![0; STATUSES].into_boxed_slice(), others: [0; OTHERS.len()] }
+    }
+}
+
+impl fmt::Debug for Counts {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_map().entries(self.iter().map(|(outcome, n)| (name(outcome), n))).finish()
     }
 }
 

@@ -145,40 +145,56 @@ impl fmt::Display for Nanos {
 #[error("'{0}' is not a time: write 200ms, 1.5s, 2m or 0.2 (a bare number is seconds)")]
 pub struct BadTime(String);
 
-/// `200ms`, `1.5s`, `250us`, `17ns`, `2m`, `1h`; a bare number is seconds, as in Puma's own scripts.
+/// `200ms`, `1.5s`, `250us`, `17ns`, `2m`, `1h`, `1m30s`; a bare number is seconds, as in Puma's own scripts.
 impl FromStr for Nanos {
     type Err = BadTime;
 
     fn from_str(text: &str) -> Result<Nanos, BadTime> {
         let bad = || BadTime(text.to_owned());
-        let trimmed = text.trim();
-        let split = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
-        let (number, unit) = trimmed.split_at(split);
-        let size: u64 = match unit {
-            "" | "s" => 1_000_000_000,
-            "ms" => 1_000_000,
-            "us" | "µs" => 1_000,
-            "ns" => 1,
-            "m" | "min" => 60_000_000_000,
-            "h" => 3_600_000_000_000,
-            _ => return Err(bad()),
-        };
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if whole.is_empty() && fraction.is_empty() {
-            return Err(bad());
+        let mut rest = text.trim();
+        // A bare number stands alone: `1m30` would be anybody's guess.
+        if rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+            return part(rest, 1_000_000_000).ok_or_else(bad);
         }
-        let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| bad())? };
-        let mut nanos = whole.checked_mul(size).ok_or_else(bad)?;
-        let mut rest: u128 = 0;
-        let mut scale: u128 = 1;
-        for digit in fraction.chars().take(18) {
-            rest = rest * 10 + u128::from(digit.to_digit(10).ok_or_else(bad)?);
-            scale *= 10;
+        let mut sum = Nanos::ZERO;
+        while !rest.is_empty() {
+            let unit_at = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(bad)?;
+            let unit_end = rest[unit_at..].find(|c: char| c.is_ascii_digit()).map_or(rest.len(), |end| unit_at + end);
+            let size = size_of_unit(&rest[unit_at..unit_end]).ok_or_else(bad)?;
+            let time = part(&rest[..unit_at], size).ok_or_else(bad)?;
+            sum = Nanos(sum.0.checked_add(time.0).ok_or_else(bad)?);
+            rest = &rest[unit_end..];
         }
-        nanos =
-            nanos.checked_add(u64::try_from(rest * u128::from(size) / scale).map_err(|_| bad())?).ok_or_else(bad)?;
-        Ok(Nanos(nanos))
+        Ok(sum)
     }
+}
+
+fn size_of_unit(unit: &str) -> Option<u64> {
+    Some(match unit {
+        "s" => 1_000_000_000,
+        "ms" => 1_000_000,
+        "us" | "µs" => 1_000,
+        "ns" => 1,
+        "m" | "min" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        _ => return None,
+    })
+}
+
+/// `number` units of `size` nanoseconds, exact.
+fn part(number: &str, size: u64) -> Option<Nanos> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let (mut rest, mut scale): (u128, u128) = (0, 1);
+    for digit in fraction.chars().take(18) {
+        rest = rest * 10 + u128::from(digit.to_digit(10)?);
+        scale *= 10;
+    }
+    let fraction = u64::try_from(rest * u128::from(size) / scale).ok()?;
+    whole.checked_mul(size)?.checked_add(fraction).map(Nanos)
 }
 
 /// [`Nanos::MAX`] as `null` in a file: a number of that size is not exact in every reader of JSON.
@@ -215,11 +231,13 @@ mod tests {
         assert_eq!("1.5s".parse(), Ok(Nanos::from_millis(1500)));
         assert_eq!("2m".parse(), Ok(Nanos::from_secs(120)));
         assert_eq!("250us".parse(), Ok(Nanos::from_micros(250)));
+        assert_eq!("1m30s".parse(), Ok(Nanos::from_secs(90)));
+        assert_eq!("1h0.5s".parse(), Ok(Nanos::from_millis(3_600_500)));
     }
 
     #[test]
     fn what_is_no_time_is_refused_with_the_mend() {
-        for text in ["", "s", "fast", "-1s", "1.2.3", "1 s s", "99999999999999h"] {
+        for text in ["", "s", "fast", "-1s", "1.2.3", "1 s s", "99999999999999h", "1m30", "1m 30s", "m30s"] {
             let error = text.parse::<Nanos>().unwrap_err();
             assert!(error.to_string().contains("write 200ms"), "{text}");
         }

@@ -77,6 +77,7 @@ fn every_caveat() -> Vec<Caveat> {
         Caveat::FellBehind { due: 5, sent_in_time: 4 },
         Caveat::QueuedInGenerator { requests: 5, longest: Nanos::from_millis(3) },
         Caveat::LogIncomplete { dropped: 7 },
+        Caveat::StoppedEarly { condition: "p99 > 1ms: it is 2ms".to_owned() },
         Caveat::Interrupted,
     ];
     for caveat in &all {
@@ -94,6 +95,7 @@ fn every_caveat() -> Vec<Caveat> {
             | Caveat::FellBehind { .. }
             | Caveat::QueuedInGenerator { .. }
             | Caveat::LogIncomplete { .. }
+            | Caveat::StoppedEarly { .. }
             | Caveat::Interrupted => {}
         }
     }

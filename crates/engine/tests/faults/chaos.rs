@@ -69,14 +69,21 @@ fn chaos(seed: u64) -> (Server, Arc<AtomicU64>) {
 fn survives(seed: u64, change: impl Fn(Shape) -> Shape) {
     let (server, answers) = chaos(seed);
     let load = Shape { connections: CONNECTIONS, lanes: 3, timeout: Nanos::from_millis(200), ..shape(server.address) };
-    let done = driven(&change(load));
+    let load = change(load);
+    let done = driven(&load);
     let counts = &done.tally.counts;
     assert_eq!(counts.total(), u64::from(CONNECTIONS) * EACH, "{counts:?}");
-    let known = [GOOD, Outcome::Reset, Outcome::Closed, Outcome::TimedOut, Outcome::BadResponse];
+    let mut known = vec![GOOD, Outcome::Reset, Outcome::Closed, Outcome::TimedOut, Outcome::BadResponse];
+    if load.pace.is_open() {
+        // Those that found no connection in time. And how many connections an open loop uses is a matter of its luck.
+        known.push(Outcome::InFlight);
+    } else {
+        assert_eq!(counts.iter().count(), known.len(), "every kind of trouble came up: {counts:?}");
+    }
     for (outcome, n) in counts.iter() {
         assert!(known.contains(&outcome) && n > 0, "{outcome:?} in {counts:?}");
     }
-    assert_eq!(counts.iter().count(), known.len(), "every kind of trouble came up: {counts:?}");
+    assert!(counts.iter().count() > 1, "some trouble came up: {counts:?}");
     // What a fault answers well, or nearly, comes on top of these.
     assert!(answers.load(Ordering::Relaxed) > 0 && counts.good() > 0);
     assert_eq!(server.stop(), done.tally.connections_opened);

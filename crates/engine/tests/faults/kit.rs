@@ -169,9 +169,10 @@ pub(crate) fn shape_over(transport: Transport) -> Shape {
     }
 }
 
-/// The same as an open loop, in which requests wait for connections.
+/// The same as an open loop, with a connection for each request: one that had to wait for a connection longer than the
+/// timeout after the last due time would never be sent.
 pub(crate) fn open(shape: &Shape) -> Shape {
-    Shape { pace: Pace::constant(Rate::new(500.0).unwrap()), ..shape.clone() }
+    Shape { pace: Pace::constant(Rate::new(500.0).unwrap()), connections: REQUESTS as u32, ..shape.clone() }
 }
 
 /// Drives it to its end, which must come.

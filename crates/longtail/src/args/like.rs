@@ -53,8 +53,8 @@ const WRK: &[Flag] = &[
     flag(&["c", "connections"], Some(&["-c", "{}"]), true),
     flag(&["d", "duration"], Some(&["--for", "{}"]), true),
     flag(&["H", "header"], Some(&["-H", "{}"]), true),
-    flag(&["latency"], Some(&[]), false),
-    flag(&["timeout"], Some(&["--timeout", "{}"]), true),
+    flag(&["L", "latency"], Some(&[]), false),
+    flag(&["T", "timeout"], Some(&["--timeout", "{}"]), true),
     flag(&["s", "script"], None, true),
 ];
 
@@ -100,6 +100,9 @@ pub(crate) fn translate(tool: Tool, words: &[String]) -> Result<Vec<String>, Str
             (true, Some(value)) => value,
             (true, None) => words.next().cloned().ok_or_else(|| format!("{name}'s {word} wants a value"))?,
         };
+        let value = if tool == Tool::Wrk { without_unit(&value) } else { value };
+        // hey's -t 0 waits for ever; a day is as good.
+        let value = if tool == Tool::Hey && flag.names == ["t"] && value == "0" { "24h".to_owned() } else { value };
         ours.extend(template.iter().map(|part| part.replace("{}", &value)));
     }
     for (flag, words) in defaults {
@@ -116,6 +119,17 @@ pub(crate) fn translate(tool: Tool, words: &[String]) -> Result<Vec<String>, Str
         ours.drain(at..at + 2);
     }
     Ok(ours)
+}
+
+/// wrk's numbers may end in k or M: thousands and millions.
+fn without_unit(value: &str) -> String {
+    let scaled = |digits: &str, by: f64| digits.parse::<f64>().ok().map(|n| format!("{:.0}", n * by));
+    let number = match value.split_at_checked(value.len().saturating_sub(1)) {
+        Some((digits, "k" | "K")) => scaled(digits, 1e3),
+        Some((digits, "M")) => scaled(digits, 1e6),
+        _ => None,
+    };
+    number.unwrap_or_else(|| value.to_owned())
 }
 
 /// The flag, and the value that is glued to it (`-c=50` of hey, `-c50` and `--timeout=2s` of wrk).

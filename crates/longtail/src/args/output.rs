@@ -59,6 +59,11 @@ impl OutputArgs {
         self.format == FormatWord::Csv
     }
 
+    /// Whether a person reads it, so that other lines may stand before it.
+    pub(crate) fn is_prose(self) -> bool {
+        matches!(self.format, FormatWord::Text | FormatWord::Markdown)
+    }
+
     /// A run's judgement as it is printed.
     pub(crate) fn forced(self, judgement: &mut Option<Judgement>) {
         if let Some(judgement) = judgement {

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use engine::Shape;
 use launch::GuardCommand;
 use model::Ceiling;
+use model::counts::name;
 use model::plan::quoted;
 use sweep::{Phase, Workshop};
 
@@ -57,26 +58,40 @@ fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
     let started_at = wall_time();
     let store = Store::create("load", &started_at, args.save.as_deref())?;
     let words = (started_at, command_line(std::env::args().skip(1)));
-    let log = match &args.log {
-        _ if args.output.is_csv() => Some(Log { path: Path::new("-"), is_csv: true }),
-        Some(path) => Some(Log { path, is_csv: path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv")) }),
-        None => None,
-    };
+    let is_stdout = args.log.as_deref() == Some(Path::new("-"));
+    if is_stdout && !args.output.is_prose() {
+        return Err(Mistake::Flags("two things cannot go to stdout at once: leave out --log, or --format".to_owned()));
+    }
+    let is_csv = |path: &Path| path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv"));
+    let file = args.log.as_deref().map(|path| Log { path, is_csv: is_csv(path) });
+    let stdout = args.output.is_csv().then(|| Log { path: Path::new("-"), is_csv: true });
+    let logs: Vec<Log<'_>> = file.into_iter().chain(stdout).collect();
     let started = words.0.clone();
     let shape = prepared.shape.clone();
     // After the run, when the size of the answers is known.
     let ceiling = |answer_bytes| {
         if args.no_calibrate { Ok(None) } else { ceiling(&shape, answer_bytes, &clock, &interrupt, &started) }
     };
-    let conducted = conduct(prepared, (log, &args.checks), words, ceiling, clock, &interrupt)?;
+    let conducted = conduct(prepared, (&logs, &args.checks), words, ceiling, clock, &interrupt)?;
     let run = &conducted.study.run;
+    let nothing_came = run.tally.counts.attempted() > 0 && run.tally.all_answers() == 0;
     let exit = if conducted.interrupted_by_user {
         Exit::Interrupted
-    } else if run.missed.is_empty() && conducted.checks_hold {
-        Exit::Fine
-    } else {
+    } else if !run.missed.is_empty() || !conducted.checks_hold {
         Exit::Missed
+    } else if nothing_came || conducted.failed.is_some() {
+        Exit::Mistake
+    } else {
+        Exit::Fine
     };
+    if nothing_came && exit != Exit::Interrupted {
+        let kinds = run.tally.counts.iter().map(|(outcome, n)| format!("{n} {}", name(outcome).replace('_', " ")));
+        let kinds = kinds.collect::<Vec<_>>().join(", ");
+        ui::note(&format!("not one request was answered ({kinds}): does anything serve {}?", conducted.study.plan.url));
+    }
+    if let Some(mistake) = &conducted.failed {
+        ui::complain(mistake);
+    }
     let (answered, planned) = (run.tally.counts.answered(), run.tally.counts.attempted());
     let study = conducted.study.into();
     store.save(&study)?;

@@ -93,7 +93,12 @@ impl Checker {
         if let Check::Status(expected) = self.check {
             return self.judge(record.number, status == expected, || format!("status {status}"));
         }
-        let Some(raw) = record.answer.as_deref().filter(|_| record.exchange.outcome.is_good()) else { return };
+        if !record.exchange.outcome.is_good() {
+            return;
+        }
+        let Some(raw) = record.answer.as_deref() else {
+            return self.judge(record.number, false, || "more than 2 MiB, which is not looked into".to_owned());
+        };
         let Some(body) = engine::body(raw) else {
             return self.judge(record.number, false, || "no body that can be read".to_owned());
         };
@@ -134,8 +139,13 @@ impl Checker {
         }
     }
 
-    /// Whether it holds, and what was seen, in one line.
+    /// Whether it holds, and what was seen, in one line. What nothing was checked by does not hold.
     pub(crate) fn result(&self) -> (bool, String) {
+        let (holds, text) = self.seen();
+        (holds && self.checked > 0, text)
+    }
+
+    fn seen(&self) -> (bool, String) {
         let (checked, wrong) = (self.checked, self.wrong);
         let example = self.example.as_ref().map(|example| format!(" ({example})")).unwrap_or_default();
         match &self.check {
@@ -148,7 +158,10 @@ impl Checker {
             Check::Hash(_) => (wrong == 0, format!("sha256: {} of {checked} bodies{example}", checked - wrong)),
             Check::SameBody => {
                 let different = self.bodies.len();
-                (different <= 1, format!("same body: {different} different in {checked} answers"))
+                (
+                    different <= 1 && wrong == 0,
+                    format!("same body: {different} different in {checked} answers{example}"),
+                )
             }
             Check::CborCounter => {
                 // Gaps below the largest: what was answered to others, or to us and lost.

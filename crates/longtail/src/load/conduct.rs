@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use engine::{Drive, Progress, Shape, drive};
 use model::study::SCHEMA;
-use model::{Ceiling, Clock, GeneratorFacts, LoadRun, LoadStudy, Nanos, Objective, Outcome, Tally, doubts, verdict};
+use model::{
+    Caveat, Ceiling, Clock, GeneratorFacts, LoadRun, LoadStudy, Nanos, Objective, Outcome, Tally, doubts, verdict,
+};
 
 use sweep::Host;
 
@@ -30,6 +32,8 @@ pub(crate) struct Conducted {
     pub(crate) interrupted_by_user: bool,
     /// Whether all checks of the answers hold.
     pub(crate) checks_hold: bool,
+    /// Where the log could not be written to its end.
+    pub(crate) failed: Option<Mistake>,
 }
 
 /// Runs the load and makes its study.
@@ -38,7 +42,7 @@ pub(crate) struct Conducted {
 /// Where the log cannot be written, or the engine cannot start.
 pub(crate) fn conduct(
     prepared: Prepared,
-    (log, checks): (Option<Log<'_>>, &[Check]),
+    (logs, checks): (&[Log<'_>], &[Check]),
     (started_at, command_line): (String, String),
     ceiling: impl FnOnce(u64) -> Result<Option<Ceiling>, Mistake>,
     clock: SystemClock,
@@ -46,15 +50,22 @@ pub(crate) fn conduct(
 ) -> Result<Conducted, Mistake> {
     let Prepared { shape, plan, name_resolution } = prepared;
     let host = Host::now();
-    let recorder = Recorder::open(log, checks)?;
+    let recorder = Recorder::open(logs, checks)?;
     let progress = Arc::new(Progress::new(shape.lanes));
     let ui = Ui::new();
     ui.loading(shape.measured.map(|measured| measured + shape.warm_up), shape.requests_total, &progress);
     let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
-    let begun = clock.now();
     let (done, recorded, stopped_by) = std::thread::scope(|scope| {
         let (sender, batches) = sync_channel(WAITING);
-        let reader = recorder.map(|recorder| (sender, scope.spawn(move || recorder.record(&batches, begun))));
+        let reader = recorder.map(|recorder| {
+            (
+                sender,
+                scope.spawn({
+                    let (lanes, progress) = (shape.lanes, &progress);
+                    move || recorder.record(&batches, lanes, progress)
+                }),
+            )
+        });
         let watch = scope.spawn(|| {
             let stop_if = &plan.stop_if;
             let seen = || progress.tally().map(|tally| so_far(tally, clock.now()));
@@ -78,9 +89,6 @@ pub(crate) fn conduct(
     }
     let Recorded { checks, checks_hold, failed } =
         recorded.unwrap_or(Recorded { checks: Vec::new(), checks_hold: true, failed: None });
-    if let Some(mistake) = failed {
-        ui::complain(&mistake);
-    }
     let after = Host::now();
     let Drive { tally, measured, elapsed, interrupted, dropped_records, lanes, .. } = done;
     let answers = tally.all_answers();
@@ -104,7 +112,8 @@ pub(crate) fn conduct(
     };
     run.judgement = Some(verdict::of_load(&run, &plan));
     run.missed = missed(&run, &plan.fail_if);
-    run.caveats = doubts::of_load(&run, &plan.pace, plan.keep_alive, interrupted);
+    run.caveats = doubts::of_load(&run, &plan.pace, plan.keep_alive, interrupted && stopped_by.is_none());
+    run.caveats.extend(stopped_by.map(|condition| Caveat::StoppedEarly { condition }));
     let study = LoadStudy {
         schema: SCHEMA,
         started_at,
@@ -114,7 +123,7 @@ pub(crate) fn conduct(
         run,
         interrupted,
     };
-    Ok(Conducted { study, interrupted_by_user: interrupt.load(Ordering::Relaxed), checks_hold })
+    Ok(Conducted { study, interrupted_by_user: interrupt.load(Ordering::Relaxed), checks_hold, failed })
 }
 
 /// Why no connection came about, where TLS is the reason: the lanes only count that none did.
@@ -137,6 +146,10 @@ fn watch(
     seen: impl Fn() -> Option<LoadRun>,
 ) -> Option<String> {
     let mut next_look = clock.now() + LOOK;
+    // The first question has no answer yet: the lanes begin to answer with it.
+    if !stop_if.is_empty() {
+        seen();
+    }
     while !over.load(Ordering::Relaxed) {
         if interrupt.load(Ordering::Relaxed) {
             stop.store(true, Ordering::Relaxed);

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::net::IpAddr;
+use std::path::Path;
 
 use engine::{Endpoint, Shape, Tls, TlsOptions, Transport};
 use model::{Clock, LoadPlan, Nanos};
@@ -126,7 +127,14 @@ fn template(args: &LoadArgs) -> Result<Template, Mistake> {
 
 fn transport(args: &LoadArgs, target: &Target) -> Result<Transport, Mistake> {
     let endpoints = match (&args.unix, &args.connect_to) {
-        (Some(place), _) => vec![Endpoint::unix(OsStr::new(place))?],
+        (Some(place), _) => {
+            let transport = Transport::plain(vec![Endpoint::unix(OsStr::new(place))?]);
+            transport.check()?;
+            if !place.starts_with('@') && !Path::new(place).exists() {
+                return Err(wrong(&format!("--unix {place}: there is no such file; does the server listen there?")));
+            }
+            transport.endpoints
+        }
         (None, Some(place)) => {
             let place = Target::parse(place)?;
             engine::resolve(&place.host, place.port, None)?

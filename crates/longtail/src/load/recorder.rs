@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 
-use engine::Batch;
+use engine::{Batch, Progress, Record};
 use model::Nanos;
 
 use crate::load::checks::{Check, Checker};
@@ -15,6 +15,9 @@ use crate::mistake::Mistake;
 
 /// Batches that may wait for the recorder: with 1024 requests each, some megabytes.
 pub(crate) const WAITING: usize = 64;
+
+/// Several lanes: what is older than this, compared with the newest, is complete.
+const SETTLING: Nanos = Nanos::from_millis(500);
 
 /// How a line looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +39,9 @@ pub(crate) struct Log<'a> {
 
 /// Writes and checks.
 pub(crate) struct Recorder {
-    log: Option<(Box<dyn Write + Send>, Style, PathBuf)>,
+    logs: Vec<(Box<dyn Write + Send>, Style, PathBuf)>,
     checkers: Vec<Checker>,
+    lines: String,
 }
 
 /// What the recorder found.
@@ -55,8 +59,8 @@ impl Recorder {
     ///
     /// # Errors
     /// Where the log cannot be written.
-    pub(crate) fn open(log: Option<Log<'_>>, checks: &[Check]) -> Result<Option<Recorder>, Mistake> {
-        if log.is_none() && checks.is_empty() {
+    pub(crate) fn open(logs: &[Log<'_>], checks: &[Check]) -> Result<Option<Recorder>, Mistake> {
+        if logs.is_empty() && checks.is_empty() {
             return Ok(None);
         }
         let open = |log: Log<'_>| -> Result<(Box<dyn Write + Send>, Style, PathBuf), Mistake> {
@@ -73,40 +77,39 @@ impl Recorder {
             Ok((out, style, path.to_owned()))
         };
         Ok(Some(Recorder {
-            log: log.map(open).transpose()?,
+            logs: logs.iter().copied().map(open).collect::<Result<_, _>>()?,
             checkers: checks.iter().cloned().map(Checker::new).collect(),
+            lines: String::with_capacity(1 << 17),
         }))
     }
 
-    /// Takes batches until the lanes are done. `start` is the run's start, which the log counts from.
-    pub(crate) fn record(mut self, batches: &Receiver<Batch>, start: Nanos) -> Recorded {
+    /// Takes batches until the lanes are done. Lines of several lanes are put into one order before they are written.
+    pub(crate) fn record(mut self, batches: &Receiver<Batch>, lanes: u32, progress: &Progress) -> Recorded {
         let mut failed = None;
-        let mut lines = String::with_capacity(1 << 17);
+        let mut waiting = Batch::new();
         while let Ok(batch) = batches.recv() {
-            lines.clear();
             for record in &batch {
                 for checker in &mut self.checkers {
                     checker.look(record);
                 }
-                match &self.log {
-                    Some((_, Style::Csv, _)) => {
-                        report::load::write_csv(&mut lines, record.number, &record.exchange, start);
-                    }
-                    // Its numbers begin at 1.
-                    Some((_, Style::Attack, _)) => {
-                        report::load::write_attack_line(&mut lines, record.number + 1, &record.exchange);
-                    }
-                    None => {}
-                }
             }
-            if let Some((out, _, path)) = &mut self.log
-                && let Err(why) = out.write_all(lines.as_bytes()).and_then(|()| out.flush())
-            {
-                // A reader of stdout that has gone (`| head`) is no mistake. The load goes on in either case.
-                failed = (why.kind() != io::ErrorKind::BrokenPipe).then(|| unwritable(path, why));
-                self.log = None;
+            if self.logs.is_empty() {
+                continue;
             }
+            if lanes == 1 {
+                self.write(&batch, progress.start(), &mut failed);
+                continue;
+            }
+            // A lane hands over what is 100 ms old, so nothing older than this is still to come.
+            waiting.extend(batch.into_iter().map(|record| Record { answer: None, ..record }));
+            waiting.sort_by_key(|record| record.exchange.ended);
+            let newest = waiting.last().map_or(Nanos::ZERO, |record| record.exchange.ended);
+            let settled = waiting.partition_point(|record| record.exchange.ended + SETTLING < newest);
+            let later = waiting.split_off(settled);
+            self.write(&waiting, progress.start(), &mut failed);
+            waiting = later;
         }
+        self.write(&waiting, progress.start(), &mut failed);
         let results: Vec<(bool, String)> = self.checkers.iter().map(Checker::result).collect();
         Recorded {
             checks_hold: results.iter().all(|(holds, _)| *holds),
@@ -116,6 +119,29 @@ impl Recorder {
                 .collect(),
             failed,
         }
+    }
+}
+
+impl Recorder {
+    /// Writes a line a request to each log; one that cannot be written ends.
+    fn write(&mut self, batch: &[Record], start: Nanos, failed: &mut Option<Mistake>) {
+        let lines = &mut self.lines;
+        self.logs.retain_mut(|(out, style, path)| {
+            lines.clear();
+            for record in batch {
+                match style {
+                    Style::Csv => report::load::write_csv(lines, record.number, &record.exchange, start),
+                    // Its numbers begin at 1.
+                    Style::Attack => report::load::write_attack_line(lines, record.number + 1, &record.exchange),
+                }
+            }
+            let Err(why) = out.write_all(lines.as_bytes()).and_then(|()| out.flush()) else { return true };
+            // A reader of stdout that has gone (`| head`) is no mistake. The load goes on in either case.
+            if why.kind() != io::ErrorKind::BrokenPipe {
+                *failed = Some(unwritable(path, why));
+            }
+            false
+        });
     }
 }
 

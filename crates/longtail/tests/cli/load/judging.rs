@@ -97,7 +97,6 @@ fn one_check_that_fails_among_many_is_exit_1() {
 }
 
 #[test]
-#[ignore = "fails: a check that nothing was checked by holds"]
 fn a_check_without_an_answer_does_not_hold() {
     let receiver = Receiver::answering("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
     let (code, lines) = checked("--check length=5", &receiver.url());

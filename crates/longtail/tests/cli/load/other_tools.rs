@@ -99,7 +99,6 @@ fn what_the_others_can_and_we_cannot_is_refused() {
 }
 
 #[test]
-#[ignore = "fails: Go's 1m30s, wrk's -L, -T and 1k are not known"]
 fn the_rest_of_their_command_lines_works_too() {
     let sink = sink(Body::Ok);
     let url = url(&sink);
