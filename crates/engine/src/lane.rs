@@ -3,7 +3,11 @@
 //! Each turn: wait for news; read the clock once; (A) receive all that came and record what ended at that instant; (B)
 //! send all that is due, the clock read before each send. Receiving comes first so that the k-th answer of a batch does not carry
 //! the cost of k sends. Nothing is formatted, shared or (once warm) allocated here. What stays true: every request that was begun is
-//! recorded exactly once, with `due ≤ sent ≤ ended`.
+//! recorded exactly once, with `due ≤ sent ≤ ended`. This file is the turn and the record; A is in `lane/receive.rs`, B in
+//! `lane/send.rs`.
+
+mod receive;
+mod send;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,9 +23,8 @@ use crate::cpu_use::CpuUse;
 use crate::head::Heads;
 use crate::journal::{Batch, Journal, Record};
 use crate::progress::Place;
-use crate::response::{Fed, Response};
 use crate::shape::{Shape, Share};
-use crate::wire::{Event, Trouble, Wire};
+use crate::wire::Wire;
 
 /// The longest wait in one go: how late a lane may notice a timeout or the user's interruption.
 const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
@@ -36,15 +39,6 @@ const COALESCED: Nanos = Nanos::from_millis(1);
 const LONGEST_ANSWER: usize = 2 * 1024 * 1024;
 /// Bytes received in one go.
 const BUFFER: usize = 64 * 1024;
-
-/// Whether more is to be received on a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Taken {
-    /// A request is out, and its answer not complete.
-    More,
-    /// Nothing is out, or the connection is closed.
-    End,
-}
 
 /// What a lane leaves behind.
 #[derive(Debug)]
@@ -195,151 +189,6 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             until = until.min(*pause_end);
         }
         until.saturating_sub(now)
-    }
-
-    /// News of one connection.
-    fn handle(&mut self, event: Event, now: Nanos) {
-        let slot = event.slot as usize;
-        let mut now = now;
-        let connection = &self.connections[slot];
-        // While a connection is opened, whatever the news: a handshake goes both ways.
-        let can_send = event.writable || connection.state == State::Opening;
-        if can_send && connection.has_to_send() {
-            self.send(slot);
-            // What is received after this send came after it, not before.
-            now = now.max(self.clock.now());
-        }
-        let connection = &self.connections[slot];
-        if event.readable && connection.state == State::Open {
-            if connection.outstanding.is_empty() {
-                self.receive_idle(slot);
-            } else {
-                self.receive(slot, event.closing, now);
-            }
-        }
-    }
-
-    /// Receives until the socket is drained or no request is out any more.
-    fn receive(&mut self, slot: usize, closing: bool, now: Nanos) {
-        loop {
-            match self.wire.receive(slot, &mut self.buffer) {
-                Ok(0) => {
-                    let ended = self.connections[slot].reader.end();
-                    match ended {
-                        Some(response) => self.answered(slot, response, true, now),
-                        None => self.end(slot, Outcome::Closed, now, None),
-                    }
-                    return;
-                }
-                Ok(n) => {
-                    let is_drained = n < BUFFER && !closing;
-                    if self.take(slot, n, closing, now) == Taken::End || is_drained {
-                        return;
-                    }
-                }
-                Err(Trouble::WouldBlock) => return,
-                Err(_) => return self.end(slot, Outcome::Reset, now, None),
-            }
-        }
-    }
-
-    /// Takes the `n` bytes that were received into the buffer: of one answer, or of several with pipelining.
-    #[inline]
-    fn take(&mut self, slot: usize, n: usize, closing: bool, now: Nanos) -> Taken {
-        self.tally.received_bytes += n as u64;
-        let mut at = 0;
-        loop {
-            let connection = &mut self.connections[slot];
-            if connection.reader.received() == 0 {
-                connection.first_byte = now;
-            }
-            let fed = connection.reader.feed(&self.buffer[at..n], &mut self.heads);
-            let used = if let Ok(Fed::Done(_, used)) = fed { used } else { n - at };
-            // One byte more than is kept says that it is not the whole.
-            if self.shape.keep_answers && connection.answer.len() <= LONGEST_ANSWER {
-                connection.answer.extend_from_slice(&self.buffer[at..at + used]);
-            }
-            at += used;
-            match fed {
-                Ok(Fed::More) => return Taken::More,
-                // The last byte answers what is out.
-                Ok(Fed::Done(response, _)) if at == n => {
-                    self.answered(slot, response, closing, now);
-                    let connection = &self.connections[slot];
-                    let goes_on = connection.state == State::Open && !connection.outstanding.is_empty();
-                    return if goes_on { Taken::More } else { Taken::End };
-                }
-                // Pipelining: the next answer follows. (The server has not closed before it.)
-                Ok(Fed::Done(response, _)) if connection.outstanding.len() > 1 => {
-                    self.answered(slot, response, false, now);
-                    if self.connections[slot].state != State::Open {
-                        return Taken::End;
-                    }
-                }
-                // Bytes after the answer, or no answer at all: this server cannot be followed on this connection.
-                Ok(Fed::Done(..)) | Err(_) => {
-                    self.end(slot, Outcome::BadResponse, now, None);
-                    return Taken::End;
-                }
-            }
-        }
-    }
-
-    /// News of a connection without a request: it was closed, or sent what nobody asked for.
-    fn receive_idle(&mut self, slot: usize) {
-        if self.wire.receive(slot, &mut self.buffer) != Err(Trouble::WouldBlock) {
-            self.tally.closed_by_server += 1;
-            self.close(slot);
-        }
-    }
-
-    /// A whole response came, to the oldest request; `closing`: and the server has closed the connection.
-    #[inline]
-    fn answered(&mut self, slot: usize, response: Response, closing: bool, now: Nanos) {
-        let connection = &mut self.connections[slot];
-        let Some(request) = connection.outstanding.pop_front() else { return };
-        connection.until_reconnect -= 1;
-        // Answered before it was asked in full: the rest of the request would be read as the next one.
-        let asked_in_full = connection.sent_in_full > 0;
-        connection.sent_in_full = connection.sent_in_full.saturating_sub(1);
-        let server_keeps = response.keep_alive && asked_in_full && !closing;
-        let we_keep = self.shape.keep_alive && connection.until_reconnect > 0;
-        let first_byte = connection.first_byte;
-        if let Some(next) = connection.outstanding.front() {
-            connection.reader.expect(self.shape.requests[next.request as usize].is_head);
-        }
-        let is_measured = self.tally.measures(request.due);
-        if let Some(worker) = response.worker {
-            let worker = usize::from(worker);
-            if worker >= self.workers.len() {
-                self.workers.resize(worker + 1, WorkerCount::default());
-            }
-            self.workers[worker].all += 1;
-            self.workers[worker].measured += u64::from(is_measured);
-        }
-        let outcome = Outcome::Answered(response.status);
-        if is_measured && outcome.is_good() {
-            let phases = &mut self.tally.phases;
-            if request.opened > Nanos::ZERO {
-                let connected = if request.connected > Nanos::ZERO { request.connected } else { request.sent };
-                phases.connect.record(connected.saturating_sub(request.opened));
-                if request.connected > Nanos::ZERO {
-                    phases.handshake.record(request.sent.saturating_sub(request.connected));
-                }
-            }
-            phases.write.record(request.written_at.saturating_sub(request.sent));
-            phases.first_byte.record(first_byte.saturating_sub(request.sent));
-            phases.read.record(now.saturating_sub(first_byte));
-        }
-        if server_keeps && we_keep {
-            self.record(slot, request, outcome, now, response.bytes);
-        } else {
-            self.tally.closed_by_server += u64::from(we_keep);
-            self.close(slot);
-            self.record(slot, request, outcome, now, response.bytes);
-            // Pipelining: what was sent behind it will not be answered any more.
-            self.record_all(slot, Outcome::Closed, now, 0);
-        }
     }
 
     /// What is out ends without a whole response, and its connection with it.
@@ -498,119 +347,6 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         if self.journal.is_kept() {
             self.journal.record(Record { number, exchange, answer: None });
         }
-    }
-
-    #[inline]
-    fn begin(&mut self, slot: usize, due: Due, now: Nanos) {
-        self.busy += 1;
-        self.busy_measured += usize::from(self.tally.measures(due.at));
-        let request = self.shape.order.index(due.number, self.shape.requests.len());
-        let connection = &mut self.connections[slot];
-        if connection.outstanding.is_empty() {
-            connection.reader.expect(self.shape.requests[request].is_head);
-        }
-        connection.outstanding.push_back(Outstanding {
-            number: due.number,
-            request: request as u32,
-            due: due.at,
-            possible: due.possible,
-            begun: now,
-            opened: Nanos::ZERO,
-            connected: Nanos::ZERO,
-            sent: Nanos::ZERO,
-            written_at: Nanos::ZERO,
-            written: 0,
-        });
-        match connection.state {
-            State::Open => self.send(slot),
-            // It goes out when the connection is there.
-            State::Opening => {}
-            State::Closed | State::Finished => self.open(slot),
-        }
-    }
-
-    /// Opens the connection for the request that was just begun.
-    fn open(&mut self, slot: usize) {
-        let opened = self.clock.now();
-        let connection = &mut self.connections[slot];
-        connection.state = State::Opening;
-        connection.until_reconnect = self.shape.reconnect_after.unwrap_or(u64::MAX);
-        if let Some(request) = connection.outstanding.back_mut() {
-            request.opened = opened;
-        }
-        self.tally.connections_opened += 1;
-        match self.wire.open(slot) {
-            Ok(()) => self.send(slot),
-            Err(trouble) => self.not_opened(slot, trouble),
-        }
-    }
-
-    /// Sends what is to be sent, as far as it goes.
-    #[inline]
-    fn send(&mut self, slot: usize) {
-        let connection = &mut self.connections[slot];
-        while let Some(request) = connection.outstanding.get_mut(connection.sent_in_full) {
-            let bytes = &self.shape.requests[request.request as usize].bytes;
-            let first = request.written == 0;
-            let instant = if first { self.clock.now() } else { request.sent };
-            match self.wire.send(slot, &bytes[request.written..]) {
-                Ok(n) => {
-                    if first {
-                        request.sent = instant;
-                    }
-                    request.written_at = if first { instant } else { self.clock.now() };
-                    request.written += n;
-                    connection.sent_in_full += usize::from(request.written == bytes.len());
-                    connection.state = State::Open;
-                    connection.failed_connects = 0;
-                    self.tally.sent_bytes += n as u64;
-                }
-                Err(Trouble::WouldBlock) => {
-                    if first && request.connected == Nanos::ZERO && self.wire.is_connected(slot) {
-                        request.connected = instant;
-                    }
-                    return;
-                }
-                // A connection that was open may still have an answer to give.
-                Err(_) if connection.state == State::Open => return self.receive_what_is_left(slot),
-                Err(trouble) => return self.not_sent(slot, trouble),
-            }
-        }
-    }
-
-    /// The server broke the connection before it had all of the request. Where it had answered first (413, and gone), that
-    /// is the answer: the kernel still hands over what came before the reset.
-    #[cold]
-    fn receive_what_is_left(&mut self, slot: usize) {
-        let now = self.clock.now();
-        while let Ok(n @ 1..) = self.wire.receive(slot, &mut self.buffer) {
-            if self.take(slot, n, true, now) == Taken::End {
-                return;
-            }
-        }
-        self.end(slot, Outcome::Reset, now, None);
-    }
-
-    /// Nothing of the request could be sent: the connection was refused, or had been closed in the meantime.
-    #[cold]
-    fn not_sent(&mut self, slot: usize, trouble: Trouble) {
-        if trouble == Trouble::Reset {
-            let now = self.clock.now();
-            self.end(slot, Outcome::Reset, now, None);
-        } else {
-            self.not_opened(slot, trouble);
-        }
-    }
-
-    #[cold]
-    fn not_opened(&mut self, slot: usize, trouble: Trouble) {
-        let failed = self.connections[slot].failed_connects;
-        self.connections[slot].failed_connects = failed.saturating_add(1);
-        // A closed loop would spin on a server that is not there; an open one has its schedule, and waits for nobody.
-        let pause = (!self.agenda.is_open()).then(|| Nanos(FIRST_PAUSE.0 << failed.min(10)).min(LONGEST_PAUSE));
-        let outcome = if trouble == Trouble::Refused { Outcome::Refused } else { Outcome::ConnectFailed };
-        let now = self.clock.now();
-        self.end(slot, outcome, now, pause);
     }
 
     /// Gives up the requests that have taken longer than the timeout.

@@ -1,0 +1,124 @@
+//! Phase B of a turn: requests begun and sent, the clock read before each send.
+
+use model::{Clock, Nanos, Outcome};
+
+use super::receive::Taken;
+use super::{FIRST_PAUSE, LONGEST_PAUSE, Lane};
+use crate::agenda::Due;
+use crate::connection::{Outstanding, State};
+use crate::wire::{Trouble, Wire};
+
+impl<C: Clock, W: Wire> Lane<'_, C, W> {
+    #[inline]
+    pub(super) fn begin(&mut self, slot: usize, due: Due, now: Nanos) {
+        self.busy += 1;
+        self.busy_measured += usize::from(self.tally.measures(due.at));
+        let request = self.shape.order.index(due.number, self.shape.requests.len());
+        let connection = &mut self.connections[slot];
+        if connection.outstanding.is_empty() {
+            connection.reader.expect(self.shape.requests[request].is_head);
+        }
+        connection.outstanding.push_back(Outstanding {
+            number: due.number,
+            request: request as u32,
+            due: due.at,
+            possible: due.possible,
+            begun: now,
+            opened: Nanos::ZERO,
+            connected: Nanos::ZERO,
+            sent: Nanos::ZERO,
+            written_at: Nanos::ZERO,
+            written: 0,
+        });
+        match connection.state {
+            State::Open => self.send(slot),
+            // It goes out when the connection is there.
+            State::Opening => {}
+            State::Closed | State::Finished => self.open(slot),
+        }
+    }
+
+    /// Opens the connection for the request that was just begun.
+    fn open(&mut self, slot: usize) {
+        let opened = self.clock.now();
+        let connection = &mut self.connections[slot];
+        connection.state = State::Opening;
+        connection.until_reconnect = self.shape.reconnect_after.unwrap_or(u64::MAX);
+        if let Some(request) = connection.outstanding.back_mut() {
+            request.opened = opened;
+        }
+        self.tally.connections_opened += 1;
+        match self.wire.open(slot) {
+            Ok(()) => self.send(slot),
+            Err(trouble) => self.not_opened(slot, trouble),
+        }
+    }
+
+    /// Sends what is to be sent, as far as it goes.
+    #[inline]
+    pub(super) fn send(&mut self, slot: usize) {
+        let connection = &mut self.connections[slot];
+        while let Some(request) = connection.outstanding.get_mut(connection.sent_in_full) {
+            let bytes = &self.shape.requests[request.request as usize].bytes;
+            let first = request.written == 0;
+            let instant = if first { self.clock.now() } else { request.sent };
+            match self.wire.send(slot, &bytes[request.written..]) {
+                Ok(n) => {
+                    if first {
+                        request.sent = instant;
+                    }
+                    request.written_at = if first { instant } else { self.clock.now() };
+                    request.written += n;
+                    connection.sent_in_full += usize::from(request.written == bytes.len());
+                    connection.state = State::Open;
+                    connection.failed_connects = 0;
+                    self.tally.sent_bytes += n as u64;
+                }
+                Err(Trouble::WouldBlock) => {
+                    if first && request.connected == Nanos::ZERO && self.wire.is_connected(slot) {
+                        request.connected = instant;
+                    }
+                    return;
+                }
+                // A connection that was open may still have an answer to give.
+                Err(_) if connection.state == State::Open => return self.receive_what_is_left(slot),
+                Err(trouble) => return self.not_sent(slot, trouble),
+            }
+        }
+    }
+
+    /// The server broke the connection before it had all of the request. Where it had answered first (413, and gone), that
+    /// is the answer: the kernel still hands over what came before the reset.
+    #[cold]
+    fn receive_what_is_left(&mut self, slot: usize) {
+        let now = self.clock.now();
+        while let Ok(n @ 1..) = self.wire.receive(slot, &mut self.buffer) {
+            if self.take(slot, n, true, now) == Taken::End {
+                return;
+            }
+        }
+        self.end(slot, Outcome::Reset, now, None);
+    }
+
+    /// Nothing of the request could be sent: the connection was refused, or had been closed in the meantime.
+    #[cold]
+    fn not_sent(&mut self, slot: usize, trouble: Trouble) {
+        if trouble == Trouble::Reset {
+            let now = self.clock.now();
+            self.end(slot, Outcome::Reset, now, None);
+        } else {
+            self.not_opened(slot, trouble);
+        }
+    }
+
+    #[cold]
+    fn not_opened(&mut self, slot: usize, trouble: Trouble) {
+        let failed = self.connections[slot].failed_connects;
+        self.connections[slot].failed_connects = failed.saturating_add(1);
+        // A closed loop would spin on a server that is not there; an open one has its schedule, and waits for nobody.
+        let pause = (!self.agenda.is_open()).then(|| Nanos(FIRST_PAUSE.0 << failed.min(10)).min(LONGEST_PAUSE));
+        let outcome = if trouble == Trouble::Refused { Outcome::Refused } else { Outcome::ConnectFailed };
+        let now = self.clock.now();
+        self.end(slot, outcome, now, pause);
+    }
+}
