@@ -1,9 +1,10 @@
-//! A clock whose time is what the test says. Nothing here waits: a sleep is a step.
+//! Clocks for tests: one whose time is what the test says, and the system's for tests with real processes and sockets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::{Clock, Nanos};
+use rustix::time::{ClockId, Timespec};
 
 /// A clock that stands still until it is stepped. Clones show the same time, also to another thread.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +40,23 @@ impl Clock for Stepped {
 
     fn sleep(&self, duration: Nanos) {
         self.advance(duration);
+    }
+}
+
+/// The system's monotonic clock. It bounds the waits of tests with real processes and sockets; none asserts what it says.
+#[derive(Clone, Copy, Debug)]
+pub struct Steady;
+
+impl Clock for Steady {
+    fn now(&self) -> Nanos {
+        let now = rustix::time::clock_gettime(ClockId::Monotonic);
+        Nanos::from_secs(now.tv_sec.cast_unsigned()) + Nanos(now.tv_nsec.cast_unsigned())
+    }
+
+    fn sleep(&self, duration: Nanos) {
+        let nanos = duration.0.cast_signed();
+        // A sleep that is cut short is one that is looked at again by whoever waits.
+        let _ = rustix::thread::nanosleep(&Timespec { tv_sec: nanos / 1_000_000_000, tv_nsec: nanos % 1_000_000_000 });
     }
 }
 

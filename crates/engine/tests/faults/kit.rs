@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use engine::{Drive, Progress, Shape, Transport, drive, render};
-use model::{Clock, Counts, Nanos, Outcome, Pace, Rate};
-use rustix::time::{ClockId, Timespec};
+use model::{Clock as _, Counts, Nanos, Outcome, Pace, Rate};
+use testkit::clock::Steady as SteadyClock;
 
 /// Longer than a noisy machine takes for anything here; only a test that fails waits so long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
@@ -18,22 +18,6 @@ pub(crate) const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nh
 /// Requests of each load of [`ends_in`].
 pub(crate) const REQUESTS: u64 = 6;
 pub(crate) const GOOD: Outcome = Outcome::Answered(200);
-
-/// The system's monotonic clock. No test asserts what it says.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SteadyClock;
-
-impl Clock for SteadyClock {
-    fn now(&self) -> Nanos {
-        let now = rustix::time::clock_gettime(ClockId::Monotonic);
-        Nanos::from_secs(now.tv_sec.cast_unsigned()) + Nanos(now.tv_nsec.cast_unsigned())
-    }
-
-    fn sleep(&self, duration: Nanos) {
-        let nanos = duration.0.cast_signed();
-        let _ = rustix::thread::nanosleep(&Timespec { tv_sec: nanos / 1_000_000_000, tv_nsec: nanos % 1_000_000_000 });
-    }
-}
 
 pub(crate) fn pause(millis: u64) {
     SteadyClock.sleep(Nanos::from_millis(millis));
