@@ -76,6 +76,8 @@ pub struct Lane<'a, C, W> {
     free: Vec<u32>,
     /// The other half of `free` while it is being emptied.
     freed_before: Vec<u32>,
+    /// Connections whose sockets may hold more than was taken in one turn, and whether the server has closed them.
+    unread: Vec<(u32, bool)>,
     /// Connections in a pause (a user who thinks, a connect that failed), and until when.
     pausing: BinaryHeap<Reverse<(Nanos, u32)>>,
     busy: usize,
@@ -121,6 +123,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             pausing: BinaryHeap::with_capacity(free.len()),
             freed_before: Vec::with_capacity(free.len()),
             free,
+            unread: Vec::new(),
             busy: 0,
             busy_measured: 0,
             ended: 0,
@@ -144,6 +147,9 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             let at_most = self.longest_wait(now);
             self.wire.wait(at_most, &mut events);
             now = self.clock.now();
+            if !self.unread.is_empty() {
+                self.receive_the_unread(now);
+            }
             for event in &events {
                 self.handle(*event, now);
             }
@@ -173,6 +179,9 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
 
     /// How long nothing will have to be done.
     fn longest_wait(&mut self, now: Nanos) -> Nanos {
+        if !self.unread.is_empty() {
+            return Nanos::ZERO;
+        }
         let has_free = !self.free.is_empty();
         if !self.agenda.is_open() && has_free && self.keeps_loading(now) && !self.agenda.is_exhausted() {
             return Nanos::ZERO;
@@ -214,6 +223,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
 
     fn close(&mut self, slot: usize) {
         self.wire.close(slot);
+        self.unread.retain(|(other, _)| *other as usize != slot);
         let connection = &mut self.connections[slot];
         connection.reader.reset();
         connection.state = State::Closed;

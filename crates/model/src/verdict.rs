@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LoadPlan, LoadRun, Nanos, Run, Tally};
+use crate::{LoadPlan, LoadRun, Nanos, Run, Tally, Timing};
 
 /// What limited a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -190,7 +190,7 @@ impl Gate {
                 "more lanes (--lanes) on cores of their own, or a slower app: this rate is near the generator's own limit"
             }
             Gate::SentInTime { .. } => "more connections (-c) or lanes (--lanes), or a lower rate",
-            Gate::GeneratorLag { .. } => "more lanes on cores of their own, or --timing spin",
+            Gate::GeneratorLag { .. } => "more lanes on cores of their own; in an open loop also --timing spin",
             Gate::LaneCpu { .. } => "more lanes (--lanes) on cores of their own",
             Gate::LaneRunQueue { .. } => {
                 "the lanes compete for CPUs: a quieter machine, or fewer lanes than free cores"
@@ -253,7 +253,9 @@ pub struct Ceiling {
 /// Gates that every run has.
 fn common(tally: &Tally, rate: f64, facts: &GeneratorFacts) -> Vec<Gate> {
     let mut gates = Vec::new();
-    if let (Some(ceiling), true) = (&facts.ceiling, rate > 0.0) {
+    // A run above its ceiling has disproved it: it was measured in a worse moment.
+    let ceiling = facts.ceiling.filter(|ceiling| rate > 0.0 && rate <= 1.1 * ceiling.rate_per_s);
+    if let Some(ceiling) = ceiling {
         gates.push(Gate::Headroom { ceiling_per_s: ceiling.rate_per_s, times: ceiling.rate_per_s / rate });
     }
     if let (Some(p99), Some(response)) = (tally.generator_lag.quantile(0.99), tally.response_time.quantile(0.99)) {
@@ -299,7 +301,10 @@ fn verdict(gates: &[Gate], is_saturated: bool) -> Verdict {
 pub fn of_run(run: &Run, slots: u32) -> Judgement {
     let rate = run.completed_rate();
     let mut gates = common(&run.tally, rate, &run.generator);
-    gates.extend(littles_law(&run.tally, rate, run.measured, run.connections));
+    // Where a count ends the run, the connections end one after the other, and the law does not hold to the end.
+    if run.tally.window.until != Nanos::MAX {
+        gates.extend(littles_law(&run.tally, rate, run.measured, run.connections));
+    }
     // With as many connections as slots every slot is taken as soon as it is free.
     let is_saturated = run.connections >= slots;
     Judgement { verdict: verdict(&gates, is_saturated), gates, forced: false }
@@ -309,6 +314,10 @@ pub fn of_run(run: &Run, slots: u32) -> Judgement {
 pub fn of_load(run: &LoadRun, plan: &LoadPlan) -> Judgement {
     let rate = run.completed_rate();
     let mut gates = common(&run.tally, rate, &run.generator);
+    if plan.timing == Timing::Spin {
+        // It is awake on purpose.
+        gates.retain(|gate| !matches!(gate, Gate::LaneCpu { .. }));
+    }
     let counts = &run.tally.counts;
     let is_saturated = if plan.pace.is_open() {
         // A request that waits for a connection, or is skipped for want of one, waits for the server.

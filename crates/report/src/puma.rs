@@ -12,6 +12,7 @@ use model::{Run, ServerKind, SweepStudy, Threads};
 
 use crate::number::{self, NONE, or_none};
 use crate::table::{band, right};
+use crate::verdicts;
 
 /// hey's percentiles; the 100 % beside them is the longest.
 const PERCENTILES: [f64; 7] = [0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99];
@@ -64,11 +65,14 @@ fn size(study: &SweepStudy) -> String {
 /// One run.
 pub(crate) fn row(study: &SweepStudy, run: &Run) -> String {
     let connections = right(&number::count(run.connections), 3);
-    let rate = right(&number::fixed(run.completed_rate(), 4), 12);
+    // An invalid run has no headline figure.
+    let hidden = verdicts::hides(run.judgement.as_ref());
+    let rate = Some(run.completed_rate()).filter(|_| !hidden);
+    let rate = right(&or_none(rate, |rate| number::fixed(rate, 4)), 12);
     let mut row = format!("{} {connections} {rate}  ", number::multiple(run.multiple));
     let percentiles = PERCENTILES.iter().map(|q| run.response_time(*q));
     for time in percentiles.chain([run.max_response_time()]) {
-        row.push_str(&right(&or_none(time.time(), number::seconds), 8));
+        row.push_str(&right(&or_none(time.time().filter(|_| !hidden), number::seconds), 8));
     }
     if let Some(workers) = compared(study) {
         row.push_str(&worker_cells(run, workers));

@@ -8,6 +8,9 @@ use crate::connection::State;
 use crate::response::{Fed, Response};
 use crate::wire::{Event, Trouble, Wire};
 
+/// Full buffers taken from one connection in a turn: 1 MiB.
+const READS_IN_A_TURN: usize = 16;
+
 /// Whether more is to be received on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
@@ -40,9 +43,10 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         }
     }
 
-    /// Receives until the socket is drained or no request is out any more.
+    /// Receives until the socket is drained or no request is out any more. A server that sends without end does not
+    /// hold up the other connections: the rest is left for the next turn.
     pub(super) fn receive(&mut self, slot: usize, closing: bool, now: Nanos) {
-        loop {
+        for _ in 0..READS_IN_A_TURN {
             match self.wire.receive(slot, &mut self.buffer) {
                 Ok(0) => {
                     let ended = self.connections[slot].reader.end();
@@ -60,6 +64,20 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
                 }
                 Err(Trouble::WouldBlock) => return,
                 Err(_) => return self.end(slot, Outcome::Reset, now, None),
+            }
+        }
+        match self.unread.iter_mut().find(|(other, _)| *other as usize == slot) {
+            Some((_, was_closing)) => *was_closing |= closing,
+            None => self.unread.push((slot as u32, closing)),
+        }
+    }
+
+    /// Receives more of what was left in the turn before.
+    pub(super) fn receive_the_unread(&mut self, now: Nanos) {
+        for (slot, closing) in std::mem::take(&mut self.unread) {
+            let connection = &self.connections[slot as usize];
+            if connection.state == State::Open && !connection.outstanding.is_empty() {
+                self.receive(slot as usize, closing, now);
             }
         }
     }

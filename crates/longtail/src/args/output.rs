@@ -1,7 +1,7 @@
 //! How results are printed: the same flags for every command that prints a study.
 
 use clap::{Args, ValueEnum};
-use model::{Judgement, Study};
+use model::{Judgement, Study, Verdict};
 
 use crate::mistake::Mistake;
 
@@ -123,6 +123,18 @@ impl OutputArgs {
             }
             Study::Load(load) => {
                 self.check_load()?;
+                // Those tools have no word for a run whose figures are worth nothing.
+                let is_invalid =
+                    load.run.judgement.as_ref().is_some_and(|j| j.verdict == Verdict::Invalid && !j.forced);
+                let is_plain_text =
+                    self.format == FormatWord::Text && self.columns.is_none_or(|c| c == ColumnsWord::Longtail);
+                let has_a_word = is_plain_text || matches!(self.format, FormatWord::Json | FormatWord::Markdown | FormatWord::Csv);
+                if is_invalid && !has_a_word {
+                    return Ok(
+                        "INVALID: the run's figures are not shown; longtail report says why, --force shows them\n"
+                            .to_owned(),
+                    );
+                }
                 Ok(match (self.format, self.columns) {
                     (FormatWord::Json, _) => report::json::write(&study),
                     (FormatWord::Csv, _) => {

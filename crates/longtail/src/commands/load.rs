@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicBool;
 
 use engine::Shape;
 use launch::GuardCommand;
-use model::Ceiling;
 use model::counts::name;
 use model::plan::quoted;
+use model::{Ceiling, Verdict};
 use sweep::{Phase, Workshop};
 
 use crate::args::{AttackArgs, LoadArgs, load_words};
@@ -74,10 +74,12 @@ fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
     };
     let conducted = conduct(prepared, (&logs, &args.checks), words, ceiling, clock, &interrupt)?;
     let run = &conducted.study.run;
+    // No objective is known to be met by figures that are worth nothing.
+    let is_worthless = run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Invalid);
     let nothing_came = run.tally.counts.attempted() > 0 && run.tally.all_answers() == 0;
     let exit = if conducted.interrupted_by_user {
         Exit::Interrupted
-    } else if !run.missed.is_empty() || !conducted.checks_hold {
+    } else if !run.missed.is_empty() || !conducted.checks_hold || is_worthless && !args.fail_if.is_empty() {
         Exit::Missed
     } else if nothing_came || conducted.failed.is_some() {
         Exit::Mistake
