@@ -128,7 +128,8 @@ impl OutputArgs {
                     load.run.judgement.as_ref().is_some_and(|j| j.verdict == Verdict::Invalid && !j.forced);
                 let is_plain_text =
                     self.format == FormatWord::Text && self.columns.is_none_or(|c| c == ColumnsWord::Longtail);
-                let has_a_word = is_plain_text || matches!(self.format, FormatWord::Json | FormatWord::Markdown | FormatWord::Csv);
+                let has_a_word =
+                    is_plain_text || matches!(self.format, FormatWord::Json | FormatWord::Markdown | FormatWord::Csv);
                 if is_invalid && !has_a_word {
                     return Ok(
                         "INVALID: the run's figures are not shown; longtail report says why, --force shows them\n"
