@@ -1,7 +1,7 @@
 //! From flags to a run with nothing left to decide: the URL taken apart, names resolved, requests rendered.
 
 use std::ffi::OsStr;
-use std::net::IpAddr;
+use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 
 use engine::{Endpoint, Shape, Tls, TlsOptions, Transport};
@@ -141,6 +141,7 @@ fn transport(args: &LoadArgs, target: &Target) -> Result<Transport, Mistake> {
         }
         (None, None) => engine::resolve(&target.host, target.port, None)?,
     };
+    endpoints.iter().try_for_each(on_this_machine)?;
     let tls = target
         .tls
         .then(|| {
@@ -156,6 +157,22 @@ fn transport(args: &LoadArgs, target: &Target) -> Result<Transport, Mistake> {
     let transport = Transport { endpoints, source_ips: args.source_ip.clone(), tls };
     transport.check()?;
     Ok(transport)
+}
+
+/// Load goes to this machine only: to loopback, a Unix socket, or an address that a socket here can be bound to. Nothing
+/// is sent to find out.
+///
+/// # Errors
+/// Where the address is of another machine.
+fn on_this_machine(endpoint: &Endpoint) -> Result<(), Mistake> {
+    let Endpoint::Tcp(address) = endpoint else { return Ok(()) };
+    let ip = address.ip();
+    if ip.is_loopback() || UdpSocket::bind((ip, 0)).is_ok() {
+        return Ok(());
+    }
+    Err(wrong(&format!(
+        "{address} is not an address of this machine, and load goes nowhere else; run longtail where the server runs"
+    )))
 }
 
 fn wrong(text: &str) -> Mistake {

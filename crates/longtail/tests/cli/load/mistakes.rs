@@ -108,6 +108,14 @@ fn a_unix_address_that_is_too_long_or_empty_is_named() {
     refuses("--unix /x --connect-to h:1 http://h/", "--connect-to");
 }
 
+/// Addresses for documentation (RFC 5737, RFC 3849); one request at most, were they not refused.
+#[test]
+fn load_goes_to_this_machine_only() {
+    refuses("-n 1 -c 1 http://203.0.113.1/", "not an address of this machine");
+    refuses("-n 1 -c 1 http://[2001:db8::1]/", "not an address of this machine");
+    refuses("-n 1 -c 1 --connect-to 203.0.113.1:80 http://127.0.0.1/", "not an address of this machine");
+}
+
 #[test]
 fn more_connections_than_descriptors_are_refused_before_the_start() {
     let (lab, receiver) = (Lab::new(), Receiver::start());
