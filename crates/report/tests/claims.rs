@@ -5,23 +5,8 @@ use report::json::ReadError;
 use report::{Columns, json, markdown, text};
 use testkit::study;
 
-fn every_study() -> [SweepStudy; 10] {
-    [
-        study::canonical(),
-        study::with_workers(8),
-        study::single_mode(),
-        study::repeated(),
-        study::failing(),
-        study::unknown_server(),
-        study::short(),
-        study::interrupted(),
-        study::empty(),
-        study::tiny(),
-    ]
-}
-
 fn every_report() -> impl Iterator<Item = String> {
-    every_study().into_iter().flat_map(|study| {
+    study::every().into_iter().flat_map(|study| {
         [text::whole(&study, Columns::Longtail), text::whole(&study, Columns::Puma), markdown::whole(&study)]
     })
 }
@@ -32,7 +17,7 @@ fn width(line: &str) -> usize {
 
 #[test]
 fn the_rows_of_a_table_are_as_wide_as_its_head_and_fit_150_columns() {
-    for study in every_study() {
+    for study in study::every() {
         let head = text::table_head(&study, Columns::Longtail);
         let names = width(head.lines().last().unwrap());
         assert!(names <= 150, "{names}");
@@ -71,7 +56,7 @@ fn large_numbers_keep_the_rows_as_wide() {
 
 #[test]
 fn nothing_but_the_command_lines_and_sentences_is_wider_than_the_table() {
-    for study in every_study() {
+    for study in study::every() {
         let closing = text::closing(&study, Columns::Longtail);
         for line in closing.lines() {
             assert!(width(line) <= 150, "{line}");
@@ -81,7 +66,7 @@ fn nothing_but_the_command_lines_and_sentences_is_wider_than_the_table() {
 
 #[test]
 fn the_pieces_in_order_are_the_whole() {
-    for study in every_study() {
+    for study in study::every() {
         for columns in [Columns::Longtail, Columns::Puma] {
             let before_the_runs = SweepStudy { runs: Vec::new(), ..study.clone() };
             let mut pieces = text::opening(&study) + &text::table_head(&before_the_runs, columns);
@@ -93,7 +78,7 @@ fn the_pieces_in_order_are_the_whole() {
 
 #[test]
 fn the_first_line_is_the_command_that_repeats_the_study() {
-    for study in every_study() {
+    for study in study::every() {
         let opening = text::opening(&study);
         assert_eq!(opening.lines().next(), Some(study.command_line.as_str()));
     }
@@ -157,7 +142,7 @@ fn text_from_elsewhere_cannot_break_a_markdown_table() {
 
 #[test]
 fn a_study_survives_its_file() {
-    for study in every_study() {
+    for study in study::every() {
         let study = Study::from(study);
         assert_eq!(json::read(&json::write(&study)).as_ref(), Ok(&study));
     }

@@ -39,16 +39,7 @@ fn assert_valid(schema: &Validator, study: &Value) {
 #[test]
 fn every_study_of_a_sweep_is_valid() {
     let schema = schema();
-    for study in [
-        study::canonical(),
-        study::repeated(),
-        study::failing(),
-        study::unknown_server(),
-        study::short(),
-        study::interrupted(),
-        study::empty(),
-        study::tiny(),
-    ] {
+    for study in study::every() {
         assert_valid(&schema, &value(study));
     }
 }

@@ -20,6 +20,23 @@ use model::{
 const WARM_UP: Nanos = Nanos::from_secs(1);
 const TIMEOUT: Nanos = Nanos::from_secs(20);
 
+/// Every study of a sweep that is made here.
+pub fn every() -> [SweepStudy; 11] {
+    [
+        canonical(),
+        with_workers(8),
+        single_mode(),
+        repeated(),
+        failing(),
+        unknown_server(),
+        short(),
+        interrupted(),
+        empty(),
+        tiny(),
+        judged(),
+    ]
+}
+
 /// Five multiples of 20 slots (4 workers x 5 threads) that each hold a request for 0.2 s, 100 requests a connection.
 pub fn canonical() -> SweepStudy {
     let mut study = played(&Setup::default());
