@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::SyncSender;
 
-use model::{Clock, Exchange, LaneFacts, Nanos, Tally};
+use model::{Batches, Clock, Exchange, LaneFacts, Nanos, Tally, Timestamps};
 use thiserror::Error;
 
 use crate::journal::Batch;
@@ -23,10 +23,14 @@ const LEAD: Nanos = Nanos::from_millis(5);
 pub struct Drive {
     /// All lanes' records, merged.
     pub tally: Tally,
+    /// All lanes' good answers by time, merged.
+    pub batches: Batches,
     /// Each exchange by time of completion, where the shape asked to keep them.
     pub exchanges: Vec<Exchange>,
     /// What each lane's thread used of the CPU, where the kernel says.
     pub lanes: Vec<LaneFacts>,
+    /// How often the wall clock was set meanwhile; `None` where nobody needed it.
+    pub clock_steps: Option<u32>,
     /// Records that the journal's reader was too slow for.
     pub dropped_records: u64,
     /// When it began, on the run's clock.
@@ -100,10 +104,16 @@ fn run_lane<C: Clock>(
     let (first, slots) = (share.first_connection, share.connections as usize);
     let failed = |errno: rustix::io::Errno| DriveError::Lane(errno.into());
     if let Some(tls) = shape.transport.tls.clone() {
-        let wire = TlsSockets::new(&shape.transport, tls, first, slots).map_err(failed)?;
+        let mut wire = TlsSockets::new(&shape.transport, tls, first, slots).map_err(failed)?;
+        if shape.timestamps == Timestamps::Kernel {
+            wire.stamp_arrivals().map_err(failed)?;
+        }
         Ok(run_on(wire, shape, share, clock, start, seen_by, journal))
     } else {
-        let wire = Sockets::new(&shape.transport, first, slots).map_err(failed)?;
+        let mut wire = Sockets::new(&shape.transport, first, slots).map_err(failed)?;
+        if shape.timestamps == Timestamps::Kernel {
+            wire.stamp_arrivals().map_err(failed)?;
+        }
         Ok(run_on(wire, shape, share, clock, start, seen_by, journal))
     }
 }
@@ -123,15 +133,19 @@ fn run_on<C: Clock, W: Wire>(
 fn merge(shape: &Shape, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> Drive {
     let window = shape.window(start);
     let mut tally = Tally::new(window, shape.connections as usize);
+    let mut batches = Batches::new(window);
     let mut exchanges = Vec::new();
     let mut interrupted_at: Option<Nanos> = None;
     let mut dropped_records = 0;
     let mut lanes = Vec::new();
+    let mut clock_steps = None;
     for end in ends {
         tally.merge(&end.tally);
+        batches.merge(&end.batches);
         exchanges.extend(end.exchanges);
         dropped_records += end.dropped_records;
         lanes.extend(end.facts);
+        clock_steps = clock_steps.max(end.clock_steps);
         interrupted_at = [interrupted_at, end.interrupted_at].into_iter().flatten().min();
     }
     exchanges.sort_by_key(|exchange| exchange.ended);
@@ -148,8 +162,10 @@ fn merge(shape: &Shape, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> Drive {
         interrupted: interrupted_at.is_some(),
         start,
         tally,
+        batches,
         exchanges,
         lanes,
+        clock_steps,
         dropped_records,
     }
 }

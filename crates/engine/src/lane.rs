@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 
 use model::tally::WorkerCount;
-use model::{Clock, Exchange, LaneFacts, Late, Nanos, Outcome, Tally, Timing, Window};
+use model::{Batches, Clock, Exchange, LaneFacts, Late, Nanos, Outcome, Tally, Timestamps, Timing, Window};
 
 use crate::agenda::{Agenda, Due};
 use crate::connection::{Connection, Outstanding, State};
@@ -24,6 +24,7 @@ use crate::head::Heads;
 use crate::journal::{Batch, Journal, Record};
 use crate::progress::Place;
 use crate::shape::{Shape, Share};
+use crate::stamps::WallClock;
 use crate::wire::Wire;
 
 /// The longest wait in one go: how late a lane may notice a timeout or the user's interruption.
@@ -45,6 +46,8 @@ const BUFFER: usize = 64 * 1024;
 pub struct LaneEnd {
     /// All it recorded.
     pub tally: Tally,
+    /// The good answers by time.
+    pub batches: Batches,
     /// Each exchange in order of completion, where the shape asked to keep them.
     pub exchanges: Vec<Exchange>,
     /// Records that the journal's reader was too slow for.
@@ -53,6 +56,24 @@ pub struct LaneEnd {
     pub interrupted_at: Option<Nanos>,
     /// What its thread used of the CPU; `None` where the kernel does not say.
     pub facts: Option<LaneFacts>,
+    /// How often the wall clock was set meanwhile; `None` where nobody needed it.
+    pub clock_steps: Option<u32>,
+}
+
+/// When a request ended, and when the lane saw that it had.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    at: Nanos,
+    seen: Nanos,
+    /// Whether the two are of two clocks, so that their distance is the lane's read lag.
+    is_stamped: bool,
+}
+
+impl End {
+    /// Of what has no stamp: it ended when it was seen.
+    fn seen(now: Nanos) -> End {
+        End { at: now, seen: now, is_stamped: false }
+    }
 }
 
 /// One thread's part of a run.
@@ -66,6 +87,7 @@ pub struct Lane<'a, C, W> {
     connections: Vec<Connection>,
     heads: Heads,
     tally: Tally,
+    batches: Batches,
     /// Answers by worker. Folded into the tally by name at the end.
     workers: Vec<WorkerCount>,
     exchanges: Vec<Exchange>,
@@ -86,6 +108,8 @@ pub struct Lane<'a, C, W> {
     /// Requests ended so far.
     ended: u64,
     next_scan: Nanos,
+    /// What the kernel's stamps are on our clock, where there are stamps.
+    wall: Option<WallClock>,
     buffer: Vec<u8>,
 }
 
@@ -116,6 +140,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             connections: (0..share.connections).map(|_| Connection::new(quota, start, pipeline)).collect(),
             heads: Heads::new(&shape.worker_header),
             tally: Tally::new(window, shape.connections as usize),
+            batches: Batches::new(window),
             workers: Vec::with_capacity(64),
             exchanges: Vec::new(),
             journal: Journal::new(journal),
@@ -128,6 +153,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             busy_measured: 0,
             ended: 0,
             next_scan: start,
+            wall: None,
             buffer: vec![0; BUFFER],
         }
     }
@@ -140,6 +166,9 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             self.wire.wait((self.start - now).min(LONGEST_WAIT), &mut events);
             now = self.clock.now();
         }
+        // Pipelining: a stamp may be of a later answer's bytes.
+        let is_stamped = self.shape.timestamps == Timestamps::Kernel && self.shape.pipeline <= 1;
+        self.wall = is_stamped.then(|| WallClock::new(&self.clock));
         self.send_what_is_due(now);
         let mut interrupted_at = None;
         let (began_at, began_with) = (now, CpuUse::now());
@@ -216,7 +245,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     fn record_all(&mut self, slot: usize, outcome: Outcome, now: Nanos, bytes: u64) {
         let mut bytes = bytes;
         while let Some(request) = self.connections[slot].outstanding.pop_front() {
-            self.record(slot, request, outcome, now, std::mem::take(&mut bytes));
+            self.record(slot, request, outcome, End::seen(now), std::mem::take(&mut bytes));
         }
         self.connections[slot].sent_in_full = 0;
     }
@@ -231,12 +260,12 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
 
     /// Records how a request of `slot` ended, and frees its place on the connection.
     #[inline]
-    fn record(&mut self, slot: usize, request: Outstanding, outcome: Outcome, ended: Nanos, bytes: u64) {
+    fn record(&mut self, slot: usize, request: Outstanding, outcome: Outcome, end: End, bytes: u64) {
         let connection = &mut self.connections[slot];
         let exchange = Exchange {
             due: request.due,
-            sent: if request.written == 0 { ended } else { request.sent },
-            ended,
+            sent: if request.written == 0 { end.at } else { request.sent },
+            ended: end.at,
             received_bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
             outcome,
         };
@@ -244,10 +273,17 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         if is_measured {
             connection.requests_left -= 1;
             let begun = if request.opened > Nanos::ZERO { request.opened } else { exchange.sent };
-            self.tally.generator_lag.record(begun.saturating_sub(request.possible));
+            let lag = begun.saturating_sub(request.possible);
+            self.tally.generator_lag.record(lag);
+            if outcome.is_good() {
+                self.batches.record(request.due, exchange.response_time(), lag);
+            }
+            if end.is_stamped {
+                self.tally.read_lag.record(end.seen - end.at);
+            }
         }
         let is_finished = connection.requests_left == 0;
-        connection.next_due = connection.next_due.max(ended + self.shape.think);
+        connection.next_due = connection.next_due.max(end.seen + self.shape.think);
         let next_due = connection.next_due;
         self.busy -= 1;
         self.busy_measured -= usize::from(is_measured);
@@ -263,7 +299,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         }
         if is_finished {
             self.retire(slot);
-        } else if next_due > ended {
+        } else if next_due > end.seen {
             self.pausing.push(Reverse((next_due, slot as u32)));
         } else {
             self.free.push(slot as u32);
@@ -361,6 +397,9 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
 
     /// Gives up the requests that have taken longer than the timeout.
     fn give_up_the_late(&mut self, now: Nanos) {
+        if let Some(wall) = &mut self.wall {
+            wall.look(&self.clock, now);
+        }
         let step = (self.shape.timeout / 20).clamp(Nanos::from_millis(1), LONGEST_WAIT);
         self.next_scan = now + step;
         for slot in 0..self.connections.len() {
@@ -385,6 +424,9 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     fn finish(mut self, interrupted_at: Option<Nanos>, facts: Option<LaneFacts>) -> LaneEnd {
         // Not the turn's time: the last turn may have sent after it.
         let now = self.clock.now();
+        if let Some(wall) = &mut self.wall {
+            wall.look_now(&self.clock);
+        }
         for slot in 0..self.connections.len() {
             self.end(slot, Outcome::InFlight, now, None);
         }
@@ -393,6 +435,15 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             self.tally.per_worker.insert(name.clone(), *count);
         }
         let dropped_records = self.journal.close();
-        LaneEnd { tally: self.tally, exchanges: self.exchanges, dropped_records, interrupted_at, facts }
+        let clock_steps = self.wall.map(|wall| wall.steps());
+        LaneEnd {
+            tally: self.tally,
+            batches: self.batches,
+            exchanges: self.exchanges,
+            dropped_records,
+            interrupted_at,
+            facts,
+            clock_steps,
+        }
     }
 }

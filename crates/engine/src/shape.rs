@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Late, Nanos, Order, Pace, Request, Timing, Window};
+use model::{Late, Nanos, Order, Pace, Request, Timestamps, Timing, Window};
 
 use crate::transport::Transport;
 
@@ -35,6 +35,8 @@ pub struct Shape {
     pub late: Late,
     /// Open loop: how precisely due times are kept.
     pub timing: Timing,
+    /// Whose clock says when an answer came.
+    pub timestamps: Timestamps,
     /// Whether a connection carries more than one request.
     pub keep_alive: bool,
     /// Requests after which we close a connection and open it anew.
@@ -81,6 +83,7 @@ impl Shape {
             think: Nanos::ZERO,
             late: Late::Queue,
             timing: Timing::Precise,
+            timestamps: Timestamps::User,
             keep_alive: true,
             reconnect_after: None,
             pipeline: 1,

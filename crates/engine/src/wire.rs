@@ -27,7 +27,9 @@ pub enum Trouble {
     Refused,
     /// The connection is gone: reset, or a write to a closed one.
     Reset,
-    /// Anything else: no route, no port or descriptor left.
+    /// This machine has no port, descriptor or memory left for it.
+    Exhausted,
+    /// Anything else, such as no route.
     Failed,
 }
 
@@ -51,6 +53,10 @@ pub trait Wire {
     /// # Errors
     /// Where nothing can be received now, or ever.
     fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, Trouble>;
+
+    /// When the kernel received the last of the bytes that the last `receive` of this slot returned, by the wall clock;
+    /// `None` where it does not say.
+    fn stamp(&self, slot: usize) -> Option<Nanos>;
 
     /// Sends the first of `bytes`, as many as go.
     ///

@@ -16,6 +16,7 @@ use rustix::net::{
     send, socket_with, sockopt,
 };
 
+use crate::stamps::{self, Stamps};
 use crate::transport::{Endpoint, Transport};
 use crate::wire::{Event, Trouble, Wire};
 
@@ -29,6 +30,8 @@ pub struct Sockets {
     epoll: OwnedFd,
     slots: Vec<Socket>,
     raw: Vec<epoll::Event>,
+    /// What the kernel says of when bytes came, where it is asked.
+    stamps: Option<Stamps>,
 }
 
 /// An endpoint as the kernel wants it, and the addresses from which to go there (port 0; empty: the kernel chooses).
@@ -64,7 +67,17 @@ impl Sockets {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             slots: (0..slots).map(|_| Socket { fd: None, generation: 0 }).collect(),
             raw: Vec::with_capacity(EVENTS),
+            stamps: None,
         })
+    }
+
+    /// Has the kernel stamp what is received from now on, on connections that are opened from now on.
+    ///
+    /// # Errors
+    /// Where the kernel does not know such stamps.
+    pub fn stamp_arrivals(&mut self) -> Result<(), Errno> {
+        self.stamps = Some(Stamps::new()?);
+        Ok(())
     }
 
     fn fd(&self, slot: usize) -> Result<&OwnedFd, Trouble> {
@@ -78,6 +91,9 @@ impl Sockets {
             Place::Tcp { family, address, sources } => {
                 let fd = stream(*family)?;
                 sockopt::set_tcp_nodelay(&fd, true)?;
+                if self.stamps.is_some() {
+                    stamps::ask(&fd)?;
+                }
                 if !sources.is_empty() {
                     bind_source(&fd, &sources[number / self.places.len() % sources.len()])?;
                 }
@@ -185,7 +201,17 @@ impl Wire for Sockets {
     }
 
     fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, Trouble> {
-        recv(self.fd(slot)?, buffer, RecvFlags::empty()).map(|(kept, _)| kept).map_err(trouble)
+        let fd = self.slots[slot].fd.as_ref().ok_or(Trouble::Failed)?;
+        match &mut self.stamps {
+            Some(stamps) => stamps.receive(fd, buffer),
+            None => recv(fd, buffer, RecvFlags::empty()).map(|(kept, _)| kept),
+        }
+        .map_err(trouble)
+    }
+
+    fn stamp(&self, _slot: usize) -> Option<Nanos> {
+        // Whoever asks has just received.
+        self.stamps.as_ref()?.last()
     }
 
     fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Trouble> {
@@ -204,6 +230,7 @@ fn trouble(errno: Errno) -> Trouble {
         Errno::AGAIN | Errno::INTR | Errno::INPROGRESS => Trouble::WouldBlock,
         Errno::CONNREFUSED => Trouble::Refused,
         Errno::CONNRESET | Errno::PIPE | Errno::NOTCONN | Errno::CONNABORTED => Trouble::Reset,
+        Errno::ADDRNOTAVAIL | Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => Trouble::Exhausted,
         _ => Trouble::Failed,
     }
 }

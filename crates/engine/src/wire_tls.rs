@@ -43,6 +43,8 @@ struct Session {
     /// Whether the peer has said or shown that nothing more comes.
     has_ended: bool,
     is_owed: bool,
+    /// When the last of what it decrypted came, where the kernel says.
+    stamp: Option<Nanos>,
 }
 
 impl TlsSockets {
@@ -54,6 +56,14 @@ impl TlsSockets {
         let sockets = Sockets::new(transport, first_connection, slots)?;
         let sessions = (0..slots).map(|_| Session::default()).collect();
         Ok(TlsSockets { sockets, tls, sessions, owed: Vec::with_capacity(slots) })
+    }
+
+    /// As [`Sockets::stamp_arrivals`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn stamp_arrivals(&mut self) -> Result<(), Errno> {
+        self.sockets.stamp_arrivals()
     }
 
     /// Goes on with the handshake: `Ok` when it is done, `WouldBlock` while it waits for the server or the socket.
@@ -155,7 +165,8 @@ impl Wire for TlsSockets {
                 return if filled > 0 { Ok(filled) } else { Err(Trouble::WouldBlock) };
             }
             match tls.read_tls(&mut pipe) {
-                Ok(n) => session.has_ended |= n == 0,
+                Ok(0) => session.has_ended = true,
+                Ok(_) => session.stamp = pipe.sockets.stamp(slot),
                 Err(_) if pipe.trouble == Some(Trouble::WouldBlock) => continue,
                 Err(_) => {
                     session.trouble = pipe.trouble.or(Some(Trouble::Failed));
@@ -178,6 +189,10 @@ impl Wire for TlsSockets {
             return Ok(filled);
         }
         end
+    }
+
+    fn stamp(&self, slot: usize) -> Option<Nanos> {
+        self.sessions[slot].stamp
     }
 
     /// A record at a time. When the socket takes only a part of one, all of its plaintext but the last byte is called

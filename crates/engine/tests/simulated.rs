@@ -8,7 +8,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::AtomicBool;
 
 use engine::{Event, Lane, LaneEnd, Place, Shape, Transport, Trouble, Wire, render};
-use model::{Clock, Exchange, Late, Nanos, Outcome, Pace, Rate, Timing};
+use model::{Clock, Exchange, Late, Nanos, Outcome, Pace, Rate, Timestamps, Timing};
 use testkit::clock::Stepped;
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nx-worker-pid: 7\r\ncontent-length: 2\r\n\r\nok";
@@ -24,6 +24,12 @@ struct Scripted {
     inbox: Vec<VecDeque<u8>>,
     /// Connections whose first use is refused.
     refused: Vec<bool>,
+    /// When the kernel received what is in the inbox, by the wall clock.
+    stamps: Vec<Option<Nanos>>,
+    /// How late the lane is woken for news.
+    late: Nanos,
+    /// When the wall clock is set, and by how much.
+    set_wall_at: Option<(Nanos, i64)>,
 }
 
 impl Scripted {
@@ -37,6 +43,9 @@ impl Scripted {
             order: 0,
             inbox: vec![VecDeque::new(); connections],
             refused: vec![false; connections],
+            stamps: vec![None; connections],
+            late: Nanos::ZERO,
+            set_wall_at: None,
         }
     }
 }
@@ -54,13 +63,23 @@ impl Wire for Scripted {
         events.clear();
         let until = self.clock.now() + at_most;
         let next = self.answers.peek().map_or(Nanos::MAX, |Reverse((due, ..))| *due);
-        self.clock.set(until.min(next).max(self.clock.now()));
+        let woken = if next < until { next + self.late } else { until };
+        let before = self.clock.now();
+        self.clock.set(woken.max(before));
+        if let Some((at, by)) = self.set_wall_at
+            && at <= self.clock.now()
+        {
+            self.clock.set_wall(by);
+            self.set_wall_at = None;
+        }
+        let wall = self.clock.wall();
         while let Some(Reverse((due, _, slot))) = self.answers.peek().copied() {
             if due > self.clock.now() {
                 break;
             }
             self.answers.pop();
             self.inbox[slot].extend(ANSWER);
+            self.stamps[slot] = Some(wall - (self.clock.now() - due));
             events.push(Event { slot: slot as u32, readable: true, writable: true, closing: false });
         }
     }
@@ -74,6 +93,10 @@ impl Wire for Scripted {
             *place = byte;
         }
         Ok(n)
+    }
+
+    fn stamp(&self, slot: usize) -> Option<Nanos> {
+        self.stamps[slot]
     }
 
     fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Trouble> {
@@ -356,4 +379,46 @@ fn the_drain_of_an_open_loop_has_an_end() {
     let end = run(&shape, Scripted::new(&clock, 1, 1, Nanos::from_millis(500)));
     assert_eq!((end.tally.counts.good(), end.tally.counts.of(Outcome::InFlight)), (6, 14));
     assert_eq!(clock.now(), Nanos::from_secs(3));
+}
+
+/// Four connections on four slots of 10 ms for a second, by a lane that wakes 3 ms late for every answer.
+fn read_late(timestamps: Timestamps, set_wall: Option<i64>) -> LaneEnd {
+    let clock = Stepped::default();
+    let mut wire = Scripted::new(&clock, 4, 4, Nanos::from_millis(10));
+    wire.late = Nanos::from_millis(3);
+    if let Some(by) = set_wall {
+        wire.set_wall_at = Some((Nanos::from_millis(500), by));
+    }
+    let mut shape = shape(4, Pace::Closed);
+    shape.measured = Some(Nanos::from_secs(1));
+    shape.timestamps = timestamps;
+    run(&shape, wire)
+}
+
+#[test]
+fn the_kernels_stamps_take_our_own_late_reading_out_of_the_times() {
+    let (user, kernel) = (read_late(Timestamps::User, None), read_late(Timestamps::Kernel, None));
+    let ms = |n| Some(Nanos::from_millis(n));
+    let longest = |end: &LaneEnd| end.tally.service_time.max();
+    assert_eq!((longest(&user), longest(&kernel)), (ms(13), ms(10)));
+    assert_eq!((kernel.tally.service_time.min(), kernel.tally.read_lag.max()), (ms(10), ms(3)));
+    // Where it was awake anyway it was not late.
+    assert!(kernel.tally.read_lag.mean() > Some(Nanos::from_micros(2500)));
+    assert_eq!(kernel.tally.read_lag.count(), kernel.tally.counts.answered());
+    // Nobody can send before he has read: the load is the same.
+    assert_eq!(kernel.tally.counts, user.tally.counts);
+    assert_eq!((user.tally.read_lag.count(), user.clock_steps, kernel.clock_steps), (0, None, Some(0)));
+    assert!(kernel.exchanges.iter().all(|e| e.due <= e.sent && e.sent <= e.ended));
+}
+
+#[test]
+fn a_wall_clock_that_is_set_is_found_out_and_moves_no_request_out_of_its_time() {
+    for by in [3_600_000_000_000, -3_600_000_000_000, -1_000_000] {
+        let end = read_late(Timestamps::Kernel, Some(by));
+        assert_eq!(end.clock_steps, Some(1), "set by {by} ns");
+        assert_eq!(end.tally.counts, read_late(Timestamps::User, None).tally.counts);
+        assert!(end.exchanges.iter().all(|e| e.due <= e.sent && e.sent <= e.ended));
+        let longest = end.tally.service_time.max();
+        assert!(longest <= Some(Nanos::from_millis(13)), "{longest:?}");
+    }
 }

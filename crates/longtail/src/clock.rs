@@ -1,6 +1,6 @@
 //! The one place where time is read.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use model::{Clock, Nanos};
 
@@ -27,6 +27,11 @@ impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is the one place where time passes")]
     fn sleep(&self, duration: Nanos) {
         std::thread::sleep(Duration::from(duration));
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the one place where time is read")]
+    fn wall(&self) -> Nanos {
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().into()
     }
 }
 

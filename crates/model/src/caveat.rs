@@ -196,7 +196,7 @@ fn of(n: u64, one: &str) -> String {
 }
 
 /// `0.999` as `99.9`.
-fn percent(quantile: f64) -> String {
+pub(crate) fn percent(quantile: f64) -> String {
     format!("{:.3}", quantile * 100.0).trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 

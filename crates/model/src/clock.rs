@@ -9,6 +9,9 @@ pub trait Clock {
 
     /// Waits until `duration` has passed on this clock. Never used by a lane.
     fn sleep(&self, duration: Nanos);
+
+    /// The wall clock (`CLOCK_REALTIME`): since 1970 in UTC. It may be set, and fall. Only for what others have stamped by it.
+    fn wall(&self) -> Nanos;
 }
 
 impl<C: Clock + ?Sized> Clock for &C {
@@ -18,5 +21,9 @@ impl<C: Clock + ?Sized> Clock for &C {
 
     fn sleep(&self, duration: Nanos) {
         (**self).sleep(duration);
+    }
+
+    fn wall(&self) -> Nanos {
+        (**self).wall()
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! Nothing here does I/O, reads a clock or starts a thread. Every other crate knows this one; this one knows none.
 
+pub mod batches;
 pub mod caveat;
 pub mod clock;
 pub mod counts;
@@ -10,7 +11,10 @@ pub mod doubts;
 pub mod environment;
 pub mod exchange;
 pub mod forecast;
+pub mod gate;
+pub mod generator;
 pub mod histogram;
+pub mod interval;
 pub mod load;
 pub mod objective;
 pub mod order;
@@ -23,19 +27,24 @@ pub mod reading;
 pub mod request;
 pub mod run;
 pub mod series;
+pub mod statistics;
+pub mod steadiness;
 pub mod study;
 pub mod tally;
 pub mod units;
 pub mod verdict;
 
+pub use batches::Batches;
 pub use caveat::Caveat;
 pub use clock::Clock;
 pub use counts::Counts;
 pub use environment::{Environment, ServerFacts};
 pub use exchange::{Exchange, Outcome};
 pub use forecast::Forecast;
+pub use gate::{Gate, Grade};
+pub use generator::{Ceiling, GeneratorFacts, LaneFacts};
 pub use histogram::Histogram;
-pub use load::{Late, LoadPlan, LoadRun, Timing};
+pub use load::{Late, LoadPlan, LoadRun, Timestamps, Timing};
 pub use objective::Objective;
 pub use order::Order;
 pub use pace::{Arrivals, Pace, Profile, Schedule};
@@ -47,7 +56,8 @@ pub use reading::Reading;
 pub use request::Request;
 pub use run::{Run, WorkerShare};
 pub use series::Series;
+pub use statistics::Statistics;
 pub use study::{LoadStudy, Study, SweepStudy};
 pub use tally::{Tally, Window};
 pub use units::Nanos;
-pub use verdict::{Ceiling, Gate, GeneratorFacts, Grade, Judgement, LaneFacts, Verdict};
+pub use verdict::{Judgement, Verdict};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::objective::Figure;
-use crate::{Caveat, GeneratorFacts, Histogram, Judgement, Nanos, Objective, Pace, Quantile, Tally};
+use crate::{Caveat, GeneratorFacts, Histogram, Judgement, Nanos, Objective, Pace, Quantile, Statistics, Tally};
 
 /// What `longtail load` was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,6 +49,9 @@ pub struct LoadPlan {
     pub lanes: u32,
     /// How a lane waits for the next due time.
     pub timing: Timing,
+    /// Whose clock says when an answer came.
+    #[serde(default)]
+    pub timestamps: Timestamps,
     /// The run has failed where one of these holds.
     pub fail_if: Vec<Objective>,
     /// The run ends early when one of these holds.
@@ -81,6 +84,27 @@ pub enum Timing {
     Spin,
 }
 
+/// Whose clock says when an answer came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Timestamps {
+    /// The kernel's: when the last segment of it came in. What the lane adds before it reads (read lag) is measured, and
+    /// not in the times.
+    Kernel,
+    /// The lane's, when it reads: what it adds is in the times, and unknown.
+    #[default]
+    User,
+}
+
+impl std::fmt::Display for Timestamps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Timestamps::Kernel => "kernel",
+            Timestamps::User => "user",
+        })
+    }
+}
+
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadRun {
@@ -101,6 +125,9 @@ pub struct LoadRun {
     pub missed: Vec<String>,
     /// Lines of the log that were dropped because the disk was too slow.
     pub log_dropped: u64,
+    /// How well the percentiles are known, and whether the run was steady; `None` of a run that was not looked at.
+    #[serde(default)]
+    pub statistics: Option<Statistics>,
     /// What the generator and its machine did.
     #[serde(default)]
     pub generator: GeneratorFacts,

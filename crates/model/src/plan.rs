@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::Nanos;
+use crate::{Nanos, Timestamps};
 
 /// What `longtail sweep` was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -172,6 +172,9 @@ pub struct StreamPlan {
     pub timeout: Nanos,
     /// Threads of the generator.
     pub lanes: u32,
+    /// Whose clock says when an answer came.
+    #[serde(default)]
+    pub timestamps: Timestamps,
     /// The response header in which a worker names itself.
     pub worker_header: String,
 }
@@ -227,6 +230,7 @@ impl Plan {
         words.push(format!("--warm-up={}", stream.warm_up));
         words.push(format!("--timeout={}", stream.timeout));
         words.push(format!("--lanes={}", stream.lanes));
+        words.push(format!("--timestamps={}", stream.timestamps));
         words.push(format!("--worker-header={}", stream.worker_header));
         let multiples: Vec<String> = self.multiples.iter().map(f64::to_string).collect();
         words.push(format!("--multiples={}", multiples.join(",")));

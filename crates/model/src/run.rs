@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Caveat, Forecast, GeneratorFacts, Judgement, Nanos, Quantile, Reading, Tally};
+use crate::{Caveat, Forecast, GeneratorFacts, Judgement, Nanos, Quantile, Reading, Statistics, Tally};
 
 /// One row of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +28,9 @@ pub struct Run {
     pub readings: Vec<Reading>,
     /// What theory expected.
     pub forecast: Option<Forecast>,
+    /// How well the percentiles are known, and whether the run was steady; `None` of a run that was not looked at.
+    #[serde(default)]
+    pub statistics: Option<Statistics>,
     /// What the generator and its machine did.
     #[serde(default)]
     pub generator: GeneratorFacts,
@@ -145,6 +148,7 @@ mod tests {
             workers: Vec::new(),
             readings: Vec::new(),
             forecast: None,
+            statistics: None,
             generator: GeneratorFacts::default(),
             judgement: None,
             caveats: Vec::new(),

@@ -56,6 +56,10 @@ pub struct Tally {
     /// How late the generator was by itself: from due to the start of sending or of a connect. What the schedule, or a
     /// connection that was not free, adds to the send lag is not in it.
     pub generator_lag: Histogram,
+    /// How late the generator read the answers, by the kernel's stamps: from an answer's arrival in the kernel to when the
+    /// lane had it. Empty where the kernel was not asked; it is not in the response times.
+    #[serde(default)]
+    pub read_lag: Histogram,
     /// Response times of the answers that were not good: another population, never mixed with the good ones.
     pub failed_response_time: Histogram,
     /// Good answers that *ended* inside the window, whenever they were due: what the completed rate is made of.
@@ -78,6 +82,9 @@ pub struct Tally {
     pub sent_bytes: u64,
     /// Connections opened, the first ones included.
     pub connections_opened: u64,
+    /// Connects that failed because this machine had no port, descriptor or memory for them.
+    #[serde(default)]
+    pub exhausted: u64,
     /// Kept-alive connections that the server closed.
     pub closed_by_server: u64,
     /// End of the last measured request.
@@ -99,6 +106,7 @@ impl Tally {
             service_time: Histogram::default(),
             send_lag: Histogram::default(),
             generator_lag: Histogram::default(),
+            read_lag: Histogram::default(),
             failed_response_time: Histogram::default(),
             completed_in_window: 0,
             sent_in_window: 0,
@@ -110,6 +118,7 @@ impl Tally {
             received_bytes: 0,
             sent_bytes: 0,
             connections_opened: 0,
+            exhausted: 0,
             closed_by_server: 0,
             last_ended: window.from,
             series: Series::with_span(span + Nanos::from_secs(60)),
@@ -174,6 +183,7 @@ impl Tally {
         self.service_time.merge(&other.service_time);
         self.send_lag.merge(&other.send_lag);
         self.generator_lag.merge(&other.generator_lag);
+        self.read_lag.merge(&other.read_lag);
         self.failed_response_time.merge(&other.failed_response_time);
         self.completed_in_window += other.completed_in_window;
         self.sent_in_window += other.sent_in_window;
@@ -191,6 +201,7 @@ impl Tally {
         self.received_bytes += other.received_bytes;
         self.sent_bytes += other.sent_bytes;
         self.connections_opened += other.connections_opened;
+        self.exhausted += other.exhausted;
         self.closed_by_server += other.closed_by_server;
         self.last_ended = self.last_ended.max(other.last_ended);
         self.series.merge(&other.series);

@@ -12,15 +12,19 @@ pub struct Host {
     cpu: Option<(u64, u64)>,
     /// `TcpExt: ListenOverflows`, and `ListenDrops` where it is more (it counts other reasons too).
     listen_overflows: Option<u64>,
+    /// `TcpExt: TCPSynRetrans`.
+    syn_retransmits: Option<u64>,
 }
 
 impl Host {
     /// The counters now.
     pub fn now() -> Host {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
+        let tcp = read("/proc/net/netstat");
         Host {
             cpu: cpu(&read("/proc/stat")),
-            listen_overflows: counter(&read("/proc/net/netstat"), "TcpExt:", "ListenOverflows"),
+            listen_overflows: counter(&tcp, "TcpExt:", "ListenOverflows"),
+            syn_retransmits: counter(&tcp, "TcpExt:", "TCPSynRetrans"),
         }
     }
 
@@ -34,6 +38,11 @@ impl Host {
     /// Connects since `before` that a full accept queue dropped.
     pub fn listen_overflows_since(&self, before: &Host) -> Option<u64> {
         self.listen_overflows?.checked_sub(before.listen_overflows?)
+    }
+
+    /// Connects since `before` that the kernel tried again because nobody answered.
+    pub fn syn_retransmits_since(&self, before: &Host) -> Option<u64> {
+        self.syn_retransmits?.checked_sub(before.syn_retransmits?)
     }
 }
 
@@ -58,7 +67,7 @@ mod tests {
 
     #[test]
     fn stolen_time_is_a_share_of_all() {
-        let at = |line| Host { cpu: cpu(line), listen_overflows: None };
+        let at = |line| Host { cpu: cpu(line), ..Host::default() };
         let before = at("cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 1");
         let after = at("cpu  140 0 120 820 0 0 0 20 0 0\n");
         assert_eq!(after.steal_since(&before), Some(0.2));

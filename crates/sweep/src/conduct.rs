@@ -9,9 +9,11 @@ use engine::{Drive, Progress, Shape, drive, ensure_descriptors};
 use launch::GuardCommand;
 use launch::puma::Addresses;
 use model::forecast::{ServiceTime, ServiceTimeSource};
+use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
-    Caveat, Ceiling, Clock, GeneratorFacts, Nanos, Plan, Reading, Run, ServerKind, Stop, SweepStudy, WorkerShare,
+    Caveat, Ceiling, Clock, GeneratorFacts, Nanos, Plan, Reading, Run, ServerKind, Statistics, Stop, SweepStudy,
+    WorkerShare,
 };
 use model::{doubts, verdict};
 use probe::host::Host;
@@ -191,6 +193,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         };
         Shape {
             lanes: stream.lanes,
+            timestamps: stream.timestamps,
             warm_up: stream.warm_up,
             measured,
             requests_per_connection,
@@ -299,11 +302,14 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             readings,
             forecast: service_time
                 .and_then(|ServiceTime { time, source }| queueing::closed::forecast(connections, slots, time, source)),
+            statistics: Some(Statistics::of(&done.tally, &done.batches, &PERCENTILES)),
             generator: GeneratorFacts {
                 lanes: done.lanes.clone(),
+                clock_steps: done.clock_steps,
                 ceiling,
                 steal: after.steal_since(&before),
                 listen_overflows: after.listen_overflows_since(&before),
+                syn_retransmits: after.syn_retransmits_since(&before),
             },
             judgement: None,
             caveats: Vec::new(),

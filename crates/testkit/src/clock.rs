@@ -1,21 +1,26 @@
 //! Clocks for tests: one whose time is what the test says, and the system's for tests with real processes and sockets.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use model::{Clock, Nanos};
 use rustix::time::{ClockId, Timespec};
+
+/// The wall clock of a [`Stepped`] clock that shows 0: some day in 2001.
+const WALL: u64 = 1_000_000_000_000_000_000;
 
 /// A clock that stands still until it is stepped. Clones show the same time, also to another thread.
 #[derive(Clone, Debug, Default)]
 pub struct Stepped {
     now: Arc<AtomicU64>,
+    /// How far the wall clock was set.
+    set: Arc<AtomicI64>,
 }
 
 impl Stepped {
     /// A clock that shows `now`.
     pub fn at(now: Nanos) -> Stepped {
-        Stepped { now: Arc::new(AtomicU64::new(now.0)) }
+        Stepped { now: Arc::new(AtomicU64::new(now.0)), set: Arc::default() }
     }
 
     /// Sets the time.
@@ -25,6 +30,11 @@ impl Stepped {
     pub fn set(&self, now: Nanos) {
         let before = self.now.swap(now.0, Ordering::SeqCst);
         assert!(before <= now.0, "the clock would fall from {before} ns to {} ns", now.0);
+    }
+
+    /// Sets the wall clock forward (or back) by so many nanoseconds, as an administrator does.
+    pub fn set_wall(&self, by: i64) {
+        self.set.fetch_add(by, Ordering::SeqCst);
     }
 
     /// Steps the time forward.
@@ -41,16 +51,27 @@ impl Clock for Stepped {
     fn sleep(&self, duration: Nanos) {
         self.advance(duration);
     }
+
+    fn wall(&self) -> Nanos {
+        Nanos((WALL + self.now().0).saturating_add_signed(self.set.load(Ordering::SeqCst)))
+    }
 }
 
 /// The system's monotonic clock. It bounds the waits of tests with real processes and sockets; none asserts what it says.
 #[derive(Clone, Copy, Debug)]
 pub struct Steady;
 
+fn nanos(time: Timespec) -> Nanos {
+    Nanos::from_secs(time.tv_sec.cast_unsigned()) + Nanos(time.tv_nsec.cast_unsigned())
+}
+
 impl Clock for Steady {
     fn now(&self) -> Nanos {
-        let now = rustix::time::clock_gettime(ClockId::Monotonic);
-        Nanos::from_secs(now.tv_sec.cast_unsigned()) + Nanos(now.tv_nsec.cast_unsigned())
+        nanos(rustix::time::clock_gettime(ClockId::Monotonic))
+    }
+
+    fn wall(&self) -> Nanos {
+        nanos(rustix::time::clock_gettime(ClockId::Realtime))
     }
 
     fn sleep(&self, duration: Nanos) {

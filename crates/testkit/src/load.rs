@@ -12,12 +12,12 @@ use std::path::PathBuf;
 use model::pace::uniform;
 use model::study::SCHEMA;
 use model::{
-    Arrivals, Exchange, Late, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome, Pace, Profile, Rate, Tally,
-    Timing, Window,
+    Arrivals, Batches, Exchange, GeneratorFacts, Late, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome, Pace,
+    Profile, Rate, Statistics, Tally, Timestamps, Timing, Window,
 };
 use model::{doubts, verdict};
 
-use crate::study::{at_ease, environment};
+use crate::study::{at_ease, environment, note_lags};
 
 /// 64 connections that send again as soon as they have an answer, 20 slots of 5 ms, after a second of warm-up.
 pub fn closed() -> LoadStudy {
@@ -134,6 +134,7 @@ pub fn tls_unix() -> LoadStudy {
         url: "https://puma.example/upload?kind=report".to_owned(),
         endpoints: vec!["unix /run/puma.sock".to_owned()],
         tls: true,
+        timestamps: Timestamps::User,
         requests: "POST with 120 bytes".to_owned(),
         pace: Pace::constant(rate(100.0)),
         keep_alive: false,
@@ -226,6 +227,7 @@ fn plan() -> LoadPlan {
         timeout: Nanos::from_secs(20),
         lanes: 1,
         timing: Timing::Precise,
+        timestamps: Timestamps::Kernel,
         fail_if: Vec::new(),
         stop_if: Vec::new(),
         log: None,
@@ -243,7 +245,9 @@ struct Server {
 const PUMA: Server = Server { workers: 2, slots: 20, delay: Nanos::from_millis(5) };
 
 fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) -> Option<Outcome>) -> LoadStudy {
-    let tally = play(&plan, server, fault);
+    let (tally, batches) = play(&plan, server, fault);
+    let statistics = Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES);
+    let timestamps = plan.timestamps;
     let elapsed = tally.last_ended;
     let measured = plan.length.unwrap_or(tally.last_ended - tally.window.from);
     judged(LoadStudy {
@@ -260,7 +264,11 @@ fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) 
             checks: Vec::new(),
             missed: Vec::new(),
             log_dropped: 0,
-            generator: at_ease(elapsed),
+            statistics: Some(statistics),
+            generator: GeneratorFacts {
+                clock_steps: (timestamps == Timestamps::Kernel).then_some(0),
+                ..at_ease(elapsed)
+            },
             judgement: None,
             caveats: Vec::new(),
         },
@@ -275,9 +283,11 @@ const STALLS: u64 = 13;
 const CONNECT: u64 = 14;
 
 /// Plays the load; `fault` says how the `n`-th request that is sent ends instead of well.
-fn play(plan: &LoadPlan, server: &Server, fault: impl Fn(u64) -> Option<Outcome>) -> Tally {
+fn play(plan: &LoadPlan, server: &Server, fault: impl Fn(u64) -> Option<Outcome>) -> (Tally, Batches) {
     let until = plan.length.map_or(Nanos::MAX, |length| plan.warm_up + length);
-    let mut tally = Tally::new(Window { from: plan.warm_up, until }, plan.connections as usize);
+    let window = Window { from: plan.warm_up, until };
+    let mut tally = Tally::new(window, plan.connections as usize);
+    let mut batches = Batches::new(window);
     let mut schedule = plan.pace.schedule();
     // (free from, connection), the earliest first
     let mut free: BinaryHeap<_> =
@@ -343,10 +353,11 @@ fn play(plan: &LoadPlan, server: &Server, fault: impl Fn(u64) -> Option<Outcome>
             exchange
         };
         tally.record(&exchange, connection as usize);
+        note_lags(&mut tally, &mut batches, &exchange, lag, plan.timestamps);
         free.push(Reverse((exchange.ended, connection)));
         number += 1;
     }
-    tally
+    (tally, batches)
 }
 
 /// The phases of a good answer; `opened` holds the times of the connect and the handshake before it.

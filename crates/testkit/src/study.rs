@@ -12,9 +12,9 @@ use model::pace::uniform;
 use model::run::{PERCENTILES, ShareSource};
 use model::study::SCHEMA;
 use model::{
-    Caveat, Ceiling, Environment, Exchange, Forecast, GeneratorFacts, LaneFacts, Nanos, Outcome, Plan, Reading, Run,
-    ServerFacts, ServerKind, ServerPlan, Socket, Stop, StreamPlan, SweepStudy, Tally, Threads, Window, WorkerShare,
-    verdict,
+    Batches, Caveat, Ceiling, Environment, Exchange, Forecast, GeneratorFacts, LaneFacts, Nanos, Outcome, Plan,
+    Reading, Run, ServerFacts, ServerKind, ServerPlan, Socket, Statistics, Stop, StreamPlan, SweepStudy, Tally,
+    Threads, Timestamps, Window, WorkerShare, verdict,
 };
 
 const WARM_UP: Nanos = Nanos::from_secs(1);
@@ -221,6 +221,7 @@ fn plan(setup: &Setup) -> Plan {
             warm_up: WARM_UP,
             timeout: TIMEOUT,
             lanes: 1,
+            timestamps: Timestamps::Kernel,
             worker_header: "x-worker-pid".to_owned(),
         },
         multiples: setup.multiples.clone(),
@@ -267,6 +268,7 @@ fn play(plan: &Plan, server: &ServerFacts, repeat: u32, multiple: f64, fault: im
     };
     let window = Window { from: WARM_UP, until };
     let mut tally = Tally::new(window, connections as usize);
+    let mut batches = Batches::new(window);
     let mut made = vec![0; connections as usize];
     let mut slot_free = vec![Nanos::ZERO; server.slots() as usize];
     // (when its next request is due, connection), the earliest first
@@ -297,7 +299,9 @@ fn play(plan: &Plan, server: &ServerFacts, repeat: u32, multiple: f64, fault: im
             count.measured += u64::from(measured);
         }
         let received_bytes = if matches!(outcome, Outcome::Answered(_)) { 120 } else { 0 };
-        tally.record(&Exchange { due, sent, ended, received_bytes, outcome }, connection as usize);
+        let exchange = Exchange { due, sent, ended, received_bytes, outcome };
+        tally.record(&exchange, connection as usize);
+        note_lags(&mut tally, &mut batches, &exchange, sent - due, plan.stream.timestamps);
         tally.received_bytes += u64::from(received_bytes);
         tally.sent_bytes += 64;
         ended_last = ended_last.max(ended);
@@ -306,14 +310,34 @@ fn play(plan: &Plan, server: &ServerFacts, repeat: u32, multiple: f64, fault: im
     }
     tally.connections_opened = if plan.stream.keep_alive { u64::from(connections) } else { number };
     let measured = if until == Nanos::MAX { tally.last_ended - window.from } else { until - window.from };
-    run(plan, server, (repeat, multiple), tally, (measured, ended_last))
+    run(plan, server, (repeat, multiple), (tally, batches), (measured, ended_last))
+}
+
+/// What a lane notes of its own part beside an exchange that was sent.
+pub(crate) fn note_lags(
+    tally: &mut Tally,
+    batches: &mut Batches,
+    exchange: &Exchange,
+    lag: Nanos,
+    timestamps: Timestamps,
+) {
+    if !tally.measures(exchange.due) {
+        return;
+    }
+    tally.generator_lag.record(lag);
+    if timestamps == Timestamps::Kernel && matches!(exchange.outcome, Outcome::Answered(_)) {
+        tally.read_lag.record(Nanos(3_000 + exchange.ended.0 % 20_000));
+    }
+    if exchange.outcome.is_good() {
+        batches.record(exchange.due, exchange.response_time(), lag);
+    }
 }
 
 fn run(
     plan: &Plan,
     server: &ServerFacts,
     (repeat, multiple): (u32, f64),
-    tally: Tally,
+    (tally, batches): (Tally, Batches),
     (measured, elapsed): (Nanos, Nanos),
 ) -> Run {
     let service_time = plan.stream.delay.expect("the played studies have a delay");
@@ -347,6 +371,7 @@ fn run(
             maximum_rate: f64::from(server.slots()) / service_time.as_secs_f64(),
             ideal_response_time: Nanos::from_secs_f64(service_time.as_secs_f64() * multiple.max(1.0)),
         }),
+        statistics: Some(Statistics::of(&tally, &batches, &PERCENTILES)),
         generator: at_ease(elapsed),
         judgement: None,
         caveats: Vec::new(),
@@ -365,7 +390,14 @@ pub(crate) fn at_ease(elapsed: Nanos) -> GeneratorFacts {
         floor_p99: Nanos::from_micros(61),
         cpu_per_request: Nanos(7_300),
     };
-    GeneratorFacts { lanes: vec![lane], ceiling: Some(ceiling), steal: Some(0.001), listen_overflows: Some(0) }
+    GeneratorFacts {
+        lanes: vec![lane],
+        clock_steps: Some(0),
+        ceiling: Some(ceiling),
+        steal: Some(0.001),
+        listen_overflows: Some(0),
+        syn_retransmits: Some(0),
+    }
 }
 
 /// As [`canonical`], but the generator was too slow for one run, and one run's figures contradict each other.

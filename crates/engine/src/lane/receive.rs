@@ -3,7 +3,7 @@
 use model::tally::WorkerCount;
 use model::{Clock, Nanos, Outcome};
 
-use super::{BUFFER, LONGEST_ANSWER, Lane};
+use super::{BUFFER, End, LONGEST_ANSWER, Lane};
 use crate::connection::State;
 use crate::response::{Fed, Response};
 use crate::wire::{Event, Trouble, Wire};
@@ -51,7 +51,8 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
                 Ok(0) => {
                     let ended = self.connections[slot].reader.end();
                     match ended {
-                        Some(response) => self.answered(slot, response, true, now),
+                        // The end itself has no stamp.
+                        Some(response) => self.answered(slot, response, true, End::seen(now)),
                         None => self.end(slot, Outcome::Closed, now, None),
                     }
                     return;
@@ -86,11 +87,12 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
     #[inline]
     pub(super) fn take(&mut self, slot: usize, n: usize, closing: bool, now: Nanos) -> Taken {
         self.tally.received_bytes += n as u64;
+        let end = self.arrival(slot, now);
         let mut at = 0;
         loop {
             let connection = &mut self.connections[slot];
             if connection.reader.received() == 0 {
-                connection.first_byte = now;
+                connection.first_byte = end.at;
             }
             let fed = connection.reader.feed(&self.buffer[at..n], &mut self.heads);
             let used = if let Ok(Fed::Done(_, used)) = fed { used } else { n - at };
@@ -103,14 +105,14 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
                 Ok(Fed::More) => return Taken::More,
                 // The last byte answers what is out.
                 Ok(Fed::Done(response, _)) if at == n => {
-                    self.answered(slot, response, closing, now);
+                    self.answered(slot, response, closing, end);
                     let connection = &self.connections[slot];
                     let goes_on = connection.state == State::Open && !connection.outstanding.is_empty();
                     return if goes_on { Taken::More } else { Taken::End };
                 }
                 // Pipelining: the next answer follows. (The server has not closed before it.)
                 Ok(Fed::Done(response, _)) if connection.outstanding.len() > 1 => {
-                    self.answered(slot, response, false, now);
+                    self.answered(slot, response, false, end);
                     if self.connections[slot].state != State::Open {
                         return Taken::End;
                     }
@@ -124,6 +126,17 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         }
     }
 
+    /// When what was just received came: by the kernel's stamp, where there is one that can be true.
+    #[inline]
+    fn arrival(&self, slot: usize, now: Nanos) -> End {
+        let stamp = self.wall.as_ref().and_then(|wall| Some(wall.map(self.wire.stamp(slot)?)));
+        let Some(at) = stamp else { return End::seen(now) };
+        // Bytes that came after the turn's time was read.
+        let seen = if at > now { self.clock.now() } else { now };
+        let sent = self.connections[slot].outstanding.front().map_or(now, |request| request.sent);
+        if sent <= at && at <= seen { End { at, seen, is_stamped: true } } else { End::seen(now) }
+    }
+
     /// News of a connection without a request: it was closed, or sent what nobody asked for.
     pub(super) fn receive_idle(&mut self, slot: usize) {
         if self.wire.receive(slot, &mut self.buffer) != Err(Trouble::WouldBlock) {
@@ -134,7 +147,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
 
     /// A whole response came, to the oldest request; `closing`: and the server has closed the connection.
     #[inline]
-    pub(super) fn answered(&mut self, slot: usize, response: Response, closing: bool, now: Nanos) {
+    pub(super) fn answered(&mut self, slot: usize, response: Response, closing: bool, end: End) {
         let connection = &mut self.connections[slot];
         let Some(request) = connection.outstanding.pop_front() else { return };
         connection.until_reconnect -= 1;
@@ -168,16 +181,16 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
             }
             phases.write.record(request.written_at.saturating_sub(request.sent));
             phases.first_byte.record(first_byte.saturating_sub(request.sent));
-            phases.read.record(now.saturating_sub(first_byte));
+            phases.read.record(end.at.saturating_sub(first_byte));
         }
         if server_keeps && we_keep {
-            self.record(slot, request, outcome, now, response.bytes);
+            self.record(slot, request, outcome, end, response.bytes);
         } else {
             self.tally.closed_by_server += u64::from(we_keep);
             self.close(slot);
-            self.record(slot, request, outcome, now, response.bytes);
+            self.record(slot, request, outcome, end, response.bytes);
             // Pipelining: what was sent behind it will not be answered any more.
-            self.record_all(slot, Outcome::Closed, now, 0);
+            self.record_all(slot, Outcome::Closed, end.seen, 0);
         }
     }
 }

@@ -117,6 +117,9 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         self.connections[slot].failed_connects = failed.saturating_add(1);
         // A closed loop would spin on a server that is not there; an open one has its schedule, and waits for nobody.
         let pause = (!self.agenda.is_open()).then(|| Nanos(FIRST_PAUSE.0 << failed.min(10)).min(LONGEST_PAUSE));
+        let is_measured =
+            self.connections[slot].outstanding.front().is_some_and(|request| self.tally.measures(request.due));
+        self.tally.exhausted += u64::from(trouble == Trouble::Exhausted && is_measured);
         let outcome = if trouble == Trouble::Refused { Outcome::Refused } else { Outcome::ConnectFailed };
         let now = self.clock.now();
         self.end(slot, outcome, now, pause);

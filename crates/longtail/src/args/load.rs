@@ -8,6 +8,7 @@ use model::{Arrivals, Late, Nanos, Objective, Order, Pace, Profile, Rate, Timing
 use crate::args::OutputArgs;
 use crate::args::like::{self, Tool};
 use crate::args::output::ColumnsWord;
+use crate::args::timestamps::TimestampsWord;
 use crate::load::Check;
 use crate::mistake::Mistake;
 
@@ -114,6 +115,9 @@ pub(crate) struct LoadArgs {
     /// How precisely due times are kept
     #[arg(long, value_enum, default_value_t, help_heading = "How much")]
     timing: TimingWord,
+    /// Whose clock says when an answer came
+    #[arg(long, value_enum, default_value_t, help_heading = "How much")]
+    pub(crate) timestamps: TimestampsWord,
     /// An answer that takes longer counts as timed out; after the last send they are waited for so long
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "How much")]
     pub(crate) timeout: Nanos,

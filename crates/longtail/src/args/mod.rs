@@ -9,6 +9,7 @@ mod load;
 mod output;
 mod sink;
 mod sweep;
+pub(crate) mod timestamps;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;

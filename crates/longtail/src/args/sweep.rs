@@ -8,6 +8,7 @@ use model::plan::quoted;
 use model::{App, Nanos, Plan, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
 
 use crate::args::OutputArgs;
+use crate::args::timestamps::{Situation, TimestampsWord};
 use crate::mistake::Mistake;
 
 /// The kinds of socket that a server can be bound to.
@@ -173,6 +174,9 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Stream of requests",
           value_parser = clap::value_parser!(u32).range(1..=1024))]
     lanes: u32,
+    /// Whose clock says when an answer came
+    #[arg(long, value_enum, default_value_t, help_heading = "Stream of requests")]
+    timestamps: TimestampsWord,
     /// Response header in which a worker names itself
     #[arg(long, value_name = "NAME", default_value = "x-worker-pid", help_heading = "Stream of requests")]
     worker_header: String,
@@ -253,6 +257,10 @@ impl SweepArgs {
                 }),
                 timeout: self.timeout,
                 lanes: self.lanes,
+                timestamps: self.timestamps.resolve(Situation {
+                    is_tcp: !matches!(socket, Socket::Unix | Socket::Aunix),
+                    is_pipelined: false,
+                })?,
                 worker_header: self.worker_header.clone(),
             },
             multiples: self.multiples.clone(),

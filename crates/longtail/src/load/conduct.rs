@@ -8,7 +8,8 @@ use std::time::Duration;
 use engine::{Drive, Progress, Shape, drive};
 use model::study::SCHEMA;
 use model::{
-    Caveat, Ceiling, Clock, GeneratorFacts, LoadRun, LoadStudy, Nanos, Objective, Outcome, Tally, doubts, verdict,
+    Caveat, Ceiling, Clock, GeneratorFacts, LoadRun, LoadStudy, Nanos, Objective, Outcome, Statistics, Tally, doubts,
+    verdict,
 };
 
 use sweep::Host;
@@ -90,9 +91,10 @@ pub(crate) fn conduct(
     let Recorded { checks, checks_hold, failed } =
         recorded.unwrap_or(Recorded { checks: Vec::new(), checks_hold: true, failed: None });
     let after = Host::now();
-    let Drive { tally, measured, elapsed, interrupted, dropped_records, lanes, .. } = done;
+    let Drive { tally, batches, measured, elapsed, interrupted, dropped_records, lanes, clock_steps, .. } = done;
     let answers = tally.all_answers();
     let ceiling = if interrupted || answers == 0 { None } else { ceiling(tally.received_bytes / answers)? };
+    let statistics = Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES);
     let mut run = LoadRun {
         tally,
         measured,
@@ -101,11 +103,14 @@ pub(crate) fn conduct(
         checks,
         missed: Vec::new(),
         log_dropped: dropped_records,
+        statistics: Some(statistics),
         generator: GeneratorFacts {
             lanes,
+            clock_steps,
             ceiling,
             steal: after.steal_since(&host),
             listen_overflows: after.listen_overflows_since(&host),
+            syn_retransmits: after.syn_retransmits_since(&host),
         },
         judgement: None,
         caveats: Vec::new(),
@@ -178,6 +183,7 @@ fn so_far(tally: Tally, now: Nanos) -> LoadRun {
         checks: Vec::new(),
         missed: Vec::new(),
         log_dropped: 0,
+        statistics: None,
         generator: GeneratorFacts::default(),
         judgement: None,
         caveats: Vec::new(),

@@ -9,6 +9,7 @@ use model::{Clock, LoadPlan, Nanos};
 use requests::{Given, Header, Requests, Target, Template};
 
 use crate::args::LoadArgs;
+use crate::args::timestamps::Situation;
 use crate::mistake::Mistake;
 
 /// A run that can start.
@@ -34,6 +35,10 @@ pub(crate) fn prepare(args: &LoadArgs, clock: &impl Clock) -> Result<Prepared, M
     let transport = transport(args, &target)?;
     let is_name = args.unix.is_none() && args.connect_to.is_none() && target.host.parse::<IpAddr>().is_err();
     let name_resolution = is_name.then(|| clock.now() - begun);
+    let timestamps = args.timestamps.resolve(Situation {
+        is_tcp: transport.endpoints.iter().all(|endpoint| matches!(endpoint, Endpoint::Tcp(_))),
+        is_pipelined: args.pipeline > 1,
+    })?;
     let plan = LoadPlan {
         url: target.to_string(),
         endpoints: transport.endpoints.iter().map(ToString::to_string).collect(),
@@ -52,6 +57,7 @@ pub(crate) fn prepare(args: &LoadArgs, clock: &impl Clock) -> Result<Prepared, M
         timeout: args.timeout,
         lanes: schedule.lanes,
         timing: args.timing(),
+        timestamps,
         fail_if: args.fail_if.clone(),
         stop_if: args.stop_if.clone(),
         log: args.log.clone(),
@@ -68,6 +74,7 @@ pub(crate) fn prepare(args: &LoadArgs, clock: &impl Clock) -> Result<Prepared, M
         think: plan.think,
         late: plan.late,
         timing: plan.timing,
+        timestamps,
         keep_alive: plan.keep_alive,
         reconnect_after: args.requests_per_connection,
         pipeline: args.pipeline,

@@ -250,6 +250,10 @@ impl Clock for FirstLook {
     fn sleep(&self, duration: Nanos) {
         self.clock.sleep(duration);
     }
+
+    fn wall(&self) -> Nanos {
+        self.clock.wall()
+    }
 }
 
 #[cfg(test)]

@@ -28,6 +28,10 @@ impl Clock for RealClock {
     fn sleep(&self, duration: Nanos) {
         std::thread::sleep(duration.into());
     }
+
+    fn wall(&self) -> Nanos {
+        unreachable!("the sink has no use for the wall clock")
+    }
 }
 
 /// The load sink, at a free port.

@@ -1,0 +1,181 @@
+//! When bytes came, by the kernel's account: a stamp with each receive, and what it is on the lane's clock.
+//!
+//! The stamp (`SO_TIMESTAMPNS`) is taken in the softirq that brings a segment in, so neither a late wake-up of the lane nor
+//! its being preempted is in it. It is that of the last segment that a receive touched, and segments that wait together for a
+//! reader take the stamp of the latest: with one request out on a connection, the arrival of the last byte read
+//! (Documentation/networking/timestamping.rst; `tcp_try_coalesce`, net/ipv4/tcp_input.c). Its clock is the wall clock, which
+//! runs as fast as the monotonic one but may be set: [`WallClock`] finds that out.
+
+use std::io::IoSliceMut;
+use std::os::fd::{AsFd, AsRawFd};
+
+use model::{Clock, Nanos};
+use nix::sys::socket::sockopt::ReceiveTimestampns;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
+use nix::sys::time::TimeSpec;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketType, socket};
+
+/// Receives together with stamps.
+#[derive(Debug)]
+pub(crate) struct Stamps {
+    control: Vec<u8>,
+    last: Option<Nanos>,
+    /// Keeps the kernel stamping between two connections: it starts a moment after the first socket asks
+    /// (`net_enable_timestamp`, net/core/dev.c).
+    _keeper: std::os::fd::OwnedFd,
+}
+
+impl Stamps {
+    /// Has the kernel begin to stamp.
+    ///
+    /// # Errors
+    /// Where it does not know such stamps.
+    pub(crate) fn new() -> Result<Stamps, Errno> {
+        let keeper = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+        ask(&keeper)?;
+        Ok(Stamps { control: nix::cmsg_space!(TimeSpec), last: None, _keeper: keeper })
+    }
+
+    /// Receives into `buffer`, 0 at the end of the stream, and keeps the stamp.
+    ///
+    /// # Errors
+    /// As recv(2).
+    #[inline]
+    pub(crate) fn receive(&mut self, fd: &impl AsRawFd, buffer: &mut [u8]) -> Result<usize, Errno> {
+        self.last = None;
+        let mut parts = [IoSliceMut::new(buffer)];
+        let message = recvmsg::<()>(fd.as_raw_fd(), &mut parts, Some(&mut self.control), MsgFlags::empty());
+        let message = message.map_err(|errno| Errno::from_raw_os_error(errno as i32))?;
+        if let Ok(mut controls) = message.cmsgs()
+            && let Some(ControlMessageOwned::ScmTimestampns(time)) = controls.next()
+        {
+            self.last = Some(Nanos::from_secs(time.tv_sec().cast_unsigned()) + Nanos(time.tv_nsec().cast_unsigned()));
+        }
+        Ok(message.bytes)
+    }
+
+    /// The stamp of what was received last, by the wall clock.
+    pub(crate) fn last(&self) -> Option<Nanos> {
+        self.last
+    }
+}
+
+/// Asks for a stamp with each receive on `fd`.
+///
+/// # Errors
+/// Where the kernel does not know such stamps.
+pub(crate) fn ask(fd: &impl AsFd) -> Result<(), Errno> {
+    setsockopt(fd, ReceiveTimestampns, &true).map_err(|errno| Errno::from_raw_os_error(errno as i32))
+}
+
+/// Whether the kernel takes the request for stamps. (Whether they come is seen in the run, and said.)
+pub fn can_stamp() -> bool {
+    Stamps::new().is_ok()
+}
+
+/// How often the two clocks are compared at the start and later: the best comparison counts.
+const AT_FIRST: u32 = 32;
+const LATER: u32 = 8;
+/// How often they are compared.
+const BETWEEN: Nanos = Nanos::from_secs(1);
+/// Clocks this much further apart than before: the wall clock was set.
+const STEP: u64 = 20_000;
+
+/// The wall clock as seen from the lane's clock. The two run at the same speed (`timekeeping.c` slews both alike), so
+/// their distance changes only when the wall clock is set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WallClock {
+    offset: Offset,
+    next_look: Nanos,
+    steps: u32,
+}
+
+/// The wall clock's lead over the lane's clock, in ns, and how far off that may be.
+#[derive(Clone, Copy, Debug)]
+struct Offset {
+    nanos: u64,
+    within: u64,
+}
+
+impl WallClock {
+    /// Compares the two clocks.
+    pub(crate) fn new(clock: &impl Clock) -> WallClock {
+        WallClock { offset: Offset::now(clock, AT_FIRST), next_look: clock.now() + BETWEEN, steps: 0 }
+    }
+
+    /// Compares them again, once a second.
+    #[inline]
+    pub(crate) fn look(&mut self, clock: &impl Clock, now: Nanos) {
+        if now >= self.next_look {
+            self.look_now(clock);
+            self.next_look = now + BETWEEN;
+        }
+    }
+
+    /// Compares them again: whether the wall clock was set in between.
+    #[cold]
+    pub(crate) fn look_now(&mut self, clock: &impl Clock) {
+        let offset = Offset::now(clock, LATER);
+        if offset.nanos.abs_diff(self.offset.nanos) > STEP + offset.within + self.offset.within {
+            self.steps += 1;
+            self.offset = offset;
+        }
+    }
+
+    /// How often the wall clock was found to have been set.
+    pub(crate) fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    /// A stamp on the lane's clock.
+    #[inline]
+    pub(crate) fn map(&self, stamp: Nanos) -> Nanos {
+        Nanos(stamp.0.saturating_sub(self.offset.nanos))
+    }
+}
+
+impl Offset {
+    /// The best of several comparisons: the one that took least time, in the middle of which the wall clock was read.
+    fn now(clock: &impl Clock, times: u32) -> Offset {
+        let compare = |_| {
+            let (before, wall, after) = (clock.now(), clock.wall(), clock.now());
+            let within = after.saturating_sub(before).0.div_ceil(2);
+            Offset { nanos: wall.saturating_sub(before).0.saturating_sub(within), within }
+        };
+        (0..times).map(compare).min_by_key(|offset| offset.within).expect("they are compared more than once")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testkit::clock::Stepped;
+
+    #[test]
+    fn a_stamp_is_the_instant_of_its_arrival() {
+        let clock = Stepped::at(Nanos::from_secs(5));
+        let wall = WallClock::new(&clock);
+        let stamp = clock.wall();
+        clock.advance(Nanos::from_millis(3));
+        assert_eq!(wall.map(stamp), Nanos::from_secs(5));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_is_found_out_and_one_that_is_not_is_not() {
+        let clock = Stepped::default();
+        let mut wall = WallClock::new(&clock);
+        for second in 1..=5 {
+            clock.set(Nanos::from_secs(second));
+            wall.look(&clock, clock.now());
+        }
+        assert_eq!(wall.steps(), 0);
+        for by in [1_000_000, -3_600_000_000_000] {
+            clock.set_wall(by);
+            clock.advance(BETWEEN);
+            wall.look(&clock, clock.now());
+        }
+        assert_eq!(wall.steps(), 2);
+        assert_eq!(wall.map(clock.wall()), clock.now());
+    }
+}

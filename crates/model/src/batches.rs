@@ -1,0 +1,225 @@
+//! What happened in each part of a run: the good answers by when they were due, in some hundred batches of equal time.
+//!
+//! Requests near each other in time share a queue and are no independent samples; how unlike whole batches are says how much
+//! less the run knows than its count of answers suggests (see [`crate::statistics`]). Recording is a handful of
+//! instructions and, once warm, allocates nothing. Not part of the study: what is derived from it is.
+
+use crate::{Nanos, Window};
+
+/// Batches at the most. Where nobody knows how long a run will be, their time doubles whenever they are full.
+const MOST: usize = 128;
+/// The time of the first batches of such a run.
+const SHORTEST: Nanos = Nanos::from_millis(1);
+/// Each power of two is cut into 2^5 buckets, so that a bucket is at most 3.1 % wide.
+const CUTS: u32 = 5;
+/// Buckets for all times up to 2^42 ns, 73 minutes; longer ones are in the last.
+const BUCKETS: usize = (43 - CUTS as usize) << CUTS;
+
+/// Good answers whose requests were due within one batch's time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// How many.
+    pub answers: u64,
+    /// Sum of their response times, in ns.
+    pub response_time_sum: u64,
+    /// Sum of what the generator was late by itself, in ns.
+    pub lag_sum: u64,
+    buckets: Box<[u32]>,
+}
+
+impl Batch {
+    fn new() -> Batch {
+        Batch { answers: 0, response_time_sum: 0, lag_sum: 0, buckets: vec![0; BUCKETS].into() }
+    }
+
+    fn add(&mut self, other: &Batch) {
+        self.answers += other.answers;
+        self.response_time_sum = self.response_time_sum.saturating_add(other.response_time_sum);
+        self.lag_sum = self.lag_sum.saturating_add(other.lag_sum);
+        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+            *mine += theirs;
+        }
+    }
+
+    fn clear(&mut self) {
+        (self.answers, self.response_time_sum, self.lag_sum) = (0, 0, 0);
+        self.buckets.fill(0);
+    }
+
+    /// Answers in buckets above bucket `edge`.
+    fn above(&self, edge: usize) -> u64 {
+        self.buckets[edge + 1..].iter().map(|n| u64::from(*n)).sum()
+    }
+}
+
+/// The batches of a run, or of one lane's part of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batches {
+    from: Nanos,
+    /// The time of one batch.
+    width: Nanos,
+    batches: Vec<Batch>,
+    /// Whether the length of the run is not known before its end.
+    grows: bool,
+}
+
+impl Batches {
+    /// Of a run with this measured window.
+    pub fn new(window: Window) -> Batches {
+        let grows = window.until == Nanos::MAX;
+        let length = window.until.saturating_sub(window.from).0;
+        let width = if grows { SHORTEST } else { Nanos(length.div_ceil(MOST as u64).max(1)) };
+        Batches { from: window.from, width, batches: (0..MOST).map(|_| Batch::new()).collect(), grows }
+    }
+
+    /// Records a good answer: when its request was due, within the window; its response time; the generator's own lag.
+    #[inline]
+    pub fn record(&mut self, due: Nanos, response_time: Nanos, lag: Nanos) {
+        let mut at = (due.saturating_sub(self.from).0 / self.width.0) as usize;
+        while at >= MOST {
+            if !self.grows {
+                return;
+            }
+            self.double();
+            at /= 2;
+        }
+        let batch = &mut self.batches[at];
+        batch.answers += 1;
+        batch.response_time_sum = batch.response_time_sum.saturating_add(response_time.0);
+        batch.lag_sum = batch.lag_sum.saturating_add(lag.0);
+        batch.buckets[bucket(response_time)] += 1;
+    }
+
+    /// Makes each two neighbours one, and room for as many again.
+    #[cold]
+    fn double(&mut self) {
+        for at in 0..MOST / 2 {
+            self.batches.swap(at, 2 * at);
+            let (front, back) = self.batches.split_at_mut(2 * at + 1);
+            front[at].add(&back[0]);
+            back[0].clear();
+            if at > 0 {
+                front[2 * at].clear();
+            }
+        }
+        self.width = Nanos(self.width.0 * 2);
+    }
+
+    /// Adds another lane's batches of the same run.
+    pub fn merge(&mut self, other: &Batches) {
+        let mut other = other.clone();
+        while self.width < other.width && self.grows {
+            self.double();
+        }
+        while other.width < self.width && other.grows {
+            other.double();
+        }
+        for (mine, theirs) in self.batches.iter_mut().zip(&other.batches) {
+            mine.add(theirs);
+        }
+    }
+
+    /// The batches up to the last that has an answer, in order of time.
+    pub fn filled(&self) -> &[Batch] {
+        let filled = self.batches.iter().rposition(|batch| batch.answers > 0).map_or(0, |last| last + 1);
+        &self.batches[..filled]
+    }
+
+    /// The time of one batch.
+    pub fn width(&self) -> Nanos {
+        self.width
+    }
+
+    /// For each batch of [`Batches::filled`]: its answers, and how many of them were slower than about the quantile `q` of all.
+    /// The edge is that of the buckets which leaves nearest to `1 - q` above it; `None` where none leaves any on both sides.
+    pub fn above(&self, q: f64) -> Option<Vec<(u64, u64)>> {
+        let mut totals = vec![0_u64; BUCKETS];
+        for batch in self.filled() {
+            totals.iter_mut().zip(&batch.buckets).for_each(|(total, n)| *total += u64::from(*n));
+        }
+        let all: u64 = totals.iter().sum();
+        let odds = |p: f64| (p / (1.0 - p)).ln();
+        let mut below = 0;
+        let edges = totals.iter().enumerate().filter_map(|(edge, n)| {
+            below += n;
+            (0 < below && below < all).then(|| (edge, (odds(below as f64 / all as f64) - odds(q)).abs()))
+        });
+        let (edge, _) = edges.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
+        Some(self.filled().iter().map(|batch| (batch.answers, batch.above(edge))).collect())
+    }
+}
+
+/// The bucket of a time: those below 2^5 ns have one each, above each power of two has 2^5.
+#[inline]
+fn bucket(time: Nanos) -> usize {
+    let time = time.0.min((1 << 42) - 1);
+    let magnitude = (time | 1 << CUTS).ilog2() - CUTS;
+    (((magnitude as usize) << CUTS) + (time >> magnitude) as usize).min(BUCKETS - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ENDLESS: Window = Window { from: Nanos(1_000), until: Nanos::MAX };
+
+    fn of(window: Window, all: &[(u64, u64)]) -> Batches {
+        let mut batches = Batches::new(window);
+        all.iter().for_each(|(due, time)| batches.record(window.from + Nanos(*due), Nanos(*time), Nanos(7)));
+        batches
+    }
+
+    #[test]
+    fn buckets_rise_with_the_time_and_are_narrow() {
+        let mut last = 0;
+        for time in (0..4_000).chain((12..42).flat_map(|power| [(1 << power) - 1, 1 << power, 3 << (power - 1)])) {
+            let at = bucket(Nanos(time));
+            assert!(at >= last || time < 4_000, "{time}");
+            last = at;
+        }
+        assert_ne!(bucket(Nanos(1_000_000)), bucket(Nanos(1_032_000)));
+        assert_eq!(bucket(Nanos::MAX), bucket(Nanos((1 << 42) - 1)));
+        assert!(bucket(Nanos::MAX) < BUCKETS);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn lanes_merged_are_one_lane_and_none_is_lost(
+            all in prop::collection::vec((0_u64..3_000_000_000, 1_u64..10_000_000_000), 0..200), cut in 0_usize..200,
+        ) {
+            let (a, b) = all.split_at(cut.min(all.len()));
+            for window in [ENDLESS, Window { from: Nanos(1_000), until: Nanos(3_000_001_000) }] {
+                let whole = of(window, &all);
+                let mut merged = of(window, a);
+                merged.merge(&of(window, b));
+                prop_assert_eq!(merged.filled(), whole.filled());
+                prop_assert_eq!(merged.width(), whole.width());
+                prop_assert_eq!(whole.filled().iter().map(|batch| batch.answers).sum::<u64>(), all.len() as u64);
+                let sum: u64 = all.iter().map(|(_, time)| time).sum();
+                prop_assert_eq!(whole.filled().iter().map(|batch| batch.response_time_sum).sum::<u64>(), sum);
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_of_unknown_length_doubles_its_batches() {
+        let batches = of(ENDLESS, &(0..1000).map(|n| (n * 1_000_000, 5)).collect::<Vec<_>>());
+        assert_eq!(batches.width(), Nanos::from_millis(8));
+        assert_eq!(batches.filled().len(), 125);
+        assert!(batches.filled().iter().all(|batch| batch.answers == 8));
+    }
+
+    #[test]
+    fn the_slow_ones_are_counted_in_their_batches() {
+        let all: Vec<_> = (0..1280).map(|n| (n * 1_000_000, if n < 64 { 50_000_000 } else { 1_000_000 })).collect();
+        let window = Window { from: Nanos::ZERO, until: Nanos::from_millis(1280) };
+        let above = of(window, &all).above(0.9).unwrap();
+        assert_eq!(above.len(), 128);
+        assert!(above[..6].iter().all(|batch| *batch == (10, 10)) && above[6] == (10, 4));
+        assert!(above[7..].iter().all(|batch| *batch == (10, 0)));
+        assert_eq!(of(window, &[(0, 5), (9, 5)]).above(0.5), None, "all are equal");
+    }
+}

@@ -1,0 +1,183 @@
+//! How well a run knows its percentiles, whether it was steady, and whether its generator fell behind, from its batches.
+
+use serde::{Deserialize, Serialize};
+
+use crate::batches::{Batch, Batches};
+use crate::interval::ranks;
+use crate::steadiness::{Settled, line, mser, shift};
+use crate::{Nanos, Tally};
+
+/// What the batches of a run say.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Statistics {
+    /// One for each percentile that the report prints, rising.
+    pub intervals: Vec<Interval>,
+    /// Whether the run was steady; `None` where it is too short to tell.
+    pub steadiness: Option<Steadiness>,
+    /// Whether the generator was later and later; `None` where it is too short to tell.
+    pub lag_slope: Option<LagSlope>,
+}
+
+/// How well a percentile of the response times is known.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The percentile, 0 to 1.
+    pub quantile: f64,
+    /// By how much less than so many independent ones the answers are worth (at least 1), for this percentile; `None`
+    /// where the whole run hangs together, or is too short to tell: then there is no interval.
+    pub inflation: Option<f64>,
+    /// Lower end of the 95 % confidence interval.
+    #[serde(rename = "low_ns")]
+    pub low: Option<Nanos>,
+    /// Its upper end; `None` where there are too few answers to bound it.
+    #[serde(rename = "high_ns")]
+    pub high: Option<Nanos>,
+    /// What the percentile would be at the least if the generator had never been late; it is at most what was measured. `None`
+    /// where the generator's reading was not measured.
+    #[serde(rename = "without_generator_ns")]
+    pub without_generator: Option<Nanos>,
+}
+
+impl Interval {
+    /// So many independent answers those of the run are worth for this percentile.
+    pub fn effective(&self, answers: u64) -> Option<f64> {
+        Some(answers as f64 / self.inflation?)
+    }
+}
+
+/// Whether response times and rate stayed what they were.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Steadiness {
+    /// From here on the run was steady, since the start of its window; `None` where no steady part was found.
+    #[serde(rename = "settled_after_ns")]
+    pub settled_after: Option<Nanos>,
+    /// The mean response time of the second half less that of the first, as a share of the mean.
+    pub shift: f64,
+    /// That difference over its standard error.
+    pub shift_in_errors: f64,
+    /// How fast the response time grew with the due time, in seconds per second, by least squares.
+    pub growth: f64,
+    /// The growth over its standard error.
+    pub growth_in_errors: f64,
+}
+
+/// How the generator's own lag went over the run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LagSlope {
+    /// Growth of the lag, in seconds per second, by least squares.
+    pub slope: f64,
+    /// That over its standard error.
+    pub in_errors: f64,
+    /// How much the lag grew over the run, by that slope.
+    #[serde(rename = "grown_ns")]
+    pub grown: Nanos,
+}
+
+/// A share of answers for which the generator may have been later than what is taken off a percentile.
+const SPARED: f64 = 0.001;
+/// Parts of a run that are compared for their share of slow answers: first so many, then half of them.
+const PARTS: [usize; 2] = [32, 16];
+/// Fewer batches with answers than this say nothing.
+const LEAST: usize = 16;
+/// Batches of each batch mean of MSER-5.
+const MSER: usize = 5;
+
+impl Statistics {
+    /// Of a run with this tally, whose good answers are in `batches`; `percentiles` are those that its report prints.
+    pub fn of(tally: &Tally, batches: &Batches, percentiles: &[f64]) -> Statistics {
+        Statistics {
+            intervals: percentiles.iter().map(|q| interval(tally, batches, *q)).collect(),
+            steadiness: steadiness(batches),
+            lag_slope: lag_slope(batches),
+        }
+    }
+
+    /// The interval of a percentile, if it was one of those asked for.
+    pub fn interval(&self, quantile: f64) -> Option<&Interval> {
+        self.intervals.iter().find(|interval| interval.quantile.total_cmp(&quantile).is_eq())
+    }
+}
+
+fn interval(tally: &Tally, batches: &Batches, quantile: f64) -> Interval {
+    let inflation = inflation(batches, quantile);
+    let population = tally.counts.good() + tally.counts.censored();
+    let times = &tally.response_time;
+    let (low, high) = inflation.map_or((None, None), |inflation| {
+        let ranks = ranks(quantile, population, inflation);
+        (ranks.low.and_then(|rank| times.at_rank(rank)), ranks.high.and_then(|rank| times.at_rank(rank)))
+    });
+    Interval { quantile, inflation, low, high, without_generator: without_generator(tally, quantile) }
+}
+
+/// `Q(p - η) - x`, where the generator's own lag was above `x` for a share `η` of the requests: no law of either is assumed,
+/// nor that they are independent. Where arrivals are stamped by the kernel, all else that the generator added is in it.
+fn without_generator(tally: &Tally, quantile: f64) -> Option<Nanos> {
+    let (lag, read) = (&tally.generator_lag, &tally.read_lag);
+    // An answer in a hundred without a stamp is one whose late reading is in its time.
+    if read.count() * 100 < 99 * tally.counts.good() || read.count() == 0 {
+        return None;
+    }
+    let (spared, most) =
+        if lag.count() as f64 * SPARED >= 1.0 { (SPARED, lag.quantile(1.0 - SPARED)?) } else { (0.0, lag.max()?) };
+    let below = tally.response_time_at((quantile - spared).max(0.0)).time()?;
+    Some(below.saturating_sub(most))
+}
+
+/// How much more the share of answers above the quantile varies from part to part than it would among independent answers,
+/// `B/(B-1) Σ(k - p·m)² / (n p (1-p))` over `B` parts with `k` such answers of `m`: at least 1. `None` where parts next to each other
+/// are alike however long they are made, or there are too few.
+fn inflation(batches: &Batches, quantile: f64) -> Option<f64> {
+    let filled = batches.filled().iter().filter(|batch| batch.answers > 0).count();
+    if filled < LEAST {
+        return None;
+    }
+    // All answers took about as long: whichever is taken, it is within a bucket of the true one.
+    let Some(above) = batches.above(quantile) else { return Some(1.0) };
+    let (n, slow) = above.iter().fold((0, 0), |(n, slow), (answers, above)| (n + answers, slow + above));
+    let (n, p) = (n as f64, slow as f64 / (n as f64).max(1.0));
+    PARTS.into_iter().find_map(|parts| {
+        let size = above.len().div_ceil(parts);
+        let sum = |part: &[(u64, u64)]| part.iter().fold((0, 0), |(m, k), (answers, above)| (m + answers, k + above));
+        let off: Vec<f64> = above.chunks(size).map(sum).map(|(m, k)| k as f64 - p * m as f64).collect();
+        let count = off.len() as f64;
+        let squares: f64 = off.iter().map(|e| e * e).sum();
+        let neighbours: f64 = off.windows(2).map(|pair| pair[0] * pair[1]).sum();
+        let is_alike = squares > 0.0 && neighbours / squares >= 2.0 / count.sqrt();
+        (!is_alike).then(|| (count / (count - 1.0) * squares / (n * p * (1.0 - p))).max(1.0))
+    })
+}
+
+/// The mean response time of each batch that has answers, in ns, with the middle of its time in seconds.
+fn means(batches: &Batches, of: fn(&Batch) -> u64) -> Vec<(f64, f64)> {
+    let width = batches.width().as_secs_f64();
+    let filled = batches.filled().iter().enumerate().filter(|(_, batch)| batch.answers > 0);
+    filled.map(|(at, batch)| ((at as f64 + 0.5) * width, of(batch) as f64 / batch.answers as f64)).collect()
+}
+
+fn steadiness(batches: &Batches) -> Option<Steadiness> {
+    let means = means(batches, |batch| batch.response_time_sum);
+    let times: Vec<f64> = means.iter().map(|(_, mean)| *mean).collect();
+    // The last batch may be cut off by the end.
+    let filled = batches.filled();
+    let counts: Vec<f64> = filled[..filled.len().saturating_sub(1)].iter().map(|batch| batch.answers as f64).collect();
+    let settled = [mser(&times, MSER)?, mser(&counts, MSER)?];
+    let shift = shift(&times)?;
+    let growth = line(&means)?;
+    let latest = |settled: Settled| settled.after as f64 / settled.of as f64;
+    let part = settled.into_iter().map(latest).fold(0.0, f64::max);
+    let span = batches.width().as_secs_f64() * filled.len() as f64;
+    let is_steady = settled.into_iter().all(Settled::is_steady);
+    Some(Steadiness {
+        settled_after: is_steady.then(|| Nanos((part * span * 1e9) as u64)),
+        shift: shift.of_mean,
+        shift_in_errors: shift.in_errors,
+        growth: growth.slope / 1e9,
+        growth_in_errors: growth.t,
+    })
+}
+
+fn lag_slope(batches: &Batches) -> Option<LagSlope> {
+    let line = line(&means(batches, |batch| batch.lag_sum))?;
+    let span = batches.width().as_secs_f64() * batches.filled().len() as f64;
+    Some(LagSlope { slope: line.slope / 1e9, in_errors: line.t, grown: Nanos((line.slope * span).max(0.0) as u64) })
+}

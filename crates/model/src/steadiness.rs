@@ -1,0 +1,141 @@
+//! Whether a series settles, and whether it climbs: MSER-5 and the slope of a straight line.
+
+/// Where a series settles, by MSER-m: the number of batch means to leave out, of how many.
+///
+/// White, 1997: of the batch means `Z` of `m` values each, leave out the first `d` so that `Σ(Z-Z̄)² / (n-d)²` over the rest is
+/// least, `d` at most `n/2`. Where it is `n/2`, no steady part was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// Batch means to leave out.
+    pub after: usize,
+    /// Batch means in all.
+    pub of: usize,
+}
+
+impl Settled {
+    /// Whether there is a steady part.
+    pub fn is_steady(self) -> bool {
+        self.after < self.of / 2
+    }
+}
+
+/// MSER-`m` of a series; a rest that fills no batch is left out. `None` of fewer than eight batch means.
+pub fn mser(series: &[f64], m: usize) -> Option<Settled> {
+    let means: Vec<f64> = series.chunks_exact(m.max(1)).map(mean).collect();
+    if means.len() < 8 {
+        return None;
+    }
+    let spread = |after: usize| {
+        let rest = &means[after..];
+        let mean = mean(rest);
+        rest.iter().map(|z| (z - mean).powi(2)).sum::<f64>() / (rest.len() as f64).powi(2)
+    };
+    let after = (0..=means.len() / 2).map(|after| (after, spread(after))).min_by(|(_, a), (_, b)| a.total_cmp(b))?.0;
+    Some(Settled { after, of: means.len() })
+}
+
+/// How far the second half of a series is from its first, in standard errors, and as a share of the whole's mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shift {
+    /// Second half's mean - first half's mean, over the standard error of that.
+    pub in_errors: f64,
+    /// The same difference over the mean of all.
+    pub of_mean: f64,
+}
+
+/// The shift of a series between its halves; the errors are those of eight batch means in each. `None` of fewer than 32 values.
+pub fn shift(series: &[f64]) -> Option<Shift> {
+    const PARTS: usize = 8;
+    let half = series.len() / 2;
+    if half < 2 * PARTS {
+        return None;
+    }
+    let halves = [&series[..half], &series[series.len() - half..]];
+    let [first, second] = halves.map(|half| {
+        let parts: Vec<f64> = half.chunks_exact(half.len() / PARTS).take(PARTS).map(mean).collect();
+        let mean = mean(&parts);
+        let variance = parts.iter().map(|part| (part - mean).powi(2)).sum::<f64>() / (PARTS - 1) as f64;
+        (mean, variance / PARTS as f64)
+    });
+    let error = (first.1 + second.1).sqrt();
+    let by = second.0 - first.0;
+    let all = f64::midpoint(first.0, second.0);
+    Some(Shift {
+        in_errors: if error > 0.0 { by / error } else { by.signum() * if by == 0.0 { 0.0 } else { f64::INFINITY } },
+        of_mean: if all > 0.0 { by / all } else { 0.0 },
+    })
+}
+
+/// A straight line through points, by least squares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Line {
+    /// Its slope.
+    pub slope: f64,
+    /// The slope over its standard error; infinite where all points are on the line.
+    pub t: f64,
+}
+
+/// The line through (x, y); `None` of fewer than 8 points, or where all have the same x.
+pub fn line(points: &[(f64, f64)]) -> Option<Line> {
+    if points.len() < 8 {
+        return None;
+    }
+    let n = points.len() as f64;
+    let (x0, y0) = (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);
+    let xx: f64 = points.iter().map(|p| (p.0 - x0).powi(2)).sum();
+    if xx == 0.0 {
+        return None;
+    }
+    let slope = points.iter().map(|p| (p.0 - x0) * (p.1 - y0)).sum::<f64>() / xx;
+    let left: f64 = points.iter().map(|p| (p.1 - y0 - slope * (p.0 - x0)).powi(2)).sum();
+    let error = (left / (n - 2.0) / xx).sqrt();
+    let t = if error > 0.0 { slope / error } else { slope.signum() * if slope == 0.0 { 0.0 } else { f64::INFINITY } };
+    Some(Line { slope, t })
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / (values.len() as f64).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn falling() -> Vec<f64> {
+        (1..=10).rev().map(f64::from).chain([1.0, 2.0].into_iter().cycle().take(40)).collect()
+    }
+
+    fn decaying() -> Vec<f64> {
+        let noise = [5.0, 5.2, 4.8, 5.1, 4.9].into_iter().cycle().take(100);
+        (0..100).map(|i| 20.0 * (f64::from(-i) / 10.0).exp() + 5.0).chain(noise).collect()
+    }
+
+    #[test]
+    fn a_series_settles_where_the_method_says() {
+        assert_eq!(mser(&falling(), 1), Some(Settled { after: 8, of: 50 }));
+        assert_eq!(mser(&falling(), 5), Some(Settled { after: 2, of: 10 }));
+        assert_eq!(mser(&decaying(), 5), Some(Settled { after: 20, of: 40 }));
+        assert!(!mser(&decaying(), 5).unwrap().is_steady());
+        assert_eq!(mser(&[1.0; 7], 1), None);
+    }
+
+    #[test]
+    fn what_climbs_never_settles_and_what_is_flat_has() {
+        let climbing: Vec<f64> = (0..128).map(f64::from).collect();
+        assert!(!mser(&climbing, 5).unwrap().is_steady());
+        assert_eq!(mser(&[3.0; 128], 5).unwrap().after, 0);
+        let shift = shift(&climbing).unwrap();
+        assert!(shift.in_errors > 5.0 && (shift.of_mean - 1.0).abs() < 0.02, "{shift:?}");
+        assert_eq!(super::shift(&[3.0; 128]), Some(Shift { in_errors: 0.0, of_mean: 0.0 }));
+    }
+
+    #[test]
+    fn a_line_has_the_slope_of_its_points() {
+        // Anscombe's first quartet (1973): slope 0.50009, standard error 0.11791.
+        let x = [10.0, 8.0, 13.0, 9.0, 11.0, 14.0, 6.0, 4.0, 12.0, 7.0, 5.0];
+        let y = [8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68];
+        let points: Vec<(f64, f64)> = x.into_iter().zip(y).collect();
+        let Line { slope, t } = line(&points).unwrap();
+        assert!((slope - 0.500_090_9).abs() < 1e-6 && (t - 4.241_455).abs() < 1e-5, "{slope} {t}");
+    }
+}
