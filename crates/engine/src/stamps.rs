@@ -3,7 +3,7 @@
 //! The stamp (`SO_TIMESTAMPNS`) is taken in the softirq that brings a segment in, so neither a late wake-up of the lane nor
 //! its being preempted is in it. It is that of the last segment that a receive touched, and segments that wait together for a
 //! reader take the stamp of the latest: with one request out on a connection, the arrival of the last byte read
-//! (Documentation/networking/timestamping.rst; `tcp_try_coalesce`, net/ipv4/tcp_input.c). Its clock is the wall clock, which
+//! (Documentation/networking/timestamping.rst; `tcp_try_coalesce`, `net/ipv4/tcp_input.c`). Its clock is the wall clock, which
 //! runs as fast as the monotonic one but may be set: [`WallClock`] finds that out.
 
 use std::io::IoSliceMut;

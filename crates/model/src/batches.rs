@@ -58,7 +58,7 @@ pub struct Batches {
     from: Nanos,
     /// The time of one batch.
     width: Nanos,
-    batches: Vec<Batch>,
+    all: Vec<Batch>,
     /// Whether the length of the run is not known before its end.
     grows: bool,
 }
@@ -69,7 +69,7 @@ impl Batches {
         let grows = window.until == Nanos::MAX;
         let length = window.until.saturating_sub(window.from).0;
         let width = if grows { SHORTEST } else { Nanos(length.div_ceil(MOST as u64).max(1)) };
-        Batches { from: window.from, width, batches: (0..MOST).map(|_| Batch::new()).collect(), grows }
+        Batches { from: window.from, width, all: (0..MOST).map(|_| Batch::new()).collect(), grows }
     }
 
     /// Records a good answer: when its request was due, within the window; its response time; the generator's own lag.
@@ -83,7 +83,7 @@ impl Batches {
             self.double();
             at /= 2;
         }
-        let batch = &mut self.batches[at];
+        let batch = &mut self.all[at];
         batch.answers += 1;
         batch.response_time_sum = batch.response_time_sum.saturating_add(response_time.0);
         batch.lag_sum = batch.lag_sum.saturating_add(lag.0);
@@ -94,8 +94,8 @@ impl Batches {
     #[cold]
     fn double(&mut self) {
         for at in 0..MOST / 2 {
-            self.batches.swap(at, 2 * at);
-            let (front, back) = self.batches.split_at_mut(2 * at + 1);
+            self.all.swap(at, 2 * at);
+            let (front, back) = self.all.split_at_mut(2 * at + 1);
             front[at].add(&back[0]);
             back[0].clear();
             if at > 0 {
@@ -114,15 +114,15 @@ impl Batches {
         while other.width < self.width && other.grows {
             other.double();
         }
-        for (mine, theirs) in self.batches.iter_mut().zip(&other.batches) {
+        for (mine, theirs) in self.all.iter_mut().zip(&other.all) {
             mine.add(theirs);
         }
     }
 
     /// The batches up to the last that has an answer, in order of time.
     pub fn filled(&self) -> &[Batch] {
-        let filled = self.batches.iter().rposition(|batch| batch.answers > 0).map_or(0, |last| last + 1);
-        &self.batches[..filled]
+        let filled = self.all.iter().rposition(|batch| batch.answers > 0).map_or(0, |last| last + 1);
+        &self.all[..filled]
     }
 
     /// The time of one batch.
@@ -166,7 +166,9 @@ mod tests {
 
     fn of(window: Window, all: &[(u64, u64)]) -> Batches {
         let mut batches = Batches::new(window);
-        all.iter().for_each(|(due, time)| batches.record(window.from + Nanos(*due), Nanos(*time), Nanos(7)));
+        for (due, time) in all {
+            batches.record(window.from + Nanos(*due), Nanos(*time), Nanos(7));
+        }
         batches
     }
 

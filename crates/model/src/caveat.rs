@@ -10,6 +10,9 @@ use crate::Nanos;
 pub enum Caveat {
     /// The server counted another number of requests than we had answered.
     LedgersDiffer {
+        /// The worker that counts otherwise, by pid, where the sums agree.
+        #[serde(default)]
+        worker: Option<u32>,
         /// Whole answers that we received, warm-up included.
         client: u64,
         /// Requests that the server says it took, over the same time.
@@ -40,6 +43,21 @@ pub enum Caveat {
         from: f64,
         /// Good answers that there are.
         answers: u64,
+        /// So many independent ones they are worth for that percentile, where that is fewer.
+        #[serde(default)]
+        worth: Option<u64>,
+    },
+    /// Open loop: more was offered than the server can do, so response times depend on how long the run was.
+    Growing {
+        /// Growth of the response time, in seconds per second of due time.
+        growth: f64,
+    },
+    /// Some answers came without a time stamp of the kernel's, so that our late reading is in their times.
+    Unstamped {
+        /// How many.
+        answers: u64,
+        /// Good and other answers that there are.
+        of: u64,
     },
     /// The server closed kept-alive connections, so that some requests include a new connect.
     ConnectionsClosed {
@@ -106,7 +124,10 @@ impl Caveat {
     /// What was seen.
     pub fn text(&self) -> String {
         match self {
-            Caveat::LedgersDiffer { client, server } => {
+            Caveat::LedgersDiffer { worker: Some(pid), client, server } => {
+                format!("worker {pid} counts {server} requests, {client} of our answers name it")
+            }
+            Caveat::LedgersDiffer { client, server, .. } => {
                 format!("the server counts {server} requests, we got {client} answers")
             }
             Caveat::LedgerUnknown { reason } => format!("the server's own count is unknown: {reason}"),
@@ -117,12 +138,17 @@ impl Caveat {
                     percent(*from)
                 )
             }
-            Caveat::TooFewRequests { from, answers } => {
-                format!(
-                    "p{} and above are not printed: {} are too few for them",
-                    percent(*from),
-                    of(*answers, "answer")
-                )
+            Caveat::TooFewRequests { from, answers, worth } => {
+                let worth = worth.map(|n| format!(" (worth {n} independent ones)")).unwrap_or_default();
+                let answers = of(*answers, "answer");
+                format!("p{} and above are not printed: {answers}{worth} are too few for them", percent(*from))
+            }
+            Caveat::Growing { growth } => format!(
+                "more was offered than the server can do: response times grew by {growth:.3} s each second and have no steady value"
+            ),
+            Caveat::Unstamped { answers, of: all } => {
+                let answers = of(*answers, "answer");
+                format!("{answers} of {all} came without the kernel's time stamp: our late reading is in their times")
             }
             Caveat::ConnectionsClosed { closed } => {
                 format!("the server closed {} that were to be kept", of(*closed, "connection"))
@@ -168,6 +194,8 @@ impl Caveat {
                 "see the errors by kind: raise --timeout where they are timeouts, or lower the load"
             }
             Caveat::TooFewRequests { .. } => "run longer (--for), or more requests (-n, -R)",
+            Caveat::Growing { .. } => "read the growth, not the percentiles: they say how long the run was",
+            Caveat::Unstamped { .. } => "--timestamps user where they are to be all alike",
             Caveat::ConnectionsClosed { .. } => "their next requests include a connect; -k compares without keep-alive",
             Caveat::Unfair { .. } => {
                 "a server that serves one connection again and again starves the others; compare with -k"

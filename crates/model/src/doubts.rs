@@ -1,7 +1,7 @@
 //! What is doubtful in what was recorded, from its own figures.
 
 use crate::run::PERCENTILES;
-use crate::{Caveat, LoadRun, Nanos, Pace, Quantile, Run, Tally};
+use crate::{Caveat, LoadRun, Nanos, Pace, Quantile, Run, Statistics, Tally};
 
 /// Below this index of fairness the connections' shares are worth a word.
 const FAIR: f64 = 0.9;
@@ -11,7 +11,13 @@ const ABOVE: f64 = 1.02;
 const KEPT_UP: f64 = 0.995;
 
 /// Doubts that any tally can raise; `percentiles` are those that will be printed.
-fn of_tally(tally: &Tally, percentiles: &[f64], keep_alive: bool, interrupted: bool) -> Vec<Caveat> {
+fn of_tally(
+    tally: &Tally,
+    (statistics, clock_steps): (Option<&Statistics>, Option<u32>),
+    percentiles: &[f64],
+    keep_alive: bool,
+    interrupted: bool,
+) -> Vec<Caveat> {
     let mut caveats = Vec::new();
     if interrupted {
         caveats.push(Caveat::Interrupted);
@@ -20,12 +26,20 @@ fn of_tally(tally: &Tally, percentiles: &[f64], keep_alive: bool, interrupted: b
     if counts.failed() > 0 && !interrupted {
         caveats.push(Caveat::Failures { failed: counts.failed(), planned: counts.total() });
     }
-    let first = |kind: Quantile| percentiles.iter().copied().find(|q| tally.response_time_at(*q) == kind);
+    let at = |q: f64| tally.response_time_at(q).supported(statistics, q, tally);
+    let first = |kind: Quantile| percentiles.iter().copied().find(|q| at(*q) == kind);
     if let Some(from) = first(Quantile::Unanswered) {
         caveats.push(Caveat::QuantilesHidden { from, unanswered: counts.failed() });
     }
     if let Some(from) = first(Quantile::TooFew) {
-        caveats.push(Caveat::TooFewRequests { from, answers: counts.good() });
+        let interval = statistics.and_then(|statistics| statistics.interval(from));
+        let worth = interval.filter(|interval| interval.inflation > Some(1.1));
+        let worth = worth.and_then(|interval| interval.effective(counts.good())).map(|n| n as u64);
+        caveats.push(Caveat::TooFewRequests { from, answers: counts.good(), worth });
+    }
+    let (stamped, answered) = (tally.read_lag.count(), counts.answered());
+    if clock_steps.is_some() && stamped < answered {
+        caveats.push(Caveat::Unstamped { answers: answered - stamped, of: answered });
     }
     if keep_alive && tally.closed_by_server > 0 {
         caveats.push(Caveat::ConnectionsClosed { closed: tally.closed_by_server });
@@ -35,7 +49,13 @@ fn of_tally(tally: &Tally, percentiles: &[f64], keep_alive: bool, interrupted: b
 
 /// All that the own figures of a sweep's run give reason to doubt.
 pub fn of_run(run: &Run, keep_alive: bool, interrupted: bool) -> Vec<Caveat> {
-    let mut caveats = of_tally(&run.tally, &PERCENTILES, keep_alive, interrupted);
+    let mut caveats = of_tally(
+        &run.tally,
+        (run.statistics.as_ref(), run.generator.clock_steps),
+        &PERCENTILES,
+        keep_alive,
+        interrupted,
+    );
     if let Some(jain) = run.fairness().filter(|jain| *jain < FAIR) {
         let each = &run.tally.per_connection;
         let (fewest, most) = (each.iter().min().copied(), each.iter().max().copied());
@@ -55,10 +75,21 @@ pub const LOAD_PERCENTILES: [f64; 7] = [0.50, 0.75, 0.90, 0.95, 0.99, 0.999, 0.9
 
 /// All that the own figures of a load give reason to doubt.
 pub fn of_load(run: &LoadRun, pace: &Pace, keep_alive: bool, interrupted: bool) -> Vec<Caveat> {
-    let mut caveats = of_tally(&run.tally, &LOAD_PERCENTILES, keep_alive, interrupted);
+    let mut caveats = of_tally(
+        &run.tally,
+        (run.statistics.as_ref(), run.generator.clock_steps),
+        &LOAD_PERCENTILES,
+        keep_alive,
+        interrupted,
+    );
     let due = run.tally.counts.total();
     if pace.is_open() && !interrupted && (run.tally.sent_in_window as f64) < KEPT_UP * due as f64 {
         caveats.push(Caveat::FellBehind { due, sent_in_time: run.tally.sent_in_window });
+    }
+    if pace.is_open()
+        && let Some(growth) = growth(run)
+    {
+        caveats.push(Caveat::Growing { growth });
     }
     if run.tally.queued.count > 0 {
         let queued = run.tally.queued;
@@ -68,6 +99,18 @@ pub fn of_load(run: &LoadRun, pace: &Pace, keep_alive: bool, interrupted: bool) 
         caveats.push(Caveat::LogIncomplete { dropped: run.log_dropped });
     }
     caveats
+}
+
+/// Growth below this, in seconds per second, is no overload that a run could show.
+const GROWS: f64 = 0.01;
+/// Standard errors: beyond chance.
+const BEYOND_CHANCE: f64 = 6.0;
+
+/// How fast response times grew, where they did so all along.
+fn growth(run: &LoadRun) -> Option<f64> {
+    let steadiness = run.statistics.as_ref()?.steadiness?;
+    let grows = steadiness.growth > GROWS && steadiness.growth_in_errors > BEYOND_CHANCE;
+    (grows && steadiness.settled_after.is_none()).then_some(steadiness.growth)
 }
 
 #[cfg(test)]

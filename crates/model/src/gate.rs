@@ -178,8 +178,10 @@ impl Gate {
         match *self {
             Gate::Headroom { times, .. } => by(1.0 / times.max(1e-9), 1.0 / 3.0, 1.0 / 1.2),
             Gate::SentInTime { sent, due } => by(1.0 - sent as f64 / (due as f64).max(1.0), 0.005, 0.02),
-            Gate::GeneratorLag { p99, .. } if p99 <= SMALL => Grade::Pass,
-            Gate::GeneratorLag { of_response_time, .. } => by(of_response_time, 0.05, 0.20),
+            Gate::GeneratorLag { p99, .. } | Gate::ReadLag { p99, .. } if p99 <= SMALL => Grade::Pass,
+            Gate::GeneratorLag { of_response_time, .. } | Gate::ReadLag { of_response_time, .. } => {
+                by(of_response_time, 0.05, 0.20)
+            }
             Gate::LaneCpu { share } => by(share, 0.70, 0.90),
             Gate::LaneRunQueue { share } => by(share, 0.02, 0.10),
             Gate::LittlesLaw { in_flight, connections, tolerance } => {
@@ -190,8 +192,6 @@ impl Gate {
             Gate::Exhausted { connects } => if_none(connects, Grade::Fail),
             Gate::Failures { failed, planned } if failed == planned => if_none(failed, Grade::Fail),
             Gate::Failures { failed, planned } => by(failed as f64 / planned as f64, 0.005, 1.0),
-            Gate::ReadLag { p99, .. } if p99 <= SMALL => Grade::Pass,
-            Gate::ReadLag { of_response_time, .. } => by(of_response_time, 0.05, 0.20),
             Gate::LagSlope { in_errors, grown, .. } if in_errors < SIGNIFICANT || grown <= SMALL => Grade::Pass,
             Gate::LagSlope { slope, .. } => by(slope, 0.0, 0.001),
             Gate::Bracket { width, half_interval, .. } if width <= half_interval.max(SMALL) => Grade::Pass,
@@ -201,6 +201,7 @@ impl Gate {
                 by(of_response_time, 0.05, worst)
             }
             Gate::Steadiness { settled_after: Some(_), .. } => Grade::Pass,
+            Gate::Steadiness { shift, .. } if shift.abs() < 0.05 => Grade::Pass,
             Gate::Steadiness { shift, shift_in_errors, .. } => {
                 let is_other = shift.abs() >= 0.10 && shift_in_errors.abs() >= SIGNIFICANT;
                 if is_other { Grade::Fail } else { Grade::Warn }
@@ -279,7 +280,7 @@ impl Gate {
             Gate::Steadiness { settled_after: Some(after), .. } if after == Nanos::ZERO => "steady".to_owned(),
             Gate::Steadiness { settled_after: Some(after), .. } => format!("steady after {:.2} s", after.as_secs_f64()),
             Gate::Steadiness { shift, .. } => {
-                format!("not steady: second half's response time {:+.1} % of the first's", shift * 100.0)
+                format!("no steady part: response times of the second half {:+.1} % against the first", shift * 100.0)
             }
             Gate::PoissonCount { due, expected } => {
                 format!("{due} arrivals drawn for {expected:.0}, {:+.1} standard deviations", deviations(due, expected))
@@ -298,7 +299,9 @@ impl Gate {
                 "more lanes (--lanes) on cores of their own, or a slower app: this rate is near the generator's own limit"
             }
             Gate::SentInTime { .. } => "more connections (-c) or lanes (--lanes), or a lower rate",
-            Gate::GeneratorLag { .. } => "more lanes on cores of their own; in an open loop also --timing spin",
+            Gate::GeneratorLag { .. } | Gate::Bracket { .. } => {
+                "more lanes on cores of their own; in an open loop also --timing spin"
+            }
             Gate::LaneCpu { .. } => "more lanes (--lanes) on cores of their own",
             Gate::LaneRunQueue { .. } => {
                 "the lanes compete for CPUs: a quieter machine, or fewer lanes than free cores"
@@ -319,7 +322,6 @@ impl Gate {
             Gate::ReadLag { .. } | Gate::LagSlope { .. } => {
                 "more lanes (--lanes) on cores of their own, fewer connections, or a lower rate"
             }
-            Gate::Bracket { .. } => "more lanes on cores of their own; in an open loop also --timing spin",
             Gate::Steadiness { .. } => "a longer --warm-up, or a longer run",
             Gate::PoissonCount { .. } => "another --seed: this one's draw is a rare one",
             Gate::ClockStep { .. } => "--timestamps user, or run again when nothing sets the clock",

@@ -76,7 +76,9 @@ fn binomial(p: f64, n: u64) -> (u64, Vec<f64>) {
         weights.push(weight);
     }
     let sum: f64 = weights.iter().sum();
-    weights.iter_mut().for_each(|weight| *weight /= sum);
+    for weight in &mut weights {
+        *weight /= sum;
+    }
     (first, weights)
 }
 

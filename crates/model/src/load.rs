@@ -148,6 +148,16 @@ impl LoadRun {
         per_second(self.tally.sent_in_window, self.measured)
     }
 
+    /// The response time at quantile `q`, as [`Tally::response_time_at`], where so many independent answers support it.
+    pub fn response_time(&self, q: f64) -> Quantile {
+        self.tally.response_time_at(q).supported(self.statistics.as_ref(), q, &self.tally)
+    }
+
+    /// The service time at quantile `q`, likewise.
+    pub fn service_time(&self, q: f64) -> Quantile {
+        self.tally.service_time_at(q).supported(self.statistics.as_ref(), q, &self.tally)
+    }
+
     /// The value of an objective's figure, in its unit. A response time that requests without an answer could change
     /// is infinite: it cannot have met a limit.
     pub fn figure(&self, figure: Figure) -> f64 {
@@ -162,8 +172,8 @@ impl LoadRun {
             Quantile::TooFew => or_infinite(times.quantile(q)),
         };
         match figure {
-            Figure::ResponseTime(q) => quantile(q, tally.response_time_at(q), &tally.response_time),
-            Figure::ServiceTime(q) => quantile(q, tally.service_time_at(q), &tally.service_time),
+            Figure::ResponseTime(q) => quantile(q, self.response_time(q), &tally.response_time),
+            Figure::ServiceTime(q) => quantile(q, self.service_time(q), &tally.service_time),
             Figure::Mean => or_infinite(tally.response_time.mean()),
             Figure::Max => or_infinite(tally.longest_response_time().time()),
             Figure::ErrorShare => counts.failed() as f64 / planned,

@@ -1,7 +1,7 @@
 //! Which percentiles a tally supports, and what they are.
 
 use crate::histogram::rank;
-use crate::{Nanos, Tally};
+use crate::{Nanos, Statistics, Tally};
 
 /// A percentile, or why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub enum Quantile {
     Time(Nanos),
     /// So many requests failed or had no answer that they could change it.
     Unanswered,
-    /// There are too few requests for it: fewer than one is expected above it.
+    /// There are too few requests for it: fewer than one independent answer is expected above it.
     TooFew,
 }
 
@@ -21,6 +21,15 @@ impl Quantile {
             Quantile::Time(time) => Some(time),
             Quantile::Unanswered | Quantile::TooFew => None,
         }
+    }
+}
+
+impl Quantile {
+    /// The same, if the answers of `tally` are worth enough independent ones for quantile `q`.
+    pub(crate) fn supported(self, statistics: Option<&Statistics>, q: f64, tally: &Tally) -> Quantile {
+        let population = tally.counts.good() + tally.counts.censored();
+        let is_too_thin = statistics.is_some_and(|statistics| statistics.is_too_thin(q, population));
+        if is_too_thin && self != Quantile::Unanswered { Quantile::TooFew } else { self }
     }
 }
 

@@ -79,9 +79,9 @@ impl Run {
         self.forecast.as_ref().map(|forecast| self.completed_rate() / forecast.maximum_rate)
     }
 
-    /// The response time at quantile `q`, as [`Tally::response_time_at`].
+    /// The response time at quantile `q`, as [`Tally::response_time_at`], where so many independent answers support it.
     pub fn response_time(&self, q: f64) -> Quantile {
-        self.tally.response_time_at(q)
+        self.tally.response_time_at(q).supported(self.statistics.as_ref(), q, &self.tally)
     }
 
     /// Long tail: the longest response time over the 10th percentile; the longest must be known.

@@ -73,8 +73,9 @@ pub struct LagSlope {
     pub grown: Nanos,
 }
 
-/// A share of answers for which the generator may have been later than what is taken off a percentile.
-const SPARED: f64 = 0.001;
+/// Shares of requests for which the generator may have been later than what is taken off a percentile: for each the bound
+/// holds, so the best of them does.
+const SPARED: [f64; 8] = [0.0, 0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.03, 0.1];
 /// Parts of a run that are compared for their share of slow answers: first so many, then half of them.
 const PARTS: [usize; 2] = [32, 16];
 /// Fewer batches with answers than this say nothing.
@@ -90,6 +91,14 @@ impl Statistics {
             steadiness: steadiness(batches),
             lag_slope: lag_slope(batches),
         }
+    }
+
+    /// Whether fewer than one independent answer is expected above the percentile, or above a lower one, of so many answers.
+    pub fn is_too_thin(&self, quantile: f64, answers: u64) -> bool {
+        let is_thin = |interval: &Interval| {
+            interval.effective(answers).is_some_and(|effective| effective * (1.0 - interval.quantile) < 1.0 - 1e-9)
+        };
+        self.intervals.iter().take_while(|interval| interval.quantile <= quantile).any(is_thin)
     }
 
     /// The interval of a percentile, if it was one of those asked for.
@@ -110,17 +119,20 @@ fn interval(tally: &Tally, batches: &Batches, quantile: f64) -> Interval {
 }
 
 /// `Q(p - η) - x`, where the generator's own lag was above `x` for a share `η` of the requests: no law of either is assumed,
-/// nor that they are independent. Where arrivals are stamped by the kernel, all else that the generator added is in it.
+/// nor that they are independent. Where arrivals are stamped by the kernel, nothing else of the generator's is in the times.
 fn without_generator(tally: &Tally, quantile: f64) -> Option<Nanos> {
     let (lag, read) = (&tally.generator_lag, &tally.read_lag);
     // An answer in a hundred without a stamp is one whose late reading is in its time.
     if read.count() * 100 < 99 * tally.counts.good() || read.count() == 0 {
         return None;
     }
-    let (spared, most) =
-        if lag.count() as f64 * SPARED >= 1.0 { (SPARED, lag.quantile(1.0 - SPARED)?) } else { (0.0, lag.max()?) };
-    let below = tally.response_time_at((quantile - spared).max(0.0)).time()?;
-    Some(below.saturating_sub(most))
+    tally.response_time_at(quantile).time()?;
+    let bound = |spared: f64| {
+        let most = if spared == 0.0 { lag.max()? } else { lag.quantile(1.0 - spared)? };
+        let below = tally.response_time_at(quantile - spared).time()?;
+        Some(below.saturating_sub(most))
+    };
+    SPARED.into_iter().filter(|spared| *spared < quantile).filter_map(bound).max()
 }
 
 /// How much more the share of answers above the quantile varies from part to part than it would among independent answers,
@@ -147,7 +159,7 @@ fn inflation(batches: &Batches, quantile: f64) -> Option<f64> {
     })
 }
 
-/// The mean response time of each batch that has answers, in ns, with the middle of its time in seconds.
+/// The mean of each batch that has answers, in ns, with the middle of its time in seconds.
 fn means(batches: &Batches, of: fn(&Batch) -> u64) -> Vec<(f64, f64)> {
     let width = batches.width().as_secs_f64();
     let filled = batches.filled().iter().enumerate().filter(|(_, batch)| batch.answers > 0);
@@ -168,7 +180,7 @@ fn steadiness(batches: &Batches) -> Option<Steadiness> {
     let span = batches.width().as_secs_f64() * filled.len() as f64;
     let is_steady = settled.into_iter().all(Settled::is_steady);
     Some(Steadiness {
-        settled_after: is_steady.then(|| Nanos((part * span * 1e9) as u64)),
+        settled_after: is_steady.then_some(Nanos((part * span * 1e9) as u64)),
         shift: shift.of_mean,
         shift_in_errors: shift.in_errors,
         growth: growth.slope / 1e9,

@@ -1,5 +1,8 @@
 //! Whether a series settles, and whether it climbs: MSER-5 and the slope of a straight line.
 
+/// Standard errors where there is no error at all: a number that a file can hold.
+const CERTAIN: f64 = 1e9;
+
 /// Where a series settles, by MSER-m: the number of batch means to leave out, of how many.
 ///
 /// White, 1997: of the batch means `Z` of `m` values each, leave out the first `d` so that `Σ(Z-Z̄)² / (n-d)²` over the rest is
@@ -61,7 +64,7 @@ pub fn shift(series: &[f64]) -> Option<Shift> {
     let by = second.0 - first.0;
     let all = f64::midpoint(first.0, second.0);
     Some(Shift {
-        in_errors: if error > 0.0 { by / error } else { by.signum() * if by == 0.0 { 0.0 } else { f64::INFINITY } },
+        in_errors: if error > 0.0 { by / error } else { by.signum() * if by == 0.0 { 0.0 } else { CERTAIN } },
         of_mean: if all > 0.0 { by / all } else { 0.0 },
     })
 }
@@ -71,7 +74,7 @@ pub fn shift(series: &[f64]) -> Option<Shift> {
 pub struct Line {
     /// Its slope.
     pub slope: f64,
-    /// The slope over its standard error; infinite where all points are on the line.
+    /// The slope over its standard error; 10^9 where all points are on the line.
     pub t: f64,
 }
 
@@ -89,7 +92,7 @@ pub fn line(points: &[(f64, f64)]) -> Option<Line> {
     let slope = points.iter().map(|p| (p.0 - x0) * (p.1 - y0)).sum::<f64>() / xx;
     let left: f64 = points.iter().map(|p| (p.1 - y0 - slope * (p.0 - x0)).powi(2)).sum();
     let error = (left / (n - 2.0) / xx).sqrt();
-    let t = if error > 0.0 { slope / error } else { slope.signum() * if slope == 0.0 { 0.0 } else { f64::INFINITY } };
+    let t = if error > 0.0 { slope / error } else { slope.signum() * if slope == 0.0 { 0.0 } else { CERTAIN } };
     Some(Line { slope, t })
 }
 

@@ -118,9 +118,10 @@ pub fn of_run(run: &Run, slots: u32) -> Judgement {
     let rate = run.completed_rate();
     let statistics = run.statistics.as_ref();
     let mut gates = common(&run.tally, rate, &run.generator, statistics);
-    gates.extend(steadiness(statistics));
-    // Where a count ends the run, the connections end one after the other, and the law does not hold to the end.
+    // Where a count ends the run, the connections end one after the other: load and response time fall, and the law does
+    // not hold to the end.
     if run.tally.window.until != Nanos::MAX {
+        gates.extend(steadiness(statistics));
         gates.extend(littles_law(&run.tally, rate, run.measured, run.connections));
     }
     // With as many connections as slots every slot is taken as soon as it is free.

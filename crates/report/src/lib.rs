@@ -6,6 +6,7 @@
 
 mod columns;
 mod facts;
+mod intervals;
 pub mod json;
 pub mod load;
 pub mod markdown;

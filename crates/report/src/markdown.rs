@@ -6,7 +6,7 @@ use model::SweepStudy;
 
 use crate::facts::{self, Spread};
 use crate::number::{self, NONE};
-use crate::{columns, table};
+use crate::{columns, intervals, table};
 
 /// The whole report.
 pub fn whole(study: &SweepStudy) -> String {
@@ -19,7 +19,7 @@ pub fn whole(study: &SweepStudy) -> String {
     if !study.runs.is_empty() {
         parts.push(runs(study));
     }
-    parts.extend([summaries(study), workers(study), errors(study), caveats(study)]);
+    parts.extend([intervals_of(study), summaries(study), workers(study), errors(study), caveats(study)]);
     if !study.runs.is_empty() {
         parts.push(words(study));
     }
@@ -38,6 +38,15 @@ fn runs(study: &SweepStudy) -> String {
         lines.push(columns::cells(study, run).split_off(left_out));
     }
     pipe_table(&lines)
+}
+
+fn intervals_of(study: &SweepStudy) -> String {
+    let lines = intervals::lines(study);
+    if lines.is_empty() {
+        return String::new();
+    }
+    let lines: Vec<_> = std::iter::once(intervals::head()).chain(lines).collect();
+    details("How well the percentiles are known", &format!("{}\n\n{}", intervals::TITLE, pipe_table(&lines).trim_end()))
 }
 
 fn summaries(study: &SweepStudy) -> String {

@@ -7,7 +7,7 @@ use model::{Run, SweepStudy};
 use crate::facts::{self, Spread};
 use crate::number::{self, NONE};
 use crate::table::{self, Column, fitted};
-use crate::{Columns, columns, puma, verdicts};
+use crate::{Columns, columns, intervals, puma, verdicts};
 
 /// What stands before the table: first the command line that repeats it, then server, machine and load.
 ///
@@ -50,6 +50,7 @@ pub fn closing(study: &SweepStudy, columns: Columns) -> String {
     let mut parts = vec![
         facts::missing_runs(study).map(|missing| format!("{missing}\n")).unwrap_or_default(),
         verdicts_of(study),
+        intervals_of(study),
         summaries(study),
         workers(study),
         errors(study),
@@ -99,6 +100,20 @@ fn verdicts_of(study: &SweepStudy) -> String {
         }
     }
     if text.is_empty() { text } else { "verdicts\n".to_owned() + &text }
+}
+
+fn intervals_of(study: &SweepStudy) -> String {
+    let lines = intervals::lines(study);
+    if lines.is_empty() {
+        return String::new();
+    }
+    let indented = |mut line: Vec<String>| {
+        line[0] = format!("  {}", line[0]);
+        line.iter_mut().skip(1).for_each(|cell| *cell = apart(cell));
+        line
+    };
+    let lines: Vec<_> = std::iter::once(intervals::head()).chain(lines).map(indented).collect();
+    format!("{}\n{}", intervals::TITLE, fitted(0, &lines))
 }
 
 fn summaries(study: &SweepStudy) -> String {

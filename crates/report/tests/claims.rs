@@ -118,7 +118,7 @@ fn the_same_doubt_of_two_runs_has_one_remedy_and_names_both() {
 #[test]
 fn a_number_that_is_only_left_out_does_not_mark_its_row() {
     let mut study = study::canonical();
-    study.runs[0].caveats = vec![Caveat::TooFewRequests { from: 0.999, answers: 500 }];
+    study.runs[0].caveats = vec![Caveat::TooFewRequests { from: 0.999, answers: 500, worth: None }];
     assert!(text::row(&study, &study.runs[0], Columns::Longtail).starts_with(' '));
     assert!(text::row(&study, &study.runs[4], Columns::Longtail).starts_with('!'));
 }

@@ -55,11 +55,13 @@ fn every_study_of_a_load_is_valid() {
 /// One of each. The match makes the compiler ask for a new one here, and so for its place in the schema.
 fn every_caveat() -> Vec<Caveat> {
     let all = vec![
-        Caveat::LedgersDiffer { client: 1, server: 2 },
+        Caveat::LedgersDiffer { worker: None, client: 1, server: 2 },
         Caveat::LedgerUnknown { reason: "it has none".to_owned() },
         Caveat::Failures { failed: 1, planned: 2 },
         Caveat::QuantilesHidden { from: 0.99, unanswered: 3 },
-        Caveat::TooFewRequests { from: 0.999, answers: 5 },
+        Caveat::TooFewRequests { from: 0.999, answers: 5, worth: Some(2) },
+        Caveat::Growing { growth: 0.25 },
+        Caveat::Unstamped { answers: 1, of: 5 },
         Caveat::ConnectionsClosed { closed: 1 },
         Caveat::Unfair { jain: 0.5, fewest: 1, most: 9 },
         Caveat::AboveMaximum { ratio: 1.1 },
@@ -78,6 +80,8 @@ fn every_caveat() -> Vec<Caveat> {
             | Caveat::Failures { .. }
             | Caveat::QuantilesHidden { .. }
             | Caveat::TooFewRequests { .. }
+            | Caveat::Growing { .. }
+            | Caveat::Unstamped { .. }
             | Caveat::ConnectionsClosed { .. }
             | Caveat::Unfair { .. }
             | Caveat::AboveMaximum { .. }

@@ -23,7 +23,7 @@ use probe::{machine, sink_ledger};
 use crate::calibrate::{Ceilings, Workshop, ceilings};
 use crate::error::SweepError;
 use crate::idle::wait_until_idle;
-use crate::ledger::{Ledger, fresh_stats, shares_between, shares_by_header};
+use crate::ledger::{Accounts, Ledger, fresh_stats, shares_between, shares_by_header};
 use crate::observer::{Observer, Phase};
 use crate::subject::Subject;
 
@@ -127,7 +127,18 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
         }
         if !tools.is_interrupted() {
             observer.phase(&Phase::Reconciling);
-            study.caveats.extend(session.reconcile());
+            match session.reconcile() {
+                Ok(accounts) => {
+                    let of_this_server = study.runs.iter_mut().filter(|run| run.repeat == repeat);
+                    for run in of_this_server {
+                        run.judgement = run.judgement.take().map(|judgement| judgement.with(accounts.gate()));
+                    }
+                    study.caveats.extend(accounts.caveat());
+                }
+                Err(Some(reason)) => study.caveats.push(Caveat::LedgerUnknown { reason }),
+                // The user did not want to wait for it.
+                Err(None) => {}
+            }
         }
         observer.phase(&Phase::Stopping);
         session.subject.stop(&tools.clock);
@@ -366,27 +377,27 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
     }
 
     /// Our account of this server's whole life beside its own.
-    fn reconcile(&self) -> Option<Caveat> {
+    ///
+    /// # Errors
+    /// Why the server's is not known; `None` where the user interrupted.
+    fn reconcile(&self) -> Result<Accounts, Option<String>> {
+        let unknown = |reason: &str| Err(Some(reason.to_owned()));
         if self.unanswered {
-            let reason = "requests were left without an answer, and nobody knows which of them it had started";
-            return Some(Caveat::LedgerUnknown { reason: reason.to_owned() });
+            return unknown("requests were left without an answer, and nobody knows which of them it had started");
         }
         if self.plan.server.kind == ServerKind::Builtin
             && let Some(address) = self.subject.bind.address()
         {
-            return match sink_ledger::requests(address) {
-                Ok(server) => self.ledger.differs_from(server),
-                Err(error) => Some(Caveat::LedgerUnknown { reason: error.to_string() }),
-            };
+            let server = sink_ledger::requests(address).map_err(|error| Some(error.to_string()))?;
+            return Ok(self.ledger.beside(server));
         }
         if self.subject.control.is_none() {
-            let reason = "this server has no statistics that longtail can read";
-            return Some(Caveat::LedgerUnknown { reason: reason.to_owned() });
+            return unknown("this server has no statistics that longtail can read");
         }
         match self.fresh_stats() {
-            Some(stats) => self.ledger.difference(&stats),
-            None if self.tools.is_interrupted() => None,
-            None => Some(Caveat::LedgerUnknown { reason: "its statistics did not become fresh".to_owned() }),
+            Some(stats) => self.ledger.beside_puma(&stats).map_err(Some),
+            None if self.tools.is_interrupted() => Err(None),
+            None => unknown("its statistics did not become fresh"),
         }
     }
 }

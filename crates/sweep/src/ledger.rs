@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::run::ShareSource;
-use model::{Caveat, Clock, Nanos, Tally, WorkerShare};
+use model::{Caveat, Clock, Gate, Nanos, Tally, WorkerShare};
 use probe::Control;
 use probe::puma_stats::{self, PumaStats};
 
@@ -41,23 +41,53 @@ impl Ledger {
         self.by_worker.values().sum::<u64>() == self.answers
     }
 
-    /// Where the server's count is another than ours.
-    pub(crate) fn differs_from(&self, server: u64) -> Option<Caveat> {
-        (server != self.answers).then_some(Caveat::LedgersDiffer { client: self.answers, server })
+    /// Ours beside a server's that counts `server` requests in all.
+    pub(crate) fn beside(&self, server: u64) -> Accounts {
+        Accounts { worker: None, client: self.answers, server }
     }
 
-    /// Where the two accounts differ: in total, or, where workers name themselves by pid, for one of them.
-    pub(crate) fn difference(&self, stats: &PumaStats) -> Option<Caveat> {
-        let Some(server) = stats.requests_count() else {
-            return Some(Caveat::LedgerUnknown { reason: "this Puma does not count requests (before 5.0)".to_owned() });
-        };
+    /// Ours beside Puma's: in total, or, where workers name themselves by pid and the totals agree, those of the first
+    /// worker that counts otherwise.
+    ///
+    /// # Errors
+    /// Why this Puma's is not known.
+    pub(crate) fn beside_puma(&self, stats: &PumaStats) -> Result<Accounts, String> {
+        let server =
+            stats.requests_count().ok_or_else(|| "this Puma does not count requests (before 5.0)".to_owned())?;
+        let all = self.beside(server);
+        if all.client != all.server || !self.is_complete() {
+            return Ok(all);
+        }
         let of_worker = |pid: u32| self.by_worker.get(&pid.to_string()).copied().unwrap_or(0);
-        let workers_agree = !self.is_complete()
-            || stats
-                .workers
-                .iter()
-                .all(|worker| worker.pid.is_none_or(|pid| Some(of_worker(pid)) == worker.requests_count));
-        (server != self.answers || !workers_agree).then_some(Caveat::LedgersDiffer { client: self.answers, server })
+        let accounts = stats.workers.iter().filter_map(|worker| {
+            let (pid, server) = (worker.pid?, worker.requests_count?);
+            Some(Accounts { worker: Some(pid), client: of_worker(pid), server })
+        });
+        Ok(accounts.into_iter().find(|one| one.client != one.server).unwrap_or(all))
+    }
+}
+
+/// Two accounts of the same requests, over a server's whole life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Accounts {
+    /// The worker that they are of; `None` for the whole server.
+    pub(crate) worker: Option<u32>,
+    /// Whole answers that we had.
+    pub(crate) client: u64,
+    /// Requests that the server took.
+    pub(crate) server: u64,
+}
+
+impl Accounts {
+    /// The question that they answer.
+    pub(crate) fn gate(self) -> Gate {
+        Gate::Conservation { worker: self.worker, client: self.client, server: self.server }
+    }
+
+    /// What is doubtful where they differ.
+    pub(crate) fn caveat(self) -> Option<Caveat> {
+        let Accounts { worker, client, server } = self;
+        (client != server).then_some(Caveat::LedgersDiffer { worker, client, server })
     }
 }
 
@@ -111,6 +141,7 @@ pub(crate) fn shares_by_header(tally: &Tally, known: &[String]) -> Vec<WorkerSha
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Grade;
     use probe::puma_stats::WorkerStats;
 
     fn stats(counts: &[(u32, u64)]) -> PumaStats {
@@ -138,19 +169,22 @@ mod tests {
 
     #[test]
     fn equal_accounts_raise_no_doubt() {
-        assert_eq!(ledger(&[(11, 3), (12, 0)]).difference(&stats(&[(11, 3), (12, 0)])), None);
+        let accounts = ledger(&[(11, 3), (12, 0)]).beside_puma(&stats(&[(11, 3), (12, 0)])).unwrap();
+        assert_eq!(accounts, Accounts { worker: None, client: 3, server: 3 });
+        assert_eq!((accounts.caveat(), accounts.gate().grade()), (None, Grade::Pass));
     }
 
     #[test]
     fn a_request_in_the_wrong_worker_is_a_difference_though_the_sums_agree() {
-        let difference = ledger(&[(11, 3), (12, 1)]).difference(&stats(&[(11, 2), (12, 2)]));
-        assert_eq!(difference, Some(Caveat::LedgersDiffer { client: 4, server: 4 }));
+        let accounts = ledger(&[(11, 3), (12, 1)]).beside_puma(&stats(&[(11, 2), (12, 2)])).unwrap();
+        assert_eq!(accounts, Accounts { worker: Some(11), client: 3, server: 2 });
+        assert_eq!(accounts.gate().grade(), Grade::Fail);
     }
 
     #[test]
     fn a_request_that_somebody_else_sent_is_a_difference() {
-        let difference = ledger(&[(11, 3)]).difference(&stats(&[(11, 4)]));
-        assert_eq!(difference, Some(Caveat::LedgersDiffer { client: 3, server: 4 }));
+        let accounts = ledger(&[(11, 3)]).beside_puma(&stats(&[(11, 4)])).unwrap();
+        assert_eq!(accounts.caveat(), Some(Caveat::LedgersDiffer { worker: None, client: 3, server: 4 }));
     }
 
     #[test]

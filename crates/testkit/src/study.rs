@@ -81,7 +81,7 @@ pub fn failing() -> SweepStudy {
         let (failed, planned) = (counts.failed(), counts.total());
         let answered: u64 = run.workers.iter().map(|share| share.requests).sum();
         run.caveats = vec![
-            Caveat::LedgersDiffer { client: answered, server: answered + failed / 2 },
+            Caveat::LedgersDiffer { worker: None, client: answered, server: answered + failed / 2 },
             Caveat::Failures { failed, planned },
             Caveat::QuantilesHidden { from, unanswered: failed },
         ];
@@ -124,7 +124,7 @@ pub fn short() -> SweepStudy {
     let mut study = played(&Setup { workers: 2, multiples: vec![0.5, 2.0], stop, ..Setup::default() });
     for run in &mut study.runs {
         let answers = run.tally.counts.good();
-        run.caveats = vec![Caveat::TooFewRequests { from: 0.99, answers }];
+        run.caveats = vec![Caveat::TooFewRequests { from: 0.99, answers, worth: None }];
     }
     study.caveats = vec![Caveat::StillBusy { waited: Nanos::from_secs(10), what: "3 busy threads".to_owned() }];
     study
@@ -149,7 +149,7 @@ pub fn empty() -> SweepStudy {
 pub fn tiny() -> SweepStudy {
     let stop = Stop::RequestsPerConnection(3);
     let mut study = played(&Setup { workers: 1, threads: 2, multiples: vec![1.5], stop, ..Setup::default() });
-    study.runs[0].caveats = vec![Caveat::TooFewRequests { from: 0.9, answers: 9 }];
+    study.runs[0].caveats = vec![Caveat::TooFewRequests { from: 0.9, answers: 9, worth: None }];
     study
 }
 

@@ -81,7 +81,7 @@ fn histogram(times: &Histogram) -> String {
 fn percentiles(study: &LoadStudy) -> String {
     let mut text = "Latency distribution:\n".to_owned();
     for percent in PERCENTILES {
-        if let Some(time) = study.run.tally.response_time_at(f64::from(percent) / 100.0).time() {
+        if let Some(time) = study.run.response_time(f64::from(percent) / 100.0).time() {
             _ = writeln!(text, "  {percent}% in {} secs", number::seconds(time));
         }
     }

@@ -58,7 +58,10 @@ pub(crate) fn words(study: &LoadStudy) -> Option<Part> {
         "send lag: from due to first byte sent: what the generator adds, the wait for a connection included",
         "offered: requests that were due; completed: good answers (2xx, 3xx); % of all: of those that were due",
         "submit failures: never sent; wait failures: sent, and no good answer came",
-        "answers above: how many were slower; with few of them the percentile is a matter of chance",
+        "95 % interval: where the percentile of many such runs would be; answers near in time are not independent, and count for less",
+        "of it ours: what the generator's own lateness may have added to it, at most",
+        "read lag: from an answer's arrival in the kernel until the generator read it",
+        "above: how many answers were slower; with few of them the percentile is a matter of chance",
         "a dash: not known, or too few answers to tell, or requests without a good answer could change it",
     ];
     Some(Part::detail("words", vec![Body::Lines(words.map(str::to_owned).to_vec())]))

@@ -7,6 +7,7 @@ use model::{Histogram, LoadStudy, Nanos, Quantile, Tally};
 
 use super::part::{Body, Part, Row, head};
 use super::rates::{good_answers, sent};
+use crate::intervals;
 use crate::number::{self, NONE, count_of, or_none};
 
 /// From this percentile on it matters how many answers stand above.
@@ -22,31 +23,33 @@ pub(crate) fn answers(study: &LoadStudy) -> Option<Part> {
         [figure(&tally.response_time), figure(&tally.service_time)].map(|time| or_none(time, number::milliseconds))
     };
     let failed = tally.counts.failed();
-    let left_out = format!("{} left out: no good answer", count_of(failed, "request"));
+    let left_out = format!("{} left out", count_of(failed, "request"));
     let note = if failed == 0 { String::new() } else { left_out };
-    let row = |name: &str, [response, service]: [String; 2], note: String| {
-        Row::new([name.to_owned(), response, service], note)
+    let row = |name: &str, [response, service]: [String; 2], [interval, part]: [String; 2], note: String| {
+        Row::new([name.to_owned(), response, interval, part, service], note)
     };
+    let nothing = || [String::new(), String::new()];
     let mut rows = vec![
-        row("mean", both(Histogram::mean), note),
-        row("standard deviation", both(Histogram::standard_deviation), String::new()),
+        row("mean", both(Histogram::mean), nothing(), note),
+        row("standard deviation", both(Histogram::standard_deviation), nothing(), String::new()),
     ];
     let mut last_note = String::new();
     for q in LOAD_PERCENTILES {
-        let times = [tally.response_time_at(q), tally.service_time_at(q)];
+        let times = [study.run.response_time(q), study.run.service_time(q)];
         let shown = times.map(|time| or_none(time.time(), number::milliseconds));
         // The same reason again says nothing.
         let note = beside(tally, q, times[0]);
         let is_new = times[0].time().is_some() || note != last_note;
-        rows.push(row(&number::percentile(q), shown, if is_new { note.clone() } else { String::new() }));
+        let known = intervals::cells(study.run.statistics.as_ref(), q, times[0]);
+        rows.push(row(&number::percentile(q), shown, known, if is_new { note.clone() } else { String::new() }));
         last_note = note;
     }
     let longest = [tally.longest_response_time(), longest_service_time(tally)];
     let shown = longest.map(|time| or_none(time.time(), number::milliseconds));
-    let endless = format!("{} never ended: timed out or in flight", count_of(tally.counts.censored(), "request"));
+    let endless = format!("{} timed out or in flight", number::count(tally.counts.censored()));
     let unknown = if longest[0].time().is_none() { endless } else { String::new() };
-    rows.push(row("max", shown, unknown));
-    let table = Body::Table(head(["", "response time", "service time"]), rows);
+    rows.push(row("max", shown, nothing(), unknown));
+    let table = Body::Table(head(["", "response time", "95 % interval", "of it ours", "service time"]), rows);
     Some(Part::new(format!("times of {}, ms", good_answers(study)), vec![table]))
 }
 
@@ -57,7 +60,7 @@ fn beside(tally: &Tally, q: f64, time: Quantile) -> String {
         Quantile::Time(_) if q >= HIGH => {
             // The rank is among those that may still have come too; they stand above all answers.
             let above = counts.good().saturating_sub(rank(q, counts.good() + counts.censored()));
-            format!("{} above", count_of(above, "answer"))
+            format!("{} above", number::count(above))
         }
         Quantile::Time(_) => String::new(),
         Quantile::TooFew => "too few answers".to_owned(),
@@ -66,7 +69,7 @@ fn beside(tally: &Tally, q: f64, time: Quantile) -> String {
 }
 
 fn unanswered(n: u64) -> String {
-    format!("{} without a good answer could change it", count_of(n, "request"))
+    format!("{} had no good answer", number::count(n))
 }
 
 /// As [`Tally::longest_response_time`].
@@ -87,6 +90,10 @@ pub(crate) fn generator(study: &LoadStudy) -> Option<Part> {
     let queued = tally.queued;
     let includes = if queued.count > 0 { "includes the wait for a connection" } else { "" };
     let mut rows = vec![Row { note: includes.to_owned(), ..distribution("send lag", lag) }];
+    if tally.read_lag.count() > 0 {
+        let note = "by the kernel's stamps; in none of the times";
+        rows.push(Row { note: note.to_owned(), ..distribution("read lag", &tally.read_lag) });
+    }
     if queued.count > 0 {
         let [mean, max] = [queued.mean(), Some(queued.max)].map(|time| or_none(time, number::milliseconds));
         let cells =

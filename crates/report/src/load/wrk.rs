@@ -30,7 +30,7 @@ pub fn whole(study: &LoadStudy) -> String {
     text += &stats_line("Req/Sec", &per_second(study));
     text.push_str("  Latency Distribution\n");
     for percent in PERCENTILES {
-        let time = tally.response_time_at(f64::from(percent) / 100.0).time();
+        let time = run.response_time(f64::from(percent) / 100.0).time();
         _ = writeln!(text, "{}", format!("{percent:>7}%{}", padded(&shown(time, time_text), 10)).trim_end());
     }
     let answers = number::count(counts.answered());
