@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::Statistics;
+use crate::statistics::{Statistics, Steadiness};
 use crate::{
     Arrivals, Gate, GeneratorFacts, Grade, LaneFacts, LoadPlan, LoadRun, Nanos, Pace, Profile, Run, Tally, Timing,
 };
@@ -82,10 +82,9 @@ fn bracket(tally: &Tally, statistics: &Statistics) -> Option<Gate> {
     })
 }
 
-fn steadiness(statistics: Option<&Statistics>) -> Option<Gate> {
-    let steadiness = statistics?.steadiness?;
-    let (settled_after, shift) = (steadiness.settled_after, steadiness.shift);
-    Some(Gate::Steadiness { settled_after, shift, shift_in_errors: steadiness.shift_in_errors })
+fn steadiness(statistics: Option<&Statistics>, is_claimed: bool) -> Option<Gate> {
+    let Steadiness { settled_after, shift, shift_in_errors, .. } = statistics?.steadiness?;
+    Some(Gate::Steadiness { settled_after, shift, shift_in_errors, is_claimed })
 }
 
 /// Little's law of a closed loop without think time: the mean over the requests due in the window, times the rate of
@@ -95,10 +94,12 @@ fn littles_law(tally: &Tally, rate: f64, measured: Nanos, connections: u32) -> O
     if tally.counts.failed() > 0 || measured == Nanos::ZERO {
         return None;
     }
-    let mean = tally.response_time.mean()?;
-    let longest = tally.response_time.max()?;
+    // An answer that waits to be read keeps its connection, and by the kernel's stamps that wait is not in the mean.
+    let (response, unread) = (&tally.response_time, &tally.read_lag);
+    let mean = response.sum().saturating_add(unread.sum()).as_secs_f64() / response.count() as f64;
+    let longest = response.max()? + unread.max().unwrap_or_default();
     let tolerance = longest.0 as f64 / measured.0 as f64;
-    Some(Gate::LittlesLaw { in_flight: mean.as_secs_f64() * rate, connections, tolerance })
+    Some(Gate::LittlesLaw { in_flight: mean * rate, connections, tolerance })
 }
 
 fn verdict(gates: &[Gate], is_saturated: bool) -> Verdict {
@@ -121,7 +122,7 @@ pub fn of_run(run: &Run, slots: u32) -> Judgement {
     // Where a count ends the run, the connections end one after the other: load and response time fall, and the law does
     // not hold to the end.
     if run.tally.window.until != Nanos::MAX {
-        gates.extend(steadiness(statistics));
+        gates.extend(steadiness(statistics, false));
         gates.extend(littles_law(&run.tally, rate, run.measured, run.connections));
     }
     // With as many connections as slots every slot is taken as soon as it is free.
@@ -154,11 +155,11 @@ pub fn of_load(run: &LoadRun, plan: &LoadPlan) -> Judgement {
         let is_overloaded = run.tally.queued.count > 0 || rate < 0.98 * offered;
         // What is offered more than it can do never settles, and a ramp is not meant to.
         if !is_overloaded && is_flat(&plan.pace) {
-            gates.extend(steadiness(statistics));
+            gates.extend(steadiness(statistics, true));
         }
         is_overloaded
     } else {
-        gates.extend(steadiness(statistics));
+        gates.extend(steadiness(statistics, false));
         if plan.think == Nanos::ZERO && plan.length.is_some() && plan.requests_total.is_none() {
             gates.extend(littles_law(&run.tally, rate, run.measured, plan.connections * plan.pipeline.max(1)));
         }

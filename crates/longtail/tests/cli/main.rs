@@ -7,6 +7,7 @@ mod calibrate;
 mod clock;
 mod doctor;
 mod ending;
+mod gates;
 mod lab;
 mod load;
 mod other_server;

@@ -1,0 +1,255 @@
+//! The gates of the verdict, each tripped by the real thing: a lane without a processor, a generator that is stopped, a server that
+//! stalls, a full accept queue, no port left, a server that counts otherwise. No limit here is near what a noisy machine does.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use model::{Arrivals, Clock as _, Gate, Grade, Judgement, LoadStudy, Nanos, Pace, Profile, Rate, Verdict};
+use rustix::process::Signal;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use sink::{Body, Delay, Faults, Settings, Sink};
+
+use crate::clock::{SteadyClock, eventually};
+use crate::lab::{Lab, Running, can, free_port, has};
+use crate::load::{load, sink, study, url};
+
+fn judgement(study: &LoadStudy) -> &Judgement {
+    study.run.judgement.as_ref().unwrap()
+}
+
+/// The grade of the gate that `is` picks out; `None` where it was not asked.
+fn grade(judgement: &Judgement, is: impl Fn(&Gate) -> bool) -> Option<Grade> {
+    judgement.gates.iter().find(|gate| is(gate)).map(Gate::grade)
+}
+
+fn sink_with(settings: Settings) -> Sink {
+    Sink::start(Settings { listen: vec!["127.0.0.1:0".parse().unwrap()], ..settings }, SteadyClock).unwrap()
+}
+
+/// A process that does nothing but use a processor.
+struct BusyLoop(Child);
+
+impl BusyLoop {
+    fn on(cpu: usize) -> BusyLoop {
+        let child = Command::new("sh").args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().unwrap();
+        pin(&child, cpu);
+        BusyLoop(child)
+    }
+}
+
+impl Drop for BusyLoop {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn pin(child: &Child, cpu: usize) {
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    sched_setaffinity(Some(rustix::process::Pid::from_child(child)), &set).unwrap();
+}
+
+/// The processors that this process may use.
+fn processors() -> Vec<usize> {
+    let all = sched_getaffinity(None).unwrap();
+    (0..CpuSet::MAX_CPU).filter(|cpu| all.is_set(*cpu)).collect()
+}
+
+#[test]
+fn a_lane_that_has_to_share_its_processor_is_the_limit() {
+    let cpus = processors();
+    if !can(cpus.len() > 1, "one processor: server and lane would share it") {
+        return;
+    }
+    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let _busy: Vec<BusyLoop> = (0..4).map(|_| BusyLoop::on(cpus[0])).collect();
+    let mut pinned = lab.program("taskset");
+    pinned.args(["-c", &cpus[0].to_string(), crate::lab::LONGTAIL]);
+    pinned.args(["load", "--no-calibrate", "-c", "64", "--for", "1s", &url(&sink)]);
+    Running::start(&mut pinned).end().with_code(0);
+    let study = study(&lab);
+    let judgement = judgement(&study);
+    assert_eq!(grade(judgement, |gate| matches!(gate, Gate::LaneRunQueue { .. })), Some(Grade::Fail), "{judgement:?}");
+    let is_void = grade(judgement, |gate| matches!(gate, Gate::Steal { .. })) == Some(Grade::Fail);
+    assert!(is_void || judgement.verdict == Verdict::GeneratorBound, "{judgement:?}");
+}
+
+/// A load of fifty milliseconds an answer that is stopped for a second in its middle.
+fn stopped_in_the_middle(timestamps: &str) -> LoadStudy {
+    let (lab, sink) =
+        (Lab::new(), sink_with(Settings { delay: Delay::from(Nanos::from_millis(50)), ..Settings::default() }));
+    let words = format!("load --no-calibrate --timestamps {timestamps} -c 8 --for 3s {}", url(&sink));
+    let running = Running::start(&mut lab.longtail(&words));
+    let some = || sink.ledger().requests > 100;
+    eventually(Nanos::from_secs(60), || "no load".to_owned(), || some().then_some(()));
+    running.send(Signal::STOP);
+    SteadyClock.sleep(Nanos::from_secs(1));
+    running.send(Signal::CONT);
+    running.end().with_code(0);
+    study(&lab)
+}
+
+#[test]
+fn what_a_stopped_generator_reads_late_is_not_in_the_kernels_times() {
+    let late = Some(Nanos::from_millis(900));
+    let user = stopped_in_the_middle("user").run.tally;
+    assert!(user.response_time.max() > late, "without stamps it is in the times");
+    let study = stopped_in_the_middle("kernel");
+    let tally = &study.run.tally;
+    assert!(tally.read_lag.max() > late && tally.response_time.max() < late, "{:?}", tally.response_time.max());
+    // One of some forty answers of each connection: more than one in a hundred.
+    let judgement = judgement(&study);
+    assert_eq!(grade(judgement, |gate| matches!(gate, Gate::ReadLag { .. })), Some(Grade::Fail), "{judgement:?}");
+}
+
+#[test]
+fn a_rate_beyond_any_lane_is_the_generators_limit() {
+    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    load(&lab, &format!("--rate 20000000/s -n 200000 -c 1000 --timeout 60s {}", url(&sink))).with_code(0);
+    let study = study(&lab);
+    let judgement = judgement(&study);
+    assert_eq!(judgement.verdict, Verdict::GeneratorBound, "{judgement:?}");
+}
+
+#[test]
+fn a_server_that_stalls_is_the_limit_and_never_the_generator() {
+    let stalls = Some("500ms:400ms".parse().unwrap());
+    let delay = Delay::from(Nanos::from_millis(20));
+    let sink = sink_with(Settings { stalls, delay, ..Settings::default() });
+    for words in ["-c 8 --for 2s", "--rate 400/s -c 16 --for 2s"] {
+        let lab = Lab::new();
+        load(&lab, &format!("{words} {}", url(&sink))).with_code(0);
+        let study = study(&lab);
+        assert_eq!(judgement(&study).verdict, Verdict::ServerBound, "{words}: {:?}", judgement(&study));
+    }
+}
+
+#[test]
+fn a_full_accept_queue_is_named() {
+    let sink = sink_with(Settings { backlog: 1, accept_rate: Some(Rate::new(4.0).unwrap()), ..Settings::default() });
+    let lab = Lab::new();
+    load(&lab, &format!("-c 12 -n 12 {}", url(&sink))).with_code(0);
+    let study = study(&lab);
+    let judgement = judgement(&study);
+    let is_named = |is: fn(&Gate) -> bool| grade(judgement, is) == Some(Grade::Warn);
+    assert!(is_named(|gate| matches!(gate, Gate::ListenOverflows { .. })), "{judgement:?}");
+    assert!(is_named(|gate| matches!(gate, Gate::ConnectStalls { .. })), "{judgement:?}");
+}
+
+#[test]
+fn a_machine_without_ports_is_named() {
+    // A network namespace of its own with ten ports for twenty connections.
+    let lab = Lab::new();
+    let longtail = crate::lab::LONGTAIL;
+    let script = format!(
+        "ip link set lo up && echo 40000 40009 > /proc/sys/net/ipv4/ip_local_port_range || exit 99
+        {longtail} sink --listen 127.0.0.1:7000 & sink=$!
+        until {longtail} load --no-calibrate -n 1 -c 1 -o once.json http://127.0.0.1:7000/ > /dev/null 2>&1; do sleep 0.05; done
+        {longtail} load --no-calibrate -c 20 --for 300ms -o study.json http://127.0.0.1:7000/ > /dev/null; code=$?
+        kill $sink; exit $code"
+    );
+    let mut command = lab.program("unshare");
+    let ended = Running::start(command.args(["--user", "--map-root-user", "--net", "sh", "-c", &script])).end();
+    let is_allowed = !ended.stderr.contains("unshare") && ended.code() != 99;
+    if !can(is_allowed, "no network namespace of one's own here") {
+        return;
+    }
+    let study = crate::load::read(&lab.path("study.json"));
+    let judgement = judgement(&study);
+    assert_eq!(grade(judgement, |gate| matches!(gate, Gate::Exhausted { .. })), Some(Grade::Fail), "{judgement:?}");
+    assert_eq!(judgement.verdict, Verdict::GeneratorBound, "{judgement:?}");
+    assert!(study.run.tally.exhausted > 0 && study.run.tally.counts.good() > 0);
+}
+
+#[test]
+fn answers_that_are_all_errors_are_worth_nothing() {
+    let lab = Lab::new();
+    let sink = sink_with(Settings {
+        faults: Faults { status: vec!["404:100%".parse().unwrap()], ..Faults::default() },
+        ..Settings::default()
+    });
+    load(&lab, &format!("-c 2 -n 20 {}nowhere", url(&sink))).with_code(0);
+    let study = study(&lab);
+    assert_eq!(study.run.tally.counts.good(), 0);
+    assert_eq!(judgement(&study).verdict, Verdict::Invalid);
+}
+
+#[test]
+fn a_rare_draw_of_arrivals_is_named() {
+    let due = |seed| {
+        let profile = Profile::Flat { rate: Rate::new(100.0).unwrap() };
+        let pace = Pace::Open { profile, arrivals: Arrivals::Poisson, seed, burst: 1 };
+        pace.schedule().unwrap().take_while(|due| *due < Nanos::from_secs(1)).count()
+    };
+    // One seed in some hundred.
+    let rare = (1..).find(|seed| due(*seed).abs_diff(100) > 30).unwrap();
+    let sink = sink(Body::Ok);
+    for (seed, expected) in [(rare, Grade::Warn), (1, Grade::Pass)] {
+        let lab = Lab::new();
+        load(&lab, &format!("--rate 100/s --arrivals poisson --seed {seed} --for 1s {}", url(&sink))).with_code(0);
+        let study = study(&lab);
+        assert_eq!(study.run.tally.counts.total(), due(seed) as u64);
+        assert_eq!(grade(judgement(&study), |gate| matches!(gate, Gate::PoissonCount { .. })), Some(expected));
+    }
+}
+
+/// A sweep of Puma with this app, and what else is done meanwhile with its port.
+fn swept(app: &str, words: &str, meanwhile: impl Fn(u16, &AtomicBool) + Sync) -> Option<Vec<Judgement>> {
+    if !has("puma") {
+        return None;
+    }
+    let lab = Lab::new();
+    lab.write("app.ru", app);
+    let port = free_port();
+    let words = format!("sweep -r app.ru {words} --for 300ms --warm-up 100ms --multiples 1,2 --no-calibrate");
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| meanwhile(port, &over));
+        Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string())).end().with_code(0);
+        over.store(true, Ordering::Relaxed);
+    });
+    Some(lab.study().runs.into_iter().map(|run| run.judgement.unwrap()).collect())
+}
+
+fn conserved(judgement: &Judgement) -> Option<Grade> {
+    grade(judgement, |gate| matches!(gate, Gate::Conservation { .. }))
+}
+
+#[test]
+fn a_server_that_counts_what_we_count_conserves() {
+    let app = "run lambda { |env| sleep 0.01; [200, {'x-worker-pid' => Process.pid.to_s}, ['ok']] }\n";
+    for judgement in swept(app, "-w2 -t2:2", |_, _| ()).into_iter().flatten() {
+        assert_eq!(conserved(&judgement), Some(Grade::Pass), "{judgement:?}");
+    }
+}
+
+#[test]
+fn a_server_whose_answers_name_the_wrong_worker_is_found_out() {
+    let app = "run lambda { |env| sleep 0.01; [200, {'x-worker-pid' => '1'}, ['ok']] }\n";
+    for judgement in swept(app, "-w2 -t2:2", |_, _| ()).into_iter().flatten() {
+        assert_eq!(conserved(&judgement), Some(Grade::Fail), "{judgement:?}");
+        assert_eq!(judgement.verdict, Verdict::Invalid);
+    }
+}
+
+#[test]
+fn a_request_that_somebody_else_sent_is_found_out() {
+    let app = "run lambda { |env| sleep 0.01; [200, {'x-worker-pid' => Process.pid.to_s}, ['ok']] }\n";
+    let somebody = |port: u16, over: &AtomicBool| {
+        let ask = || -> std::io::Result<usize> {
+            let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+            stream.write_all(b"GET /theirs HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")?;
+            stream.read_to_end(&mut Vec::new())
+        };
+        while !over.load(Ordering::Relaxed) && ask().unwrap_or(0) == 0 {
+            SteadyClock.sleep(Nanos::from_millis(20));
+        }
+    };
+    for judgement in swept(app, "-t2:2", somebody).into_iter().flatten() {
+        assert_eq!(conserved(&judgement), Some(Grade::Fail), "{judgement:?}");
+        assert_eq!(judgement.verdict, Verdict::Invalid);
+    }
+}
