@@ -193,3 +193,112 @@ fn lag_slope(batches: &Batches) -> Option<LagSlope> {
     let span = batches.width().as_secs_f64() * batches.filled().len() as f64;
     Some(LagSlope { slope: line.slope / 1e9, in_errors: line.t, grown: Nanos((line.slope * span).max(0.0) as u64) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pace::uniform;
+    use crate::{Exchange, Outcome, Window};
+
+    const WINDOW: Window = Window { from: Nanos::ZERO, until: Nanos::from_secs(10) };
+    const PERCENTILES: [f64; 3] = [0.5, 0.9, 0.99];
+
+    /// A run of 10 000 answers, a millisecond apart: each takes what `time` says (ms), and was begun `lag` late.
+    fn run(time: impl Fn(u64) -> f64, lag: impl Fn(u64) -> Nanos, is_stamped: bool) -> (Tally, Statistics) {
+        let (mut tally, mut batches) = (Tally::new(WINDOW, 1), Batches::new(WINDOW));
+        for n in 0..10_000 {
+            let due = Nanos::from_millis(n);
+            let (sent, service) = (due + lag(n), Nanos::from_secs_f64(time(n) / 1e3));
+            let outcome = Outcome::Answered(200);
+            let exchange = Exchange { due, sent, ended: sent + service, received_bytes: 0, outcome };
+            tally.record(&exchange, 0);
+            tally.generator_lag.record(lag(n));
+            if is_stamped {
+                tally.read_lag.record(Nanos(5_000));
+            }
+            batches.record(due, exchange.response_time(), lag(n));
+        }
+        let statistics = Statistics::of(&tally, &batches, &PERCENTILES);
+        (tally, statistics)
+    }
+
+    fn none(_: u64) -> Nanos {
+        Nanos::ZERO
+    }
+
+    /// From 1 to 101 ms, each as likely.
+    fn independent(n: u64) -> f64 {
+        1.0 + 100.0 * uniform(1, n)
+    }
+
+    #[test]
+    fn independent_answers_are_worth_themselves() {
+        let (_, statistics) = run(independent, none, true);
+        for interval in &statistics.intervals {
+            let inflation = interval.inflation.unwrap();
+            assert!((1.0..2.0).contains(&inflation), "{inflation} at {}", interval.quantile);
+            // The true percentile of the law, in its 95 % (the draw is always the same).
+            let truth = Nanos::from_secs_f64((1.0 + 100.0 * interval.quantile) / 1e3);
+            assert!(interval.low <= Some(truth) && Some(truth) <= interval.high, "{interval:?}");
+        }
+    }
+
+    #[test]
+    fn answers_that_come_in_hundreds_are_worth_a_hundredth() {
+        let (tally, statistics) = run(|n| independent(n / 100), none, true);
+        let interval = statistics.interval(0.5).unwrap();
+        let inflation = interval.inflation.unwrap();
+        assert!((30.0..300.0).contains(&inflation), "{inflation}");
+        let truth = Some(Nanos::from_millis(51));
+        assert!(interval.low < truth && truth < interval.high, "{interval:?}");
+        // A hundred independent ones are too few for p99's upper end, and nearly for p99.
+        assert_eq!(statistics.interval(0.99).unwrap().high, None);
+        assert!(statistics.interval(0.99).unwrap().effective(tally.counts.good()) < Some(400.0));
+    }
+
+    #[test]
+    fn a_run_that_climbs_all_along_has_no_interval_and_no_steady_part() {
+        let (_, statistics) = run(|n| 1.0 + n as f64 / 10.0, none, true);
+        assert_eq!(statistics.interval(0.5).unwrap().inflation, None);
+        assert_eq!(statistics.interval(0.5).unwrap().low, None);
+        let steadiness = statistics.steadiness.unwrap();
+        assert_eq!(steadiness.settled_after, None);
+        assert!((steadiness.growth - 0.1).abs() < 1e-3, "0.1 s each second: {}", steadiness.growth);
+        assert!(steadiness.shift > 0.9 && steadiness.shift_in_errors > 3.0);
+    }
+
+    #[test]
+    fn a_warm_up_is_left_out() {
+        let (_, statistics) = run(|n| if n < 1_000 { 500.0 } else { independent(n) }, none, true);
+        let settled = statistics.steadiness.unwrap().settled_after.unwrap();
+        assert!((900..=2_000).contains(&(settled.0 / 1_000_000)), "{settled:?}");
+    }
+
+    #[test]
+    fn the_generators_part_is_at_most_its_lag() {
+        let ms = Nanos::from_millis;
+        let (tally, statistics) = run(independent, |_| ms(3), true);
+        for interval in &statistics.intervals {
+            let time = tally.response_time_at(interval.quantile).time().unwrap();
+            let part = time - interval.without_generator.unwrap();
+            assert!((2_990_000..=3_100_000).contains(&part.0), "{part:?} at {}", interval.quantile);
+        }
+        // One in a hundred was late by a second: that is in p99 and hardly in the median.
+        let (tally, statistics) = run(independent, |n| if n % 100 == 7 { ms(1000) } else { none(n) }, true);
+        let part =
+            |q| tally.response_time_at(q).time().unwrap() - statistics.interval(q).unwrap().without_generator.unwrap();
+        assert!(part(0.5) < ms(2) && part(0.9) < ms(2), "{:?} {:?}", part(0.5), part(0.9));
+        let (_, unstamped) = run(independent, none, false);
+        assert_eq!(unstamped.interval(0.5).unwrap().without_generator, None, "its reading is not known");
+    }
+
+    #[test]
+    fn a_generator_that_is_later_and_later_is_found_out() {
+        let (_, statistics) = run(independent, |n| Nanos(n * 10_000), true);
+        let slope = statistics.lag_slope.unwrap();
+        assert!((slope.slope - 0.01).abs() < 1e-4 && slope.in_errors > 100.0, "{slope:?}");
+        assert!((99..=101).contains(&(slope.grown.0 / 1_000_000)), "{slope:?}");
+        let (_, steady) = run(independent, |n| Nanos(n % 7 * 1_000), true);
+        assert!(steady.lag_slope.unwrap().grown < Nanos::from_micros(2));
+    }
+}

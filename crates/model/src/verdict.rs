@@ -226,6 +226,42 @@ mod tests {
         assert_eq!(grades([little(100.5), little(103.0), little(282.0)]), all);
         let steal = |share| Gate::Steal { share };
         assert_eq!(grades([steal(0.0), steal(0.03), steal(0.1)]), all);
+        let read = |share| Gate::ReadLag { p99: Nanos::from_millis(1), of_response_time: share };
+        assert_eq!(grades([read(0.04), read(0.1), read(0.3)]), all);
+        let ms = Nanos::from_millis;
+        let slope = |slope| Gate::LagSlope { slope, in_errors: 9.0, grown: ms(1) };
+        assert_eq!(grades([slope(-0.1), slope(0.0005), slope(0.01)]), all);
+        let by_chance = Gate::LagSlope { slope: 0.01, in_errors: 2.0, grown: ms(1) };
+        assert_eq!(by_chance.grade(), Grade::Pass);
+        let bracket = |half, share| Gate::Bracket {
+            quantile: 0.99,
+            width: ms(4),
+            half_interval: ms(half),
+            of_response_time: share,
+        };
+        assert_eq!(grades([bracket(4, 0.3), bracket(3, 0.3), bracket(1, 0.3)]), all);
+        assert_eq!(bracket(1, 0.04).grade(), Grade::Pass);
+        let steady =
+            |shift, is_claimed| Gate::Steadiness { settled_after: None, shift, shift_in_errors: 5.0, is_claimed };
+        assert_eq!(grades([steady(0.04, true), steady(-0.2, true), steady(-0.3, true)]), all);
+        assert_eq!(steady(0.9, false).grade(), Grade::Warn);
+        let failures = |failed| Gate::Failures { failed, planned: 1000 };
+        assert_eq!(grades([failures(5), failures(999), failures(1000)]), all);
+        let server = |server| Gate::Conservation { worker: None, client: 7, server };
+        assert_eq!([server(7), server(8)].map(|gate| gate.grade()), [Grade::Pass, Grade::Fail]);
+        let draw = |due| Gate::PoissonCount { due, expected: 100.0 };
+        assert_eq!([draw(129), draw(131)].map(|gate| gate.grade()), [Grade::Pass, Grade::Warn]);
+        let (dropped, retried) =
+            (|dropped| Gate::ListenOverflows { dropped }, |retried| Gate::ConnectStalls { retried, longest: ms(1) });
+        assert_eq!(
+            [dropped(0), dropped(1), retried(0), retried(1)].map(|gate| gate.grade() == Grade::Warn),
+            [false, true, false, true]
+        );
+        let (steps, connects) = (|steps| Gate::ClockStep { steps }, |connects| Gate::Exhausted { connects });
+        assert_eq!(
+            [steps(0), steps(1), connects(0), connects(1)].map(|gate| gate.grade() == Grade::Fail),
+            [false, true, false, true]
+        );
     }
 
     #[test]

@@ -140,7 +140,13 @@ pub(crate) struct SweepArgs {
           value_parser = clap::value_parser!(u64).range(1..))]
     requests_per_connection: Option<u64>,
     /// Length of each run, the warm-up not included
-    #[arg(long = "for", id = "length", value_name = "TIME", default_value = "5s", help_heading = "Stream of requests")]
+    #[arg(
+        long = "for",
+        id = "length",
+        value_name = "TIME",
+        default_value = "10s",
+        help_heading = "Stream of requests"
+    )]
     length: Nanos,
     /// Load before each run that is not measured [default: 1s, or none with -R]
     #[arg(long, value_name = "TIME", help_heading = "Stream of requests")]
