@@ -7,6 +7,7 @@ use model::run::ShareSource;
 use model::{Caveat, Environment, Nanos, Run, ServerKind, Stop, SweepStudy, counts};
 
 use crate::number::{self, NONE, count_of};
+use crate::verdicts;
 
 /// What a run is called where it has no row: `1.50x`, and where there are several `1.50x run 2`.
 pub(crate) fn label(study: &SweepStudy, run: &Run) -> String {
@@ -279,7 +280,9 @@ pub(crate) fn summaries(study: &SweepStudy) -> Vec<Summary> {
     let summary = |multiple: f64| {
         let runs: Vec<&Run> = study.runs.iter().filter(|run| run.multiple.total_cmp(&multiple).is_eq()).collect();
         let of = |figure: fn(&Run) -> Option<f64>, shown: fn(f64) -> String| {
-            spread(runs.iter().map(|run| figure(run)).collect()).map(|figures| figures.map(shown))
+            // The figures of a run that is worth nothing are not shown anywhere.
+            let figure = |run: &&Run| if verdicts::hides(run.judgement.as_ref()) { None } else { figure(run) };
+            spread(runs.iter().map(figure).collect()).map(|figures| figures.map(shown))
         };
         let milliseconds = |nanos: f64| number::milliseconds(Nanos(nanos as u64));
         Summary {
