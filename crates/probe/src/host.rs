@@ -5,6 +5,9 @@
 
 use std::fs;
 
+/// Ticks (of 10 ms, of all processors) that tell a share to the percent.
+const LEAST_TICKS: u64 = 100;
+
 /// Counters at one moment; what cannot be read is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Host {
@@ -28,10 +31,11 @@ impl Host {
         }
     }
 
-    /// Share of all processors' time since `before` that the hypervisor gave to others, 0 to 1.
+    /// Share of all processors' time since `before` that the hypervisor gave to others, 0 to 1. `None` where so little time has
+    /// passed that a single tick would be a share worth a word.
     pub fn steal_since(&self, before: &Host) -> Option<f64> {
         let ((all, stolen), (all_before, stolen_before)) = (self.cpu?, before.cpu?);
-        let passed = all.checked_sub(all_before).filter(|ticks| *ticks > 0)?;
+        let passed = all.checked_sub(all_before).filter(|ticks| *ticks >= LEAST_TICKS)?;
         Some(stolen.saturating_sub(stolen_before) as f64 / passed as f64)
     }
 
@@ -72,6 +76,8 @@ mod tests {
         let after = at("cpu  140 0 120 820 0 0 0 20 0 0\n");
         assert_eq!(after.steal_since(&before), Some(0.2));
         assert_eq!(before.steal_since(&before), None, "no time has passed");
+        let soon = at("cpu  101 0 100 800 0 0 0 1 0 0");
+        assert_eq!(soon.steal_since(&before), None, "one of two ticks");
         assert_eq!(cpu("intr 5"), None);
     }
 
