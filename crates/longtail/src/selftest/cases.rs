@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use engine::{Drive, Progress, Shape, Transport, drive, render};
-use model::{Arrivals, Clock, Nanos, Pace, Profile, Rate};
+use model::{Arrivals, Clock, Nanos, Pace, Profile, Rate, Timestamps};
 use serde::Serialize;
 use sink::{Delay, Queue, Settings, Share, Sink, Stalls};
 
@@ -171,6 +171,8 @@ impl Case {
             pace: self.pace(),
             measured: Some(self.length),
             keep_exchanges: true,
+            // As a load does by itself.
+            timestamps: if engine::can_stamp() { Timestamps::Kernel } else { Timestamps::User },
             ..Shape::closed(transport, render("GET", &host, "/", true), due.len() as u32)
         };
         let done = drive(&shape, clock, interrupt, &Progress::new(1), None);
