@@ -7,6 +7,8 @@
 use model::Nanos;
 use model::forecast::{Forecast, ServiceTimeSource};
 
+use crate::{Invalid, check};
+
 /// The rate that `slots` slots can do at the most, in requests per second: `c / s`.
 pub fn maximum_rate(slots: u32, service_time: Nanos) -> f64 {
     f64::from(slots) / service_time.as_secs_f64()
@@ -16,6 +18,55 @@ pub fn maximum_rate(slots: u32, service_time: Nanos) -> f64 {
 pub fn ideal_response_time(connections: u32, slots: u32, service_time: Nanos) -> Nanos {
     let turns = (f64::from(connections) / f64::from(slots)).max(1.0);
     Nanos::from_secs_f64(service_time.as_secs_f64() * turns)
+}
+
+/// A response time of the closed loop with constant service, and how many have it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Level {
+    /// The response time, in service times.
+    pub turns: f64,
+    /// The share of the requests that take it.
+    pub share: f64,
+}
+
+/// The response times of a closed loop with constant service, one first-come-first-served line and no think time (D//c):
+/// with `N = q·c + r` connections on `c` slots, `(c - r)/c` of the requests take `q` turns and `r/c` take `q + 1`; all take
+/// one where `N ≤ c`. Ascending. Where the two meet, a percentile is ambiguous: p50 of half and half is either.
+///
+/// # Errors
+/// Without a connection or a slot.
+pub fn levels(connections: u32, slots: u32) -> Result<Vec<Level>, Invalid> {
+    check::some("connection", connections)?;
+    check::some("slot", slots)?;
+    let (whole, rest) = (connections / slots, connections % slots);
+    let later = f64::from(rest) / f64::from(slots);
+    Ok(if connections <= slots {
+        vec![Level { turns: 1.0, share: 1.0 }]
+    } else if rest == 0 {
+        vec![Level { turns: f64::from(whole), share: 1.0 }]
+    } else {
+        vec![
+            Level { turns: f64::from(whole), share: 1.0 - later },
+            Level { turns: f64::from(whole) + 1.0, share: later },
+        ]
+    })
+}
+
+/// The quantile of some levels in ascending order, in service times: the first that at least `share` of the requests do not exceed.
+///
+/// # Errors
+/// Where `share` is not in 0 to 1, or there is no level.
+pub fn quantile(levels: &[Level], share: f64) -> Result<f64, Invalid> {
+    check::share(share)?;
+    let mut below = 0.0;
+    for level in levels {
+        below += level.share;
+        // A share such as 0.9 is not exact in binary; the boundary belongs to the lower level.
+        if below >= share - 1e-12 {
+            return Ok(level.turns);
+        }
+    }
+    levels.last().map(|level| level.turns).ok_or(Invalid::None("level"))
 }
 
 /// Both, as the forecast of one run. `None` for a service time of zero, of which theory has nothing to say.
@@ -43,6 +94,38 @@ mod tests {
         let ideal = |n| ideal_response_time(n, 20, Nanos::from_millis(200));
         let expected = [(10, 200), (20, 200), (30, 300), (40, 400), (60, 600), (80, 800)];
         assert!(expected.iter().all(|(n, ms)| ideal(*n) == Nanos::from_millis(*ms)));
+    }
+
+    #[test]
+    fn the_levels_are_the_table() {
+        for (connections, slots, expected) in [
+            (10, 20, vec![(1.0, 1.0)]),
+            (20, 20, vec![(1.0, 1.0)]),
+            (30, 20, vec![(1.0, 0.5), (2.0, 0.5)]),
+            (40, 20, vec![(2.0, 1.0)]),
+            (60, 20, vec![(3.0, 1.0)]),
+            (80, 20, vec![(4.0, 1.0)]),
+            (7, 5, vec![(1.0, 0.6), (2.0, 0.4)]),
+            (8, 5, vec![(1.0, 0.4), (2.0, 0.6)]),
+        ] {
+            let levels = levels(connections, slots).unwrap();
+            assert_eq!(levels.len(), expected.len());
+            for (level, (turns, share)) in levels.iter().zip(expected) {
+                assert!((level.turns - turns).abs() + (level.share - share).abs() < 1e-15, "{connections} on {slots}");
+            }
+            // Their mean is Little's law.
+            let mean: f64 = levels.iter().map(|level| level.turns * level.share).sum();
+            assert!((mean - (f64::from(connections) / f64::from(slots)).max(1.0)).abs() < 1e-12);
+        }
+        assert!(super::levels(0, 1).is_err() && super::levels(1, 0).is_err());
+    }
+
+    #[test]
+    fn a_quantile_is_one_of_the_levels() {
+        let levels = levels(30, 20).unwrap();
+        let at = |share| quantile(&levels, share).unwrap();
+        assert_eq!([at(0.0), at(0.5), at(0.500_001), at(0.99)].map(|turns| turns as u32), [1, 1, 2, 2]);
+        assert!(quantile(&levels, 1.0).is_err() && quantile(&[], 0.5).is_err());
     }
 
     #[test]

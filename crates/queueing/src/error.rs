@@ -1,0 +1,69 @@
+//! Why a formula has no answer.
+
+use thiserror::Error;
+
+/// What is wrong with what a formula was given. The text is one line, with the mend where there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+pub enum Invalid {
+    /// Zero, negative, infinite, or not a number.
+    #[error("{what} must be a number above 0, which {value} is not")]
+    NotPositive {
+        /// Which parameter.
+        what: &'static str,
+        /// What it was.
+        value: f64,
+    },
+    /// Negative, infinite, or not a number.
+    #[error("{what} must be 0 or a number above, which {value} is not")]
+    Negative {
+        /// Which parameter.
+        what: &'static str,
+        /// What it was.
+        value: f64,
+    },
+    /// Not a probability that a quantile can be asked for.
+    #[error("a quantile is asked for at a share of at least 0 and below 1, which {0} is not")]
+    NotAShare(f64),
+    /// None of something of which one is needed.
+    #[error("there must be at least one {0}")]
+    None(&'static str),
+    /// As much work arrives as can be done, or more: the queue grows for ever.
+    #[error(
+        "no steady state: the load is {utilisation} of what the slots can do, and the queue grows as long as it lasts"
+    )]
+    NoSteadyState {
+        /// Offered work / slots; at least 1.
+        utilisation: f64,
+    },
+    /// Beyond what the method is made and tested for.
+    #[error("{value} {what} are more than the {limit} that this method is made for")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many were given.
+        value: u64,
+        /// How many there may be.
+        limit: u64,
+    },
+    /// Fewer than it takes.
+    #[error("{given} {what} are too few: it takes {needed}")]
+    TooFew {
+        /// Of what.
+        what: &'static str,
+        /// How many were given.
+        given: usize,
+        /// How many it takes.
+        needed: usize,
+    },
+    /// The objective is missed even by a server without load.
+    #[error("no load keeps it: without any load it is {at_rest} already, and the limit is {limit}")]
+    OutOfReach {
+        /// The figure at no load.
+        at_rest: f64,
+        /// What it was to be.
+        limit: f64,
+    },
+    /// What was measured does not determine the answer.
+    #[error("{0} do not determine the answer")]
+    Undetermined(&'static str),
+}
