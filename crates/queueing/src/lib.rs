@@ -22,6 +22,9 @@
 //! | limits without any law | `bounds`; what must add up: `identities` |
 //! | the highest load that keeps an objective | `capacity` |
 //! | does it scale? | `usl` |
+//! | what has no formula | `simulate` |
+//! | what wrk's tables show of a distribution | `phantom` |
+//! | which of these is it that was measured? | `discipline` |
 
 pub mod assignment;
 mod birth_death;
@@ -29,6 +32,7 @@ pub mod bounds;
 pub mod capacity;
 mod check;
 pub mod closed;
+pub mod discipline;
 pub mod dmc;
 pub mod erlang;
 mod error;
@@ -41,9 +45,11 @@ mod load;
 pub mod machine_repair;
 pub mod mdc;
 pub mod mmck;
+pub mod phantom;
 mod poisson;
 pub mod polling;
 mod search;
+pub mod simulate;
 pub mod split;
 pub mod staircase;
 pub mod throttle;

@@ -2,7 +2,8 @@
 //! to ten requests in a row while others wait, and waits up to 0.2 s for each next one.
 //!
 //! Source: Puma 5.6.9 and 6.6.1, `lib/puma/const.rb` (`MAX_FAST_INLINE`, `FAST_TRACK_KA_TIMEOUT`), `server.rb`
-//! (`process_client`), `client.rb` (`reset`). A queue with limited service, where a whole turn is what waits in line.
+//! (`process_client`), `client.rb` (`reset`). A queue with limited service, where a whole turn is what waits in line. What
+//! has no formula is in [`crate::simulate`].
 
 use crate::closed::Level;
 use crate::{Invalid, check};
