@@ -40,7 +40,8 @@ impl Mdc {
 
     /// Probability of `count` in the system, waiting and in service.
     pub fn probability(&self, count: usize) -> f64 {
-        self.states.probability(count)
+        // So low a probability may be below the rounding of the others.
+        self.states.probability(count).max(0.0)
     }
 
     /// The share that waits at all.
@@ -99,37 +100,6 @@ impl Mdc {
     pub fn response_quantile(&self, share: f64) -> Result<f64, Invalid> {
         Ok(self.wait_quantile(share)? + self.load.service())
     }
-}
-
-/// The mean wait once more, by Crommelin's series, which shares no step with [`Mdc`]:
-/// `Wq / s = Σ [P(N ≥ i·c) - P(N ≥ i·c + 1) / ρ]` over `i ≥ 1`, `N` Poisson with mean `i·c·ρ`.
-///
-/// # Errors
-/// Where there is no steady state. Near ρ = 1 it converges slowly.
-pub fn mean_wait_by_series(load: Load) -> Result<f64, Invalid> {
-    let load = load.steady()?;
-    let (slots, rho) = (f64::from(load.slots()), load.utilisation());
-    let mut sum = 0.0;
-    for i in 1u32.. {
-        let n = f64::from(i) * slots;
-        let mean = n * rho;
-        // P(N = n), and the ratio of each next term: below 1, since mean < n.
-        let log_first = (1..=n as u64).map(|j| (mean / j as f64).ln()).sum::<f64>() - mean;
-        let (mut term, mut j, mut beyond) = (log_first.exp(), n, 0.0);
-        let first = term;
-        while term > first * 1e-18 && term > 0.0 {
-            j += 1.0;
-            term *= mean / j;
-            beyond += term;
-        }
-        // P(N ≥ n) - P(N ≥ n + 1) / ρ = P(N = n) - (1/ρ - 1)·P(N ≥ n + 1).
-        let addend = first - (1.0 / rho - 1.0) * beyond;
-        sum += addend;
-        if addend < 1e-15 * sum || first == 0.0 {
-            break;
-        }
-    }
-    Ok(sum * load.service())
 }
 
 #[cfg(test)]

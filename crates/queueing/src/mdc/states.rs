@@ -8,7 +8,10 @@
 use crate::{Invalid, linear, poisson, search};
 
 /// How far off the equations of the tail may be, which nobody solved for.
-const RESIDUE: f64 = 1e-14;
+const RESIDUE: f64 = 1e-13;
+
+/// Why there may be no answer after all.
+const UNBALANCED: Invalid = Invalid::Undetermined("the balance equations, so near to a full load,");
 
 /// The most states before the tail.
 const MOST: usize = 1400;
@@ -40,12 +43,14 @@ impl States {
         let ratio = 1.0 / tau;
         let mut more = 40.max((36.0 / tau.ln().max(0.6)) as usize);
         loop {
-            let states = States::with_tail_at(slots, work, ratio, slots + more)
-                .ok_or(Invalid::Undetermined("the balance equations, so near to a full load,"))?;
-            if states.residue(work) <= RESIDUE || slots + 2 * more > MOST {
+            let states = States::with_tail_at(slots, work, ratio, slots + more).ok_or(UNBALANCED)?;
+            if states.residue(work) <= RESIDUE {
                 return Ok(states);
             }
             more *= 2;
+            if slots + more > MOST {
+                return Err(UNBALANCED);
+            }
         }
     }
 

@@ -106,12 +106,40 @@ fn m_d_c_is_the_table() {
     }
 }
 
+/// The mean wait once more, by Crommelin's series, which shares no step with [`Mdc`]:
+/// `Wq / s = Σ [P(N ≥ i·c) - P(N ≥ i·c + 1) / ρ]` over `i ≥ 1`, `N` Poisson with mean `i·c·ρ`.
+/// Near ρ = 1 it takes for ever.
+fn mean_wait_by_series(load: Load) -> f64 {
+    let (slots, rho) = (f64::from(load.slots()), load.utilisation());
+    let mut sum = 0.0;
+    for i in 1u32.. {
+        let n = f64::from(i) * slots;
+        let mean = n * rho;
+        // P(N = n), and the ratio of each next term: below 1, since mean < n.
+        let log_first = (1..=n as u64).map(|j| (mean / j as f64).ln()).sum::<f64>() - mean;
+        let (mut term, mut j, mut beyond) = (log_first.exp(), n, 0.0);
+        let first = term;
+        while term > first * 1e-18 && term > 0.0 {
+            j += 1.0;
+            term *= mean / j;
+            beyond += term;
+        }
+        // P(N ≥ n) - P(N ≥ n + 1) / ρ = P(N = n) - (1/ρ - 1)·P(N ≥ n + 1).
+        let addend = first - (1.0 / rho - 1.0) * beyond;
+        sum += addend;
+        if addend < 1e-15 * sum || first == 0.0 {
+            break;
+        }
+    }
+    sum * load.service()
+}
+
 #[test]
 fn the_mean_is_crommelins_series() {
     for slots in [1, 2, 3, 5, 8, 20, 40, 100] {
         for rho in [0.05, 0.3, 0.5, 0.8, 0.9, 0.95] {
             let load = Load::of_utilisation(slots, rho).unwrap();
-            let (seen, series) = (Mdc::new(load).unwrap().mean_wait(), mean_wait_by_series(load).unwrap());
+            let (seen, series) = (Mdc::new(load).unwrap().mean_wait(), mean_wait_by_series(load));
             assert!((seen - series).abs() < 1e-11 + 1e-10 * series, "M/D/{slots} at {rho}: {seen}, series {series}");
         }
     }
@@ -138,6 +166,18 @@ fn other_peoples_figures_are_met() {
     assert!((three.mean_wait() - 0.664_680_268_427_454).abs() < 2e-9);
     assert!((three.probability(0) - 0.049_841_430_456_382_3).abs() < 1e-10);
     assert!((three.probability(3) - 0.181_953_124_332_401).abs() < 1e-10);
+}
+
+#[test]
+fn many_slots_and_nearly_full_ones_have_an_answer() {
+    for (slots, rho) in [(1, 0.999), (2, 0.995), (20, 0.99), (100, 0.99), (256, 0.5), (256, 0.9), (256, 0.99)] {
+        let queue = mdc(slots, rho);
+        // The wait of half an exponential service, within some percent at such loads.
+        let half = 0.5 * crate::erlang::wait(queue.load()).unwrap().mean_wait();
+        let (wait, p99) = (queue.mean_wait(), queue.wait_quantile(0.99).unwrap());
+        assert!(wait >= half * 0.999_999 && wait <= half * 1.35 + 1e-9, "M/D/{slots} at {rho}: {wait}, half {half}");
+        assert!(p99.is_finite() && p99 >= 0.0 && queue.probability(0) >= 0.0);
+    }
 }
 
 #[test]
