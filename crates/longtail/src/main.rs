@@ -11,6 +11,7 @@ mod commands;
 mod exit;
 mod load;
 mod mistake;
+mod predict;
 mod selftest;
 mod signals;
 mod store;
@@ -56,6 +57,7 @@ fn run(command: Command) -> Result<Exit, mistake::Mistake> {
         Command::Load(args) => commands::load::run(*args),
         Command::Attack(args) => commands::load::attack(&args),
         Command::Sink(args) => commands::sink::run(&args),
+        Command::Predict(args) => commands::predict::run(&args),
         Command::Audit(args) => commands::audit::run(&args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Calibrate(args) => commands::calibrate::run(&args),

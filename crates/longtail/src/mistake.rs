@@ -25,6 +25,9 @@ pub(crate) enum Mistake {
     /// The built-in server could not start.
     #[error(transparent)]
     Sink(#[from] sink::SinkError),
+    /// Theory has no answer.
+    #[error(transparent)]
+    Theory(#[from] queueing::Invalid),
     /// A file could not be written.
     #[error("'{path}' cannot be written ({why}): {mend}")]
     Write {

@@ -6,8 +6,11 @@
 use crate::mdc::Mdc;
 use crate::{Invalid, Load, check, erlang};
 
-/// So near to the answer.
+/// So near to the answer of an exact model.
 const WIDTH: f64 = 1e-10;
+
+/// Hardly any load.
+const AT_REST: f64 = 1e-6;
 
 /// The highest utilisation of M/D/c whose response time's quantile `share` is at most `limit`. A load of the answer keeps
 /// it, one of a ten-thousand-millionth more does not.
@@ -16,7 +19,7 @@ const WIDTH: f64 = 1e-10;
 /// Where even one request alone takes longer than `limit`, without a slot, with more than 256, or for a bad `share`.
 pub fn constant_service(slots: u32, service: f64, share: f64, limit: f64) -> Result<f64, Invalid> {
     check::share(share)?;
-    highest(slots, service, limit, service, |load| Mdc::new(load)?.response_quantile(share))
+    highest(slots, service, limit, WIDTH, |load| Mdc::new(load)?.response_quantile(share))
 }
 
 /// The highest utilisation of M/M/c whose response time's quantile `share` is at most `limit`.
@@ -24,32 +27,36 @@ pub fn constant_service(slots: u32, service: f64, share: f64, limit: f64) -> Res
 /// # Errors
 /// As [`constant_service`]; without load the quantile is `-s·ln(1 - share)`.
 pub fn exponential_service(slots: u32, service: f64, share: f64, limit: f64) -> Result<f64, Invalid> {
-    let at_rest = -service * (-check::share(share)?).ln_1p();
-    highest(slots, service, limit, at_rest, |load| erlang::wait(load)?.response_quantile(share))
+    check::share(share)?;
+    highest(slots, service, limit, WIDTH, |load| erlang::wait(load)?.response_quantile(share))
 }
 
-fn highest(
+/// The highest utilisation at which `figure`, which grows with the load, is at most `limit`; to `width`. A load at which
+/// there is no figure does not keep it.
+///
+/// # Errors
+/// Where it is more than `limit` at hardly any load, has no value there, or a parameter is none.
+pub fn highest(
     slots: u32,
     service: f64,
     limit: f64,
-    at_rest: f64,
+    width: f64,
     figure: impl Fn(Load) -> Result<f64, Invalid>,
 ) -> Result<f64, Invalid> {
     check::some("slot", slots)?;
     check::positive("the service time", service)?;
     check::positive("the limit", limit)?;
+    check::positive("the width", width)?;
+    let at = |utilisation: f64| Load::new(slots, utilisation * f64::from(slots) / service, service);
+    let at_rest = figure(at(AT_REST)?)?;
     if at_rest > limit {
         return Err(Invalid::OutOfReach { at_rest, limit });
     }
-    let at = |utilisation: f64| Load::new(slots, utilisation * f64::from(slots) / service, service);
-    // What cannot be computed so near to a full load does not keep the objective; that the parameters are good was seen
-    // at a small one.
-    figure(at(0.01)?)?;
-    let missed = |utilisation: f64| !at(utilisation).and_then(&figure).is_ok_and(|figure| figure <= limit);
-    let (mut low, mut high) = (0.0, 1.0);
-    while high - low > WIDTH {
+    let kept = |utilisation: f64| at(utilisation).and_then(&figure).is_ok_and(|figure| figure <= limit);
+    let (mut low, mut high) = (AT_REST, 1.0);
+    while high - low > width {
         let next = f64::midpoint(low, high);
-        if missed(next) { high = next } else { low = next }
+        if kept(next) { low = next } else { high = next }
     }
     Ok(low)
 }

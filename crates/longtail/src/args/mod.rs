@@ -7,6 +7,7 @@ mod doctor;
 mod like;
 mod load;
 mod output;
+mod predict;
 mod sink;
 mod sweep;
 pub(crate) mod timestamps;
@@ -23,6 +24,7 @@ pub(crate) use self::calibrate::{CalibrateArgs, SelftestArgs};
 pub(crate) use self::doctor::{DoctorArgs, DoctorFormat};
 pub(crate) use self::load::{AttackArgs, LoadArgs};
 pub(crate) use self::output::OutputArgs;
+pub(crate) use self::predict::{Goal, PredictArgs, PredictLoad, ServiceWord};
 pub(crate) use self::sink::SinkArgs;
 pub(crate) use self::sweep::SweepArgs;
 use crate::mistake::Mistake;
@@ -52,6 +54,8 @@ pub(crate) enum Command {
     Attack(AttackArgs),
     /// Serve any URL at once, or by laws: a load sink whose right answers are known
     Sink(Box<SinkArgs>),
+    /// Tell what queueing theory says: rate, waits, and the highest rate for an objective
+    Predict(PredictArgs),
     /// Check another tool's published output: is it even possible?
     Audit(AuditArgs),
     /// Tell whether this machine is fit to measure on
@@ -104,7 +108,7 @@ pub(crate) fn load_words(words: Vec<String>) -> Result<LoadArgs, Mistake> {
 /// clap's complaint without its paragraphs.
 fn one_line(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "say what to do: longtail sweep, load, attack, sink, audit, doctor or report (--help explains them)"
+        return "say what to do: longtail sweep, load, attack, sink, predict, audit, doctor or report (--help explains them)"
             .to_owned();
     }
     let text = error.to_string();

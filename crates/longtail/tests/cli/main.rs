@@ -12,6 +12,7 @@ mod lab;
 mod load;
 mod other_server;
 mod pipes;
+mod predict;
 mod puma;
 mod rails;
 mod refusals;

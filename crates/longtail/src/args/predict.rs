@@ -1,0 +1,161 @@
+//! Flags of `longtail predict`: what queueing theory says of a server, without one.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use clap::Args;
+use model::objective::{Compare, Figure};
+use model::{Nanos, Objective, Rate, Threads};
+use sink::Delay;
+
+use crate::mistake::Mistake;
+
+const EXAMPLES: &str = "\
+Examples:
+  longtail predict -w4 -t5:5 --service 200ms --rate 80/s      random arrivals, 80 a second
+  longtail predict -w4 -t5:5 --service 200ms -c 40            forty connections that never pause
+  longtail predict -w4 -t5:5 --service 200ms --rate 80/s --objective 'p99 < 2s' --plot
+  longtail predict -w2 -t5:5 --service bimodal:1ms:50ms:0.02 --rate 2000/s --json
+  longtail predict -w2 -t5:5 --service study.json --rate 40/s     the service time of a kept sweep
+
+Shared: one queue for all slots, as Puma up to 6 has it without keep-alive. Split: one for each worker, as Puma 7.
+Sends nothing to anybody.";
+
+/// Flags of `longtail predict`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct PredictArgs {
+    /// Workers
+    #[arg(short, long, value_name = "N", default_value_t = 1)]
+    workers: u32,
+    /// Threads of each worker, as Puma has them: the greater number counts
+    #[arg(short, long, value_name = "MIN:MAX", default_value = "5:5")]
+    threads: Threads,
+    /// Time a request holds a slot: 200ms, exp:5ms, uniform:1ms:9ms, bimodal:1ms:50ms:0.02, lognormal:5ms:0.8, or a
+    /// sweep's study
+    #[arg(long, value_name = "LAW|FILE")]
+    service: ServiceWord,
+    /// Open loop: random arrivals at so many a second
+    #[arg(long, value_name = "RATE", required_unless_present = "connections", conflicts_with = "connections")]
+    rate: Option<Rate>,
+    /// Closed loop: so many connections
+    #[arg(short, long, value_name = "N")]
+    connections: Option<u32>,
+    /// Closed loop: the pause of a connection between an answer and its next request
+    #[arg(long, value_name = "TIME", default_value = "0s", conflicts_with = "rate")]
+    think: Nanos,
+    /// Open loop: the highest rate that keeps it, such as 'p99 < 2s' or 'mean < 300ms'
+    #[arg(long, value_name = "OBJECTIVE", conflicts_with = "connections")]
+    objective: Option<Goal>,
+    /// Open loop: draw p99 over the rate
+    #[arg(long, conflicts_with = "connections")]
+    pub(crate) plot: bool,
+    /// Write JSON
+    #[arg(long, conflicts_with = "plot")]
+    pub(crate) json: bool,
+    /// Chooses what is random where it is simulated
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+/// Where the law of the service time comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum ServiceWord {
+    /// It is given.
+    Law(Delay),
+    /// It is in that study.
+    Study(PathBuf),
+}
+
+impl FromStr for ServiceWord {
+    type Err = sink::BadDelay;
+
+    fn from_str(text: &str) -> Result<ServiceWord, sink::BadDelay> {
+        match text.parse() {
+            Ok(law) => Ok(ServiceWord::Law(law)),
+            // What looks like a path is meant as a file.
+            Err(_) if text.contains('/') || Path::new(text).extension().is_some_and(|end| end == "json") => {
+                Ok(ServiceWord::Study(PathBuf::from(text)))
+            }
+            Err(bad) => Err(bad),
+        }
+    }
+}
+
+/// What a response time is to be below.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Goal {
+    /// As it was typed, in one spelling.
+    pub(crate) objective: Objective,
+    /// The quantile; `None`: the mean.
+    pub(crate) share: Option<f64>,
+    /// In seconds.
+    pub(crate) limit: f64,
+}
+
+impl FromStr for Goal {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Goal, String> {
+        let objective: Objective = text.parse().map_err(|bad: model::objective::BadObjective| bad.to_string())?;
+        let share = match (objective.figure, objective.compare) {
+            (Figure::ResponseTime(share), Compare::Below) => Some(share),
+            (Figure::Mean, Compare::Below) => None,
+            _ => return Err(format!("'{text}' cannot be predicted: write such as 'p99 < 2s' or 'mean < 300ms'")),
+        };
+        Ok(Goal { objective, share, limit: objective.limit / 1e9 })
+    }
+}
+
+/// What loads the server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PredictLoad {
+    /// Random arrivals.
+    Open(Rate),
+    /// So many connections, with that pause.
+    Closed(u32, Nanos),
+}
+
+impl PredictArgs {
+    /// Workers and threads of each.
+    ///
+    /// # Errors
+    /// Where there is none, or more than can be.
+    pub(crate) fn slots(&self) -> Result<(u32, u32), Mistake> {
+        let wrong = |line: &str| Err(Mistake::Flags(line.to_owned()));
+        if self.workers == 0 || self.workers > 1000 {
+            return wrong("-w wants 1 to 1000 workers");
+        }
+        if self.threads.max > 10_000 {
+            return wrong("-t wants at most 10000 threads");
+        }
+        if self.workers * self.threads.max > 10_000 {
+            return wrong("-w times -t are more than the 10000 slots that are predicted");
+        }
+        Ok((self.workers, self.threads.max))
+    }
+
+    /// Where the service time comes from.
+    pub(crate) fn service(&self) -> &ServiceWord {
+        &self.service
+    }
+
+    /// What loads the server.
+    ///
+    /// # Errors
+    /// Without a connection, or with more than are simulated.
+    pub(crate) fn load(&self) -> Result<PredictLoad, Mistake> {
+        match (self.rate, self.connections) {
+            (Some(rate), _) => Ok(PredictLoad::Open(rate)),
+            (None, Some(connections)) if (1..=10_000).contains(&connections) => {
+                Ok(PredictLoad::Closed(connections, self.think))
+            }
+            _ => Err(Mistake::Flags("-c wants 1 to 10000 connections".to_owned())),
+        }
+    }
+
+    /// What is to be kept.
+    pub(crate) fn goal(&self) -> Option<Goal> {
+        self.objective
+    }
+}

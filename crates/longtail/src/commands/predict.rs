@@ -1,0 +1,53 @@
+//! `longtail predict`: what queueing theory says of a server, before there is one.
+
+use model::Study;
+use sink::Delay;
+
+use crate::args::{PredictArgs, ServiceWord};
+use crate::exit::Exit;
+use crate::mistake::Mistake;
+use crate::predict::{self, Server};
+use crate::{store, ui};
+
+/// Prints the prediction.
+///
+/// # Errors
+/// Where a flag is wrong, the study has no service time, or theory has no answer.
+pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
+    let (workers, threads) = args.slots()?;
+    let law = law(args.service())?;
+    if law.mean().0 == 0 {
+        return Err(Mistake::Flags("--service wants more than 0: what takes no time never waits".to_owned()));
+    }
+    let server = Server { workers, threads, law, seed: args.seed };
+    let load = args.load()?;
+    let prediction = predict::predict(&server, load, args.goal())?;
+    if args.json {
+        let text = serde_json::to_string_pretty(&prediction).map_err(|why| Mistake::Flags(why.to_string()))?;
+        ui::print(&(text + "\n"));
+    } else {
+        ui::print(&predict::text::table(&prediction));
+        if args.plot {
+            ui::print(&predict::text::plot(&predict::steps(&server)?));
+        }
+    }
+    Ok(Exit::Fine)
+}
+
+/// The law of the service time; of a study the service time that its theory takes.
+fn law(word: &ServiceWord) -> Result<Delay, Mistake> {
+    let path = match word {
+        ServiceWord::Law(law) => return Ok(*law),
+        ServiceWord::Study(path) => path,
+    };
+    let none = |why: &str| Mistake::Read { path: path.clone(), why: why.to_owned() };
+    match store::read(path)? {
+        Study::Sweep(study) => match study.service_time {
+            Some(service) => Ok(Delay::Constant(service.time)),
+            None => Err(none("its sweep has no service time; give one, such as --service 200ms")),
+        },
+        Study::Load(_) => Err(none(
+            "a load's times have waits in them; name a sweep's study, or give a time, such as --service 200ms",
+        )),
+    }
+}

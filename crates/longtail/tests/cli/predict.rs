@@ -1,0 +1,112 @@
+//! `longtail predict`: the whole command against the tables of queueing theory.
+
+use serde_json::Value;
+use testkit::study;
+
+use crate::lab::Lab;
+
+fn json(words: &str) -> Value {
+    serde_json::from_str(&Lab::new().run(&format!("predict --json {words}")).with_code(0).stdout).unwrap()
+}
+
+fn ns(prediction: &Value, line: usize, time: &str, figure: &str) -> f64 {
+    prediction["lines"][line][time][figure]["ns"].as_f64().unwrap()
+}
+
+#[test]
+fn four_workers_of_five_are_the_table() {
+    // M/D/20 and M/D/5 at ρ = 0.8: mean wait and p99, in service times.
+    let seen = json("-w4 -t5:5 --service 200ms --rate 80/s");
+    for (line, queue, wait, p99) in [(0, "shared", 0.035_874_1, 1.423_11), (1, "split", 0.289_060_007, 2.937_44)] {
+        assert_eq!(seen["lines"][line]["queue"], queue);
+        assert!((ns(&seen, line, "wait", "mean") / 2e8 - wait).abs() < 1e-6);
+        assert!((ns(&seen, line, "response", "p99") / 2e8 - p99).abs() < 6e-6);
+        assert!(seen["lines"][line]["wait"]["mean"].get("half_width_ns").is_none(), "exact");
+    }
+    assert!((seen["at_most_per_s"].as_f64().unwrap() - 100.0).abs() < 1e-9);
+    assert!((seen["knee_connections"].as_f64().unwrap() - 20.0).abs() < 1e-9);
+}
+
+#[test]
+fn the_highest_rate_for_an_objective_is_the_table() {
+    let lab = Lab::new();
+    let mut command = lab.longtail("predict --json -w4 -t5 --service 1s --rate 10/s --objective");
+    let printed = crate::lab::Running::start(command.arg("p99 < 2s")).end().with_code(0).stdout;
+    let seen: Value = serde_json::from_str(&printed).unwrap();
+    for (line, rate) in [(0, 20.0 * 0.900_205), (1, 20.0 * 0.664_097)] {
+        let highest = seen["lines"][line]["highest_rate_per_s"].as_f64().unwrap();
+        assert!((highest - rate).abs() < 2.2e-5, "{highest}, table {rate}");
+    }
+    // Even alone a request takes a second.
+    let mut command = lab.longtail("predict -t5 --service 1s --rate 1/s --objective");
+    let printed = crate::lab::Running::start(command.arg("p99 < 900ms")).end().with_code(0).stdout;
+    assert!(printed.contains("no rate keeps p99 < 900ms"), "{printed}");
+}
+
+#[test]
+fn forty_connections_have_three_distributions_of_one_mean() {
+    let seen = json("-w4 -t5:5 --service 200ms -c 40");
+    for (line, (queue, p50, p99)) in [("shared", 0.4, 0.4), ("split", 0.4, 0.4), ("turns", 0.2, 2.2)].iter().enumerate()
+    {
+        assert_eq!(seen["lines"][line]["queue"], *queue);
+        for (figure, seconds) in [("mean", 0.4), ("p50", *p50), ("p99", *p99)] {
+            assert!((ns(&seen, line, "response", figure) / 1e9 - seconds).abs() < 1e-6, "{queue} {figure}");
+        }
+    }
+}
+
+#[test]
+fn what_is_simulated_has_an_interval_and_is_the_same_again() {
+    let words = "-w2 -t5 --service bimodal:1ms:50ms:0.02 --rate 4000/s";
+    let seen = json(words);
+    assert!(seen["lines"][1]["wait"]["p99"]["half_width_ns"].as_u64().unwrap() > 0);
+    assert_eq!(seen, json(words));
+    assert_ne!(seen, json(&format!("{words} --seed 2")));
+    let table = Lab::new().run(&format!("predict {words}")).with_code(0).stdout;
+    assert!(table.contains("M/G/10, simulated") && table.contains("95 % intervals of at most"), "{table}");
+}
+
+#[test]
+fn a_table_a_plot_and_an_overload() {
+    let lab = Lab::new();
+    let table = lab.run("predict -w4 -t5 --service 200ms --rate 80/s --plot").with_code(0).stdout;
+    for part in ["20 slots = 4 workers x 5 threads", "M/D/20, exact", "M/D/5, exact", "285", "587", "░"] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    let table = lab.run("predict -w4 -t5 --service 200ms --rate 120/s").with_code(0).stdout;
+    assert!(table.contains("no steady state. Response times grow by 0.200 s in each second"), "{table}");
+    assert!(lab.studies().is_empty());
+}
+
+#[test]
+fn the_service_time_of_a_kept_sweep_is_used() {
+    let lab = Lab::new();
+    let canonical = study::canonical();
+    let time = canonical.service_time.unwrap().time;
+    lab.write("study.json", &report::json::write(&canonical.into()));
+    let printed = lab.run("predict --json -t5 --service study.json --rate 1/s").with_code(0).stdout;
+    let seen: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(seen["service_mean_ns"].as_u64(), Some(time.0));
+}
+
+#[test]
+fn what_cannot_be_predicted_is_one_line() {
+    let lab = Lab::new();
+    for (words, part) in [
+        ("-t5 --service fast --rate 1/s", "is not a delay"),
+        ("-t5 --service 0s --rate 1/s", "--service wants more than 0"),
+        ("-t5 --service no.json --rate 1/s", "cannot be read"),
+        ("-t5 --service 1s", "--rate"),
+        ("-t5 --service 1s -c 0", "connections"),
+        ("-t5 --service 1s -c 2 --rate 1/s", "cannot be used with"),
+        ("-t5 --service 1s --rate 0", "--rate"),
+        ("-w0 --service 1s --rate 1/s", "-w wants"),
+        ("-w1000 -t1000 --service 1s --rate 1/s", "slots"),
+        ("-t5 --service 1s --rate 1/s --objective errors>5", "cannot be predicted"),
+        ("-t5 --service 1s --rate 1/s --objective p99>2s", "cannot be predicted"),
+    ] {
+        let ended = lab.run(&format!("predict {words}")).with_code(2);
+        assert!(ended.stdout.is_empty() && ended.stderr.lines().count() == 1, "{words}: {}", ended.stderr);
+        assert!(ended.stderr.contains(part), "{words}: {}", ended.stderr);
+    }
+}
