@@ -9,7 +9,7 @@
 mod states;
 
 use self::states::States;
-use crate::{Invalid, Load, check, poisson, search};
+use crate::{Invalid, Load, check, erlang, poisson, search};
 
 /// The most slots: beyond, the linear equations take seconds.
 pub const MOST_SLOTS: u32 = 256;
@@ -20,6 +20,8 @@ pub struct Mdc {
     load: Load,
     /// Of the number in the system.
     states: States,
+    /// Mean wait of M/M/c, above which that of M/D/c never is.
+    longest: f64,
 }
 
 impl Mdc {
@@ -30,7 +32,8 @@ impl Mdc {
     pub fn new(load: Load) -> Result<Mdc, Invalid> {
         let load = load.steady()?;
         check::at_most("slots", load.slots(), MOST_SLOTS)?;
-        Ok(Mdc { load, states: States::solve(load.slots() as usize, load.work())? })
+        let longest = erlang::wait(load)?.mean_wait();
+        Ok(Mdc { load, states: States::solve(load.slots() as usize, load.work())?, longest })
     }
 
     /// The load that it is the answer to.
@@ -51,7 +54,8 @@ impl Mdc {
 
     /// Mean wait of all: the mean number waiting / λ (Little).
     pub fn mean_wait(&self) -> f64 {
-        self.states.mean_waiting() / self.load.rate()
+        // At hardly any load the quotient of two roundings; an exponential service waits longer in any case.
+        (self.states.mean_waiting() / self.load.rate()).clamp(0.0, self.longest)
     }
 
     /// Mean response time: wait and service.

@@ -126,11 +126,8 @@ impl PredictArgs {
         if self.workers == 0 || self.workers > 1000 {
             return wrong("-w wants 1 to 1000 workers");
         }
-        if self.threads.max > 10_000 {
-            return wrong("-t wants at most 10000 threads");
-        }
-        if self.workers * self.threads.max > 10_000 {
-            return wrong("-w times -t are more than the 10000 slots that are predicted");
+        if self.workers.saturating_mul(self.threads.max) > 1000 {
+            return wrong("-w and -t want at most 1000 slots, workers x threads, to predict");
         }
         Ok((self.workers, self.threads.max))
     }

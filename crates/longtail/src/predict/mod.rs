@@ -41,8 +41,10 @@ impl Server {
         move |seed, number| law.of(seed, number).as_secs_f64()
     }
 
+    /// Some service times of each slot to warm up.
     fn effort(&self) -> Effort {
-        Effort::new(20_000, self.seed)
+        let usual = Effort::new(20_000, self.seed);
+        Effort { warm_up: usual.warm_up.max(self.slots() * 20), ..usual }
     }
 }
 

@@ -10,6 +10,9 @@ use crate::args::Goal;
 /// A simulated objective is searched to this part of the slots.
 const SIMULATED_WIDTH: f64 = 0.002;
 
+/// Above this a simulation is doubted.
+const NEARLY_FULL: f64 = 0.9;
+
 /// Shared and split. A single worker has but one queue.
 pub(super) fn lines(server: &Server, rate: f64, goal: Option<Goal>) -> Result<(Vec<Line>, Vec<String>), Invalid> {
     let load = Load::new(server.slots(), rate, server.service())?;
@@ -29,6 +32,17 @@ pub(super) fn lines(server: &Server, rate: f64, goal: Option<Goal>) -> Result<(V
     }
     if let (Some(goal), true) = (goal, lines.iter().all(|line| line.highest_rate_per_s.is_none())) {
         notes.push(format!("no rate keeps {}: a request takes longer without any load", goal.objective));
+    }
+    let simulated = |line: &Line| line.how.ends_with("simulated");
+    let nearly = |line: &Line| {
+        let highest = line.highest_rate_per_s.map_or(0.0, |highest| highest / load.rate() * full);
+        simulated(line) && full.max(highest) > NEARLY_FULL
+    };
+    if lines.iter().any(nearly) {
+        notes.push(
+            "simulated this near to full, a run may not have forgotten how it began: true waits may be longer"
+                .to_owned(),
+        );
     }
     Ok((lines, notes))
 }

@@ -64,6 +64,9 @@ fn what_is_simulated_has_an_interval_and_is_the_same_again() {
     assert_ne!(seen, json(&format!("{words} --seed 2")));
     let table = Lab::new().run(&format!("predict {words}")).with_code(0).stdout;
     assert!(table.contains("M/G/10, simulated") && table.contains("95 % intervals of at most"), "{table}");
+    assert!(!table.contains("this near to full"), "{table}");
+    let full = Lab::new().run("predict -t5 --service uniform:1ms:9ms --rate 950/s").with_code(0).stdout;
+    assert!(full.contains("this near to full"), "{full}");
 }
 
 #[test]
