@@ -301,6 +301,28 @@ impl Claim {
         })
     }
 
+    /// Requests that failed: answers of 4xx and 5xx, or as many as the tool itself calls bad, those without an answer, and
+    /// those whose time was too long to be kept; not what was only under way when time was up. `None` where none of it
+    /// is counted. wrk, wrk2 and hey name them only where there are some.
+    pub fn failed(&self) -> Option<u64> {
+        let failed = self.bad().saturating_add(self.lost()).saturating_add(self.timeouts.unwrap_or(0));
+        let silent_without = matches!(self.tool, Tool::Wrk | Tool::Wrk2 | Tool::Hey) && self.ended().is_some();
+        let counted = !self.statuses.is_empty() || self.errors.is_some() || self.bad_answers.is_some();
+        (counted || silent_without).then_some(failed)
+    }
+
+    /// Answers of 4xx and 5xx, and those without a status, or as many as the tool itself calls bad.
+    pub(crate) fn bad(&self) -> u64 {
+        let is_failure = |status: &str| matches!(status.as_bytes().first(), Some(b'0' | b'4' | b'5'));
+        let by_status = self.statuses.iter().filter(|(status, _)| is_failure(status)).map(|(_, n)| *n);
+        by_status.fold(0, u64::saturating_add).max(self.bad_answers.unwrap_or(0))
+    }
+
+    /// Requests without an answer; not those that were only under way when time was up.
+    pub(crate) fn lost(&self) -> u64 {
+        self.errors.unwrap_or(0).saturating_sub(self.unfinished.unwrap_or(0))
+    }
+
     /// Connections that were really opened: wrk gives each thread `connections / threads`, without the rest.
     pub fn used_connections(&self) -> Option<u64> {
         let stated = self.connections?;

@@ -36,6 +36,22 @@ pub struct Audited {
     pub findings: Vec<Finding>,
 }
 
+/// What is said of a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// The check's name, as in "Little's law".
+    pub check: &'static str,
+    /// The evidence, in a sentence or two.
+    pub sentence: String,
+}
+
+impl Audited {
+    /// One of its findings, in words.
+    pub fn remark(&self, finding: &Finding) -> Remark {
+        Remark { check: words::name(finding.check), sentence: words::sentence(self.claim.tool, finding) }
+    }
+}
+
 /// Every claim in the text, in its order, checked.
 pub fn audit(text: &str) -> Vec<Audited> {
     parse::claims(text).into_iter().map(of_claim).collect()

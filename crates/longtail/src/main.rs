@@ -9,6 +9,7 @@ mod calibrate;
 mod clock;
 mod commands;
 mod exit;
+mod generators;
 mod load;
 mod mistake;
 mod predict;

@@ -73,6 +73,11 @@ impl Ui {
                 self.bar.set_message(format!("run {number}/{of}: {connections} connections"));
                 self.bar.set_prefix(length);
             }
+            Phase::OtherRunning { number, of, connections, length } => {
+                let length = length.map(|length| format!(" of {length}")).unwrap_or_default();
+                self.bar.set_style(waiting());
+                self.bar.set_message(format!("run {number}/{of}: {connections} connections{length}"));
+            }
             other => {
                 self.bar.set_style(waiting());
                 self.bar.set_message(match other {

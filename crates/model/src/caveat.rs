@@ -116,6 +116,17 @@ pub enum Caveat {
         /// Which, and the figure that met it.
         condition: String,
     },
+    /// Another generator tells of other requests than the server counted.
+    ClaimDiffers {
+        /// Which generator.
+        by: String,
+        /// Requests that it says ended, its warm-up included.
+        claimed: u64,
+        /// Requests that the server counted over the same time.
+        server: u64,
+        /// How many more of them may have been under way when the generator's time was up.
+        under_way: u64,
+    },
     /// The run was ended by the user.
     Interrupted,
 }
@@ -176,6 +187,10 @@ impl Caveat {
             }
             Caveat::LogIncomplete { dropped } => format!("the log lacks {dropped} requests: it was written too slowly"),
             Caveat::StoppedEarly { condition } => format!("ended early: {condition}"),
+            Caveat::ClaimDiffers { by, claimed, server, under_way } => format!(
+                "{by} tells of {}, the server counted {server}; at most {under_way} can have been under way at the end",
+                of(*claimed, "request")
+            ),
             Caveat::Interrupted => "interrupted: the run is shorter than planned".to_owned(),
         }
     }
@@ -213,6 +228,7 @@ impl Caveat {
             }
             Caveat::LogIncomplete { .. } => "log to a faster disk, or lower the rate",
             Caveat::StoppedEarly { .. } => "as asked (--stop-if): the figures are of the part before",
+            Caveat::ClaimDiffers { .. } => "is anything else sending to this server, or does that generator miscount?",
             Caveat::Interrupted => "run again to the end",
         }
     }

@@ -5,6 +5,7 @@
 
 pub mod batches;
 pub mod caveat;
+pub mod claimed;
 pub mod clock;
 pub mod counts;
 pub mod doubts;
@@ -36,6 +37,7 @@ pub mod verdict;
 
 pub use batches::Batches;
 pub use caveat::Caveat;
+pub use claimed::{ClaimedLoadStudy, ClaimedRow, ClaimedRun};
 pub use clock::Clock;
 pub use counts::Counts;
 pub use environment::{Environment, ServerFacts};

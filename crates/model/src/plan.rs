@@ -24,6 +24,9 @@ pub struct Plan {
     pub cool_down: bool,
     /// Whether the generator's own limit is measured first.
     pub calibrate: bool,
+    /// `--with`: the other generator that makes the load, by its program's name; `None` is our own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with: Option<String>,
 }
 
 /// The server and how to start it.
@@ -236,7 +239,9 @@ impl Plan {
         words.push(format!("--multiples={}", multiples.join(",")));
         words.push(format!("--repeat={}", self.repeat));
         words.extend((!self.cool_down).then(|| "--no-cool-down".to_owned()));
-        words.extend((!self.calibrate).then(|| "--no-calibrate".to_owned()));
+        // Another generator has no ceiling of ours.
+        words.extend((!self.calibrate && self.with.is_none()).then(|| "--no-calibrate".to_owned()));
+        words.extend(self.with.as_ref().map(|with| format!("--with={with}")));
         if let ServerKind::Command { argv, slots, url } = &server.kind {
             words.extend([format!("--slots={slots}"), format!("--url={url}"), "--".to_owned()]);
             words.extend(argv.iter().cloned());

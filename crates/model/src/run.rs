@@ -114,15 +114,20 @@ impl Run {
 
     /// The workers' relative deviations from an even share, rising: -0.03 is 3 % less than even.
     pub fn worker_deviations(&self) -> Vec<f64> {
-        let total: u64 = self.workers.iter().map(|w| w.requests).sum();
-        if total == 0 {
-            return Vec::new();
-        }
-        let even = total as f64 / self.workers.len() as f64;
-        let mut deviations: Vec<f64> = self.workers.iter().map(|w| w.requests as f64 / even - 1.0).collect();
-        deviations.sort_by(f64::total_cmp);
-        deviations
+        deviations(&self.workers)
     }
+}
+
+/// The workers' relative deviations from an even share, rising; none where nobody had a request.
+pub(crate) fn deviations(workers: &[WorkerShare]) -> Vec<f64> {
+    let total: u64 = workers.iter().map(|w| w.requests).sum();
+    if total == 0 {
+        return Vec::new();
+    }
+    let even = total as f64 / workers.len() as f64;
+    let mut deviations: Vec<f64> = workers.iter().map(|w| w.requests as f64 / even - 1.0).collect();
+    deviations.sort_by(f64::total_cmp);
+    deviations
 }
 
 #[cfg(test)]

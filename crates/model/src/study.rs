@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::forecast::ServiceTime;
 use crate::load::{LoadPlan, LoadRun};
-use crate::{Caveat, Environment, Nanos, Plan, Run, ServerFacts};
+use crate::{Caveat, ClaimedLoadStudy, ClaimedRow, Environment, Nanos, Plan, Run, ServerFacts};
 
 /// The version of the file format that this code writes. It rises with each change that an older reader would misread.
 pub const SCHEMA: u32 = 1;
@@ -20,11 +20,19 @@ pub enum Study {
     Sweep(Box<SweepStudy>),
     /// Of `longtail load`.
     Load(Box<LoadStudy>),
+    /// Of `longtail load --with`: another generator's run.
+    LoadWith(Box<ClaimedLoadStudy>),
 }
 
 impl From<SweepStudy> for Study {
     fn from(study: SweepStudy) -> Study {
         Study::Sweep(Box::new(study))
+    }
+}
+
+impl From<ClaimedLoadStudy> for Study {
+    fn from(study: ClaimedLoadStudy) -> Study {
+        Study::LoadWith(Box::new(study))
     }
 }
 
@@ -53,6 +61,9 @@ pub struct SweepStudy {
     pub service_time: Option<ServiceTime>,
     /// The runs that were finished, in order.
     pub runs: Vec<Run>,
+    /// Of a sweep that another generator drove (`--with`): its runs, and then `runs` is empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claimed_runs: Vec<ClaimedRow>,
     /// What is doubtful about the whole.
     #[serde(default)]
     pub caveats: Vec<Caveat>,

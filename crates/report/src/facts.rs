@@ -4,8 +4,9 @@ use std::mem::discriminant;
 
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::run::ShareSource;
-use model::{Caveat, Environment, Nanos, Run, ServerKind, Stop, SweepStudy, counts};
+use model::{Caveat, ClaimedRow, Environment, Nanos, Run, ServerKind, Stop, SweepStudy, WorkerShare, counts};
 
+use crate::claimed::rows;
 use crate::number::{self, NONE, count_of};
 use crate::verdicts;
 
@@ -97,8 +98,11 @@ pub(crate) fn load(study: &SweepStudy) -> Vec<String> {
         format!("{stop} after {} warm-up", number::asked(stream.warm_up))
     };
     let timeout = format!("answers given up after {}", number::asked(stream.timeout));
-    let mut lines =
-        vec![listed(["closed loop".to_owned(), keep_alive.to_owned(), stop, count_of(stream.lanes, "lane"), timeout])];
+    let maker = match &study.plan.with {
+        None => count_of(stream.lanes, "lane"),
+        Some(with) => format!("made by {with}"),
+    };
+    let mut lines = vec![listed(["closed loop".to_owned(), keep_alive.to_owned(), stop, maker, timeout])];
     lines.push(match service_time(study) {
         Some((time, source, maximum)) => {
             format!(
@@ -150,7 +154,15 @@ const SIDE_BY_SIDE: usize = 5;
 
 /// Each run's requests by worker; nothing where there is one worker, or none is known.
 pub(crate) fn workers(study: &SweepStudy) -> Vec<WorkerBlock> {
-    let known: Vec<&Run> = study.runs.iter().filter(|run| run.workers.len() > 1 || study.server.workers > 1).collect();
+    let ours =
+        study.runs.iter().map(|run| Shared { repeat: run.repeat, multiple: run.multiple, workers: &run.workers });
+    let claimed = study.claimed_runs.iter().map(|row| Shared {
+        repeat: row.repeat,
+        multiple: row.multiple,
+        workers: &row.workers,
+    });
+    let is_shared = |run: &Shared<'_>| run.workers.len() > 1 || study.server.workers > 1;
+    let known: Vec<Shared<'_>> = ours.chain(claimed).filter(is_shared).collect();
     known
         .chunk_by(|a, b| a.repeat == b.repeat && source(a) == source(b))
         .flat_map(|runs| runs.chunks(SIDE_BY_SIDE))
@@ -158,19 +170,26 @@ pub(crate) fn workers(study: &SweepStudy) -> Vec<WorkerBlock> {
         .collect()
 }
 
-fn source(run: &Run) -> Option<ShareSource> {
+/// A run, as far as its workers' parts go.
+struct Shared<'a> {
+    repeat: u32,
+    multiple: f64,
+    workers: &'a [WorkerShare],
+}
+
+fn source(run: &Shared<'_>) -> Option<ShareSource> {
     run.workers.first().map(|share| share.source)
 }
 
-fn worker_block(study: &SweepStudy, runs: &[&Run]) -> Option<WorkerBlock> {
-    let source = match source(runs[0])? {
+fn worker_block(study: &SweepStudy, runs: &[Shared<'_>]) -> Option<WorkerBlock> {
+    let source = match source(&runs[0])? {
         ShareSource::Header => "answers, as the response header names the worker",
         ShareSource::Stats => "requests started, warm-up included, as the server's statistics count them",
     };
-    let mut names: Vec<&str> = runs.iter().flat_map(|run| &run.workers).map(|share| share.worker.as_str()).collect();
+    let mut names: Vec<&str> = runs.iter().flat_map(|run| run.workers).map(|share| share.worker.as_str()).collect();
     names.sort_unstable_by_key(|name| (name.len(), *name));
     names.dedup();
-    let share = |run: &Run, name: &str| {
+    let share = |run: &Shared<'_>, name: &str| {
         let total: u64 = run.workers.iter().map(|share| share.requests).sum();
         let found = run.workers.iter().find(|share| share.worker == name);
         found.filter(|_| total > 0).map_or([NONE; 3].map(str::to_owned), |share| {
@@ -219,7 +238,9 @@ pub(crate) struct Seen {
 impl Seen {
     /// The runs' names, or that it is all of them.
     pub(crate) fn of(&self, study: &SweepStudy) -> String {
-        let all = study.runs.len() > 1 && study.runs.iter().all(|run| self.labels.contains(&label(study, run)));
+        let ours = study.runs.iter().map(|run| label(study, run));
+        let every: Vec<String> = ours.chain(study.claimed_runs.iter().map(|row| rows::label(study, row))).collect();
+        let all = every.len() > 1 && every.iter().all(|label| self.labels.contains(label));
         if all { "every run".to_owned() } else { self.labels.join(", ") }
     }
 }
@@ -230,7 +251,9 @@ pub(crate) fn doubts(study: &SweepStudy) -> Vec<Doubt> {
     let of_runs = study.runs.iter().flat_map(|run| run.caveats.iter().map(|caveat| (label(study, run), caveat)));
     let mut kinds = Vec::new();
     let mut doubts: Vec<Doubt> = Vec::new();
-    for (label, caveat) in of_study.chain(of_runs) {
+    let claimed = study.claimed_runs.iter();
+    let of_claimed = claimed.flat_map(|row| row.run.caveats.iter().map(|caveat| (rows::label(study, row), caveat)));
+    for (label, caveat) in of_study.chain(of_runs).chain(of_claimed) {
         let kind = discriminant(caveat);
         let at = kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
             kinds.push(kind);
@@ -271,33 +294,58 @@ pub(crate) fn summaries(study: &SweepStudy) -> Vec<Summary> {
     if study.plan.repeat < 2 {
         return Vec::new();
     }
+    let nanos = |time: Option<Nanos>| time.map(|time| time.0 as f64);
+    let of_ours = |run: &Run| {
+        let figures = [
+            Some(run.completed_rate()),
+            nanos(run.response_time(0.5).time()),
+            nanos(run.response_time(0.99).time()),
+            run.long_tail(),
+        ];
+        // The figures of a run that is worth nothing are not shown anywhere.
+        let is_hidden = verdicts::hides(run.judgement.as_ref());
+        let figures = if is_hidden { [None; 4] } else { figures };
+        Repeated { multiple: run.multiple, connections: run.connections, figures }
+    };
+    let of_claimed = |row: &ClaimedRow| Repeated {
+        multiple: row.multiple,
+        connections: row.run.connections,
+        figures: [
+            row.run.claim.rate_per_s,
+            nanos(row.run.claim.percentile(0.5)),
+            nanos(row.run.claim.percentile(0.99)),
+            row.long_tail(),
+        ],
+    };
+    let ours = study.runs.iter().map(of_ours);
+    let runs: Vec<Repeated> = ours.chain(study.claimed_runs.iter().map(of_claimed)).collect();
     let mut multiples: Vec<f64> = Vec::new();
-    for run in &study.runs {
+    for run in &runs {
         if !multiples.iter().any(|multiple| multiple.total_cmp(&run.multiple).is_eq()) {
             multiples.push(run.multiple);
         }
     }
     let summary = |multiple: f64| {
-        let runs: Vec<&Run> = study.runs.iter().filter(|run| run.multiple.total_cmp(&multiple).is_eq()).collect();
-        let of = |figure: fn(&Run) -> Option<f64>, shown: fn(f64) -> String| {
-            // The figures of a run that is worth nothing are not shown anywhere.
-            let figure = |run: &&Run| if verdicts::hides(run.judgement.as_ref()) { None } else { figure(run) };
-            spread(runs.iter().map(figure).collect()).map(|figures| figures.map(shown))
+        let runs: Vec<&Repeated> = runs.iter().filter(|run| run.multiple.total_cmp(&multiple).is_eq()).collect();
+        let of = |at: usize, shown: fn(f64) -> String| {
+            spread(runs.iter().map(|run| run.figures[at]).collect()).map(|figures| figures.map(shown))
         };
         let milliseconds = |nanos: f64| number::milliseconds(Nanos(nanos as u64));
         Summary {
             multiple: number::multiple(multiple),
             connections: number::count(runs[0].connections),
             runs: number::count(runs.len() as u64),
-            figures: [
-                of(|run| Some(run.completed_rate()), number::rate),
-                of(|run| run.response_time(0.5).time().map(|time| time.0 as f64), milliseconds),
-                of(|run| run.response_time(0.99).time().map(|time| time.0 as f64), milliseconds),
-                of(Run::long_tail, number::times),
-            ],
+            figures: [of(0, number::rate), of(1, milliseconds), of(2, milliseconds), of(3, number::times)],
         }
     };
     multiples.into_iter().map(summary).collect()
+}
+
+/// One run of a multiple, with the figures that are summed up, as [`SUMMARY_FIGURES`].
+struct Repeated {
+    multiple: f64,
+    connections: u32,
+    figures: [Option<f64>; 4],
 }
 
 /// Median, lowest and highest, where all are known.
@@ -311,7 +359,7 @@ fn spread(figures: Vec<Option<f64>>) -> Option<[f64; 3]> {
 /// What to say where not all that was planned was run.
 pub(crate) fn missing_runs(study: &SweepStudy) -> Option<String> {
     let planned = study.plan.multiples.len() as u64 * u64::from(study.plan.repeat);
-    let done = study.runs.len() as u64;
+    let done = (study.runs.len() + study.claimed_runs.len()) as u64;
     let of = format!("{} of {}", number::count(done), count_of(planned, "run"));
     if study.interrupted {
         Some(format!("interrupted by the user: {of} to report"))

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use model::SweepStudy;
 
+use crate::claimed::rows;
 use crate::facts::{self, Spread};
 use crate::number::{self, NONE};
 use crate::{columns, intervals, table};
@@ -19,8 +20,11 @@ pub fn whole(study: &SweepStudy) -> String {
     if !study.runs.is_empty() {
         parts.push(runs(study));
     }
+    if !study.claimed_runs.is_empty() {
+        parts.extend([claimed_runs(study), claims(study)]);
+    }
     parts.extend([intervals_of(study), summaries(study), workers(study), errors(study), caveats(study)]);
-    if !study.runs.is_empty() {
+    if !study.runs.is_empty() || !study.claimed_runs.is_empty() {
         parts.push(words(study));
     }
     parts.extend([environment(study), format!("total time {}\n", number::minutes(study.total_time))]);
@@ -47,6 +51,22 @@ fn intervals_of(study: &SweepStudy) -> String {
     }
     let lines: Vec<_> = std::iter::once(intervals::head()).chain(lines).collect();
     details("How well the percentiles are known", &format!("{}\n\n{}", intervals::TITLE, pipe_table(&lines).trim_end()))
+}
+
+fn claimed_runs(study: &SweepStudy) -> String {
+    let names = rows::columns(study).iter().map(|shown| shown.markdown.to_owned()).collect::<Vec<_>>();
+    let cells = study.claimed_runs.iter().map(|row| rows::cells(study, row));
+    pipe_table(&std::iter::once(names).chain(cells).collect::<Vec<_>>())
+}
+
+/// What the generator claims of each run, and what is to be thought of it.
+fn claims(study: &SweepStudy) -> String {
+    let mut text = "**Claims**\n\n".to_owned();
+    for (first, lines) in rows::claims(study) {
+        let lines: Vec<String> = lines.iter().map(|line| escaped(line)).collect();
+        _ = writeln!(text, "- {}<br>\n  {}", escaped(&first), lines.join("<br>\n  "));
+    }
+    text
 }
 
 fn summaries(study: &SweepStudy) -> String {
@@ -112,7 +132,7 @@ fn caveats(study: &SweepStudy) -> String {
 }
 
 fn words(study: &SweepStudy) -> String {
-    let words = columns::words(study);
+    let words = if study.plan.with.is_some() { rows::words(study) } else { columns::words(study) };
     let lines: Vec<String> = words.iter().map(|(word, meaning)| format!("- `{word}`: {meaning}")).collect();
     details("What the columns mean", &lines.join("\n"))
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use model::{Run, SweepStudy};
 
+use crate::claimed::rows;
 use crate::facts::{self, Spread};
 use crate::number::{self, NONE};
 use crate::table::{self, Column, fitted};
@@ -25,6 +26,9 @@ pub fn opening(study: &SweepStudy) -> String {
 
 /// The table's head.
 pub fn table_head(study: &SweepStudy, columns: Columns) -> String {
+    if study.plan.with.is_some() {
+        return rows::head(study);
+    }
     match columns {
         Columns::Longtail => table::head(&laid_out(study)),
         Columns::Puma => puma::table_head(study),
@@ -51,12 +55,13 @@ pub fn closing(study: &SweepStudy, columns: Columns) -> String {
         facts::missing_runs(study).map(|missing| format!("{missing}\n")).unwrap_or_default(),
         verdicts_of(study),
         intervals_of(study),
+        rows::claims_text(study),
         summaries(study),
         workers(study),
         errors(study),
         caveats(study),
     ];
-    if !study.runs.is_empty() {
+    if !study.runs.is_empty() || !study.claimed_runs.is_empty() {
         parts.push(words(study, columns));
     }
     parts.push(match columns {
@@ -71,6 +76,9 @@ pub fn whole(study: &SweepStudy, columns: Columns) -> String {
     let mut text = opening(study) + &table_head(study, columns);
     for run in &study.runs {
         text.push_str(&row(study, run, columns));
+    }
+    for run in &study.claimed_runs {
+        text.push_str(&rows::row(study, run));
     }
     text + &closing(study, columns)
 }
@@ -196,6 +204,7 @@ fn caveats(study: &SweepStudy) -> String {
 
 fn words(study: &SweepStudy, columns: Columns) -> String {
     let words = match columns {
+        _ if study.plan.with.is_some() => rows::words(study),
         Columns::Longtail => columns::words(study),
         Columns::Puma => puma::words(study),
     };

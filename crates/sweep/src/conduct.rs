@@ -26,6 +26,7 @@ use crate::idle::wait_until_idle;
 use crate::ledger::{Accounts, Ledger, fresh_stats, shares_between, shares_by_header};
 use crate::observer::{Observer, Phase};
 use crate::subject::Subject;
+use crate::with::{Account, OtherGenerator};
 
 /// Load of one connection to learn a service time that nobody has told us.
 const LEARNING: Nanos = Nanos::from_secs(1);
@@ -57,6 +58,8 @@ pub struct Tools<'a, C> {
     pub interrupt: &'a AtomicBool,
     /// The generator's limits that are known already.
     pub ceilings: &'a dyn Ceilings,
+    /// The generator that makes the load where it is not our own.
+    pub other: Option<&'a dyn OtherGenerator>,
 }
 
 impl<C> Tools<'_, C> {
@@ -86,6 +89,7 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
         server: model::ServerFacts::default(),
         service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given }),
         runs: Vec::new(),
+        claimed_runs: Vec::new(),
         caveats: Vec::new(),
         total_time: Nanos::ZERO,
         interrupted: false,
@@ -102,7 +106,9 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
             let measured = |time| ServiceTime { time, source: ServiceTimeSource::Measured };
             study.service_time = session.learn_service_time()?.map(measured);
         }
-        session.take_baseline();
+        if tools.other.is_none() {
+            session.take_baseline();
+        }
         if plan.calibrate && repeat == 1 {
             observer.phase(&Phase::Calibrating);
             known_ceilings = session.ceilings()?;
@@ -113,6 +119,17 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
         for (multiple, ceiling) in plan.multiples.iter().zip(&known_ceilings) {
             if tools.is_interrupted() {
                 break;
+            }
+            if let Some(other) = tools.other {
+                let at = (repeat, study.claimed_runs.len());
+                let Some(run) = session.claimed_run(other, *multiple, at, study.service_time, observer)? else { break };
+                study.claimed_runs.push(run);
+                study.interrupted = tools.is_interrupted();
+                study.total_time = tools.clock.now() - begun;
+                if let Some(run) = study.claimed_runs.last() {
+                    observer.claimed_done(&study, run);
+                }
+                continue;
             }
             let run = session.run((*multiple, *ceiling), repeat, study.service_time, study.runs.len(), observer)?;
             study.runs.push(run);
@@ -125,7 +142,8 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
                 return Err(error);
             }
         }
-        if !tools.is_interrupted() {
+        // Another generator's account is compared run by run.
+        if !tools.is_interrupted() && tools.other.is_none() {
             observer.phase(&Phase::Reconciling);
             match session.reconcile() {
                 Ok(accounts) => {
@@ -152,7 +170,7 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
 }
 
 /// Connections of the run with `multiple` times the slots; at least one.
-fn connections(multiple: f64, slots: u32) -> u32 {
+pub(crate) fn connections(multiple: f64, slots: u32) -> u32 {
     ((multiple * f64::from(slots)).round() as u32).max(1)
 }
 
@@ -173,22 +191,24 @@ fn refuse_too_many_connections(plan: &Plan) -> Result<(), SweepError> {
 }
 
 /// One server's life within a study.
-struct Session<'a, C> {
-    plan: &'a Plan,
-    tools: &'a Tools<'a, C>,
-    subject: Subject,
+pub(crate) struct Session<'a, C> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) tools: &'a Tools<'a, C>,
+    pub(crate) subject: Subject,
     ledger: Ledger,
     /// The last fresh statistics: what the next run's are counted from.
     stats: Option<PumaStats>,
     /// Whether any request was left without an answer, so that the server may rightly have counted more.
     unanswered: bool,
+    /// Of another generator's sweep: what the server had counted after its last run.
+    pub(crate) account: Option<Account>,
 }
 
 impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
     fn new(plan: &'a Plan, tools: &'a Tools<'a, C>, subject: Subject) -> Self {
         let mut ledger = Ledger::default();
         ledger.add_answer(subject.first_answer.worker.clone());
-        Session { plan, tools, subject, ledger, stats: None, unanswered: false }
+        Session { plan, tools, subject, ledger, stats: None, unanswered: false, account: None }
     }
 
     /// Whether the app names its worker in each answer, so that nobody need be asked.
@@ -251,7 +271,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         }
     }
 
-    fn fresh_stats(&self) -> Option<PumaStats> {
+    pub(crate) fn fresh_stats(&self) -> Option<PumaStats> {
         let control = self.subject.control.as_ref()?;
         fresh_stats(control, &self.tools.clock, || self.tools.is_interrupted())
     }
@@ -300,7 +320,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         let done = self.drive(&shape, &progress)?;
         let after = Host::now();
         observer.phase(&Phase::CoolingDown);
-        let readings = self.listener_readings(&done);
+        let readings = self.listener_readings(done.elapsed.saturating_sub(self.plan.stream.warm_up));
         let busy = if self.plan.cool_down && !done.interrupted { self.cool_down() } else { None };
         let (workers, new_workers) = self.workers(&done);
         let mut run = Run {
@@ -334,21 +354,21 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
     }
 
     /// What the kernel still holds for the server right after the run.
-    fn listener_readings(&self, done: &Drive) -> Vec<Reading> {
+    pub(crate) fn listener_readings(&self, at: Nanos) -> Vec<Reading> {
         let Ok(sockets) = self.subject.sockets() else { return Vec::new() };
         let reading = |name: &str, value: u32| Reading {
             source: self.subject.socket_table().to_owned(),
             of: String::new(),
             name: name.to_owned(),
             unit: "connections".to_owned(),
-            at: done.elapsed.saturating_sub(self.plan.stream.warm_up),
+            at,
             value: f64::from(value),
             staleness: Nanos::ZERO,
         };
         vec![reading("accept_queue_at_end", sockets.accept_queue), reading("open_at_end", sockets.open)]
     }
 
-    fn cool_down(&self) -> Option<Caveat> {
+    pub(crate) fn cool_down(&self) -> Option<Caveat> {
         wait_until_idle(|| self.subject.sockets(), &self.tools.clock, || self.tools.is_interrupted())
     }
 
@@ -369,11 +389,17 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
                 _ => Vec::new(),
             }
         };
+        let count = self.welcome(&shares);
+        (shares, count)
+    }
+
+    /// Makes workers known that are new; how many of them were not there before.
+    pub(crate) fn welcome(&mut self, shares: &[WorkerShare]) -> u32 {
         let is_new = |share: &&WorkerShare| !self.subject.workers.contains(&share.worker);
         let new: Vec<String> = shares.iter().filter(is_new).map(|share| share.worker.clone()).collect();
         let count = if self.subject.workers.is_empty() { 0 } else { new.len() as u32 };
         self.subject.workers.extend(new);
-        (shares, count)
+        count
     }
 
     /// Our account of this server's whole life beside its own.

@@ -65,6 +65,16 @@ pub enum SweepError {
         /// What was seen.
         how: String,
     },
+    /// Another generator failed.
+    #[error("{by} failed with {connections} connections: {why}")]
+    Other {
+        /// Its name.
+        by: String,
+        /// Connections of that run.
+        connections: u32,
+        /// What is known of it.
+        why: String,
+    },
     /// The URL cannot be used.
     #[error("'{url}' cannot be used as --url: {why}")]
     BadUrl {

@@ -11,6 +11,7 @@ mod ledger;
 mod observer;
 mod ready;
 mod subject;
+mod with;
 
 pub use calibrate::{Ceilings, Workshop, ceilings};
 pub use conduct::{Tools, conduct};
@@ -18,3 +19,4 @@ pub use error::SweepError;
 pub use observer::{Observer, Phase};
 pub use probe::host::Host;
 pub use probe::machine::environment;
+pub use with::{OtherGenerator, Task};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::Progress;
-use model::{Nanos, Run, SweepStudy};
+use model::{ClaimedRow, Nanos, Run, SweepStudy};
 
 /// What is going on now.
 #[derive(Clone, Debug)]
@@ -27,6 +27,17 @@ pub enum Phase {
         /// Requests ended so far.
         progress: Arc<Progress>,
     },
+    /// A run of another generator, which does not tell how far it is.
+    OtherRunning {
+        /// Which of them, from 1.
+        number: usize,
+        /// How many there are.
+        of: usize,
+        /// Its connections.
+        connections: u32,
+        /// How long it takes, warm-up included; `None` where a count ends it.
+        length: Option<Nanos>,
+    },
     /// The run is over; the server works off what is left.
     CoolingDown,
     /// Waiting until the server's own count is fresh.
@@ -45,4 +56,7 @@ pub trait Observer {
 
     /// A run was finished; it is the last of `study.runs`.
     fn run_done(&mut self, study: &SweepStudy, run: &Run);
+
+    /// A run of another generator was finished; it is the last of `study.claimed_runs`.
+    fn claimed_done(&mut self, study: &SweepStudy, run: &ClaimedRow);
 }

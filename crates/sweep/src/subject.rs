@@ -25,6 +25,8 @@ pub(crate) struct Subject {
     server: Server,
     pub(crate) bind: Bind,
     pub(crate) transport: Transport,
+    /// What is requested, as a URL; of a Unix socket none that anybody else could use.
+    pub(crate) target_url: String,
     pub(crate) request: Request,
     pub(crate) control: Option<Control>,
     pub(crate) facts: ServerFacts,
@@ -87,8 +89,14 @@ impl Subject {
             (ServerKind::Builtin, _) => (0..facts.workers).map(|worker| worker.to_string()).collect(),
             _ => Vec::new(),
         };
+        let scheme = if transport.tls.is_some() { "https" } else { "http" };
+        let target_url = match prepared.bind.address() {
+            // By address: a name might lead another generator elsewhere.
+            Some(address) => format!("{scheme}://{address}{}", prepared.path),
+            None => String::new(),
+        };
         let Preparation { bind, control, .. } = prepared;
-        Ok(Some(Subject { server, bind, transport, request, control, facts, workers, first_answer }))
+        Ok(Some(Subject { server, bind, transport, target_url, request, control, facts, workers, first_answer }))
     }
 
     /// What the kernel holds for it.

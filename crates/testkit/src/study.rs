@@ -195,6 +195,7 @@ fn played(setup: &Setup) -> SweepStudy {
         environment: environment(),
         server,
         total_time: runs.iter().map(|run| run.elapsed).sum::<Nanos>() + cool_downs,
+        claimed_runs: Vec::new(),
         runs,
         caveats: Vec::new(),
         interrupted: false,
@@ -228,6 +229,7 @@ fn plan(setup: &Setup) -> Plan {
         repeat: setup.repeat,
         cool_down: true,
         calibrate: true,
+        with: None,
     }
 }
 

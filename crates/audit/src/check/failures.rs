@@ -8,11 +8,7 @@ const FEW: f64 = 0.001;
 
 pub(super) fn counted(claim: &Claim) -> Option<Finding> {
     let requests = claim.ended()?;
-    let by_status = claim.statuses.iter().filter(|(status, _)| is_failure(status)).map(|(_, n)| *n);
-    let bad_statuses = by_status.fold(0, u64::saturating_add);
-    let lost = claim.errors.unwrap_or(0).saturating_sub(claim.unfinished.unwrap_or(0));
-    let timeouts = claim.timeouts.unwrap_or(0);
-    let bad_answers = bad_statuses.max(claim.bad_answers.unwrap_or(0));
+    let (bad_answers, lost, timeouts) = (claim.bad(), claim.lost(), claim.timeouts.unwrap_or(0));
     let failed = bad_answers.saturating_add(lost).saturating_add(timeouts);
     let counted = !claim.statuses.is_empty() || claim.errors.is_some() || claim.bad_answers.is_some();
     if !counted {
@@ -33,9 +29,4 @@ pub(super) fn counted(claim: &Claim) -> Option<Finding> {
     } else {
         Finding::holds(Check::Failures, evidence)
     })
-}
-
-/// No status, 4xx and 5xx.
-fn is_failure(status: &str) -> bool {
-    matches!(status.as_bytes().first(), Some(b'0' | b'4' | b'5'))
 }

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use model::Nanos;
 
-use crate::calibrate::{Generator, Job};
+use crate::generators::{Generator, Job};
 use crate::mistake::Mistake;
 
 const CALIBRATE_EXAMPLES: &str = "\

@@ -9,6 +9,7 @@ use crate::args::OutputArgs;
 use crate::args::like::{self, Tool};
 use crate::args::output::ColumnsWord;
 use crate::args::timestamps::TimestampsWord;
+use crate::generators::Generator;
 use crate::load::Check;
 use crate::mistake::Mistake;
 
@@ -22,6 +23,7 @@ Examples:
   longtail load --unix /run/app.sock http://localhost/           over a unix socket; @name for an abstract one
   longtail load --requests requests.txt --fail-if 'p99 > 200ms' --fail-if 'errors > 0.1%' http://127.0.0.1:9292/
   longtail load --like hey -- -z 20s -m GET http://127.0.0.1:9292/      hey's own command line, and its layout
+  longtail load --with wrk -c 64 --for 30s http://127.0.0.1:9292/       wrk makes the load; what it claims, audited
 
 Clashes: hey's -t (timeout) and wrk's -t (threads) are --timeout and --lanes; wrk's -d (duration) is --for; here -d is
 hey's (a body). hey's -o csv is --log FILE.csv.
@@ -223,6 +225,10 @@ pub(crate) struct LoadArgs {
     #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Output")]
     pub(crate) save: Option<PathBuf>,
 
+    /// Another generator on PATH makes the load, and its claim is reported as its own: wrk, hey, oha, ab, h2load,
+    /// bombardier, wrk2, vegeta
+    #[arg(long, value_enum, value_name = "TOOL", hide_possible_values = true, help_heading = "Other tools")]
+    pub(crate) with: Option<Generator>,
     /// The words after -- are another tool's command line
     #[arg(long, value_enum, value_name = "TOOL", help_heading = "Other tools")]
     like: Option<Tool>,
@@ -258,7 +264,9 @@ impl LoadArgs {
         // What the other tool has no words for may stand before the --.
         let output = if theirs.output.is_csv() { theirs.output } else { self.output };
         Ok(LoadArgs {
-            output: output.or_columns(columns),
+            // Another generator's claim has a layout of its own.
+            output: if self.with.is_some() { output } else { output.or_columns(columns) },
+            with: self.with,
             save: self.save,
             log: self.log,
             fail_if: self.fail_if,
@@ -343,6 +351,38 @@ impl LoadArgs {
             Some(_) => None,
             None => Some(DEFAULT_LENGTH),
         })
+    }
+
+    /// A flag of these that only longtail's own generator can follow, where there is one, as it is typed.
+    pub(crate) fn own_flag(&self) -> Option<&'static str> {
+        let is_default = |timing| matches!(timing, TimingWord::Precise);
+        let given = [
+            (self.unix.is_some(), "--unix"),
+            (self.connect_to.is_some(), "--connect-to"),
+            (!self.source_ip.is_empty(), "--source-ip"),
+            (self.pipeline > 1, "--pipeline"),
+            (self.requests.is_some(), "--requests"),
+            (self.think > Nanos::ZERO, "--think"),
+            (self.ramp.is_some(), "--ramp"),
+            (!self.steps.is_empty(), "--steps"),
+            (!matches!(self.arrivals, ArrivalsWord::Constant), "--arrivals"),
+            (self.burst > 1, "--burst"),
+            (matches!(self.late, LateWord::Skip), "--late"),
+            (!is_default(self.timing), "--timing"),
+            (self.timestamps != TimestampsWord::Auto, "--timestamps"),
+            (self.requests_per_connection.is_some(), "--requests-per-connection"),
+            (self.cacert.is_some(), "--cacert"),
+            (self.cert.is_some(), "--cert"),
+            (!self.stop_if.is_empty(), "--stop-if"),
+            (!self.checks.is_empty(), "--check"),
+            (self.log.is_some(), "--log"),
+        ];
+        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
+    }
+
+    /// Requests per second in total, and of each connection, as they were given.
+    pub(crate) fn rates(&self) -> (Option<Rate>, Option<Rate>) {
+        (self.rate, self.per_connection_rate)
     }
 
     pub(crate) fn warm_up(&self) -> Nanos {

@@ -102,6 +102,22 @@ impl OutputArgs {
         Ok(())
     }
 
+    /// Refuses what the report of another generator's load cannot be.
+    ///
+    /// # Errors
+    /// Where it would need single requests, a histogram, or another layout.
+    pub(crate) fn check_claimed_load(self) -> Result<(), Mistake> {
+        if matches!(self.format, FormatWord::Hdr | FormatWord::Csv) {
+            return Err(wrong(
+                "--format hdr and csv are of our own runs: another generator's has text, markdown and json",
+            ));
+        }
+        if self.columns.is_some_and(|columns| columns != ColumnsWord::Longtail) {
+            return Err(wrong("--columns is of our own runs: another generator's report has one layout"));
+        }
+        Ok(())
+    }
+
     /// The whole study as it was asked for.
     ///
     /// # Errors
@@ -111,14 +127,27 @@ impl OutputArgs {
         match &mut study {
             Study::Sweep(sweep) => sweep.runs.iter_mut().for_each(|run| self.forced(&mut run.judgement)),
             Study::Load(load) => self.forced(&mut load.run.judgement),
+            // No judgement of ours is on a claim.
+            Study::LoadWith(_) => {}
         }
         match &study {
             Study::Sweep(sweep) => {
                 let columns = self.sweep_columns()?;
+                if columns == report::Columns::Puma && !sweep.claimed_runs.is_empty() {
+                    return Err(wrong("--columns puma is of our own runs: another generator made these"));
+                }
                 Ok(match self.format {
                     FormatWord::Json => report::json::write(&study),
                     FormatWord::Markdown => report::markdown::whole(sweep),
                     FormatWord::Text | FormatWord::Hdr | FormatWord::Csv => report::text::whole(sweep, columns),
+                })
+            }
+            Study::LoadWith(load) => {
+                self.check_claimed_load()?;
+                Ok(match self.format {
+                    FormatWord::Json => report::json::write(&study),
+                    FormatWord::Markdown => report::claimed::markdown(load),
+                    FormatWord::Text | FormatWord::Hdr | FormatWord::Csv => report::claimed::text(load),
                 })
             }
             Study::Load(load) => {

@@ -9,6 +9,7 @@ use model::{App, Nanos, Plan, ServerKind, ServerPlan, Socket, Stop, StreamPlan, 
 
 use crate::args::OutputArgs;
 use crate::args::timestamps::{Situation, TimestampsWord};
+use crate::generators::{End, Errand, Generator};
 use crate::mistake::Mistake;
 
 /// The kinds of socket that a server can be bound to.
@@ -71,6 +72,7 @@ Examples:
   longtail sweep -w2 -t5:5 -s ssl4                  over TLS; -s unix and aunix: over a Unix socket
   longtail sweep -t5:5 -d1 --app rails              a small Rails app that sleeps 1 s
   longtail sweep -r config.ru --path /posts         your app; its service time is measured first
+  longtail sweep -w4 -t5:5 -R100 -d0.2 --with hey   hey makes the load, as in Puma's script; --with wrk: wrk
   longtail sweep --slots 4 --url http://127.0.0.1:9292/ -- falcon serve -n 4 -b http://127.0.0.1:9292
 
 Environment: PUMA_TEST_HOST4, PUMA_TEST_HOST6, PUMA_TEST_PORT and PUMA_TEST_CTRL choose where Puma listens, as in
@@ -183,6 +185,10 @@ pub(crate) struct SweepArgs {
     /// Whose clock says when an answer came
     #[arg(long, value_enum, default_value_t, help_heading = "Stream of requests")]
     timestamps: TimestampsWord,
+    /// Another generator on PATH makes the load, and its claims are reported as its own: wrk, hey, ab, h2load, oha,
+    /// bombardier
+    #[arg(long, value_enum, value_name = "TOOL", hide_possible_values = true, help_heading = "Stream of requests")]
+    pub(crate) with: Option<Generator>,
     /// Response header in which a worker names itself
     #[arg(long, value_name = "NAME", default_value = "x-worker-pid", help_heading = "Stream of requests")]
     worker_header: String,
@@ -234,6 +240,12 @@ impl SweepArgs {
             let text = format!("-s {socket} is for Puma: {server} listens on tcp4 or tcp6 only");
             return Err(Mistake::Flags(text));
         }
+        if let (Some(with), false) = (self.with, matches!(socket, Socket::Unix | Socket::Aunix)) {
+            self.check_with(with)?;
+        } else if let Some(with) = self.with {
+            let name = with.name();
+            return Err(Mistake::Flags(format!("--with {name}: it knows no Unix socket: leave out -s {socket}")));
+        }
         let own_app = self.rackup.is_none() && !matches!(kind, ServerKind::Command { .. });
         let default_delay = (own_app && self.path.is_none()).then_some(Nanos::from_millis(100));
         let default_threads = self.config.is_none().then_some(Threads { min: 5, max: 5 });
@@ -272,8 +284,42 @@ impl SweepArgs {
             multiples: self.multiples.clone(),
             repeat: self.repeat,
             cool_down: !self.no_cool_down,
-            calibrate: !self.no_calibrate,
+            // The ceiling that we could measure is ours and not the other generator's.
+            calibrate: !self.no_calibrate && self.with.is_none(),
+            with: self.with.map(|with| with.name().to_owned()),
         })
+    }
+
+    /// Refuses what the other generator cannot do, whatever the number of connections will be.
+    fn check_with(&self, with: Generator) -> Result<(), Mistake> {
+        let wrong = |text: String| Err(Mistake::Flags(text));
+        if with == Generator::Longtail {
+            return wrong("--with longtail: it is longtail that makes the load anyway; leave it out".to_owned());
+        }
+        if self.requests_per_connection.is_some()
+            && let Some(line) = with.shares_requests_unevenly()
+        {
+            return wrong(line);
+        }
+        if !matches!(self.output.sweep_columns()?, report::Columns::Longtail) {
+            return wrong(format!("--columns puma is of our own runs: leave it out with --with {}", with.name()));
+        }
+        let errand = Errand {
+            url: String::new(),
+            host: None,
+            connections: 1,
+            threads: self.lanes,
+            end: self.requests_per_connection.map_or(End::After(self.length), End::Requests),
+            warm_up: self.warm_up.unwrap_or(Nanos::ZERO),
+            rate: None,
+            rate_per_connection: None,
+            keep_alive: !self.no_keep_alive,
+            timeout: self.timeout,
+            method: "GET".to_owned(),
+            headers: Vec::new(),
+            body: None,
+        };
+        with.refusal(&errand).map_or(Ok(()), wrong)
     }
 
     fn server_kind(&self) -> Result<ServerKind, Mistake> {
@@ -376,7 +422,7 @@ mod tests {
 
     #[test]
     fn a_plan_printed_and_parsed_is_itself() {
-        let cases: [&[&str]; 15] = [
+        let cases: [&[&str]; 16] = [
             &["sweep"],
             &["sweep", "-w4", "-t5:5", "-R100", "-d0.2", "-k"],
             &["sweep", "-w0", "-t0:16", "--for=1500ms", "--warm-up=0", "--multiples=0.5,1,1.5,6", "--repeat=3"],
@@ -401,6 +447,7 @@ mod tests {
             &["sweep", "--app=rails"],
             &["sweep", "--app=rails", "--path=/other"],
             &["sweep", "--app=sleep", "-sssl"],
+            &["sweep", "--with=hey", "-w2", "-R100"],
             &["sweep", "--slots=4", "--url=http://127.0.0.1:9/x", "--", "falcon", "serve", "-n", "4"],
         ];
         for words in cases {
@@ -430,7 +477,7 @@ mod tests {
 
     #[test]
     fn every_mistake_is_one_line() {
-        let cases: [(&[&str], &str); 20] = [
+        let cases: [(&[&str], &str); 27] = [
             (&["sweep", "-t5:2"], "MIN:MAX"),
             (&["sweep", "-wmany"], "-w"),
             (&["sweep", "-dfast"], "write 200ms"),
@@ -451,6 +498,13 @@ mod tests {
             (&["sweep", "--slots=3"], "-- COMMAND"),
             (&["sweep", "--", "falcon"], "--slots"),
             (&["sweep", "--server=builtin", "-Y"], "Puma's"),
+            (&["sweep", "--with=siege"], "--with"),
+            (&["sweep", "--with=wrk", "-sunix"], "--with wrk: it knows no Unix socket"),
+            (&["sweep", "--with=wrk", "-R100"], "--with wrk: it cannot give each connection -R requests"),
+            (&["sweep", "--with=wrk", "--for=1500ms"], "--for wants whole seconds"),
+            (&["sweep", "--with=wrk2"], "--with wrk2: it has no closed loop"),
+            (&["sweep", "--with=h2load", "-k"], "leave out -k"),
+            (&["sweep", "--with=hey", "--columns=puma"], "--columns puma"),
         ];
         for (words, part) in cases {
             let line = plan(words).unwrap_err();

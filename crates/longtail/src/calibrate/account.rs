@@ -4,7 +4,7 @@ use audit::{Check, Claim, Evidence, Outcome, Printed, Verdict};
 use model::{Nanos, Study};
 use serde::Serialize;
 
-use crate::calibrate::generator::{Generator, Job};
+use crate::generators::{Generator, Job};
 
 /// A run that was done.
 #[derive(Clone, Debug, Serialize)]

@@ -5,15 +5,15 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use launch::{Exit, GuardCommand};
 use model::plan::quoted;
 use model::{Clock, Nanos};
 use serde::Serialize;
 
 use crate::calibrate::account::{Run, said};
-use crate::calibrate::child::{Load, used_by_children};
-use crate::calibrate::generator::{Generator, Job};
 use crate::calibrate::subject::Subject;
 use crate::clock::SystemClock;
+use crate::generators::{Generator, Job, Load, used_by_children};
 
 /// A generator that has not ended so long after its time is taken for stuck.
 const PATIENCE: Nanos = Nanos::from_secs(20);
@@ -39,6 +39,8 @@ pub(crate) struct Ring<'a> {
     pub(crate) job: Job,
     /// For files.
     pub(crate) folder: &'a Path,
+    /// The command that runs the guard of a generator.
+    pub(crate) guard: &'a GuardCommand,
     pub(crate) clock: SystemClock,
     pub(crate) interrupt: &'a AtomicBool,
 }
@@ -82,23 +84,26 @@ impl Ring<'_> {
         let before = self.subject.at_rest().ok_or_else(silent)?;
         let cpu_before = used_by_children();
         let begun = self.clock.now();
-        let mut load = Load::start(&words.argv, &words, self.folder).map_err(|why| why.to_string())?;
+        let begin =
+            |argv| Load::start(argv, &words, self.folder, (self.guard, &self.clock)).map_err(|why| why.to_string());
+        let load = begin(&words.argv)?;
         // Its start and its end are not its speed: the rate is of what is between.
         let length = Nanos::from_secs(self.job.seconds);
         let glances = [length.0 / 4, length.0 * 9 / 10].map(|after| {
-            let there = self.until(begun + Nanos(after), &mut load);
+            let there = self.until(begun + Nanos(after), &load);
             there.then(|| self.subject.glance()).flatten()
         });
-        self.until(begun + length + PATIENCE, &mut load);
+        self.until(begun + length + PATIENCE, &load);
         let ended = load.ended();
-        let cpu_after = used_by_children();
         let printed = load.printed();
         let complaint = load.complaint();
+        // Its guard has to be gone before its CPU time is known.
         drop(load);
+        let cpu_after = used_by_children();
         let status = ended.ok_or_else(|| format!("it had not ended {PATIENCE} after its time, and was killed"))?;
         let after = self.subject.at_rest().ok_or_else(silent)?;
         let why = || complaint.as_ref().map(|line| format!(": {line}")).unwrap_or_default();
-        if !status.success() {
+        if status != Exit::Code(0) {
             return Err(format!("{status}{}", why()));
         }
         let [Some(first), Some(last)] = glances else { return Err(format!("it ended before its time{}", why())) };
@@ -109,8 +114,8 @@ impl Ring<'_> {
         let printed = match &words.report {
             None => printed,
             Some(argv) => {
-                let mut report = Load::start(argv, &words, self.folder).map_err(|why| why.to_string())?;
-                self.until(self.clock.now() + PATIENCE, &mut report);
+                let report = begin(argv)?;
+                self.until(self.clock.now() + PATIENCE, &report);
                 report.printed()
             }
         };
@@ -133,7 +138,7 @@ impl Ring<'_> {
     }
 
     /// Waits until then, or until it has ended or the user has: whether it still runs.
-    fn until(&self, then: Nanos, load: &mut Load) -> bool {
+    fn until(&self, then: Nanos, load: &Load) -> bool {
         loop {
             if load.ended().is_some() || self.interrupted() {
                 return false;

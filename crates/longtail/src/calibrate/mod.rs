@@ -1,15 +1,11 @@
-//! `longtail calibrate`, in parts: the generators and their command lines (`generator`), the sink they are pointed at
-//! (`subject`), one of them as a process (`child`), what a run came to (`account`), all rounds (`conduct`), the table
-//! (`text`).
+//! `longtail calibrate`, in parts: the sink that the generators are pointed at (`subject`), what a run came to
+//! (`account`), all rounds (`conduct`), the table (`text`). The generators themselves are in `crate::generators`.
 
 mod account;
-mod child;
 mod conduct;
-mod generator;
 mod subject;
 mod text;
 
 pub(crate) use conduct::{Contender, Ring};
-pub(crate) use generator::{Generator, Job};
 pub(crate) use subject::Subject;
 pub(crate) use text::{Findings, json, table};

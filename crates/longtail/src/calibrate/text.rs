@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::calibrate::account::{Run, Spread};
 use crate::calibrate::conduct::Contender;
-use crate::calibrate::generator::{Generator, Job};
+use crate::generators::{Generator, Job};
 use crate::selftest::machine;
 
 /// All that was found.

@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering;
 use launch::{GuardCommand, Scratch};
 
 use crate::args::CalibrateArgs;
-use crate::calibrate::{self, Contender, Findings, Generator, Ring, Subject};
+use crate::calibrate::{self, Contender, Findings, Ring, Subject};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
+use crate::generators::Generator;
 use crate::mistake::Mistake;
 use crate::ui::Ui;
 use crate::{GUARD, signals, this_program, ui};
@@ -33,12 +34,13 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, Mistake> {
     let scratch = Scratch::new(&within).map_err(unwritable)?;
     let folder = scratch.path();
     let dir = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    let subject = Subject::start(&program, &dir, &GuardCommand::this_program(GUARD), clock)?;
+    let guard = GuardCommand::this_program(GUARD);
+    let subject = Subject::start(&program, &dir, &guard, clock)?;
     let targets = format!("GET {}\n", subject.url);
     std::fs::write(folder.join("targets"), targets).map_err(unwritable)?;
 
     let told = Ui::new();
-    let ring = Ring { subject: &subject, job, folder, clock, interrupt: &interrupt };
+    let ring = Ring { subject: &subject, job, folder, guard: &guard, clock, interrupt: &interrupt };
     for round in 1..=args.rounds() {
         let tell = |name: &str| told.working(&format!("round {round}/{}: {name}", args.rounds()));
         ring.round(round, &mut contenders, &tell);

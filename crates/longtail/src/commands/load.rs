@@ -13,7 +13,8 @@ use sweep::{Phase, Workshop};
 use crate::args::{AttackArgs, LoadArgs, load_words};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
-use crate::load::{Log, conduct, prepare};
+use crate::generators::{Generator, is_impossible};
+use crate::load::{Log, conduct, order, prepare};
 use crate::mistake::Mistake;
 use crate::store::{CeilingFile, Store};
 use crate::{GUARD, signals, this_program, ui};
@@ -51,6 +52,9 @@ struct Conducted {
 
 fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
     let args = args.or_like(load_words)?;
+    if let Some(generator) = args.with {
+        return run_another(&args, generator);
+    }
     args.output.check_load()?;
     let clock = SystemClock::start();
     let prepared = prepare(&args, &clock)?;
@@ -98,6 +102,38 @@ fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
     let study = conducted.study.into();
     store.save(&study)?;
     let report = if args.output.is_csv() { String::new() } else { args.output.whole(&study)? };
+    Ok(Conducted { exit, report, note: format!("saved as {}", store.path().display()), answered, planned })
+}
+
+/// A load that another generator makes.
+fn run_another(args: &LoadArgs, generator: Generator) -> Result<Conducted, Mistake> {
+    let ordered = order(args, generator, SystemClock::start())?;
+    let interrupt = signals::interruption()?;
+    let started_at = wall_time();
+    let store = Store::create("load", &started_at, args.save.as_deref())?;
+    let told = ui::Ui::new();
+    let length = ordered.length().map(|length| format!(" for {length}")).unwrap_or_default();
+    told.working(&format!("{} makes the load{length}", generator.name()));
+    let done = ordered.conduct((started_at, command_line(std::env::args().skip(1))), &interrupt);
+    drop(told);
+    let Some(study) = done? else {
+        let note = format!("interrupted: {} had not finished, so there is nothing to report", generator.name());
+        return Ok(Conducted { exit: Exit::Interrupted, report: String::new(), note, answered: 0, planned: 0 });
+    };
+    let run = &study.run;
+    let (planned, answered) = (run.claim.requests.unwrap_or(0), run.claim.good().unwrap_or(0));
+    let nothing_came = answered == 0 && run.claim.failed.is_some();
+    let exit = if !study.missed.is_empty() || is_impossible(run) && !args.fail_if.is_empty() {
+        Exit::Missed
+    } else if nothing_came {
+        ui::note(&format!("{} had no good answer at all: does anything serve {}?", run.by, study.plan.url));
+        Exit::Mistake
+    } else {
+        Exit::Fine
+    };
+    let study = study.into();
+    store.save(&study)?;
+    let report = args.output.whole(&study)?;
     Ok(Conducted { exit, report, note: format!("saved as {}", store.path().display()), answered, planned })
 }
 

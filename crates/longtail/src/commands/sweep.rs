@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use launch::{GuardCommand, LaunchError, puma};
-use model::{App, Plan, Run, ServerKind, SweepStudy};
-use sweep::{Observer, Phase, Tools, conduct};
+use model::{App, ClaimedRow, Plan, Run, ServerKind, SweepStudy};
+use sweep::{Observer, OtherGenerator, Phase, Tools, conduct};
 
 use crate::args::{OutputArgs, SweepArgs};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
+use crate::generators::{Driver, Found};
 use crate::mistake::Mistake;
 use crate::store::{CeilingFile, Store};
 use crate::ui::Ui;
@@ -23,12 +24,15 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
     let columns = args.output.sweep_columns()?;
     let mut plan = args.plan()?;
     let addresses = SweepArgs::addresses()?;
+    let found = args.with.map(Found::on_path).transpose()?;
     fall_back(&mut plan)?;
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
     let store = Store::create("sweep", &started_at, args.save.as_deref())?;
+    let clock = SystemClock::start();
+    let driver = found.map(|found| Driver::new(found, clock)).transpose()?;
     let tools = Tools {
-        clock: SystemClock::start(),
+        clock,
         guard: GuardCommand::this_program(GUARD),
         program: this_program(),
         dir: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
@@ -39,6 +43,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
         command_line: SweepArgs::command_line(&plan),
         interrupt: &Arc::clone(&interrupt),
         ceilings: &CeilingFile::of_day(&started_at),
+        other: driver.as_ref().map(|driver| driver as &dyn OtherGenerator),
     };
     let mut told = Told { ui: Ui::new(), store: &store, output: args.output, columns, failed: None };
     let study = conduct(&plan, &tools, &mut told);
@@ -117,6 +122,15 @@ impl Observer for Told<'_> {
             let mut run = run.clone();
             self.output.forced(&mut run.judgement);
             self.ui.print(&report::text::row(study, &run, self.columns));
+        }
+    }
+
+    fn claimed_done(&mut self, study: &SweepStudy, run: &ClaimedRow) {
+        if let Err(mistake) = self.store.save(&study.clone().into()) {
+            self.failed = Some(mistake);
+        }
+        if self.output.streams() {
+            self.ui.print(&report::claimed::row(study, run));
         }
     }
 }

@@ -5,8 +5,10 @@ mod checks;
 mod conduct;
 mod prepare;
 mod recorder;
+mod with;
 
 pub(crate) use checks::Check;
 pub(crate) use conduct::conduct;
 pub(crate) use prepare::prepare;
 pub(crate) use recorder::Log;
+pub(crate) use with::order;

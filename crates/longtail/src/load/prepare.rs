@@ -108,7 +108,11 @@ fn rendered(args: &LoadArgs, template: Template) -> Result<Rendered, Mistake> {
     Ok(Rendered { requests: vec![template.render(&target)], target, described })
 }
 
-fn template(args: &LoadArgs) -> Result<Template, Mistake> {
+/// What is sent, but for its target.
+///
+/// # Errors
+/// Where a flag is wrong, or the body cannot be read.
+pub(crate) fn template(args: &LoadArgs) -> Result<Template, Mistake> {
     let body = match (&args.data, &args.body_file) {
         (Some(text), _) => Some(text.clone().into_bytes()),
         (None, Some(path)) => Some(requests::read_body(path)?),

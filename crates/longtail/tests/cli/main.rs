@@ -19,3 +19,4 @@ mod refusals;
 mod selftest;
 mod snapshots;
 mod sockets;
+mod with;

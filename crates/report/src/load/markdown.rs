@@ -27,7 +27,7 @@ pub fn whole(study: &LoadStudy) -> String {
     parts.join("\n")
 }
 
-fn lay_out(part: &Part) -> String {
+pub(crate) fn lay_out(part: &Part) -> String {
     let bodies: Vec<String> = part.bodies.iter().map(body).collect();
     let inside = bodies.join("\n");
     if part.is_detail {

@@ -11,14 +11,14 @@ pub mod hey;
 pub mod markdown;
 mod outcomes;
 mod over_time;
-mod part;
+pub(crate) mod part;
 mod phases;
 mod picture;
 mod rates;
 mod remarks;
 pub mod text;
 mod times;
-mod words;
+pub(crate) mod words;
 pub mod wrk;
 
 pub use attack::write_attack_line;

@@ -26,7 +26,7 @@ pub fn whole(study: &LoadStudy) -> String {
     text
 }
 
-fn lay_out(text: &mut String, part: &Part) {
+pub(crate) fn lay_out(text: &mut String, part: &Part) {
     text.push_str(&part.title);
     text.push('\n');
     for body in &part.bodies {
@@ -61,7 +61,7 @@ fn table(head: &[String], rows: &[Row]) -> String {
 }
 
 /// `line` after `before`, broken at spaces; what follows is indented as far as the line itself is.
-fn wrap(text: &mut String, before: &str, line: &str) {
+pub(crate) fn wrap(text: &mut String, before: &str, line: &str) {
     let own = line.len() - line.trim_start().len();
     let mut shown = format!("{before}{}", &line[..own]);
     let indent = shown.chars().count() + if own > 0 { 2 } else { 0 };

@@ -79,7 +79,7 @@ fn rate(profile: &Profile) -> String {
 }
 
 /// What is sent over the connections, and how long an answer may take.
-fn requests(plan: &LoadPlan) -> String {
+pub(crate) fn requests(plan: &LoadPlan) -> String {
     let is_open = plan.pace.is_open();
     listed([
         plan.requests.clone(),
@@ -104,7 +104,7 @@ fn keep_alive(plan: &LoadPlan) -> String {
     if plan.keep_alive { "keep-alive" } else { "a new connection for each request" }.to_owned()
 }
 
-fn target(plan: &LoadPlan) -> Vec<String> {
+pub(crate) fn target(plan: &LoadPlan) -> Vec<String> {
     let tls = if plan.tls { ", TLS" } else { "" };
     let at = if plan.endpoints.is_empty() { String::new() } else { format!("at {}{tls}", plan.endpoints.join(", ")) };
     [plan.url.clone(), at].into_iter().filter(|line| !line.is_empty()).collect()

@@ -147,6 +147,17 @@ impl Generator {
         let words = line.split_ascii_whitespace().map(OsString::from);
         Words { argv: std::iter::once(program.to_owned()).chain(words).chain([url.into()]).collect(), env, report }
     }
+
+    /// What tells its version; `None` of one that does not.
+    pub(crate) fn version_flag(self) -> Option<&'static str> {
+        match self {
+            Generator::Wrk | Generator::Wrk2 => Some("-v"),
+            Generator::Ab => Some("-V"),
+            Generator::Vegeta => Some("-version"),
+            Generator::Oha | Generator::H2load | Generator::Bombardier => Some("--version"),
+            Generator::Hey | Generator::Longtail => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,155 @@
+//! What a generator printed as figures of its claim, and what the audit leaves of it. Nothing is computed that it did not
+//! print, but for its errors, which are added up.
+
+use audit::claim::Server;
+use audit::{Audited, Claim, Outcome, Printed, Remark, Verdict};
+use model::claimed::{Believable, ClaimFinding, ClaimedFigures, ClaimedPercentile, FindingGrade};
+use model::{Nanos, ServerFacts};
+
+use crate::generators::Generator;
+
+/// A claim as it was understood and checked.
+pub(crate) struct Understood {
+    pub(crate) figures: ClaimedFigures,
+    pub(crate) audit: Believable,
+    pub(crate) findings: Vec<ClaimFinding>,
+}
+
+/// What is known of the server whom the load went to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known<'a> {
+    pub(crate) server: Option<&'a ServerFacts>,
+    /// How long it sleeps over each request.
+    pub(crate) delay: Option<Nanos>,
+}
+
+/// What `generator` printed after this command line; `None` where it is not understood.
+pub(crate) fn understood(
+    generator: Generator,
+    (command_line, printed): (&str, &str),
+    connections: u32,
+    known: Known<'_>,
+) -> Option<Understood> {
+    let tool = generator.tool()?;
+    // The command line says what the output does not: connections, and what was asked for.
+    let text = format!("{command_line}\n{printed}");
+    let mut claim = audit::parse::claims(&text).into_iter().find(|claim| claim.tool == tool)?;
+    claim.connections.get_or_insert(u64::from(connections));
+    let server = known.server.map(|facts| Server { workers: facts.workers.into(), threads: facts.threads.into() });
+    claim.server = claim.server.or(server);
+    claim.delay_s = claim.delay_s.or(known.delay.map(Nanos::as_secs_f64));
+    let figures = figures(&claim);
+    let audited = audit::of_claim(claim);
+    Some(Understood { figures, audit: believable(&audited.verdict), findings: findings(&audited) })
+}
+
+fn figures(claim: &Claim) -> ClaimedFigures {
+    let time = |printed: Option<Printed>| printed.map(nanos);
+    ClaimedFigures {
+        requests: claim.ended(),
+        failed: claim.failed(),
+        rate_per_s: claim.rate_per_s.map(|rate| rate.value),
+        duration: time(claim.duration_s),
+        mean: time(claim.mean_s),
+        stdev: time(claim.stdev_s),
+        min: time(claim.min_s),
+        max: time(claim.max_s),
+        percentiles: claim
+            .percentiles
+            .iter()
+            .map(|one| ClaimedPercentile { quantile: one.quantile, time: nanos(one.time_s) })
+            .collect(),
+        statuses: claim.statuses.clone(),
+        received_bytes: claim.received_bytes.map(|bytes| bytes.value),
+    }
+}
+
+/// A printed time, to the nanosecond: it has at most as many digits.
+fn nanos(printed: Printed) -> Nanos {
+    Nanos((printed.value * 1e9).round() as u64)
+}
+
+fn believable(verdict: &Verdict) -> Believable {
+    match verdict {
+        Verdict::Possible => Believable::Possible,
+        Verdict::Doubtful { .. } => Believable::Doubtful,
+        Verdict::Impossible { .. } => Believable::Impossible,
+        Verdict::Unchecked => Believable::Unchecked,
+    }
+}
+
+fn findings(audited: &Audited) -> Vec<ClaimFinding> {
+    let grade = |outcome: &Outcome| match outcome {
+        Outcome::Fails { .. } => Some(FindingGrade::Fails),
+        Outcome::Doubtful { .. } => Some(FindingGrade::Doubtful),
+        Outcome::Explains { .. } => Some(FindingGrade::Explains),
+        Outcome::Holds { .. } | Outcome::Unchecked { .. } => None,
+    };
+    let told = audited.findings.iter().filter_map(|finding| Some((grade(&finding.outcome)?, finding)));
+    let mut findings: Vec<ClaimFinding> = told
+        .map(|(is, finding)| {
+            let Remark { check, sentence } = audited.remark(finding);
+            ClaimFinding { check: check.to_owned(), is, text: sentence }
+        })
+        .collect();
+    // What cannot be first, then what is doubtful, then why.
+    findings.sort_by_key(|finding| match finding.is {
+        FindingGrade::Fails => 0,
+        FindingGrade::Doubtful => 1,
+        FindingGrade::Explains => 2,
+    });
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WRK: &str = "\
+Running 1s test @ http://127.0.0.1:1/
+  1 threads and 10 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     1.00ms   10.00us   2.00ms   99.00%
+    Req/Sec    10.00k    10.00    10.01k    99.00%
+  Latency Distribution
+     50%    1.00ms
+     75%    1.00ms
+     90%    1.00ms
+     99%    1.50ms
+  10000 requests in 1.00s, 1.00MB read
+Requests/sec:  10000.00
+Transfer/sec:      1.00MB
+";
+
+    fn read(printed: &str) -> Option<Understood> {
+        understood(Generator::Wrk, ("wrk -t1 -c10 -d1s http://127.0.0.1:1/", printed), 10, Known::default())
+    }
+
+    #[test]
+    fn only_what_was_printed_is_a_figure() {
+        let figures = read(WRK).unwrap().figures;
+        let quantiles: Vec<f64> = figures.percentiles.iter().map(|one| one.quantile).collect();
+        assert_eq!(quantiles, [0.5, 0.75, 0.9, 0.99]);
+        assert_eq!((figures.requests, figures.failed, figures.min), (Some(10_000), Some(0), None));
+        assert_eq!((figures.percentile(0.99), figures.max), (Some(Nanos(1_500_000)), Some(Nanos(2_000_000))));
+    }
+
+    #[test]
+    fn errors_are_those_that_it_tells() {
+        let with_errors =
+            WRK.replace("Requests/sec", "  Socket errors: connect 1, read 2, write 3, timeout 4\nRequests/sec");
+        assert_eq!(read(&with_errors).unwrap().figures.failed, Some(10));
+    }
+
+    #[test]
+    fn a_mean_beyond_littles_law_is_found_out() {
+        let read = read(&WRK.replace("Latency     1.00ms", "Latency     1.90ms")).unwrap();
+        assert_eq!(read.audit, Believable::Impossible);
+        assert!(read.findings.iter().any(|finding| finding.check == "Little's law"), "{:?}", read.findings);
+    }
+
+    #[test]
+    fn nothing_known_is_nothing_understood() {
+        assert!(read("unable to connect").is_none());
+    }
+}

@@ -1,0 +1,291 @@
+//! `--with`: the load or the sweep that another generator makes. What it claims is held against what the server counted,
+//! never against a time.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use model::claimed::Believable;
+use model::{ClaimedLoadStudy, ClaimedRun, Nanos, Study, SweepStudy};
+use rustix::process::Signal;
+use sink::Body;
+
+use crate::clock::eventually;
+use crate::lab::{Lab, Running, free_port, has};
+use crate::load::{load, sink, url};
+
+fn study(lab: &Lab) -> ClaimedLoadStudy {
+    let studies = lab.studies();
+    assert_eq!(studies.len(), 1, "{studies:?}");
+    let Study::LoadWith(study) = report::json::read(&std::fs::read_to_string(&studies[0]).unwrap()).unwrap() else {
+        panic!("not of another generator: {}", studies[0].display())
+    };
+    *study
+}
+
+/// A program of this name in the lab's own `bin`, in place of the real one.
+fn pretend(lab: &Lab, name: &str, script: &str) {
+    std::fs::create_dir_all(lab.path("bin")).unwrap();
+    let file = lab.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}\n"));
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn percentiles(run: &ClaimedRun) -> Vec<f64> {
+    run.claim.percentiles.iter().map(|one| one.quantile).collect()
+}
+
+/// The real generator against a sink that counts: what it claims has come, but for what was under way at the end.
+fn loads(tool: &str, prints: &[f64]) {
+    if !has(tool) {
+        return;
+    }
+    let (lab, sink) = (Lab::new(), sink(Body::Counter));
+    let ended = load(&lab, &format!("--with {tool} -c 8 --for 1s --warm-up 1s --fail-if 'errors > 0' {}", url(&sink)));
+    let ended = ended.with_code(0);
+    let study = study(&lab);
+    let run = &study.run;
+    assert_eq!((run.by.as_str(), run.connections, run.claim.failed), (tool, 8, Some(0)));
+    assert_eq!(percentiles(run), prints);
+    let (claimed, received) = (run.claimed_requests().unwrap(), sink.stop().requests);
+    assert!(run.warm_up_requests.is_some_and(|n| n > 0) && run.claim.requests.is_some_and(|n| n > 0), "{run:#?}");
+    // Eight connections, two runs; ab may still count what came after its time was up.
+    let slack = if tool == "ab" { 16 } else { 0 };
+    assert!(claimed <= received + slack && received <= claimed + 16, "{claimed} claimed, {received} received");
+    assert!(ended.stdout.contains(&format!("times, by {}", run.name())), "{}", ended.stdout);
+    assert!(ended.stdout.contains(run.output.lines().next_back().unwrap_or_default().trim()));
+    // The kept study says the same again, and as markdown too.
+    assert_eq!(lab.run("report").with_code(0).stdout, ended.stdout);
+    let markdown = lab.run("report --format markdown").with_code(0).stdout;
+    assert!(markdown.contains(&format!("times, by {}", run.name())), "{markdown}");
+    assert!(lab.living().is_empty());
+    assert_eq!(std::fs::read_dir(lab.path("tmp")).unwrap().count(), 0);
+}
+
+#[test]
+fn wrk_makes_the_load() {
+    loads("wrk", &[0.5, 0.75, 0.9, 0.99]);
+}
+
+#[test]
+fn hey_makes_the_load() {
+    loads("hey", &[0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]);
+}
+
+#[test]
+fn ab_makes_the_load() {
+    loads("ab", &[0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99]);
+}
+
+#[test]
+fn h2load_makes_the_load() {
+    loads("h2load", &[]);
+}
+
+#[test]
+fn a_count_is_kept_to_the_request() {
+    for tool in ["hey", "ab", "h2load"] {
+        if !has(tool) {
+            continue;
+        }
+        let (lab, sink) = (Lab::new(), sink(Body::Counter));
+        load(&lab, &format!("--with {tool} -c 4 -n 100 {}", url(&sink))).with_code(0);
+        let ledger = sink.stop();
+        assert_eq!((study(&lab).run.claim.requests, ledger.requests), (Some(100), 100), "{tool}");
+    }
+}
+
+#[test]
+fn what_is_sent_is_what_was_asked_for() {
+    if !has("hey") {
+        return;
+    }
+    let (lab, sink) = (Lab::new(), sink(Body::Counter));
+    let words = "--with hey -c 2 -n 4 -k -m POST -d hello -H 'X-A: 1' --auth me:hunter2";
+    load(&lab, &format!("{words} {}", url(&sink))).with_code(0);
+    let (study, ledger) = (study(&lab), sink.stop());
+    let line = &study.run.command_line;
+    assert!(line.contains("-disable-keepalive") && line.contains("-m POST") && line.contains("'X-A: 1'"), "{line}");
+    assert!(!line.contains("hunter2") && !line.contains("Basic ") && line.contains("'(secret)'"), "{line}");
+    assert_eq!((ledger.requests, ledger.connections, ledger.bad_requests), (4, 4, 0));
+}
+
+#[test]
+fn an_objective_is_judged_by_what_it_claims() {
+    if !has("wrk") {
+        return;
+    }
+    let (lab, sink) = (Lab::new(), sink(Body::Counter));
+    let words = format!("--with wrk -c 2 --for 1s --fail-if 'p99 > 0' --fail-if 'completed < 1/s' {}", url(&sink));
+    let ended = load(&lab, &words).with_code(1);
+    assert!(ended.stdout.contains("p99 > 0s: it is"), "{}", ended.stdout);
+    assert_eq!(study(&lab).missed.len(), 1);
+}
+
+#[test]
+fn mistakes_are_one_line_and_send_nothing() {
+    let (lab, sink) = (Lab::new(), sink(Body::Counter));
+    std::fs::create_dir(lab.path("bin")).unwrap();
+    for (words, part) in [
+        ("--with wrk --rate 5", "--with wrk: it has no open loop"),
+        ("--with wrk -n 5", "it ends by time only"),
+        ("--with wrk --unix /x", "--unix is of longtail's own generator"),
+        ("--with wrk --steps 1,2", "--steps"),
+        ("--with wrk --pipeline 2", "--pipeline"),
+        ("--with wrk --check status=200", "--check"),
+        ("--with wrk --log x.csv", "--log"),
+        ("--with wrk --stop-if 'p99 > 1s'", "--stop-if"),
+        ("--with wrk --for 1500ms", "--for wants whole seconds"),
+        ("--with wrk --timeout 100ms", "--timeout wants whole seconds"),
+        ("--with wrk --fail-if 'p95 > 1s'", "wrk reports of percentiles p50 p75 p90 p99 only"),
+        ("--with hey --fail-if 'service p99 > 1s'", "one kind of time only"),
+        ("--with hey -c 3 -n 10", "give a multiple of 3"),
+        ("--with hey -H Accept:", "cannot leave out a header"),
+        ("--with h2load -k", "leave out -k"),
+        ("--with vegeta", "it has no closed loop: give --rate"),
+        ("--with wrk --format csv", "--format hdr and csv"),
+        ("--with wrk --columns wrk", "--columns"),
+        ("--with longtail", "leave it out"),
+        ("--with siege", "invalid value 'siege'"),
+        ("--with wrk --for 5s -n 5", "give --for or -n"),
+        ("--with wrk", "wrk is not on PATH"),
+    ] {
+        let mut command = lab.longtail("load");
+        command.args(crate::load::split(words)).arg(url(&sink)).env("PATH", lab.path("bin"));
+        let ended = Running::start(&mut command).end().with_code(2);
+        assert_eq!((ended.stderr.lines().count(), ended.stdout.as_str()), (1, ""), "{words}: {}", ended.stderr);
+        assert!(ended.stderr.contains(part), "{words}: {}", ended.stderr);
+    }
+    assert_eq!(sink.stop().requests, 0);
+    assert!(lab.studies().is_empty());
+}
+
+#[test]
+fn another_generator_is_not_sent_elsewhere_either() {
+    let lab = Lab::new();
+    pretend(&lab, "wrk", "echo ran >> ran");
+    let mut command = lab.longtail("load --with wrk http://192.0.2.1/");
+    let ended = Running::start(command.env("PATH", lab.path("bin"))).end().with_code(2);
+    assert!(ended.stderr.contains("not an address of this machine"), "{}", ended.stderr);
+    assert!(!lab.path("ran").exists(), "not even its version was asked for");
+}
+
+#[test]
+fn a_name_is_given_on_as_the_address_that_was_looked_at() {
+    if !has("wrk") {
+        return;
+    }
+    let (lab, sink) = (Lab::new(), sink(Body::Counter));
+    load(&lab, &format!("--with wrk -c 1 --for 1s http://localhost:{}/", sink.address().port())).with_code(0);
+    let line = study(&lab).run.command_line;
+    assert!(line.contains("Host: localhost:") && !line.contains("//localhost"), "{line}");
+}
+
+#[test]
+fn a_generator_that_fails_is_one_line() {
+    for (script, part) in [
+        ("echo no such thing >&2; exit 3", "exit code 3: no such thing"),
+        ("echo hello", "what it printed is not understood: hello"),
+    ] {
+        let (lab, sink) = (Lab::new(), sink(Body::Counter));
+        pretend(&lab, "hey", script);
+        let mut command = lab.longtail(&format!("load --with hey -c 1 --for 1s {}", url(&sink)));
+        let ended = Running::start(command.env("PATH", lab.path("bin"))).end().with_code(2);
+        assert_eq!((ended.stderr.lines().count(), ended.stdout.as_str()), (1, ""), "{}", ended.stderr);
+        assert!(ended.stderr.contains(part), "{}", ended.stderr);
+        assert!(lab.studies().is_empty());
+    }
+}
+
+/// A load by a script that never ends and has a child of its own.
+fn stuck(lab: &Lab) -> Running {
+    pretend(lab, "hey", "/bin/sleep 600 & /bin/sleep 600; echo");
+    let mut command = lab.longtail("load --with hey -c 1 --for 300s http://127.0.0.1:9/");
+    let running = Running::start(command.env("PATH", lab.path("bin")));
+    // longtail, its guard, the script and its two children.
+    let living = || lab.living().len() >= 5;
+    eventually(Nanos::from_secs(60), || format!("{:?}", lab.living()), || living().then_some(()));
+    running
+}
+
+#[test]
+fn kill_9_takes_the_generator_and_its_children_along() {
+    let lab = Lab::new();
+    let running = stuck(&lab);
+    running.send(Signal::KILL);
+    eventually(Nanos::from_secs(60), || format!("{:?}", lab.living()), || lab.living().is_empty().then_some(()));
+}
+
+#[test]
+fn ctrl_c_ends_the_generator_and_leaves_nothing() {
+    let lab = Lab::new();
+    let running = stuck(&lab);
+    running.send(Signal::INT);
+    let ended = running.end().with_code(130);
+    assert!(ended.stderr.contains("hey had not finished"), "{}", ended.stderr);
+    assert!(lab.living().is_empty() && lab.studies().is_empty());
+    assert_eq!(std::fs::read_dir(lab.path("tmp")).unwrap().count(), 0);
+}
+
+/// Both accounts of each run of a sweep agree, but for what was under way at its two ends.
+fn assert_accounted(study: &SweepStudy, rows: usize) {
+    assert!(study.runs.is_empty());
+    assert_eq!(study.claimed_runs.len(), rows);
+    for row in &study.claimed_runs {
+        assert!(row.run.claim.requests.is_some_and(|n| n > 0), "{row:#?}");
+        assert!(row.server_requests.is_some(), "{:?}", row.run.caveats);
+        assert_eq!(row.ledger_doubt(2), None, "{row:#?}");
+    }
+}
+
+#[test]
+fn a_sweep_on_the_server_inside_is_driven_by_wrk() {
+    if !has("wrk") {
+        return;
+    }
+    let lab = Lab::new();
+    let ended = lab.run("sweep --server builtin -w2 -t2 -d0.01 --with wrk --for 1s --multiples 1,2.5").with_code(0);
+    let study = lab.study();
+    assert_accounted(&study, 2);
+    let connections: Vec<u32> = study.claimed_runs.iter().map(|row| row.run.connections).collect();
+    assert_eq!(connections, [4, 10]);
+    assert!(ended.stdout.contains("by wrk "), "{}", ended.stdout);
+    assert_eq!(lab.run("report").with_code(0).stdout, ended.stdout);
+    let json = lab.run("report --format json").with_code(0).stdout;
+    assert!(matches!(report::json::read(&json), Ok(Study::Sweep(again)) if again.claimed_runs == study.claimed_runs));
+    lab.run("report --columns puma").with_code(2);
+}
+
+#[test]
+fn hey_counts_with_pumas_workers() {
+    if !has("hey") || !has("puma") {
+        return;
+    }
+    let lab = Lab::new();
+    lab.run("sweep -w2 -t2:2 -d0.01 --with hey -R20 --multiples 1,3").with_code(0);
+    let study = lab.study();
+    assert_accounted(&study, 2);
+    for row in &study.claimed_runs {
+        let requests = u64::from(row.run.connections) * 20;
+        assert_eq!((row.run.claim.requests, row.server_requests), (Some(requests), Some(requests)));
+        let by_worker: u64 = row.workers.iter().map(|share| share.requests).sum();
+        assert_eq!((row.workers.len(), by_worker), (2, requests));
+        assert_ne!(row.run.audit, Believable::Unchecked);
+    }
+}
+
+#[test]
+fn ctrl_c_keeps_the_finished_runs_of_a_sweep() {
+    if !has("hey") {
+        return;
+    }
+    let (lab, port) = (Lab::new(), free_port());
+    let words =
+        "sweep --server builtin -w1 -t2 -d0.01 --with hey --for 1s --warm-up 0 --multiples 1,1,1,1,1,1,1,1,1,1,1,1";
+    let mut sweep = Running::start(lab.longtail(words).env("PUMA_TEST_PORT", port.to_string()));
+    let is_row = |line: &str| line.trim_start_matches(['!', ' ']).starts_with("1.00 ");
+    sweep.until(|stdout| stdout.lines().any(is_row));
+    sweep.send(Signal::INT);
+    let sweep = sweep.end().with_code(130);
+    lab.assert_nothing_left(port);
+    let study = lab.study();
+    assert!(study.interrupted && !study.claimed_runs.is_empty() && study.claimed_runs.len() < 12);
+    assert_eq!(lab.run("report").with_code(0).stdout, sweep.stdout);
+}

@@ -1,0 +1,122 @@
+//! A sweep that another generator drives: the same server, multiples and waits, its load instead of ours, and beside
+//! what it claims the server's own account.
+
+use model::forecast::ServiceTime;
+use model::{Caveat, ClaimedRow, ClaimedRun, Clock, Nanos, Plan, ServerFacts, ServerKind, Stop, WorkerShare};
+use probe::host::Host;
+use probe::puma_stats::PumaStats;
+use probe::sink_ledger;
+
+use crate::conduct::{Session, connections};
+use crate::error::SweepError;
+use crate::ledger::shares_between;
+use crate::observer::{Observer, Phase};
+
+/// What another generator is to do in one run.
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a> {
+    /// The whole sweep's plan.
+    pub plan: &'a Plan,
+    /// The server, slots and all.
+    pub server: &'a ServerFacts,
+    /// Where to: a URL of an address of this machine.
+    pub url: &'a str,
+    /// Connections, in total.
+    pub connections: u32,
+}
+
+/// Another generator.
+pub trait OtherGenerator: Sync {
+    /// Runs it once, its warm-up before it; `ended` says when to give up. `Ok(None)` where it was given up.
+    ///
+    /// # Errors
+    /// Where it fails, or what it prints is not understood: why, in a line.
+    fn run(&self, task: &Task<'_>, ended: &dyn Fn() -> bool) -> Result<Option<ClaimedRun>, String>;
+}
+
+/// The server's own count at one moment, each worker's part where it tells.
+pub(crate) struct Account {
+    requests: u64,
+    stats: Option<PumaStats>,
+}
+
+impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
+    /// One run of the other generator, and all that was seen of it; `Ok(None)` where it was given up.
+    ///
+    /// # Errors
+    /// Where the generator fails while the server lives.
+    pub(crate) fn claimed_run(
+        &mut self,
+        other: &dyn OtherGenerator,
+        multiple: f64,
+        (repeat, done_before): (u32, usize),
+        service_time: Option<ServiceTime>,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<ClaimedRow>, SweepError> {
+        let slots = self.subject.facts.slots();
+        let connections = connections(multiple, slots);
+        let plan = self.plan;
+        let stream = &plan.stream;
+        observer.phase(&Phase::OtherRunning {
+            number: done_before + 1,
+            of: self.plan.multiples.len() * self.plan.repeat as usize,
+            connections,
+            length: match stream.stop {
+                Stop::After(length) => Some(length + stream.warm_up),
+                Stop::RequestsPerConnection(_) => None,
+            },
+        });
+        let account_before = self.account.take().or_else(|| self.server_account());
+        let before = Host::now();
+        let task = Task { plan: self.plan, server: &self.subject.facts, url: &self.subject.target_url, connections };
+        let done = other.run(&task, &|| self.tools.is_interrupted() || self.subject.has_ended());
+        if let Some(error) = self.subject.death(connections) {
+            return Err(error);
+        }
+        let failed = |why| SweepError::Other { by: self.plan.with.clone().unwrap_or_default(), connections, why };
+        let Some(mut run) = done.map_err(failed)? else { return Ok(None) };
+        let after = Host::now();
+        run.steal = after.steal_since(&before);
+        run.listen_overflows = after.listen_overflows_since(&before);
+        let readings = self.listener_readings(run.elapsed);
+        observer.phase(&Phase::CoolingDown);
+        run.caveats.extend(if self.plan.cool_down { self.cool_down() } else { None });
+        observer.phase(&Phase::Reconciling);
+        self.account = self.server_account();
+        let (server_requests, workers) = self.since(account_before.as_ref());
+        let new = self.welcome(&workers);
+        run.caveats.extend((new > 0).then_some(Caveat::WorkersChanged { new }));
+        let forecast = service_time
+            .and_then(|ServiceTime { time, source }| queueing::closed::forecast(connections, slots, time, source));
+        let mut row = ClaimedRow { repeat, multiple, run, server_requests, workers, readings, forecast };
+        let runs = 1 + u64::from(stream.warm_up > Nanos::ZERO);
+        let unknown = || Caveat::LedgerUnknown { reason: "it has no count that longtail can read".to_owned() };
+        let doubt = match server_requests {
+            Some(_) => row.ledger_doubt(runs),
+            None => (!self.tools.is_interrupted()).then(unknown),
+        };
+        row.run.caveats.extend(doubt);
+        Ok(Some(row))
+    }
+
+    /// What the server has counted up to now; `None` where it does not say.
+    fn server_account(&self) -> Option<Account> {
+        if self.plan.server.kind == ServerKind::Builtin {
+            let requests = sink_ledger::requests(self.subject.bind.address()?).ok()?;
+            return Some(Account { requests, stats: None });
+        }
+        let stats = self.fresh_stats()?;
+        Some(Account { requests: stats.requests_count()?, stats: Some(stats) })
+    }
+
+    /// What it has counted since `before`, and each worker's part of it.
+    fn since(&self, before: Option<&Account>) -> (Option<u64>, Vec<WorkerShare>) {
+        let (Some(before), Some(after)) = (before, &self.account) else { return (None, Vec::new()) };
+        let single = self.subject.workers.first().cloned().unwrap_or_default();
+        let shares = match (&before.stats, &after.stats) {
+            (Some(before), Some(after)) => shares_between(before, after, &single),
+            _ => Vec::new(),
+        };
+        (after.requests.checked_sub(before.requests), shares)
+    }
+}
