@@ -36,11 +36,13 @@ pub enum Tool {
     Attack,
     /// `ic-workload-generator`.
     Workload,
+    /// longtail itself: a run of a study file.
+    Longtail,
 }
 
 impl Tool {
     /// All of them.
-    pub const ALL: [Tool; 12] = [
+    pub const ALL: [Tool; 13] = [
         Tool::Wrk,
         Tool::Wrk2,
         Tool::Hey,
@@ -53,6 +55,7 @@ impl Tool {
         Tool::ResponseTimeWrk,
         Tool::Attack,
         Tool::Workload,
+        Tool::Longtail,
     ];
 
     /// Whether its times went through wrk's `stats_correct`.
@@ -102,6 +105,7 @@ impl fmt::Display for Tool {
             Tool::ResponseTimeWrk => "response_time_wrk",
             Tool::Attack => "attack.cr",
             Tool::Workload => "ic-workload-generator",
+            Tool::Longtail => "longtail",
         })
     }
 }

@@ -4,7 +4,7 @@ use jsonschema::Validator;
 use model::{Caveat, Nanos, Study};
 use report::json;
 use serde_json::{Value, json};
-use testkit::{load, study};
+use testkit::{claimed, load, study};
 
 fn published() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/study.schema.json");
@@ -52,6 +52,31 @@ fn every_study_of_a_load_is_valid() {
     }
 }
 
+#[test]
+fn every_study_of_another_generator_is_valid_and_not_just_any() {
+    let schema = schema();
+    let (load, sweep) = (value(claimed::wrk_load()), value(claimed::hey_sweep()));
+    for good in [&load, &sweep] {
+        assert_valid(&schema, good);
+    }
+    let changes: [(&str, Value); 4] = [
+        ("/run/audit", json!("fine")),
+        ("/run/claim/mean_ns", json!("5ms")),
+        ("/run/claim/percentiles/0", json!({"quantile": 2, "time_ns": 1})),
+        ("/run/findings/0/is", json!("holds")),
+    ];
+    for (at, wrong) in changes {
+        let mut study = load.clone();
+        *study.pointer_mut(at).unwrap() = wrong;
+        assert!(!schema.is_valid(&study), "{at}");
+    }
+    for at in ["", "/run", "/run/claim", "/run/findings/0"] {
+        let mut study = load.clone();
+        study.pointer_mut(at).unwrap().as_object_mut().unwrap().insert("extra".to_owned(), json!(1));
+        assert!(!schema.is_valid(&study), "a key more in '{at}'");
+    }
+}
+
 /// One of each. The match makes the compiler ask for a new one here, and so for its place in the schema.
 fn every_caveat() -> Vec<Caveat> {
     let all = vec![
@@ -71,6 +96,7 @@ fn every_caveat() -> Vec<Caveat> {
         Caveat::QueuedInGenerator { requests: 5, longest: Nanos::from_millis(3) },
         Caveat::LogIncomplete { dropped: 7 },
         Caveat::StoppedEarly { condition: "p99 > 1ms: it is 2ms".to_owned() },
+        Caveat::ClaimDiffers { by: "wrk".to_owned(), claimed: 1, server: 2, under_way: 0 },
         Caveat::Interrupted,
     ];
     for caveat in &all {
@@ -91,6 +117,7 @@ fn every_caveat() -> Vec<Caveat> {
             | Caveat::QueuedInGenerator { .. }
             | Caveat::LogIncomplete { .. }
             | Caveat::StoppedEarly { .. }
+            | Caveat::ClaimDiffers { .. }
             | Caveat::Interrupted => {}
         }
     }

@@ -74,6 +74,28 @@ pub enum Check {
     SharesDeviation,
     /// Requests that failed.
     Failures,
+    /// Of a study: response time = send lag + service time.
+    LagAndService,
+    /// Of a study: the seconds of a run add up to the run.
+    SecondsAddUp,
+    /// Of a study: the slowest requests are in the histogram.
+    SlowestRequests,
+    /// Of a study: the connections' answers add up to all.
+    ConnectionsAddUp,
+    /// Of a study: the workers' answers add up, and are their shares.
+    WorkersAddUp,
+    /// Of a study: the window's length, and what was sent and completed in it.
+    Window,
+    /// Of a study: which runs it has, and its total time.
+    Runs,
+    /// Of a study: the gates' figures, and the verdict.
+    Judgement,
+    /// Of a study: the figures in its caveats.
+    Caveats,
+    /// Of a study: slots, connections, and what theory expects.
+    Theory,
+    /// Of a study: the figures of another generator are those of its output.
+    KeptFigures,
 }
 
 /// What a check came to.
@@ -121,7 +143,7 @@ impl Finding {
         Finding { check, outcome: Outcome::Unchecked { why: why.to_owned() } }
     }
 
-    fn holds(check: Check, evidence: Evidence) -> Finding {
+    pub(crate) fn holds(check: Check, evidence: Evidence) -> Finding {
         Finding { check, outcome: Outcome::Holds { evidence } }
     }
 
@@ -129,11 +151,11 @@ impl Finding {
         Finding { check, outcome: Outcome::Explains { evidence } }
     }
 
-    fn doubtful(check: Check, evidence: Evidence) -> Finding {
+    pub(crate) fn doubtful(check: Check, evidence: Evidence) -> Finding {
         Finding { check, outcome: Outcome::Doubtful { evidence } }
     }
 
-    fn fails(check: Check, evidence: Evidence) -> Finding {
+    pub(crate) fn fails(check: Check, evidence: Evidence) -> Finding {
         Finding { check, outcome: Outcome::Fails { evidence } }
     }
 
@@ -331,6 +353,25 @@ pub enum Evidence {
         population_points: f64,
         /// √(Σ(share − 1/workers)² / (workers − 1)).
         sample_points: f64,
+    },
+    /// A figure of a study that does not follow from the others.
+    Contradiction {
+        /// Which.
+        what: String,
+        /// As it stands there.
+        stands: f64,
+        /// What the others leave for it; no upper end is the largest number that there is.
+        follows: Range,
+    },
+    /// So many figures of a study follow from others, as they should.
+    Agree {
+        /// How many.
+        figures: u64,
+    },
+    /// What a study says of its own run.
+    Judged {
+        /// Its verdict.
+        verdict: String,
     },
     /// Requests that failed.
     Failures {

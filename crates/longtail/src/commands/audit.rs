@@ -14,9 +14,13 @@ use crate::ui;
 /// Where the file cannot be read, or holds no output that is known.
 pub(crate) fn run(args: &AuditArgs) -> Result<Exit, Mistake> {
     let text = read(&args.file)?;
-    let audited = audit::audit(&text);
+    let unreadable = |why| Mistake::Read { path: args.file.clone(), why };
+    let audited = match audit::study(&text) {
+        Some(study) => study.map_err(unreadable)?,
+        None => audit::audit(&text),
+    };
     if audited.is_empty() {
-        let known = "no output of wrk, wrk2, hey, oha, ab, h2load, bombardier, vegeta or Puma's scripts is in it";
+        let known = "no run of a longtail study and no output of wrk, wrk2, hey, oha, ab, h2load, bombardier, vegeta or Puma's scripts is in it";
         return Err(Mistake::Read { path: args.file.clone(), why: known.to_owned() });
     }
     if args.json {

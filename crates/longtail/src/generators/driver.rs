@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::fs;
 
 use launch::{Exit, GuardCommand, Scratch};
-use model::claimed::Believable;
 use model::plan::quoted;
 use model::{ClaimedRun, Clock, Nanos, Stop};
 use sweep::{OtherGenerator, Task};
@@ -244,11 +243,6 @@ impl Errand {
             body: None,
         }
     }
-}
-
-/// Whether its figures are worth nothing.
-pub(crate) fn is_impossible(run: &ClaimedRun) -> bool {
-    run.audit == Believable::Impossible
 }
 
 /// The first thing that looks like a version: `wrk debian/4.1.0-3+b2 [epoll]` is 4.1.0.

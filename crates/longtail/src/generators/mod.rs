@@ -12,6 +12,6 @@ mod order;
 
 pub(crate) use child::{Load, used_by_children};
 pub(crate) use claimed::Known;
-pub(crate) use driver::{Driver, Found, is_impossible};
+pub(crate) use driver::{Driver, Found};
 pub(crate) use generator::{Generator, Job, Words};
 pub(crate) use order::{End, Errand};

@@ -4,6 +4,8 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::Endpoint;
+use model::claimed::{Believable, FindingGrade};
+use model::objective::Figure;
 use model::study::SCHEMA;
 use model::{ClaimedLoadStudy, ClaimedRun, Nanos, Objective};
 use requests::Target;
@@ -148,16 +150,82 @@ fn without_secrets(run: &mut ClaimedRun, errand: &Errand) {
     }
 }
 
-/// The objectives that are missed, each with the figure that misses it. One whose figure was not printed after all cannot
-/// have been met.
+/// The objectives that are missed, each with the figure that misses it. One whose figure was not printed after all, or
+/// that a claim which cannot be would have met, is not known to have been met.
 fn missed(run: &ClaimedRun, objectives: &[Objective]) -> Vec<String> {
     let misses = objectives.iter().filter_map(|objective| match run.claim.figure(objective.figure) {
-        Some(value) => objective.is_missed_by(value).then(|| format!("{objective}: it is {}", objective.shown(value))),
+        Some(value) if objective.is_missed_by(value) => Some(format!("{objective}: it is {}", objective.shown(value))),
+        Some(_) if is_spoiled(run, objective.figure) => {
+            Some(format!("{objective}: not known, for what {} claims cannot be", run.by))
+        }
+        Some(_) => None,
         None => Some(format!("{objective}: {} did not print it", run.by)),
     });
     misses.collect()
 }
 
+/// Whether an impossible claim leaves nothing of this figure: of its times always, of its rate unless it is known that the
+/// times alone are wrong, of its count of errors nothing is lost.
+fn is_spoiled(run: &ClaimedRun, figure: Figure) -> bool {
+    let is_explained = run.findings.iter().any(|finding| finding.is == FindingGrade::Explains);
+    let touches = match figure {
+        Figure::Errors | Figure::ErrorShare => false,
+        Figure::Completed => !is_explained,
+        _ => true,
+    };
+    run.audit == Believable::Impossible && touches
+}
+
 fn wrong(text: &str) -> Mistake {
     Mistake::Flags(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::claimed::{ClaimFinding, ClaimedFigures, ClaimedPercentile};
+
+    fn run(audit: Believable, findings: Vec<ClaimFinding>) -> ClaimedRun {
+        ClaimedRun {
+            by: "wrk".to_owned(),
+            version: None,
+            command_line: "wrk -H 'Cookie: a=b c' http://127.0.0.1/".to_owned(),
+            connections: 1,
+            claim: ClaimedFigures {
+                requests: Some(100),
+                failed: Some(0),
+                rate_per_s: Some(50.0),
+                percentiles: vec![ClaimedPercentile { quantile: 0.5, time: Nanos::from_millis(3) }],
+                ..ClaimedFigures::default()
+            },
+            output: String::new(),
+            warm_up_requests: None,
+            audit,
+            findings,
+            cpu: None,
+            elapsed: Nanos::from_secs(2),
+            steal: None,
+            listen_overflows: None,
+            caveats: Vec::new(),
+        }
+    }
+
+    fn missed_by(run: &ClaimedRun, text: &str) -> Vec<String> {
+        missed(run, &[text.parse().unwrap()])
+    }
+
+    #[test]
+    fn an_objective_that_an_impossible_claim_would_meet_is_not_met() {
+        let possible = run(Believable::Possible, Vec::new());
+        let impossible = run(Believable::Impossible, Vec::new());
+        assert_eq!(missed_by(&possible, "p50 > 1s"), Vec::<String>::new());
+        assert_eq!(missed_by(&possible, "p50 > 1ms"), ["p50 > 1ms: it is 3ms"]);
+        assert_eq!(missed_by(&impossible, "p50 > 1s"), ["p50 > 1s: not known, for what wrk claims cannot be"]);
+        assert_eq!(missed_by(&impossible, "completed < 1/s").len(), 1);
+        assert_eq!(missed_by(&impossible, "errors > 1"), Vec::<String>::new());
+        let why = ClaimFinding { check: "x".to_owned(), is: FindingGrade::Explains, text: String::new() };
+        let explained = run(Believable::Impossible, vec![why]);
+        assert_eq!(missed_by(&explained, "completed < 1/s"), Vec::<String>::new());
+        assert_eq!(missed_by(&possible, "max > 1s"), ["max > 1s: wrk did not print it"]);
+    }
 }

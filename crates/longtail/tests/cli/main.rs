@@ -11,6 +11,7 @@ mod gates;
 mod lab;
 mod load;
 mod other_server;
+mod own_audit;
 mod pipes;
 mod predict;
 mod puma;

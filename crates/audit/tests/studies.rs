@@ -1,0 +1,209 @@
+//! longtail's own studies: an honest one is never called impossible, and a number that was changed is found out.
+
+use audit::{Audited, Check, Verdict};
+use model::{LoadStudy, Study, SweepStudy};
+use report::json;
+use serde_json::{Value, json};
+use testkit::{load, study};
+
+fn text(study: impl Into<Study>) -> String {
+    json::write(&study.into())
+}
+
+fn audited(text: &str) -> Vec<Audited> {
+    audit::study(text).expect("it is a study").expect("it is whole")
+}
+
+fn is_impossible(one: &Audited) -> bool {
+    matches!(one.verdict, Verdict::Impossible { .. })
+}
+
+/// Studies whose figures were all made by playing a load, but for their caveats, which were set for show.
+fn sweeps() -> Vec<SweepStudy> {
+    let mut all = vec![
+        study::canonical(),
+        study::with_workers(8),
+        study::single_mode(),
+        study::failing(),
+        study::short(),
+        study::tiny(),
+        study::judged(),
+    ];
+    for study in &mut all {
+        study.runs.iter_mut().for_each(|run| run.caveats.clear());
+        // Of those whose runs were replaced by longer ones.
+        study.total_time = study.total_time.max(study.runs.iter().map(|run| run.elapsed).sum());
+    }
+    all
+}
+
+fn loads() -> Vec<LoadStudy> {
+    let mut all = vec![
+        load::closed(),
+        load::closed_counted(),
+        load::open_poisson(),
+        load::overloaded(),
+        load::failing(),
+        load::refused(),
+        load::skipped(),
+        load::tiny(),
+    ];
+    for study in &mut all {
+        study.run.caveats.clear();
+    }
+    all
+}
+
+#[test]
+fn honest_studies_are_possible() {
+    let sweeps = sweeps().into_iter().map(text);
+    for text in sweeps.chain(loads().into_iter().map(text)) {
+        let all = audited(&text);
+        assert!(!all.is_empty() && !all.iter().any(is_impossible), "{}", audit::text(&all));
+    }
+}
+
+/// Every number in the value, as a JSON pointer.
+fn numbers(value: &Value, at: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Number(_) => found.push(at.to_owned()),
+        Value::Array(all) => all.iter().enumerate().for_each(|(n, one)| numbers(one, &format!("{at}/{n}"), found)),
+        Value::Object(all) => all.iter().for_each(|(key, one)| numbers(one, &format!("{at}/{key}"), found)),
+        _ => {}
+    }
+}
+
+/// Another number of the same kind: half as much again, and some more.
+fn changed(number: &Value) -> Value {
+    match number.as_u64() {
+        Some(n) => json!(n + n / 2 + 3),
+        None => json!(number.as_f64().unwrap() * 1.5 + 0.1),
+    }
+}
+
+/// The numbers that can be changed, one at a time, without the audit finding out.
+fn undetected(text: &str) -> Vec<String> {
+    let honest: Value = serde_json::from_str(text).unwrap();
+    let mut all = Vec::new();
+    numbers(&honest, "", &mut all);
+    let hides = |at: &String| {
+        let mut study = honest.clone();
+        let number = study.pointer_mut(at).unwrap();
+        *number = changed(number);
+        match audit::study(&study.to_string()) {
+            None | Some(Err(_)) => false,
+            Some(Ok(all)) => !all.iter().any(is_impossible),
+        }
+    };
+    all.into_iter().filter(hides).collect()
+}
+
+/// What was asked for and leaves no trace in the counts, what only one source knows, and when a request was due.
+const ON_ITS_OWN: [&str; 25] = [
+    "/environment/",
+    "/plan/repeat",
+    "/plan/server/",
+    "/plan/stream/delay_ns",
+    "/plan/stream/lanes",
+    "/plan/stream/timeout_ns",
+    "/plan/stream/warm_up_ns",
+    "/plan/lanes",
+    "/plan/pace/",
+    "/plan/pipeline",
+    "/plan/think_ns",
+    "/plan/timeout_ns",
+    "/plan/warm_up_ns",
+    "/generator/ceiling/cpu_per_request_ns",
+    "/generator/ceiling/floor_",
+    "/readings/",
+    "/log_dropped",
+    "/elapsed_ns",
+    "/total_time_ns",
+    "/tally/closed_by_server",
+    "/tally/connections_opened",
+    "/tally/received_bytes",
+    "/tally/sent_bytes",
+    "/due_ns",
+    // A shortest or longest of 3 ns is less than the sum of many can tell.
+    "/tally/phases/",
+];
+
+fn assert_found_out(text: &str) {
+    let mut hidden = undetected(text);
+    hidden.retain(|at| !ON_ITS_OWN.iter().any(|known| at.contains(known)));
+    assert!(hidden.is_empty(), "changed, and nobody saw it: {hidden:#?}");
+}
+
+#[test]
+fn every_number_of_a_sweep_that_follows_from_others_is_found_out() {
+    let mut study = study::tiny();
+    study.runs[0].caveats.clear();
+    assert_found_out(&text(study));
+}
+
+#[test]
+fn every_number_of_a_load_that_follows_from_others_is_found_out() {
+    let mut study = load::tiny();
+    study.run.caveats.clear();
+    assert_found_out(&text(study));
+}
+
+/// What the audit finds where these numbers are changed, each alone.
+#[track_caller]
+fn found_by(text: &str, changes: &[(&str, Check)]) {
+    let honest: Value = serde_json::from_str(text).unwrap();
+    for (at, check) in changes {
+        let mut study = honest.clone();
+        let number = study.pointer_mut(at).unwrap_or_else(|| panic!("no {at}"));
+        *number = changed(number);
+        let all = audited(&study.to_string());
+        let found = all.iter().any(|one| match &one.verdict {
+            Verdict::Impossible { by } => by.contains(check),
+            _ => false,
+        });
+        assert!(found, "{at} is not found out by {check:?}: {}", audit::text(&all));
+    }
+}
+
+#[test]
+fn each_check_finds_its_own_number() {
+    let mut study = study::judged();
+    study.runs.iter_mut().for_each(|run| run.caveats.clear());
+    found_by(
+        &text(study),
+        &[
+            ("/runs/0/tally/counts/200", Check::OutcomesAddUp),
+            ("/runs/0/tally/response_time/buckets/0/1", Check::HistogramAddsUp),
+            ("/runs/0/tally/send_lag/sum_ns", Check::LagAndService),
+            ("/runs/0/tally/series/0/completed", Check::SecondsAddUp),
+            ("/runs/0/tally/slowest/0/response_time_ns", Check::SlowestRequests),
+            ("/runs/0/tally/per_connection/0", Check::ConnectionsAddUp),
+            ("/runs/0/workers/0/requests", Check::WorkersAddUp),
+            ("/runs/0/tally/completed_in_window", Check::Window),
+            ("/runs/0/measured_ns", Check::Window),
+            ("/runs/0/forecast/maximum_rate_per_s", Check::Theory),
+            ("/runs/0/connections", Check::Theory),
+            ("/runs/0/multiple", Check::Runs),
+            ("/runs/0/judgement/gates/0/times", Check::Judgement),
+        ],
+    );
+}
+
+#[test]
+fn a_caveat_must_say_what_the_figures_say() {
+    let mut study = study::tiny();
+    study.runs[0].caveats = vec![model::Caveat::TooFewRequests { from: 0.99, answers: 9 }];
+    assert!(!audited(&text(study.clone())).iter().any(is_impossible));
+    study.runs[0].caveats = vec![model::Caveat::TooFewRequests { from: 0.99, answers: 8 }];
+    assert!(audited(&text(study)).iter().any(is_impossible));
+}
+
+#[test]
+fn what_is_no_study_is_left_to_the_others() {
+    for text in ["", "{}", "[1]", "Running 1s test @ http://x", r#"{"schema": 1}"#] {
+        assert!(audit::study(text).is_none(), "{text}");
+    }
+    for text in [r#"{"schema": 1, "command": "load"}"#, r#"{"schema": 99, "command": "load"}"#] {
+        assert!(audit::study(text).is_some_and(|read| read.is_err()), "{text}");
+    }
+}
