@@ -40,6 +40,16 @@ fn wrk_is_read_to_its_last_line() {
 }
 
 #[test]
+fn an_empty_percentile_of_hey_is_none() {
+    let mut text = read("real/hey");
+    let line = text.lines().find(|line| line.trim().starts_with("99% in")).unwrap().to_owned();
+    text = text.replace(&line, "  0% in 0.0000 secs");
+    let claims: Vec<Claim> = audit::audit(&text).into_iter().map(|audited| audited.claim).collect();
+    let quantiles: Vec<f64> = claims[0].percentiles.iter().map(|p| p.quantile).collect();
+    assert!(quantiles.iter().all(|q| *q > 0.0) && !quantiles.contains(&0.99), "{quantiles:?}");
+}
+
+#[test]
 fn wrk_opens_fewer_connections_than_it_says() {
     let found = only("real/wrk_truncated");
     assert_eq!((found.claim.connections, found.claim.used_connections()), (Some(20), Some(16)));

@@ -124,7 +124,8 @@ fn bin(line: &str) -> Option<Bin> {
 fn percentile(line: &str) -> Option<Percentile> {
     let (percent, time) = line.split_once(" in ")?;
     let quantile = scan::quantile(percent.trim())?;
-    (quantile < 1.0).then_some(Percentile { quantile, time_s: scan::time_in_words(time)? })
+    // Where it has too few times for a percentile, hey prints an empty one: `0% in 0.0000 secs`.
+    (quantile > 0.0 && quantile < 1.0).then_some(Percentile { quantile, time_s: scan::time_in_words(time)? })
 }
 
 /// `[200] 824106 responses`: what is in the brackets, and the rest.
