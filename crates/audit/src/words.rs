@@ -34,6 +34,7 @@ pub(crate) fn name(check: Check) -> &'static str {
         Check::Failures => "failures",
         Check::LagAndService => "response = lag + service",
         Check::SecondsAddUp => "seconds add up",
+        Check::Intervals => "intervals of percentiles",
         Check::SlowestRequests => "slowest requests",
         Check::ConnectionsAddUp => "connections add up",
         Check::WorkersAddUp => "workers add up",

@@ -78,6 +78,8 @@ pub enum Check {
     LagAndService,
     /// Of a study: the seconds of a run add up to the run.
     SecondsAddUp,
+    /// Of a study: percentiles and the intervals that they are known to.
+    Intervals,
     /// Of a study: the slowest requests are in the histogram.
     SlowestRequests,
     /// Of a study: the connections' answers add up to all.

@@ -141,6 +141,7 @@ pub(super) struct Run {
     pub(super) tally: Tally,
     pub(super) measured_ns: u64,
     pub(super) elapsed_ns: u64,
+    pub(super) statistics: Option<Statistics>,
     #[serde(default)]
     pub(super) workers: Vec<WorkerShare>,
     pub(super) forecast: Option<Forecast>,
@@ -148,6 +149,19 @@ pub(super) struct Run {
     pub(super) generator: Generator,
     pub(super) judgement: Option<Judgement>,
     pub(super) caveats: Vec<Caveat>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Statistics {
+    pub(super) intervals: Vec<Interval>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Interval {
+    pub(super) quantile: f64,
+    pub(super) low_ns: Option<u64>,
+    pub(super) high_ns: Option<u64>,
+    pub(super) without_generator_ns: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -171,6 +185,8 @@ pub(super) struct Generator {
     pub(super) ceiling: Option<Ceiling>,
     pub(super) steal: Option<f64>,
     pub(super) listen_overflows: Option<u64>,
+    pub(super) syn_retransmits: Option<u64>,
+    pub(super) clock_steps: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -206,6 +222,12 @@ pub(super) struct Gate {
     pub(super) connections: Option<u64>,
     pub(super) tolerance: Option<f64>,
     pub(super) dropped: Option<u64>,
+    pub(super) failed: Option<u64>,
+    pub(super) planned: Option<u64>,
+    pub(super) connects: Option<u64>,
+    pub(super) retried: Option<u64>,
+    pub(super) longest_ns: Option<u64>,
+    pub(super) steps: Option<u64>,
 }
 
 /// Any caveat: the figures of those that are checked.
@@ -235,6 +257,11 @@ pub(super) struct Tally {
     pub(super) service_time: Histogram,
     pub(super) send_lag: Histogram,
     pub(super) generator_lag: Histogram,
+    /// Where the kernel was asked for stamps.
+    #[serde(default)]
+    pub(super) read_lag: Histogram,
+    #[serde(default)]
+    pub(super) exhausted: u64,
     pub(super) failed_response_time: Histogram,
     pub(super) completed_in_window: u64,
     pub(super) sent_in_window: u64,
@@ -257,7 +284,7 @@ pub(super) struct Window {
     pub(super) until_ns: Option<u64>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub(super) struct Histogram {
     pub(super) count: u64,
     pub(super) min_ns: u64,

@@ -32,6 +32,7 @@ pub(super) fn findings(run: &Run, drive: Drive) -> Vec<Finding> {
     let books = [
         outcomes(tally, drive),
         histograms(tally),
+        intervals(run),
         lag_and_service(tally),
         seconds(tally),
         slowest(tally),
@@ -54,6 +55,14 @@ fn outcomes(tally: &Tally, drive: Drive) -> Book {
     book.equal("times of failed requests", tally.failed_response_time.count, failed);
     book.within("send lags", tally.send_lag.count, number(counts, is_answer), total);
     book.within("lags of the generator", tally.generator_lag.count, 0, total);
+    book.within("answers that were read late", tally.read_lag.count, 0, total);
+    book.within(
+        "connects without a port",
+        tally.exhausted,
+        0,
+        number(counts, |outcome| outcome == "connect_failed")
+            + number(&tally.unmeasured, |outcome| outcome == "connect_failed"),
+    );
     book.within("requests that waited for a connection", tally.queued.count, 0, total);
     for (name, phase) in &tally.phases {
         book.within(&format!("requests with the phase {name}"), phase.count, 0, good);
@@ -71,6 +80,7 @@ fn histograms(tally: &Tally) -> Book {
         ("service_time", &tally.service_time),
         ("send_lag", &tally.send_lag),
         ("generator_lag", &tally.generator_lag),
+        ("read_lag", &tally.read_lag),
         ("failed_response_time", &tally.failed_response_time),
     ] {
         of_buckets(&mut book, name, histogram);
@@ -78,6 +88,33 @@ fn histograms(tally: &Tally) -> Book {
     let phases = tally.phases.iter().map(|(name, phase)| (format!("phase {name}"), phase));
     for (name, summary) in phases.chain([("queued".to_owned(), &tally.queued)]) {
         of_summary(&mut book, &name, summary);
+    }
+    book
+}
+
+/// Each percentile is between the ends of its interval, and without the generator's lag no longer than with it.
+fn intervals(run: &Run) -> Book {
+    let mut book = Book::of(Check::Intervals);
+    let intervals = run.statistics.as_ref().map_or(&[][..], |statistics| &statistics.intervals);
+    for pair in intervals.windows(2) {
+        book.near("quantiles rise, one after the other", f64::from(pair[0].quantile < pair[1].quantile), 1.0, 0.0);
+    }
+    for interval in intervals {
+        let name = format!("interval of {}", interval.quantile);
+        book.near(&format!("{name}: quantile"), interval.quantile, 0.5, 0.5);
+        // Failures move the rank that it is of.
+        let known =
+            run.tally.response_time.quantile(interval.quantile).filter(|_| run.tally.total() == run.tally.good());
+        let Some(time) = known else { continue };
+        if let Some(low) = interval.low_ns {
+            book.within(&format!("{name}: low_ns"), low, 0, time);
+        }
+        if let Some(high) = interval.high_ns {
+            book.at_least(&format!("{name}: high_ns"), high, time);
+        }
+        if let Some(without) = interval.without_generator_ns {
+            book.within(&format!("{name}: without_generator_ns"), without, 0, time);
+        }
     }
     book
 }
