@@ -4,7 +4,7 @@ use audit::{Audited, Check, Verdict};
 use model::{LoadStudy, Study, SweepStudy};
 use report::json;
 use serde_json::{Value, json};
-use testkit::{load, study};
+use testkit::{claimed, load, study};
 
 fn text(study: impl Into<Study>) -> String {
     json::write(&study.into())
@@ -211,4 +211,43 @@ fn what_is_no_study_is_left_to_the_others() {
     for text in [r#"{"schema": 1, "command": "load"}"#, r#"{"schema": 99, "command": "load"}"#] {
         assert!(audit::study(text).is_some_and(|read| read.is_err()), "{text}");
     }
+}
+
+#[test]
+fn no_number_makes_it_panic() {
+    for text in [text(study::tiny()), text(load::tiny()), text(claimed::wrk_load()), text(claimed::hey_sweep())] {
+        let honest: Value = serde_json::from_str(&text).unwrap();
+        let mut all = Vec::new();
+        numbers(&honest, "", &mut all);
+        for at in all {
+            for value in [json!(u64::MAX), json!(0), json!(-1), json!(1e300)] {
+                let mut study = honest.clone();
+                *study.pointer_mut(&at).unwrap() = value;
+                if let Some(Ok(all)) = audit::study(&study.to_string()) {
+                    audit::text(&all);
+                }
+            }
+        }
+    }
+    // All of them at once.
+    let largest = text(study::tiny());
+    let mut study: Value = serde_json::from_str(&largest).unwrap();
+    let mut all = Vec::new();
+    numbers(&study["runs"], "/runs", &mut all);
+    for at in all {
+        *study.pointer_mut(&at).unwrap() = json!(u64::MAX);
+    }
+    assert!(audited(&study.to_string()).iter().any(is_impossible));
+}
+
+#[test]
+fn a_figure_of_another_generator_must_be_that_of_its_output() {
+    let mut study = claimed::wrk_load();
+    let found = |study: &model::ClaimedLoadStudy| match &audited(&text(study.clone()))[0].verdict {
+        Verdict::Impossible { by } => by.contains(&Check::KeptFigures),
+        _ => false,
+    };
+    assert!(!found(&study), "{}", audit::text(&audited(&text(study))));
+    study.run.claim.percentiles[3].time = model::Nanos::from_millis(1);
+    assert!(found(&study));
 }

@@ -125,7 +125,7 @@ fn of_row(sweep: &Sweep, run: &Run) -> Audited {
 fn of_whole(sweep: &Sweep) -> Vec<Finding> {
     let mut book = Book::of(Check::Runs);
     let done = (sweep.runs.len() + sweep.claimed_runs.len()) as u64;
-    let planned = sweep.plan.multiples.len() as u64 * sweep.plan.repeat;
+    let planned = (sweep.plan.multiples.len() as u64).saturating_mul(sweep.plan.repeat);
     book.within("runs", done, u64::from(!sweep.interrupted), planned);
     let elapsed = sweep.runs.iter().fold(0_u64, |sum, run| sum.saturating_add(run.elapsed_ns));
     book.at_least("total_time_ns", sweep.total_time_ns, elapsed);

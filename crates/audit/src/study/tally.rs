@@ -56,13 +56,9 @@ fn outcomes(tally: &Tally, drive: Drive) -> Book {
     book.within("send lags", tally.send_lag.count, number(counts, is_answer), total);
     book.within("lags of the generator", tally.generator_lag.count, 0, total);
     book.within("answers that were read late", tally.read_lag.count, 0, total);
-    book.within(
-        "connects without a port",
-        tally.exhausted,
-        0,
-        number(counts, |outcome| outcome == "connect_failed")
-            + number(&tally.unmeasured, |outcome| outcome == "connect_failed"),
-    );
+    let is_connect = |outcome: &str| outcome == "connect_failed";
+    let connects = number(counts, is_connect).saturating_add(number(&tally.unmeasured, is_connect));
+    book.within("connects without a port", tally.exhausted, 0, connects);
     book.within("requests that waited for a connection", tally.queued.count, 0, total);
     for (name, phase) in &tally.phases {
         book.within(&format!("requests with the phase {name}"), phase.count, 0, good);
@@ -144,7 +140,7 @@ fn of_buckets(book: &mut Book, name: &str, histogram: &Histogram) {
             let time = if low { lowest(*highest).max(histogram.min_ns) } else { (*highest).min(histogram.max_ns) };
             u128::from(time) * u128::from(*n)
         });
-        u64::try_from(each.sum::<u128>()).unwrap_or(u64::MAX)
+        u64::try_from(each.fold(0, u128::saturating_add)).unwrap_or(u64::MAX)
     };
     book.within(
         &format!("{name}: sum_ns"),
@@ -246,7 +242,7 @@ fn workers(run: &Run) -> Book {
     let mut book = Book::of(Check::WorkersAddUp);
     let tally = &run.tally;
     let answers = number(&tally.counts, is_answer);
-    let all_answers = answers + number(&tally.unmeasured, is_answer);
+    let all_answers = answers.saturating_add(number(&tally.unmeasured, is_answer));
     let sum =
         |of: fn(&super::file::WorkerCount) -> u64| tally.per_worker.values().map(of).fold(0_u64, u64::saturating_add);
     if !tally.per_worker.is_empty() {
@@ -316,7 +312,7 @@ fn bytes(tally: &Tally) -> Book {
     /// `HTTP/1.1 200 ` and two line ends.
     const ANSWER: u64 = 17;
     let mut book = Book::of(Check::BytesPerAnswer);
-    let answers = number(&tally.counts, is_answer) + number(&tally.unmeasured, is_answer);
+    let answers = number(&tally.counts, is_answer).saturating_add(number(&tally.unmeasured, is_answer));
     book.at_least("received_bytes", tally.received_bytes, answers.saturating_mul(ANSWER));
     book.at_least("sent_bytes", tally.sent_bytes, answers.saturating_mul(REQUEST));
     book
