@@ -46,7 +46,7 @@ fn law(word: &ServiceWord) -> Result<Delay, Mistake> {
             Some(service) => Ok(Delay::Constant(service.time)),
             None => Err(none("its sweep has no service time; give one, such as --service 200ms")),
         },
-        Study::Load(_) => Err(none(
+        Study::Load(_) | Study::LoadWith(_) => Err(none(
             "a load's times have waits in them; name a sweep's study, or give a time, such as --service 200ms",
         )),
     }
