@@ -116,6 +116,7 @@ impl Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generators::samples::WRK;
 
     const JOB: Job = Job { connections: 10, seconds: 1 };
 
@@ -135,22 +136,7 @@ mod tests {
 
     #[test]
     fn wrk_is_held_against_the_connections_it_was_given() {
-        let printed = "\
-Running 1s test @ http://127.0.0.1:1/
-  1 threads and 10 connections
-  Thread Stats   Avg      Stdev     Max   +/- Stdev
-    Latency     1.00ms   10.00us   2.00ms   99.00%
-    Req/Sec    10.00k    10.00    10.01k    99.00%
-  Latency Distribution
-     50%    1.00ms
-     75%    1.00ms
-     90%    1.00ms
-     99%    1.50ms
-  10000 requests in 1.00s, 1.00MB read
-Requests/sec:  10000.00
-Transfer/sec:      1.00MB
-";
-        let said = said(Generator::Wrk, printed, JOB).unwrap();
+        let said = said(Generator::Wrk, WRK, JOB).unwrap();
         assert_eq!((said.claimed, said.littles_law), (Some(10_000), Some(1.0)));
         assert!((said.p99_s.unwrap().value - 0.0015).abs() < 1e-12);
     }

@@ -173,23 +173,10 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generators::samples;
 
     fn line(generator: Generator, change: impl Fn(&mut Errand)) -> String {
-        let mut errand = Errand {
-            url: "http://127.0.0.1:1/x".to_owned(),
-            host: None,
-            connections: 10,
-            threads: 4,
-            end: End::After(Nanos::from_secs(2)),
-            warm_up: Nanos::ZERO,
-            rate: None,
-            rate_per_connection: None,
-            keep_alive: true,
-            timeout: Nanos::from_secs(30),
-            method: "GET".to_owned(),
-            headers: Vec::new(),
-            body: None,
-        };
+        let mut errand = Errand { url: "http://127.0.0.1:1/x".to_owned(), ..samples::errand() };
         change(&mut errand);
         let end = errand.end;
         let words = generator.errand(OsStr::new("it"), &errand, end, Path::new("/f"));

@@ -9,6 +9,8 @@ mod commands;
 mod driver;
 mod generator;
 mod order;
+#[cfg(test)]
+pub(crate) mod samples;
 
 pub(crate) use child::{Load, used_by_children};
 pub(crate) use claimed::Known;
