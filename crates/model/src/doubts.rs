@@ -140,6 +140,7 @@ mod tests {
             elapsed: Nanos::from_secs(10),
             workers: Vec::new(),
             readings: Vec::new(),
+            watch: None,
             forecast: Some(Forecast {
                 model: String::new(),
                 service_time: Nanos::from_millis(100),

@@ -3,6 +3,7 @@
 //!
 //! Nothing here does I/O, reads a clock or starts a thread. Every other crate knows this one; this one knows none.
 
+pub mod accept_wait;
 pub mod batches;
 pub mod caveat;
 pub mod claimed;
@@ -34,6 +35,7 @@ pub mod study;
 pub mod tally;
 pub mod units;
 pub mod verdict;
+pub mod watch;
 
 pub use batches::Batches;
 pub use caveat::Caveat;
@@ -51,7 +53,7 @@ pub use objective::Objective;
 pub use order::Order;
 pub use pace::{Arrivals, Pace, Profile, Schedule};
 pub use phases::{Phases, Summary};
-pub use plan::{App, Plan, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
+pub use plan::{App, Plan, Probe, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
 pub use quantile::Quantile;
 pub use rate::Rate;
 pub use reading::Reading;
@@ -63,3 +65,4 @@ pub use study::{LoadStudy, Study, SweepStudy};
 pub use tally::{Tally, Window};
 pub use units::Nanos;
 pub use verdict::{Judgement, Verdict};
+pub use watch::Watch;

@@ -27,6 +27,29 @@ pub struct Plan {
     /// `--with`: the other generator that makes the load, by its program's name; `None` is our own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with: Option<String>,
+    /// `--probe`: what is read of server and kernel while a run goes on.
+    #[serde(default)]
+    pub probe: Probe,
+}
+
+/// What is read of server and kernel while a run goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Probe {
+    /// Nothing.
+    #[default]
+    None,
+    /// What everybody may read: sockets, processes, the server's statistics.
+    Proc,
+}
+
+impl fmt::Display for Probe {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Probe::None => "none",
+            Probe::Proc => "proc",
+        })
+    }
 }
 
 /// The server and how to start it.
@@ -242,6 +265,8 @@ impl Plan {
         // Another generator has no ceiling of ours.
         words.extend((!self.calibrate && self.with.is_none()).then(|| "--no-calibrate".to_owned()));
         words.extend(self.with.as_ref().map(|with| format!("--with={with}")));
+        // Nobody looks on while another generator drives.
+        words.extend((self.probe != Probe::Proc && self.with.is_none()).then(|| format!("--probe={}", self.probe)));
         if let ServerKind::Command { argv, slots, url } = &server.kind {
             words.extend([format!("--slots={slots}"), format!("--url={url}"), "--".to_owned()]);
             words.extend(argv.iter().cloned());

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Caveat, Forecast, GeneratorFacts, Judgement, Nanos, Quantile, Reading, Statistics, Tally};
+use crate::{Caveat, Forecast, GeneratorFacts, Judgement, Nanos, Quantile, Reading, Statistics, Tally, Watch};
 
 /// One row of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +26,9 @@ pub struct Run {
     pub workers: Vec<WorkerShare>,
     /// What the server and the kernel counted.
     pub readings: Vec<Reading>,
+    /// What was read of both again and again meanwhile; `None` where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Watch>,
     /// What theory expected.
     pub forecast: Option<Forecast>,
     /// How well the percentiles are known, and whether the run was steady; `None` of a run that was not looked at.
@@ -152,6 +155,7 @@ mod tests {
             elapsed: Nanos::from_secs(1),
             workers: Vec::new(),
             readings: Vec::new(),
+            watch: None,
             forecast: None,
             statistics: None,
             generator: GeneratorFacts::default(),

@@ -53,18 +53,26 @@ impl Control {
     /// # Errors
     /// Where it cannot be reached within 5 s, or refuses (during boot and shutdown it does).
     pub fn ask(&self, command: &str) -> Result<String, ControlError> {
+        self.ask_within(PATIENCE, command)
+    }
+
+    /// As [`Control::ask`], but no step of it (connect, write, each read) is waited for longer than `patience`.
+    ///
+    /// # Errors
+    /// Where it cannot be reached in time, or refuses.
+    pub fn ask_within(&self, patience: Duration, command: &str) -> Result<String, ControlError> {
         let mut text = Vec::new();
         match &self.address {
             ControlAddress::Tcp(address) => {
-                let stream = TcpStream::connect_timeout(address, PATIENCE)?;
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
+                let stream = TcpStream::connect_timeout(address, patience)?;
+                stream.set_read_timeout(Some(patience))?;
+                stream.set_write_timeout(Some(patience))?;
                 self.exchange(stream, command, &mut text)?;
             }
             ControlAddress::Unix(path) => {
                 let stream = UnixStream::connect(path)?;
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
+                stream.set_read_timeout(Some(patience))?;
+                stream.set_write_timeout(Some(patience))?;
                 self.exchange(stream, command, &mut text)?;
             }
         }

@@ -5,9 +5,14 @@
 mod control;
 pub mod doctor;
 pub mod host;
+mod inet_diag;
+mod listener;
 pub mod machine;
+pub mod processes;
 pub mod puma_stats;
 pub mod sink_ledger;
 pub mod sockets;
 
 pub use control::{Control, ControlAddress, ControlError};
+pub use inet_diag::InetDiag;
+pub use listener::Listener;

@@ -4,10 +4,17 @@
 //! what the master hands out: a poll that comes sooner sees the same figures again. `requests_count` counts requests that
 //! were *started*, from Puma 5.0 on. A field that a version does not have is absent.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
+use model::Nanos;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{Control, ControlError};
+
+/// A poll that takes longer is not waited for.
+const SOON: Duration = Duration::from_millis(500);
 
 /// What Puma says of itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,6 +68,14 @@ pub fn read(control: &Control) -> Result<PumaStats, ControlError> {
     parse(&control.ask("stats")?)
 }
 
+/// As [`read`], but gives up soon: for who asks again anyway.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_soon(control: &Control) -> Result<PumaStats, ControlError> {
+    parse(&control.ask_within(SOON, "stats")?)
+}
+
 /// Understands the body of `/stats`.
 ///
 /// # Errors
@@ -93,6 +108,22 @@ fn worker(
         backlog: status.backlog,
         pool_capacity: status.pool_capacity,
     })
+}
+
+impl WorkerStats {
+    /// Threads that are taken, by a request or by a connection that may send one: those at the most less those that are
+    /// free. (`busy_threads` counts what waits too, and only newer versions have it.)
+    pub fn busy_threads(&self) -> Option<u32> {
+        Some(self.max_threads?.saturating_sub(self.pool_capacity?))
+    }
+
+    /// How old the figures may be at the wall-clock time `wall`: since the worker last reported, which Puma tells in whole
+    /// seconds, rounded down. Zero in single mode; `None` where the time is not understood or lies ahead.
+    pub fn age(&self, wall: Nanos) -> Option<Nanos> {
+        let Some(checkin) = &self.last_checkin else { return Some(Nanos::ZERO) };
+        let checkin = checkin.parse::<Timestamp>().ok()?.as_nanosecond();
+        u64::try_from(i128::from(wall.0) - checkin).ok().map(Nanos)
+    }
 }
 
 impl PumaStats {
@@ -160,6 +191,21 @@ mod tests {
         let stats = parse(r#"{"backlog":0,"running":5,"pool_capacity":5,"max_threads":5}"#).unwrap();
         assert_eq!(stats.requests_count(), None);
         assert!(stats.is_ready());
+    }
+
+    #[test]
+    fn a_workers_figures_are_as_old_as_its_report() {
+        let stats = parse(CLUSTER_5_6).unwrap();
+        // 2026-01-01T00:00:05Z
+        let reported = Nanos::from_secs(1_767_225_605);
+        assert_eq!(stats.workers[0].age(reported + Nanos::from_millis(4300)), Some(Nanos::from_millis(4300)));
+        assert_eq!(stats.workers[0].age(reported.saturating_sub(Nanos(1))), None, "a report of tomorrow");
+        let odd = WorkerStats { last_checkin: Some("soon".to_owned()), ..stats.workers[0].clone() };
+        assert_eq!(odd.age(reported), None);
+        let single = WorkerStats { last_checkin: None, ..odd };
+        assert_eq!(single.age(reported), Some(Nanos::ZERO));
+        assert_eq!(single.busy_threads(), Some(0));
+        assert_eq!(stats.workers[1].busy_threads(), None, "absent is not 0");
     }
 
     #[test]

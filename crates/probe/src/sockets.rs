@@ -24,6 +24,8 @@ pub struct ServerSockets {
     pub open: u32,
     /// Those of them with bytes that the server has not read; of a Unix socket the kernel does not tell.
     pub unread: Option<u32>,
+    /// The longest accept queue that the listener allows; of the kernel's tables nobody can tell.
+    pub limit: Option<u32>,
 }
 
 impl ServerSockets {
@@ -128,7 +130,7 @@ mod tests {
             4: 0100007F:D431 0100007F:9C41 01 00000000:00000000 00:00000000 00000000     0        0 0 1 0 20 4 30 10 -1\n";
         let mut sockets = ServerSockets { unread: Some(0), ..ServerSockets::default() };
         add(&mut sockets, table, 0x9C41);
-        assert_eq!(sockets, ServerSockets { listening: true, accept_queue: 3, open: 2, unread: Some(1) });
+        assert_eq!(sockets, ServerSockets { listening: true, accept_queue: 3, open: 2, unread: Some(1), limit: None });
     }
 
     #[test]
@@ -156,8 +158,11 @@ mod tests {
             00000000a3c3fbdf: 00000003 00000000 00000000 0001 03 2817629\n\
             0000000003027b53: 00000003 00000000 00000000 0001 02     0 @name\n";
         let of = |address| unix(table, address);
-        assert_eq!(of("/run/a b.sock"), ServerSockets { listening: true, accept_queue: 1, open: 3, unread: None });
-        assert_eq!(of("@name"), ServerSockets { listening: false, accept_queue: 1, open: 1, unread: None });
+        assert_eq!(
+            of("/run/a b.sock"),
+            ServerSockets { listening: true, accept_queue: 1, open: 3, ..ServerSockets::default() }
+        );
+        assert_eq!(of("@name"), ServerSockets { accept_queue: 1, open: 1, ..ServerSockets::default() });
         assert_eq!(of("name"), ServerSockets::default());
     }
 

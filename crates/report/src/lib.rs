@@ -16,6 +16,7 @@ mod puma;
 mod table;
 pub mod text;
 mod verdicts;
+mod watched;
 
 use std::fmt;
 use std::str::FromStr;

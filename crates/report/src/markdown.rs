@@ -7,7 +7,7 @@ use model::SweepStudy;
 use crate::claimed::rows;
 use crate::facts::{self, Spread};
 use crate::number::{self, NONE};
-use crate::{columns, intervals, table};
+use crate::{columns, intervals, table, watched};
 
 /// The whole report.
 pub fn whole(study: &SweepStudy) -> String {
@@ -23,7 +23,14 @@ pub fn whole(study: &SweepStudy) -> String {
     if !study.claimed_runs.is_empty() {
         parts.extend([claimed_runs(study), claims(study)]);
     }
-    parts.extend([intervals_of(study), summaries(study), workers(study), errors(study), caveats(study)]);
+    parts.extend([
+        intervals_of(study),
+        watched_of(study),
+        summaries(study),
+        workers(study),
+        errors(study),
+        caveats(study),
+    ]);
     if !study.runs.is_empty() || !study.claimed_runs.is_empty() {
         parts.push(words(study));
     }
@@ -51,6 +58,18 @@ fn intervals_of(study: &SweepStudy) -> String {
     }
     let lines: Vec<_> = std::iter::once(intervals::head()).chain(lines).collect();
     details("How well the percentiles are known", &format!("{}\n\n{}", intervals::TITLE, pipe_table(&lines).trim_end()))
+}
+
+fn watched_of(study: &SweepStudy) -> String {
+    let lines = watched::lines(study);
+    if lines.is_empty() {
+        return String::new();
+    }
+    let lines: Vec<_> = std::iter::once(watched::HEAD.map(str::to_owned).to_vec()).chain(lines).collect();
+    let said = watched::title(study).into_iter().skip(1).chain(watched::missing(study));
+    let said: Vec<String> = said.map(|line| escaped(line.trim())).collect();
+    let inside = format!("{}\n\n{}", said.join("<br>\n"), pipe_table(&lines).trim_end());
+    details("The server meanwhile", &inside)
 }
 
 fn claimed_runs(study: &SweepStudy) -> String {

@@ -8,7 +8,7 @@ use crate::claimed::rows;
 use crate::facts::{self, Spread};
 use crate::number::{self, NONE};
 use crate::table::{self, Column, fitted};
-use crate::{Columns, columns, intervals, puma, verdicts};
+use crate::{Columns, columns, intervals, puma, verdicts, watched};
 
 /// What stands before the table: first the command line that repeats it, then server, machine and load.
 ///
@@ -55,6 +55,7 @@ pub fn closing(study: &SweepStudy, columns: Columns) -> String {
         facts::missing_runs(study).map(|missing| format!("{missing}\n")).unwrap_or_default(),
         verdicts_of(study),
         intervals_of(study),
+        watched_of(study),
         rows::claims_text(study),
         summaries(study),
         workers(study),
@@ -122,6 +123,22 @@ fn intervals_of(study: &SweepStudy) -> String {
     };
     let lines: Vec<_> = std::iter::once(intervals::head()).chain(lines).map(indented).collect();
     format!("{}\n{}", intervals::TITLE, fitted(0, &lines))
+}
+
+fn watched_of(study: &SweepStudy) -> String {
+    let lines = watched::lines(study);
+    if lines.is_empty() {
+        return String::new();
+    }
+    let head = watched::HEAD.map(str::to_owned).to_vec();
+    let lines: Vec<_> = std::iter::once(head).chain(lines).collect();
+    let missing = watched::missing(study).into_iter().map(|line| format!("  {line}"));
+    let title: Vec<String> = watched::title(study);
+    let mut text = title.join("\n") + "\n" + &fitted(2, &lines);
+    for line in missing {
+        _ = writeln!(text, "{line}");
+    }
+    text
 }
 
 fn summaries(study: &SweepStudy) -> String {

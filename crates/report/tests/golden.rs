@@ -36,6 +36,12 @@ fn runs_that_the_generator_or_the_machine_spoiled() {
 }
 
 #[test]
+fn runs_that_were_watched_tell_where_the_queue_was() {
+    expect("watched.txt", &longtail(&study::watched()));
+    expect("watched.md", &markdown::whole(&study::watched()));
+}
+
+#[test]
 fn the_canonical_study_in_pumas_columns() {
     expect("canonical_puma.txt", &puma(&study::canonical()));
 }

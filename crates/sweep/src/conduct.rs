@@ -12,8 +12,8 @@ use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
-    Caveat, Ceiling, Clock, GeneratorFacts, Nanos, Plan, Reading, Run, ServerKind, Statistics, Stop, SweepStudy,
-    WorkerShare,
+    Caveat, Ceiling, Clock, GeneratorFacts, Nanos, Plan, Probe, Reading, Run, ServerKind, Statistics, Stop, SweepStudy,
+    Watch, WorkerShare,
 };
 use model::{doubts, verdict};
 use probe::host::Host;
@@ -26,6 +26,7 @@ use crate::idle::wait_until_idle;
 use crate::ledger::{Accounts, Ledger, fresh_stats, shares_between, shares_by_header};
 use crate::observer::{Observer, Phase};
 use crate::subject::Subject;
+use crate::watch::{poll_on, watch};
 use crate::with::{Account, OtherGenerator};
 
 /// Load of one connection to learn a service time that nobody has told us.
@@ -235,17 +236,32 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         }
     }
 
-    fn drive(&mut self, shape: &Shape, progress: &Progress) -> Result<Drive, SweepError> {
+    /// Drives one run, and looks at server and kernel meanwhile where `probe` says so.
+    fn drive(
+        &mut self,
+        shape: &Shape,
+        progress: &Progress,
+        probe: Probe,
+    ) -> Result<(Drive, Option<Watch>), SweepError> {
         let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
-        let done = std::thread::scope(|scope| {
-            scope.spawn(|| self.watch(&stop, &over));
-            let done = drive(shape, &self.tools.clock, &stop, progress, None);
+        let clock = &self.tools.clock;
+        let sight = (probe != Probe::None).then(|| self.subject.sight());
+        let control = self.subject.control.as_ref().filter(|_| sight.is_some());
+        let (done, seen) = std::thread::scope(|scope| {
+            scope.spawn(|| self.end_early(&stop, &over));
+            let looking = sight.map(|sight| scope.spawn(|| sight.look_on(clock, &over)));
+            let polling = control.map(|control| scope.spawn(|| poll_on(control, clock, &over)));
+            let done = drive(shape, clock, &stop, progress, None);
             over.store(true, Ordering::Relaxed);
-            done
-        })?;
+            let seen = looking.map(|looking| looking.join().expect("looking never panics"));
+            (done, seen.map(|seen| (seen, polling.map(|polling| polling.join().expect("polling never panics")))))
+        });
+        let done = done?;
+        let single = self.subject.workers.first().map_or("", String::as_str);
+        let watch = seen.map(|(seen, polled)| watch(seen, polled, done.start + shape.warm_up, single));
         self.ledger.add_run(&done.tally);
         self.unanswered |= done.tally.all_answers() != done.tally.all_requests();
-        Ok(done)
+        Ok((done, watch))
     }
 
     /// What the generator alone reaches with each run's settings.
@@ -277,7 +293,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
     }
 
     /// Ends the run where the user wants to, or where the server has died: its connections would be refused for ever.
-    fn watch(&self, stop: &AtomicBool, over: &AtomicBool) {
+    fn end_early(&self, stop: &AtomicBool, over: &AtomicBool) {
         while !over.load(Ordering::Relaxed) {
             if self.tools.is_interrupted() || self.subject.has_ended() {
                 stop.store(true, Ordering::Relaxed);
@@ -292,7 +308,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         shape.warm_up = LEARNING / 5;
         shape.measured = Some(LEARNING);
         shape.requests_per_connection = None;
-        let done = self.drive(&shape, &Progress::new(1))?;
+        let (done, _) = self.drive(&shape, &Progress::new(1), Probe::None)?;
         self.cool_down();
         Ok(done.tally.service_time.quantile(0.5))
     }
@@ -317,7 +333,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             progress: Arc::clone(&progress),
         });
         let before = Host::now();
-        let done = self.drive(&shape, &progress)?;
+        let (done, watch) = self.drive(&shape, &progress, self.plan.probe)?;
         let after = Host::now();
         observer.phase(&Phase::CoolingDown);
         let readings = self.listener_readings(done.elapsed.saturating_sub(self.plan.stream.warm_up));
@@ -331,6 +347,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             elapsed: done.elapsed,
             workers,
             readings,
+            watch,
             forecast: service_time
                 .and_then(|ServiceTime { time, source }| queueing::closed::forecast(connections, slots, time, source)),
             statistics: Some(Statistics::of(&done.tally, &done.batches, &PERCENTILES)),

@@ -11,6 +11,7 @@ mod ledger;
 mod observer;
 mod ready;
 mod subject;
+mod watch;
 mod with;
 
 pub use calibrate::{Ceilings, Workshop, ceilings};

@@ -11,11 +11,12 @@ use launch::{Bind, Server, Spec, puma};
 use model::{Clock, Nanos, Plan, Request, ServerFacts, ServerKind};
 use probe::puma_stats::{self, PumaStats};
 use probe::sockets::{self, ServerSockets};
-use probe::{Control, ControlAddress};
+use probe::{Control, ControlAddress, Listener};
 
 use crate::conduct::Tools;
 use crate::error::SweepError;
 use crate::ready::{Question, last_lines, wait_until_ready};
+use crate::watch::Sight;
 
 /// How long a server may take to finish its requests when it is told to stop, before it is killed.
 const GRACE: Nanos = Nanos::from_secs(30);
@@ -106,6 +107,16 @@ impl Subject {
             Bind::Unix(path) => sockets::of_unix(&path.to_string_lossy()),
             Bind::Abstract(name) => sockets::of_unix(&format!("@{name}")),
         }
+    }
+
+    /// What is to be looked at while a run goes on.
+    pub(crate) fn sight(&self) -> Sight {
+        let listener = match &self.bind {
+            Bind::Tcp(address) | Bind::Ssl(address, _) => Listener::of_port(address.port()),
+            Bind::Unix(path) => Listener::of_unix(&path.to_string_lossy()),
+            Bind::Abstract(name) => Listener::of_unix(&format!("@{name}")),
+        };
+        Sight::of(listener, self.server.pid())
     }
 
     /// Where [`Subject::sockets`] are seen.

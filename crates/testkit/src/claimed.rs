@@ -118,6 +118,7 @@ pub fn wrk_load() -> ClaimedLoadStudy {
 pub fn hey_sweep() -> SweepStudy {
     let mut study = study::canonical();
     study.plan.with = Some("hey".to_owned());
+    study.plan.probe = model::Probe::None;
     study.plan.calibrate = false;
     study.plan.multiples = vec![1.0, 1.5];
     study.plan.stream.stop = Stop::RequestsPerConnection(100);

@@ -11,17 +11,18 @@ use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::pace::uniform;
 use model::run::{PERCENTILES, ShareSource};
 use model::study::SCHEMA;
+use model::watch::{Curve, Track};
 use model::{
-    Batches, Caveat, Ceiling, Environment, Exchange, Forecast, GeneratorFacts, LaneFacts, Nanos, Outcome, Plan,
+    Batches, Caveat, Ceiling, Environment, Exchange, Forecast, GeneratorFacts, LaneFacts, Nanos, Outcome, Plan, Probe,
     Reading, Run, ServerFacts, ServerKind, ServerPlan, Socket, Statistics, Stop, StreamPlan, SweepStudy, Tally,
-    Threads, Timestamps, Window, WorkerShare, verdict,
+    Threads, Timestamps, Watch, Window, WorkerShare, verdict,
 };
 
 const WARM_UP: Nanos = Nanos::from_secs(1);
 const TIMEOUT: Nanos = Nanos::from_secs(20);
 
 /// Every study of a sweep that is made here.
-pub fn every() -> [SweepStudy; 11] {
+pub fn every() -> [SweepStudy; 12] {
     [
         canonical(),
         with_workers(8),
@@ -34,6 +35,7 @@ pub fn every() -> [SweepStudy; 11] {
         empty(),
         tiny(),
         judged(),
+        watched(),
     ]
 }
 
@@ -42,6 +44,70 @@ pub fn canonical() -> SweepStudy {
     let mut study = played(&Setup::default());
     study.runs[4].caveats = vec![Caveat::ConnectionsClosed { closed: 80 }];
     study
+}
+
+/// Two multiples that were watched: all that cannot be served waits in the accept queue.
+pub fn watched() -> SweepStudy {
+    let stop = Stop::After(Nanos::from_secs(10));
+    let mut study =
+        played(&Setup { workers: 2, multiples: vec![1.0, 4.0], keep_alive: false, stop, ..Setup::default() });
+    let slots = study.server.slots();
+    for run in &mut study.runs {
+        run.watch = Some(seen(u64::from(run.connections), u64::from(slots)));
+    }
+    study
+}
+
+/// What would have been seen: each worker's threads busy, and all others in line. One look was not answered.
+fn seen(connections: u64, slots: u64) -> Watch {
+    let curve = |of: &str, name: &str, unit: &str, values: Vec<Option<u64>>| Curve {
+        of: of.to_owned(),
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        values,
+        staleness: Vec::new(),
+    };
+    let looks = 200;
+    let but_one = |value: u64| (0..=looks).map(|n| (n != 7).then_some(value)).collect::<Vec<_>>();
+    let mut queue = but_one(connections - slots);
+    queue[100] = Some(connections - slots + 2);
+    let sockets = Track {
+        source: "sock_diag".to_owned(),
+        at: (0..=looks).map(|n| Nanos::from_millis(50) * n).collect(),
+        curves: vec![
+            curve("", "accept_queue", "connections", queue),
+            curve("", "open_connections", "connections", but_one(connections)),
+            curve("", "accept_queue_limit", "connections", but_one(1024)),
+        ],
+    };
+    let workers = ["4001", "4002"];
+    let used = |step: u64| (0..=40).map(|n| Some(n * step)).collect::<Vec<_>>();
+    let processes = Track {
+        source: "/proc/PID/task/TID/schedstat".to_owned(),
+        at: (0..=40).map(|n| Nanos::from_millis(250) * n).collect(),
+        curves: workers
+            .iter()
+            .flat_map(|of| [curve(of, "cpu", "ns", used(5_000_000)), curve(of, "run_queue_wait", "ns", used(400_000))])
+            .collect(),
+    };
+    let age = |n: u64| Some(Nanos::from_millis(800 + 1000 * ((n + 3) % 5)));
+    let stats = Track {
+        source: "puma stats".to_owned(),
+        at: (0..=10).map(Nanos::from_secs).collect(),
+        curves: workers
+            .iter()
+            .flat_map(|of| {
+                let values = |value| vec![Some(value); 11];
+                [curve(of, "backlog", "requests", values(0)), curve(of, "busy_threads", "threads", values(slots / 2))]
+            })
+            .map(|curve| Curve { staleness: (0..=10).map(age).collect(), ..curve })
+            .collect(),
+    };
+    Watch {
+        tracks: vec![sockets, processes, stats],
+        cpu: Nanos::from_millis(93),
+        missing: vec!["the sockets, at some looks: Interrupted system call (os error 4)".to_owned()],
+    }
 }
 
 /// As [`canonical`], on `workers` workers.
@@ -230,6 +296,7 @@ fn plan(setup: &Setup) -> Plan {
         cool_down: true,
         calibrate: true,
         with: None,
+        probe: Probe::Proc,
     }
 }
 
@@ -366,6 +433,7 @@ fn run(
         elapsed,
         workers,
         readings: readings.collect(),
+        watch: None,
         forecast: Some(Forecast {
             model: "one line, first come first served".to_owned(),
             service_time,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use launch::puma::Addresses;
 use model::plan::quoted;
-use model::{App, Nanos, Plan, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
+use model::{App, Nanos, Plan, Probe, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
 
 use crate::args::OutputArgs;
 use crate::args::timestamps::{Situation, TimestampsWord};
@@ -54,6 +54,15 @@ enum AppWord {
     Rails,
 }
 
+/// What is read of server and kernel while a run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum ProbeWord {
+    /// Nothing
+    None,
+    /// What everybody may read: accept queue, connections, CPU time, the server's statistics
+    Proc,
+}
+
 /// The servers that longtail knows how to start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
 enum ServerWord {
@@ -73,6 +82,7 @@ Examples:
   longtail sweep -t5:5 -d1 --app rails              a small Rails app that sleeps 1 s
   longtail sweep -r config.ru --path /posts         your app; its service time is measured first
   longtail sweep -w4 -t5:5 -R100 -d0.2 --with hey   hey makes the load, as in Puma's script; --with wrk: wrk
+  longtail sweep -w2 -t5:5 --probe none             nobody looks at server and kernel meanwhile
   longtail sweep --slots 4 --url http://127.0.0.1:9292/ -- falcon serve -n 4 -b http://127.0.0.1:9292
 
 Environment: PUMA_TEST_HOST4, PUMA_TEST_HOST6, PUMA_TEST_PORT and PUMA_TEST_CTRL choose where Puma listens, as in
@@ -193,6 +203,10 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "NAME", default_value = "x-worker-pid", help_heading = "Stream of requests")]
     worker_header: String,
 
+    /// What is read of server and kernel while a run goes on [default: proc, or none with --with]
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Stream of requests")]
+    probe: Option<ProbeWord>,
+
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Keep the study in this file too
@@ -287,7 +301,20 @@ impl SweepArgs {
             // The ceiling that we could measure is ours and not the other generator's.
             calibrate: !self.no_calibrate && self.with.is_none(),
             with: self.with.map(|with| with.name().to_owned()),
+            probe: self.probe()?,
         })
+    }
+
+    /// What is read meanwhile. Of another generator's run nobody knows when its warm-up is over.
+    fn probe(&self) -> Result<Probe, Mistake> {
+        match (self.probe, self.with) {
+            (Some(ProbeWord::None), _) | (None, Some(_)) => Ok(Probe::None),
+            (Some(ProbeWord::Proc), Some(with)) => Err(Mistake::Flags(format!(
+                "--probe proc is of our own runs: leave it out with --with {}",
+                with.name()
+            ))),
+            (Some(ProbeWord::Proc) | None, None) => Ok(Probe::Proc),
+        }
     }
 
     /// Refuses what the other generator cannot do, whatever the number of connections will be.
@@ -422,7 +449,7 @@ mod tests {
 
     #[test]
     fn a_plan_printed_and_parsed_is_itself() {
-        let cases: [&[&str]; 16] = [
+        let cases: [&[&str]; 17] = [
             &["sweep"],
             &["sweep", "-w4", "-t5:5", "-R100", "-d0.2", "-k"],
             &["sweep", "-w0", "-t0:16", "--for=1500ms", "--warm-up=0", "--multiples=0.5,1,1.5,6", "--repeat=3"],
@@ -448,6 +475,7 @@ mod tests {
             &["sweep", "--app=rails", "--path=/other"],
             &["sweep", "--app=sleep", "-sssl"],
             &["sweep", "--with=hey", "-w2", "-R100"],
+            &["sweep", "--probe=none"],
             &["sweep", "--slots=4", "--url=http://127.0.0.1:9/x", "--", "falcon", "serve", "-n", "4"],
         ];
         for words in cases {

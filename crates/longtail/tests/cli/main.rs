@@ -20,4 +20,5 @@ mod refusals;
 mod selftest;
 mod snapshots;
 mod sockets;
+mod watched;
 mod with;
