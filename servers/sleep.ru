@@ -5,6 +5,9 @@
 #   GET /sleep0.2      sleeps 0.2 s, then answers
 #   GET anything else  answers at once
 #
+# A request with the header `x-app-stamps` is told when the app began and ended, in nanoseconds of CLOCK_MONOTONIC, so that a
+# client on the same machine knows where the time went. Other answers are as they always were.
+#
 # Each answer carries the process id of the worker that made it, so that a client can count the requests of each worker
 # exactly, without asking the server.
 #
@@ -15,6 +18,7 @@
 SLEEP = %r{\A/sleep(\d+(?:\.\d+)?|\.\d+)\z}.freeze
 
 run lambda { |env|
+  started = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) if env['HTTP_X_APP_STAMPS']
   seconds = env['PATH_INFO'][SLEEP, 1]
   # While it sleeps the thread is taken but the lock of the Ruby VM is not: this is a request that waits for a database.
   sleep(seconds.to_f) if seconds
@@ -22,6 +26,9 @@ run lambda { |env|
   # Asked anew for each request: with preload_app! this file is read before the workers are forked.
   headers = { 'content-type' => 'text/plain', 'x-worker-pid' => Process.pid.to_s }
   text = seconds ? "slept #{seconds} s\n" : "did not sleep\n"
+  if started
+    headers['x-app-stamps'] = "#{started} #{Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)}"
+  end
   # The answer to HEAD has no body.
   [200, headers, env['REQUEST_METHOD'] == 'HEAD' ? [] : [text]]
 }

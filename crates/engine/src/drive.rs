@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::SyncSender;
 
-use model::{Batches, Clock, Exchange, LaneFacts, Nanos, Tally, Timestamps};
+use model::{Anatomy, Batches, Clock, Dissection, Exchange, LaneFacts, Nanos, Tally, Timestamps};
 use thiserror::Error;
 
 use crate::journal::Batch;
@@ -25,6 +25,8 @@ pub struct Drive {
     pub tally: Tally,
     /// All lanes' good answers by time, merged.
     pub batches: Batches,
+    /// Where the response times went by what the app said; `None` where it was not asked, or said nothing.
+    pub anatomy: Option<Anatomy>,
     /// Each exchange by time of completion, where the shape asked to keep them.
     pub exchanges: Vec<Exchange>,
     /// What each lane's thread used of the CPU, where the kernel says.
@@ -134,6 +136,7 @@ fn merge(shape: &Shape, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> Drive {
     let window = shape.window(start);
     let mut tally = Tally::new(window, shape.connections as usize);
     let mut batches = Batches::new(window);
+    let mut dissection = Dissection::default();
     let mut exchanges = Vec::new();
     let mut interrupted_at: Option<Nanos> = None;
     let mut dropped_records = 0;
@@ -142,6 +145,7 @@ fn merge(shape: &Shape, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> Drive {
     for end in ends {
         tally.merge(&end.tally);
         batches.merge(&end.batches);
+        end.dissection.iter().for_each(|of_lane| dissection.merge(of_lane));
         exchanges.extend(end.exchanges);
         dropped_records += end.dropped_records;
         lanes.extend(end.facts);
@@ -163,6 +167,7 @@ fn merge(shape: &Shape, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> Drive {
         start,
         tally,
         batches,
+        anatomy: dissection.anatomy(),
         exchanges,
         lanes,
         clock_steps,

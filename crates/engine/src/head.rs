@@ -6,7 +6,10 @@
 
 use std::collections::HashMap;
 
+use model::AppTime;
 use thiserror::Error;
+
+use crate::app_time;
 
 /// Heads that a lane remembers.
 const MEMORY: usize = 16;
@@ -43,6 +46,8 @@ pub struct Head {
     pub keep_alive: bool,
     /// The worker that answered, as an index into [`Heads::workers`].
     pub worker: Option<u16>,
+    /// What the app says of its time, where that is read; stamps are on the clock that processes share.
+    pub app_time: Option<AppTime>,
 }
 
 /// Why the bytes are no response head.
@@ -63,6 +68,7 @@ pub enum BadHead {
 #[derive(Debug)]
 pub struct Heads {
     worker_header: String,
+    reads_app_times: bool,
     memory: Vec<(Box<[u8]>, Head)>,
     oldest: usize,
     workers: Vec<String>,
@@ -74,11 +80,18 @@ impl Heads {
     pub fn new(worker_header: &str) -> Heads {
         Heads {
             worker_header: worker_header.to_ascii_lowercase(),
+            reads_app_times: false,
             memory: Vec::with_capacity(MEMORY),
             oldest: 0,
             workers: Vec::new(),
             worker_index: HashMap::new(),
         }
+    }
+
+    /// Whether what the app says of its time is read. Then no head is as the one before, and each is parsed.
+    #[must_use]
+    pub fn reading_app_times(self, reads: bool) -> Heads {
+        Heads { reads_app_times: reads, ..self }
     }
 
     /// The names of the workers seen so far.
@@ -111,6 +124,10 @@ impl Heads {
         let Some(head) = self.parse(bytes)? else {
             return if bytes.len() > LONGEST { Err(BadHead::TooLong) } else { Ok(None) };
         };
+        // It will not come again.
+        if head.app_time.is_some() {
+            return Ok(Some(head));
+        }
         let remembered = (bytes[..head.length].into(), head);
         if self.memory.len() < MEMORY {
             *hint = self.memory.len() as u8;
@@ -136,6 +153,7 @@ impl Heads {
         let status = response.code.filter(|code| (100..=999).contains(code)).ok_or(BadHead::Grammar)?;
         let mut keep_alive = response.version == Some(1);
         let (mut content_length, mut transfer_coding, mut worker) = (None, None, None);
+        let (mut stamps, mut timing) = (None, None);
         for field in response.headers.iter() {
             if field.name.eq_ignore_ascii_case("content-length") {
                 let value = content_length_of(field.value)?;
@@ -155,6 +173,10 @@ impl Heads {
                 }
             } else if !self.worker_header.is_empty() && field.name.eq_ignore_ascii_case(&self.worker_header) {
                 worker = std::str::from_utf8(field.value).ok().map(str::trim).map(str::to_owned);
+            } else if self.reads_app_times && field.name.eq_ignore_ascii_case("x-app-stamps") {
+                stamps = app_time::stamps(field.value);
+            } else if self.reads_app_times && field.name.eq_ignore_ascii_case("server-timing") {
+                timing = timing.or_else(|| app_time::server_timing(field.value));
             }
         }
         let framing = match (transfer_coding, content_length) {
@@ -167,7 +189,7 @@ impl Heads {
         };
         keep_alive &= framing != Framing::UntilClose;
         let worker = worker.and_then(|name| self.worker(name));
-        Ok(Some(Head { length, status, framing, keep_alive, worker }))
+        Ok(Some(Head { length, status, framing, keep_alive, worker, app_time: stamps.or(timing) }))
     }
 
     fn worker(&mut self, name: String) -> Option<u16> {
@@ -251,6 +273,25 @@ mod tests {
             assert_eq!(heads.read(text(pid).as_bytes(), &mut hint).unwrap().unwrap().worker, Some(index));
         }
         assert_eq!(heads.workers(), ["11", "22"]);
+    }
+
+    #[test]
+    fn what_an_app_says_of_its_time_is_read_only_where_it_is_asked() {
+        let text = |n: u64| {
+            format!(
+                "HTTP/1.1 200 OK\r\nX-App-Stamps: {n} {}\r\nServer-Timing: app;dur=7\r\nContent-Length: 1\r\n\r\n",
+                n + 5
+            )
+        };
+        let (mut heads, mut hint) = (Heads::new("").reading_app_times(true), 0);
+        for n in [100, 100, 300] {
+            let head = heads.read(text(n).as_bytes(), &mut hint).unwrap().unwrap();
+            let stamps = AppTime::Stamps { started: model::Nanos(n), ended: model::Nanos(n + 5) };
+            assert_eq!((head.app_time, head.framing), (Some(stamps), Framing::Length(1)));
+        }
+        let head = heads.read(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n", &mut hint).unwrap().unwrap();
+        assert_eq!(head.app_time, None, "each answer speaks for itself");
+        assert_eq!(read(&text(1)).unwrap().unwrap().app_time, None);
     }
 
     #[test]

@@ -15,9 +15,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 
 use model::tally::WorkerCount;
-use model::{Batches, Clock, Exchange, LaneFacts, Late, Nanos, Outcome, Tally, Timestamps, Timing, Window};
+use model::{Batches, Clock, Dissection, Exchange, LaneFacts, Late, Nanos, Outcome, Tally, Timestamps, Timing, Window};
 
 use crate::agenda::{Agenda, Due};
+use crate::app_time::AppTimes;
 use crate::connection::{Connection, Outstanding, State};
 use crate::cpu_use::CpuUse;
 use crate::head::Heads;
@@ -48,6 +49,8 @@ pub struct LaneEnd {
     pub tally: Tally,
     /// The good answers by time.
     pub batches: Batches,
+    /// What apps said of their time, where the shape asked for it.
+    pub dissection: Option<Dissection>,
     /// Each exchange in order of completion, where the shape asked to keep them.
     pub exchanges: Vec<Exchange>,
     /// Records that the journal's reader was too slow for.
@@ -88,6 +91,8 @@ pub struct Lane<'a, C, W> {
     heads: Heads,
     tally: Tally,
     batches: Batches,
+    /// What apps say of their time, where that is read.
+    app_times: Option<AppTimes>,
     /// Answers by worker. Folded into the tally by name at the end.
     workers: Vec<WorkerCount>,
     exchanges: Vec<Exchange>,
@@ -130,6 +135,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         let slots = (0..pipeline).flat_map(|_| 0..share.connections);
         // The first is taken last, so that an open loop opens its connections in order.
         let free: Vec<u32> = if shape.pace.is_open() { slots.rev().collect() } else { slots.collect() };
+        let app_times = shape.reads_app_times.then(|| AppTimes::new(&clock));
         Lane {
             shape,
             share,
@@ -138,9 +144,10 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             window,
             agenda: Agenda::new(shape, share, start),
             connections: (0..share.connections).map(|_| Connection::new(quota, start, pipeline)).collect(),
-            heads: Heads::new(&shape.worker_header),
+            heads: Heads::new(&shape.worker_header).reading_app_times(shape.reads_app_times),
             tally: Tally::new(window, shape.connections as usize),
             batches: Batches::new(window),
+            app_times,
             workers: Vec::with_capacity(64),
             exchanges: Vec::new(),
             journal: Journal::new(journal),
@@ -439,6 +446,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         LaneEnd {
             tally: self.tally,
             batches: self.batches,
+            dissection: self.app_times.map(AppTimes::into_dissection),
             exchanges: self.exchanges,
             dropped_records,
             interrupted_at,

@@ -5,6 +5,7 @@
 //! end (merging, percentiles) is done there. This crate never prints and never reads a clock but the one it is given.
 
 mod agenda;
+mod app_time;
 mod body;
 mod chunked;
 mod connection;
@@ -26,6 +27,7 @@ mod wire;
 mod wire_socket;
 mod wire_tls;
 
+pub use app_time::STAMPS;
 pub use body::body;
 pub use drive::{Drive, DriveError, drive};
 pub use fetch::{Answer, FetchError, fetch};
@@ -34,7 +36,7 @@ pub use journal::{Batch, Record};
 pub use lane::{Lane, LaneEnd};
 pub use limits::{LimitError, ensure_descriptors};
 pub use progress::{Place, Progress};
-pub use request::render;
+pub use request::{render, render_with};
 pub use response::{BadResponse, Fed, Reader, Response};
 pub use shape::{Shape, Share};
 pub use stamps::can_stamp;

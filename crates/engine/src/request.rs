@@ -6,10 +6,15 @@ use model::Request;
 ///
 /// `host` goes into the Host header, which HTTP/1.1 demands (RFC 9112 section 3.2) and newer Pumas insist on.
 pub fn render(method: &str, host: &str, path: &str, keep_alive: bool) -> Request {
+    render_with(method, host, path, keep_alive, "")
+}
+
+/// As [`render`], with further header lines, each with its CR and LF.
+pub fn render_with(method: &str, host: &str, path: &str, keep_alive: bool, more: &str) -> Request {
     let version = env!("CARGO_PKG_VERSION");
     let close = if keep_alive { "" } else { "connection: close\r\n" };
     let text = format!(
-        "{method} {path} HTTP/1.1\r\nhost: {host}\r\nuser-agent: longtail/{version}\r\naccept: */*\r\n{close}\r\n"
+        "{method} {path} HTTP/1.1\r\nhost: {host}\r\nuser-agent: longtail/{version}\r\naccept: */*\r\n{more}{close}\r\n"
     );
     Request { bytes: text.into_bytes().into(), is_head: method == "HEAD" }
 }

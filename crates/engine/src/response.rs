@@ -1,5 +1,6 @@
 //! One connection's response, fed as the bytes come: in whatever pieces, the result is the same.
 
+use model::AppTime;
 use thiserror::Error;
 
 use crate::chunked::Chunked;
@@ -14,6 +15,8 @@ pub struct Response {
     pub keep_alive: bool,
     /// The worker that answered, as an index into [`Heads::workers`].
     pub worker: Option<u16>,
+    /// What the app says of its time, as [`Head::app_time`].
+    pub app_time: Option<AppTime>,
     /// Its bytes, head included.
     pub bytes: u64,
 }
@@ -176,7 +179,8 @@ impl Reader {
         let bytes = self.bytes + more_bytes;
         self.bytes = 0;
         self.state = State::Head;
-        Response { status: head.status, keep_alive: head.keep_alive, worker: head.worker, bytes }
+        let Head { status, keep_alive, worker, app_time, .. } = head;
+        Response { status, keep_alive, worker, app_time, bytes }
     }
 }
 

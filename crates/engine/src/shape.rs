@@ -8,6 +8,7 @@ use crate::transport::Transport;
 
 /// One run, with nothing left to decide.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Shape {
     /// Where to connect.
     pub transport: Transport,
@@ -47,6 +48,8 @@ pub struct Shape {
     pub timeout: Nanos,
     /// The response header, lower case, in which a worker names itself; empty for none.
     pub worker_header: String,
+    /// Whether answers are read for what the app says of its time. Then each head is parsed.
+    pub reads_app_times: bool,
     /// Whether each exchange is kept, in order of completion (tests, logs).
     pub keep_exchanges: bool,
     /// Whether the journal gets the raw bytes of each answer, up to 2 MiB (checks).
@@ -89,6 +92,7 @@ impl Shape {
             pipeline: 1,
             timeout: Nanos::from_secs(30),
             worker_header: String::new(),
+            reads_app_times: false,
             keep_exchanges: false,
             keep_answers: false,
         }

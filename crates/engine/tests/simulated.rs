@@ -26,6 +26,8 @@ struct Scripted {
     refused: Vec<bool>,
     /// When the kernel received what is in the inbox, by the wall clock.
     stamps: Vec<Option<Nanos>>,
+    /// Whether the app says when it began and ended, as it is asked to.
+    stamping: bool,
     /// How late the lane is woken for news.
     late: Nanos,
     /// When the wall clock is set, and by how much.
@@ -44,6 +46,7 @@ impl Scripted {
             inbox: vec![VecDeque::new(); connections],
             refused: vec![false; connections],
             stamps: vec![None; connections],
+            stamping: false,
             late: Nanos::ZERO,
             set_wall_at: None,
         }
@@ -78,7 +81,14 @@ impl Wire for Scripted {
                 break;
             }
             self.answers.pop();
-            self.inbox[slot].extend(ANSWER);
+            if self.stamping {
+                let (started, ended) = (due.saturating_sub(self.service).0, due.0);
+                let stamps = format!("x-app-stamps: {started} {ended}\r\n");
+                let answer = format!("HTTP/1.1 200 OK\r\nx-worker-pid: 7\r\n{stamps}content-length: 2\r\n\r\nok");
+                self.inbox[slot].extend(answer.bytes());
+            } else {
+                self.inbox[slot].extend(ANSWER);
+            }
             self.stamps[slot] = Some(wall - (self.clock.now() - due));
             events.push(Event { slot: slot as u32, readable: true, writable: true, closing: false });
         }
@@ -203,6 +213,45 @@ fn twice_the_threads_work_is_a_staircase() {
     let times: Vec<u64> = end.exchanges.iter().map(|e| e.response_time().0 / 1_000_000).collect();
     let staircase: Vec<u64> = (0..30).map(|k| 1000 + k / 5 * 500).collect();
     assert_eq!(times, staircase);
+}
+
+/// A closed loop for 10 s after 2 s of warm-up, on an app of 100 ms that says when it began and ended.
+fn dissected(connections: u32, slots: usize) -> LaneEnd {
+    let mut wire = Scripted::new(&Stepped::default(), connections as usize, slots, Nanos::from_millis(100));
+    wire.stamping = true;
+    let mut shape = shape(connections, Pace::Closed);
+    shape.reads_app_times = true;
+    shape.warm_up = Nanos::from_secs(2);
+    shape.measured = Some(Nanos::from_secs(10));
+    run(&shape, wire)
+}
+
+#[test]
+fn the_wait_is_found_where_it_was_put() {
+    // Whoever has no slot waits in the server, before the app: 4 rounds less one, half of a round on average, none.
+    for (connections, slots, wait) in [(40, 10, 300), (15, 10, 50), (10, 10, 0), (3, 1, 200)] {
+        let end = dissected(connections, slots);
+        let anatomy = end.dissection.unwrap().anatomy().unwrap();
+        assert_eq!((anatomy.all.requests, anatomy.silent, anatomy.impossible), (end.tally.counts.good(), 0, 0));
+        let mean = |sum| anatomy.all.mean(sum).unwrap();
+        assert_eq!(mean(anatomy.all.before_app.unwrap()), Nanos::from_millis(wait), "{connections} on {slots}");
+        assert_eq!(mean(anatomy.all.app), Nanos::from_millis(100));
+        assert_eq!((anatomy.all.send_lag, anatomy.all.rest()), (Nanos::ZERO, Nanos::ZERO));
+        assert_eq!(Some(mean(anatomy.all.response_time)), end.tally.response_time.mean());
+    }
+    // With half a round too many, those who wait a whole round are the slowest.
+    let slowest = dissected(15, 10).dissection.unwrap().anatomy().unwrap().slowest.unwrap();
+    assert_eq!(slowest.mean(slowest.before_app.unwrap()), Some(Nanos::from_millis(100)));
+}
+
+#[test]
+fn nobody_is_asked_who_was_not_to_be() {
+    let clock = Stepped::default();
+    let mut wire = Scripted::new(&clock, 2, 2, Nanos::from_millis(1));
+    wire.stamping = true;
+    let mut shape = shape(2, Pace::Closed);
+    shape.requests_per_connection = Some(5);
+    assert_eq!(run(&shape, wire).dissection, None);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use model::{Clock, Nanos};
+use rustix::time::{ClockId, clock_gettime};
 
 /// The system's monotonic clock, from the moment this one was made. Copies agree.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +33,11 @@ impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is the one place where time is read")]
     fn wall(&self) -> Nanos {
         SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().into()
+    }
+
+    fn shared(&self) -> Nanos {
+        let time = clock_gettime(ClockId::Monotonic);
+        Nanos::from_secs(time.tv_sec.cast_unsigned()) + Nanos(time.tv_nsec.cast_unsigned())
     }
 }
 

@@ -58,6 +58,7 @@ mod tests {
             elapsed: window.until,
             workers: Vec::new(),
             readings: Vec::new(),
+            anatomy: None,
             watch: Some(Watch { tracks: vec![track], ..Watch::default() }),
             forecast: None,
             statistics: None,

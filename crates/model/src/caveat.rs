@@ -59,6 +59,29 @@ pub enum Caveat {
         /// Good and other answers that there are.
         of: u64,
     },
+    /// The app's stamps of some answers lie outside their request, so they are no part of its time.
+    ImpossibleStamps {
+        /// How many.
+        answers: u64,
+        /// Good answers that there are.
+        of: u64,
+    },
+    /// Some answers do not say what the app took, so they are not in the anatomy.
+    SilentApp {
+        /// How many.
+        answers: u64,
+        /// Good answers that there are.
+        of: u64,
+    },
+    /// The wait in the accept queue, inferred from its length, is longer than all that it is a part of.
+    QueueExceedsWait {
+        /// The mean wait by the queue's length.
+        #[serde(rename = "accept_queue_ns")]
+        accept_queue: Nanos,
+        /// The mean of what it is a part of: before the app, where that was measured, or the whole response time.
+        #[serde(rename = "wait_ns")]
+        wait: Nanos,
+    },
     /// The server closed kept-alive connections, so that some requests include a new connect.
     ConnectionsClosed {
         /// How many.
@@ -161,6 +184,17 @@ impl Caveat {
                 let answers = of(*answers, "answer");
                 format!("{answers} of {all} came without the kernel's time stamp: our late reading is in their times")
             }
+            Caveat::ImpossibleStamps { answers, of: all } => {
+                format!("the app's stamps of {} (of {all}) lie outside their requests", of(*answers, "answer"))
+            }
+            Caveat::SilentApp { answers, of: all } => {
+                format!("{} (of {all}) without a word of when the app began and ended", of(*answers, "answer"))
+            }
+            Caveat::QueueExceedsWait { accept_queue, wait } => format!(
+                "by its length requests waited {:.1} ms in the accept queue, longer than the {:.1} ms that it is a part of",
+                accept_queue.as_millis_f64(),
+                wait.as_millis_f64()
+            ),
             Caveat::ConnectionsClosed { closed } => {
                 format!("the server closed {} that were to be kept", of(*closed, "connection"))
             }
@@ -211,6 +245,13 @@ impl Caveat {
             Caveat::TooFewRequests { .. } => "run longer (--for), or more requests (-n, -R)",
             Caveat::Growing { .. } => "read the growth, not the percentiles: they say how long the run was",
             Caveat::Unstamped { .. } => "--timestamps user where they are to be all alike",
+            Caveat::ImpossibleStamps { .. } => {
+                "is there a cache, or another machine's or namespace's clock? Stamps are ns of CLOCK_MONOTONIC"
+            }
+            Caveat::SilentApp { .. } => "the anatomy is of the others alone",
+            Caveat::QueueExceedsWait { .. } => {
+                "looks are a sample, and others may connect to this server too: run longer (--for)"
+            }
             Caveat::ConnectionsClosed { .. } => "their next requests include a connect; -k compares without keep-alive",
             Caveat::Unfair { .. } => {
                 "a server that serves one connection again and again starves the others; compare with -k"

@@ -12,6 +12,11 @@ pub trait Clock {
 
     /// The wall clock (`CLOCK_REALTIME`): since 1970 in UTC. It may be set, and fall. Only for what others have stamped by it.
     fn wall(&self) -> Nanos;
+
+    /// `CLOCK_MONOTONIC` as it is to other processes of the host. It runs as [`Clock::now`] does, from another origin.
+    fn shared(&self) -> Nanos {
+        self.now()
+    }
 }
 
 impl<C: Clock + ?Sized> Clock for &C {
@@ -25,5 +30,9 @@ impl<C: Clock + ?Sized> Clock for &C {
 
     fn wall(&self) -> Nanos {
         (**self).wall()
+    }
+
+    fn shared(&self) -> Nanos {
+        (**self).shared()
     }
 }

@@ -1,7 +1,7 @@
 //! What is doubtful in what was recorded, from its own figures.
 
 use crate::run::PERCENTILES;
-use crate::{Caveat, LoadRun, Nanos, Pace, Quantile, Run, Statistics, Tally};
+use crate::{Caveat, LoadRun, Nanos, Pace, Quantile, Run, Statistics, Tally, accept_wait};
 
 /// Below this index of fairness the connections' shares are worth a word.
 const FAIR: f64 = 0.9;
@@ -61,11 +61,37 @@ pub fn of_run(run: &Run, keep_alive: bool, interrupted: bool) -> Vec<Caveat> {
         let (fewest, most) = (each.iter().min().copied(), each.iter().max().copied());
         caveats.push(Caveat::Unfair { jain, fewest: fewest.unwrap_or(0), most: most.unwrap_or(0) });
     }
+    caveats.extend(of_anatomy(run));
     // One batch of answers more or less in the window is worth a service time of it.
     let service_time = run.forecast.as_ref().map_or(Nanos::ZERO, |forecast| forecast.service_time);
     let batch = service_time.as_secs_f64() / run.measured.as_secs_f64().max(1e-9);
     if let Some(ratio) = run.of_maximum().filter(|ratio| *ratio > ABOVE + batch) {
         caveats.push(Caveat::AboveMaximum { ratio });
+    }
+    caveats
+}
+
+/// The accept queue's part by its length may exceed what it is a part of by so much of that and of the response time: looks are
+/// a sample.
+const ABOVE_WAIT: f64 = 0.05;
+const ABOVE_RESPONSE: f64 = 0.01;
+
+/// What is doubtful about where the response time went.
+fn of_anatomy(run: &Run) -> Vec<Caveat> {
+    let mut caveats = Vec::new();
+    let of = run.tally.counts.good();
+    if let Some(anatomy) = &run.anatomy {
+        let (impossible, silent) = (anatomy.impossible, anatomy.silent);
+        caveats.extend((impossible > 0).then_some(Caveat::ImpossibleStamps { answers: impossible, of }));
+        caveats.extend((silent > 0).then_some(Caveat::SilentApp { answers: silent, of }));
+    }
+    let whole = run.tally.response_time.mean();
+    let before = run.anatomy.as_ref().and_then(|anatomy| anatomy.all.mean(anatomy.all.before_app?));
+    if let (Some(accept_queue), Some(whole)) = (accept_wait::mean(run), whole) {
+        let wait = before.unwrap_or(whole);
+        let slack = ABOVE_WAIT * wait.as_secs_f64() + ABOVE_RESPONSE * whole.as_secs_f64();
+        let exceeds = accept_queue.as_secs_f64() > wait.as_secs_f64() + slack;
+        caveats.extend(exceeds.then_some(Caveat::QueueExceedsWait { accept_queue, wait }));
     }
     caveats
 }
@@ -141,6 +167,7 @@ mod tests {
             workers: Vec::new(),
             readings: Vec::new(),
             watch: None,
+            anatomy: None,
             forecast: Some(Forecast {
                 model: String::new(),
                 service_time: Nanos::from_millis(100),

@@ -4,6 +4,7 @@
 //! Nothing here does I/O, reads a clock or starts a thread. Every other crate knows this one; this one knows none.
 
 pub mod accept_wait;
+pub mod anatomy;
 pub mod batches;
 pub mod caveat;
 pub mod claimed;
@@ -37,6 +38,7 @@ pub mod units;
 pub mod verdict;
 pub mod watch;
 
+pub use anatomy::{Anatomy, AppTime, Dissection};
 pub use batches::Batches;
 pub use caveat::Caveat;
 pub use claimed::{ClaimedLoadStudy, ClaimedRow, ClaimedRun};

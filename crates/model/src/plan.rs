@@ -203,6 +203,9 @@ pub struct StreamPlan {
     pub timestamps: Timestamps,
     /// The response header in which a worker names itself.
     pub worker_header: String,
+    /// `--anatomy`: whether the app is asked when it began and ended.
+    #[serde(default)]
+    pub anatomy: bool,
 }
 
 impl StreamPlan {
@@ -258,6 +261,7 @@ impl Plan {
         words.push(format!("--lanes={}", stream.lanes));
         words.push(format!("--timestamps={}", stream.timestamps));
         words.push(format!("--worker-header={}", stream.worker_header));
+        words.extend(stream.anatomy.then(|| "--anatomy".to_owned()));
         let multiples: Vec<String> = self.multiples.iter().map(f64::to_string).collect();
         words.push(format!("--multiples={}", multiples.join(",")));
         words.push(format!("--repeat={}", self.repeat));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Caveat, Forecast, GeneratorFacts, Judgement, Nanos, Quantile, Reading, Statistics, Tally, Watch};
+use crate::{Anatomy, Caveat, Forecast, GeneratorFacts, Judgement, Nanos, Quantile, Reading, Statistics, Tally, Watch};
 
 /// One row of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +29,9 @@ pub struct Run {
     /// What was read of both again and again meanwhile; `None` where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Watch>,
+    /// Where the response times went, by what the app said; `None` where it was not asked, or said nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anatomy: Option<Anatomy>,
     /// What theory expected.
     pub forecast: Option<Forecast>,
     /// How well the percentiles are known, and whether the run was steady; `None` of a run that was not looked at.
@@ -156,6 +159,7 @@ mod tests {
             workers: Vec::new(),
             readings: Vec::new(),
             watch: None,
+            anatomy: None,
             forecast: None,
             statistics: None,
             generator: GeneratorFacts::default(),

@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
 
-use crate::sockets::ServerSockets;
+use crate::sockets::{AcceptQueue, ServerSockets};
 
 /// Message types and flags (`linux/netlink.h`, `linux/sock_diag.h`).
 const NLMSG_ERROR: u16 = 2;
@@ -84,6 +84,18 @@ impl InetDiag {
             self.ask(self.families[at], 1 << LISTEN | 1 << ESTABLISHED | 1 << CLOSE_WAIT, &mut seen)?;
         }
         Ok(seen)
+    }
+
+    /// The accept queue alone. Only the hash of listeners is walked, a hundredth of the work.
+    ///
+    /// # Errors
+    /// As [`InetDiag::look`].
+    pub fn queue(&mut self) -> io::Result<AcceptQueue> {
+        let mut seen = ServerSockets::default();
+        for at in 0..self.families.len() {
+            self.ask(self.families[at], 1 << LISTEN, &mut seen)?;
+        }
+        Ok(AcceptQueue { length: seen.accept_queue, limit: seen.limit })
     }
 
     /// One dump of the sockets of a family that are in these states.
@@ -186,6 +198,7 @@ mod tests {
             clients[4].write_all(b"x").unwrap();
             let seen = diag.look().unwrap();
             assert_eq!((seen.accept_queue, seen.open, seen.unread), (3, 5, Some(1)));
+            assert_eq!(diag.queue().unwrap(), AcceptQueue { length: 3, limit: seen.limit });
             let table = crate::sockets::of_port(port).unwrap();
             assert_eq!(ServerSockets { limit: None, ..seen }, table);
             drop((clients, accepted));

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::inet_diag::InetDiag;
-use crate::sockets::{self, ServerSockets};
+use crate::sockets::{self, AcceptQueue, ServerSockets};
 
 /// A listener, and the cheapest way that this kernel has to look at it.
 #[derive(Debug)]
@@ -33,6 +33,19 @@ impl Listener {
             Listener::Diag(_) => "sock_diag",
             Listener::Table(_) => "/proc/net/tcp",
             Listener::Unix(_) => "/proc/net/unix",
+        }
+    }
+
+    /// The accept queue now; with netlink this is far cheaper than [`Listener::look`].
+    ///
+    /// # Errors
+    /// Where the kernel does not tell.
+    pub fn queue(&mut self) -> io::Result<AcceptQueue> {
+        match self {
+            Listener::Diag(diag) => diag.queue(),
+            Listener::Table(_) | Listener::Unix(_) => {
+                self.look().map(|seen| AcceptQueue { length: seen.accept_queue, limit: seen.limit })
+            }
         }
     }
 

@@ -28,6 +28,15 @@ pub struct ServerSockets {
     pub limit: Option<u32>,
 }
 
+/// A listener's accept queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AcceptQueue {
+    /// Connections that wait to be accepted.
+    pub length: u32,
+    /// So many may; where the kernel tells.
+    pub limit: Option<u32>,
+}
+
 impl ServerSockets {
     /// Whether the server has nothing left to do for anybody.
     pub fn is_idle(self) -> bool {

@@ -4,6 +4,7 @@
 //! Nothing here measures, prints, opens a file or reads a clock. What a number looks like is decided in [`number`]
 //! alone; what is said about a study is gathered in `facts` and `columns`, so that text and markdown say the same.
 
+mod anatomy;
 pub mod claimed;
 mod columns;
 mod facts;

@@ -7,7 +7,7 @@ use model::SweepStudy;
 use crate::claimed::rows;
 use crate::facts::{self, Spread};
 use crate::number::{self, NONE};
-use crate::{columns, intervals, table, watched};
+use crate::{anatomy, columns, intervals, table, watched};
 
 /// The whole report.
 pub fn whole(study: &SweepStudy) -> String {
@@ -25,6 +25,7 @@ pub fn whole(study: &SweepStudy) -> String {
     }
     parts.extend([
         intervals_of(study),
+        anatomy_of(study),
         watched_of(study),
         summaries(study),
         workers(study),
@@ -58,6 +59,16 @@ fn intervals_of(study: &SweepStudy) -> String {
     }
     let lines: Vec<_> = std::iter::once(intervals::head()).chain(lines).collect();
     details("How well the percentiles are known", &format!("{}\n\n{}", intervals::TITLE, pipe_table(&lines).trim_end()))
+}
+
+fn anatomy_of(study: &SweepStudy) -> String {
+    let runs = anatomy::lines(study);
+    let of_run = |(label, lines): &(String, Vec<String>)| {
+        let lines: Vec<String> = lines.iter().map(|line| escaped(line)).collect();
+        format!("- {label}: {}\n", lines.join("<br>\n  "))
+    };
+    let lines: String = runs.iter().map(of_run).collect();
+    if runs.is_empty() { lines } else { format!("**W{}**\n\n{lines}", &anatomy::TITLE[1..]) }
 }
 
 fn watched_of(study: &SweepStudy) -> String {

@@ -8,7 +8,7 @@ use crate::claimed::rows;
 use crate::facts::{self, Spread};
 use crate::number::{self, NONE};
 use crate::table::{self, Column, fitted};
-use crate::{Columns, columns, intervals, puma, verdicts, watched};
+use crate::{Columns, anatomy, columns, intervals, puma, verdicts, watched};
 
 /// What stands before the table: first the command line that repeats it, then server, machine and load.
 ///
@@ -55,6 +55,7 @@ pub fn closing(study: &SweepStudy, columns: Columns) -> String {
         facts::missing_runs(study).map(|missing| format!("{missing}\n")).unwrap_or_default(),
         verdicts_of(study),
         intervals_of(study),
+        anatomy_of(study),
         watched_of(study),
         rows::claims_text(study),
         summaries(study),
@@ -123,6 +124,19 @@ fn intervals_of(study: &SweepStudy) -> String {
     };
     let lines: Vec<_> = std::iter::once(intervals::head()).chain(lines).map(indented).collect();
     format!("{}\n{}", intervals::TITLE, fitted(0, &lines))
+}
+
+fn anatomy_of(study: &SweepStudy) -> String {
+    let runs = anatomy::lines(study);
+    let width = runs.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+    let mut text = if runs.is_empty() { String::new() } else { format!("{}\n", anatomy::TITLE) };
+    for (label, lines) in runs {
+        for (at, line) in lines.iter().enumerate() {
+            let label = if at == 0 { label.as_str() } else { "" };
+            _ = writeln!(text, "  {label:<width$}  {line}");
+        }
+    }
+    text
 }
 
 fn watched_of(study: &SweepStudy) -> String {

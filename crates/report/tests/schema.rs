@@ -87,6 +87,9 @@ fn every_caveat() -> Vec<Caveat> {
         Caveat::TooFewRequests { from: 0.999, answers: 5, worth: Some(2) },
         Caveat::Growing { growth: 0.25 },
         Caveat::Unstamped { answers: 1, of: 5 },
+        Caveat::ImpossibleStamps { answers: 1, of: 5 },
+        Caveat::SilentApp { answers: 1, of: 5 },
+        Caveat::QueueExceedsWait { accept_queue: Nanos(5), wait: Nanos(4) },
         Caveat::ConnectionsClosed { closed: 1 },
         Caveat::Unfair { jain: 0.5, fewest: 1, most: 9 },
         Caveat::AboveMaximum { ratio: 1.1 },
@@ -108,6 +111,9 @@ fn every_caveat() -> Vec<Caveat> {
             | Caveat::TooFewRequests { .. }
             | Caveat::Growing { .. }
             | Caveat::Unstamped { .. }
+            | Caveat::ImpossibleStamps { .. }
+            | Caveat::SilentApp { .. }
+            | Caveat::QueueExceedsWait { .. }
             | Caveat::ConnectionsClosed { .. }
             | Caveat::Unfair { .. }
             | Caveat::AboveMaximum { .. }

@@ -30,6 +30,8 @@ pub(crate) enum Phase {
         ending: Ending,
         /// Whether the answer has no body.
         bodiless: bool,
+        /// Whether the answer says when the slot was taken and given back.
+        stamped: bool,
     },
     /// A request for the ledger waits for what the other loops have.
     Asking,

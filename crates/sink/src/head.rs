@@ -7,6 +7,8 @@ use crate::routes::Route;
 
 /// The longest head, in bytes, with the empty line that ends it.
 pub(crate) const LONGEST: usize = 64 * 1024;
+/// The request header that asks for stamps, and the response header that has them.
+pub(crate) const STAMPS: &str = "x-app-stamps";
 /// The most header fields.
 const MOST_FIELDS: usize = 128;
 
@@ -54,6 +56,8 @@ pub(crate) struct Head {
     pub(crate) ending: Ending,
     /// HEAD: the answer has no body.
     pub(crate) bodiless_answer: bool,
+    /// The client wants to know when its request got a slot and gave it back.
+    pub(crate) asks_for_stamps: bool,
     /// The client wants to be told to go on before it sends the body.
     pub(crate) expects_continue: bool,
 }
@@ -90,6 +94,7 @@ fn understand(request: &httparse::Request<'_, '_>, length: usize) -> Result<Head
     let mut content_length = None;
     let mut chunked = false;
     let (mut close, mut keep_alive, mut expects_continue) = (false, false, false);
+    let mut asks_for_stamps = false;
     for field in request.headers.iter() {
         if field.name.eq_ignore_ascii_case("content-length") {
             let value = number(field.value)?;
@@ -108,6 +113,8 @@ fn understand(request: &httparse::Request<'_, '_>, length: usize) -> Result<Head
                 close |= option.eq_ignore_ascii_case(b"close");
                 keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
             }
+        } else if field.name.eq_ignore_ascii_case(STAMPS) {
+            asks_for_stamps = true;
         } else if field.name.eq_ignore_ascii_case("expect") {
             expects_continue = field.value.trim_ascii().eq_ignore_ascii_case(b"100-continue");
         }
@@ -130,6 +137,7 @@ fn understand(request: &httparse::Request<'_, '_>, length: usize) -> Result<Head
         framing,
         ending,
         bodiless_answer: request.method == Some("HEAD"),
+        asks_for_stamps,
         expects_continue: expects_continue && newest && framing != Framing::Bodiless,
     })
 }

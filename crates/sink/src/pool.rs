@@ -68,7 +68,7 @@ impl<C: Copy + Eq + Hash> Pool<C> {
         match self {
             Pool::Unlimited(worker, running) => {
                 if job.service == Nanos::ZERO && running.ends_at_once(now) {
-                    return Some(Finished { job, worker: *worker, due: now, crowded: false });
+                    return Some(Finished { job, worker: *worker, started: now, due: now, crowded: false });
                 }
                 running.start(now, *worker, job);
             }
@@ -77,7 +77,7 @@ impl<C: Copy + Eq + Hash> Pool<C> {
                     && shared.ends_at_once(now)
                     && let Some(worker) = shared.pass()
                 {
-                    return Some(Finished { job, worker, due: now, crowded: false });
+                    return Some(Finished { job, worker, started: now, due: now, crowded: false });
                 }
                 shared.arrive(now, job);
             }

@@ -3,7 +3,9 @@
 
 use std::ops::Range;
 
-use crate::head::{Ending, Refusal};
+use model::Nanos;
+
+use crate::head::{Ending, Refusal, STAMPS};
 use crate::{Body, Ledger, Settings};
 
 /// The interim response that lets a client send its body.
@@ -95,6 +97,13 @@ impl Answers {
     }
 }
 
+/// An answer that says when its slot was taken and given back. For who asks: it is made anew each time.
+pub(crate) fn stamped(answer: &[u8], [started, ended]: [Nanos; 2]) -> Vec<u8> {
+    let head = answer.windows(4).position(|four| four == b"\r\n\r\n").map_or(answer.len(), |at| at + 2);
+    let field = format!("{STAMPS}: {} {}\r\n", started.0, ended.0);
+    [&answer[..head], field.as_bytes(), &answer[head..]].concat()
+}
+
 /// The ledger as JSON; without its body for HEAD.
 pub(crate) fn of_ledger(ledger: &Ledger, ending: Ending, bodiless: bool) -> Box<[u8]> {
     let body = serde_json::to_string(ledger).unwrap_or_default() + "\n";
@@ -163,6 +172,16 @@ mod tests {
         let other = text(answers.of(1, 3, Ending::Close, Extent::Whole, 0));
         assert!(other.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{other}");
         assert!(other.contains("x-worker: 3\r\nconnection: close\r\n"), "{other}");
+    }
+
+    #[test]
+    fn stamps_are_the_heads_last_field_and_the_body_stays() {
+        let mut answers = answers(Body::Ok, None);
+        let text = |bytes: &[u8]| String::from_utf8(stamped(bytes, [Nanos(5), Nanos(70)])).unwrap();
+        let whole = text(answers.of(0, 3, Ending::KeepAlive, Extent::Whole, 0));
+        assert!(whole.ends_with("\r\ncontent-length: 3\r\nx-app-stamps: 5 70\r\n\r\nok\n"), "{whole}");
+        let head = text(answers.of(0, 3, Ending::KeepAlive, Extent::Head, 0));
+        assert_eq!(head + "ok\n", whole);
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub(crate) struct Finished<C> {
     pub(crate) job: Job<C>,
     /// The worker whose slot it held, from 0.
     pub(crate) worker: u32,
+    /// When it got the slot.
+    pub(crate) started: Nanos,
     /// When it was over; not later than the instant it was asked for.
     pub(crate) due: Nanos,
     /// Whether the connection has had its ten in a row and no slot of its worker is free (`inline.rs`).
@@ -48,6 +50,7 @@ pub(crate) struct Finished<C> {
 #[derive(Debug)]
 struct Busy<C> {
     due: Nanos,
+    started: Nanos,
     /// Number of the start: unique.
     order: u64,
     worker: u32,
@@ -104,7 +107,7 @@ impl<C> Running<C> {
     pub(crate) fn start(&mut self, at: Nanos, worker: u32, job: Job<C>) {
         self.starts += 1;
         let due = self.end_of(at, job.service);
-        self.busy.push(Reverse(Busy { due, order: self.starts, worker, job }));
+        self.busy.push(Reverse(Busy { due, started: at, order: self.starts, worker, job }));
     }
 
     /// When the next one is over.
@@ -117,8 +120,8 @@ impl<C> Running<C> {
         if self.next_due()? > now {
             return None;
         }
-        let Reverse(Busy { due, worker, job, .. }) = self.busy.pop()?;
-        Some(Finished { job, worker, due, crowded: false })
+        let Reverse(Busy { due, started, worker, job, .. }) = self.busy.pop()?;
+        Some(Finished { job, worker, started, due, crowded: false })
     }
 
     /// Slots in use.

@@ -82,6 +82,8 @@ pub(crate) struct Serving<C> {
     clock: C,
     /// When the sink started, by the clock.
     started: Nanos,
+    /// What the start was on the clock that processes share.
+    shared: Nanos,
     /// When the clock was last looked at, since the start.
     now: Nanos,
     /// Requests that came at `now`, and are not in the ledger's arrivals.
@@ -178,9 +180,11 @@ impl<C: Clock + Clone> Serving<C> {
         let gap = settings.accept_rate.map_or(0.0, |rate| f64::from(loops) / rate.per_second());
         let accept_gap = Nanos::from_secs_f64(gap);
         let workers = if loops > 1 { number..number + 1 } else { 0..settings.workers() };
+        let shared = shared(&clock, started);
         Ok(Serving {
             clock,
             started,
+            shared,
             now: Nanos::ZERO,
             arrived: 0,
             number,
@@ -387,4 +391,14 @@ impl<C: Clock + Clone> Serving<C> {
 /// What every connection is registered for, once and for all.
 fn watched() -> epoll::EventFlags {
     epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET
+}
+
+/// What `instant` of the clock is on the one that processes share: by the quickest of some comparisons.
+fn shared(clock: &impl Clock, instant: Nanos) -> Nanos {
+    let compare = |_| {
+        let (before, shared, after) = (clock.now(), clock.shared(), clock.now());
+        let within = after.saturating_sub(before);
+        (within, shared.saturating_sub(before + within / 2))
+    };
+    (0..32).map(compare).min().map_or(instant, |(_, lead)| lead + instant)
 }

@@ -232,6 +232,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             keep_alive: stream.keep_alive,
             timeout: stream.timeout,
             worker_header: stream.worker_header.clone(),
+            reads_app_times: stream.anatomy,
             ..Shape::closed(self.subject.transport.clone(), self.subject.request.clone(), connections)
         }
     }
@@ -348,6 +349,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             workers,
             readings,
             watch,
+            anatomy: done.anatomy,
             forecast: service_time
                 .and_then(|ServiceTime { time, source }| queueing::closed::forecast(connections, slots, time, source)),
             statistics: Some(Statistics::of(&done.tally, &done.batches, &PERCENTILES)),

@@ -5,7 +5,7 @@ use std::io;
 use std::net::ToSocketAddrs;
 use std::path::Path;
 
-use engine::{Answer, Endpoint, Tls, TlsOptions, Transport, TransportError, render};
+use engine::{Answer, Endpoint, STAMPS, Tls, TlsOptions, Transport, TransportError, render, render_with};
 use launch::facts::BootFacts;
 use launch::{Bind, Server, Spec, puma};
 use model::{Clock, Nanos, Plan, Request, ServerFacts, ServerKind};
@@ -61,7 +61,8 @@ impl Subject {
     ) -> Result<Option<Subject>, SweepError> {
         let prepared = prepare(plan, tools)?;
         let server = Server::start(&prepared.spec, &tools.guard, &tools.clock)?;
-        let request = render("GET", &prepared.authority, &prepared.path, plan.stream.keep_alive);
+        let ask = if plan.stream.anatomy { format!("{STAMPS}: 1\r\n") } else { String::new() };
+        let request = render_with("GET", &prepared.authority, &prepared.path, plan.stream.keep_alive, &ask);
         // Its own connection, so closed after the answer: a connection left open would hold one of the server's threads.
         let first = render("GET", &prepared.authority, &prepared.path, false);
         let transport = transport(&prepared.bind)?;

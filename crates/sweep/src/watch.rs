@@ -1,8 +1,8 @@
 //! Looks at server and kernel while a run goes on, from threads of their own, and only by what everybody may read.
 //!
-//! Sockets are looked at 20 times a second, processes 4 times, the server's statistics once. A look takes most of a
-//! millisecond of CPU at the worst (the kernel walks its hash of sockets), so the looks become rarer where they have taken more than
-//! a twentieth of one CPU. What is kept is bounded too: where it is full, every second look of what there is goes, and from
+//! The accept queue is looked at 20 times a second, connections and processes 4 times, the server's statistics once. A look at
+//! the connections takes up to a millisecond of CPU (the kernel walks its hash of sockets), one at the processes some microseconds a
+//! thread; all become rarer where they have taken more than a twentieth of one CPU. What is kept is bounded too: where it is full, every second look of what there is goes, and from
 //! then on half as many are taken. Lanes share nothing with these threads but the machine.
 
 use std::collections::BTreeMap;
@@ -12,13 +12,13 @@ use model::watch::{Curve, Track};
 use model::{Clock, Nanos, Watch};
 use probe::processes::{self, Follower, Used, this_threads_cpu};
 use probe::puma_stats::{self, PumaStats, WorkerStats};
-use probe::sockets::ServerSockets;
+use probe::sockets::{AcceptQueue, ServerSockets};
 use probe::{Control, Listener};
 
-/// Between two looks at the sockets.
+/// Between two looks at the accept queue.
 const PERIOD: Nanos = Nanos::from_millis(50);
-/// So many of them to one look at the processes.
-const PROCESSES_EVERY: usize = 5;
+/// So many of them to one look at the connections and processes.
+const OTHERS_EVERY: usize = 5;
 /// Between two polls of the server's statistics.
 const POLL: Nanos = Nanos::from_secs(1);
 /// The looks may take this part of one CPU: a twentieth.
@@ -42,6 +42,7 @@ pub(crate) struct Sight {
 /// What was seen of sockets and processes, by the run's clock.
 pub(crate) struct Seen {
     source: &'static str,
+    queue: Vec<(Nanos, Option<AcceptQueue>)>,
     sockets: Vec<(Nanos, Option<ServerSockets>)>,
     processes: Vec<(Nanos, Vec<Option<Used>>)>,
     pids: Vec<u32>,
@@ -78,6 +79,7 @@ impl Sight {
         let (begun, begun_with) = (clock.now(), this_threads_cpu());
         let mut seen = Seen {
             source: self.listener.source(),
+            queue: Vec::new(),
             sockets: Vec::new(),
             processes: Vec::new(),
             pids: self.followers.iter().map(Follower::pid).collect(),
@@ -88,8 +90,10 @@ impl Sight {
         let (mut period, mut next, mut number) = (PERIOD, begun, 0);
         while wait_until(next, clock, over) {
             let at = clock.now();
-            seen.sockets.push((at, self.listener.look().map_err(|error| failure = Some(error.to_string())).ok()));
-            if number % PROCESSES_EVERY == 0 {
+            let mut failed = |error: std::io::Error| failure = Some(error.to_string());
+            seen.queue.push((at, self.listener.queue().map_err(&mut failed).ok()));
+            if number % OTHERS_EVERY == 0 {
+                seen.sockets.push((clock.now(), self.listener.look().map_err(&mut failed).ok()));
                 let at = clock.now();
                 seen.processes.push((at, self.followers.iter_mut().map(Follower::look).collect()));
             }
@@ -97,7 +101,8 @@ impl Sight {
             seen.cpu = this_threads_cpu().saturating_sub(begun_with);
             let now = clock.now();
             let is_dear = number > FIRST_LOOKS && seen.cpu * PART > now - begun;
-            if seen.sockets.len() >= MOST_LOOKS {
+            if seen.queue.len() >= MOST_LOOKS {
+                halve(&mut seen.queue);
                 halve(&mut seen.sockets);
                 halve(&mut seen.processes);
                 period = period * 2;
@@ -153,10 +158,12 @@ fn halve<T>(looks: &mut Vec<T>) {
 
 /// All that was seen, from the instant `from` on. `single` names the one worker of single mode, whose statistics name none.
 pub(crate) fn watch(seen: Seen, polled: Option<Polled>, from: Nanos, single: &str) -> Watch {
-    let Seen { source, mut sockets, mut processes, pids, missing, cpu } = seen;
+    let Seen { source, mut queue, mut sockets, mut processes, pids, missing, cpu } = seen;
+    queue.retain(|(at, _)| *at >= from);
     sockets.retain(|(at, _)| *at >= from);
     processes.retain(|(at, _)| *at >= from);
     let mut watch = Watch { tracks: Vec::new(), cpu, missing };
+    watch.tracks.push(queue_track(source, &queue, from));
     watch.tracks.push(sockets_track(source, &sockets, from));
     watch.tracks.push(processes_track(&processes, &pids, from));
     if let Some(Polled { mut polls, cpu }) = polled {
@@ -172,18 +179,25 @@ pub(crate) fn watch(seen: Seen, polled: Option<Polled>, from: Nanos, single: &st
     watch
 }
 
-fn sockets_track(source: &str, looks: &[(Nanos, Option<ServerSockets>)], from: Nanos) -> Track {
-    let curve = |name: &str, value: fn(&ServerSockets) -> Option<u32>| {
-        let values = looks.iter().map(|(_, seen)| seen.as_ref().and_then(value).map(u64::from)).collect();
-        Curve { name: name.to_owned(), unit: "connections".to_owned(), values, ..Curve::default() }
-    };
+fn queue_track(source: &str, looks: &[(Nanos, Option<AcceptQueue>)], from: Nanos) -> Track {
     let curves = vec![
-        curve("accept_queue", |seen| Some(seen.accept_queue)),
-        curve("open_connections", |seen| Some(seen.open)),
-        curve("unread_connections", |seen| seen.unread),
-        curve("accept_queue_limit", |seen| seen.limit),
+        connections(looks, "accept_queue", |seen| Some(seen.length)),
+        connections(looks, "accept_queue_limit", |seen| seen.limit),
     ];
     track(source, looks.iter().map(|(at, _)| *at - from), curves)
+}
+
+fn sockets_track(source: &str, looks: &[(Nanos, Option<ServerSockets>)], from: Nanos) -> Track {
+    let curves = vec![
+        connections(looks, "open_connections", |seen| Some(seen.open)),
+        connections(looks, "unread_connections", |seen| seen.unread),
+    ];
+    track(source, looks.iter().map(|(at, _)| *at - from), curves)
+}
+
+fn connections<T>(looks: &[(Nanos, Option<T>)], name: &str, value: fn(&T) -> Option<u32>) -> Curve {
+    let values = looks.iter().map(|(_, seen)| seen.as_ref().and_then(value).map(u64::from)).collect();
+    Curve { name: name.to_owned(), unit: "connections".to_owned(), values, ..Curve::default() }
 }
 
 fn processes_track(looks: &[(Nanos, Vec<Option<Used>>)], pids: &[u32], from: Nanos) -> Track {
@@ -268,17 +282,19 @@ mod tests {
     }
 
     fn seen() -> Seen {
-        let queue = |n| ServerSockets { listening: true, accept_queue: n, open: n + 2, unread: None, limit: Some(128) };
+        let open = |n| ServerSockets { listening: true, accept_queue: 0, open: n, unread: None, limit: None };
+        let queue = |length| AcceptQueue { length, limit: Some(128) };
         let used = |cpu| Used { cpu, run_queue: cpu / 10, threads: 3 };
         let at = |ms| Nanos::from_millis(ms);
         Seen {
             source: "sock_diag",
-            sockets: vec![
+            queue: vec![
                 (at(2900), Some(queue(9))),
                 (at(3000), Some(queue(1))),
                 (at(3050), None),
                 (at(3100), Some(queue(4))),
             ],
+            sockets: vec![(at(2900), Some(open(5))), (at(3000), Some(open(6)))],
             processes: vec![
                 (at(2950), vec![Some(used(100)), None]),
                 (at(3000), vec![Some(used(150)), None]),
@@ -297,11 +313,12 @@ mod tests {
         assert_eq!(track.at, [0, 50, 100].map(Nanos::from_millis));
         assert_eq!(queue.values, [Some(1), None, Some(4)]);
         // Nothing tells the unread ones, and nothing was seen of 12.
-        assert_eq!(names(track), [("", "accept_queue"), ("", "open_connections"), ("", "accept_queue_limit")]);
-        assert_eq!(names(&watch.tracks[1]), [("11", "cpu"), ("11", "run_queue_wait"), ("11", "threads")]);
-        assert_eq!(watch.tracks[1].curves[0].values, [Some(0), Some(250)], "a counter begins with the window");
-        assert_eq!(watch.tracks[1].curves[2].values, [Some(3), Some(3)]);
-        assert_eq!(watch.tracks.len(), 2);
+        assert_eq!(names(track), [("", "accept_queue"), ("", "accept_queue_limit")]);
+        assert_eq!(names(&watch.tracks[1]), [("", "open_connections")]);
+        assert_eq!(names(&watch.tracks[2]), [("11", "cpu"), ("11", "run_queue_wait"), ("11", "threads")]);
+        assert_eq!(watch.tracks[2].curves[0].values, [Some(0), Some(250)], "a counter begins with the window");
+        assert_eq!(watch.tracks[2].curves[2].values, [Some(3), Some(3)]);
+        assert_eq!(watch.tracks.len(), 3);
     }
 
     #[test]
@@ -312,7 +329,7 @@ mod tests {
         let stats = puma_stats::parse(text).unwrap();
         let polls = vec![poll(2, Some(stats.clone())), poll(3, Some(stats)), poll(4, None)];
         let watch = watch(seen(), Some(Polled { polls, cpu: Nanos(1) }), FROM, "");
-        let track = &watch.tracks[2];
+        let track = &watch.tracks[3];
         assert_eq!(names(track), [("11", "backlog"), ("11", "busy_threads"), ("11", "pool_capacity")]);
         assert_eq!(track.curves[1].values, [Some(4), None]);
         assert_eq!(track.curves[1].staleness, [Some(Nanos::from_secs(2)), None]);

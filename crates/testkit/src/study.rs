@@ -7,15 +7,16 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use model::anatomy::{AppSource, Parts};
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::pace::uniform;
 use model::run::{PERCENTILES, ShareSource};
 use model::study::SCHEMA;
 use model::watch::{Curve, Track};
 use model::{
-    Batches, Caveat, Ceiling, Environment, Exchange, Forecast, GeneratorFacts, LaneFacts, Nanos, Outcome, Plan, Probe,
-    Reading, Run, ServerFacts, ServerKind, ServerPlan, Socket, Statistics, Stop, StreamPlan, SweepStudy, Tally,
-    Threads, Timestamps, Watch, Window, WorkerShare, verdict,
+    Anatomy, Batches, Caveat, Ceiling, Environment, Exchange, Forecast, GeneratorFacts, LaneFacts, Nanos, Outcome,
+    Plan, Probe, Reading, Run, ServerFacts, ServerKind, ServerPlan, Socket, Statistics, Stop, StreamPlan, SweepStudy,
+    Tally, Threads, Timestamps, Watch, Window, WorkerShare, verdict,
 };
 
 const WARM_UP: Nanos = Nanos::from_secs(1);
@@ -51,11 +52,32 @@ pub fn watched() -> SweepStudy {
     let stop = Stop::After(Nanos::from_secs(10));
     let mut study =
         played(&Setup { workers: 2, multiples: vec![1.0, 4.0], keep_alive: false, stop, ..Setup::default() });
+    study.plan.stream.anatomy = true;
     let slots = study.server.slots();
     for run in &mut study.runs {
         run.watch = Some(seen(u64::from(run.connections), u64::from(slots)));
+        run.anatomy = Some(stamped(run));
     }
     study
+}
+
+/// What an app of 200 ms would have said, that sends its answer half a millisecond later; one answer has no stamps.
+fn stamped(run: &Run) -> Anatomy {
+    let parts = |requests: u64, response_time: Nanos| {
+        let [app, rest, send_lag] = [200_000, 500, 20].map(|us| Nanos::from_micros(us) * requests);
+        let before_app = Some(response_time - app - rest - send_lag);
+        Parts { requests, response_time, send_lag, before_app, app }
+    };
+    let times = &run.tally.response_time;
+    let (count, mean, most) = (times.count() - 1, times.mean().expect("there are some"), times.max());
+    let slowest = count.div_ceil(100);
+    Anatomy {
+        source: AppSource::Stamps,
+        all: parts(count, mean * count),
+        slowest: most.map(|most| parts(slowest, most * slowest)),
+        silent: 1,
+        impossible: 0,
+    }
 }
 
 /// What would have been seen: each worker's threads busy, and all others in line. One look was not answered.
@@ -290,6 +312,7 @@ fn plan(setup: &Setup) -> Plan {
             lanes: 1,
             timestamps: Timestamps::Kernel,
             worker_header: "x-worker-pid".to_owned(),
+            anatomy: false,
         },
         multiples: setup.multiples.clone(),
         repeat: setup.repeat,
@@ -434,6 +457,7 @@ fn run(
         workers,
         readings: readings.collect(),
         watch: None,
+        anatomy: None,
         forecast: Some(Forecast {
             model: "one line, first come first served".to_owned(),
             service_time,

@@ -1,7 +1,7 @@
 //! Phase A of a turn: news of the connections, and the answers that came, each recorded at the instant of the turn.
 
 use model::tally::WorkerCount;
-use model::{Clock, Nanos, Outcome};
+use model::{Clock, Exchange, Nanos, Outcome};
 
 use super::{BUFFER, End, LONGEST_ANSWER, Lane};
 use crate::connection::State;
@@ -182,6 +182,11 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
             phases.write.record(request.written_at.saturating_sub(request.sent));
             phases.first_byte.record(first_byte.saturating_sub(request.sent));
             phases.read.record(end.at.saturating_sub(first_byte));
+            if let Some(app_times) = &mut self.app_times {
+                let sent = if request.written == 0 { end.at } else { request.sent };
+                let exchange = Exchange { due: request.due, sent, ended: end.at, received_bytes: 0, outcome };
+                app_times.record(&exchange, response.app_time);
+            }
         }
         if server_keeps && we_keep {
             self.record(slot, request, outcome, end, response.bytes);

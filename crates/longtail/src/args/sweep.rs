@@ -82,6 +82,7 @@ Examples:
   longtail sweep -t5:5 -d1 --app rails              a small Rails app that sleeps 1 s
   longtail sweep -r config.ru --path /posts         your app; its service time is measured first
   longtail sweep -w4 -t5:5 -R100 -d0.2 --with hey   hey makes the load, as in Puma's script; --with wrk: wrk
+  longtail sweep -w2 -t5:5 -d0.1 -k --anatomy       where the response time went: accept queue, server, app
   longtail sweep -w2 -t5:5 --probe none             nobody looks at server and kernel meanwhile
   longtail sweep --slots 4 --url http://127.0.0.1:9292/ -- falcon serve -n 4 -b http://127.0.0.1:9292
 
@@ -203,6 +204,10 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "NAME", default_value = "x-worker-pid", help_heading = "Stream of requests")]
     worker_header: String,
 
+    /// Ask the app when it began and ended each request (x-app-stamps, or Server-Timing), and tell where the response time
+    /// went
+    #[arg(long, help_heading = "Stream of requests")]
+    anatomy: bool,
     /// What is read of server and kernel while a run goes on [default: proc, or none with --with]
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Stream of requests")]
     probe: Option<ProbeWord>,
@@ -294,6 +299,7 @@ impl SweepArgs {
                     is_pipelined: false,
                 })?,
                 worker_header: self.worker_header.clone(),
+                anatomy: self.anatomy,
             },
             multiples: self.multiples.clone(),
             repeat: self.repeat,
@@ -322,6 +328,9 @@ impl SweepArgs {
         let wrong = |text: String| Err(Mistake::Flags(text));
         if with == Generator::Longtail {
             return wrong("--with longtail: it is longtail that makes the load anyway; leave it out".to_owned());
+        }
+        if self.anatomy {
+            return wrong(format!("--anatomy is of our own runs: leave it out with --with {}", with.name()));
         }
         if self.requests_per_connection.is_some()
             && let Some(line) = with.shares_requests_unevenly()
@@ -449,7 +458,7 @@ mod tests {
 
     #[test]
     fn a_plan_printed_and_parsed_is_itself() {
-        let cases: [&[&str]; 17] = [
+        let cases: [&[&str]; 18] = [
             &["sweep"],
             &["sweep", "-w4", "-t5:5", "-R100", "-d0.2", "-k"],
             &["sweep", "-w0", "-t0:16", "--for=1500ms", "--warm-up=0", "--multiples=0.5,1,1.5,6", "--repeat=3"],
@@ -476,6 +485,7 @@ mod tests {
             &["sweep", "--app=sleep", "-sssl"],
             &["sweep", "--with=hey", "-w2", "-R100"],
             &["sweep", "--probe=none"],
+            &["sweep", "--anatomy", "-k"],
             &["sweep", "--slots=4", "--url=http://127.0.0.1:9/x", "--", "falcon", "serve", "-n", "4"],
         ];
         for words in cases {

@@ -67,7 +67,8 @@ impl<C: Clock + Clone> Serving<C> {
             self.ledger.connections += 1;
             self.ledger.open_connections += 1;
         }
-        connection.phase = Phase::Working { ending: head.ending, bodiless: head.bodiless_answer };
+        let stamped = head.asks_for_stamps;
+        connection.phase = Phase::Working { ending: head.ending, bodiless: head.bodiless_answer, stamped };
         self.ledger.requests += 1;
         self.ledger.received_bytes += bytes;
         self.arrived += 1;
@@ -77,6 +78,10 @@ impl<C: Clock + Clone> Serving<C> {
             Route::Sleep(duration) => duration,
             Route::Usual | Route::Ledger => self.delay.of(self.seed, number),
         };
+        if stamped {
+            // It came after this turn's time was read, and its stamp shall not say otherwise.
+            self.look_at_the_clock();
+        }
         let job = Job { connection: key, number, service, last: head.ending == Ending::Close };
         match self.pool.arrive(self.now, job) {
             Some(finished) => self.answer(finished),
@@ -156,7 +161,7 @@ impl<C: Clock + Clone> Serving<C> {
 
     /// Answers a request, or does to it what its fault is. Whether the connection goes on.
     fn answer(&mut self, finished: Finished<Key>) -> bool {
-        let Finished { job: Job { connection: key, number, .. }, worker, crowded, .. } = finished;
+        let Finished { job: Job { connection: key, number, .. }, worker, started, due, crowded } = finished;
         self.ledger.per_worker[worker as usize] += 1;
         let fault = self.faults.as_ref().and_then(|faults| faults.of(self.seed, number));
         let makes_room = crowded && self.has_pending_clients();
@@ -164,7 +169,7 @@ impl<C: Clock + Clone> Serving<C> {
             self.ledger.abandoned += 1;
             return false;
         };
-        let Phase::Working { ending: asked, bodiless } = connection.phase else {
+        let Phase::Working { ending: asked, bodiless, stamped } = connection.phase else {
             unreachable!("a connection that is still open waits for its answer")
         };
         connection.answers += 1;
@@ -202,7 +207,12 @@ impl<C: Clock + Clone> Serving<C> {
         }
         self.ledger.faults.closed += u64::from(is_full && asked != Ending::Close && says == Says::Answer);
         connection.phase = Phase::Writing { then, says };
-        let answer = self.answers.of(status, worker, ending, extent, number);
+        let mut answer = self.answers.of(status, worker, ending, extent, number);
+        let with_stamps;
+        if stamped && says == Says::Answer {
+            with_stamps = response::stamped(answer, [started, due].map(|instant| self.shared + instant));
+            answer = &with_stamps;
+        }
         // A cut answer's end is not announced: that it is cut must be seen in TLS, too.
         let (bytes, sent) = connection.send(answer, then == Then::Close && says == Says::Answer);
         self.has_sent(key, bytes, sent)

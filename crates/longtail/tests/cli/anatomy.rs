@@ -1,0 +1,119 @@
+//! `longtail sweep --anatomy`: the wait is found where it was put, by order and majority alone.
+
+use model::anatomy::{AppSource, Parts};
+use model::{Anatomy, Caveat, Nanos, Run, accept_wait};
+
+use crate::lab::{Lab, Running, free_port, has};
+
+/// The anatomy of a run in which every good answer said what the app took, and nothing impossible.
+fn whole(run: &Run) -> &Anatomy {
+    let anatomy = run.anatomy.as_ref().expect("the app was asked");
+    assert_eq!((anatomy.all.requests, anatomy.silent, anatomy.impossible), (run.tally.counts.good(), 0, 0));
+    assert_eq!(Some(anatomy.all.response_time / anatomy.all.requests), run.tally.response_time.mean());
+    let parts = anatomy.all;
+    let known = parts.send_lag + parts.before_app.unwrap_or(Nanos::ZERO) + parts.app + parts.rest();
+    assert_eq!(known, parts.response_time, "the parts are the whole");
+    anatomy
+}
+
+/// Whether most of the response time was before the app.
+fn waited(parts: &Parts) -> bool {
+    parts.before_app.expect("there are stamps") * 2 > parts.response_time
+}
+
+#[test]
+fn what_waits_in_the_server_is_before_the_app_and_not_in_the_kernel() {
+    for queue in ["shared", "split"] {
+        let (lab, port) = (Lab::new(), free_port());
+        let program = env!("CARGO_BIN_EXE_longtail");
+        let words = format!(
+            "sweep --slots 4 --url http://127.0.0.1:{port}/ -d0.02 --for 2s --warm-up 200ms --multiples 1,8 --no-calibrate \
+             --anatomy -- {program} sink --listen 127.0.0.1:{port} --workers 2 --threads 2 --delay 20ms --queue {queue}"
+        );
+        lab.run(&words).with_code(0);
+        let study = lab.study();
+        let [one, eight] = &study.runs[..] else { panic!("two runs") };
+        // At the slots the app is the most of it; at eight times as many seven parts of eight are before it.
+        assert!(!waited(&whole(one).all), "{queue}: {:?}", one.anatomy);
+        assert!(waited(&whole(eight).all) && waited(&whole(eight).slowest.unwrap()), "{queue}: {:?}", eight.anatomy);
+        let kernel = accept_wait::mean(eight).unwrap();
+        let before = whole(eight).all.before_app.unwrap() / whole(eight).all.requests;
+        assert!(kernel * 2 < before, "{queue}: it accepts all at once, yet {kernel} of {before}");
+    }
+}
+
+/// Puma up to 6 leaves in the kernel what its threads have no time for.
+#[test]
+fn what_waits_for_an_old_puma_waits_in_the_accept_queue() {
+    if !has("puma") {
+        return;
+    }
+    let (lab, port) = (Lab::new(), free_port());
+    let words = "sweep -w2 -t2:2 -d0.05 -k --for 3s --warm-up 500ms --multiples 4 --no-calibrate --anatomy";
+    let sweep = Running::start(lab.longtail(words).env("PUMA_TEST_PORT", port.to_string())).end().with_code(0);
+    let study = lab.study();
+    let run = &study.runs[0];
+    assert!(waited(&whole(run).all), "{:?}", run.anatomy);
+    assert!(
+        sweep.stdout.contains("where the response time went") && sweep.stdout.contains(" + app "),
+        "{}",
+        sweep.stdout
+    );
+    let version = study.server.version.clone().unwrap_or_default();
+    if ["3.", "4.", "5.", "6."].iter().any(|major| version.starts_with(major)) {
+        let kernel = accept_wait::mean(run).unwrap();
+        let before = whole(run).all.before_app.unwrap() / whole(run).all.requests;
+        assert!(kernel * 2 > before, "Puma {version}: most of {before}, but {kernel}");
+    }
+}
+
+#[test]
+fn an_app_that_tells_a_duration_is_believed_and_one_that_is_silent_is_said_to_be() {
+    if !has("puma") {
+        return;
+    }
+    let lab = Lab::new();
+    let timing = "run lambda { |env| sleep 0.02; [200, {'server-timing' => 'db;dur=1, app;dur=20'}, ['ok']] }\n";
+    lab.write("timing.ru", timing);
+    lab.write("silent.ru", "run lambda { |env| [200, {}, ['ok']] }\n");
+    // Of another clock: from before the request was sent.
+    lab.write("liar.ru", "run lambda { |env| [200, {'x-app-stamps' => '5 6'}, ['ok']] }\n");
+    let swept = |app: &str| {
+        let words = format!("sweep -r {app} --path / -t1:1 -R20 --multiples 2 --no-calibrate --anatomy -o {app}.json");
+        let sweep = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", free_port().to_string())).end();
+        (sweep.with_code(0).stdout, crate::lab::read(&lab.path(&format!("{app}.json"))))
+    };
+    let (stdout, study) = swept("timing.ru");
+    let anatomy = whole(&study.runs[0]);
+    assert_eq!((anatomy.source, anatomy.all.before_app), (AppSource::ServerTiming, None));
+    assert_eq!(anatomy.all.app, Nanos::from_millis(20) * anatomy.all.requests);
+    assert!(stdout.contains("app (Server-Timing) 20.0 + before and after it"), "{stdout}");
+
+    let (stdout, study) = swept("silent.ru");
+    assert_eq!(study.runs[0].anatomy, None);
+    assert!(stdout.contains("the app did not say when it began and ended"), "{stdout}");
+
+    let (stdout, study) = swept("liar.ru");
+    let good = study.runs[0].tally.counts.good();
+    let doubt = Caveat::ImpossibleStamps { answers: good, of: good };
+    assert!(study.runs[0].caveats.contains(&doubt), "{:?}", study.runs[0].caveats);
+    assert!(stdout.contains("lie outside their requests"), "{stdout}");
+}
+
+/// The app that longtail brings says nothing more than it always did to whoever does not ask.
+#[test]
+fn nobody_is_told_who_does_not_ask() {
+    if !has("puma") {
+        return;
+    }
+    let heads = |words: &str| {
+        let (lab, port) = (Lab::new(), free_port());
+        let words = format!("sweep -t1:1 -d0.001 -R5 --multiples 1 --no-calibrate {words}");
+        Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string())).end().with_code(0);
+        let run = lab.study().runs[0].clone();
+        (run.anatomy.is_some(), run.tally.received_bytes / run.tally.all_answers())
+    };
+    let ((silent, bytes), (told, more_bytes)) = (heads(""), heads("--anatomy"));
+    assert!(!silent && told, "only who asks is told");
+    assert!(more_bytes > bytes + "x-app-stamps".len() as u64, "{bytes} bytes an answer, and {more_bytes}");
+}

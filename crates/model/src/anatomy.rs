@@ -1,0 +1,292 @@
+//! Where the response time went, by what the app says of itself: before the app, in it, and the rest.
+//!
+//! An app that is asked to (`x-app-stamps`) stamps when it began and ended, by the clock that all processes of a host share; the
+//! client knows when the request was due, sent and answered. So for each request
+//!
+//! response time = send lag + before the app + app + rest
+//!
+//! where *before the app* is from the first byte sent to the app's start (kernel's accept queue, server's own queue, the server's
+//! reading) and *rest* from the app's end to the answer's last byte. An app that says how long it took and not when
+//! (`Server-Timing`) leaves the first and the last of these together, as rest. A stamp that lies outside its request is no part
+//! of anything: it is counted. A lane adds to sums by response time, so that the slowest requests are known without keeping any.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Exchange, Nanos};
+
+/// What an app said in an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppTime {
+    /// When it began and ended.
+    Stamps {
+        /// Its first instant.
+        started: Nanos,
+        /// Its last one.
+        ended: Nanos,
+    },
+    /// How long it took.
+    Took(Nanos),
+}
+
+/// How the app's part is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AppSource {
+    /// It stamped its start and its end.
+    Stamps,
+    /// It told a duration in `Server-Timing`.
+    ServerTiming,
+}
+
+/// Sums over some requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parts {
+    /// How many.
+    pub requests: u64,
+    /// Of their response times.
+    #[serde(rename = "response_time_sum_ns")]
+    pub response_time: Nanos,
+    /// From due to sent.
+    #[serde(rename = "send_lag_sum_ns")]
+    pub send_lag: Nanos,
+    /// From sent to the app's start; `None` where it is not told when that was.
+    #[serde(rename = "before_app_sum_ns")]
+    pub before_app: Option<Nanos>,
+    /// In the app.
+    #[serde(rename = "app_sum_ns")]
+    pub app: Nanos,
+}
+
+impl Parts {
+    /// What is left: after the app, and before it where that is not known.
+    pub fn rest(&self) -> Nanos {
+        let known = self.send_lag + self.before_app.unwrap_or(Nanos::ZERO) + self.app;
+        self.response_time.saturating_sub(known)
+    }
+
+    /// A sum's mean; `None` of no requests.
+    pub fn mean(&self, sum: Nanos) -> Option<Nanos> {
+        sum.0.checked_div(self.requests).map(Nanos)
+    }
+
+    fn add(&mut self, other: &Parts) {
+        // Of no requests, nothing is known and nothing is unknown.
+        self.before_app = match (self.requests, other.requests) {
+            (0, _) => other.before_app,
+            (_, 0) => self.before_app,
+            _ => self.before_app.zip(other.before_app).map(|(mine, theirs)| mine + theirs),
+        };
+        self.requests += other.requests;
+        self.response_time += other.response_time;
+        self.send_lag += other.send_lag;
+        self.app += other.app;
+    }
+}
+
+/// Where the response times of a run's measured good answers went.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Anatomy {
+    /// How the app's part is known.
+    pub source: AppSource,
+    /// Of all that said it.
+    pub all: Parts,
+    /// Of the slowest 1 % of them, and those as slow as the fastest of these (to 0.1 %); `None` of fewer than 100.
+    pub slowest: Option<Parts>,
+    /// Good answers that did not say it, or in another way.
+    pub silent: u64,
+    /// Good answers whose stamps lie outside their request, or whose app took longer than their service time.
+    pub impossible: u64,
+}
+
+/// What a lane adds up; merged in any order it is what one lane would have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dissection {
+    /// By source and response time, to 0.1 %.
+    sums: BTreeMap<(AppSource, u64), Parts>,
+    silent: u64,
+    impossible: u64,
+}
+
+/// The slowest part that is looked at on its own: one in so many.
+const SLOWEST: u64 = 100;
+/// Leading bits of a response time by which sums are told apart: 2^-10 is 0.1 %.
+const BITS: u32 = 11;
+
+impl Dissection {
+    /// Takes in a measured good answer and what its app said, on the clock of the exchange.
+    pub fn record(&mut self, exchange: &Exchange, said: Option<AppTime>) {
+        let (source, before_app, app) = match said {
+            None => {
+                self.silent += 1;
+                return;
+            }
+            Some(AppTime::Stamps { started, ended }) => {
+                if started < exchange.sent || ended < started || exchange.ended < ended {
+                    self.impossible += 1;
+                    return;
+                }
+                (AppSource::Stamps, Some(started - exchange.sent), ended - started)
+            }
+            Some(AppTime::Took(app)) => {
+                if app > exchange.service_time() {
+                    self.impossible += 1;
+                    return;
+                }
+                (AppSource::ServerTiming, None, app)
+            }
+        };
+        let response_time = exchange.response_time();
+        let one = Parts { requests: 1, response_time, send_lag: exchange.send_lag(), before_app, app };
+        self.sums.entry((source, leading_bits(response_time))).or_default().add(&one);
+    }
+
+    /// Adds another lane's.
+    pub fn merge(&mut self, other: &Dissection) {
+        for (key, parts) in &other.sums {
+            self.sums.entry(*key).or_default().add(parts);
+        }
+        self.silent += other.silent;
+        self.impossible += other.impossible;
+    }
+
+    /// What it comes to: by stamps where there are any. `None` where no answer said anything at all.
+    pub fn anatomy(&self) -> Option<Anatomy> {
+        let said = |source| self.sums.range((source, 0)..=(source, u64::MAX)).map(|(_, parts)| parts);
+        let sum = |parts: &mut dyn Iterator<Item = &Parts>| {
+            parts.fold(Parts::default(), |mut sum, parts| {
+                sum.add(parts);
+                sum
+            })
+        };
+        let [stamps, timings] = [AppSource::Stamps, AppSource::ServerTiming].map(|source| sum(&mut said(source)));
+        let (source, all, others) = if stamps.requests > 0 {
+            (AppSource::Stamps, stamps, timings.requests)
+        } else if timings.requests > 0 {
+            (AppSource::ServerTiming, timings, 0)
+        } else if self.impossible > 0 {
+            (AppSource::Stamps, stamps, 0)
+        } else {
+            return None;
+        };
+        let mut slowest = Parts::default();
+        for parts in said(source).rev() {
+            if slowest.requests * SLOWEST >= all.requests {
+                break;
+            }
+            slowest.add(parts);
+        }
+        let slowest = (all.requests >= SLOWEST).then_some(slowest);
+        Some(Anatomy { source, all, slowest, silent: self.silent + others, impossible: self.impossible })
+    }
+}
+
+/// The time with all but its leading bits cleared.
+fn leading_bits(time: Nanos) -> u64 {
+    let low = (u64::BITS - time.0.leading_zeros()).saturating_sub(BITS);
+    time.0 >> low << low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Outcome;
+    use proptest::prelude::*;
+
+    fn exchange(due: u64, sent: u64, ended: u64) -> Exchange {
+        let [due, sent, ended] = [due, sent, ended].map(Nanos::from_millis);
+        Exchange { due, sent, ended, received_bytes: 1, outcome: Outcome::Answered(200) }
+    }
+
+    fn stamps(started: u64, ended: u64) -> AppTime {
+        AppTime::Stamps { started: Nanos::from_millis(started), ended: Nanos::from_millis(ended) }
+    }
+
+    #[test]
+    fn the_parts_are_the_whole() {
+        let mut cut = Dissection::default();
+        for n in 0..99 {
+            cut.record(&exchange(n, n + 1, n + 106), Some(stamps(n + 4, n + 104)));
+        }
+        cut.record(&exchange(0, 1, 1000), Some(stamps(801, 901)));
+        let anatomy = cut.anatomy().unwrap();
+        let ms = |sum, parts: &Parts| parts.mean(sum).unwrap();
+        assert_eq!((anatomy.source, anatomy.all.requests, anatomy.silent), (AppSource::Stamps, 100, 0));
+        assert_eq!(ms(anatomy.all.app, &anatomy.all), Nanos::from_millis(100));
+        assert_eq!(anatomy.all.before_app, Some(Nanos::from_millis(99 * 3 + 800)));
+        assert_eq!(anatomy.all.rest(), Nanos::from_millis(99 * 2 + 99));
+        let slowest = anatomy.slowest.unwrap();
+        assert_eq!((slowest.requests, slowest.before_app), (1, Some(Nanos::from_millis(800))));
+        assert_eq!(slowest.rest(), Nanos::from_millis(99));
+    }
+
+    #[test]
+    fn stamps_outside_the_request_are_counted_and_not_clamped() {
+        let mut cut = Dissection::default();
+        for said in [stamps(9, 50), stamps(60, 50), stamps(50, 101), AppTime::Took(Nanos::from_millis(91))] {
+            cut.record(&exchange(5, 10, 100), Some(said));
+        }
+        let anatomy = cut.anatomy().unwrap();
+        assert_eq!((anatomy.impossible, anatomy.all.requests), (4, 0));
+        cut.record(&exchange(5, 10, 100), Some(stamps(10, 100)));
+        assert_eq!(cut.anatomy().unwrap().all.rest(), Nanos::ZERO);
+        assert_eq!(cut.anatomy().unwrap().slowest, None, "of one request there is no slowest 1 %");
+    }
+
+    #[test]
+    fn a_duration_alone_leaves_what_was_before_the_app_in_the_rest() {
+        let mut cut = Dissection::default();
+        cut.record(&exchange(0, 1, 100), Some(AppTime::Took(Nanos::from_millis(60))));
+        cut.record(&exchange(0, 1, 100), None);
+        let anatomy = cut.anatomy().unwrap();
+        assert_eq!((anatomy.source, anatomy.silent), (AppSource::ServerTiming, 1));
+        assert_eq!((anatomy.all.before_app, anatomy.all.rest()), (None, Nanos::from_millis(39)));
+        assert_eq!(Dissection::default().anatomy(), None);
+    }
+
+    fn any_answer() -> impl Strategy<Value = (Exchange, Option<AppTime>)> {
+        let times = (0u64..1000, 0u64..50, 0u64..900, 0u64..900, 0u64..50);
+        (times, 0u8..10).prop_map(|((due, lag, before, app, rest), kind)| {
+            let sent = due + lag;
+            let said = match kind {
+                0 => None,
+                1 => Some(AppTime::Took(Nanos::from_millis(app))),
+                // Before it was sent.
+                2 => Some(stamps(sent.saturating_sub(1), sent + before)),
+                _ => Some(stamps(sent + before, sent + before + app)),
+            };
+            (exchange(due, sent, sent + before + app + rest), said)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn lanes_merged_are_one_lane_and_nobody_is_lost(all in prop::collection::vec(any_answer(), 0..400), cut in 0usize..400) {
+            let dissected = |answers: &[(Exchange, Option<AppTime>)]| {
+                let mut cut = Dissection::default();
+                for (exchange, said) in answers {
+                    cut.record(exchange, *said);
+                }
+                cut
+            };
+            let (left, right) = all.split_at(cut.min(all.len()));
+            let (whole, mut merged) = (dissected(&all), dissected(right));
+            merged.merge(&dissected(left));
+            prop_assert_eq!(&merged, &whole);
+            if let Some(anatomy) = whole.anatomy() {
+                prop_assert_eq!(anatomy.all.requests + anatomy.silent + anatomy.impossible, all.len() as u64);
+                if let Some(slowest) = anatomy.slowest {
+                    prop_assert!(slowest.requests * 100 >= anatomy.all.requests);
+                    prop_assert!(slowest.mean(slowest.response_time) >= anatomy.all.mean(anatomy.all.response_time));
+                }
+            }
+        }
+
+        #[test]
+        fn a_key_is_the_time_to_a_thousandth(time in any::<u64>()) {
+            let key = leading_bits(Nanos(time));
+            prop_assert!(key <= time && (time - key) as f64 <= time as f64 / 1024.0);
+        }
+    }
+}
