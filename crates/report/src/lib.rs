@@ -13,6 +13,7 @@ pub mod json;
 pub mod load;
 pub mod markdown;
 pub mod number;
+mod over_time;
 mod puma;
 mod table;
 pub mod text;

@@ -7,7 +7,7 @@ use model::SweepStudy;
 use crate::claimed::rows;
 use crate::facts::{self, Spread};
 use crate::number::{self, NONE};
-use crate::{anatomy, columns, intervals, table, watched};
+use crate::{anatomy, columns, intervals, over_time, table, text, watched};
 
 /// The whole report.
 pub fn whole(study: &SweepStudy) -> String {
@@ -27,6 +27,7 @@ pub fn whole(study: &SweepStudy) -> String {
         intervals_of(study),
         anatomy_of(study),
         watched_of(study),
+        over_time_of(study),
         summaries(study),
         workers(study),
         errors(study),
@@ -69,6 +70,12 @@ fn anatomy_of(study: &SweepStudy) -> String {
     };
     let lines: String = runs.iter().map(of_run).collect();
     if runs.is_empty() { lines } else { format!("**W{}**\n\n{lines}", &anatomy::TITLE[1..]) }
+}
+
+fn over_time_of(study: &SweepStudy) -> String {
+    let drawings = text::drawings(study);
+    let inside = format!("{}\n\n{}", over_time::TITLE, fenced("text", drawings.trim_end()).trim_end());
+    if drawings.is_empty() { drawings } else { details("Over time", &inside) }
 }
 
 fn watched_of(study: &SweepStudy) -> String {

@@ -8,7 +8,7 @@ use crate::claimed::rows;
 use crate::facts::{self, Spread};
 use crate::number::{self, NONE};
 use crate::table::{self, Column, fitted};
-use crate::{Columns, anatomy, columns, intervals, puma, verdicts, watched};
+use crate::{Columns, anatomy, columns, intervals, over_time, puma, verdicts, watched};
 
 /// What stands before the table: first the command line that repeats it, then server, machine and load.
 ///
@@ -57,6 +57,7 @@ pub fn closing(study: &SweepStudy, columns: Columns) -> String {
         intervals_of(study),
         anatomy_of(study),
         watched_of(study),
+        over_time_of(study),
         rows::claims_text(study),
         summaries(study),
         workers(study),
@@ -137,6 +138,27 @@ fn anatomy_of(study: &SweepStudy) -> String {
         }
     }
     text
+}
+
+/// The drawings, aligned.
+pub(crate) fn drawings(study: &SweepStudy) -> String {
+    let runs = over_time::lines(study);
+    let names = runs.iter().flat_map(|(_, curves)| curves);
+    let widest = names.map(|[name, ..]| name.chars().count()).max().unwrap_or(0);
+    let width = runs.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (label, curves) in &runs {
+        for (at, [name, drawing, most]) in curves.iter().enumerate() {
+            let label = if at == 0 { label.as_str() } else { "" };
+            _ = writeln!(text, "  {label:<width$}  {name:<widest$}  {drawing}  {most}");
+        }
+    }
+    text
+}
+
+fn over_time_of(study: &SweepStudy) -> String {
+    let drawings = drawings(study);
+    if drawings.is_empty() { drawings } else { format!("{}\n{drawings}", over_time::TITLE) }
 }
 
 fn watched_of(study: &SweepStudy) -> String {
