@@ -84,7 +84,11 @@ fn response_times(run: &Run) -> Vec<Point> {
 /// The mean of the points in each of `bins` equal parts of `span`; where there are none, what the last point said.
 fn binned(points: &[Point], span: Nanos, bins: usize) -> Vec<Option<f64>> {
     let mut rest = points;
-    let mut last = None;
+    // The first look comes up to one step after the start, and stands for that step.
+    let mut last = match points {
+        [(first, value), (second, _), ..] if *first <= second.saturating_sub(*first) => *value,
+        _ => None,
+    };
     let part = |bin: usize| Nanos((u128::from(span.0) * bin as u128 / bins as u128) as u64);
     let bin = |bin: usize| {
         let end = if bin + 1 == bins { Nanos::MAX } else { part(bin + 1) };
@@ -131,8 +135,9 @@ mod tests {
         assert_eq!(binned(&six, Nanos::from_secs(6), 3), [Some(2.0), Some(0.0), None]);
         let two = points(&[Some(1), Some(5)]);
         assert_eq!(binned(&two, Nanos::from_secs(2), 4), [Some(1.0), Some(1.0), Some(5.0), Some(5.0)]);
-        let late = [(Nanos::from_secs(1), Some(5.0))];
-        assert_eq!(binned(&late, Nanos::from_secs(2), 2), [None, Some(5.0)]);
+        let late = |at: u64| [(Nanos::from_secs(at), Some(5.0)), (Nanos::from_secs(4), Some(5.0))];
+        assert_eq!(binned(&late(3), Nanos::from_secs(4), 2), [None, Some(5.0)], "nobody looked for so long");
+        assert_eq!(binned(&late(2), Nanos::from_secs(4), 4)[0], Some(5.0), "one step");
         // What came at the very end is in the last part.
         assert_eq!(binned(&two, Nanos::from_secs(1), 2), [Some(1.0), Some(5.0)]);
     }
