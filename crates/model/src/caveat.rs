@@ -18,6 +18,13 @@ pub enum Caveat {
         /// Requests that the server says it took, over the same time.
         server: u64,
     },
+    /// The app counted other bytes of content than we received.
+    BytesDiffer {
+        /// Bytes of content of all whole answers that we received, warm-up included.
+        client: u64,
+        /// Bytes that the app says it handed to the server, over the same time.
+        app: u64,
+    },
     /// The server could not be asked how many requests it took, so nothing confirms ours.
     LedgerUnknown {
         /// Why not.
@@ -141,6 +148,9 @@ impl Caveat {
             Caveat::LedgersDiffer { client, server, .. } => {
                 format!("the server counts {server} requests, we got {client} answers")
             }
+            Caveat::BytesDiffer { client, app } => {
+                format!("the app counts {app} bytes of content, we received {client}")
+            }
             Caveat::LedgerUnknown { reason } => format!("the server's own count is unknown: {reason}"),
             Caveat::Failures { failed, planned } => format!("{failed} of {planned} requests did not end well"),
             Caveat::QuantilesHidden { from, unanswered } => {
@@ -198,7 +208,7 @@ impl Caveat {
     /// What to do about it.
     pub fn remedy(&self) -> &'static str {
         match self {
-            Caveat::LedgersDiffer { .. } => {
+            Caveat::LedgersDiffer { .. } | Caveat::BytesDiffer { .. } => {
                 "is anything else sending to this server, or are requests given up before they are answered?"
             }
             Caveat::LedgerUnknown { .. } => {
