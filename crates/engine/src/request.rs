@@ -12,7 +12,7 @@ pub fn render(method: &str, host: &str, path: &str, keep_alive: bool) -> Request
 /// As [`render`], with headers of one's own beside those that every request has.
 pub fn render_with(method: &str, host: &str, path: &str, headers: &[(&str, String)], keep_alive: bool) -> Request {
     let version = env!("CARGO_PKG_VERSION");
-    let more: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let more: String = headers.iter().flat_map(|(name, value)| [*name, ": ", value, "\r\n"]).collect();
     let close = if keep_alive { "" } else { "connection: close\r\n" };
     let text = format!(
         "{method} {path} HTTP/1.1\r\nhost: {host}\r\nuser-agent: longtail/{version}\r\naccept: */*\r\n{more}{close}\r\n"

@@ -114,7 +114,9 @@ impl fmt::Display for Bodies {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BadBodies {
     /// It has a letter that is no kind.
-    #[error("'{text}' has '{letter}', which is no kind of body: a is an array, c chunks, s a string, i a file, such as acsi1,10")]
+    #[error(
+        "'{text}' has '{letter}', which is no kind of body: a is an array, c chunks, s a string, i a file, such as acsi1,10"
+    )]
     NoKind {
         /// As given.
         text: String,
@@ -244,7 +246,7 @@ mod tests {
             ("", "nothing"),
         ] {
             let line = text.parse::<Bodies>().unwrap_err().to_string();
-            assert!(line.contains(part) && line.contains("1") && !line.contains('\n'), "{text}: {line}");
+            assert!(line.contains(part) && line.contains('1') && !line.contains('\n'), "{text}: {line}");
         }
         for text in ["s", "10", "as10", "s10,20"] {
             assert!(text.parse::<Body>().unwrap_err().to_string().contains("s10"), "{text}");

@@ -122,7 +122,7 @@ impl fmt::Display for Threads {
 }
 
 /// The kind of socket the server is bound to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Socket {
     /// IPv4, 127.0.0.1 unless `PUMA_TEST_HOST4` says otherwise.
@@ -147,16 +147,23 @@ impl Socket {
     }
 }
 
-impl fmt::Display for Socket {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
+impl Socket {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
             Socket::Tcp4 => "tcp4",
             Socket::Tcp6 => "tcp6",
             Socket::Ssl4 => "ssl4",
             Socket::Ssl6 => "ssl6",
             Socket::Unix => "unix",
             Socket::Aunix => "aunix",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Socket {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
     }
 }
 

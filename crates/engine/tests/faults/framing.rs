@@ -7,7 +7,7 @@ use engine::Shape;
 use model::Outcome;
 
 use crate::kit::{
-    ANSWER, GOOD, REQUESTS, Server, always, driven, ends_in, once, once_and_wait, read_request, shape,
+    ANSWER, GOOD, REQUESTS, Serve, Server, always, driven, ends_in, once, once_and_wait, read_request, shape,
 };
 
 pub(crate) fn more_than_it_says(stream: &mut TcpStream) -> io::Result<()> {
@@ -112,7 +112,7 @@ fn a_coded_body_is_taken_as_it_is() {
 
 #[test]
 fn an_answer_of_another_length_than_expected_is_told_from_a_good_one() {
-    let kinds: [(fn(&mut TcpStream) -> io::Result<()>, u64); 3] = [
+    let kinds: [(Serve, u64); 3] = [
         (|stream| always(stream, ANSWER), 5),
         (good_chunks, 11),
         (|stream| once(stream, b"HTTP/1.1 200 OK\r\n\r\nuntil the end"), 13),
