@@ -181,6 +181,8 @@ fn measure<C: Clock + Clone + Send>(
         requests_total: None,
         requests_per_connection: None,
         think: Nanos::ZERO,
+        // The sink's bodies are of another length, in steps.
+        body_bytes: None,
         ..shape.clone()
     };
     let done = drive(&alone, shop.clock, shop.interrupt, &Progress::new(alone.lanes), None)?;

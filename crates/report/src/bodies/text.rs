@@ -1,12 +1,14 @@
 //! A study of bodies as text, in pieces: what is said before the table, its head, a row for each run as it is done, and
 //! the rest.
 
+use std::fmt::Write as _;
+
 use model::{BodiesStudy, BodyRun};
 
 use super::{facts, pivot, rows, seed};
-use crate::facts::noted;
+use crate::facts::{Labelled, noted};
 use crate::table::{self, Column};
-use crate::{Columns, number, text};
+use crate::{Columns, number, text, verdicts};
 
 /// What stands before the table: first the command line that repeats it, then servers, machine and load.
 pub fn opening(study: &BodiesStudy) -> String {
@@ -56,11 +58,36 @@ fn remarks(study: &BodiesStudy) -> String {
     let runs = facts::labelled(study);
     let parts = [
         facts::missing_runs(study).map(|missing| format!("{missing}\n")).unwrap_or_default(),
-        text::verdicts_of(&runs),
+        verdicts_of(&runs),
         text::errors(&runs),
         text::caveats(&study.caveats, &noted(&runs)),
     ];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// One line a run: what limited it, and the first of the evidence. All of it is in the saved study. Each remedy once.
+fn verdicts_of(runs: &[Labelled<'_>]) -> String {
+    let judged: Vec<_> = runs.iter().filter_map(|run| Some((&run.label, run.run.judgement.as_ref()?))).collect();
+    let width = judged.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    let mut remedies: Vec<&str> = Vec::new();
+    for (label, judgement) in judged {
+        let evidence = verdicts::evidence(judgement);
+        let told = judgement.troubles().len().max(1);
+        let rest = evidence.len() - told.min(evidence.len());
+        let rest = if rest > 0 { "; …" } else { "" };
+        let told = evidence.into_iter().take(told).collect::<Vec<_>>().join("; ");
+        _ = writeln!(text, "  {label:<width$}  {}: {told}{rest}", verdicts::name(judgement.verdict));
+        for remedy in verdicts::remedies(judgement) {
+            if !remedies.contains(&remedy) {
+                remedies.push(remedy);
+            }
+        }
+    }
+    for remedy in remedies {
+        _ = writeln!(text, "    → {remedy}");
+    }
+    if text.is_empty() { text } else { "verdicts\n".to_owned() + &text }
 }
 
 fn laid(pivot: &pivot::Pivot) -> String {
