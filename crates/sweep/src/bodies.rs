@@ -133,11 +133,16 @@ impl<C: Clock + Clone + Send + Sync> Block<'_, C> {
                 of: plan.runs(),
                 begun: self.begun,
             };
-            let (run, server_use) = session.run(&job, None, &mut |phase| observer.phase(phase))?;
+            let (mut run, server_use) = session.run(&job, None, &mut |phase| observer.phase(phase))?;
             if run.tally.counts.total() == 0 && tools.is_interrupted() {
                 // Ended within its warm-up: there is nothing to tell of it.
                 break;
             }
+            // No percentile above p99 is printed, so that there is nothing to say of one.
+            run.caveats.retain(|caveat| match caveat {
+                Caveat::TooFewRequests { from, .. } | Caveat::QuantilesHidden { from, .. } => *from <= 0.99,
+                _ => true,
+            });
             study.runs.push(BodyRun { socket: server.socket, body: *body, server: server_use, run });
             study.interrupted = tools.is_interrupted();
             study.total_time = tools.clock.now() - self.begun;

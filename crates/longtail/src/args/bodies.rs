@@ -13,10 +13,10 @@ use crate::mistake::Mistake;
 
 const BODIES_EXAMPLES: &str = "\
 Examples:
-  longtail bodies -w2 -t5:5 -s tcp6                 all four types, 1 kB to 2 MB: 28 runs, a bit over 5 minutes
+  longtail bodies -w2 -t5:5 -s tcp6                 four types, 1 kB to 2 MB: 28 runs, 6 minutes
   longtail bodies -w2 -t5:5 -b ac50,100 -D3         arrays and chunks of 50 and 100 kB, 3 s each
   longtail bodies -t5:5 -s tcp4,ssl4,unix,aunix -b s10,1024    one more axis: the kind of socket
-  longtail bodies -w2 -t5:5 -s tcp6 --like-seed     the tables of benchmarks/local/response_time_wrk.sh
+  longtail bodies -w2 -t5:5 -s tcp6 --like-seed     the tables of response_time_wrk.sh
   longtail bodies -r test/rackup/ci_select.ru -b s10    any app that goes by Puma's header Body-Conf
 
 Environment: PUMA_TEST_HOST4, PUMA_TEST_HOST6, PUMA_TEST_PORT and PUMA_TEST_CTRL choose where Puma listens, as in

@@ -71,7 +71,7 @@ Examples:
   longtail sweep -w2 -t5:5 -d0.1 -k                 a new connection for each request
   longtail sweep -w2 -t5:5 -s ssl4                  over TLS; -s unix and aunix: over a Unix socket
   longtail sweep -t5:5 -d1 --app rails              a small Rails app that sleeps 1 s
-  longtail sweep -w2 -t5:5 --body s10 --connections 16,20,64    answers of 10 kB, over so many connections
+  longtail sweep -w2 -t5:5 --body s10 --connections 16,20,64    answers of 10 kB
   longtail sweep -r config.ru --path /posts         your app; its service time is measured first
   longtail sweep -w4 -t5:5 -R100 -d0.2 --with hey   hey makes the load, as in Puma's script; --with wrk: wrk
   longtail sweep --slots 4 --url http://127.0.0.1:9292/ -- falcon serve -n 4 -b http://127.0.0.1:9292
