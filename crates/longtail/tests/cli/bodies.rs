@@ -346,7 +346,7 @@ fn a_sweep_of_a_body_over_given_connections() {
         lab.run("sweep -t2:2 --body c20 --connections 2,3,7 --for 0.2 --warm-up 0.05 --no-calibrate").with_code(0);
     let study = lab.study();
     assert_eq!(study.runs.iter().map(|run| run.connections).collect::<Vec<_>>(), [2, 3, 7]);
-    assert_eq!(study.runs[2].multiple, 3.5);
+    assert!((study.runs[2].multiple - 3.5).abs() < 1e-9, "of two slots");
     for run in &study.runs {
         assert_conserved(run);
         assert_eq!(run.tally.counts.good(), run.tally.counts.total());
