@@ -71,6 +71,13 @@ pub enum Caveat {
         /// How many.
         closed: u64,
     },
+    /// Connections were served in turns, some requests in a row each, while others waited to be accepted.
+    ServedInTurns {
+        /// Answers for each connection that the server closed.
+        answers_a_turn: f64,
+        /// Connections more than slots.
+        waiting: u32,
+    },
     /// Some connections got far less than others.
     Unfair {
         /// Jain's index: 1 is even, 1/n is one connection taking all.
@@ -174,6 +181,10 @@ impl Caveat {
             Caveat::ConnectionsClosed { closed } => {
                 format!("the server closed {} that were to be kept", of(*closed, "connection"))
             }
+            Caveat::ServedInTurns { answers_a_turn, waiting } => format!(
+                "served in turns: a connection had {answers_a_turn:.1} answers in a row while {} waited",
+                of(u64::from(*waiting), "other")
+            ),
             Caveat::Unfair { jain, fewest, most } => {
                 format!("unfair: one connection got {}, another {most} (Jain's index {jain:.2})", of(*fewest, "answer"))
             }
@@ -222,6 +233,9 @@ impl Caveat {
             Caveat::Growing { .. } => "read the growth, not the percentiles: they say how long the run was",
             Caveat::Unstamped { .. } => "--timestamps user where they are to be all alike",
             Caveat::ConnectionsClosed { .. } => "their next requests include a connect; -k compares without keep-alive",
+            Caveat::ServedInTurns { .. } => {
+                "as Puma before 7 does: the first answer of each turn carries the whole wait, so that high percentiles jump as connections rise and the rate stays; compare with -k or Puma 7"
+            }
             Caveat::Unfair { .. } => {
                 "a server that serves one connection again and again starves the others; compare with -k"
             }

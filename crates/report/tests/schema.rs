@@ -97,6 +97,7 @@ fn every_caveat() -> Vec<Caveat> {
         Caveat::Growing { growth: 0.25 },
         Caveat::Unstamped { answers: 1, of: 5 },
         Caveat::ConnectionsClosed { closed: 1 },
+        Caveat::ServedInTurns { answers_a_turn: 10.2, waiting: 6 },
         Caveat::Unfair { jain: 0.5, fewest: 1, most: 9 },
         Caveat::AboveMaximum { ratio: 1.1 },
         Caveat::StillBusy { waited: Nanos::from_secs(1), what: "3 busy threads".to_owned() },
@@ -119,6 +120,7 @@ fn every_caveat() -> Vec<Caveat> {
             | Caveat::Growing { .. }
             | Caveat::Unstamped { .. }
             | Caveat::ConnectionsClosed { .. }
+            | Caveat::ServedInTurns { .. }
             | Caveat::Unfair { .. }
             | Caveat::AboveMaximum { .. }
             | Caveat::StillBusy { .. }

@@ -26,6 +26,7 @@ use crate::idle::wait_until_idle;
 use crate::ledger::{Accounts, Ledger, fresh_stats, shares_between, shares_by_header};
 use crate::observer::{Observer, Phase};
 use crate::subject::Subject;
+use crate::turns;
 use crate::with::{Account, OtherGenerator};
 
 /// Load of one connection to learn a service time that nobody has told us.
@@ -102,7 +103,8 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
         let loads = plan.loads(subject.facts.slots());
         ensure_descriptors(most_connections(plan, subject.facts.slots()))?;
         let mut session = Session::new(&plan.server, &plan.stream, plan.cool_down, tools, subject);
-        if study.service_time.is_none() {
+        // What a body costs is work, which slots of one process do not share in as they share a wait.
+        if study.service_time.is_none() && plan.stream.body.is_none() {
             observer.phase(&Phase::MeasuringServiceTime);
             let measured = |time| ServiceTime { time, source: ServiceTimeSource::Measured };
             study.service_time = session.learn_service_time()?.map(measured);
@@ -419,6 +421,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         };
         run.judgement = Some(verdict::of_run(&run, slots));
         run.caveats = doubts::of_run(&run, job.stream.keep_alive, done.interrupted);
+        run.caveats.extend(turns::of_run(&run, slots, job.stream.keep_alive));
         run.caveats.extend(busy);
         run.caveats.extend((new_workers > 0).then_some(Caveat::WorkersChanged { new: new_workers }));
         Ok((run, taken))

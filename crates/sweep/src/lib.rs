@@ -12,6 +12,7 @@ mod ledger;
 mod observer;
 mod ready;
 mod subject;
+mod turns;
 mod with;
 
 pub use bodies::conduct_bodies;

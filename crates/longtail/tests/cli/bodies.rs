@@ -351,7 +351,7 @@ fn a_sweep_of_a_body_over_given_connections() {
         assert_conserved(run);
         assert_eq!(run.tally.counts.good(), run.tally.counts.total());
         assert_eq!(run.tally.body_bytes, run.tally.all_answers() * 20 * 1024);
-        assert!(run.forecast.is_some(), "the service time was measured");
+        assert!(run.forecast.is_none(), "nobody knows how long it holds a thread");
     }
     assert_eq!(study.plan.stream.stop, Stop::After(model::Nanos::from_millis(200)));
     assert!(printed.stdout.contains("path /c20"), "{}", printed.stdout);
