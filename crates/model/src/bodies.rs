@@ -207,7 +207,7 @@ impl BodyRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{App, ServerKind, Stop, Threads};
+    use crate::{App, ServerKind, Stop, Threads, Timestamps};
     use std::collections::BTreeSet;
 
     fn plan(seed: u64) -> BodiesPlan {
@@ -231,6 +231,7 @@ mod tests {
                 warm_up: Nanos::from_secs(1),
                 timeout: Nanos::from_secs(30),
                 lanes: 1,
+                timestamps: Timestamps::User,
                 worker_header: "x-worker-pid".to_owned(),
             },
             sockets: vec![Socket::Tcp4, Socket::Unix, Socket::Aunix],

@@ -1,14 +1,15 @@
 //! Studies of bodies for tests, made by recording a seeded stream of exchanges into real tallies.
 
 use model::pace::uniform;
+use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
-    App, Bodies, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Caveat, Ceiling, Exchange, GeneratorFacts,
-    LaneFacts, Nanos, Outcome, Run, ServerFacts, ServerKind, ServerPlan, ServerUse, Socket, SocketServer, Stop,
-    StreamPlan, Tally, Threads, Verdict, Window, verdict,
+    App, Batches, Bodies, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Caveat, Ceiling, Exchange, GeneratorFacts,
+    LaneFacts, Nanos, Outcome, Run, ServerFacts, ServerKind, ServerPlan, ServerUse, Socket, SocketServer, Statistics,
+    Stop, StreamPlan, Tally, Threads, Timestamps, Verdict, Window, verdict,
 };
 
-use crate::study::environment;
+use crate::study::{environment, note_lags};
 
 const WARM_UP: Nanos = Nanos::from_millis(500);
 const LENGTH: Nanos = Nanos::from_secs(2);
@@ -73,6 +74,7 @@ fn plan(bodies: &str, sockets: &[Socket], repeat: u32) -> BodiesPlan {
             warm_up: WARM_UP,
             timeout: Nanos::from_secs(30),
             lanes: 1,
+            timestamps: timestamps(sockets),
             worker_header: "x-worker-pid".to_owned(),
         },
         sockets: sockets.to_vec(),
@@ -84,6 +86,12 @@ fn plan(bodies: &str, sockets: &[Socket], repeat: u32) -> BodiesPlan {
         cool_down: true,
         calibrate: true,
     }
+}
+
+/// The kernel's where every kind of socket is TCP.
+fn timestamps(sockets: &[Socket]) -> Timestamps {
+    let is_unix = |socket: &Socket| matches!(socket, Socket::Unix | Socket::Aunix);
+    if sockets.iter().any(is_unix) { Timestamps::User } else { Timestamps::Kernel }
 }
 
 fn played(plan: &BodiesPlan) -> BodiesStudy {
@@ -143,6 +151,8 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
     const CONNECTIONS: u32 = 16;
     let window = Window { from: WARM_UP, until: WARM_UP + LENGTH };
     let mut tally = Tally::new(window, CONNECTIONS as usize);
+    let mut batches = Batches::new(window);
+    let timestamps = timestamps(&[socket]);
     let slow = match body.kind {
         BodyKind::Array => 1.0,
         BodyKind::Chunked => 1.3,
@@ -160,7 +170,9 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
             let outcome = fault(number).unwrap_or(Outcome::Answered(200));
             let content = if outcome == Outcome::WrongLength { body.bytes() / 2 } else { body.bytes() };
             let received = HEAD_BYTES + content;
-            tally.record(&Exchange { due, sent, ended, received_bytes: received as u32, outcome }, connection as usize);
+            let exchange = Exchange { due, sent, ended, received_bytes: received as u32, outcome };
+            tally.record(&exchange, connection as usize);
+            note_lags(&mut tally, &mut batches, &exchange, sent - due, timestamps);
             tally.received_bytes += received;
             tally.body_bytes += content;
             number += 1;
@@ -179,6 +191,7 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
         workers: Vec::new(),
         readings: Vec::new(),
         forecast: None,
+        statistics: Some(Statistics::of(&tally, &batches, &PERCENTILES)),
         generator: GeneratorFacts {
             lanes: vec![LaneFacts { cpu: elapsed / 4, run_queue: Nanos::from_millis(3), elapsed }],
             ceiling: Some(Ceiling {
@@ -189,6 +202,8 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
             }),
             steal: Some(0.0),
             listen_overflows: Some(0),
+            clock_steps: (timestamps == Timestamps::Kernel).then_some(0),
+            syn_retransmits: Some(0),
         },
         judgement: None,
         caveats: Vec::new(),

@@ -9,6 +9,7 @@ use model::{App, Bodies, BodiesPlan, Nanos, ServerKind, ServerPlan, Socket, Stop
 use super::sweep::{LONGEST_TIME, SocketWord, SweepArgs, with_environment};
 use crate::args::OutputArgs;
 use crate::args::output::ColumnsWord;
+use crate::args::timestamps::{Situation, TimestampsWord};
 use crate::mistake::Mistake;
 
 const BODIES_EXAMPLES: &str = "\
@@ -124,6 +125,10 @@ pub(crate) struct BodiesArgs {
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Stream of requests",
           value_parser = clap::value_parser!(u32).range(1..=1024))]
     lanes: u32,
+    /// Whose clock says when an answer came; auto: the kernel's where every kind of socket is TCP, so that all are held
+    /// against the same
+    #[arg(long, value_enum, default_value_t, help_heading = "Stream of requests")]
+    timestamps: TimestampsWord,
     /// Response header in which a worker names itself
     #[arg(long, value_name = "NAME", default_value = "x-worker-pid", help_heading = "Stream of requests")]
     worker_header: String,
@@ -169,6 +174,10 @@ impl BodiesArgs {
                 format!("-s has {} twice: name each kind of socket once (--repeat N does all of them again)", twice.1);
             return Err(Mistake::Flags(text));
         }
+        let timestamps = self.timestamps.resolve(Situation {
+            is_tcp: !sockets.iter().any(|socket| matches!(socket, Socket::Unix | Socket::Aunix)),
+            is_pipelined: false,
+        })?;
         let default_threads = self.config.is_none().then_some(Threads { min: 5, max: 5 });
         Ok(BodiesPlan {
             server: ServerPlan {
@@ -190,6 +199,7 @@ impl BodiesArgs {
                 warm_up: self.warm_up,
                 timeout: self.timeout,
                 lanes: self.lanes,
+                timestamps,
                 worker_header: self.worker_header.clone(),
             },
             sockets,
@@ -255,11 +265,12 @@ mod tests {
 
     #[test]
     fn a_plan_printed_and_parsed_is_itself() {
-        let cases: [&[&str]; 7] = [
+        let cases: [&[&str]; 8] = [
             &[],
             &["-w2", "-t5:5", "-s", "tcp4,ssl4,unix,aunix", "-bsi10,2048"],
             &["-w0", "-t0:16", "-D1500ms", "--warm-up=0", "--repeat=3", "--seed=99"],
             &["--no-calibrate", "--no-cool-down", "-r", "my app.ru", "-C", "config/puma.rb", "-Y"],
+            &["--timestamps=user"],
             &["-k", "-c7", "-T3", "-d0.25", "--lanes=2", "--timeout=250ms", "--worker-header=x-pid"],
             &["--puma", "bundle exec puma", "-s", "ssl6"],
             &["-b", "10", "-s", "tcp,ssl"],
@@ -274,7 +285,7 @@ mod tests {
 
     #[test]
     fn every_mistake_is_one_line() {
-        let cases: [(&[&str], &str); 14] = [
+        let cases: [(&[&str], &str); 15] = [
             (&["-b", "ax1"], "no kind of body"),
             (&["-b", "a0"], "whole kB from 1"),
             (&["-b", "a1,1"], "twice"),
@@ -284,6 +295,7 @@ mod tests {
             (&["-s", "tcp4,tcp"], "-s has tcp4 twice"),
             (&["-s", "tcp9"], "tcp4"),
             (&["-s", ""], "--socket"),
+            (&["-s", "tcp4,unix", "--timestamps=kernel"], "is for TCP"),
             (&["-D0"], "-D"),
             (&["-c0"], "--connections"),
             (&["-T0"], "--streams"),
