@@ -34,7 +34,7 @@ pub use journal::{Batch, Record};
 pub use lane::{Lane, LaneEnd};
 pub use limits::{LimitError, ensure_descriptors};
 pub use progress::{Place, Progress};
-pub use request::render;
+pub use request::{render, render_with};
 pub use response::{BadResponse, Fed, Reader, Response};
 pub use shape::{Shape, Share};
 pub use stamps::can_stamp;

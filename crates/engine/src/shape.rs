@@ -47,6 +47,8 @@ pub struct Shape {
     pub timeout: Nanos,
     /// The response header, lower case, in which a worker names itself; empty for none.
     pub worker_header: String,
+    /// Bytes of the content that every good answer must have; `None` where any will do.
+    pub body_bytes: Option<u64>,
     /// Whether each exchange is kept, in order of completion (tests, logs).
     pub keep_exchanges: bool,
     /// Whether the journal gets the raw bytes of each answer, up to 2 MiB (checks).
@@ -89,6 +91,7 @@ impl Shape {
             pipeline: 1,
             timeout: Nanos::from_secs(30),
             worker_header: String::new(),
+            body_bytes: None,
             keep_exchanges: false,
             keep_answers: false,
         }

@@ -4,6 +4,8 @@
 //! Nothing here does I/O, reads a clock or starts a thread. Every other crate knows this one; this one knows none.
 
 pub mod batches;
+pub mod bodies;
+pub mod body;
 pub mod caveat;
 pub mod claimed;
 pub mod clock;
@@ -36,6 +38,8 @@ pub mod units;
 pub mod verdict;
 
 pub use batches::Batches;
+pub use bodies::{BodiesPlan, BodiesStudy, BodyRun, ServerUse, SocketServer};
+pub use body::{Bodies, Body, BodyKind};
 pub use caveat::Caveat;
 pub use claimed::{ClaimedLoadStudy, ClaimedRow, ClaimedRun};
 pub use clock::Clock;

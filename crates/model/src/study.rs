@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::forecast::ServiceTime;
 use crate::load::{LoadPlan, LoadRun};
-use crate::{Caveat, ClaimedLoadStudy, ClaimedRow, Environment, Nanos, Plan, Run, ServerFacts};
+use crate::{BodiesStudy, Caveat, ClaimedLoadStudy, ClaimedRow, Environment, Nanos, Plan, Run, ServerFacts};
 
 /// The version of the file format that this code writes. It rises with each change that an older reader would misread.
 pub const SCHEMA: u32 = 1;
@@ -22,6 +22,8 @@ pub enum Study {
     Load(Box<LoadStudy>),
     /// Of `longtail load --with`: another generator's run.
     LoadWith(Box<ClaimedLoadStudy>),
+    /// Of `longtail bodies`.
+    Bodies(Box<BodiesStudy>),
 }
 
 impl From<SweepStudy> for Study {
@@ -39,6 +41,12 @@ impl From<ClaimedLoadStudy> for Study {
 impl From<LoadStudy> for Study {
     fn from(study: LoadStudy) -> Study {
         Study::Load(Box::new(study))
+    }
+}
+
+impl From<BodiesStudy> for Study {
+    fn from(study: BodiesStudy) -> Study {
+        Study::Bodies(Box::new(study))
     }
 }
 

@@ -6,6 +6,7 @@ mod control;
 pub mod doctor;
 pub mod host;
 pub mod machine;
+pub mod process;
 pub mod puma_stats;
 pub mod sink_ledger;
 pub mod sockets;

@@ -217,6 +217,7 @@ fn plan(setup: &Setup) -> Plan {
         stream: StreamPlan {
             delay: Some(Nanos::from_millis(200)),
             path: None,
+            body: None,
             keep_alive: setup.keep_alive,
             stop: setup.stop,
             warm_up: WARM_UP,
@@ -226,6 +227,7 @@ fn plan(setup: &Setup) -> Plan {
             worker_header: "x-worker-pid".to_owned(),
         },
         multiples: setup.multiples.clone(),
+        connections: Vec::new(),
         repeat: setup.repeat,
         cool_down: true,
         calibrate: true,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use launch::puma::Addresses;
 use model::plan::quoted;
-use model::{App, Nanos, Plan, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
+use model::{App, Body, Nanos, Plan, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
 
 use crate::args::OutputArgs;
 use crate::args::timestamps::{Situation, TimestampsWord};
@@ -14,7 +14,7 @@ use crate::mistake::Mistake;
 
 /// The kinds of socket that a server can be bound to.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum SocketWord {
+pub(super) enum SocketWord {
     /// IPv4
     #[default]
     #[value(alias = "tcp")]
@@ -33,7 +33,7 @@ enum SocketWord {
 }
 
 impl SocketWord {
-    fn socket(self) -> Socket {
+    pub(super) fn socket(self) -> Socket {
         match self {
             SocketWord::Tcp4 => Socket::Tcp4,
             SocketWord::Tcp6 => Socket::Tcp6,
@@ -71,6 +71,7 @@ Examples:
   longtail sweep -w2 -t5:5 -d0.1 -k                 a new connection for each request
   longtail sweep -w2 -t5:5 -s ssl4                  over TLS; -s unix and aunix: over a Unix socket
   longtail sweep -t5:5 -d1 --app rails              a small Rails app that sleeps 1 s
+  longtail sweep -w2 -t5:5 --body s10 --connections 16,20,64    answers of 10 kB
   longtail sweep -r config.ru --path /posts         your app; its service time is measured first
   longtail sweep -w4 -t5:5 -R100 -d0.2 --with hey   hey makes the load, as in Puma's script; --with wrk: wrk
   longtail sweep --slots 4 --url http://127.0.0.1:9292/ -- falcon serve -n 4 -b http://127.0.0.1:9292
@@ -129,6 +130,9 @@ pub(crate) struct SweepArgs {
     /// What is requested [default: /sleep0.1 for -d0.1, /sleep?ms=100 with --app rails, / without a delay]
     #[arg(long, value_name = "PATH", help_heading = "Stream of requests")]
     path: Option<String>,
+    /// What every answer carries, such as s10: a array, c chunked, s string, i File/IO, and kB (longtail's own app of bodies, or one of -r that goes by the header Body-Conf)
+    #[arg(long, value_name = "BODY", conflicts_with_all = ["path", "app"], help_heading = "Stream of requests")]
+    body: Option<Body>,
     /// No keep-alive: a new connection for each request
     #[arg(
         short = 'k',
@@ -162,6 +166,15 @@ pub(crate) struct SweepArgs {
         help_heading = "Stream of requests"
     )]
     multiples: Vec<f64>,
+    /// Runs: connections in total, in place of --multiples
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        conflicts_with = "multiples",
+        help_heading = "Stream of requests"
+    )]
+    connections: Vec<u32>,
     /// Do the whole list so often, each time on a fresh server
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Stream of requests",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -201,7 +214,7 @@ pub(crate) struct SweepArgs {
 }
 
 /// No run is meant to take longer.
-const LONGEST_TIME: Nanos = Nanos::from_secs(30 * 86_400);
+pub(super) const LONGEST_TIME: Nanos = Nanos::from_secs(30 * 86_400);
 
 const NO_MULTIPLE: &str = "--multiples wants numbers above 0, such as 0.5,1,2: 0 would be no connection at all";
 
@@ -214,6 +227,9 @@ impl SweepArgs {
         let wrong = |text: &str| Err(Mistake::Flags(text.to_owned()));
         if self.multiples.is_empty() || self.multiples.iter().any(|m| !m.is_finite() || *m <= 0.0 || *m > 1e6) {
             return wrong(NO_MULTIPLE);
+        }
+        if self.connections.iter().any(|n| *n == 0 || *n > 1_000_000) {
+            return wrong("--connections wants numbers from 1 to 1000000, such as 16,20,64");
         }
         let times = [Some(self.length), self.warm_up, Some(self.timeout), Some(self.boot_timeout), self.delay];
         if times.into_iter().flatten().any(|time| time > LONGEST_TIME) {
@@ -247,10 +263,24 @@ impl SweepArgs {
             return Err(Mistake::Flags(format!("--with {name}: it knows no Unix socket: leave out -s {socket}")));
         }
         let own_app = self.rackup.is_none() && !matches!(kind, ServerKind::Command { .. });
-        let default_delay = (own_app && self.path.is_none()).then_some(Nanos::from_millis(100));
+        if let (Some(with), Some(_), Some(_)) = (self.with, self.body, &self.rackup) {
+            let name = with.name();
+            return Err(Mistake::Flags(format!(
+                "--with {name} asks for a path alone: leave out -r, or give --path in place of --body"
+            )));
+        }
+        if self.body.is_some() && !matches!(kind, ServerKind::Puma { .. }) {
+            return wrong("--body is for Puma: no other server has an app that goes by it");
+        }
+        let app = match self.app {
+            Some(AppWord::Rails) => App::Rails,
+            None | Some(AppWord::Sleep) if self.body.is_some() => App::Bodies,
+            None | Some(AppWord::Sleep) => App::Sleep,
+        };
+        let sleeps = own_app && app != App::Bodies;
+        let default_delay = (sleeps && self.path.is_none()).then_some(Nanos::from_millis(100));
         let default_threads = self.config.is_none().then_some(Threads { min: 5, max: 5 });
         let delay = self.delay.or(default_delay);
-        let app = if self.app == Some(AppWord::Rails) { App::Rails } else { App::Sleep };
         let rails_path = delay.filter(|_| app == App::Rails).map(|delay| format!("/sleep?ms={}", milliseconds(delay)));
         let is_command = matches!(kind, ServerKind::Command { .. });
         Ok(Plan {
@@ -267,6 +297,7 @@ impl SweepArgs {
             stream: StreamPlan {
                 delay,
                 path: self.path.clone().or(rails_path),
+                body: self.body,
                 keep_alive: !self.no_keep_alive,
                 stop: self.requests_per_connection.map_or(Stop::After(self.length), Stop::RequestsPerConnection),
                 warm_up: self.warm_up.unwrap_or(match self.requests_per_connection {
@@ -281,7 +312,8 @@ impl SweepArgs {
                 })?,
                 worker_header: self.worker_header.clone(),
             },
-            multiples: self.multiples.clone(),
+            multiples: if self.connections.is_empty() { self.multiples.clone() } else { Vec::new() },
+            connections: self.connections.clone(),
             repeat: self.repeat,
             cool_down: !self.no_cool_down,
             // The ceiling that we could measure is ours and not the other generator's.
@@ -379,11 +411,16 @@ impl SweepArgs {
 
     /// The command line that repeats `plan` here, what counts of the environment first.
     pub(crate) fn command_line(plan: &Plan) -> String {
-        let names = ["PUMA_TEST_HOST4", "PUMA_TEST_HOST6", "PUMA_TEST_PORT", "PUMA_TEST_CTRL"];
-        let set =
-            names.iter().filter_map(|name| std::env::var(name).ok().map(|value| format!("{name}={} ", quoted(&value))));
-        set.collect::<String>() + &plan.command_line()
+        with_environment(&plan.command_line())
     }
+}
+
+/// A command line with what counts of the environment in front.
+pub(super) fn with_environment(command_line: &str) -> String {
+    let names = ["PUMA_TEST_HOST4", "PUMA_TEST_HOST6", "PUMA_TEST_PORT", "PUMA_TEST_CTRL"];
+    let set =
+        names.iter().filter_map(|name| std::env::var(name).ok().map(|value| format!("{name}={} ", quoted(&value))));
+    set.collect::<String>() + command_line
 }
 
 /// As the Rails app takes it: a number without its unit.
@@ -422,8 +459,11 @@ mod tests {
 
     #[test]
     fn a_plan_printed_and_parsed_is_itself() {
-        let cases: [&[&str]; 16] = [
+        let cases: [&[&str]; 19] = [
             &["sweep"],
+            &["sweep", "--body=s10", "--connections=16,20,64", "-w2"],
+            &["sweep", "--body=i1", "-d0.01", "-r", "ci.ru", "-sssl4"],
+            &["sweep", "--connections=1"],
             &["sweep", "-w4", "-t5:5", "-R100", "-d0.2", "-k"],
             &["sweep", "-w0", "-t0:16", "--for=1500ms", "--warm-up=0", "--multiples=0.5,1,1.5,6", "--repeat=3"],
             &[
@@ -477,7 +517,14 @@ mod tests {
 
     #[test]
     fn every_mistake_is_one_line() {
-        let cases: [(&[&str], &str); 27] = [
+        let cases: [(&[&str], &str); 34] = [
+            (&["sweep", "--body=s"], "s10"),
+            (&["sweep", "--body=z10"], "no kind of body"),
+            (&["sweep", "--body=s10", "--path=/x"], "cannot be used with"),
+            (&["sweep", "--body=s10", "--server=builtin"], "--body is for Puma"),
+            (&["sweep", "--connections=0"], "--connections"),
+            (&["sweep", "--body=s10", "-r", "x.ru", "--with=wrk"], "--with wrk asks for a path alone"),
+            (&["sweep", "--connections=5", "--multiples=2"], "cannot be used with"),
             (&["sweep", "-t5:2"], "MIN:MAX"),
             (&["sweep", "-wmany"], "-w"),
             (&["sweep", "-dfast"], "write 200ms"),

@@ -2,6 +2,7 @@
 //!
 //! No test looks at a duration or a rate. Each has a folder of its own (`lab`), so they run side by side.
 
+mod bodies;
 mod builtin;
 mod calibrate;
 mod clock;
