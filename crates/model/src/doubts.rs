@@ -181,6 +181,15 @@ mod tests {
     }
 
     #[test]
+    fn answers_without_a_stamp_are_named_where_stamps_were_asked_for() {
+        let mut run = run(150, 0);
+        assert!(!of(&run).contains(&"Unstamped".to_owned()));
+        run.generator.clock_steps = Some(0);
+        (0..148).for_each(|_| run.tally.read_lag.record(Nanos(5_000)));
+        assert!(of_run(&run, true, false).contains(&Caveat::Unstamped { answers: 2, of: 150 }));
+    }
+
+    #[test]
     fn too_few_answers_support_no_p999() {
         assert!(of(&run(150, 0)).contains(&"TooFewRequests".to_owned()));
     }
