@@ -147,6 +147,7 @@ mod tests {
                 maximum_rate: 20.0,
                 ideal_response_time: Nanos::from_millis(100),
             }),
+            theory: None,
             statistics: None,
             generator: GeneratorFacts::default(),
             judgement: None,

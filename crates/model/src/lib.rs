@@ -34,6 +34,7 @@ pub mod statistics;
 pub mod steadiness;
 pub mod study;
 pub mod tally;
+pub mod theory;
 pub mod units;
 pub mod verdict;
 
@@ -65,5 +66,6 @@ pub use series::Series;
 pub use statistics::Statistics;
 pub use study::{LoadStudy, Study, SweepStudy};
 pub use tally::{Tally, Window};
+pub use theory::{Discipline, Theory};
 pub use units::Nanos;
 pub use verdict::{Judgement, Verdict};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Caveat, Forecast, GeneratorFacts, Judgement, Nanos, Quantile, Reading, Statistics, Tally};
+use crate::{Caveat, Forecast, GeneratorFacts, Judgement, Nanos, Quantile, Reading, Statistics, Tally, Theory};
 
 /// One row of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +28,9 @@ pub struct Run {
     pub readings: Vec<Reading>,
     /// What theory expected.
     pub forecast: Option<Forecast>,
+    /// What each order of service says of it; `None` where no service time is known, and of older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub theory: Option<Theory>,
     /// How well the percentiles are known, and whether the run was steady; `None` of a run that was not looked at.
     #[serde(default)]
     pub statistics: Option<Statistics>,
@@ -153,6 +156,7 @@ mod tests {
             workers: Vec::new(),
             readings: Vec::new(),
             forecast: None,
+            theory: None,
             statistics: None,
             generator: GeneratorFacts::default(),
             judgement: None,

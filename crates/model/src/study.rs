@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::forecast::ServiceTime;
 use crate::load::{LoadPlan, LoadRun};
+use crate::theory::Probe;
 use crate::{BodiesStudy, Caveat, ClaimedLoadStudy, ClaimedRow, Environment, Nanos, Plan, Run, ServerFacts};
 
 /// The version of the file format that this code writes. It rises with each change that an older reader would misread.
@@ -67,6 +68,9 @@ pub struct SweepStudy {
     pub server: ServerFacts,
     /// What theory takes for the service time; `None` where it is neither given nor measured.
     pub service_time: Option<ServiceTime>,
+    /// What was tried before the first run to learn the order of service (`--probe-discipline`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<Probe>,
     /// The runs that were finished, in order.
     pub runs: Vec<Run>,
     /// Of a sweep that another generator drove (`--with`): its runs, and then `runs` is empty.

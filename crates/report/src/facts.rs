@@ -11,6 +11,7 @@ use model::{
 
 use crate::claimed::rows;
 use crate::number::{self, NONE, count_of};
+use crate::theory;
 use crate::verdicts;
 
 /// What a run is called where it has no row: `1.50x`, and where there are several `1.50x run 2`.
@@ -57,11 +58,13 @@ pub(crate) fn is_doubtful(run: &Run) -> bool {
 
 /// The environment, as (what, lines).
 pub(crate) fn environment(study: &SweepStudy) -> Vec<(&'static str, Vec<String>)> {
-    vec![
+    let mut named = vec![
         ("server", server(study)),
         ("machine", vec![machine(&study.environment, &study.started_at)]),
         ("load", load(study)),
-    ]
+    ];
+    named.extend(theory::probes(study).map(|probed| ("probe", vec![probed])));
+    named
 }
 
 /// `Puma 6.5.0, ruby 3.4.0, main 43b8bba1`.

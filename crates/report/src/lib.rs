@@ -16,6 +16,7 @@ pub mod number;
 mod puma;
 mod table;
 pub mod text;
+mod theory;
 mod verdicts;
 
 use std::fmt;

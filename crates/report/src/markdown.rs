@@ -7,7 +7,7 @@ use model::{Caveat, SweepStudy};
 use crate::claimed::rows;
 use crate::facts::{self, Labelled, Noted, Spread};
 use crate::number::{self, NONE};
-use crate::{columns, intervals, table, text};
+use crate::{columns, intervals, table, text, theory};
 
 /// The whole report.
 pub fn whole(study: &SweepStudy) -> String {
@@ -33,6 +33,7 @@ pub fn whole(study: &SweepStudy) -> String {
     }
     parts.extend([
         intervals_of(study),
+        theory_of(study),
         summaries(study),
         workers(study),
         errors(&labelled),
@@ -68,6 +69,17 @@ fn intervals_of(study: &SweepStudy) -> String {
     }
     let lines: Vec<_> = std::iter::once(intervals::head()).chain(lines).collect();
     details("How well the percentiles are known", &format!("{}\n\n{}", intervals::TITLE, pipe_table(&lines).trim_end()))
+}
+
+fn theory_of(study: &SweepStudy) -> String {
+    let lines = theory::lines(study);
+    if lines.is_empty() {
+        return String::new();
+    }
+    let lines: Vec<_> = std::iter::once(theory::head()).chain(lines).collect();
+    let remarks: Vec<String> = theory::remarks(study).iter().map(|line| format!("- {}", escaped(line))).collect();
+    let inside = format!("{}\n\n{}\n{}", escaped(&theory::title(study)), pipe_table(&lines), remarks.join("\n"));
+    details("Theory beside measurement", &inside)
 }
 
 fn claimed_runs(study: &SweepStudy) -> String {

@@ -6,9 +6,10 @@ use model::{Caveat, Run, SweepStudy};
 
 use crate::claimed::rows;
 use crate::facts::{self, Labelled, Noted, Spread};
+use crate::load::text::wrap_at;
 use crate::number::{self, NONE};
 use crate::table::{self, Column, fitted};
-use crate::{Columns, columns, intervals, puma, verdicts};
+use crate::{Columns, columns, intervals, puma, theory, verdicts};
 
 /// What stands before the table: first the command line that repeats it, then server, machine and load.
 ///
@@ -62,6 +63,7 @@ pub fn closing(study: &SweepStudy, columns: Columns) -> String {
             .unwrap_or_default(),
         verdicts_of(&runs),
         intervals_of(study),
+        theory_of(study),
         rows::claims_text(study),
         summaries(study),
         workers(study),
@@ -128,6 +130,25 @@ fn intervals_of(study: &SweepStudy) -> String {
     };
     let lines: Vec<_> = std::iter::once(intervals::head()).chain(lines).map(indented).collect();
     format!("{}\n{}", intervals::TITLE, fitted(0, &lines))
+}
+
+fn theory_of(study: &SweepStudy) -> String {
+    let lines = theory::lines(study);
+    if lines.is_empty() {
+        return String::new();
+    }
+    let indented = |mut line: Vec<String>| {
+        line[0] = format!("  {}", line[0]);
+        // Each figure a little apart from the one before, and its ±% beside it.
+        line.iter_mut().skip(2).step_by(2).for_each(|cell| *cell = apart(cell));
+        line
+    };
+    let lines: Vec<_> = std::iter::once(theory::head()).chain(lines).map(indented).collect();
+    let mut text = format!("{}\n{}", theory::title(study), fitted(0, &lines));
+    for remark in theory::remarks(study) {
+        wrap_at(&mut text, EVIDENCE_WIDTH, "", &format!("  {remark}"));
+    }
+    text
 }
 
 fn summaries(study: &SweepStudy) -> String {

@@ -36,6 +36,12 @@ fn runs_that_the_generator_or_the_machine_spoiled() {
 }
 
 #[test]
+fn theory_stands_beside_the_runs() {
+    expect("theorized.txt", &longtail(&study::theorized()));
+    expect("theorized.md", &markdown::whole(&study::theorized()));
+}
+
+#[test]
 fn the_canonical_study_in_pumas_columns() {
     expect("canonical_puma.txt", &puma(&study::canonical()));
 }

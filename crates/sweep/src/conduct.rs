@@ -26,6 +26,7 @@ use crate::idle::wait_until_idle;
 use crate::ledger::{Accounts, Ledger, fresh_stats, shares_between, shares_by_header};
 use crate::observer::{Observer, Phase};
 use crate::subject::Subject;
+use crate::theory;
 use crate::turns;
 use crate::with::{Account, OtherGenerator};
 
@@ -89,6 +90,7 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
         environment: machine::environment(tools.version),
         server: model::ServerFacts::default(),
         service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given }),
+        probes: Vec::new(),
         runs: Vec::new(),
         claimed_runs: Vec::new(),
         caveats: Vec::new(),
@@ -149,7 +151,9 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
                 of: plan.runs(),
                 begun,
             };
-            let (run, _) = session.run(&job, study.service_time, &mut |phase| observer.phase(phase))?;
+            let (mut run, _) = session.run(&job, study.service_time, &mut |phase| observer.phase(phase))?;
+            let asked = (&plan.server, &plan.stream);
+            run.theory = theory::beside(&run, plan.stream.keep_alive, asked, &study.server, study.service_time);
             study.runs.push(run);
             study.interrupted = tools.is_interrupted();
             study.total_time = tools.clock.now() - begun;
@@ -406,6 +410,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             readings,
             forecast: service_time
                 .and_then(|ServiceTime { time, source }| queueing::closed::forecast(connections, slots, time, source)),
+            theory: None,
             statistics: Some(Statistics::of(&done.tally, &done.batches, &PERCENTILES)),
             generator: GeneratorFacts {
                 lanes: done.lanes.clone(),

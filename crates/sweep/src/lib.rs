@@ -12,6 +12,7 @@ mod ledger;
 mod observer;
 mod ready;
 mod subject;
+mod theory;
 mod turns;
 mod with;
 
