@@ -90,6 +90,7 @@ impl Ui {
                     Phase::Starting => "starting the server",
                     Phase::WarmingUp => "warming the server up with each body",
                     Phase::MeasuringServiceTime => "measuring the service time over one connection",
+                    Phase::Probing => "probing who waits for whom, with keep-alive and without",
                     Phase::CoolingDown => "waiting until the server is idle",
                     Phase::Reconciling => "waiting for the server's own count",
                     _ => "stopping the server",

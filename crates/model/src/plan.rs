@@ -27,6 +27,9 @@ pub struct Plan {
     pub cool_down: bool,
     /// Whether the generator's own limit is measured first.
     pub calibrate: bool,
+    /// Whether a short probe with and without keep-alive tells the order of service first.
+    #[serde(default)]
+    pub probe_discipline: bool,
     /// `--with`: the other generator that makes the load, by its program's name; `None` is our own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with: Option<String>,
@@ -280,6 +283,7 @@ impl Plan {
         }
         words.push(format!("--repeat={}", self.repeat));
         words.extend((!self.cool_down).then(|| "--no-cool-down".to_owned()));
+        words.extend(self.probe_discipline.then(|| "--probe-discipline".to_owned()));
         // Another generator has no ceiling of ours.
         words.extend((!self.calibrate && self.with.is_none()).then(|| "--no-calibrate".to_owned()));
         words.extend(self.with.as_ref().map(|with| format!("--with={with}")));

@@ -163,6 +163,6 @@ pub(crate) fn probes(study: &SweepStudy) -> Option<String> {
     };
     let first = study.probes.first()?;
     let found: Vec<String> = study.probes.iter().map(of).collect();
-    let how = format!("{} of {}", count_of(first.connections, "connection"), number::length(first.measured));
+    let how = format!("{}, {} each", count_of(first.connections, "connection"), number::length(first.measured));
     Some(format!("{}: {how}", found.join("; ")))
 }

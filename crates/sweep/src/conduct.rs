@@ -111,6 +111,10 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
             let measured = |time| ServiceTime { time, source: ServiceTimeSource::Measured };
             study.service_time = session.learn_service_time()?.map(measured);
         }
+        if plan.probe_discipline && repeat == 1 {
+            observer.phase(&Phase::Probing);
+            study.probes = session.probes(study.service_time)?;
+        }
         if tools.other.is_none() {
             session.take_baseline();
         }
@@ -234,7 +238,7 @@ impl Job<'_> {
 /// One server's life within a study.
 pub(crate) struct Session<'a, C> {
     pub(crate) server: &'a ServerPlan,
-    stream: &'a StreamPlan,
+    pub(crate) stream: &'a StreamPlan,
     pub(crate) cool_down: bool,
     pub(crate) tools: &'a Tools<'a, C>,
     pub(crate) subject: Subject,

@@ -10,6 +10,7 @@ mod error;
 mod idle;
 mod ledger;
 mod observer;
+mod probe_discipline;
 mod ready;
 mod subject;
 mod theory;

@@ -14,6 +14,8 @@ pub enum Phase {
     Starting,
     /// One connection, to learn the service time.
     MeasuringServiceTime,
+    /// A short load with keep-alive and one without, to learn the order of service.
+    Probing,
     /// Load that is not measured, so that the server has seen what will be asked of it.
     WarmingUp,
     /// A run.

@@ -191,6 +191,7 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
         workers: Vec::new(),
         readings: Vec::new(),
         forecast: None,
+        theory: None,
         statistics: Some(Statistics::of(&tally, &batches, &PERCENTILES)),
         generator: GeneratorFacts {
             lanes: vec![LaneFacts { cpu: elapsed / 4, run_queue: Nanos::from_millis(3), elapsed }],

@@ -234,6 +234,7 @@ fn plan(setup: &Setup) -> Plan {
         repeat: setup.repeat,
         cool_down: true,
         calibrate: true,
+        probe_discipline: false,
         with: None,
     }
 }
@@ -454,6 +455,8 @@ pub fn theorized() -> SweepStudy {
     for forecast in nothing.iter_mut().flat_map(|theory| &mut theory.forecasts) {
         (forecast.fit, forecast.shape) = (Some(far), None);
     }
+    study.plan.probe_discipline = true;
+    study.command_line = study.plan.command_line();
     study.probes = vec![probe(true, theory), probe(false, nothing)];
     study
 }
