@@ -106,8 +106,8 @@ const GROWS: f64 = 0.01;
 /// Standard errors: beyond chance.
 const BEYOND_CHANCE: f64 = 6.0;
 
-/// How fast response times grew, where they did so all along.
-fn growth(run: &LoadRun) -> Option<f64> {
+/// How fast response times grew, where they did so all along: seconds per second.
+pub fn growth(run: &LoadRun) -> Option<f64> {
     let steadiness = run.statistics.as_ref()?.steadiness?;
     let grows = steadiness.growth > GROWS && steadiness.growth_in_errors > BEYOND_CHANCE;
     (grows && steadiness.settled_after.is_none()).then_some(steadiness.growth)
@@ -206,6 +206,7 @@ mod tests {
             missed: Vec::new(),
             log_dropped: 3,
             statistics: None,
+            overload: None,
             generator: GeneratorFacts::default(),
             judgement: None,
             caveats: Vec::new(),

@@ -6,6 +6,7 @@
 pub mod batches;
 pub mod bodies;
 pub mod body;
+pub mod capacity;
 pub mod caveat;
 pub mod claimed;
 pub mod clock;
