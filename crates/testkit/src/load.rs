@@ -85,6 +85,9 @@ pub fn overloaded() -> LoadStudy {
 }
 
 /// One rate, half as much again as the server can take, and a service time that tells its slots.
+///
+/// # Panics
+/// Where response times do not grow: then it is another study.
 pub fn steep() -> LoadStudy {
     let service = Nanos::from_millis(200);
     let plan = LoadPlan {

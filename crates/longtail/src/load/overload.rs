@@ -53,10 +53,8 @@ mod tests {
 
     fn plan(words: &str) -> LoadPlan {
         let words = format!("longtail load {words} http://127.0.0.1:9/");
-        let args = match parse(words.split(' ').map(std::ffi::OsString::from)).unwrap() {
-            Invocation::Command(Command::Load(args)) => args,
-            _ => panic!("a load"),
-        };
+        let words = words.split(' ').map(std::ffi::OsString::from);
+        let Invocation::Command(Command::Load(args)) = parse(words).unwrap() else { panic!("a load") };
         crate::load::prepare(&args, &crate::clock::SystemClock::start()).unwrap().plan
     }
 

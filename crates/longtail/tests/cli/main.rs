@@ -21,4 +21,5 @@ mod refusals;
 mod selftest;
 mod snapshots;
 mod sockets;
+mod theory;
 mod with;
