@@ -105,16 +105,7 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
         let loads = plan.loads(subject.facts.slots());
         ensure_descriptors(most_connections(plan, subject.facts.slots()))?;
         let mut session = Session::new(&plan.server, &plan.stream, plan.cool_down, tools, subject);
-        // What a body costs is work, which slots of one process do not share in as they share a wait.
-        if study.service_time.is_none() && plan.stream.body.is_none() {
-            observer.phase(&Phase::MeasuringServiceTime);
-            let measured = |time| ServiceTime { time, source: ServiceTimeSource::Measured };
-            study.service_time = session.learn_service_time()?.map(measured);
-        }
-        if plan.probe_discipline && repeat == 1 {
-            observer.phase(&Phase::Probing);
-            study.probes = session.probes(study.service_time)?;
-        }
+        session.learn(plan, &mut study, observer)?;
         if tools.other.is_none() {
             session.take_baseline();
         }
@@ -360,6 +351,22 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             }
             self.tools.clock.sleep(GLANCE);
         }
+    }
+
+    /// What is asked of a server before it is measured: its service time, where nobody has told it, and who waits for whom, where
+    /// that was asked for and is not known yet.
+    fn learn(&mut self, plan: &Plan, study: &mut SweepStudy, observer: &mut dyn Observer) -> Result<(), SweepError> {
+        // What a body costs is work, which slots of one process do not share in as they share a wait.
+        if study.service_time.is_none() && plan.stream.body.is_none() {
+            observer.phase(&Phase::MeasuringServiceTime);
+            let measured = |time| ServiceTime { time, source: ServiceTimeSource::Measured };
+            study.service_time = self.learn_service_time()?.map(measured);
+        }
+        if plan.probe_discipline && study.probes.is_empty() {
+            observer.phase(&Phase::Probing);
+            study.probes = self.probes(study.service_time)?;
+        }
+        Ok(())
     }
 
     /// The median service time over one connection; `None` where nothing was answered.
