@@ -99,7 +99,7 @@ fn undetected(text: &str) -> Vec<String> {
 }
 
 /// What was asked for and leaves no trace in the counts, what only one source knows, and when a request was due.
-const ON_ITS_OWN: [&str; 26] = [
+const ON_ITS_OWN: [&str; 27] = [
     "/environment/",
     "/plan/repeat",
     "/plan/server/",
@@ -122,6 +122,7 @@ const ON_ITS_OWN: [&str; 26] = [
     "/tally/closed_by_server",
     "/tally/connections_opened",
     "/tally/received_bytes",
+    "/tally/body_bytes",
     "/tally/sent_bytes",
     "/due_ns",
     // A shortest or longest of 3 ns is less than the sum of many can tell.

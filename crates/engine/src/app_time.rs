@@ -2,10 +2,6 @@
 
 use model::{AppTime, Clock, Dissection, Exchange, Nanos};
 
-/// The request header that asks an app for its stamps, and the response header that has them: two whole numbers, the
-/// nanoseconds of `CLOCK_MONOTONIC` at its start and at its end.
-pub const STAMPS: &str = "x-app-stamps";
-
 /// Metrics of `Server-Timing` that are the whole app's, the surest first. Others are parts of it, or of something else.
 const WHOLE: [&str; 3] = ["app", "total", "process_action.action_controller"];
 
@@ -50,7 +46,7 @@ impl AppTimes {
     }
 }
 
-/// Understands the value of [`STAMPS`].
+/// Understands the value of `x-app-stamps`.
 pub(crate) fn stamps(value: &[u8]) -> Option<AppTime> {
     let text = std::str::from_utf8(value).ok()?;
     let mut words = text.split_ascii_whitespace().map(|word| word.parse().ok().map(Nanos));

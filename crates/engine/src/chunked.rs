@@ -28,15 +28,22 @@ pub(crate) struct Chunked {
     left: u64,
     digits: u32,
     line: u32,
+    /// Bytes inside the chunks so far.
+    content: u64,
 }
 
 impl Chunked {
     pub(crate) fn new() -> Chunked {
-        Chunked { part: Part::Size, left: 0, digits: 0, line: 0 }
+        Chunked { part: Part::Size, left: 0, digits: 0, line: 0, content: 0 }
     }
 
     pub(crate) fn is_done(&self) -> bool {
         self.part == Part::Done
+    }
+
+    /// Bytes inside the chunks so far.
+    pub(crate) fn content(&self) -> u64 {
+        self.content
     }
 
     /// Takes bytes of the body until it ends; how many it took. `None`: this is no chunked body.
@@ -47,6 +54,7 @@ impl Chunked {
                 let take = self.left.min((bytes.len() - at) as u64);
                 at += take as usize;
                 self.left -= take;
+                self.content += take;
                 if self.left == 0 {
                     self.part = Part::BodyCr;
                 }

@@ -19,6 +19,8 @@ pub struct Answer {
     pub worker: Option<String>,
     /// Bytes of the response, head included.
     pub bytes: u64,
+    /// Bytes of its content.
+    pub body_bytes: u64,
 }
 
 /// Why nothing came back.
@@ -59,6 +61,7 @@ pub fn fetch<C: Clock + Clone + Send>(
             status,
             worker: done.tally.per_worker.keys().next().cloned(),
             bytes: done.tally.received_bytes,
+            body_bytes: done.tally.body_bytes,
         }),
         other => Err(FetchError::Outcome(other)),
     }

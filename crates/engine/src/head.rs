@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use model::AppTime;
+use model::anatomy::STAMPS;
 use thiserror::Error;
 
 use crate::app_time;
@@ -173,7 +174,7 @@ impl Heads {
                 }
             } else if !self.worker_header.is_empty() && field.name.eq_ignore_ascii_case(&self.worker_header) {
                 worker = std::str::from_utf8(field.value).ok().map(str::trim).map(str::to_owned);
-            } else if self.reads_app_times && field.name.eq_ignore_ascii_case("x-app-stamps") {
+            } else if self.reads_app_times && field.name.eq_ignore_ascii_case(STAMPS) {
                 stamps = app_time::stamps(field.value);
             } else if self.reads_app_times && field.name.eq_ignore_ascii_case("server-timing") {
                 timing = timing.or_else(|| app_time::server_timing(field.value));

@@ -27,7 +27,6 @@ mod wire;
 mod wire_socket;
 mod wire_tls;
 
-pub use app_time::STAMPS;
 pub use body::body;
 pub use drive::{Drive, DriveError, drive};
 pub use fetch::{Answer, FetchError, fetch};

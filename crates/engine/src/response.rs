@@ -19,6 +19,8 @@ pub struct Response {
     pub app_time: Option<AppTime>,
     /// Its bytes, head included.
     pub bytes: u64,
+    /// Of those the content: without the head, and without what chunks are wrapped in.
+    pub body_bytes: u64,
 }
 
 /// What became of the bytes.
@@ -46,7 +48,8 @@ enum State {
     Head,
     Length(Head, u64),
     Chunked(Head, Chunked),
-    UntilClose(Head),
+    /// With the bytes of the content so far.
+    UntilClose(Head, u64),
 }
 
 /// Reads one response after the other.
@@ -104,7 +107,7 @@ impl Reader {
             && !self.to_head
         {
             let used = head.length + length as usize;
-            return Ok(Fed::Done(self.done(head, used as u64), used));
+            return Ok(Fed::Done(self.done(head, used as u64, length), used));
         }
         self.feed_piece(bytes, heads)
     }
@@ -137,10 +140,10 @@ impl Reader {
                     }
                     let framing = if self.to_head { Framing::Empty } else { head.framing };
                     self.state = match framing {
-                        Framing::Empty => return Ok(Fed::Done(self.done(head, 0), at)),
+                        Framing::Empty => return Ok(Fed::Done(self.done(head, 0, 0), at)),
                         Framing::Length(length) => State::Length(head, length),
                         Framing::Chunked => State::Chunked(head, Chunked::new()),
-                        Framing::UntilClose => State::UntilClose(head),
+                        Framing::UntilClose => State::UntilClose(head, 0),
                     };
                 }
                 State::Length(head, left) => {
@@ -149,16 +152,18 @@ impl Reader {
                     at += take as usize;
                     let (head, done) = (*head, *left == 0);
                     self.bytes += take;
-                    return Ok(if done { Fed::Done(self.done(head, 0), at) } else { Fed::More });
+                    let Framing::Length(length) = head.framing else { unreachable!("its head says a length") };
+                    return Ok(if done { Fed::Done(self.done(head, 0, length), at) } else { Fed::More });
                 }
                 State::Chunked(head, chunked) => {
                     let take = chunked.feed(&bytes[at..]).ok_or(BadResponse::Chunk)?;
                     at += take;
-                    let (head, done) = (*head, chunked.is_done());
+                    let (head, done, content) = (*head, chunked.is_done(), chunked.content());
                     self.bytes += take as u64;
-                    return Ok(if done { Fed::Done(self.done(head, 0), at) } else { Fed::More });
+                    return Ok(if done { Fed::Done(self.done(head, 0, content), at) } else { Fed::More });
                 }
-                State::UntilClose(_) => {
+                State::UntilClose(_, content) => {
+                    *content += (bytes.len() - at) as u64;
                     self.bytes += (bytes.len() - at) as u64;
                     return Ok(Fed::More);
                 }
@@ -169,18 +174,18 @@ impl Reader {
     /// The connection has ended: the response that it completes, if it does.
     pub fn end(&mut self) -> Option<Response> {
         match self.state {
-            State::UntilClose(head) => Some(self.done(head, 0)),
+            State::UntilClose(head, content) => Some(self.done(head, 0, content)),
             _ => None,
         }
     }
 
     #[inline]
-    fn done(&mut self, head: Head, more_bytes: u64) -> Response {
+    fn done(&mut self, head: Head, more_bytes: u64, body_bytes: u64) -> Response {
         let bytes = self.bytes + more_bytes;
         self.bytes = 0;
         self.state = State::Head;
         let Head { status, keep_alive, worker, app_time, .. } = head;
-        Response { status, keep_alive, worker, app_time, bytes }
+        Response { status, keep_alive, worker, app_time, bytes, body_bytes }
     }
 }
 
@@ -189,13 +194,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A stream of one response, its length and what it should be read as.
-    fn any_response() -> impl Strategy<Value = (Vec<u8>, u16)> {
+    /// A stream of one response, its status and the length of its content.
+    fn any_response() -> impl Strategy<Value = (Vec<u8>, u16, u64)> {
         let body = prop::collection::vec(any::<u8>(), 0..200);
         let status = prop_oneof![Just(200u16), Just(302), Just(404), Just(503)];
         (body, status, 0..4u8, prop::collection::vec(1usize..40, 1..6), any::<bool>()).prop_map(
             |(body, status, kind, cuts, interim)| {
                 let mut bytes = Vec::new();
+                let mut content = if kind == 2 { 0 } else { body.len() as u64 };
                 if interim {
                     bytes.extend_from_slice(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
                 }
@@ -208,8 +214,10 @@ mod tests {
                     1 => {
                         bytes.extend_from_slice(b"Transfer-Encoding: chunked\r\n\r\n");
                         let mut rest = &body[..];
+                        content = 0;
                         for cut in cuts {
                             let (chunk, tail) = rest.split_at(cut.min(rest.len()));
+                            content += chunk.len() as u64;
                             if !chunk.is_empty() {
                                 bytes.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
                                 bytes.extend_from_slice(chunk);
@@ -225,7 +233,7 @@ mod tests {
                         bytes.extend_from_slice(&body);
                     }
                 }
-                (bytes, status)
+                (bytes, status, content)
             },
         )
     }
@@ -249,10 +257,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn in_pieces_is_as_whole((bytes, status) in any_response(), sizes in prop::collection::vec(1usize..30, 0..80)) {
+        fn in_pieces_is_as_whole((bytes, status, content) in any_response(), sizes in prop::collection::vec(1usize..30, 0..80)) {
             let whole = read(&bytes, &[]).unwrap().unwrap();
             prop_assert_eq!(whole.status, status);
-            prop_assert_eq!(whole.bytes, bytes.len() as u64);
+            prop_assert_eq!((whole.bytes, whole.body_bytes), (bytes.len() as u64, content));
             prop_assert_eq!(read(&bytes, &sizes).unwrap(), Some(whole));
         }
 
@@ -262,7 +270,7 @@ mod tests {
         }
 
         #[test]
-        fn damaged_responses_never_panic((mut bytes, _) in any_response(), at in any::<prop::sample::Index>(), byte in any::<u8>(), sizes in prop::collection::vec(1usize..30, 0..20)) {
+        fn damaged_responses_never_panic((mut bytes, _, _) in any_response(), at in any::<prop::sample::Index>(), byte in any::<u8>(), sizes in prop::collection::vec(1usize..30, 0..20)) {
             let place = at.index(bytes.len());
             bytes[place] = byte;
             let _ = read(&bytes, &sizes);

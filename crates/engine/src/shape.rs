@@ -50,6 +50,8 @@ pub struct Shape {
     pub worker_header: String,
     /// Whether answers are read for what the app says of its time. Then each head is parsed.
     pub reads_app_times: bool,
+    /// Bytes of the content that every good answer must have; `None` where any will do.
+    pub body_bytes: Option<u64>,
     /// Whether each exchange is kept, in order of completion (tests, logs).
     pub keep_exchanges: bool,
     /// Whether the journal gets the raw bytes of each answer, up to 2 MiB (checks).
@@ -93,6 +95,7 @@ impl Shape {
             timeout: Nanos::from_secs(30),
             worker_header: String::new(),
             reads_app_times: false,
+            body_bytes: None,
             keep_exchanges: false,
             keep_answers: false,
         }

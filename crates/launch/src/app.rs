@@ -1,5 +1,6 @@
 //! The apps that longtail brings, inside its executable: a user who has only that has no `servers/` folder.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,10 @@ use std::path::{Path, PathBuf};
 use model::App;
 
 const SLEEP: &str = include_str!("../../../servers/sleep.ru");
+const BODIES: &str = include_str!("../../../servers/bodies.ru");
+
+/// Where `bodies.ru` makes its files, below the directory that it is written into: they go with that.
+const BODIES_FOLDER: (&str, &str) = ("LONGTAIL_BODIES_FOLDER", "bodies");
 
 /// The files of `servers/rails` that the app consists of. Rails finds each by its place below `config.ru`.
 const RAILS: [(&str, &str); 4] = [
@@ -27,6 +32,11 @@ pub(crate) fn write(app: App, dir: &Path) -> io::Result<PathBuf> {
             fs::write(&rackup, SLEEP)?;
             Ok(rackup)
         }
+        App::Bodies => {
+            let rackup = dir.join("bodies.ru");
+            fs::write(&rackup, BODIES)?;
+            Ok(rackup)
+        }
         App::Rails => {
             let root = dir.join("rails");
             for (name, text) in RAILS {
@@ -35,6 +45,18 @@ pub(crate) fn write(app: App, dir: &Path) -> io::Result<PathBuf> {
                 fs::write(file, text)?;
             }
             Ok(root.join("config.ru"))
+        }
+    }
+}
+
+/// What the app that was written into `dir` wants in its environment.
+pub(crate) fn environment(app: App, dir: &Path) -> Option<(OsString, OsString)> {
+    match app {
+        App::Sleep => None,
+        App::Rails => Some(("RAILS_ENV".into(), "production".into())),
+        App::Bodies => {
+            let (name, folder) = BODIES_FOLDER;
+            Some((name.into(), dir.join(folder).into()))
         }
     }
 }
@@ -68,6 +90,11 @@ mod tests {
         let mut brought = RAILS.map(|(name, _)| name.to_owned());
         brought.sort_unstable();
         assert_eq!(files, brought);
+    }
+
+    #[test]
+    fn the_app_of_bodies_reads_the_folder_that_it_is_given() {
+        assert!(BODIES.contains(&format!("ENV['{}']", BODIES_FOLDER.0)));
     }
 
     #[test]

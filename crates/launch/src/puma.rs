@@ -163,8 +163,8 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
     if plan.yjit {
         env.push(("RUBYOPT".into(), with_yjit(around.rubyopt.as_deref())));
     }
-    if plan.rackup.is_none() && plan.app == App::Rails {
-        env.push(("RAILS_ENV".into(), "production".into()));
+    if plan.rackup.is_none() {
+        env.extend(app::environment(plan.app, dir));
     }
     Ok(Puma {
         spec: Spec { argv, env, dir: around.dir.clone(), scratch: Some(Arc::new(scratch)) },

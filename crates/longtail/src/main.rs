@@ -55,6 +55,7 @@ fn main() {
 fn run(command: Command) -> Result<Exit, mistake::Mistake> {
     match command {
         Command::Sweep(args) => commands::sweep::run(&args),
+        Command::Bodies(args) => commands::bodies::run(&args),
         Command::Load(args) => commands::load::run(*args),
         Command::Attack(args) => commands::load::attack(&args),
         Command::Sink(args) => commands::sink::run(&args),

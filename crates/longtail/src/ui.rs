@@ -67,10 +67,15 @@ impl Ui {
     pub(crate) fn phase(&self, phase: &Phase) {
         self.bar.reset_elapsed();
         match phase {
-            Phase::Running { number, of, connections, length, progress } => {
+            Phase::Running { number, of, what, connections, length, left, progress } => {
                 let length = length.map(|length| format!(" of {length}")).unwrap_or_default();
+                // The first estimate of a study of one run would only say its length again.
+                let left = left.filter(|_| *of > 1);
+                let left =
+                    left.map(|left| format!(", about {} left", report::number::minutes(left))).unwrap_or_default();
+                let what = if what.is_empty() { String::new() } else { format!("{what}, ") };
                 self.bar.set_style(running(progress));
-                self.bar.set_message(format!("run {number}/{of}: {connections} connections"));
+                self.bar.set_message(format!("run {number}/{of}{left}: {what}{connections} connections"));
                 self.bar.set_prefix(length);
             }
             Phase::OtherRunning { number, of, connections, length } => {
@@ -83,7 +88,9 @@ impl Ui {
                 self.bar.set_message(match other {
                     Phase::Calibrating => "measuring the generator's own limit",
                     Phase::Starting => "starting the server",
+                    Phase::WarmingUp => "warming the server up with each body",
                     Phase::MeasuringServiceTime => "measuring the service time over one connection",
+                    Phase::Probing => "probing who waits for whom, with keep-alive and without",
                     Phase::CoolingDown => "waiting until the server is idle",
                     Phase::Reconciling => "waiting for the server's own count",
                     _ => "stopping the server",

@@ -61,6 +61,7 @@ mod tests {
             anatomy: None,
             watch: Some(Watch { tracks: vec![track], ..Watch::default() }),
             forecast: None,
+            theory: None,
             statistics: None,
             generator: GeneratorFacts::default(),
             judgement: None,

@@ -16,6 +16,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Exchange, Nanos};
 
+/// The request header that asks an app for its stamps, and the response header that has them: two whole numbers, the
+/// nanoseconds of `CLOCK_MONOTONIC` at its start and at its end.
+pub const STAMPS: &str = "x-app-stamps";
+
 /// What an app said in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppTime {

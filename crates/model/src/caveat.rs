@@ -18,6 +18,13 @@ pub enum Caveat {
         /// Requests that the server says it took, over the same time.
         server: u64,
     },
+    /// The app counted other bytes of content than we received.
+    BytesDiffer {
+        /// Bytes of content of all whole answers that we received, warm-up included.
+        client: u64,
+        /// Bytes that the app says it handed to the server, over the same time.
+        app: u64,
+    },
     /// The server could not be asked how many requests it took, so nothing confirms ours.
     LedgerUnknown {
         /// Why not.
@@ -86,6 +93,13 @@ pub enum Caveat {
     ConnectionsClosed {
         /// How many.
         closed: u64,
+    },
+    /// Connections were served in turns, some requests in a row each, while others waited to be accepted.
+    ServedInTurns {
+        /// Answers for each connection that the server closed.
+        answers_a_turn: f64,
+        /// Connections more than slots.
+        waiting: u32,
     },
     /// Some connections got far less than others.
     Unfair {
@@ -164,6 +178,9 @@ impl Caveat {
             Caveat::LedgersDiffer { client, server, .. } => {
                 format!("the server counts {server} requests, we got {client} answers")
             }
+            Caveat::BytesDiffer { client, app } => {
+                format!("the app counts {app} bytes of content, we received {client}")
+            }
             Caveat::LedgerUnknown { reason } => format!("the server's own count is unknown: {reason}"),
             Caveat::Failures { failed, planned } => format!("{failed} of {planned} requests did not end well"),
             Caveat::QuantilesHidden { from, unanswered } => {
@@ -198,6 +215,10 @@ impl Caveat {
             Caveat::ConnectionsClosed { closed } => {
                 format!("the server closed {} that were to be kept", of(*closed, "connection"))
             }
+            Caveat::ServedInTurns { answers_a_turn, waiting } => format!(
+                "served in turns: a connection had {answers_a_turn:.1} answers in a row while {} waited",
+                of(u64::from(*waiting), "other")
+            ),
             Caveat::Unfair { jain, fewest, most } => {
                 format!("unfair: one connection got {}, another {most} (Jain's index {jain:.2})", of(*fewest, "answer"))
             }
@@ -232,7 +253,7 @@ impl Caveat {
     /// What to do about it.
     pub fn remedy(&self) -> &'static str {
         match self {
-            Caveat::LedgersDiffer { .. } => {
+            Caveat::LedgersDiffer { .. } | Caveat::BytesDiffer { .. } => {
                 "is anything else sending to this server, or are requests given up before they are answered?"
             }
             Caveat::LedgerUnknown { .. } => {
@@ -253,6 +274,9 @@ impl Caveat {
                 "looks are a sample, and others may connect to this server too: run longer (--for)"
             }
             Caveat::ConnectionsClosed { .. } => "their next requests include a connect; -k compares without keep-alive",
+            Caveat::ServedInTurns { .. } => {
+                "as Puma before 7 does: the first answer of each turn carries the whole wait, so that high percentiles jump as connections rise and the rate stays; compare with -k or Puma 7"
+            }
             Caveat::Unfair { .. } => {
                 "a server that serves one connection again and again starves the others; compare with -k"
             }

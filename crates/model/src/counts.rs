@@ -17,7 +17,7 @@ pub struct Counts {
     others: [u64; OTHERS.len()],
 }
 
-const OTHERS: [(Outcome, &str); 8] = [
+const OTHERS: [(Outcome, &str); 9] = [
     (Outcome::Refused, "connect_refused"),
     (Outcome::ConnectFailed, "connect_failed"),
     (Outcome::Reset, "reset"),
@@ -26,6 +26,7 @@ const OTHERS: [(Outcome, &str); 8] = [
     (Outcome::BadResponse, "bad_response"),
     (Outcome::InFlight, "in_flight_at_end"),
     (Outcome::Skipped, "skipped"),
+    (Outcome::WrongLength, "wrong_length"),
 ];
 
 /// Where an outcome without a status stands in [`OTHERS`].
@@ -39,6 +40,7 @@ fn place(outcome: Outcome) -> usize {
         Outcome::BadResponse => 5,
         Outcome::InFlight => 6,
         Outcome::Skipped => 7,
+        Outcome::WrongLength => 8,
         Outcome::Answered(_) => unreachable!("an answer is counted by its status"),
     }
 }
@@ -111,7 +113,7 @@ impl Counts {
 
     /// Those that got a whole response, of whatever status.
     pub fn answered(&self) -> u64 {
-        self.answered.iter().sum()
+        self.answered.iter().sum::<u64>() + self.of(Outcome::WrongLength)
     }
 
     /// Those that were sent, or that we at least tried to send: all but the skipped.

@@ -132,8 +132,8 @@ const GROWS: f64 = 0.01;
 /// Standard errors: beyond chance.
 const BEYOND_CHANCE: f64 = 6.0;
 
-/// How fast response times grew, where they did so all along.
-fn growth(run: &LoadRun) -> Option<f64> {
+/// How fast response times grew, where they did so all along: seconds per second.
+pub fn growth(run: &LoadRun) -> Option<f64> {
     let steadiness = run.statistics.as_ref()?.steadiness?;
     let grows = steadiness.growth > GROWS && steadiness.growth_in_errors > BEYOND_CHANCE;
     (grows && steadiness.settled_after.is_none()).then_some(steadiness.growth)
@@ -175,6 +175,7 @@ mod tests {
                 maximum_rate: 20.0,
                 ideal_response_time: Nanos::from_millis(100),
             }),
+            theory: None,
             statistics: None,
             generator: GeneratorFacts::default(),
             judgement: None,
@@ -209,6 +210,15 @@ mod tests {
     }
 
     #[test]
+    fn answers_without_a_stamp_are_named_where_stamps_were_asked_for() {
+        let mut run = run(150, 0);
+        assert!(!of(&run).contains(&"Unstamped".to_owned()));
+        run.generator.clock_steps = Some(0);
+        (0..148).for_each(|_| run.tally.read_lag.record(Nanos(5_000)));
+        assert!(of_run(&run, true, false).contains(&Caveat::Unstamped { answers: 2, of: 150 }));
+    }
+
+    #[test]
     fn too_few_answers_support_no_p999() {
         assert!(of(&run(150, 0)).contains(&"TooFewRequests".to_owned()));
     }
@@ -224,6 +234,7 @@ mod tests {
             missed: Vec::new(),
             log_dropped: 3,
             statistics: None,
+            overload: None,
             generator: GeneratorFacts::default(),
             judgement: None,
             caveats: Vec::new(),

@@ -24,6 +24,8 @@ pub enum Outcome {
     TimedOut,
     /// What came is not HTTP, or contradicts itself.
     BadResponse,
+    /// A whole, good answer came, but its content is not as long as it was to be.
+    WrongLength,
     /// Still without an answer when the run ended.
     InFlight,
     /// Due while every connection was busy, and not sent because the user wants late requests skipped.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::capacity::Overload;
 use crate::objective::Figure;
 use crate::{Caveat, GeneratorFacts, Histogram, Judgement, Nanos, Objective, Pace, Quantile, Statistics, Tally};
 
@@ -58,6 +59,9 @@ pub struct LoadPlan {
     pub stop_if: Vec<Objective>,
     /// Where one line a request was written.
     pub log: Option<PathBuf>,
+    /// `--service`: for how long a request holds a slot of the server, to tell its slots by.
+    #[serde(rename = "service_time_ns", default, skip_serializing_if = "Option::is_none")]
+    pub service_time: Option<Nanos>,
 }
 
 /// What becomes of a request that is due while all connections are busy.
@@ -128,6 +132,9 @@ pub struct LoadRun {
     /// How well the percentiles are known, and whether the run was steady; `None` of a run that was not looked at.
     #[serde(default)]
     pub statistics: Option<Statistics>,
+    /// What an overload in open loop says of the server; `None` where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overload: Option<Overload>,
     /// What the generator and its machine did.
     #[serde(default)]
     pub generator: GeneratorFacts,

@@ -7,7 +7,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Nanos, Timestamps};
+use crate::anatomy::STAMPS;
+use crate::{Body, Nanos, Timestamps};
 
 /// What `longtail sweep` was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,12 +19,18 @@ pub struct Plan {
     pub stream: StreamPlan,
     /// One run each: connections / slots.
     pub multiples: Vec<f64>,
+    /// One run each, in place of the multiples where there are any: connections, in total.
+    #[serde(default)]
+    pub connections: Vec<u32>,
     /// How often the whole list is run, each time on a fresh server.
     pub repeat: u32,
     /// Whether each run is followed by a wait until the server is idle again.
     pub cool_down: bool,
     /// Whether the generator's own limit is measured first.
     pub calibrate: bool,
+    /// Whether a short probe with and without keep-alive tells the order of service first.
+    #[serde(default)]
+    pub probe_discipline: bool,
     /// `--with`: the other generator that makes the load, by its program's name; `None` is our own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with: Option<String>,
@@ -105,6 +112,8 @@ pub enum App {
     Sleep,
     /// `servers/rails`: an API in Rails, which must be installed.
     Rails,
+    /// `servers/bodies.ru`: Rack alone, bodies of four kinds and any size.
+    Bodies,
 }
 
 /// Threads of one Puma worker, as `-t MIN:MAX`.
@@ -140,7 +149,7 @@ impl fmt::Display for Threads {
 }
 
 /// The kind of socket the server is bound to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Socket {
     /// IPv4, 127.0.0.1 unless `PUMA_TEST_HOST4` says otherwise.
@@ -165,16 +174,23 @@ impl Socket {
     }
 }
 
-impl fmt::Display for Socket {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
+impl Socket {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
             Socket::Tcp4 => "tcp4",
             Socket::Tcp6 => "tcp6",
             Socket::Ssl4 => "ssl4",
             Socket::Ssl6 => "ssl6",
             Socket::Unix => "unix",
             Socket::Aunix => "aunix",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Socket {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
     }
 }
 
@@ -184,8 +200,11 @@ pub struct StreamPlan {
     /// `-d`: how long the app is asked to hold a thread; the theory's service time. `None`: unknown, measured first.
     #[serde(rename = "delay_ns")]
     pub delay: Option<Nanos>,
-    /// `--path`: what is requested; `None` is `/sleep<delay>`.
+    /// `--path`: what is requested; `None` is `/sleep<delay>`, or the body's.
     pub path: Option<String>,
+    /// `--body`: what every answer is to carry; `None`: whatever the path brings.
+    #[serde(default)]
+    pub body: Option<Body>,
     /// Not `-k`: whether a connection carries more than one request.
     pub keep_alive: bool,
     /// When a run ends.
@@ -211,11 +230,41 @@ pub struct StreamPlan {
 impl StreamPlan {
     /// What is requested.
     pub fn target_path(&self) -> String {
-        match (&self.path, self.delay) {
-            (Some(path), _) => path.clone(),
-            (None, Some(delay)) => format!("/sleep{}", delay.as_secs_f64()),
-            (None, None) => "/".to_owned(),
+        match (&self.path, self.body, self.delay) {
+            (Some(path), _, _) => path.clone(),
+            (None, Some(body), _) => format!("/{body}"),
+            (None, None, Some(delay)) => format!("/sleep{}", delay.as_secs_f64()),
+            (None, None, None) => "/".to_owned(),
         }
+    }
+
+    /// Headers that go with it: a body and its delay are asked for as Puma's own apps understand it too.
+    pub fn headers(&self) -> Vec<(&'static str, String)> {
+        let ask = self.anatomy.then(|| (STAMPS, "1".to_owned()));
+        let Some(body) = self.body else { return ask.into_iter().collect() };
+        let delay = self.delay.filter(|delay| *delay > Nanos::ZERO);
+        let delay = delay.map(|delay| ("dly", delay.as_secs_f64().to_string()));
+        std::iter::once(("body-conf", body.to_string())).chain(delay).chain(ask).collect()
+    }
+
+    /// The flags that ask for it; `length` is the one that says how long a run is.
+    pub(crate) fn words(&self, length: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        words.extend(self.delay.map(|d| format!("-d{d}")));
+        words.extend(self.path.iter().flat_map(|path| ["--path".to_owned(), path.clone()]));
+        words.extend(self.body.map(|body| format!("--body={body}")));
+        words.extend((!self.keep_alive).then(|| "-k".to_owned()));
+        words.push(match self.stop {
+            Stop::After(time) => format!("{length}{time}"),
+            Stop::RequestsPerConnection(n) => format!("-R{n}"),
+        });
+        words.push(format!("--warm-up={}", self.warm_up));
+        words.push(format!("--timeout={}", self.timeout));
+        words.push(format!("--lanes={}", self.lanes));
+        words.push(format!("--timestamps={}", self.timestamps));
+        words.push(format!("--worker-header={}", self.worker_header));
+        words.extend(self.anatomy.then(|| "--anatomy".to_owned()));
+        words
     }
 }
 
@@ -231,41 +280,39 @@ pub enum Stop {
 }
 
 impl Plan {
+    /// Multiple and connections of each run of a pass, on a server of so many slots. There is at least one connection.
+    pub fn loads(&self, slots: u32) -> Vec<(f64, u32)> {
+        let of_multiple = |multiple: &f64| (*multiple, ((multiple * f64::from(slots)).round() as u32).max(1));
+        let of_connections = |n: &u32| (f64::from(*n) / f64::from(slots.max(1)), *n);
+        if self.connections.is_empty() {
+            self.multiples.iter().map(of_multiple).collect()
+        } else {
+            self.connections.iter().map(of_connections).collect()
+        }
+    }
+
+    /// Runs, in total.
+    pub fn runs(&self) -> usize {
+        self.loads(1).len() * self.repeat as usize
+    }
+
     /// The arguments after `longtail` that ask for this plan. Parsing them gives the plan again.
     pub fn arguments(&self) -> Vec<String> {
         let mut words = vec!["sweep".to_owned()];
         let server = &self.server;
-        match &server.kind {
-            ServerKind::Puma { command: None } | ServerKind::Command { .. } => {}
-            ServerKind::Puma { command: Some(command) } => words.extend(["--puma".to_owned(), command.clone()]),
-            ServerKind::Builtin => words.extend(["--server".to_owned(), "builtin".to_owned()]),
-        }
-        words.extend(server.workers.map(|w| format!("-w{w}")));
-        words.extend(server.threads.map(|t| format!("-t{t}")));
-        for (flag, path) in [("-r", &server.rackup), ("-C", &server.config)] {
-            words.extend(path.iter().flat_map(|path| [flag.to_owned(), path.display().to_string()]));
-        }
-        words.extend((server.app == App::Rails).then(|| "--app=rails".to_owned()));
-        words.extend(server.yjit.then(|| "-Y".to_owned()));
+        words.extend(server_words(server));
         words.push(format!("-s{}", server.socket));
-        let stream = &self.stream;
-        words.extend(stream.delay.map(|d| format!("-d{d}")));
-        words.extend(stream.path.iter().flat_map(|path| ["--path".to_owned(), path.clone()]));
-        words.extend((!stream.keep_alive).then(|| "-k".to_owned()));
-        words.push(match stream.stop {
-            Stop::After(time) => format!("--for={time}"),
-            Stop::RequestsPerConnection(n) => format!("-R{n}"),
-        });
-        words.push(format!("--warm-up={}", stream.warm_up));
-        words.push(format!("--timeout={}", stream.timeout));
-        words.push(format!("--lanes={}", stream.lanes));
-        words.push(format!("--timestamps={}", stream.timestamps));
-        words.push(format!("--worker-header={}", stream.worker_header));
-        words.extend(stream.anatomy.then(|| "--anatomy".to_owned()));
-        let multiples: Vec<String> = self.multiples.iter().map(f64::to_string).collect();
-        words.push(format!("--multiples={}", multiples.join(",")));
+        words.extend(self.stream.words("--for="));
+        if self.connections.is_empty() {
+            let multiples: Vec<String> = self.multiples.iter().map(f64::to_string).collect();
+            words.push(format!("--multiples={}", multiples.join(",")));
+        } else {
+            let connections: Vec<String> = self.connections.iter().map(u32::to_string).collect();
+            words.push(format!("--connections={}", connections.join(",")));
+        }
         words.push(format!("--repeat={}", self.repeat));
         words.extend((!self.cool_down).then(|| "--no-cool-down".to_owned()));
+        words.extend(self.probe_discipline.then(|| "--probe-discipline".to_owned()));
         // Another generator has no ceiling of ours.
         words.extend((!self.calibrate && self.with.is_none()).then(|| "--no-calibrate".to_owned()));
         words.extend(self.with.as_ref().map(|with| format!("--with={with}")));
@@ -280,11 +327,34 @@ impl Plan {
 
     /// The whole command line, quoted for a shell.
     pub fn command_line(&self) -> String {
-        std::iter::once("longtail".to_owned())
-            .chain(self.arguments().iter().map(|word| quoted(word)))
-            .collect::<Vec<_>>()
-            .join(" ")
+        command_line(&self.arguments())
     }
+}
+
+/// The flags that ask for a server, but for its socket.
+pub(crate) fn server_words(server: &ServerPlan) -> Vec<String> {
+    let mut words = Vec::new();
+    match &server.kind {
+        ServerKind::Puma { command: None } | ServerKind::Command { .. } => {}
+        ServerKind::Puma { command: Some(command) } => words.extend(["--puma".to_owned(), command.clone()]),
+        ServerKind::Builtin => words.extend(["--server".to_owned(), "builtin".to_owned()]),
+    }
+    words.extend(server.workers.map(|w| format!("-w{w}")));
+    words.extend(server.threads.map(|t| format!("-t{t}")));
+    for (flag, path) in [("-r", &server.rackup), ("-C", &server.config)] {
+        words.extend(path.iter().flat_map(|path| [flag.to_owned(), path.display().to_string()]));
+    }
+    words.extend((server.app == App::Rails).then(|| "--app=rails".to_owned()));
+    words.extend(server.yjit.then(|| "-Y".to_owned()));
+    words
+}
+
+/// `longtail` and its arguments, quoted for a shell.
+pub(crate) fn command_line(arguments: &[String]) -> String {
+    std::iter::once("longtail".to_owned())
+        .chain(arguments.iter().map(|word| quoted(word)))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// A word as a POSIX shell takes it.

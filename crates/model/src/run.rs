@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Anatomy, Caveat, Forecast, GeneratorFacts, Judgement, Nanos, Quantile, Reading, Statistics, Tally, Watch};
+use crate::{
+    Anatomy, Caveat, Forecast, GeneratorFacts, Judgement, Nanos, Quantile, Reading, Statistics, Tally, Theory, Watch,
+};
 
 /// One row of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +36,9 @@ pub struct Run {
     pub anatomy: Option<Anatomy>,
     /// What theory expected.
     pub forecast: Option<Forecast>,
+    /// What each order of service says of it; `None` where no service time is known, and of older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub theory: Option<Theory>,
     /// How well the percentiles are known, and whether the run was steady; `None` of a run that was not looked at.
     #[serde(default)]
     pub statistics: Option<Statistics>,
@@ -161,6 +166,7 @@ mod tests {
             watch: None,
             anatomy: None,
             forecast: None,
+            theory: None,
             statistics: None,
             generator: GeneratorFacts::default(),
             judgement: None,

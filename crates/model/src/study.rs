@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::forecast::ServiceTime;
 use crate::load::{LoadPlan, LoadRun};
-use crate::{Caveat, ClaimedLoadStudy, ClaimedRow, Environment, Nanos, Plan, Run, ServerFacts};
+use crate::theory::Probe;
+use crate::{BodiesStudy, Caveat, ClaimedLoadStudy, ClaimedRow, Environment, Nanos, Plan, Run, ServerFacts};
 
 /// The version of the file format that this code writes. It rises with each change that an older reader would misread.
 pub const SCHEMA: u32 = 1;
@@ -22,6 +23,8 @@ pub enum Study {
     Load(Box<LoadStudy>),
     /// Of `longtail load --with`: another generator's run.
     LoadWith(Box<ClaimedLoadStudy>),
+    /// Of `longtail bodies`.
+    Bodies(Box<BodiesStudy>),
 }
 
 impl From<SweepStudy> for Study {
@@ -42,6 +45,12 @@ impl From<LoadStudy> for Study {
     }
 }
 
+impl From<BodiesStudy> for Study {
+    fn from(study: BodiesStudy) -> Study {
+        Study::Bodies(Box::new(study))
+    }
+}
+
 /// What `longtail sweep` found: a server that it started, one run a multiple.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SweepStudy {
@@ -59,6 +68,9 @@ pub struct SweepStudy {
     pub server: ServerFacts,
     /// What theory takes for the service time; `None` where it is neither given nor measured.
     pub service_time: Option<ServiceTime>,
+    /// What was tried before the first run to learn the order of service (`--probe-discipline`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<Probe>,
     /// The runs that were finished, in order.
     pub runs: Vec<Run>,
     /// Of a sweep that another generator drove (`--with`): its runs, and then `runs` is empty.

@@ -78,6 +78,9 @@ pub struct Tally {
     pub per_worker: BTreeMap<String, WorkerCount>,
     /// Bytes of responses received over all connections, heads, unfinished responses and unmeasured ones included.
     pub received_bytes: u64,
+    /// Of those the content of whole answers, without heads and without what chunks are wrapped in.
+    #[serde(default)]
+    pub body_bytes: u64,
     /// Bytes of requests handed to the kernel over all connections, unmeasured ones included.
     pub sent_bytes: u64,
     /// Connections opened, the first ones included.
@@ -116,6 +119,7 @@ impl Tally {
             per_connection: vec![0; connections],
             per_worker: BTreeMap::new(),
             received_bytes: 0,
+            body_bytes: 0,
             sent_bytes: 0,
             connections_opened: 0,
             exhausted: 0,
@@ -199,6 +203,7 @@ impl Tally {
             mine.all += theirs.all;
         }
         self.received_bytes += other.received_bytes;
+        self.body_bytes += other.body_bytes;
         self.sent_bytes += other.sent_bytes;
         self.connections_opened += other.connections_opened;
         self.exhausted += other.exhausted;

@@ -103,12 +103,15 @@ fn littles_law(tally: &Tally, rate: f64, measured: Nanos, connections: u32) -> O
 }
 
 fn verdict(gates: &[Gate], is_saturated: bool) -> Verdict {
-    let failed = |of_generator: bool| {
-        gates.iter().any(|gate| gate.grade() == Grade::Fail && gate.blames_the_generator() == of_generator)
-    };
+    let failed = |is: fn(&Gate) -> bool| gates.iter().any(|gate| gate.grade() == Grade::Fail && is(gate));
+    let is_unsteady = failed(|gate| matches!(gate, Gate::Steadiness { .. }));
     match () {
-        () if failed(false) => Verdict::Invalid,
-        () if failed(true) => Verdict::GeneratorBound,
+        () if failed(|gate| !gate.blames_the_generator() && !matches!(gate, Gate::Steadiness { .. })) => {
+            Verdict::Invalid
+        }
+        // A generator that stumbles makes a run unsteady, and not the other way round.
+        () if failed(Gate::blames_the_generator) => Verdict::GeneratorBound,
+        () if is_unsteady => Verdict::Invalid,
         () if is_saturated => Verdict::ServerBound,
         () => Verdict::Unloaded,
     }

@@ -8,6 +8,7 @@ pub mod host;
 mod inet_diag;
 mod listener;
 pub mod machine;
+pub mod process;
 pub mod processes;
 pub mod puma_stats;
 pub mod sink_ledger;

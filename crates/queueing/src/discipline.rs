@@ -7,18 +7,10 @@
 
 mod predict;
 
-use crate::{Invalid, check};
+pub use model::Discipline;
 
-/// An order of service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Discipline {
-    /// One line for all slots: Puma up to 6 without keep-alive.
-    Shared,
-    /// Each worker has a line, and each connection its worker: Puma 7.
-    Split,
-    /// A thread stays with a connection for ten requests: Puma up to 6 with keep-alive.
-    Turns,
-}
+use crate::simulate::nearest_rank;
+use crate::{Invalid, check};
 
 /// How the time for which a request holds a slot scatters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,11 +30,40 @@ pub enum Recording {
     Wrk,
 }
 
+/// For how long a connection stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connections {
+    /// For all of its requests (keep-alive): with split queues it has its worker.
+    Kept,
+    /// For one: with split queues each request is dealt to a worker anew.
+    OfOneRequest,
+}
+
+/// A measured quantile: between two ends with some confidence, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    /// The quantile, 0 to 1.
+    pub share: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end; may be infinite.
+    pub high: f64,
+}
+
+impl Figure {
+    /// One time, taken as it is.
+    pub fn exactly(share: f64, time: f64) -> Figure {
+        Figure { share, low: time, high: time }
+    }
+}
+
 /// What was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// `N`
     pub connections: u32,
+    /// For how long each stays.
+    pub connections_are: Connections,
     /// `w`
     pub workers: u32,
     /// `t`, of each worker.
@@ -53,8 +74,8 @@ pub struct Measured {
     pub scatter: Scatter,
     /// Completed requests per second.
     pub rate: f64,
-    /// Quantiles of the response time: share, seconds.
-    pub quantiles: Vec<(f64, f64)>,
+    /// Quantiles of the response time.
+    pub quantiles: Vec<Figure>,
     /// Where they come from.
     pub recording: Recording,
     /// Connections of each worker, where that is known.
@@ -66,6 +87,8 @@ pub struct Measured {
 pub struct Comparison {
     /// Which.
     pub discipline: Discipline,
+    /// For how long a request holds a slot, as this was computed.
+    pub held: f64,
     /// The figure that is farthest off: its distance from what the discipline allows, as a ratio; 1 is within.
     pub worst: f64,
     /// The share of the quantile that is; `None`: it is the rate.
@@ -85,10 +108,10 @@ pub enum Choice {
     None,
 }
 
-/// All three beside the measurement.
+/// All of them beside the measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// Shared, split, turns.
+    /// Shared, split, turns; with one worker split is shared, and left out.
     pub comparisons: Vec<Comparison>,
     /// How far off a figure may be and still fit, as a ratio.
     pub tolerance: f64,
@@ -114,7 +137,62 @@ impl Verdict {
 /// A quantile may be that of a share so much lower or higher: at the edge between two levels it is either.
 const EDGE: f64 = 0.015;
 
-/// Holds the three disciplines against what was measured. `tolerance` is a ratio, such as 1.1: a figure may be 10 % off.
+/// What a discipline says of a closed loop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forecast {
+    /// Requests per second.
+    pub rate: f64,
+    /// For each share the least and the most that the quantile may be, in seconds.
+    pub quantiles: Vec<(f64, f64)>,
+}
+
+/// What `discipline` says of the closed loop of `measured`, of whose figures none is used: the quantiles at `shares`. Where chance
+/// deals the connections to workers, the rate is the median of the draws, and a quantile is within its ends for nine in ten.
+///
+/// # Errors
+/// Without a connection, worker or thread, where the service time is not above 0 or a share no share.
+pub fn forecast(measured: &Measured, discipline: Discipline, shares: &[f64]) -> Result<Forecast, Invalid> {
+    check_situation(measured)?;
+    for share in shares {
+        check::share(*share)?;
+    }
+    let plain = Measured { recording: Recording::AsItWas, ..measured.clone() };
+    let predictions = predict::all(&plain, discipline)?;
+    let ascending = |of: &dyn Fn(&predict::Prediction) -> f64| {
+        let mut all: Vec<f64> = predictions.iter().map(of).collect();
+        all.sort_by(f64::total_cmp);
+        if all.is_empty() { Err(Invalid::None("prediction")) } else { Ok(all) }
+    };
+    let quantile = |share: f64| {
+        let ends = |prediction: &predict::Prediction| prediction.range(lower(share), upper(share));
+        let low = nearest_rank(&ascending(&|prediction| ends(prediction).0)?, 0.05);
+        Ok((low, nearest_rank(&ascending(&|prediction| ends(prediction).1)?, 0.95)))
+    };
+    Ok(Forecast {
+        rate: nearest_rank(&ascending(&|prediction| prediction.rate)?, 0.5),
+        quantiles: shares.iter().map(|share| quantile(*share)).collect::<Result<_, Invalid>>()?,
+    })
+}
+
+/// The shares that a quantile may be taken for.
+fn lower(share: f64) -> f64 {
+    (share - EDGE).max(0.0)
+}
+
+fn upper(share: f64) -> f64 {
+    (share + EDGE).min(1.0)
+}
+
+/// By what the disciplines are held against a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// Rate and quantiles, with the service time that is known.
+    All,
+    /// The quantiles alone, with the service time that explains the rate.
+    Shape,
+}
+
+/// Holds the disciplines against what was measured. `tolerance` is a ratio, such as 1.1: a figure may be 10 % off.
 ///
 /// Where the workers' connections are not known, those of a split pool are tried at random (200 draws from a fixed seed;
 /// 8 with scatter), and one in twenty must fit: for an even split, which is the same as one queue, is rare by chance, but for two
@@ -124,29 +202,52 @@ const EDGE: f64 = 0.015;
 /// Without a connection, worker, thread or quantile; where a figure is not above 0, the tolerance below 1, or the workers'
 /// connections do not add up.
 pub fn compare(measured: &Measured, tolerance: f64) -> Result<Verdict, Invalid> {
+    compare_by(By::All, measured, tolerance)
+}
+
+/// As [`compare`], by the shape of the distribution alone: each discipline has the service time that explains the measured rate.
+/// So it knows a server whose slots are held for longer than the app takes, and says for how long. One that would be held for
+/// shorter than the service time is no explanation, and infinitely far off.
+///
+/// # Errors
+/// As [`compare`].
+pub fn compare_shapes(measured: &Measured, tolerance: f64) -> Result<Verdict, Invalid> {
+    compare_by(By::Shape, measured, tolerance)
+}
+
+fn check_situation(measured: &Measured) -> Result<(), Invalid> {
     check::some("connection", measured.connections)?;
     check::some("worker", measured.workers)?;
     check::some("thread", measured.threads)?;
     check::positive("the service time", measured.service)?;
-    check::positive("the rate", measured.rate)?;
-    check::not_negative("the tolerance less 1", tolerance - 1.0)?;
-    check::some("quantile", u32::try_from(measured.quantiles.len()).unwrap_or(u32::MAX))?;
-    for (share, time) in &measured.quantiles {
-        check::share(*share)?;
-        check::positive("a quantile", *time)?;
-    }
     if let Some(by_worker) = &measured.by_worker {
         let sum: u32 = by_worker.iter().sum();
         if by_worker.len() != measured.workers as usize || sum != measured.connections {
             return Err(Invalid::Undetermined("workers' connections that do not add up"));
         }
     }
-    let comparisons = [Discipline::Shared, Discipline::Split, Discipline::Turns]
+    Ok(())
+}
+
+fn compare_by(by: By, measured: &Measured, tolerance: f64) -> Result<Verdict, Invalid> {
+    check_situation(measured)?;
+    check::positive("the rate", measured.rate)?;
+    check::not_negative("the tolerance less 1", tolerance - 1.0)?;
+    check::some("quantile", u32::try_from(measured.quantiles.len()).unwrap_or(u32::MAX))?;
+    for Figure { share, low, high } in &measured.quantiles {
+        check::share(*share)?;
+        check::positive("a quantile", *low)?;
+        if high.is_nan() || high < low {
+            return Err(Invalid::Undetermined("a quantile whose ends are the wrong way round"));
+        }
+    }
+    let comparisons = Discipline::ALL
         .into_iter()
+        .filter(|discipline| *discipline != Discipline::Split || measured.workers > 1)
         .map(|discipline| {
             let mut tried: Vec<_> = predict::all(measured, discipline)?
                 .iter()
-                .map(|prediction| held_against(measured, discipline, prediction))
+                .map(|prediction| held_against(measured, discipline, prediction, (by, tolerance)))
                 .collect();
             tried.sort_by(|a, b| a.worst.total_cmp(&b.worst));
             // Of many assignments one fits nearly anything: one in twenty must.
@@ -157,16 +258,29 @@ pub fn compare(measured: &Measured, tolerance: f64) -> Result<Verdict, Invalid> 
     Ok(Verdict { comparisons, tolerance })
 }
 
-fn held_against(measured: &Measured, discipline: Discipline, prediction: &predict::Prediction) -> Comparison {
+fn held_against(
+    measured: &Measured,
+    discipline: Discipline,
+    prediction: &predict::Prediction,
+    (by, tolerance): (By, f64),
+) -> Comparison {
     let ratio = |a: f64, b: f64| (a / b).max(b / a);
-    let (mut worst, mut worst_at) = (ratio(measured.rate, prediction.rate), None);
-    let mut allowed = Vec::new();
-    for (share, time) in &measured.quantiles {
-        let (low, high) = prediction.range((share - EDGE).max(0.0), (share + EDGE).min(1.0));
-        let off = if *time < low {
-            low / time
-        } else if *time > high {
-            time / high
+    // Times are in proportion to the service time, and the rate to its inverse.
+    let (scale, mut worst) = match by {
+        By::All => (1.0, ratio(measured.rate, prediction.rate)),
+        By::Shape => {
+            let scale = prediction.rate / measured.rate;
+            (scale, if scale * tolerance < 1.0 { f64::INFINITY } else { 1.0 })
+        }
+    };
+    let (mut worst_at, mut allowed) = (None, Vec::new());
+    for Figure { share, low: measured_low, high: measured_high } in &measured.quantiles {
+        let (low, high) = prediction.range(lower(*share), upper(*share));
+        let (low, high) = (low * scale, high * scale);
+        let off = if *measured_high < low {
+            low / measured_high
+        } else if *measured_low > high {
+            measured_low / high
         } else {
             1.0
         };
@@ -175,7 +289,7 @@ fn held_against(measured: &Measured, discipline: Discipline, prediction: &predic
         }
         allowed.push((low, high));
     }
-    Comparison { discipline, worst, worst_at, allowed }
+    Comparison { discipline, held: measured.service * scale, worst, worst_at, allowed }
 }
 
 #[cfg(test)]

@@ -24,9 +24,10 @@
 //! | does it scale? | `usl` |
 //! | what has no formula | `simulate` |
 //! | what wrk's tables show of a distribution | `phantom` |
-//! | which of these is it that was measured? | `discipline` |
+//! | which of these is it that was measured? | `discipline`; a sweep's run beside all of them: `beside` |
 
 pub mod assignment;
+pub mod beside;
 mod birth_death;
 pub mod bounds;
 pub mod capacity;

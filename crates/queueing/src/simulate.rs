@@ -10,7 +10,7 @@ mod closed;
 mod estimate;
 mod open;
 
-pub use closed::{Pool, closed};
+pub use closed::{Pool, closed, closed_dealt_anew};
 pub(crate) use estimate::nearest_rank;
 pub use estimate::{Effort, Estimate, Simulated};
 pub use open::{Queues, open};

@@ -58,6 +58,28 @@ pub struct Inferred {
     pub half_width: f64,
 }
 
+/// Capacity and, with the service time, slots, from a slope with its standard error: `λ/(1+slope)` and that times `s`. The
+/// interval is that of the slope.
+///
+/// # Errors
+/// As [`capacity`]; where the error is negative or the service time not above 0.
+pub fn inferred(
+    rate: f64,
+    slope: f64,
+    error: f64,
+    service: Option<f64>,
+) -> Result<(Inferred, Option<Inferred>), Invalid> {
+    let value = capacity(rate, slope)?;
+    let half_width = value * 1.96 * check::not_negative("the slope's error", error)? / (1.0 + slope);
+    let slots = service
+        .map(|service| {
+            let service = check::positive("the service time", service)?;
+            Ok(Inferred { value: value * service, half_width: half_width * service })
+        })
+        .transpose()?;
+    Ok((Inferred { value, half_width }, slots))
+}
+
 /// Slots that a server seems to have, from an overload: `s·λ / (1 + slope)`, the slope fitted to `responses` over the times
 /// of `arrivals` by least squares. With `arrivals` as they were meant and not as they were, a generator's shortfall looks
 /// like more slots. The interval takes the distances from the line as independent, so a staircase makes it too wide rather
@@ -181,6 +203,10 @@ mod tests {
         let capacity = capacity(60.0, 0.2264).unwrap();
         assert!((capacity - 48.92).abs() < 0.01 && (capacity * 0.1022 - 5.0).abs() < 0.001);
         assert!(super::capacity(60.0, -0.5).is_err());
+        let (does, slots) = inferred(60.0, 0.2264, 0.001, Some(0.1022)).unwrap();
+        assert!((does.value - capacity).abs() < 1e-9 && (slots.unwrap().value - 5.0).abs() < 0.001);
+        assert!((does.half_width - capacity * 1.96 * 0.001 / 1.2264).abs() < 1e-9);
+        assert!(inferred(60.0, 0.2, -1.0, None).is_err() && inferred(60.0, 0.2, 0.0, Some(0.0)).is_err());
     }
 
     #[test]

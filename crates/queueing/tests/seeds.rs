@@ -1,6 +1,6 @@
 //! Published results, predicted: what theory says of tables that others have printed, before longtail was.
 
-use queueing::discipline::{Choice, Discipline, Measured, Recording, Scatter, compare};
+use queueing::discipline::{Choice, Connections, Discipline, Figure, Measured, Recording, Scatter, compare};
 use queueing::staircase::{inferred_slots, stairs};
 use queueing::{phantom, polling, split};
 
@@ -22,12 +22,13 @@ fn of_long_tail_hey(connections: u32, rate: f64, times: [f64; 7]) -> Measured {
     let shares = [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
     Measured {
         connections,
+        connections_are: Connections::Kept,
         workers: 4,
         threads: 5,
         service: 20.0 / 97.012,
         scatter: Scatter::Constant,
         rate,
-        quantiles: shares.into_iter().zip(times).collect(),
+        quantiles: shares.into_iter().zip(times).map(|(share, time)| Figure::exactly(share, time)).collect(),
         recording: Recording::AsItWas,
         by_worker: None,
     }
@@ -54,12 +55,17 @@ fn wrks_table_of_64_connections_is_turns_of_ten_with_phantom_samples() {
     for (connections, rate, times) in WRK {
         let row = Measured {
             connections,
+            connections_are: Connections::Kept,
             workers: 2,
             threads: 5,
             service: 10.0 / 13_570.0,
             scatter: Scatter::Some,
             rate,
-            quantiles: [0.5, 0.75, 0.9, 0.99].into_iter().zip(times.map(|ms| ms / 1e3)).collect(),
+            quantiles: [0.5, 0.75, 0.9, 0.99]
+                .into_iter()
+                .zip(times)
+                .map(|(share, ms)| Figure::exactly(share, ms / 1e3))
+                .collect(),
             recording: Recording::Wrk,
             by_worker: None,
         };

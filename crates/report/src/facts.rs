@@ -4,10 +4,14 @@ use std::mem::discriminant;
 
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::run::ShareSource;
-use model::{Caveat, ClaimedRow, Environment, Nanos, Run, ServerKind, Stop, SweepStudy, WorkerShare, counts};
+use model::{
+    Caveat, ClaimedRow, Environment, Nanos, Run, ServerFacts, ServerKind, Stop, StreamPlan, SweepStudy, WorkerShare,
+    counts,
+};
 
 use crate::claimed::rows;
 use crate::number::{self, NONE, count_of};
+use crate::theory;
 use crate::verdicts;
 
 /// What a run is called where it has no row: `1.50x`, and where there are several `1.50x run 2`.
@@ -20,6 +24,31 @@ pub(crate) fn label(study: &SweepStudy, run: &Run) -> String {
     }
 }
 
+/// A run and what it is called where it has no row.
+pub(crate) struct Labelled<'a> {
+    pub(crate) label: String,
+    pub(crate) run: &'a Run,
+}
+
+/// The runs of a sweep with their names.
+pub(crate) fn labelled(study: &SweepStudy) -> Vec<Labelled<'_>> {
+    study.runs.iter().map(|run| Labelled { label: label(study, run), run }).collect()
+}
+
+/// A run's name and its doubts.
+pub(crate) type Noted<'a> = (String, &'a [Caveat]);
+
+/// The doubts of each of these runs.
+pub(crate) fn noted<'a>(runs: &[Labelled<'a>]) -> Vec<Noted<'a>> {
+    runs.iter().map(|labelled| (labelled.label.clone(), &*labelled.run.caveats)).collect()
+}
+
+/// The doubts of each run of a sweep, of another generator's too.
+pub(crate) fn noted_of(study: &SweepStudy) -> Vec<Noted<'_>> {
+    let claimed = study.claimed_runs.iter().map(|row| (rows::label(study, row), &*row.run.caveats));
+    noted(&labelled(study)).into_iter().chain(claimed).collect()
+}
+
 /// Whether something was seen that may have spoiled a number of the run's row. A number that is left out, or that
 /// nothing confirms, has a caveat too but no mark: it would stand on every row and mean nothing.
 pub(crate) fn is_doubtful(run: &Run) -> bool {
@@ -29,22 +58,26 @@ pub(crate) fn is_doubtful(run: &Run) -> bool {
 
 /// The environment, as (what, lines).
 pub(crate) fn environment(study: &SweepStudy) -> Vec<(&'static str, Vec<String>)> {
-    vec![("server", server(study)), ("machine", vec![machine(study)]), ("load", load(study))]
+    let mut named = vec![
+        ("server", server(study)),
+        ("machine", vec![machine(&study.environment, &study.started_at)]),
+        ("load", load(study)),
+    ];
+    named.extend(theory::probes(study).map(|probed| ("probe", vec![probed])));
+    named
 }
 
 /// `Puma 6.5.0, ruby 3.4.0, main 43b8bba1`.
-pub(crate) fn server_name(study: &SweepStudy) -> String {
-    let server = &study.server;
+pub(crate) fn server_name(server: &ServerFacts) -> String {
     let version = server.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
     let name = format!("{}{version}", server.name);
     listed([Some(name), server.runtime.clone(), server.git.clone()].into_iter().flatten())
 }
 
 /// `slots 20 = 4 workers x 5 threads`.
-pub(crate) fn slots(study: &SweepStudy) -> String {
-    let server = &study.server;
+pub(crate) fn slots(server: &ServerFacts, kind: &ServerKind) -> String {
     let slots = format!("slots {}", number::count(server.slots()));
-    if matches!(study.plan.server.kind, ServerKind::Command { .. }) {
+    if matches!(kind, ServerKind::Command { .. }) {
         return format!("{slots} (given)");
     }
     let threads = count_of(server.threads, "thread");
@@ -57,15 +90,20 @@ pub(crate) fn slots(study: &SweepStudy) -> String {
 
 fn server(study: &SweepStudy) -> Vec<String> {
     vec![
-        server_name(study),
+        server_name(&study.server),
         study.server.command_line.clone(),
-        format!("{}, {}, path {}", slots(study), study.server.url, study.plan.stream.target_path()),
+        format!(
+            "{}, {}, path {}",
+            slots(&study.server, &study.plan.server.kind),
+            study.server.url,
+            study.plan.stream.target_path()
+        ),
     ]
 }
 
-fn machine(study: &SweepStudy) -> String {
-    let longtail = named("longtail", &study.environment.longtail_version);
-    listed(hardware(&study.environment).into_iter().chain([longtail, named("started", &study.started_at)]))
+pub(crate) fn machine(machine: &Environment, started_at: &str) -> String {
+    let longtail = named("longtail", &machine.longtail_version);
+    listed(hardware(machine).into_iter().chain([longtail, named("started", started_at)]))
 }
 
 /// Processor, memory and system; what is not known is empty.
@@ -86,23 +124,8 @@ pub(crate) fn named(name: &str, what: &str) -> String {
 
 /// The run's model in words: what is sent, then what the server can do at most.
 pub(crate) fn load(study: &SweepStudy) -> Vec<String> {
-    let stream = &study.plan.stream;
-    let keep_alive = if stream.keep_alive { "keep-alive" } else { "a new connection for each request" };
-    let stop = match stream.stop {
-        Stop::After(time) => format!("{} a run", number::asked(time)),
-        Stop::RequestsPerConnection(n) => format!("{} a connection", count_of(n, "request")),
-    };
-    let stop = if stream.warm_up == Nanos::ZERO {
-        format!("{stop}, no warm-up")
-    } else {
-        format!("{stop} after {} warm-up", number::asked(stream.warm_up))
-    };
-    let timeout = format!("answers given up after {}", number::asked(stream.timeout));
-    let maker = match &study.plan.with {
-        None => count_of(stream.lanes, "lane"),
-        Some(with) => format!("made by {with}"),
-    };
-    let mut lines = vec![listed(["closed loop".to_owned(), keep_alive.to_owned(), stop, maker, timeout])];
+    let with = study.plan.with.as_deref();
+    let mut lines = vec![stream_in_words(&study.plan.stream, with)];
     lines.push(match service_time(study) {
         Some((time, source, maximum)) => {
             format!(
@@ -118,6 +141,26 @@ pub(crate) fn load(study: &SweepStudy) -> Vec<String> {
         lines.push(format!("{passes} passes over the multiples, each on a fresh server"));
     }
     lines
+}
+
+/// `closed loop, keep-alive, 5s a run after 1s warm-up, 1 lane, answers given up after 30s`.
+pub(crate) fn stream_in_words(stream: &StreamPlan, with: Option<&str>) -> String {
+    let keep_alive = if stream.keep_alive { "keep-alive" } else { "a new connection for each request" };
+    let stop = match stream.stop {
+        Stop::After(time) => format!("{} a run", number::asked(time)),
+        Stop::RequestsPerConnection(n) => format!("{} a connection", count_of(n, "request")),
+    };
+    let stop = if stream.warm_up == Nanos::ZERO {
+        format!("{stop}, no warm-up")
+    } else {
+        format!("{stop} after {} warm-up", number::asked(stream.warm_up))
+    };
+    let timeout = format!("answers given up after {}", number::asked(stream.timeout));
+    let maker = match with {
+        None => count_of(stream.lanes, "lane"),
+        Some(with) => format!("made by {with}"),
+    };
+    listed(["closed loop".to_owned(), keep_alive.to_owned(), stop, maker, timeout])
 }
 
 /// How long a slot is held, how that is known, and the highest rate that leaves room for.
@@ -207,10 +250,10 @@ fn worker_block(study: &SweepStudy, runs: &[Shared<'_>]) -> Option<WorkerBlock> 
 }
 
 /// Each run that had errors: its name, how many of how many, and how many of each kind.
-pub(crate) fn errors(study: &SweepStudy) -> Vec<(String, String)> {
-    let with_errors = study.runs.iter().filter(|run| run.tally.counts.failed() > 0);
+pub(crate) fn errors(runs: &[Labelled<'_>]) -> Vec<(String, String)> {
+    let with_errors = runs.iter().filter(|labelled| labelled.run.tally.counts.failed() > 0);
     with_errors
-        .map(|run| {
+        .map(|Labelled { label, run }| {
             let counts = &run.tally.counts;
             let kinds = counts.iter().filter(|(outcome, _)| !outcome.is_good()).map(|(outcome, n)| {
                 let name = counts::name(outcome).replace('_', " ");
@@ -218,7 +261,7 @@ pub(crate) fn errors(study: &SweepStudy) -> Vec<(String, String)> {
                 format!("{} {status}{name}", number::count(n))
             });
             let of = format!("{} of {}", number::count(counts.failed()), count_of(counts.total(), "request"));
-            (label(study, run), format!("{of}: {}", listed(kinds)))
+            (label.clone(), format!("{of}: {}", listed(kinds)))
         })
         .collect()
 }
@@ -237,23 +280,19 @@ pub(crate) struct Seen {
 
 impl Seen {
     /// The runs' names, or that it is all of them.
-    pub(crate) fn of(&self, study: &SweepStudy) -> String {
-        let ours = study.runs.iter().map(|run| label(study, run));
-        let every: Vec<String> = ours.chain(study.claimed_runs.iter().map(|row| rows::label(study, row))).collect();
-        let all = every.len() > 1 && every.iter().all(|label| self.labels.contains(label));
+    pub(crate) fn of(&self, noted: &[Noted<'_>]) -> String {
+        let all = noted.len() > 1 && noted.iter().all(|(label, _)| self.labels.contains(label));
         if all { "every run".to_owned() } else { self.labels.join(", ") }
     }
 }
 
-/// All caveats, each once a run, by kind in the order in which the kinds first come up.
-pub(crate) fn doubts(study: &SweepStudy) -> Vec<Doubt> {
-    let of_study = study.caveats.iter().map(|caveat| ("study".to_owned(), caveat));
-    let of_runs = study.runs.iter().flat_map(|run| run.caveats.iter().map(|caveat| (label(study, run), caveat)));
+/// All caveats, of the study and of its runs, each once a run, by kind in the order in which the kinds first come up.
+pub(crate) fn doubts(of_study: &[Caveat], noted: &[Noted<'_>]) -> Vec<Doubt> {
+    let of_study = of_study.iter().map(|caveat| ("study".to_owned(), caveat));
+    let of_runs = noted.iter().flat_map(|(label, caveats)| caveats.iter().map(|caveat| (label.clone(), caveat)));
     let mut kinds = Vec::new();
     let mut doubts: Vec<Doubt> = Vec::new();
-    let claimed = study.claimed_runs.iter();
-    let of_claimed = claimed.flat_map(|row| row.run.caveats.iter().map(|caveat| (rows::label(study, row), caveat)));
-    for (label, caveat) in of_study.chain(of_runs).chain(of_claimed) {
+    for (label, caveat) in of_study.chain(of_runs) {
         let kind = discriminant(caveat);
         let at = kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
             kinds.push(kind);
@@ -349,7 +388,7 @@ struct Repeated {
 }
 
 /// Median, lowest and highest, where all are known.
-fn spread(figures: Vec<Option<f64>>) -> Option<[f64; 3]> {
+pub(crate) fn spread(figures: Vec<Option<f64>>) -> Option<[f64; 3]> {
     let mut figures = figures.into_iter().collect::<Option<Vec<f64>>>()?;
     figures.sort_by(f64::total_cmp);
     let last = figures.len().checked_sub(1)?;
@@ -357,11 +396,10 @@ fn spread(figures: Vec<Option<f64>>) -> Option<[f64; 3]> {
 }
 
 /// What to say where not all that was planned was run.
-pub(crate) fn missing_runs(study: &SweepStudy) -> Option<String> {
-    let planned = study.plan.multiples.len() as u64 * u64::from(study.plan.repeat);
-    let done = (study.runs.len() + study.claimed_runs.len()) as u64;
+pub(crate) fn missing_runs(done: usize, planned: usize, interrupted: bool) -> Option<String> {
+    let (done, planned) = (done as u64, planned as u64);
     let of = format!("{} of {}", number::count(done), count_of(planned, "run"));
-    if study.interrupted {
+    if interrupted {
         Some(format!("interrupted by the user: {of} to report"))
     } else if done < planned {
         Some(format!("{of} to report"))

@@ -1,10 +1,11 @@
 //! Studies as text, as markdown and as the file that is kept: pure functions from a study to a `String`. What is here
-//! is of `longtail sweep`; [`load`] has the reports of `longtail load`.
+//! is of `longtail sweep`; [`load`] and [`bodies`] have the reports of those commands.
 //!
 //! Nothing here measures, prints, opens a file or reads a clock. What a number looks like is decided in [`number`]
 //! alone; what is said about a study is gathered in `facts` and `columns`, so that text and markdown say the same.
 
 mod anatomy;
+pub mod bodies;
 pub mod claimed;
 mod columns;
 mod facts;
@@ -17,6 +18,7 @@ mod over_time;
 mod puma;
 mod table;
 pub mod text;
+mod theory;
 mod verdicts;
 mod watched;
 

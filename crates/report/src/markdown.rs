@@ -2,21 +2,29 @@
 
 use std::fmt::Write as _;
 
-use model::SweepStudy;
+use model::{Caveat, SweepStudy};
 
 use crate::claimed::rows;
-use crate::facts::{self, Spread};
+use crate::facts::{self, Labelled, Noted, Spread};
 use crate::number::{self, NONE};
-use crate::{anatomy, columns, intervals, over_time, table, text, watched};
+use crate::{anatomy, columns, intervals, over_time, table, text, theory, watched};
 
 /// The whole report.
 pub fn whole(study: &SweepStudy) -> String {
+    let labelled = facts::labelled(study);
     let mut parts = vec![
         fenced("sh", &study.command_line),
-        escaped(&format!("{}, {}", facts::server_name(study), facts::slots(study))) + "<br>",
+        escaped(&format!(
+            "{}, {}",
+            facts::server_name(&study.server),
+            facts::slots(&study.server, &study.plan.server.kind)
+        )) + "<br>",
         escaped(&facts::load(study).join("; ")) + "\n",
     ];
-    parts.extend(facts::missing_runs(study).map(|missing| format!("{missing}\n")));
+    parts.extend(
+        facts::missing_runs(study.runs.len() + study.claimed_runs.len(), study.plan.runs(), study.interrupted)
+            .map(|missing| format!("{missing}\n")),
+    );
     if !study.runs.is_empty() {
         parts.push(runs(study));
     }
@@ -28,15 +36,19 @@ pub fn whole(study: &SweepStudy) -> String {
         anatomy_of(study),
         watched_of(study),
         over_time_of(study),
+        theory_of(study),
         summaries(study),
         workers(study),
-        errors(study),
-        caveats(study),
+        errors(&labelled),
+        caveats(&study.caveats, &facts::noted_of(study)),
     ]);
     if !study.runs.is_empty() || !study.claimed_runs.is_empty() {
         parts.push(words(study));
     }
-    parts.extend([environment(study), format!("total time {}\n", number::minutes(study.total_time))]);
+    parts.extend([
+        environment(&facts::environment(study)),
+        format!("total time {}\n", number::minutes(study.total_time)),
+    ]);
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
@@ -88,6 +100,17 @@ fn watched_of(study: &SweepStudy) -> String {
     let said: Vec<String> = said.map(|line| escaped(line.trim())).collect();
     let inside = format!("{}\n\n{}", said.join("<br>\n"), pipe_table(&lines).trim_end());
     details("The server meanwhile", &inside)
+}
+
+fn theory_of(study: &SweepStudy) -> String {
+    let lines = theory::lines(study);
+    if lines.is_empty() {
+        return String::new();
+    }
+    let lines: Vec<_> = std::iter::once(theory::head()).chain(lines).collect();
+    let remarks: Vec<String> = theory::remarks(study).iter().map(|line| format!("- {}", escaped(line))).collect();
+    let inside = format!("{}\n\n{}\n{}", escaped(&theory::title(study)), pipe_table(&lines), remarks.join("\n"));
+    details("Theory beside measurement", &inside)
 }
 
 fn claimed_runs(study: &SweepStudy) -> String {
@@ -148,40 +171,39 @@ fn workers(study: &SweepStudy) -> String {
     if parts.is_empty() { String::new() } else { details("Requests by worker", parts.join("\n").trim_end()) }
 }
 
-fn errors(study: &SweepStudy) -> String {
-    let errors = facts::errors(study);
+pub(crate) fn errors(runs: &[Labelled<'_>]) -> String {
+    let errors = facts::errors(runs);
     let lines: Vec<String> = errors.iter().map(|(run, kinds)| format!("- {run}: {kinds}\n")).collect();
     if errors.is_empty() { String::new() } else { "**Errors by kind**\n\n".to_owned() + &lines.concat() }
 }
 
-fn caveats(study: &SweepStudy) -> String {
-    let doubts = facts::doubts(study);
+pub(crate) fn caveats(of_study: &[Caveat], runs: &[Noted<'_>]) -> String {
+    let doubts = facts::doubts(of_study, runs);
     if doubts.is_empty() {
         return String::new();
     }
     let mut text = "**Caveats**\n\n".to_owned();
     for doubt in doubts {
         let seen: Vec<String> =
-            doubt.seen.iter().map(|seen| format!("{}: {}", seen.of(study), escaped(&seen.text))).collect();
+            doubt.seen.iter().map(|seen| format!("{}: {}", seen.of(runs), escaped(&seen.text))).collect();
         _ = writeln!(text, "- {}<br>\n  → {}", seen.join("<br>\n  "), doubt.remedy);
     }
     text
 }
 
 fn words(study: &SweepStudy) -> String {
-    let words = if study.plan.with.is_some() { rows::words(study) } else { columns::words(study) };
+    glossary(&if study.plan.with.is_some() { rows::words(study) } else { columns::words(study) })
+}
+
+/// Words and what they mean, folded away.
+pub(crate) fn glossary(words: &[(&str, &str)]) -> String {
     let lines: Vec<String> = words.iter().map(|(word, meaning)| format!("- `{word}`: {meaning}")).collect();
     details("What the columns mean", &lines.join("\n"))
 }
 
-fn environment(study: &SweepStudy) -> String {
-    let mut text = String::new();
-    for (what, lines) in facts::environment(study) {
-        for (at, line) in lines.iter().enumerate() {
-            _ = writeln!(text, "{:<9}{line}", if at == 0 { what } else { "" });
-        }
-    }
-    details("Environment", fenced("text", text.trim_end()).trim_end())
+/// Server, machine and load, folded away.
+pub(crate) fn environment(named: &[(&str, Vec<String>)]) -> String {
+    details("Environment", fenced("text", text::list(named).trim_end()).trim_end())
 }
 
 pub(crate) fn details(summary: &str, inside: &str) -> String {

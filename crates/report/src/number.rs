@@ -168,6 +168,16 @@ pub fn memory(bytes: u64) -> String {
     format!("{} GiB", significant(bytes as f64 / f64::from(1 << 30)))
 }
 
+/// A rate of bytes in a column whose head says MB/s, a million bytes per second: `0.043`, `12.3`, `1234`.
+pub fn megabytes(bytes: f64) -> String {
+    significant(bytes / 1e6)
+}
+
+/// A mean that is a whole number where all it is made of are the same: `10240`, else with two decimals: `10239.47`.
+pub fn exact(mean: f64) -> String {
+    fixed(mean, if mean.fract() == 0.0 { 0 } else { 2 })
+}
+
 /// A number of bytes, or of bytes per second: `512 B`, `1.23 KiB`, `38.1 MiB`.
 pub fn bytes(bytes: f64) -> String {
     let units = ["KiB", "MiB", "GiB", "TiB"];
@@ -228,6 +238,12 @@ mod tests {
         assert_eq!([Nanos::from_millis(785), Nanos::from_secs(3)].map(length), ["785 ms", "3.00 s"]);
         assert_eq!([or_zero(0.0, rate), or_zero(0.5, rate)], ["0", "0.500"]);
         assert_eq!([0.0, 1023.0, 1024.0, 39_981_000.0].map(bytes), ["0 B", "1023 B", "1.00 KiB", "38.1 MiB"]);
+    }
+
+    #[test]
+    fn a_mean_of_equal_lengths_is_whole() {
+        assert_eq!([10_240.0, 10_239.466].map(exact), ["10240", "10239.47"]);
+        assert_eq!([0.0, 13_800_000.0, 5_200_000_000.0].map(megabytes), ["0.000", "13.8", "5200"]);
     }
 
     #[test]

@@ -2,25 +2,30 @@
 
 use std::fmt::Write as _;
 
-use model::{Run, SweepStudy};
+use model::{Caveat, Run, SweepStudy};
 
 use crate::claimed::rows;
-use crate::facts::{self, Spread};
+use crate::facts::{self, Labelled, Noted, Spread};
+use crate::load::text::wrap_at;
 use crate::number::{self, NONE};
 use crate::table::{self, Column, fitted};
-use crate::{Columns, anatomy, columns, intervals, over_time, puma, verdicts, watched};
+use crate::{Columns, anatomy, columns, intervals, over_time, puma, theory, verdicts, watched};
 
 /// What stands before the table: first the command line that repeats it, then server, machine and load.
 ///
 /// Needs no run: it is printed before the first.
 pub fn opening(study: &SweepStudy) -> String {
-    let mut text = format!("{}\n\n", study.command_line);
-    for (what, lines) in facts::environment(study) {
+    format!("{}\n\n{}\n", study.command_line, list(&facts::environment(study)))
+}
+
+/// Words in front, what they name behind.
+pub(crate) fn list(named: &[(&str, Vec<String>)]) -> String {
+    let mut text = String::new();
+    for (what, lines) in named {
         for (at, line) in lines.iter().enumerate() {
             _ = writeln!(text, "{:<9}{line}", if at == 0 { what } else { "" });
         }
     }
-    text.push('\n');
     text
 }
 
@@ -51,18 +56,22 @@ fn laid_out(study: &SweepStudy) -> Vec<Column> {
 
 /// What stands after the table: repeats summed up, workers, errors, caveats, the words of the head, the total time.
 pub fn closing(study: &SweepStudy, columns: Columns) -> String {
+    let runs = facts::labelled(study);
     let mut parts = vec![
-        facts::missing_runs(study).map(|missing| format!("{missing}\n")).unwrap_or_default(),
-        verdicts_of(study),
+        facts::missing_runs(study.runs.len() + study.claimed_runs.len(), study.plan.runs(), study.interrupted)
+            .map(|missing| format!("{missing}\n"))
+            .unwrap_or_default(),
+        verdicts_of(&runs),
         intervals_of(study),
         anatomy_of(study),
         watched_of(study),
         over_time_of(study),
+        theory_of(study),
         rows::claims_text(study),
         summaries(study),
         workers(study),
-        errors(study),
-        caveats(study),
+        errors(&runs),
+        caveats(&study.caveats, &facts::noted_of(study)),
     ];
     if !study.runs.is_empty() || !study.claimed_runs.is_empty() {
         parts.push(words(study, columns));
@@ -90,11 +99,10 @@ pub fn whole(study: &SweepStudy, columns: Columns) -> String {
 const EVIDENCE_WIDTH: usize = 140;
 
 /// One line a run, or two: what limited it, and the evidence.
-fn verdicts_of(study: &SweepStudy) -> String {
-    let judged = study.runs.iter().filter_map(|run| Some((run, run.judgement.as_ref()?)));
+pub(crate) fn verdicts_of(runs: &[Labelled<'_>]) -> String {
+    let judged = runs.iter().filter_map(|run| Some((&run.label, run.run.judgement.as_ref()?)));
     let mut text = String::new();
-    for (run, judgement) in judged {
-        let label = facts::label(study, run);
+    for (label, judgement) in judged {
         let mut line = format!("  {label} {}:", verdicts::name(judgement.verdict));
         let pieces = verdicts::evidence(judgement);
         for (at, piece) in pieces.iter().enumerate() {
@@ -177,6 +185,25 @@ fn watched_of(study: &SweepStudy) -> String {
     text
 }
 
+fn theory_of(study: &SweepStudy) -> String {
+    let lines = theory::lines(study);
+    if lines.is_empty() {
+        return String::new();
+    }
+    let indented = |mut line: Vec<String>| {
+        line[0] = format!("  {}", line[0]);
+        // Each figure a little apart from the one before, and its ±% beside it.
+        line.iter_mut().skip(2).step_by(2).for_each(|cell| *cell = apart(cell));
+        line
+    };
+    let lines: Vec<_> = std::iter::once(theory::head()).chain(lines).map(indented).collect();
+    let mut text = format!("{}\n{}", theory::title(study), fitted(0, &lines));
+    for remark in theory::remarks(study) {
+        wrap_at(&mut text, EVIDENCE_WIDTH, "", &format!("  {remark}"));
+    }
+    text
+}
+
 fn summaries(study: &SweepStudy) -> String {
     let summaries = facts::summaries(study);
     if summaries.is_empty() {
@@ -234,21 +261,21 @@ fn workers(study: &SweepStudy) -> String {
     text
 }
 
-fn errors(study: &SweepStudy) -> String {
-    let errors = facts::errors(study);
+pub(crate) fn errors(runs: &[Labelled<'_>]) -> String {
+    let errors = facts::errors(runs);
     let lines: Vec<String> = errors.iter().map(|(run, kinds)| format!("  {run}: {kinds}\n")).collect();
     if errors.is_empty() { String::new() } else { "errors by kind\n".to_owned() + &lines.concat() }
 }
 
-fn caveats(study: &SweepStudy) -> String {
-    let doubts = facts::doubts(study);
+pub(crate) fn caveats(of_study: &[Caveat], runs: &[Noted<'_>]) -> String {
+    let doubts = facts::doubts(of_study, runs);
     if doubts.is_empty() {
         return String::new();
     }
     let mut text = "caveats\n".to_owned();
     for doubt in doubts {
         for seen in &doubt.seen {
-            _ = writeln!(text, "  {}: {}", seen.of(study), seen.text);
+            _ = writeln!(text, "  {}: {}", seen.of(runs), seen.text);
         }
         _ = writeln!(text, "    → {}", doubt.remedy);
     }
@@ -261,6 +288,11 @@ fn words(study: &SweepStudy, columns: Columns) -> String {
         Columns::Longtail => columns::words(study),
         Columns::Puma => puma::words(study),
     };
+    glossary(&words)
+}
+
+/// Words and what they mean, a line each.
+pub(crate) fn glossary(words: &[(&str, &str)]) -> String {
     let width = words.iter().map(|(word, _)| word.chars().count()).max().unwrap_or(0);
     let lines: Vec<String> = words.iter().map(|(word, meaning)| format!("{word:<width$}  {meaning}\n")).collect();
     lines.concat()

@@ -42,6 +42,12 @@ fn runs_that_were_watched_tell_where_the_queue_was() {
 }
 
 #[test]
+fn theory_stands_beside_the_runs() {
+    expect("theorized.txt", &longtail(&study::theorized()));
+    expect("theorized.md", &markdown::whole(&study::theorized()));
+}
+
+#[test]
 fn the_canonical_study_in_pumas_columns() {
     expect("canonical_puma.txt", &puma(&study::canonical()));
 }

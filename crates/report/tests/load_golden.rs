@@ -53,6 +53,11 @@ fn overload_in_steps() {
 }
 
 #[test]
+fn overload_at_one_rate_tells_the_slots() {
+    text_of("steep", &study::steep());
+}
+
+#[test]
 fn failures_of_every_kind() {
     let study = study::failing();
     text_of("failing", &study);

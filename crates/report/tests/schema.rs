@@ -4,7 +4,7 @@ use jsonschema::Validator;
 use model::{Caveat, Nanos, Study};
 use report::json;
 use serde_json::{Value, json};
-use testkit::{claimed, load, study};
+use testkit::{bodies, claimed, load, study};
 
 fn published() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/study.schema.json");
@@ -77,10 +77,19 @@ fn every_study_of_another_generator_is_valid_and_not_just_any() {
     }
 }
 
+#[test]
+fn every_study_of_bodies_is_valid() {
+    let schema = schema();
+    for study in bodies::every() {
+        assert_valid(&schema, &value(study));
+    }
+}
+
 /// One of each. The match makes the compiler ask for a new one here, and so for its place in the schema.
 fn every_caveat() -> Vec<Caveat> {
     let all = vec![
         Caveat::LedgersDiffer { worker: None, client: 1, server: 2 },
+        Caveat::BytesDiffer { client: 1, app: 2 },
         Caveat::LedgerUnknown { reason: "it has none".to_owned() },
         Caveat::Failures { failed: 1, planned: 2 },
         Caveat::QuantilesHidden { from: 0.99, unanswered: 3 },
@@ -91,6 +100,7 @@ fn every_caveat() -> Vec<Caveat> {
         Caveat::SilentApp { answers: 1, of: 5 },
         Caveat::QueueExceedsWait { accept_queue: Nanos(5), wait: Nanos(4) },
         Caveat::ConnectionsClosed { closed: 1 },
+        Caveat::ServedInTurns { answers_a_turn: 10.2, waiting: 6 },
         Caveat::Unfair { jain: 0.5, fewest: 1, most: 9 },
         Caveat::AboveMaximum { ratio: 1.1 },
         Caveat::StillBusy { waited: Nanos::from_secs(1), what: "3 busy threads".to_owned() },
@@ -105,6 +115,7 @@ fn every_caveat() -> Vec<Caveat> {
     for caveat in &all {
         match caveat {
             Caveat::LedgersDiffer { .. }
+            | Caveat::BytesDiffer { .. }
             | Caveat::LedgerUnknown { .. }
             | Caveat::Failures { .. }
             | Caveat::QuantilesHidden { .. }
@@ -115,6 +126,7 @@ fn every_caveat() -> Vec<Caveat> {
             | Caveat::SilentApp { .. }
             | Caveat::QueueExceedsWait { .. }
             | Caveat::ConnectionsClosed { .. }
+            | Caveat::ServedInTurns { .. }
             | Caveat::Unfair { .. }
             | Caveat::AboveMaximum { .. }
             | Caveat::StillBusy { .. }

@@ -3,12 +3,12 @@
 
 use std::mem::MaybeUninit;
 
+use model::anatomy::STAMPS;
+
 use crate::routes::Route;
 
 /// The longest head, in bytes, with the empty line that ends it.
 pub(crate) const LONGEST: usize = 64 * 1024;
-/// The request header that asks for stamps, and the response header that has them.
-pub(crate) const STAMPS: &str = "x-app-stamps";
 /// The most header fields.
 const MOST_FIELDS: usize = 128;
 

@@ -4,8 +4,9 @@
 use std::ops::Range;
 
 use model::Nanos;
+use model::anatomy::STAMPS;
 
-use crate::head::{Ending, Refusal, STAMPS};
+use crate::head::{Ending, Refusal};
 use crate::{Body, Ledger, Settings};
 
 /// The interim response that lets a client send its body.

@@ -81,10 +81,10 @@ pub fn ceilings<C: Clock + Clone + Send>(
     Ok(all)
 }
 
-/// A body for answers of about so many bytes: in steps of a factor of two, so that what is remembered is of use.
+/// A body for answers of about so many bytes: in steps of an eighth at the most, so that what is remembered is of use.
 fn body_of(answer_bytes: u64) -> u32 {
     let body = u32::try_from(answer_bytes.saturating_sub(128)).unwrap_or(u32::MAX);
-    if body < 256 { 0 } else { body.checked_next_power_of_two().unwrap_or(1 << 27).min(1 << 27) }
+    if body < 256 { 0 } else { body.min(1 << 27).next_multiple_of(1 << (body.ilog2().min(27) - 3)) }
 }
 
 /// The kinds of transport, each with a ceiling of its own.
@@ -182,6 +182,8 @@ fn measure<C: Clock + Clone + Send>(
         requests_total: None,
         requests_per_connection: None,
         think: Nanos::ZERO,
+        // The sink's bodies are of another length, in steps.
+        body_bytes: None,
         ..shape.clone()
     };
     let done = drive(&alone, shop.clock, shop.interrupt, &Progress::new(alone.lanes), None)?;
@@ -196,4 +198,19 @@ fn measure<C: Clock + Clone + Send>(
         floor_p99: tally.service_time.quantile(0.99).unwrap_or_default(),
         cpu_per_request: Nanos(cpu.0 / tally.all_requests().max(1)),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::body_of;
+
+    #[test]
+    fn a_ceiling_is_measured_with_answers_of_nearly_the_same_size() {
+        assert_eq!([0, 100, 383].map(body_of), [0, 0, 0]);
+        for bytes in [400, 1_152, 11_715, 2_098_627, 5_000_000] {
+            let (body, wanted) = (f64::from(body_of(bytes)), (bytes - 128) as f64);
+            assert!(body >= wanted && body <= wanted * 1.125, "{bytes}: {body}");
+        }
+        assert_eq!(body_of(u64::MAX), 1 << 27);
+    }
 }

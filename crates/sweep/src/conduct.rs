@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::{Drive, Progress, Shape, drive, ensure_descriptors};
+use engine::{Answer, Drive, Progress, Shape, drive, ensure_descriptors};
 use launch::GuardCommand;
 use launch::puma::Addresses;
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
-    Caveat, Ceiling, Clock, GeneratorFacts, Nanos, Plan, Probe, Reading, Run, ServerKind, Statistics, Stop, SweepStudy,
-    Watch, WorkerShare,
+    Caveat, Ceiling, Clock, GeneratorFacts, Nanos, Plan, Probe, Reading, Run, ServerKind, ServerPlan, ServerUse,
+    Statistics, Stop, StreamPlan, SweepStudy, Watch, WorkerShare,
 };
 use model::{doubts, verdict};
 use probe::host::Host;
@@ -26,6 +26,8 @@ use crate::idle::wait_until_idle;
 use crate::ledger::{Accounts, Ledger, fresh_stats, shares_between, shares_by_header};
 use crate::observer::{Observer, Phase};
 use crate::subject::Subject;
+use crate::theory;
+use crate::turns;
 use crate::watch::{poll_on, watch};
 use crate::with::{Account, OtherGenerator};
 
@@ -89,41 +91,43 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
         environment: machine::environment(tools.version),
         server: model::ServerFacts::default(),
         service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given }),
+        probes: Vec::new(),
         runs: Vec::new(),
         claimed_runs: Vec::new(),
         caveats: Vec::new(),
         total_time: Nanos::ZERO,
         interrupted: false,
     };
-    let mut known_ceilings = vec![None; plan.multiples.len()];
+    let mut known_ceilings = vec![None; plan.loads(1).len()];
     for repeat in 1..=plan.repeat {
         observer.phase(&Phase::Starting);
-        let Some(subject) = Subject::start(plan, tools)? else { break };
+        let Some(subject) = Subject::start(&plan.server, &plan.stream, tools)? else { break };
         study.server = subject.facts.clone();
+        let loads = plan.loads(subject.facts.slots());
         ensure_descriptors(most_connections(plan, subject.facts.slots()))?;
-        let mut session = Session::new(plan, tools, subject);
-        if study.service_time.is_none() {
-            observer.phase(&Phase::MeasuringServiceTime);
-            let measured = |time| ServiceTime { time, source: ServiceTimeSource::Measured };
-            study.service_time = session.learn_service_time()?.map(measured);
-        }
+        let mut session = Session::new(&plan.server, &plan.stream, plan.cool_down, tools, subject);
+        session.learn(plan, &mut study, observer)?;
         if tools.other.is_none() {
             session.take_baseline();
         }
         if plan.calibrate && repeat == 1 {
             observer.phase(&Phase::Calibrating);
-            known_ceilings = session.ceilings()?;
+            let shapes: Vec<Shape> = loads.iter().map(|(_, n)| session.shape(&plan.stream, *n)).collect();
+            known_ceilings = session.ceilings(&shapes, session.subject.first_answer.bytes)?;
         }
         if repeat == 1 {
             observer.opened(&study);
         }
-        for (multiple, ceiling) in plan.multiples.iter().zip(&known_ceilings) {
+        for ((multiple, connections), ceiling) in loads.iter().zip(&known_ceilings) {
             if tools.is_interrupted() {
                 break;
             }
             if let Some(other) = tools.other {
+                let load = (*multiple, *connections);
                 let at = (repeat, study.claimed_runs.len());
-                let Some(run) = session.claimed_run(other, *multiple, at, study.service_time, observer)? else { break };
+                let Some(run) = session.claimed_run((plan, other), load, at, study.service_time, observer)? else {
+                    break;
+                };
                 study.claimed_runs.push(run);
                 study.interrupted = tools.is_interrupted();
                 study.total_time = tools.clock.now() - begun;
@@ -132,7 +136,21 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
                 }
                 continue;
             }
-            let run = session.run((*multiple, *ceiling), repeat, study.service_time, study.runs.len(), observer)?;
+            let job = Job {
+                stream: &plan.stream,
+                probe: plan.probe,
+                what: String::new(),
+                multiple: *multiple,
+                connections: *connections,
+                ceiling: *ceiling,
+                repeat,
+                number: study.runs.len() + 1,
+                of: plan.runs(),
+                begun,
+            };
+            let (mut run, _) = session.run(&job, study.service_time, &mut |phase| observer.phase(phase))?;
+            let asked = (&plan.server, &plan.stream);
+            run.theory = theory::beside(&run, plan.stream.keep_alive, asked, &study.server, study.service_time);
             study.runs.push(run);
             study.interrupted = tools.is_interrupted();
             study.total_time = tools.clock.now() - begun;
@@ -146,18 +164,8 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
         // Another generator's account is compared run by run.
         if !tools.is_interrupted() && tools.other.is_none() {
             observer.phase(&Phase::Reconciling);
-            match session.reconcile() {
-                Ok(accounts) => {
-                    let of_this_server = study.runs.iter_mut().filter(|run| run.repeat == repeat);
-                    for run in of_this_server {
-                        run.judgement = run.judgement.take().map(|judgement| judgement.with(accounts.gate()));
-                    }
-                    study.caveats.extend(accounts.caveat());
-                }
-                Err(Some(reason)) => study.caveats.push(Caveat::LedgerUnknown { reason }),
-                // The user did not want to wait for it.
-                Err(None) => {}
-            }
+            let of_this_server = study.runs.iter_mut().filter(|run| run.repeat == repeat);
+            study.caveats.extend(session.settle(of_this_server));
         }
         observer.phase(&Phase::Stopping);
         session.subject.stop(&tools.clock);
@@ -170,46 +178,99 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
     Ok(study)
 }
 
-/// Connections of the run with `multiple` times the slots; at least one.
-pub(crate) fn connections(multiple: f64, slots: u32) -> u32 {
-    ((multiple * f64::from(slots)).round() as u32).max(1)
-}
-
 fn most_connections(plan: &Plan, slots: u32) -> u64 {
-    plan.multiples.iter().map(|multiple| u64::from(connections(*multiple, slots))).max().unwrap_or(0)
+    plan.loads(slots).iter().map(|(_, connections)| u64::from(*connections)).max().unwrap_or(0)
 }
 
 /// Before the server is started, where the slots are known so early.
 fn refuse_too_many_connections(plan: &Plan) -> Result<(), SweepError> {
-    let slots = match &plan.server.kind {
-        ServerKind::Command { slots, .. } => Some(*slots),
-        _ => plan.server.threads.map(|threads| threads.max * plan.server.workers.unwrap_or(0).max(1)),
-    };
-    if let Some(slots) = slots {
+    if let Some(slots) = planned_slots(&plan.server) {
         ensure_descriptors(most_connections(plan, slots))?;
     }
     Ok(())
 }
 
+/// Workers x threads, where they are known before the server is started.
+pub(crate) fn planned_slots(server: &ServerPlan) -> Option<u32> {
+    match &server.kind {
+        ServerKind::Command { slots, .. } => Some(*slots),
+        _ => server.threads.map(|threads| threads.max * server.workers.unwrap_or(0).max(1)),
+    }
+}
+
+/// One run, and its place in the study.
+pub(crate) struct Job<'a> {
+    /// What is asked.
+    pub(crate) stream: &'a StreamPlan,
+    /// What is read of server and kernel meanwhile.
+    pub(crate) probe: Probe,
+    /// That in a word, where the study's runs differ in it.
+    pub(crate) what: String,
+    pub(crate) multiple: f64,
+    pub(crate) connections: u32,
+    pub(crate) ceiling: Option<Ceiling>,
+    pub(crate) repeat: u32,
+    /// Which of the study's runs, from 1.
+    pub(crate) number: usize,
+    pub(crate) of: usize,
+    /// When the study began.
+    pub(crate) begun: Nanos,
+}
+
+impl Job<'_> {
+    /// How long the study will take from `now` on: as long for each run as for those that are done, with all that lies
+    /// between; before there is one, as long as was asked for.
+    fn left(&self, now: Nanos) -> Option<Nanos> {
+        let (done, left) = (self.number as u64 - 1, (self.of - self.number) as u64 + 1);
+        match (self.stream.stop, done) {
+            (Stop::After(length), 0) => Some((length + self.stream.warm_up) * left),
+            (Stop::RequestsPerConnection(_), 0) => None,
+            _ => Some((now - self.begun) / done * left),
+        }
+    }
+}
+
 /// One server's life within a study.
 pub(crate) struct Session<'a, C> {
-    pub(crate) plan: &'a Plan,
+    pub(crate) server: &'a ServerPlan,
+    pub(crate) stream: &'a StreamPlan,
+    pub(crate) cool_down: bool,
     pub(crate) tools: &'a Tools<'a, C>,
     pub(crate) subject: Subject,
     ledger: Ledger,
     /// The last fresh statistics: what the next run's are counted from.
     stats: Option<PumaStats>,
     /// Whether any request was left without an answer, so that the server may rightly have counted more.
-    unanswered: bool,
+    pub(crate) unanswered: bool,
+    /// Bytes of content of all whole answers.
+    pub(crate) body_bytes: u64,
     /// Of another generator's sweep: what the server had counted after its last run.
     pub(crate) account: Option<Account>,
 }
 
 impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
-    fn new(plan: &'a Plan, tools: &'a Tools<'a, C>, subject: Subject) -> Self {
+    pub(crate) fn new(
+        server: &'a ServerPlan,
+        stream: &'a StreamPlan,
+        cool_down: bool,
+        tools: &'a Tools<'a, C>,
+        subject: Subject,
+    ) -> Self {
         let mut ledger = Ledger::default();
         ledger.add_answer(subject.first_answer.worker.clone());
-        Session { plan, tools, subject, ledger, stats: None, unanswered: false, account: None }
+        let body_bytes = subject.first_answer.body_bytes;
+        Session {
+            server,
+            stream,
+            cool_down,
+            tools,
+            subject,
+            ledger,
+            stats: None,
+            unanswered: false,
+            body_bytes,
+            account: None,
+        }
     }
 
     /// Whether the app names its worker in each answer, so that nobody need be asked.
@@ -217,8 +278,8 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         self.subject.first_answer.worker.is_some()
     }
 
-    fn shape(&self, connections: u32) -> Shape {
-        let stream = &self.plan.stream;
+    /// A run of `stream` over so many connections.
+    pub(crate) fn shape(&self, stream: &StreamPlan, connections: u32) -> Shape {
         let (measured, requests_per_connection) = match stream.stop {
             Stop::After(length) => (Some(length), None),
             Stop::RequestsPerConnection(n) => (None, Some(n)),
@@ -233,12 +294,22 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             timeout: stream.timeout,
             worker_header: stream.worker_header.clone(),
             reads_app_times: stream.anatomy,
-            ..Shape::closed(self.subject.transport.clone(), self.subject.request.clone(), connections)
+            body_bytes: stream.body.map(model::Body::bytes),
+            ..Shape::closed(
+                self.subject.transport.clone(),
+                self.subject.request(stream, stream.keep_alive),
+                connections,
+            )
         }
     }
 
-    /// Drives one run, and looks at server and kernel meanwhile where `probe` says so.
-    fn drive(
+    /// Drives one run.
+    pub(crate) fn drive(&mut self, shape: &Shape, progress: &Progress) -> Result<Drive, SweepError> {
+        Ok(self.drive_watched(shape, progress, Probe::None)?.0)
+    }
+
+    /// As [`Session::drive`], and looks at server and kernel meanwhile where `probe` says so.
+    fn drive_watched(
         &mut self,
         shape: &Shape,
         progress: &Progress,
@@ -261,14 +332,19 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         let single = self.subject.workers.first().map_or("", String::as_str);
         let watch = seen.map(|(seen, polled)| watch(seen, polled, done.start + shape.warm_up, single));
         self.ledger.add_run(&done.tally);
+        self.body_bytes += done.tally.body_bytes;
         self.unanswered |= done.tally.all_answers() != done.tally.all_requests();
         Ok((done, watch))
     }
 
-    /// What the generator alone reaches with each run's settings.
-    fn ceilings(&self) -> Result<Vec<Option<Ceiling>>, SweepError> {
-        let slots = self.subject.facts.slots();
-        let shapes: Vec<Shape> = self.plan.multiples.iter().map(|m| self.shape(connections(*m, slots))).collect();
+    /// An answer outside a run, of which this account knows.
+    pub(crate) fn add_answer(&mut self, answer: &Answer) {
+        self.ledger.add_answer(answer.worker.clone());
+        self.body_bytes += answer.body_bytes;
+    }
+
+    /// What the generator alone reaches with each of these settings, on answers of so many bytes.
+    pub(crate) fn ceilings(&self, shapes: &[Shape], answer_bytes: u64) -> Result<Vec<Option<Ceiling>>, SweepError> {
         let tools = self.tools;
         let shop = Workshop {
             clock: &tools.clock,
@@ -277,12 +353,11 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             dir: &tools.dir,
             interrupt: tools.interrupt,
         };
-        let answer_bytes = self.subject.first_answer.bytes;
         ceilings(&shapes.iter().collect::<Vec<_>>(), answer_bytes, tools.ceilings, &shop)
     }
 
     /// Where workers' parts come from the statistics: what they say now, after all that came before the first run.
-    fn take_baseline(&mut self) {
+    pub(crate) fn take_baseline(&mut self) {
         if !self.workers_name_themselves() {
             self.stats = self.fresh_stats();
         }
@@ -303,46 +378,67 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         }
     }
 
+    /// What is asked of a server before it is measured: its service time, where nobody has told it, and who waits for whom, where
+    /// that was asked for and is not known yet.
+    fn learn(&mut self, plan: &Plan, study: &mut SweepStudy, observer: &mut dyn Observer) -> Result<(), SweepError> {
+        // What a body costs is work, which slots of one process do not share in as they share a wait.
+        if study.service_time.is_none() && plan.stream.body.is_none() {
+            observer.phase(&Phase::MeasuringServiceTime);
+            let measured = |time| ServiceTime { time, source: ServiceTimeSource::Measured };
+            study.service_time = self.learn_service_time()?.map(measured);
+        }
+        if plan.probe_discipline && study.probes.is_empty() {
+            observer.phase(&Phase::Probing);
+            study.probes = self.probes(study.service_time)?;
+        }
+        Ok(())
+    }
+
     /// The median service time over one connection; `None` where nothing was answered.
     fn learn_service_time(&mut self) -> Result<Option<Nanos>, SweepError> {
-        let mut shape = self.shape(1);
+        let mut shape = self.shape(self.stream, 1);
         shape.warm_up = LEARNING / 5;
         shape.measured = Some(LEARNING);
         shape.requests_per_connection = None;
-        let (done, _) = self.drive(&shape, &Progress::new(1), Probe::None)?;
+        let done = self.drive(&shape, &Progress::new(1))?;
         self.cool_down();
         Ok(done.tally.service_time.quantile(0.5))
     }
 
-    fn run(
+    /// Does one run, and says what the server took for it.
+    pub(crate) fn run(
         &mut self,
-        (multiple, ceiling): (f64, Option<Ceiling>),
-        repeat: u32,
+        job: &Job<'_>,
         service_time: Option<ServiceTime>,
-        done_before: usize,
-        observer: &mut dyn Observer,
-    ) -> Result<Run, SweepError> {
+        phase: &mut dyn FnMut(&Phase),
+    ) -> Result<(Run, ServerUse), SweepError> {
         let slots = self.subject.facts.slots();
-        let connections = connections(multiple, slots);
-        let shape = self.shape(connections);
+        let connections = job.connections;
+        let shape = self.shape(job.stream, connections);
         let progress = Arc::new(Progress::new(shape.lanes));
-        observer.phase(&Phase::Running {
-            number: done_before + 1,
-            of: self.plan.multiples.len() * self.plan.repeat as usize,
+        phase(&Phase::Running {
+            number: job.number,
+            of: job.of,
+            what: job.what.clone(),
             connections,
+            left: job.left(self.tools.clock.now()),
             length: shape.measured.map(|measured| measured + shape.warm_up),
             progress: Arc::clone(&progress),
         });
-        let before = Host::now();
-        let (done, watch) = self.drive(&shape, &progress, self.plan.probe)?;
-        let after = Host::now();
-        observer.phase(&Phase::CoolingDown);
-        let readings = self.listener_readings(done.elapsed.saturating_sub(self.plan.stream.warm_up));
-        let busy = if self.plan.cool_down && !done.interrupted { self.cool_down() } else { None };
+        let (before, taken_before) = (Host::now(), self.subject.process_use());
+        let (done, watch) = self.drive_watched(&shape, &progress, job.probe)?;
+        let (after, taken) = (Host::now(), self.subject.process_use());
+        phase(&Phase::CoolingDown);
+        let readings = self.listener_readings(done.elapsed.saturating_sub(self.stream.warm_up));
+        let busy = if self.cool_down && !done.interrupted { self.cool_down() } else { None };
         let (workers, new_workers) = self.workers(&done);
+        let taken = ServerUse {
+            cpu: taken.cpu.zip(taken_before.cpu).map(|(after, before)| after.saturating_sub(before)),
+            memory_bytes: taken.memory_bytes,
+        };
         let mut run = Run {
-            repeat,
-            multiple,
+            repeat: job.repeat,
+            multiple: job.multiple,
             connections,
             measured: done.measured,
             elapsed: done.elapsed,
@@ -352,11 +448,12 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             anatomy: done.anatomy,
             forecast: service_time
                 .and_then(|ServiceTime { time, source }| queueing::closed::forecast(connections, slots, time, source)),
+            theory: None,
             statistics: Some(Statistics::of(&done.tally, &done.batches, &PERCENTILES)),
             generator: GeneratorFacts {
                 lanes: done.lanes.clone(),
                 clock_steps: done.clock_steps,
-                ceiling,
+                ceiling: job.ceiling,
                 steal: after.steal_since(&before),
                 listen_overflows: after.listen_overflows_since(&before),
                 syn_retransmits: after.syn_retransmits_since(&before),
@@ -366,10 +463,11 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             tally: done.tally,
         };
         run.judgement = Some(verdict::of_run(&run, slots));
-        run.caveats = doubts::of_run(&run, self.plan.stream.keep_alive, done.interrupted);
+        run.caveats = doubts::of_run(&run, job.stream.keep_alive, done.interrupted);
+        run.caveats.extend(turns::of_run(&run, slots, job.stream.keep_alive));
         run.caveats.extend(busy);
         run.caveats.extend((new_workers > 0).then_some(Caveat::WorkersChanged { new: new_workers }));
-        Ok(run)
+        Ok((run, taken))
     }
 
     /// What the kernel still holds for the server right after the run.
@@ -421,6 +519,22 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         count
     }
 
+    /// Puts our account of this server's whole life beside its own: into the judgement of each of its runs, and into a
+    /// caveat where they differ or cannot be compared.
+    pub(crate) fn settle<'r>(&self, runs: impl Iterator<Item = &'r mut Run>) -> Option<Caveat> {
+        match self.reconcile() {
+            Ok(accounts) => {
+                for run in runs {
+                    run.judgement = run.judgement.take().map(|judgement| judgement.with(accounts.gate()));
+                }
+                accounts.caveat()
+            }
+            Err(Some(reason)) => Some(Caveat::LedgerUnknown { reason }),
+            // The user did not want to wait for it.
+            Err(None) => None,
+        }
+    }
+
     /// Our account of this server's whole life beside its own.
     ///
     /// # Errors
@@ -430,7 +544,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         if self.unanswered {
             return unknown("requests were left without an answer, and nobody knows which of them it had started");
         }
-        if self.plan.server.kind == ServerKind::Builtin
+        if self.server.kind == ServerKind::Builtin
             && let Some(address) = self.subject.bind.address()
         {
             let server = sink_ledger::requests(address).map_err(|error| Some(error.to_string()))?;

@@ -47,6 +47,28 @@ pub enum SweepError {
         /// The status of the answer.
         status: u16,
     },
+    /// The app serves another body than is asked for.
+    #[error(
+        "GET {path} (Body-Conf: {body}) is answered with {bytes} bytes of content and not with {expected}: does the app of -r go by that header?"
+    )]
+    WrongLength {
+        /// What was requested.
+        path: String,
+        /// The body that was asked for.
+        body: String,
+        /// Bytes of content that came.
+        bytes: u64,
+        /// Bytes that it should have been.
+        expected: u64,
+    },
+    /// A single request, to see whether the app serves what will be asked for, was not answered.
+    #[error("GET {path} is not answered: {how}")]
+    NoAnswer {
+        /// What was requested.
+        path: String,
+        /// How it ended.
+        how: String,
+    },
     /// The server ended while it was measured.
     #[error("the server ended during the run with {connections} connections ({how}); its last lines are above")]
     Died {

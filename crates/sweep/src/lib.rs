@@ -1,19 +1,24 @@
-//! Conducts one study: starts the server, waits until it is ready, drives one run a multiple, asks the server and the
+//! Conducts one study: starts the server, waits until it is ready, drives one run a multiple (or a body), asks the server and the
 //! kernel what they saw, and puts each run's theory and doubts beside it.
 //!
 //! This is where the other crates meet. It prints nothing and writes no file: an [`Observer`] is told what happens.
 
+mod bodies;
 mod calibrate;
 mod conduct;
 mod error;
 mod idle;
 mod ledger;
 mod observer;
+mod probe_discipline;
 mod ready;
 mod subject;
+mod theory;
+mod turns;
 mod watch;
 mod with;
 
+pub use bodies::conduct_bodies;
 pub use calibrate::{Ceilings, Workshop, ceilings};
 pub use conduct::{Tools, conduct};
 pub use error::SweepError;

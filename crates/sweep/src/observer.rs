@@ -14,16 +14,24 @@ pub enum Phase {
     Starting,
     /// One connection, to learn the service time.
     MeasuringServiceTime,
+    /// A short load with keep-alive and one without, to learn the order of service.
+    Probing,
+    /// Load that is not measured, so that the server has seen what will be asked of it.
+    WarmingUp,
     /// A run.
     Running {
         /// Which of them, from 1.
         number: usize,
         /// How many there are.
         of: usize,
+        /// What it asks for, where the runs differ in that.
+        what: String,
         /// Its connections.
         connections: u32,
         /// How long it takes, warm-up included; `None` where a count ends it.
         length: Option<Nanos>,
+        /// How long the study will take from here on, this run included, where that can be told.
+        left: Option<Nanos>,
         /// Requests ended so far.
         progress: Arc<Progress>,
     },
@@ -46,17 +54,19 @@ pub enum Phase {
     Stopping,
 }
 
-/// Told what happens, between runs and never during one.
-pub trait Observer {
+/// Told what happens, between runs and never during one. Of a study `S` of rows `R`.
+pub trait Observer<S = SweepStudy, R = Run> {
     /// A new phase has begun.
     fn phase(&mut self, phase: &Phase);
 
     /// The server is ready; the study has its header and no runs.
-    fn opened(&mut self, study: &SweepStudy);
+    fn opened(&mut self, study: &S);
 
     /// A run was finished; it is the last of `study.runs`.
-    fn run_done(&mut self, study: &SweepStudy, run: &Run);
+    fn run_done(&mut self, study: &S, run: &R);
 
-    /// A run of another generator was finished; it is the last of `study.claimed_runs`.
-    fn claimed_done(&mut self, study: &SweepStudy, run: &ClaimedRow);
+    /// A run of another generator was finished; it is the last of the study's `claimed_runs`. Of a sweep alone.
+    fn claimed_done(&mut self, study: &S, run: &ClaimedRow) {
+        let _ = (study, run);
+    }
 }

@@ -5,10 +5,11 @@ use std::io;
 use std::net::ToSocketAddrs;
 use std::path::Path;
 
-use engine::{Answer, Endpoint, STAMPS, Tls, TlsOptions, Transport, TransportError, render, render_with};
+use engine::{Answer, Endpoint, Tls, TlsOptions, Transport, TransportError, render_with};
 use launch::facts::BootFacts;
 use launch::{Bind, Server, Spec, puma};
-use model::{Clock, Nanos, Plan, Request, ServerFacts, ServerKind};
+use model::{Clock, Nanos, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan};
+use probe::process::{self, ProcessUse};
 use probe::puma_stats::{self, PumaStats};
 use probe::sockets::{self, ServerSockets};
 use probe::{Control, ControlAddress, Listener};
@@ -28,7 +29,10 @@ pub(crate) struct Subject {
     pub(crate) transport: Transport,
     /// What is requested, as a URL; of a Unix socket none that anybody else could use.
     pub(crate) target_url: String,
-    pub(crate) request: Request,
+    /// For the Host header.
+    authority: String,
+    /// What is requested where the stream says nothing else.
+    path: String,
     pub(crate) control: Option<Control>,
     pub(crate) facts: ServerFacts,
     /// The workers' names that are known from the start; empty where they are not.
@@ -51,39 +55,39 @@ struct Preparation {
 }
 
 impl Subject {
-    /// Starts the server of `plan` and waits until it is ready; `Ok(None)` where the user interrupted.
+    /// Starts the server of `plan` and waits until it is ready for `stream`; `Ok(None)` where the user interrupted.
     ///
     /// # Errors
     /// Where it cannot be started, does not become ready, or does not serve what will be requested.
     pub(crate) fn start<C: Clock + Clone + Send>(
-        plan: &Plan,
+        plan: &ServerPlan,
+        stream: &StreamPlan,
         tools: &Tools<'_, C>,
     ) -> Result<Option<Subject>, SweepError> {
-        let prepared = prepare(plan, tools)?;
+        let prepared = prepare(plan, stream, tools)?;
         let server = Server::start(&prepared.spec, &tools.guard, &tools.clock)?;
-        let ask = if plan.stream.anatomy { format!("{STAMPS}: 1\r\n") } else { String::new() };
-        let request = render_with("GET", &prepared.authority, &prepared.path, plan.stream.keep_alive, &ask);
         // Its own connection, so closed after the answer: a connection left open would hold one of the server's threads.
-        let first = render("GET", &prepared.authority, &prepared.path, false);
+        let first = render_with("GET", &prepared.authority, &prepared.path, &stream.headers(), false);
         let transport = transport(&prepared.bind)?;
         let question = Question {
-            plan: &plan.server,
+            plan,
             transport: &transport,
             request: &first,
             path: &prepared.path,
-            worker_header: &plan.stream.worker_header,
+            worker_header: &stream.worker_header,
             control: prepared.control.as_ref(),
             // A slow app may well take its time for the first answer too.
-            boot_timeout: tools.boot_timeout + plan.stream.delay.unwrap_or(Nanos::ZERO),
+            boot_timeout: tools.boot_timeout + stream.delay.unwrap_or(Nanos::ZERO),
             interrupt: tools.interrupt,
         };
         let Some(first_answer) = wait_until_ready(&server, &question, &tools.clock, || tools.is_interrupted())? else {
             server.stop(GRACE, &tools.clock);
             return Ok(None);
         };
+        right_length(&prepared.path, stream, &first_answer)?;
         let first_stats = prepared.control.as_ref().and_then(|control| puma_stats::read(control).ok());
         let facts = describe(plan, &prepared, &server, first_stats.as_ref(), &tools.dir);
-        let workers = match (&plan.server.kind, &first_stats) {
+        let workers = match (&plan.kind, &first_stats) {
             (ServerKind::Puma { .. }, Some(stats)) if stats.cluster => {
                 stats.workers.iter().filter_map(|worker| worker.pid).map(|pid| pid.to_string()).collect()
             }
@@ -97,8 +101,35 @@ impl Subject {
             Some(address) => format!("{scheme}://{address}{}", prepared.path),
             None => String::new(),
         };
-        let Preparation { bind, control, .. } = prepared;
-        Ok(Some(Subject { server, bind, transport, target_url, request, control, facts, workers, first_answer }))
+        let Preparation { bind, control, authority, path, .. } = prepared;
+        Ok(Some(Subject {
+            server,
+            bind,
+            transport,
+            target_url,
+            authority,
+            path,
+            control,
+            facts,
+            workers,
+            first_answer,
+        }))
+    }
+
+    /// The request of `stream`, on a connection that is kept or not.
+    pub(crate) fn request(&self, stream: &StreamPlan, keep_alive: bool) -> Request {
+        let path = stream.body.map_or_else(|| self.path.clone(), |_| stream.target_path());
+        render_with("GET", &self.authority, &path, &stream.headers(), keep_alive)
+    }
+
+    /// A request for `path` alone, on a connection of its own.
+    pub(crate) fn get(&self, path: &str) -> Request {
+        render_with("GET", &self.authority, path, &[], false)
+    }
+
+    /// What its processes have taken so far.
+    pub(crate) fn process_use(&self) -> ProcessUse {
+        process::of_tree(self.server.pid())
     }
 
     /// What the kernel holds for it.
@@ -142,6 +173,22 @@ impl Subject {
     }
 }
 
+/// Refuses an app whose answer is not as long as the stream wants it.
+///
+/// # Errors
+/// With both lengths.
+pub(crate) fn right_length(path: &str, stream: &StreamPlan, answer: &Answer) -> Result<(), SweepError> {
+    match stream.body {
+        Some(body) if body.bytes() != answer.body_bytes => Err(SweepError::WrongLength {
+            path: path.to_owned(),
+            body: body.to_string(),
+            bytes: answer.body_bytes,
+            expected: body.bytes(),
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// How connections to it are made. TLS trusts the certificate that was made for this server, and nobody else's.
 fn transport(bind: &Bind) -> Result<Transport, TransportError> {
     Ok(match bind {
@@ -157,12 +204,12 @@ fn transport(bind: &Bind) -> Result<Transport, TransportError> {
     })
 }
 
-fn prepare<C>(plan: &Plan, tools: &Tools<'_, C>) -> Result<Preparation, SweepError> {
-    let path = plan.stream.target_path();
-    match &plan.server.kind {
+fn prepare<C>(plan: &ServerPlan, stream: &StreamPlan, tools: &Tools<'_, C>) -> Result<Preparation, SweepError> {
+    let path = stream.target_path();
+    match &plan.kind {
         ServerKind::Puma { .. } => {
             let around = puma::Surroundings::here()?;
-            let puma = puma::prepare(&plan.server, &tools.addresses, &around)?;
+            let puma = puma::prepare(plan, &tools.addresses, &around)?;
             let control_address = match puma.control.address {
                 puma::ControlAddress::Tcp(address) => ControlAddress::Tcp(address),
                 puma::ControlAddress::Unix(path) => ControlAddress::Unix(path),
@@ -178,16 +225,16 @@ fn prepare<C>(plan: &Plan, tools: &Tools<'_, C>) -> Result<Preparation, SweepErr
             })
         }
         ServerKind::Builtin => {
-            let address = puma::free_address(plan.server.socket, &tools.addresses)?;
-            let threads = plan.server.threads.map_or(5, |threads| threads.max);
+            let address = puma::free_address(plan.socket, &tools.addresses)?;
+            let threads = plan.threads.map_or(5, |threads| threads.max);
             let mut argv = vec![tools.program.clone(), OsString::from("builtin-server")];
             argv.extend(
                 [
                     format!("--listen={address}"),
-                    format!("--workers={}", plan.server.workers.unwrap_or(0).max(1)),
+                    format!("--workers={}", plan.workers.unwrap_or(0).max(1)),
                     format!("--threads={threads}"),
-                    format!("--delay={}", plan.stream.delay.unwrap_or(Nanos::ZERO)),
-                    format!("--worker-header={}", plan.stream.worker_header),
+                    format!("--delay={}", stream.delay.unwrap_or(Nanos::ZERO)),
+                    format!("--worker-header={}", stream.worker_header),
                 ]
                 .map(OsString::from),
             );
@@ -214,7 +261,7 @@ fn prepare<C>(plan: &Plan, tools: &Tools<'_, C>) -> Result<Preparation, SweepErr
             if sockets::of_port(address.port()).is_ok_and(|sockets| sockets.listening) {
                 return Err(bad("something listens on that port already, and would be measured in its place"));
             }
-            let asked = plan.stream.path.clone().or_else(|| (own_path == "/").then_some(path));
+            let asked = stream.path.clone().or_else(|| (own_path == "/").then_some(path));
             let path = asked.unwrap_or_else(|| own_path.to_owned());
             let program = Path::new(&argv[0]).file_name().map(|name| name.to_string_lossy().into_owned());
             Ok(Preparation {
@@ -236,7 +283,7 @@ fn has_port(authority: &str) -> bool {
 }
 
 fn describe(
-    plan: &Plan,
+    plan: &ServerPlan,
     prepared: &Preparation,
     server: &Server,
     stats: Option<&PumaStats>,
@@ -244,19 +291,19 @@ fn describe(
 ) -> ServerFacts {
     let output = server.output();
     let boot = BootFacts::read(output.lines());
-    let (planned_workers, planned_threads) = match &plan.server.kind {
+    let (planned_workers, planned_threads) = match &plan.kind {
         ServerKind::Command { slots, .. } => (1, *slots),
-        _ => (plan.server.workers.unwrap_or(0), plan.server.threads.map_or(5, |threads| threads.max)),
+        _ => (plan.workers.unwrap_or(0), plan.threads.map_or(5, |threads| threads.max)),
     };
     let cluster = stats.map_or(planned_workers > 0, |stats| stats.cluster);
     let workers = stats.map_or(planned_workers, |stats| stats.workers.len() as u32).max(1);
     let stated_threads = stats.and_then(|stats| stats.workers.iter().filter_map(|worker| worker.max_threads).max());
     // Our own app on an installed Puma has nothing to do with the folder that we happen to be in.
-    let is_checkout = match &plan.server.kind {
+    let is_checkout = match &plan.kind {
         ServerKind::Builtin => false,
         ServerKind::Command { .. } => true,
         ServerKind::Puma { .. } => {
-            plan.server.rackup.is_some() || dir.ancestors().any(|folder| folder.join("puma.gemspec").is_file())
+            plan.rackup.is_some() || dir.ancestors().any(|folder| folder.join("puma.gemspec").is_file())
         }
     };
     ServerFacts {

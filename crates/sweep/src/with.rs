@@ -7,7 +7,7 @@ use probe::host::Host;
 use probe::puma_stats::PumaStats;
 use probe::sink_ledger;
 
-use crate::conduct::{Session, connections};
+use crate::conduct::Session;
 use crate::error::SweepError;
 use crate::ledger::shares_between;
 use crate::observer::{Observer, Phase};
@@ -47,19 +47,17 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
     /// Where the generator fails while the server lives.
     pub(crate) fn claimed_run(
         &mut self,
-        other: &dyn OtherGenerator,
-        multiple: f64,
+        (plan, other): (&Plan, &dyn OtherGenerator),
+        (multiple, connections): (f64, u32),
         (repeat, done_before): (u32, usize),
         service_time: Option<ServiceTime>,
         observer: &mut dyn Observer,
     ) -> Result<Option<ClaimedRow>, SweepError> {
         let slots = self.subject.facts.slots();
-        let connections = connections(multiple, slots);
-        let plan = self.plan;
         let stream = &plan.stream;
         observer.phase(&Phase::OtherRunning {
             number: done_before + 1,
-            of: self.plan.multiples.len() * self.plan.repeat as usize,
+            of: plan.runs(),
             connections,
             length: match stream.stop {
                 Stop::After(length) => Some(length + stream.warm_up),
@@ -68,19 +66,19 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         });
         let account_before = self.account.take().or_else(|| self.server_account());
         let before = Host::now();
-        let task = Task { plan: self.plan, server: &self.subject.facts, url: &self.subject.target_url, connections };
+        let task = Task { plan, server: &self.subject.facts, url: &self.subject.target_url, connections };
         let done = other.run(&task, &|| self.tools.is_interrupted() || self.subject.has_ended());
         if let Some(error) = self.subject.death(connections) {
             return Err(error);
         }
-        let failed = |why| SweepError::Other { by: self.plan.with.clone().unwrap_or_default(), connections, why };
+        let failed = |why| SweepError::Other { by: plan.with.clone().unwrap_or_default(), connections, why };
         let Some(mut run) = done.map_err(failed)? else { return Ok(None) };
         let after = Host::now();
         run.steal = after.steal_since(&before);
         run.listen_overflows = after.listen_overflows_since(&before);
         let readings = self.listener_readings(run.elapsed);
         observer.phase(&Phase::CoolingDown);
-        run.caveats.extend(if self.plan.cool_down { self.cool_down() } else { None });
+        run.caveats.extend(if self.cool_down { self.cool_down() } else { None });
         observer.phase(&Phase::Reconciling);
         self.account = self.server_account();
         let (server_requests, workers) = self.since(account_before.as_ref());
@@ -101,7 +99,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
 
     /// What the server has counted up to now; `None` where it does not say.
     fn server_account(&self) -> Option<Account> {
-        if self.plan.server.kind == ServerKind::Builtin {
+        if self.server.kind == ServerKind::Builtin {
             let requests = sink_ledger::requests(self.subject.bind.address()?).ok()?;
             return Some(Account { requests, stats: None });
         }

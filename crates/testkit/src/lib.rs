@@ -3,6 +3,7 @@
 //! A dev-dependency only: no product code may know it. It knows `model` and nothing else, so whatever it builds went
 //! through the real types.
 
+pub mod bodies;
 pub mod claimed;
 pub mod clock;
 pub mod load;

@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::PathBuf;
 
+use model::capacity::{Inferred, Overload};
 use model::pace::uniform;
 use model::study::SCHEMA;
 use model::{
@@ -81,6 +82,38 @@ pub fn overloaded() -> LoadStudy {
     };
     let line = "--steps=50/s,100/s,150/s,200/s --step=5s -c64 --fail-if 'p99 > 200ms' http://127.0.0.1:9292/sleep0.2";
     played(line, plan, &Server { delay: Nanos::from_millis(200), ..PUMA }, |_| None)
+}
+
+/// One rate, half as much again as the server can take, and a service time that tells its slots.
+///
+/// # Panics
+/// Where response times do not grow: then it is another study.
+pub fn steep() -> LoadStudy {
+    let service = Nanos::from_millis(200);
+    let plan = LoadPlan {
+        url: "http://127.0.0.1:9292/sleep0.2".to_owned(),
+        pace: open(Profile::Flat { rate: rate(150.0) }, Arrivals::Constant, 0),
+        connections: 1000,
+        length: Some(Nanos::from_secs(20)),
+        service_time: Some(service),
+        ..plan()
+    };
+    let line = "--rate=150/s -c1000 --for=20s --service=200ms http://127.0.0.1:9292/sleep0.2";
+    let mut study = played(line, plan, &Server { delay: service, ..PUMA }, |_| None);
+    let growth = doubts::growth(&study.run).expect("it grows");
+    let (capacity, slots) =
+        queueing::staircase::inferred(150.0, growth, growth / 1000.0, Some(service.as_secs_f64())).expect("it grows");
+    let of = |it: queueing::staircase::Inferred| Inferred { value: it.value, half_width: it.half_width };
+    study.run.overload = Some(Overload {
+        offered: 150.0,
+        growth,
+        capacity: of(capacity),
+        answered: study.run.completed_rate(),
+        service_time: Some(service),
+        slots: slots.map(of),
+        doubt: None,
+    });
+    study
 }
 
 /// Answers of 503, refused connections, resets and timeouts: few of each, enough to hide the high percentiles.
@@ -173,6 +206,7 @@ pub fn every() -> Vec<LoadStudy> {
         closed_counted(),
         open_poisson(),
         overloaded(),
+        steep(),
         failing(),
         refused(),
         skipped(),
@@ -231,6 +265,7 @@ fn plan() -> LoadPlan {
         fail_if: Vec::new(),
         stop_if: Vec::new(),
         log: None,
+        service_time: None,
     }
 }
 
@@ -265,6 +300,7 @@ fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) 
             missed: Vec::new(),
             log_dropped: 0,
             statistics: Some(statistics),
+            overload: None,
             generator: GeneratorFacts {
                 clock_steps: (timestamps == Timestamps::Kernel).then_some(0),
                 ..at_ease(elapsed)

@@ -12,10 +12,11 @@ use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::pace::uniform;
 use model::run::{PERCENTILES, ShareSource};
 use model::study::SCHEMA;
+use model::theory::Fit;
 use model::watch::{Curve, Track};
 use model::{
-    Anatomy, Batches, Caveat, Ceiling, Environment, Exchange, Forecast, GeneratorFacts, LaneFacts, Nanos, Outcome,
-    Plan, Probe, Reading, Run, ServerFacts, ServerKind, ServerPlan, Socket, Statistics, Stop, StreamPlan, SweepStudy,
+    Anatomy, Batches, Caveat, Ceiling, Discipline, Environment, Exchange, Forecast, GeneratorFacts, LaneFacts, Nanos,
+    Outcome, Plan, Reading, Run, ServerFacts, ServerKind, ServerPlan, Socket, Statistics, Stop, StreamPlan, SweepStudy,
     Tally, Threads, Timestamps, Watch, Window, WorkerShare, verdict,
 };
 
@@ -23,7 +24,7 @@ const WARM_UP: Nanos = Nanos::from_secs(1);
 const TIMEOUT: Nanos = Nanos::from_secs(20);
 
 /// Every study of a sweep that is made here.
-pub fn every() -> [SweepStudy; 12] {
+pub fn every() -> [SweepStudy; 13] {
     [
         canonical(),
         with_workers(8),
@@ -37,6 +38,7 @@ pub fn every() -> [SweepStudy; 12] {
         tiny(),
         judged(),
         watched(),
+        theorized(),
     ]
 }
 
@@ -283,6 +285,7 @@ fn played(setup: &Setup) -> SweepStudy {
         environment: environment(),
         server,
         total_time: runs.iter().map(|run| run.elapsed).sum::<Nanos>() + cool_downs,
+        probes: Vec::new(),
         claimed_runs: Vec::new(),
         runs,
         caveats: Vec::new(),
@@ -305,6 +308,7 @@ fn plan(setup: &Setup) -> Plan {
         stream: StreamPlan {
             delay: Some(Nanos::from_millis(200)),
             path: None,
+            body: None,
             keep_alive: setup.keep_alive,
             stop: setup.stop,
             warm_up: WARM_UP,
@@ -315,11 +319,13 @@ fn plan(setup: &Setup) -> Plan {
             anatomy: false,
         },
         multiples: setup.multiples.clone(),
+        connections: Vec::new(),
         repeat: setup.repeat,
         cool_down: true,
         calibrate: true,
+        probe_discipline: false,
         with: None,
-        probe: Probe::Proc,
+        probe: model::Probe::Proc,
     }
 }
 
@@ -465,6 +471,7 @@ fn run(
             maximum_rate: f64::from(server.slots()) / service_time.as_secs_f64(),
             ideal_response_time: Nanos::from_secs_f64(service_time.as_secs_f64() * multiple.max(1.0)),
         }),
+        theory: None,
         statistics: Some(Statistics::of(&tally, &batches, &PERCENTILES)),
         generator: at_ease(elapsed),
         judgement: None,
@@ -504,6 +511,50 @@ pub fn judged() -> SweepStudy {
     let wrong = &mut study.runs[2];
     wrong.generator.steal = Some(0.12);
     wrong.judgement = Some(verdict::of_run(wrong, slots));
+    study
+}
+
+/// As [`canonical`], with theory beside each run: all served in one line, where turns of ten were expected. The third is said to have a
+/// shorter service time, the fourth is too short; before them a probe that saw turns of ten, and one that nothing fits.
+pub fn theorized() -> SweepStudy {
+    let mut study = canonical();
+    let server = queueing::beside::Server {
+        workers: study.server.workers,
+        threads: study.server.threads,
+        service_time: Nanos::from_millis(200),
+        scatter: queueing::discipline::Scatter::Constant,
+        connections_are: queueing::discipline::Connections::Kept,
+        expected: Some(Discipline::Turns),
+    };
+    for (at, run) in study.runs.iter_mut().enumerate() {
+        let service_time = if at == 2 { Nanos::from_millis(150) } else { server.service_time };
+        let elapsed = run.elapsed;
+        if at == 3 {
+            run.elapsed = Nanos::from_secs(2);
+        }
+        run.theory = queueing::beside::theory(run, &queueing::beside::Server { service_time, ..server });
+        run.elapsed = elapsed;
+    }
+    let mut theory = study.runs[4].theory.clone();
+    let probe = |keep_alive, theory| model::theory::Probe {
+        keep_alive,
+        connections: 60,
+        measured: Nanos::from_secs(4),
+        answers: 400,
+        theory,
+    };
+    let far = Fit { held: Nanos::from_millis(200), worst: 4.5, worst_at: Some(0.99) };
+    for forecast in theory.iter_mut().flat_map(|theory| &mut theory.forecasts) {
+        let worst = if forecast.discipline == Discipline::Turns { 1.0 } else { 4.5 };
+        (forecast.fit, forecast.shape) = (Some(Fit { worst, ..far }), Some(far));
+    }
+    let mut nothing = theory.clone();
+    for forecast in nothing.iter_mut().flat_map(|theory| &mut theory.forecasts) {
+        (forecast.fit, forecast.shape) = (Some(far), None);
+    }
+    study.plan.probe_discipline = true;
+    study.command_line = study.plan.command_line();
+    study.probes = vec![probe(true, theory), probe(false, nothing)];
     study
 }
 

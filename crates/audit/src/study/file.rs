@@ -271,6 +271,9 @@ pub(super) struct Tally {
     pub(super) per_connection: Vec<u64>,
     pub(super) per_worker: BTreeMap<String, WorkerCount>,
     pub(super) received_bytes: u64,
+    /// Absent in files from before it was counted.
+    #[serde(default)]
+    pub(super) body_bytes: u64,
     pub(super) sent_bytes: u64,
     pub(super) connections_opened: u64,
     pub(super) closed_by_server: u64,

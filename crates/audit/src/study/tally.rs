@@ -313,7 +313,9 @@ fn bytes(tally: &Tally) -> Book {
     const ANSWER: u64 = 17;
     let mut book = Book::of(Check::BytesPerAnswer);
     let answers = number(&tally.counts, is_answer).saturating_add(number(&tally.unmeasured, is_answer));
-    book.at_least("received_bytes", tally.received_bytes, answers.saturating_mul(ANSWER));
+    // What is inside the answers is received too.
+    let least = answers.saturating_mul(ANSWER).saturating_add(tally.body_bytes);
+    book.at_least("received_bytes", tally.received_bytes, least);
     book.at_least("sent_bytes", tally.sent_bytes, answers.saturating_mul(REQUEST));
     book
 }

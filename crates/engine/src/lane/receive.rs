@@ -169,7 +169,12 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
             self.workers[worker].all += 1;
             self.workers[worker].measured += u64::from(is_measured);
         }
-        let outcome = Outcome::Answered(response.status);
+        self.tally.body_bytes += response.body_bytes;
+        let mut outcome = Outcome::Answered(response.status);
+        let is_of_length = self.shape.body_bytes.is_none_or(|bytes| bytes == response.body_bytes);
+        if outcome.is_good() && !is_of_length {
+            outcome = Outcome::WrongLength;
+        }
         if is_measured && outcome.is_good() {
             let phases = &mut self.tally.phases;
             if request.opened > Nanos::ZERO {

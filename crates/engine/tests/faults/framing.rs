@@ -3,9 +3,12 @@
 use std::io::{self, Write};
 use std::net::TcpStream;
 
+use engine::Shape;
 use model::Outcome;
 
-use crate::kit::{ANSWER, GOOD, always, ends_in, once, once_and_wait, read_request};
+use crate::kit::{
+    ANSWER, GOOD, REQUESTS, Serve, Server, always, driven, ends_in, once, once_and_wait, read_request, shape,
+};
 
 pub(crate) fn more_than_it_says(stream: &mut TcpStream) -> io::Result<()> {
     always(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello")
@@ -105,4 +108,31 @@ fn a_coded_body_is_taken_as_it_is() {
             stream.write_all(&[head.as_bytes(), body].concat())?;
         }
     });
+}
+
+#[test]
+fn an_answer_of_another_length_than_expected_is_told_from_a_good_one() {
+    let kinds: [(Serve, u64); 3] = [
+        (|stream| always(stream, ANSWER), 5),
+        (good_chunks, 11),
+        (|stream| once(stream, b"HTTP/1.1 200 OK\r\n\r\nuntil the end"), 13),
+    ];
+    for (serve, bytes) in kinds {
+        for (expected, outcome) in [(bytes, GOOD), (bytes + 1, Outcome::WrongLength), (0, Outcome::WrongLength)] {
+            let server = Server::start(move |stream, _| serve(stream));
+            let done = driven(&Shape { body_bytes: Some(expected), ..shape(server.address) });
+            server.stop();
+            assert_eq!(done.tally.counts.of(outcome), REQUESTS, "{expected} bytes: {:?}", done.tally.counts);
+            assert_eq!(done.tally.all_answers(), done.tally.all_requests(), "it is a whole answer all the same");
+            assert_eq!(done.tally.body_bytes, bytes * done.tally.all_requests());
+        }
+    }
+}
+
+#[test]
+fn the_length_of_a_failure_is_nobodys_business() {
+    let server = Server::start(|stream, _| always(stream, b"HTTP/1.1 503 X\r\nContent-Length: 2\r\n\r\nno"));
+    let done = driven(&Shape { body_bytes: Some(9), ..shape(server.address) });
+    server.stop();
+    assert_eq!(done.tally.counts.of(Outcome::Answered(503)), REQUESTS);
 }

@@ -18,6 +18,7 @@ Examples:
   longtail load -c 64 --for 30s http://127.0.0.1:9292/           closed loop: 64 connections, as fast as they are answered
   longtail load -n 1000 -c 20 http://127.0.0.1:9292/             exactly 1000 requests
   longtail load --rate 500/s --arrivals poisson http://127.0.0.1:9292/    open loop: a user does not wait for others
+  longtail load --rate 80/s --service 100ms http://127.0.0.1:9292/      an overload: how many slots are there?
   longtail load --ramp 100/s..1000/s --for 60s http://127.0.0.1:9292/
   longtail load --steps 100/s,200/s,400/s --for 30s http://127.0.0.1:9292/    each rate for 10 s
   longtail load --unix /run/app.sock http://localhost/           over a unix socket; @name for an abstract one
@@ -212,6 +213,10 @@ pub(crate) struct LoadArgs {
     /// End the run early where this holds (looked at once a second)
     #[arg(long, value_name = "CONDITION", help_heading = "Judgement")]
     pub(crate) stop_if: Vec<Objective>,
+    /// For how long a request holds a slot of the server, such as 200ms: then an overload (--rate above what it can do)
+    /// tells its slots, and not only its capacity
+    #[arg(long, value_name = "TIME", conflicts_with = "with", help_heading = "Judgement")]
+    pub(crate) service: Option<Nanos>,
     /// Check the answers after the fact: status=200, length=1024, sha256=HEX, same-body, cbor-counter
     #[arg(long = "check", value_name = "WHAT", help_heading = "Judgement")]
     pub(crate) checks: Vec<Check>,
@@ -273,6 +278,7 @@ impl LoadArgs {
             stop_if: self.stop_if,
             checks: self.checks,
             no_calibrate: self.no_calibrate,
+            service: self.service,
             worker_header: self.worker_header,
             ..theirs
         })
@@ -297,6 +303,9 @@ impl LoadArgs {
         let times = [length, Some(self.warm_up), Some(self.timeout), Some(self.think)];
         if times.into_iter().flatten().any(|time| time > LONGEST_TIME) {
             return Err(wrong("a time of more than 30 days (720h) is a slip of the pen: give a shorter one"));
+        }
+        if self.service == Some(Nanos::ZERO) {
+            return Err(wrong("--service wants a time above 0, such as 200ms"));
         }
         if length == Some(Nanos::ZERO) || self.timeout == Nanos::ZERO {
             return Err(wrong("--for and --timeout want a time above 0, such as 10s"));

@@ -2,6 +2,7 @@
 //!
 //! Puma's own words (`-w2 -t5:5 -R100 -d0.2 -k`) stand beside full names. A mistake is one line.
 
+mod bodies;
 mod calibrate;
 mod doctor;
 mod like;
@@ -20,6 +21,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use model::Nanos;
 
+pub(crate) use self::bodies::BodiesArgs;
 pub(crate) use self::calibrate::{CalibrateArgs, SelftestArgs};
 pub(crate) use self::doctor::{DoctorArgs, DoctorFormat};
 pub(crate) use self::load::{AttackArgs, LoadArgs};
@@ -48,6 +50,8 @@ struct Cli {
 pub(crate) enum Command {
     /// Start a server, drive it past its slots, and print the long-tail table
     Sweep(Box<SweepArgs>),
+    /// Start a server, and print what each type and size of answer costs over each kind of socket
+    Bodies(Box<BodiesArgs>),
     /// Generate load, closed or open loop, and print a report that can be trusted
     Load(Box<LoadArgs>),
     /// Open loop at a target throughput, one line a request
@@ -108,7 +112,7 @@ pub(crate) fn load_words(words: Vec<String>) -> Result<LoadArgs, Mistake> {
 /// clap's complaint without its paragraphs.
 fn one_line(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "say what to do: longtail sweep, load, attack, sink, predict, audit, doctor or report (--help explains them)"
+        return "say what to do: longtail sweep, bodies, load, attack, sink, predict, audit, doctor or report (--help explains them)"
             .to_owned();
     }
     let text = error.to_string();

@@ -1,7 +1,7 @@
 //! How results are printed: the same flags for every command that prints a study.
 
 use clap::{Args, ValueEnum};
-use model::{Judgement, Study, Verdict};
+use model::{BodiesStudy, Judgement, Study, Verdict};
 
 use crate::mistake::Mistake;
 
@@ -10,7 +10,7 @@ use crate::mistake::Mistake;
 pub(crate) enum ColumnsWord {
     /// All that longtail knows (the default)
     Longtail,
-    /// Of a sweep: exactly the columns of Puma's `long_tail_hey`
+    /// Of a sweep: exactly the columns of Puma's `long_tail_hey`; of bodies: those of its `response_time_wrk`
     Puma,
     /// Of a load: hey's layout
     Hey,
@@ -30,7 +30,7 @@ enum FormatWord {
     Json,
     /// Of a load: an `HdrHistogram` log of response and service times
     Hdr,
-    /// Of a load: a line a request, in order of completion, and no report
+    /// Of a load: a line a request, in order of completion, and no report; of bodies: a line a run
     Csv,
 }
 
@@ -91,6 +91,32 @@ impl OutputArgs {
         }
     }
 
+    /// Layout of a study of bodies.
+    ///
+    /// # Errors
+    /// Where it is that of a load.
+    pub(crate) fn bodies_columns(self) -> Result<report::Columns, Mistake> {
+        match (self.format, self.columns) {
+            (FormatWord::Hdr, _) => {
+                Err(wrong("--format hdr is of a load: a study of bodies has text, markdown, json and csv"))
+            }
+            (_, None | Some(ColumnsWord::Longtail)) => Ok(report::Columns::Longtail),
+            (_, Some(ColumnsWord::Puma)) => Ok(report::Columns::Puma),
+            (_, Some(_)) => Err(wrong("--columns hey and wrk are of a load: a study of bodies has longtail and puma")),
+        }
+    }
+
+    /// Whether the rows of a study of bodies can be printed as they are done: Puma's tables are of all of them.
+    pub(crate) fn streams_bodies(self) -> bool {
+        self.streams() && self.columns != Some(ColumnsWord::Puma)
+    }
+
+    /// A study of bodies as it is printed.
+    pub(crate) fn forced_bodies(self, mut study: BodiesStudy) -> BodiesStudy {
+        study.runs.iter_mut().for_each(|run| self.forced(&mut run.run.judgement));
+        study
+    }
+
     /// Refuses what a load's report cannot be, before any load is sent.
     ///
     /// # Errors
@@ -127,6 +153,7 @@ impl OutputArgs {
         match &mut study {
             Study::Sweep(sweep) => sweep.runs.iter_mut().for_each(|run| self.forced(&mut run.judgement)),
             Study::Load(load) => self.forced(&mut load.run.judgement),
+            Study::Bodies(bodies) => bodies.runs.iter_mut().for_each(|run| self.forced(&mut run.run.judgement)),
             // No judgement of ours is on a claim.
             Study::LoadWith(_) => {}
         }
@@ -140,6 +167,15 @@ impl OutputArgs {
                     FormatWord::Json => report::json::write(&study),
                     FormatWord::Markdown => report::markdown::whole(sweep),
                     FormatWord::Text | FormatWord::Hdr | FormatWord::Csv => report::text::whole(sweep, columns),
+                })
+            }
+            Study::Bodies(bodies) => {
+                let columns = self.bodies_columns()?;
+                Ok(match self.format {
+                    FormatWord::Json => report::json::write(&study),
+                    FormatWord::Markdown => report::bodies::markdown::whole(bodies),
+                    FormatWord::Csv => report::bodies::csv::whole(bodies),
+                    FormatWord::Text | FormatWord::Hdr => report::bodies::text::whole(bodies, columns),
                 })
             }
             Study::LoadWith(load) => {

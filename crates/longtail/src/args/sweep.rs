@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use launch::puma::Addresses;
 use model::plan::quoted;
-use model::{App, Nanos, Plan, Probe, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
+use model::{App, Body, Nanos, Plan, Probe, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
 
 use crate::args::OutputArgs;
 use crate::args::timestamps::{Situation, TimestampsWord};
@@ -14,7 +14,7 @@ use crate::mistake::Mistake;
 
 /// The kinds of socket that a server can be bound to.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum SocketWord {
+pub(super) enum SocketWord {
     /// IPv4
     #[default]
     #[value(alias = "tcp")]
@@ -33,7 +33,7 @@ enum SocketWord {
 }
 
 impl SocketWord {
-    fn socket(self) -> Socket {
+    pub(super) fn socket(self) -> Socket {
         match self {
             SocketWord::Tcp4 => Socket::Tcp4,
             SocketWord::Tcp6 => Socket::Tcp6,
@@ -80,7 +80,9 @@ Examples:
   longtail sweep -w2 -t5:5 -d0.1 -k                 a new connection for each request
   longtail sweep -w2 -t5:5 -s ssl4                  over TLS; -s unix and aunix: over a Unix socket
   longtail sweep -t5:5 -d1 --app rails              a small Rails app that sleeps 1 s
+  longtail sweep -w2 -t5:5 --body s10 --connections 16,20,64    answers of 10 kB
   longtail sweep -r config.ru --path /posts         your app; its service time is measured first
+  longtail sweep -w2 -t5:5 -d0.1 --probe-discipline       which order of service has it, with keep-alive and without?
   longtail sweep -w4 -t5:5 -R100 -d0.2 --with hey   hey makes the load, as in Puma's script; --with wrk: wrk
   longtail sweep -w2 -t5:5 -d0.1 -k --anatomy       where the response time went: accept queue, server, app
   longtail sweep -w2 -t5:5 --probe none             nobody looks at server and kernel meanwhile
@@ -140,6 +142,9 @@ pub(crate) struct SweepArgs {
     /// What is requested [default: /sleep0.1 for -d0.1, /sleep?ms=100 with --app rails, / without a delay]
     #[arg(long, value_name = "PATH", help_heading = "Stream of requests")]
     path: Option<String>,
+    /// What every answer carries, such as s10: a array, c chunked, s string, i File/IO, and kB (longtail's own app of bodies, or one of -r that goes by the header Body-Conf)
+    #[arg(long, value_name = "BODY", conflicts_with_all = ["path", "app"], help_heading = "Stream of requests")]
+    body: Option<Body>,
     /// No keep-alive: a new connection for each request
     #[arg(
         short = 'k',
@@ -173,6 +178,15 @@ pub(crate) struct SweepArgs {
         help_heading = "Stream of requests"
     )]
     multiples: Vec<f64>,
+    /// Runs: connections in total, in place of --multiples
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        conflicts_with = "multiples",
+        help_heading = "Stream of requests"
+    )]
+    connections: Vec<u32>,
     /// Do the whole list so often, each time on a fresh server
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Stream of requests",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -186,6 +200,9 @@ pub(crate) struct SweepArgs {
     /// Do not measure the generator's own limit first (it is measured once a day)
     #[arg(long, help_heading = "Stream of requests")]
     no_calibrate: bool,
+    /// Before the sweep, a short load with keep-alive and one without at 3 x the slots: who waits for whom?
+    #[arg(long, conflicts_with = "with", help_heading = "Stream of requests")]
+    probe_discipline: bool,
     /// An answer that takes longer counts as timed out
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Stream of requests")]
     timeout: Nanos,
@@ -220,7 +237,7 @@ pub(crate) struct SweepArgs {
 }
 
 /// No run is meant to take longer.
-const LONGEST_TIME: Nanos = Nanos::from_secs(30 * 86_400);
+pub(super) const LONGEST_TIME: Nanos = Nanos::from_secs(30 * 86_400);
 
 const NO_MULTIPLE: &str = "--multiples wants numbers above 0, such as 0.5,1,2: 0 would be no connection at all";
 
@@ -233,6 +250,9 @@ impl SweepArgs {
         let wrong = |text: &str| Err(Mistake::Flags(text.to_owned()));
         if self.multiples.is_empty() || self.multiples.iter().any(|m| !m.is_finite() || *m <= 0.0 || *m > 1e6) {
             return wrong(NO_MULTIPLE);
+        }
+        if self.connections.iter().any(|n| *n == 0 || *n > 1_000_000) {
+            return wrong("--connections wants numbers from 1 to 1000000, such as 16,20,64");
         }
         let times = [Some(self.length), self.warm_up, Some(self.timeout), Some(self.boot_timeout), self.delay];
         if times.into_iter().flatten().any(|time| time > LONGEST_TIME) {
@@ -266,10 +286,24 @@ impl SweepArgs {
             return Err(Mistake::Flags(format!("--with {name}: it knows no Unix socket: leave out -s {socket}")));
         }
         let own_app = self.rackup.is_none() && !matches!(kind, ServerKind::Command { .. });
-        let default_delay = (own_app && self.path.is_none()).then_some(Nanos::from_millis(100));
+        if let (Some(with), Some(_), Some(_)) = (self.with, self.body, &self.rackup) {
+            let name = with.name();
+            return Err(Mistake::Flags(format!(
+                "--with {name} asks for a path alone: leave out -r, or give --path in place of --body"
+            )));
+        }
+        if self.body.is_some() && !matches!(kind, ServerKind::Puma { .. }) {
+            return wrong("--body is for Puma: no other server has an app that goes by it");
+        }
+        let app = match self.app {
+            Some(AppWord::Rails) => App::Rails,
+            None | Some(AppWord::Sleep) if self.body.is_some() => App::Bodies,
+            None | Some(AppWord::Sleep) => App::Sleep,
+        };
+        let sleeps = own_app && app != App::Bodies;
+        let default_delay = (sleeps && self.path.is_none()).then_some(Nanos::from_millis(100));
         let default_threads = self.config.is_none().then_some(Threads { min: 5, max: 5 });
         let delay = self.delay.or(default_delay);
-        let app = if self.app == Some(AppWord::Rails) { App::Rails } else { App::Sleep };
         let rails_path = delay.filter(|_| app == App::Rails).map(|delay| format!("/sleep?ms={}", milliseconds(delay)));
         let is_command = matches!(kind, ServerKind::Command { .. });
         Ok(Plan {
@@ -286,6 +320,7 @@ impl SweepArgs {
             stream: StreamPlan {
                 delay,
                 path: self.path.clone().or(rails_path),
+                body: self.body,
                 keep_alive: !self.no_keep_alive,
                 stop: self.requests_per_connection.map_or(Stop::After(self.length), Stop::RequestsPerConnection),
                 warm_up: self.warm_up.unwrap_or(match self.requests_per_connection {
@@ -301,11 +336,13 @@ impl SweepArgs {
                 worker_header: self.worker_header.clone(),
                 anatomy: self.anatomy,
             },
-            multiples: self.multiples.clone(),
+            multiples: if self.connections.is_empty() { self.multiples.clone() } else { Vec::new() },
+            connections: self.connections.clone(),
             repeat: self.repeat,
             cool_down: !self.no_cool_down,
             // The ceiling that we could measure is ours and not the other generator's.
             calibrate: !self.no_calibrate && self.with.is_none(),
+            probe_discipline: self.probe_discipline,
             with: self.with.map(|with| with.name().to_owned()),
             probe: self.probe()?,
         })
@@ -415,11 +452,16 @@ impl SweepArgs {
 
     /// The command line that repeats `plan` here, what counts of the environment first.
     pub(crate) fn command_line(plan: &Plan) -> String {
-        let names = ["PUMA_TEST_HOST4", "PUMA_TEST_HOST6", "PUMA_TEST_PORT", "PUMA_TEST_CTRL"];
-        let set =
-            names.iter().filter_map(|name| std::env::var(name).ok().map(|value| format!("{name}={} ", quoted(&value))));
-        set.collect::<String>() + &plan.command_line()
+        with_environment(&plan.command_line())
     }
+}
+
+/// A command line with what counts of the environment in front.
+pub(super) fn with_environment(command_line: &str) -> String {
+    let names = ["PUMA_TEST_HOST4", "PUMA_TEST_HOST6", "PUMA_TEST_PORT", "PUMA_TEST_CTRL"];
+    let set =
+        names.iter().filter_map(|name| std::env::var(name).ok().map(|value| format!("{name}={} ", quoted(&value))));
+    set.collect::<String>() + command_line
 }
 
 /// As the Rails app takes it: a number without its unit.
@@ -458,8 +500,11 @@ mod tests {
 
     #[test]
     fn a_plan_printed_and_parsed_is_itself() {
-        let cases: [&[&str]; 18] = [
+        let cases: [&[&str]; 21] = [
             &["sweep"],
+            &["sweep", "--body=s10", "--connections=16,20,64", "-w2"],
+            &["sweep", "--body=i1", "-d0.01", "-r", "ci.ru", "-sssl4"],
+            &["sweep", "--connections=1"],
             &["sweep", "-w4", "-t5:5", "-R100", "-d0.2", "-k"],
             &["sweep", "-w0", "-t0:16", "--for=1500ms", "--warm-up=0", "--multiples=0.5,1,1.5,6", "--repeat=3"],
             &[
@@ -515,7 +560,14 @@ mod tests {
 
     #[test]
     fn every_mistake_is_one_line() {
-        let cases: [(&[&str], &str); 27] = [
+        let cases: [(&[&str], &str); 34] = [
+            (&["sweep", "--body=s"], "s10"),
+            (&["sweep", "--body=z10"], "no kind of body"),
+            (&["sweep", "--body=s10", "--path=/x"], "cannot be used with"),
+            (&["sweep", "--body=s10", "--server=builtin"], "--body is for Puma"),
+            (&["sweep", "--connections=0"], "--connections"),
+            (&["sweep", "--body=s10", "-r", "x.ru", "--with=wrk"], "--with wrk asks for a path alone"),
+            (&["sweep", "--connections=5", "--multiples=2"], "cannot be used with"),
             (&["sweep", "-t5:2"], "MIN:MAX"),
             (&["sweep", "-wmany"], "-w"),
             (&["sweep", "-dfast"], "write 200ms"),

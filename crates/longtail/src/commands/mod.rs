@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub(crate) mod audit;
+pub(crate) mod bodies;
 pub(crate) mod builtin_server;
 pub(crate) mod calibrate;
 pub(crate) mod doctor;

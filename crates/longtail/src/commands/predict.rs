@@ -46,6 +46,9 @@ fn law(word: &ServiceWord) -> Result<Delay, Mistake> {
             Some(service) => Ok(Delay::Constant(service.time)),
             None => Err(none("its sweep has no service time; give one, such as --service 200ms")),
         },
+        Study::Bodies(_) => {
+            Err(none("bodies are work and no time that a thread is held; give a time, such as --service 200ms"))
+        }
         Study::Load(_) | Study::LoadWith(_) => Err(none(
             "a load's times have waits in them; name a sweep's study, or give a time, such as --service 200ms",
         )),

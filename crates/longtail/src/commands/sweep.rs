@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+use launch::puma::Addresses;
 use launch::{GuardCommand, LaunchError, puma};
-use model::{App, ClaimedRow, Plan, Run, ServerKind, SweepStudy};
+use model::{App, ClaimedRow, Nanos, Plan, Run, ServerKind, SweepStudy};
 use sweep::{Observer, OtherGenerator, Phase, Tools, conduct};
 
 use crate::args::{OutputArgs, SweepArgs};
@@ -31,19 +33,12 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
     let store = Store::create("sweep", &started_at, args.save.as_deref())?;
     let clock = SystemClock::start();
     let driver = found.map(|found| Driver::new(found, clock)).transpose()?;
+    let interrupt = Arc::clone(&interrupt);
+    let ceilings = CeilingFile::of_day(&started_at);
+    let command_line = SweepArgs::command_line(&plan);
     let tools = Tools {
-        clock,
-        guard: GuardCommand::this_program(GUARD),
-        program: this_program(),
-        dir: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
-        addresses,
-        boot_timeout: args.boot_timeout,
-        version: env!("CARGO_PKG_VERSION"),
-        started_at: started_at.clone(),
-        command_line: SweepArgs::command_line(&plan),
-        interrupt: &Arc::clone(&interrupt),
-        ceilings: &CeilingFile::of_day(&started_at),
         other: driver.as_ref().map(|driver| driver as &dyn OtherGenerator),
+        ..tools(clock, (addresses, args.boot_timeout), (started_at, command_line), &interrupt, &ceilings)
     };
     let mut told = Told { ui: Ui::new(), store: &store, output: args.output, columns, failed: None };
     let study = conduct(&plan, &tools, &mut told);
@@ -66,6 +61,30 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
         ui::print(&output.whole(&study.into())?);
     }
     Ok(if interrupted { Exit::Interrupted } else { Exit::Fine })
+}
+
+/// What a conductor needs of the world.
+pub(super) fn tools<'a>(
+    clock: SystemClock,
+    (addresses, boot_timeout): (Addresses, Nanos),
+    (started_at, command_line): (String, String),
+    interrupt: &'a AtomicBool,
+    ceilings: &'a CeilingFile,
+) -> Tools<'a, SystemClock> {
+    Tools {
+        clock,
+        guard: GuardCommand::this_program(GUARD),
+        program: this_program(),
+        dir: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+        addresses,
+        boot_timeout,
+        version: env!("CARGO_PKG_VERSION"),
+        started_at,
+        command_line,
+        interrupt,
+        ceilings,
+        other: None,
+    }
 }
 
 /// Takes the built-in server where no Puma is found and nothing was asked of one in particular.

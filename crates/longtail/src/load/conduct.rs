@@ -16,6 +16,7 @@ use sweep::Host;
 
 use crate::clock::SystemClock;
 use crate::load::Check;
+use crate::load::overload::overload;
 use crate::load::prepare::Prepared;
 use crate::load::recorder::{Log, Recorded, Recorder, WAITING};
 use crate::mistake::Mistake;
@@ -104,6 +105,7 @@ pub(crate) fn conduct(
         missed: Vec::new(),
         log_dropped: dropped_records,
         statistics: Some(statistics),
+        overload: None,
         generator: GeneratorFacts {
             lanes,
             clock_steps,
@@ -116,6 +118,7 @@ pub(crate) fn conduct(
         caveats: Vec::new(),
     };
     run.judgement = Some(verdict::of_load(&run, &plan));
+    run.overload = if interrupted { None } else { overload(&run, &plan) };
     run.missed = missed(&run, &plan.fail_if);
     run.caveats = doubts::of_load(&run, &plan.pace, plan.keep_alive, interrupted && stopped_by.is_none());
     run.caveats.extend(stopped_by.map(|condition| Caveat::StoppedEarly { condition }));
@@ -184,6 +187,7 @@ fn so_far(tally: Tally, now: Nanos) -> LoadRun {
         missed: Vec::new(),
         log_dropped: 0,
         statistics: None,
+        overload: None,
         generator: GeneratorFacts::default(),
         judgement: None,
         caveats: Vec::new(),

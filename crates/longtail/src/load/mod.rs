@@ -1,8 +1,9 @@
 //! `longtail load`, in parts: from flags to a run (`prepare`), what is written and checked while it goes on
-//! (`recorder`, `checks`), and the conduct of it (`conduct`).
+//! (`recorder`, `checks`), what an overload says of the server (`overload`), and the conduct of it (`conduct`).
 
 mod checks;
 mod conduct;
+mod overload;
 mod prepare;
 mod recorder;
 mod with;

@@ -61,6 +61,7 @@ pub(crate) fn prepare(args: &LoadArgs, clock: &impl Clock) -> Result<Prepared, M
         fail_if: args.fail_if.clone(),
         stop_if: args.stop_if.clone(),
         log: args.log.clone(),
+        service_time: args.service,
     };
     let first = rendered.requests.first().cloned().ok_or_else(|| wrong("there is no request to send"))?;
     let shape = Shape {

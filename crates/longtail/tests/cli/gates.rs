@@ -6,10 +6,10 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use model::{Arrivals, Clock as _, Gate, Grade, Judgement, LoadStudy, Nanos, Pace, Profile, Rate, Verdict};
+use model::{Arrivals, Caveat, Clock as _, Gate, Grade, Judgement, LoadStudy, Nanos, Pace, Profile, Rate, Verdict};
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use sink::{Body, Delay, Faults, Settings, Sink};
+use sink::{Body, Delay, Faults, Queue, Settings, Sink};
 
 use crate::clock::{SteadyClock, eventually};
 use crate::lab::{Lab, Running, can, free_port, has};
@@ -78,12 +78,12 @@ fn a_lane_that_has_to_share_its_processor_is_the_limit() {
 }
 
 /// A load of fifty milliseconds an answer that is stopped for a second in its middle.
-fn stopped_in_the_middle(timestamps: &str) -> LoadStudy {
+fn stopped_in_the_middle(words: &str) -> LoadStudy {
     let (lab, sink) =
         (Lab::new(), sink_with(Settings { delay: Delay::from(Nanos::from_millis(50)), ..Settings::default() }));
-    let words = format!("load --no-calibrate --timestamps {timestamps} -c 8 --for 3s {}", url(&sink));
+    let words = format!("load --no-calibrate {words} --for 3s {}", url(&sink));
     let running = Running::start(&mut lab.longtail(&words));
-    let some = || sink.ledger().requests > 100;
+    let some = || sink.ledger().requests > 50;
     eventually(Nanos::from_secs(60), || "no load".to_owned(), || some().then_some(()));
     running.send(Signal::STOP);
     SteadyClock.sleep(Nanos::from_secs(1));
@@ -95,9 +95,9 @@ fn stopped_in_the_middle(timestamps: &str) -> LoadStudy {
 #[test]
 fn what_a_stopped_generator_reads_late_is_not_in_the_kernels_times() {
     let late = Some(Nanos::from_millis(900));
-    let user = stopped_in_the_middle("user").run.tally;
+    let user = stopped_in_the_middle("-c 8 --timestamps user").run.tally;
     assert!(user.response_time.max() > late, "without stamps it is in the times");
-    let study = stopped_in_the_middle("kernel");
+    let study = stopped_in_the_middle("-c 8 --timestamps kernel");
     let tally = &study.run.tally;
     assert!(tally.read_lag.max() > late && tally.response_time.max() < late, "{:?}", tally.response_time.max());
     // One of some forty answers of each connection: more than one in a hundred.
@@ -106,12 +106,29 @@ fn what_a_stopped_generator_reads_late_is_not_in_the_kernels_times() {
 }
 
 #[test]
-fn a_rate_beyond_any_lane_is_the_generators_limit() {
-    let (lab, sink) = (Lab::new(), sink(Body::Ok));
-    load(&lab, &format!("--rate 20000000/s -n 200000 -c 1000 --timeout 60s {}", url(&sink))).with_code(0);
-    let study = study(&lab);
+fn a_generator_that_is_stopped_sends_late_and_says_so() {
+    // Due times go by while it is stopped, and connections are free.
+    let study = stopped_in_the_middle("--rate 100/s -c 300");
     let judgement = judgement(&study);
     assert_eq!(judgement.verdict, Verdict::GeneratorBound, "{judgement:?}");
+    assert_eq!(grade(judgement, |gate| matches!(gate, Gate::GeneratorLag { .. })), Some(Grade::Fail), "{judgement:?}");
+    // None of them was left out, and none was moved: the delay is in the response times.
+    assert_eq!(study.run.tally.counts.total(), 300);
+    assert!(study.run.tally.response_time.max() > Some(Nanos::from_millis(900)));
+}
+
+/// A load whose lane got a processor whenever it wanted one: it is repeated until the machine lets it, some times.
+fn undisturbed(words: &str) -> Option<LoadStudy> {
+    for _ in 0..8 {
+        let lab = Lab::new();
+        load(&lab, words).with_code(0);
+        let study = study(&lab);
+        if grade(judgement(&study), |gate| matches!(gate, Gate::LaneRunQueue { .. })) != Some(Grade::Fail) {
+            return Some(study);
+        }
+    }
+    can(false, "the machine is too busy: the lane had to wait for a processor each time");
+    None
 }
 
 #[test]
@@ -120,11 +137,30 @@ fn a_server_that_stalls_is_the_limit_and_never_the_generator() {
     let delay = Delay::from(Nanos::from_millis(20));
     let sink = sink_with(Settings { stalls, delay, ..Settings::default() });
     for words in ["-c 8 --for 2s", "--rate 400/s -c 16 --for 2s"] {
-        let lab = Lab::new();
-        load(&lab, &format!("{words} {}", url(&sink))).with_code(0);
-        let study = study(&lab);
+        let Some(study) = undisturbed(&format!("{words} {}", url(&sink))) else { return };
         assert_eq!(judgement(&study).verdict, Verdict::ServerBound, "{words}: {:?}", judgement(&study));
     }
+}
+
+#[test]
+fn an_overload_of_an_open_loop_grows_and_is_no_fault_of_the_measurement() {
+    // Two slots of 20 ms are 100 a second; 300 are asked for.
+    let settings = Settings {
+        queue: Queue::Shared,
+        threads: 2,
+        delay: Delay::from(Nanos::from_millis(20)),
+        ..Settings::default()
+    };
+    let sink = sink_with(settings);
+    let Some(study) = undisturbed(&format!("--rate 300/s -c 900 --for 2s {}", url(&sink))) else { return };
+    assert_eq!(judgement(&study).verdict, Verdict::ServerBound, "{:?}", judgement(&study));
+    let growth = study.run.caveats.iter().find_map(|caveat| match caveat {
+        Caveat::Growing { growth } => Some(*growth),
+        _ => None,
+    });
+    // Each second brings three seconds' work: two more to wait for.
+    assert!(growth.is_some_and(|growth| (1.0..3.0).contains(&growth)), "{growth:?}");
+    assert_eq!(grade(judgement(&study), |gate| matches!(gate, Gate::Steadiness { .. })), None, "it is not asked");
 }
 
 #[test]

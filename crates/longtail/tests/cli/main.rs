@@ -3,6 +3,7 @@
 //! No test looks at a duration or a rate. Each has a folder of its own (`lab`), so they run side by side.
 
 mod anatomy;
+mod bodies;
 mod builtin;
 mod calibrate;
 mod clock;
@@ -21,5 +22,6 @@ mod refusals;
 mod selftest;
 mod snapshots;
 mod sockets;
+mod theory;
 mod watched;
 mod with;

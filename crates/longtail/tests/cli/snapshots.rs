@@ -32,6 +32,11 @@ fn help_of_sweep() {
 }
 
 #[test]
+fn help_of_bodies() {
+    help("help_bodies.txt", "bodies --help");
+}
+
+#[test]
 fn help_of_report() {
     help("help_report.txt", "report --help");
 }
@@ -51,6 +56,26 @@ fn a_kept_study_is_printed_in_every_layout() {
         [("", "canonical.txt"), ("--columns puma", "canonical_puma.txt"), ("--format markdown", "canonical.md")];
     for (words, golden) in layouts {
         let golden = Path::new(HERE).join("../report/tests/golden").join(golden);
+        let printed = lab.run(&format!("report study.json {words}")).with_code(0);
+        assert_eq!(printed.stdout, std::fs::read_to_string(&golden).unwrap(), "{}", golden.display());
+        assert_eq!(printed.stderr, "");
+    }
+    assert_eq!(lab.run("report study.json --format json").with_code(0).stdout, file);
+}
+
+#[test]
+fn a_kept_study_of_bodies_is_printed_in_every_layout() {
+    let lab = Lab::new();
+    let file = report::json::write(&testkit::bodies::canonical().into());
+    lab.write("study.json", &file);
+    let layouts = [
+        ("", "canonical.txt"),
+        ("--columns puma", "canonical_puma.txt"),
+        ("--format markdown", "canonical.md"),
+        ("--format csv", "canonical.csv"),
+    ];
+    for (words, golden) in layouts {
+        let golden = Path::new(HERE).join("../report/tests/golden/bodies").join(golden);
         let printed = lab.run(&format!("report study.json {words}")).with_code(0);
         assert_eq!(printed.stdout, std::fs::read_to_string(&golden).unwrap(), "{}", golden.display());
         assert_eq!(printed.stderr, "");

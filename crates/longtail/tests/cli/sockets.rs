@@ -18,12 +18,12 @@ Puma::HAS_SSL = false
 load Gem.bin_path('puma', 'puma')
 ";
 
-fn has_ssl() -> bool {
+pub(crate) fn has_ssl() -> bool {
     let asked = || Lab::new().program("ruby").args(["-rpuma", "-e", "exit Puma.ssl?"]).status();
     has("puma") && can(asked().is_ok_and(|status| status.success()), "this Puma was built without SSL")
 }
 
-fn has_ipv6() -> bool {
+pub(crate) fn has_ipv6() -> bool {
     can(TcpListener::bind("[::1]:0").is_ok(), "no IPv6 on this machine")
 }
 

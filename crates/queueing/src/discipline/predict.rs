@@ -1,8 +1,8 @@
 //! The distributions that the disciplines predict: by formula where the service is constant, simulated where it scatters.
 
-use super::{Discipline, Measured, Recording, Scatter};
+use super::{Connections, Discipline, Measured, Recording, Scatter};
 use crate::closed::{self, Level};
-use crate::simulate::{self, Effort, Pool, constant, exponential};
+use crate::simulate::{self, Effort, Law, Pool, constant, exponential};
 use crate::{Invalid, phantom, polling, split};
 
 /// What random choices are made from: fixed, so that a comparison is a function of the figures.
@@ -35,6 +35,9 @@ pub(super) fn all(measured: &Measured, discipline: Discipline) -> Result<Vec<Pre
         let (each, rest) = (measured.connections / measured.workers, measured.connections % measured.workers);
         (0..measured.workers).map(|worker| each + u32::from(worker < rest)).collect::<Vec<_>>()
     };
+    if discipline == Discipline::Split && measured.connections_are == Connections::OfOneRequest {
+        return Ok(vec![dealt_anew(measured, &even())?]);
+    }
     let assignments = match (discipline, known) {
         (Discipline::Shared, _) => vec![vec![measured.connections]],
         (_, Some(known)) => vec![known],
@@ -56,6 +59,33 @@ fn at_random(connections: u32, workers: u32, seed: u64) -> Vec<u32> {
     counts
 }
 
+/// Split queues where each request is a connection of its own, and so dealt to a worker anew.
+fn dealt_anew(measured: &Measured, even: &[u32]) -> Result<Prediction, Invalid> {
+    let pools: Vec<Pool> = even.iter().map(|count| Pool::first_come(measured.threads, *count)).collect();
+    let run = |law: Law<'_>| {
+        let effort =
+            Effort { replications: 4, requests: 20_000.max(20 * measured.connections), warm_up: 5000, seed: SEED };
+        simulate::closed_dealt_anew(&pools, &constant(0.0), law, effort)
+    };
+    let sleeps = run(&constant(measured.service))?;
+    let (rate, mut laws) = (sleeps.rate().value, vec![sleeps.responses()]);
+    if measured.scatter == Scatter::Some {
+        laws.push(run(&exponential(measured.service))?.responses());
+    }
+    recorded(measured, &mut laws)?;
+    Ok(Prediction { rate, laws })
+}
+
+/// As the recorder that was used writes it down.
+fn recorded(measured: &Measured, laws: &mut [Vec<f64>]) -> Result<(), Invalid> {
+    if measured.recording == Recording::Wrk {
+        for law in laws {
+            *law = phantom::recorded_by_wrk(law, measured.connections, measured.rate)?;
+        }
+    }
+    Ok(())
+}
+
 fn predict(measured: &Measured, discipline: Discipline, assignment: &[u32]) -> Result<Prediction, Invalid> {
     let (threads, turn) = match discipline {
         Discipline::Shared => (measured.workers * measured.threads, 1),
@@ -64,7 +94,9 @@ fn predict(measured: &Measured, discipline: Discipline, assignment: &[u32]) -> R
     };
     let shares = split::closed(assignment, threads, measured.service)?;
     let rate = shares.iter().map(|share| share.rate).sum();
-    let mut constant_times = Vec::new();
+    // In step, requests take whole numbers of turns; with a little jitter all of one queue take the mean. What is real is between the
+    // two. (Of split queues the dealing varies by more than that.)
+    let (mut in_step, mut smooth) = (Vec::new(), Vec::new());
     for share in shares.iter().filter(|share| share.connections > 0) {
         let levels = if turn == 1 {
             closed::levels(share.connections, threads)?
@@ -75,11 +107,16 @@ fn predict(measured: &Measured, discipline: Discipline, assignment: &[u32]) -> R
         let samples: f64 = 4000.0 * share.rate / rate;
         for Level { turns, share } in levels {
             let count = (samples * share).round() as usize;
-            constant_times.extend(std::iter::repeat_n(turns * measured.service, count));
+            in_step.extend(std::iter::repeat_n(turns * measured.service, count));
         }
+        smooth.extend(std::iter::repeat_n(share.response, samples.round() as usize));
     }
-    constant_times.sort_by(f64::total_cmp);
-    let mut laws = vec![constant_times];
+    in_step.sort_by(f64::total_cmp);
+    let mut laws = vec![in_step];
+    if discipline == Discipline::Shared {
+        smooth.sort_by(f64::total_cmp);
+        laws.push(smooth);
+    }
     if measured.scatter == Scatter::Some {
         let pools: Vec<Pool> = assignment
             .iter()
@@ -89,10 +126,6 @@ fn predict(measured: &Measured, discipline: Discipline, assignment: &[u32]) -> R
         let effort = Effort { replications: 2, requests: 10_000, warm_up: 5000, seed: SEED };
         laws.push(simulate::closed(&pools, &constant(0.0), &exponential(measured.service), effort)?.responses());
     }
-    if measured.recording == Recording::Wrk {
-        for law in &mut laws {
-            *law = phantom::recorded_by_wrk(law, measured.connections, measured.rate)?;
-        }
-    }
+    recorded(measured, &mut laws)?;
     Ok(Prediction { rate, laws })
 }

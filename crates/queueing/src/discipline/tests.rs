@@ -8,12 +8,15 @@ fn measured(simulated: &Simulated, connections: u32, scatter: Scatter) -> Measur
     let shares = [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
     Measured {
         connections,
+        connections_are: Connections::Kept,
         workers: 4,
         threads: 5,
         service: 0.1,
         scatter,
         rate: simulated.rate().value,
-        quantiles: shares.map(|share| (share, simulated.response_quantile(share).unwrap().value)).to_vec(),
+        quantiles: shares
+            .map(|share| Figure::exactly(share, simulated.response_quantile(share).unwrap().value))
+            .to_vec(),
         recording: Recording::AsItWas,
         by_worker: None,
     }
@@ -63,7 +66,8 @@ fn last_come_first_served_is_none_of_them() {
     let simulated =
         simulate::closed(&pools(Discipline::Shared, &[20; 4]), &constant(0.0), &constant(0.1), EFFORT).unwrap();
     let mut unfair = measured(&simulated, 80, Scatter::Constant);
-    unfair.quantiles = vec![(0.5, 0.1), (0.9, 0.2), (0.99, 12.0)];
+    unfair.quantiles =
+        [(0.5, 0.1), (0.9, 0.2), (0.99, 12.0)].map(|(share, time)| Figure::exactly(share, time)).to_vec();
     assert_eq!(compare(&unfair, 1.1).unwrap().choice(), Choice::None);
     // And a rate that the slots cannot do is nobody's.
     let mut fast = measured(&simulated, 80, Scatter::Constant);
@@ -92,5 +96,90 @@ fn what_cannot_be_is_refused() {
     assert!(compare(&good, 0.9).is_err());
     assert!(compare(&Measured { connections: 0, ..good.clone() }, 1.1).is_err());
     assert!(compare(&Measured { quantiles: vec![], ..good.clone() }, 1.1).is_err());
-    assert!(compare(&Measured { quantiles: vec![(0.5, f64::NAN)], ..good }, 1.1).is_err());
+    assert!(compare(&Measured { quantiles: vec![Figure::exactly(0.5, f64::NAN)], ..good }, 1.1).is_err());
+}
+
+#[test]
+fn a_server_with_a_cost_of_its_own_is_known_by_its_shape() {
+    // Each request holds a slot for 130 ms, and the app is said to take 100.
+    let simulated =
+        simulate::closed(&pools(Discipline::Turns, &[20; 4]), &constant(0.0), &constant(0.13), EFFORT).unwrap();
+    let slow = measured(&simulated, 80, Scatter::Constant);
+    assert_eq!(compare(&slow, 1.1).unwrap().choice(), Choice::None);
+    let shapes = compare_shapes(&slow, 1.1).unwrap();
+    assert_eq!(shapes.choice(), Choice::One(Discipline::Turns), "{shapes:?}");
+    assert!((shapes.comparisons[2].held / 0.13 - 1.0).abs() < 0.01, "{shapes:?}");
+    // One that is faster than its slots has no shape.
+    let fast = Measured { service: 0.2, ..slow };
+    assert_eq!(compare_shapes(&fast, 1.1).unwrap().choice(), Choice::None);
+}
+
+#[test]
+fn an_interval_fits_where_any_of_it_does() {
+    let simulated =
+        simulate::closed(&pools(Discipline::Shared, &[20; 4]), &constant(0.0), &constant(0.1), EFFORT).unwrap();
+    let mut wide = measured(&simulated, 80, Scatter::Constant);
+    wide.quantiles = vec![Figure { share: 0.99, low: 0.39, high: f64::INFINITY }];
+    assert_eq!(compare(&wide, 1.1).unwrap().choice(), Choice::Several);
+    wide.quantiles = vec![Figure { share: 0.99, low: 0.39, high: 0.41 }];
+    assert_eq!(compare(&wide, 1.1).unwrap().choice(), Choice::One(Discipline::Shared));
+    wide.quantiles = vec![Figure { share: 0.99, low: 0.41, high: 0.39 }];
+    assert!(compare(&wide, 1.1).is_err());
+}
+
+#[test]
+fn with_one_worker_split_is_shared() {
+    let simulated = simulate::closed(&[Pool::first_come(20, 80)], &constant(0.0), &constant(0.1), EFFORT).unwrap();
+    let one = Measured { workers: 1, threads: 20, ..measured(&simulated, 80, Scatter::Constant) };
+    assert_eq!(compare(&one, 1.1).unwrap().choice(), Choice::One(Discipline::Shared));
+}
+
+#[test]
+fn a_forecast_is_of_the_closed_forms() {
+    let simulated =
+        simulate::closed(&pools(Discipline::Shared, &[1; 4]), &constant(0.0), &constant(0.1), EFFORT).unwrap();
+    let of = |discipline, connections, shares: &[f64]| {
+        let situation = measured(&simulated, connections, Scatter::Constant);
+        forecast(&situation, discipline, shares).unwrap()
+    };
+    let near = |(low, high): (f64, f64), (a, b): (f64, f64)| {
+        assert!((low - a).abs() < 1e-9 && (high - b).abs() < 1e-9, "{low} to {high}, not {a} to {b}");
+    };
+    let shared = of(Discipline::Shared, 30, &[0.25, 0.5, 0.99]);
+    assert!((shared.rate - 200.0).abs() < 1e-9);
+    near(shared.quantiles[0], (0.1, 0.15));
+    near(shared.quantiles[1], (0.1, 0.2));
+    near(shared.quantiles[2], (0.15, 0.2));
+    let turns = of(Discipline::Turns, 80, &[0.5, 0.9, 0.95]);
+    near(turns.quantiles[0], (0.1, 0.1));
+    near(turns.quantiles[1], (0.1, 3.1));
+    near(turns.quantiles[2], (3.1, 3.1));
+    // Chance: twenty of eighty on average, and the fullest has about twenty-five.
+    let split = of(Discipline::Split, 80, &[0.99]);
+    let (low, high) = split.quantiles[0];
+    assert!((0.4..0.55).contains(&low) && (0.5..0.8).contains(&high), "{low} to {high}");
+}
+
+#[test]
+fn a_connection_for_each_request_is_dealt_anew() {
+    const LONG: Effort = Effort { requests: 30_000, ..EFFORT };
+    // No worker keeps too many, but the queues are never quite even: neither shared, nor as where connections are kept.
+    let even: Vec<Pool> = (0..4).map(|_| Pool::first_come(5, 15)).collect();
+    let simulated = simulate::closed_dealt_anew(&even, &constant(0.0), &constant(0.1), LONG).unwrap();
+    let anew = Measured { connections_are: Connections::OfOneRequest, ..measured(&simulated, 60, Scatter::Constant) };
+    let verdict = compare(&anew, 1.1).unwrap();
+    assert_eq!(verdict.choice(), Choice::One(Discipline::Split), "{verdict:?} {anew:?}");
+    // A shared queue is none of the kind.
+    let simulated = simulate::closed(&[Pool::first_come(20, 60)], &constant(0.0), &constant(0.1), LONG).unwrap();
+    let shared = Measured { connections_are: Connections::OfOneRequest, ..measured(&simulated, 60, Scatter::Constant) };
+    assert_eq!(compare(&shared, 1.1).unwrap().choice(), Choice::One(Discipline::Shared));
+}
+
+#[test]
+fn one_queue_with_jitter_is_between_the_levels() {
+    // Thirty on twenty: in step half take one turn and half two; with jitter all take about one and a half.
+    let jitter = |seed: u64, number: u64| 0.1 + 0.01 * model::pace::uniform(seed, number);
+    let simulated = simulate::closed(&[Pool::first_come(20, 30)], &constant(0.0), &jitter, EFFORT).unwrap();
+    let seen = Measured { workers: 1, threads: 20, ..measured(&simulated, 30, Scatter::Constant) };
+    assert_eq!(compare(&seen, 1.15).unwrap().choice(), Choice::One(Discipline::Shared), "{seen:?}");
 }

@@ -34,6 +34,34 @@ impl Pool {
 /// Without a pool, or one without a thread, connection, or request in a turn; where the effort is none, a law gives no
 /// time, or time stands still.
 pub fn closed(pools: &[Pool], thinks: Law<'_>, services: Law<'_>, effort: Effort) -> Result<Simulated, Invalid> {
+    run(pools, Dealt::Once, thinks, services, effort)
+}
+
+/// As [`closed`], where each request is dealt to a pool at random, the larger the likelier: a connection for each request, and a
+/// queue for each worker. Where a pool has turns or a hold they mean nothing here: no connection comes back.
+///
+/// # Errors
+/// As [`closed`].
+pub fn closed_dealt_anew(
+    pools: &[Pool],
+    thinks: Law<'_>,
+    services: Law<'_>,
+    effort: Effort,
+) -> Result<Simulated, Invalid> {
+    let pools: Vec<Pool> = pools.iter().map(|pool| Pool::first_come(pool.threads, pool.connections)).collect();
+    run(&pools, Dealt::Anew, thinks, services, effort)
+}
+
+/// When a pool is chosen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dealt {
+    /// Once for each connection.
+    Once,
+    /// For each request.
+    Anew,
+}
+
+fn run(pools: &[Pool], dealt: Dealt, thinks: Law<'_>, services: Law<'_>, effort: Effort) -> Result<Simulated, Invalid> {
     let effort = effort.checked()?;
     check::some("pool", u32::try_from(pools.len()).unwrap_or(u32::MAX))?;
     for pool in pools {
@@ -45,6 +73,7 @@ pub fn closed(pools: &[Pool], thinks: Law<'_>, services: Law<'_>, effort: Effort
     let samples = (0..effort.replications).map(|replication| {
         let of = |which| stream(effort.seed, replication, which);
         let mut world = World::new(pools, (thinks, of(Stream::Think)), (services, of(Stream::Service)))?;
+        world.deals = (dealt == Dealt::Anew).then(|| (of(Stream::Worker), 0));
         world.run(effort)
     });
     Ok(Simulated::new(samples.collect::<Result<_, _>>()?))
@@ -104,6 +133,8 @@ struct World<'a> {
     planned: u64,
     thinks: Draws<'a>,
     services: Draws<'a>,
+    /// Seed and number of the next choice of a pool, where each request is dealt anew.
+    deals: Option<(u64, u64)>,
 }
 
 impl<'a> World<'a> {
@@ -119,6 +150,7 @@ impl<'a> World<'a> {
             planned: 0,
             thinks: draws(thinks, "a think time"),
             services: draws(services, "a service time"),
+            deals: None,
         };
         for (pool, of) in pools.iter().enumerate() {
             for _ in 0..of.connections {
@@ -169,7 +201,24 @@ impl<'a> World<'a> {
         Ok(sample.finished(check::positive("the simulated time", now - began)?))
     }
 
+    /// A pool by dice, in proportion to the threads.
+    fn dealt(&mut self) -> Option<usize> {
+        let (seed, number) = self.deals?;
+        self.deals = Some((seed, number + 1));
+        let threads = |queue: &Queue| u64::from(queue.pool.threads);
+        let all: u64 = self.queues.iter().map(threads).sum();
+        let mut left = ((1.0 - model::pace::uniform(seed, number)) * all as f64) as u64;
+        self.queues.iter().position(|queue| {
+            let is_it = left < threads(queue);
+            left = left.saturating_sub(threads(queue));
+            is_it
+        })
+    }
+
     fn ready(&mut self, now: f64, connection: usize) -> Result<(), Invalid> {
+        if let Some(pool) = self.dealt() {
+            self.connections[connection].pool = pool;
+        }
         let it = &mut self.connections[connection];
         it.ready = now;
         if it.held {

@@ -137,3 +137,18 @@ fn what_cannot_be_simulated_is_refused() {
     assert!(closed(&[], &one, &one, EFFORT).is_err() && closed(&[Pool::first_come(0, 1)], &one, &one, EFFORT).is_err());
     assert!(closed(&[Pool::first_come(1, 0)], &one, &one, EFFORT).is_err());
 }
+
+#[test]
+fn a_network_that_deals_anew_is_its_product_form() {
+    // N customers, no think time, w single servers chosen at random, exponential service: all states are as likely, and a server is
+    // busy with probability N / (N + w - 1) (Jackson 1963; Gordon and Newell 1967).
+    for (connections, workers) in [(4u32, 2u32), (12, 4)] {
+        let pools: Vec<Pool> = (0..workers).map(|_| Pool::first_come(1, connections / workers)).collect();
+        let effort = Effort::new(20_000, 5);
+        let seen = closed_dealt_anew(&pools, &constant(0.0), &exponential(1.0), effort).unwrap();
+        let (n, w) = (f64::from(connections), f64::from(workers));
+        let rate = w * n / (n + w - 1.0);
+        assert!(seen.rate().covers(rate, 2.0), "{:?}, not {rate}", seen.rate());
+        assert!(seen.mean_response().covers(n / rate, 2.0));
+    }
+}

@@ -40,6 +40,7 @@ pub(crate) fn error_word(outcome: Outcome) -> &'static str {
         Outcome::BadResponse => "bad_response",
         Outcome::InFlight => "in_flight_at_end",
         Outcome::Skipped => "skipped",
+        Outcome::WrongLength => "wrong_length",
     }
 }
 
@@ -81,6 +82,7 @@ mod tests {
             Outcome::BadResponse,
             Outcome::InFlight,
             Outcome::Skipped,
+            Outcome::WrongLength,
         ];
         for outcome in others {
             assert_eq!(error_word(outcome), model::counts::name(outcome));

@@ -11,6 +11,7 @@ pub mod hey;
 pub mod markdown;
 mod outcomes;
 mod over_time;
+mod overload;
 pub(crate) mod part;
 mod phases;
 mod picture;

@@ -4,7 +4,7 @@ use model::LoadStudy;
 
 use crate::verdicts;
 
-use super::{outcomes, over_time, phases, picture, rates, remarks, times};
+use super::{outcomes, over_time, overload, phases, picture, rates, remarks, times};
 
 /// One part of a report, under a title.
 pub(crate) struct Part {
@@ -63,6 +63,7 @@ pub(crate) fn all(study: &LoadStudy) -> Vec<Part> {
         remarks::verdict(study),
         is_shown.then(|| rates::part(study)),
         times::answers(study).filter(|_| is_shown),
+        overload::part(study).filter(|_| is_shown),
         picture::part(study).filter(|_| is_shown),
         over_time::part(study).filter(|_| is_shown),
         times::generator(study),

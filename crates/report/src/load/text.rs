@@ -60,14 +60,19 @@ fn table(head: &[String], rows: &[Row]) -> String {
     text
 }
 
-/// `line` after `before`, broken at spaces; what follows is indented as far as the line itself is.
+/// `line` after `before`, broken at spaces at [`WIDTH`].
 pub(crate) fn wrap(text: &mut String, before: &str, line: &str) {
+    wrap_at(text, WIDTH, before, line);
+}
+
+/// `line` after `before`, broken at spaces; what follows is indented as far as the line itself is.
+pub(crate) fn wrap_at(text: &mut String, width: usize, before: &str, line: &str) {
     let own = line.len() - line.trim_start().len();
     let mut shown = format!("{before}{}", &line[..own]);
     let indent = shown.chars().count() + if own > 0 { 2 } else { 0 };
     let mut is_first = true;
     for word in line.split_whitespace() {
-        if !is_first && shown.chars().count() + 1 + word.chars().count() > WIDTH {
+        if !is_first && shown.chars().count() + 1 + word.chars().count() > width {
             text.push_str(shown.trim_end());
             text.push('\n');
             shown = " ".repeat(indent);

@@ -38,7 +38,7 @@ pub fn whole(study: &LoadStudy) -> String {
     _ = writeln!(text, "  {answers} requests in {}, {read}B read", time_text(run.measured));
     let of = |outcomes: &[Outcome]| outcomes.iter().map(|outcome| counts.of(*outcome)).sum::<u64>();
     let connect = of(&[Outcome::Refused, Outcome::ConnectFailed]);
-    let read = of(&[Outcome::Reset, Outcome::Closed, Outcome::BadResponse]);
+    let read = of(&[Outcome::Reset, Outcome::Closed, Outcome::BadResponse, Outcome::WrongLength]);
     let timeout = of(&[Outcome::TimedOut]);
     if connect + read + timeout > 0 {
         let [connect, read, timeout] = [connect, read, timeout].map(number::count);

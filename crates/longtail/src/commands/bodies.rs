@@ -1,0 +1,94 @@
+//! `longtail bodies`: types x sizes x kinds of socket.
+
+use std::sync::Arc;
+
+use launch::puma;
+use model::{BodiesStudy, BodyRun};
+use sweep::{Observer, Phase, conduct_bodies};
+
+use super::sweep::tools;
+use crate::args::{BodiesArgs, OutputArgs};
+use crate::clock::{SystemClock, wall_time};
+use crate::exit::Exit;
+use crate::mistake::Mistake;
+use crate::store::{CeilingFile, Store};
+use crate::ui::Ui;
+use crate::{signals, ui};
+
+/// Conducts the matrix, prints its rows as they are done, and keeps it on disk.
+///
+/// # Errors
+/// Where a flag is wrong, the server does not work, or the study cannot be kept.
+pub(crate) fn run(args: &BodiesArgs) -> Result<Exit, Mistake> {
+    let output = args.output();
+    let columns = output.bodies_columns()?;
+    let plan = args.plan()?;
+    let addresses = BodiesArgs::addresses()?;
+    if plan.server.kind == (model::ServerKind::Puma { command: None }) {
+        puma::discover(&puma::Surroundings::here()?)?;
+    }
+    let interrupt = signals::interruption()?;
+    let started_at = wall_time();
+    let store = Store::create("bodies", &started_at, args.save.as_deref())?;
+    let interrupt = Arc::clone(&interrupt);
+    let ceilings = CeilingFile::of_day(&started_at);
+    let command_line = BodiesArgs::command_line(&plan);
+    let clock = SystemClock::start();
+    let tools = tools(clock, (addresses, args.boot_timeout), (started_at, command_line), &interrupt, &ceilings);
+    let mut told = Told { ui: Ui::new(), store: &store, output, failed: None };
+    let study = conduct_bodies(&plan, &tools, &mut told);
+    let Told { ui, failed, .. } = told;
+    drop(ui);
+    let study = study?;
+    if let Some(mistake) = failed {
+        return Err(mistake);
+    }
+    if study.runs.is_empty() {
+        ui::note("interrupted before the first run: there is nothing to report");
+        return Ok(Exit::Interrupted);
+    }
+    let interrupted = study.interrupted;
+    store.save(&study.clone().into())?;
+    if output.streams_bodies() {
+        let study = output.forced_bodies(study);
+        ui::print(&report::bodies::text::in_order(&study));
+        ui::print(&report::bodies::text::closing(&study, columns));
+        ui::note(&format!("saved as {}", store.path().display()));
+    } else {
+        ui::print(&output.whole(&study.into())?);
+    }
+    Ok(if interrupted { Exit::Interrupted } else { Exit::Fine })
+}
+
+/// Prints and keeps what the conductor tells.
+struct Told<'a> {
+    ui: Ui,
+    store: &'a Store,
+    output: OutputArgs,
+    failed: Option<Mistake>,
+}
+
+impl Observer<BodiesStudy, BodyRun> for Told<'_> {
+    fn phase(&mut self, phase: &Phase) {
+        self.ui.phase(phase);
+    }
+
+    fn opened(&mut self, study: &BodiesStudy) {
+        if self.output.streams_bodies() {
+            self.ui.print(&report::bodies::text::opening(study));
+            self.ui.print(&report::bodies::text::table_head(study));
+        }
+    }
+
+    fn run_done(&mut self, study: &BodiesStudy, run: &BodyRun) {
+        if let Err(mistake) = self.store.save(&study.clone().into()) {
+            // Said at the end: the study goes on, and is printed.
+            self.failed = Some(mistake);
+        }
+        if self.output.streams_bodies() {
+            let mut run = run.clone();
+            self.output.forced(&mut run.run.judgement);
+            self.ui.print(&report::bodies::text::row(study, &run));
+        }
+    }
+}

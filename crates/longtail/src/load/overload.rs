@@ -1,0 +1,117 @@
+//! What a load says of its server where it offered more than that can do.
+
+use model::capacity::{Inferred, Overload, OverloadDoubt};
+use model::{LoadPlan, LoadRun, Nanos, Pace, Profile, doubts};
+use queueing::staircase;
+
+/// Two ways to the same capacity may differ by this part.
+const AGREE: f64 = 0.05;
+
+/// The capacity, by how fast response times grew; `None` where the rate was not one number, or they did not grow all along.
+///
+/// The slots are told with a service time that the user gives. The shortest service time of the run is none: requests that
+/// waited are all that an overload has.
+pub(crate) fn overload(run: &LoadRun, plan: &LoadPlan) -> Option<Overload> {
+    if !matches!(plan.pace, Pace::Open { profile: Profile::Flat { .. }, .. }) {
+        return None;
+    }
+    let growth = doubts::growth(run)?;
+    let offered = run.offered_rate(&plan.pace)?;
+    let steadiness = run.statistics.as_ref()?.steadiness?;
+    let error = steadiness.growth / steadiness.growth_in_errors;
+    let service = plan.service_time.map(Nanos::as_secs_f64);
+    let (capacity, slots) = staircase::inferred(offered, growth, error, service).ok()?;
+    let answered = run.completed_rate();
+    let of = |it: staircase::Inferred| Inferred { value: it.value, half_width: it.half_width };
+    Some(Overload {
+        offered,
+        growth,
+        capacity: of(capacity),
+        answered,
+        service_time: plan.service_time,
+        slots: slots.map(of),
+        doubt: doubt(run, capacity.value, answered),
+    })
+}
+
+fn doubt(run: &LoadRun, capacity: f64, answered: f64) -> Option<OverloadDoubt> {
+    if run.tally.counts.failed() > 0 {
+        return Some(OverloadDoubt::Failures);
+    }
+    // Until the first answers come nothing can be counted.
+    let first = run.tally.response_time.min().unwrap_or(Nanos::ZERO);
+    let begin = first.as_secs_f64() / run.measured.as_secs_f64().max(1e-9);
+    let differs = (capacity / answered.max(1e-9) - 1.0).abs() > AGREE + 2.0 * begin;
+    differs.then_some(OverloadDoubt::Disagreement)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Command, Invocation, parse};
+    use model::{Batches, Exchange, GeneratorFacts, Outcome, Statistics, Tally, Window};
+
+    fn plan(words: &str) -> LoadPlan {
+        let words = format!("longtail load {words} http://127.0.0.1:9/");
+        let words = words.split(' ').map(std::ffi::OsString::from);
+        let Invocation::Command(Command::Load(args)) = parse(words).unwrap() else { panic!("a load") };
+        crate::load::prepare(&args, &crate::clock::SystemClock::start()).unwrap().plan
+    }
+
+    /// Requests at an even pace on slots of 0.1 s, in simulated time: the `n`-th takes the slot that is free first.
+    fn run(rate: u64, slots: u64, seconds: u64, fails: bool) -> LoadRun {
+        let window = Window { from: Nanos::ZERO, until: Nanos::from_secs(seconds) };
+        let (mut tally, mut batches) = (Tally::new(window, 1), Batches::new(window));
+        let mut free = vec![Nanos::ZERO; slots as usize];
+        for n in 0..rate * seconds {
+            let due = Nanos(n * 1_000_000_000 / rate);
+            let slot = &mut free[(n % slots) as usize];
+            let ended = due.max(*slot) + Nanos::from_millis(100);
+            *slot = ended;
+            let outcome = if fails && n == 7 { Outcome::Answered(503) } else { Outcome::Answered(200) };
+            let exchange = Exchange { due, sent: due, ended, received_bytes: 0, outcome };
+            tally.record(&exchange, 0);
+            batches.record(due, exchange.response_time(), Nanos::ZERO);
+        }
+        LoadRun {
+            statistics: Some(Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES)),
+            tally,
+            measured: Nanos::from_secs(seconds),
+            elapsed: Nanos::from_secs(seconds),
+            name_resolution: None,
+            checks: Vec::new(),
+            missed: Vec::new(),
+            log_dropped: 0,
+            overload: None,
+            generator: GeneratorFacts::default(),
+            judgement: None,
+            caveats: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn five_slots_are_told_by_the_slope_alone() {
+        let seen = overload(&run(60, 5, 20, false), &plan("--rate 60/s --for 20s --service 100ms")).unwrap();
+        assert!((seen.growth - 0.2).abs() < 0.01 && seen.doubt.is_none(), "{seen:?}");
+        assert!((seen.capacity.value - 50.0).abs() < 0.5 && (seen.answered - 50.0).abs() < 1.0, "{seen:?}");
+        let slots = seen.slots.unwrap();
+        assert!((slots.value - 5.0).abs() < 0.05 && slots.half_width < 0.1, "{seen:?}");
+        assert_eq!(overload(&run(60, 5, 20, false), &plan("--rate 60/s --for 20s")).unwrap().slots, None);
+    }
+
+    #[test]
+    fn what_is_no_overload_at_one_rate_tells_nothing() {
+        assert_eq!(overload(&run(40, 5, 20, false), &plan("--rate 40/s --for 20s")), None, "below the capacity");
+        assert_eq!(overload(&run(60, 5, 20, false), &plan("--ramp 50/s..70/s --for 20s")), None);
+        assert_eq!(overload(&run(60, 5, 20, false), &plan("-c 8 --for 20s")), None);
+    }
+
+    #[test]
+    fn what_speaks_against_it_is_said() {
+        let plan = plan("--rate 60/s --for 20s");
+        assert_eq!(overload(&run(60, 5, 20, true), &plan).unwrap().doubt, Some(OverloadDoubt::Failures));
+        let mut other = run(60, 5, 20, false);
+        other.tally.completed_in_window = other.tally.completed_in_window * 8 / 10;
+        assert_eq!(overload(&other, &plan).unwrap().doubt, Some(OverloadDoubt::Disagreement));
+    }
+}

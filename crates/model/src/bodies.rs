@@ -1,0 +1,292 @@
+//! A study of `longtail bodies`: kinds x sizes of answers over several kinds of socket, a run each.
+
+use serde::{Deserialize, Serialize};
+
+use crate::pace::uniform;
+use crate::plan::server_words;
+use crate::{
+    Bodies, Body, Caveat, Environment, Nanos, Quantile, Run, ServerFacts, ServerPlan, Socket, StreamPlan, plan,
+};
+
+/// What `longtail bodies` was asked to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BodiesPlan {
+    /// The server and how to start it; each kind of socket takes the place of its own.
+    pub server: ServerPlan,
+    /// The stream of requests of each run; each run's body takes the place of its own.
+    pub stream: StreamPlan,
+    /// The kinds of socket, each once.
+    pub sockets: Vec<Socket>,
+    /// `-b`: kinds and sizes.
+    pub bodies: Bodies,
+    /// `-c`: connections a stream.
+    pub connections_per_stream: u32,
+    /// `-T`: streams; `None`: four fifths of the slots, at least 1.
+    pub streams: Option<u32>,
+    /// How often all of it is run, each time on fresh servers.
+    pub repeat: u32,
+    /// Chooses the order of the runs.
+    pub seed: u64,
+    /// Whether each run is followed by a wait until the server is idle again.
+    pub cool_down: bool,
+    /// Whether the generator's own limit is measured first.
+    pub calibrate: bool,
+}
+
+impl BodiesPlan {
+    /// Runs, in total.
+    pub fn runs(&self) -> usize {
+        self.sockets.len() * self.bodies.all().len() * self.repeat as usize
+    }
+
+    /// Streams on a server of so many slots.
+    pub fn streams_on(&self, slots: u32) -> u32 {
+        self.streams.unwrap_or((f64::from(slots) * 0.8) as u32).max(1)
+    }
+
+    /// Connections on a server of so many slots, in total.
+    pub fn connections_on(&self, slots: u32) -> u32 {
+        self.streams_on(slots).saturating_mul(self.connections_per_stream)
+    }
+
+    /// The `repeat`-th pass, from 1: the kinds of socket in the order in which they are served, and for each the bodies in
+    /// the order of their runs. Every body is there once for each kind of socket; the order is one of chance that the seed
+    /// repeats.
+    pub fn pass(&self, repeat: u32) -> Vec<(Socket, Vec<Body>)> {
+        let mut draws = (0..).map(|n| uniform(self.seed ^ (u64::from(repeat) << 32), n));
+        let sockets = shuffled(self.sockets.clone(), &mut draws);
+        sockets.into_iter().map(|socket| (socket, shuffled(self.bodies.all(), &mut draws))).collect()
+    }
+
+    /// The arguments after `longtail` that ask for this plan. Parsing them gives the plan again.
+    pub fn arguments(&self) -> Vec<String> {
+        let mut words = vec!["bodies".to_owned()];
+        words.extend(server_words(&self.server));
+        let sockets: Vec<String> = self.sockets.iter().map(Socket::to_string).collect();
+        words.push(format!("-s{}", sockets.join(",")));
+        words.push(format!("-b{}", self.bodies));
+        words.push(format!("-c{}", self.connections_per_stream));
+        words.extend(self.streams.map(|streams| format!("-T{streams}")));
+        words.extend(self.stream.words("-D"));
+        words.extend([format!("--repeat={}", self.repeat), format!("--seed={}", self.seed)]);
+        words.extend((!self.cool_down).then(|| "--no-cool-down".to_owned()));
+        words.extend((!self.calibrate).then(|| "--no-calibrate".to_owned()));
+        words
+    }
+
+    /// The whole command line, quoted for a shell.
+    pub fn command_line(&self) -> String {
+        plan::command_line(&self.arguments())
+    }
+}
+
+/// In an order of chance (Fisher and Yates), each draw from (0, 1].
+fn shuffled<T>(mut items: Vec<T>, draws: &mut impl Iterator<Item = f64>) -> Vec<T> {
+    for last in (1..items.len()).rev() {
+        let draw = draws.next().unwrap_or(1.0);
+        let chosen = ((draw * (last + 1) as f64).ceil() as usize).clamp(1, last + 1) - 1;
+        items.swap(last, chosen);
+    }
+    items
+}
+
+/// What `longtail bodies` found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BodiesStudy {
+    /// Version of the file format.
+    pub schema: u32,
+    /// When it began, as RFC 3339 in UTC.
+    pub started_at: String,
+    /// The command line that would repeat it.
+    pub command_line: String,
+    /// What was asked.
+    pub plan: BodiesPlan,
+    /// The machine.
+    pub environment: Environment,
+    /// The servers under test, one a kind of socket, as they were last started.
+    pub servers: Vec<SocketServer>,
+    /// The runs that were finished, in the order in which they were.
+    pub runs: Vec<BodyRun>,
+    /// What is doubtful about the whole.
+    #[serde(default)]
+    pub caveats: Vec<Caveat>,
+    /// From the start of the first server to the end of the last.
+    #[serde(rename = "total_time_ns")]
+    pub total_time: Nanos,
+    /// Whether the user ended it early.
+    pub interrupted: bool,
+}
+
+impl BodiesStudy {
+    /// Any of the servers: what they have in common is the same.
+    pub fn server(&self) -> Option<&ServerFacts> {
+        self.servers.first().map(|server| &server.server)
+    }
+
+    /// The runs in the order of the plan: by kind of socket, size, kind of body, and pass.
+    pub fn sorted(&self) -> Vec<&BodyRun> {
+        let plan = &self.plan;
+        let place = |run: &BodyRun| {
+            (
+                plan.sockets.iter().position(|socket| *socket == run.socket),
+                plan.bodies.kilobytes.iter().position(|size| *size == run.body.kilobytes),
+                plan.bodies.kinds.iter().position(|kind| *kind == run.body.kind),
+                run.run.repeat,
+            )
+        };
+        let mut runs: Vec<&BodyRun> = self.runs.iter().collect();
+        runs.sort_by_key(|run| place(run));
+        runs
+    }
+}
+
+/// A server and the kind of socket that it was bound to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SocketServer {
+    /// The kind.
+    pub socket: Socket,
+    /// The server.
+    pub server: ServerFacts,
+}
+
+/// One row: a body over a kind of socket.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BodyRun {
+    /// The kind of socket.
+    pub socket: Socket,
+    /// What every answer carried.
+    pub body: Body,
+    /// What the server took for it.
+    pub server: ServerUse,
+    /// What happened. Its `multiple` is connections / slots; it has no forecast.
+    pub run: Run,
+}
+
+/// What a server's processes took, as the kernel counts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerUse {
+    /// Time on a CPU over the whole run, warm-up and drain included, of all its processes.
+    #[serde(rename = "cpu_ns")]
+    pub cpu: Option<Nanos>,
+    /// Memory after the run, what processes share counted once (the sum of their PSS).
+    pub memory_bytes: Option<u64>,
+}
+
+impl BodyRun {
+    /// Bytes of content per second of the measured window, of good answers.
+    pub fn content_rate(&self) -> f64 {
+        self.run.completed_rate() * self.body.bytes() as f64
+    }
+
+    /// Bytes of content an answer, as counted over all whole answers of the run.
+    pub fn content_bytes(&self) -> Option<f64> {
+        let (tally, answers) = (&self.run.tally, self.run.tally.all_answers());
+        (answers > 0).then(|| tally.body_bytes as f64 / answers as f64)
+    }
+
+    /// Bytes received an answer, head and chunks' frames included; `None` where bytes of unfinished answers are among
+    /// those that were received.
+    pub fn whole_bytes(&self) -> Option<f64> {
+        let tally = &self.run.tally;
+        let (answers, requests) = (tally.all_answers(), tally.all_requests());
+        (answers > 0 && answers == requests).then(|| tally.received_bytes as f64 / answers as f64)
+    }
+
+    /// The server's time on a CPU for an answer, warm-up and drain included in both.
+    pub fn server_cpu(&self) -> Option<Nanos> {
+        let answers = self.run.tally.all_answers();
+        self.server.cpu.filter(|_| answers > 0).map(|cpu| cpu / answers)
+    }
+
+    /// The response time at quantile `q`, as [`Run::response_time`].
+    pub fn response_time(&self, q: f64) -> Quantile {
+        self.run.response_time(q)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{App, ServerKind, Stop, Threads, Timestamps};
+    use std::collections::BTreeSet;
+
+    fn plan(seed: u64) -> BodiesPlan {
+        BodiesPlan {
+            server: ServerPlan {
+                kind: ServerKind::Puma { command: None },
+                workers: Some(2),
+                threads: Some(Threads { min: 5, max: 5 }),
+                rackup: None,
+                app: App::Bodies,
+                config: None,
+                yjit: false,
+                socket: Socket::Tcp4,
+            },
+            stream: StreamPlan {
+                delay: None,
+                path: None,
+                body: None,
+                keep_alive: true,
+                stop: Stop::After(Nanos::from_secs(10)),
+                warm_up: Nanos::from_secs(1),
+                timeout: Nanos::from_secs(30),
+                lanes: 1,
+                timestamps: Timestamps::User,
+                worker_header: "x-worker-pid".to_owned(),
+                anatomy: false,
+            },
+            sockets: vec![Socket::Tcp4, Socket::Unix, Socket::Aunix],
+            bodies: Bodies::default(),
+            connections_per_stream: 2,
+            streams: None,
+            repeat: 3,
+            seed,
+            cool_down: true,
+            calibrate: true,
+        }
+    }
+
+    #[test]
+    fn each_pass_has_every_job_once_in_an_order_of_its_own() {
+        let plan = plan(1);
+        assert_eq!(plan.runs(), 3 * 28 * 3);
+        let all: BTreeSet<Body> = plan.bodies.all().into_iter().collect();
+        let mut orders = BTreeSet::new();
+        for repeat in 1..=plan.repeat {
+            let pass = plan.pass(repeat);
+            assert_eq!(pass.len(), 3);
+            assert!(plan.sockets.iter().all(|socket| pass.iter().any(|(other, _)| other == socket)));
+            for (_, bodies) in pass {
+                assert_eq!(bodies.len(), 28);
+                assert_eq!(bodies.iter().copied().collect::<BTreeSet<_>>(), all);
+                orders.insert(bodies);
+            }
+        }
+        assert_eq!(orders.len(), 9, "no two blocks are alike");
+    }
+
+    #[test]
+    fn a_seed_is_an_order() {
+        assert_eq!(plan(7).pass(2), plan(7).pass(2));
+        assert_ne!(plan(7).pass(2), plan(8).pass(2));
+    }
+
+    #[test]
+    fn each_place_is_as_likely_for_each_item() {
+        let mut first = [0u32; 5];
+        for seed in 0..5000 {
+            let mut draws = (0..).map(|n| uniform(seed, n));
+            first[shuffled((0..5).collect::<Vec<usize>>(), &mut draws)[0]] += 1;
+        }
+        // Chi-square of four degrees of freedom; 30 has a probability of 5e-6, and the seeds are fixed.
+        let chi: f64 = first.iter().map(|n| (f64::from(*n) - 1000.0).powi(2) / 1000.0).sum();
+        assert!(chi < 30.0, "{first:?}");
+    }
+
+    #[test]
+    fn streams_are_four_fifths_of_the_slots_as_in_pumas_script() {
+        let connections = |slots| plan(1).connections_on(slots);
+        assert_eq!([10, 1, 4, 20].map(connections), [16, 2, 6, 32]);
+        assert_eq!(BodiesPlan { streams: Some(3), connections_per_stream: 4, ..plan(1) }.connections_on(10), 12);
+    }
+}

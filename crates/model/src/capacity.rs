@@ -1,0 +1,47 @@
+//! What an overload in open loop says of the server: its capacity, and with a known service time its slots.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Nanos;
+
+/// A figure, and how far off chance may have put it (95 %).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Inferred {
+    /// The best guess.
+    pub value: f64,
+    /// How far off it may be.
+    pub half_width: f64,
+}
+
+/// What the growth of the response times says. Only of an overload at one rate, in which response times grew all along.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Overload {
+    /// What was due, in requests per second.
+    #[serde(rename = "offered_per_s")]
+    pub offered: f64,
+    /// Growth of the response time, in seconds per second of due time.
+    pub growth: f64,
+    /// What the server does, in requests per second: offered / (1 + growth).
+    #[serde(rename = "capacity_per_s")]
+    pub capacity: Inferred,
+    /// What was answered, in requests per second: the same by counting.
+    #[serde(rename = "answered_per_s")]
+    pub answered: f64,
+    /// For how long a request holds a slot, by the user's word (`--service`).
+    #[serde(rename = "service_time_ns")]
+    pub service_time: Option<Nanos>,
+    /// Capacity x service time.
+    pub slots: Option<Inferred>,
+    /// Why these figures are not to be trusted; `None` where nothing speaks against them.
+    pub doubt: Option<OverloadDoubt>,
+}
+
+/// What speaks against an inferred capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OverloadDoubt {
+    /// Requests have no good answer, and so no response time that could have grown.
+    Failures,
+    /// What was counted is another figure: response times did not grow along a line.
+    Disagreement,
+}

@@ -1,0 +1,272 @@
+//! What each order of service says of a closed loop, beside what was measured of it; and which of them it looks like.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Nanos, Run, Verdict};
+
+/// An order of service: who waits for whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Discipline {
+    /// One line for all slots: Puma up to 6 without keep-alive.
+    Shared,
+    /// Each worker has a line, and each connection its worker: Puma 7.
+    Split,
+    /// A thread stays with a connection for ten requests: Puma up to 6 with keep-alive.
+    Turns,
+}
+
+impl Discipline {
+    /// All of them.
+    pub const ALL: [Discipline; 3] = [Discipline::Shared, Discipline::Split, Discipline::Turns];
+
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Discipline::Shared => "shared queue",
+            Discipline::Split => "split queues",
+            Discipline::Turns => "turns of ten",
+        }
+    }
+}
+
+/// All orders of service beside one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Theory {
+    /// The order that this server has by its version and settings; `None` where that is not known.
+    pub expected: Option<Discipline>,
+    /// How far off a figure may be from what an order allows and still fit, as a ratio.
+    pub tolerance: f64,
+    /// Why the run is held against none of them; `None` where it is.
+    pub not_judged: Option<NotJudged>,
+    /// What each says, in the order of [`Discipline::ALL`]; with one worker split queues are a shared one, and left out.
+    pub forecasts: Vec<DisciplineForecast>,
+}
+
+/// Why a run is not held against any order of service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotJudged {
+    /// It was over before two turns of ten requests were.
+    TooShort,
+    /// Failures, or too few answers, leave no percentile above the median.
+    NoPercentiles,
+    /// The generator, or nothing at all, was the limit; or the run is void.
+    NotTheServers,
+}
+
+impl NotJudged {
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            NotJudged::TooShort => "the run is shorter than two turns of ten requests",
+            NotJudged::NoPercentiles => "it has no percentile above the median",
+            NotJudged::NotTheServers => "it was not the server that was measured",
+        }
+    }
+}
+
+/// What one order of service says of a run, and how far off the measurement is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DisciplineForecast {
+    /// Which.
+    pub discipline: Discipline,
+    /// Requests per second.
+    #[serde(rename = "rate_per_s")]
+    pub rate: f64,
+    /// Mean response time, by Little's law.
+    #[serde(rename = "mean_ns")]
+    pub mean: Nanos,
+    /// Percentiles of the response time, rising.
+    pub percentiles: Vec<Allowed>,
+    /// How well it fits, with the service time of the forecast; `None` where the run is not judged.
+    pub fit: Option<Fit>,
+    /// The same by the shape of the distribution alone: with the service time that explains the measured rate.
+    pub shape: Option<Fit>,
+}
+
+/// What an order of service allows a percentile to be: two ends where it lies between two levels, or chance has a part.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Allowed {
+    /// The percentile, 0 to 1.
+    pub quantile: f64,
+    /// The least.
+    #[serde(rename = "low_ns")]
+    pub low: Nanos,
+    /// The most.
+    #[serde(rename = "high_ns")]
+    pub high: Nanos,
+}
+
+impl Allowed {
+    /// How far off `time` is: 0 within, 0.04 where it is 4 % above the most, -0.04 where it is 4 % below the least.
+    pub fn residual(&self, time: Nanos) -> f64 {
+        let off = |end: Nanos| time.as_secs_f64() / end.as_secs_f64() - 1.0;
+        if time > self.high && self.high > Nanos::ZERO {
+            off(self.high)
+        } else if time < self.low {
+            off(self.low)
+        } else {
+            0.0
+        }
+    }
+}
+
+/// How well an order of service fits.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fit {
+    /// For how long a request holds a slot, as this was computed.
+    #[serde(rename = "held_ns")]
+    pub held: Nanos,
+    /// The figure that is farthest off: its distance from what is allowed, as a ratio; 1 is within.
+    pub worst: f64,
+    /// The percentile that is, 0 to 1; `None`: it is the rate.
+    pub worst_at: Option<f64>,
+}
+
+/// What a run looks like.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Resemblance {
+    /// These orders of service, with the known service time: one, or several that the run does not tell apart.
+    These(Vec<Discipline>),
+    /// None with the known service time; by the shape alone these.
+    ShapeOf(Vec<Discipline>),
+    /// None.
+    Nothing,
+    /// It was not judged.
+    Unknown(NotJudged),
+}
+
+impl Theory {
+    /// The forecast of one.
+    pub fn forecast(&self, discipline: Discipline) -> Option<&DisciplineForecast> {
+        self.forecasts.iter().find(|forecast| forecast.discipline == discipline)
+    }
+
+    /// What the run looks like.
+    pub fn resemblance(&self) -> Resemblance {
+        if let Some(why) = self.not_judged {
+            return Resemblance::Unknown(why);
+        }
+        let fitting = |of: fn(&DisciplineForecast) -> Option<Fit>| -> Vec<Discipline> {
+            let fits = |forecast: &&DisciplineForecast| of(forecast).is_some_and(|fit| fit.worst <= self.tolerance);
+            self.forecasts.iter().filter(fits).map(|forecast| forecast.discipline).collect()
+        };
+        let exactly = fitting(|forecast| forecast.fit);
+        if !exactly.is_empty() {
+            return Resemblance::These(exactly);
+        }
+        let by_shape = fitting(|forecast| forecast.shape);
+        if by_shape.is_empty() { Resemblance::Nothing } else { Resemblance::ShapeOf(by_shape) }
+    }
+
+    /// The forecast to show: the expected one; else the one that fits; else that of a shared queue.
+    pub fn shown(&self) -> Option<&DisciplineForecast> {
+        let fitting = match self.resemblance() {
+            Resemblance::These(these) | Resemblance::ShapeOf(these) => these.first().copied(),
+            Resemblance::Nothing | Resemblance::Unknown(_) => None,
+        };
+        self.forecast(self.expected.or(fitting).unwrap_or(Discipline::Shared))
+    }
+}
+
+/// Before a sweep (`--probe-discipline`): a short closed loop at three times the slots.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Probe {
+    /// Whether its connections carried more than one request.
+    pub keep_alive: bool,
+    /// Its connections.
+    pub connections: u32,
+    /// Its length, the warm-up not included.
+    #[serde(rename = "measured_ns")]
+    pub measured: Nanos,
+    /// Good answers.
+    pub answers: u64,
+    /// What theory says of it; `None` where no service time is known.
+    pub theory: Option<Theory>,
+}
+
+/// What the runs of a study say together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inferred {
+    /// Runs that were judged, with more connections than slots.
+    pub runs: usize,
+    /// Orders of service that fit all of them, by shape where no run more was had; empty: no model fits.
+    pub disciplines: Vec<Discipline>,
+    /// Whether that is by the shape alone, of one run at the least.
+    pub by_shape: bool,
+}
+
+/// Which order of service all runs look like that have more connections than `slots`; `None` without such a run.
+pub fn inferred(runs: &[Run], slots: u32) -> Option<Inferred> {
+    let theories = runs.iter().filter(|run| run.connections > slots).filter_map(|run| run.theory.as_ref());
+    let mut inferred = Inferred { runs: 0, disciplines: Discipline::ALL.to_vec(), by_shape: false };
+    for theory in theories {
+        let fitting = match theory.resemblance() {
+            Resemblance::Unknown(_) => continue,
+            Resemblance::Nothing => Vec::new(),
+            Resemblance::These(these) => these,
+            Resemblance::ShapeOf(these) => {
+                inferred.by_shape = true;
+                these
+            }
+        };
+        inferred.runs += 1;
+        inferred.disciplines.retain(|discipline| fitting.contains(discipline));
+    }
+    (inferred.runs > 0).then_some(inferred)
+}
+
+/// Why the figures of a run say nothing of the server's order of service, if so.
+pub fn not_the_servers(run: &Run) -> Option<NotJudged> {
+    let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict)?;
+    matches!(verdict, Verdict::GeneratorBound | Verdict::Invalid).then_some(NotJudged::NotTheServers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn theory(fits: [f64; 3], shapes: [f64; 3]) -> Theory {
+        let ms = Nanos::from_millis;
+        let fit = |worst| Some(Fit { held: ms(100), worst, worst_at: Some(0.99) });
+        let forecast = |at: usize| DisciplineForecast {
+            discipline: Discipline::ALL[at],
+            rate: 10.0,
+            mean: ms(100),
+            percentiles: vec![Allowed { quantile: 0.99, low: ms(100), high: ms(200) }],
+            fit: fit(fits[at]),
+            shape: fit(shapes[at]),
+        };
+        let forecasts = (0..3).map(forecast).collect();
+        Theory { expected: None, tolerance: 1.1, not_judged: None, forecasts }
+    }
+
+    #[test]
+    fn what_fits_with_the_known_service_time_goes_before_the_shape() {
+        let [shared, split, turns] = Discipline::ALL;
+        assert_eq!(theory([1.0, 1.1, 5.0], [1.0; 3]).resemblance(), Resemblance::These(vec![shared, split]));
+        assert_eq!(theory([2.0, 2.0, 2.0], [2.0, 2.0, 1.05]).resemblance(), Resemblance::ShapeOf(vec![turns]));
+        assert_eq!(theory([2.0; 3], [2.0; 3]).resemblance(), Resemblance::Nothing);
+        let unknown = Theory { not_judged: Some(NotJudged::TooShort), ..theory([1.0; 3], [1.0; 3]) };
+        assert_eq!(unknown.resemblance(), Resemblance::Unknown(NotJudged::TooShort));
+    }
+
+    #[test]
+    fn the_expected_one_is_shown_and_else_what_fits() {
+        let shown = |theory: &Theory| theory.shown().unwrap().discipline;
+        let fits_turns = theory([2.0, 2.0, 1.0], [2.0; 3]);
+        assert_eq!(shown(&fits_turns), Discipline::Turns);
+        assert_eq!(shown(&Theory { expected: Some(Discipline::Split), ..fits_turns }), Discipline::Split);
+        assert_eq!(shown(&theory([2.0; 3], [2.0; 3])), Discipline::Shared);
+    }
+
+    #[test]
+    fn a_residual_is_from_the_nearer_end() {
+        let ms = Nanos::from_millis;
+        let allowed = Allowed { quantile: 0.5, low: ms(100), high: ms(200) };
+        for (time, residual) in [(150, 0.0), (100, 0.0), (200, 0.0), (208, 0.04), (90, -0.1)] {
+            assert!((allowed.residual(ms(time)) - residual).abs() < 1e-12, "{time}");
+        }
+    }
+}

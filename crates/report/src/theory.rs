@@ -1,0 +1,168 @@
+//! Theory beside measurement: what the server's order of service says of each run, how far off the run was, which order it
+//! looks like, and what all of them say together.
+
+use model::forecast::ServiceTime;
+use model::theory::{Allowed, DisciplineForecast, Fit, Inferred, Probe, Resemblance, inferred};
+use model::{Discipline, Nanos, Run, SweepStudy, Theory};
+
+use crate::facts::{self, listed};
+use crate::number::{self, NONE, count_of, or_none};
+use crate::verdicts;
+
+/// The runs whose figures are shown, with their theory.
+fn shown(study: &SweepStudy) -> impl Iterator<Item = (&Run, &Theory)> {
+    let runs = study.runs.iter().filter(|run| !verdicts::hides(run.judgement.as_ref()));
+    runs.filter_map(|run| Some((run, run.theory.as_ref()?)))
+}
+
+/// What stands above the lines.
+pub(crate) fn title(study: &SweepStudy) -> String {
+    let what = "theory beside measurement, ms; ±%: how far off it was measured";
+    match shown(study).find_map(|(_, theory)| theory.expected) {
+        Some(expected) => format!("{what} ({}: {})", setting(study), expected.name()),
+        None => format!("{what} (the order of service of this server is not known)"),
+    }
+}
+
+/// `Puma 5.6.5 with keep-alive`.
+fn setting(study: &SweepStudy) -> String {
+    let server = &study.server;
+    let version = server.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+    let keep_alive = if study.plan.stream.keep_alive { "keep-alive" } else { "a connection for each request" };
+    format!("{}{version} with {keep_alive}", server.name)
+}
+
+/// The head of [`lines`].
+pub(crate) fn head() -> Vec<String> {
+    let names = ["req/s", "mean", "p50", "p95", "p99"].into_iter().flat_map(|name| [name, "±%"]);
+    ["", "says"].into_iter().chain(names).map(str::to_owned).collect()
+}
+
+/// A line a run: its name, whose forecast it is, and each figure with how far off it was measured.
+pub(crate) fn lines(study: &SweepStudy) -> Vec<Vec<String>> {
+    let line = |(run, theory): (&Run, &Theory)| {
+        let says = theory.shown()?;
+        let mut line = vec![facts::label(study, run), says.discipline.name().to_owned()];
+        line.extend([number::rate(says.rate), number::deviation(run.completed_rate() / says.rate - 1.0)]);
+        let all_good = run.tally.counts.failed() == 0;
+        let mean = run.tally.response_time.mean().filter(|_| all_good);
+        let off = |mean: Nanos| mean.as_secs_f64() / says.mean.as_secs_f64() - 1.0;
+        line.extend([number::milliseconds(says.mean), or_none(mean.map(off), number::deviation)]);
+        line.extend(says.percentiles.iter().flat_map(|allowed| percentile(run, allowed)));
+        Some(line)
+    };
+    shown(study).filter_map(line).collect()
+}
+
+/// What a percentile may be, and how far off it is.
+fn percentile(run: &Run, allowed: &Allowed) -> [String; 2] {
+    let is_range = allowed.high > allowed.low + allowed.low / 100;
+    let low = number::milliseconds(allowed.low);
+    let says = if is_range { format!("{low} to {}", number::milliseconds(allowed.high)) } else { low };
+    let off = |time: Nanos| match allowed.residual(time) {
+        residual if is_range && residual.abs() < 1e-12 => "in".to_owned(),
+        residual => number::deviation(residual),
+    };
+    [says, or_none(run.response_time(allowed.quantile).time(), off)]
+}
+
+/// What each run looks like, with the evidence, and what all say together.
+pub(crate) fn remarks(study: &SweepStudy) -> Vec<String> {
+    let service_time = study.service_time;
+    let of_run =
+        |(run, theory): (&Run, &Theory)| format!("{} {}", facts::label(study, run), resemblance(theory, service_time));
+    let mut lines: Vec<String> = shown(study).map(of_run).collect();
+    if !lines.is_empty() {
+        lines.extend(inferred(&study.runs, study.server.slots()).map(|inferred| together(&inferred)));
+    }
+    lines
+}
+
+fn resemblance(theory: &Theory, service_time: Option<ServiceTime>) -> String {
+    let of = |discipline: Discipline| theory.forecast(discipline);
+    match theory.resemblance() {
+        Resemblance::Unknown(why) => format!("is held against no model: {}", why.text()),
+        Resemblance::These(these) if these.len() == theory.forecasts.len() => {
+            "looks alike in every order of service".to_owned()
+        }
+        Resemblance::These(these) => {
+            let others = theory.forecasts.iter().filter(|forecast| !these.contains(&forecast.discipline));
+            let others = others.map(|forecast| format!("{} {}", forecast.discipline.name(), off(forecast.fit)));
+            format!("looks like {}{}; not {}", names(&these), unexpected(theory, &these), listed(others))
+        }
+        Resemblance::ShapeOf(these) => {
+            let held = these.first().and_then(|first| of(*first)?.shape).map(|fit| number::time(fit.held));
+            format!(
+                "no model fits with {}: {}; by its shape {}{}, where a request holds a slot for {}",
+                or_none(service_time, |known| format!("{} a slot", number::time(known.time))),
+                nearest(theory, |forecast| forecast.fit),
+                names(&these),
+                unexpected(theory, &these),
+                held.unwrap_or_else(|| NONE.to_owned()),
+            )
+        }
+        Resemblance::Nothing => format!("no model fits: {}", nearest(theory, |forecast| forecast.fit)),
+    }
+}
+
+/// `shared queue or split queues`.
+fn names(these: &[Discipline]) -> String {
+    these.iter().map(|discipline| discipline.name()).collect::<Vec<_>>().join(" or ")
+}
+
+fn unexpected(theory: &Theory, these: &[Discipline]) -> String {
+    match theory.expected {
+        Some(expected) if !these.contains(&expected) => format!(" (expected: {})", expected.name()),
+        _ => String::new(),
+    }
+}
+
+/// `(p99 6.90 times off)`.
+fn off(fit: Option<Fit>) -> String {
+    let Some(fit) = fit else { return "(impossible)".to_owned() };
+    let figure = fit.worst_at.map_or_else(|| "rate".to_owned(), number::percentile);
+    format!("({figure} {} times off)", number::times(fit.worst))
+}
+
+fn nearest(theory: &Theory, of: fn(&DisciplineForecast) -> Option<Fit>) -> String {
+    let fits = theory.forecasts.iter().filter_map(|forecast| Some((forecast.discipline, of(forecast)?)));
+    let nearest = fits.min_by(|(_, a), (_, b)| a.worst.total_cmp(&b.worst));
+    nearest.map_or_else(
+        || "none is possible".to_owned(),
+        |(discipline, fit)| format!("the nearest is {} {}", discipline.name(), off(Some(fit))),
+    )
+}
+
+fn together(inferred: &Inferred) -> String {
+    let runs = count_of(inferred.runs as u64, "run");
+    let by_shape = if inferred.by_shape { ", by the shape" } else { "" };
+    match inferred.disciplines.as_slice() {
+        [] => format!("inferred discipline: no model fits all of {runs} beyond the slots"),
+        [one] => format!("inferred discipline: {}, by {runs} beyond the slots{by_shape}", one.name()),
+        several => {
+            format!("inferred discipline: {}, not told apart by {runs} beyond the slots{by_shape}", names(several))
+        }
+    }
+}
+
+/// One line of what was tried before the first run.
+pub(crate) fn probes(study: &SweepStudy) -> Option<String> {
+    let of = |probe: &Probe| {
+        let how = if probe.keep_alive { "keep-alive" } else { "a connection for each request" };
+        let found = match probe.theory.as_ref().map(|theory| (theory, theory.resemblance())) {
+            None => "not known, for want of a service time".to_owned(),
+            Some((theory, Resemblance::These(these))) if these.len() == theory.forecasts.len() => {
+                "every order of service alike".to_owned()
+            }
+            Some((_, Resemblance::These(these))) => names(&these),
+            Some((_, Resemblance::ShapeOf(these))) => format!("{} by the shape", names(&these)),
+            Some((_, Resemblance::Nothing)) => "no model fits".to_owned(),
+            Some((_, Resemblance::Unknown(why))) => format!("not known: {}", why.text()),
+        };
+        format!("with {how} {found}")
+    };
+    let first = study.probes.first()?;
+    let found: Vec<String> = study.probes.iter().map(of).collect();
+    let how = format!("{}, {} each", count_of(first.connections, "connection"), number::length(first.measured));
+    Some(format!("{}: {how}", found.join("; ")))
+}

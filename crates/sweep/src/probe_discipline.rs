@@ -1,0 +1,80 @@
+//! Before a sweep, where it was asked for: a short closed loop at three times the slots with keep-alive, and one with a connection
+//! for each request. Which order of service does each look like?
+
+use engine::{Progress, ensure_descriptors};
+use model::forecast::ServiceTime;
+use model::run::PERCENTILES;
+use model::theory::Probe;
+use model::{Clock, GeneratorFacts, Nanos, Run, Statistics, Stop, StreamPlan};
+
+use crate::conduct::Session;
+use crate::error::SweepError;
+use crate::theory;
+
+/// Connections / slots: enough that who waits for whom is seen.
+const MULTIPLE: u32 = 3;
+/// Turns of ten requests: the first of all is in the warm-up.
+const WARM_UP_TURNS: u64 = 1;
+/// Half turns that are measured.
+const HALF_TURNS: u64 = 5;
+/// As many answers as a p95 and a p99 want.
+const ANSWERS: u64 = 200;
+/// A load is measured for so long at the least.
+const LEAST: Nanos = Nanos::from_secs(1);
+
+impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
+    /// What each of the two looks like; none without a service time, by which its length is chosen.
+    pub(crate) fn probes(&mut self, service_time: Option<ServiceTime>) -> Result<Vec<Probe>, SweepError> {
+        let Some(known) = service_time.filter(|known| known.time > Nanos::ZERO) else { return Ok(Vec::new()) };
+        let mut probes = Vec::new();
+        for keep_alive in [true, false] {
+            if self.tools.is_interrupted() {
+                break;
+            }
+            probes.push(self.probe(keep_alive, known)?);
+            self.cool_down();
+        }
+        Ok(probes)
+    }
+
+    fn probe(&mut self, keep_alive: bool, known: ServiceTime) -> Result<Probe, SweepError> {
+        let slots = self.subject.facts.slots();
+        let connections = (slots * MULTIPLE).max(1);
+        ensure_descriptors(u64::from(connections))?;
+        let turn = known.time * u64::from(queueing::polling::TURN);
+        let of_answers = known.time * (ANSWERS / u64::from(slots.max(1)));
+        let stream = StreamPlan {
+            keep_alive,
+            warm_up: turn * WARM_UP_TURNS,
+            stop: Stop::After((turn * HALF_TURNS / 2).max(of_answers).max(LEAST)),
+            ..self.stream.clone()
+        };
+        let shape = self.shape(&stream, connections);
+        let done = self.drive(&shape, &Progress::new(shape.lanes))?;
+        let run = Run {
+            repeat: 1,
+            multiple: f64::from(MULTIPLE),
+            connections,
+            measured: done.measured,
+            elapsed: done.elapsed,
+            workers: Vec::new(),
+            readings: Vec::new(),
+            watch: None,
+            anatomy: None,
+            forecast: None,
+            theory: None,
+            statistics: Some(Statistics::of(&done.tally, &done.batches, &PERCENTILES)),
+            generator: GeneratorFacts::default(),
+            judgement: None,
+            caveats: Vec::new(),
+            tally: done.tally,
+        };
+        Ok(Probe {
+            keep_alive,
+            connections,
+            measured: run.measured,
+            answers: run.tally.counts.good(),
+            theory: theory::beside(&run, keep_alive, (self.server, self.stream), &self.subject.facts, Some(known)),
+        })
+    }
+}

@@ -1,0 +1,218 @@
+//! Studies of bodies for tests, made by recording a seeded stream of exchanges into real tallies.
+
+use model::pace::uniform;
+use model::run::PERCENTILES;
+use model::study::SCHEMA;
+use model::{
+    App, Batches, Bodies, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Caveat, Ceiling, Exchange, GeneratorFacts,
+    LaneFacts, Nanos, Outcome, Run, ServerFacts, ServerKind, ServerPlan, ServerUse, Socket, SocketServer, Statistics,
+    Stop, StreamPlan, Tally, Threads, Timestamps, Verdict, Window, verdict,
+};
+
+use crate::study::{environment, note_lags};
+
+const WARM_UP: Nanos = Nanos::from_millis(500);
+const LENGTH: Nanos = Nanos::from_secs(2);
+const HEAD_BYTES: u64 = 1475;
+
+/// Every study of bodies that is made here.
+pub fn every() -> [BodiesStudy; 4] {
+    [canonical(), sockets(), troubled(), empty()]
+}
+
+/// Four types of three sizes over IPv6, as Puma's script shows them.
+pub fn canonical() -> BodiesStudy {
+    played(&plan("acsi1,100,2048", &[Socket::Tcp6], 1))
+}
+
+/// Two bodies over three kinds of socket, twice.
+pub fn sockets() -> BodiesStudy {
+    played(&plan("si10", &[Socket::Tcp4, Socket::Ssl4, Socket::Aunix], 2))
+}
+
+/// Answers that are too short, a run that is worth nothing, one that is not there, an app that counts otherwise.
+pub fn troubled() -> BodiesStudy {
+    let mut study = played(&plan("as10", &[Socket::Tcp4, Socket::Unix], 1));
+    study.caveats = vec![Caveat::BytesDiffer { client: 10_240, app: 20_480 }];
+    let [first, second, ..] = &mut study.runs[..] else { unreachable!("four runs") };
+    first.run = run(first.body, first.socket, 1, |n| (n % 10 == 0).then_some(Outcome::WrongLength));
+    let counts = &first.run.tally.counts;
+    first.run.caveats = vec![Caveat::Failures { failed: counts.failed(), planned: counts.total() }];
+    first.server = ServerUse::default();
+    if let Some(judgement) = &mut second.run.judgement {
+        judgement.verdict = Verdict::Invalid;
+    }
+    study.runs.pop();
+    study.interrupted = true;
+    study
+}
+
+/// Ended before the first run.
+pub fn empty() -> BodiesStudy {
+    let plan = plan("s10", &[Socket::Tcp4], 1);
+    BodiesStudy { runs: Vec::new(), servers: Vec::new(), interrupted: true, ..played(&plan) }
+}
+
+fn plan(bodies: &str, sockets: &[Socket], repeat: u32) -> BodiesPlan {
+    BodiesPlan {
+        server: ServerPlan {
+            kind: ServerKind::Puma { command: None },
+            workers: Some(2),
+            threads: Some(Threads { min: 5, max: 5 }),
+            rackup: None,
+            app: App::Bodies,
+            config: None,
+            yjit: true,
+            socket: sockets[0],
+        },
+        stream: StreamPlan {
+            delay: None,
+            path: None,
+            body: None,
+            keep_alive: true,
+            stop: Stop::After(LENGTH),
+            warm_up: WARM_UP,
+            timeout: Nanos::from_secs(30),
+            lanes: 1,
+            timestamps: timestamps(sockets),
+            worker_header: "x-worker-pid".to_owned(),
+            anatomy: false,
+        },
+        sockets: sockets.to_vec(),
+        bodies: bodies.parse::<Bodies>().expect("bodies of this file"),
+        connections_per_stream: 2,
+        streams: None,
+        repeat,
+        seed: 7,
+        cool_down: true,
+        calibrate: true,
+    }
+}
+
+/// The kernel's where every kind of socket is TCP.
+fn timestamps(sockets: &[Socket]) -> Timestamps {
+    let is_unix = |socket: &Socket| matches!(socket, Socket::Unix | Socket::Aunix);
+    if sockets.iter().any(is_unix) { Timestamps::User } else { Timestamps::Kernel }
+}
+
+fn played(plan: &BodiesPlan) -> BodiesStudy {
+    let mut runs = Vec::new();
+    for repeat in 1..=plan.repeat {
+        for (socket, bodies) in plan.pass(repeat) {
+            runs.extend(bodies.into_iter().map(|body| BodyRun {
+                socket,
+                body,
+                server: ServerUse {
+                    cpu: Some(Nanos::from_millis(1800 + u64::from(body.kilobytes))),
+                    memory_bytes: Some(60_000_000 + body.bytes()),
+                },
+                run: run(body, socket, repeat, |_| None),
+            }));
+        }
+    }
+    BodiesStudy {
+        schema: SCHEMA,
+        started_at: "2026-07-21T10:00:00Z".to_owned(),
+        command_line: plan.command_line(),
+        plan: plan.clone(),
+        environment: environment(),
+        servers: plan.sockets.iter().map(|socket| server(*socket)).collect(),
+        runs,
+        caveats: Vec::new(),
+        total_time: Nanos::from_secs(315),
+        interrupted: false,
+    }
+}
+
+fn server(socket: Socket) -> SocketServer {
+    let (bind, url) = match socket {
+        Socket::Tcp4 => ("tcp://127.0.0.1:40001", "http://127.0.0.1:40001"),
+        Socket::Tcp6 => ("tcp://[::1]:40001", "http://[::1]:40001"),
+        Socket::Ssl4 => ("ssl://127.0.0.1:40001?key=key.pem&cert=cert.pem", "https://127.0.0.1:40001"),
+        Socket::Ssl6 => ("ssl://[::1]:40001?key=key.pem&cert=cert.pem", "https://[::1]:40001"),
+        Socket::Unix => ("unix://server.sock", "unix server.sock"),
+        Socket::Aunix => ("unix://@longtail", "unix @longtail"),
+    };
+    let server = ServerFacts {
+        name: "Puma".to_owned(),
+        version: Some("5.6.5".to_owned()),
+        runtime: Some("ruby 3.2.0dev (2022-06-14T01:21:55Z master 048f14221c) +YJIT [x86_64-linux]".to_owned()),
+        git: Some("00-response-refactor 43b8bba1".to_owned()),
+        command_line: format!("puma -q -b '{bind}' -w2 -t5:5 bodies.ru"),
+        url: url.to_owned(),
+        workers: 2,
+        threads: 5,
+        cluster: true,
+    };
+    SocketServer { socket, server }
+}
+
+/// Sixteen connections that send again as soon as they have an answer, each after a time of its own.
+fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Outcome>) -> Run {
+    const CONNECTIONS: u32 = 16;
+    let window = Window { from: WARM_UP, until: WARM_UP + LENGTH };
+    let mut tally = Tally::new(window, CONNECTIONS as usize);
+    let mut batches = Batches::new(window);
+    let timestamps = timestamps(&[socket]);
+    let slow = match body.kind {
+        BodyKind::Array => 1.0,
+        BodyKind::Chunked => 1.3,
+        BodyKind::String => 0.95,
+        BodyKind::Io => 1.6,
+    } * if matches!(socket, Socket::Ssl4 | Socket::Ssl6) { 1.5 } else { 1.0 };
+    let mean = (4e-3 + 1.2e-5 * f64::from(body.kilobytes)) * slow;
+    let seed = body.bytes() ^ (u64::from(repeat) << 40) ^ u64::from(body.kind.letter());
+    let mut number = 0;
+    for connection in 0..CONNECTIONS {
+        let mut due = Nanos::from_micros(20) * u64::from(connection);
+        while due < window.until {
+            let sent = due + Nanos::from_micros(5);
+            let ended = sent + Nanos::from_secs_f64(mean * (0.2 - 0.8 * uniform(seed, number).ln()));
+            let outcome = fault(number).unwrap_or(Outcome::Answered(200));
+            let content = if outcome == Outcome::WrongLength { body.bytes() / 2 } else { body.bytes() };
+            let received = HEAD_BYTES + content;
+            let exchange = Exchange { due, sent, ended, received_bytes: received as u32, outcome };
+            tally.record(&exchange, connection as usize);
+            note_lags(&mut tally, &mut batches, &exchange, sent - due, timestamps);
+            tally.received_bytes += received;
+            tally.body_bytes += content;
+            number += 1;
+            due = ended;
+        }
+    }
+    tally.connections_opened = u64::from(CONNECTIONS);
+    let elapsed = WARM_UP + LENGTH + Nanos::from_millis(40);
+    let rate = tally.completed_in_window as f64 / LENGTH.as_secs_f64();
+    let mut run = Run {
+        repeat,
+        multiple: 1.6,
+        connections: CONNECTIONS,
+        measured: LENGTH,
+        elapsed,
+        workers: Vec::new(),
+        readings: Vec::new(),
+        watch: None,
+        anatomy: None,
+        forecast: None,
+        theory: None,
+        statistics: Some(Statistics::of(&tally, &batches, &PERCENTILES)),
+        generator: GeneratorFacts {
+            lanes: vec![LaneFacts { cpu: elapsed / 4, run_queue: Nanos::from_millis(3), elapsed }],
+            ceiling: Some(Ceiling {
+                rate_per_s: if body.kilobytes > 1000 { rate * 2.0 } else { 41_000.0 },
+                floor_p50: Nanos::from_micros(200),
+                floor_p99: Nanos::from_micros(900),
+                cpu_per_request: Nanos::from_micros(9),
+            }),
+            steal: Some(0.0),
+            listen_overflows: Some(0),
+            clock_steps: (timestamps == Timestamps::Kernel).then_some(0),
+            syn_retransmits: Some(0),
+        },
+        judgement: None,
+        caveats: Vec::new(),
+        tally,
+    };
+    run.judgement = Some(verdict::of_run(&run, 10));
+    run
+}
