@@ -82,7 +82,7 @@ Examples:
   longtail sweep -t5:5 -d1 --app rails              a small Rails app that sleeps 1 s
   longtail sweep -w2 -t5:5 --body s10 --connections 16,20,64    answers of 10 kB
   longtail sweep -r config.ru --path /posts         your app; its service time is measured first
-  longtail sweep -w2 -t5:5 -d0.1 --probe-discipline       which order of service has it, with keep-alive and without?
+  longtail sweep -w2 -t5:5 -d0.1 --probe-discipline       who waits for whom, with keep-alive and without?
   longtail sweep -w4 -t5:5 -R100 -d0.2 --with hey   hey makes the load, as in Puma's script; --with wrk: wrk
   longtail sweep -w2 -t5:5 -d0.1 -k --anatomy       where the response time went: accept queue, server, app
   longtail sweep -w2 -t5:5 --probe none             nobody looks at server and kernel meanwhile
@@ -201,7 +201,7 @@ pub(crate) struct SweepArgs {
     #[arg(long, help_heading = "Stream of requests")]
     no_calibrate: bool,
     /// Before the sweep, a short load with keep-alive and one without at 3 x the slots: who waits for whom?
-    #[arg(long, conflicts_with = "with", help_heading = "Stream of requests")]
+    #[arg(long, conflicts_with_all = ["with", "body"], help_heading = "Stream of requests")]
     probe_discipline: bool,
     /// An answer that takes longer counts as timed out
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Stream of requests")]

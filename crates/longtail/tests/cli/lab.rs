@@ -257,7 +257,8 @@ pub(crate) fn has(program: &str) -> bool {
 /// Every request of a run is in exactly one place, whichever way one counts.
 pub(crate) fn assert_conserved(run: &Run) {
     let tally = &run.tally;
-    assert!(tally.counts.total() > 0, "no request at all");
+    // A busy machine may not let a single request become due in a short window; some came before it.
+    assert!(tally.all_requests() > 0, "no request at all");
     let by_outcome: u64 = tally.counts.iter().map(|(_, n)| n).sum();
     assert_eq!(tally.counts.total(), by_outcome);
     assert_eq!(tally.counts.total(), tally.counts.good() + tally.counts.failed());
