@@ -6,7 +6,8 @@ use clap::Args;
 use launch::puma::Addresses;
 use model::{App, Bodies, BodiesPlan, Nanos, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
 
-use super::sweep::{LONGEST_TIME, SocketWord, SweepArgs, with_environment};
+use super::limits::{check_threads, check_timeout, check_times};
+use super::sweep::{SocketWord, SweepArgs, with_environment};
 use crate::args::OutputArgs;
 use crate::args::output::ColumnsWord;
 use crate::args::timestamps::{Situation, TimestampsWord};
@@ -155,19 +156,12 @@ impl BodiesArgs {
     /// Where flags contradict each other or a value cannot be.
     pub(crate) fn plan(&self) -> Result<BodiesPlan, Mistake> {
         let wrong = |text: &str| Err(Mistake::Flags(text.to_owned()));
-        let times = [Some(self.length), Some(self.warm_up), Some(self.timeout), Some(self.boot_timeout), self.delay];
-        if times.into_iter().flatten().any(|time| time > LONGEST_TIME) {
-            return wrong("a time of more than 30 days (720h) is a slip of the pen: give a shorter one");
-        }
+        check_times([Some(self.length), Some(self.warm_up), Some(self.timeout), Some(self.boot_timeout), self.delay])?;
         if self.length == Nanos::ZERO {
             return wrong("-D wants a time above 0, such as 10s");
         }
-        if self.timeout == Nanos::ZERO {
-            return wrong("--timeout wants a time above 0, such as 30s");
-        }
-        if self.threads.is_some_and(|threads| threads.max > 10_000) {
-            return wrong("-t wants at most 10000 threads");
-        }
+        check_timeout(self.timeout)?;
+        check_threads(self.threads)?;
         let sockets: Vec<Socket> = self.socket.iter().map(|word| word.socket()).collect();
         if let Some(twice) = sockets.iter().enumerate().find(|(at, socket)| sockets[..*at].contains(socket)) {
             let text =

@@ -7,6 +7,7 @@ use model::{Arrivals, Late, Nanos, Objective, Order, Pace, Profile, Rate, Timing
 
 use crate::args::OutputArgs;
 use crate::args::like::{self, Tool};
+use crate::args::limits::check_times;
 use crate::args::output::ColumnsWord;
 use crate::args::timestamps::TimestampsWord;
 use crate::generators::Generator;
@@ -300,10 +301,7 @@ impl LoadArgs {
                 "--think belongs to a closed loop: leave it out, or leave out --rate, --ramp and --steps",
             ));
         }
-        let times = [length, Some(self.warm_up), Some(self.timeout), Some(self.think)];
-        if times.into_iter().flatten().any(|time| time > LONGEST_TIME) {
-            return Err(wrong("a time of more than 30 days (720h) is a slip of the pen: give a shorter one"));
-        }
+        check_times([length, Some(self.warm_up), Some(self.timeout), Some(self.think)])?;
         if self.service == Some(Nanos::ZERO) {
             return Err(wrong("--service wants a time above 0, such as 200ms"));
         }
@@ -422,8 +420,6 @@ impl LoadArgs {
     }
 }
 
-/// No run is meant to take longer.
-const LONGEST_TIME: Nanos = Nanos::from_secs(30 * 86_400);
 /// Where nothing else ends a run, or a step of it.
 const DEFAULT_LENGTH: Nanos = Nanos::from_secs(10);
 

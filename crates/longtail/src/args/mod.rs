@@ -6,6 +6,7 @@ mod bodies;
 mod calibrate;
 mod doctor;
 mod like;
+mod limits;
 mod load;
 mod output;
 mod predict;

@@ -8,6 +8,7 @@ use model::plan::quoted;
 use model::{App, Body, Nanos, Plan, Probe, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
 
 use crate::args::OutputArgs;
+use crate::args::limits::{check_threads, check_timeout, check_times};
 use crate::args::timestamps::{Situation, TimestampsWord};
 use crate::generators::{End, Errand, Generator};
 use crate::mistake::Mistake;
@@ -236,9 +237,6 @@ pub(crate) struct SweepArgs {
     pub(crate) save: Option<PathBuf>,
 }
 
-/// No run is meant to take longer.
-pub(super) const LONGEST_TIME: Nanos = Nanos::from_secs(30 * 86_400);
-
 const NO_MULTIPLE: &str = "--multiples wants numbers above 0, such as 0.5,1,2: 0 would be no connection at all";
 
 impl SweepArgs {
@@ -254,19 +252,12 @@ impl SweepArgs {
         if self.connections.iter().any(|n| *n == 0 || *n > 1_000_000) {
             return wrong("--connections wants numbers from 1 to 1000000, such as 16,20,64");
         }
-        let times = [Some(self.length), self.warm_up, Some(self.timeout), Some(self.boot_timeout), self.delay];
-        if times.into_iter().flatten().any(|time| time > LONGEST_TIME) {
-            return wrong("a time of more than 30 days (720h) is a slip of the pen: give a shorter one");
-        }
+        check_times([Some(self.length), self.warm_up, Some(self.timeout), Some(self.boot_timeout), self.delay])?;
         if self.length == Nanos::ZERO {
             return wrong("--for wants a time above 0, such as 5s");
         }
-        if self.timeout == Nanos::ZERO {
-            return wrong("--timeout wants a time above 0, such as 30s");
-        }
-        if self.threads.is_some_and(|threads| threads.max > 10_000) {
-            return wrong("-t wants at most 10000 threads");
-        }
+        check_timeout(self.timeout)?;
+        check_threads(self.threads)?;
         if let Some(path) = &self.path
             && (!path.starts_with('/') || path.bytes().any(|byte| byte <= b' ' || byte == 0x7f))
         {
