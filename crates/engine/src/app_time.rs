@@ -2,38 +2,33 @@
 
 use model::{AppTime, Clock, Dissection, Exchange, Nanos};
 
+use crate::lead::Lead;
+
 /// Metrics of `Server-Timing` that are the whole app's, the surest first. Others are parts of it, or of something else.
 const WHOLE: [&str; 3] = ["app", "total", "process_action.action_controller"];
 
-/// How often the lane's clock and the shared one are compared: the best comparison counts.
+/// How often the lane's clock and the shared one are compared.
 const COMPARISONS: u32 = 32;
 
 /// What one lane adds up of what apps say.
 #[derive(Debug)]
 pub(crate) struct AppTimes {
-    /// The shared clock's lead over the lane's, in ns. Both are `CLOCK_MONOTONIC` at bottom, so it stays.
-    lead: u64,
+    /// The shared clock's. Both are `CLOCK_MONOTONIC` at bottom, so it stays.
+    lead: Lead,
     dissection: Dissection,
 }
 
 impl AppTimes {
     /// Compares the clocks.
-    pub(crate) fn new(clock: &impl Clock) -> AppTimes {
-        let compare = |_| {
-            let (before, shared, after) = (clock.now(), clock.shared(), clock.now());
-            let within = after.saturating_sub(before).0;
-            (within, shared.saturating_sub(before).0.saturating_sub(within / 2))
-        };
-        let lead = (0..COMPARISONS).map(compare).min().map_or(0, |(_, lead)| lead);
-        AppTimes { lead, dissection: Dissection::default() }
+    pub(crate) fn new<C: Clock>(clock: &C) -> AppTimes {
+        AppTimes { lead: Lead::now(clock, C::shared, COMPARISONS), dissection: Dissection::default() }
     }
 
     /// Takes in a measured good answer.
     pub(crate) fn record(&mut self, exchange: &Exchange, said: Option<AppTime>) {
         let said = said.map(|said| match said {
             AppTime::Stamps { started, ended } => {
-                let here = |stamp: Nanos| Nanos(stamp.0.saturating_sub(self.lead));
-                AppTime::Stamps { started: here(started), ended: here(ended) }
+                AppTime::Stamps { started: self.lead.here(started), ended: self.lead.here(ended) }
             }
             took @ AppTime::Took(_) => took,
         });

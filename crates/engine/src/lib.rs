@@ -15,6 +15,7 @@ mod fetch;
 mod head;
 mod journal;
 mod lane;
+mod lead;
 mod limits;
 mod progress;
 mod request;

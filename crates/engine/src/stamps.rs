@@ -16,6 +16,8 @@ use nix::sys::time::TimeSpec;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, socket};
 
+use crate::lead::Lead;
+
 /// Receives together with stamps.
 #[derive(Debug)]
 pub(crate) struct Stamps {
@@ -86,27 +88,20 @@ const STEP: u64 = 20_000;
 /// their distance changes only when the wall clock is set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WallClock {
-    offset: Offset,
+    lead: Lead,
     next_look: Nanos,
     steps: u32,
 }
 
-/// The wall clock's lead over the lane's clock, in ns, and how far off that may be.
-#[derive(Clone, Copy, Debug)]
-struct Offset {
-    nanos: u64,
-    within: u64,
-}
-
 impl WallClock {
     /// Compares the two clocks.
-    pub(crate) fn new(clock: &impl Clock) -> WallClock {
-        WallClock { offset: Offset::now(clock, AT_FIRST), next_look: clock.now() + BETWEEN, steps: 0 }
+    pub(crate) fn new<C: Clock>(clock: &C) -> WallClock {
+        WallClock { lead: Lead::now(clock, C::wall, AT_FIRST), next_look: clock.now() + BETWEEN, steps: 0 }
     }
 
     /// Compares them again, once a second.
     #[inline]
-    pub(crate) fn look(&mut self, clock: &impl Clock, now: Nanos) {
+    pub(crate) fn look<C: Clock>(&mut self, clock: &C, now: Nanos) {
         if now >= self.next_look {
             self.look_now(clock);
             self.next_look = now + BETWEEN;
@@ -115,11 +110,11 @@ impl WallClock {
 
     /// Compares them again: whether the wall clock was set in between.
     #[cold]
-    pub(crate) fn look_now(&mut self, clock: &impl Clock) {
-        let offset = Offset::now(clock, LATER);
-        if offset.nanos.abs_diff(self.offset.nanos) > STEP + offset.within + self.offset.within {
+    pub(crate) fn look_now<C: Clock>(&mut self, clock: &C) {
+        let lead = Lead::now(clock, C::wall, LATER);
+        if lead.nanos.abs_diff(self.lead.nanos) > STEP + lead.within + self.lead.within {
             self.steps += 1;
-            self.offset = offset;
+            self.lead = lead;
         }
     }
 
@@ -131,19 +126,7 @@ impl WallClock {
     /// A stamp on the lane's clock.
     #[inline]
     pub(crate) fn map(&self, stamp: Nanos) -> Nanos {
-        Nanos(stamp.0.saturating_sub(self.offset.nanos))
-    }
-}
-
-impl Offset {
-    /// The best of several comparisons: the one that took least time, in the middle of which the wall clock was read.
-    fn now(clock: &impl Clock, times: u32) -> Offset {
-        let compare = |_| {
-            let (before, wall, after) = (clock.now(), clock.wall(), clock.now());
-            let within = after.saturating_sub(before).0.div_ceil(2);
-            Offset { nanos: wall.saturating_sub(before).0.saturating_sub(within), within }
-        };
-        (0..times).map(compare).min_by_key(|offset| offset.within).expect("they are compared more than once")
+        self.lead.here(stamp)
     }
 }
 

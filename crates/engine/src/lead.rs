@@ -1,0 +1,32 @@
+//! How far another clock is ahead of the lane's, by the best of several comparisons.
+
+use model::{Clock, Nanos};
+
+/// A clock's lead over the lane's, in ns, and how far off that may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lead {
+    pub(crate) nanos: u64,
+    pub(crate) within: u64,
+}
+
+impl Lead {
+    /// The best of `times` comparisons: the one that took least time, in the middle of which `other` was read. The other
+    /// clock shows more than the lane's.
+    ///
+    /// # Panics
+    /// Where `times` is 0: our bug.
+    pub(crate) fn now<C: Clock>(clock: &C, other: impl Fn(&C) -> Nanos, times: u32) -> Lead {
+        let compare = |_| {
+            let (before, there, after) = (clock.now(), other(clock), clock.now());
+            let within = after.saturating_sub(before).0.div_ceil(2);
+            Lead { nanos: there.saturating_sub(before).0.saturating_sub(within), within }
+        };
+        (0..times).map(compare).min_by_key(|lead| lead.within).expect("they are compared more than once")
+    }
+
+    /// An instant of the other clock on the lane's.
+    #[inline]
+    pub(crate) fn here(self, there: Nanos) -> Nanos {
+        Nanos(there.0.saturating_sub(self.nanos))
+    }
+}
