@@ -1,9 +1,10 @@
 //! What a server's processes take: time on a CPU, memory. Of a process and all that descend from it.
 
-use std::collections::BTreeMap;
 use std::fs;
 
 use model::Nanos;
+
+use crate::processes::tree;
 
 /// Counters of a tree of processes at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,32 +31,9 @@ fn read(pid: u32, file: &str) -> String {
     fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default()
 }
 
-/// The process and its descendants.
-fn tree(root: u32) -> Vec<u32> {
-    let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for pid in pids {
-        if let Some(parent) = parent(&read(pid, "stat")) {
-            children.entry(parent).or_default().push(pid);
-        }
-    }
-    let mut all = vec![root];
-    let mut at = 0;
-    while at < all.len() {
-        all.extend(children.get(&all[at]).into_iter().flatten());
-        at += 1;
-    }
-    all
-}
-
 /// The fields of `/proc/PID/stat` from the third on (proc(5)): the second, the name, may hold anything.
 fn fields(stat: &str) -> Option<std::str::SplitAsciiWhitespace<'_>> {
     stat.rsplit_once(')').map(|(_, rest)| rest.split_ascii_whitespace())
-}
-
-fn parent(stat: &str) -> Option<u32> {
-    fields(stat)?.nth(1)?.parse().ok()
 }
 
 /// utime, stime, cutime and cstime: fields 14 to 17.
@@ -72,6 +50,7 @@ fn pss(rollup: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::parent;
     use std::process::{Command, Stdio};
 
     #[test]

@@ -30,7 +30,7 @@ pub fn tree(root: u32) -> Vec<u32> {
 }
 
 /// The fourth word of `/proc/PID/stat`; the second is a name in brackets that may hold blanks and brackets.
-fn parent(stat: &str) -> Option<u32> {
+pub(crate) fn parent(stat: &str) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
