@@ -144,7 +144,7 @@ fn merge(shape: &Shape, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> Drive {
     let mut clock_steps = None;
     for end in ends {
         tally.merge(&end.tally);
-        batches.merge(&end.batches);
+        batches.merge(end.batches);
         end.dissection.iter().for_each(|of_lane| dissection.merge(of_lane));
         exchanges.extend(end.exchanges);
         dropped_records += end.dropped_records;

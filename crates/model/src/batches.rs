@@ -106,8 +106,7 @@ impl Batches {
     }
 
     /// Adds another lane's batches of the same run.
-    pub fn merge(&mut self, other: &Batches) {
-        let mut other = other.clone();
+    pub fn merge(&mut self, mut other: Batches) {
         while self.width < other.width && self.grows {
             self.double();
         }
@@ -196,7 +195,7 @@ mod tests {
             for window in [ENDLESS, Window { from: Nanos(1_000), until: Nanos(3_000_001_000) }] {
                 let whole = of(window, &all);
                 let mut merged = of(window, a);
-                merged.merge(&of(window, b));
+                merged.merge(of(window, b));
                 prop_assert_eq!(merged.filled(), whole.filled());
                 prop_assert_eq!(merged.width(), whole.width());
                 prop_assert_eq!(whole.filled().iter().map(|batch| batch.answers).sum::<u64>(), all.len() as u64);
