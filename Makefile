@@ -2,7 +2,7 @@
 
 .POSIX:
 .DEFAULT_GOAL := help
-.PHONY: help sweep build install test check fmt golden
+.PHONY: help sweep build install test check fmt bpf golden
 
 # What `make sweep` asks for: make sweep ARGS="-w4 -t5:5 -d0.2 -k"
 ARGS = -w2 -t5:5 -d0.1
@@ -34,6 +34,9 @@ check: ## The fast part of it: format, lints, documentation
 
 fmt: ## Format all code
 	cargo fmt --all
+
+bpf: ## Compile the kernel's part anew (clang 14): crates/probe/src/bpf/path.bpf.o
+	@bin/build-bpf
 
 golden: ## Write the expected reports anew from what the code prints; read the diff before you commit it
 	UPDATE_GOLDEN=1 cargo test --workspace --locked --no-fail-fast

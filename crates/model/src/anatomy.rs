@@ -114,7 +114,7 @@ pub struct Dissection {
 }
 
 /// The slowest part that is looked at on its own: one in so many.
-const SLOWEST: u64 = 100;
+pub(crate) const SLOWEST: u64 = 100;
 /// Leading bits of a response time by which sums are told apart: 2^-10 is 0.1 %.
 const BITS: u32 = 11;
 
@@ -187,7 +187,7 @@ impl Dissection {
 }
 
 /// The time with all but its leading bits cleared.
-fn leading_bits(time: Nanos) -> u64 {
+pub(crate) fn leading_bits(time: Nanos) -> u64 {
     let low = (u64::BITS - time.0.leading_zeros()).saturating_sub(BITS);
     time.0 >> low << low
 }

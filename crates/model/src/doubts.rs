@@ -168,6 +168,7 @@ mod tests {
             readings: Vec::new(),
             watch: None,
             anatomy: None,
+            kernel: None,
             forecast: Some(Forecast {
                 model: String::new(),
                 service_time: Nanos::from_millis(100),

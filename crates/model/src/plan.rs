@@ -48,6 +48,20 @@ pub enum Probe {
     None,
     /// What everybody may read: sockets, processes, the server's statistics.
     Proc,
+    /// That, and the kernel's tracepoints by BPF: each request's waits.
+    Bpf,
+    /// The most of these that rights and kernel allow and that does not cost too much.
+    Auto,
+}
+
+/// What was read in the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeUsed {
+    /// What.
+    pub probe: Probe,
+    /// Why the kernel's tracepoints were not listened to, where they might have been.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why_no_bpf: Option<String>,
 }
 
 impl fmt::Display for Probe {
@@ -55,6 +69,8 @@ impl fmt::Display for Probe {
         out.write_str(match self {
             Probe::None => "none",
             Probe::Proc => "proc",
+            Probe::Bpf => "bpf",
+            Probe::Auto => "auto",
         })
     }
 }
@@ -317,7 +333,7 @@ impl Plan {
         words.extend((!self.calibrate && self.with.is_none()).then(|| "--no-calibrate".to_owned()));
         words.extend(self.with.as_ref().map(|with| format!("--with={with}")));
         // Nobody looks on while another generator drives.
-        words.extend((self.probe != Probe::Proc && self.with.is_none()).then(|| format!("--probe={}", self.probe)));
+        words.extend((self.probe != Probe::Auto && self.with.is_none()).then(|| format!("--probe={}", self.probe)));
         if let ServerKind::Command { argv, slots, url } = &server.kind {
             words.extend([format!("--slots={slots}"), format!("--url={url}"), "--".to_owned()]);
             words.extend(argv.iter().cloned());

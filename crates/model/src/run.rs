@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Anatomy, Caveat, Forecast, GeneratorFacts, Judgement, Nanos, Quantile, Reading, Statistics, Tally, Theory, Watch,
+    Anatomy, Caveat, Forecast, GeneratorFacts, Judgement, KernelView, Nanos, Quantile, Reading, Statistics, Tally,
+    Theory, Watch,
 };
 
 /// One row of a study.
@@ -34,6 +35,9 @@ pub struct Run {
     /// Where the response times went, by what the app said; `None` where it was not asked, or said nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anatomy: Option<Anatomy>,
+    /// Where requests waited, by the kernel's tracepoints; `None` where they were not listened to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelView>,
     /// What theory expected.
     pub forecast: Option<Forecast>,
     /// What each order of service says of it; `None` where no service time is known, and of older files.
@@ -165,6 +169,7 @@ mod tests {
             readings: Vec::new(),
             watch: None,
             anatomy: None,
+            kernel: None,
             forecast: None,
             theory: None,
             statistics: None,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::forecast::ServiceTime;
 use crate::load::{LoadPlan, LoadRun};
 use crate::theory::Probe;
-use crate::{BodiesStudy, Caveat, ClaimedLoadStudy, ClaimedRow, Environment, Nanos, Plan, Run, ServerFacts};
+use crate::{BodiesStudy, Caveat, ClaimedLoadStudy, ClaimedRow, Environment, Nanos, Plan, ProbeUsed, Run, ServerFacts};
 
 /// The version of the file format that this code writes. It rises with each change that an older reader would misread.
 pub const SCHEMA: u32 = 1;
@@ -66,6 +66,9 @@ pub struct SweepStudy {
     pub environment: Environment,
     /// The server under test.
     pub server: ServerFacts,
+    /// How `--probe auto` came out, and why not otherwise; `None` where nothing was read, and of older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probed: Option<ProbeUsed>,
     /// What theory takes for the service time; `None` where it is neither given nor measured.
     pub service_time: Option<ServiceTime>,
     /// What was tried before the first run to learn the order of service (`--probe-discipline`).

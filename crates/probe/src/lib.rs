@@ -2,6 +2,7 @@
 //!
 //! Reads only. A value that cannot be had is absent, never 0. Nothing here sends load or prints.
 
+pub mod bpf;
 mod control;
 pub mod doctor;
 pub mod host;

@@ -159,6 +159,7 @@ mod tests {
             readings: Vec::new(),
             watch: None,
             anatomy: None,
+            kernel: None,
             forecast: None,
             theory: None,
             statistics: None,

@@ -90,6 +90,7 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
         plan: plan.clone(),
         environment: machine::environment(tools.version),
         server: model::ServerFacts::default(),
+        probed: None,
         service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given }),
         probes: Vec::new(),
         runs: Vec::new(),

@@ -61,6 +61,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             readings: Vec::new(),
             watch: None,
             anatomy: None,
+            kernel: None,
             forecast: None,
             theory: None,
             statistics: Some(Statistics::of(&done.tally, &done.batches, &PERCENTILES)),

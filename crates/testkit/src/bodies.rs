@@ -193,6 +193,7 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
         readings: Vec::new(),
         watch: None,
         anatomy: None,
+        kernel: None,
         forecast: None,
         theory: None,
         statistics: Some(Statistics::of(&tally, &batches, &PERCENTILES)),

@@ -285,6 +285,7 @@ fn played(setup: &Setup) -> SweepStudy {
         environment: environment(),
         server,
         total_time: runs.iter().map(|run| run.elapsed).sum::<Nanos>() + cool_downs,
+        probed: None,
         probes: Vec::new(),
         claimed_runs: Vec::new(),
         runs,
@@ -464,6 +465,7 @@ fn run(
         readings: readings.collect(),
         watch: None,
         anatomy: None,
+        kernel: None,
         forecast: Some(Forecast {
             model: "one line, first come first served".to_owned(),
             service_time,

@@ -1,0 +1,363 @@
+//! Where requests waited, by the kernel's own tracepoints: what each process of the server had, and each request's way through.
+//!
+//! Stamps are of `CLOCK_MONOTONIC`, which the kernel, the client and the app share. So where client and kernel are joined, for
+//! each request
+//!
+//! response time = send lag + sending + accept queue + receive queue + in the server + reading
+//!
+//! and where the app stamps too, *in the server* is server queue + app + answering. Each part is the distance of two stamps, the
+//! end of one the start of the next, so nothing is inferred and the sum is the whole. A request whose stamps are not in order is
+//! no part of anything: it is counted.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::anatomy::{AppSource, AppTime, SLOWEST, leading_bits};
+use crate::waits::Waits;
+use crate::{Exchange, Nanos};
+
+/// What the kernel saw of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelView {
+    /// By process, rising; those alone that accepted, read, answered or ran.
+    pub processes: Vec<ProcessWaits>,
+    /// Answers of which it was not seen when their request arrived or their connection was accepted: in `answers` alone.
+    pub unfollowed: u64,
+    /// Connections, buckets and answers that there was no room for.
+    pub lost: u64,
+    /// Each measured request's way, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ways: Option<Ways>,
+}
+
+/// What one process of the server had in a run. Waits are of connections and requests that came in the measured window.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessWaits {
+    /// Its id.
+    pub pid: u32,
+    /// Answers that it gave in the whole run, warm-up and drain included.
+    pub answers: u64,
+    /// Of each connection it accepted: from the end of the handshake to `accept`.
+    pub accept_queue: Waits,
+    /// Of each request: from its arrival, or its connection's accept where that was later, to the server's first read.
+    pub receive_queue: Waits,
+    /// Of each request: from that read until the answer's first bytes were in the client's socket.
+    pub in_server: Waits,
+    /// Its threads: from being ready to run to running.
+    pub run_queue: Waits,
+}
+
+impl KernelView {
+    /// Answers of all processes.
+    pub fn answers(&self) -> u64 {
+        self.processes.iter().map(|process| process.answers).sum()
+    }
+}
+
+/// When what happened to a request in the kernel, by `CLOCK_MONOTONIC`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelStamps {
+    /// Its connection entered the accept queue.
+    pub established: Nanos,
+    /// It left it; `None` where that was not seen.
+    pub accepted: Option<Nanos>,
+    /// Its first byte arrived; `None` where that was not seen.
+    pub arrived: Option<Nanos>,
+    /// The server read it.
+    pub read: Nanos,
+    /// The first bytes of its answer were in the client's socket.
+    pub answered: Nanos,
+}
+
+/// Sums over some requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WayParts {
+    /// How many.
+    pub requests: u64,
+    /// Of their response times.
+    #[serde(rename = "response_time_sum_ns")]
+    pub response_time: Nanos,
+    /// From due to sent.
+    #[serde(rename = "send_lag_sum_ns")]
+    pub send_lag: Nanos,
+    /// From sent to the arrival in the server's socket.
+    #[serde(rename = "sending_sum_ns")]
+    pub sending: Nanos,
+    /// From there, while the connection was not accepted.
+    #[serde(rename = "accept_queue_sum_ns")]
+    pub accept_queue: Nanos,
+    /// From there until the server read it.
+    #[serde(rename = "receive_queue_sum_ns")]
+    pub receive_queue: Nanos,
+    /// From there until the answer's first bytes were in the client's socket.
+    #[serde(rename = "in_server_sum_ns")]
+    pub in_server: Nanos,
+    /// Of that, from the read to the app's start; `None` where it is not told when that was.
+    #[serde(rename = "server_queue_sum_ns")]
+    pub server_queue: Option<Nanos>,
+    /// Of that, in the app; `None` where the app says nothing.
+    #[serde(rename = "app_sum_ns")]
+    pub app: Option<Nanos>,
+    /// From the answer's first bytes to when the client had all of it.
+    #[serde(rename = "reading_sum_ns")]
+    pub reading: Nanos,
+}
+
+impl WayParts {
+    /// A sum's mean; `None` of no requests.
+    pub fn mean(&self, sum: Nanos) -> Option<Nanos> {
+        sum.0.checked_div(self.requests).map(Nanos)
+    }
+
+    /// What is left of the time in the server: all of it, or what is neither queue nor app.
+    pub fn left_in_server(&self) -> Nanos {
+        self.in_server - self.server_queue.unwrap_or(Nanos::ZERO) - self.app.unwrap_or(Nanos::ZERO)
+    }
+
+    fn add(&mut self, other: &WayParts) {
+        // Of no requests, nothing is known and nothing is unknown.
+        let both = |mine: Option<Nanos>, theirs: Option<Nanos>| match (self.requests, other.requests) {
+            (0, _) => theirs,
+            (_, 0) => mine,
+            _ => mine.zip(theirs).map(|(mine, theirs)| mine + theirs),
+        };
+        self.server_queue = both(self.server_queue, other.server_queue);
+        self.app = both(self.app, other.app);
+        self.requests += other.requests;
+        self.response_time += other.response_time;
+        self.send_lag += other.send_lag;
+        self.sending += other.sending;
+        self.accept_queue += other.accept_queue;
+        self.receive_queue += other.receive_queue;
+        self.in_server += other.in_server;
+        self.reading += other.reading;
+    }
+
+    /// Of one request; `None` where its stamps are not in order. All of one clock.
+    fn of_one(exchange: &Exchange, kernel: &KernelStamps, app: Option<AppTime>) -> Option<WayParts> {
+        let between = |from: Nanos, until: Nanos| until.0.checked_sub(from.0).map(Nanos);
+        let arrived = kernel.arrived?;
+        let taken = arrived.max(kernel.accepted?);
+        // By the kernel's receive time stamp, which is taken a moment before the bytes are in the socket, an answer of one
+        // segment ends just before it begins.
+        let answered = kernel.answered.min(exchange.ended);
+        let in_server = between(kernel.read, answered)?;
+        let (server_queue, app) = match app {
+            None => (None, None),
+            Some(AppTime::Took(took)) => (None, Some(between(took, in_server).map(|_| took)?)),
+            Some(AppTime::Stamps { started, ended }) => {
+                between(ended, answered)?;
+                (Some(between(kernel.read, started)?), Some(between(started, ended)?))
+            }
+        };
+        Some(WayParts {
+            requests: 1,
+            response_time: exchange.response_time(),
+            send_lag: exchange.send_lag(),
+            sending: between(exchange.sent, arrived)?,
+            accept_queue: taken - arrived,
+            receive_queue: between(taken, kernel.read)?,
+            in_server,
+            server_queue,
+            app,
+            reading: between(answered, exchange.ended)?,
+        })
+    }
+}
+
+/// The ways of a run's measured good answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ways {
+    /// How the app's part is known; `None` where no app said anything: then the time in the server is one.
+    pub app: Option<AppSource>,
+    /// Of all that are joined.
+    pub all: WayParts,
+    /// Of the slowest 1 % of them, and those as slow as the fastest of these (to 0.1 %); `None` of fewer than 100.
+    pub slowest: Option<WayParts>,
+    /// Good answers whose app did not say it, or in another way, where others' did.
+    pub silent: u64,
+    /// Good answers whose stamps are not in order.
+    pub impossible: u64,
+    /// Good answers of which the kernel's part is not known.
+    pub unmatched: u64,
+}
+
+/// What is added up of the ways.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wayfinding {
+    /// By source and response time, to 0.1 %.
+    sums: BTreeMap<(Option<AppSource>, u64), WayParts>,
+    impossible: u64,
+    unmatched: u64,
+}
+
+impl Wayfinding {
+    /// Takes in a measured good answer, what the kernel saw of it and what its app said, all on one clock.
+    pub fn record(&mut self, exchange: &Exchange, kernel: Option<&KernelStamps>, app: Option<AppTime>) {
+        let Some(kernel) = kernel.filter(|kernel| kernel.accepted.is_some() && kernel.arrived.is_some()) else {
+            self.unmatched += 1;
+            return;
+        };
+        let Some(parts) = WayParts::of_one(exchange, kernel, app) else {
+            self.impossible += 1;
+            return;
+        };
+        let source = app.map(|app| match app {
+            AppTime::Stamps { .. } => AppSource::Stamps,
+            AppTime::Took(_) => AppSource::ServerTiming,
+        });
+        self.sums.entry((source, leading_bits(parts.response_time))).or_default().add(&parts);
+    }
+
+    /// Counts answers that nobody can join any more.
+    pub fn lose(&mut self, answers: u64) {
+        self.unmatched += answers;
+    }
+
+    /// What it comes to: with the app by its stamps where there are any, else by its durations.
+    pub fn ways(&self) -> Ways {
+        let of = |source| self.sums.range((source, 0)..=(source, u64::MAX)).map(|(_, parts)| parts);
+        let sum = |source| {
+            of(source).fold(WayParts::default(), |mut sum, parts| {
+                sum.add(parts);
+                sum
+            })
+        };
+        let sources = [Some(AppSource::Stamps), Some(AppSource::ServerTiming), None];
+        let app = sources.into_iter().find(|source| sum(*source).requests > 0).flatten();
+        let all = sum(app);
+        let others: u64 = sources.into_iter().filter(|source| *source != app).map(|source| sum(source).requests).sum();
+        let mut slowest = WayParts::default();
+        for parts in of(app).rev() {
+            if slowest.requests * SLOWEST >= all.requests {
+                break;
+            }
+            slowest.add(parts);
+        }
+        Ways {
+            app,
+            all,
+            slowest: (all.requests >= SLOWEST).then_some(slowest),
+            silent: others,
+            impossible: self.impossible,
+            unmatched: self.unmatched,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Outcome;
+    use proptest::prelude::*;
+
+    fn exchange(due: u64, sent: u64, ended: u64) -> Exchange {
+        let [due, sent, ended] = [due, sent, ended].map(Nanos::from_millis);
+        Exchange { due, sent, ended, received_bytes: 1, outcome: Outcome::Answered(200) }
+    }
+
+    fn kernel(established: u64, accepted: u64, arrived: u64, read: u64, answered: u64) -> KernelStamps {
+        let ms = Nanos::from_millis;
+        KernelStamps {
+            established: ms(established),
+            accepted: Some(ms(accepted)),
+            arrived: Some(ms(arrived)),
+            read: ms(read),
+            answered: ms(answered),
+        }
+    }
+
+    fn stamps(started: u64, ended: u64) -> AppTime {
+        AppTime::Stamps { started: Nanos::from_millis(started), ended: Nanos::from_millis(ended) }
+    }
+
+    fn sum(parts: &WayParts) -> Nanos {
+        parts.send_lag + parts.sending + parts.accept_queue + parts.receive_queue + parts.in_server + parts.reading
+    }
+
+    #[test]
+    fn each_wait_is_found_where_it_was() {
+        let mut found = Wayfinding::default();
+        // In the accept queue from its arrival on; in it before its arrival; and on a connection accepted long ago.
+        found.record(&exchange(0, 1, 700), Some(&kernel(1, 402, 2, 403, 690)), Some(stamps(480, 680)));
+        let ways = found.ways();
+        let ms = Nanos::from_millis;
+        let expected = WayParts {
+            requests: 1,
+            response_time: ms(700),
+            send_lag: ms(1),
+            sending: ms(1),
+            accept_queue: ms(400),
+            receive_queue: ms(1),
+            in_server: ms(287),
+            server_queue: Some(ms(77)),
+            app: Some(ms(200)),
+            reading: ms(10),
+        };
+        assert_eq!((ways.app, ways.all, ways.slowest), (Some(AppSource::Stamps), expected, None));
+        assert_eq!(expected.left_in_server(), ms(10));
+        let kept = WayParts::of_one(&exchange(500, 501, 700), &kernel(1, 402, 502, 510, 690), None).unwrap();
+        assert_eq!((kept.accept_queue, kept.receive_queue, kept.in_server), (Nanos::ZERO, ms(8), ms(180)));
+        assert_eq!((kept.server_queue, kept.app, kept.left_in_server()), (None, None, ms(180)));
+    }
+
+    #[test]
+    fn stamps_out_of_order_are_counted_and_not_clamped() {
+        let mut found = Wayfinding::default();
+        let good = kernel(1, 5, 2, 6, 90);
+        let early_app = Some(stamps(5, 50));
+        let late_app = Some(stamps(7, 91));
+        let long_app = Some(AppTime::Took(Nanos::from_millis(85)));
+        for app in [early_app, late_app, long_app, Some(stamps(50, 40))] {
+            found.record(&exchange(0, 1, 100), Some(&good), app);
+        }
+        for wrong in [kernel(1, 7, 2, 6, 90), kernel(1, 5, 0, 6, 90), kernel(1, 5, 2, 6, 5)] {
+            found.record(&exchange(0, 1, 100), Some(&wrong), None);
+        }
+        found.record(&exchange(0, 1, 100), None, None);
+        found.record(&exchange(0, 1, 100), Some(&KernelStamps { accepted: None, ..good }), None);
+        found.lose(3);
+        let ways = found.ways();
+        assert_eq!((ways.impossible, ways.unmatched, ways.all.requests), (7, 5, 0));
+    }
+
+    #[test]
+    fn an_answer_of_one_segment_ends_when_it_came() {
+        let mut late = kernel(1, 5, 2, 6, 100);
+        late.answered += Nanos(1500);
+        let parts = WayParts::of_one(&exchange(0, 1, 100), &late, None).unwrap();
+        assert_eq!((parts.reading, sum(&parts)), (Nanos::ZERO, Nanos::from_millis(100)));
+    }
+
+    proptest! {
+        #[test]
+        fn the_parts_are_the_whole_and_nobody_is_lost(
+            all in prop::collection::vec((prop::array::uniform8(0u64..300), 0u8..6), 1..300),
+        ) {
+            let mut found = Wayfinding::default();
+            for ([due, lag, sending, accept, receive, queue, app, rest], kind) in &all {
+                let sent = due + lag;
+                let arrived = sent + sending;
+                let read = arrived + accept + receive;
+                let (started, ended) = (read + queue, read + queue + app);
+                let seen = kernel(*due, arrived + accept, arrived, read, ended + rest);
+                let said = match kind {
+                    0 => None,
+                    1 => Some(AppTime::Took(Nanos::from_millis(*app))),
+                    _ => Some(stamps(started, ended)),
+                };
+                let seen = (*kind != 5).then_some(&seen);
+                found.record(&exchange(*due, sent, ended + rest + 1), seen, said);
+            }
+            let ways = found.ways();
+            let counted = ways.all.requests + ways.silent + ways.impossible + ways.unmatched;
+            prop_assert_eq!((counted, ways.impossible), (all.len() as u64, 0));
+            prop_assert_eq!(sum(&ways.all), ways.all.response_time);
+            if let Some(slowest) = ways.slowest {
+                prop_assert_eq!(sum(&slowest), slowest.response_time);
+                prop_assert!(slowest.requests * 100 >= ways.all.requests);
+            }
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Loads `path.bpf.o`, attaches its programs, and reads what they counted.
+
+use std::collections::BTreeMap;
+
+use aya::maps::{Array, HashMap, MapData, RingBuf};
+use aya::programs::BtfTracePoint;
+use aya::{Btf, Ebpf, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
+use model::kernel::KernelStamps;
+use model::{KernelView, Nanos, ProcessWaits, Waits};
+
+use super::rights::Missing;
+
+/// Programs and their tracepoints; the last two are of requests.
+const PROGRAMS: [(&str, &str); 6] = [
+    ("lt_state", "inet_sock_set_state"),
+    ("lt_accept", "sys_exit"),
+    ("lt_wakeup", "sched_wakeup"),
+    ("lt_switch", "sched_switch"),
+    ("lt_data", "sk_data_ready"),
+    ("lt_receive", "sock_recv_length"),
+];
+const OF_CONNECTIONS: usize = 4;
+
+/// The numbers of the system calls accept and accept4.
+pub(super) const ACCEPTS: Option<(u32, u32)> = if cfg!(target_arch = "x86_64") {
+    Some((43, 288))
+} else if cfg!(target_arch = "aarch64") {
+    Some((202, 242))
+} else {
+    None
+};
+
+/// Whom to follow, and how closely.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The port that the server listens at, on whatever address.
+    pub port: u16,
+    /// Its processes. One that is born later is followed once it accepts or reads.
+    pub processes: &'a [u32],
+    /// Whether requests are followed, or (TLS) connections and processes alone.
+    pub requests: bool,
+    /// Whether each answer is told by an [`Event`].
+    pub events: bool,
+}
+
+/// One answer, as the kernel saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The client's port.
+    pub port: u16,
+    /// Which answer on its connection, from 0.
+    pub number: u64,
+    /// The process that read the request.
+    pub pid: u32,
+    /// When what happened.
+    pub stamps: KernelStamps,
+}
+
+/// The programs in the kernel. They are gone when this is.
+pub struct Path {
+    // Holds programs and links.
+    _programs: Ebpf,
+    cells: HashMap<MapData, [u32; 2], u64>,
+    window: Array<MapData, u64>,
+    losses: Array<MapData, u64>,
+    events: RingBuf<MapData>,
+}
+
+impl Path {
+    /// Attaches the programs. Nothing is counted before there is a window; answers are told from now on.
+    ///
+    /// # Errors
+    /// With what is missing. Then nothing is attached.
+    pub fn follow(wanted: &Wanted<'_>) -> Result<Path, Missing> {
+        if let Some(missing) = Missing::beforehand() {
+            return Err(missing);
+        }
+        let (accept, accept4) = ACCEPTS.unwrap_or_default();
+        let types = Btf::from_sys_fs().map_err(|error| Missing::at("the kernel's types", &error))?;
+        let mut loader = EbpfLoader::new();
+        let wants_events = u32::from(wanted.events);
+        loader.btf(Some(&types)).verifier_log_level(VerifierLogLevel::DISABLE);
+        loader.override_global("port", &wanted.port, true).override_global("wants_events", &wants_events, true);
+        loader.override_global("nr_accept", &accept, true).override_global("nr_accept4", &accept4, true);
+        let object = include_bytes_aligned!("path.bpf.o");
+        let mut programs = loader.load(object).map_err(|error| Missing::at("the BPF maps", &error))?;
+        let mut family: HashMap<MapData, u32, u32> = take(&mut programs, "family", HashMap::try_from)?;
+        for pid in wanted.processes {
+            family.insert(pid, 1, 0).map_err(|error| Missing::at("the BPF maps", &error))?;
+        }
+        let used = if wanted.requests { PROGRAMS.len() } else { OF_CONNECTIONS };
+        for (name, tracepoint) in &PROGRAMS[..used] {
+            let failed = |error: &dyn std::error::Error| Missing::at(&format!("the tracepoint {tracepoint}"), error);
+            let program = programs.program_mut(name).ok_or_else(|| Missing::part(name))?;
+            let program: &mut BtfTracePoint = program.try_into().map_err(|error| failed(&error))?;
+            program.load(tracepoint, &types).map_err(|error| failed(&error))?;
+            program.attach().map_err(|error| failed(&error))?;
+        }
+        let mut path = Path {
+            cells: take(&mut programs, "cells", HashMap::try_from)?,
+            window: take(&mut programs, "window", Array::try_from)?,
+            losses: take(&mut programs, "losses", Array::try_from)?,
+            events: take(&mut programs, "events", RingBuf::try_from)?,
+            _programs: programs,
+        };
+        path.count(Nanos::MAX, Nanos::MAX)?;
+        Ok(path)
+    }
+
+    /// From when until when waits are counted, by `CLOCK_MONOTONIC`: those of connections and requests that come then.
+    ///
+    /// # Errors
+    /// Where the kernel refuses.
+    pub fn count(&mut self, from: Nanos, until: Nanos) -> Result<(), Missing> {
+        let failed = |error| Missing::at("the BPF maps", &error);
+        // A window that is not whole yet is empty.
+        self.window.set(0, Nanos::MAX.0, 0).map_err(failed)?;
+        self.window.set(1, until.0, 0).map_err(failed)?;
+        self.window.set(0, from.0, 0).map_err(failed)
+    }
+
+    /// The next answer that was told.
+    pub fn next_event(&mut self) -> Option<Event> {
+        event(&self.events.next()?)
+    }
+
+    /// What was counted up to now, without the ways of single requests.
+    ///
+    /// # Errors
+    /// Where the kernel does not tell.
+    pub fn view(&self) -> Result<KernelView, Missing> {
+        let failed = |error| Missing::at("the BPF maps", &error);
+        let cells: Result<Vec<_>, _> = self.cells.iter().collect();
+        let loss = |what| self.losses.get(&what, 0).map_err(failed);
+        Ok(KernelView {
+            processes: processes(cells.map_err(failed)?),
+            unfollowed: loss(3)?,
+            lost: loss(0)? + loss(1)? + loss(2)?,
+            ways: None,
+        })
+    }
+}
+
+/// A map, for as long as its programs are.
+fn take<M, E: std::error::Error + 'static>(
+    programs: &mut Ebpf,
+    name: &str,
+    of: fn(aya::maps::Map) -> Result<M, E>,
+) -> Result<M, Missing> {
+    let map = programs.take_map(name).ok_or_else(|| Missing::part(name))?;
+    of(map).map_err(|error| Missing::at("the BPF maps", &error))
+}
+
+/// As `struct event`.
+fn event(record: &[u8]) -> Option<Event> {
+    let mut words = record.chunks_exact(8).map(|word| word.try_into().map(u64::from_ne_bytes).unwrap_or_default());
+    let mut next = || words.next();
+    let known = |time: u64| (time > 0).then_some(Nanos(time));
+    let [established, accepted, arrived, read, answered] = [next()?, next()?, next()?, next()?, next()?];
+    let stamps = KernelStamps {
+        established: Nanos(established),
+        accepted: known(accepted),
+        arrived: known(arrived),
+        read: Nanos(read),
+        answered: Nanos(answered),
+    };
+    Some(Event { port: next()? as u16, pid: next()? as u32, number: next()?, stamps })
+}
+
+/// The bucket in which the sum is.
+const SUM: u32 = 0xffff;
+
+/// A kind of waits: their sum, and how many are in each bucket.
+type Kind = (Nanos, Vec<(u32, u64)>);
+
+/// As `cells`: by process, and kind and bucket.
+fn processes(cells: Vec<([u32; 2], u64)>) -> Vec<ProcessWaits> {
+    let mut kinds: BTreeMap<u32, [Kind; 5]> = BTreeMap::new();
+    for ([pid, place], amount) in cells {
+        let Some(kind) = kinds.entry(pid).or_default().get_mut((place >> 16) as usize) else { continue };
+        match place & 0xffff {
+            SUM => kind.0 = Nanos(amount),
+            bucket => kind.1.push((bucket, amount)),
+        }
+    }
+    let process = |(pid, [accept, receive, server, run, answers]): (u32, [Kind; 5])| {
+        let [accept_queue, receive_queue, in_server, run_queue] =
+            [accept, receive, server, run].map(|(sum, buckets)| Waits::of_buckets(sum, buckets));
+        let answers = answers.1.iter().map(|(_, n)| n).sum();
+        ProcessWaits { pid, answers, accept_queue, receive_queue, in_server, run_queue }
+    };
+    kinds.into_iter().map(process).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_put_together_by_process_and_kind() {
+        let cells = vec![
+            ([7, 3 << 16 | 10], 2),
+            ([7, 3 << 16 | SUM], 20),
+            ([7, 4 << 16], 5),
+            ([6, SUM], 64),
+            ([6, 64], 1),
+            ([6, 9 << 16], 1),
+        ];
+        let seen = processes(cells);
+        assert_eq!(seen.iter().map(|process| (process.pid, process.answers)).collect::<Vec<_>>(), [(6, 0), (7, 5)]);
+        assert_eq!(seen[0].accept_queue, Waits { count: 1, sum: Nanos(64), buckets: vec![(65, 1)] });
+        assert_eq!(seen[1].run_queue, Waits { count: 2, sum: Nanos(20), buckets: vec![(10, 2)] });
+    }
+
+    #[test]
+    fn a_stamp_of_zero_is_none_and_half_a_record_nothing() {
+        let words: Vec<u8> = [1u64, 0, 0, 4, 5, 40_000, 77, 2].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let told = event(&words).unwrap();
+        assert_eq!((told.port, told.pid, told.number), (40_000, 77, 2));
+        assert_eq!((told.stamps.accepted, told.stamps.arrived, told.stamps.answered), (None, None, Nanos(5)));
+        assert_eq!(event(&words[..56]), None);
+    }
+}
