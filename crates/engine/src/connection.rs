@@ -60,6 +60,8 @@ pub(crate) struct Connection {
     pub(crate) requests_left: u64,
     /// Requests it may still make before it is closed and opened anew.
     pub(crate) until_reconnect: u64,
+    /// Our end's port, when it was opened, and the answers since; where requests are traced.
+    pub(crate) traced: (u16, Nanos, u64),
     /// Connects that failed in a row.
     pub(crate) failed_connects: u32,
     pub(crate) reader: Reader,
@@ -77,6 +79,7 @@ impl Connection {
             next_due: start,
             requests_left,
             until_reconnect: u64::MAX,
+            traced: (0, Nanos::ZERO, 0),
             failed_connects: 0,
             reader: Reader::default(),
             answer: Vec::new(),

@@ -5,7 +5,7 @@
 
 use std::sync::mpsc::{SyncSender, TrySendError};
 
-use model::{Exchange, Nanos};
+use model::{AppTime, Exchange, Nanos};
 
 /// Records in a batch.
 const BATCH: usize = 1024;
@@ -23,6 +23,21 @@ pub struct Record {
     pub exchange: Exchange,
     /// The raw bytes of the answer, head included, where they were asked for and are not more than 2 MiB.
     pub answer: Option<Box<[u8]>>,
+    /// How others know it, where that was asked for and it was answered.
+    pub trace: Option<Trace>,
+}
+
+/// What a request is to others: the kernel, which knows connections by their ports, and the app.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// Our end's port.
+    pub port: u16,
+    /// Which request on its connection, from 0.
+    pub number: u64,
+    /// When the connection began to be opened.
+    pub opened: Nanos,
+    /// What the app said, on its own clock ([`model::Clock::shared`]).
+    pub app: Option<AppTime>,
 }
 
 /// What the reader of a journal gets: records in order of completion, of one lane.
@@ -105,7 +120,7 @@ mod tests {
         let time = Nanos(number);
         let exchange =
             Exchange { due: time, sent: time, ended: time, received_bytes: 0, outcome: Outcome::Answered(200) };
-        Record { number, exchange, answer: None }
+        Record { number, exchange, answer: None, trace: None }
     }
 
     #[test]

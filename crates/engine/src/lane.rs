@@ -22,7 +22,7 @@ use crate::app_time::AppTimes;
 use crate::connection::{Connection, Outstanding, State};
 use crate::cpu_use::CpuUse;
 use crate::head::Heads;
-use crate::journal::{Batch, Journal, Record};
+use crate::journal::{Batch, Journal, Record, Trace};
 use crate::progress::Place;
 use crate::shape::{Shape, Share};
 use crate::stamps::WallClock;
@@ -97,6 +97,8 @@ pub struct Lane<'a, C, W> {
     workers: Vec<WorkerCount>,
     exchanges: Vec<Exchange>,
     journal: Journal,
+    /// Of the answer that is about to be recorded, where requests are traced.
+    trace: Option<Trace>,
     start: Nanos,
     /// Connections that can take the next request at once: in a closed loop those whose next request is due, in
     /// an open loop all free ones, the most recently used last.
@@ -151,6 +153,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             workers: Vec::with_capacity(64),
             exchanges: Vec::new(),
             journal: Journal::new(journal),
+            trace: None,
             start,
             pausing: BinaryHeap::with_capacity(free.len()),
             freed_before: Vec::with_capacity(free.len()),
@@ -302,7 +305,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         if self.journal.is_kept() {
             let answer = self.shape.keep_answers.then(|| std::mem::take(&mut connection.answer).into_boxed_slice());
             let answer = answer.filter(|answer| answer.len() <= LONGEST_ANSWER);
-            self.journal.record(Record { number: request.number, exchange, answer });
+            self.journal.record(Record { number: request.number, exchange, answer, trace: self.trace.take() });
         }
         if is_finished {
             self.retire(slot);
@@ -398,7 +401,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             self.exchanges.push(exchange);
         }
         if self.journal.is_kept() {
-            self.journal.record(Record { number, exchange, answer: None });
+            self.journal.record(Record { number, exchange, answer: None, trace: None });
         }
     }
 

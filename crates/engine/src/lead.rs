@@ -2,6 +2,14 @@
 
 use model::{Clock, Nanos};
 
+/// How often the shared clock is compared.
+const COMPARISONS: u32 = 32;
+
+/// By how much [`Clock::shared`] is ahead of [`Clock::now`]. Both are `CLOCK_MONOTONIC` at bottom, so it stays.
+pub fn shared_lead<C: Clock>(clock: &C) -> Nanos {
+    Nanos(Lead::now(clock, C::shared, COMPARISONS).nanos)
+}
+
 /// A clock's lead over the lane's, in ns, and how far off that may be.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lead {

@@ -56,6 +56,8 @@ pub struct Shape {
     pub keep_exchanges: bool,
     /// Whether the journal gets the raw bytes of each answer, up to 2 MiB (checks).
     pub keep_answers: bool,
+    /// Whether the journal tells how the kernel and the app know each request ([`crate::Trace`]). Not with pipelining.
+    pub traces: bool,
 }
 
 /// The part of a run that one lane drives.
@@ -98,6 +100,7 @@ impl Shape {
             body_bytes: None,
             keep_exchanges: false,
             keep_answers: false,
+            traces: false,
         }
     }
 

@@ -45,6 +45,11 @@ pub trait Wire {
     /// Whether the socket of a connection that is being opened is connected, so that what is still missing is a handshake.
     fn is_connected(&self, slot: usize) -> bool;
 
+    /// Our end's port, from the start of the connect on; `None` where there is none.
+    fn local_port(&self, _slot: usize) -> Option<u16> {
+        None
+    }
+
     /// Waits for news of any connection, `at_most` this long, and replaces `events` by it (none if the time is over).
     fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>);
 

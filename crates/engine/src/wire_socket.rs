@@ -12,8 +12,8 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect, getpeername, recv,
-    send, socket_with, sockopt,
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect, getpeername,
+    getsockname, recv, send, socket_with, sockopt,
 };
 
 use crate::stamps::{self, Stamps};
@@ -176,6 +176,11 @@ impl Wire for Sockets {
 
     fn is_connected(&self, slot: usize) -> bool {
         self.fd(slot).is_ok_and(|fd| getpeername(fd).is_ok())
+    }
+
+    fn local_port(&self, slot: usize) -> Option<u16> {
+        let address = getsockname(self.fd(slot).ok()?).ok()?;
+        SocketAddr::try_from(address).ok().map(|address| address.port())
     }
 
     fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {

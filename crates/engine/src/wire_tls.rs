@@ -124,6 +124,10 @@ impl Wire for TlsSockets {
         self.sockets.is_connected(slot)
     }
 
+    fn local_port(&self, slot: usize) -> Option<u16> {
+        self.sockets.local_port(slot)
+    }
+
     fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {
         if self.owed.is_empty() {
             return self.sockets.wait(at_most, events);

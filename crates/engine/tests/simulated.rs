@@ -8,7 +8,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::AtomicBool;
 
 use engine::{Event, Lane, LaneEnd, Place, Shape, Transport, Trouble, Wire, render};
-use model::{Clock, Exchange, Late, Nanos, Outcome, Pace, Rate, Timestamps, Timing};
+use model::{AppTime, Clock, Exchange, Late, Nanos, Outcome, Pace, Rate, Timestamps, Timing};
 use testkit::clock::Stepped;
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nx-worker-pid: 7\r\ncontent-length: 2\r\n\r\nok";
@@ -60,6 +60,10 @@ impl Wire for Scripted {
 
     fn is_connected(&self, _slot: usize) -> bool {
         true
+    }
+
+    fn local_port(&self, slot: usize) -> Option<u16> {
+        Some(1000 + slot as u16)
     }
 
     fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {
@@ -242,6 +246,35 @@ fn the_wait_is_found_where_it_was_put() {
     // With half a round too many, those who wait a whole round are the slowest.
     let slowest = dissected(15, 10).dissection.unwrap().anatomy().unwrap().slowest.unwrap();
     assert_eq!(slowest.mean(slowest.before_app.unwrap()), Some(Nanos::from_millis(100)));
+}
+
+#[test]
+fn a_trace_tells_port_and_place_on_its_connection() {
+    let clock = Stepped::default();
+    let mut wire = Scripted::new(&clock, 2, 2, Nanos::from_millis(10));
+    wire.stamping = true;
+    let mut shape = shape(2, Pace::Closed);
+    shape.requests_per_connection = Some(7);
+    // The third answer is the last of its connection.
+    shape.reconnect_after = Some(3);
+    (shape.reads_app_times, shape.traces) = (true, true);
+    let (journal, records) = std::sync::mpsc::sync_channel(8);
+    let end = Lane::new(&shape, shape.shares()[0], clock, wire, Nanos::ZERO, Some(journal))
+        .run(&AtomicBool::new(false), &Place::default());
+    assert_eq!((end.tally.counts.good(), end.tally.connections_opened), (14, 6));
+    let records: Vec<_> = records.iter().flatten().collect();
+    for port in [1000, 1001] {
+        let traces = || records.iter().filter_map(|record| Some((record.trace?, record.exchange)));
+        let own: Vec<_> = traces().filter(|(trace, _)| trace.port == port).collect();
+        assert_eq!(own.iter().map(|(trace, _)| trace.number).collect::<Vec<_>>(), [0, 1, 2, 0, 1, 2, 0]);
+        for (place, (trace, exchange)) in own.iter().enumerate() {
+            assert_eq!(trace.opened, Nanos::from_millis(10) * (place as u64 / 3 * 3), "when its connection was opened");
+            let (started, ended) = (exchange.sent, exchange.ended);
+            assert_eq!(trace.app, Some(AppTime::Stamps { started, ended }));
+        }
+    }
+    let untraced = records.iter().filter(|record| record.trace.is_none()).count();
+    assert_eq!(untraced, 0);
 }
 
 #[test]

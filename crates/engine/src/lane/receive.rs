@@ -5,6 +5,7 @@ use model::{Clock, Exchange, Nanos, Outcome};
 
 use super::{BUFFER, End, LONGEST_ANSWER, Lane};
 use crate::connection::State;
+use crate::journal::Trace;
 use crate::response::{Fed, Response};
 use crate::wire::{Event, Trouble, Wire};
 
@@ -157,6 +158,11 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         let server_keeps = response.keep_alive && asked_in_full && !closing;
         let we_keep = self.shape.keep_alive && connection.until_reconnect > 0;
         let first_byte = connection.first_byte;
+        if self.shape.traces {
+            let (port, opened, number) = connection.traced;
+            connection.traced.2 += 1;
+            self.trace = Some(Trace { port, number, opened, app: response.app_time });
+        }
         if let Some(next) = connection.outstanding.front() {
             connection.reader.expect(self.shape.requests[next.request as usize].is_head);
         }

@@ -49,7 +49,13 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         }
         self.tally.connections_opened += 1;
         match self.wire.open(slot) {
-            Ok(()) => self.send(slot),
+            Ok(()) => {
+                if self.shape.traces {
+                    let port = self.wire.local_port(slot).unwrap_or(0);
+                    self.connections[slot].traced = (port, opened, 0);
+                }
+                self.send(slot);
+            }
             Err(trouble) => self.not_opened(slot, trouble),
         }
     }
