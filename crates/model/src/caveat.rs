@@ -89,6 +89,29 @@ pub enum Caveat {
         #[serde(rename = "wait_ns")]
         wait: Nanos,
     },
+    /// Of some answers the kernel's part is not known, or is not in order with the client's and the app's.
+    KernelUnjoined {
+        /// Not known.
+        unmatched: u64,
+        /// Not in order.
+        impossible: u64,
+        /// Good answers that there are.
+        of: u64,
+    },
+    /// The kernel's tracepoints did not follow everything.
+    KernelIncomplete {
+        /// Answers of which not all was seen.
+        unfollowed: u64,
+        /// What there was no room for.
+        lost: u64,
+    },
+    /// The kernel saw another number of answers than we got.
+    KernelCountDiffers {
+        /// Answers by the kernel.
+        kernel: u64,
+        /// Our answers.
+        client: u64,
+    },
     /// The server closed kept-alive connections, so that some requests include a new connect.
     ConnectionsClosed {
         /// How many.
@@ -212,6 +235,17 @@ impl Caveat {
                 accept_queue.as_millis_f64(),
                 wait.as_millis_f64()
             ),
+            Caveat::KernelUnjoined { unmatched, impossible, of: all } => format!(
+                "of {} (of {all}) the kernel's stamps are not known, and of {impossible} not in order with ours and the app's",
+                of(*unmatched, "answer")
+            ),
+            Caveat::KernelIncomplete { unfollowed, lost } => format!(
+                "the kernel's tracepoints did not see all of {}, and had no room for {lost} more things",
+                of(*unfollowed, "answer")
+            ),
+            Caveat::KernelCountDiffers { kernel, client } => {
+                format!("the kernel's tracepoints saw {}, we got {client}", of(*kernel, "answer"))
+            }
             Caveat::ConnectionsClosed { closed } => {
                 format!("the server closed {} that were to be kept", of(*closed, "connection"))
             }
@@ -272,6 +306,13 @@ impl Caveat {
             Caveat::SilentApp { .. } => "the anatomy is of the others alone",
             Caveat::QueueExceedsWait { .. } => {
                 "looks are a sample, and others may connect to this server too: run longer (--for)"
+            }
+            Caveat::KernelUnjoined { .. } => "where the response time went is of the others alone",
+            Caveat::KernelIncomplete { .. } => {
+                "does the server accept by io_uring, or answer before it has read all? The waits are of the others alone"
+            }
+            Caveat::KernelCountDiffers { .. } => {
+                "is anything else sending to this server, or does it answer in several rounds?"
             }
             Caveat::ConnectionsClosed { .. } => "their next requests include a connect; -k compares without keep-alive",
             Caveat::ServedInTurns { .. } => {

@@ -62,6 +62,7 @@ pub fn of_run(run: &Run, keep_alive: bool, interrupted: bool) -> Vec<Caveat> {
         caveats.push(Caveat::Unfair { jain, fewest: fewest.unwrap_or(0), most: most.unwrap_or(0) });
     }
     caveats.extend(of_anatomy(run));
+    caveats.extend(of_kernel(run));
     // One batch of answers more or less in the window is worth a service time of it.
     let service_time = run.forecast.as_ref().map_or(Nanos::ZERO, |forecast| forecast.service_time);
     let batch = service_time.as_secs_f64() / run.measured.as_secs_f64().max(1e-9);
@@ -92,6 +93,24 @@ fn of_anatomy(run: &Run) -> Vec<Caveat> {
         let slack = ABOVE_WAIT * wait.as_secs_f64() + ABOVE_RESPONSE * whole.as_secs_f64();
         let exceeds = accept_queue.as_secs_f64() > wait.as_secs_f64() + slack;
         caveats.extend(exceeds.then_some(Caveat::QueueExceedsWait { accept_queue, wait }));
+    }
+    caveats
+}
+
+/// What is doubtful about what the kernel saw.
+fn of_kernel(run: &Run) -> Vec<Caveat> {
+    let mut caveats = Vec::new();
+    let Some(view) = &run.kernel else { return caveats };
+    let (unfollowed, lost) = (view.unfollowed, view.lost);
+    caveats.extend((unfollowed > 0 || lost > 0).then_some(Caveat::KernelIncomplete { unfollowed, lost }));
+    // Over TLS it sees none; what we gave up may have been answered.
+    let (kernel, answers) = (view.answers(), run.tally.all_answers());
+    let is_ours = (answers..=run.tally.all_requests()).contains(&kernel);
+    caveats.extend((kernel > 0 && !is_ours).then_some(Caveat::KernelCountDiffers { kernel, client: answers }));
+    if let Some(ways) = &view.ways {
+        let (unmatched, impossible, of) = (ways.unmatched, ways.impossible, run.tally.counts.good());
+        let is_whole = unmatched == 0 && impossible == 0;
+        caveats.extend((!is_whole).then_some(Caveat::KernelUnjoined { unmatched, impossible, of }));
     }
     caveats
 }

@@ -4,6 +4,7 @@ use model::anatomy::{AppSource, Parts};
 use model::{Nanos, Run, SweepStudy, accept_wait};
 
 use crate::facts;
+use crate::kernel;
 use crate::number;
 use crate::verdicts;
 
@@ -20,6 +21,10 @@ pub(crate) fn lines(study: &SweepStudy) -> Vec<(String, Vec<String>)> {
 }
 
 fn of_run(run: &Run, asked: bool) -> Vec<String> {
+    let ways = run.kernel.as_ref().and_then(|kernel| kernel.ways.as_ref());
+    if let Some(ways) = ways.filter(|ways| ways.all.requests > 0) {
+        return kernel::equations(ways);
+    }
     let in_line = accept_wait::mean(run);
     let Some(anatomy) = run.anatomy.as_ref().filter(|anatomy| anatomy.all.requests > 0) else {
         let silent = "the app did not say when it began and ended: it has to answer x-app-stamps (servers/README.md)";

@@ -52,7 +52,15 @@ pub(crate) fn noted_of(study: &SweepStudy) -> Vec<Noted<'_>> {
 /// Whether something was seen that may have spoiled a number of the run's row. A number that is left out, or that
 /// nothing confirms, has a caveat too but no mark: it would stand on every row and mean nothing.
 pub(crate) fn is_doubtful(run: &Run) -> bool {
-    let spoils = |caveat: &Caveat| !matches!(caveat, Caveat::TooFewRequests { .. } | Caveat::LedgerUnknown { .. });
+    let spoils = |caveat: &Caveat| {
+        !matches!(
+            caveat,
+            Caveat::TooFewRequests { .. }
+                | Caveat::LedgerUnknown { .. }
+                | Caveat::KernelUnjoined { .. }
+                | Caveat::KernelIncomplete { .. }
+        )
+    };
     run.caveats.iter().any(spoils)
 }
 

@@ -11,6 +11,7 @@ mod columns;
 mod facts;
 mod intervals;
 pub mod json;
+mod kernel;
 pub mod load;
 pub mod markdown;
 pub mod number;

@@ -7,7 +7,7 @@ use model::{Caveat, SweepStudy};
 use crate::claimed::rows;
 use crate::facts::{self, Labelled, Noted, Spread};
 use crate::number::{self, NONE};
-use crate::{anatomy, columns, intervals, over_time, table, text, theory, watched};
+use crate::{anatomy, columns, intervals, kernel, over_time, table, text, theory, watched};
 
 /// The whole report.
 pub fn whole(study: &SweepStudy) -> String {
@@ -35,6 +35,7 @@ pub fn whole(study: &SweepStudy) -> String {
         intervals_of(study),
         anatomy_of(study),
         watched_of(study),
+        kernel_of(study),
         over_time_of(study),
         theory_of(study),
         summaries(study),
@@ -100,6 +101,16 @@ fn watched_of(study: &SweepStudy) -> String {
     let said: Vec<String> = said.map(|line| escaped(line.trim())).collect();
     let inside = format!("{}\n\n{}", said.join("<br>\n"), pipe_table(&lines).trim_end());
     details("The server meanwhile", &inside)
+}
+
+fn kernel_of(study: &SweepStudy) -> String {
+    let lines = kernel::lines(study);
+    if lines.is_empty() {
+        return kernel::why_none(study).map(|why| escaped(&why) + "\n").unwrap_or_default();
+    }
+    let lines: Vec<_> = std::iter::once(kernel::HEAD.map(str::to_owned).to_vec()).chain(lines).collect();
+    let inside = format!("{}\n\n{}", kernel::WORDS.join("<br>\n"), pipe_table(&lines).trim_end());
+    details(&format!("W{}", &kernel::TITLE[1..]), &inside)
 }
 
 fn theory_of(study: &SweepStudy) -> String {

@@ -9,7 +9,7 @@ use crate::facts::{self, Labelled, Noted, Spread};
 use crate::load::text::wrap_at;
 use crate::number::{self, NONE};
 use crate::table::{self, Column, fitted};
-use crate::{Columns, anatomy, columns, intervals, over_time, puma, theory, verdicts, watched};
+use crate::{Columns, anatomy, columns, intervals, kernel, over_time, puma, theory, verdicts, watched};
 
 /// What stands before the table: first the command line that repeats it, then server, machine and load.
 ///
@@ -65,6 +65,7 @@ pub fn closing(study: &SweepStudy, columns: Columns) -> String {
         intervals_of(study),
         anatomy_of(study),
         watched_of(study),
+        kernel_of(study),
         over_time_of(study),
         theory_of(study),
         rows::claims_text(study),
@@ -183,6 +184,17 @@ fn watched_of(study: &SweepStudy) -> String {
         _ = writeln!(text, "{line}");
     }
     text
+}
+
+fn kernel_of(study: &SweepStudy) -> String {
+    let lines = kernel::lines(study);
+    if lines.is_empty() {
+        return kernel::why_none(study).map(|why| why + "\n").unwrap_or_default();
+    }
+    let head = kernel::HEAD.map(str::to_owned).to_vec();
+    let lines: Vec<_> = std::iter::once(head).chain(lines).collect();
+    let words = kernel::WORDS.map(|line| format!("  {line}\n")).concat();
+    format!("{}\n{words}{}", kernel::TITLE, fitted(2, &lines))
 }
 
 fn theory_of(study: &SweepStudy) -> String {

@@ -99,6 +99,9 @@ fn every_caveat() -> Vec<Caveat> {
         Caveat::ImpossibleStamps { answers: 1, of: 5 },
         Caveat::SilentApp { answers: 1, of: 5 },
         Caveat::QueueExceedsWait { accept_queue: Nanos(5), wait: Nanos(4) },
+        Caveat::KernelUnjoined { unmatched: 1, impossible: 2, of: 5 },
+        Caveat::KernelIncomplete { unfollowed: 1, lost: 2 },
+        Caveat::KernelCountDiffers { kernel: 6, client: 5 },
         Caveat::ConnectionsClosed { closed: 1 },
         Caveat::ServedInTurns { answers_a_turn: 10.2, waiting: 6 },
         Caveat::Unfair { jain: 0.5, fewest: 1, most: 9 },
@@ -125,6 +128,9 @@ fn every_caveat() -> Vec<Caveat> {
             | Caveat::ImpossibleStamps { .. }
             | Caveat::SilentApp { .. }
             | Caveat::QueueExceedsWait { .. }
+            | Caveat::KernelUnjoined { .. }
+            | Caveat::KernelIncomplete { .. }
+            | Caveat::KernelCountDiffers { .. }
             | Caveat::ConnectionsClosed { .. }
             | Caveat::ServedInTurns { .. }
             | Caveat::Unfair { .. }

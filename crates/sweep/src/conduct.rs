@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
 
 use engine::{Answer, Drive, Progress, Shape, drive, ensure_descriptors};
 use launch::GuardCommand;
@@ -12,8 +13,8 @@ use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
-    Caveat, Ceiling, Clock, GeneratorFacts, Nanos, Plan, Probe, Reading, Run, ServerKind, ServerPlan, ServerUse,
-    Statistics, Stop, StreamPlan, SweepStudy, Watch, WorkerShare,
+    Caveat, Ceiling, Clock, GeneratorFacts, KernelView, Nanos, Plan, Probe, Reading, Run, ServerKind, ServerPlan,
+    ServerUse, Statistics, Stop, StreamPlan, SweepStudy, Watch, WorkerShare,
 };
 use model::{doubts, verdict};
 use probe::host::Host;
@@ -23,6 +24,7 @@ use probe::{machine, sink_ledger};
 use crate::calibrate::{Ceilings, Workshop, ceilings};
 use crate::error::SweepError;
 use crate::idle::wait_until_idle;
+use crate::kernel::{self, Listening};
 use crate::ledger::{Accounts, Ledger, fresh_stats, shares_between, shares_by_header};
 use crate::observer::{Observer, Phase};
 use crate::subject::Subject;
@@ -33,6 +35,9 @@ use crate::with::{Account, OtherGenerator};
 
 /// Load of one connection to learn a service time that nobody has told us.
 const LEARNING: Nanos = Nanos::from_secs(1);
+
+/// Batches of requests that may wait to be joined with what the kernel saw.
+const BATCHES: usize = 64;
 
 /// How soon an interruption, or a server's death, is passed on to the lanes.
 const GLANCE: Nanos = Nanos::from_millis(20);
@@ -108,6 +113,11 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
         ensure_descriptors(most_connections(plan, subject.facts.slots()))?;
         let mut session = Session::new(&plan.server, &plan.stream, plan.cool_down, tools, subject);
         session.learn(plan, &mut study, observer)?;
+        if study.probed.is_none() {
+            let is_tcp = session.subject.bind.address().is_some();
+            study.probed = kernel::choose(plan.probe, is_tcp, session.subject.facts.slots(), study.service_time);
+        }
+        let probe = study.probed.as_ref().map_or(Probe::None, |probed| probed.probe);
         if tools.other.is_none() {
             session.take_baseline();
         }
@@ -139,7 +149,7 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
             }
             let job = Job {
                 stream: &plan.stream,
-                probe: plan.probe,
+                probe,
                 what: String::new(),
                 multiple: *multiple,
                 connections: *connections,
@@ -231,6 +241,13 @@ impl Job<'_> {
     }
 }
 
+/// What was driven, and what was seen meanwhile.
+struct Driven {
+    done: Drive,
+    watch: Option<Watch>,
+    kernel: Option<KernelView>,
+}
+
 /// One server's life within a study.
 pub(crate) struct Session<'a, C> {
     pub(crate) server: &'a ServerPlan,
@@ -306,36 +323,53 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
 
     /// Drives one run.
     pub(crate) fn drive(&mut self, shape: &Shape, progress: &Progress) -> Result<Drive, SweepError> {
-        Ok(self.drive_watched(shape, progress, Probe::None)?.0)
+        Ok(self.drive_watched(shape, progress, Probe::None)?.done)
     }
 
     /// As [`Session::drive`], and looks at server and kernel meanwhile where `probe` says so.
-    fn drive_watched(
-        &mut self,
-        shape: &Shape,
-        progress: &Progress,
-        probe: Probe,
-    ) -> Result<(Drive, Option<Watch>), SweepError> {
+    fn drive_watched(&mut self, shape: &Shape, progress: &Progress, probe: Probe) -> Result<Driven, SweepError> {
         let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
         let clock = &self.tools.clock;
+        let listens = probe == Probe::Bpf;
+        let traces = listens && shape.reads_app_times && shape.transport.tls.is_none();
+        let shape = &Shape { traces, ..shape.clone() };
+        let port = self.subject.bind.address().map(|address| address.port()).filter(|_| listens);
+        let listening = port.map(|port| Listening::begin(port, self.subject.pid(), shape));
+        let (journal, records) = traces.then(|| sync_channel(BATCHES)).unzip();
         let sight = (probe != Probe::None).then(|| self.subject.sight());
         let control = self.subject.control.as_ref().filter(|_| sight.is_some());
-        let (done, seen) = std::thread::scope(|scope| {
+        let (done, seen, heard) = std::thread::scope(|scope| {
             scope.spawn(|| self.end_early(&stop, &over));
             let looking = sight.map(|sight| scope.spawn(|| sight.look_on(clock, &over)));
             let polling = control.map(|control| scope.spawn(|| poll_on(control, clock, &over)));
-            let done = drive(shape, clock, &stop, progress, None);
+            let (over, stop) = (&over, &stop);
+            let listen =
+                move |listening: Listening| listening.listen_on((shape, clock), progress, over, records.as_ref());
+            let listening = listening.map(|begun| scope.spawn(move || begun.and_then(listen)));
+            let done = drive(shape, clock, stop, progress, journal.as_ref());
             over.store(true, Ordering::Relaxed);
             let seen = looking.map(|looking| looking.join().expect("looking never panics"));
-            (done, seen.map(|seen| (seen, polling.map(|polling| polling.join().expect("polling never panics")))))
+            let seen = seen.map(|seen| (seen, polling.map(|polling| polling.join().expect("polling never panics"))));
+            (done, seen, listening.map(|listening| listening.join().expect("listening never panics")))
         });
         let done = done?;
         let single = self.subject.workers.first().map_or("", String::as_str);
-        let watch = seen.map(|(seen, polled)| watch(seen, polled, done.start + shape.warm_up, single));
+        let mut watch = seen.map(|(seen, polled)| watch(seen, polled, done.start + shape.warm_up, single));
+        let kernel = match (heard, &mut watch) {
+            (Some(Ok(heard)), Some(watch)) => {
+                watch.cpu += heard.cpu;
+                Some(heard.view(&done.tally))
+            }
+            (Some(Err(why)), Some(watch)) => {
+                watch.missing.push(format!("the kernel's tracepoints: {why}"));
+                None
+            }
+            _ => None,
+        };
         self.ledger.add_run(&done.tally);
         self.body_bytes += done.tally.body_bytes;
         self.unanswered |= done.tally.all_answers() != done.tally.all_requests();
-        Ok((done, watch))
+        Ok(Driven { done, watch, kernel })
     }
 
     /// An answer outside a run, of which this account knows.
@@ -427,7 +461,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             progress: Arc::clone(&progress),
         });
         let (before, taken_before) = (Host::now(), self.subject.process_use());
-        let (done, watch) = self.drive_watched(&shape, &progress, job.probe)?;
+        let Driven { done, watch, kernel } = self.drive_watched(&shape, &progress, job.probe)?;
         let (after, taken) = (Host::now(), self.subject.process_use());
         phase(&Phase::CoolingDown);
         let readings = self.listener_readings(done.elapsed.saturating_sub(self.stream.warm_up));
@@ -447,6 +481,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             readings,
             watch,
             anatomy: done.anatomy,
+            kernel,
             forecast: service_time
                 .and_then(|ServiceTime { time, source }| queueing::closed::forecast(connections, slots, time, source)),
             theory: None,

@@ -8,6 +8,8 @@ mod calibrate;
 mod conduct;
 mod error;
 mod idle;
+mod join;
+mod kernel;
 mod ledger;
 mod observer;
 mod probe_discipline;

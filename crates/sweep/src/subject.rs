@@ -151,6 +151,11 @@ impl Subject {
         Sight::of(listener, self.server.pid())
     }
 
+    /// The process that was started.
+    pub(crate) fn pid(&self) -> u32 {
+        self.server.pid()
+    }
+
     /// Where [`Subject::sockets`] are seen.
     pub(crate) fn socket_table(&self) -> &'static str {
         if self.bind.address().is_some() { "/proc/net/tcp" } else { "/proc/net/unix" }

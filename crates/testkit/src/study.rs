@@ -9,15 +9,18 @@ use std::collections::BinaryHeap;
 
 use model::anatomy::{AppSource, Parts};
 use model::forecast::{ServiceTime, ServiceTimeSource};
+use model::kernel::{WayParts, Ways};
 use model::pace::uniform;
 use model::run::{PERCENTILES, ShareSource};
 use model::study::SCHEMA;
 use model::theory::Fit;
+use model::waits::bucket_of;
 use model::watch::{Curve, Track};
 use model::{
-    Anatomy, Batches, Caveat, Ceiling, Discipline, Environment, Exchange, Forecast, GeneratorFacts, LaneFacts, Nanos,
-    Outcome, Plan, Reading, Run, ServerFacts, ServerKind, ServerPlan, Socket, Statistics, Stop, StreamPlan, SweepStudy,
-    Tally, Threads, Timestamps, Watch, Window, WorkerShare, verdict,
+    Anatomy, Batches, Caveat, Ceiling, Discipline, Environment, Exchange, Forecast, GeneratorFacts, KernelView,
+    LaneFacts, Nanos, Outcome, Plan, Probe, ProbeUsed, ProcessWaits, Reading, Run, ServerFacts, ServerKind, ServerPlan,
+    Socket, Statistics, Stop, StreamPlan, SweepStudy, Tally, Threads, Timestamps, Waits, Watch, Window, WorkerShare,
+    verdict,
 };
 
 const WARM_UP: Nanos = Nanos::from_secs(1);
@@ -56,6 +59,9 @@ pub fn watched() -> SweepStudy {
         played(&Setup { workers: 2, multiples: vec![1.0, 4.0], keep_alive: false, stop, ..Setup::default() });
     study.plan.stream.anatomy = true;
     let slots = study.server.slots();
+    study.probed = Some(ProbeUsed { probe: Probe::Bpf, why_no_bpf: None });
+    // One run without: it is shown as before.
+    study.runs[1].kernel = Some(heard(&study.runs[1]));
     for run in &mut study.runs {
         run.watch = Some(seen(u64::from(run.connections), u64::from(slots)));
         run.anatomy = Some(stamped(run));
@@ -79,6 +85,55 @@ fn stamped(run: &Run) -> Anatomy {
         slowest: most.map(|most| parts(slowest, most * slowest)),
         silent: 1,
         impossible: 0,
+    }
+}
+
+/// What the kernel would have told: all that is beyond 200 ms of the app waits in the accept queue.
+fn heard(run: &Run) -> KernelView {
+    let waits = |count: u64, each: Nanos| Waits::of_buckets(each * count, [(bucket_of(each), count)]);
+    let [app, queue, left] = [200_000, 300, 700].map(Nanos::from_micros);
+    let times = &run.tally.response_time;
+    let worker = |pid| {
+        let answers = times.count() / 2;
+        ProcessWaits {
+            pid,
+            answers,
+            accept_queue: waits(answers, Nanos::from_millis(598)),
+            receive_queue: waits(answers, Nanos::from_micros(150)),
+            in_server: waits(answers, app + queue + left),
+            run_queue: waits(answers * 3, Nanos::from_micros(70)),
+        }
+    };
+    let parts = |requests: u64, response_time: Nanos| {
+        let [send_lag, sending, receive_queue, reading] = [20, 3, 150, 200].map(|us| Nanos::from_micros(us) * requests);
+        let in_server = (app + queue + left) * requests;
+        WayParts {
+            requests,
+            response_time,
+            send_lag,
+            sending,
+            accept_queue: response_time - send_lag - sending - receive_queue - in_server - reading,
+            receive_queue,
+            in_server,
+            server_queue: Some(queue * requests),
+            app: Some(app * requests),
+            reading,
+        }
+    };
+    let (count, mean, most) = (times.count() - 1, times.mean().expect("there are some"), times.max());
+    let slowest = count.div_ceil(100);
+    KernelView {
+        processes: vec![worker(4001), worker(4002)],
+        unfollowed: 0,
+        lost: 0,
+        ways: Some(Ways {
+            app: Some(AppSource::Stamps),
+            all: parts(count, mean * count),
+            slowest: most.map(|most| parts(slowest, most * slowest)),
+            silent: 0,
+            impossible: 0,
+            unmatched: 1,
+        }),
     }
 }
 
@@ -326,7 +381,7 @@ fn plan(setup: &Setup) -> Plan {
         calibrate: true,
         probe_discipline: false,
         with: None,
-        probe: model::Probe::Proc,
+        probe: model::Probe::Auto,
     }
 }
 

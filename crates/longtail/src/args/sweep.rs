@@ -62,6 +62,10 @@ enum ProbeWord {
     None,
     /// What everybody may read: accept queue, connections, CPU time, the server's statistics
     Proc,
+    /// That, and the kernel's tracepoints: how long each request waited where (wants root or two capabilities)
+    Bpf,
+    /// bpf where it can be had and up to 5000 requests/s, else proc
+    Auto,
 }
 
 /// The servers that longtail knows how to start.
@@ -86,6 +90,7 @@ Examples:
   longtail sweep -w2 -t5:5 -d0.1 --probe-discipline       who waits for whom, with keep-alive and without?
   longtail sweep -w4 -t5:5 -R100 -d0.2 --with hey   hey makes the load, as in Puma's script; --with wrk: wrk
   longtail sweep -w2 -t5:5 -d0.1 -k --anatomy       where the response time went: accept queue, server, app
+  longtail sweep -w2 -t5:5 -d0.1 -k --anatomy --probe bpf    the same, each part by the kernel's own stamps (as root)
   longtail sweep -w2 -t5:5 --probe none             nobody looks at server and kernel meanwhile
   longtail sweep --slots 4 --url http://127.0.0.1:9292/ -- falcon serve -n 4 -b http://127.0.0.1:9292
 
@@ -226,7 +231,7 @@ pub(crate) struct SweepArgs {
     /// went
     #[arg(long, help_heading = "Stream of requests")]
     anatomy: bool,
-    /// What is read of server and kernel while a run goes on [default: proc, or none with --with]
+    /// What is read of server and kernel while a run goes on [default: auto, or none with --with]
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Stream of requests")]
     probe: Option<ProbeWord>,
 
@@ -341,14 +346,26 @@ impl SweepArgs {
 
     /// What is read meanwhile. Of another generator's run nobody knows when its warm-up is over.
     fn probe(&self) -> Result<Probe, Mistake> {
-        match (self.probe, self.with) {
-            (Some(ProbeWord::None), _) | (None, Some(_)) => Ok(Probe::None),
-            (Some(ProbeWord::Proc), Some(with)) => Err(Mistake::Flags(format!(
-                "--probe proc is of our own runs: leave it out with --with {}",
-                with.name()
-            ))),
-            (Some(ProbeWord::Proc) | None, None) => Ok(Probe::Proc),
+        let word = match (self.probe, self.with) {
+            (Some(ProbeWord::None), _) | (None, Some(_)) => return Ok(Probe::None),
+            (Some(word), None) => word,
+            (None, None) => ProbeWord::Auto,
+            (Some(word), Some(with)) => {
+                let word = word.to_possible_value().map_or_else(String::new, |word| word.get_name().to_owned());
+                let text = format!("--probe {word} is of our own runs: leave it out with --with {}", with.name());
+                return Err(Mistake::Flags(text));
+            }
+        };
+        if word == ProbeWord::Bpf && matches!(self.socket, SocketWord::Unix | SocketWord::Aunix) {
+            let text = format!("--probe bpf sees TCP alone: leave it out with -s {}", self.socket.socket());
+            return Err(Mistake::Flags(text));
         }
+        Ok(match word {
+            ProbeWord::None => Probe::None,
+            ProbeWord::Proc => Probe::Proc,
+            ProbeWord::Bpf => Probe::Bpf,
+            ProbeWord::Auto => Probe::Auto,
+        })
     }
 
     /// Refuses what the other generator cannot do, whatever the number of connections will be.
@@ -491,7 +508,7 @@ mod tests {
 
     #[test]
     fn a_plan_printed_and_parsed_is_itself() {
-        let cases: [&[&str]; 21] = [
+        let cases: [&[&str]; 23] = [
             &["sweep"],
             &["sweep", "--body=s10", "--connections=16,20,64", "-w2"],
             &["sweep", "--body=i1", "-d0.01", "-r", "ci.ru", "-sssl4"],
@@ -521,6 +538,8 @@ mod tests {
             &["sweep", "--app=sleep", "-sssl"],
             &["sweep", "--with=hey", "-w2", "-R100"],
             &["sweep", "--probe=none"],
+            &["sweep", "--probe=proc"],
+            &["sweep", "--probe=bpf"],
             &["sweep", "--anatomy", "-k"],
             &["sweep", "--slots=4", "--url=http://127.0.0.1:9/x", "--", "falcon", "serve", "-n", "4"],
         ];

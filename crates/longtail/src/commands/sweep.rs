@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use launch::puma::Addresses;
 use launch::{GuardCommand, LaunchError, puma};
-use model::{App, ClaimedRow, Nanos, Plan, Run, ServerKind, SweepStudy};
+use model::{App, ClaimedRow, Nanos, Plan, Probe, Run, ServerKind, SweepStudy};
 use sweep::{Observer, OtherGenerator, Phase, Tools, conduct};
 
 use crate::args::{OutputArgs, SweepArgs};
@@ -28,6 +28,11 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
     let addresses = SweepArgs::addresses()?;
     let found = args.with.map(Found::on_path).transpose()?;
     fall_back(&mut plan)?;
+    if plan.probe == Probe::Bpf {
+        probe::bpf::possible().map_err(|missing| {
+            Mistake::Flags(format!("--probe bpf cannot be done here: {missing}; --probe proc goes without"))
+        })?;
+    }
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
     let store = Store::create("sweep", &started_at, args.save.as_deref())?;

@@ -10,6 +10,7 @@ mod clock;
 mod doctor;
 mod ending;
 mod gates;
+mod kernel;
 mod lab;
 mod load;
 mod other_server;

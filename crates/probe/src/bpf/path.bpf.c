@@ -12,7 +12,7 @@
    (sock_send_length): over loopback a send returns after it has delivered, and a server that is preempted in between would
    be seen to answer after the client has read the answer and asked again.
 
-   Of each process waits are counted into buckets (`cells`): exact up to 63 ns, then 32 to each power of two. Who wants every
+   Of each process waits are counted into buckets (`cells`): exact up to 127 ns, then 64 to each power of two. Who wants every
    single answer gets a record of each (`events`), without being woken. Nothing is stopped, changed or delayed. */
 
 #include "core.h"
@@ -89,14 +89,14 @@ INLINE u32 bucket_of(u64 time)
 {
     u32 shift = 0;
     u64 rest = time;
-    if (rest >> 38) { shift += 32; rest >>= 32; }
-    if (rest >> 22) { shift += 16; rest >>= 16; }
-    if (rest >> 14) { shift += 8; rest >>= 8; }
-    if (rest >> 10) { shift += 4; rest >>= 4; }
-    if (rest >> 8) { shift += 2; rest >>= 2; }
+    if (rest >> 39) { shift += 32; rest >>= 32; }
+    if (rest >> 23) { shift += 16; rest >>= 16; }
+    if (rest >> 15) { shift += 8; rest >>= 8; }
+    if (rest >> 11) { shift += 4; rest >>= 4; }
+    if (rest >> 9) { shift += 2; rest >>= 2; }
+    if (rest >> 8) { shift += 1; rest >>= 1; }
     if (rest >> 7) { shift += 1; rest >>= 1; }
-    if (rest >> 6) { shift += 1; rest >>= 1; }
-    return shift * 32 + (u32)rest;
+    return shift * 64 + (u32)rest;
 }
 
 INLINE void waited(u32 pid, u32 kind, u64 time)

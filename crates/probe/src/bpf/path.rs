@@ -103,20 +103,26 @@ impl Path {
             events: take(&mut programs, "events", RingBuf::try_from)?,
             _programs: programs,
         };
-        path.count(Nanos::MAX, Nanos::MAX)?;
+        path.count_until(Nanos::MAX)?;
+        path.count_from(Nanos::MAX)?;
         Ok(path)
     }
 
-    /// From when until when waits are counted, by `CLOCK_MONOTONIC`: those of connections and requests that come then.
+    /// From when on waits are counted, by `CLOCK_MONOTONIC`: those of connections and requests that come then. Never, at
+    /// first.
     ///
     /// # Errors
     /// Where the kernel refuses.
-    pub fn count(&mut self, from: Nanos, until: Nanos) -> Result<(), Missing> {
-        let failed = |error| Missing::at("the BPF maps", &error);
-        // A window that is not whole yet is empty.
-        self.window.set(0, Nanos::MAX.0, 0).map_err(failed)?;
-        self.window.set(1, until.0, 0).map_err(failed)?;
-        self.window.set(0, from.0, 0).map_err(failed)
+    pub fn count_from(&mut self, from: Nanos) -> Result<(), Missing> {
+        self.window.set(0, from.0, 0).map_err(|error| Missing::at("the BPF maps", &error))
+    }
+
+    /// Until when. For ever, at first.
+    ///
+    /// # Errors
+    /// Where the kernel refuses.
+    pub fn count_until(&mut self, until: Nanos) -> Result<(), Missing> {
+        self.window.set(1, until.0, 0).map_err(|error| Missing::at("the BPF maps", &error))
     }
 
     /// The next answer that was told.
@@ -198,17 +204,18 @@ mod tests {
 
     #[test]
     fn cells_are_put_together_by_process_and_kind() {
+        let cell = |kind: u32, bucket: u32| kind << 16 | bucket;
         let cells = vec![
-            ([7, 3 << 16 | 10], 2),
-            ([7, 3 << 16 | SUM], 20),
-            ([7, 4 << 16], 5),
+            ([7, cell(3, 10)], 2),
+            ([7, cell(3, SUM)], 20),
+            ([7, cell(4, 0)], 5),
             ([6, SUM], 64),
-            ([6, 64], 1),
-            ([6, 9 << 16], 1),
+            ([6, 100], 1),
+            ([6, cell(9, 0)], 1),
         ];
         let seen = processes(cells);
         assert_eq!(seen.iter().map(|process| (process.pid, process.answers)).collect::<Vec<_>>(), [(6, 0), (7, 5)]);
-        assert_eq!(seen[0].accept_queue, Waits { count: 1, sum: Nanos(64), buckets: vec![(65, 1)] });
+        assert_eq!(seen[0].accept_queue, Waits { count: 1, sum: Nanos(64), buckets: vec![(100, 1)] });
         assert_eq!(seen[1].run_queue, Waits { count: 2, sum: Nanos(20), buckets: vec![(10, 2)] });
     }
 

@@ -39,7 +39,7 @@ impl Missing {
     }
 
     /// What failed, and why.
-    pub(super) fn at(what: &str, error: &dyn Error) -> Missing {
+    pub(crate) fn at(what: &str, error: &dyn Error) -> Missing {
         // The kernel's own word is the last; before it may stand pages of the verifier's.
         let mut last = error;
         while let Some(source) = last.source() {

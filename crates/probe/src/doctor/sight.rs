@@ -1,6 +1,6 @@
 //! What can be seen of the kernel's side: time stamps, waits for a processor, BPF.
 //!
-//! Of BPF the permission is judged and nothing is loaded: a kernel that is locked down may refuse all the same.
+//! BPF is tried out where it is permitted, since a kernel that is locked down may refuse all the same.
 
 use std::io::{self, IoSliceMut, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -14,6 +14,7 @@ use nix::sys::time::TimeSpec;
 
 use super::check::{Check, Group, Question};
 use super::files::Files;
+use crate::bpf::{Missing, possible};
 
 const fn question(name: &'static str, spoils: &'static str) -> Question {
     Question { group: Group::Sight, name, spoils }
@@ -28,7 +29,7 @@ const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
 
 pub(super) fn checks(files: &Files, clock: &impl Clock) -> Vec<Check> {
-    vec![stamps(stamped(clock)), run_queue(files), bpf(files), perf(files)]
+    vec![stamps(stamped(clock)), run_queue(files), bpf(files, possible), perf(files)]
 }
 
 /// The kernel switches stamping on for the first socket that asks, from a work queue and so a moment later
@@ -85,7 +86,7 @@ fn capabilities(files: &Files) -> Option<u64> {
     u64::from_str_radix(&files.field("/proc/self/status", "CapEff")?, 16).ok()
 }
 
-fn bpf(files: &Files) -> Check {
+fn bpf(files: &Files, tried: impl FnOnce() -> Result<(), Missing>) -> Check {
     const ASKED: Question =
         question("BPF", "where the wait is: times inside the kernel, request by request, cannot be had");
     const DISABLED: &str = "/proc/sys/kernel/unprivileged_bpf_disabled";
@@ -99,7 +100,12 @@ fn bpf(files: &Files) -> Check {
         None => "of others it is not told",
     };
     match (may, types) {
-        (true, true) => ASKED.fine(format!("permitted, kernel types are there; {others}")),
+        (true, true) => match tried() {
+            Ok(()) => ASKED.fine(format!("works (sweep --probe bpf): its tracepoints could be attached; {others}")),
+            Err(missing) => {
+                ASKED.warn(format!("permitted, but: {missing}"), "a kernel of 6.3 or later that is not locked down")
+            }
+        },
         (true, false) => {
             ASKED.warn("permitted, but /sys/kernel/btf/vmlinux is missing", "a kernel with CONFIG_DEBUG_INFO_BTF")
         }
@@ -144,12 +150,21 @@ mod tests {
     #[test]
     fn bpf_wants_two_capabilities_or_all() {
         let types = [("/sys/kernel/btf/vmlinux", "")];
-        let grade = |capabilities| bpf(&with(capabilities, &types)).grade;
+        let grade = |capabilities| bpf(&with(capabilities, &types), || Ok(())).grade;
         assert_eq!(grade("000001fffeffffff"), Grade::Fine);
         assert_eq!(grade("000000c000000000"), Grade::Fine);
         assert_eq!(grade("0000008000000000"), Grade::Warn, "CAP_BPF alone");
         assert_eq!(grade("0000000000000000"), Grade::Warn);
-        assert_eq!(bpf(&with("000001ffffffffff", &[])).grade, Grade::Warn, "no types");
+        assert_eq!(bpf(&with("000001ffffffffff", &[]), || Ok(())).grade, Grade::Warn, "no types");
+    }
+
+    #[test]
+    fn what_is_permitted_and_refused_says_why() {
+        let types = [("/sys/kernel/btf/vmlinux", "")];
+        let refused = Missing::at("the tracepoint x", &io::Error::from_raw_os_error(1));
+        let check = bpf(&with("000001ffffffffff", &types), || Err(refused));
+        assert_eq!(check.grade, Grade::Warn);
+        assert!(check.seen.contains("the tracepoint x: Operation not permitted"), "{}", check.seen);
     }
 
     #[test]

@@ -1,0 +1,122 @@
+//! Listens to the kernel's tracepoints while a run goes on, and decides whether that is to be done.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+
+use engine::{Batch, Progress, Shape, shared_lead};
+use model::forecast::ServiceTime;
+use model::{Clock, KernelView, Nanos, Probe, ProbeUsed, Tally};
+use probe::bpf::{self, Path, Wanted};
+use probe::processes;
+
+use crate::join::Join;
+
+/// Between two looks at what the kernel has told.
+const PERIOD: Nanos = Nanos::from_millis(10);
+/// Requests a second up to which the tracepoints' cost, 2 to 4 µs a request, is left out of account: 2 % of a CPU.
+const CHEAP: f64 = 5000.0;
+
+/// What is read in the end where `asked` says so, of a server of so many slots.
+pub(crate) fn choose(asked: Probe, is_tcp: bool, slots: u32, service_time: Option<ServiceTime>) -> Option<ProbeUsed> {
+    let proc_because = |why: String| Some(ProbeUsed { probe: Probe::Proc, why_no_bpf: Some(why) });
+    match asked {
+        Probe::None => None,
+        Probe::Proc | Probe::Bpf => Some(ProbeUsed { probe: asked, why_no_bpf: None }),
+        Probe::Auto if !is_tcp => proc_because("it sees no Unix sockets".to_owned()),
+        Probe::Auto => {
+            if let Err(missing) = bpf::possible() {
+                return proc_because(missing.to_string());
+            }
+            let most = service_time.map(|known| f64::from(slots) / known.time.as_secs_f64());
+            if most.is_some_and(|rate| rate <= CHEAP) {
+                return Some(ProbeUsed { probe: Probe::Bpf, why_no_bpf: None });
+            }
+            let rate = most.map_or("any number of".to_owned(), |rate| format!("{rate:.0}"));
+            proc_because(format!(
+                "its 2 µs a request would show at {rate} requests/s (--probe bpf does it all the same)"
+            ))
+        }
+    }
+}
+
+/// The tracepoints of a run.
+pub(crate) struct Listening {
+    path: Path,
+}
+
+impl Listening {
+    /// Attaches the tracepoints of the server at `port` whose first process is `root`, for a run of `shape`. Where that is
+    /// traced, each answer will be told.
+    ///
+    /// # Errors
+    /// What is missing, in a line.
+    pub(crate) fn begin(port: u16, root: u32, shape: &Shape) -> Result<Listening, String> {
+        let family = processes::tree(root);
+        let requests = shape.transport.tls.is_none();
+        let wanted = Wanted { port, processes: &family, requests, events: shape.traces };
+        let failed = |missing: bpf::Missing| missing.to_string();
+        let mut path = Path::follow(&wanted).map_err(failed)?;
+        if shape.warm_up == Nanos::ZERO {
+            path.count_from(Nanos::ZERO).map_err(failed)?;
+        }
+        Ok(Listening { path })
+    }
+
+    /// Listens until `over`, and joins what is told with the journal's records where there is one.
+    /// # Errors
+    /// Where the kernel does not tell.
+    pub(crate) fn listen_on(
+        mut self,
+        (shape, clock): (&Shape, &impl Clock),
+        progress: &Progress,
+        over: &AtomicBool,
+        journal: Option<&Receiver<Batch>>,
+    ) -> Result<Heard, String> {
+        let begun_with = processes::this_threads_cpu();
+        let lead = shared_lead(clock);
+        let failed = |missing: bpf::Missing| missing.to_string();
+        let mut join = None;
+        loop {
+            let is_over = over.load(Ordering::Relaxed);
+            if join.is_none() && progress.start() > Nanos::ZERO {
+                let window = shape.window(progress.start());
+                let until = Nanos(window.until.0.saturating_add(lead.0));
+                self.path.count_until(until).map_err(failed)?;
+                if shape.warm_up > Nanos::ZERO {
+                    self.path.count_from(window.from + lead).map_err(failed)?;
+                }
+                join = Some(Join::new(lead, window));
+            }
+            if let Some(join) = &mut join {
+                // First what the client says: see `join.rs`.
+                let batches: Vec<Batch> = journal.iter().flat_map(|journal| journal.try_iter()).collect();
+                while let Some(event) = self.path.next_event() {
+                    join.told(&event);
+                }
+                batches.iter().flatten().for_each(|record| join.record(record));
+            }
+            if is_over {
+                break;
+            }
+            clock.sleep(PERIOD);
+        }
+        let view = self.path.view().map_err(failed)?;
+        let cpu = processes::this_threads_cpu().saturating_sub(begun_with);
+        Ok(Heard { view, join: join.filter(|_| journal.is_some()), cpu })
+    }
+}
+
+/// What was heard of a run.
+pub(crate) struct Heard {
+    view: KernelView,
+    join: Option<Join>,
+    /// CPU time of the thread that listened.
+    pub(crate) cpu: Nanos,
+}
+
+impl Heard {
+    /// All of it, of a run with this tally.
+    pub(crate) fn view(self, tally: &Tally) -> KernelView {
+        KernelView { ways: self.join.map(|join| join.ways(tally.counts.good())), ..self.view }
+    }
+}
