@@ -22,12 +22,13 @@ pub(crate) fn lines(study: &SweepStudy) -> Vec<(String, Vec<String>)> {
 
 fn of_run(run: &Run, asked: bool) -> Vec<String> {
     let ways = run.kernel.as_ref().and_then(|kernel| kernel.ways.as_ref());
+    let silent = "the app did not say when it began and ended: it has to answer x-app-stamps (servers/README.md)";
     if let Some(ways) = ways.filter(|ways| ways.all.requests > 0) {
-        return kernel::equations(ways);
+        let hint = ways.app.is_none().then(|| silent.to_owned());
+        return kernel::equations(ways).into_iter().chain(hint).collect();
     }
     let in_line = accept_wait::mean(run);
     let Some(anatomy) = run.anatomy.as_ref().filter(|anatomy| anatomy.all.requests > 0) else {
-        let silent = "the app did not say when it began and ended: it has to answer x-app-stamps (servers/README.md)";
         let silent = (asked && run.anatomy.is_none() && run.tally.counts.good() > 0).then(|| silent.to_owned());
         return queue_alone(run, in_line).into_iter().chain(silent).collect();
     };

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use model::anatomy::AppSource;
 use model::kernel::{WayParts, Ways};
 use model::{KernelView, Nanos, Probe, Run, SweepStudy};
 use rustix::process::{Pid, Signal};
@@ -130,6 +131,36 @@ fn kept_connections_are_counted_request_by_request() {
     let opened: u64 = view(run).processes.iter().map(|process| process.accept_queue.count).sum();
     assert_eq!(opened, run.tally.connections_opened);
     assert_eq!(view(run).ways, None, "who does not ask for an anatomy has none");
+}
+
+#[test]
+fn an_app_that_tells_a_duration_or_nothing_leaves_one_part_for_the_rest_of_the_server() {
+    if !can_listen() || !has("puma") {
+        return;
+    }
+    for (app, source, says) in [
+        (
+            "sleep 0.02; [200, {'server-timing' => 'app;dur=20'}, ['ok']]",
+            Some(AppSource::ServerTiming),
+            "app (Server-Timing) 20.0 + rest",
+        ),
+        ("[200, {}, ['ok']]", None, "server and app "),
+        // Of another clock: from before the request was sent.
+        ("[200, {'x-app-stamps' => '5 6'}, ['ok']]", None, "lie outside their requests"),
+    ] {
+        let lab = Lab::new();
+        lab.write("app.ru", &format!("run lambda {{ |env| {app} }}\n"));
+        let words = "sweep -r app.ru --path / -t1:1 -R20 --multiples 2 --no-calibrate --anatomy --probe bpf";
+        let sweep = Running::start(lab.longtail(words).env("PUMA_TEST_PORT", free_port().to_string())).end();
+        let stdout = sweep.with_code(0).stdout;
+        assert!(stdout.contains(says), "{stdout}");
+        let run = &lab.study().runs[0];
+        let ways = view(run).ways.as_ref().unwrap();
+        let (good, joined) = (run.tally.counts.good(), ways.all.requests);
+        assert_eq!((ways.app, ways.unmatched, ways.silent), (source, 0, 0), "{app}");
+        assert_eq!((joined, ways.impossible), if app.contains("'5 6'") { (0, good) } else { (good, 0) }, "{app}");
+        assert_eq!(ways.all.server_queue.filter(|queue| *queue > Nanos::ZERO), None, "nobody told it");
+    }
 }
 
 #[test]
