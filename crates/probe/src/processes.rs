@@ -66,6 +66,11 @@ impl Follower {
         Follower { pid, threads: BTreeMap::new(), sum: Used::default(), begun: false }
     }
 
+    /// Follows the process `pid`, which was born meanwhile: all that it has used counts.
+    pub fn of_newborn(pid: u32) -> Follower {
+        Follower { begun: true, ..Follower::of(pid) }
+    }
+
     /// Whom it follows.
     pub fn pid(&self) -> u32 {
         self.pid
@@ -134,6 +139,14 @@ mod tests {
         // Another thread 3.
         assert_eq!(follower.take(threads(&[(1, 111, 10), (3, 2, 1)])), used(38, 6, 2));
         assert_eq!(follower.take(threads(&[])), None, "it is gone: absent, not 0");
+    }
+
+    #[test]
+    fn of_one_that_was_born_meanwhile_all_counts() {
+        let mut follower = Follower::of_newborn(1);
+        let used = |cpu, run_queue, threads| Some(Used { cpu, run_queue, threads });
+        assert_eq!(follower.take(threads(&[(1, 100, 10)])), used(100, 10, 1));
+        assert_eq!(follower.take(threads(&[(1, 110, 10), (2, 5, 1)])), used(115, 11, 2));
     }
 
     #[test]

@@ -80,16 +80,13 @@ fn mean_of_reports(track: &Track, curve: &Curve) -> Option<f64> {
     (reports > 0.0).then(|| sum / reports)
 }
 
-/// Of a counter of ns: by how much all processes together raised it in a second.
+/// Of a counter of ns: by how much all processes together raised it in a second of the time that they were looked at. One that
+/// was born or died in that time has its part of it.
 fn share(watch: &Watch, name: &str) -> Option<f64> {
-    let spans: Option<Vec<f64>> = watch
-        .curves(name)
-        .map(|(track, curve)| {
-            let span = seen_for(track, curve)?;
-            Some(curve.counted()? as f64 / span.0 as f64)
-        })
-        .collect();
-    spans.filter(|spans| !spans.is_empty()).map(|spans| spans.iter().sum())
+    let counted = |curve: &Curve| if curve.values.first() == Some(&None) { curve.most() } else { curve.counted() };
+    let sum: Option<u64> = watch.curves(name).map(|(_, curve)| counted(curve)).sum();
+    let longest = watch.curves(name).filter_map(|(track, curve)| seen_for(track, curve)).max()?;
+    Some(sum? as f64 / longest.0 as f64)
 }
 
 /// From the first look that had a value to the last.

@@ -1,6 +1,7 @@
 //! Looks at server and kernel while a run goes on, from threads of their own, and only by what everybody may read.
 //!
-//! The accept queue is looked at 20 times a second, connections and processes 4 times, the server's statistics once. A look at
+//! The accept queue is looked at 20 times a second, connections and processes 4 times, the server's statistics, and whether there
+//! are new processes, once. A look at
 //! the connections takes up to a millisecond of CPU (the kernel walks its hash of sockets), one at the processes some microseconds a
 //! thread; all become rarer where they have taken more than a twentieth of one CPU. What is kept is bounded too: where it is full, every second look of what there is goes, and from
 //! then on half as many are taken. Lanes share nothing with these threads but the machine.
@@ -19,6 +20,8 @@ use probe::{Control, Listener};
 const PERIOD: Nanos = Nanos::from_millis(50);
 /// So many of them to one look at the connections and processes.
 const OTHERS_EVERY: usize = 5;
+/// So many of those to one search for processes that were born meanwhile.
+const SEARCH_EVERY: usize = 4;
 /// Between two polls of the server's statistics.
 const POLL: Nanos = Nanos::from_secs(1);
 /// The looks may take this part of one CPU: a twentieth.
@@ -35,6 +38,7 @@ const GLANCE: Nanos = Nanos::from_millis(20);
 /// What is to be looked at.
 pub(crate) struct Sight {
     listener: Listener,
+    root: u32,
     followers: Vec<Follower>,
     missing: Vec<String>,
 }
@@ -71,7 +75,17 @@ impl Sight {
             missing.push(format!("{} of the server's {} processes", family.len() - MOST_PROCESSES, family.len()));
             family.truncate(MOST_PROCESSES);
         }
-        Sight { listener, followers: family.into_iter().map(Follower::of).collect(), missing }
+        Sight { listener, root, followers: family.into_iter().map(Follower::of).collect(), missing }
+    }
+
+    /// Follows those too that were born since the last search.
+    fn search(&mut self) {
+        for pid in processes::tree(self.root) {
+            let is_known = self.followers.iter().any(|follower| follower.pid() == pid);
+            if !is_known && self.followers.len() < MOST_PROCESSES {
+                self.followers.push(Follower::of_newborn(pid));
+            }
+        }
     }
 
     /// Looks until `over`.
@@ -82,8 +96,8 @@ impl Sight {
             queue: Vec::new(),
             sockets: Vec::new(),
             processes: Vec::new(),
-            pids: self.followers.iter().map(Follower::pid).collect(),
-            missing: self.missing,
+            pids: Vec::new(),
+            missing: std::mem::take(&mut self.missing),
             cpu: Nanos::ZERO,
         };
         let mut failure = None;
@@ -94,6 +108,9 @@ impl Sight {
             seen.queue.push((at, self.listener.queue().map_err(&mut failed).ok()));
             if number % OTHERS_EVERY == 0 {
                 seen.sockets.push((clock.now(), self.listener.look().map_err(&mut failed).ok()));
+                if number % (OTHERS_EVERY * SEARCH_EVERY) == OTHERS_EVERY {
+                    self.search();
+                }
                 let at = clock.now();
                 seen.processes.push((at, self.followers.iter_mut().map(Follower::look).collect()));
             }
@@ -112,6 +129,7 @@ impl Sight {
             // A look that came late is not made up for.
             next = (next + period).max(now);
         }
+        seen.pids = self.followers.iter().map(Follower::pid).collect();
         seen.missing.extend(failure.map(|why| format!("the sockets, at some looks: {why}")));
         seen
     }
@@ -205,8 +223,9 @@ fn processes_track(looks: &[(Nanos, Vec<Option<Used>>)], pids: &[u32], from: Nan
     for (place, pid) in pids.iter().enumerate() {
         let mut curve = |name: &str, unit: &str, is_counter: bool, value: fn(&Used) -> u64| {
             let of = |seen: &Vec<Option<Used>>| seen.get(place)?.as_ref().map(value);
-            // A counter begins with the window.
-            let before = if is_counter { looks.first().and_then(|(_, seen)| of(seen)) } else { Some(0) };
+            // A counter begins with the window, and that of a process that was born in it with its birth.
+            let was_there = looks.first().is_some_and(|(_, seen)| seen.len() > place);
+            let before = if is_counter && was_there { looks.first().and_then(|(_, seen)| of(seen)) } else { Some(0) };
             let values = looks.iter().map(|(_, seen)| of(seen)?.checked_sub(before?)).collect();
             curves.push(Curve {
                 of: pid.to_string(),
@@ -319,6 +338,22 @@ mod tests {
         assert_eq!(watch.tracks[2].curves[0].values, [Some(0), Some(250)], "a counter begins with the window");
         assert_eq!(watch.tracks[2].curves[2].values, [Some(3), Some(3)]);
         assert_eq!(watch.tracks.len(), 3);
+    }
+
+    #[test]
+    fn who_was_born_meanwhile_is_counted_from_birth() {
+        let mut seen = seen();
+        let born = Used { cpu: 70, run_queue: 7, threads: 2 };
+        seen.pids.push(13);
+        let (_, last) = &mut seen.processes[2];
+        last.push(Some(born));
+        let watch = watch(seen, None, FROM, "");
+        let of_13: Vec<&Curve> = watch.tracks[2].curves.iter().filter(|curve| curve.of == "13").collect();
+        assert_eq!(
+            of_13.iter().map(|curve| curve.name.as_str()).collect::<Vec<_>>(),
+            ["cpu", "run_queue_wait", "threads"]
+        );
+        assert_eq!(of_13[0].values, [None, Some(70)], "and was absent before");
     }
 
     #[test]

@@ -220,6 +220,36 @@ fn what_it_cannot_see_or_would_disturb_it_leaves_alone() {
     }
 }
 
+#[test]
+fn a_worker_that_is_born_in_a_run_is_followed() {
+    if !can_listen() || !has("puma") {
+        return;
+    }
+    let (lab, port) = (Lab::new(), free_port());
+    // Puma looks after its workers every 5 s.
+    let words = "sweep -w2 -t2:2 -d0.02 --for 9s --warm-up 0 --multiples 2 --no-calibrate --probe bpf";
+    let mut sweep = Running::start(lab.longtail(words).env("PUMA_TEST_PORT", port.to_string()));
+    sweep.until(|_| probe::sockets::of_port(port).unwrap().open > 4);
+    let command = |pid: &Pid| fs::read_to_string(format!("/proc/{}/cmdline", pid.as_raw_pid())).unwrap_or_default();
+    let workers: Vec<Pid> = lab.living().into_iter().filter(|pid| command(pid).contains("cluster worker")).collect();
+    assert_eq!(workers.len(), 2);
+    rustix::process::kill_process(workers[0], Signal::KILL).unwrap();
+    sweep.end().with_code(0);
+    let study = lab.study();
+    let run = &study.runs[0];
+    let view = run.kernel.as_ref().unwrap();
+    let looked_at = |pid: &str| run.watch.as_ref().unwrap().curves("cpu").any(|(_, curve)| curve.of == pid);
+    let is_old = |pid: &str| workers.iter().any(|worker| worker.as_raw_pid().to_string() == pid);
+    let new: Vec<_> = run.tally.per_worker.iter().filter(|(pid, _)| !is_old(pid)).collect();
+    if can(!new.is_empty(), "the new worker had no time to answer") {
+        for (pid, count) in new {
+            let process = view.processes.iter().find(|process| process.pid.to_string() == *pid).expect("it answered");
+            assert_eq!(process.answers, count.all, "{pid}");
+            assert!(process.run_queue.count > 0 && looked_at(pid), "{pid}: {process:?}");
+        }
+    }
+}
+
 /// The BPF programs and links that a process holds.
 fn held(pid: Pid) -> BTreeSet<u32> {
     let folder = format!("/proc/{}/fdinfo", pid.as_raw_pid());
