@@ -2,7 +2,7 @@
 
 use model::anatomy::AppSource;
 use model::kernel::{KernelView, ProcessWaits, WayParts, Ways};
-use model::{Nanos, SweepStudy, Waits};
+use model::{Nanos, Socket, SweepStudy, Waits};
 
 use crate::facts;
 use crate::number::{self, NONE, or_none};
@@ -27,7 +27,7 @@ pub(crate) const HEAD: [&str; 12] = [
 pub(crate) const TITLE: &str = "waits by the kernel's tracepoints (BPF), means and percentiles in ms";
 
 /// What the columns mean.
-pub(crate) const WORDS: [&str; 2] = [
+const WORDS: [&str; 2] = [
     "accept queue: of a connection, until it is accepted; receive queue: of a request, from then or its arrival until it is read",
     "in server: from there to its answer; CPU wait: of a thread, from being ready to running; answers: of the whole run",
 ];
@@ -61,6 +61,15 @@ fn of_run(label: &str, view: &KernelView) -> Vec<Vec<String>> {
         ]
     };
     view.processes.iter().filter(worked).enumerate().map(line).collect()
+}
+
+/// What the columns mean, and what is not in them.
+pub(crate) fn words(study: &SweepStudy) -> Vec<&'static str> {
+    let has_tls = matches!(study.plan.server.socket, Socket::Ssl4 | Socket::Ssl6);
+    WORDS
+        .into_iter()
+        .chain(has_tls.then_some("over TLS connections and threads alone are seen, and no requests"))
+        .collect()
 }
 
 /// Why there are no such lines, where there might have been.

@@ -109,7 +109,7 @@ fn kernel_of(study: &SweepStudy) -> String {
         return kernel::why_none(study).map(|why| escaped(&why) + "\n").unwrap_or_default();
     }
     let lines: Vec<_> = std::iter::once(kernel::HEAD.map(str::to_owned).to_vec()).chain(lines).collect();
-    let inside = format!("{}\n\n{}", kernel::WORDS.join("<br>\n"), pipe_table(&lines).trim_end());
+    let inside = format!("{}\n\n{}", kernel::words(study).join("<br>\n"), pipe_table(&lines).trim_end());
     details(&format!("W{}", &kernel::TITLE[1..]), &inside)
 }
 

@@ -193,8 +193,8 @@ fn kernel_of(study: &SweepStudy) -> String {
     }
     let head = kernel::HEAD.map(str::to_owned).to_vec();
     let lines: Vec<_> = std::iter::once(head).chain(lines).collect();
-    let words = kernel::WORDS.map(|line| format!("  {line}\n")).concat();
-    format!("{}\n{words}{}", kernel::TITLE, fitted(2, &lines))
+    let words = kernel::words(study).join("\n  ");
+    format!("{}\n  {words}\n{}", kernel::TITLE, fitted(2, &lines))
 }
 
 fn theory_of(study: &SweepStudy) -> String {

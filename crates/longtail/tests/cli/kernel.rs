@@ -174,6 +174,7 @@ fn over_tls_there_are_connections_and_no_requests() {
     assert_eq!((view.answers(), view.ways.as_ref()), (0, None));
     let accepted: u64 = view.processes.iter().map(|process| process.accept_queue.count).sum();
     assert_eq!(accepted, study.runs[0].tally.connections_opened);
+    assert!(lab.run("report").stdout.contains("over TLS connections and threads alone are seen"));
 }
 
 #[test]

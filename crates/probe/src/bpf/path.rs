@@ -1,4 +1,7 @@
 //! Loads `path.bpf.o`, attaches its programs, and reads what they counted.
+//!
+//! The maps (20 MB) are charged to the cgroup, as on every kernel that has these tracepoints: `RLIMIT_MEMLOCK`, which not everybody
+//! may raise, does not matter since 5.11.
 
 use std::collections::BTreeMap;
 

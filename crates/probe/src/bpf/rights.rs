@@ -29,6 +29,11 @@ impl Missing {
             let mend = "run as root, or give this program the two: setcap cap_bpf,cap_perfmon+ep";
             return Some(Missing(format!("CAP_BPF and CAP_PERFMON are not held ({mend})")));
         }
+        let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        if !is_first(&namespace) {
+            let why = "in this PID namespace processes have other numbers than in the kernel (a container: --pid=host)";
+            return Some(Missing(why.to_owned()));
+        }
         (!Path::new(TYPES).exists())
             .then(|| Missing(format!("{TYPES} is not there (a kernel with CONFIG_DEBUG_INFO_BTF)")))
     }
@@ -51,6 +56,11 @@ impl Missing {
     }
 }
 
+/// Whether it is the PID namespace that the kernel began with (`PROC_PID_INIT_INO`, `include/linux/proc_ns.h`).
+fn is_first(namespace: &Path) -> bool {
+    namespace == Path::new("pid:[4026531836]")
+}
+
 /// By `/proc/self/status`: whether both capabilities, or all, are held.
 fn may(status: &str) -> bool {
     let held = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
@@ -68,6 +78,12 @@ mod tests {
         let may = |held: &str| may(&format!("Name:\tx\nCapEff:\t{held}\n"));
         assert!(may("000001ffffffffff") && may("000000c000000000"));
         assert!(!may("0000008000000000") && !may("0000000000000000") && !may("x"));
+    }
+
+    #[test]
+    fn a_containers_numbers_are_others() {
+        assert!(is_first(Path::new("pid:[4026531836]")));
+        assert!(!is_first(Path::new("pid:[4026532178]")) && !is_first(Path::new("")));
     }
 
     #[test]

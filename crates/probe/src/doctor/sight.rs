@@ -102,9 +102,10 @@ fn bpf(files: &Files, tried: impl FnOnce() -> Result<(), Missing>) -> Check {
     match (may, types) {
         (true, true) => match tried() {
             Ok(()) => ASKED.fine(format!("works (sweep --probe bpf): its tracepoints could be attached; {others}")),
-            Err(missing) => {
-                ASKED.warn(format!("permitted, but: {missing}"), "a kernel of 6.3 or later that is not locked down")
-            }
+            Err(missing) => ASKED.warn(
+                format!("permitted, but: {missing}"),
+                "a kernel of 6.3 or later that is not locked down, outside of containers",
+            ),
         },
         (true, false) => {
             ASKED.warn("permitted, but /sys/kernel/btf/vmlinux is missing", "a kernel with CONFIG_DEBUG_INFO_BTF")
