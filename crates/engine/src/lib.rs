@@ -17,6 +17,7 @@ mod journal;
 mod lane;
 mod lead;
 mod limits;
+mod poller;
 mod progress;
 mod request;
 mod response;

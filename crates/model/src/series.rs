@@ -34,10 +34,11 @@ impl Series {
     }
 
     /// Counts `exchange` in the second of its end; `from` is the start of the window.
+    #[inline]
     pub fn record(&mut self, exchange: &Exchange, from: Nanos) {
         let second = (exchange.ended.saturating_sub(from).0 / SECOND) as usize;
         if second >= self.seconds.len() {
-            self.seconds.resize(second + 1, Second::default());
+            self.grow(second);
         }
         let second = &mut self.seconds[second];
         if exchange.outcome.is_good() {
@@ -48,6 +49,11 @@ impl Series {
         } else {
             second.failed += 1;
         }
+    }
+
+    #[cold]
+    fn grow(&mut self, second: usize) {
+        self.seconds.resize(second + 1, Second::default());
     }
 
     /// Adds another lane's seconds.
