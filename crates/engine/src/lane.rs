@@ -251,7 +251,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     /// Records that all that is out on `slot` ended in `outcome`; `bytes` were received of the oldest's answer.
     fn record_all(&mut self, slot: usize, outcome: Outcome, now: Nanos, bytes: u64) {
         let mut bytes = bytes;
-        while let Some(request) = self.connections[slot].outstanding.pop_front() {
+        while let Some(request) = self.connections[slot].outstanding.pop() {
             self.record(slot, request, outcome, End::seen(now), std::mem::take(&mut bytes));
         }
         self.connections[slot].sent_in_full = 0;
@@ -276,7 +276,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             received_bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
             outcome,
         };
-        let is_measured = self.tally.measures(request.due);
+        let is_measured = request.is_measured;
         if is_measured {
             connection.requests_left -= 1;
             let begun = if request.opened > Nanos::ZERO { request.opened } else { exchange.sent };
@@ -411,7 +411,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         self.next_scan = now + step;
         for slot in 0..self.connections.len() {
             // The oldest one's answer comes first, so whatever is out behind it is given up with it.
-            let oldest = self.connections[slot].outstanding.front();
+            let oldest = self.connections[slot].outstanding.oldest();
             if oldest.is_some_and(|request| now.saturating_sub(request.begun) >= self.shape.timeout) {
                 self.end(slot, Outcome::TimedOut, now, None);
             }

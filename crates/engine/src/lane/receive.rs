@@ -133,7 +133,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         let Some(at) = stamp else { return End::seen(now) };
         // Bytes that came after the turn's time was read.
         let seen = if at > now { self.clock.now() } else { now };
-        let sent = self.connections[slot].outstanding.front().map_or(now, |request| request.sent);
+        let sent = self.connections[slot].outstanding.oldest().map_or(now, |request| request.sent);
         if sent <= at && at <= seen { End { at, seen, is_stamped: true } } else { End::seen(now) }
     }
 
@@ -149,7 +149,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
     #[inline]
     pub(super) fn answered(&mut self, slot: usize, response: Response, closing: bool, end: End) {
         let connection = &mut self.connections[slot];
-        let Some(request) = connection.outstanding.pop_front() else { return };
+        let Some(request) = connection.outstanding.pop() else { return };
         connection.until_reconnect -= 1;
         // Answered before it was asked in full: the rest of the request would be read as the next one.
         let asked_in_full = connection.sent_in_full > 0;
@@ -157,10 +157,10 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         let server_keeps = response.keep_alive && asked_in_full && !closing;
         let we_keep = self.shape.keep_alive && connection.until_reconnect > 0;
         let first_byte = connection.first_byte;
-        if let Some(next) = connection.outstanding.front() {
+        if let Some(next) = connection.outstanding.oldest() {
             connection.reader.expect(self.shape.requests[next.request as usize].is_head);
         }
-        let is_measured = self.tally.measures(request.due);
+        let is_measured = request.is_measured;
         if let Some(worker) = response.worker {
             let worker = usize::from(worker);
             if worker >= self.workers.len() {

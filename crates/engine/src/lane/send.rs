@@ -12,16 +12,18 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
     #[inline]
     pub(super) fn begin(&mut self, slot: usize, due: Due, now: Nanos) {
         self.busy += 1;
-        self.busy_measured += usize::from(self.tally.measures(due.at));
+        let is_measured = self.tally.measures(due.at);
+        self.busy_measured += usize::from(is_measured);
         let request = self.shape.order.index(due.number, self.shape.requests.len());
         let connection = &mut self.connections[slot];
         if connection.outstanding.is_empty() {
             connection.reader.expect(self.shape.requests[request].is_head);
         }
-        connection.outstanding.push_back(Outstanding {
+        connection.outstanding.push(Outstanding {
             number: due.number,
             request: request as u32,
             due: due.at,
+            is_measured,
             possible: due.possible,
             begun: now,
             opened: Nanos::ZERO,
@@ -44,7 +46,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         let connection = &mut self.connections[slot];
         connection.state = State::Opening;
         connection.until_reconnect = self.shape.reconnect_after.unwrap_or(u64::MAX);
-        if let Some(request) = connection.outstanding.back_mut() {
+        if let Some(request) = connection.outstanding.newest_mut() {
             request.opened = opened;
         }
         self.tally.connections_opened += 1;
@@ -118,7 +120,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         // A closed loop would spin on a server that is not there; an open one has its schedule, and waits for nobody.
         let pause = (!self.agenda.is_open()).then(|| Nanos(FIRST_PAUSE.0 << failed.min(10)).min(LONGEST_PAUSE));
         let is_measured =
-            self.connections[slot].outstanding.front().is_some_and(|request| self.tally.measures(request.due));
+            self.connections[slot].outstanding.oldest().is_some_and(|request| request.is_measured);
         self.tally.exhausted += u64::from(trouble == Trouble::Exhausted && is_measured);
         let outcome = if trouble == Trouble::Refused { Outcome::Refused } else { Outcome::ConnectFailed };
         let now = self.clock.now();
