@@ -6,6 +6,15 @@ use model::Nanos;
 
 use crate::response::Reader;
 
+/// Bytes of the longest answer that is kept for checks.
+pub(crate) const LONGEST_ANSWER: usize = 2 * 1024 * 1024;
+
+/// The raw answer that was kept, unless it is longer than [`LONGEST_ANSWER`]; the next one is kept from its first byte.
+pub(crate) fn take_answer(answer: &mut Vec<u8>) -> Option<Box<[u8]>> {
+    let answer = std::mem::take(answer);
+    (answer.len() <= LONGEST_ANSWER).then(|| answer.into_boxed_slice())
+}
+
 /// Whether there is a socket behind a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
@@ -95,12 +104,24 @@ impl Flight {
         }
     }
 
+    #[cold]
+    fn next(&mut self) {
+        self.oldest = self.behind.pop_front();
+    }
+
+    /// The oldest has ended.
+    #[inline]
+    pub(crate) fn drop_oldest(&mut self) {
+        self.oldest = None;
+        if !self.behind.is_empty() {
+            self.next();
+        }
+    }
+
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Outstanding> {
         let oldest = self.oldest.take();
-        if !self.behind.is_empty() {
-            self.oldest = self.behind.pop_front();
-        }
+        self.next();
         oldest
     }
 }
@@ -179,7 +200,10 @@ mod tests {
             flight.push(request(number));
         }
         assert_eq!((flight.len(), flight.oldest().unwrap().number, flight.newest_mut().unwrap().number), (3, 0, 2));
-        assert_eq!((0..4).map(|n| flight.get_mut(n).map(|r| r.number)).collect::<Vec<_>>(), [Some(0), Some(1), Some(2), None]);
+        assert_eq!(
+            (0..4).map(|n| flight.get_mut(n).map(|r| r.number)).collect::<Vec<_>>(),
+            [Some(0), Some(1), Some(2), None]
+        );
         assert_eq!(flight.pop().unwrap().number, 0);
         flight.push(request(3));
         let rest: Vec<_> = std::iter::from_fn(|| flight.pop()).map(|r| r.number).collect();

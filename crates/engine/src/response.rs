@@ -113,14 +113,17 @@ impl Reader {
     /// Where they can not be (part of) a response.
     #[inline]
     pub fn feed(&mut self, bytes: &[u8], heads: &mut Heads) -> Result<Fed, BadResponse> {
-        // The common case: one read brings a whole response, and its head is as the one before.
-        if self.bytes == 0
-            && !self.to_head
-            && let Some(response) = heads.whole(bytes, self.hint)
-        {
-            return Ok(Fed::Done(*response, bytes.len()));
+        match self.whole(bytes, heads) {
+            Some(response) => Ok(Fed::Done(*response, bytes.len())),
+            None => self.feed_piece(bytes, heads),
         }
-        self.feed_piece(bytes, heads)
+    }
+
+    /// The common case: a read brought a whole response, and its head is as the one before.
+    #[inline]
+    pub(crate) fn whole<'h>(&self, bytes: &[u8], heads: &'h Heads) -> Option<&'h Response> {
+        let is_between_two = self.bytes == 0 && !self.to_head;
+        if is_between_two { heads.whole(bytes, self.hint) } else { None }
     }
 
     fn feed_piece(&mut self, bytes: &[u8], heads: &mut Heads) -> Result<Fed, BadResponse> {

@@ -173,6 +173,7 @@ impl Wire for Sockets {
         self.fd(slot).is_ok_and(|fd| getpeername(fd).is_ok())
     }
 
+    #[inline(always)]
     fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {
         events.clear();
         for (flags, data) in self.poller.wait(at_most) {
@@ -187,6 +188,7 @@ impl Wire for Sockets {
         }
     }
 
+    #[inline(always)]
     fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, Trouble> {
         let fd = self.slots[slot].fd.as_ref().ok_or(Trouble::Failed)?;
         match &mut self.stamps {
@@ -196,11 +198,13 @@ impl Wire for Sockets {
         .map_err(trouble)
     }
 
+    #[inline(always)]
     fn stamp(&self, _slot: usize) -> Option<Nanos> {
         // Whoever asks has just received.
         self.stamps.as_ref()?.last()
     }
 
+    #[inline(always)]
     fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Trouble> {
         send(self.fd(slot)?, bytes, SendFlags::NOSIGNAL).map_err(trouble)
     }

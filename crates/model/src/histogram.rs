@@ -15,10 +15,9 @@ const LONGEST: u64 = 3_600_000_000_000;
 /// Buckets for all times up to [`LONGEST`].
 const BUCKETS: usize = bucket(LONGEST) + 1;
 
-/// The bucket of a time.
+/// The bucket of a time; past the last one for a time longer than [`LONGEST`].
 #[inline]
 const fn bucket(time: u64) -> usize {
-    let time = if time < LONGEST { time } else { LONGEST };
     let magnitude = (time | 1 << CUTS).ilog2() - CUTS;
     ((magnitude as usize) << CUTS) + (time >> magnitude) as usize
 }
@@ -52,11 +51,23 @@ impl Histogram {
     /// Records one time.
     #[inline]
     pub fn record(&mut self, time: Nanos) {
-        self.counts[bucket(time.0)] += 1;
+        *self.bucket_mut(time.0) += 1;
         self.count += 1;
-        self.min = self.min.min(time.0);
-        self.max = self.max.max(time.0);
+        // Rarely true: a branch is cheaper than to store it each time.
+        if time.0 < self.min {
+            self.min = time.0;
+        }
+        if time.0 > self.max {
+            self.max = time.0;
+        }
         self.sum = self.sum.saturating_add(time.0);
+    }
+
+    /// The count of a time's bucket.
+    #[inline]
+    fn bucket_mut(&mut self, time: u64) -> &mut u64 {
+        let place = bucket(time).min(BUCKETS - 1);
+        &mut self.counts[place]
     }
 
     /// How many times were recorded.
@@ -130,7 +141,7 @@ impl Histogram {
 
     /// The filled buckets and their records, rising.
     fn filled(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let last = if self.count == 0 { 0 } else { bucket(self.max) + 1 };
+        let last = if self.count == 0 { 0 } else { bucket(self.max).min(BUCKETS - 1) + 1 };
         self.counts[..last].iter().copied().enumerate().filter(|(_, n)| *n > 0)
     }
 }
@@ -178,9 +189,9 @@ impl From<Histogram> for Stored {
 impl From<Stored> for Histogram {
     fn from(stored: Stored) -> Histogram {
         let mut histogram = Histogram::default();
-        let highest = stored.buckets.last().map_or(0, |(time, _)| times_of(bucket(*time)).0);
+        let highest = stored.buckets.last().map_or(0, |(time, _)| times_of(bucket(*time).min(BUCKETS - 1)).0);
         for (time, n) in stored.buckets {
-            histogram.counts[bucket(time)] += n;
+            *histogram.bucket_mut(time) += n;
             histogram.count += n;
         }
         histogram.min = if stored.count == 0 { u64::MAX } else { stored.min_ns };

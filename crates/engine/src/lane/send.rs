@@ -9,10 +9,10 @@ use crate::connection::{Outstanding, State};
 use crate::wire::{Trouble, Wire};
 
 impl<C: Clock, W: Wire> Lane<'_, C, W> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin(&mut self, slot: usize, due: Due, now: Nanos) {
         self.busy += 1;
-        let is_measured = self.tally.measures(due.at);
+        let is_measured = self.records.tally.measures(due.at);
         self.busy_measured += usize::from(is_measured);
         let request = self.shape.order.index(due.number, self.shape.requests.len());
         let connection = &mut self.connections[slot];
@@ -49,7 +49,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         if let Some(request) = connection.outstanding.newest_mut() {
             request.opened = opened;
         }
-        self.tally.connections_opened += 1;
+        self.records.tally.connections_opened += 1;
         match self.wire.open(slot) {
             Ok(()) => self.send(slot),
             Err(trouble) => self.not_opened(slot, trouble),
@@ -57,7 +57,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
     }
 
     /// Sends what is to be sent, as far as it goes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send(&mut self, slot: usize) {
         let connection = &mut self.connections[slot];
         while let Some(request) = connection.outstanding.get_mut(connection.sent_in_full) {
@@ -74,7 +74,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
                     connection.sent_in_full += usize::from(request.written == bytes.len());
                     connection.state = State::Open;
                     connection.failed_connects = 0;
-                    self.tally.sent_bytes += n as u64;
+                    self.records.tally.sent_bytes += n as u64;
                 }
                 Err(Trouble::WouldBlock) => {
                     if first && request.connected == Nanos::ZERO && self.wire.is_connected(slot) {
@@ -119,9 +119,8 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         self.connections[slot].failed_connects = failed.saturating_add(1);
         // A closed loop would spin on a server that is not there; an open one has its schedule, and waits for nobody.
         let pause = (!self.agenda.is_open()).then(|| Nanos(FIRST_PAUSE.0 << failed.min(10)).min(LONGEST_PAUSE));
-        let is_measured =
-            self.connections[slot].outstanding.oldest().is_some_and(|request| request.is_measured);
-        self.tally.exhausted += u64::from(trouble == Trouble::Exhausted && is_measured);
+        let is_measured = self.connections[slot].outstanding.oldest().is_some_and(|request| request.is_measured);
+        self.records.tally.exhausted += u64::from(trouble == Trouble::Exhausted && is_measured);
         let outcome = if trouble == Trouble::Refused { Outcome::Refused } else { Outcome::ConnectFailed };
         let now = self.clock.now();
         self.end(slot, outcome, now, pause);
