@@ -18,6 +18,7 @@ use std::sync::mpsc::SyncSender;
 use model::{Batches, Clock, Dissection, Exchange, LaneFacts, Late, Nanos, Outcome, Tally, Timestamps, Timing, Window};
 
 use crate::agenda::{Agenda, Due};
+use crate::awake::Awake;
 use crate::connection::{Connection, State, take_answer};
 use crate::cpu_use::CpuUse;
 use crate::head::Heads;
@@ -25,7 +26,7 @@ use crate::journal::Batch;
 use crate::progress::Place;
 use crate::shape::{Shape, Share};
 use crate::stamps::WallClock;
-use crate::wire::Wire;
+use crate::wire::{Event, Wire};
 use records::{End, Records};
 
 /// The longest wait in one go: how late a lane may notice a timeout or the user's interruption.
@@ -87,6 +88,8 @@ pub struct Lane<'a, C, W> {
     next_scan: Nanos,
     /// What the kernel's stamps are on our clock, where there are stamps.
     wall: Option<WallClock>,
+    /// Where the lane may stay awake for answers.
+    awake: Option<Awake>,
     buffer: Vec<u8>,
 }
 
@@ -126,6 +129,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             busy_measured: 0,
             next_scan: start,
             wall: None,
+            awake: None,
             buffer: vec![0; BUFFER],
         }
     }
@@ -141,12 +145,14 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         // Pipelining: a stamp may be of a later answer's bytes.
         let is_stamped = self.shape.timestamps == Timestamps::Kernel && self.shape.pipeline <= 1;
         self.wall = is_stamped.then(|| WallClock::new(&self.clock));
+        let stays_awake = self.shape.stays_awake && !self.agenda.is_open();
+        self.awake = stays_awake.then(|| Awake::new(self.shape.lanes)).flatten();
         self.send_what_is_due(now);
         let mut interrupted_at = None;
         let (began_at, began_with) = (now, CpuUse::now());
         while !self.is_over(now) {
             let at_most = self.longest_wait(now);
-            self.wire.wait(at_most, &mut events);
+            self.wait(at_most, &mut events);
             now = self.clock.now();
             if !self.unread.is_empty() {
                 self.receive_the_unread(now);
@@ -167,8 +173,21 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             }
         }
         place.show(self.records.ended, &self.records.tally);
-        let facts = CpuUse::now().since(began_with, now.saturating_sub(began_at));
+        let spun = self.awake.as_ref().map_or(Nanos::ZERO, Awake::spent);
+        let facts = CpuUse::now().since(began_with, now.saturating_sub(began_at), spun);
         self.finish(interrupted_at, facts)
+    }
+
+    /// Waits for news, `at_most` this long: awake at first, where that pays.
+    #[inline]
+    fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {
+        match &mut self.awake {
+            Some(awake) if at_most > Nanos::ZERO => {
+                let (clock, wire) = (&self.clock, &mut self.wire);
+                wait_awake(awake, clock, wire, at_most, events);
+            }
+            _ => self.wire.wait(at_most, events),
+        }
     }
 
     /// Whether nothing is left to do.
@@ -372,4 +391,33 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         let clock_steps = self.wall.map(|wall| wall.steps());
         self.records.finish(self.heads.workers(), interrupted_at, facts, clock_steps)
     }
+}
+
+/// Waits for news, and is awake for the time that `awake` allows before it sleeps.
+#[inline]
+fn wait_awake<C: Clock, W: Wire>(awake: &mut Awake, clock: &C, wire: &mut W, at_most: Nanos, events: &mut Vec<Event>) {
+    let budget = awake.budget().min(at_most);
+    if budget > Nanos::ZERO {
+        // What is there already was not waited for.
+        wire.wait(Nanos::ZERO, events);
+        if !events.is_empty() {
+            return;
+        }
+    }
+    let began = clock.now();
+    let mut waited = Nanos::ZERO;
+    while waited < budget {
+        wire.wait(Nanos::ZERO, events);
+        let now = clock.now();
+        waited = now.saturating_sub(began);
+        if !events.is_empty() {
+            return awake.spend(waited, now);
+        }
+    }
+    if waited > Nanos::ZERO {
+        awake.spend(waited, began + waited);
+    }
+    wire.wait(at_most.saturating_sub(waited), events);
+    let now = clock.now();
+    awake.slept(now.saturating_sub(began), now);
 }

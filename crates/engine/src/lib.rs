@@ -6,6 +6,7 @@
 
 mod agenda;
 mod app_time;
+mod awake;
 mod body;
 mod chunked;
 mod connection;

@@ -254,7 +254,9 @@ mod tests {
             times in prop::collection::vec(prop_oneof![0u64..5_000, 0u64..5_000_000, any::<u64>()], 1..300),
         ) {
             let mut theirs = hdrhistogram::Histogram::<u64>::new_with_bounds(1, 3_600_000_000_000, 3).unwrap();
-            times.iter().for_each(|time| theirs.saturating_record(*time));
+            for time in &times {
+                theirs.saturating_record(*time);
+            }
             let ours = of(&times);
             let expected: Vec<_> =
                 theirs.iter_recorded().map(|b| (Nanos(b.value_iterated_to()), b.count_since_last_iteration())).collect();
