@@ -3,7 +3,7 @@
 //! To sleep and to be woken takes tens of microseconds, on a virtual machine more than a hundred, and all of it is charged to the server's
 //! account: a closed loop with few connections then measures the wake-ups. So a lane of a closed loop asks again and again for news before it
 //! sleeps, as long as answers have lately come within [`LONGEST`], by the rule of KVM's halt polling (`grow_halt_poll_ns`,
-//! `shrink_halt_poll_ns` in Linux' virt/kvm/kvm_main.c): a sleep that ended soon doubles the time, one that took long halves it. Against a
+//! `shrink_halt_poll_ns` in Linux' `virt/kvm/kvm_main.c`): a sleep that ended soon doubles the time, one that took long halves it. Against a
 //! slow server it is off by itself after a few answers.
 //!
 //! A lane that stays awake takes a core. Where that core is wanted by somebody else (more is runnable than there are cores, or the lane
@@ -104,7 +104,7 @@ impl Awake {
 /// What the kernel says of who wants a core.
 #[derive(Debug)]
 struct Cores {
-    /// `1.2 0.9 0.8 2/345 6789`: the fourth word begins with what is runnable now (proc_loadavg(5)).
+    /// `1.2 0.9 0.8 2/345 6789`: the fourth word begins with what is runnable now (`proc_loadavg(5)`).
     loadavg: File,
     /// `ns on a CPU, ns waiting for one, slices` of this thread.
     schedstat: File,
