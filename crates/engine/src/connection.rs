@@ -4,7 +4,17 @@ use std::collections::VecDeque;
 
 use model::Nanos;
 
+use crate::journal::Trace;
 use crate::response::Reader;
+
+/// Bytes of the longest answer that is kept for checks.
+pub(crate) const LONGEST_ANSWER: usize = 2 * 1024 * 1024;
+
+/// The raw answer that was kept, unless it is longer than [`LONGEST_ANSWER`]; the next one is kept from its first byte.
+pub(crate) fn take_answer(answer: &mut Vec<u8>) -> Option<Box<[u8]>> {
+    let answer = std::mem::take(answer);
+    (answer.len() <= LONGEST_ANSWER).then(|| answer.into_boxed_slice())
+}
 
 /// Whether there is a socket behind a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +38,8 @@ pub(crate) struct Outstanding {
     pub(crate) request: u32,
     /// When it was due.
     pub(crate) due: Nanos,
+    /// Whether that is in the measured window.
+    pub(crate) is_measured: bool,
     /// Since when the generator could have begun it.
     pub(crate) possible: Nanos,
     /// When it was begun: from here the timeout counts.
@@ -44,12 +56,83 @@ pub(crate) struct Outstanding {
     pub(crate) written: usize,
 }
 
+/// The requests that are out on a connection, the oldest first: the one whose answer comes next. The oldest stands here in place,
+/// as without pipelining there is no other.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    oldest: Option<Outstanding>,
+    /// Empty where there is no oldest.
+    behind: VecDeque<Outstanding>,
+}
+
+impl Flight {
+    fn new(pipeline: u32) -> Flight {
+        Flight { oldest: None, behind: VecDeque::with_capacity(pipeline as usize - 1) }
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.oldest.is_none()
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.oldest.is_some()) + self.behind.len()
+    }
+
+    #[inline]
+    pub(crate) fn oldest(&self) -> Option<&Outstanding> {
+        self.oldest.as_ref()
+    }
+
+    #[inline]
+    pub(crate) fn newest_mut(&mut self) -> Option<&mut Outstanding> {
+        self.behind.back_mut().or(self.oldest.as_mut())
+    }
+
+    /// The n-th from the oldest, from 0.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, n: usize) -> Option<&mut Outstanding> {
+        if n == 0 { self.oldest.as_mut() } else { self.behind.get_mut(n - 1) }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, request: Outstanding) {
+        if self.oldest.is_none() {
+            self.oldest = Some(request);
+        } else {
+            self.behind.push_back(request);
+        }
+    }
+
+    #[cold]
+    fn next(&mut self) {
+        self.oldest = self.behind.pop_front();
+    }
+
+    /// The oldest has ended.
+    #[inline]
+    pub(crate) fn drop_oldest(&mut self) {
+        self.oldest = None;
+        if !self.behind.is_empty() {
+            self.next();
+        }
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<Outstanding> {
+        let oldest = self.oldest.take();
+        self.next();
+        oldest
+    }
+}
+
 /// One connection, or the place of one: it is opened again after the server has closed it.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) state: State,
-    /// The requests that are out, the oldest first: the one whose answer comes next. More than one only with pipelining.
-    pub(crate) outstanding: VecDeque<Outstanding>,
+    /// The requests that are out. More than one only with pipelining.
+    pub(crate) outstanding: Flight,
     /// How many of them are sent in full: the next byte to send belongs to the one behind those.
     pub(crate) sent_in_full: usize,
     /// When the first byte of the present answer was seen.
@@ -60,8 +143,8 @@ pub(crate) struct Connection {
     pub(crate) requests_left: u64,
     /// Requests it may still make before it is closed and opened anew.
     pub(crate) until_reconnect: u64,
-    /// Our end's port, when it was opened, and the answers since; where requests are traced.
-    pub(crate) traced: (u16, Nanos, u64),
+    /// How the kernel knows its next answer, where requests are traced.
+    pub(crate) traced: Trace,
     /// Connects that failed in a row.
     pub(crate) failed_connects: u32,
     pub(crate) reader: Reader,
@@ -73,13 +156,13 @@ impl Connection {
     pub(crate) fn new(requests_left: u64, start: Nanos, pipeline: u32) -> Connection {
         Connection {
             state: State::Closed,
-            outstanding: VecDeque::with_capacity(pipeline as usize),
+            outstanding: Flight::new(pipeline),
             sent_in_full: 0,
             first_byte: Nanos::ZERO,
             next_due: start,
             requests_left,
             until_reconnect: u64::MAX,
-            traced: (0, Nanos::ZERO, 0),
+            traced: Trace::default(),
             failed_connects: 0,
             reader: Reader::default(),
             answer: Vec::new(),
@@ -87,7 +170,48 @@ impl Connection {
     }
 
     /// Whether a byte of some request is still to be sent.
+    #[inline]
     pub(crate) fn has_to_send(&self) -> bool {
         self.sent_in_full < self.outstanding.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(number: u64) -> Outstanding {
+        Outstanding {
+            number,
+            request: 0,
+            due: Nanos::ZERO,
+            is_measured: true,
+            possible: Nanos::ZERO,
+            begun: Nanos::ZERO,
+            opened: Nanos::ZERO,
+            connected: Nanos::ZERO,
+            sent: Nanos::ZERO,
+            written_at: Nanos::ZERO,
+            written: 0,
+        }
+    }
+
+    #[test]
+    fn requests_leave_in_the_order_in_which_they_came() {
+        let mut flight = Flight::new(3);
+        assert!(flight.pop().is_none() && flight.is_empty());
+        for number in 0..3 {
+            flight.push(request(number));
+        }
+        assert_eq!((flight.len(), flight.oldest().unwrap().number, flight.newest_mut().unwrap().number), (3, 0, 2));
+        assert_eq!(
+            (0..4).map(|n| flight.get_mut(n).map(|r| r.number)).collect::<Vec<_>>(),
+            [Some(0), Some(1), Some(2), None]
+        );
+        assert_eq!(flight.pop().unwrap().number, 0);
+        flight.push(request(3));
+        let rest: Vec<_> = std::iter::from_fn(|| flight.pop()).map(|r| r.number).collect();
+        assert_eq!(rest, [1, 2, 3]);
+        assert_eq!(flight.len(), 0);
     }
 }

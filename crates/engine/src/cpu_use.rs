@@ -14,13 +14,14 @@ impl CpuUse {
         CpuUse(parse(&text))
     }
 
-    /// What was used since `before`, in `elapsed`.
-    pub(crate) fn since(self, before: CpuUse, elapsed: Nanos) -> Option<LaneFacts> {
+    /// What was used since `before`, in `elapsed`, of which `spun` was without work.
+    pub(crate) fn since(self, before: CpuUse, elapsed: Nanos, spun: Nanos) -> Option<LaneFacts> {
         let ((cpu, run_queue), (cpu_before, run_queue_before)) = (self.0?, before.0?);
         Some(LaneFacts {
             cpu: cpu.saturating_sub(cpu_before),
             run_queue: run_queue.saturating_sub(run_queue_before),
             elapsed,
+            spun,
         })
     }
 }

@@ -11,6 +11,7 @@ use model::anatomy::STAMPS;
 use thiserror::Error;
 
 use crate::app_time;
+use crate::response::Response;
 
 /// Heads that a lane remembers.
 const MEMORY: usize = 16;
@@ -65,12 +66,21 @@ pub enum BadHead {
     Length,
 }
 
+/// A head that was seen before.
+#[derive(Debug)]
+struct Known {
+    bytes: Box<[u8]>,
+    head: Head,
+    /// The response that it begins, where the head alone says where that ends, and how long it is. (Not of an interim response.)
+    whole: Option<(Response, usize)>,
+}
+
 /// The heads and workers that one lane has seen.
 #[derive(Debug)]
 pub struct Heads {
     worker_header: String,
     reads_app_times: bool,
-    memory: Vec<(Box<[u8]>, Head)>,
+    memory: Vec<Known>,
     oldest: usize,
     workers: Vec<String>,
     worker_index: HashMap<String, u16>,
@@ -108,19 +118,27 @@ impl Heads {
     /// Where no continuation of `bytes` would be a head that we accept.
     #[inline]
     pub fn read(&mut self, bytes: &[u8], hint: &mut u8) -> Result<Option<Head>, BadHead> {
-        if let Some((known, head)) = self.memory.get(usize::from(*hint))
-            && bytes.starts_with(known)
+        if let Some(known) = self.memory.get(usize::from(*hint))
+            && bytes.starts_with(&known.bytes)
         {
-            return Ok(Some(*head));
+            return Ok(Some(known.head));
         }
         self.recall_or_parse(bytes, hint)
     }
 
+    /// The response that `bytes` are from the first to the last, where its head is the one remembered at `hint`.
+    #[inline]
+    pub(crate) fn whole(&self, bytes: &[u8], hint: u8) -> Option<&Response> {
+        let known = self.memory.get(usize::from(hint))?;
+        let (response, length) = known.whole.as_ref()?;
+        (bytes.len() == *length && bytes.starts_with(&known.bytes)).then_some(response)
+    }
+
     #[cold]
     fn recall_or_parse(&mut self, bytes: &[u8], hint: &mut u8) -> Result<Option<Head>, BadHead> {
-        if let Some(place) = self.memory.iter().position(|(known, _)| bytes.starts_with(known)) {
+        if let Some(place) = self.memory.iter().position(|known| bytes.starts_with(&known.bytes)) {
             *hint = place as u8;
-            return Ok(Some(self.memory[place].1));
+            return Ok(Some(self.memory[place].head));
         }
         let Some(head) = self.parse(bytes)? else {
             return if bytes.len() > LONGEST { Err(BadHead::TooLong) } else { Ok(None) };
@@ -129,7 +147,7 @@ impl Heads {
         if head.app_time.is_some() {
             return Ok(Some(head));
         }
-        let remembered = (bytes[..head.length].into(), head);
+        let remembered = Known { bytes: bytes[..head.length].into(), head, whole: Response::of(&head) };
         if self.memory.len() < MEMORY {
             *hint = self.memory.len() as u8;
             self.memory.push(remembered);

@@ -28,7 +28,7 @@ pub struct Record {
 }
 
 /// What a request is to others: the kernel, which knows connections by their ports, and the app.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     /// Our end's port.
     pub port: u16,
@@ -38,6 +38,15 @@ pub struct Trace {
     pub opened: Nanos,
     /// What the app said, on its own clock ([`model::Clock::shared`]).
     pub app: Option<AppTime>,
+}
+
+impl Trace {
+    /// That of the answer which has come now; from here on this is of the one after it.
+    pub(crate) fn next(&mut self, app: Option<AppTime>) -> Trace {
+        let trace = Trace { app, ..*self };
+        self.number += 1;
+        trace
+    }
 }
 
 /// What the reader of a journal gets: records in order of completion, of one lane.

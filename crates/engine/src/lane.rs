@@ -7,6 +7,7 @@
 //! `lane/send.rs`.
 
 mod receive;
+mod records;
 mod send;
 
 use std::cmp::Reverse;
@@ -14,19 +15,19 @@ use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 
-use model::tally::WorkerCount;
 use model::{Batches, Clock, Dissection, Exchange, LaneFacts, Late, Nanos, Outcome, Tally, Timestamps, Timing, Window};
 
 use crate::agenda::{Agenda, Due};
-use crate::app_time::AppTimes;
-use crate::connection::{Connection, Outstanding, State};
+use crate::awake::Awake;
+use crate::connection::{Connection, State, take_answer};
 use crate::cpu_use::CpuUse;
 use crate::head::Heads;
-use crate::journal::{Batch, Journal, Record, Trace};
+use crate::journal::Batch;
 use crate::progress::Place;
 use crate::shape::{Shape, Share};
 use crate::stamps::WallClock;
-use crate::wire::Wire;
+use crate::wire::{Event, Wire};
+use records::{End, Kept, Records};
 
 /// The longest wait in one go: how late a lane may notice a timeout or the user's interruption.
 const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
@@ -37,8 +38,6 @@ const LONGEST_PAUSE: Nanos = Nanos::from_secs(1);
 const SPIN: Nanos = Nanos::from_micros(50);
 /// What a lane that coalesces rounds its waits up to ([`Timing::Coalesce`]).
 const COALESCED: Nanos = Nanos::from_millis(1);
-/// Bytes of the longest answer that is kept for checks.
-const LONGEST_ANSWER: usize = 2 * 1024 * 1024;
 /// Bytes received in one go.
 const BUFFER: usize = 64 * 1024;
 
@@ -63,42 +62,16 @@ pub struct LaneEnd {
     pub clock_steps: Option<u32>,
 }
 
-/// When a request ended, and when the lane saw that it had.
-#[derive(Clone, Copy, Debug)]
-struct End {
-    at: Nanos,
-    seen: Nanos,
-    /// Whether the two are of two clocks, so that their distance is the lane's read lag.
-    is_stamped: bool,
-}
-
-impl End {
-    /// Of what has no stamp: it ended when it was seen.
-    fn seen(now: Nanos) -> End {
-        End { at: now, seen: now, is_stamped: false }
-    }
-}
-
 /// One thread's part of a run.
 pub struct Lane<'a, C, W> {
     shape: &'a Shape,
-    share: Share,
     clock: C,
     wire: W,
     window: Window,
     agenda: Agenda,
     connections: Vec<Connection>,
     heads: Heads,
-    tally: Tally,
-    batches: Batches,
-    /// What apps say of their time, where that is read.
-    app_times: Option<AppTimes>,
-    /// Answers by worker. Folded into the tally by name at the end.
-    workers: Vec<WorkerCount>,
-    exchanges: Vec<Exchange>,
-    journal: Journal,
-    /// Of the answer that is about to be recorded, where requests are traced.
-    trace: Option<Trace>,
+    records: Records,
     start: Nanos,
     /// Connections that can take the next request at once: in a closed loop those whose next request is due, in
     /// an open loop all free ones, the most recently used last.
@@ -112,11 +85,11 @@ pub struct Lane<'a, C, W> {
     busy: usize,
     /// Of those, how many are measured.
     busy_measured: usize,
-    /// Requests ended so far.
-    ended: u64,
     next_scan: Nanos,
     /// What the kernel's stamps are on our clock, where there are stamps.
     wall: Option<WallClock>,
+    /// Where the lane may stay awake for answers.
+    awake: Option<Awake>,
     buffer: Vec<u8>,
 }
 
@@ -137,23 +110,16 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         let slots = (0..pipeline).flat_map(|_| 0..share.connections);
         // The first is taken last, so that an open loop opens its connections in order.
         let free: Vec<u32> = if shape.pace.is_open() { slots.rev().collect() } else { slots.collect() };
-        let app_times = shape.reads_app_times.then(|| AppTimes::new(&clock));
+        let records = Records::new(shape, share, &clock, start, journal);
         Lane {
             shape,
-            share,
             clock,
             wire,
             window,
             agenda: Agenda::new(shape, share, start),
             connections: (0..share.connections).map(|_| Connection::new(quota, start, pipeline)).collect(),
             heads: Heads::new(&shape.worker_header).reading_app_times(shape.reads_app_times),
-            tally: Tally::new(window, shape.connections as usize),
-            batches: Batches::new(window),
-            app_times,
-            workers: Vec::with_capacity(64),
-            exchanges: Vec::new(),
-            journal: Journal::new(journal),
-            trace: None,
+            records,
             start,
             pausing: BinaryHeap::with_capacity(free.len()),
             freed_before: Vec::with_capacity(free.len()),
@@ -161,9 +127,9 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             unread: Vec::new(),
             busy: 0,
             busy_measured: 0,
-            ended: 0,
             next_scan: start,
             wall: None,
+            awake: None,
             buffer: vec![0; BUFFER],
         }
     }
@@ -179,12 +145,14 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         // Pipelining: a stamp may be of a later answer's bytes.
         let is_stamped = self.shape.timestamps == Timestamps::Kernel && self.shape.pipeline <= 1;
         self.wall = is_stamped.then(|| WallClock::new(&self.clock));
+        let stays_awake = self.shape.stays_awake && !self.agenda.is_open();
+        self.awake = stays_awake.then(|| Awake::new(self.shape.lanes)).flatten();
         self.send_what_is_due(now);
         let mut interrupted_at = None;
         let (began_at, began_with) = (now, CpuUse::now());
         while !self.is_over(now) {
             let at_most = self.longest_wait(now);
-            self.wire.wait(at_most, &mut events);
+            self.wait(at_most, &mut events);
             now = self.clock.now();
             if !self.unread.is_empty() {
                 self.receive_the_unread(now);
@@ -197,16 +165,29 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             }
             self.resume_the_paused(now);
             self.send_what_is_due(now);
-            self.journal.age(now);
-            place.show(self.ended, &self.tally);
+            self.records.journal.age(now);
+            place.show(self.records.ended, &self.records.tally);
             if interrupt.load(Ordering::Relaxed) {
                 interrupted_at = Some(now);
                 break;
             }
         }
-        place.show(self.ended, &self.tally);
-        let facts = CpuUse::now().since(began_with, now.saturating_sub(began_at));
+        place.show(self.records.ended, &self.records.tally);
+        let spun = self.awake.as_ref().map_or(Nanos::ZERO, Awake::spent);
+        let facts = CpuUse::now().since(began_with, now.saturating_sub(began_at), spun);
         self.finish(interrupted_at, facts)
+    }
+
+    /// Waits for news, `at_most` this long: awake at first, where that pays.
+    #[inline]
+    fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {
+        match &mut self.awake {
+            Some(awake) if at_most > Nanos::ZERO => {
+                let (clock, wire) = (&self.clock, &mut self.wire);
+                wait_awake(awake, clock, wire, at_most, events);
+            }
+            _ => self.wire.wait(at_most, events),
+        }
     }
 
     /// Whether nothing is left to do.
@@ -254,10 +235,20 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     /// Records that all that is out on `slot` ended in `outcome`; `bytes` were received of the oldest's answer.
     fn record_all(&mut self, slot: usize, outcome: Outcome, now: Nanos, bytes: u64) {
         let mut bytes = bytes;
-        while let Some(request) = self.connections[slot].outstanding.pop_front() {
-            self.record(slot, request, outcome, End::seen(now), std::mem::take(&mut bytes));
+        while let Some(request) = self.connections[slot].outstanding.pop() {
+            let answer = self.kept_answer(slot);
+            let judged = (outcome, outcome.is_good());
+            let kept = || Kept { answer, trace: None };
+            self.records.end(slot, &request, judged, End::seen(now), std::mem::take(&mut bytes), kept);
+            self.free_place(slot, request.is_measured, now);
         }
         self.connections[slot].sent_in_full = 0;
+    }
+
+    /// The raw answer to what just ended on `slot`, where answers are kept.
+    fn kept_answer(&mut self, slot: usize) -> Option<Box<[u8]>> {
+        let is_kept = self.shape.keep_answers && self.records.journal.is_kept();
+        is_kept.then(|| take_answer(&mut self.connections[slot].answer)).flatten()
     }
 
     fn close(&mut self, slot: usize) {
@@ -268,48 +259,18 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         connection.state = State::Closed;
     }
 
-    /// Records how a request of `slot` ended, and frees its place on the connection.
-    #[inline]
-    fn record(&mut self, slot: usize, request: Outstanding, outcome: Outcome, end: End, bytes: u64) {
+    /// A request of `slot` has ended, and its end was seen at `seen`: its place on the connection is free for the next one.
+    #[inline(always)]
+    fn free_place(&mut self, slot: usize, was_measured: bool, seen: Nanos) {
         let connection = &mut self.connections[slot];
-        let exchange = Exchange {
-            due: request.due,
-            sent: if request.written == 0 { end.at } else { request.sent },
-            ended: end.at,
-            received_bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
-            outcome,
-        };
-        let is_measured = self.tally.measures(request.due);
-        if is_measured {
-            connection.requests_left -= 1;
-            let begun = if request.opened > Nanos::ZERO { request.opened } else { exchange.sent };
-            let lag = begun.saturating_sub(request.possible);
-            self.tally.generator_lag.record(lag);
-            if outcome.is_good() {
-                self.batches.record(request.due, exchange.response_time(), lag);
-            }
-            if end.is_stamped {
-                self.tally.read_lag.record(end.seen - end.at);
-            }
-        }
-        let is_finished = connection.requests_left == 0;
-        connection.next_due = connection.next_due.max(end.seen + self.shape.think);
+        connection.requests_left -= u64::from(was_measured);
+        connection.next_due = connection.next_due.max(seen + self.shape.think);
         let next_due = connection.next_due;
         self.busy -= 1;
-        self.busy_measured -= usize::from(is_measured);
-        self.ended += 1;
-        self.tally.record(&exchange, self.share.first_connection as usize + slot);
-        if self.shape.keep_exchanges {
-            self.exchanges.push(exchange);
-        }
-        if self.journal.is_kept() {
-            let answer = self.shape.keep_answers.then(|| std::mem::take(&mut connection.answer).into_boxed_slice());
-            let answer = answer.filter(|answer| answer.len() <= LONGEST_ANSWER);
-            self.journal.record(Record { number: request.number, exchange, answer, trace: self.trace.take() });
-        }
-        if is_finished {
+        self.busy_measured -= usize::from(was_measured);
+        if connection.requests_left == 0 {
             self.retire(slot);
-        } else if next_due > end.seen {
+        } else if next_due > seen {
             self.pausing.push(Reverse((next_due, slot as u32)));
         } else {
             self.free.push(slot as u32);
@@ -327,7 +288,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             }
             while self.agenda.has_queued()
                 && let Some(slot) = self.free.pop()
-                && let Some(due) = self.agenda.pop(now, &mut self.tally.queued)
+                && let Some(due) = self.agenda.pop(now, &mut self.records.tally.queued)
             {
                 self.begin(slot as usize, due, now);
             }
@@ -371,8 +332,8 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     /// Open loop: counts what is due and finds no connection, and does not send it.
     #[cold]
     fn skip_queued(&mut self, now: Nanos) {
-        while let Some(Due { number, at: due, .. }) = self.agenda.pop(now, &mut self.tally.queued) {
-            self.record_unsent(number, due, due, Outcome::Skipped);
+        while let Some(Due { number, at: due, .. }) = self.agenda.pop(now, &mut self.records.tally.queued) {
+            self.records.unsent(number, due, due, Outcome::Skipped);
         }
     }
 
@@ -387,21 +348,8 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     /// Open loop: what became due and never found a free connection is in flight at the end.
     #[cold]
     fn record_the_queue(&mut self, now: Nanos) {
-        while let Some(Due { number, at: due, .. }) = self.agenda.pop(now, &mut self.tally.queued) {
-            self.record_unsent(number, due, now.max(due), Outcome::InFlight);
-        }
-    }
-
-    /// Records a request that never had a connection.
-    fn record_unsent(&mut self, number: u64, due: Nanos, ended: Nanos, outcome: Outcome) {
-        let exchange = Exchange { due, sent: ended, ended, received_bytes: 0, outcome };
-        self.ended += 1;
-        self.tally.record(&exchange, self.share.first_connection as usize);
-        if self.shape.keep_exchanges {
-            self.exchanges.push(exchange);
-        }
-        if self.journal.is_kept() {
-            self.journal.record(Record { number, exchange, answer: None, trace: None });
+        while let Some(Due { number, at: due, .. }) = self.agenda.pop(now, &mut self.records.tally.queued) {
+            self.records.unsent(number, due, now.max(due), Outcome::InFlight);
         }
     }
 
@@ -414,7 +362,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         self.next_scan = now + step;
         for slot in 0..self.connections.len() {
             // The oldest one's answer comes first, so whatever is out behind it is given up with it.
-            let oldest = self.connections[slot].outstanding.front();
+            let oldest = self.connections[slot].outstanding.oldest();
             if oldest.is_some_and(|request| now.saturating_sub(request.begun) >= self.shape.timeout) {
                 self.end(slot, Outcome::TimedOut, now, None);
             }
@@ -441,20 +389,36 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             self.end(slot, Outcome::InFlight, now, None);
         }
         self.record_the_queue(now);
-        for (name, count) in self.heads.workers().iter().zip(&self.workers) {
-            self.tally.per_worker.insert(name.clone(), *count);
-        }
-        let dropped_records = self.journal.close();
         let clock_steps = self.wall.map(|wall| wall.steps());
-        LaneEnd {
-            tally: self.tally,
-            batches: self.batches,
-            dissection: self.app_times.map(AppTimes::into_dissection),
-            exchanges: self.exchanges,
-            dropped_records,
-            interrupted_at,
-            facts,
-            clock_steps,
+        self.records.finish(self.heads.workers(), interrupted_at, facts, clock_steps)
+    }
+}
+
+/// Waits for news, and is awake for the time that `awake` allows before it sleeps.
+#[inline]
+fn wait_awake<C: Clock, W: Wire>(awake: &mut Awake, clock: &C, wire: &mut W, at_most: Nanos, events: &mut Vec<Event>) {
+    let budget = awake.budget().min(at_most);
+    if budget > Nanos::ZERO {
+        // What is there already was not waited for.
+        wire.wait(Nanos::ZERO, events);
+        if !events.is_empty() {
+            return;
         }
     }
+    let began = clock.now();
+    let mut waited = Nanos::ZERO;
+    while waited < budget {
+        wire.wait(Nanos::ZERO, events);
+        let now = clock.now();
+        waited = now.saturating_sub(began);
+        if !events.is_empty() {
+            return awake.spend(waited, now);
+        }
+    }
+    if waited > Nanos::ZERO {
+        awake.spend(waited, began + waited);
+    }
+    wire.wait(at_most.saturating_sub(waited), events);
+    let now = clock.now();
+    awake.slept(now.saturating_sub(began), now);
 }

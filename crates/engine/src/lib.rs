@@ -6,6 +6,7 @@
 
 mod agenda;
 mod app_time;
+mod awake;
 mod body;
 mod chunked;
 mod connection;
@@ -17,6 +18,7 @@ mod journal;
 mod lane;
 mod lead;
 mod limits;
+mod poller;
 mod progress;
 mod request;
 mod response;

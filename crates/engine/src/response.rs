@@ -23,6 +23,22 @@ pub struct Response {
     pub body_bytes: u64,
 }
 
+impl Response {
+    /// The response that `head` begins and its bytes in all, where the head says how long its body is.
+    pub(crate) fn of(head: &Head) -> Option<(Response, usize)> {
+        let body_bytes = match head.framing {
+            Framing::Length(length) => length,
+            Framing::Empty if head.status >= 200 => 0,
+            _ => return None,
+        };
+        // (A length of 2^64 - 1 is no lie that one could tell from the head.)
+        let bytes = (head.length as u64).checked_add(body_bytes)?;
+        let Head { status, keep_alive, worker, app_time, .. } = *head;
+        let response = Response { status, keep_alive, worker, app_time, bytes, body_bytes };
+        (head.status >= 200).then_some((response, usize::try_from(bytes).ok()?))
+    }
+}
+
 /// What became of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fed {
@@ -58,7 +74,7 @@ pub struct Reader {
     state: State,
     /// The start of a head that came in pieces.
     partial: Vec<u8>,
-    /// Bytes of the present response so far.
+    /// Bytes of the present response so far; 0 between two.
     bytes: u64,
     hint: u8,
     /// Whether the request was HEAD, so that the response has no body.
@@ -97,19 +113,17 @@ impl Reader {
     /// Where they can not be (part of) a response.
     #[inline]
     pub fn feed(&mut self, bytes: &[u8], heads: &mut Heads) -> Result<Fed, BadResponse> {
-        // The common case: one read brings the whole response.
-        if matches!(self.state, State::Head)
-            && self.partial.is_empty()
-            && let Some(head) = heads.read(bytes, &mut self.hint)?
-            && let Framing::Length(length) = head.framing
-            && (bytes.len() - head.length) as u64 >= length
-            && head.status >= 200
-            && !self.to_head
-        {
-            let used = head.length + length as usize;
-            return Ok(Fed::Done(self.done(head, used as u64, length), used));
+        match self.whole(bytes, heads) {
+            Some(response) => Ok(Fed::Done(*response, bytes.len())),
+            None => self.feed_piece(bytes, heads),
         }
-        self.feed_piece(bytes, heads)
+    }
+
+    /// The common case: a read brought a whole response, and its head is as the one before.
+    #[inline]
+    pub(crate) fn whole<'h>(&self, bytes: &[u8], heads: &'h Heads) -> Option<&'h Response> {
+        let is_between_two = self.bytes == 0 && !self.to_head;
+        if is_between_two { heads.whole(bytes, self.hint) } else { None }
     }
 
     fn feed_piece(&mut self, bytes: &[u8], heads: &mut Heads) -> Result<Fed, BadResponse> {

@@ -36,6 +36,8 @@ pub struct Shape {
     pub late: Late,
     /// Open loop: how precisely due times are kept.
     pub timing: Timing,
+    /// Closed loop: whether a lane may stay awake for answers that come soon, where a core is free for it.
+    pub stays_awake: bool,
     /// Whose clock says when an answer came.
     pub timestamps: Timestamps,
     /// Whether a connection carries more than one request.
@@ -90,6 +92,7 @@ impl Shape {
             think: Nanos::ZERO,
             late: Late::Queue,
             timing: Timing::Precise,
+            stays_awake: false,
             timestamps: Timestamps::User,
             keep_alive: true,
             reconnect_after: None,

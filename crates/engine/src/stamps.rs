@@ -11,8 +11,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use model::{Clock, Nanos};
 use nix::sys::socket::sockopt::ReceiveTimestampns;
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
-use nix::sys::time::TimeSpec;
+use nix::sys::socket::{MsgFlags, recvmsg, setsockopt};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, socket};
 
@@ -21,7 +20,7 @@ use crate::lead::Lead;
 /// Receives together with stamps.
 #[derive(Debug)]
 pub(crate) struct Stamps {
-    control: Vec<u8>,
+    control: Control,
     last: Option<Nanos>,
     /// Keeps the kernel stamping between two connections: it starts a moment after the first socket asks
     /// (`net_enable_timestamp`, net/core/dev.c).
@@ -36,7 +35,7 @@ impl Stamps {
     pub(crate) fn new() -> Result<Stamps, Errno> {
         let keeper = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
         ask(&keeper)?;
-        Ok(Stamps { control: nix::cmsg_space!(TimeSpec), last: None, _keeper: keeper })
+        Ok(Stamps { control: Control::default(), last: None, _keeper: keeper })
     }
 
     /// Receives into `buffer`, 0 at the end of the stream, and keeps the stamp.
@@ -45,21 +44,43 @@ impl Stamps {
     /// As recv(2).
     #[inline]
     pub(crate) fn receive(&mut self, fd: &impl AsRawFd, buffer: &mut [u8]) -> Result<usize, Errno> {
-        self.last = None;
+        self.control.forget();
         let mut parts = [IoSliceMut::new(buffer)];
-        let message = recvmsg::<()>(fd.as_raw_fd(), &mut parts, Some(&mut self.control), MsgFlags::empty());
-        let message = message.map_err(|errno| Errno::from_raw_os_error(errno as i32))?;
-        if let Ok(mut controls) = message.cmsgs()
-            && let Some(ControlMessageOwned::ScmTimestampns(time)) = controls.next()
-        {
-            self.last = Some(Nanos::from_secs(time.tv_sec().cast_unsigned()) + Nanos(time.tv_nsec().cast_unsigned()));
-        }
-        Ok(message.bytes)
+        let message = recvmsg::<()>(fd.as_raw_fd(), &mut parts, Some(&mut self.control.0), MsgFlags::empty());
+        let received = message.map(|message| message.bytes).map_err(|errno| Errno::from_raw_os_error(errno as i32))?;
+        self.last = self.control.stamp();
+        Ok(received)
     }
 
     /// The stamp of what was received last, by the wall clock.
     pub(crate) fn last(&self) -> Option<Nanos> {
         self.last
+    }
+}
+
+/// The control message beside what is received: a `struct cmsghdr` of a length, a level and a type, then the time, a `struct timespec`
+/// (cmsg(3); of 64-bit kernels, so that no other stamp is read elsewhere). Read here and not by a walk over messages: there is one at most.
+#[derive(Debug, Default)]
+struct Control([u8; CONTROL]);
+
+const HEADER: usize = 16;
+const CONTROL: usize = HEADER + 16;
+/// Level and type of the stamp: `SOL_SOCKET`, `SCM_TIMESTAMPNS` (asm-generic/socket.h).
+const KIND: [i32; 2] = [1, 35];
+
+impl Control {
+    /// Makes sure that what is read after a receive is of this receive.
+    #[inline]
+    fn forget(&mut self) {
+        self.0[..8].fill(0);
+    }
+
+    #[inline]
+    fn stamp(&self) -> Option<Nanos> {
+        let word = |at: usize| u64::from_ne_bytes(self.0[at..at + 8].try_into().expect("eight bytes"));
+        let kind = |at: usize| i32::from_ne_bytes(self.0[at..at + 4].try_into().expect("four bytes"));
+        let is_stamp = word(0) == CONTROL as u64 && [kind(8), kind(12)] == KIND;
+        (is_stamp && cfg!(target_pointer_width = "64")).then(|| Nanos(word(HEADER) * 1_000_000_000 + word(HEADER + 8)))
     }
 }
 
@@ -142,6 +163,29 @@ mod tests {
         let stamp = clock.wall();
         clock.advance(Nanos::from_millis(3));
         assert_eq!(wall.map(stamp), Nanos::from_secs(5));
+    }
+
+    #[test]
+    fn the_stamp_is_the_one_that_a_walk_over_the_messages_finds() {
+        use nix::sys::socket::ControlMessageOwned;
+        let receiver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let _stamps = Stamps::new().unwrap();
+        ask(&receiver).unwrap();
+        std::net::UdpSocket::bind("127.0.0.1:0").unwrap().send_to(b"x", receiver.local_addr().unwrap()).unwrap();
+        let (mut control, mut buffer) = (Control::default(), [0_u8; 8]);
+        let mut parts = [IoSliceMut::new(&mut buffer)];
+        let walked = {
+            let message =
+                recvmsg::<()>(receiver.as_raw_fd(), &mut parts, Some(&mut control.0), MsgFlags::empty()).unwrap();
+            message.cmsgs().unwrap().find_map(|message| match message {
+                ControlMessageOwned::ScmTimestampns(time) => Some((time.tv_sec(), time.tv_nsec())),
+                _ => None,
+            })
+        };
+        let (seconds, nanos) = walked.expect("a stamp");
+        assert_eq!(control.stamp(), Some(Nanos(seconds.cast_unsigned() * 1_000_000_000 + nanos.cast_unsigned())));
+        control.forget();
+        assert_eq!(control.stamp(), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Sockets over epoll, edge triggered: each is registered once and never touched by `epoll_ctl` again.
 //!
-//! TCP over IPv4 and IPv6, and Unix sockets. The wait has nanosecond timeouts (`epoll_pwait2`, Linux 5.11) and the lane's
+//! TCP over IPv4 and IPv6, and Unix sockets. The wait is to the nanosecond (`poller.rs`), and the lane's
 //! timer slack is 1 ns (the default of 50 000 ns would make each send that late). What goes over the sockets is not looked at.
 
 use std::net::{IpAddr, SocketAddr};
@@ -8,28 +8,24 @@ use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 
 use model::Nanos;
-use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
+use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect, getpeername,
     getsockname, recv, send, socket_with, sockopt,
 };
 
+use crate::poller::Poller;
 use crate::stamps::{self, Stamps};
 use crate::transport::{Endpoint, Transport};
 use crate::wire::{Event, Trouble, Wire};
-
-/// Events taken from the kernel in one wait.
-const EVENTS: usize = 1024;
 
 /// The connections of one lane.
 pub struct Sockets {
     first_connection: usize,
     places: Vec<Place>,
-    epoll: OwnedFd,
+    poller: Poller,
     slots: Vec<Socket>,
-    raw: Vec<epoll::Event>,
     /// What the kernel says of when bytes came, where it is asked.
     stamps: Option<Stamps>,
 }
@@ -64,9 +60,8 @@ impl Sockets {
         Ok(Sockets {
             first_connection: first_connection as usize,
             places: places?,
-            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            poller: Poller::new()?,
             slots: (0..slots).map(|_| Socket { fd: None, generation: 0 }).collect(),
-            raw: Vec::with_capacity(EVENTS),
             stamps: None,
         })
     }
@@ -166,10 +161,10 @@ impl Wire for Sockets {
         let fd = self.connect(slot).map_err(trouble)?;
         let socket = &mut self.slots[slot];
         socket.generation = socket.generation.wrapping_add(1);
-        let data = epoll::EventData::new_u64(u64::from(socket.generation) << 32 | slot as u64);
+        let data = u64::from(socket.generation) << 32 | slot as u64;
         let interest =
             epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
-        epoll::add(&self.epoll, &fd, data, interest).map_err(trouble)?;
+        self.poller.add(&fd, data, interest).map_err(trouble)?;
         socket.fd = Some(fd);
         Ok(())
     }
@@ -183,17 +178,10 @@ impl Wire for Sockets {
         SocketAddr::try_from(address).ok().map(|address| address.port())
     }
 
+    #[inline(always)]
     fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {
         events.clear();
-        self.raw.clear();
-        let timeout = Timespec {
-            tv_sec: (at_most.0 / 1_000_000_000).min(3600).cast_signed(),
-            tv_nsec: (at_most.0 % 1_000_000_000).cast_signed(),
-        };
-        // An interrupted wait is a wait without news.
-        let _ = epoll::wait(&self.epoll, spare_capacity(&mut self.raw), Some(&timeout));
-        for event in &self.raw {
-            let (flags, data) = (event.flags, event.data.u64());
+        for (flags, data) in self.poller.wait(at_most) {
             let slot = data as u32;
             if self.slots[slot as usize].generation != (data >> 32) as u32 {
                 continue;
@@ -205,6 +193,7 @@ impl Wire for Sockets {
         }
     }
 
+    #[inline(always)]
     fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, Trouble> {
         let fd = self.slots[slot].fd.as_ref().ok_or(Trouble::Failed)?;
         match &mut self.stamps {
@@ -214,11 +203,13 @@ impl Wire for Sockets {
         .map_err(trouble)
     }
 
+    #[inline(always)]
     fn stamp(&self, _slot: usize) -> Option<Nanos> {
         // Whoever asks has just received.
         self.stamps.as_ref()?.last()
     }
 
+    #[inline(always)]
     fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Trouble> {
         send(self.fd(slot)?, bytes, SendFlags::NOSIGNAL).map_err(trouble)
     }

@@ -1,6 +1,6 @@
 //! The one place where time is read.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use model::{Clock, Nanos};
 use rustix::time::{ClockId, clock_gettime};
@@ -8,21 +8,21 @@ use rustix::time::{ClockId, clock_gettime};
 /// The system's monotonic clock, from the moment this one was made. Copies agree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SystemClock {
-    origin: Instant,
+    /// `CLOCK_MONOTONIC` then.
+    origin: Nanos,
 }
 
 impl SystemClock {
     /// A clock that shows 0 now.
-    #[expect(clippy::disallowed_methods, reason = "this is the one place where time is read")]
     pub(crate) fn start() -> SystemClock {
-        SystemClock { origin: Instant::now() }
+        SystemClock { origin: monotonic() }
     }
 }
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the one place where time is read")]
+    #[inline]
     fn now(&self) -> Nanos {
-        Instant::now().duration_since(self.origin).into()
+        monotonic() - self.origin
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the one place where time passes")]
@@ -36,9 +36,15 @@ impl Clock for SystemClock {
     }
 
     fn shared(&self) -> Nanos {
-        let time = clock_gettime(ClockId::Monotonic);
-        Nanos::from_secs(time.tv_sec.cast_unsigned()) + Nanos(time.tv_nsec.cast_unsigned())
+        monotonic()
     }
+}
+
+/// `CLOCK_MONOTONIC`, which `Instant` reads too; in two words and not in three steps.
+#[inline]
+fn monotonic() -> Nanos {
+    let time = clock_gettime(ClockId::Monotonic);
+    Nanos(time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned())
 }
 
 /// The wall clock's time as RFC 3339 in UTC, to the second: when a study was made.

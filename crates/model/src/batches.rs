@@ -59,6 +59,8 @@ pub struct Batches {
     /// The time of one batch.
     width: Nanos,
     all: Vec<Batch>,
+    /// The batch of the last answer: most are in the same one as the one before.
+    last: usize,
     /// Whether the length of the run is not known before its end.
     grows: bool,
 }
@@ -69,25 +71,34 @@ impl Batches {
         let grows = window.until == Nanos::MAX;
         let length = window.until.saturating_sub(window.from).0;
         let width = if grows { SHORTEST } else { Nanos(length.div_ceil(MOST as u64).max(1)) };
-        Batches { from: window.from, width, all: (0..MOST).map(|_| Batch::new()).collect(), grows }
+        Batches { from: window.from, width, all: (0..MOST).map(|_| Batch::new()).collect(), last: 0, grows }
     }
 
     /// Records a good answer: when its request was due, within the window; its response time; the generator's own lag.
     #[inline]
     pub fn record(&mut self, due: Nanos, response_time: Nanos, lag: Nanos) {
-        let mut at = (due.saturating_sub(self.from).0 / self.width.0) as usize;
-        while at >= MOST {
-            if !self.grows {
-                return;
-            }
-            self.double();
-            at /= 2;
+        let since = due.saturating_sub(self.from).0;
+        // (Less than a batch's time after the last one's start: not before it either.)
+        if since.wrapping_sub(self.last as u64 * self.width.0) >= self.width.0 && !self.find(since) {
+            return;
         }
-        let batch = &mut self.all[at];
+        let batch = &mut self.all[self.last];
         batch.answers += 1;
         batch.response_time_sum = batch.response_time_sum.saturating_add(response_time.0);
         batch.lag_sum = batch.lag_sum.saturating_add(lag.0);
         batch.buckets[bucket(response_time)] += 1;
+    }
+
+    /// Finds the batch of a time since the start; `false` where there is none.
+    fn find(&mut self, since: u64) -> bool {
+        while since / self.width.0 >= MOST as u64 {
+            if !self.grows {
+                return false;
+            }
+            self.double();
+        }
+        self.last = (since / self.width.0) as usize;
+        true
     }
 
     /// Makes each two neighbours one, and room for as many again.
@@ -103,6 +114,7 @@ impl Batches {
             }
         }
         self.width = Nanos(self.width.0 * 2);
+        self.last /= 2;
     }
 
     /// Adds another lane's batches of the same run.

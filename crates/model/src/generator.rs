@@ -35,6 +35,16 @@ pub struct LaneFacts {
     /// Time that passed.
     #[serde(rename = "elapsed_ns")]
     pub elapsed: Nanos,
+    /// Of the time on a CPU: awake without work, for answers that were to come soon.
+    #[serde(default, rename = "spun_ns")]
+    pub spun: Nanos,
+}
+
+impl LaneFacts {
+    /// Time on a CPU that was work.
+    pub fn work(&self) -> Nanos {
+        self.cpu.saturating_sub(self.spun)
+    }
 }
 
 /// What a generator with certain settings reaches against a server that takes no time, on this machine.

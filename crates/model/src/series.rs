@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Exchange, Nanos};
+use crate::Nanos;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -33,21 +33,27 @@ impl Series {
         Series { seconds: Vec::with_capacity((span.0 / SECOND) as usize + 2) }
     }
 
-    /// Counts `exchange` in the second of its end; `from` is the start of the window.
-    pub fn record(&mut self, exchange: &Exchange, from: Nanos) {
-        let second = (exchange.ended.saturating_sub(from).0 / SECOND) as usize;
+    /// Counts a request in the second of its end, `ended` after the start of the window; and whether that was good.
+    #[inline]
+    pub fn record(&mut self, ended: Nanos, response_time: Nanos, good: bool) {
+        let second = (ended.0 / SECOND) as usize;
         if second >= self.seconds.len() {
-            self.seconds.resize(second + 1, Second::default());
+            self.grow(second);
         }
         let second = &mut self.seconds[second];
-        if exchange.outcome.is_good() {
-            let response_time = exchange.response_time().0;
+        if good {
+            let response_time = response_time.0;
             second.completed += 1;
             second.response_time_sum_ns += response_time;
             second.response_time_max_ns = second.response_time_max_ns.max(response_time);
         } else {
             second.failed += 1;
         }
+    }
+
+    #[cold]
+    fn grow(&mut self, second: usize) {
+        self.seconds.resize(second + 1, Second::default());
     }
 
     /// Adds another lane's seconds.

@@ -23,6 +23,7 @@ pub struct Window {
 
 impl Window {
     /// Whether the instant is inside.
+    #[inline]
     pub fn contains(self, instant: Nanos) -> bool {
         self.from <= instant && instant < self.until
     }
@@ -130,13 +131,20 @@ impl Tally {
     }
 
     /// Whether a request due then is measured.
+    #[inline]
     pub fn measures(&self, due: Nanos) -> bool {
         self.window.contains(due)
     }
 
     /// Records how one request of connection number `connection` ended.
     pub fn record(&mut self, exchange: &Exchange, connection: usize) {
-        let good = exchange.outcome.is_good();
+        self.record_judged(exchange, connection, self.measures(exchange.due), exchange.outcome.is_good());
+    }
+
+    /// As [`Tally::record`], where it is known whether the request [is measured](Tally::measures) and its outcome
+    /// [good](Outcome::is_good).
+    #[inline(always)]
+    pub fn record_judged(&mut self, exchange: &Exchange, connection: usize, is_measured: bool, good: bool) {
         if good && self.window.contains(exchange.ended) {
             self.completed_in_window += 1;
         }
@@ -144,23 +152,24 @@ impl Tally {
         if was_sent && self.window.contains(exchange.sent) {
             self.sent_in_window += 1;
         }
-        if !self.measures(exchange.due) {
+        if !is_measured {
             self.unmeasured.record(exchange.outcome);
             return;
         }
         self.counts.record(exchange.outcome);
         self.last_ended = self.last_ended.max(exchange.ended);
-        self.series.record(exchange, self.window.from);
+        let response_time = exchange.response_time();
+        self.series.record(exchange.ended.saturating_sub(self.window.from), response_time, good);
         if was_sent {
             self.send_lag.record(exchange.send_lag());
         }
         if good {
-            self.response_time.record(exchange.response_time());
+            self.response_time.record(response_time);
             self.service_time.record(exchange.service_time());
             self.per_connection[connection] += 1;
             self.slowest.record(exchange, self.window.from);
         } else if !exchange.outcome.is_censored() && exchange.outcome != Outcome::Skipped {
-            self.failed_response_time.record(exchange.response_time());
+            self.failed_response_time.record(response_time);
         }
     }
 

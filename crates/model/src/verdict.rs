@@ -61,7 +61,7 @@ fn common(tally: &Tally, rate: f64, facts: &GeneratorFacts, statistics: Option<&
         let shares = facts.lanes.iter().filter(|lane| lane.elapsed > Nanos::ZERO);
         shares.map(|lane| part(lane).0 as f64 / lane.elapsed.0 as f64).reduce(f64::max)
     };
-    gates.extend(most(|lane| lane.cpu).map(|share| Gate::LaneCpu { share }));
+    gates.extend(most(LaneFacts::work).map(|share| Gate::LaneCpu { share }));
     gates.extend(most(|lane| lane.run_queue).map(|share| Gate::LaneRunQueue { share }));
     gates.extend(facts.listen_overflows.map(|dropped| Gate::ListenOverflows { dropped }));
     let longest = if tally.phases.connect.count > 0 { tally.phases.connect.max } else { Nanos::ZERO };

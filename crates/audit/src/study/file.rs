@@ -194,6 +194,8 @@ pub(super) struct Lane {
     pub(super) cpu_ns: u64,
     pub(super) run_queue_ns: u64,
     pub(super) elapsed_ns: u64,
+    #[serde(default)]
+    pub(super) spun_ns: u64,
 }
 
 #[derive(Deserialize)]

@@ -123,7 +123,7 @@ fn of_gate(book: &mut Book, gate: &Gate, run: &Run, drive: Drive) {
             let share = lag.zip(response).map(|(lag, response)| lag as f64 / (response as f64).max(1.0));
             near("of_response_time", gate.of_response_time, share);
         }
-        "lane_cpu" => near("share", gate.share, most(|lane| lane.cpu_ns)),
+        "lane_cpu" => near("share", gate.share, most(|lane| lane.cpu_ns.saturating_sub(lane.spun_ns))),
         "lane_run_queue" => near("share", gate.share, most(|lane| lane.run_queue_ns)),
         "steal" => near("share", gate.share, run.generator.steal),
         "failures" => {

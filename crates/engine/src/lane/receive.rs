@@ -1,11 +1,10 @@
 //! Phase A of a turn: news of the connections, and the answers that came, each recorded at the instant of the turn.
 
-use model::tally::WorkerCount;
-use model::{Clock, Exchange, Nanos, Outcome};
+use model::{Clock, Nanos, Outcome};
 
-use super::{BUFFER, End, LONGEST_ANSWER, Lane};
-use crate::connection::State;
-use crate::journal::Trace;
+use super::records::{End, Kept};
+use super::{BUFFER, Lane};
+use crate::connection::{LONGEST_ANSWER, State, take_answer};
 use crate::response::{Fed, Response};
 use crate::wire::{Event, Trouble, Wire};
 
@@ -53,7 +52,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
                     let ended = self.connections[slot].reader.end();
                     match ended {
                         // The end itself has no stamp.
-                        Some(response) => self.answered(slot, response, true, End::seen(now)),
+                        Some(response) => _ = self.answered_in_pieces(slot, &response, true, End::seen(now)),
                         None => self.end(slot, Outcome::Closed, now, None),
                     }
                     return;
@@ -85,10 +84,24 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
     }
 
     /// Takes the `n` bytes that were received into the buffer: of one answer, or of several with pipelining.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, slot: usize, n: usize, closing: bool, now: Nanos) -> Taken {
-        self.tally.received_bytes += n as u64;
+        self.records.tally.received_bytes += n as u64;
         let end = self.arrival(slot, now);
+        let connection = &mut self.connections[slot];
+        if let Some(response) = connection.reader.whole(&self.buffer[..n], &self.heads)
+            && !self.shape.keep_answers
+        {
+            let response = *response;
+            connection.first_byte = end.at;
+            return self.answered(slot, &response, closing, end);
+        }
+        self.take_piece(slot, n, closing, end)
+    }
+
+    /// What is not one whole answer that began as the one before.
+    #[inline(never)]
+    fn take_piece(&mut self, slot: usize, n: usize, closing: bool, end: End) -> Taken {
         let mut at = 0;
         loop {
             let connection = &mut self.connections[slot];
@@ -105,108 +118,91 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
             match fed {
                 Ok(Fed::More) => return Taken::More,
                 // The last byte answers what is out.
-                Ok(Fed::Done(response, _)) if at == n => {
-                    self.answered(slot, response, closing, end);
-                    let connection = &self.connections[slot];
-                    let goes_on = connection.state == State::Open && !connection.outstanding.is_empty();
-                    return if goes_on { Taken::More } else { Taken::End };
-                }
+                Ok(Fed::Done(response, _)) if at == n => return self.answered_in_pieces(slot, &response, closing, end),
                 // Pipelining: the next answer follows. (The server has not closed before it.)
                 Ok(Fed::Done(response, _)) if connection.outstanding.len() > 1 => {
-                    self.answered(slot, response, false, end);
-                    if self.connections[slot].state != State::Open {
+                    if self.answered_in_pieces(slot, &response, false, end) == Taken::End {
                         return Taken::End;
                     }
                 }
                 // Bytes after the answer, or no answer at all: this server cannot be followed on this connection.
                 Ok(Fed::Done(..)) | Err(_) => {
-                    self.end(slot, Outcome::BadResponse, now, None);
+                    self.end(slot, Outcome::BadResponse, end.seen, None);
                     return Taken::End;
                 }
             }
         }
     }
 
+    #[inline(never)]
+    fn answered_in_pieces(&mut self, slot: usize, response: &Response, closing: bool, end: End) -> Taken {
+        self.answered(slot, response, closing, end)
+    }
+
     /// When what was just received came: by the kernel's stamp, where there is one that can be true.
-    #[inline]
+    #[inline(always)]
     fn arrival(&self, slot: usize, now: Nanos) -> End {
         let stamp = self.wall.as_ref().and_then(|wall| Some(wall.map(self.wire.stamp(slot)?)));
         let Some(at) = stamp else { return End::seen(now) };
         // Bytes that came after the turn's time was read.
         let seen = if at > now { self.clock.now() } else { now };
-        let sent = self.connections[slot].outstanding.front().map_or(now, |request| request.sent);
+        let sent = self.connections[slot].outstanding.oldest().map_or(now, |request| request.sent);
         if sent <= at && at <= seen { End { at, seen, is_stamped: true } } else { End::seen(now) }
     }
 
     /// News of a connection without a request: it was closed, or sent what nobody asked for.
     pub(super) fn receive_idle(&mut self, slot: usize) {
         if self.wire.receive(slot, &mut self.buffer) != Err(Trouble::WouldBlock) {
-            self.tally.closed_by_server += 1;
+            self.records.tally.closed_by_server += 1;
             self.close(slot);
         }
     }
 
     /// A whole response came, to the oldest request; `closing`: and the server has closed the connection.
-    #[inline]
-    pub(super) fn answered(&mut self, slot: usize, response: Response, closing: bool, end: End) {
+    #[inline(always)]
+    pub(super) fn answered(&mut self, slot: usize, response: &Response, closing: bool, end: End) -> Taken {
         let connection = &mut self.connections[slot];
-        let Some(request) = connection.outstanding.pop_front() else { return };
+        let Some(request) = connection.outstanding.oldest() else { return Taken::End };
+        let mut outcome = Outcome::Answered(response.status);
+        let is_of_length = self.shape.body_bytes.is_none_or(|bytes| bytes == response.body_bytes);
+        let is_good = outcome.is_good() && is_of_length;
+        if outcome.is_good() && !is_of_length {
+            outcome = Outcome::WrongLength;
+        }
+        let was_measured = request.is_measured;
+        self.records.response(request, response, is_good, connection.first_byte, end);
+        let (shape, answer, traced) = (self.shape, &mut connection.answer, &mut connection.traced);
+        self.records.end(slot, request, (outcome, is_good), end, response.bytes, || Kept {
+            answer: shape.keep_answers.then(|| take_answer(answer)).flatten(),
+            trace: shape.traces.then(|| traced.next(response.app_time)),
+        });
+        connection.outstanding.drop_oldest();
         connection.until_reconnect -= 1;
         // Answered before it was asked in full: the rest of the request would be read as the next one.
         let asked_in_full = connection.sent_in_full > 0;
         connection.sent_in_full = connection.sent_in_full.saturating_sub(1);
         let server_keeps = response.keep_alive && asked_in_full && !closing;
         let we_keep = self.shape.keep_alive && connection.until_reconnect > 0;
-        let first_byte = connection.first_byte;
-        if self.shape.traces {
-            let (port, opened, number) = connection.traced;
-            connection.traced.2 += 1;
-            self.trace = Some(Trace { port, number, opened, app: response.app_time });
-        }
-        if let Some(next) = connection.outstanding.front() {
-            connection.reader.expect(self.shape.requests[next.request as usize].is_head);
-        }
-        let is_measured = self.tally.measures(request.due);
-        if let Some(worker) = response.worker {
-            let worker = usize::from(worker);
-            if worker >= self.workers.len() {
-                self.workers.resize(worker + 1, WorkerCount::default());
-            }
-            self.workers[worker].all += 1;
-            self.workers[worker].measured += u64::from(is_measured);
-        }
-        self.tally.body_bytes += response.body_bytes;
-        let mut outcome = Outcome::Answered(response.status);
-        let is_of_length = self.shape.body_bytes.is_none_or(|bytes| bytes == response.body_bytes);
-        if outcome.is_good() && !is_of_length {
-            outcome = Outcome::WrongLength;
-        }
-        if is_measured && outcome.is_good() {
-            let phases = &mut self.tally.phases;
-            if request.opened > Nanos::ZERO {
-                let connected = if request.connected > Nanos::ZERO { request.connected } else { request.sent };
-                phases.connect.record(connected.saturating_sub(request.opened));
-                if request.connected > Nanos::ZERO {
-                    phases.handshake.record(request.sent.saturating_sub(request.connected));
-                }
-            }
-            phases.write.record(request.written_at.saturating_sub(request.sent));
-            phases.first_byte.record(first_byte.saturating_sub(request.sent));
-            phases.read.record(end.at.saturating_sub(first_byte));
-            if let Some(app_times) = &mut self.app_times {
-                let sent = if request.written == 0 { end.at } else { request.sent };
-                let exchange = Exchange { due: request.due, sent, ended: end.at, received_bytes: 0, outcome };
-                app_times.record(&exchange, response.app_time);
-            }
-        }
         if server_keeps && we_keep {
-            self.record(slot, request, outcome, end, response.bytes);
+            let next = connection.outstanding.oldest();
+            let taken = if next.is_some() { Taken::More } else { Taken::End };
+            if let Some(next) = next {
+                connection.reader.expect(self.shape.requests[next.request as usize].is_head);
+            }
+            self.free_place(slot, was_measured, end.seen);
+            taken
         } else {
-            self.tally.closed_by_server += u64::from(we_keep);
-            self.close(slot);
-            self.record(slot, request, outcome, end, response.bytes);
-            // Pipelining: what was sent behind it will not be answered any more.
-            self.record_all(slot, Outcome::Closed, end.seen, 0);
+            self.ended_with_its_connection(slot, was_measured, we_keep, end.seen)
         }
+    }
+
+    /// The answer was the last one of its connection: because the server wants it so, where `we_keep` it.
+    fn ended_with_its_connection(&mut self, slot: usize, was_measured: bool, we_keep: bool, seen: Nanos) -> Taken {
+        self.records.tally.closed_by_server += u64::from(we_keep);
+        self.close(slot);
+        self.free_place(slot, was_measured, seen);
+        // Pipelining: what was sent behind it will not be answered any more.
+        self.record_all(slot, Outcome::Closed, seen, 0);
+        Taken::End
     }
 }

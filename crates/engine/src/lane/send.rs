@@ -6,22 +6,25 @@ use super::receive::Taken;
 use super::{FIRST_PAUSE, LONGEST_PAUSE, Lane};
 use crate::agenda::Due;
 use crate::connection::{Outstanding, State};
+use crate::journal::Trace;
 use crate::wire::{Trouble, Wire};
 
 impl<C: Clock, W: Wire> Lane<'_, C, W> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin(&mut self, slot: usize, due: Due, now: Nanos) {
         self.busy += 1;
-        self.busy_measured += usize::from(self.tally.measures(due.at));
+        let is_measured = self.records.tally.measures(due.at);
+        self.busy_measured += usize::from(is_measured);
         let request = self.shape.order.index(due.number, self.shape.requests.len());
         let connection = &mut self.connections[slot];
         if connection.outstanding.is_empty() {
             connection.reader.expect(self.shape.requests[request].is_head);
         }
-        connection.outstanding.push_back(Outstanding {
+        connection.outstanding.push(Outstanding {
             number: due.number,
             request: request as u32,
             due: due.at,
+            is_measured,
             possible: due.possible,
             begun: now,
             opened: Nanos::ZERO,
@@ -44,15 +47,15 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         let connection = &mut self.connections[slot];
         connection.state = State::Opening;
         connection.until_reconnect = self.shape.reconnect_after.unwrap_or(u64::MAX);
-        if let Some(request) = connection.outstanding.back_mut() {
+        if let Some(request) = connection.outstanding.newest_mut() {
             request.opened = opened;
         }
-        self.tally.connections_opened += 1;
+        self.records.tally.connections_opened += 1;
         match self.wire.open(slot) {
             Ok(()) => {
                 if self.shape.traces {
                     let port = self.wire.local_port(slot).unwrap_or(0);
-                    self.connections[slot].traced = (port, opened, 0);
+                    self.connections[slot].traced = Trace { port, number: 0, opened, app: None };
                 }
                 self.send(slot);
             }
@@ -61,7 +64,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
     }
 
     /// Sends what is to be sent, as far as it goes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send(&mut self, slot: usize) {
         let connection = &mut self.connections[slot];
         while let Some(request) = connection.outstanding.get_mut(connection.sent_in_full) {
@@ -78,7 +81,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
                     connection.sent_in_full += usize::from(request.written == bytes.len());
                     connection.state = State::Open;
                     connection.failed_connects = 0;
-                    self.tally.sent_bytes += n as u64;
+                    self.records.tally.sent_bytes += n as u64;
                 }
                 Err(Trouble::WouldBlock) => {
                     if first && request.connected == Nanos::ZERO && self.wire.is_connected(slot) {
@@ -123,9 +126,8 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         self.connections[slot].failed_connects = failed.saturating_add(1);
         // A closed loop would spin on a server that is not there; an open one has its schedule, and waits for nobody.
         let pause = (!self.agenda.is_open()).then(|| Nanos(FIRST_PAUSE.0 << failed.min(10)).min(LONGEST_PAUSE));
-        let is_measured =
-            self.connections[slot].outstanding.front().is_some_and(|request| self.tally.measures(request.due));
-        self.tally.exhausted += u64::from(trouble == Trouble::Exhausted && is_measured);
+        let is_measured = self.connections[slot].outstanding.oldest().is_some_and(|request| request.is_measured);
+        self.records.tally.exhausted += u64::from(trouble == Trouble::Exhausted && is_measured);
         let outcome = if trouble == Trouble::Refused { Outcome::Refused } else { Outcome::ConnectFailed };
         let now = self.clock.now();
         self.end(slot, outcome, now, pause);

@@ -116,7 +116,8 @@ pub(crate) struct LoadArgs {
     /// What becomes of a request that is due while all connections are busy
     #[arg(long, value_enum, default_value_t, help_heading = "How much")]
     late: LateWord,
-    /// How precisely due times are kept
+    /// How precisely due times are kept; in a closed loop, whether a lane may stay awake for answers that come soon (coalesce: it never
+    /// does)
     #[arg(long, value_enum, default_value_t, help_heading = "How much")]
     timing: TimingWord,
     /// Whose clock says when an answer came

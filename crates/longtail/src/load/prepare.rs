@@ -5,7 +5,7 @@ use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 
 use engine::{Endpoint, Shape, Tls, TlsOptions, Transport};
-use model::{Clock, LoadPlan, Nanos};
+use model::{Clock, LoadPlan, Nanos, Timing};
 use requests::{Given, Header, Requests, Target, Template};
 
 use crate::args::LoadArgs;
@@ -75,6 +75,7 @@ pub(crate) fn prepare(args: &LoadArgs, clock: &impl Clock) -> Result<Prepared, M
         think: plan.think,
         late: plan.late,
         timing: plan.timing,
+        stays_awake: plan.timing != Timing::Coalesce,
         timestamps,
         keep_alive: plan.keep_alive,
         reconnect_after: args.requests_per_connection,

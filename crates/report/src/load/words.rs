@@ -1,6 +1,6 @@
 //! What was asked, in words: the model of the load first, because no number means anything without it.
 
-use model::{Arrivals, Late, LoadPlan, LoadStudy, Nanos, Pace, Profile, Timing};
+use model::{Arrivals, LaneFacts, Late, LoadPlan, LoadStudy, Nanos, Pace, Profile, Timing};
 
 use crate::facts::{hardware, listed, named};
 use crate::number::{self, count_of};
@@ -123,8 +123,16 @@ fn longtail(study: &LoadStudy) -> String {
         study.environment.longtail_version.clone(),
         count_of(plan.lanes, "lane"),
         timing.to_owned(),
+        awake(&study.run.generator.lanes),
         named("started", &study.started_at),
     ])
+}
+
+/// How much of the time the lanes were awake for answers that were to come soon, where that is worth a word.
+fn awake(lanes: &[LaneFacts]) -> String {
+    let sum = |part: fn(&LaneFacts) -> Nanos| lanes.iter().map(part).sum::<Nanos>().0 as f64;
+    let share = sum(|lane| lane.spun) / sum(|lane| lane.elapsed).max(1.0);
+    if share < 0.01 { String::new() } else { format!("awake for answers {:.0} % of the time", 100.0 * share) }
 }
 
 /// `total time 4:27`; below a minute more exactly.

@@ -1,0 +1,203 @@
+//! What a lane writes down: each request that ended, in exactly one place of its tally, and where it was asked for also one by one.
+//!
+//! Everything here runs once a request, so it is one straight piece of code: times are computed once, and nothing is looked up twice.
+
+use std::sync::mpsc::SyncSender;
+
+use model::tally::WorkerCount;
+use model::{Batches, Clock, Exchange, LaneFacts, Nanos, Outcome, Tally};
+
+use super::LaneEnd;
+use crate::app_time::AppTimes;
+use crate::connection::Outstanding;
+use crate::journal::{Batch, Journal, Record, Trace};
+use crate::response::Response;
+use crate::shape::{Shape, Share};
+
+/// When a request ended, and when the lane saw that it had.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct End {
+    pub(super) at: Nanos,
+    pub(super) seen: Nanos,
+    /// Whether the two are of two clocks, so that their distance is the lane's read lag.
+    pub(super) is_stamped: bool,
+}
+
+impl End {
+    /// Of what has no stamp: it ended when it was seen.
+    #[inline]
+    pub(super) fn seen(now: Nanos) -> End {
+        End { at: now, seen: now, is_stamped: false }
+    }
+}
+
+/// What a journal gets of a request beside how it ended.
+#[derive(Default)]
+pub(super) struct Kept {
+    pub(super) answer: Option<Box<[u8]>>,
+    pub(super) trace: Option<Trace>,
+}
+
+/// What one lane has recorded so far.
+pub(super) struct Records {
+    pub(super) tally: Tally,
+    batches: Batches,
+    /// What apps say of their time, where that is read.
+    app_times: Option<AppTimes>,
+    /// Answers by worker. Folded into the tally by name at the end.
+    workers: Vec<WorkerCount>,
+    exchanges: Vec<Exchange>,
+    keep_exchanges: bool,
+    pub(super) journal: Journal,
+    first_connection: usize,
+    /// Requests ended so far.
+    pub(super) ended: u64,
+}
+
+impl Records {
+    /// Nothing recorded yet, of a run that starts at `start`; a journal where there is a reader for it.
+    pub(super) fn new<C: Clock>(
+        shape: &Shape,
+        share: Share,
+        clock: &C,
+        start: Nanos,
+        journal: Option<SyncSender<Batch>>,
+    ) -> Records {
+        let window = shape.window(start);
+        Records {
+            tally: Tally::new(window, shape.connections as usize),
+            batches: Batches::new(window),
+            app_times: shape.reads_app_times.then(|| AppTimes::new(clock)),
+            workers: Vec::with_capacity(64),
+            exchanges: Vec::new(),
+            keep_exchanges: shape.keep_exchanges,
+            journal: Journal::new(journal),
+            first_connection: share.first_connection as usize,
+            ended: 0,
+        }
+    }
+
+    /// A whole response to `request` came: what it tells beside how the request ended. `first_byte` is when its first byte came.
+    #[inline(always)]
+    pub(super) fn response(
+        &mut self,
+        request: &Outstanding,
+        response: &Response,
+        is_good: bool,
+        first_byte: Nanos,
+        end: End,
+    ) {
+        self.tally.body_bytes += response.body_bytes;
+        if let Some(worker) = response.worker {
+            self.worker(usize::from(worker), request.is_measured);
+        }
+        if !request.is_measured || !is_good {
+            return;
+        }
+        let phases = &mut self.tally.phases;
+        if request.opened > Nanos::ZERO {
+            let connected = if request.connected > Nanos::ZERO { request.connected } else { request.sent };
+            phases.connect.record(connected.saturating_sub(request.opened));
+            if request.connected > Nanos::ZERO {
+                phases.handshake.record(request.sent.saturating_sub(request.connected));
+            }
+        }
+        phases.write.record(request.written_at.saturating_sub(request.sent));
+        phases.first_byte.record(first_byte.saturating_sub(request.sent));
+        phases.read.record(end.at.saturating_sub(first_byte));
+        if let Some(app_times) = &mut self.app_times {
+            let exchange = exchange(request, Outcome::Answered(response.status), end, 0);
+            app_times.record(&exchange, response.app_time);
+        }
+    }
+
+    #[inline]
+    fn worker(&mut self, worker: usize, is_measured: bool) {
+        if worker >= self.workers.len() {
+            self.workers.resize(worker + 1, WorkerCount::default());
+        }
+        self.workers[worker].all += 1;
+        self.workers[worker].measured += u64::from(is_measured);
+    }
+
+    /// Records how `request` of connection `slot` ended, and whether that is good; with the `bytes` that were received of its
+    /// answer, and what else is `kept` of it, which is only asked for where there is a journal.
+    #[inline(always)]
+    pub(super) fn end(
+        &mut self,
+        slot: usize,
+        request: &Outstanding,
+        (outcome, is_good): (Outcome, bool),
+        end: End,
+        bytes: u64,
+        kept: impl FnOnce() -> Kept,
+    ) {
+        let exchange = exchange(request, outcome, end, bytes);
+        if request.is_measured {
+            let begun = if request.opened > Nanos::ZERO { request.opened } else { exchange.sent };
+            let lag = begun.saturating_sub(request.possible);
+            self.tally.generator_lag.record(lag);
+            if is_good {
+                self.batches.record(request.due, exchange.response_time(), lag);
+            }
+            if end.is_stamped {
+                self.tally.read_lag.record(end.seen - end.at);
+            }
+        }
+        self.tally.record_judged(&exchange, self.first_connection + slot, request.is_measured, is_good);
+        self.one_by_one(request.number, exchange, kept);
+    }
+
+    /// Records a request that never had a connection.
+    pub(super) fn unsent(&mut self, number: u64, due: Nanos, ended: Nanos, outcome: Outcome) {
+        let exchange = Exchange { due, sent: ended, ended, received_bytes: 0, outcome };
+        self.tally.record(&exchange, self.first_connection);
+        self.one_by_one(number, exchange, Kept::default);
+    }
+
+    #[inline(always)]
+    fn one_by_one(&mut self, number: u64, exchange: Exchange, kept: impl FnOnce() -> Kept) {
+        self.ended += 1;
+        if self.keep_exchanges {
+            self.exchanges.push(exchange);
+        }
+        if self.journal.is_kept() {
+            let Kept { answer, trace } = kept();
+            self.journal.record(Record { number, exchange, answer, trace });
+        }
+    }
+
+    /// All of it, with the `names` of the workers.
+    pub(super) fn finish(
+        mut self,
+        names: &[String],
+        interrupted_at: Option<Nanos>,
+        facts: Option<LaneFacts>,
+        clock_steps: Option<u32>,
+    ) -> LaneEnd {
+        for (name, count) in names.iter().zip(&self.workers) {
+            self.tally.per_worker.insert(name.clone(), *count);
+        }
+        LaneEnd {
+            dropped_records: self.journal.close(),
+            tally: self.tally,
+            batches: self.batches,
+            dissection: self.app_times.map(AppTimes::into_dissection),
+            exchanges: self.exchanges,
+            interrupted_at,
+            facts,
+            clock_steps,
+        }
+    }
+}
+
+#[inline(always)]
+fn exchange(request: &Outstanding, outcome: Outcome, end: End, bytes: u64) -> Exchange {
+    Exchange {
+        due: request.due,
+        sent: if request.written == 0 { end.at } else { request.sent },
+        ended: end.at,
+        received_bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+        outcome,
+    }
+}
