@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::pace::uniform;
 use crate::plan::server_words;
 use crate::{
-    Bodies, Body, Caveat, Environment, Nanos, Quantile, Run, ServerFacts, ServerPlan, Socket, StreamPlan, plan,
+    Bodies, Body, Caveat, Environment, Nanos, Probe, Quantile, Run, ServerFacts, ServerPlan, Socket, StreamPlan, plan,
 };
 
 /// What `longtail bodies` was asked to do.
@@ -31,6 +31,9 @@ pub struct BodiesPlan {
     pub cool_down: bool,
     /// Whether the generator's own limit is measured first.
     pub calibrate: bool,
+    /// `--probe`: what is read of server and kernel while a run goes on.
+    #[serde(default)]
+    pub probe: Probe,
 }
 
 impl BodiesPlan {
@@ -71,6 +74,7 @@ impl BodiesPlan {
         words.extend([format!("--repeat={}", self.repeat), format!("--seed={}", self.seed)]);
         words.extend((!self.cool_down).then(|| "--no-cool-down".to_owned()));
         words.extend((!self.calibrate).then(|| "--no-calibrate".to_owned()));
+        words.extend((self.probe != Probe::Proc).then(|| format!("--probe={}", self.probe)));
         words
     }
 
@@ -243,6 +247,7 @@ mod tests {
             seed,
             cool_down: true,
             calibrate: true,
+            probe: Probe::Proc,
         }
     }
 

@@ -4,7 +4,7 @@ use model::anatomy::AppSource;
 use model::kernel::{KernelView, ProcessWaits, WayParts, Ways};
 use model::{Nanos, Socket, SweepStudy, Waits};
 
-use crate::facts;
+use crate::facts::Labelled;
 use crate::number::{self, NONE, or_none};
 
 /// What the columns are: of each wait its mean and percentiles.
@@ -33,9 +33,9 @@ const WORDS: [&str; 2] = [
 ];
 
 /// A line for each worker of each run that was listened to.
-pub(crate) fn lines(study: &SweepStudy) -> Vec<Vec<String>> {
-    let heard = study.runs.iter().filter_map(|run| Some((run, run.kernel.as_ref()?)));
-    heard.flat_map(|(run, view)| of_run(&facts::label(study, run), view)).collect()
+pub(crate) fn lines(runs: &[Labelled<'_>]) -> Vec<Vec<String>> {
+    let heard = runs.iter().filter_map(|Labelled { label, run }| Some((label, run.kernel.as_ref()?)));
+    heard.flat_map(|(label, view)| of_run(label, view)).collect()
 }
 
 fn of_run(label: &str, view: &KernelView) -> Vec<Vec<String>> {
@@ -64,8 +64,8 @@ fn of_run(label: &str, view: &KernelView) -> Vec<Vec<String>> {
 }
 
 /// What the columns mean, and what is not in them.
-pub(crate) fn words(study: &SweepStudy) -> Vec<&'static str> {
-    let has_tls = matches!(study.plan.server.socket, Socket::Ssl4 | Socket::Ssl6);
+pub(crate) fn words(sockets: &[Socket]) -> Vec<&'static str> {
+    let has_tls = sockets.iter().any(|socket| matches!(socket, Socket::Ssl4 | Socket::Ssl6));
     WORDS
         .into_iter()
         .chain(has_tls.then_some("over TLS connections and threads alone are seen, and no requests"))

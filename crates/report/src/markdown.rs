@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use model::{Caveat, SweepStudy};
+use model::{Caveat, Socket, SweepStudy};
 
 use crate::claimed::rows;
 use crate::facts::{self, Labelled, Noted, Spread};
@@ -34,8 +34,9 @@ pub fn whole(study: &SweepStudy) -> String {
     parts.extend([
         intervals_of(study),
         anatomy_of(study),
-        watched_of(study),
-        kernel_of(study),
+        watched_of(&labelled),
+        kernel_of(&labelled, &[study.plan.server.socket]),
+        kernel::why_none(study).map(|why| escaped(&why) + "\n").unwrap_or_default(),
         over_time_of(study),
         theory_of(study),
         summaries(study),
@@ -91,25 +92,27 @@ fn over_time_of(study: &SweepStudy) -> String {
     if drawings.is_empty() { drawings } else { details("Over time", &inside) }
 }
 
-fn watched_of(study: &SweepStudy) -> String {
-    let lines = watched::lines(study);
+/// What was seen of server and kernel meanwhile.
+pub(crate) fn watched_of(runs: &[Labelled<'_>]) -> String {
+    let lines = watched::lines(runs);
     if lines.is_empty() {
         return String::new();
     }
     let lines: Vec<_> = std::iter::once(watched::HEAD.map(str::to_owned).to_vec()).chain(lines).collect();
-    let said = watched::title(study).into_iter().skip(1).chain(watched::missing(study));
+    let said = watched::title(runs).into_iter().skip(1).chain(watched::missing(runs));
     let said: Vec<String> = said.map(|line| escaped(line.trim())).collect();
     let inside = format!("{}\n\n{}", said.join("<br>\n"), pipe_table(&lines).trim_end());
     details("The server meanwhile", &inside)
 }
 
-fn kernel_of(study: &SweepStudy) -> String {
-    let lines = kernel::lines(study);
+/// What the kernel's tracepoints told of servers on these kinds of socket.
+pub(crate) fn kernel_of(runs: &[Labelled<'_>], sockets: &[Socket]) -> String {
+    let lines = kernel::lines(runs);
     if lines.is_empty() {
-        return kernel::why_none(study).map(|why| escaped(&why) + "\n").unwrap_or_default();
+        return String::new();
     }
     let lines: Vec<_> = std::iter::once(kernel::HEAD.map(str::to_owned).to_vec()).chain(lines).collect();
-    let inside = format!("{}\n\n{}", kernel::words(study).join("<br>\n"), pipe_table(&lines).trim_end());
+    let inside = format!("{}\n\n{}", kernel::words(sockets).join("<br>\n"), pipe_table(&lines).trim_end());
     details(&format!("W{}", &kernel::TITLE[1..]), &inside)
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use model::{Caveat, Run, SweepStudy};
+use model::{Caveat, Run, Socket, SweepStudy};
 
 use crate::claimed::rows;
 use crate::facts::{self, Labelled, Noted, Spread};
@@ -64,8 +64,9 @@ pub fn closing(study: &SweepStudy, columns: Columns) -> String {
         verdicts_of(&runs),
         intervals_of(study),
         anatomy_of(study),
-        watched_of(study),
-        kernel_of(study),
+        watched_of(&runs),
+        kernel_of(&runs, &[study.plan.server.socket]),
+        kernel::why_none(study).map(|why| why + "\n").unwrap_or_default(),
         over_time_of(study),
         theory_of(study),
         rows::claims_text(study),
@@ -170,15 +171,16 @@ fn over_time_of(study: &SweepStudy) -> String {
     if drawings.is_empty() { drawings } else { format!("{}\n{drawings}", over_time::TITLE) }
 }
 
-fn watched_of(study: &SweepStudy) -> String {
-    let lines = watched::lines(study);
+/// What was seen of server and kernel meanwhile.
+pub(crate) fn watched_of(runs: &[Labelled<'_>]) -> String {
+    let lines = watched::lines(runs);
     if lines.is_empty() {
         return String::new();
     }
     let head = watched::HEAD.map(str::to_owned).to_vec();
     let lines: Vec<_> = std::iter::once(head).chain(lines).collect();
-    let missing = watched::missing(study).into_iter().map(|line| format!("  {line}"));
-    let title: Vec<String> = watched::title(study);
+    let missing = watched::missing(runs).into_iter().map(|line| format!("  {line}"));
+    let title: Vec<String> = watched::title(runs);
     let mut text = title.join("\n") + "\n" + &fitted(2, &lines);
     for line in missing {
         _ = writeln!(text, "{line}");
@@ -186,14 +188,15 @@ fn watched_of(study: &SweepStudy) -> String {
     text
 }
 
-fn kernel_of(study: &SweepStudy) -> String {
-    let lines = kernel::lines(study);
+/// What the kernel's tracepoints told of servers on these kinds of socket.
+pub(crate) fn kernel_of(runs: &[Labelled<'_>], sockets: &[Socket]) -> String {
+    let lines = kernel::lines(runs);
     if lines.is_empty() {
-        return kernel::why_none(study).map(|why| why + "\n").unwrap_or_default();
+        return String::new();
     }
     let head = kernel::HEAD.map(str::to_owned).to_vec();
     let lines: Vec<_> = std::iter::once(head).chain(lines).collect();
-    let words = kernel::words(study).join("\n  ");
+    let words = kernel::words(sockets).join("\n  ");
     format!("{}\n  {words}\n{}", kernel::TITLE, fitted(2, &lines))
 }
 

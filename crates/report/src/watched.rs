@@ -1,9 +1,9 @@
 //! What was seen of server and kernel while the runs went on: a line a run.
 
 use model::watch::{Curve, Track};
-use model::{Nanos, Run, SweepStudy, Watch, accept_wait};
+use model::{Nanos, Run, Watch, accept_wait};
 
-use crate::facts;
+use crate::facts::Labelled;
 use crate::number::{self, or_none};
 
 /// What the columns are. The first group is of the accept queue.
@@ -23,9 +23,8 @@ pub(crate) const HEAD: [&str; 12] = [
 ];
 
 /// A line for each run that was watched.
-pub(crate) fn lines(study: &SweepStudy) -> Vec<Vec<String>> {
-    let watched = study.runs.iter().filter_map(|run| Some((run, run.watch.as_ref()?)));
-    watched.map(|(run, watch)| line(facts::label(study, run), run, watch)).collect()
+pub(crate) fn lines(runs: &[Labelled<'_>]) -> Vec<Vec<String>> {
+    runs.iter().filter_map(|Labelled { label, run }| Some(line(label.clone(), run, run.watch.as_ref()?))).collect()
 }
 
 fn line(label: String, run: &Run, watch: &Watch) -> Vec<String> {
@@ -97,8 +96,8 @@ fn seen_for(track: &Track, curve: &Curve) -> Option<Nanos> {
 }
 
 /// What stands above the lines: whose figures they are, and how old.
-pub(crate) fn title(study: &SweepStudy) -> Vec<String> {
-    let watches = || study.runs.iter().filter_map(|run| run.watch.as_ref());
+pub(crate) fn title(runs: &[Labelled<'_>]) -> Vec<String> {
+    let watches = || runs.iter().filter_map(|labelled| labelled.run.watch.as_ref());
     let source = |name: &str| watches().find_map(|watch| Some(watch.curve(name)?.0.source.clone()));
     let mut lines = vec!["the server meanwhile, means over the window".to_owned()];
     if let Some(source) = source("accept_queue") {
@@ -123,16 +122,12 @@ pub(crate) fn title(study: &SweepStudy) -> Vec<String> {
 }
 
 /// What could not be read, a line each.
-pub(crate) fn missing(study: &SweepStudy) -> Vec<String> {
-    let of = |run: &Run| {
-        let label = facts::label(study, run);
-        run.watch
-            .iter()
-            .flat_map(|watch| &watch.missing)
-            .map(|what| format!("{label} not read: {what}"))
-            .collect::<Vec<_>>()
+pub(crate) fn missing(runs: &[Labelled<'_>]) -> Vec<String> {
+    let of = |Labelled { label, run }: &Labelled<'_>| {
+        let watch = run.watch.iter();
+        watch.flat_map(|watch| &watch.missing).map(|what| format!("{label} not read: {what}")).collect::<Vec<_>>()
     };
-    study.runs.iter().flat_map(of).collect()
+    runs.iter().flat_map(of).collect()
 }
 
 #[cfg(test)]

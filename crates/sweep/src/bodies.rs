@@ -124,7 +124,7 @@ impl<C: Clock + Clone + Send + Sync> Block<'_, C> {
             }
             let job = Job {
                 stream: &self.stream(*body),
-                probe: model::Probe::None,
+                probe: plan.probe,
                 what: format!("{body} over {}", server.socket),
                 multiple: f64::from(connections) / f64::from(slots.max(1)),
                 connections,

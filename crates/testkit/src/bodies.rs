@@ -86,6 +86,7 @@ fn plan(bodies: &str, sockets: &[Socket], repeat: u32) -> BodiesPlan {
         seed: 7,
         cool_down: true,
         calibrate: true,
+        probe: model::Probe::Proc,
     }
 }
 

@@ -7,7 +7,7 @@ use launch::puma::Addresses;
 use model::{App, Bodies, BodiesPlan, Nanos, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
 
 use super::limits::{check_threads, check_timeout, check_times};
-use super::sweep::{SocketWord, SweepArgs, with_environment};
+use super::sweep::{ProbeWord, SocketWord, SweepArgs, with_environment};
 use crate::args::OutputArgs;
 use crate::args::output::ColumnsWord;
 use crate::args::timestamps::{Situation, TimestampsWord};
@@ -134,6 +134,10 @@ pub(crate) struct BodiesArgs {
     #[arg(long, value_name = "NAME", default_value = "x-worker-pid", help_heading = "Stream of requests")]
     worker_header: String,
 
+    /// What is read of server and kernel while a run goes on [default: proc, which auto is here too: a body is little work, and what bpf costs would show]
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Stream of requests")]
+    probe: Option<ProbeWord>,
+
     #[command(flatten)]
     output: OutputArgs,
     /// The tables of Puma's script, character by character (--columns puma)
@@ -172,6 +176,11 @@ impl BodiesArgs {
             is_tcp: !sockets.iter().any(|socket| matches!(socket, Socket::Unix | Socket::Aunix)),
             is_pipelined: false,
         })?;
+        let probe = match self.probe.unwrap_or(ProbeWord::Proc) {
+            ProbeWord::Auto => ProbeWord::Proc,
+            word => word,
+        };
+        let probe = probe.over(&sockets)?;
         let default_threads = self.config.is_none().then_some(Threads { min: 5, max: 5 });
         Ok(BodiesPlan {
             server: ServerPlan {
@@ -205,6 +214,7 @@ impl BodiesArgs {
             seed: self.seed,
             cool_down: !self.no_cool_down,
             calibrate: !self.no_calibrate,
+            probe,
         })
     }
 
@@ -260,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_plan_printed_and_parsed_is_itself() {
-        let cases: [&[&str]; 8] = [
+        let cases: [&[&str]; 10] = [
             &[],
             &["-w2", "-t5:5", "-s", "tcp4,ssl4,unix,aunix", "-bsi10,2048"],
             &["-w0", "-t0:16", "-D1500ms", "--warm-up=0", "--repeat=3", "--seed=99"],
@@ -269,6 +279,8 @@ mod tests {
             &["-k", "-c7", "-T3", "-d0.25", "--lanes=2", "--timeout=250ms", "--worker-header=x-pid"],
             &["--puma", "bundle exec puma", "-s", "ssl6"],
             &["-b", "10", "-s", "tcp,ssl"],
+            &["--probe=none", "-s", "unix"],
+            &["--probe=bpf"],
         ];
         for words in cases {
             let asked = plan(words).unwrap();
@@ -280,7 +292,7 @@ mod tests {
 
     #[test]
     fn every_mistake_is_one_line() {
-        let cases: [(&[&str], &str); 15] = [
+        let cases: [(&[&str], &str); 16] = [
             (&["-b", "ax1"], "no kind of body"),
             (&["-b", "a0"], "whole kB from 1"),
             (&["-b", "a1,1"], "twice"),
@@ -296,6 +308,7 @@ mod tests {
             (&["-T0"], "--streams"),
             (&["-t5:2"], "MIN:MAX"),
             (&["--repeat=0"], "--repeat"),
+            (&["--probe=bpf", "-s", "tcp4,unix"], "leave it out with -s unix"),
         ];
         for (words, part) in cases {
             let line = plan(words).unwrap_err();

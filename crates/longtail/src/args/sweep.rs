@@ -57,7 +57,7 @@ enum AppWord {
 
 /// What is read of server and kernel while a run goes on.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum ProbeWord {
+pub(super) enum ProbeWord {
     /// Nothing
     None,
     /// What everybody may read: accept queue, connections, CPU time, the server's statistics
@@ -66,6 +66,25 @@ enum ProbeWord {
     Bpf,
     /// bpf where it can be had and up to 5000 requests/s, else proc
     Auto,
+}
+
+impl ProbeWord {
+    /// That, of servers on these kinds of socket.
+    ///
+    /// # Errors
+    /// Where it cannot see one of them.
+    pub(super) fn over(self, sockets: &[Socket]) -> Result<Probe, Mistake> {
+        let unseen = sockets.iter().find(|socket| matches!(socket, Socket::Unix | Socket::Aunix));
+        Ok(match (self, unseen) {
+            (ProbeWord::Bpf, Some(socket)) => {
+                return Err(Mistake::Flags(format!("--probe bpf sees TCP alone: leave it out with -s {socket}")));
+            }
+            (ProbeWord::None, _) => Probe::None,
+            (ProbeWord::Proc, _) => Probe::Proc,
+            (ProbeWord::Bpf, None) => Probe::Bpf,
+            (ProbeWord::Auto, _) => Probe::Auto,
+        })
+    }
 }
 
 /// The servers that longtail knows how to start.
@@ -356,16 +375,7 @@ impl SweepArgs {
                 return Err(Mistake::Flags(text));
             }
         };
-        if word == ProbeWord::Bpf && matches!(self.socket, SocketWord::Unix | SocketWord::Aunix) {
-            let text = format!("--probe bpf sees TCP alone: leave it out with -s {}", self.socket.socket());
-            return Err(Mistake::Flags(text));
-        }
-        Ok(match word {
-            ProbeWord::None => Probe::None,
-            ProbeWord::Proc => Probe::Proc,
-            ProbeWord::Bpf => Probe::Bpf,
-            ProbeWord::Auto => Probe::Auto,
-        })
+        word.over(&[self.socket.socket()])
     }
 
     /// Refuses what the other generator cannot do, whatever the number of connections will be.

@@ -6,7 +6,7 @@ use launch::puma;
 use model::{BodiesStudy, BodyRun};
 use sweep::{Observer, Phase, conduct_bodies};
 
-use super::sweep::tools;
+use super::sweep::{refuse_in_vain, tools};
 use crate::args::{BodiesArgs, OutputArgs};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
@@ -24,6 +24,7 @@ pub(crate) fn run(args: &BodiesArgs) -> Result<Exit, Mistake> {
     let columns = output.bodies_columns()?;
     let plan = args.plan()?;
     let addresses = BodiesArgs::addresses()?;
+    refuse_in_vain(plan.probe)?;
     if plan.server.kind == (model::ServerKind::Puma { command: None }) {
         puma::discover(&puma::Surroundings::here()?)?;
     }

@@ -28,11 +28,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
     let addresses = SweepArgs::addresses()?;
     let found = args.with.map(Found::on_path).transpose()?;
     fall_back(&mut plan)?;
-    if plan.probe == Probe::Bpf {
-        probe::bpf::possible().map_err(|missing| {
-            Mistake::Flags(format!("--probe bpf cannot be done here: {missing}; --probe proc goes without"))
-        })?;
-    }
+    refuse_in_vain(plan.probe)?;
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
     let store = Store::create("sweep", &started_at, args.save.as_deref())?;
@@ -66,6 +62,14 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
         ui::print(&output.whole(&study.into())?);
     }
     Ok(if interrupted { Exit::Interrupted } else { Exit::Fine })
+}
+
+/// Refuses a probe that was asked for and cannot be had, before anything is started.
+pub(super) fn refuse_in_vain(asked: Probe) -> Result<(), Mistake> {
+    let tried = if asked == Probe::Bpf { probe::bpf::possible() } else { Ok(()) };
+    tried.map_err(|missing| {
+        Mistake::Flags(format!("--probe bpf cannot be done here: {missing}; --probe proc goes without"))
+    })
 }
 
 /// What a conductor needs of the world.

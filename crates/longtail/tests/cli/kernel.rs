@@ -5,7 +5,7 @@ use std::fs;
 
 use model::anatomy::AppSource;
 use model::kernel::{WayParts, Ways};
-use model::{KernelView, Nanos, Probe, Run, SweepStudy};
+use model::{KernelView, Nanos, Probe, Run, Study, SweepStudy};
 use rustix::process::{Pid, Signal};
 
 use crate::clock::eventually;
@@ -160,6 +160,28 @@ fn an_app_that_tells_a_duration_or_nothing_leaves_one_part_for_the_rest_of_the_s
         assert_eq!((ways.app, ways.unmatched, ways.silent), (source, 0, 0), "{app}");
         assert_eq!((joined, ways.impossible), if app.contains("'5 6'") { (0, good) } else { (good, 0) }, "{app}");
         assert_eq!(ways.all.server_queue.filter(|queue| *queue > Nanos::ZERO), None, "nobody told it");
+    }
+}
+
+#[test]
+fn every_answer_is_counted_once_however_long_it_is_and_however_it_is_sent() {
+    if !can_listen() || !has("puma") {
+        return;
+    }
+    for probe in ["none", "proc", "bpf"] {
+        let (lab, words) = (Lab::new(), "bodies -w2 -t2:2 -b acsi1,300 -D 0.3 --warm-up 0.1 --no-calibrate --probe");
+        let stdout = lab.run(&format!("{words} {probe}")).with_code(0).stdout;
+        let text = fs::read_to_string(&lab.studies()[0]).unwrap();
+        let Study::Bodies(study) = report::json::read(&text).unwrap() else { panic!("not of bodies") };
+        assert_eq!(study.runs.len(), 8);
+        for run in study.runs.iter().map(|run| &run.run) {
+            assert_eq!((run.watch.is_some(), run.kernel.is_some()), (probe != "none", probe == "bpf"));
+            if probe == "bpf" {
+                assert_same_workers(run);
+            }
+        }
+        assert_eq!(stdout.contains("the server meanwhile"), probe != "none");
+        assert_eq!(stdout.contains("waits by the kernel's tracepoints"), probe == "bpf");
     }
 }
 

@@ -59,6 +59,8 @@ fn remarks(study: &BodiesStudy) -> String {
     let parts = [
         facts::missing_runs(study).map(|missing| format!("{missing}\n")).unwrap_or_default(),
         verdicts_of(&runs),
+        text::watched_of(&runs),
+        text::kernel_of(&runs, &study.plan.sockets),
         text::errors(&runs),
         text::caveats(&study.caveats, &noted(&runs)),
     ];
