@@ -135,6 +135,18 @@ impl Profile {
         }
     }
 
+    /// The highest rate of it.
+    ///
+    /// # Panics
+    /// Where there is no step: the flags let no such profile through.
+    pub fn peak(&self) -> Rate {
+        match self {
+            Profile::Flat { rate } => *rate,
+            Profile::Ramp { from, to, .. } => higher(*from, *to),
+            Profile::Steps { rates, .. } => rates.iter().copied().reduce(higher).expect("there is a step"),
+        }
+    }
+
     /// How long the profile takes, where it ends by itself.
     pub fn length(&self) -> Option<Nanos> {
         match self {
@@ -143,6 +155,10 @@ impl Profile {
             Profile::Steps { rates, each } => Some(*each * rates.len() as u64),
         }
     }
+}
+
+fn higher(one: Rate, other: Rate) -> Rate {
+    if one < other { other } else { one }
 }
 
 /// The due times of an open loop, one after the other. Endless, and monotone.

@@ -65,6 +65,19 @@ enum TimingWord {
     Spin,
 }
 
+/// What a lane is trusted to send in a second: a tenth of what it can, so that it never queues by itself.
+const RATE_OF_A_LANE: f64 = 20_000.0;
+
+/// The lanes where the user names none: half the cores, as the server wants some; and no more than the rate needs, as each lane
+/// more is one more thread that wakes up beside the server.
+fn default_lanes(pace: &Pace, cores: u32) -> u32 {
+    let needed = match pace {
+        Pace::Closed => u32::MAX,
+        Pace::Open { profile, .. } => (profile.peak().per_second() / RATE_OF_A_LANE).ceil().clamp(1.0, 1e6) as u32,
+    };
+    (cores / 2).max(1).min(needed)
+}
+
 /// Flags of `longtail load`.
 #[derive(Debug, Args)]
 #[command(after_help = LOAD_EXAMPLES)]
@@ -126,7 +139,7 @@ pub(crate) struct LoadArgs {
     /// An answer that takes longer counts as timed out; after the last send they are waited for so long
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "How much")]
     pub(crate) timeout: Nanos,
-    /// Threads of the generator [default: half the cores]
+    /// Threads of the generator [default: half the cores, and in an open loop no more than one for each 20 000/s]
     #[arg(long, value_name = "N", help_heading = "How much", value_parser = clap::value_parser!(u32).range(1..=1024))]
     lanes: Option<u32>,
 
@@ -327,7 +340,7 @@ impl LoadArgs {
         let needed = self.number.and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX);
         let connections = self.connections.unwrap_or(most).min(needed);
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u32;
-        let lanes = self.lanes.unwrap_or((cores / 2).max(1)).min(connections);
+        let lanes = self.lanes.unwrap_or_else(|| default_lanes(&pace, cores)).min(connections);
         Ok(Schedule { pace, connections, length, lanes })
     }
 
@@ -477,6 +490,17 @@ mod tests {
     fn schedule(words: &str) -> Result<Schedule, String> {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         load_words(words).and_then(|args| args.schedule()).map_err(|mistake| mistake.to_string())
+    }
+
+    #[test]
+    fn an_open_loop_has_no_more_lanes_than_its_rate_needs() {
+        let lanes = |words, cores| default_lanes(&schedule(words).unwrap().pace, cores);
+        assert_eq!((lanes("--rate 100 http://h/", 16), lanes("--rate 50000 http://h/", 16)), (1, 3));
+        assert_eq!((lanes("--rate 500000 http://h/", 16), lanes("--steps 10,90000 --for 2s http://h/", 16)), (8, 5));
+        assert_eq!(
+            (lanes("http://h/", 16), lanes("http://h/", 1), lanes("--ramp 1..30000 --for 9s http://h/", 4)),
+            (8, 1, 2)
+        );
     }
 
     #[test]

@@ -74,7 +74,7 @@ fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
     let shape = prepared.shape.clone();
     // After the run, when the size of the answers is known.
     let ceiling = |answer_bytes| {
-        if args.no_calibrate { Ok(None) } else { ceiling(&shape, answer_bytes, &clock, &interrupt, &started) }
+        if args.no_calibrate { Ok(None) } else { ceiling(&shape, answer_bytes, clock, &interrupt, &started) }
     };
     let conducted = conduct(prepared, (&logs, &args.checks), words, ceiling, clock, &interrupt)?;
     let run = &conducted.study.run;
@@ -141,7 +141,7 @@ fn run_another(args: &LoadArgs, generator: Generator) -> Result<Conducted, Mista
 fn ceiling(
     shape: &Shape,
     answer_bytes: u64,
-    clock: &SystemClock,
+    clock: SystemClock,
     interrupt: &AtomicBool,
     started_at: &str,
 ) -> Result<Option<Ceiling>, Mistake> {
@@ -150,7 +150,7 @@ fn ceiling(
     let guard = GuardCommand::this_program(GUARD);
     let program = this_program();
     let dir = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    let shop = Workshop { clock, guard: &guard, program: &program, dir: &dir, interrupt };
+    let shop = Workshop { clock: &clock, guard: &guard, program: &program, dir: &dir, interrupt };
     let ceilings = sweep::ceilings(&[shape], answer_bytes, &CeilingFile::of_day(started_at), &shop)?;
     Ok(ceilings.into_iter().next().flatten())
 }

@@ -20,7 +20,7 @@ pub(crate) fn run(args: SelftestArgs) -> Result<Exit, Mistake> {
     let mut interrupted = false;
     for case in selftest::all(args.quick) {
         told.working(case.name);
-        let Some(outcome) = case.run(&clock, &interrupt)? else {
+        let Some(outcome) = case.run(clock, &interrupt)? else {
             interrupted = true;
             break;
         };

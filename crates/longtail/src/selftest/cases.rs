@@ -160,8 +160,8 @@ impl Case {
     ///
     /// # Errors
     /// Where the sink or the engine cannot start.
-    pub(crate) fn run(&self, clock: &SystemClock, interrupt: &AtomicBool) -> Result<Option<Outcome>, Mistake> {
-        let first_look = FirstLook { clock: *clock, at: Arc::new(AtomicU64::new(u64::MAX)) };
+    pub(crate) fn run(&self, clock: SystemClock, interrupt: &AtomicBool) -> Result<Option<Outcome>, Mistake> {
+        let first_look = FirstLook { clock, at: Arc::new(AtomicU64::new(u64::MAX)) };
         let sink = Sink::start(self.settings(), first_look.clone())?;
         let due = self.due();
         let planned = due.len() as u64;
@@ -175,7 +175,7 @@ impl Case {
             timestamps: if engine::can_stamp() { Timestamps::Kernel } else { Timestamps::User },
             ..Shape::closed(transport, render("GET", &host, "/", true), due.len() as u32)
         };
-        let done = drive(&shape, clock, interrupt, &Progress::new(1), None);
+        let done = drive(&shape, &clock, interrupt, &Progress::new(1), None);
         let done = done.map_err(|error| Mistake::Sweep(error.into()))?;
         let ledger = sink.stop();
         if done.interrupted {
