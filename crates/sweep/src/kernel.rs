@@ -31,10 +31,9 @@ pub(crate) fn choose(asked: Probe, is_tcp: bool, slots: u32, service_time: Optio
             if most.is_some_and(|rate| rate <= CHEAP) {
                 return Some(ProbeUsed { probe: Probe::Bpf, why_no_bpf: None });
             }
-            let rate = most.map_or("any number of".to_owned(), |rate| format!("{rate:.0}"));
-            proc_because(format!(
-                "its 2 µs a request would show at {rate} requests/s (--probe bpf does it all the same)"
-            ))
+            let known = most.filter(|rate| rate.is_finite());
+            let rate = known.map_or("as many requests as come".to_owned(), |rate| format!("{rate:.0} requests/s"));
+            proc_because(format!("what it costs a request would show at {rate} (--probe bpf does it all the same)"))
         }
     }
 }
@@ -118,5 +117,34 @@ impl Heard {
     /// All of it, of a run with this tally.
     pub(crate) fn view(self, tally: &Tally) -> KernelView {
         KernelView { ways: self.join.map(|join| join.ways(tally.counts.good())), ..self.view }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::forecast::ServiceTimeSource;
+
+    fn why(asked: Probe, is_tcp: bool, time: Option<Nanos>) -> Option<(Probe, Option<String>)> {
+        let service_time = time.map(|time| ServiceTime { time, source: ServiceTimeSource::Given });
+        choose(asked, is_tcp, 10, service_time).map(|used| (used.probe, used.why_no_bpf))
+    }
+
+    #[test]
+    fn what_is_asked_for_is_taken_and_auto_says_why_not() {
+        let slow = Some(Nanos::from_millis(2));
+        assert_eq!(why(Probe::None, true, slow), None);
+        assert_eq!(why(Probe::Proc, true, slow), Some((Probe::Proc, None)));
+        assert_eq!(why(Probe::Bpf, true, None), Some((Probe::Bpf, None)));
+        let unix = Some("it sees no Unix sockets".to_owned());
+        assert_eq!(why(Probe::Auto, false, slow), Some((Probe::Proc, unix)));
+        if bpf::possible().is_ok() {
+            assert_eq!(why(Probe::Auto, true, slow), Some((Probe::Bpf, None)), "5000 requests/s");
+            let fast = Some(Nanos::from_millis(1));
+            for (time, rate) in [(fast, "10000 requests/s"), (Some(Nanos::ZERO), "as many"), (None, "as many")] {
+                let (probe, why) = why(Probe::Auto, true, time).unwrap();
+                assert!(probe == Probe::Proc && why.as_ref().unwrap().contains(rate), "{why:?}");
+            }
+        }
     }
 }
