@@ -266,6 +266,7 @@ fn plan() -> LoadPlan {
         stop_if: Vec::new(),
         log: None,
         service_time: None,
+        statsd_listen: None,
     }
 }
 
@@ -301,6 +302,7 @@ fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) 
             log_dropped: 0,
             statistics: Some(statistics),
             overload: None,
+            heard: None,
             generator: GeneratorFacts {
                 clock_steps: (timestamps == Timestamps::Kernel).then_some(0),
                 ..at_ease(elapsed)

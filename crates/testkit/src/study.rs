@@ -326,6 +326,7 @@ fn plan(setup: &Setup) -> Plan {
         probe_discipline: false,
         with: None,
         probe: model::Probe::Proc,
+        statsd_listen: None,
     }
 }
 
@@ -463,6 +464,7 @@ fn run(
         workers,
         readings: readings.collect(),
         watch: None,
+        heard: None,
         anatomy: None,
         forecast: Some(Forecast {
             model: "one line, first come first served".to_owned(),

@@ -106,6 +106,7 @@ pub(crate) fn conduct(
         log_dropped: dropped_records,
         statistics: Some(statistics),
         overload: None,
+        heard: None,
         generator: GeneratorFacts {
             lanes,
             clock_steps,
@@ -188,6 +189,7 @@ fn so_far(tally: Tally, now: Nanos) -> LoadRun {
         log_dropped: 0,
         statistics: None,
         overload: None,
+        heard: None,
         generator: GeneratorFacts::default(),
         judgement: None,
         caveats: Vec::new(),

@@ -1,0 +1,65 @@
+//! Listens to what app and server send over statsd while a run goes on, from a thread of its own. Lanes share nothing with it but the machine.
+//!
+//! Between runs nobody reads the socket: what came then is taken first, and counted as of before.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use engine::Progress;
+use export::statsd::Collector;
+use model::{Clock, Heard, Nanos};
+use probe::StatsdSocket;
+use probe::processes::this_threads_cpu;
+
+/// How soon the end of a run is noticed.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// A socket for statsd, and what came of it so far.
+#[derive(Debug)]
+pub struct Hearing {
+    socket: StatsdSocket,
+    collector: Collector,
+}
+
+impl Hearing {
+    /// Listens at `socket`.
+    pub fn at(socket: StatsdSocket) -> Hearing {
+        Hearing { socket, collector: Collector::default() }
+    }
+
+    /// Where app and server find it.
+    pub fn address(&self) -> std::net::SocketAddr {
+        self.socket.address()
+    }
+
+    /// Hears until `over`. The window begins `warm_up` after the start that `progress` tells.
+    pub fn hear_on(&mut self, clock: &impl Clock, progress: &Progress, warm_up: Nanos, over: &AtomicBool) -> Heard {
+        let begun_with = this_threads_cpu();
+        let mut buffer = StatsdSocket::buffer();
+        let mut dropped_before = None;
+        loop {
+            // Asked before the packet is taken: what the kernel has when the run is over is still heard.
+            let is_over = over.load(Ordering::Relaxed);
+            let packet = self.socket.receive(&mut buffer, if is_over { Duration::ZERO } else { GLANCE });
+            let at = since_window(clock.now(), progress.start(), warm_up);
+            if at.is_none() || dropped_before.is_none() {
+                dropped_before = self.socket.dropped().or(dropped_before);
+            }
+            match packet {
+                Some(packet) => self.collector.packet(at, packet),
+                None if is_over => break,
+                None => {}
+            }
+        }
+        let mut heard = self.collector.take();
+        heard.dropped_by_kernel =
+            self.socket.dropped().zip(dropped_before).map(|(after, before)| after.saturating_sub(before));
+        heard.cpu = this_threads_cpu().saturating_sub(begun_with);
+        heard
+    }
+}
+
+/// The instant on the run's axis; `None` before its window.
+fn since_window(now: Nanos, start: Nanos, warm_up: Nanos) -> Option<Nanos> {
+    if start == Nanos::ZERO { None } else { now.0.checked_sub((start + warm_up).0).map(Nanos) }
+}
