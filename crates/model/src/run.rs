@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Anatomy, Caveat, Forecast, GeneratorFacts, Heard, Judgement, Nanos, Quantile, Reading, Statistics, Tally, Theory, Watch,
+    Anatomy, Caveat, Forecast, GeneratorFacts, Heard, Judgement, Nanos, Quantile, Reading, Statistics, Tally, Theory,
+    Watch,
 };
 
 /// One row of a study.

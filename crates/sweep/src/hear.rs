@@ -13,6 +13,8 @@ use probe::processes::this_threads_cpu;
 
 /// How soon the end of a run is noticed.
 const GLANCE: Duration = Duration::from_millis(20);
+/// When the run is over, what the kernel still has is taken for so long: a sender that never stops would keep us for ever.
+const REST: Nanos = Nanos::from_millis(100);
 
 /// A socket for statsd, and what came of it so far.
 #[derive(Debug)]
@@ -36,17 +38,20 @@ impl Hearing {
     pub fn hear_on(&mut self, clock: &impl Clock, progress: &Progress, warm_up: Nanos, over: &AtomicBool) -> Heard {
         let begun_with = this_threads_cpu();
         let mut buffer = StatsdSocket::buffer();
-        let mut dropped_before = None;
+        let (mut dropped_before, mut until) = (None, Nanos::MAX);
         loop {
             // Asked before the packet is taken: what the kernel has when the run is over is still heard.
             let is_over = over.load(Ordering::Relaxed);
             let packet = self.socket.receive(&mut buffer, if is_over { Duration::ZERO } else { GLANCE });
-            let at = since_window(clock.now(), progress.start(), warm_up);
-            if at.is_none() || dropped_before.is_none() {
-                dropped_before = self.socket.dropped().or(dropped_before);
+            let now = clock.now();
+            let at = since_window(now, progress.start(), warm_up);
+            if at.is_some() && dropped_before.is_none() {
+                dropped_before = self.socket.dropped();
             }
+            until = if is_over { until.min(now + REST) } else { Nanos::MAX };
             match packet {
-                Some(packet) => self.collector.packet(at, packet),
+                Some(packet) if now < until => self.collector.packet(at, packet),
+                Some(_) => break,
                 None if is_over => break,
                 None => {}
             }
