@@ -25,8 +25,8 @@ pub(crate) fn lines(study: &SweepStudy) -> Vec<Vec<String>> {
 /// A line for each metric, its name behind the run's.
 pub(crate) fn of_run(label: &str, heard: &Heard) -> Vec<Vec<String>> {
     let mut lines: Vec<_> = heard.series.iter().take(MOST_LINES).map(line).collect();
-    for line in &mut lines {
-        line[0] = format!("{label} {}", line[0]).trim_start().to_owned();
+    if !label.is_empty() {
+        lines.iter_mut().for_each(|line| line[0].insert_str(0, &format!("{label} ")));
     }
     lines
 }
