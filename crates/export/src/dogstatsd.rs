@@ -1,6 +1,7 @@
 //! Figures as `DogStatsD` packets: gauges with tags, in the units of their names.
 //!
-//! Gauges alone, for a receiver adds up counters, and a finished run has nothing to be added to. A bridge to Prometheus
+//! A distribution is its quantiles and no `…_count`: the bridge takes that for the name of a summary's own, and drops it.
+//! Gauges alone, for a receiver adds counters up, and a finished run has nothing to be added to. A bridge to Prometheus
 //! (`statsd_exporter`) gives each the name that our own endpoint gives it.
 
 use model::MetricKind;
@@ -11,7 +12,7 @@ use crate::statsd::{Line, Values};
 /// A packet is no longer, so that no network cuts it in two.
 pub const LONGEST_PACKET: usize = 1432;
 
-/// Each figure as a line. Of a distribution its quantiles, and how many values it is of; buckets have no place in `DogStatsD`.
+/// Each figure as a line. Of a distribution its quantiles; buckets have no place in `DogStatsD`.
 pub fn lines(families: &[Family]) -> Vec<Line> {
     let mut lines = Vec::new();
     for family in families {
@@ -20,10 +21,9 @@ pub fn lines(families: &[Family]) -> Vec<Line> {
         for Point { labels, value } in &family.points {
             match value {
                 Value::Number(number) => lines.push(line(name.clone(), labels, None, *number)),
-                Value::Quantiles { quantiles, count, .. } => {
+                Value::Quantiles { quantiles, .. } => {
                     let of = |(q, value): &(f64, f64)| line(name.clone(), labels, Some(*q), *value);
                     lines.extend(quantiles.iter().map(of));
-                    lines.push(line(format!("{name}_count"), labels, None, *count as f64));
                 }
                 Value::Buckets { .. } => {}
             }

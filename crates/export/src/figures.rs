@@ -250,6 +250,8 @@ impl Figures {
             f64::from(connections),
         );
         self.time("longtail.run.measured", "Length of the measured window", Some(measured));
+        let help = "Measured requests that had a good answer";
+        self.number("longtail.run.good_requests", Unit::Requests, help, counts.good() as f64);
         for (outcome, n) in counts.iter() {
             self.push(
                 "longtail.run.planned_requests",

@@ -66,10 +66,10 @@ fn attribute(key: &str, value: &str) -> KeyValue {
     }
 }
 
-/// A family is one metric, or two: a distribution's quantiles, and how many values they are of.
+/// A family is one metric; its points are numbers or distributions, never both.
 fn metrics(family: &Family, origin: &Origin<'_>) -> Vec<Metric> {
     let name = family.name.to_owned();
-    let (mut numbers, mut counts, mut histograms) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut numbers, mut histograms) = (Vec::new(), Vec::new());
     for Point { labels, value } in &family.points {
         let attributes = || labels.iter().map(|(name, value)| attribute(name, value)).collect::<Vec<_>>();
         let number = |attributes, value| NumberDataPoint {
@@ -81,13 +81,12 @@ fn metrics(family: &Family, origin: &Origin<'_>) -> Vec<Metric> {
         };
         match value {
             Value::Number(value) => numbers.push(number(attributes(), *value)),
-            Value::Quantiles { quantiles, count, .. } => {
+            Value::Quantiles { quantiles, .. } => {
                 for (quantile, value) in quantiles {
                     let mut attributes = attributes();
                     attributes.push(attribute("quantile", &quantile.to_string()));
                     numbers.push(number(attributes, *value));
                 }
-                counts.push(number(attributes(), *count as f64));
             }
             Value::Buckets { edges, sum, count } => {
                 let below = edges.iter().map(|(_, below)| *below).chain([*count]);
@@ -112,15 +111,11 @@ fn metrics(family: &Family, origin: &Origin<'_>) -> Vec<Metric> {
         data: Some(data),
         ..Metric::default()
     };
-    let gauge = |data_points| Data::Gauge(Gauge { data_points });
     let cumulative = AggregationTemporality::Cumulative.into();
     let unit = family.unit.ucum();
     let mut metrics = Vec::new();
     if !numbers.is_empty() {
-        metrics.push(metric(name.clone(), unit, gauge(numbers)));
-    }
-    if !counts.is_empty() {
-        metrics.push(metric(format!("{name}.count"), "{request}", gauge(counts)));
+        metrics.push(metric(name.clone(), unit, Data::Gauge(Gauge { data_points: numbers })));
     }
     if !histograms.is_empty() {
         let histogram = Histogram { data_points: histograms, aggregation_temporality: cumulative };

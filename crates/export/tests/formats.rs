@@ -45,8 +45,7 @@ fn figures(families: &[Family]) -> Figures {
                 Value::Number(number) => {
                     figures.insert((name.clone(), labels), *number);
                 }
-                Value::Quantiles { quantiles, count, .. } => {
-                    figures.insert((format!("{name}_count"), labels.clone()), *count as f64);
+                Value::Quantiles { quantiles, .. } => {
                     for (q, value) in quantiles {
                         let mut labels = labels.clone();
                         labels.insert("quantile".to_owned(), q.to_string());
@@ -114,9 +113,9 @@ fn of_prometheus(families: &[Family]) -> Figures {
         let labels = pairs.map(|(name, value)| (name.to_owned(), value.trim_matches('"').to_owned())).collect();
         ((name.to_owned(), labels), value.parse().unwrap())
     };
-    // The sum of a summary and a whole histogram are Prometheus' alone.
+    // Sum and count of a summary are Prometheus' alone, and a histogram is not a number.
     let shared = |(name, _): &(String, BTreeMap<String, String>)| {
-        !name.ends_with("_sum") && !name.starts_with("longtail_run_good_response_time")
+        !name.ends_with("_sum") && !name.ends_with("_count") && !name.starts_with("longtail_run_good_response_time")
     };
     lines.map(of).filter(|(series, _)| shared(series)).collect()
 }
@@ -145,12 +144,7 @@ fn of_otlp(families: &[Family]) -> Figures {
             "1" => "_ratio",
             _ => "",
         };
-        // Of a distribution's count the unit is not in the name.
-        let base = metric.name.replace('.', "_");
-        let name = match base.strip_suffix("_count") {
-            Some(base) => format!("{base}_seconds_count"),
-            None => base + suffix,
-        };
+        let name = metric.name.replace('.', "_") + suffix;
         match metric.data.as_ref().unwrap() {
             Data::Gauge(gauge) => {
                 for point in &gauge.data_points {

@@ -26,7 +26,9 @@ pub(crate) fn lines(study: &SweepStudy) -> Vec<Vec<String>> {
 pub(crate) fn of_run(label: &str, heard: &Heard) -> Vec<Vec<String>> {
     let mut lines: Vec<_> = heard.series.iter().take(MOST_LINES).map(line).collect();
     if !label.is_empty() {
-        lines.iter_mut().for_each(|line| line[0].insert_str(0, &format!("{label} ")));
+        for line in &mut lines {
+            line[0].insert_str(0, &format!("{label} "));
+        }
     }
     lines
 }

@@ -59,11 +59,11 @@ struct Conducted {
 
 fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
     let args = args.or_like(load_words)?;
+    args.outlets.check()?;
     if let Some(generator) = args.with {
         return run_another(&args, generator);
     }
     args.output.check_load()?;
-    args.outlets.check()?;
     let clock = SystemClock::start();
     let prepared = prepare(&args, &clock)?;
     let ears = Ears::open(args.outlets.statsd_listen, false)?;
