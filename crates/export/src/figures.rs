@@ -92,7 +92,7 @@ impl Unit {
         }
     }
 
-    /// As the Unified Code for Units of Measure has it, what is counted in braces: OTLP's way. Prometheus' own translation of it
+    /// As the Unified Code for Units of Measure has it, what is counted in braces: OTLP's way. By OpenTelemetry's rules for Prometheus it
     /// comes to [`Unit::suffix`].
     pub fn ucum(self) -> &'static str {
         match self {

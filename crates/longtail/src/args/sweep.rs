@@ -498,7 +498,7 @@ mod tests {
 
     #[test]
     fn a_plan_printed_and_parsed_is_itself() {
-        let cases: [&[&str]; 21] = [
+        let cases: [&[&str]; 23] = [
             &["sweep"],
             &["sweep", "--body=s10", "--connections=16,20,64", "-w2"],
             &["sweep", "--body=i1", "-d0.01", "-r", "ci.ru", "-sssl4"],
@@ -529,6 +529,8 @@ mod tests {
             &["sweep", "--with=hey", "-w2", "-R100"],
             &["sweep", "--probe=none"],
             &["sweep", "--anatomy", "-k"],
+            &["sweep", "--statsd-listen=localhost:8125"],
+            &["sweep", "--statsd-listen=[::1]:0", "--slots=4", "--url=http://127.0.0.1:9/x", "--", "falcon"],
             &["sweep", "--slots=4", "--url=http://127.0.0.1:9/x", "--", "falcon", "serve", "-n", "4"],
         ];
         for words in cases {
