@@ -1,6 +1,6 @@
 //! What app and server said over statsd while the runs went on: a line a metric.
 
-use model::{Heard, HeardSeries, MetricKind, SweepStudy};
+use model::{Heard, HeardSeries, MetricKind, Nanos, Run, SweepStudy};
 
 use crate::facts;
 use crate::number::{self, NONE};
@@ -13,6 +13,8 @@ pub(crate) const HEAD: [&str; 8] = ["", "type", "values", "total", "mean", "last
 
 /// Metrics of a run that have a line; all are in the saved study.
 const MOST_LINES: usize = 20;
+/// Listening that takes more of one CPU is said.
+const MUCH: f64 = 0.05;
 /// So much of a metric and its tags is shown.
 const WIDEST: usize = 60;
 
@@ -57,14 +59,22 @@ fn shown(series: &HeardSeries) -> String {
     if text.chars().count() <= WIDEST { text } else { text.chars().take(WIDEST - 1).chain(['…']).collect() }
 }
 
-/// What is not in the lines, one a run.
+/// What is to be said beside the lines, one a run.
 pub(crate) fn missing(study: &SweepStudy) -> Vec<String> {
-    let heard = study.runs.iter().filter_map(|run| Some((facts::label(study, run), run.heard.as_ref()?)));
-    heard.filter_map(|(label, heard)| Some(format!("{label}: {}", not_shown(heard)?))).collect()
+    let heard = study.runs.iter().filter_map(|run| Some((facts::label(study, run), run, run.heard.as_ref()?)));
+    let line = |(label, run, heard): (String, &Run, &Heard)| Some(format!("{label}: {}", beside(heard, run.elapsed)?));
+    heard.filter_map(line).collect()
 }
 
-/// What of it is not in the lines.
-pub(crate) fn not_shown(heard: &Heard) -> Option<String> {
+/// What of it is not in the lines, and what it cost where that is much; of a run of that length.
+pub(crate) fn beside(heard: &Heard, elapsed: Nanos) -> Option<String> {
+    let share = heard.cpu.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
+    let cost = (share > MUCH).then(|| format!("listening took {} % of one CPU", number::percent(share)));
+    let parts: Vec<String> = not_shown(heard).into_iter().chain(cost).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+fn not_shown(heard: &Heard) -> Option<String> {
     let mut parts = Vec::new();
     if heard.packets == 0 {
         let before = match heard.before {

@@ -68,3 +68,30 @@ impl Hearing {
 fn since_window(now: Nanos, start: Nanos, warm_up: Nanos) -> Option<Nanos> {
     if start == Nanos::ZERO { None } else { now.0.checked_sub((start + warm_up).0).map(Nanos) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_axis_begins_with_the_window() {
+        let ms = Nanos::from_millis;
+        assert_eq!(since_window(ms(900), ms(400), ms(500)), Some(Nanos::ZERO));
+        assert_eq!(since_window(ms(950), ms(400), ms(500)), Some(ms(50)));
+        assert_eq!(since_window(ms(899), ms(400), ms(500)), None, "warm-up");
+        assert_eq!(since_window(ms(899), Nanos::ZERO, Nanos::ZERO), None, "the run has not begun");
+    }
+
+    #[test]
+    fn what_came_while_nobody_listened_is_of_before() {
+        let socket = StatsdSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let mut hearing = Hearing::at(socket);
+        let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        for packet in ["a:1|c\nb:2|g", "no statsd"] {
+            sender.send_to(packet.as_bytes(), hearing.address()).unwrap();
+        }
+        let over = AtomicBool::new(true);
+        let heard = hearing.hear_on(&testkit::clock::Steady, &Progress::new(1), Nanos::ZERO, &over);
+        assert_eq!((heard.before, heard.packets, heard.lines, heard.series.len()), (3, 0, 0, 0));
+    }
+}

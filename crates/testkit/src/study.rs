@@ -105,7 +105,7 @@ pub fn heard() -> Heard {
         before: 3,
         left_out: 5,
         dropped_by_kernel: Some(2),
-        cpu: Nanos::from_millis(2),
+        cpu: Nanos::from_millis(1200),
     };
     let names = HeardSeries { figures: None, ..series("app.users", &[], MetricKind::Set, &[], 1.0) };
     heard.series.insert(2, HeardSeries { values: 1, stands_for: 1.0, ..names });

@@ -85,8 +85,8 @@ impl Outlets {
     pub(crate) fn open(args: &OutletArgs, clock: SystemClock) -> Result<Outlets, Mistake> {
         let board = Arc::new(Board::new(env!("CARGO_PKG_VERSION")));
         if let Some(address) = args.metrics {
-            let address =
-                scrape::serve(address, Arc::clone(&board)).map_err(|error| taken("--metrics", address, &error))?;
+            let address = scrape::serve(address, Arc::clone(&board), clock)
+                .map_err(|error| taken("--metrics", address, &error))?;
             ui::note(&format!("metrics for Prometheus at http://{address}/metrics"));
         }
         let statsd = args.statsd_to.map(|to| statsd::Sender::start(to, Arc::clone(&board), clock));

@@ -8,11 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use export::prometheus::{CONTENT_TYPE, exposition};
+use model::{Clock as _, Nanos};
 
+use crate::clock::SystemClock;
 use crate::outlets::board::Board;
 
 /// A client may take so long for each piece of its request, and of our answer.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// Before the next client where the system had none to give.
+const PAUSE: Nanos = Nanos::from_millis(200);
 /// And so many pieces for the request.
 const MOST_READS: usize = 8;
 /// No request for metrics is longer.
@@ -22,13 +26,17 @@ const LONGEST: usize = 8192;
 ///
 /// # Errors
 /// Where the address cannot be listened to.
-pub(crate) fn serve(address: SocketAddr, board: Arc<Board>) -> io::Result<SocketAddr> {
+pub(crate) fn serve(address: SocketAddr, board: Arc<Board>, clock: SystemClock) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;
     let address = listener.local_addr()?;
     std::thread::Builder::new().name("metrics".to_owned()).spawn(move || {
-        for client in listener.incoming().flatten() {
-            // Whoever has gone away asked for nothing.
-            let _ = answer(client, &board);
+        for client in listener.incoming() {
+            match client {
+                // Whoever has gone away asked for nothing.
+                Ok(client) => _ = answer(client, &board),
+                // All descriptors are taken, say: the run must not pay for asking again at once.
+                Err(_) => clock.sleep(PAUSE),
+            }
         }
     })?;
     Ok(address)

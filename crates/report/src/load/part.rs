@@ -93,6 +93,6 @@ fn heard_of(study: &LoadStudy) -> Option<Part> {
     if !rows.is_empty() {
         bodies.push(Body::Table(head(heard::HEAD), rows));
     }
-    bodies.extend(heard::not_shown(said).map(|line| Body::Lines(vec![line])));
+    bodies.extend(heard::beside(said, study.run.elapsed).map(|line| Body::Lines(vec![line])));
     (!bodies.is_empty()).then(|| Part::new(heard::TITLE, bodies))
 }
