@@ -12,8 +12,8 @@ use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
-    Caveat, Ceiling, Clock, GeneratorFacts, Heard, Nanos, Plan, Probe, Reading, Run, ServerKind, ServerPlan, ServerUse,
-    Statistics, Stop, StreamPlan, SweepStudy, Watch, WorkerShare,
+    Caveat, Ceiling, Clock, GeneratorFacts, Nanos, Plan, Probe, Reading, Run, ServerKind, ServerPlan, ServerUse,
+    Statistics, Stop, StreamPlan, SweepStudy, WorkerShare,
 };
 use model::{doubts, verdict};
 use probe::host::Host;
@@ -25,13 +25,13 @@ use crate::error::SweepError;
 use crate::hear::Hearing;
 use crate::idle::wait_until_idle;
 use crate::ledger::{Accounts, Ledger, fresh_stats, shares_between, shares_by_header};
-use crate::looks::Looks;
 use crate::observer::{Observer, Phase};
 use crate::subject::Subject;
 use crate::theory;
 use crate::turns;
 use crate::watch::{poll_on, watch};
 use crate::with::{Account, OtherGenerator};
+use crate::witnesses::{Watched, Witnesses};
 
 /// Load of one connection to learn a service time that nobody has told us.
 const LEARNING: Nanos = Nanos::from_secs(1);
@@ -234,26 +234,6 @@ impl Job<'_> {
             _ => Some((now - self.begun) / done * left),
         }
     }
-}
-
-/// Who looks on while a run goes on.
-struct Witnesses<'a> {
-    probe: Probe,
-    looks: Arc<Looks>,
-    statsd: Option<&'a Mutex<Hearing>>,
-}
-
-impl Witnesses<'_> {
-    fn none() -> Self {
-        Witnesses { probe: Probe::None, looks: Arc::default(), statsd: None }
-    }
-}
-
-/// A run, and what they saw and heard.
-struct Watched {
-    done: Drive,
-    watch: Option<Watch>,
-    heard: Option<Heard>,
 }
 
 /// One server's life within a study.

@@ -19,6 +19,7 @@ mod theory;
 mod turns;
 mod watch;
 mod with;
+mod witnesses;
 
 pub use bodies::conduct_bodies;
 pub use calibrate::{Ceilings, Workshop, ceilings};

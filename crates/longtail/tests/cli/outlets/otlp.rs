@@ -8,7 +8,7 @@ use std::thread;
 
 use model::counts::name;
 use model::watch::Curve;
-use model::{Nanos, Run, SweepStudy, accept_wait};
+use model::{Nanos, Run, SweepStudy, Verdict, accept_wait};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
@@ -168,8 +168,9 @@ fn every_figure_of_a_sweep_is_that_of_its_study() {
         assert_eq!((labels["service.name"].as_str(), &labels["longtail.study"]), ("longtail", &study.started_at));
         let metrics = &resource.scope_metrics[0].metrics;
         let points: usize = metrics.iter().map(|metric| assert_is_of(metric, run, &study)).sum();
-        // 7 or 8 quantiles of two times, 18 edges and what is beyond, the rest one by one.
-        assert!(points > 40, "only {points} figures: {metrics:?}");
+        // 7 or 8 quantiles of two times, 18 edges and what is beyond, the rest one by one. A machine that spoils the run hides the times.
+        let is_invalid = run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Invalid);
+        assert!(points > if is_invalid { 5 } else { 40 }, "only {points} figures: {metrics:?}");
     }
 }
 
