@@ -282,7 +282,7 @@ fn is_hidden(judgement: Option<&Judgement>) -> bool {
     judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
 }
 
-/// The figures of a sweep's run number `number`, from 1.
+/// The figures of a sweep's run number `number`, from 1; each name once.
 pub fn of_sweep(study: &SweepStudy, run: &Run, number: usize) -> Vec<Family> {
     let mut figures = Figures { labels: sweep_labels(study, run, number), families: Vec::new() };
     let judgement = run.judgement.as_ref();
@@ -290,7 +290,7 @@ pub fn of_sweep(study: &SweepStudy, run: &Run, number: usize) -> Vec<Family> {
     figures.of_workers(run.workers.iter().map(|WorkerShare { worker, requests, .. }| (worker.as_str(), *requests)));
     queues(&mut figures, run);
     if is_hidden(judgement) {
-        return figures.families;
+        return Family::merged(figures.families);
     }
     figures.number("longtail.run.completed_requests", Unit::RequestsPerSecond, COMPLETED, run.completed_rate());
     let times = PERCENTILES.map(|q| (q, run.response_time(q)));
@@ -312,7 +312,7 @@ pub fn of_sweep(study: &SweepStudy, run: &Run, number: usize) -> Vec<Family> {
             share,
         );
     }
-    figures.families
+    Family::merged(figures.families)
 }
 
 /// A service time where the response time at that quantile has enough independent answers.
@@ -369,7 +369,7 @@ fn sweep_labels(study: &SweepStudy, run: &Run, number: usize) -> Labels {
     ]
 }
 
-/// The figures of a load.
+/// The figures of a load; each name once.
 pub fn of_load(study: &LoadStudy) -> Vec<Family> {
     let (run, plan) = (&study.run, &study.plan);
     let labels =
@@ -379,7 +379,7 @@ pub fn of_load(study: &LoadStudy) -> Vec<Family> {
     figures.of_any(plan.connections, run.measured, &run.tally.counts, judgement, run.caveats.len());
     figures.of_workers(run.tally.per_worker.iter().map(|(worker, count)| (worker.as_str(), count.measured)));
     if is_hidden(judgement) {
-        return figures.families;
+        return Family::merged(figures.families);
     }
     figures.number("longtail.run.completed_requests", Unit::RequestsPerSecond, COMPLETED, run.completed_rate());
     let help = "Requests sent per second of the measured window";
@@ -394,5 +394,5 @@ pub fn of_load(study: &LoadStudy) -> Vec<Family> {
     let times = LOAD_PERCENTILES.map(|q| (q, run.service_time(q)));
     figures.quantiles("longtail.run.service_time", SERVICE_TIME, &run.tally.service_time, &times);
     figures.buckets(&run.tally.response_time);
-    figures.families
+    Family::merged(figures.families)
 }

@@ -1,6 +1,6 @@
 //! `--otlp`: a receiver decodes what comes with the messages of `opentelemetry-proto`, and finds every figure in the study.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -167,6 +167,8 @@ fn every_figure_of_a_sweep_is_that_of_its_study() {
         let labels = text(&resource.resource.as_ref().unwrap().attributes);
         assert_eq!((labels["service.name"].as_str(), &labels["longtail.study"]), ("longtail", &study.started_at));
         let metrics = &resource.scope_metrics[0].metrics;
+        let names: BTreeSet<&str> = metrics.iter().map(|metric| metric.name.as_str()).collect();
+        assert_eq!(names.len(), metrics.len(), "each name once");
         let points: usize = metrics.iter().map(|metric| assert_is_of(metric, run, &study)).sum();
         // 7 or 8 quantiles of two times, 18 edges and what is beyond, the rest one by one. A machine that spoils the run hides the times.
         let is_invalid = run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Invalid);
