@@ -6,7 +6,7 @@
 
 use model::MetricKind;
 
-use crate::figures::{Family, Kind, Labels, Point, Value};
+use crate::family::{Family, Kind, Labels, Point, Value};
 use crate::statsd::{Line, Values};
 
 /// A packet is no longer, so that no network cuts it in two.

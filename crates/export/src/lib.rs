@@ -5,11 +5,13 @@
 //! a figure has the same name, unit and value wherever it arrives.
 
 pub mod dogstatsd;
+mod family;
 mod figures;
 mod live;
 pub mod otlp;
 pub mod prometheus;
 pub mod statsd;
 
-pub use figures::{Family, Kind, Labels, Point, Unit, Value, of_load, of_sweep};
+pub use family::{Family, Kind, Labels, Point, Unit, Value};
+pub use figures::{of_load, of_sweep};
 pub use live::{Live, LiveRun, Look, live};

@@ -1,6 +1,6 @@
 //! What can be told while a run goes on: how many requests have ended, and the last looks at server and kernel.
 
-use crate::figures::{Family, Kind, Labels, Unit, Value};
+use crate::family::{Family, Kind, Labels, Unit, Value};
 
 /// How things stand.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -16,7 +16,7 @@ use opentelemetry_proto::tonic::metrics::v1::{
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message as _;
 
-use crate::figures::{Family, Point, Value};
+use crate::family::{Family, Point, Value};
 
 /// The content type of a request and its answer.
 pub const CONTENT_TYPE: &str = "application/x-protobuf";

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::figures::{Family, Kind, Labels, Point, Value};
+use crate::family::{Family, Kind, Labels, Point, Value};
 
 /// The content type of [`exposition`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -74,7 +74,7 @@ fn escaped(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::Unit;
+    use crate::family::Unit;
 
     #[test]
     fn labels_are_escaped_and_units_stand_last() {
