@@ -59,6 +59,7 @@ mod tests {
             workers: Vec::new(),
             readings: Vec::new(),
             anatomy: None,
+            heard: None,
             watch: Some(Watch { tracks: vec![track], ..Watch::default() }),
             forecast: None,
             theory: None,

@@ -167,6 +167,7 @@ mod tests {
             workers: Vec::new(),
             readings: Vec::new(),
             watch: None,
+            heard: None,
             anatomy: None,
             forecast: Some(Forecast {
                 model: String::new(),
@@ -235,6 +236,7 @@ mod tests {
             log_dropped: 3,
             statistics: None,
             overload: None,
+            heard: None,
             generator: GeneratorFacts::default(),
             judgement: None,
             caveats: Vec::new(),

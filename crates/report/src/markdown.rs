@@ -7,7 +7,7 @@ use model::{Caveat, SweepStudy};
 use crate::claimed::rows;
 use crate::facts::{self, Labelled, Noted, Spread};
 use crate::number::{self, NONE};
-use crate::{anatomy, columns, intervals, over_time, table, text, theory, watched};
+use crate::{anatomy, columns, heard, intervals, over_time, table, text, theory, watched};
 
 /// The whole report.
 pub fn whole(study: &SweepStudy) -> String {
@@ -35,6 +35,7 @@ pub fn whole(study: &SweepStudy) -> String {
         intervals_of(study),
         anatomy_of(study),
         watched_of(study),
+        heard_of(study),
         over_time_of(study),
         theory_of(study),
         summaries(study),
@@ -100,6 +101,18 @@ fn watched_of(study: &SweepStudy) -> String {
     let said: Vec<String> = said.map(|line| escaped(line.trim())).collect();
     let inside = format!("{}\n\n{}", said.join("<br>\n"), pipe_table(&lines).trim_end());
     details("The server meanwhile", &inside)
+}
+
+fn heard_of(study: &SweepStudy) -> String {
+    let lines = heard::lines(study);
+    let missing: Vec<String> = heard::missing(study).iter().map(|line| format!("- {}", escaped(line))).collect();
+    if lines.is_empty() && missing.is_empty() {
+        return String::new();
+    }
+    let lines = lines.into_iter().map(|line| line.iter().map(|cell| escaped(cell)).collect());
+    let lines: Vec<_> = std::iter::once(heard::HEAD.map(str::to_owned).to_vec()).chain(lines).collect();
+    let inside = format!("{}\n\n{}\n{}", escaped(heard::TITLE), pipe_table(&lines), missing.join("\n"));
+    details("Heard over statsd", inside.trim_end())
 }
 
 fn theory_of(study: &SweepStudy) -> String {

@@ -9,7 +9,7 @@ use crate::facts::{self, Labelled, Noted, Spread};
 use crate::load::text::wrap_at;
 use crate::number::{self, NONE};
 use crate::table::{self, Column, fitted};
-use crate::{Columns, anatomy, columns, intervals, over_time, puma, theory, verdicts, watched};
+use crate::{Columns, anatomy, columns, heard, intervals, over_time, puma, theory, verdicts, watched};
 
 /// What stands before the table: first the command line that repeats it, then server, machine and load.
 ///
@@ -65,6 +65,7 @@ pub fn closing(study: &SweepStudy, columns: Columns) -> String {
         intervals_of(study),
         anatomy_of(study),
         watched_of(study),
+        heard_of(study),
         over_time_of(study),
         theory_of(study),
         rows::claims_text(study),
@@ -181,6 +182,21 @@ fn watched_of(study: &SweepStudy) -> String {
     let mut text = title.join("\n") + "\n" + &fitted(2, &lines);
     for line in missing {
         _ = writeln!(text, "{line}");
+    }
+    text
+}
+
+fn heard_of(study: &SweepStudy) -> String {
+    let (lines, missing) = (heard::lines(study), heard::missing(study));
+    let mut text = String::new();
+    if !lines.is_empty() {
+        let lines: Vec<_> = std::iter::once(heard::HEAD.map(str::to_owned).to_vec()).chain(lines).collect();
+        text = format!("{}\n{}", heard::TITLE, fitted(2, &lines));
+    } else if !missing.is_empty() {
+        text.push_str("heard over statsd\n");
+    }
+    for line in missing {
+        wrap_at(&mut text, EVIDENCE_WIDTH, "", &format!("  {line}"));
     }
     text
 }

@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::{Answer, Drive, Progress, Shape, drive, ensure_descriptors};
 use launch::GuardCommand;
@@ -13,7 +13,7 @@ use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
     Caveat, Ceiling, Clock, GeneratorFacts, Nanos, Plan, Probe, Reading, Run, ServerKind, ServerPlan, ServerUse,
-    Statistics, Stop, StreamPlan, SweepStudy, Watch, WorkerShare,
+    Statistics, Stop, StreamPlan, SweepStudy, WorkerShare,
 };
 use model::{doubts, verdict};
 use probe::host::Host;
@@ -22,6 +22,7 @@ use probe::{machine, sink_ledger};
 
 use crate::calibrate::{Ceilings, Workshop, ceilings};
 use crate::error::SweepError;
+use crate::hear::Hearing;
 use crate::idle::wait_until_idle;
 use crate::ledger::{Accounts, Ledger, fresh_stats, shares_between, shares_by_header};
 use crate::observer::{Observer, Phase};
@@ -30,6 +31,7 @@ use crate::theory;
 use crate::turns;
 use crate::watch::{poll_on, watch};
 use crate::with::{Account, OtherGenerator};
+use crate::witnesses::{Watched, Witnesses};
 
 /// Load of one connection to learn a service time that nobody has told us.
 const LEARNING: Nanos = Nanos::from_secs(1);
@@ -63,6 +65,10 @@ pub struct Tools<'a, C> {
     pub ceilings: &'a dyn Ceilings,
     /// The generator that makes the load where it is not our own.
     pub other: Option<&'a dyn OtherGenerator>,
+    /// Listens to statsd while runs go on.
+    pub statsd: Option<&'a Mutex<Hearing>>,
+    /// Settings that the server gets beside those that it inherits.
+    pub server_env: Vec<(OsString, OsString)>,
 }
 
 impl<C> Tools<'_, C> {
@@ -305,36 +311,44 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
 
     /// Drives one run.
     pub(crate) fn drive(&mut self, shape: &Shape, progress: &Progress) -> Result<Drive, SweepError> {
-        Ok(self.drive_watched(shape, progress, Probe::None)?.0)
+        Ok(self.drive_watched(shape, progress, &Witnesses::none())?.done)
     }
 
-    /// As [`Session::drive`], and looks at server and kernel meanwhile where `probe` says so.
+    /// As [`Session::drive`], and looks at server and kernel meanwhile, and listens to them, as `witnesses` says.
     fn drive_watched(
         &mut self,
         shape: &Shape,
         progress: &Progress,
-        probe: Probe,
-    ) -> Result<(Drive, Option<Watch>), SweepError> {
+        witnesses: &Witnesses<'_>,
+    ) -> Result<Watched, SweepError> {
         let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
         let clock = &self.tools.clock;
-        let sight = (probe != Probe::None).then(|| self.subject.sight());
+        let sight = (witnesses.probe != Probe::None).then(|| self.subject.sight());
         let control = self.subject.control.as_ref().filter(|_| sight.is_some());
-        let (done, seen) = std::thread::scope(|scope| {
+        let single = self.subject.workers.first().map_or("", String::as_str);
+        let looks = &*witnesses.looks;
+        let (done, seen, heard) = std::thread::scope(|scope| {
             scope.spawn(|| self.end_early(&stop, &over));
-            let looking = sight.map(|sight| scope.spawn(|| sight.look_on(clock, &over)));
-            let polling = control.map(|control| scope.spawn(|| poll_on(control, clock, &over)));
+            let looking = sight.map(|sight| scope.spawn(|| sight.look_on(clock, &over, looks)));
+            let polling = control.map(|control| scope.spawn(|| poll_on(control, clock, &over, (looks, single))));
+            let hearing = witnesses.statsd.map(|hearing| {
+                scope.spawn(|| {
+                    let mut hearing = hearing.lock().unwrap_or_else(PoisonError::into_inner);
+                    hearing.hear_on(clock, progress, shape.warm_up, &over)
+                })
+            });
             let done = drive(shape, clock, &stop, progress, None);
             over.store(true, Ordering::Relaxed);
             let seen = looking.map(|looking| looking.join().expect("looking never panics"));
-            (done, seen.map(|seen| (seen, polling.map(|polling| polling.join().expect("polling never panics")))))
+            let seen = seen.map(|seen| (seen, polling.map(|polling| polling.join().expect("polling never panics"))));
+            (done, seen, hearing.map(|hearing| hearing.join().expect("hearing never panics")))
         });
         let done = done?;
-        let single = self.subject.workers.first().map_or("", String::as_str);
         let watch = seen.map(|(seen, polled)| watch(seen, polled, done.start + shape.warm_up, single));
         self.ledger.add_run(&done.tally);
         self.body_bytes += done.tally.body_bytes;
         self.unanswered |= done.tally.all_answers() != done.tally.all_requests();
-        Ok((done, watch))
+        Ok(Watched { done, watch, heard })
     }
 
     /// An answer outside a run, of which this account knows.
@@ -416,6 +430,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         let connections = job.connections;
         let shape = self.shape(job.stream, connections);
         let progress = Arc::new(Progress::new(shape.lanes));
+        let witnesses = Witnesses { probe: job.probe, looks: Arc::default(), statsd: self.tools.statsd };
         phase(&Phase::Running {
             number: job.number,
             of: job.of,
@@ -424,9 +439,10 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             left: job.left(self.tools.clock.now()),
             length: shape.measured.map(|measured| measured + shape.warm_up),
             progress: Arc::clone(&progress),
+            looks: Arc::clone(&witnesses.looks),
         });
         let (before, taken_before) = (Host::now(), self.subject.process_use());
-        let (done, watch) = self.drive_watched(&shape, &progress, job.probe)?;
+        let Watched { done, watch, heard } = self.drive_watched(&shape, &progress, &witnesses)?;
         let (after, taken) = (Host::now(), self.subject.process_use());
         phase(&Phase::CoolingDown);
         let readings = self.listener_readings(done.elapsed.saturating_sub(self.stream.warm_up));
@@ -445,6 +461,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             workers,
             readings,
             watch,
+            heard,
             anatomy: done.anatomy,
             forecast: service_time
                 .and_then(|ServiceTime { time, source }| queueing::closed::forecast(connections, slots, time, source)),
