@@ -17,6 +17,8 @@ pub(crate) struct Due {
     pub(crate) at: Nanos,
     /// Since when the generator could have begun it: the due time, or when a connection became free for it.
     pub(crate) possible: Nanos,
+    /// Whether it became due in the measured window.
+    pub(crate) is_measured: bool,
 }
 
 /// The requests of one lane.
@@ -84,7 +86,8 @@ impl Agenda {
         while let Some(due) = self.next_due().filter(|due| *due <= now) {
             self.schedule.as_mut().and_then(Iterator::next);
             self.last_due = due;
-            self.queued.push_back(Due { number: self.number, at: due, possible: due });
+            let is_measured = self.window.contains(due);
+            self.queued.push_back(Due { number: self.number, at: due, possible: due, is_measured });
             self.number += self.lanes;
         }
     }
@@ -122,12 +125,13 @@ impl Agenda {
     /// Closed loop: the next request, due then; `None` where all have been begun.
     #[inline]
     pub(crate) fn next_at(&mut self, due: Nanos) -> Option<Due> {
-        if self.window.contains(due) {
+        let is_measured = self.window.contains(due);
+        if is_measured {
             self.left = self.left.checked_sub(1)?;
         }
         let number = self.number;
         self.number += self.lanes;
-        Some(Due { number, at: due, possible: due })
+        Some(Due { number, at: due, possible: due, is_measured })
     }
 
     /// Closed loop: whether the count is reached.

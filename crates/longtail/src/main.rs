@@ -12,6 +12,7 @@ mod exit;
 mod generators;
 mod load;
 mod mistake;
+mod outlets;
 mod predict;
 mod selftest;
 mod signals;

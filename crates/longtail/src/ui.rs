@@ -67,7 +67,7 @@ impl Ui {
     pub(crate) fn phase(&self, phase: &Phase) {
         self.bar.reset_elapsed();
         match phase {
-            Phase::Running { number, of, what, connections, length, left, progress } => {
+            Phase::Running { number, of, what, connections, length, left, progress, .. } => {
                 let length = length.map(|length| format!(" of {length}")).unwrap_or_default();
                 // The first estimate of a study of one run would only say its length again.
                 let left = left.filter(|_| *of > 1);

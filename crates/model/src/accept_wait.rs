@@ -60,6 +60,7 @@ mod tests {
             readings: Vec::new(),
             anatomy: None,
             kernel: None,
+            heard: None,
             watch: Some(Watch { tracks: vec![track], ..Watch::default() }),
             forecast: None,
             theory: None,

@@ -186,6 +186,7 @@ mod tests {
             workers: Vec::new(),
             readings: Vec::new(),
             watch: None,
+            heard: None,
             anatomy: None,
             kernel: None,
             forecast: Some(Forecast {
@@ -255,6 +256,7 @@ mod tests {
             log_dropped: 3,
             statistics: None,
             overload: None,
+            heard: None,
             generator: GeneratorFacts::default(),
             judgement: None,
             caveats: Vec::new(),

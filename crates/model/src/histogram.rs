@@ -134,6 +134,12 @@ impl Histogram {
         self.sum = self.sum.saturating_add(other.sum);
     }
 
+    /// The highest time that stands in one bucket with `time`: at most 0.1 % above it. What was recorded up to there can be
+    /// counted exactly.
+    pub fn edge(time: Nanos) -> Nanos {
+        Nanos(times_of(bucket(time.0).min(BUCKETS - 1)).1)
+    }
+
     /// The filled buckets, as (highest time of the bucket, records in it), rising.
     pub fn buckets(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
         self.filled().map(|(bucket, n)| (Nanos(times_of(bucket).1), n))

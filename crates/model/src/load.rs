@@ -1,12 +1,13 @@
 //! What `longtail load` was asked, every default made explicit, and what came of it.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::capacity::Overload;
 use crate::objective::Figure;
-use crate::{Caveat, GeneratorFacts, Histogram, Judgement, Nanos, Objective, Pace, Quantile, Statistics, Tally};
+use crate::{Caveat, GeneratorFacts, Heard, Histogram, Judgement, Nanos, Objective, Pace, Quantile, Statistics, Tally};
 
 /// What `longtail load` was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,6 +63,9 @@ pub struct LoadPlan {
     /// `--service`: for how long a request holds a slot of the server, to tell its slots by.
     #[serde(rename = "service_time_ns", default, skip_serializing_if = "Option::is_none")]
     pub service_time: Option<Nanos>,
+    /// `--statsd-listen`: where statsd was listened to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statsd_listen: Option<SocketAddr>,
 }
 
 /// What becomes of a request that is due while all connections are busy.
@@ -135,6 +139,9 @@ pub struct LoadRun {
     /// What an overload in open loop says of the server; `None` where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overload: Option<Overload>,
+    /// What the app said over statsd meanwhile; `None` where nobody listened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heard: Option<Heard>,
     /// What the generator and its machine did.
     #[serde(default)]
     pub generator: GeneratorFacts,

@@ -1,6 +1,7 @@
 //! All that was asked of a sweep, every default made explicit, and the command line that asks for it again.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -37,6 +38,10 @@ pub struct Plan {
     /// `--probe`: what is read of server and kernel while a run goes on.
     #[serde(default)]
     pub probe: Probe,
+    /// `--statsd-listen`: where app and server find a statsd that is ours; port 0 is whichever is free. It is part of what is
+    /// measured: they are told, and send.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statsd_listen: Option<SocketAddr>,
 }
 
 /// What is read of server and kernel while a run goes on.
@@ -334,6 +339,7 @@ impl Plan {
         words.extend(self.with.as_ref().map(|with| format!("--with={with}")));
         // Nobody looks on while another generator drives.
         words.extend((self.probe != Probe::Auto && self.with.is_none()).then(|| format!("--probe={}", self.probe)));
+        words.extend(self.statsd_listen.map(|address| format!("--statsd-listen={address}")));
         if let ServerKind::Command { argv, slots, url } = &server.kind {
             words.extend([format!("--slots={slots}"), format!("--url={url}"), "--".to_owned()]);
             words.extend(argv.iter().cloned());

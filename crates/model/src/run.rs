@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Anatomy, Caveat, Forecast, GeneratorFacts, Judgement, KernelView, Nanos, Quantile, Reading, Statistics, Tally,
-    Theory, Watch,
+    Anatomy, Caveat, Forecast, GeneratorFacts, Heard, Judgement, KernelView, Nanos, Quantile, Reading, Statistics,
+    Tally, Theory, Watch,
 };
 
 /// One row of a study.
@@ -32,6 +32,9 @@ pub struct Run {
     /// What was read of both again and again meanwhile; `None` where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Watch>,
+    /// What app and server said over statsd meanwhile; `None` where nobody listened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heard: Option<Heard>,
     /// Where the response times went, by what the app said; `None` where it was not asked, or said nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anatomy: Option<Anatomy>,
@@ -168,6 +171,7 @@ mod tests {
             workers: Vec::new(),
             readings: Vec::new(),
             watch: None,
+            heard: None,
             anatomy: None,
             kernel: None,
             forecast: None,

@@ -14,7 +14,9 @@ pub mod processes;
 pub mod puma_stats;
 pub mod sink_ledger;
 pub mod sockets;
+pub mod statsd;
 
 pub use control::{Control, ControlAddress, ControlError};
 pub use inet_diag::InetDiag;
 pub use listener::Listener;
+pub use statsd::StatsdSocket;

@@ -158,6 +158,7 @@ mod tests {
             workers: Vec::new(),
             readings: Vec::new(),
             watch: None,
+            heard: None,
             anatomy: None,
             kernel: None,
             forecast: None,

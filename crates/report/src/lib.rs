@@ -9,6 +9,7 @@ pub mod bodies;
 pub mod claimed;
 mod columns;
 mod facts;
+mod heard;
 mod intervals;
 pub mod json;
 mod kernel;

@@ -7,7 +7,7 @@ use model::{Caveat, Socket, SweepStudy};
 use crate::claimed::rows;
 use crate::facts::{self, Labelled, Noted, Spread};
 use crate::number::{self, NONE};
-use crate::{anatomy, columns, intervals, kernel, over_time, table, text, theory, watched};
+use crate::{anatomy, columns, heard, intervals, kernel, over_time, table, text, theory, watched};
 
 /// The whole report.
 pub fn whole(study: &SweepStudy) -> String {
@@ -37,6 +37,7 @@ pub fn whole(study: &SweepStudy) -> String {
         watched_of(&labelled),
         kernel_of(&labelled, &[study.plan.server.socket]),
         kernel::why_none(study).map(|why| escaped(&why) + "\n").unwrap_or_default(),
+        heard_of(study),
         over_time_of(study),
         theory_of(study),
         summaries(study),
@@ -114,6 +115,18 @@ pub(crate) fn kernel_of(runs: &[Labelled<'_>], sockets: &[Socket]) -> String {
     let lines: Vec<_> = std::iter::once(kernel::HEAD.map(str::to_owned).to_vec()).chain(lines).collect();
     let inside = format!("{}\n\n{}", kernel::words(sockets).join("<br>\n"), pipe_table(&lines).trim_end());
     details(&format!("W{}", &kernel::TITLE[1..]), &inside)
+}
+
+fn heard_of(study: &SweepStudy) -> String {
+    let lines = heard::lines(study);
+    let missing: Vec<String> = heard::missing(study).iter().map(|line| format!("- {}", escaped(line))).collect();
+    if lines.is_empty() && missing.is_empty() {
+        return String::new();
+    }
+    let lines = lines.into_iter().map(|line| line.iter().map(|cell| escaped(cell)).collect());
+    let lines: Vec<_> = std::iter::once(heard::HEAD.map(str::to_owned).to_vec()).chain(lines).collect();
+    let inside = format!("{}\n\n{}\n{}", escaped(heard::TITLE), pipe_table(&lines), missing.join("\n"));
+    details("Heard over statsd", inside.trim_end())
 }
 
 fn theory_of(study: &SweepStudy) -> String {

@@ -28,6 +28,16 @@ pub fn significant(value: f64) -> String {
     )
 }
 
+/// A quantity of which nobody knows what it is: as [`significant`], but never a 0 that is none.
+pub fn anything(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 || (0.001..1e9).contains(&size) {
+        or_zero(value, |value| if value.fract() == 0.0 { fixed(value, 0) } else { significant(value) })
+    } else {
+        format!("{value:.2e}")
+    }
+}
+
 /// With exactly `decimals` decimals; a value that rounds to zero has no sign.
 pub fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");

@@ -9,7 +9,7 @@ use crate::facts::{self, Labelled, Noted, Spread};
 use crate::load::text::wrap_at;
 use crate::number::{self, NONE};
 use crate::table::{self, Column, fitted};
-use crate::{Columns, anatomy, columns, intervals, kernel, over_time, puma, theory, verdicts, watched};
+use crate::{Columns, anatomy, columns, heard, intervals, kernel, over_time, puma, theory, verdicts, watched};
 
 /// What stands before the table: first the command line that repeats it, then server, machine and load.
 ///
@@ -67,6 +67,7 @@ pub fn closing(study: &SweepStudy, columns: Columns) -> String {
         watched_of(&runs),
         kernel_of(&runs, &[study.plan.server.socket]),
         kernel::why_none(study).map(|why| why + "\n").unwrap_or_default(),
+        heard_of(study),
         over_time_of(study),
         theory_of(study),
         rows::claims_text(study),
@@ -198,6 +199,21 @@ pub(crate) fn kernel_of(runs: &[Labelled<'_>], sockets: &[Socket]) -> String {
     let lines: Vec<_> = std::iter::once(head).chain(lines).collect();
     let words = kernel::words(sockets).join("\n  ");
     format!("{}\n  {words}\n{}", kernel::TITLE, fitted(2, &lines))
+}
+
+fn heard_of(study: &SweepStudy) -> String {
+    let (lines, missing) = (heard::lines(study), heard::missing(study));
+    let mut text = String::new();
+    if !lines.is_empty() {
+        let lines: Vec<_> = std::iter::once(heard::HEAD.map(str::to_owned).to_vec()).chain(lines).collect();
+        text = format!("{}\n{}", heard::TITLE, fitted(2, &lines));
+    } else if !missing.is_empty() {
+        text.push_str("heard over statsd\n");
+    }
+    for line in missing {
+        wrap_at(&mut text, EVIDENCE_WIDTH, "", &format!("  {line}"));
+    }
+    text
 }
 
 fn theory_of(study: &SweepStudy) -> String {

@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::{Answer, Drive, Progress, Shape, drive, ensure_descriptors};
 use launch::GuardCommand;
@@ -13,8 +13,8 @@ use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
-    Caveat, Ceiling, Clock, GeneratorFacts, KernelView, Nanos, Plan, Probe, Reading, Run, ServerKind, ServerPlan,
-    ServerUse, Statistics, Stop, StreamPlan, SweepStudy, Watch, WorkerShare,
+    Caveat, Ceiling, Clock, GeneratorFacts, Nanos, Plan, Probe, Reading, Run, ServerKind, ServerPlan, ServerUse,
+    Statistics, Stop, StreamPlan, SweepStudy, WorkerShare,
 };
 use model::{doubts, verdict};
 use probe::host::Host;
@@ -23,8 +23,9 @@ use probe::{machine, sink_ledger};
 
 use crate::calibrate::{Ceilings, Workshop, ceilings};
 use crate::error::SweepError;
+use crate::hear::Hearing;
 use crate::idle::wait_until_idle;
-use crate::kernel::{self, Listening};
+use crate::kernel::{self, Tracing};
 use crate::ledger::{Accounts, Ledger, fresh_stats, shares_between, shares_by_header};
 use crate::observer::{Observer, Phase};
 use crate::subject::Subject;
@@ -32,6 +33,7 @@ use crate::theory;
 use crate::turns;
 use crate::watch::{poll_on, watch};
 use crate::with::{Account, OtherGenerator};
+use crate::witnesses::{Watched, Witnesses};
 
 /// Load of one connection to learn a service time that nobody has told us.
 const LEARNING: Nanos = Nanos::from_secs(1);
@@ -68,6 +70,10 @@ pub struct Tools<'a, C> {
     pub ceilings: &'a dyn Ceilings,
     /// The generator that makes the load where it is not our own.
     pub other: Option<&'a dyn OtherGenerator>,
+    /// Listens to statsd while runs go on.
+    pub statsd: Option<&'a Mutex<Hearing>>,
+    /// Settings that the server gets beside those that it inherits.
+    pub server_env: Vec<(OsString, OsString)>,
 }
 
 impl<C> Tools<'_, C> {
@@ -241,13 +247,6 @@ impl Job<'_> {
     }
 }
 
-/// What was driven, and what was seen meanwhile.
-struct Driven {
-    done: Drive,
-    watch: Option<Watch>,
-    kernel: Option<KernelView>,
-}
-
 /// One server's life within a study.
 pub(crate) struct Session<'a, C> {
     pub(crate) server: &'a ServerPlan,
@@ -323,53 +322,55 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
 
     /// Drives one run.
     pub(crate) fn drive(&mut self, shape: &Shape, progress: &Progress) -> Result<Drive, SweepError> {
-        Ok(self.drive_watched(shape, progress, Probe::None)?.done)
+        Ok(self.drive_watched(shape, progress, &Witnesses::none())?.done)
     }
 
-    /// As [`Session::drive`], and looks at server and kernel meanwhile where `probe` says so.
-    fn drive_watched(&mut self, shape: &Shape, progress: &Progress, probe: Probe) -> Result<Driven, SweepError> {
+    /// As [`Session::drive`], and looks at server and kernel meanwhile, and listens to them, as `witnesses` says.
+    fn drive_watched(
+        &mut self,
+        shape: &Shape,
+        progress: &Progress,
+        witnesses: &Witnesses<'_>,
+    ) -> Result<Watched, SweepError> {
         let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
         let clock = &self.tools.clock;
-        let listens = probe == Probe::Bpf;
-        let traces = listens && shape.reads_app_times && shape.transport.tls.is_none();
+        let port = self.subject.bind.address().map(|address| address.port());
+        let port = port.filter(|_| witnesses.probe == Probe::Bpf);
+        let traces = port.is_some() && shape.reads_app_times && shape.transport.tls.is_none();
         let shape = &Shape { traces, ..shape.clone() };
-        let port = self.subject.bind.address().map(|address| address.port()).filter(|_| listens);
-        let listening = port.map(|port| Listening::begin(port, self.subject.pid(), shape));
+        let tracing = port.map(|port| Tracing::begin(port, self.subject.pid(), shape));
         let (journal, records) = traces.then(|| sync_channel(BATCHES)).unzip();
-        let sight = (probe != Probe::None).then(|| self.subject.sight());
+        let sight = (witnesses.probe != Probe::None).then(|| self.subject.sight());
         let control = self.subject.control.as_ref().filter(|_| sight.is_some());
-        let (done, seen, heard) = std::thread::scope(|scope| {
+        let single = self.subject.workers.first().map_or("", String::as_str);
+        let looks = &*witnesses.looks;
+        let (done, seen, heard, traced) = std::thread::scope(|scope| {
             scope.spawn(|| self.end_early(&stop, &over));
-            let looking = sight.map(|sight| scope.spawn(|| sight.look_on(clock, &over)));
-            let polling = control.map(|control| scope.spawn(|| poll_on(control, clock, &over)));
-            let (over, stop) = (&over, &stop);
-            let listen =
-                move |listening: Listening| listening.listen_on((shape, clock), progress, over, records.as_ref());
-            let listening = listening.map(|begun| scope.spawn(move || begun.and_then(listen)));
-            let done = drive(shape, clock, stop, progress, journal.as_ref());
+            let looking = sight.map(|sight| scope.spawn(|| sight.look_on(clock, &over, looks)));
+            let polling = control.map(|control| scope.spawn(|| poll_on(control, clock, &over, (looks, single))));
+            let hearing = witnesses.statsd.map(|hearing| {
+                scope.spawn(|| {
+                    let mut hearing = hearing.lock().unwrap_or_else(PoisonError::into_inner);
+                    hearing.hear_on(clock, progress, shape.warm_up, &over)
+                })
+            });
+            let is_over = &over;
+            let trace = move |tracing: Tracing| tracing.go_on((shape, clock), progress, is_over, records.as_ref());
+            let tracing = tracing.map(|begun| scope.spawn(move || begun.and_then(trace)));
+            let done = drive(shape, clock, &stop, progress, journal.as_ref());
             over.store(true, Ordering::Relaxed);
             let seen = looking.map(|looking| looking.join().expect("looking never panics"));
             let seen = seen.map(|seen| (seen, polling.map(|polling| polling.join().expect("polling never panics"))));
-            (done, seen, listening.map(|listening| listening.join().expect("listening never panics")))
+            let heard = hearing.map(|hearing| hearing.join().expect("hearing never panics"));
+            (done, seen, heard, tracing.map(|tracing| tracing.join().expect("tracing never panics")))
         });
         let done = done?;
-        let single = self.subject.workers.first().map_or("", String::as_str);
         let mut watch = seen.map(|(seen, polled)| watch(seen, polled, done.start + shape.warm_up, single));
-        let kernel = match (heard, &mut watch) {
-            (Some(Ok(heard)), Some(watch)) => {
-                watch.cpu += heard.cpu;
-                Some(heard.view(&done.tally))
-            }
-            (Some(Err(why)), Some(watch)) => {
-                watch.missing.push(format!("the kernel's tracepoints: {why}"));
-                None
-            }
-            _ => None,
-        };
+        let kernel = traced.and_then(|traced| kernel::view(traced, &done.tally, watch.as_mut()));
         self.ledger.add_run(&done.tally);
         self.body_bytes += done.tally.body_bytes;
         self.unanswered |= done.tally.all_answers() != done.tally.all_requests();
-        Ok(Driven { done, watch, kernel })
+        Ok(Watched { done, watch, heard, kernel })
     }
 
     /// An answer outside a run, of which this account knows.
@@ -451,6 +452,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         let connections = job.connections;
         let shape = self.shape(job.stream, connections);
         let progress = Arc::new(Progress::new(shape.lanes));
+        let witnesses = Witnesses { probe: job.probe, looks: Arc::default(), statsd: self.tools.statsd };
         phase(&Phase::Running {
             number: job.number,
             of: job.of,
@@ -459,9 +461,10 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             left: job.left(self.tools.clock.now()),
             length: shape.measured.map(|measured| measured + shape.warm_up),
             progress: Arc::clone(&progress),
+            looks: Arc::clone(&witnesses.looks),
         });
         let (before, taken_before) = (Host::now(), self.subject.process_use());
-        let Driven { done, watch, kernel } = self.drive_watched(&shape, &progress, job.probe)?;
+        let Watched { done, watch, heard, kernel } = self.drive_watched(&shape, &progress, &witnesses)?;
         let (after, taken) = (Host::now(), self.subject.process_use());
         phase(&Phase::CoolingDown);
         let readings = self.listener_readings(done.elapsed.saturating_sub(self.stream.warm_up));
@@ -480,6 +483,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             workers,
             readings,
             watch,
+            heard,
             anatomy: done.anatomy,
             kernel,
             forecast: service_time

@@ -5,7 +5,7 @@ use std::sync::mpsc::Receiver;
 
 use engine::{Batch, Progress, Shape, shared_lead};
 use model::forecast::ServiceTime;
-use model::{Clock, KernelView, Nanos, Probe, ProbeUsed, Tally};
+use model::{Clock, KernelView, Nanos, Probe, ProbeUsed, Tally, Watch};
 use probe::bpf::{self, Path, Wanted};
 use probe::processes;
 
@@ -39,17 +39,17 @@ pub(crate) fn choose(asked: Probe, is_tcp: bool, slots: u32, service_time: Optio
 }
 
 /// The tracepoints of a run.
-pub(crate) struct Listening {
+pub(crate) struct Tracing {
     path: Path,
 }
 
-impl Listening {
+impl Tracing {
     /// Attaches the tracepoints of the server at `port` whose first process is `root`, for a run of `shape`. Where that is
     /// traced, each answer will be told.
     ///
     /// # Errors
     /// What is missing, in a line.
-    pub(crate) fn begin(port: u16, root: u32, shape: &Shape) -> Result<Listening, String> {
+    pub(crate) fn begin(port: u16, root: u32, shape: &Shape) -> Result<Tracing, String> {
         let family = processes::tree(root);
         let requests = shape.transport.tls.is_none();
         let wanted = Wanted { port, processes: &family, requests, events: shape.traces };
@@ -58,19 +58,19 @@ impl Listening {
         if shape.warm_up == Nanos::ZERO {
             path.count_from(Nanos::ZERO).map_err(failed)?;
         }
-        Ok(Listening { path })
+        Ok(Tracing { path })
     }
 
     /// Listens until `over`, and joins what is told with the journal's records where there is one.
     /// # Errors
     /// Where the kernel does not tell.
-    pub(crate) fn listen_on(
+    pub(crate) fn go_on(
         mut self,
         (shape, clock): (&Shape, &impl Clock),
         progress: &Progress,
         over: &AtomicBool,
         journal: Option<&Receiver<Batch>>,
-    ) -> Result<Heard, String> {
+    ) -> Result<Told, String> {
         let begun_with = processes::this_threads_cpu();
         let lead = shared_lead(clock);
         let failed = |missing: bpf::Missing| missing.to_string();
@@ -101,22 +101,33 @@ impl Listening {
         }
         let view = self.path.view().map_err(failed)?;
         let cpu = processes::this_threads_cpu().saturating_sub(begun_with);
-        Ok(Heard { view, join: join.filter(|_| journal.is_some()), cpu })
+        Ok(Told { view, join: join.filter(|_| journal.is_some()), cpu })
     }
 }
 
-/// What was heard of a run.
-pub(crate) struct Heard {
+/// What was told in a run.
+pub(crate) struct Told {
     view: KernelView,
     join: Option<Join>,
     /// CPU time of the thread that listened.
-    pub(crate) cpu: Nanos,
+    cpu: Nanos,
 }
 
-impl Heard {
-    /// All of it, of a run with this tally.
-    pub(crate) fn view(self, tally: &Tally) -> KernelView {
-        KernelView { ways: self.join.map(|join| join.ways(tally.counts.good())), ..self.view }
+/// All of it, of a run with this tally; where it failed, `watch` has the reason.
+pub(crate) fn view(told: Result<Told, String>, tally: &Tally, watch: Option<&mut Watch>) -> Option<KernelView> {
+    match told {
+        Ok(Told { view, join, cpu }) => {
+            if let Some(watch) = watch {
+                watch.cpu += cpu;
+            }
+            Some(KernelView { ways: join.map(|join| join.ways(tally.counts.good())), ..view })
+        }
+        Err(why) => {
+            if let Some(watch) = watch {
+                watch.missing.push(format!("the kernel's tracepoints: {why}"));
+            }
+            None
+        }
     }
 }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use engine::Progress;
 use model::{ClaimedRow, Nanos, Run, SweepStudy};
 
+use crate::looks::Looks;
+
 /// What is going on now.
 #[derive(Clone, Debug)]
 pub enum Phase {
@@ -34,6 +36,8 @@ pub enum Phase {
         left: Option<Nanos>,
         /// Requests ended so far.
         progress: Arc<Progress>,
+        /// The last looks at server and kernel; none where nobody looks.
+        looks: Arc<Looks>,
     },
     /// A run of another generator, which does not tell how far it is.
     OtherRunning {

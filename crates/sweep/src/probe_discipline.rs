@@ -60,6 +60,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             workers: Vec::new(),
             readings: Vec::new(),
             watch: None,
+            heard: None,
             anatomy: None,
             kernel: None,
             forecast: None,

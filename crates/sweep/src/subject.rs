@@ -64,7 +64,8 @@ impl Subject {
         stream: &StreamPlan,
         tools: &Tools<'_, C>,
     ) -> Result<Option<Subject>, SweepError> {
-        let prepared = prepare(plan, stream, tools)?;
+        let mut prepared = prepare(plan, stream, tools)?;
+        prepared.spec.env.extend(tools.server_env.iter().cloned());
         let server = Server::start(&prepared.spec, &tools.guard, &tools.clock)?;
         // Its own connection, so closed after the answer: a connection left open would hold one of the server's threads.
         let first = render_with("GET", &prepared.authority, &prepared.path, &stream.headers(), false);

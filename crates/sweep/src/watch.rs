@@ -16,6 +16,8 @@ use probe::puma_stats::{self, PumaStats, WorkerStats};
 use probe::sockets::{AcceptQueue, ServerSockets};
 use probe::{Control, Listener};
 
+use crate::looks::Looks;
+
 /// Between two looks at the accept queue.
 const PERIOD: Nanos = Nanos::from_millis(50);
 /// So many of them to one look at the connections and processes.
@@ -89,7 +91,7 @@ impl Sight {
     }
 
     /// Looks until `over`.
-    pub(crate) fn look_on(mut self, clock: &impl Clock, over: &AtomicBool) -> Seen {
+    pub(crate) fn look_on(mut self, clock: &impl Clock, over: &AtomicBool, looks: &Looks) -> Seen {
         let (begun, begun_with) = (clock.now(), this_threads_cpu());
         let mut seen = Seen {
             source: self.listener.source(),
@@ -106,11 +108,15 @@ impl Sight {
             let at = clock.now();
             let mut failed = |error: std::io::Error| failure = Some(error.to_string());
             seen.queue.push((at, self.listener.queue().map_err(&mut failed).ok()));
+            let length = |(_, queue): &(Nanos, Option<AcceptQueue>)| queue.map(|queue| u64::from(queue.length));
+            looks.show("accept_queue", "", seen.queue.last().and_then(length));
             if number % OTHERS_EVERY == 0 {
                 seen.sockets.push((clock.now(), self.listener.look().map_err(&mut failed).ok()));
                 if number % (OTHERS_EVERY * SEARCH_EVERY) == OTHERS_EVERY {
                     self.search();
                 }
+                let open = |(_, seen): &(Nanos, Option<ServerSockets>)| seen.map(|seen| u64::from(seen.open));
+                looks.show("open_connections", "", seen.sockets.last().and_then(open));
                 let at = clock.now();
                 seen.processes.push((at, self.followers.iter_mut().map(Follower::look).collect()));
             }
@@ -136,11 +142,22 @@ impl Sight {
 }
 
 /// Asks the server for its statistics until `over`.
-pub(crate) fn poll_on(control: &Control, clock: &impl Clock, over: &AtomicBool) -> Polled {
+pub(crate) fn poll_on(
+    control: &Control,
+    clock: &impl Clock,
+    over: &AtomicBool,
+    (looks, single): (&Looks, &str),
+) -> Polled {
     let begun_with = this_threads_cpu();
     let (mut polls, mut next, mut period) = (Vec::new(), clock.now(), POLL);
     while wait_until(next, clock, over) {
         let stats = puma_stats::read_soon(control).ok();
+        for worker in stats.iter().flat_map(|stats| &stats.workers) {
+            let of = name_of(worker, single);
+            for (name, _, value) in FIGURES {
+                looks.show(name, &of, value(worker));
+            }
+        }
         polls.push(Poll { at: clock.now(), wall: clock.wall(), stats });
         if polls.len() >= MOST_LOOKS {
             halve(&mut polls);
@@ -245,29 +262,35 @@ fn processes_track(looks: &[(Nanos, Vec<Option<Used>>)], pids: &[u32], from: Nan
 /// A figure of a worker, and its name and unit.
 type Figure = (&'static str, &'static str, fn(&WorkerStats) -> Option<u64>);
 
+/// What is taken of a worker's statistics.
+const FIGURES: [Figure; 4] = [
+    ("backlog", "requests", |worker| worker.backlog.map(u64::from)),
+    ("busy_threads", "threads", |worker| worker.busy_threads().map(u64::from)),
+    ("pool_capacity", "threads", |worker| worker.pool_capacity.map(u64::from)),
+    ("requests_count", "requests", |worker| worker.requests_count),
+];
+
+/// A worker's name; `single` is that of the one worker of single mode.
+fn name_of(worker: &WorkerStats, single: &str) -> String {
+    worker.pid.map_or_else(|| single.to_owned(), |pid| pid.to_string())
+}
+
 /// What a worker said at a poll, and how old that may have been; `None` where it said nothing.
 type Said<'a> = Option<(&'a WorkerStats, Option<Nanos>)>;
 
 fn stats_track(polls: &[Poll], from: Nanos, single: &str) -> Track {
-    let figures: [Figure; 4] = [
-        ("backlog", "requests", |worker| worker.backlog.map(u64::from)),
-        ("busy_threads", "threads", |worker| worker.busy_threads().map(u64::from)),
-        ("pool_capacity", "threads", |worker| worker.pool_capacity.map(u64::from)),
-        ("requests_count", "requests", |worker| worker.requests_count),
-    ];
-    let name = |worker: &WorkerStats| worker.pid.map_or_else(|| single.to_owned(), |pid| pid.to_string());
     // By worker, what it said at each poll.
     let mut workers: BTreeMap<String, Vec<Said<'_>>> = BTreeMap::new();
     for (number, poll) in polls.iter().enumerate() {
         for worker in poll.stats.iter().flat_map(|stats| &stats.workers) {
-            let said = workers.entry(name(worker)).or_insert_with(|| vec![None; polls.len()]);
+            let said = workers.entry(name_of(worker, single)).or_insert_with(|| vec![None; polls.len()]);
             said[number] = Some((worker, worker.age(poll.wall)));
         }
     }
     let mut curves = Vec::new();
     for (of, said) in &workers {
         let is_live = said.iter().flatten().all(|(_, age)| *age == Some(Nanos::ZERO));
-        for (name, unit, value) in figures {
+        for (name, unit, value) in FIGURES {
             curves.push(Curve {
                 of: of.clone(),
                 name: name.to_owned(),

@@ -193,6 +193,7 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
         workers: Vec::new(),
         readings: Vec::new(),
         watch: None,
+        heard: None,
         anatomy: None,
         kernel: None,
         forecast: None,

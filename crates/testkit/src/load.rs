@@ -18,7 +18,7 @@ use model::{
 };
 use model::{doubts, verdict};
 
-use crate::study::{at_ease, environment, note_lags};
+use crate::study::{at_ease, environment, heard, note_lags};
 
 /// 64 connections that send again as soon as they have an answer, 20 slots of 5 ms, after a second of warm-up.
 pub fn closed() -> LoadStudy {
@@ -27,9 +27,12 @@ pub fn closed() -> LoadStudy {
         connections: 64,
         length: Some(Nanos::from_secs(10)),
         warm_up: Nanos::from_secs(1),
+        statsd_listen: "127.0.0.1:8125".parse().ok(),
         ..plan()
     };
-    let mut study = played("-c64 --for=10s --warm-up=1s http://127.0.0.1:9292/", plan, &PUMA, |_| None);
+    let line = "-c64 --for=10s --warm-up=1s --statsd-listen=127.0.0.1:8125 http://127.0.0.1:9292/";
+    let mut study = played(line, plan, &PUMA, |_| None);
+    study.run.heard = Some(heard());
     study.run.tally.closed_by_server = 3;
     study.run.tally.connections_opened += 3;
     judged(study)
@@ -266,6 +269,7 @@ fn plan() -> LoadPlan {
         stop_if: Vec::new(),
         log: None,
         service_time: None,
+        statsd_listen: None,
     }
 }
 
@@ -301,6 +305,7 @@ fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) 
             log_dropped: 0,
             statistics: Some(statistics),
             overload: None,
+            heard: None,
             generator: GeneratorFacts {
                 clock_steps: (timestamps == Timestamps::Kernel).then_some(0),
                 ..at_ease(elapsed)

@@ -17,10 +17,10 @@ use model::theory::Fit;
 use model::waits::bucket_of;
 use model::watch::{Curve, Track};
 use model::{
-    Anatomy, Batches, Caveat, Ceiling, Discipline, Environment, Exchange, Forecast, GeneratorFacts, KernelView,
-    LaneFacts, Nanos, Outcome, Plan, Probe, ProbeUsed, ProcessWaits, Reading, Run, ServerFacts, ServerKind, ServerPlan,
-    Socket, Statistics, Stop, StreamPlan, SweepStudy, Tally, Threads, Timestamps, Waits, Watch, Window, WorkerShare,
-    verdict,
+    Anatomy, Batches, Caveat, Ceiling, Discipline, Environment, Exchange, Forecast, GeneratorFacts, Heard,
+    HeardFigures, HeardSeries, KernelView, LaneFacts, MetricKind, Nanos, Outcome, Plan, Probe, ProbeUsed, ProcessWaits,
+    Reading, Run, ServerFacts, ServerKind, ServerPlan, Socket, Statistics, Stop, StreamPlan, SweepStudy, Tally,
+    Threads, Timestamps, Waits, Watch, Window, WorkerShare, verdict,
 };
 
 const WARM_UP: Nanos = Nanos::from_secs(1);
@@ -61,12 +61,60 @@ pub fn watched() -> SweepStudy {
     let slots = study.server.slots();
     study.probed = Some(ProbeUsed { probe: Probe::Bpf, why_no_bpf: None });
     // One run without: it is shown as before.
-    study.runs[1].kernel = Some(heard(&study.runs[1]));
+    study.runs[1].kernel = Some(told_by_kernel(&study.runs[1]));
     for run in &mut study.runs {
         run.watch = Some(seen(u64::from(run.connections), u64::from(slots)));
         run.anatomy = Some(stamped(run));
     }
+    study.plan.statsd_listen = "127.0.0.1:8125".parse().ok();
+    study.runs[0].heard = Some(Heard { before: 3, dropped_by_kernel: Some(0), ..Heard::default() });
+    study.runs[1].heard = Some(heard());
     study
+}
+
+/// What puma-plugin-statsd and an app with one timer would have said, and a line that is none.
+pub fn heard() -> Heard {
+    let series = |metric: &str, tags: &[&str], kind, values: &[f64], rate: f64| {
+        let sum = values.iter().sum::<f64>();
+        let least = |least: f64, value: &f64| least.min(*value);
+        let most = |most: f64, value: &f64| most.max(*value);
+        HeardSeries {
+            metric: metric.to_owned(),
+            tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
+            kind,
+            values: values.len() as u64,
+            stands_for: values.len() as f64 / rate,
+            figures: Some(HeardFigures {
+                sum: sum / rate,
+                mean: sum / values.len() as f64,
+                last: values.last().copied().unwrap_or(0.0),
+                min: values.iter().fold(f64::MAX, least),
+                max: values.iter().fold(0.0, most),
+            }),
+            at: (0..values.len() as u64).map(|n| Nanos::from_millis(1500 + 2000 * n)).collect(),
+            points: values.to_vec(),
+        }
+    };
+    let mut heard = Heard {
+        series: vec![
+            series("app.jobs", &[], MetricKind::Counter, &[3.0, 2.0], 0.5),
+            series("app.rack", &["route:/|a"], MetricKind::Timer, &[201.5, 0.0004, 1e12], 1.0),
+            series("puma.backlog", &["grouping:web"], MetricKind::Histogram, &[0.0, 0.0, 1.0, 0.0], 1.0),
+            series("puma.workers", &["grouping:web"], MetricKind::Gauge, &[2.0; 4], 1.0),
+        ],
+        packets: 14,
+        lines: 14,
+        malformed: 1,
+        first_malformed: Some("puma.backlog".to_owned()),
+        no_metrics: 0,
+        before: 3,
+        left_out: 5,
+        dropped_by_kernel: Some(2),
+        cpu: Nanos::from_millis(1200),
+    };
+    let names = HeardSeries { figures: None, ..series("app.users", &[], MetricKind::Set, &[], 1.0) };
+    heard.series.insert(2, HeardSeries { values: 1, stands_for: 1.0, ..names });
+    heard
 }
 
 /// What an app of 200 ms would have said, that sends its answer half a millisecond later; one answer has no stamps.
@@ -89,7 +137,7 @@ fn stamped(run: &Run) -> Anatomy {
 }
 
 /// What the kernel would have told: all that is beyond 200 ms of the app waits in the accept queue.
-fn heard(run: &Run) -> KernelView {
+fn told_by_kernel(run: &Run) -> KernelView {
     let waits = |count: u64, each: Nanos| Waits::of_buckets(each * count, [(bucket_of(each), count)]);
     let [app, queue, left] = [200_000, 300, 700].map(Nanos::from_micros);
     let times = &run.tally.response_time;
@@ -382,6 +430,7 @@ fn plan(setup: &Setup) -> Plan {
         probe_discipline: false,
         with: None,
         probe: model::Probe::Auto,
+        statsd_listen: None,
     }
 }
 
@@ -519,6 +568,7 @@ fn run(
         workers,
         readings: readings.collect(),
         watch: None,
+        heard: None,
         anatomy: None,
         kernel: None,
         forecast: Some(Forecast {

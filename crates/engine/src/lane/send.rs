@@ -13,7 +13,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
     #[inline(always)]
     pub(super) fn begin(&mut self, slot: usize, due: Due, now: Nanos) {
         self.busy += 1;
-        let is_measured = self.records.tally.measures(due.at);
+        let is_measured = due.is_measured;
         self.busy_measured += usize::from(is_measured);
         let request = self.shape.order.index(due.number, self.shape.requests.len());
         let connection = &mut self.connections[slot];
@@ -78,10 +78,14 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
                     }
                     request.written_at = if first { instant } else { self.clock.now() };
                     request.written += n;
-                    connection.sent_in_full += usize::from(request.written == bytes.len());
+                    let is_whole = request.written == bytes.len();
+                    connection.sent_in_full += usize::from(is_whole);
                     connection.state = State::Open;
                     connection.failed_connects = 0;
                     self.records.tally.sent_bytes += n as u64;
+                    if is_whole && !connection.has_to_send() {
+                        return;
+                    }
                 }
                 Err(Trouble::WouldBlock) => {
                     if first && request.connected == Nanos::ZERO && self.wire.is_connected(slot) {

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use model::{Arrivals, Late, Nanos, Objective, Order, Pace, Profile, Rate, Timing};
 
-use crate::args::OutputArgs;
 use crate::args::like::{self, Tool};
 use crate::args::limits::check_times;
 use crate::args::output::ColumnsWord;
 use crate::args::timestamps::TimestampsWord;
+use crate::args::{OutletArgs, OutputArgs};
 use crate::generators::Generator;
 use crate::load::Check;
 use crate::mistake::Mistake;
@@ -24,6 +24,8 @@ Examples:
   longtail load --steps 100/s,200/s,400/s --for 30s http://127.0.0.1:9292/    each rate for 10 s
   longtail load --unix /run/app.sock http://localhost/           over a unix socket; @name for an abstract one
   longtail load --requests requests.txt --fail-if 'p99 > 200ms' --fail-if 'errors > 0.1%' http://127.0.0.1:9292/
+  longtail load --rate 100/s --statsd-listen 127.0.0.1:8125 http://127.0.0.1:9292/    what the app says by statsd meanwhile
+  longtail load --metrics 127.0.0.1:9464 --otlp http://127.0.0.1:4318 http://127.0.0.1:9292/    for Prometheus, a collector
   longtail load --like hey -- -z 20s -m GET http://127.0.0.1:9292/      hey's own command line, and its layout
   longtail load --with wrk -c 64 --for 30s http://127.0.0.1:9292/       wrk makes the load; what it claims, audited
 
@@ -240,6 +242,8 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) log: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) outlets: OutletArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Keep the study in this file too
     #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Output")]
@@ -292,6 +296,7 @@ impl LoadArgs {
             fail_if: self.fail_if,
             stop_if: self.stop_if,
             checks: self.checks,
+            outlets: self.outlets,
             no_calibrate: self.no_calibrate,
             service: self.service,
             worker_header: self.worker_header,

@@ -7,9 +7,9 @@ use launch::puma::Addresses;
 use model::plan::quoted;
 use model::{App, Body, Nanos, Plan, Probe, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
 
-use crate::args::OutputArgs;
 use crate::args::limits::{check_threads, check_timeout, check_times};
 use crate::args::timestamps::{Situation, TimestampsWord};
+use crate::args::{OutletArgs, OutputArgs};
 use crate::generators::{End, Errand, Generator};
 use crate::mistake::Mistake;
 
@@ -111,6 +111,9 @@ Examples:
   longtail sweep -w2 -t5:5 -d0.1 -k --anatomy       where the response time went: accept queue, server, app
   longtail sweep -w2 -t5:5 -d0.1 -k --anatomy --probe bpf    the same, each part by the kernel's own stamps (as root)
   longtail sweep -w2 -t5:5 --probe none             nobody looks at server and kernel meanwhile
+  longtail sweep -w2 -t5:5 -C puma.rb --statsd-listen 127.0.0.1:8125    what puma-plugin-statsd and the app say meanwhile
+  longtail sweep -w2 -t5:5 --metrics 127.0.0.1:9464 --metrics-linger 30s    for Prometheus to scrape, at /metrics
+  longtail sweep -w2 -t5:5 --statsd-to 127.0.0.1:8125 --otlp http://127.0.0.1:4318    figures for an agent, a collector
   longtail sweep --slots 4 --url http://127.0.0.1:9292/ -- falcon serve -n 4 -b http://127.0.0.1:9292
 
 Environment: PUMA_TEST_HOST4, PUMA_TEST_HOST6, PUMA_TEST_PORT and PUMA_TEST_CTRL choose where Puma listens, as in
@@ -255,6 +258,8 @@ pub(crate) struct SweepArgs {
     probe: Option<ProbeWord>,
 
     #[command(flatten)]
+    pub(crate) outlets: OutletArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Keep the study in this file too
     #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Output")]
@@ -270,6 +275,7 @@ impl SweepArgs {
     /// Where flags contradict each other or a value cannot be.
     pub(crate) fn plan(&self) -> Result<Plan, Mistake> {
         let wrong = |text: &str| Err(Mistake::Flags(text.to_owned()));
+        self.outlets.check()?;
         if self.multiples.is_empty() || self.multiples.iter().any(|m| !m.is_finite() || *m <= 0.0 || *m > 1e6) {
             return wrong(NO_MULTIPLE);
         }
@@ -360,6 +366,7 @@ impl SweepArgs {
             probe_discipline: self.probe_discipline,
             with: self.with.map(|with| with.name().to_owned()),
             probe: self.probe()?,
+            statsd_listen: self.outlets.statsd_listen,
         })
     }
 
@@ -518,7 +525,7 @@ mod tests {
 
     #[test]
     fn a_plan_printed_and_parsed_is_itself() {
-        let cases: [&[&str]; 23] = [
+        let cases: [&[&str]; 25] = [
             &["sweep"],
             &["sweep", "--body=s10", "--connections=16,20,64", "-w2"],
             &["sweep", "--body=i1", "-d0.01", "-r", "ci.ru", "-sssl4"],
@@ -551,6 +558,8 @@ mod tests {
             &["sweep", "--probe=proc"],
             &["sweep", "--probe=bpf"],
             &["sweep", "--anatomy", "-k"],
+            &["sweep", "--statsd-listen=localhost:8125"],
+            &["sweep", "--statsd-listen=[::1]:0", "--slots=4", "--url=http://127.0.0.1:9/x", "--", "falcon"],
             &["sweep", "--slots=4", "--url=http://127.0.0.1:9/x", "--", "falcon", "serve", "-n", "4"],
         ];
         for words in cases {

@@ -1,6 +1,7 @@
 //! `longtail load` and `longtail attack`: the generator alone, against a server that is there already.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use engine::Shape;
@@ -16,6 +17,7 @@ use crate::exit::Exit;
 use crate::generators::Generator;
 use crate::load::{Log, conduct, order, prepare};
 use crate::mistake::Mistake;
+use crate::outlets::{Ears, Outlets};
 use crate::store::{CeilingFile, Store};
 use crate::{GUARD, signals, this_program, ui};
 
@@ -25,9 +27,12 @@ use crate::{GUARD, signals, this_program, ui};
 /// Where a flag is wrong, before any load is sent, or the study cannot be kept.
 pub(crate) fn run(args: LoadArgs) -> Result<Exit, Mistake> {
     let conducted = run_quietly(args)?;
-    let Conducted { exit, report, note, .. } = conducted;
+    let Conducted { exit, report, note, end, .. } = conducted;
     ui::print(&report);
     ui::note(&note);
+    if let Some((outlets, interrupt)) = end {
+        outlets.close(&interrupt);
+    }
     Ok(exit)
 }
 
@@ -48,16 +53,21 @@ struct Conducted {
     note: String,
     answered: u64,
     planned: u64,
+    /// What is told, and what ends the telling.
+    end: Option<(Outlets, Arc<AtomicBool>)>,
 }
 
 fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
     let args = args.or_like(load_words)?;
+    args.outlets.check()?;
     if let Some(generator) = args.with {
         return run_another(&args, generator);
     }
     args.output.check_load()?;
     let clock = SystemClock::start();
     let prepared = prepare(&args, &clock)?;
+    let ears = Ears::open(args.outlets.statsd_listen, false)?;
+    let mut outlets = Outlets::open(&args.outlets, clock)?;
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
     let store = Store::create("load", &started_at, args.save.as_deref())?;
@@ -76,7 +86,8 @@ fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
     let ceiling = |answer_bytes| {
         if args.no_calibrate { Ok(None) } else { ceiling(&shape, answer_bytes, clock, &interrupt, &started) }
     };
-    let conducted = conduct(prepared, (&logs, &args.checks), words, ceiling, clock, &interrupt)?;
+    let conducted = conduct(prepared, (&logs, &args.checks), (&ears, &mut outlets), words, ceiling, clock, &interrupt)?;
+    outlets.load_done(&conducted.study);
     let run = &conducted.study.run;
     // No objective is known to be met by figures that are worth nothing.
     let is_worthless = run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Invalid);
@@ -102,7 +113,8 @@ fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
     let study = conducted.study.into();
     store.save(&study)?;
     let report = if args.output.is_csv() { String::new() } else { args.output.whole(&study)? };
-    Ok(Conducted { exit, report, note: format!("saved as {}", store.path().display()), answered, planned })
+    let end = Some((outlets, Arc::clone(&interrupt)));
+    Ok(Conducted { exit, report, note: format!("saved as {}", store.path().display()), answered, planned, end })
 }
 
 /// A load that another generator makes.
@@ -118,7 +130,14 @@ fn run_another(args: &LoadArgs, generator: Generator) -> Result<Conducted, Mista
     drop(told);
     let Some(study) = done? else {
         let note = format!("interrupted: {} had not finished, so there is nothing to report", generator.name());
-        return Ok(Conducted { exit: Exit::Interrupted, report: String::new(), note, answered: 0, planned: 0 });
+        return Ok(Conducted {
+            exit: Exit::Interrupted,
+            report: String::new(),
+            note,
+            answered: 0,
+            planned: 0,
+            end: None,
+        });
     };
     let run = &study.run;
     let (planned, answered) = (run.claim.requests.unwrap_or(0), run.claim.good().unwrap_or(0));
@@ -134,7 +153,7 @@ fn run_another(args: &LoadArgs, generator: Generator) -> Result<Conducted, Mista
     let study = study.into();
     store.save(&study)?;
     let report = args.output.whole(&study)?;
-    Ok(Conducted { exit, report, note: format!("saved as {}", store.path().display()), answered, planned })
+    Ok(Conducted { exit, report, note: format!("saved as {}", store.path().display()), answered, planned, end: None })
 }
 
 /// What this generator reaches with these settings; `None` where it cannot be measured.

@@ -14,6 +14,7 @@ use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
 use crate::generators::{Driver, Found};
 use crate::mistake::Mistake;
+use crate::outlets::{Ears, Outlets};
 use crate::store::{CeilingFile, Store};
 use crate::ui::Ui;
 use crate::{GUARD, signals, this_program, ui};
@@ -29,19 +30,24 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
     let found = args.with.map(Found::on_path).transpose()?;
     fall_back(&mut plan)?;
     refuse_in_vain(plan.probe)?;
+    let clock = SystemClock::start();
+    let ears = Ears::open(plan.statsd_listen, true)?;
+    let mut outlets = Outlets::open(&args.outlets, clock)?;
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
     let store = Store::create("sweep", &started_at, args.save.as_deref())?;
-    let clock = SystemClock::start();
     let driver = found.map(|found| Driver::new(found, clock)).transpose()?;
     let interrupt = Arc::clone(&interrupt);
     let ceilings = CeilingFile::of_day(&started_at);
     let command_line = SweepArgs::command_line(&plan);
     let tools = Tools {
+        statsd: ears.hearing.as_ref(),
+        server_env: ears.settings.clone(),
         other: driver.as_ref().map(|driver| driver as &dyn OtherGenerator),
         ..tools(clock, (addresses, args.boot_timeout), (started_at, command_line), &interrupt, &ceilings)
     };
-    let mut told = Told { ui: Ui::new(), store: &store, output: args.output, columns, failed: None };
+    let mut told =
+        Told { ui: Ui::new(), store: &store, outlets: &mut outlets, output: args.output, columns, failed: None };
     let study = conduct(&plan, &tools, &mut told);
     let Told { ui, output, failed, .. } = told;
     drop(ui);
@@ -61,6 +67,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
     } else {
         ui::print(&output.whole(&study.into())?);
     }
+    outlets.close(&interrupt);
     Ok(if interrupted { Exit::Interrupted } else { Exit::Fine })
 }
 
@@ -93,6 +100,8 @@ pub(super) fn tools<'a>(
         interrupt,
         ceilings,
         other: None,
+        statsd: None,
+        server_env: Vec::new(),
     }
 }
 
@@ -124,6 +133,7 @@ fn fall_back(plan: &mut Plan) -> Result<(), Mistake> {
 struct Told<'a> {
     ui: Ui,
     store: &'a Store,
+    outlets: &'a mut Outlets,
     output: OutputArgs,
     columns: report::Columns,
     failed: Option<Mistake>,
@@ -132,6 +142,7 @@ struct Told<'a> {
 impl Observer for Told<'_> {
     fn phase(&mut self, phase: &Phase) {
         self.ui.phase(phase);
+        self.outlets.phase(phase);
     }
 
     fn opened(&mut self, study: &SweepStudy) {
@@ -142,6 +153,7 @@ impl Observer for Told<'_> {
     }
 
     fn run_done(&mut self, study: &SweepStudy, run: &Run) {
+        self.outlets.sweep_done(study, run);
         if let Err(mistake) = self.store.save(&study.clone().into()) {
             // Said at the end: the study goes on, and is printed.
             self.failed = Some(mistake);

@@ -1,8 +1,8 @@
 //! One load, from the first connect to the study.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use engine::{Drive, Progress, Shape, drive};
@@ -20,6 +20,7 @@ use crate::load::overload::overload;
 use crate::load::prepare::Prepared;
 use crate::load::recorder::{Log, Recorded, Recorder, WAITING};
 use crate::mistake::Mistake;
+use crate::outlets::{Ears, Outlets};
 use crate::ui::{self, Ui};
 
 /// How soon Ctrl-C is passed on to the lanes.
@@ -45,6 +46,7 @@ pub(crate) struct Conducted {
 pub(crate) fn conduct(
     prepared: Prepared,
     (logs, checks): (&[Log<'_>], &[Check]),
+    (ears, outlets): (&Ears, &mut Outlets),
     (started_at, command_line): (String, String),
     ceiling: impl FnOnce(u64) -> Result<Option<Ceiling>, Mistake>,
     clock: SystemClock,
@@ -56,8 +58,9 @@ pub(crate) fn conduct(
     let progress = Arc::new(Progress::new(shape.lanes));
     let ui = Ui::new();
     ui.loading(shape.measured.map(|measured| measured + shape.warm_up), shape.requests_total, &progress);
+    outlets.begun(1, shape.connections, &progress, &Arc::default());
     let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
-    let (done, recorded, stopped_by) = std::thread::scope(|scope| {
+    let (done, recorded, stopped_by, heard) = std::thread::scope(|scope| {
         let (sender, batches) = sync_channel(WAITING);
         let reader = recorder.map(|recorder| {
             (
@@ -73,13 +76,20 @@ pub(crate) fn conduct(
             let seen = || progress.tally().map(|tally| so_far(tally, clock.now()));
             watch(&stop, &over, (interrupt, stop_if), clock, seen)
         });
+        let hearing = ears.hearing.as_ref().map(|hearing| {
+            scope.spawn(|| {
+                let mut hearing = hearing.lock().unwrap_or_else(PoisonError::into_inner);
+                hearing.hear_on(&clock, &progress, shape.warm_up, &over)
+            })
+        });
         let done = drive(&shape, &clock, &stop, &progress, reader.as_ref().map(|(sender, _)| sender));
         over.store(true, Ordering::Relaxed);
         let recorded = reader.map(|(sender, thread)| {
             drop(sender);
             thread.join().expect("the recorder never panics")
         });
-        (done, recorded, watch.join().expect("the watch never panics"))
+        let heard = hearing.map(|hearing| hearing.join().expect("hearing never panics"));
+        (done, recorded, watch.join().expect("the watch never panics"), heard)
     });
     drop(ui);
     let done = done.map_err(|error| Mistake::Sweep(error.into()))?;
@@ -106,6 +116,7 @@ pub(crate) fn conduct(
         log_dropped: dropped_records,
         statistics: Some(statistics),
         overload: None,
+        heard,
         generator: GeneratorFacts {
             lanes,
             clock_steps,
@@ -188,6 +199,7 @@ fn so_far(tally: Tally, now: Nanos) -> LoadRun {
         log_dropped: 0,
         statistics: None,
         overload: None,
+        heard: None,
         generator: GeneratorFacts::default(),
         judgement: None,
         caveats: Vec::new(),

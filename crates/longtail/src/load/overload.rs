@@ -83,6 +83,7 @@ mod tests {
             missed: Vec::new(),
             log_dropped: 0,
             overload: None,
+            heard: None,
             generator: GeneratorFacts::default(),
             judgement: None,
             caveats: Vec::new(),

@@ -62,6 +62,7 @@ pub(crate) fn prepare(args: &LoadArgs, clock: &impl Clock) -> Result<Prepared, M
         stop_if: args.stop_if.clone(),
         log: args.log.clone(),
         service_time: args.service,
+        statsd_listen: args.outlets.statsd_listen,
     };
     let first = rendered.requests.first().cloned().ok_or_else(|| wrong("there is no request to send"))?;
     let shape = Shape {

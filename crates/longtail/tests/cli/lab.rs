@@ -21,6 +21,9 @@ const PATIENCE: Nanos = Nanos::from_secs(90);
 /// What is killed must be gone so soon.
 const END_PATIENCE: Nanos = Nanos::from_secs(10);
 
+/// Settings by which apps find their statsd.
+const STATSD: [&str; 3] = ["STATSD_HOST", "STATSD_PORT", "STATSD_ADDR"];
+
 /// A folder with the data folder and the temporary files of one test.
 pub(crate) struct Lab {
     folder: PathBuf,
@@ -52,7 +55,7 @@ impl Lab {
         command.current_dir(&self.folder).stdin(Stdio::null());
         command.env("XDG_DATA_HOME", self.path("data")).env("TMPDIR", self.path("tmp"));
         let outer = ["PUMA_TEST_HOST4", "PUMA_TEST_HOST6", "PUMA_TEST_PORT", "PUMA_TEST_CTRL", "WEB_CONCURRENCY"];
-        for name in outer.into_iter().chain(["PUMA_MAX_THREADS", "BUNDLE_GEMFILE", "COLUMNS"]) {
+        for name in outer.into_iter().chain(["PUMA_MAX_THREADS", "BUNDLE_GEMFILE", "COLUMNS"]).chain(STATSD) {
             command.env_remove(name);
         }
         command

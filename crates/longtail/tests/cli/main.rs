@@ -14,6 +14,7 @@ mod kernel;
 mod lab;
 mod load;
 mod other_server;
+mod outlets;
 mod own_audit;
 mod pipes;
 mod predict;

@@ -64,6 +64,16 @@ fn a_wrong_value_of_any_flag_is_named() {
         ("--columns all", "puma"),
         ("--format xml", "markdown"),
         ("--slots 0", "--slots"),
+        ("--statsd-listen 8125", "HOST:PORT"),
+        ("--statsd-listen 0.0.0.0:8125", "loopback"),
+        ("--statsd-listen 127.0.0.1:70000", "70000"),
+        ("--statsd-to 192.0.2.1:8125", "loopback"),
+        ("--statsd-to 127.0.0.1:0", "--statsd-to"),
+        ("--metrics example.com:9464", "loopback"),
+        ("--metrics-linger 5s", "--metrics"),
+        ("--otlp 127.0.0.1:4318", "http://"),
+        ("--otlp https://127.0.0.1:4318", "http://"),
+        ("--otlp http://192.0.2.1:4318", "loopback"),
         ("--mutiples 2", "--multiples"),
         ("more", "more"),
     ];
@@ -85,11 +95,24 @@ fn flags_that_contradict_each_other_are_named() {
         ("--slots 3 -- true", "--url"),
         ("-w2 --slots 3 --url http://127.0.0.1:1/ -- true", "-w"),
         ("--server builtin -Y", "Puma's"),
+        ("--statsd-to 127.0.0.1:8125 --statsd-listen 127.0.0.1:8125", "hear itself"),
+        ("--statsd-listen 127.0.0.1:0 --with wrk", "--with"),
+        ("--metrics 127.0.0.1:0 --with wrk", "--with"),
         ("--server builtin -r x.ru", "Puma's"),
     ];
     for (words, part) in cases {
         refuses(&format!("sweep {words}"), part);
     }
+}
+
+#[test]
+fn an_address_that_is_taken_is_named_before_any_load() {
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let (metrics, statsd) = (tcp.local_addr().unwrap(), udp.local_addr().unwrap());
+    refuses(&format!("sweep --server builtin --metrics {metrics}"), "take another port");
+    refuses(&format!("sweep --server builtin --statsd-listen {statsd}"), "take another port");
+    refuses(&format!("load -n1 --metrics {metrics} http://127.0.0.1:1/"), "take another port");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use model::LoadStudy;
 
-use crate::verdicts;
+use crate::{heard, verdicts};
 
 use super::{outcomes, over_time, overload, phases, picture, rates, remarks, times};
 
@@ -73,6 +73,7 @@ pub(crate) fn all(study: &LoadStudy) -> Vec<Part> {
         times::failures(study),
         times::slowest(study).filter(|_| is_shown),
         outcomes::workers(study),
+        heard_of(study),
         Some(phases::traffic(study)),
         remarks::log(study),
         remarks::checks(study),
@@ -81,4 +82,17 @@ pub(crate) fn all(study: &LoadStudy) -> Vec<Part> {
         remarks::words(study),
     ];
     parts.into_iter().flatten().collect()
+}
+
+/// What the app said over statsd.
+fn heard_of(study: &LoadStudy) -> Option<Part> {
+    let said = study.run.heard.as_ref()?;
+    let rows = heard::of_run("", said).into_iter().map(|cells| Row { cells, note: String::new() });
+    let rows: Vec<Row> = rows.collect();
+    let mut bodies = Vec::new();
+    if !rows.is_empty() {
+        bodies.push(Body::Table(head(heard::HEAD), rows));
+    }
+    bodies.extend(heard::beside(said, study.run.elapsed).map(|line| Body::Lines(vec![line])));
+    (!bodies.is_empty()).then(|| Part::new(heard::TITLE, bodies))
 }

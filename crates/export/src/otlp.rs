@@ -1,0 +1,125 @@
+//! Figures as an OTLP export request of metrics, in binary protobuf, and the receiver's answer.
+//!
+//! The messages are those of `opentelemetry-proto`. Each figure is a gauge, for a run that is over counts no further; the distribution
+//! is a cumulative histogram with explicit bounds. A quantile is an attribute of its gauge.
+
+use model::Nanos;
+use opentelemetry_proto::tonic::collector::metrics::v1::{ExportMetricsServiceRequest, ExportMetricsServiceResponse};
+use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
+use opentelemetry_proto::tonic::metrics::v1::{
+    AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, ResourceMetrics,
+    ScopeMetrics,
+};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use prost::Message as _;
+
+use crate::family::{Family, Point, Value};
+
+/// The content type of a request and its answer.
+pub const CONTENT_TYPE: &str = "application/x-protobuf";
+
+/// Whose figures they are.
+#[derive(Clone, Debug)]
+pub struct Origin<'a> {
+    /// Our version.
+    pub version: &'a str,
+    /// When the study began, as RFC 3339: it tells this study from others.
+    pub study: &'a str,
+    /// When the run began, since 1970.
+    pub begun: Nanos,
+    /// When it was over.
+    pub ended: Nanos,
+}
+
+/// The request that carries `families`.
+pub fn request(families: &[Family], origin: &Origin<'_>) -> Vec<u8> {
+    let resource = Resource {
+        attributes: vec![
+            attribute("service.name", "longtail"),
+            attribute("service.version", origin.version),
+            attribute("longtail.study", origin.study),
+        ],
+        ..Resource::default()
+    };
+    let scope =
+        InstrumentationScope { name: "longtail".to_owned(), version: origin.version.to_owned(), ..Default::default() };
+    let metrics = families.iter().flat_map(|family| metrics(family, origin)).collect();
+    let scope_metrics = vec![ScopeMetrics { scope: Some(scope), metrics, ..ScopeMetrics::default() }];
+    let resource_metrics = ResourceMetrics { resource: Some(resource), scope_metrics, ..ResourceMetrics::default() };
+    ExportMetricsServiceRequest { resource_metrics: vec![resource_metrics] }.encode_to_vec()
+}
+
+/// Data points that the receiver took, but could not use, and why; `None` where it has used all, or the answer cannot be read.
+pub fn rejected(answer: &[u8]) -> Option<(i64, String)> {
+    let partial = ExportMetricsServiceResponse::decode(answer).ok()?.partial_success?;
+    (partial.rejected_data_points > 0).then_some((partial.rejected_data_points, partial.error_message))
+}
+
+fn attribute(key: &str, value: &str) -> KeyValue {
+    KeyValue {
+        key: key.to_owned(),
+        value: Some(AnyValue { value: Some(Any::StringValue(value.to_owned())) }),
+        ..KeyValue::default()
+    }
+}
+
+/// A family is one metric; its points are numbers or distributions, never both.
+fn metrics(family: &Family, origin: &Origin<'_>) -> Vec<Metric> {
+    let name = family.name.to_owned();
+    let (mut numbers, mut histograms) = (Vec::new(), Vec::new());
+    for Point { labels, value } in &family.points {
+        let attributes = || labels.iter().map(|(name, value)| attribute(name, value)).collect::<Vec<_>>();
+        let number = |attributes, value| NumberDataPoint {
+            attributes,
+            start_time_unix_nano: origin.begun.0,
+            time_unix_nano: origin.ended.0,
+            value: Some(Number::AsDouble(value)),
+            ..NumberDataPoint::default()
+        };
+        match value {
+            Value::Number(value) => numbers.push(number(attributes(), *value)),
+            Value::Quantiles { quantiles, .. } => {
+                for (quantile, value) in quantiles {
+                    let mut attributes = attributes();
+                    attributes.push(attribute("quantile", &quantile.to_string()));
+                    numbers.push(number(attributes, *value));
+                }
+            }
+            Value::Buckets { edges, sum, count } => {
+                let below = edges.iter().map(|(_, below)| *below).chain([*count]);
+                let before = std::iter::once(0).chain(edges.iter().map(|(_, below)| *below));
+                histograms.push(HistogramDataPoint {
+                    attributes: attributes(),
+                    start_time_unix_nano: origin.begun.0,
+                    time_unix_nano: origin.ended.0,
+                    count: *count,
+                    sum: Some(*sum),
+                    bucket_counts: below.zip(before).map(|(below, before)| below - before).collect(),
+                    explicit_bounds: edges.iter().map(|(edge, _)| *edge).collect(),
+                    ..HistogramDataPoint::default()
+                });
+            }
+        }
+    }
+    let metric = |name, unit: &str, data| Metric {
+        name,
+        description: family.help.to_owned(),
+        unit: unit.to_owned(),
+        data: Some(data),
+        ..Metric::default()
+    };
+    let cumulative = AggregationTemporality::Cumulative.into();
+    let unit = family.unit.ucum();
+    let mut metrics = Vec::new();
+    if !numbers.is_empty() {
+        metrics.push(metric(name.clone(), unit, Data::Gauge(Gauge { data_points: numbers })));
+    }
+    if !histograms.is_empty() {
+        let histogram = Histogram { data_points: histograms, aggregation_temporality: cumulative };
+        metrics.push(metric(name, unit, Data::Histogram(histogram)));
+    }
+    metrics
+}

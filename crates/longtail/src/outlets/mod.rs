@@ -1,0 +1,155 @@
+//! Figures in the protocols of operators while longtail works: what is heard (statsd), and what is told (`DogStatsD`, Prometheus, OTLP).
+//!
+//! Nothing here is on a lane or waited for by one: threads read what lanes have stored, and finished runs are told between runs. What
+//! cannot be delivered is counted and said at the end; it changes no figure and no exit code. Formats are `export`'s.
+
+mod board;
+mod otlp;
+mod scrape;
+mod statsd;
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use engine::Progress;
+use export::Family;
+use export::otlp::Origin;
+use model::{Clock, LoadStudy, Nanos, Run, SweepStudy};
+use sweep::{Hearing, Looks, Phase, StatsdSocket};
+
+use crate::args::OutletArgs;
+use crate::clock::SystemClock;
+use crate::mistake::Mistake;
+use crate::outlets::board::Board;
+use crate::ui;
+
+/// How soon Ctrl-C ends the wait for a last scrape.
+const GLANCE: Nanos = Nanos::from_millis(50);
+
+/// Settings by which apps find their statsd: puma-plugin-statsd and the statsd gems read the first two, Shopify's statsd-instrument the
+/// third.
+const SETTINGS: [&str; 3] = ["STATSD_HOST", "STATSD_PORT", "STATSD_ADDR"];
+
+/// All that is told.
+pub(crate) struct Outlets {
+    clock: SystemClock,
+    board: Arc<Board>,
+    statsd: Option<statsd::Sender>,
+    otlp: Option<otlp::Sender>,
+    linger: Nanos,
+    /// When the present run began and ended, by the wall clock.
+    times: (Nanos, Nanos),
+}
+
+/// What is heard.
+pub(crate) struct Ears {
+    /// Listens while runs go on.
+    pub(crate) hearing: Option<Mutex<Hearing>>,
+    /// By which settings a server is told.
+    pub(crate) settings: Vec<(OsString, OsString)>,
+}
+
+impl Ears {
+    /// Listens where it was asked for, and says where that is.
+    ///
+    /// # Errors
+    /// Where the address is taken.
+    pub(crate) fn open(address: Option<SocketAddr>, starts_a_server: bool) -> Result<Ears, Mistake> {
+        let Some(address) = address else { return Ok(Ears { hearing: None, settings: Vec::new() }) };
+        let socket = StatsdSocket::bind(address).map_err(|error| taken("--statsd-listen", address, &error))?;
+        let address = socket.address();
+        let already = SETTINGS.into_iter().find(|name| std::env::var_os(name).is_some());
+        let mut settings = Vec::new();
+        let told = match already {
+            _ if !starts_a_server => String::new(),
+            Some(name) => format!("; {name} is set already, so the server is told nothing else"),
+            None => {
+                let values = [address.ip().to_string(), address.port().to_string(), address.to_string()];
+                settings = SETTINGS.into_iter().map(OsString::from).zip(values.map(OsString::from)).collect();
+                format!("; the server is told by {}", SETTINGS.join(", "))
+            }
+        };
+        ui::note(&format!("listening to statsd at {address}{told}"));
+        Ok(Ears { hearing: Some(Mutex::new(Hearing::at(socket))), settings })
+    }
+}
+
+impl Outlets {
+    /// Opens what was asked for, and says where.
+    ///
+    /// # Errors
+    /// Where an address is taken.
+    pub(crate) fn open(args: &OutletArgs, clock: SystemClock) -> Result<Outlets, Mistake> {
+        let board = Arc::new(Board::new(env!("CARGO_PKG_VERSION")));
+        if let Some(address) = args.metrics {
+            let address = scrape::serve(address, Arc::clone(&board), clock)
+                .map_err(|error| taken("--metrics", address, &error))?;
+            ui::note(&format!("metrics for Prometheus at http://{address}/metrics"));
+        }
+        let statsd = args.statsd_to.map(|to| statsd::Sender::start(to, Arc::clone(&board), clock));
+        let statsd = statsd.transpose().map_err(|error| Mistake::Flags(format!("--statsd-to: no socket ({error})")))?;
+        let otlp = args.otlp.clone().map(otlp::Sender::to);
+        Ok(Outlets { clock, board, statsd, otlp, linger: args.metrics_linger, times: (Nanos::ZERO, Nanos::ZERO) })
+    }
+
+    /// What a sweep is doing now.
+    pub(crate) fn phase(&mut self, phase: &Phase) {
+        match phase {
+            Phase::Running { number, connections, progress, looks, .. } => {
+                self.begun(*number as u64, *connections, progress, looks);
+            }
+            Phase::CoolingDown => self.times.1 = self.clock.wall(),
+            _ => {}
+        }
+    }
+
+    /// A run has begun.
+    pub(crate) fn begun(&mut self, number: u64, connections: u32, progress: &Arc<Progress>, looks: &Arc<Looks>) {
+        self.times.0 = self.clock.wall();
+        self.board.begun(number, connections, Arc::clone(progress), Arc::clone(looks));
+    }
+
+    /// A sweep's run is over; it is the last of the study.
+    pub(crate) fn sweep_done(&mut self, study: &SweepStudy, run: &Run) {
+        let families = export::of_sweep(study, run, study.runs.len());
+        self.done(&study.started_at, families);
+    }
+
+    /// The load is over.
+    pub(crate) fn load_done(&mut self, study: &LoadStudy) {
+        self.times.1 = self.clock.wall();
+        self.done(&study.started_at, export::of_load(study));
+    }
+
+    fn done(&mut self, study: &str, families: Vec<Family>) {
+        if let Some(statsd) = &self.statsd {
+            statsd.send(&families);
+        }
+        if let Some(otlp) = &mut self.otlp {
+            let (begun, ended) = self.times;
+            let origin = Origin { version: env!("CARGO_PKG_VERSION"), study, begun, ended: ended.max(begun) };
+            otlp.send(&families, &origin);
+        }
+        self.board.done(families);
+    }
+
+    /// Lets the last figures be scraped, then says what could not be delivered.
+    pub(crate) fn close(self, interrupt: &AtomicBool) {
+        if self.linger > Nanos::ZERO && !interrupt.load(Ordering::Relaxed) {
+            ui::note(&format!("metrics stay for {}; Ctrl-C ends it", self.linger));
+            let until = self.clock.now() + self.linger;
+            while self.clock.now() < until && !interrupt.load(Ordering::Relaxed) {
+                self.clock.sleep(GLANCE);
+            }
+        }
+        let troubles = [self.statsd.and_then(statsd::Sender::end), self.otlp.and_then(otlp::Sender::end)];
+        troubles.iter().flatten().for_each(|trouble| ui::note(trouble));
+    }
+}
+
+fn taken(flag: &str, address: SocketAddr, error: &std::io::Error) -> Mistake {
+    Mistake::Flags(format!("{flag} {address}: it cannot be listened to ({error}); take another port, or 0 for any"))
+}

@@ -1,0 +1,132 @@
+//! `--statsd-listen`: each packet that an app sends during a run is in its figures, or counted where it is not.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use model::{Heard, HeardFigures, MetricKind};
+
+use super::{packets, udp};
+use crate::lab::{Lab, Running, free_port, has};
+use crate::load::{load, study};
+
+/// A server that sends so many lines before each of its answers. Its threads end with the test's process.
+fn chatty(statsd: SocketAddr, lines: &'static str) -> (SocketAddr, Arc<AtomicU64>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let answered = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&answered);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let count = Arc::clone(&count);
+            thread::spawn(move || serve(stream, statsd, lines, &count));
+        }
+    });
+    (address, answered)
+}
+
+fn serve(mut stream: TcpStream, statsd: SocketAddr, lines: &str, answered: &AtomicU64) -> Option<()> {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    loop {
+        let (mut request, mut byte) = (Vec::new(), [0]);
+        while !request.ends_with(b"\r\n\r\n") {
+            stream.read_exact(&mut byte).ok()?;
+            request.push(byte[0]);
+        }
+        socket.send_to(lines.as_bytes(), statsd).unwrap();
+        answered.fetch_add(1, Ordering::Relaxed);
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").ok()?;
+    }
+}
+
+fn figures(heard: &Heard, metric: &str) -> HeardFigures {
+    heard.of(metric).and_then(|series| series.figures).unwrap_or_else(|| panic!("no {metric}: {heard:?}"))
+}
+
+const LINES: &str = "app.requests:1|c|#route:root\napp.jobs:1|c|@0.5\napp.rack:20:40|ms\napp.depth:3|g\n\
+                     what is this?\n_sc|up|0\n";
+
+#[test]
+fn every_packet_of_a_load_is_heard_once() {
+    let (lab, statsd) = (Lab::new(), format!("127.0.0.1:{}", free_port()));
+    let (server, answered) = chatty(statsd.parse().unwrap(), LINES);
+    let ended = load(&lab, &format!("-n 60 -c 3 --statsd-listen {statsd} http://{server}/")).with_code(0);
+    assert!(ended.stderr.contains(&format!("listening to statsd at {statsd}\n")), "{}", ended.stderr);
+    let study = study(&lab);
+    assert_eq!(study.plan.statsd_listen, statsd.parse().ok());
+    let heard = study.run.heard.as_ref().unwrap();
+    let n = answered.load(Ordering::Relaxed);
+    // The window is the whole run, and each packet left before its answer did.
+    assert_eq!((study.run.tally.counts.good(), n), (60, 60));
+    assert_eq!((heard.packets, heard.lines, heard.malformed, heard.no_metrics), (n, 4 * n, n, n));
+    assert_eq!((heard.before, heard.left_out, heard.dropped_by_kernel), (0, 0, Some(0)));
+    assert_eq!(heard.first_malformed.as_deref(), Some("what is this?"));
+    let exactly = |figures: HeardFigures, [sum, mean, last, min, max]: [f64; 5]| {
+        assert_eq!(figures, HeardFigures { sum, mean, last, min, max });
+    };
+    exactly(figures(heard, "app.requests"), [60.0, 1.0, 1.0, 1.0, 1.0]);
+    exactly(figures(heard, "app.jobs"), [120.0, 1.0, 1.0, 1.0, 1.0]);
+    exactly(figures(heard, "app.rack"), [3600.0, 30.0, 40.0, 20.0, 40.0]);
+    exactly(figures(heard, "app.depth"), [180.0, 3.0, 3.0, 3.0, 3.0]);
+    let requests = heard.of("app.requests").unwrap();
+    assert_eq!(
+        (requests.kind, requests.values, requests.tags.as_slice()),
+        (MetricKind::Counter, 60, &["route:root".to_owned()][..])
+    );
+    assert!(
+        requests.at.is_sorted() && requests.at.len() == 60 && *requests.at.last().unwrap() <= study.run.elapsed * 2
+    );
+    // The report says so.
+    assert!(ended.stdout.contains("heard over statsd in the window"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("60 lines without statsd, the first 'what is this?'"), "{}", ended.stdout);
+}
+
+const APP: &str = "require 'socket'\nUDP = UDPSocket.new\n\
+    run(lambda { |env|\n  UDP.send(\"app.requests:1|c\", 0, ENV.fetch('STATSD_HOST'), ENV.fetch('STATSD_PORT').to_i)\n  \
+    UDP.send('app.addr:1|c', 0, *ENV['STATSD_ADDR'].split(':')) if ENV['STATSD_ADDR']\n  [200, {}, ['ok']]\n})\n";
+
+#[test]
+fn a_server_that_is_started_knows_where_to_send() {
+    if !has("puma") {
+        return;
+    }
+    let lab = Lab::new();
+    let app = lab.write("app.ru", APP);
+    let words = "sweep -w2 -t2:2 -d0.001 -R20 --multiples 1,2 --no-calibrate --path / --statsd-listen 127.0.0.1:0";
+    let mut sweep = lab.longtail(words);
+    sweep.arg("-r").arg(&app);
+    let ended = Running::start(&mut sweep).end().with_code(0);
+    assert!(ended.stderr.contains("the server is told by STATSD_HOST, STATSD_PORT, STATSD_ADDR"), "{}", ended.stderr);
+    let study = lab.study();
+    for (run, number) in study.runs.iter().zip(1..) {
+        let (heard, answers) = (run.heard.as_ref().unwrap(), run.tally.counts.good());
+        assert_eq!((answers, heard.packets), (u64::from(run.connections) * 20, 2 * answers));
+        for metric in ["app.requests", "app.addr"] {
+            assert_eq!(heard.of(metric).unwrap().values, answers);
+        }
+        // What showed it to be ready came before the first run.
+        assert_eq!(heard.before > 0, number == 1, "{heard:?}");
+    }
+    assert!(study.command_line.contains("--statsd-listen=127.0.0.1:0"), "{}", study.command_line);
+}
+
+#[test]
+fn what_the_user_has_set_stays() {
+    if !has("puma") {
+        return;
+    }
+    let (lab, own) = (Lab::new(), udp());
+    let app = lab.write("app.ru", APP);
+    let mut sweep =
+        lab.longtail("sweep -w1 -t1:1 -d0.001 -R5 --multiples 1 --no-calibrate --path / --statsd-listen [::1]:0");
+    sweep.arg("-r").arg(&app);
+    sweep.env("STATSD_HOST", "127.0.0.1").env("STATSD_PORT", own.local_addr().unwrap().port().to_string());
+    let ended = Running::start(&mut sweep).end().with_code(0);
+    assert!(ended.stderr.contains("STATSD_HOST is set already"), "{}", ended.stderr);
+    let heard = lab.study().runs[0].heard.clone().unwrap();
+    assert_eq!((heard.packets, heard.before, heard.lines), (0, 0, 0));
+    assert!(ended.stdout.contains("1.00x: nothing came"), "{}", ended.stdout);
+    assert!(packets(&own).len() > 5);
+}

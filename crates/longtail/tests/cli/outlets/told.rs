@@ -1,0 +1,97 @@
+//! `--statsd-to`: what arrives is each figure of the study, and nobody who does not listen disturbs the run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpStream;
+
+use export::dogstatsd;
+use export::statsd::Values;
+use model::Nanos;
+use sink::Body;
+
+use super::{packets, udp};
+use crate::clock::eventually;
+use crate::lab::{Lab, Running, free_port, has};
+use crate::load::{load, sink, study, url};
+
+#[test]
+fn each_figure_of_a_load_arrives() {
+    let (lab, sink, agent) = (Lab::new(), sink(Body::default()), udp());
+    let to = agent.local_addr().unwrap();
+    let ended = load(&lab, &format!("-n 300 -c 4 --statsd-to {to} {}", url(&sink))).with_code(0);
+    assert!(!ended.stderr.contains("--statsd-to"), "{}", ended.stderr);
+    let packets = packets(&agent);
+    assert!(packets.iter().all(|packet| packet.len() <= dogstatsd::LONGEST_PACKET));
+    // Those that tell how things stand come as often as it takes.
+    let arrived: BTreeSet<&str> =
+        packets.iter().flat_map(|packet| packet.lines()).filter(|line| line.starts_with("longtail.run.")).collect();
+    let expected: BTreeSet<String> =
+        dogstatsd::lines(&export::of_load(&study(&lab))).iter().map(ToString::to_string).collect();
+    assert_eq!(arrived, expected.iter().map(String::as_str).collect());
+    assert!(arrived.contains("longtail.run.planned_requests:300|g|#command:load,connections:4,outcome:200,run:1"));
+}
+
+#[test]
+fn each_figure_of_a_sweep_arrives_and_how_things_stand_too() {
+    let (lab, agent) = (Lab::new(), udp());
+    let to = agent.local_addr().unwrap();
+    let words = format!(
+        "sweep --server builtin -w2 -t2:2 -d0.01 --for 1500ms --warm-up 100ms --multiples 1,2 --no-calibrate --statsd-to {to}"
+    );
+    lab.run(&words).with_code(0);
+    let packets = packets(&agent);
+    let study = lab.study();
+    // What the server counted is put beside the runs when all are over: here it agrees.
+    let families = study.runs.iter().zip(1..).flat_map(|(run, number)| export::of_sweep(&study, run, number));
+    let expected: BTreeSet<String> =
+        dogstatsd::lines(&families.collect::<Vec<_>>()).iter().map(ToString::to_string).collect();
+    let lines = || packets.iter().flat_map(|packet| packet.lines());
+    let arrived: BTreeSet<String> =
+        lines().filter(|line| line.starts_with("longtail.run.")).map(str::to_owned).collect();
+    assert_eq!(arrived, expected);
+    assert!(arrived.iter().any(|line| line.contains("multiple:2,") && line.contains("threads:2,workers:2")));
+    // Three seconds of runs have at least one whole second in them.
+    assert!(lines().any(|line| line.starts_with("longtail.requests_ended_total:")), "{packets:?}");
+}
+
+#[test]
+fn nobody_who_does_not_listen_disturbs_a_run() {
+    let (lab, sink) = (Lab::new(), sink(Body::default()));
+    let ended = load(&lab, &format!("-n 200 -c 2 --statsd-to 127.0.0.1:{} {}", free_port(), url(&sink))).with_code(0);
+    assert!(ended.stderr.contains("could not be sent (Connection refused"), "{}", ended.stderr);
+    assert_eq!(study(&lab).run.tally.counts.good(), 200);
+}
+
+#[test]
+fn the_bridge_to_prometheus_takes_it() {
+    if !has("statsd_exporter") {
+        return;
+    }
+    let (lab, sink, web, statsd) = (Lab::new(), sink(Body::default()), free_port(), free_port());
+    let mut bridge = lab.program("statsd_exporter");
+    bridge.arg(format!("--statsd.listen-udp=127.0.0.1:{statsd}")).arg("--statsd.listen-tcp=");
+    bridge.arg(format!("--web.listen-address=127.0.0.1:{web}"));
+    let _bridge = Running::start(&mut bridge);
+    let patience = Nanos::from_secs(30);
+    eventually(patience, || "no bridge".to_owned(), || TcpStream::connect(("127.0.0.1", web)).ok());
+    load(&lab, &format!("-n 300 -c 4 --statsd-to 127.0.0.1:{statsd} {}", url(&sink))).with_code(0);
+    let study = study(&lab);
+    let scraped = || super::scraped::get(web, "/metrics").unwrap_or_default();
+    // Every line is a series there, but for those of how things stand, of which the last counts.
+    let lines = dogstatsd::lines(&export::of_load(&study));
+    let series = |text: &str| -> BTreeMap<String, f64> {
+        let lines = text.lines().filter(|line| line.starts_with("longtail_run_"));
+        lines
+            .map(|line| line.rsplit_once(' ').unwrap())
+            .map(|(name, n)| (name.to_owned(), n.parse().unwrap()))
+            .collect()
+    };
+    let seen = || Some(series(&scraped())).filter(|series| series.len() == lines.len());
+    let arrived = eventually(patience, scraped, seen);
+    for line in lines {
+        let Values::Numbers(values) = &line.values else { panic!("{line}") };
+        let labels = line.tags.iter().map(|tag| tag.split_once(':').unwrap());
+        let labels: Vec<String> = labels.map(|(name, value)| format!("{name}=\"{value}\"")).collect();
+        let name = format!("{}{{{}}}", line.name.replace('.', "_"), labels.join(","));
+        assert_eq!(arrived.get(&name), values.first(), "{name}");
+    }
+}

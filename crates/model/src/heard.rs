@@ -1,0 +1,133 @@
+//! What the app and its server said of themselves over statsd while a run went on: one series for each metric and its tags.
+//!
+//! All times are since the start of the run's measured window, as those of [`crate::Watch`]. The figures of a series are of every
+//! value that came in the window; the points are kept to draw it, and where there were too many, only some of them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Nanos;
+
+/// What was heard during a run's measured window and the wait for its last answers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Heard {
+    /// By metric, tags and type, rising.
+    pub series: Vec<HeardSeries>,
+    /// Packets that came in the window.
+    pub packets: u64,
+    /// Lines of them that were understood.
+    pub lines: u64,
+    /// Lines that are no statsd.
+    pub malformed: u64,
+    /// The first of those, shortened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_malformed: Option<String>,
+    /// `DogStatsD`'s events and service checks: they have no value.
+    pub no_metrics: u64,
+    /// Lines that came before the window, since the run before: they are in no figure.
+    pub before: u64,
+    /// Lines left out because there were too many series already.
+    pub left_out: u64,
+    /// Packets that the kernel dropped because we read too slowly; `None` where it does not say.
+    pub dropped_by_kernel: Option<u64>,
+    /// CPU time that the listening took of this machine.
+    #[serde(rename = "cpu_ns")]
+    pub cpu: Nanos,
+}
+
+/// One metric with its tags.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeardSeries {
+    /// As it was sent: `puma.backlog`.
+    pub metric: String,
+    /// As they were sent, sorted: `grouping:web`, `canary`.
+    pub tags: Vec<String>,
+    /// What its values are.
+    pub kind: MetricKind,
+    /// Values that came.
+    pub values: u64,
+    /// How many they stand for: each value once for each that the sender left out by its sample rate.
+    pub stands_for: f64,
+    /// The figures of the values; `None` of a set, whose values are names.
+    pub figures: Option<HeardFigures>,
+    /// When some of the values came, or all of them.
+    #[serde(rename = "at_ns")]
+    pub at: Vec<Nanos>,
+    /// Those values.
+    pub points: Vec<f64>,
+}
+
+/// What the values of a series come to.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeardFigures {
+    /// Sum of the values, each as often as it stands for; of a counter, what it counted.
+    pub sum: f64,
+    /// `sum` over what they stand for; of a gauge the mean of what was reported, and not over time.
+    pub mean: f64,
+    /// The value that came last.
+    pub last: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+/// The types of statsd and `DogStatsD`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MetricKind {
+    /// `c`: each value is added.
+    Counter,
+    /// `g`: each value replaces the one before.
+    Gauge,
+    /// `ms`: a time in milliseconds.
+    Timer,
+    /// `h`: one observation.
+    Histogram,
+    /// `d`: one observation, to be put together on the server.
+    Distribution,
+    /// `s`: a name, of which the different ones count.
+    Set,
+}
+
+impl MetricKind {
+    /// All of them.
+    pub const ALL: [MetricKind; 6] = [
+        MetricKind::Counter,
+        MetricKind::Gauge,
+        MetricKind::Timer,
+        MetricKind::Histogram,
+        MetricKind::Distribution,
+        MetricKind::Set,
+    ];
+
+    /// As a line spells it.
+    pub fn letter(self) -> &'static str {
+        match self {
+            MetricKind::Counter => "c",
+            MetricKind::Gauge => "g",
+            MetricKind::Timer => "ms",
+            MetricKind::Histogram => "h",
+            MetricKind::Distribution => "d",
+            MetricKind::Set => "s",
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Timer => "timer, ms",
+            MetricKind::Histogram => "histogram",
+            MetricKind::Distribution => "distribution",
+            MetricKind::Set => "set",
+        }
+    }
+}
+
+impl Heard {
+    /// The first series of that metric.
+    pub fn of(&self, metric: &str) -> Option<&HeardSeries> {
+        self.series.iter().find(|series| series.metric == metric)
+    }
+}

@@ -1,0 +1,97 @@
+//! Listens to what app and server send over statsd while a run goes on, from a thread of its own. Lanes share nothing with it but the machine.
+//!
+//! Between runs nobody reads the socket: what came then is taken first, and counted as of before.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use engine::Progress;
+use export::statsd::Collector;
+use model::{Clock, Heard, Nanos};
+use probe::StatsdSocket;
+use probe::processes::this_threads_cpu;
+
+/// How soon the end of a run is noticed.
+const GLANCE: Duration = Duration::from_millis(20);
+/// When the run is over, what the kernel still has is taken for so long: a sender that never stops would keep us for ever.
+const REST: Nanos = Nanos::from_millis(100);
+
+/// A socket for statsd, and what came of it so far.
+#[derive(Debug)]
+pub struct Hearing {
+    socket: StatsdSocket,
+    collector: Collector,
+}
+
+impl Hearing {
+    /// Listens at `socket`.
+    pub fn at(socket: StatsdSocket) -> Hearing {
+        Hearing { socket, collector: Collector::default() }
+    }
+
+    /// Where app and server find it.
+    pub fn address(&self) -> std::net::SocketAddr {
+        self.socket.address()
+    }
+
+    /// Hears until `over`. The window begins `warm_up` after the start that `progress` tells.
+    pub fn hear_on(&mut self, clock: &impl Clock, progress: &Progress, warm_up: Nanos, over: &AtomicBool) -> Heard {
+        let begun_with = this_threads_cpu();
+        let mut buffer = StatsdSocket::buffer();
+        let (mut dropped_before, mut until) = (None, Nanos::MAX);
+        loop {
+            // Asked before the packet is taken: what the kernel has when the run is over is still heard.
+            let is_over = over.load(Ordering::Relaxed);
+            let packet = self.socket.receive(&mut buffer, if is_over { Duration::ZERO } else { GLANCE });
+            let now = clock.now();
+            let at = since_window(now, progress.start(), warm_up);
+            if at.is_some() && dropped_before.is_none() {
+                dropped_before = self.socket.dropped();
+            }
+            until = if is_over { until.min(now + REST) } else { Nanos::MAX };
+            match packet {
+                Some(packet) if now < until => self.collector.packet(at, packet),
+                Some(_) => break,
+                None if is_over => break,
+                None => {}
+            }
+        }
+        let mut heard = self.collector.take();
+        heard.dropped_by_kernel =
+            self.socket.dropped().zip(dropped_before).map(|(after, before)| after.saturating_sub(before));
+        heard.cpu = this_threads_cpu().saturating_sub(begun_with);
+        heard
+    }
+}
+
+/// The instant on the run's axis; `None` before its window.
+fn since_window(now: Nanos, start: Nanos, warm_up: Nanos) -> Option<Nanos> {
+    if start == Nanos::ZERO { None } else { now.0.checked_sub((start + warm_up).0).map(Nanos) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_axis_begins_with_the_window() {
+        let ms = Nanos::from_millis;
+        assert_eq!(since_window(ms(900), ms(400), ms(500)), Some(Nanos::ZERO));
+        assert_eq!(since_window(ms(950), ms(400), ms(500)), Some(ms(50)));
+        assert_eq!(since_window(ms(899), ms(400), ms(500)), None, "warm-up");
+        assert_eq!(since_window(ms(899), Nanos::ZERO, Nanos::ZERO), None, "the run has not begun");
+    }
+
+    #[test]
+    fn what_came_while_nobody_listened_is_of_before() {
+        let socket = StatsdSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let mut hearing = Hearing::at(socket);
+        let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        for packet in ["a:1|c\nb:2|g", "no statsd"] {
+            sender.send_to(packet.as_bytes(), hearing.address()).unwrap();
+        }
+        let over = AtomicBool::new(true);
+        let heard = hearing.hear_on(&testkit::clock::Steady, &Progress::new(1), Nanos::ZERO, &over);
+        assert_eq!((heard.before, heard.packets, heard.lines, heard.series.len()), (3, 0, 0, 0));
+    }
+}

@@ -1,0 +1,34 @@
+//! Who looks on and listens while a run goes on, and what came of it.
+
+use std::sync::{Arc, Mutex};
+
+use engine::Drive;
+use model::{Heard, KernelView, Probe, Watch};
+
+use crate::hear::Hearing;
+use crate::looks::Looks;
+
+/// Who looks on while a run goes on.
+pub(crate) struct Witnesses<'a> {
+    /// What is looked at.
+    pub(crate) probe: Probe,
+    /// Where the last looks are shown.
+    pub(crate) looks: Arc<Looks>,
+    /// Who listens.
+    pub(crate) statsd: Option<&'a Mutex<Hearing>>,
+}
+
+impl Witnesses<'_> {
+    /// Nobody.
+    pub(crate) fn none() -> Self {
+        Witnesses { probe: Probe::None, looks: Arc::default(), statsd: None }
+    }
+}
+
+/// A run, and what they saw and heard.
+pub(crate) struct Watched {
+    pub(crate) done: Drive,
+    pub(crate) watch: Option<Watch>,
+    pub(crate) heard: Option<Heard>,
+    pub(crate) kernel: Option<KernelView>,
+}
