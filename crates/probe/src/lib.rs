@@ -4,10 +4,12 @@
 
 mod control;
 pub mod doctor;
+pub mod family;
 pub mod host;
 mod inet_diag;
 mod listener;
 pub mod machine;
+pub mod owners;
 pub mod process;
 pub mod processes;
 pub mod puma_stats;
