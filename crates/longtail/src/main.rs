@@ -17,6 +17,7 @@ mod selftest;
 mod signals;
 mod store;
 mod ui;
+mod watch;
 
 use std::ffi::OsString;
 
@@ -59,6 +60,7 @@ fn run(command: Command) -> Result<Exit, mistake::Mistake> {
         Command::Load(args) => commands::load::run(*args),
         Command::Attack(args) => commands::load::attack(&args),
         Command::Sink(args) => commands::sink::run(&args),
+        Command::Watch(args) => commands::watch::run(&args),
         Command::Predict(args) => commands::predict::run(&args),
         Command::Audit(args) => commands::audit::run(&args),
         Command::Doctor(args) => commands::doctor::run(args),

@@ -100,14 +100,15 @@ impl Family {
         }
         let left_out = pids.len().saturating_sub(MOST_PROCESSES);
         self.followed.retain(|pid, _| pids.contains(pid));
+        // First of all: connections come and go meanwhile.
         let mut unclaimed = accepted.cloned();
-        let members = pids.into_iter().take(MOST_PROCESSES);
-        let members: Vec<Member> = members.filter_map(|pid| self.member(pid, unclaimed.as_mut())).collect();
-        (members, left_out)
+        let held = |pid: &u32| (*pid, unclaimed.as_mut().and_then(|unclaimed| claim(*pid, unclaimed)));
+        let held: Vec<(u32, Option<u32>)> = pids.iter().take(MOST_PROCESSES).map(held).collect();
+        (held.into_iter().filter_map(|(pid, connections)| self.member(pid, connections)).collect(), left_out)
     }
 
     /// One of them; `None` where it has ended.
-    fn member(&mut self, pid: u32, unclaimed: Option<&mut BTreeSet<u64>>) -> Option<Member> {
+    fn member(&mut self, pid: u32, connections: Option<u32>) -> Option<Member> {
         let stat = Stat::of(pid)?;
         let new = || Followed { started: stat.started, follower: Follower::of(pid), switches: Counters::default() };
         let followed = self.followed.entry(pid).or_insert_with(new);
@@ -122,14 +123,17 @@ impl Family {
             used: followed.follower.look(),
             switches: counts.map(|[voluntary, involuntary]| Switches { voluntary, involuntary }),
             memory_bytes: resident_pages(pid).map(|pages| pages * self.page),
-            connections: unclaimed.and_then(|unclaimed| {
-                let held = owners::sockets_of(pid).ok()?;
-                let before = unclaimed.len();
-                unclaimed.retain(|inode| !held.contains(inode));
-                Some((before - unclaimed.len()) as u32)
-            }),
+            connections,
         })
     }
+}
+
+/// How many of these connections a process holds, which are then nobody else's; `None` where this user may not see that.
+fn claim(pid: u32, unclaimed: &mut BTreeSet<u64>) -> Option<u32> {
+    let held = owners::sockets_of(pid).ok()?;
+    let before = unclaimed.len();
+    unclaimed.retain(|inode| !held.contains(inode));
+    Some((before - unclaimed.len()) as u32)
 }
 
 /// Of `/proc/PID/stat`, for a process that lives.

@@ -16,6 +16,6 @@ pub mod puma_stats;
 pub mod sink_ledger;
 pub mod sockets;
 
-pub use control::{Control, ControlAddress, ControlError};
+pub use control::{BadControlUrl, Control, ControlAddress, ControlError};
 pub use inet_diag::InetDiag;
 pub use listener::Listener;

@@ -60,7 +60,9 @@ impl ServerSockets {
     /// The sum of these.
     pub(crate) fn of(sockets: &[Socket], unread: Option<u32>) -> ServerSockets {
         let mut seen = ServerSockets { unread, ..ServerSockets::default() };
-        sockets.iter().for_each(|socket| seen.add(socket));
+        for socket in sockets {
+            seen.add(socket);
+        }
         seen
     }
 

@@ -11,3 +11,4 @@ pub(crate) mod report;
 pub(crate) mod selftest;
 pub(crate) mod sink;
 pub(crate) mod sweep;
+pub(crate) mod watch;

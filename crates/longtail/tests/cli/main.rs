@@ -23,5 +23,6 @@ mod selftest;
 mod snapshots;
 mod sockets;
 mod theory;
+mod watch;
 mod watched;
 mod with;
