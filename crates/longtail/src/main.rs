@@ -12,6 +12,7 @@ mod exit;
 mod generators;
 mod load;
 mod mistake;
+mod overhead;
 mod predict;
 mod selftest;
 mod signals;
@@ -65,6 +66,7 @@ fn run(command: Command) -> Result<Exit, mistake::Mistake> {
         Command::Audit(args) => commands::audit::run(&args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Calibrate(args) => commands::calibrate::run(&args),
+        Command::Overhead(args) => commands::overhead::run(&args),
         Command::Selftest(args) => commands::selftest::run(args),
         Command::Report(args) => commands::report::run(&args),
         Command::BuiltinServer(args) => commands::builtin_server::run(&args),

@@ -40,6 +40,12 @@ pub fn this_threads_cpu() -> Nanos {
     Nanos::from_secs(time.tv_sec.cast_unsigned()) + Nanos(time.tv_nsec.cast_unsigned())
 }
 
+/// CPU time of this process so far, of threads that have ended too.
+pub fn this_process_cpu() -> Nanos {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Nanos::from_secs(time.tv_sec.cast_unsigned()) + Nanos(time.tv_nsec.cast_unsigned())
+}
+
 /// What a process's threads had of the CPU since the first look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {

@@ -309,7 +309,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
     }
 
     /// As [`Session::drive`], and looks at server and kernel meanwhile where `probe` says so.
-    fn drive_watched(
+    pub(crate) fn drive_watched(
         &mut self,
         shape: &Shape,
         progress: &Progress,

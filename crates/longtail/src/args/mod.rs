@@ -9,6 +9,7 @@ mod like;
 mod limits;
 mod load;
 mod output;
+mod overhead;
 mod predict;
 mod sink;
 mod sweep;
@@ -28,6 +29,7 @@ pub(crate) use self::calibrate::{CalibrateArgs, SelftestArgs};
 pub(crate) use self::doctor::{DoctorArgs, DoctorFormat};
 pub(crate) use self::load::{AttackArgs, LoadArgs};
 pub(crate) use self::output::OutputArgs;
+pub(crate) use self::overhead::OverheadArgs;
 pub(crate) use self::predict::{Goal, PredictArgs, PredictLoad, ServiceWord};
 pub(crate) use self::sink::SinkArgs;
 pub(crate) use self::sweep::SweepArgs;
@@ -71,6 +73,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Hold the load generators of this machine side by side: rate, cost, and what they claim
     Calibrate(CalibrateArgs),
+    /// Measure what instruments cost: probes, stamps, an app's own statistics
+    Overhead(Box<OverheadArgs>),
     /// Tell how far off longtail itself is, against servers whose right answers are known
     Selftest(SelftestArgs),
     /// Print a saved study again

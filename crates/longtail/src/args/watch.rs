@@ -19,11 +19,11 @@ Examples:
   longtail watch 9292                            the server that listens on port 9292
   longtail watch $(cat tmp/pids/server.pid)      that process and its workers
   longtail watch 9292 --state tmp/puma.state     and its busy slots, by Puma's own statistics
-  longtail watch /run/puma.sock --for 10s | cat  ten seconds, then a table of least, mean, most and last
+  longtail watch /run/puma.sock --for 10s | cat  ten seconds, then a table of min, mean, max, last
   longtail watch :9292 --for 1m --format json    the same for a script
 
-Sends no load, changes nothing, and needs no privilege for what everybody may read: which process holds which connection is
-for root and the server's own user. q, Esc and Ctrl-C end it.";
+Sends no load, changes nothing, and needs no privilege for what everybody may read: which process
+holds which connection is for root and the server's own user. q, Esc and Ctrl-C end it.";
 
 /// How it is written where nothing is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]

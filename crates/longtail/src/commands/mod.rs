@@ -6,6 +6,7 @@ pub(crate) mod builtin_server;
 pub(crate) mod calibrate;
 pub(crate) mod doctor;
 pub(crate) mod load;
+pub(crate) mod overhead;
 pub(crate) mod predict;
 pub(crate) mod report;
 pub(crate) mod selftest;

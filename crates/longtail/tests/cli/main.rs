@@ -13,6 +13,7 @@ mod gates;
 mod lab;
 mod load;
 mod other_server;
+mod overhead;
 mod own_audit;
 mod pipes;
 mod predict;
