@@ -14,6 +14,9 @@ use super::series::Series;
 /// Of plots, so many of the last looks are kept.
 const MOST_PLOTTED: usize = 400;
 
+/// Of processes that have ended, so many are kept: the last ones.
+const MOST_GONE: usize = 64;
+
 /// Whose a series is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Of {
@@ -162,6 +165,7 @@ impl Board {
             entry.title.clone_from(&member.title);
             (entry.parent, entry.last_seen, entry.is_there) = (member.parent, at, true);
         }
+        self.forget();
         let threads: Option<u64> = members.iter().map(|member| member.used.map(|used| used.threads)).sum();
         let threads = threads.filter(|_| !members.is_empty());
         self.gauge(Of::All, Quantity::Threads, at, threads.map(|n| n as f64));
@@ -177,6 +181,18 @@ impl Board {
             if let Some(series) = self.series.get_mut(&(Of::Process(pid), quantity)) {
                 series.take(at, None);
             }
+        }
+    }
+
+    /// Those that ended first go, where there are many.
+    fn forget(&mut self) {
+        let mut gone: Vec<(Nanos, u32)> =
+            self.processes.iter().filter(|(_, one)| !one.is_there).map(|(pid, one)| (one.last_seen, *pid)).collect();
+        gone.sort_unstable();
+        for (_, pid) in &gone[..gone.len().saturating_sub(MOST_GONE)] {
+            self.processes.remove(pid);
+            self.series.retain(|(of, _), _| *of != Of::Process(*pid));
+            self.miss(format!("processes that ended, but for the last {MOST_GONE}"));
         }
     }
 
@@ -197,7 +213,9 @@ impl Board {
 
     fn stats(&mut self, at: Nanos, wall: Nanos, cpu: Nanos, stats: Result<PumaStats, String>) {
         self.polling_cpu = cpu;
-        let stats = match stats {
+        let stats = match stats
+            .and_then(|stats| self.are_ours(&stats).then_some(stats).ok_or_else(|| ANOTHER.to_owned()))
+        {
             Ok(stats) => stats,
             Err(why) => {
                 self.stats_failure = Some(why);
@@ -228,6 +246,12 @@ impl Board {
                 self.series((Of::Process(pid), quantity)).aged(worker.age(wall));
             }
         }
+    }
+
+    /// Whether one of these workers is among the processes; unknown ones are taken for ours.
+    fn are_ours(&self, stats: &PumaStats) -> bool {
+        let is_there = |worker: &WorkerStats| worker.pid.is_none_or(|pid| self.processes.contains_key(&pid));
+        self.processes.is_empty() || stats.workers.is_empty() || stats.workers.iter().any(is_there)
     }
 
     fn series(&mut self, key: (Of, Quantity)) -> &mut Series {
@@ -326,6 +350,9 @@ impl Board {
         self.ended
     }
 }
+
+/// Why statistics are not taken.
+const ANOTHER: &str = "the control server is another server's: none of its workers is among the processes";
 
 /// What a worker says of itself.
 type Said = fn(&WorkerStats) -> Option<u32>;
@@ -461,6 +488,31 @@ pub(crate) mod tests {
         });
         assert_eq!((board.last(Of::All, Quantity::Busy), board.last(Of::Process(11), Quantity::Busy)), (None, None));
         assert_eq!(board.missing(), ["busy slots: no answer"]);
+    }
+
+    #[test]
+    fn another_servers_statistics_are_not_taken() {
+        let mut board = Board::default();
+        board.take(look(0, vec![member(21, 0, None), member(22, 0, None)]));
+        board.take(stats(2));
+        assert_eq!((board.last(Of::All, Quantity::Busy), board.slots()), (None, None));
+        assert_eq!(board.missing(), [format!("busy slots: {ANOTHER}")]);
+        board.take(look(1, vec![member(11, 0, None)]));
+        board.take(stats(3));
+        assert_eq!(board.last(Of::All, Quantity::Busy), Some(8.0));
+        assert!(board.missing().is_empty());
+    }
+
+    #[test]
+    fn of_many_that_ended_the_last_are_kept() {
+        let mut board = Board::default();
+        for n in 0..100 {
+            board.take(look(n, vec![member(11 + n as u32, 0, None)]));
+        }
+        assert_eq!(board.processes().len(), MOST_GONE + 1);
+        assert!(board.processes()[&110].is_there && board.processes().contains_key(&109));
+        assert!(board.of(Of::Process(11), Quantity::Memory).is_none());
+        assert_eq!(board.missing().len(), 1);
     }
 
     #[test]
