@@ -45,7 +45,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Exit, Mistake> {
         if is_drawn {
             viewer.screen = Some(Screen::take()?);
         }
-        viewer.follow(&told, &clock, &mut board)
+        viewer.follow(&told, clock, &mut board)
     })?;
     if !matches!(end, End::Server(_)) {
         board.close(clock.now());
@@ -80,7 +80,7 @@ struct Viewer<'a> {
 
 impl Viewer<'_> {
     /// Takes in what is told until it is over.
-    fn follow(&mut self, told: &Receiver<Seen>, clock: &SystemClock, board: &mut Board) -> Result<End, Mistake> {
+    fn follow(&mut self, told: &Receiver<Seen>, clock: SystemClock, board: &mut Board) -> Result<End, Mistake> {
         if self.args.lines {
             ui::print(&watch::line_head());
         }
