@@ -235,6 +235,30 @@ mod tests {
     }
 
     #[test]
+    fn several_sockets_may_share_a_port() {
+        use rustix::net::{AddressFamily, SocketType, bind, listen, socket, sockopt};
+        let bound = |address: SocketAddr| {
+            let one = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+            sockopt::set_socket_reuseport(&one, true).unwrap();
+            bind(&one, &address).unwrap();
+            listen(&one, 8).unwrap();
+            TcpListener::from(one)
+        };
+        let one = bound("127.0.0.1:0".parse().unwrap());
+        let address = one.local_addr().unwrap();
+        let other = bound(address);
+        let all = listening().unwrap();
+        let inodes: BTreeSet<u64> =
+            all.iter().filter(|one| one.place == Place::Tcp(address)).map(|one| one.inode).collect();
+        let held = &holders(&inodes).pids[&std::process::id()];
+        assert_eq!((inodes.len(), held), (2, &inodes));
+        // Each has a queue of its own, and the server's is both.
+        let seen = crate::InetDiag::of_port(address.port()).unwrap().look().unwrap();
+        assert_eq!(seen.limit, Some(16));
+        drop((one, other));
+    }
+
+    #[test]
     fn a_root_is_held_by_nobody_above_it() {
         let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
         let both = [std::process::id(), child.id(), 1].map(|pid| (pid, BTreeSet::from([7])));

@@ -240,12 +240,18 @@ impl Board {
             self.gauge(Of::All, quantity, at, sum(value).map(f64::from));
             self.series((Of::All, quantity)).aged(age);
             for worker in &stats.workers {
-                // In single mode no process is named: the figures are the server's.
-                let Some(pid) = worker.pid else { continue };
+                // In single mode no process is named, and there is but one.
+                let Some(pid) = worker.pid.or_else(|| self.only_process()) else { continue };
                 self.gauge(Of::Process(pid), quantity, at, value(worker).map(f64::from));
                 self.series((Of::Process(pid), quantity)).aged(worker.age(wall));
             }
         }
+    }
+
+    /// The process that is there, where it is the only one.
+    fn only_process(&self) -> Option<u32> {
+        let mut there = self.processes.iter().filter(|(_, one)| one.is_there).map(|(pid, _)| *pid);
+        there.next().filter(|_| there.next().is_none())
     }
 
     /// Whether one of these workers is among the processes; unknown ones are taken for ours.
@@ -501,6 +507,28 @@ pub(crate) mod tests {
         board.take(stats(3));
         assert_eq!(board.last(Of::All, Quantity::Busy), Some(8.0));
         assert!(board.missing().is_empty());
+    }
+
+    #[test]
+    fn in_single_mode_the_slots_are_the_only_processs() {
+        let text = r#"{"backlog":0,"running":5,"pool_capacity":2,"max_threads":5}"#;
+        let poll = || Seen::Stats {
+            at: Nanos::from_secs(1),
+            wall: Nanos::from_secs(61),
+            cpu: Nanos(0),
+            stats: probe::puma_stats::parse(text).map_err(|error| error.to_string()),
+        };
+        let mut board = Board::default();
+        board.take(poll());
+        board.take(look(0, vec![member(11, 0, None)]));
+        board.take(poll());
+        assert_eq!(
+            (board.last(Of::All, Quantity::Busy), board.last(Of::Process(11), Quantity::Busy)),
+            (Some(3.0), Some(3.0))
+        );
+        board.take(look(1, vec![member(11, 0, None), member(12, 0, None)]));
+        board.take(poll());
+        assert_eq!(board.last(Of::Process(12), Quantity::Busy), None, "whose they are is not known");
     }
 
     #[test]

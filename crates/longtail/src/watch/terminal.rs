@@ -25,7 +25,11 @@ impl Screen {
     /// # Errors
     /// Where it is none that can be drawn on.
     pub(crate) fn take() -> Result<Screen, Mistake> {
-        ratatui::try_init().map(|terminal| Screen { terminal }).map_err(|why| unusable(&why))
+        ratatui::try_init().map(|terminal| Screen { terminal }).map_err(|why| {
+            // What of it was done already.
+            let _ = ratatui::try_restore();
+            unusable(&why)
+        })
     }
 
     /// Draws the board.
