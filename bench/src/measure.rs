@@ -16,7 +16,11 @@ use crate::tools::{End, Job, Tool};
 
 /// A request may take so long where a run ends by their number.
 const SLOWEST: Nanos = Nanos::from_micros(50);
-const STEP: Nanos = Nanos::from_millis(10);
+/// How often it is looked at while it ought to run: seldom, for whoever looks takes a processor from somebody (and a lane that
+/// stays awake goes to sleep where more want to run than can).
+const SELDOM: Nanos = Nanos::from_millis(100);
+/// How often when it ought to end.
+const OFTEN: Nanos = Nanos::from_millis(10);
 
 /// Somebody who makes load, in a certain way.
 #[derive(Clone, Debug, Serialize)]
@@ -121,7 +125,7 @@ pub(crate) fn run(
         End::After(length) => tool.length(length),
         End::Requests(n) => Nanos(SLOWEST.0 * n),
     };
-    let until = |then: Nanos| loop {
+    let until = |then: Nanos, step: Nanos| loop {
         if lab.interrupted() || child.exited().is_some() {
             return false;
         }
@@ -129,18 +133,21 @@ pub(crate) fn run(
         if left == Nanos::ZERO {
             return true;
         }
-        lab.clock.sleep(left.min(STEP));
+        lab.clock.sleep(left.min(step));
     };
     // Start and end are not its speed: the rate is of what is between. Where nobody asks for speed, nobody is disturbed.
     let mut glances = Vec::new();
     if counting == Counting::Cost && matches!(job.end, End::After(_)) {
         for share in [0.25, 0.9] {
-            if until(begun + Nanos::from_secs_f64(length.as_secs_f64() * share)) {
+            if until(begun + Nanos::from_secs_f64(length.as_secs_f64() * share), SELDOM) {
                 glances.push(glance(lab, server));
             }
         }
     }
-    until(begun + length + lab.patience);
+    if counting == Counting::Cost && matches!(job.end, End::After(_)) {
+        until(begun + length, SELDOM);
+    }
+    until(begun + length + lab.patience, OFTEN);
     let exit = child.exited();
     drop(child);
     if lab.interrupted() {
