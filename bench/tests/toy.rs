@@ -135,16 +135,14 @@ fn a_tool_that_hangs_or_fails_is_said_and_the_others_run() {
     let mut path = programs.into_os_string();
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap_or_default());
-    let asked = "--only calls --for 50ms --patience 300ms --tools longtail,wrk,hey";
+    let asked = "--only calls --for 50ms --patience 5s --tools longtail,wrk,hey";
     let output = command.args(asked.split(' ')).env("PATH", path).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{text}");
-    for line in [
-        "wrk: 1 of its runs failed: it had not ended 300ms after its time",
-        "hey: 1 of its runs failed: exit code 3: no server",
-    ] {
-        assert!(text.contains(line), "{line}: {text}");
-    }
+    // perf now and then ends with 0 where its child did not: then it is found out by what the server received.
+    let hangs = "wrk: 1 of its runs failed: it had not ended 5s after its time";
+    let fails = text.lines().find(|line| line.contains("hey: 1 of its runs failed: ")).unwrap_or_default();
+    assert!(text.contains(hangs) && fails.ends_with(": no server"), "{text}");
     assert!(text.lines().any(|line| line.starts_with("longtail  ")), "{text}");
     assert_eq!(alive(&folder), Vec::<String>::new());
     fs::remove_dir_all(&folder).unwrap();
