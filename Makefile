@@ -2,13 +2,13 @@
 
 .POSIX:
 .DEFAULT_GOAL := help
-.PHONY: help sweep build install test check fmt bpf golden
+.PHONY: help sweep build install test check ceiling bench bench-memory fmt bpf golden
 
 # What `make sweep` asks for: make sweep ARGS="-w4 -t5:5 -d0.2 -k"
 ARGS = -w2 -t5:5 -d0.1
 
 help: ## This list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 20
 
 sweep: ## Install what is missing, build, and measure Puma (ARGS="-w4 -t5:5" to choose how)
 	@bin/install-missing sweep
@@ -26,11 +26,33 @@ test: ## Install what is missing, then all that must pass: format, lints, docume
 	@bin/install-missing test
 	@$(MAKE) --no-print-directory check
 	cargo test --workspace --locked --no-fail-fast
+	@$(MAKE) --no-print-directory ceiling
 
 check: ## The fast part of it: format, lints, documentation
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+# A release build: of a debug build no instructions are worth counting.
+ceiling: ## How many instructions a request takes, against their ceiling (where the processor counts them)
+	@if perf stat -x, -e instructions:u true 2>&1 | grep -q '^[0-9]'; then \
+		cargo build --release --locked --package longtail && \
+		LONGTAIL_RELEASE="$$(cd "$${CARGO_TARGET_DIR:-target}" && pwd)/release/longtail" \
+			cargo test --locked --package bench --test ceiling -- --nocapture; \
+	else \
+		echo "ceiling: skipped: perf counts no instructions here (no perf, no permission, or no counter)"; \
+	fi
+
+# make bench ARGS="--only cost --rounds 9" (see target/release/bench --help)
+bench: ARGS =
+bench: ## What the generator costs, beside others (QUICK=1: under a minute, once built; ARGS="--only cost")
+	@bin/install-missing bench
+	cargo build --release --locked --package longtail --package bench
+	PATH="$${CARGO_TARGET_DIR:-target}/tools/bin:$$PATH" \
+		cargo run --release --locked --quiet --package bench --bin bench -- $${QUICK:+--quick} $(ARGS)
+
+bench-memory: ## The memory of a run of 10^8 requests
+	@$(MAKE) --no-print-directory bench ARGS="--only memory --memory-requests 100000000"
 
 fmt: ## Format all code
 	cargo fmt --all

@@ -8,6 +8,9 @@
 # A request with the header `x-app-stamps` is told when the app began and ended, in nanoseconds of CLOCK_MONOTONIC, so that a
 # client on the same machine knows where the time went. Other answers are as they always were.
 #
+# With LONGTAIL_STATSD=127.0.0.1:8125 in its environment it sends what each request took to that address, as statsd's timing in a UDP
+# packet, so that `longtail overhead` can tell what such an instrument costs.
+#
 # Each answer carries the process id of the worker that made it, so that a client can count the requests of each worker
 # exactly, without asking the server.
 #
@@ -17,7 +20,7 @@
 # The whole path, so that `/sleepy` and `/sleep1/x` are "anything else".
 SLEEP = %r{\A/sleep(\d+(?:\.\d+)?|\.\d+)\z}.freeze
 
-run lambda { |env|
+app = lambda { |env|
   started = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) if env['HTTP_X_APP_STAMPS']
   seconds = env['PATH_INFO'][SLEEP, 1]
   # While it sleeps the thread is taken but the lock of the Ruby VM is not: this is a request that waits for a database.
@@ -32,3 +35,25 @@ run lambda { |env|
   # The answer to HEAD has no body.
   [200, headers, env['REQUEST_METHOD'] == 'HEAD' ? [] : [text]]
 }
+
+if (statsd = ENV['LONGTAIL_STATSD'])
+  # Puma has it already.
+  require 'socket'
+  host, port = statsd.split(':')
+  packets = UDPSocket.new
+  packets.connect(host, Integer(port))
+  bare = app
+  app = lambda { |env|
+    began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    answer = bare.call(env)
+    took = (Process.clock_gettime(Process::CLOCK_MONOTONIC) - began) * 1000
+    begin
+      packets.send(format('longtail.rack.request:%.3f|ms', took), 0)
+    rescue SystemCallError
+      # Nobody listens: that is no trouble of the request.
+    end
+    answer
+  }
+end
+
+run app

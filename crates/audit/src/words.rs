@@ -41,6 +41,8 @@ pub(crate) fn name(check: Check) -> &'static str {
         Check::Window => "window and times",
         Check::Runs => "runs and total time",
         Check::Judgement => "gates and verdict",
+        Check::Watch => "looks at the server",
+        Check::Anatomy => "parts of the response time",
         Check::Caveats => "caveats",
         Check::Theory => "theory",
         Check::KeptFigures => "figures as printed",

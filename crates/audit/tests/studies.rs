@@ -28,6 +28,7 @@ fn sweeps() -> Vec<SweepStudy> {
         study::short(),
         study::tiny(),
         study::judged(),
+        watched(),
     ];
     for study in &mut all {
         study.runs.iter_mut().for_each(|run| run.caveats.clear());
@@ -35,6 +36,19 @@ fn sweeps() -> Vec<SweepStudy> {
         study.total_time = study.total_time.max(study.runs.iter().map(|run| run.elapsed).sum());
     }
     all
+}
+
+/// The one that was looked at, whose send lags were made without those of its load: half of each.
+fn watched() -> SweepStudy {
+    let mut study = study::watched();
+    for anatomy in study.runs.iter_mut().filter_map(|run| run.anatomy.as_mut()) {
+        for parts in anatomy.slowest.iter_mut().chain([&mut anatomy.all]) {
+            let half = parts.send_lag / 2;
+            parts.send_lag = parts.send_lag - half;
+            parts.before_app = parts.before_app.map(|before| before + half);
+        }
+    }
+    study
 }
 
 fn loads() -> Vec<LoadStudy> {
@@ -193,6 +207,54 @@ fn each_check_finds_its_own_number() {
             (&gate, Check::Judgement),
         ],
     );
+}
+
+#[test]
+fn what_was_seen_meanwhile_must_be_one_story() {
+    let mut study = watched();
+    study.runs.iter_mut().for_each(|run| run.caveats.clear());
+    let watch = study.runs[1].watch.as_mut().unwrap();
+    // Half of the connections have something unread, and a capacity stands beside the busy threads.
+    let sockets = watch.tracks.iter_mut().find(|track| track.source == "sock_diag").unwrap();
+    let open = sockets.curves.iter().find(|curve| curve.name == "open_connections").unwrap().clone();
+    let unread = model::watch::Curve { name: "unread_connections".to_owned(), ..open };
+    sockets.curves.push(unread);
+    let stats = watch.tracks.iter_mut().find(|track| track.source == "puma stats").unwrap();
+    let busy = stats.curves.iter().find(|curve| curve.name == "busy_threads").unwrap().clone();
+    stats.curves.push(model::watch::Curve { name: "pool_capacity".to_owned(), ..busy });
+    let text = text(study);
+    let at = |rest: &str| format!("/runs/1/watch/tracks/{rest}");
+    let of = |rest: &str| format!("/runs/1/anatomy/{rest}");
+    let seen = [
+        // Times of looks, and what counts up: the first is 0.
+        at("0/at_ns/100"),
+        at("1/at_ns/3"),
+        at("1/curves/0/values/0"),
+        at("1/curves/0/values/20"),
+        at("1/curves/1/values/39"),
+        at("1/curves/3/values/5"),
+        at("0/curves/3/values/12"),
+        at("2/curves/1/values/4"),
+        at("2/curves/4/values/4"),
+    ];
+    let dissected = [
+        of("silent"),
+        of("impossible"),
+        of("all/requests"),
+        of("all/response_time_sum_ns"),
+        of("all/before_app_sum_ns"),
+        of("slowest/requests"),
+        of("slowest/response_time_sum_ns"),
+        of("slowest/before_app_sum_ns"),
+    ];
+    let seen = seen.iter().map(|at| (at.as_str(), Check::Watch));
+    let all: Vec<(&str, Check)> = seen.chain(dissected.iter().map(|at| (at.as_str(), Check::Anatomy))).collect();
+    assert!(!audited(&text).iter().any(is_impossible), "{}", audit::text(&audited(&text)));
+    found_by(&text, &all);
+    // A curve that lacks a look.
+    let mut short: Value = serde_json::from_str(&text).unwrap();
+    short.pointer_mut(&at("1/curves/0/values")).unwrap().as_array_mut().unwrap().pop();
+    assert!(audited(&short.to_string()).iter().any(is_impossible));
 }
 
 #[test]

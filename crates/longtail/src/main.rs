@@ -13,11 +13,13 @@ mod generators;
 mod load;
 mod mistake;
 mod outlets;
+mod overhead;
 mod predict;
 mod selftest;
 mod signals;
 mod store;
 mod ui;
+mod watch;
 
 use std::ffi::OsString;
 
@@ -60,10 +62,12 @@ fn run(command: Command) -> Result<Exit, mistake::Mistake> {
         Command::Load(args) => commands::load::run(*args),
         Command::Attack(args) => commands::load::attack(&args),
         Command::Sink(args) => commands::sink::run(&args),
+        Command::Watch(args) => commands::watch::run(&args),
         Command::Predict(args) => commands::predict::run(&args),
         Command::Audit(args) => commands::audit::run(&args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Calibrate(args) => commands::calibrate::run(&args),
+        Command::Overhead(args) => commands::overhead::run(&args),
         Command::Selftest(args) => commands::selftest::run(args),
         Command::Report(args) => commands::report::run(&args),
         Command::BuiltinServer(args) => commands::builtin_server::run(&args),

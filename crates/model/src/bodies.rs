@@ -85,7 +85,7 @@ impl BodiesPlan {
 }
 
 /// In an order of chance (Fisher and Yates), each draw from (0, 1].
-fn shuffled<T>(mut items: Vec<T>, draws: &mut impl Iterator<Item = f64>) -> Vec<T> {
+pub(crate) fn shuffled<T>(mut items: Vec<T>, draws: &mut impl Iterator<Item = f64>) -> Vec<T> {
     for last in (1..items.len()).rev() {
         let draw = draws.next().unwrap_or(1.0);
         let chosen = ((draw * (last + 1) as f64).ceil() as usize).clamp(1, last + 1) - 1;

@@ -27,6 +27,7 @@ pub mod load;
 pub mod objective;
 pub mod order;
 pub mod pace;
+pub mod paired;
 pub mod phases;
 pub mod plan;
 pub mod quantile;

@@ -3,9 +3,10 @@
 //! It has one thread and no keep-alive, so each question is a connection of its own.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -22,6 +23,33 @@ pub enum ControlAddress {
     Tcp(SocketAddr),
     /// `unix://…`
     Unix(PathBuf),
+}
+
+/// Why a URL is none of a control server that can be asked.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("'{0}' is no control server of this machine: write tcp://127.0.0.1:9293 or unix:///PATH")]
+pub struct BadControlUrl(String);
+
+impl FromStr for ControlAddress {
+    type Err = BadControlUrl;
+
+    /// As Puma takes it. Only a server of this machine is ever asked; one that listens on every address is asked on
+    /// loopback.
+    fn from_str(url: &str) -> Result<ControlAddress, BadControlUrl> {
+        let bad = || BadControlUrl(url.to_owned());
+        if let Some(path) = url.strip_prefix("unix://") {
+            return if path.starts_with('/') { Ok(ControlAddress::Unix(path.into())) } else { Err(bad()) };
+        }
+        let authority = url.strip_prefix("tcp://").ok_or_else(bad)?.replacen("localhost:", "127.0.0.1:", 1);
+        let mut address: SocketAddr = authority.trim_end_matches('/').parse().map_err(|_| bad())?;
+        if address.ip().is_unspecified() {
+            address.set_ip(match address.ip() {
+                IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+                IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+            });
+        }
+        if address.ip().is_loopback() && address.port() > 0 { Ok(ControlAddress::Tcp(address)) } else { Err(bad()) }
+    }
 }
 
 /// Puma's control server and the token that opens it.
@@ -48,6 +76,23 @@ pub enum ControlError {
 }
 
 impl Control {
+    /// As Puma's state file names it: lines `control_url: …` and `control_auth_token: …` (`lib/puma/state_file.rb`).
+    ///
+    /// # Errors
+    /// Where it names none, or none of this machine.
+    pub fn from_state(text: &str) -> Result<Control, String> {
+        let field = |name: &str| {
+            let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?.trim();
+            let bare = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
+            Some(bare('"').or_else(|| bare('\'')).unwrap_or(value).to_owned()).filter(|value| !value.is_empty())
+        };
+        let url = field("control_url").ok_or("it names no control server: start Puma with --control-url")?;
+        let address = url.parse().map_err(|error: BadControlUrl| error.to_string())?;
+        // Puma writes this word where it wants no token.
+        let token = field("control_auth_token").filter(|token| token != "none").unwrap_or_default();
+        Ok(Control { address, token })
+    }
+
     /// The body of `GET /<command>`.
     ///
     /// # Errors
@@ -100,6 +145,38 @@ fn body(text: &str) -> Result<String, ControlError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_this_machine_is_asked() {
+        let tcp = |url: &str| match url.parse() {
+            Ok(ControlAddress::Tcp(address)) => address.to_string(),
+            other => panic!("{url}: {other:?}"),
+        };
+        assert_eq!(tcp("tcp://127.0.0.1:9293"), "127.0.0.1:9293");
+        assert_eq!(tcp("tcp://localhost:9293/"), "127.0.0.1:9293");
+        assert_eq!((tcp("tcp://0.0.0.0:1"), tcp("tcp://[::]:1")), ("127.0.0.1:1".to_owned(), "[::1]:1".to_owned()));
+        assert_eq!("unix:///a b".parse(), Ok(ControlAddress::Unix("/a b".into())));
+        for bad in [
+            "",
+            "auto",
+            "tcp://192.0.2.1:9293",
+            "tcp://example.org:1",
+            "tcp://127.0.0.1:0",
+            "ssl://127.0.0.1:1",
+            "unix://a",
+        ] {
+            assert_eq!(bad.parse::<ControlAddress>(), Err(BadControlUrl(bad.to_owned())));
+        }
+    }
+
+    #[test]
+    fn a_state_file_names_the_control_server() {
+        let text = "---\npid: 9\ncontrol_url: tcp://127.0.0.1:9293\ncontrol_auth_token: \"01\"\nrunning_from: \"/x\"\n";
+        let control = Control::from_state(text).unwrap();
+        assert_eq!(control, Control { address: "tcp://127.0.0.1:9293".parse().unwrap(), token: "01".to_owned() });
+        assert!(Control::from_state("---\npid: 9\n").unwrap_err().contains("--control-url"));
+        assert!(Control::from_state("control_url: tcp://192.0.2.1:1\n").unwrap_err().contains("this machine"));
+    }
 
     #[test]
     fn only_a_200_has_a_body() {

@@ -13,8 +13,10 @@ const LEAST_TICKS: u64 = 100;
 pub struct Host {
     /// Time of all processors, in ticks, and of that the stolen.
     cpu: Option<(u64, u64)>,
-    /// `TcpExt: ListenOverflows`, and `ListenDrops` where it is more (it counts other reasons too).
+    /// `TcpExt: ListenOverflows`.
     listen_overflows: Option<u64>,
+    /// `TcpExt: ListenDrops`: those, and connects dropped for other reasons.
+    listen_drops: Option<u64>,
     /// `TcpExt: TCPSynRetrans`.
     syn_retransmits: Option<u64>,
 }
@@ -27,6 +29,7 @@ impl Host {
         Host {
             cpu: cpu(&read("/proc/stat")),
             listen_overflows: counter(&tcp, "TcpExt:", "ListenOverflows"),
+            listen_drops: counter(&tcp, "TcpExt:", "ListenDrops"),
             syn_retransmits: counter(&tcp, "TcpExt:", "TCPSynRetrans"),
         }
     }
@@ -42,6 +45,11 @@ impl Host {
     /// Connects since `before` that a full accept queue dropped.
     pub fn listen_overflows_since(&self, before: &Host) -> Option<u64> {
         self.listen_overflows?.checked_sub(before.listen_overflows?)
+    }
+
+    /// Connects since `before` that a listener dropped, for a full accept queue or another reason.
+    pub fn listen_drops_since(&self, before: &Host) -> Option<u64> {
+        self.listen_drops?.checked_sub(before.listen_drops?)
     }
 
     /// Connects since `before` that the kernel tried again because nobody answered.
@@ -93,5 +101,6 @@ mod tests {
     fn this_machine_tells() {
         let now = Host::now();
         assert!(now.cpu.is_some() && Host::now().listen_overflows_since(&now).is_some());
+        assert!(Host::now().listen_drops_since(&now).is_some());
     }
 }

@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
 
-use crate::sockets::{AcceptQueue, ServerSockets};
+use crate::sockets::{AcceptQueue, ServerSockets, Socket};
 
 /// Message types and flags (`linux/netlink.h`, `linux/sock_diag.h`).
 const NLMSG_ERROR: u16 = 2;
@@ -35,6 +35,7 @@ const STATE: usize = 1;
 const SOURCE_PORT: usize = 4;
 const RECEIVE_QUEUE: usize = 56;
 const SEND_QUEUE: usize = 60;
+const INODE: usize = 68;
 
 /// The kernel writes no larger piece of a dump (`NLMSG_GOODSIZE` and what a reader offers, up to 32 KiB).
 const BUFFER: usize = 64 * 1024;
@@ -63,7 +64,7 @@ impl InetDiag {
         for family in std::mem::take(&mut diag.families) {
             let mut seen = ServerSockets::default();
             // The kernel may lack IPv6.
-            if diag.ask(family, 1 << LISTEN, &mut seen).is_ok() && seen.listening {
+            if diag.ask(family, 1 << LISTEN, &mut |socket| seen.add(socket)).is_ok() && seen.listening {
                 listening.push(family);
             }
         }
@@ -80,10 +81,18 @@ impl InetDiag {
     /// Where the kernel does not answer as it should.
     pub fn look(&mut self) -> io::Result<ServerSockets> {
         let mut seen = ServerSockets { unread: Some(0), ..ServerSockets::default() };
-        for at in 0..self.families.len() {
-            self.ask(self.families[at], 1 << LISTEN | 1 << ESTABLISHED | 1 << CLOSE_WAIT, &mut seen)?;
-        }
+        self.each(1 << LISTEN | 1 << ESTABLISHED | 1 << CLOSE_WAIT, &mut |socket| seen.add(socket))?;
         Ok(seen)
+    }
+
+    /// As [`InetDiag::look`], one by one.
+    ///
+    /// # Errors
+    /// As [`InetDiag::look`].
+    pub(crate) fn all(&mut self) -> io::Result<Vec<Socket>> {
+        let mut all = Vec::new();
+        self.each(1 << LISTEN | 1 << ESTABLISHED | 1 << CLOSE_WAIT, &mut |socket| all.push(*socket))?;
+        Ok(all)
     }
 
     /// The accept queue alone. Only the hash of listeners is walked, a hundredth of the work.
@@ -92,21 +101,24 @@ impl InetDiag {
     /// As [`InetDiag::look`].
     pub fn queue(&mut self) -> io::Result<AcceptQueue> {
         let mut seen = ServerSockets::default();
-        for at in 0..self.families.len() {
-            self.ask(self.families[at], 1 << LISTEN, &mut seen)?;
-        }
+        self.each(1 << LISTEN, &mut |socket| seen.add(socket))?;
         Ok(AcceptQueue { length: seen.accept_queue, limit: seen.limit })
     }
 
+    /// Every socket in these states.
+    fn each(&mut self, states: u32, found: &mut dyn FnMut(&Socket)) -> io::Result<()> {
+        (0..self.families.len()).try_for_each(|at| self.ask(self.families[at], states, found))
+    }
+
     /// One dump of the sockets of a family that are in these states.
-    fn ask(&mut self, family: u8, states: u32, seen: &mut ServerSockets) -> io::Result<()> {
+    fn ask(&mut self, family: u8, states: u32, found: &mut dyn FnMut(&Socket)) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         let request = request(family, states, self.port, self.sequence);
         sendto(&self.socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
         loop {
             let (_, length) = recv(&self.socket, &mut self.buffer[..], RecvFlags::TRUNC)?;
             let datagram = self.buffer.get(..length).ok_or_else(|| malformed("a longer answer than it ever writes"))?;
-            if take(datagram, self.sequence, self.port, seen)? {
+            if take(datagram, self.sequence, self.port, found)? {
                 return Ok(());
             }
         }
@@ -131,8 +143,8 @@ fn request(family: u8, states: u32, port: u16, sequence: u32) -> [u8; HEADER + R
     bytes
 }
 
-/// Adds what one datagram of the answer tells; `true` where it was the last.
-fn take(mut datagram: &[u8], sequence: u32, port: u16, seen: &mut ServerSockets) -> io::Result<bool> {
+/// Tells each socket of one datagram of the answer; `true` where it was the last.
+fn take(mut datagram: &[u8], sequence: u32, port: u16, found: &mut dyn FnMut(&Socket)) -> io::Result<bool> {
     while !datagram.is_empty() {
         let field = |at: usize| datagram.get(at..at + 4).and_then(|four| four.try_into().ok()).map(u32::from_ne_bytes);
         let (Some(length), Some(kind), Some(of)) = (field(0), field(4), field(8)) else {
@@ -148,33 +160,28 @@ fn take(mut datagram: &[u8], sequence: u32, port: u16, seen: &mut ServerSockets)
                 let code = body.get(..4).and_then(|four| four.try_into().ok()).map_or(0, i32::from_ne_bytes);
                 return Err(io::Error::from_raw_os_error(code.wrapping_neg()));
             }
-            _ => add(body, port, seen)?,
+            _ => socket(body, port)?.iter().for_each(&mut *found),
         }
         datagram = datagram.get((length as usize).next_multiple_of(4)..).unwrap_or_default();
     }
     Ok(false)
 }
 
-/// Adds one socket.
-fn add(message: &[u8], port: u16, seen: &mut ServerSockets) -> io::Result<()> {
+/// One socket, where it is of that port and in a state that was asked for.
+fn socket(message: &[u8], port: u16) -> io::Result<Option<Socket>> {
     let message = message.get(..MESSAGE).ok_or_else(|| malformed("a socket is cut"))?;
     let word = |at: usize| u32::from_ne_bytes([message[at], message[at + 1], message[at + 2], message[at + 3]]);
     if u16::from_be_bytes([message[SOURCE_PORT], message[SOURCE_PORT + 1]]) != port {
-        return Ok(());
+        return Ok(None);
     }
-    match message[STATE] {
-        LISTEN => {
-            seen.listening = true;
-            seen.accept_queue += word(RECEIVE_QUEUE);
-            seen.limit = Some(seen.limit.unwrap_or(0).saturating_add(word(SEND_QUEUE)));
-        }
-        ESTABLISHED | CLOSE_WAIT => {
-            seen.open += 1;
-            seen.unread = seen.unread.map(|unread| unread + u32::from(word(RECEIVE_QUEUE) > 0));
-        }
-        _ => {}
-    }
-    Ok(())
+    let is_listener = message[STATE] == LISTEN;
+    let is_ours = is_listener || [ESTABLISHED, CLOSE_WAIT].contains(&message[STATE]);
+    Ok(is_ours.then(|| Socket {
+        is_listener,
+        inode: u64::from(word(INODE)),
+        queue: Some(word(RECEIVE_QUEUE)),
+        limit: is_listener.then(|| word(SEND_QUEUE)),
+    }))
 }
 
 #[cfg(test)]
@@ -201,6 +208,15 @@ mod tests {
             assert_eq!(diag.queue().unwrap(), AcceptQueue { length: 3, limit: seen.limit });
             let table = crate::sockets::of_port(port).unwrap();
             assert_eq!(ServerSockets { limit: None, ..seen }, table);
+            // One by one too, and who is not accepted yet has no inode in either.
+            let inodes = |all: Vec<Socket>| {
+                let mut inodes: Vec<u64> = all.iter().map(|socket| socket.inode).collect();
+                inodes.sort_unstable();
+                inodes
+            };
+            let one_by_one = inodes(diag.all().unwrap());
+            assert_eq!(one_by_one, inodes(crate::sockets::all_of_port(port).unwrap()));
+            assert_eq!(one_by_one.iter().filter(|inode| **inode == 0).count(), 3);
             drop((clients, accepted));
         }
     }
@@ -224,18 +240,17 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_cut_or_an_error_is_no_count() {
-        let mut seen = ServerSockets::default();
-        assert!(take(&[1, 2, 3], 1, 80, &mut seen).is_err());
+        let mut never = |socket: &Socket| panic!("{socket:?}");
+        assert!(take(&[1, 2, 3], 1, 80, &mut never).is_err());
         let mut error = [0; 36];
         error[..4].copy_from_slice(&36u32.to_ne_bytes());
         error[4..6].copy_from_slice(&NLMSG_ERROR.to_ne_bytes());
         error[8..12].copy_from_slice(&1u32.to_ne_bytes());
         error[16..20].copy_from_slice(&(-13i32).to_ne_bytes());
-        assert_eq!(take(&error, 1, 80, &mut seen).unwrap_err().raw_os_error(), Some(13));
-        assert!(!take(&error, 2, 80, &mut seen).unwrap(), "of an earlier question");
+        assert_eq!(take(&error, 1, 80, &mut never).unwrap_err().raw_os_error(), Some(13));
+        assert!(!take(&error, 2, 80, &mut never).unwrap(), "of an earlier question");
         let mut endless = error;
         endless[..4].copy_from_slice(&0u32.to_ne_bytes());
-        assert!(take(&endless, 1, 80, &mut seen).is_err(), "a length of 0 would never end");
-        assert_eq!(seen, ServerSockets::default());
+        assert!(take(&endless, 1, 80, &mut never).is_err(), "a length of 0 would never end");
     }
 }

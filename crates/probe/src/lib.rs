@@ -5,10 +5,12 @@
 pub mod bpf;
 mod control;
 pub mod doctor;
+pub mod family;
 pub mod host;
 mod inet_diag;
 mod listener;
 pub mod machine;
+pub mod owners;
 pub mod process;
 pub mod processes;
 pub mod puma_stats;
@@ -16,7 +18,7 @@ pub mod sink_ledger;
 pub mod sockets;
 pub mod statsd;
 
-pub use control::{Control, ControlAddress, ControlError};
+pub use control::{BadControlUrl, Control, ControlAddress, ControlError};
 pub use inet_diag::InetDiag;
 pub use listener::Listener;
 pub use statsd::StatsdSocket;

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::inet_diag::InetDiag;
-use crate::sockets::{self, AcceptQueue, ServerSockets};
+use crate::sockets::{self, AcceptQueue, ServerSockets, Socket};
 
 /// A listener, and the cheapest way that this kernel has to look at it.
 #[derive(Debug)]
@@ -58,6 +58,18 @@ impl Listener {
             Listener::Diag(diag) => diag.look(),
             Listener::Table(port) => sockets::of_port(*port),
             Listener::Unix(address) => sockets::of_unix(address),
+        }
+    }
+
+    /// As [`Listener::look`], one by one.
+    ///
+    /// # Errors
+    /// As [`Listener::look`].
+    pub fn all(&mut self) -> io::Result<Vec<Socket>> {
+        match self {
+            Listener::Diag(diag) => diag.all(),
+            Listener::Table(port) => sockets::all_of_port(*port),
+            Listener::Unix(address) => sockets::all_of_unix(address),
         }
     }
 }

@@ -40,6 +40,12 @@ pub fn this_threads_cpu() -> Nanos {
     Nanos::from_secs(time.tv_sec.cast_unsigned()) + Nanos(time.tv_nsec.cast_unsigned())
 }
 
+/// CPU time of this process so far, of threads that have ended too.
+pub fn this_process_cpu() -> Nanos {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Nanos::from_secs(time.tv_sec.cast_unsigned()) + Nanos(time.tv_nsec.cast_unsigned())
+}
+
 /// What a process's threads had of the CPU since the first look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
@@ -55,20 +61,18 @@ pub struct Used {
 #[derive(Debug)]
 pub struct Follower {
     pid: u32,
-    threads: BTreeMap<u32, (u64, u64)>,
-    sum: Used,
-    begun: bool,
+    counters: Counters<2>,
 }
 
 impl Follower {
     /// Follows the process `pid` from the first look on.
     pub fn of(pid: u32) -> Follower {
-        Follower { pid, threads: BTreeMap::new(), sum: Used::default(), begun: false }
+        Follower { pid, counters: Counters::default() }
     }
 
     /// Follows the process `pid`, which was born meanwhile: all that it has used counts.
     pub fn of_newborn(pid: u32) -> Follower {
-        Follower { begun: true, ..Follower::of(pid) }
+        Follower { pid, counters: Counters { begun: true, ..Counters::default() } }
     }
 
     /// Whom it follows.
@@ -79,33 +83,56 @@ impl Follower {
     /// What it used up to now; `None` where it is gone or the kernel does not count.
     pub fn look(&mut self) -> Option<Used> {
         let folder = format!("/proc/{}/task", self.pid);
-        self.take(read(Path::new(&folder)))
+        let [cpu, run_queue] = self.counters.take(read(Path::new(&folder)))?;
+        Some(Used { cpu, run_queue, threads: self.counters.threads() as u64 })
+    }
+}
+
+/// Counters that each thread of a process has, summed up from the first look on. The sums never fall.
+#[derive(Debug)]
+pub(crate) struct Counters<const N: usize> {
+    threads: BTreeMap<u32, [u64; N]>,
+    sum: [u64; N],
+    begun: bool,
+}
+
+impl<const N: usize> Default for Counters<N> {
+    fn default() -> Self {
+        Counters { threads: BTreeMap::new(), sum: [0; N], begun: false }
+    }
+}
+
+impl<const N: usize> Counters<N> {
+    /// Threads at the last look.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.len()
     }
 
-    fn take(&mut self, now: BTreeMap<u32, (u64, u64)>) -> Option<Used> {
+    /// The sums with what the threads have `now`; `None` where there are none.
+    pub(crate) fn take(&mut self, now: BTreeMap<u32, [u64; N]>) -> Option<[u64; N]> {
         if now.is_empty() {
             return None;
         }
         if self.begun {
-            for (thread, (cpu, run_queue)) in &now {
+            for (thread, counts) in &now {
                 // A thread that was not there, or a later one of the same number, began at 0.
-                let (cpu_before, queue_before) = match self.threads.get(thread) {
-                    Some(before) if before.0 <= *cpu && before.1 <= *run_queue => *before,
-                    _ => (0, 0),
+                let before = match self.threads.get(thread) {
+                    Some(before) if before.iter().zip(counts).all(|(before, now)| before <= now) => *before,
+                    _ => [0; N],
                 };
-                self.sum.cpu += cpu - cpu_before;
-                self.sum.run_queue += run_queue - queue_before;
+                for ((sum, now), before) in self.sum.iter_mut().zip(counts).zip(before) {
+                    *sum += now - before;
+                }
             }
         }
         self.begun = true;
-        self.sum.threads = now.len() as u64;
         self.threads = now;
         Some(self.sum)
     }
 }
 
 /// Each thread's two figures. One that ends meanwhile is left out.
-fn read(folder: &Path) -> BTreeMap<u32, (u64, u64)> {
+fn read(folder: &Path) -> BTreeMap<u32, [u64; 2]> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let figures = entries.filter_map(|entry| {
         let thread = entry.file_name().to_str()?.parse().ok()?;
@@ -115,38 +142,37 @@ fn read(folder: &Path) -> BTreeMap<u32, (u64, u64)> {
     figures.collect()
 }
 
-fn schedstat(text: &str) -> Option<(u64, u64)> {
+fn schedstat(text: &str) -> Option<[u64; 2]> {
     let mut figures = text.split_ascii_whitespace().map(|word| word.parse().ok());
-    Some((figures.next()??, figures.next()??))
+    Some([figures.next()??, figures.next()??])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn threads(figures: &[(u32, u64, u64)]) -> BTreeMap<u32, (u64, u64)> {
-        figures.iter().map(|(thread, cpu, queue)| (*thread, (*cpu, *queue))).collect()
+    fn threads(figures: &[(u32, u64, u64)]) -> BTreeMap<u32, [u64; 2]> {
+        figures.iter().map(|(thread, cpu, queue)| (*thread, [*cpu, *queue])).collect()
     }
 
     #[test]
     fn threads_that_come_and_go_leave_what_they_used() {
-        let mut follower = Follower::of(1);
-        let used = |cpu, run_queue, threads| Some(Used { cpu, run_queue, threads });
-        assert_eq!(follower.take(threads(&[(1, 100, 10), (2, 50, 5)])), used(0, 0, 2), "before the first look");
-        assert_eq!(follower.take(threads(&[(1, 110, 10), (2, 70, 9)])), used(30, 4, 2));
+        let mut counters = Counters::default();
+        assert_eq!(counters.take(threads(&[(1, 100, 10), (2, 50, 5)])), Some([0, 0]), "before the first look");
+        assert_eq!(counters.take(threads(&[(1, 110, 10), (2, 70, 9)])), Some([30, 4]));
         // 2 has ended, 3 is new.
-        assert_eq!(follower.take(threads(&[(1, 110, 10), (3, 5, 1)])), used(35, 5, 2));
+        assert_eq!(counters.take(threads(&[(1, 110, 10), (3, 5, 1)])), Some([35, 5]));
+        assert_eq!(counters.threads(), 2);
         // Another thread 3.
-        assert_eq!(follower.take(threads(&[(1, 111, 10), (3, 2, 1)])), used(38, 6, 2));
-        assert_eq!(follower.take(threads(&[])), None, "it is gone: absent, not 0");
+        assert_eq!(counters.take(threads(&[(1, 111, 10), (3, 2, 1)])), Some([38, 6]));
+        assert_eq!(counters.take(threads(&[])), None, "it is gone: absent, not 0");
     }
 
     #[test]
     fn of_one_that_was_born_meanwhile_all_counts() {
-        let mut follower = Follower::of_newborn(1);
-        let used = |cpu, run_queue, threads| Some(Used { cpu, run_queue, threads });
-        assert_eq!(follower.take(threads(&[(1, 100, 10)])), used(100, 10, 1));
-        assert_eq!(follower.take(threads(&[(1, 110, 10), (2, 5, 1)])), used(115, 11, 2));
+        let mut counters = Follower::of_newborn(1).counters;
+        assert_eq!(counters.take(BTreeMap::from([(1, [100, 10])])), Some([100, 10]));
+        assert_eq!(counters.take(BTreeMap::from([(1, [110, 10]), (2, [5, 1])])), Some([115, 11]));
     }
 
     #[test]

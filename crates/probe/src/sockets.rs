@@ -37,10 +37,49 @@ pub struct AcceptQueue {
     pub limit: Option<u32>,
 }
 
+/// One socket of a server: its listener, or its end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Socket {
+    /// Whether it is a listener.
+    pub is_listener: bool,
+    /// Its number in `/proc/PID/fd`; 0 of a connection that nobody has accepted yet.
+    pub inode: u64,
+    /// Of a TCP listener the length of its accept queue, of a TCP connection its unread bytes; of Unix sockets the kernel does
+    /// not tell.
+    pub queue: Option<u32>,
+    /// Of a listener the longest queue that it allows, where the kernel tells.
+    pub limit: Option<u32>,
+}
+
 impl ServerSockets {
     /// Whether the server has nothing left to do for anybody.
     pub fn is_idle(self) -> bool {
         self.accept_queue == 0 && self.open == 0
+    }
+
+    /// The sum of these.
+    pub(crate) fn of(sockets: &[Socket], unread: Option<u32>) -> ServerSockets {
+        let mut seen = ServerSockets { unread, ..ServerSockets::default() };
+        for socket in sockets {
+            seen.add(socket);
+        }
+        seen
+    }
+
+    /// Adds one socket.
+    pub(crate) fn add(&mut self, socket: &Socket) {
+        if socket.is_listener {
+            self.listening = true;
+            self.accept_queue += socket.queue.unwrap_or(0);
+            self.limit = socket.limit.map_or(self.limit, |limit| Some(self.limit.unwrap_or(0).saturating_add(limit)));
+        } else {
+            self.open += 1;
+            match socket.queue {
+                Some(bytes) => self.unread = self.unread.map(|unread| unread + u32::from(bytes > 0)),
+                // A Unix listener has no length to tell: who waits there has no inode.
+                None => self.accept_queue += u32::from(socket.inode == 0),
+            }
+        }
     }
 }
 
@@ -49,13 +88,18 @@ impl ServerSockets {
 /// # Errors
 /// Where `/proc/net/tcp` cannot be read.
 pub fn of_port(port: u16) -> io::Result<ServerSockets> {
-    let mut sockets = ServerSockets { unread: Some(0), ..ServerSockets::default() };
-    add(&mut sockets, &fs::read_to_string("/proc/net/tcp")?, port);
+    Ok(ServerSockets::of(&all_of_port(port)?, Some(0)))
+}
+
+/// As [`of_port`], one by one.
+///
+/// # Errors
+/// As [`of_port`].
+pub(crate) fn all_of_port(port: u16) -> io::Result<Vec<Socket>> {
+    let mut all = tcp(&fs::read_to_string("/proc/net/tcp")?, port);
     // Absent where the kernel has no IPv6.
-    if let Ok(text) = fs::read_to_string("/proc/net/tcp6") {
-        add(&mut sockets, &text, port);
-    }
-    Ok(sockets)
+    all.extend(tcp(&fs::read_to_string("/proc/net/tcp6").unwrap_or_default(), port));
+    Ok(all)
 }
 
 /// The sockets of a Unix listener: its path as the server gave it to bind(2), or `@` and its abstract name.
@@ -63,6 +107,14 @@ pub fn of_port(port: u16) -> io::Result<ServerSockets> {
 /// # Errors
 /// Where `/proc/net/unix` cannot be read.
 pub fn of_unix(address: &str) -> io::Result<ServerSockets> {
+    Ok(ServerSockets::of(&all_of_unix(address)?, None))
+}
+
+/// As [`of_unix`], one by one.
+///
+/// # Errors
+/// As [`of_unix`].
+pub(crate) fn all_of_unix(address: &str) -> io::Result<Vec<Socket>> {
     // Any byte may be in a path.
     let table = fs::read("/proc/net/unix")?;
     Ok(unix(&String::from_utf8_lossy(&table), address))
@@ -78,48 +130,36 @@ const SS_CONNECTING: &str = "02";
 const SS_CONNECTED: &str = "03";
 const ACCEPTS: u32 = 1 << 16;
 
-fn unix(table: &str, address: &str) -> ServerSockets {
-    let mut sockets = ServerSockets::default();
-    for line in table.lines().skip(1) {
+fn unix(table: &str, address: &str) -> Vec<Socket> {
+    let of_line = |line: &str| {
         // Num: RefCount Protocol Flags Type St Inode Path; the inode is padded with blanks, the path may hold some.
-        let Some(rest) = line.strip_suffix(address).filter(|rest| rest.ends_with(' ')) else { continue };
+        let rest = line.strip_suffix(address).filter(|rest| rest.ends_with(' '))?;
         let columns: Vec<&str> = rest.split_ascii_whitespace().collect();
-        let [_, _, _, flags, _, state, inode] = columns[..] else { continue };
-        if u32::from_str_radix(flags, 16).is_ok_and(|flags| flags & ACCEPTS != 0) {
-            sockets.listening = true;
-        } else if state == SS_CONNECTED || state == SS_CONNECTING {
-            sockets.open += 1;
-            sockets.accept_queue += u32::from(inode == "0");
-        }
-    }
-    sockets
+        let [_, _, _, flags, _, state, inode] = columns[..] else { return None };
+        let is_listener = u32::from_str_radix(flags, 16).is_ok_and(|flags| flags & ACCEPTS != 0);
+        let is_open = state == SS_CONNECTED || state == SS_CONNECTING;
+        let inode = inode.parse().ok()?;
+        (is_listener || is_open).then_some(Socket { is_listener, inode, queue: None, limit: None })
+    };
+    table.lines().skip(1).filter_map(of_line).collect()
 }
 
-fn add(sockets: &mut ServerSockets, table: &str, port: u16) {
-    for line in table.lines().skip(1) {
-        let mut columns = line.split_ascii_whitespace().skip(1);
-        let (Some(local), Some(_), Some(state), Some(queues)) =
-            (columns.next(), columns.next(), columns.next(), columns.next())
-        else {
-            continue;
-        };
+fn tcp(table: &str, port: u16) -> Vec<Socket> {
+    let of_line = |line: &str| {
+        // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode
+        let columns: Vec<&str> = line.split_ascii_whitespace().take(10).collect();
+        let [_, local, _, state, queues, _, _, _, _, inode] = columns[..] else { return None };
         let hex = |text: &str| u32::from_str_radix(text, 16).ok();
         if local.rsplit_once(':').and_then(|(_, p)| hex(p)) != Some(u32::from(port)) {
-            continue;
+            return None;
         }
-        let rx_queue = queues.split_once(':').and_then(|(_, rx)| hex(rx)).unwrap_or(0);
-        match state {
-            LISTEN => {
-                sockets.listening = true;
-                sockets.accept_queue += rx_queue;
-            }
-            ESTABLISHED | CLOSE_WAIT => {
-                sockets.open += 1;
-                sockets.unread = sockets.unread.map(|unread| unread + u32::from(rx_queue > 0));
-            }
-            _ => {}
-        }
-    }
+        let is_listener = state == LISTEN;
+        let queue = Some(queues.split_once(':').and_then(|(_, rx)| hex(rx)).unwrap_or(0));
+        let inode = inode.parse().ok()?;
+        let is_ours = is_listener || state == ESTABLISHED || state == CLOSE_WAIT;
+        is_ours.then_some(Socket { is_listener, inode, queue, limit: None })
+    };
+    table.lines().skip(1).filter_map(of_line).collect()
 }
 
 #[cfg(test)]
@@ -137,8 +177,9 @@ mod tests {
             2: 0100007F:9C41 0100007F:D432 08 00000000:00000000 00:00000000 00000000     0        0 0 1 0 20 4 30 10 -1\n\
             3: 0100007F:9C41 0100007F:D433 06 00000000:00000000 00:00000000 00000000     0        0 0 1 0 20 4 30 10 -1\n\
             4: 0100007F:D431 0100007F:9C41 01 00000000:00000000 00:00000000 00000000     0        0 0 1 0 20 4 30 10 -1\n";
-        let mut sockets = ServerSockets { unread: Some(0), ..ServerSockets::default() };
-        add(&mut sockets, table, 0x9C41);
+        let all = tcp(table, 0x9C41);
+        assert_eq!(all.iter().map(|socket| socket.inode).collect::<Vec<_>>(), [1, 0, 0]);
+        let sockets = ServerSockets::of(&all, Some(0));
         assert_eq!(sockets, ServerSockets { listening: true, accept_queue: 3, open: 2, unread: Some(1), limit: None });
     }
 
@@ -166,7 +207,7 @@ mod tests {
             0000000003027b55: 00000003 00000000 00000000 0001 03 2821346 /x/run/a b.sock\n\
             00000000a3c3fbdf: 00000003 00000000 00000000 0001 03 2817629\n\
             0000000003027b53: 00000003 00000000 00000000 0001 02     0 @name\n";
-        let of = |address| unix(table, address);
+        let of = |address| ServerSockets::of(&unix(table, address), None);
         assert_eq!(
             of("/run/a b.sock"),
             ServerSockets { listening: true, accept_queue: 1, open: 3, ..ServerSockets::default() }

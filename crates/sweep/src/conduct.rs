@@ -326,7 +326,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
     }
 
     /// As [`Session::drive`], and looks at server and kernel meanwhile, and listens to them, as `witnesses` says.
-    fn drive_watched(
+    pub(crate) fn drive_watched(
         &mut self,
         shape: &Shape,
         progress: &Progress,

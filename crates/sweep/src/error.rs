@@ -19,6 +19,9 @@ pub enum SweepError {
     /// Connections to it cannot be made.
     #[error(transparent)]
     Transport(#[from] TransportError),
+    /// There is no place for an app's packets.
+    #[error("a UDP socket on loopback for the app's packets cannot be had ({0}): leave out the arm statsd")]
+    NoReceiver(std::io::Error),
     /// It was started and has ended before it was ready.
     #[error("the server ended during its start ({how}); its last lines are above: no load was sent")]
     DiedAtBoot {

@@ -64,8 +64,21 @@ impl Subject {
         stream: &StreamPlan,
         tools: &Tools<'_, C>,
     ) -> Result<Option<Subject>, SweepError> {
+        Subject::start_with(plan, stream, Vec::new(), tools)
+    }
+
+    /// As [`Subject::start`], with these variables in its environment.
+    ///
+    /// # Errors
+    /// As [`Subject::start`].
+    pub(crate) fn start_with<C: Clock + Clone + Send>(
+        plan: &ServerPlan,
+        stream: &StreamPlan,
+        settings: Vec<(OsString, OsString)>,
+        tools: &Tools<'_, C>,
+    ) -> Result<Option<Subject>, SweepError> {
         let mut prepared = prepare(plan, stream, tools)?;
-        prepared.spec.env.extend(tools.server_env.iter().cloned());
+        prepared.spec.env.extend(tools.server_env.iter().cloned().chain(settings));
         let server = Server::start(&prepared.spec, &tools.guard, &tools.clock)?;
         // Its own connection, so closed after the answer: a connection left open would hold one of the server's threads.
         let first = render_with("GET", &prepared.authority, &prepared.path, &stream.headers(), false);
@@ -152,14 +165,14 @@ impl Subject {
         Sight::of(listener, self.server.pid())
     }
 
-    /// The process that was started.
-    pub(crate) fn pid(&self) -> u32 {
-        self.server.pid()
-    }
-
     /// Where [`Subject::sockets`] are seen.
     pub(crate) fn socket_table(&self) -> &'static str {
         if self.bind.address().is_some() { "/proc/net/tcp" } else { "/proc/net/unix" }
+    }
+
+    /// Its first process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.server.pid()
     }
 
     /// Whether the server has ended by itself.

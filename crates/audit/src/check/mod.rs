@@ -92,6 +92,10 @@ pub enum Check {
     Runs,
     /// Of a study: the gates' figures, and the verdict.
     Judgement,
+    /// Of a study: looks in their order, counters that never fall, and what one look saw in two ways.
+    Watch,
+    /// Of a study: the parts of the response times.
+    Anatomy,
     /// Of a study: the figures in its caveats.
     Caveats,
     /// Of a study: slots, connections, and what theory expects.

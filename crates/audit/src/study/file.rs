@@ -148,7 +148,47 @@ pub(super) struct Run {
     #[serde(default)]
     pub(super) generator: Generator,
     pub(super) judgement: Option<Judgement>,
+    pub(super) watch: Option<Watch>,
+    pub(super) anatomy: Option<Anatomy>,
     pub(super) caveats: Vec<Caveat>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Watch {
+    pub(super) tracks: Vec<Track>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Track {
+    pub(super) source: String,
+    pub(super) at_ns: Vec<u64>,
+    pub(super) curves: Vec<Curve>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Curve {
+    pub(super) of: String,
+    pub(super) name: String,
+    pub(super) values: Vec<Option<u64>>,
+    #[serde(default)]
+    pub(super) staleness_ns: Vec<Option<u64>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Anatomy {
+    pub(super) all: Parts,
+    pub(super) slowest: Option<Parts>,
+    pub(super) silent: u64,
+    pub(super) impossible: u64,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Parts {
+    pub(super) requests: u64,
+    pub(super) response_time_sum_ns: u64,
+    pub(super) send_lag_sum_ns: u64,
+    pub(super) before_app_sum_ns: Option<u64>,
+    pub(super) app_sum_ns: u64,
 }
 
 #[derive(Deserialize)]

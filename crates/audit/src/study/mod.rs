@@ -6,6 +6,7 @@
 //! | `file` | the keys that are needed |
 //! | `tally` | what was recorded |
 //! | `judged` | what was made of it |
+//! | `watched` | what was read of the server meanwhile, and the parts of response times |
 //! | `claimed` | runs of other generators: their output, read again |
 
 mod book;
@@ -13,6 +14,7 @@ mod claimed;
 mod file;
 mod judged;
 mod tally;
+mod watched;
 
 use crate::claim::{Claim, Percentile, Tool};
 use crate::printed::Printed;
@@ -157,6 +159,7 @@ fn audited(run: &Run, drive: Drive, name: String, more: Vec<Finding>) -> Audited
     findings.extend(judged::littles_law(run, drive));
     findings.extend(judged::gates(run, drive));
     findings.extend(judged::caveats(run));
+    findings.extend(watched::findings(run));
     findings.extend(more);
     Audited { claim, verdict: Verdict::of(&findings), findings }
 }

@@ -10,10 +10,12 @@ mod limits;
 mod load;
 mod outlets;
 mod output;
+mod overhead;
 mod predict;
 mod sink;
 mod sweep;
 pub(crate) mod timestamps;
+pub(crate) mod watch;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -29,9 +31,11 @@ pub(crate) use self::doctor::{DoctorArgs, DoctorFormat};
 pub(crate) use self::load::{AttackArgs, LoadArgs};
 pub(crate) use self::outlets::{OtlpUrl, OutletArgs};
 pub(crate) use self::output::OutputArgs;
+pub(crate) use self::overhead::OverheadArgs;
 pub(crate) use self::predict::{Goal, PredictArgs, PredictLoad, ServiceWord};
 pub(crate) use self::sink::SinkArgs;
 pub(crate) use self::sweep::SweepArgs;
+pub(crate) use self::watch::WatchArgs;
 use crate::mistake::Mistake;
 
 const EXAMPLES: &str = "\
@@ -61,6 +65,8 @@ pub(crate) enum Command {
     Attack(AttackArgs),
     /// Serve any URL at once, or by laws: a load sink whose right answers are known
     Sink(Box<SinkArgs>),
+    /// Look at a server that runs already: queues, busy slots, each worker's share, live
+    Watch(Box<WatchArgs>),
     /// Tell what queueing theory says: rate, waits, and the highest rate for an objective
     Predict(PredictArgs),
     /// Check another tool's published output: is it even possible?
@@ -69,6 +75,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Hold the load generators of this machine side by side: rate, cost, and what they claim
     Calibrate(CalibrateArgs),
+    /// Measure what instruments cost: probes, stamps, an app's own statistics
+    Overhead(Box<OverheadArgs>),
     /// Tell how far off longtail itself is, against servers whose right answers are known
     Selftest(SelftestArgs),
     /// Print a saved study again
@@ -115,7 +123,7 @@ pub(crate) fn load_words(words: Vec<String>) -> Result<LoadArgs, Mistake> {
 /// clap's complaint without its paragraphs.
 fn one_line(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "say what to do: longtail sweep, bodies, load, attack, sink, predict, audit, doctor or report (--help explains them)"
+        return "say what to do: longtail sweep, bodies, load, attack, sink, watch, predict, audit, doctor or report (--help explains them)"
             .to_owned();
     }
     let text = error.to_string();

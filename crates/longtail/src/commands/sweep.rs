@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use launch::puma::Addresses;
 use launch::{GuardCommand, LaunchError, puma};
-use model::{App, ClaimedRow, Nanos, Plan, Probe, Run, ServerKind, SweepStudy};
+use model::{App, ClaimedRow, Nanos, Probe, Run, ServerKind, ServerPlan, SweepStudy};
 use sweep::{Observer, OtherGenerator, Phase, Tools, conduct};
 
 use crate::args::{OutputArgs, SweepArgs};
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
     let mut plan = args.plan()?;
     let addresses = SweepArgs::addresses()?;
     let found = args.with.map(Found::on_path).transpose()?;
-    fall_back(&mut plan)?;
+    fall_back(&mut plan.server)?;
     refuse_in_vain(plan.probe)?;
     let clock = SystemClock::start();
     let ears = Ears::open(plan.statsd_listen, true)?;
@@ -106,8 +106,7 @@ pub(super) fn tools<'a>(
 }
 
 /// Takes the built-in server where no Puma is found and nothing was asked of one in particular.
-fn fall_back(plan: &mut Plan) -> Result<(), Mistake> {
-    let server = &plan.server;
+pub(super) fn fall_back(server: &mut ServerPlan) -> Result<(), Mistake> {
     if server.kind != (ServerKind::Puma { command: None }) {
         return Ok(());
     }
@@ -121,7 +120,7 @@ fn fall_back(plan: &mut Plan) -> Result<(), Mistake> {
             ui::note(
                 "no Puma found, so the built-in server stands in (--server builtin); `gem install puma` measures the real one",
             );
-            plan.server.kind = ServerKind::Builtin;
+            server.kind = ServerKind::Builtin;
             Ok(())
         }
         Err(error) => Err(error.into()),

@@ -147,14 +147,15 @@ impl Said {
     }
 
     fn so_far(&self) -> String {
-        String::from_utf8(self.text.lock().unwrap().clone()).unwrap()
+        // The last character may not be whole yet.
+        String::from_utf8_lossy(&self.text.lock().unwrap()).into_owned()
     }
 
     fn whole(&mut self) -> String {
         if let Some(reader) = self.reader.take() {
             reader.join().unwrap();
         }
-        self.so_far()
+        String::from_utf8(self.text.lock().unwrap().clone()).unwrap()
     }
 }
 
@@ -175,6 +176,16 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Writes to its stdin, where that is a pipe.
+    pub(crate) fn say(&mut self, text: &str) {
+        self.child.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
     /// Waits until `look`, which is shown the output so far, is content; fails where the process ends before.
     pub(crate) fn until(&mut self, mut look: impl FnMut(&str) -> bool) {
         let (child, stdout, stderr) = (&mut self.child, &self.stdout, &self.stderr);
@@ -184,7 +195,7 @@ impl Running {
             assert!(done || !ended, "ended too early: {}", stderr.so_far());
             done.then_some(())
         };
-        eventually(PATIENCE, || stderr.so_far(), look);
+        eventually(PATIENCE, || format!("{}{}", stdout.so_far(), stderr.so_far()), look);
     }
 
     /// Waits for its end.

@@ -41,7 +41,7 @@ fn every_kind_of_load_is_possible() {
 
 #[test]
 fn every_kind_of_sweep_is_possible() {
-    for words in ["--for 1s --multiples 1,3", "-R 10 --multiples 1,2 --repeat 2"] {
+    for words in ["--for 1s --multiples 1,3 --anatomy", "-R 10 --multiples 1,2 --repeat 2"] {
         let lab = Lab::new();
         lab.run(&format!("sweep --server builtin -w2 -t2 -d0.01 --no-calibrate {words}")).with_code(0);
         assert_possible(&lab, if words.contains("repeat") { 4 } else { 2 });

@@ -37,6 +37,16 @@ fn help_of_bodies() {
 }
 
 #[test]
+fn help_of_watch() {
+    help("help_watch.txt", "watch --help");
+}
+
+#[test]
+fn help_of_overhead() {
+    help("help_overhead.txt", "overhead --help");
+}
+
+#[test]
 fn help_of_report() {
     help("help_report.txt", "report --help");
 }

@@ -1,0 +1,282 @@
+//! The floor: what the same bytes cost over the same sockets where nobody reads them.
+//!
+//! One thread and epoll: a request of fixed bytes goes out, and as soon as as many bytes have come back as the first answer
+//! had, the next. No HTTP is parsed but the head of that first answer, no time is taken of a request, nothing is counted but
+//! the answers. It does not wait actively. A load generator that uses sockets and epoll cannot be cheaper than this, but by
+//! system calls for many requests at once.
+//!
+//!   ping-pong ADDRESS:PORT CONNECTIONS NANOSECONDS keep|close
+//!
+//! The request is the one that longtail sends to such a URL. Prints the number of whole answers; any trouble ends it with
+//! exit code 1, since then its bytes are not what was asked for.
+
+mod clock;
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::process::ExitCode;
+
+use model::{Clock as _, Nanos};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with, sockopt,
+};
+
+use crate::clock::SystemClock;
+
+/// As large as the buffer of a lane.
+const BUFFER: usize = 64 * 1024;
+const EVENTS: usize = 1024;
+
+/// A fault, in a line.
+type Fault = String;
+
+struct Floor {
+    address: SocketAddr,
+    keep: bool,
+    request: Vec<u8>,
+    /// Head and content of an answer.
+    answer_bytes: usize,
+    epoll: OwnedFd,
+    sockets: Vec<Socket>,
+    buffer: Vec<u8>,
+    answers: u64,
+    outstanding: usize,
+}
+
+struct Socket {
+    fd: OwnedFd,
+    state: State,
+    /// Bytes of the answer that have come.
+    received: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It connects, and its request is still to be sent.
+    New,
+    /// Its request is out.
+    Asked,
+    /// Its last answer has come: no event of it means anything any more.
+    Over,
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match run(&words) {
+        Ok(answers) => {
+            let _ = writeln!(std::io::stdout(), "{answers}");
+            ExitCode::SUCCESS
+        }
+        Err(fault) => {
+            let _ = writeln!(std::io::stderr(), "ping-pong: {fault}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(words: &[String]) -> Result<u64, Fault> {
+    let [address, connections, time, keep] = words else {
+        return Err("usage: ping-pong ADDRESS:PORT CONNECTIONS NANOSECONDS keep|close".to_owned());
+    };
+    let address: SocketAddr = address.parse().map_err(|_| format!("'{address}' is no address"))?;
+    if !address.ip().is_loopback() {
+        return Err(format!("{address} is not this machine"));
+    }
+    let connections: usize = connections.parse().map_err(|_| format!("'{connections}' is no number"))?;
+    let time = Nanos(time.parse().map_err(|_| format!("'{time}' is no number"))?);
+    let keep = match keep.as_str() {
+        "keep" => true,
+        "close" => false,
+        other => return Err(format!("'{other}' is neither keep nor close")),
+    };
+    let mut floor = Floor::new(address, keep)?;
+    floor.drive(connections, time)?;
+    Ok(floor.answers)
+}
+
+impl Floor {
+    /// Asks once, to see how long an answer is; that one is counted.
+    fn new(address: SocketAddr, keep: bool) -> Result<Floor, Fault> {
+        let close = if keep { "" } else { "connection: close\r\n" };
+        let request =
+            format!("GET / HTTP/1.1\r\nhost: {address}\r\nuser-agent: longtail/0.1.0\r\naccept: */*\r\n{close}\r\n");
+        let answer_bytes = length_of_an_answer(address, request.as_bytes()).map_err(|error| error.to_string())?;
+        Ok(Floor {
+            address,
+            keep,
+            request: request.into_bytes(),
+            answer_bytes,
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC).map_err(said("epoll"))?,
+            sockets: Vec::new(),
+            buffer: vec![0; BUFFER],
+            answers: 1,
+            outstanding: 0,
+        })
+    }
+
+    /// Keeps all connections busy for this time, and then waits for the answers that are under way.
+    fn drive(&mut self, connections: usize, time: Nanos) -> Result<(), Fault> {
+        let clock = SystemClock::start();
+        for slot in 0..connections {
+            let socket = self.open(slot)?;
+            self.sockets.push(socket);
+        }
+        self.outstanding = connections;
+        let mut events = Vec::with_capacity(EVENTS);
+        let mut ready = Vec::with_capacity(EVENTS);
+        let mut is_over = false;
+        while self.outstanding > 0 {
+            events.clear();
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(said("epoll_wait")(errno)),
+            }
+            // All answers of a wait, then all requests: where the server is woken for each of them it is dearer.
+            for event in &events {
+                let slot = event.data.u64() as usize;
+                if self.serve(slot, event.flags, is_over)? {
+                    ready.push(slot);
+                }
+            }
+            for slot in ready.drain(..) {
+                request(&mut self.sockets[slot], &self.request)?;
+            }
+            // Late by one wait at most: all answers of a wait are followed by requests, or none.
+            is_over = clock.now() >= time;
+        }
+        Ok(())
+    }
+
+    /// A socket that connects; its first event will say that it may send.
+    fn open(&self, slot: usize) -> Result<Socket, Fault> {
+        let family = if self.address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let fd = socket_with(family, SocketType::STREAM, flags, None).map_err(said("socket"))?;
+        sockopt::set_tcp_nodelay(&fd, true).map_err(said("nodelay"))?;
+        match connect(&fd, &self.address) {
+            Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
+            Err(errno) => return Err(said("connect")(errno)),
+        }
+        let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        epoll::add(&self.epoll, &fd, epoll::EventData::new_u64(slot as u64), interest).map_err(said("epoll_ctl"))?;
+        Ok(Socket { fd, state: State::New, received: 0 })
+    }
+
+    /// Takes what has come; whether the next request can go out.
+    fn serve(&mut self, slot: usize, flags: EventFlags, is_over: bool) -> Result<bool, Fault> {
+        let socket = &mut self.sockets[slot];
+        match socket.state {
+            State::New => return Ok(flags.contains(EventFlags::OUT)),
+            State::Over => return Ok(false),
+            State::Asked => {}
+        }
+        if !flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR) {
+            return Ok(false);
+        }
+        // Edge triggered: read until nothing is left. A read shorter than the buffer has taken all, but an end.
+        let is_ending = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+        loop {
+            let n = match recv(&socket.fd, &mut self.buffer[..], RecvFlags::empty()) {
+                Ok((n, _)) => n,
+                Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
+                Err(errno) => return Err(said("recv")(errno)),
+            };
+            socket.received += n;
+            if n == 0 && (self.keep || socket.received < self.answer_bytes) {
+                return Err("the server has closed a connection".to_owned());
+            }
+            if socket.received > self.answer_bytes {
+                return Err(format!("an answer is longer than the first, {} bytes", self.answer_bytes));
+            }
+            let is_whole = socket.received == self.answer_bytes;
+            if is_whole && self.keep {
+                self.answers += 1;
+                if is_over {
+                    socket.state = State::Over;
+                    self.outstanding -= 1;
+                }
+                return Ok(!is_over);
+            }
+            if n == 0 {
+                self.answers += 1;
+                if is_over {
+                    socket.state = State::Over;
+                    self.outstanding -= 1;
+                } else {
+                    // The old one is closed, and so out of the set.
+                    self.sockets[slot] = self.open(slot)?;
+                }
+                return Ok(false);
+            }
+            if n < BUFFER && !is_ending {
+                return Ok(false);
+            }
+        }
+    }
+}
+
+/// Sends the whole request, which is shorter than any socket's buffer.
+fn request(socket: &mut Socket, bytes: &[u8]) -> Result<(), Fault> {
+    (socket.state, socket.received) = (State::Asked, 0);
+    match send(&socket.fd, bytes, SendFlags::NOSIGNAL) {
+        Ok(n) if n == bytes.len() => Ok(()),
+        Ok(_) => Err("a request did not fit into the socket's buffer".to_owned()),
+        Err(errno) => Err(said("send")(errno)),
+    }
+}
+
+fn length_of_an_answer(address: SocketAddr, request: &[u8]) -> std::io::Result<usize> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.write_all(request)?;
+    let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
+    let whole = loop {
+        if let Some(whole) = whole_length(&bytes) {
+            break whole;
+        }
+        match stream.read(&mut buffer)? {
+            0 => return Err(std::io::Error::other("its answer has no Content-Length")),
+            n => bytes.extend_from_slice(&buffer[..n]),
+        }
+    };
+    // All of it, so that the server has wholly sent what it counts.
+    let rest = u64::try_from(whole.saturating_sub(bytes.len())).unwrap_or_default();
+    std::io::copy(&mut stream.take(rest), &mut std::io::sink())?;
+    Ok(whole)
+}
+
+/// Head and content of an answer whose head is there: by its Content-Length.
+fn whole_length(bytes: &[u8]) -> Option<usize> {
+    let text = String::from_utf8_lossy(bytes);
+    let (head, _) = text.split_once("\r\n\r\n")?;
+    let field = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+    };
+    Some(head.len() + 4 + head.lines().find_map(field)?)
+}
+
+fn said(what: &'static str) -> impl Fn(Errno) -> Fault {
+    move |errno| format!("{what}: {errno}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_its_head_and_its_content() {
+        assert_eq!(whole_length(b"HTTP/1.1 200 OK\r\nContent-Length: 64\r\n\r\nxx"), Some(39 + 64));
+        assert_eq!(whole_length(b"HTTP/1.1 200 OK\r\nContent-Length: 64\r\n"), None);
+        assert_eq!(whole_length(b"HTTP/1.1 200 OK\r\n\r\n"), None);
+    }
+
+    #[test]
+    fn no_request_goes_to_another_machine() {
+        let words = ["192.0.2.1:80", "1", "1", "keep"].map(str::to_owned);
+        assert_eq!(run(&words), Err("192.0.2.1:80 is not this machine".to_owned()));
+    }
+}

@@ -1,0 +1,207 @@
+//! What a request costs: every kind of load, side by side, as fast as each can.
+
+use model::Nanos;
+use report::number;
+
+use crate::case::{Case, Done, Entry};
+use crate::measure::Sample;
+use crate::sections::Extent;
+use crate::server::Kind;
+use crate::statistics::Middle;
+use crate::table::{Table, shown};
+use crate::tools::{End, Job, Tool};
+
+/// Content of a small answer, bytes.
+pub(super) const SMALL: u64 = 64;
+/// Connections where another thing than their number is looked at.
+const SOME: u32 = 16;
+/// From so many on it takes a while until all are open.
+const MANY: u32 = 5000;
+
+pub(super) fn cases(extent: &Extent) -> Vec<Case> {
+    let job = |connections: u32| {
+        let length = if connections >= MANY { Nanos(extent.length.0 * 2) } else { extent.length };
+        Job { connections, end: End::After(length), keep_alive: true, tls: false, rate: None }
+    };
+    let case = |name: &str, bytes: u64, job: Job| {
+        let tools: &[Tool] =
+            if extent.quick && name.contains(',') { &[Tool::Longtail, Tool::Floor, Tool::Wrk] } else { &Tool::ALL };
+        Case {
+            name: name.to_owned(),
+            server: Kind::Sink { bytes, delay: None },
+            job,
+            contenders: extent.contenders(tools),
+        }
+    };
+    let mut all: Vec<Case> = extent.connections.iter().map(|c| case(&format!("{c} conn."), SMALL, job(*c))).collect();
+    let close = Job { keep_alive: false, ..job(SOME) };
+    let tls = Job { tls: true, ..job(SOME) };
+    all.push(case("16 conn., close", SMALL, close));
+    all.push(case("16 conn., TLS", SMALL, tls));
+    if !extent.quick {
+        all.push(case("16 conn., TLS, close", SMALL, Job { tls: true, ..close }));
+        all.push(case("16 conn., 100 KB", 100_000, job(SOME)));
+        all.push(case("16 conn., 2 MB", 2_000_000, job(SOME)));
+        all.push(case("16 conn., TLS, 2 MB", 2_000_000, tls));
+    }
+    all
+}
+
+pub(super) fn text(cases: &[Done]) -> String {
+    let each: String = cases.iter().filter(|done| done.failure.is_none()).map(detail).collect();
+    format!("{}\n{}", each, summary(cases))
+}
+
+/// One case: a line a tool.
+pub(super) fn detail(done: &Done) -> String {
+    let mut table = Table::new(&[
+        &["", "received", "", "CPU us", "", "", "", "instructions a request", "", "", "", "cycles", "server", "un-"],
+        &[
+            "",
+            "req/s",
+            "x wrk",
+            "a req.",
+            "x wrk",
+            "[interval]",
+            "x floor",
+            "user",
+            "kernel",
+            "x wrk",
+            "x floor",
+            "x wrk",
+            "busy",
+            "claimed",
+        ],
+    ]);
+    let (wrk, floor) = (done.entry("wrk"), done.entry("floor"));
+    for entry in done.entries.iter().filter(|entry| !entry.samples.is_empty()) {
+        let cpu = |sample: &Sample| Some(sample.cpu());
+        let times_wrk = entry.times(wrk, cpu);
+        table.row([
+            entry.contender.name.clone(),
+            shown(entry.middle(|sample| sample.rate_per_s), |middle| number::rate(middle.median)),
+            times(entry.times(wrk, |sample| sample.rate_per_s)),
+            shown(entry.middle(cpu), |middle| micros(middle.median)),
+            times(times_wrk),
+            shown(times_wrk.filter(|middle| middle.of > 1), interval),
+            times(entry.times(floor, cpu)),
+            count(entry, Sample::instructions_user),
+            count(entry, Sample::instructions_kernel),
+            times(entry.times(wrk, Sample::instructions)),
+            times(entry.times(floor, Sample::instructions)),
+            times(entry.times(wrk, Sample::cycles)),
+            shown(entry.middle(|sample| sample.server_busy), |busy| format!("{:.0} %", busy.median * 100.0)),
+            shown(entry.unclaimed(), |n| n.to_string()),
+        ]);
+    }
+    format!("\n{}\n{}", done.case.name, table.text())
+}
+
+/// One line a case: ours beside wrk and the floor.
+fn summary(cases: &[Done]) -> String {
+    let mut table = Table::new(&[
+        &["longtail", "CPU us", "CPU time", "", "", "instructions", "", "cycles", "", "received"],
+        &["", "a req.", "x wrk", "[interval]", "x floor", "x wrk", "x floor", "x wrk", "x floor", "x wrk"],
+    ]);
+    for done in cases {
+        let Some(ours) = done.entry("longtail").filter(|ours| !ours.samples.is_empty()) else { continue };
+        let (wrk, floor) = (done.entry("wrk"), done.entry("floor"));
+        let cpu = |sample: &Sample| Some(sample.cpu());
+        let times_wrk = ours.times(wrk, cpu);
+        table.row([
+            done.case.name.clone(),
+            shown(ours.middle(cpu), |middle| micros(middle.median)),
+            times(times_wrk),
+            shown(times_wrk.filter(|middle| middle.of > 1), interval),
+            times(ours.times(floor, cpu)),
+            times(ours.times(wrk, Sample::instructions)),
+            times(ours.times(floor, Sample::instructions)),
+            times(ours.times(wrk, Sample::cycles)),
+            times(ours.times(floor, Sample::cycles)),
+            times(ours.times(wrk, |sample| sample.rate_per_s)),
+        ]);
+    }
+    table.text()
+}
+
+fn count(entry: &Entry, figure: fn(&Sample) -> Option<f64>) -> String {
+    shown(entry.middle(figure), |middle| number::fixed(middle.median, 0))
+}
+
+/// A ratio.
+pub(super) fn times(middle: Option<Middle>) -> String {
+    shown(middle, |middle| number::fixed(middle.median, 2))
+}
+
+/// The interval of a ratio.
+pub(super) fn interval(middle: Middle) -> String {
+    format!("[{}..{}]", number::fixed(middle.low, 2), number::fixed(middle.high, 2))
+}
+
+/// Nanoseconds as microseconds.
+pub(super) fn micros(ns: f64) -> String {
+    let us = ns / 1e3;
+    number::fixed(us, if us < 100.0 { 2 } else { 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::Counted;
+    use crate::measure::Contender;
+    use crate::said::Said;
+    use crate::tools::Tool;
+
+    fn entry(tool: Tool, factor: f64) -> Entry {
+        let sample = |round: u32| Sample {
+            round,
+            received: 1000,
+            rate_per_s: Some(50_000.0 * factor),
+            server_busy: Some(0.5),
+            counted: Counted {
+                cpu_ns: Some(20e6 * factor),
+                instructions_user: Some(500e3 * factor),
+                instructions_kernel: Some(13e6 * factor),
+                cycles_user: Some(1e6 * factor),
+                cycles_kernel: Some(9e6 * factor),
+                ..Counted::default()
+            },
+            said: Said { requests: Some(998), ..Said::default() },
+            ..Sample::default()
+        };
+        Entry { contender: Contender::of(tool), samples: (1..=3).map(sample).collect(), failures: vec![] }
+    }
+
+    fn done() -> Done {
+        let case = Case {
+            name: "16 conn.".to_owned(),
+            server: Kind::Nginx,
+            job: Job { connections: 16, end: End::Requests(1), keep_alive: true, tls: false, rate: None },
+            contenders: vec![],
+        };
+        let mut hey = entry(Tool::Hey, 4.0);
+        hey.samples.iter_mut().for_each(|sample| sample.counted = Counted::default());
+        hey.samples.truncate(1);
+        let entries = vec![entry(Tool::Longtail, 0.5), entry(Tool::Floor, 0.25), entry(Tool::Wrk, 1.0), hey];
+        Done { case, entries, failure: None, lateness: None }
+    }
+
+    #[test]
+    fn a_case_is_a_line_a_tool() {
+        golden("case.txt", &detail(&done()));
+    }
+
+    #[test]
+    fn the_summary_is_a_line_a_case() {
+        golden("summary.txt", &summary(&[done()]));
+    }
+
+    /// With `UPDATE_GOLDEN` set the file is written anew.
+    fn golden(name: &str, text: &str) {
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            std::fs::write(&file, text).unwrap();
+        }
+        assert_eq!(text, std::fs::read_to_string(&file).unwrap(), "{name}; UPDATE_GOLDEN=1 writes it anew");
+    }
+}

@@ -1,0 +1,144 @@
+//! What is shown, a file each: what a request costs (`cost`), system calls (`calls`), a server that leaves the generator
+//! idle (`idle`), due times (`timing`), memory, the log, the display.
+
+pub(crate) mod calls;
+pub(crate) mod cost;
+pub(crate) mod display;
+pub(crate) mod idle;
+pub(crate) mod log;
+pub(crate) mod memory;
+pub(crate) mod timing;
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::case::{Case, Done, Rounds};
+use crate::counters::Counting;
+use crate::lab::Lab;
+use crate::measure::Contender;
+use crate::tools::Tool;
+use model::Nanos;
+
+/// A part of the bench.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Section {
+    /// CPU, instructions, cycles and rate against our sink, for each kind of load
+    Cost,
+    /// System calls a request
+    Calls,
+    /// Against nginx, which leaves the generator idle between answers
+    Idle,
+    /// Send lag, and the error of the times reported, in open loop
+    Timing,
+    /// Memory of short and long runs
+    Memory,
+    /// A log line for each request, at full speed
+    Log,
+    /// The progress display, drawn and not
+    Display,
+}
+
+/// How much of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Extent {
+    pub(crate) rounds: Rounds,
+    /// Length of a run.
+    pub(crate) length: Nanos,
+    pub(crate) quick: bool,
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) connections: Vec<u32>,
+    pub(crate) memory_requests: u64,
+}
+
+/// What came of a section.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Found {
+    pub(crate) section: Section,
+    pub(crate) cases: Vec<Done>,
+    /// The tables, as they are printed.
+    #[serde(skip)]
+    pub(crate) text: String,
+    /// What makes the bench fail.
+    pub(crate) faults: Vec<String>,
+}
+
+impl Section {
+    pub(crate) const ALL: [Section; 7] = [
+        Section::Cost,
+        Section::Calls,
+        Section::Idle,
+        Section::Timing,
+        Section::Memory,
+        Section::Log,
+        Section::Display,
+    ];
+
+    /// What is run, and in which way.
+    pub(crate) fn cases(self, extent: &Extent, lab: &Lab<'_>) -> (Vec<Case>, Rounds, Counting) {
+        let once = Rounds { all: 1, others: 1 };
+        let counted = if lab.counters.has_calls() { calls::cases(extent) } else { Vec::new() };
+        match self {
+            Section::Cost => (cost::cases(extent), extent.rounds, Counting::Cost),
+            Section::Calls => (counted, once, Counting::Calls),
+            Section::Idle => (idle::cases(extent), extent.rounds, Counting::Cost),
+            Section::Timing => (timing::cases(extent), timing::rounds(extent), Counting::Cost),
+            Section::Memory => (memory::cases(extent), once, Counting::Nothing),
+            Section::Log => (log::cases(extent, lab), log::rounds(extent), Counting::Nothing),
+            Section::Display => (display::cases(extent), extent.rounds, Counting::Cost),
+        }
+    }
+
+    /// What it came to, in tables.
+    pub(crate) fn found(self, cases: Vec<Done>, lab: &Lab<'_>) -> Found {
+        let (mut text, more) = match self {
+            Section::Cost => (cost::text(&cases), Vec::new()),
+            Section::Calls => (calls::text(&cases), Vec::new()),
+            Section::Idle => (idle::text(&cases), Vec::new()),
+            Section::Timing => (timing::text(&cases), Vec::new()),
+            Section::Memory => memory::text(&cases),
+            Section::Log => log::text(&cases, lab),
+            Section::Display => display::text(&cases),
+        };
+        text += &trouble(&cases);
+        let faults = cases.iter().flat_map(Done::faults).chain(more).collect();
+        Found { section: self, cases, text, faults }
+    }
+}
+
+impl Extent {
+    /// The tools that were asked for, in this order.
+    fn contenders(&self, among: &[Tool]) -> Vec<Contender> {
+        among.iter().filter(|tool| self.tools.contains(tool)).map(|tool| Contender::of(*tool)).collect()
+    }
+}
+
+/// Who failed, and who else used the machine.
+fn trouble(cases: &[Done]) -> String {
+    let mut lines = Vec::new();
+    for done in cases {
+        if let Some(why) = &done.failure {
+            lines.push(format!("{}: not run: {why}", done.case.name));
+        }
+        for entry in &done.entries {
+            if let Some(why) = entry.failures.last() {
+                let (n, name) = (entry.failures.len(), &entry.contender.name);
+                lines.push(format!("{}, {name}: {n} of its runs failed: {why}", done.case.name));
+            }
+            let failed: u64 = entry.samples.iter().filter_map(|sample| sample.said.failed).sum();
+            if failed > 0 {
+                lines.push(format!(
+                    "{}, {}: {failed} of its requests failed, it says",
+                    done.case.name, entry.contender.name
+                ));
+            }
+        }
+    }
+    let foreign = cases.iter().filter_map(Done::foreign).max_by(f64::total_cmp);
+    if let Some(foreign) = foreign.filter(|foreign| *foreign >= 0.15) {
+        lines.push(format!(
+            "others used up to {foreign:.2} processors during a run: believe instructions, then cycles, then CPU time, and rates last"
+        ));
+    }
+    lines.into_iter().map(|line| format!("  {line}\n")).collect::<Vec<_>>().concat()
+}

@@ -1,0 +1,243 @@
+//! The servers that the load goes to: our load sink and nginx, each with its own count of what it received.
+
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use launch::Server;
+use launch::puma::{Addresses, free_address};
+use model::{Clock as _, Nanos, Socket};
+use probe::{Control, ControlAddress};
+use serde::Serialize;
+use sink::Ledger;
+
+use crate::child::Order;
+use crate::lab::Lab;
+
+/// Longest wait for a server to answer, or to have nothing open any more.
+const PATIENCE: Nanos = Nanos::from_secs(10);
+const STEP: Nanos = Nanos::from_millis(10);
+
+/// Which server a case wants.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    /// `longtail sink` with answers of so many bytes.
+    Sink {
+        /// Content of an answer.
+        bytes: u64,
+        /// Answers that take exactly this long; it is awake all the time then.
+        delay: Option<Nanos>,
+    },
+    /// nginx with `return 200`.
+    Nginx,
+}
+
+/// A server that runs.
+pub(crate) struct Running {
+    server: Server,
+    control: Control,
+    kind: Kind,
+    /// How often nginx was asked for its count: it counts that too.
+    asked: Cell<u64>,
+    /// `http://` and `https://` of it.
+    plain: SocketAddr,
+    tls: Option<SocketAddr>,
+}
+
+/// What it has counted since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    /// Requests received.
+    pub(crate) requests: u64,
+    /// Answers wholly given.
+    pub(crate) answers: u64,
+    /// Bytes of the requests; 0 where it does not count them.
+    pub(crate) received_bytes: u64,
+    /// Whether nobody is connected and nothing is under way.
+    pub(crate) is_idle: bool,
+}
+
+impl Running {
+    /// Starts it on its processor and waits until it answers.
+    ///
+    /// # Errors
+    /// Why not, in a line.
+    pub(crate) fn start(kind: &Kind, with_tls: bool, lab: &Lab<'_>) -> Result<Running, String> {
+        let free = || free_address(Socket::Tcp4, &Addresses::default()).map_err(|why| why.to_string());
+        let plain = free()?;
+        let tls = if with_tls { Some(free()?) } else { None };
+        let folder = lab.folder.join("server");
+        fs::create_dir_all(&folder).map_err(|why| why.to_string())?;
+        let argv = match kind {
+            Kind::Sink { bytes, delay } => sink(lab, (plain, tls), *bytes, *delay),
+            Kind::Nginx => nginx(lab, plain, &folder)?,
+        };
+        let order = Order { cpu: lab.cpus.map(|(_, server)| server), becomes: true, terminal: false, folder };
+        let server = lab.start(&order, argv, &[]).map_err(|why| format!("{} does not start: {why}", kind.name()))?;
+        let control = Control { address: ControlAddress::Tcp(plain), token: String::new() };
+        let running = Running { server, control, kind: kind.clone(), asked: Cell::new(0), plain, tls };
+        let begun = lab.clock.now();
+        while running.count().is_none() {
+            let gone = running.server.exited();
+            if gone.is_some() || lab.clock.now() - begun > PATIENCE || lab.interrupted() {
+                let how = gone.map_or_else(|| "no answer".to_owned(), |exit| exit.to_string());
+                let said = fs::read_to_string(order.folder.join("stderr")).unwrap_or_default();
+                let line = said.lines().next_back().unwrap_or_default();
+                return Err(format!("{} does not start ({how}): {line}", kind.name()));
+            }
+            lab.clock.sleep(STEP);
+        }
+        Ok(running)
+    }
+
+    /// Where the load goes.
+    pub(crate) fn url(&self, tls: bool) -> String {
+        match self.tls.filter(|_| tls) {
+            Some(address) => format!("https://{address}/"),
+            None => format!("http://{}/", self.plain),
+        }
+    }
+
+    /// What it has counted, without those that asked for this.
+    pub(crate) fn count(&self) -> Option<Count> {
+        match self.kind {
+            Kind::Sink { .. } => {
+                let ledger = self.ledger()?;
+                Some(Count {
+                    requests: ledger.requests,
+                    answers: ledger.answers,
+                    received_bytes: ledger.received_bytes,
+                    is_idle: ledger.open_connections == 0 && ledger.unfinished() == 0,
+                })
+            }
+            Kind::Nginx => {
+                let count = of_stub_status(&self.control.ask(STATUS).ok()?)?;
+                self.asked.set(self.asked.get() + 1);
+                let requests = count.requests.checked_sub(self.asked.get())?;
+                Some(Count { requests, answers: requests, ..count })
+            }
+        }
+    }
+
+    /// The sink's whole account.
+    pub(crate) fn ledger(&self) -> Option<Ledger> {
+        serde_json::from_str(&self.control.ask("_ledger").ok()?).ok()
+    }
+
+    /// Its count when nobody is connected any more; `None` where somebody stays, or it does not answer.
+    pub(crate) fn at_rest(&self, lab: &Lab<'_>) -> Option<Count> {
+        let begun = lab.clock.now();
+        loop {
+            let count = self.count()?;
+            if count.is_idle {
+                return Some(count);
+            }
+            if lab.clock.now() - begun > PATIENCE || lab.interrupted() {
+                return None;
+            }
+            lab.clock.sleep(STEP);
+        }
+    }
+
+    /// CPU time of all its threads: the first field of each `schedstat`, ns (Linux, sched-stats).
+    pub(crate) fn cpu(&self) -> Option<Nanos> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.server.pid())).ok()?;
+        let of = |task: fs::DirEntry| {
+            let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+            text.split_ascii_whitespace().next()?.parse::<u64>().ok()
+        };
+        Some(Nanos(tasks.flatten().filter_map(of).sum()))
+    }
+}
+
+impl Kind {
+    /// For a message.
+    fn name(&self) -> &'static str {
+        match self {
+            Kind::Sink { .. } => "longtail sink",
+            Kind::Nginx => "nginx",
+        }
+    }
+}
+
+fn sink(
+    lab: &Lab<'_>,
+    (plain, tls): (SocketAddr, Option<SocketAddr>),
+    bytes: u64,
+    delay: Option<Nanos>,
+) -> Vec<OsString> {
+    // The kernel makes of the backlog what somaxconn allows.
+    let mut line = format!("sink --listen={plain} --body={bytes} --backlog=65535");
+    if let Some(tls) = tls {
+        let _ = write!(line, " --listen=tls://{tls}");
+    }
+    if let Some(delay) = delay {
+        let _ = write!(line, " --delay={delay} --spin={delay}");
+    }
+    let words = line.split_ascii_whitespace().map(OsString::from);
+    std::iter::once(lab.longtail.clone().into()).chain(words).collect()
+}
+
+const STATUS: &str = "longtail-bench-status";
+
+fn nginx(lab: &Lab<'_>, address: SocketAddr, folder: &Path) -> Result<Vec<OsString>, String> {
+    let program = lab.find("nginx").ok_or("nginx is not on PATH (package nginx-light)")?;
+    let file = folder.join("nginx.conf");
+    fs::write(&file, nginx_conf(address, folder)).map_err(|why| why.to_string())?;
+    let words = [OsString::from("-p"), folder.into(), "-e".into(), "stderr".into(), "-c".into(), file.into()];
+    Ok(std::iter::once(program.into()).chain(words).collect())
+}
+
+/// One process that serves, in the foreground, writes nothing and closes nothing.
+fn nginx_conf(address: SocketAddr, folder: &Path) -> String {
+    let folder = folder.display();
+    let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+    let temporary: String = temporary.map(|what| format!("    {what}_temp_path {folder}/{what};\n")).concat();
+    format!(
+        "daemon off;\nmaster_process off;\npid {folder}/nginx.pid;\nerror_log stderr crit;\n\
+         events {{ worker_connections 4096; }}\n\
+         http {{\n{temporary}    access_log off;\n    keepalive_requests 1000000000;\n    server {{\n        \
+         listen {address} backlog=4096;\n        location / {{ return 200 \"{}\"; }}\n        \
+         location = /{STATUS} {{ stub_status; }}\n    }}\n}}\n",
+        "x".repeat(64)
+    )
+}
+
+/// The counts of `stub_status` (`ngx_http_stub_status_module`): connections open now, then accepted, handled and requests since
+/// the start. Whoever asks is among them.
+fn of_stub_status(text: &str) -> Option<Count> {
+    let number = |line: &str| line.split_ascii_whitespace().nth(2)?.parse::<u64>().ok();
+    let mut lines = text.lines();
+    let open: u64 = lines.next()?.strip_prefix("Active connections:")?.trim().parse().ok()?;
+    let requests = number(lines.nth(1)?)?;
+    Some(Count { requests, answers: requests, received_bytes: 0, is_idle: open <= 1 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STUB: &str =
+        "Active connections: 1 \nserver accepts handled requests\n 12 12 3456 \nReading: 0 Writing: 1 Waiting: 0 \n";
+
+    #[test]
+    fn nginx_is_read() {
+        let count = of_stub_status(STUB).unwrap();
+        assert_eq!((count.requests, count.is_idle), (3456, true));
+        assert!(!of_stub_status(&STUB.replace("connections: 1", "connections: 5")).unwrap().is_idle);
+        assert_eq!(of_stub_status("<html>404</html>"), None);
+    }
+
+    #[test]
+    fn nginx_writes_nowhere_but_into_its_folder() {
+        let conf = nginx_conf("127.0.0.1:1".parse().unwrap(), Path::new("/f"));
+        let paths: Vec<&str> =
+            conf.split(|c: char| c.is_whitespace() || c == ';').filter(|w| w.starts_with('/')).collect();
+        assert!(paths.iter().filter(|path| path.starts_with("/f/")).count() == 6, "{conf}");
+        assert!(conf.contains("daemon off;") && conf.contains("access_log off;"));
+    }
+}

@@ -1,0 +1,60 @@
+//! Text tables: names to the left, figures to the right, each column as wide as its widest cell.
+
+/// A table in the making.
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+/// What stands where there is no figure.
+pub(crate) const NONE: &str = "-";
+
+impl Table {
+    /// With the lines of its head; each line has a cell for each column.
+    pub(crate) fn new(head: &[&[&str]]) -> Table {
+        Table { rows: head.iter().map(|line| line.iter().map(|cell| (*cell).to_owned()).collect()).collect() }
+    }
+
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// The text, each line with its end.
+    pub(crate) fn text(&self) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
+        let wide = |at: usize| self.rows.iter().filter_map(|row| Some(row.get(at)?.chars().count())).max();
+        let widths: Vec<usize> = (0..columns).map(|at| wide(at).unwrap_or_default()).collect();
+        let line = |row: &Vec<String>| {
+            let cells = row.iter().zip(&widths).enumerate();
+            let text: String = cells
+                .map(
+                    |(at, (cell, width))| {
+                        if at == 0 { format!("{cell:<width$}") } else { format!("  {cell:>width$}") }
+                    },
+                )
+                .collect();
+            format!("{}\n", text.trim_end())
+        };
+        self.rows.iter().map(line).collect()
+    }
+}
+
+/// A figure, or the sign that there is none.
+pub(crate) fn shown<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| NONE.to_owned(), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_they_must_be() {
+        let mut table = Table::new(&[&["", "rate", ""], &["", "req/s", "x"]]);
+        table.row(["longtail", "123456", "1.00"].map(str::to_owned));
+        table.row(["ab".to_owned(), shown(None::<f64>, |n| n.to_string()), "0.5".to_owned()]);
+        assert_eq!(
+            table.text(),
+            "            rate\n           req/s     x\nlongtail  123456  1.00\nab             -   0.5\n"
+        );
+    }
+}

@@ -1,0 +1,275 @@
+//! The programs that make load: their names, and the command lines by which each makes the same load on one thread.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use clap::ValueEnum;
+use model::Nanos;
+use rustix::fs::{Access, access};
+use serde::Serialize;
+
+/// Who makes load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Tool {
+    Longtail,
+    /// `ping-pong`: what the same bytes cost without HTTP.
+    Floor,
+    Wrk,
+    Oha,
+    Hey,
+    H2load,
+    Ab,
+    Wrk2,
+}
+
+/// What each is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Job {
+    pub(crate) connections: u32,
+    pub(crate) end: End,
+    pub(crate) keep_alive: bool,
+    pub(crate) tls: bool,
+    /// Open loop: requests per second in total.
+    pub(crate) rate: Option<u32>,
+}
+
+/// When a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum End {
+    /// After this time, ns.
+    After(Nanos),
+    /// After so many requests.
+    Requests(u64),
+}
+
+impl Tool {
+    /// All, in the order of the tables.
+    pub(crate) const ALL: [Tool; 8] =
+        [Tool::Longtail, Tool::Floor, Tool::Wrk, Tool::Oha, Tool::Hey, Tool::H2load, Tool::Ab, Tool::Wrk2];
+
+    /// As the tables call it; of all but the floor, the program's name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Tool::Longtail => "longtail",
+            Tool::Floor => "floor",
+            Tool::Wrk => "wrk",
+            Tool::Oha => "oha",
+            Tool::Hey => "hey",
+            Tool::H2load => "h2load",
+            Tool::Ab => "ab",
+            Tool::Wrk2 => "wrk2",
+        }
+    }
+
+    /// Whose output it prints; `None` of ours.
+    pub(crate) fn claims_as(self) -> Option<audit::Tool> {
+        Some(match self {
+            Tool::Longtail | Tool::Floor => return None,
+            Tool::Wrk => audit::Tool::Wrk,
+            Tool::Oha => audit::Tool::Oha,
+            Tool::Hey => audit::Tool::Hey,
+            Tool::H2load => audit::Tool::H2load,
+            Tool::Ab => audit::Tool::Ab,
+            Tool::Wrk2 => audit::Tool::Wrk2,
+        })
+    }
+
+    /// Whether it runs in every round. The others show where they stand; what is judged is judged by these.
+    pub(crate) fn is_in_every_round(self) -> bool {
+        matches!(self, Tool::Longtail | Tool::Floor | Tool::Wrk)
+    }
+
+    /// Why it cannot do this; `None` where it can.
+    pub(crate) fn refusal(self, job: &Job) -> Option<&'static str> {
+        let is_counted = matches!(job.end, End::Requests(_));
+        match self {
+            Tool::Floor if job.tls => Some("it speaks no TLS"),
+            Tool::H2load if !job.keep_alive => Some("it cannot open a connection for each request"),
+            Tool::Floor | Tool::Wrk | Tool::H2load | Tool::Ab if job.rate.is_some() => Some("it has no open loop"),
+            Tool::Wrk2 if job.rate.is_none() => Some("it has no closed loop"),
+            Tool::Floor | Tool::Wrk | Tool::Wrk2 if is_counted => Some("it ends by time only"),
+            _ => None,
+        }
+    }
+
+    /// How long it runs when asked for `length`: some know whole seconds only.
+    pub(crate) fn length(self, length: Nanos) -> Nanos {
+        match self {
+            Tool::Wrk | Tool::Wrk2 | Tool::H2load | Tool::Ab => {
+                Nanos::from_secs(length.0.div_ceil(1_000_000_000).max(1))
+            }
+            Tool::Longtail | Tool::Floor | Tool::Oha | Tool::Hey => length,
+        }
+    }
+
+    /// Its command for a job that it does not refuse, without the program.
+    pub(crate) fn arguments(self, job: &Job, url: &str) -> Vec<OsString> {
+        let c = job.connections;
+        let length = match job.end {
+            End::After(length) => Some(self.length(length)),
+            End::Requests(_) => None,
+        };
+        let seconds = length.map(|length| length.0 / 1_000_000_000);
+        let is_for = |flag: &str| match (job.end, length) {
+            (End::Requests(n), _) => format!("-n {n}"),
+            (_, Some(length)) => format!("{flag} {}ms", length.0 / 1_000_000),
+            (_, None) => String::new(),
+        };
+        let rate = |flag: &str| job.rate.map(|rate| format!("{flag} {rate}")).unwrap_or_default();
+        let where_close = |flag: &'static str| if job.keep_alive { "" } else { flag };
+        let where_tls = |flag: &'static str| if job.tls { flag } else { "" };
+        let line = match self {
+            Tool::Longtail => format!(
+                "load --no-calibrate --lanes 1 -c {c} {} {} {} {}",
+                is_for("--for"),
+                job.rate.map(|rate| format!("--rate {rate}/s")).unwrap_or_default(),
+                where_close("-k"),
+                where_tls("--insecure"),
+            ),
+            Tool::Floor => {
+                let address = url.trim_start_matches("http://").trim_end_matches('/');
+                let keep = if job.keep_alive { "keep" } else { "close" };
+                return words(&format!("{address} {c} {} {keep}", length.unwrap_or_default().0));
+            }
+            Tool::Wrk | Tool::Wrk2 => {
+                let line = format!("-t1 -c{c} -d{}s --latency {}", seconds.unwrap_or_default(), rate("-R"));
+                let mut line = words(&line);
+                if !job.keep_alive {
+                    line.extend(["-H", "Connection: close"].map(OsString::from));
+                }
+                line.push(url.into());
+                return line;
+            }
+            Tool::Oha => {
+                let corrected = if job.rate.is_some() { "--latency-correction" } else { "" };
+                let close = where_close("--disable-keepalive");
+                let insecure = where_tls("--insecure");
+                format!("--no-tui -c {c} {} {} {corrected} {close} {insecure}", is_for("-z"), rate("-q"))
+            }
+            Tool::Hey => {
+                let rate = job.rate.map(|rate| format!("-q {}", f64::from(rate) / f64::from(c))).unwrap_or_default();
+                // It would send the address with its port as the server's name, which is no name (RFC 6066, section 3).
+                let name = where_tls("-host localhost");
+                format!("-cpus 1 -c {c} {} {rate} {name} {}", is_for("-z"), where_close("-disable-keepalive"))
+            }
+            Tool::H2load => {
+                let time = seconds.map_or_else(|| is_for(""), |seconds| format!("-D {seconds}"));
+                format!("--h1 -t1 -c{c} {time}")
+            }
+            Tool::Ab => {
+                // -t alone ends it after 50 000 requests.
+                let much = |seconds: u64| (1_000_000 * seconds).max(u64::from(c));
+                let time = seconds.map(|seconds| format!("-t {seconds} -n {}", much(seconds)));
+                let keep = if job.keep_alive { "-k" } else { "" };
+                format!("-q -l -c {c} {keep} {}", time.unwrap_or_else(|| is_for("")))
+            }
+        };
+        let mut line = words(&line);
+        line.push(url.into());
+        line
+    }
+
+    /// What tells its version, where it tells it.
+    fn version_flag(self) -> Option<&'static str> {
+        match self {
+            Tool::Wrk | Tool::Wrk2 => Some("-v"),
+            Tool::Ab => Some("-V"),
+            Tool::Oha | Tool::H2load => Some("--version"),
+            Tool::Longtail | Tool::Floor | Tool::Hey => None,
+        }
+    }
+
+    /// Its version, as far as it tells it.
+    pub(crate) fn version(self, program: &Path) -> Option<String> {
+        version_of(program, self.version_flag()?)
+    }
+}
+
+/// The version that a program prints.
+pub(crate) fn version_of(program: &Path, flag: &str) -> Option<String> {
+    let output = Command::new(program).arg(flag).stdin(Stdio::null()).output().ok()?;
+    version_in(&String::from_utf8_lossy(&[output.stdout, output.stderr].concat()))
+}
+
+/// The first thing that looks like a version: `wrk debian/4.1.0-3+b2 [epoll]` is 4.1.0.
+fn version_in(text: &str) -> Option<String> {
+    let words = text.split(|c: char| !c.is_ascii_digit() && c != '.').map(|word| word.trim_matches('.'));
+    words.into_iter().find(|word| word.contains('.')).map(str::to_owned)
+}
+
+/// A program in `path`, the value of PATH.
+pub(crate) fn find(name: &str, path: &std::ffi::OsStr) -> Option<PathBuf> {
+    let can_run = |file: &PathBuf| file.is_file() && access(file, Access::EXEC_OK).is_ok();
+    let found = std::env::split_paths(path).map(|folder| folder.join(name)).find(can_run)?;
+    // It will be started from another folder.
+    std::path::absolute(found).ok()
+}
+
+fn words(line: &str) -> Vec<OsString> {
+    line.split_ascii_whitespace().map(OsString::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JOB: Job =
+        Job { connections: 37, end: End::After(Nanos::from_millis(1500)), keep_alive: true, tls: false, rate: None };
+
+    fn line(tool: Tool, job: &Job) -> String {
+        tool.arguments(job, "http://127.0.0.1:1/").join(std::ffi::OsStr::new(" ")).into_string().unwrap()
+    }
+
+    #[test]
+    fn each_is_asked_for_the_same_load() {
+        assert_eq!(line(Tool::Longtail, &JOB), "load --no-calibrate --lanes 1 -c 37 --for 1500ms http://127.0.0.1:1/");
+        assert_eq!(line(Tool::Floor, &JOB), "127.0.0.1:1 37 1500000000 keep");
+        assert_eq!(line(Tool::Wrk, &JOB), "-t1 -c37 -d2s --latency http://127.0.0.1:1/");
+        assert_eq!(line(Tool::Oha, &JOB), "--no-tui -c 37 -z 1500ms http://127.0.0.1:1/");
+        assert_eq!(line(Tool::Hey, &JOB), "-cpus 1 -c 37 -z 1500ms http://127.0.0.1:1/");
+        assert_eq!(line(Tool::H2load, &JOB), "--h1 -t1 -c37 -D 2 http://127.0.0.1:1/");
+        assert_eq!(line(Tool::Ab, &JOB), "-q -l -c 37 -k -t 2 -n 2000000 http://127.0.0.1:1/");
+    }
+
+    #[test]
+    fn close_tls_count_and_rate_are_said_to_each_in_its_words() {
+        let close = Job { keep_alive: false, ..JOB };
+        assert!(line(Tool::Longtail, &close).contains(" -k "));
+        assert!(line(Tool::Floor, &close).ends_with(" close"));
+        assert!(line(Tool::Wrk, &close).contains(" -H Connection: close "));
+        assert!(line(Tool::Hey, &close).contains(" -disable-keepalive "));
+        assert!(line(Tool::Oha, &close).contains(" --disable-keepalive "));
+        assert!(!line(Tool::Ab, &close).contains(" -k "));
+        let tls = Job { tls: true, ..JOB };
+        assert!(line(Tool::Longtail, &tls).contains(" --insecure ") && line(Tool::Oha, &tls).contains(" --insecure "));
+        let counted = Job { end: End::Requests(1000), ..JOB };
+        for tool in [Tool::Longtail, Tool::Oha, Tool::Hey, Tool::H2load, Tool::Ab] {
+            assert!(tool.refusal(&counted).is_none() && line(tool, &counted).contains(" -n 1000 "), "{tool:?}");
+        }
+        let open = Job { connections: 64, rate: Some(10_000), ..JOB };
+        assert!(line(Tool::Longtail, &open).contains(" --rate 10000/s "));
+        assert!(line(Tool::Oha, &open).contains(" -q 10000 --latency-correction "));
+        // Of each connection.
+        assert!(line(Tool::Hey, &open).contains(" -q 156.25 "));
+        assert!(line(Tool::Wrk2, &open).contains(" -R 10000 "));
+    }
+
+    #[test]
+    fn what_a_tool_cannot_do_is_known() {
+        let refused = |job: Job| Tool::ALL.into_iter().filter(|tool| tool.refusal(&job).is_some()).collect::<Vec<_>>();
+        assert_eq!(refused(JOB), [Tool::Wrk2]);
+        assert_eq!(refused(Job { tls: true, ..JOB }), [Tool::Floor, Tool::Wrk2]);
+        assert_eq!(refused(Job { keep_alive: false, ..JOB }), [Tool::H2load, Tool::Wrk2]);
+        assert_eq!(refused(Job { rate: Some(1), ..JOB }), [Tool::Floor, Tool::Wrk, Tool::H2load, Tool::Ab]);
+    }
+
+    #[test]
+    fn versions_are_found_where_the_tools_say_them() {
+        assert_eq!(version_in("wrk debian/4.1.0-3+b2 [epoll] Copyright").as_deref(), Some("4.1.0"));
+        assert_eq!(version_in("nginx version: nginx/1.22.1").as_deref(), Some("1.22.1"));
+        assert_eq!(version_in("what?"), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! The ceiling: instructions that our own code may take for a request, in the release build.
+//!
+//! A debug build takes ten times as many, so this runs where `LONGTAIL_RELEASE` names a release build, as `make ceiling`
+//! (part of `make test`) has it. Instructions are counted by the processor: a virtual machine without counters skips it.
+//!
+//! Two runs of different length are compared, so that what start and report take cancels out. Lane and sink share one
+//! processor: then each wait of the lane finds all the answers, whatever else the machine does, and the count is the
+//! same within a few percent. Where a wait finds fewer, its own cost is shared by fewer requests.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// Instructions in user mode a request; kernel time stamps and all measuring on, as by default. To be lowered when the loop
+/// becomes cheaper, and raised only with a reason here.
+const CEILING: f64 = 1700.0;
+const CONNECTIONS: u32 = 16;
+const SHORT: u64 = 50_000;
+const LONG: u64 = 150_000;
+/// The cheapest of so many pairs counts: what disturbs a run makes it dearer, never cheaper.
+const PAIRS: usize = 3;
+
+#[test]
+fn a_request_stays_below_its_ceiling_of_instructions() {
+    let Some(longtail) = std::env::var_os("LONGTAIL_RELEASE").map(PathBuf::from) else {
+        return skipped("LONGTAIL_RELEASE names no release build (make ceiling does)");
+    };
+    let folder = std::env::temp_dir().join(format!("longtail-ceiling-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    if count(&folder, &[Path::new("true")]).is_none() {
+        fs::remove_dir_all(&folder).unwrap();
+        return skipped("perf counts no instructions here (no perf, no permission, or no counter)");
+    }
+    one_processor();
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let sink = Command::new(&longtail)
+        .args(["sink", "--body=64", &format!("--listen={address}")])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let _sink = Killed(sink);
+    while std::net::TcpStream::connect(address).is_err() {
+        std::thread::yield_now();
+    }
+    let run = |requests: u64| {
+        let line = format!("load --no-calibrate --lanes 1 -c {CONNECTIONS} -n {requests} http://{address}/");
+        let words: Vec<&Path> = std::iter::once(longtail.as_path()).chain(line.split(' ').map(Path::new)).collect();
+        count(&folder, &words).unwrap()
+    };
+    let each = |_| (run(LONG) - run(SHORT)) / (LONG - SHORT) as f64;
+    let all: Vec<f64> = (0..PAIRS).map(each).collect();
+    fs::remove_dir_all(&folder).unwrap();
+    let least = all.iter().copied().fold(f64::INFINITY, f64::min);
+    told(&format!("instructions in user mode a request: {all:.0?}, ceiling {CEILING}"));
+    assert!(least > 0.0 && least <= CEILING, "{least:.0} instructions a request, and {CEILING} are allowed");
+}
+
+/// Instructions in user mode of a command that succeeds; `None` where they are not counted.
+fn count(folder: &Path, words: &[&Path]) -> Option<f64> {
+    let file = folder.join("counted");
+    let status = Command::new("perf")
+        .args(["stat", "-x,", "-e", "instructions:u", "-o"])
+        .arg(&file)
+        .arg("--")
+        .args(words)
+        .env("LC_ALL", "C")
+        .env("XDG_DATA_HOME", folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if !status.is_ok_and(|status| status.success()) {
+        return None;
+    }
+    let text = fs::read_to_string(file).ok()?;
+    text.lines().find(|line| line.contains("instructions:u"))?.split(',').next()?.parse().ok()
+}
+
+/// This thread, and all that it starts, have only the first processor that they may use.
+fn one_processor() {
+    let all = sched_getaffinity(None).unwrap();
+    let first = (0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)).unwrap();
+    let mut only = CpuSet::new();
+    only.set(first);
+    sched_setaffinity(None, &only).unwrap();
+}
+
+fn skipped(why: &str) {
+    told(&format!("skipped: {why}"));
+}
+
+#[expect(clippy::print_stderr, reason = "a test that does not run says why; one that does says how near it is")]
+fn told(text: &str) {
+    eprintln!("{text}");
+}
+
+/// A child that does not outlive its test.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,177 @@
+//! Flags of `longtail watch`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use model::Nanos;
+use probe::owners::Place;
+use probe::{Control, ControlAddress};
+
+use crate::args::limits::check_times;
+use crate::mistake::Mistake;
+use crate::watch::Word;
+
+/// Looks cannot be taken more often and still say anything.
+const SHORTEST: Nanos = Nanos::from_millis(100);
+
+const EXAMPLES: &str = "\
+Examples:
+  longtail watch 9292                            the server that listens on port 9292
+  longtail watch $(cat tmp/pids/server.pid)      that process and its workers
+  longtail watch 9292 --state tmp/puma.state     and its busy slots, by Puma's own statistics
+  longtail watch /run/puma.sock --for 10s | cat  ten seconds, then a table of min, mean, max, last
+  longtail watch :9292 --for 1m --format json    the same for a script
+
+Sends no load, changes nothing, and needs no privilege for what everybody may read: which process
+holds which connection is for root and the server's own user. q, Esc and Ctrl-C end it.";
+
+/// How it is written where nothing is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
+enum Format {
+    /// A table
+    #[default]
+    Text,
+    /// All series with their points
+    Json,
+}
+
+/// Flags of `longtail watch`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct WatchArgs {
+    /// A port (9292 or :9292), a process (4242 or pid:4242), or a Unix socket (/run/puma.sock or @name)
+    #[arg(value_name = "PORT|PID|SOCKET")]
+    pub(crate) target: Word,
+    /// Of a process that listens on several ports, this one
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: Option<u16>,
+    #[arg(long, value_name = "URL", help = "Puma's control server: tcp://127.0.0.1:9293 or unix:///PATH")]
+    control_url: Option<String>,
+    /// Its token
+    #[arg(long, value_name = "TOKEN", requires = "control_url")]
+    control_token: Option<String>,
+    /// Puma's state file, which says both
+    #[arg(long, value_name = "FILE", conflicts_with = "control_url")]
+    state: Option<PathBuf>,
+    /// End after this time [default: never]
+    #[arg(long = "for", value_name = "TIME")]
+    length: Option<Nanos>,
+    /// Time between two looks at connections and processes (the accept queue is looked at 20 times a second)
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub(crate) every: Nanos,
+    /// Draw nothing: a table at the end, as in a pipe
+    #[arg(long)]
+    plain: bool,
+    /// A line for each look too
+    #[arg(long)]
+    pub(crate) lines: bool,
+    /// What to write; JSON draws nothing
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl WatchArgs {
+    /// When to end.
+    ///
+    /// # Errors
+    /// Where a time cannot be meant, or flags contradict each other.
+    pub(crate) fn length(&self) -> Result<Option<Nanos>, Mistake> {
+        let wrong = |text: &str| Err(Mistake::Flags(text.to_owned()));
+        check_times([self.length, Some(self.every)])?;
+        if self.length == Some(Nanos::ZERO) {
+            return wrong("--for wants a time above 0, such as 10s");
+        }
+        if self.every < SHORTEST {
+            return wrong("--every wants 100ms or more: looks that are closer measure themselves");
+        }
+        if self.lines && self.is_json() {
+            return wrong("--lines belongs to the text: leave it out, or --format json");
+        }
+        Ok(self.length)
+    }
+
+    /// Whether nothing is drawn, whoever looks.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.plain || self.lines || self.is_json()
+    }
+
+    /// Whether it is for a program.
+    pub(crate) fn is_json(&self) -> bool {
+        self.format == Format::Json
+    }
+
+    /// Puma's control server, where one was named.
+    ///
+    /// # Errors
+    /// Where it is none that can be asked from here, or the state file does not name one.
+    pub(crate) fn control(&self) -> Result<Option<Control>, Mistake> {
+        if let Some(path) = &self.state {
+            let read = |why: String| Mistake::Read { path: path.clone(), why };
+            let text = std::fs::read_to_string(path).map_err(|error| read(error.to_string()))?;
+            return Control::from_state(&text).map(Some).map_err(read);
+        }
+        let Some(url) = &self.control_url else { return Ok(None) };
+        let address = url.parse().map_err(|why| Mistake::Flags(format!("--control-url: {why}")))?;
+        Ok(Some(Control { address, token: self.control_token.clone().unwrap_or_default() }))
+    }
+}
+
+/// Where a control server listens.
+pub(crate) fn place(control: &Control) -> Place {
+    match &control.address {
+        ControlAddress::Tcp(address) => Place::Tcp(*address),
+        ControlAddress::Unix(path) => Place::Unix(path.to_string_lossy().into_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Command, Invocation, parse};
+    use std::ffi::OsString;
+
+    fn asked(words: &[&str]) -> Result<Option<Control>, String> {
+        let words = ["longtail", "watch"].iter().chain(words).map(OsString::from);
+        match parse(words).map_err(|mistake| mistake.to_string())? {
+            Invocation::Command(Command::Watch(args)) => {
+                args.length().map_err(|mistake| mistake.to_string())?;
+                args.control().map_err(|mistake| mistake.to_string())
+            }
+            _ => Err("not a watch".to_owned()),
+        }
+    }
+
+    #[test]
+    fn every_mistake_is_one_line() {
+        let cases: [(&[&str], &str); 14] = [
+            (&[], "PORT|PID|SOCKET"),
+            (&["puma"], "pid:4242"),
+            (&["9292", "--port=0"], "--port"),
+            (&["9292", "--for=0"], "--for"),
+            (&["9292", "--for=ever"], "200ms"),
+            (&["9292", "--for=800h"], "30 days"),
+            (&["9292", "--every=1ms"], "--every"),
+            (&["9292", "--lines", "--format=json"], "--lines"),
+            (&["9292", "--control-token=x"], "--control-url"),
+            (&["9292", "--control-url=127.0.0.1:1"], "tcp://"),
+            (&["9292", "--control-url=tcp://192.0.2.1:9293"], "this machine"),
+            (&["9292", "--control-url=ssl://127.0.0.1:9293"], "tcp://"),
+            (&["9292", "--state=x", "--control-url=y"], "cannot be used with"),
+            (&["9292", "--state=/no/such.state"], "cannot be read"),
+        ];
+        for (words, part) in cases {
+            let line = asked(words).unwrap_err();
+            assert!(line.contains(part) && !line.contains('\n'), "{words:?}: {line}");
+        }
+    }
+
+    #[test]
+    fn a_control_server_is_named_by_its_url() {
+        let control = asked(&["9292", "--control-url=tcp://127.0.0.1:9293", "--control-token=t"]).unwrap().unwrap();
+        assert_eq!(control.token, "t");
+        assert_eq!(place(&control).to_string(), "127.0.0.1:9293");
+        let control = asked(&["9292", "--control-url=unix:///tmp/c.sock"]).unwrap().unwrap();
+        assert_eq!(place(&control).to_string(), "/tmp/c.sock");
+        assert_eq!(asked(&["9292"]), Ok(None));
+    }
+}

@@ -1,0 +1,49 @@
+//! `longtail overhead`: what instruments cost.
+
+use sweep::conduct_overhead;
+
+use super::sweep::{fall_back, tools};
+use crate::args::{OverheadArgs, SweepArgs};
+use crate::clock::{SystemClock, wall_time};
+use crate::exit::Exit;
+use crate::mistake::Mistake;
+use crate::overhead::{self, Findings};
+use crate::store::CeilingFile;
+use crate::ui::Ui;
+use crate::{signals, ui};
+
+/// Runs all rounds and prints what each arm costs.
+///
+/// # Errors
+/// Where a flag is wrong, or a server does not work.
+pub(crate) fn run(args: &OverheadArgs) -> Result<Exit, Mistake> {
+    let mut plan = args.plan()?;
+    let addresses = SweepArgs::addresses()?;
+    fall_back(&mut plan.server)?;
+    if plan.server.kind == model::ServerKind::Builtin {
+        // Its app is in no Puma.
+        plan.arms.retain(|arm| *arm != sweep::Arm::Statsd);
+    }
+    let interrupt = signals::interruption()?;
+    let (clock, started_at) = (SystemClock::start(), wall_time());
+    let ceilings = CeilingFile::of_day(&started_at);
+    let words = (started_at.clone(), String::new());
+    let tools = tools(clock, (addresses, args.boot_timeout), words, &interrupt, &ceilings);
+    let told = Ui::new();
+    let tell = |round: u32, arm: &sweep::Arm| told.working(&format!("round {round}/{}: {}", plan.rounds, arm.name()));
+    let overhead = conduct_overhead(&plan, &tools, &tell);
+    drop(told);
+    let overhead = overhead?;
+    if overhead.samples.is_empty() {
+        ui::note("interrupted before the first run: there is nothing to report");
+        return Ok(Exit::Interrupted);
+    }
+    let found = Findings::of(&plan, &overhead);
+    let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
+    ui::print(&if args.is_json() {
+        overhead::json(&found, &environment, &started_at)
+    } else {
+        overhead::table(&found)
+    });
+    Ok(if overhead.interrupted { Exit::Interrupted } else { Exit::Fine })
+}

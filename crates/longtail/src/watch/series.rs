@@ -1,0 +1,201 @@
+//! How one quantity went: least, mean, most and last, and a bounded list of points. Plain arithmetic; nothing is read here.
+//!
+//! A look that found nothing leaves a gap: it is in no mean, and `last` is absent after it.
+
+use model::Nanos;
+
+/// Points that are kept, at the most: where it is full every second one goes, and from then on every second is left out.
+const MOST_POINTS: usize = 2400;
+
+/// One quantity over time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Series {
+    looks: u64,
+    absent: u64,
+    least: Option<f64>,
+    most: Option<f64>,
+    last: Option<f64>,
+    /// Value times seconds, and the seconds.
+    area: f64,
+    covered: f64,
+    /// The look before, where it found something.
+    before: Option<(Nanos, f64)>,
+    points: Vec<(Nanos, Option<f64>)>,
+    /// Of so many looks one is kept as a point.
+    stride: u64,
+    /// How old the last value may have been, and the oldest.
+    staleness: Option<(Nanos, Nanos)>,
+}
+
+impl Series {
+    /// What there was at this instant. Between two looks the mean of both stands for the time.
+    pub(crate) fn take(&mut self, at: Nanos, value: Option<f64>) {
+        if let (Some((earlier, before)), Some(value)) = (self.before, value) {
+            let seconds = at.saturating_sub(earlier).as_secs_f64();
+            self.area += f64::midpoint(before, value) * seconds;
+            self.covered += seconds;
+        }
+        self.before = value.map(|value| (at, value));
+        self.note(at, value);
+    }
+
+    /// What a counter counted between two looks, as a rate a second.
+    pub(crate) fn count(&mut self, from: Nanos, to: Nanos, counted: f64) {
+        let seconds = to.saturating_sub(from).as_secs_f64();
+        if seconds > 0.0 {
+            self.area += counted;
+            self.covered += seconds;
+            self.note(to, Some(counted / seconds));
+        }
+    }
+
+    /// The value before may have been so old.
+    pub(crate) fn aged(&mut self, age: Option<Nanos>) {
+        if let Some(age) = age {
+            self.staleness = Some((age, self.staleness.map_or(age, |(_, oldest)| oldest.max(age))));
+        }
+    }
+
+    fn note(&mut self, at: Nanos, value: Option<f64>) {
+        self.last = value;
+        if let Some(value) = value {
+            self.looks += 1;
+            self.least = Some(self.least.map_or(value, |least| least.min(value)));
+            self.most = Some(self.most.map_or(value, |most| most.max(value)));
+        } else {
+            self.absent += 1;
+        }
+        self.stride = self.stride.max(1);
+        if (self.looks + self.absent - 1).is_multiple_of(self.stride) {
+            self.points.push((at, value));
+        }
+        if self.points.len() >= MOST_POINTS {
+            let mut number = 0;
+            self.points.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
+            self.stride *= 2;
+        }
+    }
+
+    /// Mean over the time that was covered; of one single look what that found.
+    pub(crate) fn mean(&self) -> Option<f64> {
+        if self.covered > 0.0 { Some(self.area / self.covered) } else { self.least.filter(|_| self.looks == 1) }
+    }
+
+    /// The least.
+    pub(crate) fn least(&self) -> Option<f64> {
+        self.least
+    }
+
+    /// The most.
+    pub(crate) fn most(&self) -> Option<f64> {
+        self.most
+    }
+
+    /// What the last look found.
+    pub(crate) fn last(&self) -> Option<f64> {
+        self.last
+    }
+
+    /// Looks that found something, and that did not.
+    pub(crate) fn looks(&self) -> (u64, u64) {
+        (self.looks, self.absent)
+    }
+
+    /// How old the last value may have been when it was read, and the oldest of all.
+    pub(crate) fn staleness(&self) -> Option<(Nanos, Nanos)> {
+        self.staleness
+    }
+
+    /// Instants and values that were kept.
+    pub(crate) fn points(&self) -> &[(Nanos, Option<f64>)] {
+        &self.points
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn seconds(s: u64) -> Nanos {
+        Nanos::from_secs(s)
+    }
+
+    #[test]
+    fn a_gauge_is_weighed_by_time_and_a_gap_is_in_no_mean() {
+        let mut series = Series::default();
+        assert_eq!((series.mean(), series.last()), (None, None));
+        series.take(seconds(0), Some(2.0));
+        assert_eq!(series.mean(), Some(2.0), "one look");
+        series.take(seconds(1), Some(4.0));
+        series.take(seconds(4), Some(4.0));
+        // 3 for one second, 4 for three.
+        assert_eq!(series.mean(), Some(3.75));
+        series.take(seconds(5), None);
+        assert_eq!((series.last(), series.looks()), (None, (3, 1)));
+        series.take(seconds(9), Some(0.0));
+        assert_eq!(
+            (series.mean(), series.least(), series.most(), series.last()),
+            (Some(3.75), Some(0.0), Some(4.0), Some(0.0))
+        );
+    }
+
+    #[test]
+    fn the_mean_of_a_rate_is_all_that_was_counted_by_all_the_time() {
+        let mut series = Series::default();
+        series.count(seconds(0), seconds(1), 10.0);
+        series.count(seconds(1), seconds(4), 6.0);
+        series.count(seconds(4), seconds(4), 5.0);
+        assert_eq!((series.least(), series.mean(), series.most()), (Some(2.0), Some(4.0), Some(10.0)));
+        assert_eq!(series.looks(), (2, 0), "no time, no rate");
+    }
+
+    #[test]
+    fn the_oldest_age_is_kept_beside_the_last() {
+        let mut series = Series::default();
+        series.aged(None);
+        assert_eq!(series.staleness(), None);
+        for age in [2, 5, 1] {
+            series.aged(Some(seconds(age)));
+        }
+        assert_eq!(series.staleness(), Some((seconds(1), seconds(5))));
+    }
+
+    #[test]
+    fn points_are_bounded_and_still_span_the_whole() {
+        let mut series = Series::default();
+        for n in 0..20_000 {
+            series.take(seconds(n), Some(n as f64));
+        }
+        let points = series.points();
+        assert!(points.len() < MOST_POINTS && points.len() >= MOST_POINTS / 2, "{}", points.len());
+        assert_eq!(points[0].0, seconds(0));
+        let gaps: Vec<u64> = points.windows(2).map(|pair| (pair[1].0 - pair[0].0).0 / 1_000_000_000).collect();
+        assert!(gaps.iter().all(|gap| *gap == gaps[0]), "{gaps:?}");
+        assert_eq!(series.looks(), (20_000, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn parts_that_are_a_whole_at_each_look_are_so_in_the_mean(
+            looks in prop::collection::vec((1u64..5, prop::collection::vec(0u32..50, 3)), 2..30),
+        ) {
+            let mut parts = vec![Series::default(); 3];
+            let mut whole = Series::default();
+            let mut at = Nanos::ZERO;
+            for (gap, values) in &looks {
+                at += seconds(*gap);
+                whole.take(at, Some(f64::from(values.iter().sum::<u32>())));
+                for (part, value) in parts.iter_mut().zip(values) {
+                    part.take(at, Some(f64::from(*value)));
+                }
+            }
+            let sum: f64 = parts.iter().filter_map(Series::mean).sum();
+            prop_assert!((sum - whole.mean().unwrap()).abs() < 1e-9);
+            prop_assert!(whole.least() <= whole.mean() && whole.mean() <= whole.most());
+        }
+    }
+}

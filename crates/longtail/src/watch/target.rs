@@ -1,0 +1,294 @@
+//! Finds a server that runs already: by its port, its process or its Unix socket.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::str::FromStr;
+
+use probe::Listener;
+use probe::owners::{self, Listening, Place};
+use probe::processes::tree;
+
+use crate::mistake::Mistake;
+
+/// What the user wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    /// A number: a port that is listened on, else a process.
+    Number(u32),
+    /// `:PORT`
+    Port(u16),
+    /// `pid:PID`
+    Process(u32),
+    /// A path, or `@` and an abstract name.
+    Unix(String),
+}
+
+impl FromStr for Word {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Word, String> {
+        let wrong = || {
+            format!(
+                "'{text}' is no server: write a port (9292 or :9292), a process (4242 or pid:4242), or a Unix socket (/tmp/puma.sock or @name)"
+            )
+        };
+        let rest = text.strip_prefix("unix://").unwrap_or(text);
+        if rest.starts_with('/') || rest.len() > 1 && rest.starts_with('@') {
+            return Ok(Word::Unix(rest.to_owned()));
+        }
+        if let Some(port) = text.strip_prefix(':') {
+            return port.parse().ok().filter(|port| *port > 0).map(Word::Port).ok_or_else(wrong);
+        }
+        if let Some(pid) = text.strip_prefix("pid:") {
+            return pid.parse().ok().filter(|pid| *pid > 0).map(Word::Process).ok_or_else(wrong);
+        }
+        text.parse().ok().filter(|number| *number > 0).map(Word::Number).ok_or_else(wrong)
+    }
+}
+
+/// A server that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// Where it listens: one port, perhaps of several addresses, or one Unix socket.
+    pub(crate) places: Vec<Place>,
+    /// Its listening sockets.
+    pub(crate) inodes: BTreeSet<u64>,
+    /// Its first processes; none where this user may not see them.
+    pub(crate) roots: Vec<u32>,
+    /// Whether the process was named, and nobody else is followed.
+    pub(crate) is_process: bool,
+    /// What cannot be seen of it.
+    pub(crate) missing: Vec<String>,
+}
+
+impl Target {
+    /// The server that `word` means, of its listeners the one of `port`. `control` is where its control server listens,
+    /// which is not what is watched.
+    ///
+    /// # Errors
+    /// Where there is none, several are meant, or this user may not see it.
+    pub(crate) fn find(word: &Word, port: Option<u16>, control: Option<&Place>) -> Result<Target, Mistake> {
+        let unreadable = |why: io::Error| wrong(format!("/proc/net/tcp cannot be read ({why}): is /proc mounted?"));
+        let all = owners::listening().map_err(unreadable)?;
+        match word {
+            Word::Port(_) | Word::Unix(_) if port.is_some() => {
+                Err(wrong("--port chooses among the ports of a process: leave it out here".to_owned()))
+            }
+            Word::Port(port) => of_port(*port, &all),
+            Word::Unix(path) => of_unix(path, &all),
+            Word::Process(pid) => of_process(*pid, port, control, &all),
+            Word::Number(number) => {
+                let as_port = u16::try_from(*number).ok().filter(|port| is_open(*port, &all));
+                let is_process = exists(*number);
+                match as_port {
+                    None if is_process => of_process(*number, port, control, &all),
+                    None => Err(wrong(format!(
+                        "{number} is neither a port that anybody listens on nor a process: start the server first"
+                    ))),
+                    Some(_) if port.is_some() => of_process(*number, port, control, &all),
+                    Some(_) if is_process && listens(*number, &all) => Err(wrong(format!(
+                        "{number} is both a port and a process that listens: write :{number} or pid:{number}"
+                    ))),
+                    Some(port) => of_port(port, &all),
+                }
+            }
+        }
+    }
+
+    /// The listener, to be looked at.
+    pub(crate) fn listener(&self) -> Listener {
+        match &self.places[0] {
+            Place::Tcp(address) => Listener::of_port(address.port()),
+            Place::Unix(address) => Listener::of_unix(address),
+        }
+    }
+
+    /// Where it listens, in words.
+    pub(crate) fn place(&self) -> String {
+        let places: BTreeSet<String> = self.places.iter().map(Place::to_string).collect();
+        places.into_iter().collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn wrong(text: String) -> Mistake {
+    Mistake::Flags(text)
+}
+
+fn is_open(port: u16, all: &[Listening]) -> bool {
+    all.iter().any(|one| one.place.port() == Some(port))
+}
+
+fn exists(pid: u32) -> bool {
+    Path::new(&format!("/proc/{pid}")).is_dir()
+}
+
+/// Whether a process or one that descends from it listens anywhere, as far as this user may see.
+fn listens(pid: u32, all: &[Listening]) -> bool {
+    let held = held(pid).unwrap_or_default();
+    all.iter().any(|one| held.contains(&one.inode))
+}
+
+/// The sockets of a process and its descendants.
+fn held(pid: u32) -> io::Result<BTreeSet<u64>> {
+    let mut inodes = owners::sockets_of(pid)?;
+    for child in tree(pid) {
+        inodes.extend(owners::sockets_of(child).unwrap_or_default());
+    }
+    Ok(inodes)
+}
+
+fn of_port(port: u16, all: &[Listening]) -> Result<Target, Mistake> {
+    let ours: Vec<&Listening> = all.iter().filter(|one| one.place.port() == Some(port)).collect();
+    if ours.is_empty() {
+        return Err(wrong(format!(
+            "nothing listens on port {port}: start the server first, or give its process (pid:N)"
+        )));
+    }
+    Ok(of_listeners(&ours))
+}
+
+fn of_unix(path: &str, all: &[Listening]) -> Result<Target, Mistake> {
+    let place = Place::Unix(path.to_owned());
+    let mut ours: Vec<&Listening> = all.iter().filter(|one| one.place == place).collect();
+    if ours.is_empty() && !path.starts_with('@') {
+        // The kernel knows it as the server wrote it, which may have been by another way.
+        let real = |path: &str| fs::canonicalize(path).ok();
+        let wanted = real(path);
+        let is_same = |one: &&Listening| match &one.place {
+            Place::Unix(address) => wanted.is_some() && real(address) == wanted,
+            Place::Tcp(_) => false,
+        };
+        ours = all.iter().filter(is_same).collect();
+    }
+    if ours.is_empty() {
+        return Err(wrong(format!("nothing listens on {path}: start the server first, or give its process (pid:N)")));
+    }
+    Ok(of_listeners(&ours))
+}
+
+fn of_listeners(ours: &[&Listening]) -> Target {
+    let inodes: BTreeSet<u64> = ours.iter().map(|one| one.inode).collect();
+    let holders = owners::holders(&inodes);
+    let seen: BTreeSet<u64> = holders.pids.values().flatten().copied().collect();
+    let mut missing = Vec::new();
+    if seen.len() < inodes.len() {
+        let users: BTreeSet<u32> =
+            ours.iter().filter(|one| !seen.contains(&one.inode)).filter_map(|one| one.user).collect();
+        let users: Vec<String> = users.iter().map(u32::to_string).collect();
+        let whose = if users.is_empty() { "another user".to_owned() } else { format!("user {}", users.join(" and ")) };
+        missing.push(if holders.hidden > 0 {
+            format!("the server's processes: they are not this user's to see; run as root or as {whose}")
+        } else {
+            "the server's processes: none that can be seen from here holds its socket".to_owned()
+        });
+    }
+    Target {
+        places: ours.iter().map(|one| one.place.clone()).collect(),
+        inodes,
+        roots: holders.roots(),
+        is_process: false,
+        missing,
+    }
+}
+
+fn of_process(pid: u32, port: Option<u16>, control: Option<&Place>, all: &[Listening]) -> Result<Target, Mistake> {
+    if !exists(pid) {
+        return Err(wrong(format!("there is no process {pid}: a port (:9292) finds its server")));
+    }
+    let held = held(pid).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => wrong(format!(
+            "process {pid} is another user's, and so what it listens on cannot be seen: run as that user or as root, or give its port (:9292)"
+        )),
+        _ => wrong(format!("process {pid} has just ended")),
+    })?;
+    let ours: Vec<&Listening> =
+        all.iter().filter(|one| held.contains(&one.inode) && Some(&one.place) != control).collect();
+    let places: BTreeSet<String> = ours.iter().map(|one| one.place.to_string()).collect();
+    let places: Vec<String> = places.into_iter().collect();
+    let ours: Vec<&Listening> = match port {
+        Some(port) => ours.into_iter().filter(|one| one.place.port() == Some(port)).collect(),
+        None => ours,
+    };
+    let Some(first) = ours.first() else {
+        return Err(wrong(match (owners::is_in_our_network(pid), port) {
+            (Some(false), _) => format!(
+                "process {pid} lives in another network namespace: run nsenter -t {pid} -n longtail watch pid:{pid}"
+            ),
+            (_, Some(port)) if !places.is_empty() => {
+                format!("process {pid} does not listen on port {port}: it listens on {}", places.join(", "))
+            }
+            _ => format!("process {pid} and its children listen nowhere: give the process of a server"),
+        }));
+    };
+    let key = |place: &Place| place.port().map_or_else(|| Err(place.clone()), Ok);
+    if ours.iter().any(|one| key(&one.place) != key(&first.place)) {
+        let mend = ours.iter().find_map(|one| one.place.port()).map_or_else(
+            || format!("give one, such as {}", first.place),
+            |port| format!("choose one with --port {port}, or by the path of a Unix socket"),
+        );
+        return Err(wrong(format!("process {pid} listens on {}: {mend}", places.join(", "))));
+    }
+    Ok(Target {
+        places: ours.iter().map(|one| one.place.clone()).collect(),
+        inodes: ours.iter().map(|one| one.inode).collect(),
+        roots: vec![pid],
+        is_process: true,
+        missing: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn words_are_understood() {
+        let word = |text: &str| text.parse::<Word>();
+        assert_eq!(word("9292"), Ok(Word::Number(9292)));
+        assert_eq!(word(":9292"), Ok(Word::Port(9292)));
+        assert_eq!(word("pid:70000"), Ok(Word::Process(70_000)));
+        assert_eq!(word("unix:///tmp/a b.sock"), Ok(Word::Unix("/tmp/a b.sock".to_owned())));
+        assert_eq!(word("@name"), Ok(Word::Unix("@name".to_owned())));
+        for bad in ["", "@", ":0", ":70000", "pid:x", "puma", "http://127.0.0.1:80", "-1", "0"] {
+            assert!(word(bad).is_err_and(|line| line.contains(":9292")), "{bad}");
+        }
+    }
+
+    /// This very process as a server: its tests may listen on more than one port at a time.
+    #[test]
+    fn a_server_is_found_by_port_and_by_process() {
+        let (one, other) = (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+        let port = |listener: &TcpListener| listener.local_addr().unwrap().port();
+        let here = std::process::id();
+        let found = Target::find(&Word::Port(port(&one)), None, None).unwrap();
+        assert_eq!((found.place(), found.inodes.len()), (one.local_addr().unwrap().to_string(), 1));
+        assert!(found.roots == [here] && found.missing.is_empty() && !found.is_process, "{found:?}");
+        let several = Target::find(&Word::Process(here), None, None).unwrap_err().to_string();
+        assert!(several.contains("--port") && several.contains(&port(&other).to_string()), "{several}");
+        let chosen = Target::find(&Word::Process(here), Some(port(&other)), None).unwrap();
+        assert!(chosen.is_process && chosen.roots == [here]);
+        assert_eq!(chosen.place(), other.local_addr().unwrap().to_string());
+        let neither = Target::find(&Word::Process(here), Some(1), None).unwrap_err().to_string();
+        assert!(neither.contains("does not listen on port 1"), "{neither}");
+    }
+
+    #[test]
+    fn who_is_not_there_is_said() {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let line = |word: Word| Target::find(&word, None, None).unwrap_err().to_string();
+        assert!(line(Word::Port(port)).starts_with("nothing listens on port"));
+        assert!(line(Word::Process(u32::MAX)).starts_with("there is no process"));
+        assert!(line(Word::Number(u32::MAX)).contains("neither a port"));
+        assert!(line(Word::Unix("/no/such.sock".to_owned())).starts_with("nothing listens on /no/such.sock"));
+        let sleeper = std::process::Command::new("sleep").arg("60").spawn();
+        if let Ok(mut sleeper) = sleeper {
+            let said = line(Word::Process(sleeper.id()));
+            sleeper.kill().unwrap();
+            sleeper.wait().unwrap();
+            assert!(said.contains("listen nowhere"), "{said}");
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! `longtail watch`: a server that was there before is found, looked at and left as it was. By counts and laws alone.
+
+use std::os::unix::process::CommandExt as _;
+
+use probe::puma_stats::{PumaStats, WorkerStats};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::clock::eventually;
+use crate::lab::{Lab, Running, can, free_port, has};
+use model::Nanos;
+
+/// A server of two slots of which each holds a request for 100 ms, and a load that is four times as much, until it is dropped.
+struct Busy {
+    _server: Running,
+    _load: Running,
+}
+
+/// The last figures of a watch as JSON.
+struct Watched(Value);
+
+impl Watched {
+    fn of(text: &str) -> Watched {
+        Watched(serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}")))
+    }
+
+    fn series(&self, pid: Option<u64>, name: &str) -> &Value {
+        let all = self.0["series"].as_array().unwrap();
+        all.iter().find(|one| one["pid"].as_u64() == pid && one["name"] == name).unwrap_or(&Value::Null)
+    }
+
+    /// Values of the points, those that are absent left out.
+    fn values(&self, pid: Option<u64>, name: &str) -> Vec<f64> {
+        let points = self.series(pid, name)["points"].as_array().cloned().unwrap_or_default();
+        points.iter().filter_map(|point| point[1].as_f64()).collect()
+    }
+
+    fn pids(&self) -> Vec<u64> {
+        self.0["processes"].as_array().unwrap().iter().map(|one| one["pid"].as_u64().unwrap()).collect()
+    }
+
+    /// At each look where all was seen, the processes' parts are the whole.
+    fn assert_parts_are_the_whole(&self) {
+        for name in ["cpu", "run_queue_wait", "voluntary_switches", "involuntary_switches"] {
+            let whole = self.values(None, name);
+            assert!(!whole.is_empty(), "{name}: {}", self.0);
+            let parts: Vec<Vec<f64>> = self.pids().into_iter().map(|pid| self.values(Some(pid), name)).collect();
+            for (look, whole) in whole.iter().enumerate() {
+                let sum: f64 = parts.iter().map(|part| part[look]).sum();
+                assert!((sum - whole).abs() <= 1e-9 * whole.abs().max(1.0), "{name} at look {look}: {sum} of {whole}");
+            }
+        }
+        let accepted = self.values(None, "accepted_connections");
+        let unplaced = self.values(None, "unplaced_connections");
+        let parts: Vec<Vec<f64>> =
+            self.pids().into_iter().map(|pid| self.values(Some(pid), "accepted_connections")).collect();
+        for (look, whole) in accepted.iter().enumerate() {
+            let sum: f64 = parts.iter().map(|part| part[look]).sum();
+            assert!((sum + unplaced[look] - whole).abs() < 1e-9, "look {look}: {sum} and {unplaced:?} of {whole}");
+        }
+    }
+}
+
+fn listens(port: u16) -> bool {
+    probe::sockets::of_port(port).unwrap().listening
+}
+
+fn wait_for(port: u16) {
+    eventually(Nanos::from_secs(30), || format!("nobody listens on {port}"), || listens(port).then_some(()));
+}
+
+fn sink(lab: &Lab, port: u16, words: &str) -> Running {
+    let server = Running::start(&mut lab.longtail(&format!("sink --listen 127.0.0.1:{port} {words}")));
+    wait_for(port);
+    server
+}
+
+fn busy(lab: &Lab, port: u16) -> Busy {
+    let server = sink(lab, port, "--slots 2 --delay 100ms");
+    let load = load(lab, port, 8);
+    Busy { _server: server, _load: load }
+}
+
+/// Long enough for any watch here; ends with its test.
+fn load(lab: &Lab, port: u16, connections: u32) -> Running {
+    let words = format!("load -c {connections} --for 60s --no-calibrate http://127.0.0.1:{port}/");
+    let load = Running::start(&mut lab.longtail(&words));
+    let open = || probe::sockets::of_port(port).unwrap().open;
+    eventually(Nanos::from_secs(30), || format!("{} open", open()), || (open() >= connections).then_some(()));
+    load
+}
+
+#[test]
+fn a_server_is_watched_by_its_port_and_by_its_process() {
+    let (lab, port) = (Lab::new(), free_port());
+    let _busy = busy(&lab, port);
+    let by_port = lab.run(&format!("watch :{port} --for 1500ms --every 200ms --format json")).with_code(0);
+    let seen = Watched::of(&by_port.stdout);
+    assert_eq!((&seen.0["kind"], &seen.0["ended"]), (&Value::from("watch"), &Value::from("time")));
+    assert_eq!(seen.0["listens_on"], serde_json::json!([format!("127.0.0.1:{port}")]));
+    seen.assert_parts_are_the_whole();
+    // It accepts all, and nobody waits in the kernel.
+    assert_eq!(seen.series(None, "open_connections")["last"], 8.0);
+    assert_eq!(seen.series(None, "accepted_connections")["last"], 8.0);
+    assert!(seen.series(None, "cpu")["mean"].as_f64().unwrap() > 0.0);
+    // A sink has no statistics.
+    assert_eq!(seen.series(None, "busy_threads"), &Value::Null);
+    assert_eq!(seen.0["missing"], serde_json::json!([]));
+
+    let pid = seen.pids()[0];
+    let by_process = lab.run(&format!("watch pid:{pid} --for 500ms --every 200ms --lines")).with_code(0);
+    assert!(by_process.stdout.contains(&format!("127.0.0.1:{port}, process {pid}\n")), "{}", by_process.stdout);
+    let lines: Vec<&str> = by_process.stdout.lines().take_while(|line| !line.starts_with("127.")).collect();
+    assert!(lines.len() >= 2 && lines[0].contains("queue"), "{}", by_process.stdout);
+    let busy_slots = by_process.stdout.lines().find(|line| line.starts_with("busy slots")).unwrap();
+    assert_eq!(busy_slots.split_ascii_whitespace().filter(|word| *word == "-").count(), 4, "{busy_slots}");
+}
+
+#[test]
+fn what_is_not_accepted_waits_in_the_queue() {
+    let (lab, port) = (Lab::new(), free_port());
+    // Accepts two connections a second, and is asked for many more.
+    let _server = sink(&lab, port, "--accept-rate 2");
+    let words = format!("load -c 40 --for 60s --no-calibrate http://127.0.0.1:{port}/");
+    let _load = Running::start(&mut lab.longtail(&words));
+    let waiting = || probe::sockets::of_port(port).unwrap().accept_queue;
+    eventually(Nanos::from_secs(30), || "nobody waits".to_owned(), || (waiting() > 25).then_some(()));
+    let seen = lab.run(&format!("watch :{port} --for 600ms --every 200ms --format json")).with_code(0);
+    let seen = Watched::of(&seen.stdout);
+    assert!(seen.values(None, "accept_queue").iter().all(|length| *length > 0.0), "{}", seen.0);
+    let figure = |name: &str| seen.values(None, name);
+    for (open, accepted) in figure("open_connections").iter().zip(figure("accepted_connections")) {
+        assert!(accepted < *open, "{accepted} of {open}");
+    }
+}
+
+#[test]
+fn a_unix_socket_is_watched_too() {
+    let lab = Lab::new();
+    let path = lab.path("sink.sock");
+    let _server = Running::start(&mut lab.longtail(&format!("sink --listen unix://{}", path.display())));
+    eventually(Nanos::from_secs(30), || "no socket".to_owned(), || path.exists().then_some(()));
+    let seen = lab.run(&format!("watch {} --for 300ms --every 100ms", path.display())).with_code(0);
+    assert!(seen.stdout.starts_with(&format!("{}, process ", path.display())), "{}", seen.stdout);
+    let unread = seen.stdout.lines().find(|line| line.starts_with("unread")).unwrap();
+    assert!(unread.contains('-'), "the kernel does not tell it of Unix sockets: {unread}");
+}
+
+#[test]
+fn the_end_of_the_server_ends_it_and_is_said() {
+    let (lab, port) = (Lab::new(), free_port());
+    for how in [format!(":{port}"), String::new()] {
+        let server = sink(&lab, port, "");
+        let how = if how.is_empty() { format!("pid:{}", server.pid()) } else { how };
+        let mut watch = Running::start(&mut lab.longtail(&format!("watch {how} --every 100ms --lines")));
+        watch.until(|said| said.lines().count() > 2);
+        drop(server);
+        let said = watch.end().with_code(0);
+        assert!(said.stdout.contains("server ended after "), "{}", said.stdout);
+    }
+}
+
+#[test]
+fn it_ends_by_the_users_wish() {
+    let (lab, port) = (Lab::new(), free_port());
+    let _server = sink(&lab, port, "");
+    for (words, code) in [("", 0), ("--for 1h", 130)] {
+        let mut watch = Running::start(&mut lab.longtail(&format!("watch :{port} --every 100ms --lines {words}")));
+        watch.until(|said| said.lines().count() > 2);
+        watch.send(Signal::INT);
+        let said = watch.end().with_code(code);
+        assert!(said.stdout.contains("until it was ended"), "{}", said.stdout);
+    }
+    assert!(listens(port), "the server is as it was");
+}
+
+/// Mistakes are one line, and nothing is watched.
+#[test]
+fn who_cannot_be_watched_is_refused_in_one_line() {
+    let (lab, port) = (Lab::new(), free_port());
+    let other = free_port();
+    let server =
+        Running::start(&mut lab.longtail(&format!("sink --listen 127.0.0.1:{port} --listen 127.0.0.1:{other}")));
+    wait_for(other);
+    let pid = server.pid();
+    let cases = [
+        (format!(":{}", free_port()), "nothing listens on port"),
+        ("pid:4194304".to_owned(), "there is no process 4194304"),
+        ("4194304".to_owned(), "neither a port"),
+        ("/no/such.sock".to_owned(), "nothing listens on /no/such.sock"),
+        (format!("pid:{pid}"), "--port"),
+        (format!("pid:{pid} --port {}", free_port()), "does not listen on port"),
+        (format!(":{port} --port {port}"), "leave it out"),
+        (format!("pid:{}", std::process::id()), "listen"),
+    ];
+    for (words, part) in cases {
+        let said = lab.run(&format!("watch {words} --for 1s")).with_code(2);
+        assert!(said.stderr.lines().count() == 1 && said.stderr.contains(part), "{words}: {}", said.stderr);
+        assert_eq!(said.stdout, "");
+    }
+    lab.run(&format!("watch pid:{pid} --port {other} --for 200ms --every 100ms")).with_code(0);
+}
+
+/// Another user sees sockets and figures of processes that it knows, but not who holds what.
+#[test]
+fn another_user_is_told_what_it_cannot_see() {
+    if !can(rustix::process::geteuid().is_root(), "only root can become another user") {
+        return;
+    }
+    let (lab, port) = (Lab::new(), free_port());
+    let server = sink(&lab, port, "");
+    let _load = load(&lab, port, 3);
+    let as_nobody = |words: &str| {
+        let mut command = lab.longtail(words);
+        command.uid(65534).gid(65534).current_dir("/");
+        Running::start(&mut command)
+    };
+    let folder_is_open = as_nobody("--version").end().code() == 0;
+    if !can(folder_is_open, "another user cannot run this executable") {
+        return;
+    }
+    let seen = as_nobody(&format!("watch :{port} --for 500ms --every 100ms --format json")).end().with_code(0);
+    let seen = Watched::of(&seen.stdout);
+    assert_eq!(seen.series(None, "open_connections")["last"], 3.0);
+    assert_eq!((seen.pids(), &seen.series(None, "cpu")["last"]), (Vec::new(), &Value::Null));
+    let missing = seen.0["missing"].as_array().unwrap();
+    assert!(missing.len() == 1 && missing[0].as_str().unwrap().contains("as root or as user 0"), "{missing:?}");
+    let refused = as_nobody(&format!("watch pid:{} --for 500ms", server.pid())).end().with_code(2);
+    assert!(refused.stderr.contains("another user's") && refused.stderr.lines().count() == 1, "{}", refused.stderr);
+}
+
+/// Puma up to 6 accepts nothing while its threads are taken: all slots are busy, and the rest waits in the kernel.
+#[test]
+fn a_puma_is_watched_with_its_slots_and_its_workers() {
+    if !has("puma") {
+        return;
+    }
+    let (lab, port, control) = (Lab::new(), free_port(), free_port());
+    let rackup = lab.write("app.ru", "run lambda { |_| sleep 0.1; [200, {}, ['ok']] }\n");
+    let mut command = lab.program("puma");
+    command.args(["-q", "-w2", "-t2:2", "-b"]).arg(format!("tcp://127.0.0.1:{port}"));
+    command.arg("-S").arg(lab.path("puma.state")).arg("--control-token=secret");
+    command.arg(format!("--control-url=tcp://127.0.0.1:{control}")).arg(rackup);
+    let puma = Running::start(&mut command);
+    let control_server = probe::Control {
+        address: probe::ControlAddress::Tcp(([127, 0, 0, 1], control).into()),
+        token: "secret".to_owned(),
+    };
+    let stats = || probe::puma_stats::read_soon(&control_server);
+    eventually(Nanos::from_secs(60), || format!("{:?}", stats()), || stats().ok().filter(PumaStats::is_ready));
+    let words = format!("load -c 12 --for 120s --disable-keepalive --no-calibrate http://127.0.0.1:{port}/");
+    let _load = Running::start(&mut lab.longtail(&words));
+    // The workers report every five seconds.
+    let busy = || stats().ok().and_then(|s| s.workers.iter().map(WorkerStats::busy_threads).sum::<Option<u32>>());
+    eventually(Nanos::from_secs(60), || format!("{:?}", busy()), || (busy() == Some(4)).then_some(()));
+    let old = stats().is_ok() && probe::sockets::of_port(port).unwrap().accept_queue > 0;
+    let words =
+        format!("watch {port} --state {} --for 2500ms --every 200ms --format json", lab.path("puma.state").display());
+    let ended = lab.run(&words).with_code(0);
+    let seen = Watched::of(&ended.stdout);
+    let workers: Vec<u64> = seen.pids().into_iter().filter(|pid| *pid != u64::from(puma.pid())).collect();
+    assert_eq!((workers.len(), &seen.0["slots"]), (2, &Value::from(4)), "{}", seen.0);
+    seen.assert_parts_are_the_whole();
+    let slots = seen.series(None, "busy_threads");
+    assert!(slots["last"] == 4.0 && slots["source"] == "puma stats", "{slots}");
+    assert!(slots["max_staleness_ns"].as_u64() > Some(0), "the workers' figures have an age: {slots}");
+    let of_workers: f64 =
+        workers.iter().map(|pid| seen.series(Some(*pid), "busy_threads")["last"].as_f64().unwrap()).sum();
+    assert!((of_workers - 4.0).abs() < f64::EPSILON);
+    if old {
+        let mut lengths = seen.values(None, "accept_queue");
+        lengths.sort_by(f64::total_cmp);
+        // Eight wait while four are served; at a look one may be on its way.
+        assert!(lengths[lengths.len() / 2] > 0.0, "{lengths:?}");
+    }
+
+    // One worker is killed, and the master starts another.
+    let mut watch = Running::start(&mut lab.longtail(&format!("watch :{port} --every 100ms --lines")));
+    let lines = |said: &str| said.lines().count();
+    watch.until(|said| lines(said) > 2);
+    let known: Vec<u32> = workers.iter().map(|pid| *pid as u32).collect();
+    kill_process(Pid::from_raw(known[0].cast_signed()).unwrap(), Signal::KILL).unwrap();
+    let new = || probe::processes::tree(puma.pid()).into_iter().find(|pid| *pid != puma.pid() && !known.contains(pid));
+    let new = eventually(Nanos::from_secs(60), || "no new worker".to_owned(), new);
+    // Of three more looks the last surely began after that.
+    let mut before = None;
+    watch.until(|said| lines(said) > *before.get_or_insert(lines(said)) + 3);
+    watch.send(Signal::INT);
+    let said = watch.end().with_code(0).stdout;
+    for line in [format!("{}, gone: ", known[0]), format!("{}: ", known[1]), format!("{new}: ")] {
+        assert!(said.lines().any(|other| other.starts_with(&line)), "{line}: {said}");
+    }
+}
+
+/// On a terminal: drawn on the other screen, ended by `q`, and the terminal is as it was.
+#[test]
+fn q_gives_the_terminal_back() {
+    if !has("script") || !has("stty") {
+        return;
+    }
+    let (lab, port) = (Lab::new(), free_port());
+    let _server = sink(&lab, port, "");
+    // Before and after it, the settings of the terminal that `script` made.
+    let line = format!(
+        "stty rows 40 cols 140; stty -a > before; {} watch :{port} --every 100ms; echo code $?; stty -a > after",
+        crate::lab::LONGTAIL
+    );
+    let mut command = lab.program("script");
+    command.args(["-q", "-c", &line, "/dev/null"]).env("TERM", "xterm").stdin(std::process::Stdio::piped());
+    let mut terminal = Running::start(&mut command);
+    // Blanks are not drawn on a screen that is blank.
+    terminal.until(|said| said.contains("overflows"));
+    terminal.say("q");
+    let said = terminal.end().with_code(0);
+    let (enter, leave) = ("\u{1b}[?1049h", "\u{1b}[?1049l");
+    assert!(said.stdout.contains("code 0"), "{}", said.stdout);
+    assert!(said.stdout.find(enter) < said.stdout.find(leave) && said.stdout.contains(leave), "{}", said.stdout);
+    let settings = |name: &str| std::fs::read_to_string(lab.path(name)).unwrap();
+    assert_eq!(settings("before"), settings("after"));
+    assert!(settings("before").contains("icanon"));
+    // What was seen stays on the first screen.
+    assert!(said.stdout.split(leave).last().unwrap().contains("watched for"), "{}", said.stdout);
+}

@@ -1,0 +1,270 @@
+//! Who listens where: listening sockets with their inodes, and the processes that hold them open.
+//!
+//! The sockets are in `/proc/net/{tcp,tcp6,unix}`, which everybody may read; which process holds one is only in its
+//! `/proc/PID/fd`, which root and the process's own user may read (proc(5)).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use crate::processes::parent;
+
+/// Where a socket listens.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// A TCP address.
+    Tcp(SocketAddr),
+    /// A Unix socket: its path, or `@` and its abstract name.
+    Unix(String),
+}
+
+impl Place {
+    /// Its TCP port.
+    pub fn port(&self) -> Option<u16> {
+        match self {
+            Place::Tcp(address) => Some(address.port()),
+            Place::Unix(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Tcp(address) => write!(out, "{address}"),
+            Place::Unix(address) => write!(out, "{address}"),
+        }
+    }
+}
+
+/// A socket that listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listening {
+    /// Where.
+    pub place: Place,
+    /// Its number in `/proc/PID/fd`.
+    pub inode: u64,
+    /// Whose it is; of a Unix socket the kernel's table does not tell.
+    pub user: Option<u32>,
+}
+
+/// All sockets of this network namespace that listen; several may share one place (`SO_REUSEPORT`).
+///
+/// # Errors
+/// Where `/proc/net` cannot be read.
+pub fn listening() -> io::Result<Vec<Listening>> {
+    let mut all = tcp(&fs::read_to_string("/proc/net/tcp")?);
+    // Absent where the kernel has no IPv6.
+    all.extend(tcp(&fs::read_to_string("/proc/net/tcp6").unwrap_or_default()));
+    let table = fs::read("/proc/net/unix").unwrap_or_default();
+    all.extend(unix(&String::from_utf8_lossy(&table)));
+    Ok(all)
+}
+
+/// State of a listener in `/proc/net/tcp`, and its flag in `/proc/net/unix` (`__SO_ACCEPTCON`).
+const LISTEN: &str = "0A";
+const ACCEPTS: u32 = 1 << 16;
+
+fn tcp(table: &str) -> Vec<Listening> {
+    let of_line = |line: &str| {
+        let columns: Vec<&str> = line.split_ascii_whitespace().take(10).collect();
+        let [_, local, _, state, _, _, _, user, _, inode] = columns[..] else { return None };
+        if state != LISTEN {
+            return None;
+        }
+        Some(Listening {
+            place: Place::Tcp(address(local)?),
+            inode: inode.parse().ok()?,
+            user: Some(user.parse().ok()?),
+        })
+    };
+    table.lines().skip(1).filter_map(of_line).collect()
+}
+
+/// `0100007F:9C41`: words of four bytes as the machine stores them, in hexadecimal, and the port.
+fn address(text: &str) -> Option<SocketAddr> {
+    let (host, port) = text.split_once(':')?;
+    let port = u16::from_str_radix(port, 16).ok()?;
+    let word = |at: usize| Some(u32::from_str_radix(host.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
+    let ip = if host.len() == 8 {
+        IpAddr::V4(Ipv4Addr::from(word(0)?))
+    } else {
+        let mut bytes = [0; 16];
+        for at in 0..4 {
+            bytes[at * 4..at * 4 + 4].copy_from_slice(&word(at * 8)?);
+        }
+        IpAddr::V6(Ipv6Addr::from(bytes))
+    };
+    Some(SocketAddr::new(ip, port))
+}
+
+fn unix(table: &str) -> Vec<Listening> {
+    let of_line = |line: &str| {
+        // Num: RefCount Protocol Flags Type St Inode Path; the path may hold blanks.
+        let columns: Vec<&str> = line.split_ascii_whitespace().take(7).collect();
+        let [_, _, _, flags, _, _, inode] = columns[..] else { return None };
+        if u32::from_str_radix(flags, 16).ok()? & ACCEPTS == 0 {
+            return None;
+        }
+        // What follows the inode, which is the first word from the seventh column on that is it.
+        let after = line.find(&format!(" {inode} "))? + inode.len() + 2;
+        let path = line.get(after..).filter(|path| !path.is_empty())?;
+        Some(Listening { place: Place::Unix(path.to_owned()), inode: inode.parse().ok()?, user: None })
+    };
+    table.lines().skip(1).filter_map(of_line).collect()
+}
+
+/// The processes that hold some of these sockets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holders {
+    /// Each with those that it holds.
+    pub pids: BTreeMap<u32, BTreeSet<u64>>,
+    /// Processes whose descriptors this user may not see.
+    pub hidden: usize,
+}
+
+impl Holders {
+    /// Those whose parent holds none: the first process of each server. A service manager that keeps a socket for its server
+    /// (`systemd`, process 1) is none.
+    pub fn roots(&self) -> Vec<u32> {
+        let is_server = |pid: &u32| *pid != 1 && comm(*pid).as_deref() != Some("systemd");
+        let servers: BTreeSet<u32> = self.pids.keys().copied().filter(is_server).collect();
+        let is_root = |pid: &u32| parent_of(*pid).is_none_or(|parent| !servers.contains(&parent));
+        servers.iter().copied().filter(is_root).collect()
+    }
+}
+
+fn comm(pid: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/comm")).ok().map(|text| text.trim_end().to_owned())
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    parent(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// All processes that hold one of the sockets with these inodes, as far as this user may see.
+pub fn holders(inodes: &BTreeSet<u64>) -> Holders {
+    let mut found = Holders::default();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        match sockets_of(pid) {
+            Ok(held) => {
+                let held: BTreeSet<u64> = held.intersection(inodes).copied().collect();
+                if !held.is_empty() {
+                    found.pids.insert(pid, held);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => found.hidden += 1,
+            // It has ended meanwhile.
+            Err(_) => {}
+        }
+    }
+    found
+}
+
+/// Inodes of all sockets that a process holds open.
+///
+/// # Errors
+/// `PermissionDenied` where it is another user's, `NotFound` where there is no such process.
+pub fn sockets_of(pid: u32) -> io::Result<BTreeSet<u64>> {
+    let mut inodes = BTreeSet::new();
+    for entry in fs::read_dir(format!("/proc/{pid}/fd"))?.flatten() {
+        // One that is closed meanwhile leads nowhere.
+        let Ok(link) = fs::read_link(entry.path()) else { continue };
+        inodes.extend(link.to_str().and_then(inode));
+    }
+    Ok(inodes)
+}
+
+/// `socket:[12345]`
+fn inode(link: &str) -> Option<u64> {
+    link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
+/// Whether a process is in this network namespace; `None` where this user may not see it.
+pub fn is_in_our_network(pid: u32) -> Option<bool> {
+    let of = |whose: &str| fs::read_link(format!("/proc/{whose}/ns/net")).ok();
+    Some(of(&pid.to_string())? == of("self")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn addresses_of_both_families_are_understood() {
+        assert_eq!(address("0100007F:9C41"), Some("127.0.0.1:40001".parse().unwrap()));
+        let six = "00000000000000000000000001000000:1F90";
+        assert_eq!(address(six), Some("[::1]:8080".parse().unwrap()));
+        assert_eq!(address("00000000:0050"), Some("0.0.0.0:80".parse().unwrap()));
+        assert_eq!((address("x"), address("01:1"), address("0100007F:")), (None, None, None));
+    }
+
+    #[test]
+    fn a_path_may_hold_blanks_and_numbers() {
+        let table = "Num       RefCount Protocol Flags    Type St Inode Path\n\
+            0000000003027b53: 00000002 00000000 00010000 0001 01 2821344 /run/a 2821344 b.sock\n\
+            0000000003027b54: 00000003 00000000 00000000 0001 03 2821345 /run/a b.sock\n\
+            0000000003027b55: 00000002 00000000 00010000 0001 01   812 @name\n\
+            0000000003027b56: 00000002 00000000 00010000 0001 01   813\n";
+        let found: Vec<(String, u64)> = unix(table).into_iter().map(|one| (one.place.to_string(), one.inode)).collect();
+        assert_eq!(found, [("/run/a 2821344 b.sock".to_owned(), 2_821_344), ("@name".to_owned(), 812)]);
+    }
+
+    #[test]
+    fn this_process_holds_what_it_listens_on() {
+        let folder = std::env::temp_dir().join(format!("owners of {}.sock", std::process::id()));
+        let unix = UnixListener::bind(&folder).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let all = listening().unwrap();
+        for place in [Place::Tcp(address), Place::Unix(folder.to_str().unwrap().to_owned())] {
+            let one = all.iter().find(|one| one.place == place).unwrap_or_else(|| panic!("{place} in {all:?}"));
+            let found = holders(&BTreeSet::from([one.inode]));
+            assert!(found.pids.contains_key(&std::process::id()), "{found:?}");
+            assert!(sockets_of(std::process::id()).unwrap().contains(&one.inode));
+        }
+        drop(unix);
+        fs::remove_file(folder).unwrap();
+        assert_eq!(is_in_our_network(std::process::id()), Some(true));
+        assert_eq!(sockets_of(u32::MAX).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn several_sockets_may_share_a_port() {
+        use rustix::net::{AddressFamily, SocketType, bind, listen, socket, sockopt};
+        let bound = |address: SocketAddr| {
+            let one = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+            sockopt::set_socket_reuseport(&one, true).unwrap();
+            bind(&one, &address).unwrap();
+            listen(&one, 8).unwrap();
+            TcpListener::from(one)
+        };
+        let one = bound("127.0.0.1:0".parse().unwrap());
+        let address = one.local_addr().unwrap();
+        let other = bound(address);
+        let all = listening().unwrap();
+        let inodes: BTreeSet<u64> =
+            all.iter().filter(|one| one.place == Place::Tcp(address)).map(|one| one.inode).collect();
+        let held = &holders(&inodes).pids[&std::process::id()];
+        assert_eq!((inodes.len(), held), (2, &inodes));
+        // Each has a queue of its own, and the server's is both.
+        let seen = crate::InetDiag::of_port(address.port()).unwrap().look().unwrap();
+        assert_eq!(seen.limit, Some(16));
+        drop((one, other));
+    }
+
+    #[test]
+    fn a_root_is_held_by_nobody_above_it() {
+        let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let both = [std::process::id(), child.id(), 1].map(|pid| (pid, BTreeSet::from([7])));
+        let holders = Holders { pids: both.into_iter().collect(), hidden: 0 };
+        assert_eq!(holders.roots(), [std::process::id()]);
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+}
