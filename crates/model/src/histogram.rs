@@ -4,6 +4,8 @@
 //! so it may read up to 0.1 % too high and never too low. Smallest, largest and mean are exact. Recording is our own, as a lane does it
 //! half a dozen times a request: some fifteen instructions, a quarter of what the crate takes (a test holds the two against each other).
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Nanos;
@@ -30,7 +32,7 @@ fn times_of(bucket: usize) -> (u64, u64) {
 }
 
 /// A distribution of times in nanoseconds. Recording never allocates.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Stored", into = "Stored")]
 pub struct Histogram {
     counts: Box<[u64; BUCKETS]>,
@@ -38,6 +40,13 @@ pub struct Histogram {
     min: u64,
     max: u64,
     sum: u64,
+}
+
+/// Not the thousands of empty buckets.
+impl fmt::Debug for Histogram {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Stored::from(self.clone()).fmt(out)
+    }
 }
 
 impl Default for Histogram {
@@ -147,8 +156,9 @@ impl Histogram {
 
     /// The filled buckets and their records, rising.
     fn filled(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let last = if self.count == 0 { 0 } else { bucket(self.max).min(BUCKETS - 1) + 1 };
-        self.counts[..last].iter().copied().enumerate().filter(|(_, n)| *n > 0)
+        let place = |time| bucket(time).min(BUCKETS - 1);
+        let (first, last) = if self.count == 0 { (0, 0) } else { (place(self.min), place(self.max) + 1) };
+        (first..last).zip(&self.counts[first..last]).map(|(place, n)| (place, *n)).filter(|(_, n)| *n > 0)
     }
 }
 
@@ -169,7 +179,7 @@ pub fn rank(q: f64, n: u64) -> u64 {
 }
 
 /// How a histogram stands in a file: the filled buckets and the three exact figures.
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Stored {
     count: u64,
     min_ns: u64,
@@ -195,13 +205,17 @@ impl From<Histogram> for Stored {
 impl From<Stored> for Histogram {
     fn from(stored: Stored) -> Histogram {
         let mut histogram = Histogram::default();
+        let lowest = stored.buckets.first().map_or(u64::MAX, |(time, _)| *time);
         let highest = stored.buckets.last().map_or(0, |(time, _)| times_of(bucket(*time).min(BUCKETS - 1)).0);
         for (time, n) in stored.buckets {
             *histogram.bucket_mut(time) += n;
             histogram.count += n;
         }
         histogram.min = if stored.count == 0 { u64::MAX } else { stored.min_ns };
-        // No honest file has a bucket above its maximum; of another the buckets are still all shown.
+        // No honest file has a bucket outside its extremes; of another the buckets are still all shown.
+        if bucket(histogram.min) > bucket(lowest) {
+            histogram.min = lowest;
+        }
         histogram.max = stored.max_ns.max(highest);
         histogram.sum = stored.sum_ns;
         histogram

@@ -107,7 +107,7 @@ fn kind(shape: &Shape) -> Option<Kind> {
 fn settings(shape: &Shape, answer_bytes: u32) -> Option<String> {
     let bytes: usize = shape.requests.iter().map(|request| request.bytes.len()).sum::<usize>() / shape.requests.len();
     Some(format!(
-        "{} {:?} tls={} lanes={} connections={} pipeline={} reconnect_after={:?} keep_alive={} request_bytes={bytes} answer_bytes={answer_bytes} answers_kept={} timestamps={} app_times={}",
+        "{} {:?} tls={} lanes={} connections={} pipeline={} reconnect_after={:?} keep_alive={} request_bytes={bytes} answer_bytes={answer_bytes} answers_kept={} timestamps={} app_times={} awake={}",
         env!("CARGO_PKG_VERSION"),
         kind(shape)?,
         shape.transport.tls.is_some(),
@@ -119,6 +119,7 @@ fn settings(shape: &Shape, answer_bytes: u32) -> Option<String> {
         shape.keep_answers,
         shape.timestamps,
         shape.reads_app_times,
+        shape.stays_awake,
     ))
 }
 
