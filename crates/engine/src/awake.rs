@@ -20,6 +20,8 @@ const LONGEST: Nanos = Nanos::from_micros(200);
 const SHORTEST: Nanos = Nanos::from_micros(10);
 /// How often it is asked whether somebody wants the core.
 const BETWEEN: Nanos = Nanos::from_millis(10);
+/// So many looks in a row that find it so: it is no passer-by, such as a thread of the kernel.
+const ENOUGH: u32 = 3;
 /// How long it is off the first time somebody does; doubled each time up to [`LONGEST_OFF`].
 const FIRST_OFF: Nanos = Nanos::from_millis(100);
 const LONGEST_OFF: Nanos = Nanos::from_secs(10);
@@ -35,6 +37,8 @@ pub(crate) struct Awake {
     off_until: Nanos,
     off_for: Nanos,
     next_look: Nanos,
+    /// Looks in a row that found somebody who wants the core.
+    wanted: u32,
     cores: Cores,
     /// Time spent awake in vain, or before an answer came.
     spent: Nanos,
@@ -50,6 +54,7 @@ impl Awake {
             off_until: Nanos::ZERO,
             off_for: FIRST_OFF,
             next_look: Nanos::ZERO,
+            wanted: 0,
             cores,
             spent: Nanos::ZERO,
         })
@@ -91,7 +96,13 @@ impl Awake {
     /// It was found whether somebody wants the core.
     fn looked(&mut self, is_wanted: bool, now: Nanos) {
         self.next_look = now + BETWEEN;
-        if is_wanted {
+        self.wanted = if is_wanted { self.wanted + 1 } else { 0 };
+        if !is_wanted {
+            // What was crowded once may be calm now.
+            self.off_for = (self.off_for / 2).max(FIRST_OFF);
+        }
+        if self.wanted >= ENOUGH {
+            self.wanted = 0;
             self.budget = Nanos::ZERO;
             self.off_until = now + self.off_for;
             self.off_for = (self.off_for * 2).min(LONGEST_OFF);
@@ -196,14 +207,25 @@ mod tests {
         awake.slept(soon, Nanos::ZERO);
         awake.looked(false, Nanos::from_millis(10));
         assert_eq!(awake.budget(), SHORTEST);
-        awake.looked(true, Nanos::from_millis(20));
-        awake.slept(soon, Nanos::from_millis(119));
+        for at in [20, 30] {
+            awake.looked(true, Nanos::from_millis(at));
+        }
+        assert_eq!(awake.budget(), SHORTEST, "it may be a passer-by");
+        awake.looked(true, Nanos::from_millis(40));
+        awake.slept(soon, Nanos::from_millis(139));
         assert_eq!(awake.budget(), Nanos::ZERO);
-        awake.slept(soon, Nanos::from_millis(120));
+        awake.slept(soon, Nanos::from_millis(140));
         assert_eq!(awake.budget(), SHORTEST);
-        awake.looked(true, Nanos::from_millis(130));
-        awake.slept(soon, Nanos::from_millis(329));
+        for at in [150, 160, 170] {
+            awake.looked(true, Nanos::from_millis(at));
+        }
+        awake.slept(soon, Nanos::from_millis(369));
         assert_eq!(awake.budget(), Nanos::ZERO);
+        awake.slept(soon, Nanos::from_millis(370));
+        for at in 38..=40 {
+            awake.looked(false, Nanos::from_millis(10 * at));
+        }
+        assert_eq!(awake.off_for, FIRST_OFF, "it has been calm");
     }
 
     #[test]
