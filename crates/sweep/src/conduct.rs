@@ -18,6 +18,7 @@ use model::{
 };
 use model::{doubts, verdict};
 use probe::host::Host;
+use probe::processes::this_threads_cpu;
 use probe::puma_stats::PumaStats;
 use probe::{machine, sink_ledger};
 
@@ -338,7 +339,9 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         let port = port.filter(|_| witnesses.probe == Probe::Bpf);
         let traces = port.is_some() && shape.reads_app_times && shape.transport.tls.is_none();
         let shape = &Shape { traces, ..shape.clone() };
+        let cpu_before = this_threads_cpu();
         let tracing = port.map(|port| Tracing::begin(port, self.subject.pid(), shape));
+        let setup_cpu = this_threads_cpu().saturating_sub(cpu_before);
         let (journal, records) = traces.then(|| sync_channel(BATCHES)).unzip();
         let sight = (witnesses.probe != Probe::None).then(|| self.subject.sight());
         let control = self.subject.control.as_ref().filter(|_| sight.is_some());
@@ -370,7 +373,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         self.ledger.add_run(&done.tally);
         self.body_bytes += done.tally.body_bytes;
         self.unanswered |= done.tally.all_answers() != done.tally.all_requests();
-        Ok(Watched { done, watch, heard, kernel })
+        Ok(Watched { done, watch, heard, kernel, setup_cpu })
     }
 
     /// An answer outside a run, of which this account knows.
@@ -464,7 +467,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             looks: Arc::clone(&witnesses.looks),
         });
         let (before, taken_before) = (Host::now(), self.subject.process_use());
-        let Watched { done, watch, heard, kernel } = self.drive_watched(&shape, &progress, &witnesses)?;
+        let Watched { done, watch, heard, kernel, .. } = self.drive_watched(&shape, &progress, &witnesses)?;
         let (after, taken) = (Host::now(), self.subject.process_use());
         phase(&Phase::CoolingDown);
         let readings = self.listener_readings(done.elapsed.saturating_sub(self.stream.warm_up));

@@ -201,7 +201,7 @@ fn run<C: Clock + Clone + Send + Sync>(
         let server = after.zip(before).map(|(after, before)| Nanos(after.saturating_sub(before)));
         (done, server, ours, received)
     });
-    let Watched { done, .. } = done?;
+    let Watched { done, setup_cpu, .. } = done?;
     if tools.is_interrupted() {
         session.subject.stop(&tools.clock);
         return Ok(None);
@@ -218,8 +218,9 @@ fn run<C: Clock + Clone + Send + Sync>(
         answers: done.tally.all_answers(),
         failed: done.tally.counts.failed(),
         server_cpu,
-        // What receives the app's packets stands for another process, which a user has elsewhere.
-        generator_cpu: generator_cpu.saturating_sub(received.map_or(Nanos::ZERO, |(_, cpu)| cpu)),
+        // What receives the app's packets stands for another process, which a user has elsewhere; and to attach tracepoints
+        // costs once, not for each request.
+        generator_cpu: generator_cpu.saturating_sub(received.map_or(Nanos::ZERO, |(_, cpu)| cpu) + setup_cpu),
         lane_busy: done.lanes.iter().map(busy).max_by(f64::total_cmp),
         packets: received.map(|(packets, _)| packets),
         is_stamped: done.anatomy.is_some(),

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use engine::Drive;
-use model::{Heard, KernelView, Probe, Watch};
+use model::{Heard, KernelView, Nanos, Probe, Watch};
 
 use crate::hear::Hearing;
 use crate::looks::Looks;
@@ -31,4 +31,6 @@ pub(crate) struct Watched {
     pub(crate) watch: Option<Watch>,
     pub(crate) heard: Option<Heard>,
     pub(crate) kernel: Option<KernelView>,
+    /// CPU time that it took to have the kernel tell, before the first request.
+    pub(crate) setup_cpu: Nanos,
 }

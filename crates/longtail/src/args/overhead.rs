@@ -24,6 +24,8 @@ again as control, and each instrument. What the control differs by is noise.";
 enum ArmWord {
     /// What everybody may read of server and kernel, as sweep --probe proc
     Proc,
+    /// The kernel's tracepoints, as sweep --probe bpf
+    Bpf,
     /// The kernel stamps when answers come in, as --timestamps kernel
     Stamps,
     /// The app stamps when it began and ended, as sweep --anatomy
@@ -36,6 +38,7 @@ impl ArmWord {
     fn arm(self) -> Arm {
         match self {
             ArmWord::Proc => Arm::Probe(Probe::Proc),
+            ArmWord::Bpf => Arm::Probe(Probe::Bpf),
             ArmWord::Stamps => Arm::Stamps,
             ArmWord::Anatomy => Arm::Anatomy,
             ArmWord::Statsd => Arm::Statsd,
@@ -182,7 +185,11 @@ impl OverheadArgs {
     /// Bare, its control, and each that was asked for once.
     fn arms(&self, is_builtin: bool) -> Result<Vec<Arm>, Mistake> {
         let wrong = |text: String| Err(Mistake::Flags(text));
+        let asks_for_bpf = self.arms.is_empty() && self.env.is_empty() || self.arms.contains(&ArmWord::Bpf);
+        let no_bpf = if asks_for_bpf { probe::bpf::possible().err() } else { None };
+        let no_bpf = no_bpf.map(|missing| format!("cannot be had: {missing}"));
         let why_not = |word: ArmWord| match word {
+            ArmWord::Bpf => no_bpf.as_deref(),
             ArmWord::Statsd if is_builtin => Some("is of an app on Puma: leave it out with --server builtin"),
             ArmWord::Statsd if self.rackup.is_some() => {
                 Some("is of longtail's own app: leave it out with -r, and switch your app's own on with --env")
@@ -235,7 +242,8 @@ mod tests {
     }
 
     fn names(words: &[&str]) -> Vec<String> {
-        plan(words).unwrap().arms.iter().map(Arm::name).collect()
+        // Whether there is bpf depends on the machine.
+        plan(words).unwrap().arms.iter().map(Arm::name).filter(|name| name != "bpf").collect()
     }
 
     #[test]
@@ -246,6 +254,15 @@ mod tests {
         assert_eq!(names(&["--arms=statsd,proc,statsd"]), ["bare", "control", "statsd", "proc"]);
         assert_eq!(names(&["--env=A=b=c", "--arms=proc"]), ["bare", "control", "proc", "A=b=c"]);
         assert_eq!(names(&["--env=A="]), ["bare", "control", "A="]);
+    }
+
+    #[test]
+    fn the_tracepoints_are_an_arm_where_they_can_be_had() {
+        let has_bpf = plan(&[]).unwrap().arms.contains(&Arm::Probe(Probe::Bpf));
+        assert_eq!(has_bpf, probe::bpf::possible().is_ok());
+        let asked = plan(&["--arms=bpf"]);
+        assert_eq!(asked.is_ok(), has_bpf, "{asked:?}");
+        assert!(asked.is_ok_and(|plan| plan.arms.len() == 3) || !has_bpf);
     }
 
     #[test]

@@ -19,7 +19,9 @@ fn every_arm_runs_once_a_round() {
     let words = "overhead --server builtin -w2 -t2:2 --rounds 6 --for 50ms --warm-up 20ms --seed 5 --format json";
     let found = json(&lab.run(words).with_code(0).stdout);
     let arms: Vec<&str> = found["arms"].as_array().unwrap().iter().map(|arm| arm["name"].as_str().unwrap()).collect();
-    assert_eq!(arms, ["bare", "control", "proc", "stamps", "anatomy"]);
+    // Whether there is bpf depends on the machine and its user.
+    let without_bpf: Vec<&str> = arms.iter().copied().filter(|arm| *arm != "bpf").collect();
+    assert_eq!(without_bpf, ["bare", "control", "proc", "stamps", "anatomy"]);
     assert_eq!((&found["kind"], &found["connections"]), (&Value::from("overhead"), &Value::from(4)));
     for arm in &arms {
         let runs = samples(&found, arm);
