@@ -14,10 +14,12 @@ use model::{
 };
 use probe::machine;
 
-use crate::conduct::{Job, Session, Tools, planned_slots};
+use crate::conduct::planned_slots;
 use crate::error::SweepError;
 use crate::observer::{Observer, Phase};
+use crate::session::{Job, Session};
 use crate::subject::{Subject, right_length};
+use crate::tools::Tools;
 
 /// Longest wait for a single answer.
 const PATIENCE: Nanos = Nanos::from_secs(30);

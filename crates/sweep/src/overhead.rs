@@ -12,9 +12,10 @@ use engine::{Progress, ensure_descriptors};
 use model::{Clock, LaneFacts, Nanos, Probe, ServerFacts, ServerPlan, StreamPlan, Timestamps, paired};
 use probe::processes::{Follower, this_process_cpu, this_threads_cpu, tree};
 
-use crate::conduct::{Session, Tools};
 use crate::error::SweepError;
+use crate::session::Session;
 use crate::subject::Subject;
+use crate::tools::Tools;
 use crate::witnesses::{Watched, Witnesses};
 
 /// How soon the receiver of packets notices the end.

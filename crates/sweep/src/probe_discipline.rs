@@ -7,8 +7,8 @@ use model::run::PERCENTILES;
 use model::theory::Probe;
 use model::{Clock, GeneratorFacts, Nanos, Run, Statistics, Stop, StreamPlan};
 
-use crate::conduct::Session;
 use crate::error::SweepError;
+use crate::session::Session;
 use crate::theory;
 
 /// Connections / slots: enough that who waits for whom is seen.

@@ -14,9 +14,9 @@ use probe::puma_stats::{self, PumaStats};
 use probe::sockets::{self, ServerSockets};
 use probe::{Control, ControlAddress, Listener};
 
-use crate::conduct::Tools;
 use crate::error::SweepError;
 use crate::ready::{Question, last_lines, wait_until_ready};
+use crate::tools::Tools;
 use crate::watch::Sight;
 
 /// How long a server may take to finish its requests when it is told to stop, before it is killed.

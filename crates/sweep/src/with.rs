@@ -7,10 +7,10 @@ use probe::host::Host;
 use probe::puma_stats::PumaStats;
 use probe::sink_ledger;
 
-use crate::conduct::Session;
 use crate::error::SweepError;
 use crate::ledger::shares_between;
 use crate::observer::{Observer, Phase};
+use crate::session::Session;
 
 /// What another generator is to do in one run.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,52 @@
+//! What a conductor needs of the world.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use launch::GuardCommand;
+use launch::puma::Addresses;
+use model::Nanos;
+
+use crate::calibrate::Ceilings;
+use crate::hear::Hearing;
+use crate::with::OtherGenerator;
+
+/// What a conductor needs of the world.
+pub struct Tools<'a, C> {
+    /// The clock.
+    pub clock: C,
+    /// The command that runs the guard of a server.
+    pub guard: GuardCommand,
+    /// This program, which runs the built-in server as `builtin-server` and the load sink as `sink`.
+    pub program: OsString,
+    /// The directory that servers run in.
+    pub dir: PathBuf,
+    /// Where Puma listens.
+    pub addresses: Addresses,
+    /// Longest wait for a server to be ready.
+    pub boot_timeout: Nanos,
+    /// Our version.
+    pub version: &'a str,
+    /// The time of the start, as RFC 3339.
+    pub started_at: String,
+    /// The command line that repeats this study.
+    pub command_line: String,
+    /// Set when the user wants to end.
+    pub interrupt: &'a AtomicBool,
+    /// The generator's limits that are known already.
+    pub ceilings: &'a dyn Ceilings,
+    /// The generator that makes the load where it is not our own.
+    pub other: Option<&'a dyn OtherGenerator>,
+    /// Listens to statsd while runs go on.
+    pub statsd: Option<&'a Mutex<Hearing>>,
+    /// Settings that the server gets beside those that it inherits.
+    pub server_env: Vec<(OsString, OsString)>,
+}
+
+impl<C> Tools<'_, C> {
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
+    }
+}
