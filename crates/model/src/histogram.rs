@@ -24,6 +24,12 @@ const fn bucket(time: u64) -> usize {
     ((magnitude as usize) << CUTS) + (time >> magnitude) as usize
 }
 
+/// The bucket that counts a time: the last one holds all that is longer than [`LONGEST`].
+#[inline]
+fn place(time: u64) -> usize {
+    bucket(time).min(BUCKETS - 1)
+}
+
 /// The lowest and the highest time of a bucket.
 fn times_of(bucket: usize) -> (u64, u64) {
     let magnitude = (bucket >> CUTS).saturating_sub(1);
@@ -75,8 +81,7 @@ impl Histogram {
     /// The count of a time's bucket.
     #[inline]
     fn bucket_mut(&mut self, time: u64) -> &mut u64 {
-        let place = bucket(time).min(BUCKETS - 1);
-        &mut self.counts[place]
+        &mut self.counts[place(time)]
     }
 
     /// How many times were recorded.
@@ -146,7 +151,7 @@ impl Histogram {
     /// The highest time that stands in one bucket with `time`: at most 0.1 % above it. What was recorded up to there can be
     /// counted exactly.
     pub fn edge(time: Nanos) -> Nanos {
-        Nanos(times_of(bucket(time.0).min(BUCKETS - 1)).1)
+        Nanos(times_of(place(time.0)).1)
     }
 
     /// The filled buckets, as (highest time of the bucket, records in it), rising.
@@ -156,7 +161,6 @@ impl Histogram {
 
     /// The filled buckets and their records, rising.
     fn filled(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let place = |time| bucket(time).min(BUCKETS - 1);
         let (first, last) = if self.count == 0 { (0, 0) } else { (place(self.min), place(self.max) + 1) };
         (first..last).zip(&self.counts[first..last]).map(|(place, n)| (place, *n)).filter(|(_, n)| *n > 0)
     }
@@ -206,14 +210,14 @@ impl From<Stored> for Histogram {
     fn from(stored: Stored) -> Histogram {
         let mut histogram = Histogram::default();
         let lowest = stored.buckets.first().map_or(u64::MAX, |(time, _)| *time);
-        let highest = stored.buckets.last().map_or(0, |(time, _)| times_of(bucket(*time).min(BUCKETS - 1)).0);
+        let highest = stored.buckets.last().map_or(0, |(time, _)| times_of(place(*time)).0);
         for (time, n) in stored.buckets {
             *histogram.bucket_mut(time) += n;
             histogram.count += n;
         }
         histogram.min = if stored.count == 0 { u64::MAX } else { stored.min_ns };
         // No honest file has a bucket outside its extremes; of another the buckets are still all shown.
-        if bucket(histogram.min) > bucket(lowest) {
+        if place(histogram.min) > place(lowest) {
             histogram.min = lowest;
         }
         histogram.max = stored.max_ns.max(highest);
@@ -247,6 +251,15 @@ mod tests {
         let histogram = of(&[1_401_000_000]);
         assert_eq!(histogram.max(), Some(Nanos(1_401_000_000)));
         assert_eq!(histogram.quantile(1.0), Some(Nanos(1_401_000_000)));
+    }
+
+    #[test]
+    fn what_the_last_bucket_holds_survives_its_file() {
+        // Beyond the highest bucket's time all stand in that bucket, and the extremes are exact all the same.
+        let time = 3_601_330_077_696;
+        let read = Histogram::from(Stored::from(of(&[time, u64::MAX / 4])));
+        assert_eq!((read.min(), read.max()), (Some(Nanos(time)), Some(Nanos(u64::MAX / 4))));
+        assert_eq!(read, of(&[time, u64::MAX / 4]));
     }
 
     #[test]
