@@ -7,7 +7,7 @@
 //! then on half as many are taken. Lanes share nothing with these threads but the machine.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use model::watch::{Curve, Track};
 use model::{Clock, Nanos, Watch};
@@ -34,8 +34,6 @@ const FIRST_LOOKS: usize = 20;
 const MOST_LOOKS: usize = 6000;
 /// Processes that are followed, at the most.
 const MOST_PROCESSES: usize = 64;
-/// How soon the end of a run is noticed.
-const GLANCE: Nanos = Nanos::from_millis(20);
 
 /// What is to be looked at.
 pub(crate) struct Sight {
@@ -104,7 +102,7 @@ impl Sight {
         };
         let mut failure = None;
         let (mut period, mut next, mut number) = (PERIOD, begun, 0);
-        while wait_until(next, clock, over) {
+        while clock.sleep_until(next, over) {
             let at = clock.now();
             let mut failed = |error: std::io::Error| failure = Some(error.to_string());
             seen.queue.push((at, self.listener.queue().map_err(&mut failed).ok()));
@@ -150,7 +148,7 @@ pub(crate) fn poll_on(
 ) -> Polled {
     let begun_with = this_threads_cpu();
     let (mut polls, mut next, mut period) = (Vec::new(), clock.now(), POLL);
-    while wait_until(next, clock, over) {
+    while clock.sleep_until(next, over) {
         let stats = puma_stats::read_soon(control).ok();
         for worker in stats.iter().flat_map(|stats| &stats.workers) {
             let of = name_of(worker, single);
@@ -166,20 +164,6 @@ pub(crate) fn poll_on(
         next = (next + period).max(clock.now());
     }
     Polled { polls, cpu: this_threads_cpu().saturating_sub(begun_with) }
-}
-
-/// Waits, or gives up where it is over: `false`.
-fn wait_until(instant: Nanos, clock: &impl Clock, over: &AtomicBool) -> bool {
-    loop {
-        if over.load(Ordering::Relaxed) {
-            return false;
-        }
-        let left = instant.saturating_sub(clock.now());
-        if left == Nanos::ZERO {
-            return true;
-        }
-        clock.sleep(left.min(GLANCE));
-    }
 }
 
 /// Every second look goes.

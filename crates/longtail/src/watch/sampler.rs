@@ -5,7 +5,7 @@
 //! more than a twentieth of one CPU it is done less often. Nothing is kept here.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 
 use model::{Clock, Nanos};
@@ -24,8 +24,6 @@ const PERIOD: Nanos = Nanos::from_millis(50);
 const PART: u64 = 20;
 /// The server's statistics are not asked for more often.
 const POLL: Nanos = Nanos::from_secs(1);
-/// How soon the end of a watch is noticed.
-const GLANCE: Nanos = Nanos::from_millis(20);
 
 /// One observation.
 #[derive(Debug)]
@@ -90,7 +88,7 @@ impl Sampler {
     /// Looks until `over`, or until the server has ended. Who listens no more ends it too.
     pub(crate) fn look_on(mut self, clock: &impl Clock, every: Nanos, over: &AtomicBool, tell: &Sender<Seen>) {
         let (mut next_queue, mut next_all) = (clock.now(), clock.now());
-        while wait_until(next_queue.min(next_all), clock, over) {
+        while clock.sleep_until(next_queue.min(next_all), over) {
             let before = this_threads_cpu();
             let at = clock.now();
             // The queue first: it is the shorter look.
@@ -169,26 +167,12 @@ fn is_accepted(socket: &Socket) -> bool {
 /// Asks the server for its statistics until `over`.
 pub(crate) fn poll_on(control: &Control, clock: &impl Clock, every: Nanos, over: &AtomicBool, tell: &Sender<Seen>) {
     let mut next = clock.now();
-    while wait_until(next, clock, over) {
+    while clock.sleep_until(next, over) {
         let stats = puma_stats::read_soon(control).map_err(|error| error.to_string());
         let (at, wall) = (clock.now(), clock.wall());
         if tell.send(Seen::Stats { at, wall, cpu: this_threads_cpu(), stats }).is_err() {
             return;
         }
         next = (next + every.max(POLL)).max(clock.now());
-    }
-}
-
-/// Waits, or gives up where it is over: `false`.
-fn wait_until(instant: Nanos, clock: &impl Clock, over: &AtomicBool) -> bool {
-    loop {
-        if over.load(Ordering::Relaxed) {
-            return false;
-        }
-        let left = instant.saturating_sub(clock.now());
-        if left == Nanos::ZERO {
-            return true;
-        }
-        clock.sleep(left.min(GLANCE));
     }
 }
