@@ -17,6 +17,9 @@ const LONGEST: u64 = 3_600_000_000_000;
 /// Buckets for all times up to [`LONGEST`].
 const BUCKETS: usize = bucket(LONGEST) + 1;
 
+/// Buckets that are looked through in one go.
+const BLOCK: usize = 64;
+
 /// The bucket of a time; past the last one for a time longer than [`LONGEST`].
 #[inline]
 const fn bucket(time: u64) -> usize {
@@ -124,12 +127,22 @@ impl Histogram {
         if rank == 0 || rank > self.count {
             return None;
         }
+        let first = place(self.min);
         let mut seen = 0;
-        let found = self.filled().find(|(_, n)| {
-            seen += n;
+        // Block by block first: most of the buckets between two are empty.
+        let blocks = self.counts[first..=place(self.max)].chunks(BLOCK);
+        let (n, block) = blocks.enumerate().find(|(_, block)| {
+            let next = seen + block.iter().sum::<u64>();
+            let is_here = next >= rank;
+            seen = if is_here { seen } else { next };
+            is_here
+        })?;
+        let within = block.iter().position(|count| {
+            seen += count;
             seen >= rank
-        });
-        found.map(|(bucket, _)| Nanos(times_of(bucket).1.clamp(self.min, self.max)))
+        })?;
+        let (_, highest) = times_of(first + n * BLOCK + within);
+        Some(Nanos(highest.clamp(self.min, self.max)))
     }
 
     /// The quantile `q` (0 to 1) by nearest rank, as [`Histogram::at_rank`] of `⌈q·n⌉`.

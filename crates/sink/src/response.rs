@@ -62,7 +62,8 @@ impl Answers {
         for code in statuses {
             for worker in workers.clone() {
                 let named = settings.worker_header.as_ref().map(|name| format!("{name}: {worker}\r\n"));
-                let fields = format!("content-type: {kind}\r\n{}", named.unwrap_or_default());
+                let others: String = settings.headers.iter().map(|line| format!("{line}\r\n")).collect();
+                let fields = format!("content-type: {kind}\r\n{others}{}", named.unwrap_or_default());
                 let status = format!("{code} {}", reason(code));
                 for ending in [Ending::KeepAlive, Ending::KeepAliveSaid, Ending::Close] {
                     let bytes = response(&status, &fields, ending, &body);
@@ -173,6 +174,17 @@ mod tests {
         let other = text(answers.of(1, 3, Ending::Close, Extent::Whole, 0));
         assert!(other.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{other}");
         assert!(other.contains("x-worker: 3\r\nconnection: close\r\n"), "{other}");
+    }
+
+    #[test]
+    fn an_answer_has_the_headers_that_were_asked_for() {
+        let headers = vec!["server: nginx".to_owned(), "x: ".to_owned()];
+        let settings = Settings { body: Body::Ok, headers, worker_header: Some("w".to_owned()), ..Settings::default() };
+        let mut answers = Answers::render(&settings, 0..1);
+        assert_eq!(
+            answers.of(0, 0, Ending::KeepAlive, Extent::Whole, 0),
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nserver: nginx\r\nx: \r\nw: 0\r\ncontent-length: 3\r\n\r\nok\n"
+        );
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub struct Settings {
     pub seed: u64,
     /// What is answered.
     pub body: Body,
+    /// Further response headers, each a whole line `name: value`; sent as they are.
+    pub headers: Vec<String>,
     /// The response header that names the worker (`0`, `1`, …), such as `x-worker`; `None` for none.
     pub worker_header: Option<String>,
     /// Connections the kernel completes before they are accepted, if `net.core.somaxconn` allows as many; Linux lets one
@@ -81,6 +83,7 @@ impl Default for Settings {
             stalls: None,
             seed: 0,
             body: Body::Counter,
+            headers: Vec::new(),
             worker_header: None,
             // Puma's own number.
             backlog: 1024,
@@ -113,7 +116,10 @@ impl Settings {
             }
         }
         if let Some(name) = self.worker_header.as_ref().filter(|name| !can_name_a_field(name)) {
-            return Err(SinkError::BadHeader(name.clone()));
+            return Err(SinkError::BadWorkerHeader(name.clone()));
+        }
+        if let Some(line) = self.headers.iter().find(|line| !is_field_line(line)) {
+            return Err(SinkError::BadHeader(line.clone()));
         }
         self.faults.check()
     }
@@ -145,6 +151,12 @@ fn can_name_a_field(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(plain) && !taken.iter().any(|taken| name.eq_ignore_ascii_case(taken))
 }
 
+/// `name: value`, the value of what can be seen, blanks and tabs (RFC 9110 section 5.5), without what is obsolete.
+fn is_field_line(line: &str) -> bool {
+    let can_be_sent = |byte: u8| matches!(byte, b'\t' | b' '..=b'~');
+    line.split_once(':').is_some_and(|(name, value)| can_name_a_field(name) && value.bytes().all(can_be_sent))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,6 +170,10 @@ mod tests {
         Settings { worker_header: Some(header.to_owned()), ..Settings::default() }
     }
 
+    fn with(line: &str) -> Settings {
+        Settings { headers: vec![line.to_owned()], ..Settings::default() }
+    }
+
     #[test]
     fn what_cannot_be_served_is_refused_in_one_line() {
         let reset = "60%".parse().unwrap();
@@ -169,6 +185,10 @@ mod tests {
             named("x worker"),
             named("x\r\nworker"),
             named("Content-Length"),
+            with("server"),
+            with(": nginx"),
+            with("server: a\r\nb: c"),
+            with("Connection: close"),
             Settings { listen: vec![], ..Settings::default() },
             Settings { loops: 0, ..Settings::default() },
             Settings { loops: 2, ..slots(1, 1) },
@@ -182,6 +202,7 @@ mod tests {
             assert_eq!(line.lines().count(), 1, "{line}");
         }
         assert!(named("X-Worker").check().is_ok());
+        assert!(with("server: nginx/1.22.1").check().is_ok() && with("x:").check().is_ok());
         assert!(Settings { loops: 4, ..Settings::default() }.check().is_ok());
     }
 }

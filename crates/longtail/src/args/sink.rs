@@ -38,6 +38,9 @@ pub(crate) struct SinkArgs {
     /// Answer so many bytes instead of the counter
     #[arg(long, value_name = "BYTES")]
     body: Option<u32>,
+    /// Response header more, such as 'server: nginx'
+    #[arg(long = "header", value_name = "LINE")]
+    headers: Vec<String>,
 
     /// What stands before the slots: unlimited, shared, split, inline10 [default: unlimited, or shared with slots]
     #[arg(long, value_name = "QUEUE", help_heading = "Slots")]
@@ -109,6 +112,7 @@ impl SinkArgs {
             stalls: self.stall_every,
             seed: self.seed,
             body: self.body.map_or(Body::Counter, Body::Bytes),
+            headers: self.headers.clone(),
             worker_header: self.worker_header.clone(),
             backlog: self.backlog,
             accept_rate: self.accept_rate,
