@@ -30,7 +30,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use model::Nanos;
+use model::{Cpus, Nanos};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
@@ -38,12 +38,12 @@ use rustix::stdio;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
-use crate::Exit;
 use crate::protocol::{LineBuffer, Order, Report};
 use crate::sys;
+use crate::{Exit, affinity};
 
-/// In the place of a scratch directory where there is none.
-pub(crate) const NO_SCRATCH: &str = "-";
+/// In the place of a scratch directory, or of processors, where there are none.
+pub(crate) const NONE: &str = "-";
 
 /// Runs a server under guard until nothing of it lives; gives the guard's own exit code.
 ///
@@ -52,9 +52,11 @@ pub(crate) const NO_SCRATCH: &str = "-";
 /// that started it ends.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
     let mut arguments = arguments.into_iter();
-    let scratch = arguments.next().filter(|path| path != NO_SCRATCH).map(PathBuf::from);
+    let scratch = arguments.next().filter(|path| path != NONE).map(PathBuf::from);
+    let cpus = arguments.next().filter(|cpus| cpus != NONE);
     let argv: Vec<OsString> = arguments.collect();
-    match Guard::start(&argv) {
+    let kept = cpus.map_or(Ok(()), |cpus| keep_to(&cpus.to_string_lossy()));
+    match kept.and_then(|()| Guard::start(&argv)) {
         Ok(guard) => {
             guard.keep(scratch.as_deref());
             0
@@ -64,6 +66,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
             1
         }
     }
+}
+
+/// Keeps the guard, and so what it starts, to these processors.
+fn keep_to(cpus: &str) -> Result<(), Report> {
+    let wrong = |why: String| Report::Failed(format!("the server cannot be kept to the processors {cpus}: {why}"));
+    let cpus: Cpus = cpus.parse().map_err(wrong)?;
+    affinity::keep_to(&cpus).map_err(|errno| wrong(errno.to_string()))
 }
 
 /// A guard whose server runs.

@@ -4,6 +4,7 @@
 //! nothing and reads no clock. What stays true: however longtail ends, nothing of a server that it started lives on;
 //! [`guard`] says how, and what cannot be covered.
 
+pub mod affinity;
 mod app;
 pub mod bind;
 mod command;
@@ -20,6 +21,7 @@ pub mod server;
 pub mod spec;
 mod sys;
 
+pub use affinity::Kept;
 pub use bind::Bind;
 pub use error::LaunchError;
 pub use exit::{Exit, Stopped};

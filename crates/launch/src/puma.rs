@@ -167,7 +167,7 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
         env.extend(app::environment(plan.app, dir));
     }
     Ok(Puma {
-        spec: Spec { argv, env, dir: around.dir.clone(), scratch: Some(Arc::new(scratch)) },
+        spec: Spec { argv, env, dir: around.dir.clone(), scratch: Some(Arc::new(scratch)), cpus: plan.cpus.clone() },
         bind,
         control: Control { address: control, token },
     })

@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal};
 use rustix::time::Timespec;
 
 use crate::command::find_program;
-use crate::guard::NO_SCRATCH;
+use crate::guard::NONE;
 use crate::output::Transcript;
 use crate::protocol::{LineBuffer, Order, Report};
 use crate::{Exit, GuardCommand, LaunchError, Output, Spec, Stopped};
@@ -76,8 +76,9 @@ impl Server {
     pub fn start(spec: &Spec, guard: &GuardCommand, clock: &dyn Clock) -> Result<Server, LaunchError> {
         check(spec)?;
         let mut command = Command::new(&guard.program);
-        let scratch = spec.scratch.as_ref().map_or(NO_SCRATCH.as_ref(), |scratch| scratch.path().as_os_str());
-        command.args(&guard.args).arg(scratch).args(&spec.argv);
+        let scratch = spec.scratch.as_ref().map_or(NONE.as_ref(), |scratch| scratch.path().as_os_str());
+        let cpus = spec.cpus.as_ref().map_or_else(|| NONE.to_owned(), ToString::to_string);
+        command.args(&guard.args).arg(scratch).arg(cpus).args(&spec.argv);
         command.envs(spec.env.iter().map(|(name, value)| (name, value))).current_dir(&spec.dir);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut guard = command.spawn().map_err(|error| LaunchError::Guard(error.to_string()))?;

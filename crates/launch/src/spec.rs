@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use model::Cpus;
 use model::plan::quoted;
 
 use crate::Scratch;
@@ -19,12 +20,15 @@ pub struct Spec {
     pub dir: PathBuf,
     /// Files that must be there as long as the server lives.
     pub scratch: Option<Arc<Scratch>>,
+    /// The processors that it may run on; `None` for those of longtail itself.
+    pub cpus: Option<Cpus>,
 }
 
 impl Spec {
     /// Any command, in `dir`, with nothing beside it.
     pub fn command<Word: Into<OsString>>(argv: impl IntoIterator<Item = Word>, dir: &Path) -> Spec {
-        Spec { argv: argv.into_iter().map(Into::into).collect(), env: Vec::new(), dir: dir.to_owned(), scratch: None }
+        let argv = argv.into_iter().map(Into::into).collect();
+        Spec { argv, env: Vec::new(), dir: dir.to_owned(), scratch: None, cpus: None }
     }
 
     /// The command as a shell takes it, what is set in the environment first.

@@ -225,6 +225,7 @@ mod tests {
                 config: None,
                 yjit: false,
                 socket: Socket::Tcp4,
+                cpus: None,
             },
             stream: StreamPlan {
                 delay: None,

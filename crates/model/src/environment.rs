@@ -1,5 +1,6 @@
 //! Where a study was made: the machine, and the server under test.
 
+use crate::Placement;
 use serde::{Deserialize, Serialize};
 
 /// The machine and our own version.
@@ -40,6 +41,9 @@ pub struct ServerFacts {
     pub threads: u32,
     /// Whether it runs worker processes (Puma's cluster mode).
     pub cluster: bool,
+    /// Where its processes may run, and where the lanes do; `None` where the kernel does not say, and of older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Placement>,
 }
 
 impl ServerFacts {

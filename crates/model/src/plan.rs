@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::anatomy::STAMPS;
-use crate::{Body, Nanos, Timestamps};
+use crate::{Body, Cpus, Nanos, Timestamps};
 
 /// What `longtail sweep` was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -100,6 +100,9 @@ pub struct ServerPlan {
     pub yjit: bool,
     /// `-s`: the kind of socket to bind.
     pub socket: Socket,
+    /// `--server-cpus`: the processors that it may run on; `None` where it may run wherever longtail may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<Cpus>,
 }
 
 /// Which server to start.

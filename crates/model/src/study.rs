@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::forecast::ServiceTime;
 use crate::load::{LoadPlan, LoadRun};
 use crate::theory::Probe;
-use crate::{BodiesStudy, Caveat, ClaimedLoadStudy, ClaimedRow, Environment, Nanos, Plan, ProbeUsed, Run, ServerFacts};
+use crate::{
+    BodiesStudy, Caveat, ClaimedLoadStudy, ClaimedRow, Environment, Nanos, Placement, Plan, ProbeUsed, Run, ServerFacts,
+};
 
 /// The version of the file format that this code writes. It rises with each change that an older reader would misread.
 pub const SCHEMA: u32 = 1;
@@ -102,6 +104,9 @@ pub struct LoadStudy {
     pub plan: LoadPlan,
     /// The machine.
     pub environment: Environment,
+    /// Where the server's processes may run, and where the lanes do; `None` where it is not known who serves, and of older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Placement>,
     /// What happened.
     pub run: LoadRun,
     /// Whether the user, or `--stop-if`, ended it early.

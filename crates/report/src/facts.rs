@@ -5,8 +5,8 @@ use std::mem::discriminant;
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::run::ShareSource;
 use model::{
-    Caveat, ClaimedRow, Environment, Nanos, Run, ServerFacts, ServerKind, Stop, StreamPlan, SweepStudy, WorkerShare,
-    counts,
+    Caveat, ClaimedRow, Cpus, Environment, Nanos, Placement, Run, ServerFacts, ServerKind, Stop, StreamPlan,
+    SweepStudy, WorkerShare, counts,
 };
 
 use crate::claimed::rows;
@@ -133,7 +133,7 @@ pub(crate) fn named(name: &str, what: &str) -> String {
 /// The run's model in words: what is sent, then what the server can do at most.
 pub(crate) fn load(study: &SweepStudy) -> Vec<String> {
     let with = study.plan.with.as_deref();
-    let mut lines = vec![stream_in_words(&study.plan.stream, with)];
+    let mut lines = vec![stream_in_words(&study.plan.stream, study.server.placement.as_ref(), with)];
     lines.push(match service_time(study) {
         Some((time, source, maximum)) => {
             format!(
@@ -152,7 +152,7 @@ pub(crate) fn load(study: &SweepStudy) -> Vec<String> {
 }
 
 /// `closed loop, keep-alive, 5s a run after 1s warm-up, 1 lane, answers given up after 30s`.
-pub(crate) fn stream_in_words(stream: &StreamPlan, with: Option<&str>) -> String {
+pub(crate) fn stream_in_words(stream: &StreamPlan, placement: Option<&Placement>, with: Option<&str>) -> String {
     let keep_alive = if stream.keep_alive { "keep-alive" } else { "a new connection for each request" };
     let stop = match stream.stop {
         Stop::After(time) => format!("{} a run", number::asked(time)),
@@ -165,10 +165,21 @@ pub(crate) fn stream_in_words(stream: &StreamPlan, with: Option<&str>) -> String
     };
     let timeout = format!("answers given up after {}", number::asked(stream.timeout));
     let maker = match with {
-        None => count_of(stream.lanes, "lane"),
+        None => lanes(stream.lanes, placement),
         Some(with) => format!("made by {with}"),
     };
     listed(["closed loop".to_owned(), keep_alive.to_owned(), stop, maker, timeout])
+}
+
+/// `1 lane on CPU 1, the server on CPU 0`; whether they share any is what matters.
+pub(crate) fn lanes(lanes: u32, placement: Option<&Placement>) -> String {
+    let lanes = count_of(lanes, "lane");
+    let on = |cpus: &Cpus| format!("{} {cpus}", if cpus.len() == 1 { "CPU" } else { "CPUs" });
+    match placement {
+        None => lanes,
+        Some(Placement { server, lanes: own }) if server == own => format!("{lanes} on {}, as the server", on(own)),
+        Some(Placement { server, lanes: own }) => format!("{lanes} on {}, the server on {}", on(own), on(server)),
+    }
 }
 
 /// How long a slot is held, how that is known, and the highest rate that leaves room for.

@@ -70,7 +70,9 @@ pub enum SinkError {
     #[error("{0:?} cannot name the worker's header: use letters, digits and '-', and no name that HTTP needs itself")]
     BadWorkerHeader(String),
     /// No response could carry this line.
-    #[error("{0:?} cannot be a response's header: write 'name: value', and no name that HTTP needs itself (content-length, content-type, connection, transfer-encoding)")]
+    #[error(
+        "{0:?} cannot be a response's header: write 'name: value', and no name that HTTP needs itself (content-length, content-type, connection, transfer-encoding)"
+    )]
     BadHeader(String),
     /// Something listens there already.
     #[error("{0} is in use: stop what listens there, or choose another port (port 0 takes a free one)")]

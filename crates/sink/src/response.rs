@@ -62,7 +62,7 @@ impl Answers {
         for code in statuses {
             for worker in workers.clone() {
                 let named = settings.worker_header.as_ref().map(|name| format!("{name}: {worker}\r\n"));
-                let others: String = settings.headers.iter().map(|line| format!("{line}\r\n")).collect();
+                let others = settings.headers.iter().flat_map(|line| [line, "\r\n"]).collect::<String>();
                 let fields = format!("content-type: {kind}\r\n{others}{}", named.unwrap_or_default());
                 let status = format!("{code} {}", reason(code));
                 for ending in [Ending::KeepAlive, Ending::KeepAliveSaid, Ending::Close] {

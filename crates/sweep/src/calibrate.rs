@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use engine::{Endpoint, Progress, Shape, Tls, TlsOptions, Transport, drive, fetch};
 use launch::puma::{Addresses, free_address};
 use launch::{GuardCommand, Server, Spec};
-use model::{Ceiling, Clock, Nanos, Order, Pace, Request, Socket};
+use model::{Ceiling, Clock, Nanos, Order, Pace, Placement, Request, Socket};
 
 use crate::error::SweepError;
 
@@ -40,6 +40,8 @@ pub struct Workshop<'a, C> {
     pub dir: &'a Path,
     /// Set when the user wants to end.
     pub interrupt: &'a AtomicBool,
+    /// Where lanes are kept off the processors of the server that will be measured: the built-in server goes to those.
+    pub placement: Option<&'a Placement>,
 }
 
 /// The ceilings of `shapes`, which differ in connections only, in order, with answers of about `answer_bytes`; `None`
@@ -57,7 +59,7 @@ pub fn ceilings<C: Clock + Clone + Send>(
     let mut server: Option<(Server, Transport)> = None;
     let mut all = Vec::with_capacity(shapes.len());
     for shape in shapes {
-        let Some(key) = settings(shape, answer_bytes) else {
+        let Some(key) = settings(shape, answer_bytes, shop.placement) else {
             all.push(None);
             continue;
         };
@@ -104,10 +106,11 @@ fn kind(shape: &Shape) -> Option<Kind> {
 }
 
 /// What the ceiling depends on, but for the machine.
-fn settings(shape: &Shape, answer_bytes: u32) -> Option<String> {
+fn settings(shape: &Shape, answer_bytes: u32, placement: Option<&Placement>) -> Option<String> {
     let bytes: usize = shape.requests.iter().map(|request| request.bytes.len()).sum::<usize>() / shape.requests.len();
+    let apart = placement.map(|Placement { server, lanes }| format!(" cpus={lanes} server_cpus={server}"));
     Some(format!(
-        "{} {:?} tls={} lanes={} connections={} pipeline={} reconnect_after={:?} keep_alive={} request_bytes={bytes} answer_bytes={answer_bytes} answers_kept={} timestamps={} app_times={} awake={}",
+        "{} {:?} tls={} lanes={} connections={} pipeline={} reconnect_after={:?} keep_alive={} request_bytes={bytes} answer_bytes={answer_bytes} answers_kept={} timestamps={} app_times={} awake={}{}",
         env!("CARGO_PKG_VERSION"),
         kind(shape)?,
         shape.transport.tls.is_some(),
@@ -120,6 +123,7 @@ fn settings(shape: &Shape, answer_bytes: u32) -> Option<String> {
         shape.timestamps,
         shape.reads_app_times,
         shape.stays_awake,
+        apart.unwrap_or_default(),
     ))
 }
 
@@ -142,7 +146,8 @@ fn start<C: Clock + Clone + Send>(
     };
     let flags = ["sink".to_owned(), format!("--listen={place}"), format!("--body={answer_bytes}")];
     let argv = std::iter::once(shop.program.to_owned()).chain(flags.map(OsString::from));
-    let server = Server::start(&Spec::command(argv, shop.dir), shop.guard, shop.clock)?;
+    let cpus = shop.placement.map(|placement| placement.server.clone());
+    let server = Server::start(&Spec { cpus, ..Spec::command(argv, shop.dir) }, shop.guard, shop.clock)?;
     // The sink's certificate is made for this one run and by ourselves.
     let options = TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() };
     let tls = shape.transport.tls.is_some().then(|| Tls::new(&options)).transpose().ok().flatten();

@@ -7,6 +7,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, PoisonError};
 
 use engine::{Answer, Drive, Progress, Shape, drive};
+use launch::Kept;
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::run::PERCENTILES;
 use model::{
@@ -80,6 +81,8 @@ pub(crate) struct Session<'a, C> {
     pub(crate) cool_down: bool,
     pub(crate) tools: &'a Tools<'a, C>,
     pub(crate) subject: Subject,
+    /// Off the server's processors while this lasts, where there are others.
+    kept: Option<Kept>,
     ledger: Ledger,
     /// The last fresh statistics: what the next run's are counted from.
     stats: Option<PumaStats>,
@@ -102,12 +105,14 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         let mut ledger = Ledger::default();
         ledger.add_answer(subject.first_answer.worker.clone());
         let body_bytes = subject.first_answer.body_bytes;
+        let kept = Kept::off_the_server(subject.facts.placement.as_ref());
         Session {
             server,
             stream,
             cool_down,
             tools,
             subject,
+            kept,
             ledger,
             stats: None,
             unanswered: false,
@@ -216,6 +221,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             program: &tools.program,
             dir: &tools.dir,
             interrupt: tools.interrupt,
+            placement: self.kept.as_ref().and(self.subject.facts.placement.as_ref()),
         };
         ceilings(&shapes.iter().collect::<Vec<_>>(), answer_bytes, tools.ceilings, &shop)
     }

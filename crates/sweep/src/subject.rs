@@ -7,9 +7,10 @@ use std::path::Path;
 
 use engine::{Answer, Endpoint, Tls, TlsOptions, Transport, TransportError, render_with};
 use launch::facts::BootFacts;
-use launch::{Bind, Server, Spec, puma};
+use launch::{Bind, Server, Spec, affinity, puma};
 use model::{Clock, Nanos, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan};
 use probe::process::{self, ProcessUse};
+use probe::processes::tree;
 use probe::puma_stats::{self, PumaStats};
 use probe::sockets::{self, ServerSockets};
 use probe::{Control, ControlAddress, Listener};
@@ -335,6 +336,7 @@ fn describe(
         workers,
         threads: stated_threads.unwrap_or(planned_threads),
         cluster,
+        placement: affinity::beside(tree(server.pid())),
     }
 }
 

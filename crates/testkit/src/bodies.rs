@@ -64,6 +64,7 @@ fn plan(bodies: &str, sockets: &[Socket], repeat: u32) -> BodiesPlan {
             config: None,
             yjit: true,
             socket: sockets[0],
+            cpus: None,
         },
         stream: StreamPlan {
             delay: None,
@@ -135,6 +136,7 @@ fn server(socket: Socket) -> SocketServer {
         Socket::Aunix => ("unix://@longtail", "unix @longtail"),
     };
     let server = ServerFacts {
+        placement: None,
         name: "Puma".to_owned(),
         version: Some("5.6.5".to_owned()),
         runtime: Some("ruby 3.2.0dev (2022-06-14T01:21:55Z master 048f14221c) +YJIT [x86_64-linux]".to_owned()),

@@ -14,7 +14,7 @@ use model::pace::uniform;
 use model::study::SCHEMA;
 use model::{
     Arrivals, Batches, Exchange, GeneratorFacts, Late, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome, Pace,
-    Profile, Rate, Statistics, Tally, Timestamps, Timing, Window,
+    Placement, Profile, Rate, Statistics, Tally, Timestamps, Timing, Window,
 };
 use model::{doubts, verdict};
 
@@ -290,6 +290,7 @@ fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) 
     let elapsed = tally.last_ended;
     let measured = plan.length.unwrap_or(tally.last_ended - tally.window.from);
     judged(LoadStudy {
+        placement: Some(Placement { server: "0".parse().expect("a list"), lanes: "1".parse().expect("a list") }),
         schema: SCHEMA,
         started_at: "2026-07-21T10:00:00Z".to_owned(),
         command_line: format!("longtail load {arguments}"),

@@ -18,9 +18,9 @@ use model::waits::bucket_of;
 use model::watch::{Curve, Track};
 use model::{
     Anatomy, Batches, Caveat, Ceiling, Discipline, Environment, Exchange, Forecast, GeneratorFacts, Heard,
-    HeardFigures, HeardSeries, KernelView, LaneFacts, MetricKind, Nanos, Outcome, Plan, Probe, ProbeUsed, ProcessWaits,
-    Reading, Run, ServerFacts, ServerKind, ServerPlan, Socket, Statistics, Stop, StreamPlan, SweepStudy, Tally,
-    Threads, Timestamps, Waits, Watch, Window, WorkerShare, verdict,
+    HeardFigures, HeardSeries, KernelView, LaneFacts, MetricKind, Nanos, Outcome, Placement, Plan, Probe, ProbeUsed,
+    ProcessWaits, Reading, Run, ServerFacts, ServerKind, ServerPlan, Socket, Statistics, Stop, StreamPlan, SweepStudy,
+    Tally, Threads, Timestamps, Waits, Watch, Window, WorkerShare, verdict,
 };
 
 const WARM_UP: Nanos = Nanos::from_secs(1);
@@ -408,6 +408,7 @@ fn plan(setup: &Setup) -> Plan {
             config: None,
             yjit: false,
             socket: Socket::Tcp4,
+            cpus: None,
         },
         stream: StreamPlan {
             delay: Some(Nanos::from_millis(200)),
@@ -437,6 +438,7 @@ fn plan(setup: &Setup) -> Plan {
 fn server(setup: &Setup) -> ServerFacts {
     let workers = if setup.workers == 0 { String::new() } else { format!("-w{} ", setup.workers) };
     ServerFacts {
+        placement: Some(Placement { server: "0-1".parse().expect("a list"), lanes: "0-1".parse().expect("a list") }),
         name: "Puma".to_owned(),
         version: Some("6.5.0".to_owned()),
         runtime: Some("ruby 3.4.0dev (2024-11-26T17:58:43Z master c1dcd1d496) +PRISM [x86_64-linux]".to_owned()),

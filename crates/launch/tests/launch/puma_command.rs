@@ -76,6 +76,7 @@ fn plan() -> ServerPlan {
         config: None,
         yjit: false,
         socket: Socket::Tcp4,
+        cpus: None,
     }
 }
 

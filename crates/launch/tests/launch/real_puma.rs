@@ -38,6 +38,7 @@ fn runs_and_leaves_nothing(workers: Option<u32>) {
         config: None,
         yjit: false,
         socket: Socket::Tcp4,
+        cpus: None,
     };
     let folder = folder();
     let around = Surroundings { dir: folder.path().to_owned(), ..Surroundings::here().unwrap() };
@@ -112,6 +113,7 @@ fn an_app_that_does_not_load_is_why_puma_did_not_start() {
         config: None,
         yjit: false,
         socket: Socket::Tcp4,
+        cpus: None,
     };
     let around = Surroundings { dir: folder.path().to_owned(), ..Surroundings::here().unwrap() };
     let puma = match prepare(&plan, &Addresses::default(), &around) {

@@ -192,6 +192,7 @@ impl BodiesArgs {
                 config: self.config.clone(),
                 yjit: self.yjit,
                 socket: sockets[0],
+                cpus: None,
             },
             stream: StreamPlan {
                 delay: self.delay,

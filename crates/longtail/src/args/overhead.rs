@@ -161,6 +161,7 @@ impl OverheadArgs {
                 config: self.config.clone(),
                 yjit: self.yjit,
                 socket: Socket::Tcp4,
+                cpus: None,
             },
             stream: StreamPlan {
                 delay: None,

@@ -337,6 +337,7 @@ impl SweepArgs {
                 config: self.config.clone(),
                 yjit: self.yjit,
                 socket,
+                cpus: None,
             },
             stream: StreamPlan {
                 delay,

@@ -8,7 +8,7 @@ use engine::Shape;
 use launch::GuardCommand;
 use model::counts::name;
 use model::plan::quoted;
-use model::{Ceiling, Verdict};
+use model::{Ceiling, Placement, Verdict};
 use sweep::{Phase, Workshop};
 
 use crate::args::{AttackArgs, LoadArgs, load_words};
@@ -83,8 +83,8 @@ fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
     let started = words.0.clone();
     let shape = prepared.shape.clone();
     // After the run, when the size of the answers is known.
-    let ceiling = |answer_bytes| {
-        if args.no_calibrate { Ok(None) } else { ceiling(&shape, answer_bytes, clock, &interrupt, &started) }
+    let ceiling = |answer_bytes, apart: Option<&Placement>| {
+        if args.no_calibrate { Ok(None) } else { ceiling(&shape, answer_bytes, apart, (clock, &interrupt, &started)) }
     };
     let conducted = conduct(prepared, (&logs, &args.checks), (&ears, &mut outlets), words, ceiling, clock, &interrupt)?;
     outlets.load_done(&conducted.study);
@@ -160,16 +160,15 @@ fn run_another(args: &LoadArgs, generator: Generator) -> Result<Conducted, Mista
 fn ceiling(
     shape: &Shape,
     answer_bytes: u64,
-    clock: SystemClock,
-    interrupt: &AtomicBool,
-    started_at: &str,
+    placement: Option<&Placement>,
+    (clock, interrupt, started_at): (SystemClock, &AtomicBool, &str),
 ) -> Result<Option<Ceiling>, Mistake> {
     let ui = ui::Ui::new();
     ui.phase(&Phase::Calibrating);
     let guard = GuardCommand::this_program(GUARD);
     let program = this_program();
     let dir = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    let shop = Workshop { clock: &clock, guard: &guard, program: &program, dir: &dir, interrupt };
+    let shop = Workshop { clock: &clock, guard: &guard, program: &program, dir: &dir, interrupt, placement };
     let ceilings = sweep::ceilings(&[shape], answer_bytes, &CeilingFile::of_day(started_at), &shop)?;
     Ok(ceilings.into_iter().next().flatten())
 }

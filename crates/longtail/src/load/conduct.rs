@@ -6,10 +6,11 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use engine::{Drive, Progress, Shape, drive};
+use launch::Kept;
 use model::study::SCHEMA;
 use model::{
-    Caveat, Ceiling, Clock, GeneratorFacts, LoadRun, LoadStudy, Nanos, Objective, Outcome, Statistics, Tally, doubts,
-    verdict,
+    Caveat, Ceiling, Clock, GeneratorFacts, LoadRun, LoadStudy, Nanos, Objective, Outcome, Placement, Statistics,
+    Tally, doubts, verdict,
 };
 
 use sweep::Host;
@@ -17,6 +18,7 @@ use sweep::Host;
 use crate::clock::SystemClock;
 use crate::load::Check;
 use crate::load::overload::overload;
+use crate::load::placement::placement;
 use crate::load::prepare::Prepared;
 use crate::load::recorder::{Log, Recorded, Recorder, WAITING};
 use crate::mistake::Mistake;
@@ -48,11 +50,15 @@ pub(crate) fn conduct(
     (logs, checks): (&[Log<'_>], &[Check]),
     (ears, outlets): (&Ears, &mut Outlets),
     (started_at, command_line): (String, String),
-    ceiling: impl FnOnce(u64) -> Result<Option<Ceiling>, Mistake>,
+    ceiling: impl FnOnce(u64, Option<&Placement>) -> Result<Option<Ceiling>, Mistake>,
     clock: SystemClock,
     interrupt: &AtomicBool,
 ) -> Result<Conducted, Mistake> {
     let Prepared { shape, plan, name_resolution } = prepared;
+    // Before this thread is kept to some of its processors.
+    let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
+    let placement = placement(&shape.transport.endpoints);
+    let kept = Kept::off_the_server(placement.as_ref());
     let host = Host::now();
     let recorder = Recorder::open(logs, checks)?;
     let progress = Arc::new(Progress::new(shape.lanes));
@@ -104,7 +110,11 @@ pub(crate) fn conduct(
     let after = Host::now();
     let Drive { tally, batches, measured, elapsed, interrupted, dropped_records, lanes, clock_steps, .. } = done;
     let answers = tally.all_answers();
-    let ceiling = if interrupted || answers == 0 { None } else { ceiling(tally.received_bytes / answers)? };
+    let ceiling = if interrupted || answers == 0 {
+        None
+    } else {
+        ceiling(tally.received_bytes / answers, kept.as_ref().and(placement.as_ref()))?
+    };
     let statistics = Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES);
     let mut run = LoadRun {
         tally,
@@ -133,15 +143,7 @@ pub(crate) fn conduct(
     run.missed = missed(&run, &plan.fail_if);
     run.caveats = doubts::of_load(&run, &plan.pace, plan.keep_alive, interrupted && stopped_by.is_none());
     run.caveats.extend(stopped_by.map(|condition| Caveat::StoppedEarly { condition }));
-    let study = LoadStudy {
-        schema: SCHEMA,
-        started_at,
-        command_line,
-        environment: sweep::environment(env!("CARGO_PKG_VERSION")),
-        plan,
-        run,
-        interrupted,
-    };
+    let study = LoadStudy { schema: SCHEMA, started_at, command_line, environment, plan, placement, run, interrupted };
     Ok(Conducted { study, interrupted_by_user: interrupt.load(Ordering::Relaxed), checks_hold, failed })
 }
 

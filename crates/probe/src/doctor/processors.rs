@@ -1,5 +1,7 @@
 //! Processors: which we may use, how much of them, and what makes them uneven.
 
+use model::Cpus;
+
 use super::check::{Check, Group, Question};
 use super::files::{Files, field};
 
@@ -227,21 +229,12 @@ fn is_virtual(files: &Files) -> Option<bool> {
 
 /// `0-2,5` as 0, 1, 2, 5.
 fn numbers(list: &str) -> Option<Vec<u32>> {
-    let mut all = Vec::new();
-    for part in list.trim().split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        all.extend(first.parse::<u32>().ok()?..=last.parse().ok()?);
-    }
-    Some(all)
+    list.parse::<Cpus>().ok().map(|cpus| cpus.iter().collect())
 }
 
 /// 0, 1, 2, 5 as `0-2,5`.
 fn shown(numbers: &[u32]) -> String {
-    let runs = numbers.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
-        [one] => one.to_string(),
-        _ => format!("{}-{}", run[0], run[run.len() - 1]),
-    });
-    runs.collect::<Vec<_>>().join(",")
+    numbers.iter().copied().collect::<Cpus>().to_string()
 }
 
 #[cfg(test)]
@@ -257,13 +250,6 @@ mod tests {
     fn with(list: &str, others: &[(&str, &str)]) -> Files {
         let (path, text) = status(list);
         given(&[&[(path, text.as_str())], others].concat())
-    }
-
-    #[test]
-    fn a_list_of_processors_is_read_and_written() {
-        assert_eq!(numbers("0-2,5\n"), Some(vec![0, 1, 2, 5]));
-        assert_eq!(numbers("0-"), None);
-        assert_eq!(shown(&[0, 1, 2, 5]), "0-2,5");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use model::{Arrivals, LaneFacts, Late, LoadPlan, LoadStudy, Nanos, Pace, Profile, Timing};
 
-use crate::facts::{hardware, listed, named};
+use crate::facts::{hardware, lanes, listed, named};
 use crate::number::{self, count_of};
 
 /// Said of every closed loop.
@@ -121,7 +121,7 @@ fn longtail(study: &LoadStudy) -> String {
     };
     listed([
         study.environment.longtail_version.clone(),
-        count_of(plan.lanes, "lane"),
+        lanes(plan.lanes, study.placement.as_ref()),
         timing.to_owned(),
         awake(&study.run.generator.lanes),
         named("started", &study.started_at),

@@ -1,0 +1,100 @@
+//! Which processors a thread may run on: who shares them with whom, and threads kept to some of them.
+//!
+//! A thread passes its processors on to the threads and processes that it starts (`sched_setaffinity(2)`). Everybody may ask for
+//! any process's; of a process of many threads it is the first one's that is told.
+
+use model::{Cpus, Placement};
+use rustix::io::Errno;
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// Those of the calling thread; `None` where the kernel does not say.
+pub fn ours() -> Option<Cpus> {
+    of(None)
+}
+
+/// Where these processes may run, and which processors are left to the lanes; `None` where none of them lives.
+pub fn beside(server: impl IntoIterator<Item = u32>) -> Option<Placement> {
+    let of_process = |pid: u32| of(Some(Pid::from_raw(i32::try_from(pid).ok()?)?));
+    let server = server.into_iter().filter_map(of_process).reduce(|all, one| all.with(&one))?;
+    Some(Placement::beside(server, &ours()?))
+}
+
+fn of(pid: Option<Pid>) -> Option<Cpus> {
+    let set = sched_getaffinity(pid).ok()?;
+    let all = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).map(|cpu| cpu as u32);
+    Some(all.collect::<Cpus>()).filter(|cpus| !cpus.is_empty())
+}
+
+/// Keeps the calling thread to these, and what it starts from now on.
+///
+/// # Errors
+/// Where there is none of them, or a cpuset leaves none (`EINVAL`).
+pub(crate) fn keep_to(cpus: &Cpus) -> Result<(), Errno> {
+    let mut set = CpuSet::new();
+    cpus.iter().filter(|cpu| (*cpu as usize) < CpuSet::MAX_CPU).for_each(|cpu| set.set(cpu as usize));
+    sched_setaffinity(None, &set)
+}
+
+/// The calling thread is kept to some processors as long as this lives, and has its own again then.
+#[derive(Debug)]
+pub struct Kept {
+    before: Cpus,
+}
+
+impl Kept {
+    /// Off the server's processors, where some are left without it; `None` where nothing is changed.
+    pub fn off_the_server(placement: Option<&Placement>) -> Option<Kept> {
+        let placement = placement.filter(|placement| !placement.is_shared())?;
+        let before = ours().filter(|before| *before != placement.lanes)?;
+        keep_to(&placement.lanes).ok()?;
+        Some(Kept { before })
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // They were ours a moment ago.
+        let _ = keep_to(&self.before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On a thread of its own, as what is tried stays with the thread.
+    fn apart<T: Send>(what: impl FnOnce(Cpus) -> T + Send) -> T {
+        std::thread::scope(|scope| scope.spawn(|| what(ours().expect("Linux tells"))).join().unwrap())
+    }
+
+    #[test]
+    fn a_thread_is_kept_to_its_processors_for_a_time_and_so_is_what_it_starts() {
+        apart(|all| {
+            let last: Cpus = all.iter().last().into_iter().collect();
+            let placement = Placement { server: all.without(&last), lanes: last.clone() };
+            let kept = Kept::off_the_server(Some(&placement));
+            assert!(kept.is_some());
+            assert_eq!((ours(), apart(|theirs| theirs)), (Some(last.clone()), last));
+            drop(kept);
+            assert_eq!(ours(), Some(all));
+        });
+    }
+
+    #[test]
+    fn who_shares_is_left_alone() {
+        apart(|all| {
+            let ourselves = beside([std::process::id()]).expect("this process lives");
+            assert!(ourselves.is_shared() && ourselves.lanes == all);
+            assert!(Kept::off_the_server(Some(&ourselves)).is_none() && Kept::off_the_server(None).is_none());
+            assert_eq!(ours(), Some(all));
+        });
+    }
+
+    #[test]
+    fn processors_that_are_not_there_are_refused_and_nobody_is_no_server() {
+        apart(|_| assert_eq!(keep_to(&Cpus::default()), Err(Errno::INVAL)));
+        assert_eq!(beside([]), None);
+        assert_eq!(beside([u32::MAX]), None);
+    }
+}
