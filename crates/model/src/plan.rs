@@ -193,9 +193,12 @@ impl Socket {
     pub fn is_plain_tcp(self) -> bool {
         matches!(self, Socket::Tcp4 | Socket::Tcp6)
     }
-}
 
-impl Socket {
+    /// Whether it is no TCP at all.
+    pub fn is_unix(self) -> bool {
+        matches!(self, Socket::Unix | Socket::Aunix)
+    }
+
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {

@@ -92,8 +92,7 @@ fn plan(bodies: &str, sockets: &[Socket], repeat: u32) -> BodiesPlan {
 
 /// The kernel's where every kind of socket is TCP.
 fn timestamps(sockets: &[Socket]) -> Timestamps {
-    let is_unix = |socket: &Socket| matches!(socket, Socket::Unix | Socket::Aunix);
-    if sockets.iter().any(is_unix) { Timestamps::User } else { Timestamps::Kernel }
+    if sockets.iter().any(|socket| socket.is_unix()) { Timestamps::User } else { Timestamps::Kernel }
 }
 
 fn played(plan: &BodiesPlan) -> BodiesStudy {

@@ -12,7 +12,7 @@ use crate::args::timestamps::TimestampsWord;
 use crate::args::{OutletArgs, OutputArgs};
 use crate::generators::Generator;
 use crate::load::Check;
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, wrong};
 
 const LOAD_EXAMPLES: &str = "\
 Examples:
@@ -355,12 +355,12 @@ impl LoadArgs {
         }
         if let Some(each) = self.per_connection_rate {
             let total = each.per_second() * f64::from(self.connections.unwrap_or(50));
-            return Ok(Some(Profile::Flat { rate: Rate::new(total).map_err(|error| wrong(&error.to_string()))? }));
+            return Ok(Some(Profile::Flat { rate: Rate::new(total).map_err(|error| wrong(error.to_string()))? }));
         }
         if let Some(ramp) = &self.ramp {
             let (from, to) =
                 ramp.split_once("..").ok_or_else(|| wrong("--ramp wants two rates, such as 100/s..1000/s"))?;
-            let rate = |text: &str| text.parse::<Rate>().map_err(|error| wrong(&format!("--ramp: {error}")));
+            let rate = |text: &str| text.parse::<Rate>().map_err(|error| wrong(format!("--ramp: {error}")));
             let over = self.length.unwrap_or(DEFAULT_LENGTH);
             return Ok(Some(Profile::Ramp { from: rate(from)?, to: rate(to)?, over }));
         }
@@ -481,10 +481,6 @@ impl AttackArgs {
         words.push(self.url.clone());
         words
     }
-}
-
-fn wrong(text: &str) -> Mistake {
-    Mistake::Flags(text.to_owned())
 }
 
 #[cfg(test)]
