@@ -4,7 +4,10 @@
 
 mod bodies;
 mod calibrate;
+mod conduct;
 mod doctor;
+pub(crate) mod environment;
+mod format;
 mod like;
 mod limits;
 mod load;
@@ -12,6 +15,8 @@ mod outlets;
 mod output;
 mod overhead;
 mod predict;
+mod probe;
+mod server;
 mod sink;
 mod sweep;
 pub(crate) mod timestamps;
@@ -27,7 +32,7 @@ use model::Nanos;
 
 pub(crate) use self::bodies::BodiesArgs;
 pub(crate) use self::calibrate::{CalibrateArgs, SelftestArgs};
-pub(crate) use self::doctor::{DoctorArgs, DoctorFormat};
+pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::load::{AttackArgs, LoadArgs};
 pub(crate) use self::outlets::{OtlpUrl, OutletArgs};
 pub(crate) use self::output::OutputArgs;
