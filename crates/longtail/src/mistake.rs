@@ -66,3 +66,8 @@ impl Mistake {
         }
     }
 }
+
+/// A fault in what was asked; `text` is one line that names it and the mend.
+pub(crate) fn wrong(text: impl Into<String>) -> Mistake {
+    Mistake::Flags(text.into())
+}

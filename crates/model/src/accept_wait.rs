@@ -22,7 +22,7 @@ pub fn mean(run: &Run) -> Option<Nanos> {
 mod tests {
     use super::*;
     use crate::watch::{Curve, Track};
-    use crate::{Exchange, GeneratorFacts, Outcome, Tally, Watch, Window};
+    use crate::{Exchange, Outcome, Tally, Watch, Window};
 
     /// Simulated time, closed loop: `connections` on `slots` that each take 100 ms, a new connection for each request, for 10 s
     /// after a warm-up of 1 s. The queue is looked at each 50 ms, just after what happened then.
@@ -49,25 +49,10 @@ mod tests {
             ..Curve::default()
         };
         let track = Track { source: "sock_diag".to_owned(), at, curves: vec![curve] };
+        let multiple = connections as f64 / slots as f64;
         Run {
-            repeat: 1,
-            multiple: connections as f64 / slots as f64,
-            connections: connections as u32,
-            tally,
-            measured: window.until - window.from,
-            elapsed: window.until,
-            workers: Vec::new(),
-            readings: Vec::new(),
-            anatomy: None,
-            kernel: None,
-            heard: None,
             watch: Some(Watch { tracks: vec![track], ..Watch::default() }),
-            forecast: None,
-            theory: None,
-            statistics: None,
-            generator: GeneratorFacts::default(),
-            judgement: None,
-            caveats: Vec::new(),
+            ..Run::recorded(connections as u32, multiple, tally, window.until - window.from, window.until)
         }
     }
 

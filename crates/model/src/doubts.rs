@@ -176,19 +176,8 @@ mod tests {
     }
 
     fn run(good: u64, timed_out: u64) -> Run {
+        let length = Nanos::from_secs(10);
         Run {
-            repeat: 1,
-            multiple: 1.0,
-            connections: 2,
-            tally: tally(good, timed_out),
-            measured: Nanos::from_secs(10),
-            elapsed: Nanos::from_secs(10),
-            workers: Vec::new(),
-            readings: Vec::new(),
-            watch: None,
-            heard: None,
-            anatomy: None,
-            kernel: None,
             forecast: Some(Forecast {
                 model: String::new(),
                 service_time: Nanos::from_millis(100),
@@ -196,11 +185,7 @@ mod tests {
                 maximum_rate: 20.0,
                 ideal_response_time: Nanos::from_millis(100),
             }),
-            theory: None,
-            statistics: None,
-            generator: GeneratorFacts::default(),
-            judgement: None,
-            caveats: Vec::new(),
+            ..Run::recorded(2, 1.0, tally(good, timed_out), length, length)
         }
     }
 

@@ -196,9 +196,12 @@ impl Socket {
     pub fn is_plain_tcp(self) -> bool {
         matches!(self, Socket::Tcp4 | Socket::Tcp6)
     }
-}
 
-impl Socket {
+    /// Whether it is no TCP at all.
+    pub fn is_unix(self) -> bool {
+        matches!(self, Socket::Unix | Socket::Aunix)
+    }
+
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
@@ -371,6 +374,7 @@ pub(crate) fn server_words(server: &ServerPlan) -> Vec<String> {
     }
     words.extend((server.app == App::Rails).then(|| "--app=rails".to_owned()));
     words.extend(server.yjit.then(|| "-Y".to_owned()));
+    words.extend(server.cpus.as_ref().map(|cpus| format!("--server-cpus={cpus}")));
     words
 }
 

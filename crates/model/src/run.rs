@@ -83,6 +83,30 @@ pub struct WorkerShare {
 pub const PERCENTILES: [f64; 8] = [0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 0.999];
 
 impl Run {
+    /// A first run of which nothing is known but what its lanes recorded.
+    pub fn recorded(connections: u32, multiple: f64, tally: Tally, measured: Nanos, elapsed: Nanos) -> Run {
+        Run {
+            repeat: 1,
+            multiple,
+            connections,
+            tally,
+            measured,
+            elapsed,
+            workers: Vec::new(),
+            readings: Vec::new(),
+            watch: None,
+            heard: None,
+            anatomy: None,
+            kernel: None,
+            forecast: None,
+            theory: None,
+            statistics: None,
+            generator: GeneratorFacts::default(),
+            judgement: None,
+            caveats: Vec::new(),
+        }
+    }
+
     /// Good answers per second of the measured window.
     pub fn completed_rate(&self) -> f64 {
         if self.measured == Nanos::ZERO {
@@ -151,7 +175,7 @@ pub(crate) fn deviations(workers: &[WorkerShare]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Exchange, GeneratorFacts, Outcome, Window};
+    use crate::{Exchange, Outcome, Window};
 
     fn run(outcomes: &[(Outcome, u64)]) -> Run {
         let mut tally = Tally::new(Window { from: Nanos::ZERO, until: Nanos::MAX }, 4);
@@ -161,26 +185,7 @@ mod tests {
                 Exchange { due: Nanos::ZERO, sent: Nanos::ZERO, ended, received_bytes: 0, outcome: *outcome };
             tally.record(&exchange, i % 4);
         }
-        Run {
-            repeat: 1,
-            multiple: 1.0,
-            connections: 4,
-            tally,
-            measured: Nanos::from_secs(1),
-            elapsed: Nanos::from_secs(1),
-            workers: Vec::new(),
-            readings: Vec::new(),
-            watch: None,
-            heard: None,
-            anatomy: None,
-            kernel: None,
-            forecast: None,
-            theory: None,
-            statistics: None,
-            generator: GeneratorFacts::default(),
-            judgement: None,
-            caveats: Vec::new(),
-        }
+        Run::recorded(4, 1.0, tally, Nanos::from_secs(1), Nanos::from_secs(1))
     }
 
     const OK: Outcome = Outcome::Answered(200);

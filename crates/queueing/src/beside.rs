@@ -136,7 +136,7 @@ fn fit_of(comparison: &Comparison) -> Option<Fit> {
 mod tests {
     use super::*;
     use model::theory::Resemblance;
-    use model::{Exchange, GeneratorFacts, Outcome, Tally, Window};
+    use model::{Exchange, Outcome, Tally, Window};
 
     /// A run of a hundred seconds on 2 x 5 slots of 0.1 s, whose `n`-th answer of each ten took these times.
     fn run(connections: u32, tenths: [f64; 10], rate: u64) -> Run {
@@ -148,26 +148,8 @@ mod tests {
             let exchange = Exchange { due, sent: due, ended, received_bytes: 0, outcome: Outcome::Answered(200) };
             tally.record(&exchange, (n % u64::from(connections)) as usize);
         }
-        Run {
-            repeat: 1,
-            multiple: f64::from(connections) / 10.0,
-            connections,
-            tally,
-            measured: Nanos::from_secs(100),
-            elapsed: Nanos::from_secs(100),
-            workers: Vec::new(),
-            readings: Vec::new(),
-            watch: None,
-            heard: None,
-            anatomy: None,
-            kernel: None,
-            forecast: None,
-            theory: None,
-            statistics: None,
-            generator: GeneratorFacts::default(),
-            judgement: None,
-            caveats: Vec::new(),
-        }
+        let length = Nanos::from_secs(100);
+        Run::recorded(connections, f64::from(connections) / 10.0, tally, length, length)
     }
 
     const SERVER: Server = Server {

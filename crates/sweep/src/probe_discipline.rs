@@ -5,7 +5,7 @@ use engine::{Progress, ensure_descriptors};
 use model::forecast::ServiceTime;
 use model::run::PERCENTILES;
 use model::theory::Probe;
-use model::{Clock, GeneratorFacts, Nanos, Run, Statistics, Stop, StreamPlan};
+use model::{Clock, Nanos, Run, Statistics, Stop, StreamPlan};
 
 use crate::error::SweepError;
 use crate::session::Session;
@@ -51,26 +51,9 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         };
         let shape = self.shape(&stream, connections);
         let done = self.drive(&shape, &Progress::new(shape.lanes))?;
-        let run = Run {
-            repeat: 1,
-            multiple: f64::from(MULTIPLE),
-            connections,
-            measured: done.measured,
-            elapsed: done.elapsed,
-            workers: Vec::new(),
-            readings: Vec::new(),
-            watch: None,
-            heard: None,
-            anatomy: None,
-            kernel: None,
-            forecast: None,
-            theory: None,
-            statistics: Some(Statistics::of(&done.tally, &done.batches, &PERCENTILES)),
-            generator: GeneratorFacts::default(),
-            judgement: None,
-            caveats: Vec::new(),
-            tally: done.tally,
-        };
+        let statistics = Some(Statistics::of(&done.tally, &done.batches, &PERCENTILES));
+        let recorded = Run::recorded(connections, f64::from(MULTIPLE), done.tally, done.measured, done.elapsed);
+        let run = Run { statistics, ..recorded };
         Ok(Probe {
             keep_alive,
             connections,

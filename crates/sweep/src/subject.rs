@@ -259,7 +259,7 @@ fn prepare<C>(plan: &ServerPlan, stream: &StreamPlan, tools: &Tools<'_, C>) -> R
                 .map(OsString::from),
             );
             Ok(Preparation {
-                spec: Spec::command(argv, &tools.dir),
+                spec: Spec { cpus: plan.cpus.clone(), ..Spec::command(argv, &tools.dir) },
                 name: "built-in server".to_owned(),
                 bind: Bind::Tcp(address),
                 authority: address.to_string(),
@@ -285,7 +285,7 @@ fn prepare<C>(plan: &ServerPlan, stream: &StreamPlan, tools: &Tools<'_, C>) -> R
             let path = asked.unwrap_or_else(|| own_path.to_owned());
             let program = Path::new(&argv[0]).file_name().map(|name| name.to_string_lossy().into_owned());
             Ok(Preparation {
-                spec: Spec::command(argv, &tools.dir),
+                spec: Spec { cpus: plan.cpus.clone(), ..Spec::command(argv, &tools.dir) },
                 name: program.unwrap_or_else(|| argv[0].clone()),
                 bind: Bind::Tcp(address),
                 authority: authority.to_owned(),

@@ -93,8 +93,7 @@ fn plan(bodies: &str, sockets: &[Socket], repeat: u32) -> BodiesPlan {
 
 /// The kernel's where every kind of socket is TCP.
 fn timestamps(sockets: &[Socket]) -> Timestamps {
-    let is_unix = |socket: &Socket| matches!(socket, Socket::Unix | Socket::Aunix);
-    if sockets.iter().any(is_unix) { Timestamps::User } else { Timestamps::Kernel }
+    if sockets.iter().any(|socket| socket.is_unix()) { Timestamps::User } else { Timestamps::Kernel }
 }
 
 fn played(plan: &BodiesPlan) -> BodiesStudy {
@@ -186,21 +185,10 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
     tally.connections_opened = u64::from(CONNECTIONS);
     let elapsed = WARM_UP + LENGTH + Nanos::from_millis(40);
     let rate = tally.completed_in_window as f64 / LENGTH.as_secs_f64();
+    let statistics = Some(Statistics::of(&tally, &batches, &PERCENTILES));
     let mut run = Run {
         repeat,
-        multiple: 1.6,
-        connections: CONNECTIONS,
-        measured: LENGTH,
-        elapsed,
-        workers: Vec::new(),
-        readings: Vec::new(),
-        watch: None,
-        heard: None,
-        anatomy: None,
-        kernel: None,
-        forecast: None,
-        theory: None,
-        statistics: Some(Statistics::of(&tally, &batches, &PERCENTILES)),
+        statistics,
         generator: GeneratorFacts {
             lanes: vec![LaneFacts { cpu: elapsed / 4, run_queue: Nanos::from_millis(3), elapsed, spun: Nanos::ZERO }],
             ceiling: Some(Ceiling {
@@ -214,9 +202,7 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
             clock_steps: (timestamps == Timestamps::Kernel).then_some(0),
             syn_retransmits: Some(0),
         },
-        judgement: None,
-        caveats: Vec::new(),
-        tally,
+        ..Run::recorded(CONNECTIONS, 1.6, tally, LENGTH, elapsed)
     };
     run.judgement = Some(verdict::of_run(&run, 10));
     run

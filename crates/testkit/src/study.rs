@@ -561,18 +561,11 @@ fn run(
         value: count.all as f64,
         staleness: Nanos::from_secs(1),
     });
+    let connections = tally.per_connection.len() as u32;
     let mut run = Run {
         repeat,
-        multiple,
-        connections: tally.per_connection.len() as u32,
-        measured,
-        elapsed,
         workers,
         readings: readings.collect(),
-        watch: None,
-        heard: None,
-        anatomy: None,
-        kernel: None,
         forecast: Some(Forecast {
             model: "one line, first come first served".to_owned(),
             service_time,
@@ -580,12 +573,9 @@ fn run(
             maximum_rate: f64::from(server.slots()) / service_time.as_secs_f64(),
             ideal_response_time: Nanos::from_secs_f64(service_time.as_secs_f64() * multiple.max(1.0)),
         }),
-        theory: None,
         statistics: Some(Statistics::of(&tally, &batches, &PERCENTILES)),
         generator: at_ease(elapsed),
-        judgement: None,
-        caveats: Vec::new(),
-        tally,
+        ..Run::recorded(connections, multiple, tally, measured, elapsed)
     };
     run.judgement = Some(verdict::of_run(&run, server.slots()));
     run

@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use launch::puma::Addresses;
-use model::{App, Bodies, BodiesPlan, Nanos, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
+use model::{App, Bodies, BodiesPlan, Nanos, Socket, Stop, StreamPlan};
 
-use super::limits::{check_threads, check_timeout, check_times};
-use super::sweep::{ProbeWord, SocketWord, SweepArgs, with_environment};
-use crate::args::OutputArgs;
-use crate::args::output::ColumnsWord;
-use crate::args::timestamps::{Situation, TimestampsWord};
-use crate::mistake::Mistake;
+use super::OutputArgs;
+use super::conduct::ConductArgs;
+use super::limits::{check_timeout, check_times};
+use super::output::ColumnsWord;
+use super::probe::ProbeWord;
+use super::server::{PumaArgs, SocketWord};
+use super::timestamps::{Situation, TimestampsWord};
+use crate::mistake::{Mistake, wrong};
 
 const BODIES_EXAMPLES: &str = "\
 Examples:
@@ -24,26 +25,15 @@ Examples:
 Environment: PUMA_TEST_HOST4, PUMA_TEST_HOST6, PUMA_TEST_PORT and PUMA_TEST_CTRL choose where Puma listens, as in
 Puma's own scripts; without them free ports are taken.";
 
+/// In place of the help that all others of Puma have.
+const RACKUP: &str = "Rackup file whose app goes by the header Body-Conf [default: the app that longtail brings]";
+
 /// Flags of `longtail bodies`.
 #[derive(Debug, Args)]
-#[command(after_help = BODIES_EXAMPLES)]
-#[expect(clippy::struct_excessive_bools, reason = "a flag is a bool")]
+#[command(after_help = BODIES_EXAMPLES, mut_arg("rackup", |rackup| rackup.help(RACKUP)))]
 pub(crate) struct BodiesArgs {
-    /// Worker processes; 0 or none is single mode
-    #[arg(short, long, value_name = "N", help_heading = "Server", value_parser = clap::value_parser!(u32).range(0..=10_000))]
-    workers: Option<u32>,
-    /// Threads a worker [default: 5:5, or as the config file says]
-    #[arg(short, long, value_name = "MIN:MAX", help_heading = "Server")]
-    threads: Option<Threads>,
-    /// Rackup file whose app goes by the header Body-Conf [default: the app that longtail brings]
-    #[arg(short, long, value_name = "FILE", help_heading = "Server")]
-    rackup: Option<PathBuf>,
-    /// Puma's config file
-    #[arg(short = 'C', long, value_name = "FILE", help_heading = "Server")]
-    config: Option<PathBuf>,
-    /// Start Ruby with YJIT
-    #[arg(short = 'Y', long, help_heading = "Server")]
-    yjit: bool,
+    #[command(flatten)]
+    pub(crate) puma: PumaArgs,
     /// Kinds of socket to bind, one server after the other
     #[arg(
         short,
@@ -55,12 +45,6 @@ pub(crate) struct BodiesArgs {
         help_heading = "Server"
     )]
     socket: Vec<SocketWord>,
-    /// Command that starts Puma [default: bundle exec puma in a bundle, its own executable in a checkout, else puma]
-    #[arg(long, value_name = "CMD", help_heading = "Server")]
-    puma: Option<String>,
-    /// Longest wait for the server to be ready
-    #[arg(long, value_name = "TIME", default_value = "60s", help_heading = "Server")]
-    pub(crate) boot_timeout: Nanos,
 
     /// Types of body, then sizes in kB: a array, c chunked, s string, i File/IO
     #[arg(
@@ -110,30 +94,12 @@ pub(crate) struct BodiesArgs {
     /// Chooses the order of the runs
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Stream of requests")]
     seed: u64,
-    /// Wait until the server is idle between runs (this is the default)
-    #[arg(long, overrides_with = "no_cool_down", help_heading = "Stream of requests")]
-    cool_down: bool,
-    /// Start each run on what the one before has left
-    #[arg(long, help_heading = "Stream of requests")]
-    no_cool_down: bool,
-    /// Do not measure the generator's own limit first (it is measured once a day)
-    #[arg(long, help_heading = "Stream of requests")]
-    no_calibrate: bool,
-    /// An answer that takes longer counts as timed out
-    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Stream of requests")]
-    timeout: Nanos,
-    /// Threads of the generator
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Stream of requests",
-          value_parser = clap::value_parser!(u32).range(1..=1024))]
-    lanes: u32,
+    #[command(flatten)]
+    conduct: ConductArgs,
     /// Whose clock says when an answer came; auto: the kernel's where every kind of socket is TCP, so that all are held
     /// against the same
     #[arg(long, value_enum, default_value_t, help_heading = "Stream of requests")]
     timestamps: TimestampsWord,
-    /// Response header in which a worker names itself
-    #[arg(long, value_name = "NAME", default_value = "x-worker-pid", help_heading = "Stream of requests")]
-    worker_header: String,
-
     /// What is read of server and kernel while a run goes on [default: proc, which auto is here too: a body is little work, and what bpf costs would show]
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Stream of requests")]
     probe: Option<ProbeWord>,
@@ -159,41 +125,30 @@ impl BodiesArgs {
     /// # Errors
     /// Where flags contradict each other or a value cannot be.
     pub(crate) fn plan(&self) -> Result<BodiesPlan, Mistake> {
-        let wrong = |text: &str| Err(Mistake::Flags(text.to_owned()));
-        check_times([Some(self.length), Some(self.warm_up), Some(self.timeout), Some(self.boot_timeout), self.delay])?;
+        let (timeout, boot_timeout) = (self.conduct.timeout, self.puma.boot_timeout);
+        check_times([Some(self.length), Some(self.warm_up), Some(timeout), Some(boot_timeout), self.delay])?;
         if self.length == Nanos::ZERO {
-            return wrong("-D wants a time above 0, such as 10s");
+            return Err(wrong("-D wants a time above 0, such as 10s"));
         }
-        check_timeout(self.timeout)?;
-        check_threads(self.threads)?;
+        check_timeout(timeout)?;
+        self.puma.check()?;
         let sockets: Vec<Socket> = self.socket.iter().map(|word| word.socket()).collect();
         if let Some(twice) = sockets.iter().enumerate().find(|(at, socket)| sockets[..*at].contains(socket)) {
-            let text =
-                format!("-s has {} twice: name each kind of socket once (--repeat N does all of them again)", twice.1);
-            return Err(Mistake::Flags(text));
+            return Err(wrong(format!(
+                "-s has {} twice: name each kind of socket once (--repeat N does all of them again)",
+                twice.1
+            )));
         }
-        let timestamps = self.timestamps.resolve(Situation {
-            is_tcp: !sockets.iter().any(|socket| matches!(socket, Socket::Unix | Socket::Aunix)),
-            is_pipelined: false,
-        })?;
+        let timestamps = self
+            .timestamps
+            .resolve(Situation { is_tcp: !sockets.iter().any(|socket| socket.is_unix()), is_pipelined: false })?;
         let probe = match self.probe.unwrap_or(ProbeWord::Proc) {
             ProbeWord::Auto => ProbeWord::Proc,
             word => word,
         };
         let probe = probe.over(&sockets)?;
-        let default_threads = self.config.is_none().then_some(Threads { min: 5, max: 5 });
         Ok(BodiesPlan {
-            server: ServerPlan {
-                kind: ServerKind::Puma { command: self.puma.clone() },
-                workers: self.workers,
-                threads: self.threads.or(default_threads),
-                rackup: self.rackup.clone(),
-                app: App::Bodies,
-                config: self.config.clone(),
-                yjit: self.yjit,
-                socket: sockets[0],
-                cpus: None,
-            },
+            server: self.puma.server(self.puma.kind(), App::Bodies, sockets[0]),
             stream: StreamPlan {
                 delay: self.delay,
                 path: None,
@@ -201,10 +156,10 @@ impl BodiesArgs {
                 keep_alive: !self.no_keep_alive,
                 stop: Stop::After(self.length),
                 warm_up: self.warm_up,
-                timeout: self.timeout,
-                lanes: self.lanes,
+                timeout,
+                lanes: self.conduct.lanes,
                 timestamps,
-                worker_header: self.worker_header.clone(),
+                worker_header: self.conduct.worker_header.clone(),
                 anatomy: false,
             },
             sockets,
@@ -213,23 +168,10 @@ impl BodiesArgs {
             streams: self.streams,
             repeat: self.repeat,
             seed: self.seed,
-            cool_down: !self.no_cool_down,
-            calibrate: !self.no_calibrate,
+            cool_down: self.conduct.cools_down(),
+            calibrate: self.conduct.calibrates(),
             probe,
         })
-    }
-
-    /// Where Puma listens.
-    ///
-    /// # Errors
-    /// As of a sweep.
-    pub(crate) fn addresses() -> Result<Addresses, Mistake> {
-        SweepArgs::addresses()
-    }
-
-    /// The command line that repeats `plan` here.
-    pub(crate) fn command_line(plan: &BodiesPlan) -> String {
-        with_environment(&plan.command_line())
     }
 }
 

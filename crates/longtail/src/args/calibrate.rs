@@ -1,10 +1,11 @@
 //! Flags of `longtail calibrate` and `longtail selftest`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use model::Nanos;
 
+use super::format::Format;
 use crate::generators::{Generator, Job};
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, wrong};
 
 const CALIBRATE_EXAMPLES: &str = "\
 Examples:
@@ -33,7 +34,7 @@ pub(crate) struct CalibrateArgs {
     tools: Vec<Generator>,
     /// What to write
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    pub(crate) format: Format,
 }
 
 /// Flags of `longtail selftest`.
@@ -45,7 +46,7 @@ pub(crate) struct SelftestArgs {
     pub(crate) quick: bool,
     /// What to write
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    pub(crate) format: Format,
 }
 
 const SELFTEST_EXAMPLES: &str = "\
@@ -53,16 +54,6 @@ Runs the load generator against servers inside this program that answer by a law
 and prints how far off it is on this machine.
 Exit code: 1 where a count is wrong or a request, a byte or a connection is in only one of the two ledgers; never
 because of a time.";
-
-/// What is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
-enum Format {
-    /// For a terminal
-    #[default]
-    Text,
-    /// All figures
-    Json,
-}
 
 impl CalibrateArgs {
     /// What each generator is asked to do.
@@ -72,9 +63,10 @@ impl CalibrateArgs {
     pub(crate) fn job(&self) -> Result<Job, Mistake> {
         let seconds = self.length.0 / 1_000_000_000;
         if seconds == 0 || Nanos::from_secs(seconds) != self.length {
-            let wrong =
-                format!("--for {} cannot be asked of every generator: give whole seconds, 1s or more", self.length);
-            return Err(Mistake::Flags(wrong));
+            return Err(wrong(format!(
+                "--for {} cannot be asked of every generator: give whole seconds, 1s or more",
+                self.length
+            )));
         }
         Ok(Job { connections: self.connections, seconds })
     }
@@ -88,17 +80,5 @@ impl CalibrateArgs {
     pub(crate) fn generators(&self) -> Vec<Generator> {
         let wanted = |one: &Generator| *one == Generator::Longtail || self.tools.is_empty() || self.tools.contains(one);
         Generator::ALL.into_iter().filter(wanted).collect()
-    }
-
-    /// Whether figures are for a program.
-    pub(crate) fn is_json(&self) -> bool {
-        self.format == Format::Json
-    }
-}
-
-impl SelftestArgs {
-    /// Whether figures are for a program.
-    pub(crate) fn is_json(self) -> bool {
-        self.format == Format::Json
     }
 }

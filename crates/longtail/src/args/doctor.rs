@@ -1,6 +1,8 @@
 //! Flags of `longtail doctor`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+
+use super::format::Format;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -10,21 +12,11 @@ Examples:
 Needs no privilege, changes nothing, takes about three seconds.
 Exit code: 0 fit, with or without doubts; 1 not fit.";
 
-/// How the findings are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
-pub(crate) enum DoctorFormat {
-    /// For a terminal
-    #[default]
-    Text,
-    /// Every check with its figures
-    Json,
-}
-
 /// Flags of `longtail doctor`.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DoctorArgs {
-    /// What to write
+    /// What to write; JSON has every check with its figures
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: DoctorFormat,
+    pub(crate) format: Format,
 }

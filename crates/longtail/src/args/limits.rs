@@ -1,8 +1,8 @@
-//! What no time and no number of threads can be, whatever command it is given to.
+//! What no time, no number of threads and no path can be, whatever command it is given to.
 
 use model::{Nanos, Threads};
 
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, wrong};
 
 /// No run is meant to take longer.
 const LONGEST_TIME: Nanos = Nanos::from_secs(30 * 86_400);
@@ -39,6 +39,13 @@ pub(super) fn check_threads(threads: Option<Threads>) -> Result<(), Mistake> {
     Ok(())
 }
 
-fn wrong(text: &str) -> Mistake {
-    Mistake::Flags(text.to_owned())
+/// Refuses what cannot stand in a request's first line.
+///
+/// # Errors
+/// Where it does not start with / or has a blank.
+pub(super) fn check_path(path: &str) -> Result<(), Mistake> {
+    if !path.starts_with('/') || path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
+        return Err(wrong("--path wants a path that starts with / and has no blanks, such as /posts?page=2"));
+    }
+    Ok(())
 }

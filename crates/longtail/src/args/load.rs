@@ -1,18 +1,19 @@
-//! Flags of `longtail load` and `longtail attack`, hey's and wrk's among them.
+//! Flags of `longtail load`, hey's and wrk's among them. When requests are due by them: `load/schedule.rs`.
+
+mod schedule;
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use model::{Arrivals, Late, Nanos, Objective, Order, Pace, Profile, Rate, Timing};
+use model::{Late, Nanos, Objective, Order, Rate, Timing};
 
-use crate::args::like::{self, Tool};
-use crate::args::limits::check_times;
-use crate::args::output::ColumnsWord;
-use crate::args::timestamps::TimestampsWord;
-use crate::args::{OutletArgs, OutputArgs};
+use super::like::{self, Tool};
+use super::output::ColumnsWord;
+use super::timestamps::TimestampsWord;
+use super::{OutletArgs, OutputArgs, load_words};
 use crate::generators::Generator;
 use crate::load::Check;
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, wrong};
 
 const LOAD_EXAMPLES: &str = "\
 Examples:
@@ -65,19 +66,6 @@ enum TimingWord {
     Precise,
     /// As precise, and awake for the last 50 us
     Spin,
-}
-
-/// What a lane is trusted to send in a second: a tenth of what it can, so that it never queues by itself.
-const RATE_OF_A_LANE: f64 = 20_000.0;
-
-/// The lanes where the user names none: half the cores, as the server wants some; and no more than the rate needs, as each lane
-/// more is one more thread that wakes up beside the server.
-fn default_lanes(pace: &Pace, cores: u32) -> u32 {
-    let needed = match pace {
-        Pace::Closed => u32::MAX,
-        Pace::Open { profile, .. } => (profile.peak().per_second() / RATE_OF_A_LANE).ceil().clamp(1.0, 1e6) as u32,
-    };
-    (cores / 2).max(1).min(needed)
 }
 
 /// Flags of `longtail load`.
@@ -261,26 +249,18 @@ pub(crate) struct LoadArgs {
     others_words: Vec<String>,
 }
 
-/// When requests are due, over how many connections, for how long.
-pub(crate) struct Schedule {
-    pub(crate) pace: Pace,
-    pub(crate) connections: u32,
-    pub(crate) length: Option<Nanos>,
-    pub(crate) lanes: u32,
-}
-
 impl LoadArgs {
     /// These flags, or those that another tool's command line comes to.
     ///
     /// # Errors
     /// Where that command line cannot be followed.
-    pub(crate) fn or_like(self, parse: impl Fn(Vec<String>) -> Result<LoadArgs, Mistake>) -> Result<LoadArgs, Mistake> {
+    pub(crate) fn or_like(self) -> Result<LoadArgs, Mistake> {
         let Some(tool) = self.like else { return Ok(self) };
         if self.url.is_some() {
             return Err(wrong("with --like the URL belongs to the words after --"));
         }
         let words = like::translate(tool, &self.others_words).map_err(Mistake::Flags)?;
-        let theirs = parse(words)?;
+        let theirs = load_words(words)?;
         let columns = match tool {
             Tool::Hey => ColumnsWord::Hey,
             Tool::Wrk => ColumnsWord::Wrk,
@@ -301,81 +281,6 @@ impl LoadArgs {
             service: self.service,
             worker_header: self.worker_header,
             ..theirs
-        })
-    }
-
-    /// The schedule, every default made explicit.
-    ///
-    /// # Errors
-    /// Where flags contradict each other.
-    pub(crate) fn schedule(&self) -> Result<Schedule, Mistake> {
-        let profile = self.profile()?;
-        let length = self.run_length(profile.as_ref());
-        let is_open = profile.is_some();
-        if !is_open && (self.burst > 1 || matches!(self.late, LateWord::Skip)) {
-            return Err(wrong("--burst and --late belong to an open loop: give --rate, --ramp or --steps"));
-        }
-        if is_open && self.think > Nanos::ZERO {
-            return Err(wrong(
-                "--think belongs to a closed loop: leave it out, or leave out --rate, --ramp and --steps",
-            ));
-        }
-        check_times([length, Some(self.warm_up), Some(self.timeout), Some(self.think)])?;
-        if self.service == Some(Nanos::ZERO) {
-            return Err(wrong("--service wants a time above 0, such as 200ms"));
-        }
-        if length == Some(Nanos::ZERO) || self.timeout == Nanos::ZERO {
-            return Err(wrong("--for and --timeout want a time above 0, such as 10s"));
-        }
-        let pace = match profile {
-            None => Pace::Closed,
-            Some(profile) => Pace::Open {
-                profile,
-                arrivals: match self.arrivals {
-                    ArrivalsWord::Constant => Arrivals::Constant,
-                    ArrivalsWord::Poisson => Arrivals::Poisson,
-                    ArrivalsWord::Uniform => Arrivals::Uniform,
-                },
-                seed: self.seed,
-                burst: self.burst,
-            },
-        };
-        let most = if is_open { self.max_connections } else { 50 };
-        // More connections than requests would only be opened and closed.
-        let needed = self.number.and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX);
-        let connections = self.connections.unwrap_or(most).min(needed);
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u32;
-        let lanes = self.lanes.unwrap_or_else(|| default_lanes(&pace, cores)).min(connections);
-        Ok(Schedule { pace, connections, length, lanes })
-    }
-
-    fn profile(&self) -> Result<Option<Profile>, Mistake> {
-        if let Some(rate) = self.rate {
-            return Ok(Some(Profile::Flat { rate }));
-        }
-        if let Some(each) = self.per_connection_rate {
-            let total = each.per_second() * f64::from(self.connections.unwrap_or(50));
-            return Ok(Some(Profile::Flat { rate: Rate::new(total).map_err(|error| wrong(&error.to_string()))? }));
-        }
-        if let Some(ramp) = &self.ramp {
-            let (from, to) =
-                ramp.split_once("..").ok_or_else(|| wrong("--ramp wants two rates, such as 100/s..1000/s"))?;
-            let rate = |text: &str| text.parse::<Rate>().map_err(|error| wrong(&format!("--ramp: {error}")));
-            let over = self.length.unwrap_or(DEFAULT_LENGTH);
-            return Ok(Some(Profile::Ramp { from: rate(from)?, to: rate(to)?, over }));
-        }
-        if self.steps.is_empty() {
-            return Ok(None);
-        }
-        let each = self.length.map_or(DEFAULT_LENGTH, |length| length / self.steps.len() as u64);
-        Ok(Some(Profile::Steps { rates: self.steps.clone(), each }))
-    }
-
-    /// Where neither time nor number ends the run, time does: no run is endless.
-    fn run_length(&self, profile: Option<&Profile>) -> Option<Nanos> {
-        self.length.or_else(|| profile.and_then(Profile::length)).or(match self.number {
-            Some(_) => None,
-            None => Some(DEFAULT_LENGTH),
         })
     }
 
@@ -436,123 +341,5 @@ impl LoadArgs {
 
     pub(crate) fn order(&self) -> Order {
         if self.random { Order::Random { seed: self.seed } } else { Order::Sequential }
-    }
-}
-
-/// Where nothing else ends a run, or a step of it.
-const DEFAULT_LENGTH: Nanos = Nanos::from_secs(10);
-
-const ATTACK_EXAMPLES: &str = "\
-Examples:
-  longtail attack --target-throughput=10 --url='http://localhost:3000/sleep?ms=1000'
-  longtail attack --target-throughput=10 --url='http://localhost:3000/sleep?ms=1000' -n 30
-
-It is `longtail load --rate 10/s -k --log -`: an open loop, a new connection for each request, one line a request in
-order of completion.";
-
-/// Flags of `longtail attack`.
-#[derive(Debug, Args)]
-#[command(after_help = ATTACK_EXAMPLES)]
-pub(crate) struct AttackArgs {
-    /// Requests per second
-    #[arg(long, value_name = "RATE")]
-    pub(crate) target_throughput: Rate,
-    /// Where to
-    #[arg(long, value_name = "URL")]
-    pub(crate) url: String,
-    /// Length of the run
-    #[arg(long = "for", value_name = "TIME", default_value = "60s")]
-    pub(crate) length: Nanos,
-    /// Requests in total
-    #[arg(short = 'n', long = "number", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) number: Option<u64>,
-}
-
-impl AttackArgs {
-    /// The words of `load` that this comes to.
-    pub(crate) fn as_load(&self) -> Vec<String> {
-        // On kept connections a Puma before 7 serves those that it has and lets the others wait: not in their turn.
-        let words = [format!("--rate={}", self.target_throughput), "--no-keep-alive".to_owned(), "--log=-".to_owned()];
-        let mut words = words.to_vec();
-        words.push(match self.number {
-            Some(n) => format!("-n{n}"),
-            None => format!("--for={}", self.length),
-        });
-        words.push(self.url.clone());
-        words
-    }
-}
-
-fn wrong(text: &str) -> Mistake {
-    Mistake::Flags(text.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::args::load_words;
-
-    fn schedule(words: &str) -> Result<Schedule, String> {
-        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-        load_words(words).and_then(|args| args.schedule()).map_err(|mistake| mistake.to_string())
-    }
-
-    #[test]
-    fn an_open_loop_has_no_more_lanes_than_its_rate_needs() {
-        let lanes = |words, cores| default_lanes(&schedule(words).unwrap().pace, cores);
-        assert_eq!((lanes("--rate 100 http://h/", 16), lanes("--rate 50000 http://h/", 16)), (1, 3));
-        assert_eq!((lanes("--rate 500000 http://h/", 16), lanes("--steps 10,90000 --for 2s http://h/", 16)), (8, 5));
-        assert_eq!(
-            (lanes("http://h/", 16), lanes("http://h/", 1), lanes("--ramp 1..30000 --for 9s http://h/", 4)),
-            (8, 1, 2)
-        );
-    }
-
-    #[test]
-    fn a_rate_is_of_the_whole_run_and_heys_q_is_of_each_connection() {
-        let rate = |words| match schedule(words).unwrap().pace {
-            Pace::Open { profile: Profile::Flat { rate }, .. } => rate.per_second().to_bits(),
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(rate("--rate 500/s -c 10 http://h/"), 500f64.to_bits());
-        assert_eq!(rate("-q 5 -c 10 http://h/"), 50f64.to_bits());
-    }
-
-    #[test]
-    fn every_run_ends() {
-        assert_eq!(schedule("http://h/").unwrap().length, Some(Nanos::from_secs(10)));
-        assert_eq!(schedule("-n 5 http://h/").unwrap().length, None);
-        assert_eq!(schedule("--steps 1,2,3 --for 30s http://h/").unwrap().length, Some(Nanos::from_secs(30)));
-        assert_eq!(schedule("--steps 1,2,3 http://h/").unwrap().length, Some(Nanos::from_secs(30)));
-    }
-
-    #[test]
-    fn no_more_connections_than_requests() {
-        assert_eq!(schedule("-n 5 http://h/").unwrap().connections, 5);
-        assert_eq!(schedule("-n 5 -c 20 http://h/").unwrap().connections, 5);
-        assert_eq!(schedule("-c 20 http://h/").unwrap().connections, 20);
-    }
-
-    #[test]
-    fn every_mistake_is_one_line() {
-        for words in [
-            "--rate 0 http://h/",
-            "--rate many http://h/",
-            "--rate 5 --ramp 1..2 http://h/",
-            "--ramp 5 http://h/",
-            "--ramp 5..x http://h/",
-            "--burst 5 http://h/",
-            "--late skip http://h/",
-            "--rate 5 --think 1s http://h/",
-            "--for 0 http://h/",
-            "-n 0 http://h/",
-            "-c 0 http://h/",
-            "--fail-if latency http://h/",
-            "--cert x http://h/",
-            "-d x -D y http://h/",
-        ] {
-            let line = schedule(words).err().unwrap_or_else(|| panic!("{words} is taken"));
-            assert!(!line.contains('\n'), "{words}: {line}");
-        }
     }
 }

@@ -1,10 +1,16 @@
-//! Every flag of every command, and what they mean together.
+//! Every flag of every command, a file a command; here the commands themselves, and what a mistake is told as.
 //!
 //! Puma's own words (`-w2 -t5:5 -R100 -d0.2 -k`) stand beside full names. A mistake is one line.
 
+mod attack;
+mod audit;
 mod bodies;
+mod builtin_server;
 mod calibrate;
+mod conduct;
 mod doctor;
+pub(crate) mod environment;
+mod format;
 mod like;
 mod limits;
 mod load;
@@ -12,27 +18,31 @@ mod outlets;
 mod output;
 mod overhead;
 mod predict;
+mod probe;
+mod report;
+mod server;
 mod sink;
 mod sweep;
 pub(crate) mod timestamps;
 pub(crate) mod watch;
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use model::Nanos;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+pub(crate) use self::attack::AttackArgs;
+pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::bodies::BodiesArgs;
+pub(crate) use self::builtin_server::BuiltinServerArgs;
 pub(crate) use self::calibrate::{CalibrateArgs, SelftestArgs};
-pub(crate) use self::doctor::{DoctorArgs, DoctorFormat};
-pub(crate) use self::load::{AttackArgs, LoadArgs};
+pub(crate) use self::doctor::DoctorArgs;
+pub(crate) use self::load::LoadArgs;
 pub(crate) use self::outlets::{OtlpUrl, OutletArgs};
 pub(crate) use self::output::OutputArgs;
 pub(crate) use self::overhead::OverheadArgs;
 pub(crate) use self::predict::{Goal, PredictArgs, PredictLoad, ServiceWord};
+pub(crate) use self::report::ReportArgs;
 pub(crate) use self::sink::SinkArgs;
 pub(crate) use self::sweep::SweepArgs;
 pub(crate) use self::watch::WatchArgs;
@@ -135,60 +145,6 @@ fn one_line(error: &clap::Error) -> String {
         _ => "; --help lists what there is".to_owned(),
     };
     first + &meant
-}
-
-const REPORT_EXAMPLES: &str = "\
-Examples:
-  longtail report                              the last study
-  longtail report --format markdown            the last study, for a pull request
-  longtail report study.json --columns puma    a kept one, in Puma's own columns
-
-Studies are kept in $XDG_DATA_HOME/longtail/studies (~/.local/share/longtail/studies).";
-
-/// Flags of `longtail report`.
-#[derive(Debug, Args)]
-#[command(after_help = REPORT_EXAMPLES)]
-pub(crate) struct ReportArgs {
-    /// A saved study [default: the last one]
-    pub(crate) file: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-}
-
-const AUDIT_EXAMPLES: &str = "\
-Examples:
-  longtail audit wrk.txt
-  wrk -t2 -c64 -d10s --latency http://127.0.0.1:9292/ | longtail audit -
-  longtail audit study.json                    a study of longtail: does every figure follow from the others?
-
-Reads what wrk, wrk2, hey, oha, ab, h2load, bombardier and vegeta print, and the tables of Puma's scripts, and holds
-their figures against each other: Little's law, what percentiles force the mean to be, counts, bytes. Of a study of longtail itself, each run is computed again.
-Exit code: 1 where a claim is impossible.";
-
-/// Flags of `longtail audit`.
-#[derive(Debug, Args)]
-#[command(after_help = AUDIT_EXAMPLES)]
-pub(crate) struct AuditArgs {
-    /// The output, with whatever stands around it, or a study of longtail; - is stdin
-    pub(crate) file: PathBuf,
-    /// Write the claims and findings as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Flags of the built-in server's process.
-#[derive(Debug, Args)]
-pub(crate) struct BuiltinServerArgs {
-    #[arg(long)]
-    pub(crate) listen: SocketAddr,
-    #[arg(long)]
-    pub(crate) workers: u32,
-    #[arg(long)]
-    pub(crate) threads: u32,
-    #[arg(long)]
-    pub(crate) delay: Nanos,
-    #[arg(long)]
-    pub(crate) worker_header: String,
 }
 
 #[cfg(test)]

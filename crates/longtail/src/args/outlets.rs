@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use clap::Args;
 use model::Nanos;
 
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, wrong};
 
 const HEADING: &str = "Figures in and out";
 
@@ -51,20 +51,19 @@ impl OutletArgs {
     /// # Errors
     /// Where flags contradict each other.
     pub(crate) fn check(&self) -> Result<(), Mistake> {
-        let wrong = |text: &str| Err(Mistake::Flags(text.to_owned()));
         if self.statsd_to.is_some_and(|to| to.port() == 0) {
-            return wrong("--statsd-to wants the port of a receiver, such as 127.0.0.1:8125");
+            return Err(wrong("--statsd-to wants the port of a receiver, such as 127.0.0.1:8125"));
         }
         if self.statsd_to.is_some() && self.statsd_to == self.statsd_listen {
-            return wrong(
+            return Err(wrong(
                 "--statsd-to and --statsd-listen are one address: longtail would hear itself; change one port",
-            );
+            ));
         }
         if self.metrics_linger > Nanos::ZERO && self.metrics.is_none() {
-            return wrong("--metrics-linger belongs to --metrics: give it an address such as 127.0.0.1:9464");
+            return Err(wrong("--metrics-linger belongs to --metrics: give it an address such as 127.0.0.1:9464"));
         }
         if self.metrics_linger > Nanos::from_secs(86_400) {
-            return wrong("--metrics-linger is a day at most, such as 30s");
+            return Err(wrong("--metrics-linger is a day at most, such as 30s"));
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use model::{BodiesStudy, Judgement, Study, Verdict};
 
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, wrong};
 
 /// The layouts of text.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -217,8 +217,4 @@ impl OutputArgs {
             }
         }
     }
-}
-
-fn wrong(text: &str) -> Mistake {
-    Mistake::Flags(text.to_owned())
 }

@@ -1,13 +1,13 @@
 //! Flags of `longtail overhead`.
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
-use model::{App, Nanos, Probe, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads, Timestamps};
+use model::{App, Nanos, Probe, ServerKind, Socket, Stop, StreamPlan, Timestamps};
 use sweep::{Arm, OverheadPlan};
 
-use crate::args::limits::{check_threads, check_times};
-use crate::mistake::Mistake;
+use super::format::Format;
+use super::limits::{check_path, check_times};
+use super::server::{PumaArgs, ServerWord};
+use crate::mistake::{Mistake, wrong};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,54 +46,15 @@ impl ArmWord {
     }
 }
 
-/// The servers that longtail knows how to start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
-enum ServerWord {
-    /// Puma, as --puma says or as it is found
-    #[default]
-    Puma,
-    /// The server inside longtail
-    Builtin,
-}
-
-/// What to write.
-#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
-enum Format {
-    /// For a terminal
-    #[default]
-    Text,
-    /// All runs, and what they come to
-    Json,
-}
-
 /// Flags of `longtail overhead`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct OverheadArgs {
-    /// Worker processes; 0 or none is single mode
-    #[arg(short, long, value_name = "N", help_heading = "Server", value_parser = clap::value_parser!(u32).range(0..=10_000))]
-    workers: Option<u32>,
-    /// Threads a worker [default: 5:5, or as the config file says]
-    #[arg(short, long, value_name = "MIN:MAX", help_heading = "Server")]
-    threads: Option<Threads>,
-    /// Rackup file [default: the app that longtail brings]
-    #[arg(short, long, value_name = "FILE", help_heading = "Server")]
-    rackup: Option<PathBuf>,
-    /// Puma's config file
-    #[arg(short = 'C', long, value_name = "FILE", help_heading = "Server")]
-    config: Option<PathBuf>,
-    /// Start Ruby with YJIT
-    #[arg(short = 'Y', long, help_heading = "Server")]
-    yjit: bool,
+    #[command(flatten)]
+    pub(crate) puma: PumaArgs,
     /// Which server to start
     #[arg(long, value_enum, default_value_t, help_heading = "Server")]
     server: ServerWord,
-    /// Command that starts Puma [default: bundle exec puma in a bundle, its own executable in a checkout, else puma]
-    #[arg(long, value_name = "CMD", help_heading = "Server")]
-    puma: Option<String>,
-    /// Longest wait for the server to be ready
-    #[arg(long, value_name = "TIME", default_value = "60s", help_heading = "Server")]
-    pub(crate) boot_timeout: Nanos,
 
     /// What is requested
     #[arg(long, value_name = "PATH", default_value = "/", help_heading = "Load")]
@@ -124,9 +85,9 @@ pub(crate) struct OverheadArgs {
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Arms")]
     seed: u64,
 
-    /// What to write
+    /// What to write; JSON has all runs, and what they come to
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    format: Format,
+    pub(crate) format: Format,
 }
 
 impl OverheadArgs {
@@ -135,34 +96,19 @@ impl OverheadArgs {
     /// # Errors
     /// Where flags contradict each other or a value cannot be.
     pub(crate) fn plan(&self) -> Result<OverheadPlan, Mistake> {
-        let wrong = |text: &str| Err(Mistake::Flags(text.to_owned()));
-        check_times([Some(self.length), Some(self.warm_up), Some(self.boot_timeout)])?;
-        check_threads(self.threads)?;
+        check_times([Some(self.length), Some(self.warm_up), Some(self.puma.boot_timeout)])?;
+        self.puma.check()?;
         if self.length == Nanos::ZERO {
-            return wrong("--for wants a time above 0, such as 1s");
+            return Err(wrong("--for wants a time above 0, such as 1s"));
         }
-        if !self.path.starts_with('/') || self.path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
-            return wrong("--path wants a path that starts with / and has no blanks, such as /posts?page=2");
-        }
+        check_path(&self.path)?;
         let is_builtin = self.server == ServerWord::Builtin;
-        let asks_for_puma = self.rackup.is_some() || self.config.is_some() || self.yjit || self.puma.is_some();
-        if is_builtin && asks_for_puma {
-            return wrong("--server builtin takes no -r, -C, -Y or --puma: they are Puma's");
+        if is_builtin && self.puma.asks_for_puma() {
+            return Err(wrong("--server builtin takes no -r, -C, -Y or --puma: they are Puma's"));
         }
-        let kind = if is_builtin { ServerKind::Builtin } else { ServerKind::Puma { command: self.puma.clone() } };
-        let default_threads = self.config.is_none().then_some(Threads { min: 5, max: 5 });
+        let kind = if is_builtin { ServerKind::Builtin } else { self.puma.kind() };
         Ok(OverheadPlan {
-            server: ServerPlan {
-                kind,
-                workers: self.workers,
-                threads: self.threads.or(default_threads),
-                rackup: self.rackup.clone(),
-                app: App::Sleep,
-                config: self.config.clone(),
-                yjit: self.yjit,
-                socket: Socket::Tcp4,
-                cpus: None,
-            },
+            server: self.puma.server(kind, App::Sleep, Socket::Tcp4),
             stream: StreamPlan {
                 delay: None,
                 path: Some(self.path.clone()),
@@ -185,14 +131,13 @@ impl OverheadArgs {
 
     /// Bare, its control, and each that was asked for once.
     fn arms(&self, is_builtin: bool) -> Result<Vec<Arm>, Mistake> {
-        let wrong = |text: String| Err(Mistake::Flags(text));
         let asks_for_bpf = self.arms.is_empty() && self.env.is_empty() || self.arms.contains(&ArmWord::Bpf);
         let no_bpf = if asks_for_bpf { probe::bpf::possible().err() } else { None };
         let no_bpf = no_bpf.map(|missing| format!("cannot be had: {missing}"));
         let why_not = |word: ArmWord| match word {
             ArmWord::Bpf => no_bpf.as_deref(),
             ArmWord::Statsd if is_builtin => Some("is of an app on Puma: leave it out with --server builtin"),
-            ArmWord::Statsd if self.rackup.is_some() => {
+            ArmWord::Statsd if self.puma.has_rackup() => {
                 Some("is of longtail's own app: leave it out with -r, and switch your app's own on with --env")
             }
             ArmWord::Stamps if !engine::can_stamp() => Some("cannot be had: this kernel does not know SO_TIMESTAMPNS"),
@@ -202,7 +147,7 @@ impl OverheadArgs {
         for word in &self.arms {
             if let Some(why) = why_not(*word) {
                 let name = word.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-                return wrong(format!("--arms {name} {why}"));
+                return Err(wrong(format!("--arms {name} {why}")));
             }
             if !words.contains(word) {
                 words.push(*word);
@@ -216,15 +161,10 @@ impl OverheadArgs {
         for setting in &self.env {
             match setting.split_once('=').filter(|(name, _)| !name.is_empty() && !setting.contains('\0')) {
                 Some((name, value)) => arms.push(Arm::Setting(name.to_owned(), value.to_owned())),
-                None => return wrong(format!("--env '{setting}' is no setting: write NAME=VALUE")),
+                None => return Err(wrong(format!("--env '{setting}' is no setting: write NAME=VALUE"))),
             }
         }
         Ok(arms)
-    }
-
-    /// Whether it is for a program.
-    pub(crate) fn is_json(&self) -> bool {
-        self.format == Format::Json
     }
 }
 

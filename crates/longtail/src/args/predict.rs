@@ -8,7 +8,7 @@ use model::objective::{Compare, Figure};
 use model::{Nanos, Objective, Rate, Threads};
 use sink::Delay;
 
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, wrong};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -122,12 +122,11 @@ impl PredictArgs {
     /// # Errors
     /// Where there is none, or more than can be.
     pub(crate) fn slots(&self) -> Result<(u32, u32), Mistake> {
-        let wrong = |line: &str| Err(Mistake::Flags(line.to_owned()));
         if self.workers == 0 || self.workers > 1000 {
-            return wrong("-w wants 1 to 1000 workers");
+            return Err(wrong("-w wants 1 to 1000 workers"));
         }
         if self.workers.saturating_mul(self.threads.max) > 1000 {
-            return wrong("-w and -t want at most 1000 slots, workers x threads, to predict");
+            return Err(wrong("-w and -t want at most 1000 slots, workers x threads, to predict"));
         }
         Ok((self.workers, self.threads.max))
     }

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use model::Nanos;
 use probe::owners::Place;
 use probe::{Control, ControlAddress};
 
-use crate::args::limits::check_times;
-use crate::mistake::Mistake;
+use super::format::Format;
+use super::limits::check_times;
+use crate::mistake::{Mistake, wrong};
 use crate::watch::Word;
 
 /// Looks cannot be taken more often and still say anything.
@@ -24,16 +25,6 @@ Examples:
 
 Sends no load, changes nothing, and needs no privilege for what everybody may read: which process
 holds which connection is for root and the server's own user. q, Esc and Ctrl-C end it.";
-
-/// How it is written where nothing is drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
-enum Format {
-    /// A table
-    #[default]
-    Text,
-    /// All series with their points
-    Json,
-}
 
 /// Flags of `longtail watch`.
 #[derive(Debug, Args)]
@@ -65,9 +56,9 @@ pub(crate) struct WatchArgs {
     /// A line for each look too
     #[arg(long)]
     pub(crate) lines: bool,
-    /// What to write; JSON draws nothing
+    /// What to write; JSON has all series with their points, and draws nothing
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    pub(crate) format: Format,
 }
 
 impl WatchArgs {
@@ -76,28 +67,22 @@ impl WatchArgs {
     /// # Errors
     /// Where a time cannot be meant, or flags contradict each other.
     pub(crate) fn length(&self) -> Result<Option<Nanos>, Mistake> {
-        let wrong = |text: &str| Err(Mistake::Flags(text.to_owned()));
         check_times([self.length, Some(self.every)])?;
         if self.length == Some(Nanos::ZERO) {
-            return wrong("--for wants a time above 0, such as 10s");
+            return Err(wrong("--for wants a time above 0, such as 10s"));
         }
         if self.every < SHORTEST {
-            return wrong("--every wants 100ms or more: looks that are closer measure themselves");
+            return Err(wrong("--every wants 100ms or more: looks that are closer measure themselves"));
         }
-        if self.lines && self.is_json() {
-            return wrong("--lines belongs to the text: leave it out, or --format json");
+        if self.lines && self.format.is_json() {
+            return Err(wrong("--lines belongs to the text: leave it out, or --format json"));
         }
         Ok(self.length)
     }
 
     /// Whether nothing is drawn, whoever looks.
     pub(crate) fn is_plain(&self) -> bool {
-        self.plain || self.lines || self.is_json()
-    }
-
-    /// Whether it is for a program.
-    pub(crate) fn is_json(&self) -> bool {
-        self.format == Format::Json
+        self.plain || self.lines || self.format.is_json()
     }
 
     /// Puma's control server, where one was named.

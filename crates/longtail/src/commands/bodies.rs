@@ -7,6 +7,7 @@ use model::{BodiesStudy, BodyRun};
 use sweep::{Observer, Phase, conduct_bodies};
 
 use super::sweep::{refuse_in_vain, tools};
+use crate::args::environment::{addresses, with_environment};
 use crate::args::{BodiesArgs, OutputArgs};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
@@ -23,7 +24,7 @@ pub(crate) fn run(args: &BodiesArgs) -> Result<Exit, Mistake> {
     let output = args.output();
     let columns = output.bodies_columns()?;
     let plan = args.plan()?;
-    let addresses = BodiesArgs::addresses()?;
+    let addresses = addresses()?;
     refuse_in_vain(plan.probe)?;
     if plan.server.kind == (model::ServerKind::Puma { command: None }) {
         puma::discover(&puma::Surroundings::here()?)?;
@@ -33,9 +34,9 @@ pub(crate) fn run(args: &BodiesArgs) -> Result<Exit, Mistake> {
     let store = Store::create("bodies", &started_at, args.save.as_deref())?;
     let interrupt = Arc::clone(&interrupt);
     let ceilings = CeilingFile::of_day(&started_at);
-    let command_line = BodiesArgs::command_line(&plan);
+    let command_line = with_environment(&plan.command_line());
     let clock = SystemClock::start();
-    let tools = tools(clock, (addresses, args.boot_timeout), (started_at, command_line), &interrupt, &ceilings);
+    let tools = tools(clock, (addresses, args.puma.boot_timeout), (started_at, command_line), &interrupt, &ceilings);
     let mut told = Told { ui: Ui::new(), store: &store, output, failed: None };
     let study = conduct_bodies(&plan, &tools, &mut told);
     let Told { ui, failed, .. } = told;

@@ -6,7 +6,7 @@ use launch::{Surroundings, puma};
 use probe::doctor::{Around, Check, Fitness, Grade, Group, examine};
 use serde_json::json;
 
-use crate::args::{DoctorArgs, DoctorFormat};
+use crate::args::DoctorArgs;
 use crate::clock::SystemClock;
 use crate::exit::Exit;
 use crate::mistake::Mistake;
@@ -27,10 +27,7 @@ pub(crate) fn run(args: DoctorArgs) -> Result<Exit, Mistake> {
     let around = Around { path: around.path, puma };
     let checks = examine(&around, &SystemClock::start());
     let fitness = Fitness::of(&checks);
-    ui::print(&match args.format {
-        DoctorFormat::Text => text(&checks, &fitness),
-        DoctorFormat::Json => json(&checks, &fitness),
-    });
+    ui::print(&if args.format.is_json() { json(&checks, &fitness) } else { text(&checks, &fitness) });
     Ok(if fitness.fit { Exit::Fine } else { Exit::Missed })
 }
 

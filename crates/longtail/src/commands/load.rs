@@ -58,7 +58,7 @@ struct Conducted {
 }
 
 fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
-    let args = args.or_like(load_words)?;
+    let args = args.or_like()?;
     args.outlets.check()?;
     if let Some(generator) = args.with {
         return run_another(&args, generator);

@@ -3,7 +3,8 @@
 use sweep::conduct_overhead;
 
 use super::sweep::{fall_back, tools};
-use crate::args::{OverheadArgs, SweepArgs};
+use crate::args::OverheadArgs;
+use crate::args::environment::addresses;
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
 use crate::mistake::Mistake;
@@ -18,7 +19,7 @@ use crate::{signals, ui};
 /// Where a flag is wrong, or a server does not work.
 pub(crate) fn run(args: &OverheadArgs) -> Result<Exit, Mistake> {
     let mut plan = args.plan()?;
-    let addresses = SweepArgs::addresses()?;
+    let addresses = addresses()?;
     fall_back(&mut plan.server)?;
     if plan.server.kind == model::ServerKind::Builtin {
         // Its app is in no Puma.
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &OverheadArgs) -> Result<Exit, Mistake> {
     let (clock, started_at) = (SystemClock::start(), wall_time());
     let ceilings = CeilingFile::of_day(&started_at);
     let words = (started_at.clone(), String::new());
-    let tools = tools(clock, (addresses, args.boot_timeout), words, &interrupt, &ceilings);
+    let tools = tools(clock, (addresses, args.puma.boot_timeout), words, &interrupt, &ceilings);
     let told = Ui::new();
     let tell = |round: u32, arm: &sweep::Arm| told.working(&format!("round {round}/{}: {}", plan.rounds, arm.name()));
     let overhead = conduct_overhead(&plan, &tools, &tell);
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &OverheadArgs) -> Result<Exit, Mistake> {
     }
     let found = Findings::of(&plan, &overhead);
     let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
-    ui::print(&if args.is_json() {
+    ui::print(&if args.format.is_json() {
         overhead::json(&found, &environment, &started_at)
     } else {
         overhead::table(&found)

@@ -9,6 +9,7 @@ use launch::{GuardCommand, LaunchError, puma};
 use model::{App, ClaimedRow, Nanos, Probe, Run, ServerKind, ServerPlan, SweepStudy};
 use sweep::{Observer, OtherGenerator, Phase, Tools, conduct};
 
+use crate::args::environment::{addresses, with_environment};
 use crate::args::{OutputArgs, SweepArgs};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
@@ -26,7 +27,7 @@ use crate::{GUARD, signals, this_program, ui};
 pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
     let columns = args.output.sweep_columns()?;
     let mut plan = args.plan()?;
-    let addresses = SweepArgs::addresses()?;
+    let addresses = addresses()?;
     let found = args.with.map(Found::on_path).transpose()?;
     fall_back(&mut plan.server)?;
     refuse_in_vain(plan.probe)?;
@@ -39,12 +40,12 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
     let driver = found.map(|found| Driver::new(found, clock)).transpose()?;
     let interrupt = Arc::clone(&interrupt);
     let ceilings = CeilingFile::of_day(&started_at);
-    let command_line = SweepArgs::command_line(&plan);
+    let command_line = with_environment(&plan.command_line());
     let tools = Tools {
         statsd: ears.hearing.as_ref(),
         server_env: ears.settings.clone(),
         other: driver.as_ref().map(|driver| driver as &dyn OtherGenerator),
-        ..tools(clock, (addresses, args.boot_timeout), (started_at, command_line), &interrupt, &ceilings)
+        ..tools(clock, (addresses, args.puma.boot_timeout), (started_at, command_line), &interrupt, &ceilings)
     };
     let mut told =
         Told { ui: Ui::new(), store: &store, outlets: &mut outlets, output: args.output, columns, failed: None };

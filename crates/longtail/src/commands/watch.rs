@@ -50,7 +50,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Exit, Mistake> {
     if !matches!(end, End::Server(_)) {
         board.close(clock.now());
     }
-    ui::print(&if args.is_json() {
+    ui::print(&if args.format.is_json() {
         watch::json(&target, &board, end, source)
     } else {
         watch::table(&target, &board, end, source)

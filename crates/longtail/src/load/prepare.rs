@@ -10,7 +10,7 @@ use requests::{Given, Header, Requests, Target, Template};
 
 use crate::args::LoadArgs;
 use crate::args::timestamps::Situation;
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, wrong};
 
 /// A run that can start.
 pub(crate) struct Prepared {
@@ -145,7 +145,7 @@ fn transport(args: &LoadArgs, target: &Target) -> Result<Transport, Mistake> {
             let transport = Transport::plain(vec![Endpoint::unix(OsStr::new(place))?]);
             transport.check()?;
             if !place.starts_with('@') && !Path::new(place).exists() {
-                return Err(wrong(&format!("--unix {place}: there is no such file; does the server listen there?")));
+                return Err(wrong(format!("--unix {place}: there is no such file; does the server listen there?")));
             }
             transport.endpoints
         }
@@ -184,11 +184,7 @@ fn on_this_machine(endpoint: &Endpoint) -> Result<(), Mistake> {
     if ip.is_loopback() || UdpSocket::bind((ip, 0)).is_ok() {
         return Ok(());
     }
-    Err(wrong(&format!(
+    Err(wrong(format!(
         "{address} is not an address of this machine, and load goes nowhere else; run longtail where the server runs"
     )))
-}
-
-fn wrong(text: &str) -> Mistake {
-    Mistake::Flags(text.to_owned())
 }

@@ -15,7 +15,7 @@ use crate::args::LoadArgs;
 use crate::clock::SystemClock;
 use crate::generators::{Driver, End, Errand, Found, Generator, Known};
 use crate::load::prepare::{Prepared, prepare, template};
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, wrong};
 
 /// Another generator's load, with nothing left to decide.
 pub(crate) struct Ordered {
@@ -34,16 +34,16 @@ pub(crate) fn order(args: &LoadArgs, generator: Generator, clock: SystemClock) -
         return Err(wrong("--with longtail: it is longtail that makes the load anyway; leave it out"));
     }
     if let Some(flag) = args.own_flag() {
-        return Err(wrong(&format!("--with {name}: {flag} is of longtail's own generator: leave out one of the two")));
+        return Err(wrong(format!("--with {name}: {flag} is of longtail's own generator: leave out one of the two")));
     }
     args.output.check_claimed_load()?;
     if let Some(line) = args.fail_if.iter().find_map(|objective| generator.unjudged(objective)) {
-        return Err(wrong(&line));
+        return Err(wrong(line));
     }
     let prepared = prepare(args, &clock)?;
     let errand = errand(args, &prepared, name)?;
     if let Some(line) = generator.refusal(&errand) {
-        return Err(wrong(&line));
+        return Err(wrong(line));
     }
     let driver = Driver::new(Found::on_path(generator)?, clock)?;
     let body = template(args)?.body.map(|body| driver.keep_body(&body)).transpose()?;
@@ -54,13 +54,13 @@ fn errand(args: &LoadArgs, prepared: &Prepared, name: &str) -> Result<Errand, Mi
     let plan = &prepared.plan;
     let target = Target::parse(args.url.as_deref().unwrap_or_default())?;
     if target.tls && !args.insecure {
-        return Err(wrong(&format!(
+        return Err(wrong(format!(
             "--with {name}: it is run so that it takes any certificate: say so with --insecure"
         )));
     }
     // To the very address that was found to be of this machine: a name may lead elsewhere the next time.
     let Some(Endpoint::Tcp(address)) = prepared.shape.transport.endpoints.first() else {
-        return Err(wrong(&format!("--with {name}: it needs a TCP address")));
+        return Err(wrong(format!("--with {name}: it needs a TCP address")));
     };
     let scheme = if target.tls { "https" } else { "http" };
     let template = template(args)?;
@@ -69,7 +69,7 @@ fn errand(args: &LoadArgs, prepared: &Prepared, name: &str) -> Result<Errand, Mi
     let host = own_host.map(|host| String::from_utf8_lossy(host).into_owned()).or(named);
     if let Some(header) = template.headers.iter().find(|header| header.value().is_none()) {
         let header = header.name();
-        return Err(wrong(&format!("--with {name}: it cannot leave out a header: take away -H '{header}:'")));
+        return Err(wrong(format!("--with {name}: it cannot leave out a header: take away -H '{header}:'")));
     }
     let line = |header: &requests::Header| {
         format!("{}: {}", header.name(), String::from_utf8_lossy(header.value().unwrap_or_default()))
@@ -77,7 +77,7 @@ fn errand(args: &LoadArgs, prepared: &Prepared, name: &str) -> Result<Errand, Mi
     let (rate, rate_per_connection) = args.rates();
     let end = match (plan.length, plan.requests_total) {
         (Some(_), Some(_)) => {
-            return Err(wrong(&format!("--with {name}: give --for or -n: what comes first ends only our own runs")));
+            return Err(wrong(format!("--with {name}: give --for or -n: what comes first ends only our own runs")));
         }
         (Some(length), None) => End::After(length),
         (None, Some(total)) => End::Requests(total),
@@ -115,7 +115,7 @@ impl Ordered {
         let Ordered { driver, errand, prepared } = self;
         let before = Host::now();
         let ended = || interrupt.load(Ordering::Relaxed);
-        let failed = |why| wrong(&format!("--with {}: {why}", driver.name()));
+        let failed = |why| wrong(format!("--with {}: {why}", driver.name()));
         let Some(mut run) = driver.run(&errand, Known::default(), &ended).map_err(failed)? else { return Ok(None) };
         let after = Host::now();
         run.steal = after.steal_since(&before);
@@ -174,10 +174,6 @@ fn is_spoiled(run: &ClaimedRun, figure: Figure) -> bool {
         _ => true,
     };
     run.audit == Believable::Impossible && touches
-}
-
-fn wrong(text: &str) -> Mistake {
-    Mistake::Flags(text.to_owned())
 }
 
 #[cfg(test)]

@@ -175,7 +175,7 @@ fn share(board: &Board, pid: u32, quantity: Quantity) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::watch::board::tests::{look, member, queue, stats};
+    use crate::watch::board::samples::{look, member, queue, stats};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
     use std::collections::BTreeSet;

@@ -10,7 +10,7 @@ use probe::Listener;
 use probe::owners::{self, Listening, Place};
 use probe::processes::tree;
 
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, wrong};
 
 /// What the user wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Target {
         let all = owners::listening().map_err(unreadable)?;
         match word {
             Word::Port(_) | Word::Unix(_) if port.is_some() => {
-                Err(wrong("--port chooses among the ports of a process: leave it out here".to_owned()))
+                Err(wrong("--port chooses among the ports of a process: leave it out here"))
             }
             Word::Port(port) => of_port(*port, &all),
             Word::Unix(path) => of_unix(path, &all),
@@ -110,10 +110,6 @@ impl Target {
         let places: BTreeSet<String> = self.places.iter().map(Place::to_string).collect();
         places.into_iter().collect::<Vec<_>>().join(", ")
     }
-}
-
-fn wrong(text: String) -> Mistake {
-    Mistake::Flags(text)
 }
 
 fn is_open(port: u16, all: &[Listening]) -> bool {

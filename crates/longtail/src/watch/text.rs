@@ -145,7 +145,7 @@ pub(crate) fn line(board: &Board) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::watch::board::tests::{look, member, queue, stats};
+    use crate::watch::board::samples::{look, member, queue, stats};
     use std::collections::BTreeSet;
 
     #[test]

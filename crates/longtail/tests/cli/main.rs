@@ -18,6 +18,7 @@ mod outlets;
 mod overhead;
 mod own_audit;
 mod pipes;
+mod placement;
 mod predict;
 mod puma;
 mod rails;

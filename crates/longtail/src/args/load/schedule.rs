@@ -1,0 +1,181 @@
+//! When requests are due, over how many connections, for how long, from how many lanes: what the flags of a load come to.
+
+use model::{Arrivals, Nanos, Pace, Profile, Rate};
+
+use super::{ArrivalsWord, LateWord, LoadArgs};
+use crate::args::limits::check_times;
+use crate::mistake::{Mistake, wrong};
+
+/// Where nothing else ends a run, or a step of it.
+const DEFAULT_LENGTH: Nanos = Nanos::from_secs(10);
+
+/// Connections of a closed loop, or of -q, where none are asked for.
+const DEFAULT_CONNECTIONS: u32 = 50;
+
+/// What a lane is trusted to send in a second: a tenth of what it can, so that it never queues by itself.
+const RATE_OF_A_LANE: f64 = 20_000.0;
+
+/// The lanes where the user names none: half the cores, as the server wants some; and no more than the rate needs, as each lane
+/// more is one more thread that wakes up beside the server.
+fn default_lanes(pace: &Pace, cores: u32) -> u32 {
+    let needed = match pace {
+        Pace::Closed => u32::MAX,
+        Pace::Open { profile, .. } => (profile.peak().per_second() / RATE_OF_A_LANE).ceil().clamp(1.0, 1e6) as u32,
+    };
+    (cores / 2).max(1).min(needed)
+}
+
+/// When requests are due, over how many connections, for how long.
+pub(crate) struct Schedule {
+    pub(crate) pace: Pace,
+    pub(crate) connections: u32,
+    pub(crate) length: Option<Nanos>,
+    pub(crate) lanes: u32,
+}
+
+impl LoadArgs {
+    /// The schedule, every default made explicit.
+    ///
+    /// # Errors
+    /// Where flags contradict each other.
+    pub(crate) fn schedule(&self) -> Result<Schedule, Mistake> {
+        let profile = self.profile()?;
+        let length = self.run_length(profile.as_ref());
+        let is_open = profile.is_some();
+        if !is_open && (self.burst > 1 || matches!(self.late, LateWord::Skip)) {
+            return Err(wrong("--burst and --late belong to an open loop: give --rate, --ramp or --steps"));
+        }
+        if is_open && self.think > Nanos::ZERO {
+            return Err(wrong(
+                "--think belongs to a closed loop: leave it out, or leave out --rate, --ramp and --steps",
+            ));
+        }
+        check_times([length, Some(self.warm_up), Some(self.timeout), Some(self.think)])?;
+        if self.service == Some(Nanos::ZERO) {
+            return Err(wrong("--service wants a time above 0, such as 200ms"));
+        }
+        if length == Some(Nanos::ZERO) || self.timeout == Nanos::ZERO {
+            return Err(wrong("--for and --timeout want a time above 0, such as 10s"));
+        }
+        let pace = match profile {
+            None => Pace::Closed,
+            Some(profile) => Pace::Open {
+                profile,
+                arrivals: match self.arrivals {
+                    ArrivalsWord::Constant => Arrivals::Constant,
+                    ArrivalsWord::Poisson => Arrivals::Poisson,
+                    ArrivalsWord::Uniform => Arrivals::Uniform,
+                },
+                seed: self.seed,
+                burst: self.burst,
+            },
+        };
+        let most = if is_open { self.max_connections } else { DEFAULT_CONNECTIONS };
+        // More connections than requests would only be opened and closed.
+        let needed = self.number.and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX);
+        let connections = self.connections.unwrap_or(most).min(needed);
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u32;
+        let lanes = self.lanes.unwrap_or_else(|| default_lanes(&pace, cores)).min(connections);
+        Ok(Schedule { pace, connections, length, lanes })
+    }
+
+    fn profile(&self) -> Result<Option<Profile>, Mistake> {
+        if let Some(rate) = self.rate {
+            return Ok(Some(Profile::Flat { rate }));
+        }
+        if let Some(each) = self.per_connection_rate {
+            let total = each.per_second() * f64::from(self.connections.unwrap_or(DEFAULT_CONNECTIONS));
+            return Ok(Some(Profile::Flat { rate: Rate::new(total).map_err(|error| wrong(error.to_string()))? }));
+        }
+        if let Some(ramp) = &self.ramp {
+            let (from, to) =
+                ramp.split_once("..").ok_or_else(|| wrong("--ramp wants two rates, such as 100/s..1000/s"))?;
+            let rate = |text: &str| text.parse::<Rate>().map_err(|error| wrong(format!("--ramp: {error}")));
+            let over = self.length.unwrap_or(DEFAULT_LENGTH);
+            return Ok(Some(Profile::Ramp { from: rate(from)?, to: rate(to)?, over }));
+        }
+        if self.steps.is_empty() {
+            return Ok(None);
+        }
+        let each = self.length.map_or(DEFAULT_LENGTH, |length| length / self.steps.len() as u64);
+        Ok(Some(Profile::Steps { rates: self.steps.clone(), each }))
+    }
+
+    /// Where neither time nor number ends the run, time does: no run is endless.
+    fn run_length(&self, profile: Option<&Profile>) -> Option<Nanos> {
+        self.length.or_else(|| profile.and_then(Profile::length)).or(match self.number {
+            Some(_) => None,
+            None => Some(DEFAULT_LENGTH),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::load_words;
+
+    fn schedule(words: &str) -> Result<Schedule, String> {
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        load_words(words).and_then(|args| args.schedule()).map_err(|mistake| mistake.to_string())
+    }
+
+    #[test]
+    fn an_open_loop_has_no_more_lanes_than_its_rate_needs() {
+        let lanes = |words, cores| default_lanes(&schedule(words).unwrap().pace, cores);
+        assert_eq!((lanes("--rate 100 http://h/", 16), lanes("--rate 50000 http://h/", 16)), (1, 3));
+        assert_eq!((lanes("--rate 500000 http://h/", 16), lanes("--steps 10,90000 --for 2s http://h/", 16)), (8, 5));
+        assert_eq!(
+            (lanes("http://h/", 16), lanes("http://h/", 1), lanes("--ramp 1..30000 --for 9s http://h/", 4)),
+            (8, 1, 2)
+        );
+    }
+
+    #[test]
+    fn a_rate_is_of_the_whole_run_and_heys_q_is_of_each_connection() {
+        let rate = |words| match schedule(words).unwrap().pace {
+            Pace::Open { profile: Profile::Flat { rate }, .. } => rate.per_second().to_bits(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(rate("--rate 500/s -c 10 http://h/"), 500f64.to_bits());
+        assert_eq!(rate("-q 5 -c 10 http://h/"), 50f64.to_bits());
+    }
+
+    #[test]
+    fn every_run_ends() {
+        assert_eq!(schedule("http://h/").unwrap().length, Some(Nanos::from_secs(10)));
+        assert_eq!(schedule("-n 5 http://h/").unwrap().length, None);
+        assert_eq!(schedule("--steps 1,2,3 --for 30s http://h/").unwrap().length, Some(Nanos::from_secs(30)));
+        assert_eq!(schedule("--steps 1,2,3 http://h/").unwrap().length, Some(Nanos::from_secs(30)));
+    }
+
+    #[test]
+    fn no_more_connections_than_requests() {
+        assert_eq!(schedule("-n 5 http://h/").unwrap().connections, 5);
+        assert_eq!(schedule("-n 5 -c 20 http://h/").unwrap().connections, 5);
+        assert_eq!(schedule("-c 20 http://h/").unwrap().connections, 20);
+    }
+
+    #[test]
+    fn every_mistake_is_one_line() {
+        for words in [
+            "--rate 0 http://h/",
+            "--rate many http://h/",
+            "--rate 5 --ramp 1..2 http://h/",
+            "--ramp 5 http://h/",
+            "--ramp 5..x http://h/",
+            "--burst 5 http://h/",
+            "--late skip http://h/",
+            "--rate 5 --think 1s http://h/",
+            "--for 0 http://h/",
+            "-n 0 http://h/",
+            "-c 0 http://h/",
+            "--fail-if latency http://h/",
+            "--cert x http://h/",
+            "-d x -D y http://h/",
+        ] {
+            let line = schedule(words).err().unwrap_or_else(|| panic!("{words} is taken"));
+            assert!(!line.contains('\n'), "{words}: {line}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What the flags of a sweep mean together: a plan, or what contradicts itself.
+
+use clap::ValueEnum as _;
+use model::{App, Nanos, Plan, Probe, ServerKind, Stop, StreamPlan};
+
+use super::{AppWord, SweepArgs};
+use crate::args::limits::{check_path, check_timeout, check_times};
+use crate::args::probe::ProbeWord;
+use crate::args::server::ServerWord;
+use crate::args::timestamps::Situation;
+use crate::generators::{End, Errand, Generator};
+use crate::mistake::{Mistake, wrong};
+
+impl SweepArgs {
+    /// All that was asked, every default made explicit.
+    ///
+    /// # Errors
+    /// Where flags contradict each other or a value cannot be.
+    pub(crate) fn plan(&self) -> Result<Plan, Mistake> {
+        self.check_values()?;
+        let kind = self.server_kind()?;
+        let socket = self.socket.socket();
+        let is_puma = matches!(kind, ServerKind::Puma { .. });
+        if !socket.is_plain_tcp() && !is_puma {
+            let server = if self.command.is_empty() { "--server builtin" } else { "a command after --" };
+            return Err(wrong(format!("-s {socket} is for Puma: {server} listens on tcp4 or tcp6 only")));
+        }
+        if let Some(with) = self.with {
+            self.check_with(with)?;
+        }
+        if self.body.is_some() && !is_puma {
+            return Err(wrong("--body is for Puma: no other server has an app that goes by it"));
+        }
+        let is_own_app = !self.puma.has_rackup() && !matches!(kind, ServerKind::Command { .. });
+        Ok(Plan {
+            server: self.puma.server(kind, self.app(), socket),
+            stream: self.stream(is_own_app)?,
+            multiples: if self.connections.is_empty() { self.multiples.clone() } else { Vec::new() },
+            connections: self.connections.clone(),
+            repeat: self.repeat,
+            cool_down: self.conduct.cools_down(),
+            // The ceiling that we could measure is ours and not the other generator's.
+            calibrate: self.conduct.calibrates() && self.with.is_none(),
+            probe_discipline: self.probe_discipline,
+            with: self.with.map(|with| with.name().to_owned()),
+            probe: self.probe()?,
+            statsd_listen: self.outlets.statsd_listen,
+        })
+    }
+
+    /// Refuses a value that cannot be, whatever the others are.
+    fn check_values(&self) -> Result<(), Mistake> {
+        self.outlets.check()?;
+        if self.multiples.is_empty() || self.multiples.iter().any(|m| !m.is_finite() || *m <= 0.0 || *m > 1e6) {
+            return Err(wrong("--multiples wants numbers above 0, such as 0.5,1,2: 0 would be no connection at all"));
+        }
+        if self.connections.iter().any(|n| *n == 0 || *n > 1_000_000) {
+            return Err(wrong("--connections wants numbers from 1 to 1000000, such as 16,20,64"));
+        }
+        let (timeout, boot_timeout) = (self.conduct.timeout, self.puma.boot_timeout);
+        check_times([Some(self.length), self.warm_up, Some(timeout), Some(boot_timeout), self.delay])?;
+        if self.length == Nanos::ZERO {
+            return Err(wrong("--for wants a time above 0, such as 5s"));
+        }
+        check_timeout(timeout)?;
+        self.puma.check()?;
+        self.path.as_deref().map_or(Ok(()), check_path)
+    }
+
+    fn app(&self) -> App {
+        match self.app {
+            Some(AppWord::Rails) => App::Rails,
+            None | Some(AppWord::Sleep) if self.body.is_some() => App::Bodies,
+            None | Some(AppWord::Sleep) => App::Sleep,
+        }
+    }
+
+    /// What is sent. Of an app of our own that sleeps, it is known for how long.
+    fn stream(&self, is_own_app: bool) -> Result<StreamPlan, Mistake> {
+        let app = self.app();
+        let sleeps = is_own_app && app != App::Bodies;
+        let default_delay = (sleeps && self.path.is_none()).then_some(Nanos::from_millis(100));
+        let delay = self.delay.or(default_delay);
+        let rails_path = delay.filter(|_| app == App::Rails).map(|delay| format!("/sleep?ms={}", milliseconds(delay)));
+        Ok(StreamPlan {
+            delay,
+            path: self.path.clone().or(rails_path),
+            body: self.body,
+            keep_alive: !self.no_keep_alive,
+            stop: self.requests_per_connection.map_or(Stop::After(self.length), Stop::RequestsPerConnection),
+            warm_up: self.warm_up.unwrap_or(match self.requests_per_connection {
+                Some(_) => Nanos::ZERO,
+                None => Nanos::from_secs(1),
+            }),
+            timeout: self.conduct.timeout,
+            lanes: self.conduct.lanes,
+            timestamps: self
+                .timestamps
+                .resolve(Situation { is_tcp: !self.socket.socket().is_unix(), is_pipelined: false })?,
+            worker_header: self.conduct.worker_header.clone(),
+            anatomy: self.anatomy,
+        })
+    }
+
+    /// What is read meanwhile. Of another generator's run nobody knows when its warm-up is over.
+    fn probe(&self) -> Result<Probe, Mistake> {
+        let word = match (self.probe, self.with) {
+            (Some(ProbeWord::None), _) | (None, Some(_)) => return Ok(Probe::None),
+            (Some(word), None) => word,
+            (None, None) => ProbeWord::Auto,
+            (Some(word), Some(with)) => {
+                let word = word.to_possible_value().map_or_else(String::new, |word| word.get_name().to_owned());
+                return Err(wrong(format!(
+                    "--probe {word} is of our own runs: leave it out with --with {}",
+                    with.name()
+                )));
+            }
+        };
+        word.over(&[self.socket.socket()])
+    }
+
+    /// Refuses what the other generator cannot do, whatever the number of connections will be.
+    fn check_with(&self, with: Generator) -> Result<(), Mistake> {
+        let (name, socket) = (with.name(), self.socket.socket());
+        if socket.is_unix() {
+            return Err(wrong(format!("--with {name}: it knows no Unix socket: leave out -s {socket}")));
+        }
+        if with == Generator::Longtail {
+            return Err(wrong("--with longtail: it is longtail that makes the load anyway; leave it out"));
+        }
+        if self.anatomy {
+            return Err(wrong(format!("--anatomy is of our own runs: leave it out with --with {name}")));
+        }
+        if self.requests_per_connection.is_some()
+            && let Some(line) = with.shares_requests_unevenly()
+        {
+            return Err(wrong(line));
+        }
+        if !matches!(self.output.sweep_columns()?, report::Columns::Longtail) {
+            return Err(wrong(format!("--columns puma is of our own runs: leave it out with --with {name}")));
+        }
+        let errand = Errand {
+            url: String::new(),
+            host: None,
+            connections: 1,
+            threads: self.conduct.lanes,
+            end: self.requests_per_connection.map_or(End::After(self.length), End::Requests),
+            warm_up: self.warm_up.unwrap_or(Nanos::ZERO),
+            rate: None,
+            rate_per_connection: None,
+            keep_alive: !self.no_keep_alive,
+            timeout: self.conduct.timeout,
+            method: "GET".to_owned(),
+            headers: Vec::new(),
+            body: None,
+        };
+        if let Some(line) = with.refusal(&errand) {
+            return Err(wrong(line));
+        }
+        if self.body.is_some() && self.puma.has_rackup() {
+            return Err(wrong(format!(
+                "--with {name} asks for a path alone: leave out -r, or give --path in place of --body"
+            )));
+        }
+        Ok(())
+    }
+
+    fn server_kind(&self) -> Result<ServerKind, Mistake> {
+        let asks_for_puma = self.puma.asks_for_puma() || self.app.is_some();
+        if self.command.is_empty() {
+            return match (self.server, self.slots.is_some() || self.url.is_some()) {
+                (_, true) => {
+                    Err(wrong("--slots and --url belong to another server's command: add -- COMMAND at the end"))
+                }
+                (ServerWord::Builtin, _) if asks_for_puma => {
+                    Err(wrong("--server builtin takes no -r, --app, -C, -Y or --puma: they are Puma's"))
+                }
+                (ServerWord::Builtin, _) => Ok(ServerKind::Builtin),
+                (ServerWord::Puma, _) => Ok(self.puma.kind()),
+            };
+        }
+        if self.server == ServerWord::Builtin || asks_for_puma || self.puma.has_size() {
+            return Err(wrong(
+                "a command after -- is a server of its own: it takes --slots and --url, not -w, -t, -r, --app, -C, -Y, --puma or --server",
+            ));
+        }
+        match (self.slots, &self.url) {
+            (Some(slots), Some(url)) => Ok(ServerKind::Command { argv: self.command.clone(), slots, url: url.clone() }),
+            _ => Err(wrong(
+                "a command after -- needs --slots N (what it can process at once) and --url URL (where it will answer)",
+            )),
+        }
+    }
+}
+
+/// As the Rails app takes it: a number without its unit.
+fn milliseconds(time: Nanos) -> f64 {
+    time.0 as f64 / 1e6
+}

@@ -1,0 +1,94 @@
+//! Who runs on which processors: a server that is kept to some, and lanes that leave it alone.
+
+use std::fs;
+use std::process::Command;
+
+use launch::affinity;
+use model::{Cpus, Placement};
+use probe::sockets;
+use rustix::process::Signal;
+
+use crate::lab::{Lab, Running, can, free_port};
+
+/// The last of our processors, and the others; `None` where there is but one.
+fn apart() -> Option<Placement> {
+    let ours = affinity::ours().expect("Linux tells");
+    let server: Cpus = ours.iter().last().into_iter().collect();
+    let several = can(ours.len() > 1, "one processor: the lanes cannot leave it to the server");
+    several.then(|| Placement { lanes: ours.without(&server), server })
+}
+
+/// Where the thread of this name of the process may run, by the kernel's account.
+fn cpus_of(pid: u32, thread: &str) -> Option<Cpus> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let text = |task: &fs::DirEntry, file: &str| fs::read_to_string(task.path().join(file)).ok();
+    let lane = tasks.flatten().find(|task| text(task, "comm").is_some_and(|name| name.trim_end() == thread))?;
+    let status = text(&lane, "status")?;
+    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.parse().ok()
+}
+
+#[test]
+fn a_server_that_is_given_processors_has_them_for_itself() {
+    let Some(apart) = apart() else { return };
+    let (lab, port) = (Lab::new(), free_port());
+    let words = format!(
+        "sweep --server builtin -w2 -t2:2 -d0.02 --for 60s --warm-up 0 --multiples 2 --server-cpus {}",
+        apart.server
+    );
+    let mut sweep = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string()));
+    sweep.until(|_| sockets::of_port(port).unwrap().open > 4);
+    assert_eq!(cpus_of(sweep.pid(), "lane-0"), Some(apart.lanes.clone()));
+    sweep.send(Signal::INT);
+    let sweep = sweep.end().with_code(130);
+    let study = lab.study();
+    assert_eq!(study.server.placement, Some(apart.clone()), "the server's own processes are asked, not the flag");
+    assert!(study.command_line.contains(&format!("--server-cpus={}", apart.server)), "{}", study.command_line);
+    let said = format!(
+        "1 lane on CPU{} {}, the server on CPU {}",
+        if apart.lanes.len() > 1 { "s" } else { "" },
+        apart.lanes,
+        apart.server
+    );
+    assert!(sweep.stdout.contains(&said), "{}", sweep.stdout);
+    lab.assert_nothing_left(port);
+}
+
+#[test]
+fn a_load_leaves_a_server_of_somebody_else_its_processors() {
+    let Some(apart) = apart() else { return };
+    if !can(Command::new("taskset").arg("--version").output().is_ok(), "taskset is not on PATH") {
+        return;
+    }
+    let (lab, port) = (Lab::new(), free_port());
+    let mut server = lab.program("taskset");
+    server.args([
+        "-c",
+        &apart.server.to_string(),
+        crate::lab::LONGTAIL,
+        "sink",
+        "--listen",
+        &format!("127.0.0.1:{port}"),
+    ]);
+    let mut server = Running::start(&mut server);
+    server.until(|_| sockets::of_port(port).is_ok_and(|sockets| sockets.listening));
+    lab.run(&format!("load -c 4 -n 100 --no-calibrate -o load.json http://127.0.0.1:{port}/")).with_code(0);
+    let study = crate::load::read(&lab.path("load.json"));
+    assert_eq!(study.placement, Some(apart));
+    server.send(Signal::INT);
+    server.end();
+}
+
+#[test]
+fn processors_that_are_not_there_or_leave_none_to_the_lanes_are_refused() {
+    let ours = affinity::ours().expect("Linux tells");
+    for (cpus, why) in [
+        ("8000".to_owned(), "choose among those"),
+        (ours.to_string(), "leaves no CPU to the lanes"),
+        ("x".to_owned(), "0-2,5"),
+    ] {
+        let (lab, port) = (Lab::new(), free_port());
+        let refused = lab.run(&format!("sweep --server builtin --server-cpus {cpus}")).with_code(2);
+        assert!(refused.stderr.contains(why) && refused.stdout.is_empty(), "{}", refused.stderr);
+        lab.assert_nothing_left(port);
+    }
+}
