@@ -4,7 +4,7 @@ use model::Nanos;
 use report::number;
 
 use crate::case::{Case, Done, Entry};
-use crate::measure::Sample;
+use crate::measure::{Contender, Sample};
 use crate::sections::Extent;
 use crate::server::Kind;
 use crate::statistics::Middle;
@@ -15,6 +15,8 @@ use crate::tools::{End, Job, Tool};
 pub(super) const SMALL: u64 = 64;
 /// Connections where another thing than their number is looked at.
 const SOME: u32 = 16;
+/// Longtail with its own clock in the place of the kernel's stamps, as the others have it.
+const OWN_CLOCK: &str = "longtail, own clock";
 /// From so many on it takes a while until all are open.
 const MANY: u32 = 5000;
 
@@ -34,6 +36,12 @@ pub(super) fn cases(extent: &Extent) -> Vec<Case> {
         }
     };
     let mut all: Vec<Case> = extent.connections.iter().map(|c| case(&format!("{c} conn."), SMALL, job(*c))).collect();
+    if extent.tools.contains(&Tool::Longtail) {
+        let own_clock = || Contender::ours(OWN_CLOCK, &["--timestamps", "user"]);
+        for case in &mut all {
+            case.contenders.insert(1, own_clock());
+        }
+    }
     let close = Job { keep_alive: false, ..job(SOME) };
     let tls = Job { tls: true, ..job(SOME) };
     all.push(case("16 conn., close", SMALL, close));
@@ -49,7 +57,7 @@ pub(super) fn cases(extent: &Extent) -> Vec<Case> {
 
 pub(super) fn text(cases: &[Done]) -> String {
     let each: String = cases.iter().filter(|done| done.failure.is_none()).map(detail).collect();
-    format!("{}\n{}", each, summary(cases))
+    format!("{}\n{}\n{}", each, summary(cases, "longtail"), summary(cases, OWN_CLOCK))
 }
 
 /// One case: a line a tool.
@@ -97,14 +105,18 @@ pub(super) fn detail(done: &Done) -> String {
     format!("\n{}\n{}", done.case.name, table.text())
 }
 
-/// One line a case: ours beside wrk and the floor.
-fn summary(cases: &[Done]) -> String {
+/// One line a case: ours, of this name, beside wrk and the floor; nothing where it did not run.
+fn summary(cases: &[Done], name: &str) -> String {
     let mut table = Table::new(&[
-        &["longtail", "CPU us", "CPU time", "", "", "instructions", "", "cycles", "", "received"],
+        &[name, "CPU us", "CPU time", "", "", "instructions", "", "cycles", "", "received"],
         &["", "a req.", "x wrk", "[interval]", "x floor", "x wrk", "x floor", "x wrk", "x floor", "x wrk"],
     ]);
-    for done in cases {
-        let Some(ours) = done.entry("longtail").filter(|ours| !ours.samples.is_empty()) else { continue };
+    let ours = |done: &'_ Done| done.entry(name).filter(|ours| !ours.samples.is_empty()).cloned();
+    let here: Vec<(&Done, Entry)> = cases.iter().filter_map(|done| Some((done, ours(done)?))).collect();
+    if here.is_empty() {
+        return String::new();
+    }
+    for (done, ours) in here {
         let (wrk, floor) = (done.entry("wrk"), done.entry("floor"));
         let cpu = |sample: &Sample| Some(sample.cpu());
         let times_wrk = ours.times(wrk, cpu);
@@ -148,7 +160,6 @@ pub(super) fn micros(ns: f64) -> String {
 mod tests {
     use super::*;
     use crate::counters::Counted;
-    use crate::measure::Contender;
     use crate::said::Said;
     use crate::tools::Tool;
 
@@ -193,7 +204,7 @@ mod tests {
 
     #[test]
     fn the_summary_is_a_line_a_case() {
-        golden("summary.txt", &summary(&[done()]));
+        golden("summary.txt", &summary(&[done()], "longtail"));
     }
 
     /// With `UPDATE_GOLDEN` set the file is written anew.
