@@ -14,9 +14,9 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Instructions in user mode a request; kernel time stamps and all measuring on, as by default. To be lowered when the loop
-/// becomes cheaper, and raised only with a reason here.
-const CEILING: f64 = 1500.0;
+/// Whose clock says when an answer came, and the instructions in user mode that a request may take then, all measuring on. To be
+/// lowered when the loop becomes cheaper, and raised only with a reason here.
+const CEILINGS: [(&str, f64); 2] = [("kernel", 1250.0), ("user", 1050.0)];
 const CONNECTIONS: u32 = 16;
 const SHORT: u64 = 50_000;
 const LONG: u64 = 150_000;
@@ -45,17 +45,27 @@ fn a_request_stays_below_its_ceiling_of_instructions() {
     while std::net::TcpStream::connect(address).is_err() {
         std::thread::yield_now();
     }
-    let run = |requests: u64| {
-        let line = format!("load --no-calibrate --lanes 1 -c {CONNECTIONS} -n {requests} http://{address}/");
+    let run = |requests: u64, stamps: &str| {
+        // With this timing a lane does not try to stay awake: on one processor it is always wanted by the sink.
+        let load = format!("load --no-calibrate --lanes 1 --timing coalesce --timestamps {stamps}");
+        let line = format!("{load} -c {CONNECTIONS} -n {requests} http://{address}/");
         let words: Vec<&Path> = std::iter::once(longtail.as_path()).chain(line.split(' ').map(Path::new)).collect();
         count(&folder, &words).unwrap()
     };
-    let each = |_| (run(LONG) - run(SHORT)) / (LONG - SHORT) as f64;
-    let all: Vec<f64> = (0..PAIRS).map(each).collect();
+    let least_of = |(stamps, ceiling): (&str, f64)| {
+        let each = |_| (run(LONG, stamps) - run(SHORT, stamps)) / (LONG - SHORT) as f64;
+        let all: Vec<f64> = (0..PAIRS).map(each).collect();
+        told(&format!("instructions in user mode a request, {stamps} stamps: {all:.0?}, ceiling {ceiling}"));
+        all.into_iter().fold(f64::INFINITY, f64::min)
+    };
+    let least = CEILINGS.map(least_of);
     fs::remove_dir_all(&folder).unwrap();
-    let least = all.iter().copied().fold(f64::INFINITY, f64::min);
-    told(&format!("instructions in user mode a request: {all:.0?}, ceiling {CEILING}"));
-    assert!(least > 0.0 && least <= CEILING, "{least:.0} instructions a request, and {CEILING} are allowed");
+    for ((stamps, ceiling), least) in CEILINGS.into_iter().zip(least) {
+        assert!(
+            least > 0.0 && least <= ceiling,
+            "{least:.0} instructions a request with {stamps} stamps, and {ceiling} are allowed"
+        );
+    }
 }
 
 /// Instructions in user mode of a command that succeeds; `None` where they are not counted.
