@@ -176,6 +176,7 @@ pub fn of_sweep(study: &SweepStudy, run: &Run, number: usize) -> Vec<Family> {
         "Mean wait of a request in the kernel's accept queue, by the queue's length and the rate",
         accept_wait::mean(run),
     );
+    tracepoints(&mut figures, run);
     if let Some(share) = run.of_maximum() {
         figures.number(
             "longtail.run.completed_of_maximum",
@@ -195,6 +196,52 @@ fn service_time(tally: &Tally, run: &Run, q: f64) -> Quantile {
 fn longest(figures: &mut Figures, longest: Quantile) {
     let help = "The longest response time of a run that is over; absent where a request has no answer";
     figures.time("longtail.run.longest_response_time", help, longest.time());
+}
+
+/// Quantiles of a wait that are told.
+const OF_WAITS: [f64; 2] = [0.5, 0.99];
+
+/// Where the requests of a run waited, by the kernel's tracepoints.
+fn tracepoints(figures: &mut Figures, run: &Run) {
+    let Some(view) = &run.kernel else { return };
+    for process in view.processes.iter().filter(|process| process.answers > 0 || process.accept_queue.count > 0) {
+        let worker = process.pid.to_string();
+        let waits = [
+            ("accept_queue", &process.accept_queue),
+            ("receive_queue", &process.receive_queue),
+            ("in_server", &process.in_server),
+            ("run_queue", &process.run_queue),
+        ];
+        for (place, waits) in waits.into_iter().filter(|(_, waits)| waits.count > 0) {
+            let known = |q: f64| Some((q, waits.quantile(q)?.as_secs_f64()));
+            let quantiles = OF_WAITS.into_iter().filter_map(known).collect();
+            figures.push(
+                "longtail.run.kernel_wait",
+                Unit::Seconds,
+                "Waits by the kernel's tracepoints: of a connection until it is accepted, of a request until it is read, from there to its answer, of a thread for a CPU",
+                &[("worker", &worker), ("place", place)],
+                Value::Quantiles { quantiles, sum: waits.sum.as_secs_f64(), count: waits.count },
+            );
+        }
+    }
+    let Some(all) = view.ways.as_ref().map(|ways| &ways.all) else { return };
+    let rest = all.sending + all.reading + all.left_in_server();
+    let parts = [
+        ("send_lag", Some(all.send_lag)),
+        ("accept_queue", Some(all.accept_queue)),
+        ("receive_queue", Some(all.receive_queue)),
+        ("server_queue", all.server_queue),
+        ("app", all.app),
+        ("rest", Some(rest)),
+    ];
+    for (part, sum) in parts {
+        if let Some(mean) = sum.and_then(|sum| all.mean(sum)) {
+            let help =
+                "Means of the parts of the response time, by the stamps of kernel, client and app; together the whole";
+            let labels = [("part", part)];
+            figures.push("longtail.run.response_part", Unit::Seconds, help, &labels, Value::Number(mean.as_secs_f64()));
+        }
+    }
 }
 
 /// Where the requests of a run waited, by what was looked at meanwhile.
