@@ -18,7 +18,6 @@ use sweep::Host;
 use crate::clock::SystemClock;
 use crate::load::Check;
 use crate::load::overload::overload;
-use crate::load::placement::placement;
 use crate::load::prepare::Prepared;
 use crate::load::recorder::{Log, Recorded, Recorder, WAITING};
 use crate::mistake::Mistake;
@@ -54,10 +53,9 @@ pub(crate) fn conduct(
     clock: SystemClock,
     interrupt: &AtomicBool,
 ) -> Result<Conducted, Mistake> {
-    let Prepared { shape, plan, name_resolution } = prepared;
+    let Prepared { shape, plan, name_resolution, placement } = prepared;
     // Before this thread is kept to some of its processors.
     let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
-    let placement = placement(&shape.transport.endpoints);
     let kept = Kept::off_the_server(placement.as_ref());
     let host = Host::now();
     let recorder = Recorder::open(logs, checks)?;

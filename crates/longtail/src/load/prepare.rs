@@ -5,11 +5,12 @@ use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 
 use engine::{Endpoint, Shape, Tls, TlsOptions, Transport};
-use model::{Clock, LoadPlan, Nanos, Timing};
+use model::{Clock, LoadPlan, Nanos, Placement, Timing};
 use requests::{Given, Header, Requests, Target, Template};
 
 use crate::args::LoadArgs;
 use crate::args::timestamps::Situation;
+use crate::load::placement::placement;
 use crate::mistake::{Mistake, wrong};
 
 /// A run that can start.
@@ -20,6 +21,8 @@ pub(crate) struct Prepared {
     pub(crate) plan: LoadPlan,
     /// Time of the name resolution; `None` where the host is an address.
     pub(crate) name_resolution: Option<Nanos>,
+    /// Where the server runs and where the lanes will; `None` where it is not known who serves.
+    pub(crate) placement: Option<Placement>,
 }
 
 /// Makes the run that the flags ask for. Resolves names; sends nothing.
@@ -35,6 +38,8 @@ pub(crate) fn prepare(args: &LoadArgs, clock: &impl Clock) -> Result<Prepared, M
     let transport = transport(args, &target)?;
     let is_name = args.unix.is_none() && args.connect_to.is_none() && target.host.parse::<IpAddr>().is_err();
     let name_resolution = is_name.then(|| clock.now() - begun);
+    let placement = placement(&transport.endpoints);
+    let lanes = schedule.lanes(placement.as_ref());
     let timestamps = args.timestamps.resolve(Situation {
         is_tcp: transport.endpoints.iter().all(|endpoint| matches!(endpoint, Endpoint::Tcp(_))),
         is_pipelined: args.pipeline > 1,
@@ -55,7 +60,7 @@ pub(crate) fn prepare(args: &LoadArgs, clock: &impl Clock) -> Result<Prepared, M
         requests_per_connection: args.requests_per_connection,
         pipeline: args.pipeline,
         timeout: args.timeout,
-        lanes: schedule.lanes,
+        lanes,
         timing: args.timing(),
         timestamps,
         fail_if: args.fail_if.clone(),
@@ -68,7 +73,7 @@ pub(crate) fn prepare(args: &LoadArgs, clock: &impl Clock) -> Result<Prepared, M
     let shape = Shape {
         requests: rendered.requests.into(),
         order: args.order(),
-        lanes: schedule.lanes,
+        lanes,
         pace: schedule.pace,
         warm_up: plan.warm_up,
         measured: schedule.length,
@@ -86,7 +91,7 @@ pub(crate) fn prepare(args: &LoadArgs, clock: &impl Clock) -> Result<Prepared, M
         keep_answers: args.checks.iter().any(crate::load::Check::needs_answers),
         ..Shape::closed(transport, first, schedule.connections)
     };
-    Ok(Prepared { shape, plan, name_resolution })
+    Ok(Prepared { shape, plan, name_resolution, placement })
 }
 
 /// The requests, and what to call them.
