@@ -7,4 +7,6 @@ pub mod bodies;
 pub mod claimed;
 pub mod clock;
 pub mod load;
+mod machine;
+mod statsd;
 pub mod study;
