@@ -89,26 +89,11 @@ mod tests {
     use super::*;
 
     const NOWHERE: &str = "/nonexistent";
-    const WRK: &str = "\
-Running 1s test @ http://127.0.0.1:1/
-  1 threads and 10 connections
-  Thread Stats   Avg      Stdev     Max   +/- Stdev
-    Latency     1.00ms   10.00us   2.00ms   99.00%
-    Req/Sec    10.00k    10.00    10.01k    99.00%
-  Latency Distribution
-     50%    1.00ms
-     75%    1.00ms
-     90%    1.00ms
-     99%    1.50ms
-  10000 requests in 1.00s, 1.00MB read
-Requests/sec:  10000.00
-Transfer/sec:      1.00MB
-";
 
     #[test]
     fn the_count_of_each_is_read() {
         let read = |tool, text| said(tool, text, Path::new(NOWHERE));
-        let wrk = read(Tool::Wrk, WRK).unwrap();
+        let wrk = read(Tool::Wrk, testkit::output::WRK).unwrap();
         assert_eq!((wrk.requests, wrk.failed), (Some(10_000), Some(0)));
         assert_eq!(wrk.times, Times { p50: Some(1e6), p99: Some(1.5e6), p999: None });
         assert_eq!(read(Tool::Floor, "1234\n").unwrap().requests, Some(1234));

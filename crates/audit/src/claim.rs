@@ -64,19 +64,19 @@ impl Tool {
     }
 
     /// Whether hey made the load.
-    pub fn is_heys(self) -> bool {
+    pub(crate) fn is_heys(self) -> bool {
         matches!(self, Tool::Hey | Tool::LongTail)
     }
 
     /// Whether a connection sends its next request only when the last was answered, and times run from the send: then
     /// rate times mean is at most the connections.
-    pub fn is_closed_loop(self) -> bool {
+    pub(crate) fn is_closed_loop(self) -> bool {
         !matches!(self, Tool::Wrk2 | Tool::Vegeta | Tool::Attack | Tool::Workload)
     }
 
     /// How far its percentiles may be off by the way it keeps them, as a fraction: wrk2's histogram has three digits,
     /// vegeta's digest estimates.
-    pub fn percentile_error(self) -> f64 {
+    pub(crate) fn percentile_error(self) -> f64 {
         match self {
             Tool::Wrk2 => 0.001,
             Tool::Vegeta => 0.01,
@@ -85,7 +85,7 @@ impl Tool {
     }
 
     /// Whether its rate counts requests without an answer.
-    pub fn rates_errors(self) -> bool {
+    pub(crate) fn rates_errors(self) -> bool {
         matches!(self, Tool::Hey | Tool::Oha | Tool::LongTail | Tool::Vegeta | Tool::Bombardier)
     }
 }
@@ -282,7 +282,7 @@ impl Claim {
     }
 
     /// Whether there is any figure in it.
-    pub fn says_something(&self) -> bool {
+    pub(crate) fn says_something(&self) -> bool {
         self.rate_per_s.is_some() || self.mean_s.is_some() || !self.answers.is_empty() || !self.percentiles.is_empty()
     }
 
@@ -292,7 +292,7 @@ impl Claim {
     }
 
     /// Each percentile with all that it may have been.
-    pub fn percentile_ranges(&self) -> impl DoubleEndedIterator<Item = (f64, Range)> {
+    pub(crate) fn percentile_ranges(&self) -> impl DoubleEndedIterator<Item = (f64, Range)> {
         let error = self.tool.percentile_error();
         self.percentiles.iter().map(move |p| (p.quantile, p.time_s.range().widened(error)))
     }
@@ -344,7 +344,7 @@ impl Claim {
     }
 
     /// The rate of requests that have a time: errors, which have none, are taken out.
-    pub fn timed_rate(&self) -> Option<Range> {
+    pub(crate) fn timed_rate(&self) -> Option<Range> {
         let rate = self.rate_per_s?.range();
         match (self.answered(), self.errors) {
             (Some(answered), Some(errors)) if errors > 0 && self.tool.rates_errors() => {

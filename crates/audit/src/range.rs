@@ -39,13 +39,13 @@ impl Range {
 
     /// A fraction more at either end.
     #[must_use]
-    pub fn widened(self, fraction: f64) -> Range {
+    pub(crate) fn widened(self, fraction: f64) -> Range {
         Range { low: self.low * (1.0 - fraction), high: self.high * (1.0 + fraction) }
     }
 
     /// `by` more at either end, but not below zero.
     #[must_use]
-    pub fn widened_by(self, by: f64) -> Range {
+    pub(crate) fn widened_by(self, by: f64) -> Range {
         Range { low: (self.low - by).max(0.0), high: self.high + by }
     }
 

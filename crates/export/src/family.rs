@@ -86,7 +86,7 @@ impl Unit {
 
     /// As the Unified Code for Units of Measure has it, what is counted in braces: OTLP's way. By OpenTelemetry's rules for Prometheus it
     /// comes to [`Unit::suffix`].
-    pub fn ucum(self) -> &'static str {
+    pub(crate) fn ucum(self) -> &'static str {
         match self {
             Unit::Seconds => "s",
             Unit::RequestsPerSecond => "{request}/s",

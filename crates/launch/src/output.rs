@@ -39,7 +39,7 @@ impl Output {
 
     /// The line that most likely says why a server ended: the first that names an error, else the last that is not
     /// blank. A Ruby backtrace ends with the frame that matters least.
-    pub fn telling_line(&self) -> Option<String> {
+    pub(crate) fn telling_line(&self) -> Option<String> {
         let names_an_error = |line: &&str| line.contains("Error") || line.contains("error:") || line.contains("ERROR");
         let last = || self.lines().rev().find(|line| !line.trim().is_empty());
         self.lines().find(names_an_error).or_else(last).map(one_line)

@@ -3,16 +3,20 @@
 //! Nothing is started here, but everything is checked that would fail later with a worse message. What stays true:
 //! Puma is bound to loopback only.
 
+mod discover;
+mod listeners;
+
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use model::{App, ServerKind, ServerPlan, Socket};
 
-use crate::command::{find_program, words};
+pub use self::discover::discover;
+use self::discover::given;
+use self::listeners::Listeners;
+pub use self::listeners::free_address;
 use crate::scratch::random_hex;
 use crate::{Bind, LaunchError, Output, Pair, Scratch, Spec, app};
 
@@ -173,17 +177,6 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
     })
 }
 
-/// A free address of the kind, or the one that was asked for, for a server other than Puma.
-///
-/// # Errors
-/// As [`prepare`], of hosts and ports.
-///
-/// # Panics
-/// Where the kind has no address: such a server takes none of those.
-pub fn free_address(socket: Socket, addresses: &Addresses) -> Result<SocketAddr, LaunchError> {
-    Listeners::choose(socket, addresses).map(|listeners| listeners.server.expect("a kind with an address"))
-}
-
 /// What a Puma that was asked for this has said it lacks, where it has said so. It need not have ended: in cluster mode
 /// the master starts one worker after the other, each of which fails to load the app.
 pub fn lacks(plan: &ServerPlan, output: &Output) -> Option<LaunchError> {
@@ -204,84 +197,6 @@ pub fn lacks(plan: &ServerPlan, output: &Output) -> Option<LaunchError> {
 /// What Puma says at an `ssl://` bind where it was built without OpenSSL: 5 and later (binder.rb), and before (`mini_ssl.c`).
 const NO_SSL: [&str; 2] = ["Puma compiled without SSL support", "SSL not available in this build"];
 
-/// The words of `--puma`, whose program must exist.
-fn given(text: &str, around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
-    let words = words(text).map_err(|reason| LaunchError::BadCommand { command: text.to_owned(), reason })?;
-    found(&words[0], "correct --puma, or leave it out to have puma found", around)?;
-    Ok(words.into_iter().map(OsString::from).collect())
-}
-
-/// The command that starts Puma here, where none is given: the first of
-///
-/// 1. in a checkout of Puma (or below): its own executable, by `bundle exec` where it has a lock file, else `ruby -Ilib`;
-/// 2. in a bundle that has Puma, searched upward as bundler does: `bundle exec puma`;
-/// 3. `puma` on PATH.
-///
-/// # Errors
-/// [`LaunchError::NoPuma`] where there is none, so that the caller can use another server;
-/// [`LaunchError::ProgramNotFound`] where there is one but not the `bundle` or `ruby` that it needs. Taking another
-/// Puma then would measure another version than the user's.
-pub fn discover(around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
-    let bundle = |program: &OsStr| {
-        found("bundle", "run `gem install bundler`, or give --puma COMMAND", around)?;
-        Ok(vec!["bundle".into(), "exec".into(), program.to_owned()])
-    };
-    if let Some((root, executable)) = checkout(&around.dir) {
-        let path = |name: &str| if root == around.dir { name.into() } else { root.join(name).into_os_string() };
-        if lock_file(root).is_some() {
-            return bundle(&path(executable));
-        }
-        found("ruby", "install Ruby, or give --puma COMMAND", around)?;
-        let mut library = OsString::from("-I");
-        library.push(path("lib"));
-        return Ok(vec!["ruby".into(), library, path(executable)]);
-    }
-    let lock = match &around.gemfile {
-        Some(gemfile) => Some(lock_of(&around.dir.join(gemfile))),
-        None => around.dir.ancestors().find_map(lock_file),
-    };
-    if lock.is_some_and(|lock| fs::read_to_string(lock).is_ok_and(|text| lists_puma(&text))) {
-        return bundle(OsStr::new("puma"));
-    }
-    match find_program(OsStr::new("puma"), &around.dir, &around.path) {
-        Some(_) => Ok(vec!["puma".into()]),
-        None => Err(LaunchError::NoPuma),
-    }
-}
-
-/// The nearest directory upward that is a checkout of Puma, and its executable there.
-fn checkout(dir: &Path) -> Option<(&Path, &'static str)> {
-    let root = dir.ancestors().find(|folder| folder.join("puma.gemspec").is_file())?;
-    let executable = ["bin/puma", "exe/puma"].into_iter().find(|file| root.join(file).is_file())?;
-    Some((root, executable))
-}
-
-fn lock_file(dir: &Path) -> Option<PathBuf> {
-    ["Gemfile.lock", "gems.locked"].map(|name| dir.join(name)).into_iter().find(|lock| lock.is_file())
-}
-
-/// Bundler's rule: `gems.rb` has `gems.locked`, any other name gets `.lock`.
-fn lock_of(gemfile: &Path) -> PathBuf {
-    if gemfile.file_name() == Some(OsStr::new("gems.rb")) {
-        return gemfile.with_file_name("gems.locked");
-    }
-    let mut lock = gemfile.as_os_str().to_owned();
-    lock.push(".lock");
-    lock.into()
-}
-
-/// Whether a lock file has resolved Puma: a gem of the bundle is indented by four, what one of them wants by six.
-fn lists_puma(lock: &str) -> bool {
-    lock.lines().any(|line| line.starts_with("    puma ("))
-}
-
-fn found(program: &str, mend: &str, around: &Surroundings) -> Result<(), LaunchError> {
-    match find_program(OsStr::new(program), &around.dir, &around.path) {
-        Some(_) => Ok(()),
-        None => Err(LaunchError::ProgramNotFound { program: program.to_owned(), mend: mend.to_owned() }),
-    }
-}
-
 /// `RUBYOPT` with YJIT, and with what it said before.
 fn with_yjit(rubyopt: Option<&OsStr>) -> OsString {
     let Some(before) = rubyopt else { return "--yjit".into() };
@@ -300,111 +215,14 @@ fn scratch(temporary: &Path) -> Result<Scratch, LaunchError> {
     Scratch::new(within).map_err(|source| LaunchError::Scratch { within: within.to_owned(), source })
 }
 
-/// The addresses, free a moment ago.
-struct Listeners {
-    /// `None` for a Unix socket.
-    server: Option<SocketAddr>,
-    control: Option<SocketAddr>,
-}
-
-impl Listeners {
-    fn choose(socket: Socket, addresses: &Addresses) -> Result<Listeners, LaunchError> {
-        let host4 = loopback4(&addresses.host4)?;
-        let server = match socket {
-            Socket::Tcp4 | Socket::Ssl4 => Some(IpAddr::V4(host4)),
-            Socket::Tcp6 | Socket::Ssl6 => Some(IpAddr::V6(loopback6(&addresses.host6)?)),
-            Socket::Unix | Socket::Aunix => None,
-        };
-        if let (Some(port), true, true) = (addresses.port, addresses.port == addresses.control_port, server.is_some()) {
-            return Err(LaunchError::SamePort(port));
-        }
-        // Both are held until both are chosen, so that they differ.
-        let control = match addresses.control_port {
-            Some(port) => Some(hold(host4.into(), Some(port), "PUMA_TEST_CTRL")?),
-            None => None,
-        };
-        let server = match server {
-            Some(host) => Some(hold(host, addresses.port, "PUMA_TEST_PORT")?),
-            None => None,
-        };
-        let address = |(_, address)| address;
-        Ok(Listeners { server: server.map(address), control: control.map(address) })
-    }
-}
-
-/// Listens there, to know that it can be done.
-fn hold(host: IpAddr, port: Option<u16>, setting: &'static str) -> Result<(TcpListener, SocketAddr), LaunchError> {
-    let wanted = SocketAddr::new(host, port.unwrap_or(0));
-    let bound = TcpListener::bind(wanted).and_then(|listener| listener.local_addr().map(|address| (listener, address)));
-    bound.map_err(|error: io::Error| match (error.kind(), port) {
-        (ErrorKind::AddrInUse, Some(port)) => LaunchError::PortInUse { port, host: host.to_string(), setting },
-        (kind, port) => {
-            let mend = match (kind, port, host) {
-                (ErrorKind::PermissionDenied, Some(port), _) => {
-                    format!("unset {setting}, or set it to a port above 1023, not {port}")
-                }
-                (_, _, IpAddr::V6(_)) => "use -s tcp4".to_owned(),
-                (_, _, IpAddr::V4(_)) => "is the loopback interface up?".to_owned(),
-            };
-            LaunchError::CannotBind { host: wanted.to_string(), reason: error.to_string(), mend }
-        }
-    })
-}
-
-fn loopback4(host: &str) -> Result<Ipv4Addr, LaunchError> {
-    let address = if host == "localhost" { Ok(Ipv4Addr::LOCALHOST) } else { host.parse() };
-    address.ok().filter(Ipv4Addr::is_loopback).ok_or_else(|| LaunchError::NotLoopback {
-        host: host.to_owned(),
-        setting: "PUMA_TEST_HOST4",
-        allowed: "127.0.0.1 and others of 127.0.0.0/8",
-    })
-}
-
-fn loopback6(host: &str) -> Result<Ipv6Addr, LaunchError> {
-    let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
-    let address = if bare == "localhost" { Ok(Ipv6Addr::LOCALHOST) } else { bare.parse() };
-    address.ok().filter(Ipv6Addr::is_loopback).ok_or_else(|| LaunchError::NotLoopback {
-        host: host.to_owned(),
-        setting: "PUMA_TEST_HOST6",
-        allowed: "::1",
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn only_loopback_is_bound() {
-        for host in ["0.0.0.0", "192.168.1.2", "example.org", "", "::1"] {
-            assert!(matches!(loopback4(host), Err(LaunchError::NotLoopback { .. })), "{host}");
-        }
-        for host in ["::", "fe80::1", "::ffff:127.0.0.1", "example.org", "127.0.0.1"] {
-            assert!(matches!(loopback6(host), Err(LaunchError::NotLoopback { .. })), "{host}");
-        }
-        assert_eq!(loopback4("127.0.0.2").unwrap(), Ipv4Addr::new(127, 0, 0, 2));
-        assert_eq!(loopback4("localhost").unwrap(), Ipv4Addr::LOCALHOST);
-        assert_eq!(loopback6("[::1]").unwrap(), Ipv6Addr::LOCALHOST);
-    }
-
-    #[test]
     fn yjit_is_added_to_what_rubyopt_says() {
         assert_eq!(with_yjit(None), "--yjit");
         assert_eq!(with_yjit(Some(OsStr::new("-W0"))), "-W0 --yjit");
-    }
-
-    #[test]
-    fn a_gem_of_the_bundle_is_told_from_one_that_is_only_wanted() {
-        assert!(lists_puma("GEM\n  specs:\n    nio4r (2.7.4)\n    puma (6.5.0)\n      nio4r (~> 2.0)\n"));
-        assert!(!lists_puma(
-            "GEM\n  specs:\n    x (1.0)\n      puma (>= 5)\n    puma-metrics (1.2)\nDEPENDENCIES\n  x\n"
-        ));
-    }
-
-    #[test]
-    fn the_lock_has_the_name_that_bundler_gives_it() {
-        assert_eq!(lock_of(Path::new("/a/gems.rb")), Path::new("/a/gems.locked"));
-        assert_eq!(lock_of(Path::new("/a/Gemfile.rails7")), Path::new("/a/Gemfile.rails7.lock"));
     }
 
     #[test]

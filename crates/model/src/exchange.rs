@@ -39,7 +39,7 @@ impl Outcome {
     }
 
     /// Whether the true response time is longer than what was seen: the answer might still have come.
-    pub fn is_censored(self) -> bool {
+    pub(crate) fn is_censored(self) -> bool {
         matches!(self, Outcome::TimedOut | Outcome::InFlight)
     }
 }

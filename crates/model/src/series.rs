@@ -29,7 +29,7 @@ pub struct Series {
 
 impl Series {
     /// Room for `span` without allocating later.
-    pub fn with_span(span: Nanos) -> Series {
+    pub(crate) fn with_span(span: Nanos) -> Series {
         Series { seconds: Vec::with_capacity((span.0 / SECOND) as usize + 2) }
     }
 

@@ -40,7 +40,7 @@ pub struct Interval {
 
 impl Interval {
     /// So many independent answers those of the run are worth for this percentile.
-    pub fn effective(&self, answers: u64) -> Option<f64> {
+    pub(crate) fn effective(&self, answers: u64) -> Option<f64> {
         Some(answers as f64 / self.inflation?)
     }
 }
@@ -94,7 +94,7 @@ impl Statistics {
     }
 
     /// Whether fewer than one independent answer is expected above the percentile, or above a lower one, of so many answers.
-    pub fn is_too_thin(&self, quantile: f64, answers: u64) -> bool {
+    pub(crate) fn is_too_thin(&self, quantile: f64, answers: u64) -> bool {
         let is_thin = |interval: &Interval| {
             interval.effective(answers).is_some_and(|effective| effective * (1.0 - interval.quantile) < 1.0 - 1e-9)
         };

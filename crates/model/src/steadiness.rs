@@ -17,13 +17,13 @@ pub struct Settled {
 
 impl Settled {
     /// Whether there is a steady part.
-    pub fn is_steady(self) -> bool {
+    pub(crate) fn is_steady(self) -> bool {
         self.after < self.of / 2
     }
 }
 
 /// MSER-`m` of a series; a rest that fills no batch is left out. `None` of fewer than eight batch means.
-pub fn mser(series: &[f64], m: usize) -> Option<Settled> {
+pub(crate) fn mser(series: &[f64], m: usize) -> Option<Settled> {
     let means: Vec<f64> = series.chunks_exact(m.max(1)).map(mean).collect();
     if means.len() < 8 {
         return None;

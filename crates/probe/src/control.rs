@@ -105,7 +105,7 @@ impl Control {
     ///
     /// # Errors
     /// Where it cannot be reached in time, or refuses.
-    pub fn ask_within(&self, patience: Duration, command: &str) -> Result<String, ControlError> {
+    pub(crate) fn ask_within(&self, patience: Duration, command: &str) -> Result<String, ControlError> {
         let mut text = Vec::new();
         match &self.address {
             ControlAddress::Tcp(address) => {

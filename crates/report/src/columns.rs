@@ -3,7 +3,7 @@
 use model::run::PERCENTILES;
 use model::{Run, SweepStudy};
 
-use crate::facts;
+use crate::doubts;
 use crate::number::{self, or_none};
 use crate::table::Column;
 use crate::verdicts;
@@ -56,7 +56,7 @@ pub(crate) fn cells(study: &SweepStudy, run: &Run) -> Vec<String> {
 
 /// The columns of the study's table, in order. The first is the mark of a doubt.
 pub(crate) fn of(study: &SweepStudy) -> Vec<Shown> {
-    let mut columns = vec![shown("", 1, None, "", |run| if facts::is_doubtful(run) { "!" } else { "" }.to_owned())];
+    let mut columns = vec![shown("", 1, None, "", |run| if doubts::is_doubtful(run) { "!" } else { "" }.to_owned())];
     if study.plan.repeat > 1 {
         columns.push(shown("run", 3, None, "run", |run| number::count(run.repeat)));
     }

@@ -2,12 +2,13 @@
 //! is of `longtail sweep`; [`load`] and [`bodies`] have the reports of those commands.
 //!
 //! Nothing here measures, prints, opens a file or reads a clock. What a number looks like is decided in [`number`]
-//! alone; what is said about a study is gathered in `facts` and `columns`, so that text and markdown say the same.
+//! alone; what is said about a study is gathered in `facts` and its neighbours and in `columns`, so that text and markdown say the same.
 
 mod anatomy;
 pub mod bodies;
 pub mod claimed;
 mod columns;
+mod doubts;
 mod facts;
 mod heard;
 mod intervals;
@@ -18,6 +19,8 @@ pub mod markdown;
 pub mod number;
 mod over_time;
 mod puma;
+mod shares;
+mod summary;
 mod table;
 pub mod text;
 mod theory;

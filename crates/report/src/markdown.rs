@@ -5,8 +5,11 @@ use std::fmt::Write as _;
 use model::{Caveat, Socket, SweepStudy};
 
 use crate::claimed::rows;
-use crate::facts::{self, Labelled, Noted, Spread};
+use crate::doubts::{self, Noted};
+use crate::facts::{self, Labelled};
 use crate::number::{self, NONE};
+use crate::shares;
+use crate::summary::{self, Spread};
 use crate::{anatomy, columns, heard, intervals, kernel, over_time, table, text, theory, watched};
 
 /// The whole report.
@@ -43,7 +46,7 @@ pub fn whole(study: &SweepStudy) -> String {
         summaries(study),
         workers(study),
         errors(&labelled),
-        caveats(&study.caveats, &facts::noted_of(study)),
+        caveats(&study.caveats, &doubts::noted_of(study)),
     ]);
     if !study.runs.is_empty() || !study.claimed_runs.is_empty() {
         parts.push(words(study));
@@ -59,7 +62,7 @@ pub fn whole(study: &SweepStudy) -> String {
 fn runs(study: &SweepStudy) -> String {
     let mut columns = columns::of(study);
     // The column of marks, where none is set.
-    let left_out = usize::from(!study.runs.iter().any(facts::is_doubtful));
+    let left_out = usize::from(!study.runs.iter().any(doubts::is_doubtful));
     let columns = columns.split_off(left_out);
     let mut lines = vec![columns.iter().map(|shown| shown.markdown.to_owned()).collect::<Vec<_>>()];
     for run in &study.runs {
@@ -157,11 +160,11 @@ fn claims(study: &SweepStudy) -> String {
 }
 
 fn summaries(study: &SweepStudy) -> String {
-    let summaries = facts::summaries(study);
+    let summaries = summary::of_multiples(study);
     if summaries.is_empty() {
         return String::new();
     }
-    let head = ["mult", "conns", "runs"].into_iter().chain(facts::SUMMARY_FIGURES).map(str::to_owned);
+    let head = ["mult", "conns", "runs"].into_iter().chain(summary::FIGURES).map(str::to_owned);
     let mut lines = vec![head.collect::<Vec<_>>()];
     for summary in summaries {
         let figures = summary.figures.into_iter().map(spread);
@@ -180,7 +183,7 @@ fn spread(spread: Spread) -> String {
 fn workers(study: &SweepStudy) -> String {
     let mut parts = Vec::new();
     let mut source = "";
-    for block in facts::workers(study) {
+    for block in shares::by_worker(study) {
         if block.source != source {
             source = block.source;
             parts.push(format!("Requests (% of all, deviation from an even share): {source}\n"));
@@ -205,7 +208,7 @@ pub(crate) fn errors(runs: &[Labelled<'_>]) -> String {
 }
 
 pub(crate) fn caveats(of_study: &[Caveat], runs: &[Noted<'_>]) -> String {
-    let doubts = facts::doubts(of_study, runs);
+    let doubts = doubts::by_kind(of_study, runs);
     if doubts.is_empty() {
         return String::new();
     }

@@ -5,9 +5,12 @@ use std::fmt::Write as _;
 use model::{Caveat, Run, Socket, SweepStudy};
 
 use crate::claimed::rows;
-use crate::facts::{self, Labelled, Noted, Spread};
+use crate::doubts::{self, Noted};
+use crate::facts::{self, Labelled};
 use crate::load::text::wrap_at;
 use crate::number::{self, NONE};
+use crate::shares;
+use crate::summary::{self, Spread};
 use crate::table::{self, Column, fitted};
 use crate::{Columns, anatomy, columns, heard, intervals, kernel, over_time, puma, theory, verdicts, watched};
 
@@ -74,7 +77,7 @@ pub fn closing(study: &SweepStudy, columns: Columns) -> String {
         summaries(study),
         workers(study),
         errors(&runs),
-        caveats(&study.caveats, &facts::noted_of(study)),
+        caveats(&study.caveats, &doubts::noted_of(study)),
     ];
     if !study.runs.is_empty() || !study.claimed_runs.is_empty() {
         parts.push(words(study, columns));
@@ -236,12 +239,12 @@ fn theory_of(study: &SweepStudy) -> String {
 }
 
 fn summaries(study: &SweepStudy) -> String {
-    let summaries = facts::summaries(study);
+    let summaries = summary::of_multiples(study);
     if summaries.is_empty() {
         return String::new();
     }
     let mut head = ["  mult", "conns", "runs"].map(str::to_owned).to_vec();
-    for figure in facts::SUMMARY_FIGURES {
+    for figure in summary::FIGURES {
         head.extend([apart(figure), "[lowest".to_owned(), "highest]".to_owned()]);
     }
     let mut lines = vec![head];
@@ -269,7 +272,7 @@ fn apart(cell: &str) -> String {
 }
 
 fn workers(study: &SweepStudy) -> String {
-    let blocks = facts::workers(study);
+    let blocks = shares::by_worker(study);
     let mut text = String::new();
     for (at, block) in blocks.iter().enumerate() {
         if at == 0 {
@@ -299,7 +302,7 @@ pub(crate) fn errors(runs: &[Labelled<'_>]) -> String {
 }
 
 pub(crate) fn caveats(of_study: &[Caveat], runs: &[Noted<'_>]) -> String {
-    let doubts = facts::doubts(of_study, runs);
+    let doubts = doubts::by_kind(of_study, runs);
     if doubts.is_empty() {
         return String::new();
     }

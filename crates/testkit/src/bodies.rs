@@ -9,7 +9,7 @@ use model::{
     Stop, StreamPlan, Tally, Threads, Timestamps, Verdict, Window, verdict,
 };
 
-use crate::study::{environment, note_lags};
+use crate::machine::{environment, note_lags};
 
 const WARM_UP: Nanos = Nanos::from_millis(500);
 const LENGTH: Nanos = Nanos::from_secs(2);

@@ -1,10 +1,15 @@
-//! What tests of every crate share: a clock that a test steps, and studies that are the same on every machine.
+//! What tests of every crate share: a clock that a test steps, studies that are the same on every machine, and what other
+//! generators print.
 //!
-//! A dev-dependency only: no product code may know it. It knows `model` and nothing else, so whatever it builds went
-//! through the real types.
+//! A dev-dependency only: no product code may know it. It knows `model`, and `queueing` for theory beside a study, so whatever
+//! it builds went through the real types.
 
 pub mod bodies;
 pub mod claimed;
 pub mod clock;
 pub mod load;
+pub mod output;
 pub mod study;
+
+mod machine;
+mod statsd;

@@ -1,24 +1,20 @@
 //! Studies of `longtail load` for tests, made as those of [`crate::study`]: a small queue is played and its exchanges
 //! are recorded into a real tally.
-//!
-//! The queue has two lines: in the generator for a free connection, and in the server for a free slot; both serve
-//! whoever came first. Only a Poisson pace takes logarithms, which may differ in their last bit from one machine to
-//! another: it moves a due time by a nanosecond at the most.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+mod play;
+
 use std::path::PathBuf;
 
 use model::capacity::{Inferred, Overload};
-use model::pace::uniform;
 use model::study::SCHEMA;
 use model::{
-    Arrivals, Batches, Exchange, GeneratorFacts, Late, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome, Pace,
-    Placement, Profile, Rate, Statistics, Tally, Timestamps, Timing, Window,
+    Arrivals, GeneratorFacts, Late, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome, Pace, Placement, Profile,
+    Rate, Statistics, Timestamps, Timing, doubts, verdict,
 };
-use model::{doubts, verdict};
 
-use crate::study::{at_ease, environment, heard, note_lags};
+use self::play::{PUMA, Server, play};
+use crate::machine::{at_ease, environment};
+use crate::statsd::heard;
 
 /// 64 connections that send again as soon as they have an answer, 20 slots of 5 ms, after a second of warm-up.
 pub fn closed() -> LoadStudy {
@@ -273,16 +269,6 @@ fn plan() -> LoadPlan {
     }
 }
 
-/// The server that the load is played against.
-struct Server {
-    /// 0 where it does not name its workers.
-    workers: u32,
-    slots: u32,
-    delay: Nanos,
-}
-
-const PUMA: Server = Server { workers: 2, slots: 20, delay: Nanos::from_millis(5) };
-
 fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) -> Option<Outcome>) -> LoadStudy {
     let (tally, batches) = play(&plan, server, fault);
     let statistics = Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES);
@@ -316,131 +302,6 @@ fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) 
         },
         interrupted: false,
     })
-}
-
-// The streams of chance.
-const LAG: u64 = 11;
-const SERVICE: u64 = 12;
-const STALLS: u64 = 13;
-const CONNECT: u64 = 14;
-
-/// Plays the load; `fault` says how the `n`-th request that is sent ends instead of well.
-fn play(plan: &LoadPlan, server: &Server, fault: impl Fn(u64) -> Option<Outcome>) -> (Tally, Batches) {
-    let until = plan.length.map_or(Nanos::MAX, |length| plan.warm_up + length);
-    let window = Window { from: plan.warm_up, until };
-    let mut tally = Tally::new(window, plan.connections as usize);
-    let mut batches = Batches::new(window);
-    let mut schedule = plan.pace.schedule();
-    // (free from, connection), the earliest first
-    let mut free: BinaryHeap<_> =
-        (0..plan.connections).map(|c| Reverse((Nanos::from_micros(50) * u64::from(c), c))).collect();
-    let mut slot_free = vec![Nanos::ZERO; server.slots as usize];
-    let mut opened = vec![false; plan.connections as usize];
-    let mut number = 0;
-    let mut measured = 0;
-    while let Some(Reverse((free_at, connection))) = free.pop() {
-        let due = match &mut schedule {
-            Some(schedule) => schedule.next().unwrap_or(Nanos::MAX),
-            None => free_at + if number < u64::from(plan.connections) { Nanos::ZERO } else { plan.think },
-        };
-        if due >= until || plan.requests_total == Some(measured) {
-            break;
-        }
-        measured += u64::from(tally.measures(due));
-        // A connection of an open loop is free from the start.
-        let waits = schedule.is_some() && opened[connection as usize] && free_at > due;
-        if waits && plan.late == Late::Skip {
-            let skipped = Exchange { due, sent: due, ended: due, received_bytes: 0, outcome: Outcome::Skipped };
-            tally.record(&skipped, connection as usize);
-            free.push(Reverse((free_at, connection)));
-            continue;
-        }
-        if waits && tally.measures(due) {
-            tally.queued.record(free_at - due);
-        }
-        let begins = if waits { free_at } else { due };
-        let outcome = fault(number).unwrap_or(Outcome::Answered(200));
-        let opens = !opened[connection as usize] || !plan.keep_alive;
-        let connect = if opens { opening(plan, number) } else { [Nanos::ZERO; 2] };
-        let lag = Nanos::from_secs_f64(4e-6 + 30e-6 * sixth(chance(LAG, number)));
-        let sent = begins + connect[0] + connect[1] + lag;
-        let exchange = if outcome == Outcome::Refused {
-            let ended = begins + Nanos::from_micros(90);
-            Exchange { due, sent: ended, ended, received_bytes: 0, outcome }
-        } else {
-            opened[connection as usize] = true;
-            tally.connections_opened += u64::from(opens);
-            tally.sent_bytes += 64;
-            let slot = (0..slot_free.len()).min_by_key(|slot| slot_free[*slot]).unwrap_or(0);
-            let ended = match outcome {
-                Outcome::TimedOut => sent + plan.timeout,
-                Outcome::Answered(200) => sent.max(slot_free[slot]) + held(server.delay, number),
-                _ => sent + Nanos::from_secs_f64(0.000_4 + 0.002 * chance(SERVICE, number)),
-            };
-            if outcome == Outcome::Answered(200) {
-                slot_free[slot] = ended;
-            }
-            let received_bytes = if matches!(outcome, Outcome::Answered(_)) { 120 } else { 0 };
-            let exchange = Exchange { due, sent, ended, received_bytes, outcome };
-            tally.received_bytes += u64::from(received_bytes);
-            if outcome == Outcome::Answered(200) {
-                note_good_answer(&mut tally, &exchange, opens.then_some((connect, plan.tls)));
-                if server.workers > 0 {
-                    let worker = (slot as u32 * server.workers / server.slots * 4 + 162_895).to_string();
-                    let count = tally.per_worker.entry(worker).or_default();
-                    count.all += 1;
-                    count.measured += u64::from(exchange.due >= plan.warm_up);
-                }
-            }
-            exchange
-        };
-        tally.record(&exchange, connection as usize);
-        note_lags(&mut tally, &mut batches, &exchange, lag, plan.timestamps);
-        free.push(Reverse((exchange.ended, connection)));
-        number += 1;
-    }
-    (tally, batches)
-}
-
-/// The phases of a good answer; `opened` holds the times of the connect and the handshake before it.
-fn note_good_answer(tally: &mut Tally, exchange: &Exchange, opened: Option<([Nanos; 2], bool)>) {
-    if !tally.measures(exchange.due) {
-        return;
-    }
-    if let Some(([connect, handshake], tls)) = opened {
-        tally.phases.connect.record(connect);
-        if tls {
-            tally.phases.handshake.record(handshake);
-        }
-    }
-    let read = Nanos(2_000 + exchange.ended.0 % 9_000);
-    tally.phases.write.record(Nanos::ZERO);
-    tally.phases.first_byte.record(exchange.service_time().saturating_sub(read));
-    tally.phases.read.record(read);
-}
-
-/// Connect and TLS handshake.
-fn opening(plan: &LoadPlan, number: u64) -> [Nanos; 2] {
-    let connect = Nanos::from_secs_f64(40e-6 + 90e-6 * chance(CONNECT, number));
-    [connect, if plan.tls { Nanos::from_micros(1_400) + connect * 3 } else { Nanos::ZERO }]
-}
-
-/// How long a slot is held: the delay, a little jitter, and a stall now and then.
-fn held(delay: Nanos, number: u64) -> Nanos {
-    // Products only: a logarithm may differ in its last bit from one machine to another.
-    let jitter = 0.000_2 + 0.004 * sixth(chance(SERVICE, number));
-    let stall = if chance(STALLS, number) < 0.002 { delay.as_secs_f64() * 3.0 } else { 0.0 };
-    delay + Nanos::from_secs_f64(jitter + stall)
-}
-
-/// Most of it near 0. By products: `powi` promises no last bit either.
-fn sixth(chance: f64) -> f64 {
-    let cube = chance * chance * chance;
-    cube * cube
-}
-
-fn chance(stream: u64, number: u64) -> f64 {
-    uniform(stream, number)
 }
 
 #[cfg(test)]

@@ -116,7 +116,7 @@ impl Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generators::samples::WRK;
+    use testkit::output::WRK;
 
     const JOB: Job = Job { connections: 10, seconds: 1 };
 

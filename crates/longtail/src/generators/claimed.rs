@@ -104,7 +104,7 @@ fn findings(audited: &Audited) -> Vec<ClaimFinding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generators::samples::WRK;
+    use testkit::output::WRK;
 
     fn read(printed: &str) -> Option<Understood> {
         understood(Generator::Wrk, ("wrk -t1 -c10 -d1s http://127.0.0.1:1/", printed), 10, Known::default())

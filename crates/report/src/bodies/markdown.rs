@@ -3,7 +3,7 @@
 use model::BodiesStudy;
 
 use super::{facts, pivot, rows};
-use crate::facts::{is_doubtful, noted};
+use crate::doubts::{is_doubtful, noted};
 use crate::markdown::{caveats, environment, errors, escaped, fenced, glossary, kernel_of, pipe_table, watched_of};
 use crate::number;
 

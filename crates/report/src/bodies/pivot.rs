@@ -4,8 +4,8 @@
 
 use model::{BodiesStudy, Body, BodyRun, Nanos, Socket};
 
-use crate::facts::spread;
 use crate::number::{self, or_none};
+use crate::summary::spread;
 use crate::table::Column;
 use crate::verdicts;
 

@@ -2,7 +2,7 @@
 
 use model::{BodiesStudy, BodyRun};
 
-use crate::facts::is_doubtful;
+use crate::doubts::is_doubtful;
 use crate::number::{self, NONE, or_none};
 use crate::table::Column;
 use crate::verdicts;

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use model::{BodiesStudy, BodyRun};
 
 use super::{facts, pivot, rows, seed};
-use crate::facts::{Labelled, noted};
+use crate::doubts::noted;
+use crate::facts::Labelled;
 use crate::table::{self, Column};
 use crate::{Columns, number, text, verdicts};
 

@@ -1,0 +1,106 @@
+//! Which Puma is started: the words of `--puma`, or what is found in a checkout, a bundle, on PATH.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Surroundings;
+use crate::LaunchError;
+use crate::command::{find_program, words};
+
+/// The words of `--puma`, whose program must exist.
+pub(super) fn given(text: &str, around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
+    let words = words(text).map_err(|reason| LaunchError::BadCommand { command: text.to_owned(), reason })?;
+    found(&words[0], "correct --puma, or leave it out to have puma found", around)?;
+    Ok(words.into_iter().map(OsString::from).collect())
+}
+
+/// The command that starts Puma here, where none is given: the first of
+///
+/// 1. in a checkout of Puma (or below): its own executable, by `bundle exec` where it has a lock file, else `ruby -Ilib`;
+/// 2. in a bundle that has Puma, searched upward as bundler does: `bundle exec puma`;
+/// 3. `puma` on PATH.
+///
+/// # Errors
+/// [`LaunchError::NoPuma`] where there is none, so that the caller can use another server;
+/// [`LaunchError::ProgramNotFound`] where there is one but not the `bundle` or `ruby` that it needs. Taking another
+/// Puma then would measure another version than the user's.
+pub fn discover(around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
+    let bundle = |program: &OsStr| {
+        found("bundle", "run `gem install bundler`, or give --puma COMMAND", around)?;
+        Ok(vec!["bundle".into(), "exec".into(), program.to_owned()])
+    };
+    if let Some((root, executable)) = checkout(&around.dir) {
+        let path = |name: &str| if root == around.dir { name.into() } else { root.join(name).into_os_string() };
+        if lock_file(root).is_some() {
+            return bundle(&path(executable));
+        }
+        found("ruby", "install Ruby, or give --puma COMMAND", around)?;
+        let mut library = OsString::from("-I");
+        library.push(path("lib"));
+        return Ok(vec!["ruby".into(), library, path(executable)]);
+    }
+    let lock = match &around.gemfile {
+        Some(gemfile) => Some(lock_of(&around.dir.join(gemfile))),
+        None => around.dir.ancestors().find_map(lock_file),
+    };
+    if lock.is_some_and(|lock| fs::read_to_string(lock).is_ok_and(|text| lists_puma(&text))) {
+        return bundle(OsStr::new("puma"));
+    }
+    match find_program(OsStr::new("puma"), &around.dir, &around.path) {
+        Some(_) => Ok(vec!["puma".into()]),
+        None => Err(LaunchError::NoPuma),
+    }
+}
+
+/// The nearest directory upward that is a checkout of Puma, and its executable there.
+fn checkout(dir: &Path) -> Option<(&Path, &'static str)> {
+    let root = dir.ancestors().find(|folder| folder.join("puma.gemspec").is_file())?;
+    let executable = ["bin/puma", "exe/puma"].into_iter().find(|file| root.join(file).is_file())?;
+    Some((root, executable))
+}
+
+fn lock_file(dir: &Path) -> Option<PathBuf> {
+    ["Gemfile.lock", "gems.locked"].map(|name| dir.join(name)).into_iter().find(|lock| lock.is_file())
+}
+
+/// Bundler's rule: `gems.rb` has `gems.locked`, any other name gets `.lock`.
+fn lock_of(gemfile: &Path) -> PathBuf {
+    if gemfile.file_name() == Some(OsStr::new("gems.rb")) {
+        return gemfile.with_file_name("gems.locked");
+    }
+    let mut lock = gemfile.as_os_str().to_owned();
+    lock.push(".lock");
+    lock.into()
+}
+
+/// Whether a lock file has resolved Puma: a gem of the bundle is indented by four, what one of them wants by six.
+fn lists_puma(lock: &str) -> bool {
+    lock.lines().any(|line| line.starts_with("    puma ("))
+}
+
+fn found(program: &str, mend: &str, around: &Surroundings) -> Result<(), LaunchError> {
+    match find_program(OsStr::new(program), &around.dir, &around.path) {
+        Some(_) => Ok(()),
+        None => Err(LaunchError::ProgramNotFound { program: program.to_owned(), mend: mend.to_owned() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gem_of_the_bundle_is_told_from_one_that_is_only_wanted() {
+        assert!(lists_puma("GEM\n  specs:\n    nio4r (2.7.4)\n    puma (6.5.0)\n      nio4r (~> 2.0)\n"));
+        assert!(!lists_puma(
+            "GEM\n  specs:\n    x (1.0)\n      puma (>= 5)\n    puma-metrics (1.2)\nDEPENDENCIES\n  x\n"
+        ));
+    }
+
+    #[test]
+    fn the_lock_has_the_name_that_bundler_gives_it() {
+        assert_eq!(lock_of(Path::new("/a/gems.rb")), Path::new("/a/gems.locked"));
+        assert_eq!(lock_of(Path::new("/a/Gemfile.rails7")), Path::new("/a/Gemfile.rails7.lock"));
+    }
+}

@@ -1,0 +1,108 @@
+//! Where Puma and its control server listen: addresses of loopback and no others, free a moment ago.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+
+use model::Socket;
+
+use super::Addresses;
+use crate::LaunchError;
+
+/// A free address of the kind, or the one that was asked for, for a server other than Puma.
+///
+/// # Errors
+/// As [`super::prepare`], of hosts and ports.
+///
+/// # Panics
+/// Where the kind has no address: such a server takes none of those.
+pub fn free_address(socket: Socket, addresses: &Addresses) -> Result<SocketAddr, LaunchError> {
+    Listeners::choose(socket, addresses).map(|listeners| listeners.server.expect("a kind with an address"))
+}
+
+/// The addresses, free a moment ago.
+pub(super) struct Listeners {
+    /// `None` for a Unix socket.
+    pub(super) server: Option<SocketAddr>,
+    pub(super) control: Option<SocketAddr>,
+}
+
+impl Listeners {
+    pub(super) fn choose(socket: Socket, addresses: &Addresses) -> Result<Listeners, LaunchError> {
+        let host4 = loopback4(&addresses.host4)?;
+        let server = match socket {
+            Socket::Tcp4 | Socket::Ssl4 => Some(IpAddr::V4(host4)),
+            Socket::Tcp6 | Socket::Ssl6 => Some(IpAddr::V6(loopback6(&addresses.host6)?)),
+            Socket::Unix | Socket::Aunix => None,
+        };
+        if let (Some(port), true, true) = (addresses.port, addresses.port == addresses.control_port, server.is_some()) {
+            return Err(LaunchError::SamePort(port));
+        }
+        // Both are held until both are chosen, so that they differ.
+        let control = match addresses.control_port {
+            Some(port) => Some(hold(host4.into(), Some(port), "PUMA_TEST_CTRL")?),
+            None => None,
+        };
+        let server = match server {
+            Some(host) => Some(hold(host, addresses.port, "PUMA_TEST_PORT")?),
+            None => None,
+        };
+        let address = |(_, address)| address;
+        Ok(Listeners { server: server.map(address), control: control.map(address) })
+    }
+}
+
+/// Listens there, to know that it can be done.
+fn hold(host: IpAddr, port: Option<u16>, setting: &'static str) -> Result<(TcpListener, SocketAddr), LaunchError> {
+    let wanted = SocketAddr::new(host, port.unwrap_or(0));
+    let bound = TcpListener::bind(wanted).and_then(|listener| listener.local_addr().map(|address| (listener, address)));
+    bound.map_err(|error: io::Error| match (error.kind(), port) {
+        (ErrorKind::AddrInUse, Some(port)) => LaunchError::PortInUse { port, host: host.to_string(), setting },
+        (kind, port) => {
+            let mend = match (kind, port, host) {
+                (ErrorKind::PermissionDenied, Some(port), _) => {
+                    format!("unset {setting}, or set it to a port above 1023, not {port}")
+                }
+                (_, _, IpAddr::V6(_)) => "use -s tcp4".to_owned(),
+                (_, _, IpAddr::V4(_)) => "is the loopback interface up?".to_owned(),
+            };
+            LaunchError::CannotBind { host: wanted.to_string(), reason: error.to_string(), mend }
+        }
+    })
+}
+
+fn loopback4(host: &str) -> Result<Ipv4Addr, LaunchError> {
+    let address = if host == "localhost" { Ok(Ipv4Addr::LOCALHOST) } else { host.parse() };
+    address.ok().filter(Ipv4Addr::is_loopback).ok_or_else(|| LaunchError::NotLoopback {
+        host: host.to_owned(),
+        setting: "PUMA_TEST_HOST4",
+        allowed: "127.0.0.1 and others of 127.0.0.0/8",
+    })
+}
+
+fn loopback6(host: &str) -> Result<Ipv6Addr, LaunchError> {
+    let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    let address = if bare == "localhost" { Ok(Ipv6Addr::LOCALHOST) } else { bare.parse() };
+    address.ok().filter(Ipv6Addr::is_loopback).ok_or_else(|| LaunchError::NotLoopback {
+        host: host.to_owned(),
+        setting: "PUMA_TEST_HOST6",
+        allowed: "::1",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_is_bound() {
+        for host in ["0.0.0.0", "192.168.1.2", "example.org", "", "::1"] {
+            assert!(matches!(loopback4(host), Err(LaunchError::NotLoopback { .. })), "{host}");
+        }
+        for host in ["::", "fe80::1", "::ffff:127.0.0.1", "example.org", "127.0.0.1"] {
+            assert!(matches!(loopback6(host), Err(LaunchError::NotLoopback { .. })), "{host}");
+        }
+        assert_eq!(loopback4("127.0.0.2").unwrap(), Ipv4Addr::new(127, 0, 0, 2));
+        assert_eq!(loopback4("localhost").unwrap(), Ipv4Addr::LOCALHOST);
+        assert_eq!(loopback6("[::1]").unwrap(), Ipv6Addr::LOCALHOST);
+    }
+}

@@ -1,0 +1,91 @@
+//! The stream of requests of each run: what is sent, over which connections, until when, and the flags that ask for it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::anatomy::STAMPS;
+use crate::{Body, Nanos, Timestamps};
+
+/// The stream of requests of each run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StreamPlan {
+    /// `-d`: how long the app is asked to hold a thread; the theory's service time. `None`: unknown, measured first.
+    #[serde(rename = "delay_ns")]
+    pub delay: Option<Nanos>,
+    /// `--path`: what is requested; `None` is `/sleep<delay>`, or the body's.
+    pub path: Option<String>,
+    /// `--body`: what every answer is to carry; `None`: whatever the path brings.
+    #[serde(default)]
+    pub body: Option<Body>,
+    /// Not `-k`: whether a connection carries more than one request.
+    pub keep_alive: bool,
+    /// When a run ends.
+    pub stop: Stop,
+    /// Load before the measured window, not measured.
+    #[serde(rename = "warm_up_ns")]
+    pub warm_up: Nanos,
+    /// An answer that takes longer is given up and counted as timed out.
+    #[serde(rename = "timeout_ns")]
+    pub timeout: Nanos,
+    /// Threads of the generator.
+    pub lanes: u32,
+    /// Whose clock says when an answer came.
+    #[serde(default)]
+    pub timestamps: Timestamps,
+    /// The response header in which a worker names itself.
+    pub worker_header: String,
+    /// `--anatomy`: whether the app is asked when it began and ended.
+    #[serde(default)]
+    pub anatomy: bool,
+}
+
+impl StreamPlan {
+    /// What is requested.
+    pub fn target_path(&self) -> String {
+        match (&self.path, self.body, self.delay) {
+            (Some(path), _, _) => path.clone(),
+            (None, Some(body), _) => format!("/{body}"),
+            (None, None, Some(delay)) => format!("/sleep{}", delay.as_secs_f64()),
+            (None, None, None) => "/".to_owned(),
+        }
+    }
+
+    /// Headers that go with it: a body and its delay are asked for as Puma's own apps understand it too.
+    pub fn headers(&self) -> Vec<(&'static str, String)> {
+        let ask = self.anatomy.then(|| (STAMPS, "1".to_owned()));
+        let Some(body) = self.body else { return ask.into_iter().collect() };
+        let delay = self.delay.filter(|delay| *delay > Nanos::ZERO);
+        let delay = delay.map(|delay| ("dly", delay.as_secs_f64().to_string()));
+        std::iter::once(("body-conf", body.to_string())).chain(delay).chain(ask).collect()
+    }
+
+    /// The flags that ask for it; `length` is the one that says how long a run is.
+    pub(crate) fn words(&self, length: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        words.extend(self.delay.map(|d| format!("-d{d}")));
+        words.extend(self.path.iter().flat_map(|path| ["--path".to_owned(), path.clone()]));
+        words.extend(self.body.map(|body| format!("--body={body}")));
+        words.extend((!self.keep_alive).then(|| "-k".to_owned()));
+        words.push(match self.stop {
+            Stop::After(time) => format!("{length}{time}"),
+            Stop::RequestsPerConnection(n) => format!("-R{n}"),
+        });
+        words.push(format!("--warm-up={}", self.warm_up));
+        words.push(format!("--timeout={}", self.timeout));
+        words.push(format!("--lanes={}", self.lanes));
+        words.push(format!("--timestamps={}", self.timestamps));
+        words.push(format!("--worker-header={}", self.worker_header));
+        words.extend(self.anatomy.then(|| "--anatomy".to_owned()));
+        words
+    }
+}
+
+/// When a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// No request becomes due after this time (warm-up not included); those out are waited for.
+    #[serde(rename = "after_ns")]
+    After(Nanos),
+    /// Each connection makes this many requests (warm-up not included).
+    RequestsPerConnection(u64),
+}

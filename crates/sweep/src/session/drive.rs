@@ -1,0 +1,83 @@
+//! A run is driven, and looked on meanwhile: which threads there are beside the lanes, and who ends them.
+
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+
+use engine::{Progress, Shape, drive};
+use model::{Clock, Nanos, Probe};
+use probe::processes::this_threads_cpu;
+
+use super::Session;
+use crate::error::SweepError;
+use crate::kernel::{self, Tracing};
+use crate::watch::{poll_on, watch};
+use crate::witnesses::{Watched, Witnesses};
+
+/// Batches of requests that may wait to be joined with what the kernel saw.
+const BATCHES: usize = 64;
+
+/// How soon an interruption, or a server's death, is passed on to the lanes.
+const GLANCE: Nanos = Nanos::from_millis(20);
+
+impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
+    /// As [`Session::drive`], and looks at server and kernel meanwhile, and listens to them, as `witnesses` says.
+    pub(crate) fn drive_watched(
+        &mut self,
+        shape: &Shape,
+        progress: &Progress,
+        witnesses: &Witnesses<'_>,
+    ) -> Result<Watched, SweepError> {
+        let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
+        let clock = &self.tools.clock;
+        let port = self.subject.bind.address().map(|address| address.port());
+        let port = port.filter(|_| witnesses.probe == Probe::Bpf);
+        let traces = port.is_some() && shape.reads_app_times && shape.transport.tls.is_none();
+        let shape = &Shape { traces, ..shape.clone() };
+        let cpu_before = this_threads_cpu();
+        let tracing = port.map(|port| Tracing::begin(port, self.subject.pid(), shape));
+        let setup_cpu = this_threads_cpu().saturating_sub(cpu_before);
+        let (journal, records) = traces.then(|| sync_channel(BATCHES)).unzip();
+        let sight = (witnesses.probe != Probe::None).then(|| self.subject.sight());
+        let control = self.subject.control.as_ref().filter(|_| sight.is_some());
+        let single = self.subject.workers.first().map_or("", String::as_str);
+        let looks = &*witnesses.looks;
+        let (done, seen, heard, traced) = std::thread::scope(|scope| {
+            scope.spawn(|| self.end_early(&stop, &over));
+            let looking = sight.map(|sight| scope.spawn(|| sight.look_on(clock, &over, looks)));
+            let polling = control.map(|control| scope.spawn(|| poll_on(control, clock, &over, (looks, single))));
+            let hearing = witnesses.statsd.map(|hearing| {
+                scope.spawn(|| {
+                    let mut hearing = hearing.lock().unwrap_or_else(PoisonError::into_inner);
+                    hearing.hear_on(clock, progress, shape.warm_up, &over)
+                })
+            });
+            let is_over = &over;
+            let trace = move |tracing: Tracing| tracing.go_on((shape, clock), progress, is_over, records.as_ref());
+            let tracing = tracing.map(|begun| scope.spawn(move || begun.and_then(trace)));
+            let done = drive(shape, clock, &stop, progress, journal.as_ref());
+            over.store(true, Ordering::Relaxed);
+            let seen = looking.map(|looking| looking.join().expect("looking never panics"));
+            let seen = seen.map(|seen| (seen, polling.map(|polling| polling.join().expect("polling never panics"))));
+            let heard = hearing.map(|hearing| hearing.join().expect("hearing never panics"));
+            (done, seen, heard, tracing.map(|tracing| tracing.join().expect("tracing never panics")))
+        });
+        let done = done?;
+        let mut watch = seen.map(|(seen, polled)| watch(seen, polled, done.start + shape.warm_up, single));
+        let kernel = traced.and_then(|traced| kernel::view(traced, &done.tally, watch.as_mut()));
+        self.ledger.add_run(&done.tally);
+        self.body_bytes += done.tally.body_bytes;
+        self.unanswered |= done.tally.all_answers() != done.tally.all_requests();
+        Ok(Watched { done, watch, heard, kernel, setup_cpu })
+    }
+
+    /// Ends the run where the user wants to, or where the server has died: its connections would be refused for ever.
+    fn end_early(&self, stop: &AtomicBool, over: &AtomicBool) {
+        while !over.load(Ordering::Relaxed) {
+            if self.tools.is_interrupted() || self.subject.has_ended() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            self.tools.clock.sleep(GLANCE);
+        }
+    }
+}

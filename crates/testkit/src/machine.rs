@@ -1,0 +1,53 @@
+//! What the studies share: the machine, a generator at ease on it, and what its lanes note of themselves.
+
+use model::{Batches, Ceiling, Environment, Exchange, GeneratorFacts, LaneFacts, Nanos, Outcome, Tally, Timestamps};
+
+pub(crate) fn environment() -> Environment {
+    Environment {
+        longtail_version: "0.1.0".to_owned(),
+        os: "Debian GNU/Linux 12 (bookworm)".to_owned(),
+        kernel: "6.1.0-18-amd64".to_owned(),
+        cpu: "AMD EPYC 7B13".to_owned(),
+        cores: 2,
+        memory_bytes: 4 << 30,
+    }
+}
+
+/// A generator with room to spare, on a machine of its own.
+pub(crate) fn at_ease(elapsed: Nanos) -> GeneratorFacts {
+    let lane = LaneFacts { cpu: elapsed / 50, run_queue: elapsed / 1000, elapsed, spun: Nanos::ZERO };
+    let ceiling = Ceiling {
+        rate_per_s: 41_000.0,
+        floor_p50: Nanos::from_micros(24),
+        floor_p99: Nanos::from_micros(61),
+        cpu_per_request: Nanos(7_300),
+    };
+    GeneratorFacts {
+        lanes: vec![lane],
+        clock_steps: Some(0),
+        ceiling: Some(ceiling),
+        steal: Some(0.001),
+        listen_overflows: Some(0),
+        syn_retransmits: Some(0),
+    }
+}
+
+/// What a lane notes of its own part beside an exchange that was sent.
+pub(crate) fn note_lags(
+    tally: &mut Tally,
+    batches: &mut Batches,
+    exchange: &Exchange,
+    lag: Nanos,
+    timestamps: Timestamps,
+) {
+    if !tally.measures(exchange.due) {
+        return;
+    }
+    tally.generator_lag.record(lag);
+    if timestamps == Timestamps::Kernel && matches!(exchange.outcome, Outcome::Answered(_)) {
+        tally.read_lag.record(Nanos(3_000 + exchange.ended.0 % 20_000));
+    }
+    if exchange.outcome.is_good() {
+        batches.record(exchange.due, exchange.response_time(), lag);
+    }
+}

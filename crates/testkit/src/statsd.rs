@@ -1,0 +1,48 @@
+//! What puma-plugin-statsd and an app would have said during a run.
+
+use model::{Heard, HeardFigures, HeardSeries, MetricKind, Nanos};
+
+/// What puma-plugin-statsd and an app with one timer would have said, and a line that is none.
+pub(crate) fn heard() -> Heard {
+    let series = |metric: &str, tags: &[&str], kind, values: &[f64], rate: f64| {
+        let sum = values.iter().sum::<f64>();
+        let least = |least: f64, value: &f64| least.min(*value);
+        let most = |most: f64, value: &f64| most.max(*value);
+        HeardSeries {
+            metric: metric.to_owned(),
+            tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
+            kind,
+            values: values.len() as u64,
+            stands_for: values.len() as f64 / rate,
+            figures: Some(HeardFigures {
+                sum: sum / rate,
+                mean: sum / values.len() as f64,
+                last: values.last().copied().unwrap_or(0.0),
+                min: values.iter().fold(f64::MAX, least),
+                max: values.iter().fold(0.0, most),
+            }),
+            at: (0..values.len() as u64).map(|n| Nanos::from_millis(1500 + 2000 * n)).collect(),
+            points: values.to_vec(),
+        }
+    };
+    let mut heard = Heard {
+        series: vec![
+            series("app.jobs", &[], MetricKind::Counter, &[3.0, 2.0], 0.5),
+            series("app.rack", &["route:/|a"], MetricKind::Timer, &[201.5, 0.0004, 1e12], 1.0),
+            series("puma.backlog", &["grouping:web"], MetricKind::Histogram, &[0.0, 0.0, 1.0, 0.0], 1.0),
+            series("puma.workers", &["grouping:web"], MetricKind::Gauge, &[2.0; 4], 1.0),
+        ],
+        packets: 14,
+        lines: 14,
+        malformed: 1,
+        first_malformed: Some("puma.backlog".to_owned()),
+        no_metrics: 0,
+        before: 3,
+        left_out: 5,
+        dropped_by_kernel: Some(2),
+        cpu: Nanos::from_millis(1200),
+    };
+    let names = HeardSeries { figures: None, ..series("app.users", &[], MetricKind::Set, &[], 1.0) };
+    heard.series.insert(2, HeardSeries { values: 1, stands_for: 1.0, ..names });
+    heard
+}

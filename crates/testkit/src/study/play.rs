@@ -1,0 +1,255 @@
+//! Plays a sweep: connections that send again as soon as they are answered, and slots that serve whoever came first, with a
+//! seeded jitter. Its exchanges are recorded into real tallies.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use model::forecast::{ServiceTime, ServiceTimeSource};
+use model::pace::uniform;
+use model::run::{PERCENTILES, ShareSource};
+use model::study::SCHEMA;
+use model::{
+    Batches, Exchange, Forecast, Nanos, Outcome, Placement, Plan, Reading, Run, ServerFacts, ServerKind, ServerPlan,
+    Socket, Statistics, Stop, StreamPlan, SweepStudy, Tally, Threads, Timestamps, Window, WorkerShare, verdict,
+};
+
+use crate::machine::{at_ease, environment, note_lags};
+
+const WARM_UP: Nanos = Nanos::from_secs(1);
+const TIMEOUT: Nanos = Nanos::from_secs(20);
+
+/// What differs between the studies.
+pub(super) struct Setup {
+    pub(super) workers: u32,
+    pub(super) threads: u32,
+    pub(super) multiples: Vec<f64>,
+    pub(super) repeat: u32,
+    pub(super) keep_alive: bool,
+    pub(super) stop: Stop,
+}
+
+impl Default for Setup {
+    fn default() -> Setup {
+        Setup {
+            workers: 4,
+            threads: 5,
+            multiples: vec![1.0, 1.5, 2.0, 3.0, 4.0],
+            repeat: 1,
+            keep_alive: true,
+            stop: Stop::RequestsPerConnection(100),
+        }
+    }
+}
+
+/// A study of all multiples, each `repeat` times, in which all goes well.
+pub(super) fn played(setup: &Setup) -> SweepStudy {
+    let plan = plan(setup);
+    let server = server(setup);
+    let mut runs = Vec::new();
+    for repeat in 1..=setup.repeat {
+        for multiple in &setup.multiples {
+            runs.push(play(&plan, &server, repeat, *multiple, |_| None));
+        }
+    }
+    let cool_downs = Nanos::from_millis(700) * runs.len() as u64;
+    SweepStudy {
+        schema: SCHEMA,
+        started_at: "2026-07-21T10:00:00Z".to_owned(),
+        command_line: plan.command_line(),
+        service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given }),
+        plan,
+        environment: environment(),
+        server,
+        total_time: runs.iter().map(|run| run.elapsed).sum::<Nanos>() + cool_downs,
+        probed: None,
+        probes: Vec::new(),
+        claimed_runs: Vec::new(),
+        runs,
+        caveats: Vec::new(),
+        interrupted: false,
+    }
+}
+
+fn plan(setup: &Setup) -> Plan {
+    Plan {
+        server: ServerPlan {
+            kind: ServerKind::Puma { command: None },
+            workers: Some(setup.workers),
+            threads: Some(Threads { min: setup.threads, max: setup.threads }),
+            rackup: None,
+            app: model::App::Sleep,
+            config: None,
+            yjit: false,
+            socket: Socket::Tcp4,
+            cpus: None,
+        },
+        stream: StreamPlan {
+            delay: Some(Nanos::from_millis(200)),
+            path: None,
+            body: None,
+            keep_alive: setup.keep_alive,
+            stop: setup.stop,
+            warm_up: WARM_UP,
+            timeout: TIMEOUT,
+            lanes: 1,
+            timestamps: Timestamps::Kernel,
+            worker_header: "x-worker-pid".to_owned(),
+            anatomy: false,
+        },
+        multiples: setup.multiples.clone(),
+        connections: Vec::new(),
+        repeat: setup.repeat,
+        cool_down: true,
+        calibrate: true,
+        probe_discipline: false,
+        with: None,
+        probe: model::Probe::Auto,
+        statsd_listen: None,
+    }
+}
+
+fn server(setup: &Setup) -> ServerFacts {
+    let workers = if setup.workers == 0 { String::new() } else { format!("-w{} ", setup.workers) };
+    ServerFacts {
+        placement: Some(Placement { server: "0-1".parse().expect("a list"), lanes: "0-1".parse().expect("a list") }),
+        name: "Puma".to_owned(),
+        version: Some("6.5.0".to_owned()),
+        runtime: Some("ruby 3.4.0dev (2024-11-26T17:58:43Z master c1dcd1d496) +PRISM [x86_64-linux]".to_owned()),
+        git: Some("00-long-tail-hey 43b8bba1".to_owned()),
+        command_line: format!("puma -q -b tcp://127.0.0.1:40001 {workers}-t{0}:{0} sleep.ru", setup.threads),
+        url: "http://127.0.0.1:40001".to_owned(),
+        workers: setup.workers.max(1),
+        threads: setup.threads,
+        cluster: setup.workers > 0,
+    }
+}
+
+/// Plays one run: connections that send again as soon as they have an answer, and slots that serve in the order of
+/// arrival. `fault` says how the `n`-th request of the run ends instead of well.
+pub(super) fn play(
+    plan: &Plan,
+    server: &ServerFacts,
+    repeat: u32,
+    multiple: f64,
+    fault: impl Fn(u64) -> Option<Outcome>,
+) -> Run {
+    let delay = plan.stream.delay.expect("the played studies have a delay");
+    let connections = (multiple * f64::from(server.slots())).round() as u32;
+    let (until, per_connection) = match plan.stream.stop {
+        Stop::After(time) => (WARM_UP + time, u64::MAX),
+        Stop::RequestsPerConnection(n) => (Nanos::MAX, n),
+    };
+    let window = Window { from: WARM_UP, until };
+    let mut tally = Tally::new(window, connections as usize);
+    let mut batches = Batches::new(window);
+    let mut made = vec![0; connections as usize];
+    let mut slot_free = vec![Nanos::ZERO; server.slots() as usize];
+    // (when its next request is due, connection), the earliest first
+    let mut due_next: BinaryHeap<_> =
+        (0..connections).map(|c| Reverse((Nanos::from_micros(50) * u64::from(c), c))).collect();
+    let mut ended_last = Nanos::ZERO;
+    let mut number = 0;
+    while let Some(Reverse((due, connection))) = due_next.pop() {
+        let measured = due >= window.from;
+        if due >= until || measured && made[connection as usize] == per_connection {
+            continue;
+        }
+        made[connection as usize] += u64::from(measured);
+        let sent = due + Nanos::from_secs_f64(5e-6 + 20e-6 * uniform(SENDER, number));
+        let slot = (0..slot_free.len()).min_by_key(|slot| (slot_free[*slot], spread(*slot, number))).unwrap_or(0);
+        let worker = slot as u32 / server.threads;
+        let starts = sent.max(slot_free[slot]);
+        let outcome = fault(number).unwrap_or(Outcome::Answered(200));
+        let ended = match outcome {
+            Outcome::TimedOut => sent + plan.stream.timeout,
+            Outcome::Answered(200) => starts + held(delay, worker, repeat, number),
+            _ => sent + Nanos::from_millis(1),
+        };
+        if outcome == Outcome::Answered(200) {
+            slot_free[slot] = ended;
+            let count = tally.per_worker.entry(pid(repeat, worker)).or_default();
+            count.all += 1;
+            count.measured += u64::from(measured);
+        }
+        let received_bytes = if matches!(outcome, Outcome::Answered(_)) { 120 } else { 0 };
+        let exchange = Exchange { due, sent, ended, received_bytes, outcome };
+        tally.record(&exchange, connection as usize);
+        note_lags(&mut tally, &mut batches, &exchange, sent - due, plan.stream.timestamps);
+        tally.received_bytes += u64::from(received_bytes);
+        tally.sent_bytes += 64;
+        ended_last = ended_last.max(ended);
+        due_next.push(Reverse((ended, connection)));
+        number += 1;
+    }
+    tally.connections_opened = if plan.stream.keep_alive { u64::from(connections) } else { number };
+    let measured = if until == Nanos::MAX { tally.last_ended - window.from } else { until - window.from };
+    run(plan, server, (repeat, multiple), (tally, batches), (measured, ended_last))
+}
+
+fn run(
+    plan: &Plan,
+    server: &ServerFacts,
+    (repeat, multiple): (u32, f64),
+    (tally, batches): (Tally, Batches),
+    (measured, elapsed): (Nanos, Nanos),
+) -> Run {
+    let service_time = plan.stream.delay.expect("the played studies have a delay");
+    let shares = tally.per_worker.iter().map(|(worker, count)| WorkerShare {
+        worker: worker.clone(),
+        requests: count.measured,
+        source: ShareSource::Header,
+    });
+    let workers = if server.cluster { shares.collect() } else { Vec::new() };
+    let readings = tally.per_worker.iter().map(|(worker, count)| Reading {
+        source: "puma stats".to_owned(),
+        of: worker.clone(),
+        name: "requests_count".to_owned(),
+        unit: "requests".to_owned(),
+        at: measured,
+        value: count.all as f64,
+        staleness: Nanos::from_secs(1),
+    });
+    let connections = tally.per_connection.len() as u32;
+    let mut run = Run {
+        repeat,
+        workers,
+        readings: readings.collect(),
+        forecast: Some(Forecast {
+            model: "one line, first come first served".to_owned(),
+            service_time,
+            service_time_source: ServiceTimeSource::Given,
+            maximum_rate: f64::from(server.slots()) / service_time.as_secs_f64(),
+            ideal_response_time: Nanos::from_secs_f64(service_time.as_secs_f64() * multiple.max(1.0)),
+        }),
+        statistics: Some(Statistics::of(&tally, &batches, &PERCENTILES)),
+        generator: at_ease(elapsed),
+        ..Run::recorded(connections, multiple, tally, measured, elapsed)
+    };
+    run.judgement = Some(verdict::of_run(&run, server.slots()));
+    run
+}
+
+// The streams of chance.
+const SENDER: u64 = 1;
+const JITTER: u64 = 2;
+const STALLS: u64 = 3;
+const CHOICE: u64 = 4;
+
+/// How long a slot is held: the delay, a little jitter that differs by worker, and a stall now and then.
+fn held(delay: Nanos, worker: u32, repeat: u32, number: u64) -> Nanos {
+    // Products only: a logarithm may differ in its last bit from one machine to another.
+    let chance = uniform(JITTER + 10 * u64::from(repeat), number);
+    let jitter = 0.000_5 + 0.001 * f64::from(worker) + 0.012 * (chance * chance) * (chance * chance);
+    let stall = if uniform(STALLS + 10 * u64::from(repeat), number) < 0.004 { delay.as_secs_f64() * 0.6 } else { 0.0 };
+    delay + Nanos::from_secs_f64(jitter + stall)
+}
+
+/// Which of the slots that became free together takes the request.
+fn spread(slot: usize, number: u64) -> u64 {
+    (uniform(CHOICE + slot as u64, number) * 1e9) as u64
+}
+
+/// A fresh server has fresh worker processes.
+fn pid(repeat: u32, worker: u32) -> String {
+    (162_795 + 100 * repeat + 4 * worker).to_string()
+}

@@ -1,0 +1,127 @@
+//! What was seen of a run while it went on: by the probes, by the kernel's tracepoints, by the app's stamps.
+
+use model::anatomy::{AppSource, Parts};
+use model::kernel::{WayParts, Ways};
+use model::waits::bucket_of;
+use model::watch::{Curve, Track};
+use model::{Anatomy, KernelView, Nanos, ProcessWaits, Run, Waits, Watch};
+
+/// What an app of 200 ms would have said, that sends its answer half a millisecond later; one answer has no stamps.
+pub(super) fn stamped(run: &Run) -> Anatomy {
+    let parts = |requests: u64, response_time: Nanos| {
+        let [app, rest, send_lag] = [200_000, 500, 20].map(|us| Nanos::from_micros(us) * requests);
+        let before_app = Some(response_time - app - rest - send_lag);
+        Parts { requests, response_time, send_lag, before_app, app }
+    };
+    let times = &run.tally.response_time;
+    let (count, mean, most) = (times.count() - 1, times.mean().expect("there are some"), times.max());
+    let slowest = count.div_ceil(100);
+    Anatomy {
+        source: AppSource::Stamps,
+        all: parts(count, mean * count),
+        slowest: most.map(|most| parts(slowest, most * slowest)),
+        silent: 1,
+        impossible: 0,
+    }
+}
+
+/// What the kernel would have told: all that is beyond 200 ms of the app waits in the accept queue.
+pub(super) fn told_by_kernel(run: &Run) -> KernelView {
+    let waits = |count: u64, each: Nanos| Waits::of_buckets(each * count, [(bucket_of(each), count)]);
+    let [app, queue, left] = [200_000, 300, 700].map(Nanos::from_micros);
+    let times = &run.tally.response_time;
+    let worker = |pid| {
+        let answers = times.count() / 2;
+        ProcessWaits {
+            pid,
+            answers,
+            accept_queue: waits(answers, Nanos::from_millis(598)),
+            receive_queue: waits(answers, Nanos::from_micros(150)),
+            in_server: waits(answers, app + queue + left),
+            run_queue: waits(answers * 3, Nanos::from_micros(70)),
+        }
+    };
+    let parts = |requests: u64, response_time: Nanos| {
+        let [send_lag, sending, receive_queue, reading] = [20, 3, 150, 200].map(|us| Nanos::from_micros(us) * requests);
+        let in_server = (app + queue + left) * requests;
+        WayParts {
+            requests,
+            response_time,
+            send_lag,
+            sending,
+            accept_queue: response_time - send_lag - sending - receive_queue - in_server - reading,
+            receive_queue,
+            in_server,
+            server_queue: Some(queue * requests),
+            app: Some(app * requests),
+            reading,
+        }
+    };
+    let (count, mean, most) = (times.count() - 1, times.mean().expect("there are some"), times.max());
+    let slowest = count.div_ceil(100);
+    KernelView {
+        processes: vec![worker(4001), worker(4002)],
+        unfollowed: 0,
+        lost: 0,
+        ways: Some(Ways {
+            app: Some(AppSource::Stamps),
+            all: parts(count, mean * count),
+            slowest: most.map(|most| parts(slowest, most * slowest)),
+            silent: 0,
+            impossible: 0,
+            unmatched: 1,
+        }),
+    }
+}
+
+/// What would have been seen: each worker's threads busy, and all others in line. One look was not answered.
+pub(super) fn seen(connections: u64, slots: u64) -> Watch {
+    let curve = |of: &str, name: &str, unit: &str, values: Vec<Option<u64>>| Curve {
+        of: of.to_owned(),
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        values,
+        staleness: Vec::new(),
+    };
+    let looks = 200;
+    let but_one = |value: u64| (0..=looks).map(|n| (n != 7).then_some(value)).collect::<Vec<_>>();
+    let mut queue = but_one(connections - slots);
+    queue[100] = Some(connections - slots + 2);
+    let sockets = Track {
+        source: "sock_diag".to_owned(),
+        at: (0..=looks).map(|n| Nanos::from_millis(50) * n).collect(),
+        curves: vec![
+            curve("", "accept_queue", "connections", queue),
+            curve("", "open_connections", "connections", but_one(connections)),
+            curve("", "accept_queue_limit", "connections", but_one(1024)),
+        ],
+    };
+    let workers = ["4001", "4002"];
+    let used = |step: u64| (0..=40).map(|n| Some(n * step)).collect::<Vec<_>>();
+    let processes = Track {
+        source: "/proc/PID/task/TID/schedstat".to_owned(),
+        at: (0..=40).map(|n| Nanos::from_millis(250) * n).collect(),
+        curves: workers
+            .iter()
+            .flat_map(|of| [curve(of, "cpu", "ns", used(5_000_000)), curve(of, "run_queue_wait", "ns", used(400_000))])
+            .collect(),
+    };
+    let age = |n: u64| Some(Nanos::from_millis(800 + 1000 * ((n + 3) % 5)));
+    let stats = Track {
+        source: "puma stats".to_owned(),
+        at: (0..=10).map(Nanos::from_secs).collect(),
+        curves: workers
+            .iter()
+            .flat_map(|of| {
+                let values = |value| vec![Some(value); 11];
+                [curve(of, "backlog", "requests", values(0)), curve(of, "busy_threads", "threads", values(slots / 2))]
+            })
+            .map(|curve| Curve { staleness: (0..=10).map(age).collect(), ..curve })
+            .collect(),
+    };
+    Watch {
+        tracks: vec![sockets, processes, stats],
+        cpu: Nanos::from_millis(93),
+        missing: vec!["the sockets, at some looks: Interrupted system call (os error 4)".to_owned()],
+    }
+}
