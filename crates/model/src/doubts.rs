@@ -162,7 +162,7 @@ pub fn growth(run: &LoadRun) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::forecast::ServiceTimeSource;
-    use crate::{Exchange, Forecast, GeneratorFacts, Outcome, Rate, Window};
+    use crate::{Exchange, Forecast, Outcome, Rate, Window};
 
     fn tally(good: u64, timed_out: u64) -> Tally {
         let mut tally = Tally::new(Window { from: Nanos::ZERO, until: Nanos::MAX }, 2);
@@ -231,21 +231,8 @@ mod tests {
 
     #[test]
     fn a_generator_that_did_not_keep_up_is_named() {
-        let mut load = LoadRun {
-            tally: tally(1000, 0),
-            measured: Nanos::from_secs(1),
-            elapsed: Nanos::from_secs(2),
-            name_resolution: None,
-            checks: Vec::new(),
-            missed: Vec::new(),
-            log_dropped: 3,
-            statistics: None,
-            overload: None,
-            heard: None,
-            generator: GeneratorFacts::default(),
-            judgement: None,
-            caveats: Vec::new(),
-        };
+        let recorded = LoadRun::recorded(tally(1000, 0), Nanos::from_secs(1), Nanos::from_secs(2));
+        let mut load = LoadRun { log_dropped: 3, ..recorded };
         load.tally.sent_in_window = 980;
         load.tally.queued.record(Nanos::from_millis(7));
         let pace = Pace::constant(Rate::new(1000.0).unwrap());

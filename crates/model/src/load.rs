@@ -152,12 +152,43 @@ pub struct LoadRun {
 }
 
 impl LoadRun {
-    /// Good answers per second of the measured window.
+    /// A run of which nothing is known but what its lanes recorded.
+    pub fn recorded(tally: Tally, measured: Nanos, elapsed: Nanos) -> LoadRun {
+        LoadRun {
+            tally,
+            measured,
+            elapsed,
+            name_resolution: None,
+            checks: Vec::new(),
+            missed: Vec::new(),
+            log_dropped: 0,
+            statistics: None,
+            overload: None,
+            heard: None,
+            generator: GeneratorFacts::default(),
+            judgement: None,
+            caveats: Vec::new(),
+        }
+    }
+
+    /// Those of these objectives that are missed, each with the figure that misses it. Where nothing was measured, none is.
+    pub fn misses(&self, objectives: &[Objective]) -> Vec<String> {
+        if self.tally.counts.total() == 0 {
+            return Vec::new();
+        }
+        let figures = objectives.iter().map(|objective| (objective, self.figure(objective.figure)));
+        figures
+            .filter(|(objective, figure)| objective.is_missed_by(*figure))
+            .map(|(objective, figure)| format!("{objective}: it is {}", objective.shown(figure)))
+            .collect()
+    }
+
+    /// Good answers per second of the measured window; 0 where it has no length.
     pub fn completed_rate(&self) -> f64 {
         per_second(self.tally.completed_in_window, self.measured)
     }
 
-    /// Requests per second that were sent in the measured window; `None` where it has no length.
+    /// Requests per second that were sent in the measured window; 0 where it has no length.
     pub fn sent_rate(&self) -> f64 {
         per_second(self.tally.sent_in_window, self.measured)
     }

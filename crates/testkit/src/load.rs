@@ -218,9 +218,7 @@ pub fn every() -> Vec<LoadStudy> {
 /// The study with the doubts and the missed objectives that its figures give.
 fn judged(mut study: LoadStudy) -> LoadStudy {
     let (plan, run) = (&study.plan, &study.run);
-    let missed = plan.fail_if.iter().map(|objective| (objective, run.figure(objective.figure)));
-    let missed = missed.filter(|(objective, figure)| run.tally.counts.total() > 0 && objective.is_missed_by(*figure));
-    let missed = missed.map(|(objective, figure)| format!("{objective}: it is {}", objective.shown(figure))).collect();
+    let missed = run.misses(&plan.fail_if);
     let caveats = doubts::of_load(run, &plan.pace, plan.keep_alive, study.interrupted);
     let judgement = verdict::of_load(run, plan);
     study.run.judgement = Some(judgement);
@@ -283,22 +281,12 @@ fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) 
         plan,
         environment: environment(),
         run: LoadRun {
-            tally,
-            measured,
-            elapsed,
-            name_resolution: None,
-            checks: Vec::new(),
-            missed: Vec::new(),
-            log_dropped: 0,
             statistics: Some(statistics),
-            overload: None,
-            heard: None,
             generator: GeneratorFacts {
                 clock_steps: (timestamps == Timestamps::Kernel).then_some(0),
                 ..at_ease(elapsed)
             },
-            judgement: None,
-            caveats: Vec::new(),
+            ..LoadRun::recorded(tally, measured, elapsed)
         },
         interrupted: false,
     })

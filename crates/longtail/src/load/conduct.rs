@@ -138,7 +138,7 @@ pub(crate) fn conduct(
     };
     run.judgement = Some(verdict::of_load(&run, &plan));
     run.overload = if interrupted { None } else { overload(&run, &plan) };
-    run.missed = missed(&run, &plan.fail_if);
+    run.missed = run.misses(&plan.fail_if);
     run.caveats = doubts::of_load(&run, &plan.pace, plan.keep_alive, interrupted && stopped_by.is_none());
     run.caveats.extend(stopped_by.map(|condition| Caveat::StoppedEarly { condition }));
     let study = LoadStudy { schema: SCHEMA, started_at, command_line, environment, plan, placement, run, interrupted };
@@ -176,7 +176,7 @@ fn watch(
         }
         if !stop_if.is_empty() && clock.now() >= next_look {
             next_look = clock.now() + LOOK;
-            if let Some(reason) = seen().and_then(|run| missed(&run, stop_if).into_iter().next()) {
+            if let Some(reason) = seen().and_then(|run| run.misses(stop_if).into_iter().next()) {
                 stop.store(true, Ordering::Relaxed);
                 return Some(reason);
             }
@@ -189,31 +189,5 @@ fn watch(
 /// The run as it is now, as far as objectives need it.
 fn so_far(tally: Tally, now: Nanos) -> LoadRun {
     let measured = now.min(tally.window.until).saturating_sub(tally.window.from);
-    LoadRun {
-        tally,
-        measured,
-        elapsed: measured,
-        name_resolution: None,
-        checks: Vec::new(),
-        missed: Vec::new(),
-        log_dropped: 0,
-        statistics: None,
-        overload: None,
-        heard: None,
-        generator: GeneratorFacts::default(),
-        judgement: None,
-        caveats: Vec::new(),
-    }
-}
-
-/// The objectives that are missed, each with the figure that misses it. Where nothing was measured, none is.
-fn missed(run: &LoadRun, objectives: &[Objective]) -> Vec<String> {
-    if run.tally.counts.total() == 0 {
-        return Vec::new();
-    }
-    let figures = objectives.iter().map(|objective| (objective, run.figure(objective.figure)));
-    figures
-        .filter(|(objective, figure)| objective.is_missed_by(*figure))
-        .map(|(objective, figure)| format!("{objective}: it is {}", objective.shown(figure)))
-        .collect()
+    LoadRun::recorded(tally, measured, measured)
 }

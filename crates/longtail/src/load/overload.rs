@@ -49,7 +49,7 @@ fn doubt(run: &LoadRun, capacity: f64, answered: f64) -> Option<OverloadDoubt> {
 mod tests {
     use super::*;
     use crate::args::{Command, Invocation, parse};
-    use model::{Batches, Exchange, GeneratorFacts, Outcome, Statistics, Tally, Window};
+    use model::{Batches, Exchange, Outcome, Statistics, Tally, Window};
 
     fn plan(words: &str) -> LoadPlan {
         let words = format!("longtail load {words} http://127.0.0.1:9/");
@@ -73,21 +73,8 @@ mod tests {
             tally.record(&exchange, 0);
             batches.record(due, exchange.response_time(), Nanos::ZERO);
         }
-        LoadRun {
-            statistics: Some(Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES)),
-            tally,
-            measured: Nanos::from_secs(seconds),
-            elapsed: Nanos::from_secs(seconds),
-            name_resolution: None,
-            checks: Vec::new(),
-            missed: Vec::new(),
-            log_dropped: 0,
-            overload: None,
-            heard: None,
-            generator: GeneratorFacts::default(),
-            judgement: None,
-            caveats: Vec::new(),
-        }
+        let (length, statistics) = (window.until, Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES));
+        LoadRun { statistics: Some(statistics), ..LoadRun::recorded(tally, length, length) }
     }
 
     #[test]
