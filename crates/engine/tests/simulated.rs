@@ -24,6 +24,8 @@ struct Scripted {
     inbox: Vec<VecDeque<u8>>,
     /// Connections whose first use is refused.
     refused: Vec<bool>,
+    /// Whether every use is.
+    always_refuses: bool,
     /// When the kernel received what is in the inbox, by the wall clock.
     stamps: Vec<Option<Nanos>>,
     /// Whether the app says when it began and ended, as it is asked to.
@@ -45,6 +47,7 @@ impl Scripted {
             order: 0,
             inbox: vec![VecDeque::new(); connections],
             refused: vec![false; connections],
+            always_refuses: false,
             stamps: vec![None; connections],
             stamping: false,
             late: Nanos::ZERO,
@@ -55,7 +58,7 @@ impl Scripted {
 
 impl Wire for Scripted {
     fn open(&mut self, slot: usize) -> Result<(), Trouble> {
-        if std::mem::take(&mut self.refused[slot]) { Err(Trouble::Refused) } else { Ok(()) }
+        if self.always_refuses || std::mem::take(&mut self.refused[slot]) { Err(Trouble::Refused) } else { Ok(()) }
     }
 
     fn is_connected(&self, _slot: usize) -> bool {
@@ -340,6 +343,20 @@ fn a_refused_connect_is_an_outcome_and_is_tried_again_after_a_pause() {
     assert_eq!(end.tally.counts.good(), 3);
     let second = end.exchanges.iter().filter(|e| e.due == Nanos::from_millis(10)).count();
     assert_eq!(second, 1, "due again when the pause of 10 ms is over");
+}
+
+#[test]
+fn an_open_loop_keeps_its_schedule_though_connects_are_refused() {
+    // Two connections for a request each 5 ms: were one that was refused kept out of use for its pause of 10 ms, some would wait.
+    let clock = Stepped::default();
+    let mut wire = Scripted::new(&clock, 2, 2, Nanos::from_millis(1));
+    wire.always_refuses = true;
+    let mut shape = shape(2, Pace::constant(Rate::new(200.0).unwrap()));
+    shape.requests_total = Some(400);
+    let end = run(&shape, wire);
+    assert_eq!(end.tally.counts.of(Outcome::Refused), 400);
+    assert!(end.exchanges.iter().all(|e| e.ended == e.due), "each at its time");
+    assert_eq!(end.tally.queued.count, 0, "no request waits for a connection: all are free");
 }
 
 #[test]
