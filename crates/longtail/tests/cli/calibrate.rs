@@ -124,7 +124,7 @@ fn ctrl_c_prints_what_there_is_and_leaves_nothing() {
     let running = Running::start(&mut lab.longtail("calibrate --for 60s --tools oha --format json"));
     // longtail, the guard, the sink, and the generator.
     crate::clock::eventually(
-        model::Nanos::from_secs(60),
+        crate::lab::PATIENCE,
         || format!("{:?}", lab.living()),
         || (lab.living().len() >= 4).then_some(()),
     );
