@@ -95,7 +95,7 @@ fn load(lab: &Lab, port: u16, connections: u32) -> Running {
 fn a_server_is_watched_by_its_port_and_by_its_process() {
     let (lab, port) = (Lab::new(), free_port());
     let _busy = busy(&lab, port);
-    let by_port = lab.run(&format!("watch :{port} --for 1500ms --every 200ms --format json")).with_code(0);
+    let by_port = lab.run(&format!("watch :{port} --for 3s --every 200ms --format json")).with_code(0);
     let seen = Watched::of(&by_port.stdout);
     assert_eq!((&seen.0["kind"], &seen.0["ended"]), (&Value::from("watch"), &Value::from("time")));
     assert_eq!(seen.0["listens_on"], serde_json::json!([format!("127.0.0.1:{port}")]));
@@ -109,7 +109,7 @@ fn a_server_is_watched_by_its_port_and_by_its_process() {
     assert_eq!(seen.0["missing"], serde_json::json!([]));
 
     let pid = seen.pids()[0];
-    let by_process = lab.run(&format!("watch pid:{pid} --for 500ms --every 200ms --lines")).with_code(0);
+    let by_process = lab.run(&format!("watch pid:{pid} --for 2s --every 200ms --lines")).with_code(0);
     assert!(by_process.stdout.contains(&format!("127.0.0.1:{port}, process {pid}\n")), "{}", by_process.stdout);
     let lines: Vec<&str> = by_process.stdout.lines().take_while(|line| !line.starts_with("127.")).collect();
     assert!(lines.len() >= 2 && lines[0].contains("queue"), "{}", by_process.stdout);
@@ -126,7 +126,7 @@ fn what_is_not_accepted_waits_in_the_queue() {
     let _load = Running::start(&mut lab.longtail(&words));
     let waiting = || probe::sockets::of_port(port).unwrap().accept_queue;
     eventually(PATIENCE, || "nobody waits".to_owned(), || (waiting() > 25).then_some(()));
-    let seen = lab.run(&format!("watch :{port} --for 600ms --every 200ms --format json")).with_code(0);
+    let seen = lab.run(&format!("watch :{port} --for 2s --every 200ms --format json")).with_code(0);
     let seen = Watched::of(&seen.stdout);
     assert!(seen.values(None, "accept_queue").iter().all(|length| *length > 0.0), "{}", seen.0);
     let figure = |name: &str| seen.values(None, name);
@@ -143,7 +143,7 @@ fn a_unix_socket_is_watched_too() {
     // The file is there before anybody listens.
     let listens = || probe::sockets::of_unix(path.to_str().unwrap()).unwrap().listening;
     eventually(PATIENCE, || "no socket".to_owned(), || listens().then_some(()));
-    let seen = lab.run(&format!("watch {} --for 300ms --every 100ms", path.display())).with_code(0);
+    let seen = lab.run(&format!("watch {} --for 2s --every 100ms", path.display())).with_code(0);
     assert!(seen.stdout.starts_with(&format!("{}, process ", path.display())), "{}", seen.stdout);
     let unread = seen.stdout.lines().find(|line| line.starts_with("unread")).unwrap();
     assert!(unread.contains('-'), "the kernel does not tell it of Unix sockets: {unread}");
@@ -201,7 +201,7 @@ fn who_cannot_be_watched_is_refused_in_one_line() {
         assert!(said.stderr.lines().count() == 1 && said.stderr.contains(part), "{words}: {}", said.stderr);
         assert_eq!(said.stdout, "");
     }
-    lab.run(&format!("watch pid:{pid} --port {other} --for 200ms --every 100ms")).with_code(0);
+    lab.run(&format!("watch pid:{pid} --port {other} --for 2s --every 100ms")).with_code(0);
 }
 
 /// Another user sees sockets and figures of processes that it knows, but not who holds what.
@@ -222,7 +222,7 @@ fn another_user_is_told_what_it_cannot_see() {
     if !can(folder_is_open, "another user cannot run this executable") {
         return;
     }
-    let seen = as_nobody(&format!("watch :{port} --for 500ms --every 100ms --format json")).end().with_code(0);
+    let seen = as_nobody(&format!("watch :{port} --for 2s --every 100ms --format json")).end().with_code(0);
     let seen = Watched::of(&seen.stdout);
     assert_eq!(seen.series(None, "open_connections")["last"], 3.0);
     assert_eq!((seen.pids(), &seen.series(None, "cpu")["last"]), (Vec::new(), &Value::Null));
@@ -263,7 +263,7 @@ fn a_puma_is_watched_with_its_slots_and_its_workers() {
     eventually(PATIENCE, || format!("{:?}", waiting()), || (waiting().open >= 12).then_some(()));
     let old = waiting().accept_queue > 0;
     let words =
-        format!("watch {port} --state {} --for 2500ms --every 200ms --format json", lab.path("puma.state").display());
+        format!("watch {port} --state {} --for 4s --every 200ms --format json", lab.path("puma.state").display());
     let ended = lab.run(&words).with_code(0);
     let seen = Watched::of(&ended.stdout);
     let workers: Vec<u64> = seen.pids().into_iter().filter(|pid| *pid != u64::from(puma.pid())).collect();
