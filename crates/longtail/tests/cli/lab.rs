@@ -120,6 +120,8 @@ pub(crate) const LONGTAIL: &str = env!("CARGO_BIN_EXE_longtail");
 
 /// A process that was started, and what it has said.
 pub(crate) struct Running {
+    /// As it was started, for whoever reads why a test failed.
+    command: String,
     child: Child,
     stdout: Said,
     stderr: Said,
@@ -168,7 +170,7 @@ impl Running {
     pub(crate) fn start_as_is(command: &mut Command) -> Running {
         let mut child = command.spawn().unwrap();
         let (stdout, stderr) = (Said::of(child.stdout.take()), Said::of(child.stderr.take()));
-        Running { child, stdout, stderr }
+        Running { command: format!("{command:?}"), child, stdout, stderr }
     }
 
     pub(crate) fn send(&self, signal: Signal) {
@@ -187,20 +189,21 @@ impl Running {
 
     /// Waits until `look`, which is shown the output so far, is content; fails where the process ends before.
     pub(crate) fn until(&mut self, mut look: impl FnMut(&str) -> bool) {
-        let (child, stdout, stderr) = (&mut self.child, &self.stdout, &self.stderr);
+        let (command, child, stdout, stderr) = (&self.command, &mut self.child, &self.stdout, &self.stderr);
         let look = || {
             let ended = child.try_wait().unwrap().is_some();
             let done = look(&stdout.so_far());
-            assert!(done || !ended, "ended too early: {}", stderr.so_far());
+            assert!(done || !ended, "ended too early: {command}: {}", stderr.so_far());
             done.then_some(())
         };
-        eventually(PATIENCE, || format!("{}{}", stdout.so_far(), stderr.so_far()), look);
+        eventually(PATIENCE, || format!("{command}: {}{}", stdout.so_far(), stderr.so_far()), look);
     }
 
     /// Waits for its end.
     pub(crate) fn end(mut self) -> Ended {
-        let (child, stderr) = (&mut self.child, &self.stderr);
-        let status = eventually(PATIENCE, || stderr.so_far(), || child.try_wait().unwrap());
+        let (command, child, stdout, stderr) = (&self.command, &mut self.child, &self.stdout, &self.stderr);
+        let seen = || format!("{command} has not ended: {}{}", stdout.so_far(), stderr.so_far());
+        let status = eventually(PATIENCE, seen, || child.try_wait().unwrap());
         Ended { status, stdout: self.stdout.whole(), stderr: self.stderr.whole() }
     }
 }
