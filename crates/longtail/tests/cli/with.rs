@@ -277,8 +277,11 @@ fn ctrl_c_keeps_the_finished_runs_of_a_sweep() {
         return;
     }
     let (lab, port) = (Lab::new(), free_port());
-    let words = "sweep --server builtin -w1 -t2 -d0.01 --with hey --for 1s --warm-up 0 --multiples 1 --repeat 100";
-    let mut sweep = Running::start(lab.longtail(words).env("PUMA_TEST_PORT", port.to_string()));
+    // The rest of the hundred take longer than it takes to send a signal, also where the machine is busy.
+    let multiples = vec!["1"; 100].join(",");
+    let words =
+        format!("sweep --server builtin -w1 -t2 -d0.01 --with hey --for 1s --warm-up 0 --multiples {multiples}");
+    let mut sweep = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string()));
     let is_row = |line: &str| line.trim_start_matches(['!', ' ']).starts_with("1.00 ");
     sweep.until(|stdout| stdout.lines().any(is_row));
     sweep.send(Signal::INT);
