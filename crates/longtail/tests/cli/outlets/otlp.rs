@@ -105,6 +105,18 @@ fn expected(run: &Run, metric: &str, labels: &BTreeMap<String, String>) -> f64 {
         "longtail.run.service_time" => seconds(run.tally.service_time_at(quantile()).time()),
         "longtail.run.good_requests" => run.tally.counts.good() as f64,
         "longtail.run.longest_response_time" => seconds(run.tally.response_time.max()),
+        // Where the kernel lets us listen.
+        "longtail.run.kernel_wait" => {
+            let mut processes = run.kernel.as_ref().unwrap().processes.iter();
+            let process = processes.find(|process| process.pid.to_string() == labels["worker"]).unwrap();
+            let waits = match labels["place"].as_str() {
+                "accept_queue" => &process.accept_queue,
+                "receive_queue" => &process.receive_queue,
+                "in_server" => &process.in_server,
+                _ => &process.run_queue,
+            };
+            seconds(waits.quantile(quantile()))
+        }
         other => panic!("nobody knows what {other} is"),
     }
 }
