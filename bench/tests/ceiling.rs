@@ -41,8 +41,9 @@ fn a_request_stays_below_its_ceiling_of_instructions() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let _sink = Killed(sink);
+    let mut sink = Killed(sink);
     while std::net::TcpStream::connect(address).is_err() {
+        assert_eq!(sink.0.try_wait().unwrap(), None, "the sink has ended");
         std::thread::yield_now();
     }
     let run = |requests: u64, stamps: &str| {

@@ -8,7 +8,10 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::AtomicBool;
 
 use engine::{Event, Lane, LaneEnd, Place, Shape, Transport, Trouble, Wire, render};
-use model::{AppTime, Clock, Exchange, Late, Nanos, Outcome, Pace, Rate, Timestamps, Timing};
+use model::{
+    AppTime, Clock, Exchange, GeneratorFacts, Judgement, Late, LoadPlan, Nanos, Outcome, Pace, Rate, Statistics, Tally,
+    Timestamps, Timing, Verdict, doubts, verdict,
+};
 use testkit::clock::Stepped;
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nx-worker-pid: 7\r\ncontent-length: 2\r\n\r\nok";
@@ -24,6 +27,8 @@ struct Scripted {
     inbox: Vec<VecDeque<u8>>,
     /// Connections whose first use is refused.
     refused: Vec<bool>,
+    /// Whether every use is.
+    always_refuses: bool,
     /// When the kernel received what is in the inbox, by the wall clock.
     stamps: Vec<Option<Nanos>>,
     /// Whether the app says when it began and ended, as it is asked to.
@@ -45,6 +50,7 @@ impl Scripted {
             order: 0,
             inbox: vec![VecDeque::new(); connections],
             refused: vec![false; connections],
+            always_refuses: false,
             stamps: vec![None; connections],
             stamping: false,
             late: Nanos::ZERO,
@@ -55,7 +61,7 @@ impl Scripted {
 
 impl Wire for Scripted {
     fn open(&mut self, slot: usize) -> Result<(), Trouble> {
-        if std::mem::take(&mut self.refused[slot]) { Err(Trouble::Refused) } else { Ok(()) }
+        if self.always_refuses || std::mem::take(&mut self.refused[slot]) { Err(Trouble::Refused) } else { Ok(()) }
     }
 
     fn is_connected(&self, _slot: usize) -> bool {
@@ -194,6 +200,32 @@ fn a_late_sender_hides_nothing() {
     assert_eq!([service(0.5), service(0.99), service(0.999), service(1.0)].map(|t| t.0 / 1_000_000), [1, 1, 1, 1401]);
     assert_eq!(end.tally.service_time.mean(), Some(Nanos(1_466_666)));
     assert!(end.exchanges.iter().all(|e| e.response_time() == e.send_lag() + e.service_time()));
+}
+
+/// A server that takes 20 ms and stalls for 400 ms once, for as many as there are connections, and the verdict on two seconds of it.
+fn judged(connections: u32, pace: Pace) -> (Tally, Judgement) {
+    let mut wire =
+        Scripted::new(&Stepped::default(), connections as usize, connections as usize, Nanos::from_millis(20));
+    wire.stall = Some((Nanos::from_millis(500), Nanos::from_millis(400)));
+    let mut shape = shape(connections, pace.clone());
+    shape.measured = Some(Nanos::from_secs(2));
+    let end = run(&shape, wire);
+    let (mut study, times) = (testkit::load::closed(), &doubts::LOAD_PERCENTILES);
+    study.plan = LoadPlan { pace, connections, length: shape.measured, warm_up: Nanos::ZERO, ..study.plan };
+    study.run.statistics = Some(Statistics::of(&end.tally, &end.batches, times));
+    study.run.generator = GeneratorFacts::default();
+    (study.run.measured, study.run.tally) = (Nanos::from_secs(2), end.tally);
+    let judgement = verdict::of_load(&study.run, &study.plan);
+    (study.run.tally, judgement)
+}
+
+#[test]
+fn a_server_that_stalls_is_the_limit_and_never_the_generator() {
+    for pace in [Pace::Closed, Pace::constant(Rate::new(400.0).unwrap())] {
+        let (tally, judgement) = judged(8, pace);
+        assert_eq!(tally.generator_lag.max(), Some(Nanos::ZERO), "whatever was late, the generator was not");
+        assert_eq!(judgement.verdict, Verdict::ServerBound, "{judgement:?}");
+    }
 }
 
 #[test]
@@ -340,6 +372,20 @@ fn a_refused_connect_is_an_outcome_and_is_tried_again_after_a_pause() {
     assert_eq!(end.tally.counts.good(), 3);
     let second = end.exchanges.iter().filter(|e| e.due == Nanos::from_millis(10)).count();
     assert_eq!(second, 1, "due again when the pause of 10 ms is over");
+}
+
+#[test]
+fn an_open_loop_keeps_its_schedule_though_connects_are_refused() {
+    // Two connections for a request each 5 ms: were one that was refused kept out of use for its pause of 10 ms, some would wait.
+    let clock = Stepped::default();
+    let mut wire = Scripted::new(&clock, 2, 2, Nanos::from_millis(1));
+    wire.always_refuses = true;
+    let mut shape = shape(2, Pace::constant(Rate::new(200.0).unwrap()));
+    shape.requests_total = Some(400);
+    let end = run(&shape, wire);
+    assert_eq!(end.tally.counts.of(Outcome::Refused), 400);
+    assert!(end.exchanges.iter().all(|e| e.ended == e.due), "each at its time");
+    assert_eq!(end.tally.queued.count, 0, "no request waits for a connection: all are free");
 }
 
 #[test]

@@ -203,11 +203,16 @@ mod tests {
                 (0..5).map(|_| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).collect();
             let accepted: Vec<_> = (0..2).map(|_| listener.accept().unwrap()).collect();
             clients[4].write_all(b"x").unwrap();
-            let seen = diag.look().unwrap();
-            assert_eq!((seen.accept_queue, seen.open, seen.unread), (3, 5, Some(1)));
+            // What is sent over loopback may be on its way for a moment, on a machine that is busy.
+            let expected = (3, 5, Some(1));
+            let is_there = |seen: &ServerSockets| (seen.accept_queue, seen.open, seen.unread) == expected;
+            let mut looks = std::iter::repeat_with(|| diag.look().unwrap()).take(1_000_000);
+            let seen = looks.find(is_there).unwrap_or_else(|| panic!("{:?}", InetDiag::of_port(port).unwrap().look()));
             assert_eq!(diag.queue().unwrap(), AcceptQueue { length: 3, limit: seen.limit });
-            let table = crate::sockets::of_port(port).unwrap();
-            assert_eq!(ServerSockets { limit: None, ..seen }, table);
+            // The table is no snapshot: a read of it may miss a socket, or show it twice, where others come and go meanwhile.
+            let table = || crate::sockets::of_port(port).unwrap();
+            let agrees = (0..10_000).any(|_| ServerSockets { limit: None, ..seen } == table());
+            assert!(agrees, "{seen:?}, and the table {:?}", table());
             // One by one too, and who is not accepted yet has no inode in either.
             let inodes = |all: Vec<Socket>| {
                 let mut inodes: Vec<u64> = all.iter().map(|socket| socket.inode).collect();
@@ -215,7 +220,8 @@ mod tests {
                 inodes
             };
             let one_by_one = inodes(diag.all().unwrap());
-            assert_eq!(one_by_one, inodes(crate::sockets::all_of_port(port).unwrap()));
+            let table = || inodes(crate::sockets::all_of_port(port).unwrap());
+            assert!((0..10_000).any(|_| one_by_one == table()), "{one_by_one:?}, and the table {:?}", table());
             assert_eq!(one_by_one.iter().filter(|inode| **inode == 0).count(), 3);
             drop((clients, accepted));
         }

@@ -186,12 +186,10 @@ mod tests {
     fn this_process_uses_cpu() {
         let mut follower = Follower::of(std::process::id());
         let first = follower.look().unwrap();
-        let mut sum = 0u64;
-        for n in 0..3_000_000u64 {
-            sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(n));
-        }
-        let then = follower.look().unwrap();
-        assert!(first.cpu == 0 && then.cpu > 0 && then.threads >= 1, "{sum} {then:?}");
+        assert_eq!(first.cpu, 0);
+        // The kernel adds up at its ticks and whenever another thread gets the CPU.
+        let used = (0..u64::MAX).find_map(|_| follower.look().filter(|used| used.cpu > 0)).unwrap();
+        assert!(used.threads >= 1, "{used:?}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ const WARM_UP: Nanos = Nanos::from_millis(100);
 /// The measurement itself: tens of thousands of requests.
 const LENGTH: Nanos = Nanos::from_millis(300);
 /// Longest wait for the built-in server.
-const PATIENCE: Nanos = Nanos::from_secs(10);
+const PATIENCE: Nanos = Nanos::from_secs(30);
 
 /// Remembers ceilings, so that they are measured once a day.
 pub trait Ceilings: Sync {

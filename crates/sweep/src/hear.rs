@@ -1,6 +1,6 @@
 //! Listens to what app and server send over statsd while a run goes on, from a thread of its own. Lanes share nothing with it but the machine.
 //!
-//! Between runs nobody reads the socket: what came then is taken first, and counted as of before.
+//! Between runs nobody reads the socket: what came then is taken before the run begins ([`Hearing::catch_up`]), and counted as of before.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,8 +13,9 @@ use probe::processes::this_threads_cpu;
 
 /// How soon the end of a run is noticed.
 const GLANCE: Duration = Duration::from_millis(20);
-/// When the run is over, what the kernel still has is taken for so long: a sender that never stops would keep us for ever.
-const REST: Nanos = Nanos::from_millis(100);
+/// When the run is over, so many packets are still taken at the most: a sender that never stops would keep us for ever. The kernel holds
+/// fewer: each takes 256 bytes at the least of a buffer of twice 4 MiB (`SKB_TRUESIZE` in Linux' include/linux/skbuff.h).
+const REST: u32 = (8 << 20) / 256;
 
 /// A socket for statsd, and what came of it so far.
 #[derive(Debug)]
@@ -34,26 +35,37 @@ impl Hearing {
         self.socket.address()
     }
 
+    /// Takes what came until now, as of before the next run. To be called before that is begun: the thread that hears it may get a
+    /// processor only when the run is on.
+    pub fn catch_up(&mut self) {
+        let mut buffer = StatsdSocket::buffer();
+        for _ in 0..REST {
+            let Some(packet) = self.socket.receive(&mut buffer, Duration::ZERO) else { return };
+            self.collector.packet(None, packet);
+        }
+    }
+
     /// Hears until `over`. The window begins `warm_up` after the start that `progress` tells.
     pub fn hear_on(&mut self, clock: &impl Clock, progress: &Progress, warm_up: Nanos, over: &AtomicBool) -> Heard {
         let begun_with = this_threads_cpu();
         let mut buffer = StatsdSocket::buffer();
-        let (mut dropped_before, mut until) = (None, Nanos::MAX);
+        let (mut dropped_before, mut rest) = (None, REST);
         loop {
             // Asked before the packet is taken: what the kernel has when the run is over is still heard.
             let is_over = over.load(Ordering::Relaxed);
             let packet = self.socket.receive(&mut buffer, if is_over { Duration::ZERO } else { GLANCE });
-            let now = clock.now();
-            let at = since_window(now, progress.start(), warm_up);
+            let at = since_window(clock.now(), progress.start(), warm_up);
             if at.is_some() && dropped_before.is_none() {
                 dropped_before = self.socket.dropped();
             }
-            until = if is_over { until.min(now + REST) } else { Nanos::MAX };
             match packet {
-                Some(packet) if now < until => self.collector.packet(at, packet),
-                Some(_) => break,
+                Some(packet) => self.collector.packet(at, packet),
                 None if is_over => break,
                 None => {}
+            }
+            rest -= u32::from(is_over);
+            if rest == 0 {
+                break;
             }
         }
         let mut heard = self.collector.take();
@@ -72,6 +84,25 @@ fn since_window(now: Nanos, start: Nanos, warm_up: Nanos) -> Option<Nanos> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use testkit::clock::Stepped;
+
+    /// A clock that goes on by a minute whenever it is looked at.
+    struct Slow(Stepped);
+
+    impl Clock for Slow {
+        fn now(&self) -> Nanos {
+            self.0.advance(Nanos::from_secs(60));
+            self.0.now()
+        }
+
+        fn wall(&self) -> Nanos {
+            self.0.wall()
+        }
+
+        fn sleep(&self, duration: Nanos) {
+            self.0.advance(duration);
+        }
+    }
 
     #[test]
     fn the_axis_begins_with_the_window() {
@@ -80,6 +111,30 @@ mod tests {
         assert_eq!(since_window(ms(950), ms(400), ms(500)), Some(ms(50)));
         assert_eq!(since_window(ms(899), ms(400), ms(500)), None, "warm-up");
         assert_eq!(since_window(ms(899), Nanos::ZERO, Nanos::ZERO), None, "the run has not begun");
+    }
+
+    #[test]
+    fn what_the_kernel_has_when_a_run_is_over_is_taken_however_slow_we_are() {
+        let mut hearing = Hearing::at(StatsdSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap());
+        let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        for _ in 0..100 {
+            sender.send_to(b"a:1|c", hearing.address()).unwrap();
+        }
+        // A minute goes by between two packets.
+        let clock = Slow(Stepped::at(Nanos::from_secs(1)));
+        let heard = hearing.hear_on(&clock, &Progress::new(1), Nanos::ZERO, &AtomicBool::new(true));
+        assert_eq!((heard.before, heard.packets), (100, 0), "all, and of before, as no run has begun");
+    }
+
+    #[test]
+    fn what_was_taken_before_a_run_stays_of_before() {
+        let mut hearing = Hearing::at(StatsdSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap());
+        let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        sender.send_to(b"a:1|c\nb:2|g", hearing.address()).unwrap();
+        hearing.catch_up();
+        let taken = hearing.socket.receive(&mut StatsdSocket::buffer(), Duration::ZERO).is_none();
+        let heard = hearing.hear_on(&testkit::clock::Steady, &Progress::new(1), Nanos::ZERO, &AtomicBool::new(true));
+        assert_eq!((taken, heard.before, heard.packets), (true, 2, 0));
     }
 
     #[test]

@@ -66,27 +66,35 @@ fn chaos(seed: u64) -> (Server, Arc<AtomicU64>) {
     (server, answers)
 }
 
+/// So long an answer is waited for, one after the other until every kind of outcome came up: a busy machine may be too slow for any
+/// answer.
+const PATIENCE: [Nanos; 3] = [Nanos::from_millis(200), Nanos::from_secs(1), Nanos::from_secs(5)];
+
 fn survives(seed: u64, change: impl Fn(Shape) -> Shape) {
+    assert!(PATIENCE.into_iter().any(|patience| survives_with(seed, patience, &change)), "not every kind of outcome");
+}
+
+/// Whether every kind of outcome came up; nothing was lost.
+fn survives_with(seed: u64, timeout: Nanos, change: impl Fn(Shape) -> Shape) -> bool {
     let (server, answers) = chaos(seed);
-    let load = Shape { connections: CONNECTIONS, lanes: 3, timeout: Nanos::from_millis(200), ..shape(server.address) };
+    let load = Shape { connections: CONNECTIONS, lanes: 3, timeout, ..shape(server.address) };
     let load = change(load);
     let done = driven(&load);
     let counts = &done.tally.counts;
     assert_eq!(counts.total(), u64::from(CONNECTIONS) * EACH, "{counts:?}");
     let mut known = vec![GOOD, Outcome::Reset, Outcome::Closed, Outcome::TimedOut, Outcome::BadResponse];
+    // Every kind of trouble in a closed loop; how many connections an open loop uses is a matter of its luck.
+    let wanted = if load.pace.is_open() { 2 } else { known.len() };
     if load.pace.is_open() {
-        // Those that found no connection in time. And how many connections an open loop uses is a matter of its luck.
+        // Those that found no connection in time.
         known.push(Outcome::InFlight);
-    } else {
-        assert_eq!(counts.iter().count(), known.len(), "every kind of trouble came up: {counts:?}");
     }
     for (outcome, n) in counts.iter() {
         assert!(known.contains(&outcome) && n > 0, "{outcome:?} in {counts:?}");
     }
-    assert!(counts.iter().count() > 1, "some trouble came up: {counts:?}");
-    // What a fault answers well, or nearly, comes on top of these.
-    assert!(answers.load(Ordering::Relaxed) > 0 && counts.good() > 0);
     assert_eq!(server.stop(), done.tally.connections_opened);
+    // What a fault answers well, or nearly, comes on top of these.
+    counts.iter().count() >= wanted && answers.load(Ordering::Relaxed) > 0 && counts.good() > 0
 }
 
 #[test]

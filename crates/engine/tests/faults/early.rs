@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::Shape;
-use model::{Nanos, Outcome, Request};
+use model::{Outcome, Request};
 
 use crate::kit::{
     ANSWER, GOOD, Server, driven, ends_in, kinds, open, read_head, read_request, shape, shown, until_closed, wait_for,
@@ -25,7 +25,7 @@ fn large(shape: Shape) -> Shape {
     let mut bytes = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 33554432\r\n\r\n".to_vec();
     bytes.resize(bytes.len() + (32 << 20), b'x');
     let request = Request { bytes: bytes.into(), is_head: false };
-    Shape { requests: [request].into(), timeout: Nanos::from_secs(30), ..shape }
+    Shape { requests: [request].into(), ..shape }
 }
 
 #[test]

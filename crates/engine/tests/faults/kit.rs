@@ -12,7 +12,11 @@ use model::{Clock as _, Counts, Nanos, Outcome, Pace, Rate};
 use testkit::clock::Steady as SteadyClock;
 
 /// Longer than a noisy machine takes for anything here; only a test that fails waits so long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+/// Of a load whose requests are answered, closed or refused: none of them may time out because the machine is busy.
+pub(crate) const MUCH_PATIENCE: Nanos = Nanos::from_secs(120);
+/// Of a load on a server that never answers, as short as this machine lets it be just now: see [`timed_out`].
+const LITTLE_PATIENCE: [Nanos; 3] = [Nanos::from_millis(300), Nanos::from_secs(3), Nanos::from_secs(30)];
 /// A whole answer that keeps the connection.
 pub(crate) const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 /// Requests of each load of [`ends_in`].
@@ -138,7 +142,7 @@ pub(crate) fn reset(stream: &TcpStream) -> io::Result<()> {
 
 // ---- the load ---------------------------------------------------------------------------------------------------------
 
-/// A closed loop of [`REQUESTS`] requests over two connections of two lanes, with little patience.
+/// A closed loop of [`REQUESTS`] requests over two connections of two lanes, with much patience.
 pub(crate) fn shape(address: SocketAddr) -> Shape {
     shape_over(Transport::tcp(address))
 }
@@ -147,7 +151,7 @@ pub(crate) fn shape_over(transport: Transport) -> Shape {
     Shape {
         lanes: 2,
         requests_total: Some(REQUESTS),
-        timeout: Nanos::from_millis(300),
+        timeout: MUCH_PATIENCE,
         keep_exchanges: true,
         ..Shape::closed(transport, render("GET", "localhost", "/", true), 2)
     }
@@ -219,11 +223,29 @@ pub(crate) fn ends_in_with(outcome: Outcome, serve: Serve, change: impl Fn(Shape
     let closed = change(shape(server.address));
     let mut opened = 0;
     for shape in [open(&closed), closed] {
-        let done = driven(&shape);
-        assert_eq!(kinds(&done), [outcome], "{}", shown(&done));
-        opened += done.tally.connections_opened;
+        let all = if outcome == Outcome::TimedOut { timed_out(&shape) } else { vec![driven(&shape)] };
+        let last = all.last().unwrap();
+        assert_eq!(kinds(last), [outcome], "{}", shown(last));
+        opened += all.iter().map(|done| done.tally.connections_opened).sum::<u64>();
     }
     assert_eq!(server.stop(), opened);
+}
+
+/// Drives a load on a server that never answers: each request times out. A busy machine may be too late with little patience:
+/// what it has not sent by then is given up, and the load is repeated with more. All loads, of which the last is as it should be.
+pub(crate) fn timed_out(shape: &Shape) -> Vec<Drive> {
+    let mut all = Vec::new();
+    for timeout in LITTLE_PATIENCE {
+        let done = driven(&Shape { timeout, ..shape.clone() });
+        let kinds = kinds(&done);
+        let allowed = [Outcome::TimedOut, Outcome::InFlight];
+        assert!(kinds.iter().all(|kind| allowed.contains(kind)), "{}", shown(&done));
+        all.push(done);
+        if kinds == [Outcome::TimedOut] {
+            return all;
+        }
+    }
+    panic!("requests were given up unsent: {}", shown(all.last().unwrap()))
 }
 
 /// The same where the server and the client race: each of `outcomes` is right.

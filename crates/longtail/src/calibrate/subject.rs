@@ -14,7 +14,7 @@ use crate::clock::SystemClock;
 use crate::mistake::Mistake;
 
 /// Longest wait for the sink to answer, or to have nothing open any more.
-const PATIENCE: Nanos = Nanos::from_secs(10);
+const PATIENCE: Nanos = Nanos::from_secs(30);
 const STEP: Nanos = Nanos::from_millis(10);
 
 /// A sink that runs as a process of its own, under guard.

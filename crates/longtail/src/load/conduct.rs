@@ -64,6 +64,9 @@ pub(crate) fn conduct(
     ui.loading(shape.measured.map(|measured| measured + shape.warm_up), shape.requests_total, &progress);
     outlets.begun(1, shape.connections, &progress, &Arc::default());
     let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
+    if let Some(hearing) = &ears.hearing {
+        hearing.lock().unwrap_or_else(PoisonError::into_inner).catch_up();
+    }
     let (done, recorded, stopped_by, heard) = std::thread::scope(|scope| {
         let (sender, batches) = sync_channel(WAITING);
         let reader = recorder.map(|recorder| {

@@ -9,7 +9,7 @@ use model::run::ShareSource;
 use model::{BodiesStudy, BodyRun, Caveat, Outcome, Stop, Study};
 use rustix::process::Signal;
 
-use crate::lab::{Lab, Running, assert_conserved, free_port, has};
+use crate::lab::{Lab, Running, assert_conserved, free_port, has, in_a_window, none_is_empty};
 use crate::sockets::{has_ipv6, has_ssl};
 
 fn read(lab: &Lab) -> BodiesStudy {
@@ -34,19 +34,27 @@ fn account_doubts(study: &BodiesStudy) -> Vec<&Caveat> {
 fn assert_exact(run: &BodyRun) {
     let (tally, body) = (&run.run.tally, run.body);
     assert_conserved(&run.run);
-    assert!(tally.all_answers() > 0, "{body}");
     assert_eq!(tally.counts.good(), tally.counts.total(), "{body}: {:?}", tally.counts);
     assert_eq!(tally.all_answers(), tally.all_requests(), "{body}");
     assert_eq!(tally.body_bytes, tally.all_answers() * body.bytes(), "{body}");
-    assert!(tally.received_bytes > tally.body_bytes + 1000 * tally.all_answers(), "{body}: heads of a real app's size");
-    assert_eq!(run.content_bytes(), Some(body.bytes() as f64));
+    assert!(
+        tally.received_bytes >= tally.body_bytes + 1000 * tally.all_answers(),
+        "{body}: heads of a real app's size"
+    );
+    let content = (tally.all_answers() > 0).then_some(body.bytes() as f64);
+    assert!(content.is_none() || run.content_bytes() == content, "{body}: {:?}", run.content_bytes());
     assert!(run.server.cpu.is_some() && run.server.memory_bytes.is_some_and(|bytes| bytes > 1_000_000), "{body}");
 }
 
 /// All types of three sizes over the kinds of socket: the client's account of bytes is the app's own.
 fn exact(sockets: &str, mode: &str) {
+    in_a_window(|window| exact_for(&format!("-s {sockets} {mode} {window}")).then_some(()));
+}
+
+/// Whether there were requests in each run; all that is asserted holds without any too.
+fn exact_for(words: &str) -> bool {
     let lab = Lab::new();
-    let words = format!("bodies -s {sockets} {mode} -t2:2 -b acsi1,10,300 -D 0.3 --warm-up 0.1 --no-calibrate");
+    let words = format!("bodies {words} -t2:2 -b acsi1,10,300 --no-calibrate");
     let printed = lab.run(&words).with_code(0);
     lab.assert_nothing_left(0);
     let study = read(&lab);
@@ -70,6 +78,7 @@ fn exact(sockets: &str, mode: &str) {
         assert!(report.contains(&started.server.url), "{report}");
     }
     assert_eq!(printed.stderr.lines().count(), 1, "{}", printed.stderr);
+    none_is_empty(study.runs.iter().map(|run| &run.run))
 }
 
 #[test]
@@ -122,15 +131,18 @@ fn the_largest_of_pumas_sizes_is_exact_too() {
     if !has("puma") {
         return;
     }
-    let lab = Lab::new();
-    lab.run("bodies -t2:2 -b acsi2048 -D 0.2 --warm-up 0.05 --no-calibrate -c1 -T2").with_code(0);
-    let study = read(&lab);
-    assert_eq!(account_doubts(&study), Vec::<&Caveat>::new());
-    assert_eq!(study.runs.len(), 4);
-    for run in &study.runs {
-        assert_exact(run);
-        assert_eq!(run.run.connections, 2);
-    }
+    in_a_window(|window| {
+        let lab = Lab::new();
+        lab.run(&format!("bodies -t2:2 -b acsi2048 {window} --no-calibrate -c1 -T2")).with_code(0);
+        let study = read(&lab);
+        assert_eq!(account_doubts(&study), Vec::<&Caveat>::new());
+        assert_eq!(study.runs.len(), 4);
+        for run in &study.runs {
+            assert_exact(run);
+            assert_eq!(run.run.connections, 2);
+        }
+        none_is_empty(study.runs.iter().map(|run| &run.run)).then_some(())
+    });
 }
 
 #[test]
@@ -142,9 +154,12 @@ fn an_answer_that_somebody_else_had_is_missed_by_the_account() {
     let words = "bodies -t2:2 -b s1 -D 4 --warm-up 0.05 --no-calibrate";
     let mut bodies = Running::start(lab.longtail(words).env("PUMA_TEST_PORT", port.to_string()));
     bodies.until(|stdout| stdout.contains("req/s"));
+    // Stopped, so that neither the run nor its server ends meanwhile.
+    bodies.send(Signal::STOP);
     let mut other = TcpStream::connect(("127.0.0.1", port)).unwrap();
     other.write_all(b"GET /s7 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
     other.read_to_end(&mut Vec::new()).unwrap();
+    bodies.send(Signal::CONT);
     bodies.end().with_code(0);
     let study = read(&lab);
     let [Caveat::BytesDiffer { client, app }, Caveat::LedgersDiffer { .. }] = study.caveats[..] else {
@@ -225,8 +240,10 @@ fn no_other_server_stands_in_for_puma() {
 
 /// Bodies whose first two runs are done, files among them.
 fn in_the_third_run(lab: &Lab, port: u16) -> Running {
-    let words = "bodies -w2 -t2:2 -b i1,10,100,300 -D 0.4 --warm-up 0.05 --no-calibrate";
-    let mut bodies = Running::start(lab.longtail(words).env("PUMA_TEST_PORT", port.to_string()));
+    // Those that are left take longer than it takes to send a signal, also where the machine is busy.
+    let sizes = (1..=40).map(|size| size.to_string()).collect::<Vec<_>>().join(",");
+    let words = format!("bodies -w2 -t2:2 -b i{sizes} -D 0.4 --warm-up 0.05 --no-calibrate");
+    let mut bodies = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string()));
     bodies.until(|stdout| stdout.lines().filter(|line| line.contains(" io ")).count() >= 2);
     bodies
 }
@@ -295,9 +312,11 @@ fn each_pass_has_every_body_once_on_a_server_of_its_own() {
     if !has("puma") {
         return;
     }
-    let lab = Lab::new();
-    lab.run("bodies -t1:1 -b as1,2 -D 0.05 --warm-up 0 --no-calibrate --repeat 2 --seed 3").with_code(0);
-    let study = read(&lab);
+    let study = in_a_window(|window| {
+        let lab = Lab::new();
+        lab.run(&format!("bodies -t1:1 -b as1,2 {window} --no-calibrate --repeat 2 --seed 3")).with_code(0);
+        Some(read(&lab)).filter(|study| none_is_empty(study.runs.iter().map(|run| &run.run)))
+    });
     let done: Vec<_> = study.runs.iter().map(|run| (run.run.repeat, run.body)).collect();
     let planned: Vec<_> = (1..=2)
         .flat_map(|repeat| study.plan.pass(repeat).remove(0).1.into_iter().map(move |body| (repeat, body)))
@@ -339,8 +358,7 @@ fn a_sweep_of_a_body_over_given_connections() {
         return;
     }
     let lab = Lab::new();
-    let printed =
-        lab.run("sweep -t2:2 --body c20 --connections 2,3,7 --for 0.2 --warm-up 0.05 --no-calibrate").with_code(0);
+    let printed = lab.run("sweep -t2:2 --body c20 --connections 2,3,7 -R5 --no-calibrate").with_code(0);
     let study = lab.study();
     assert_eq!(study.runs.iter().map(|run| run.connections).collect::<Vec<_>>(), [2, 3, 7]);
     assert!((study.runs[2].multiple - 3.5).abs() < 1e-9, "of two slots");
@@ -350,6 +368,8 @@ fn a_sweep_of_a_body_over_given_connections() {
         assert_eq!(run.tally.body_bytes, run.tally.all_answers() * 20 * 1024);
         assert!(run.forecast.is_none(), "nobody knows how long it holds a thread");
     }
-    assert_eq!(study.plan.stream.stop, Stop::After(model::Nanos::from_millis(200)));
     assert!(printed.stdout.contains("path /c20"), "{}", printed.stdout);
+    let lab = Lab::new();
+    lab.run("sweep -t2:2 --body c20 --connections 2 --for 0.2 --warm-up 0.05 --no-calibrate").with_code(0);
+    assert_eq!(lab.study().plan.stream.stop, Stop::After(model::Nanos::from_millis(200)));
 }

@@ -2,7 +2,7 @@
 //! stalls, a full accept queue, no port left, a server that counts otherwise. No limit here is near what a noisy machine does.
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,7 +12,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use sink::{Body, Delay, Faults, Queue, Settings, Sink};
 
 use crate::clock::{SteadyClock, eventually};
-use crate::lab::{Lab, Running, can, free_port, has};
+use crate::lab::{Lab, PATIENCE, Running, can, free_port, has, in_a_window, none_is_empty};
 use crate::load::{load, sink, study, url};
 
 fn judgement(study: &LoadStudy) -> &Judgement {
@@ -73,62 +73,117 @@ fn a_lane_that_has_to_share_its_processor_is_the_limit() {
     let study = study(&lab);
     let judgement = judgement(&study);
     assert_eq!(grade(judgement, |gate| matches!(gate, Gate::LaneRunQueue { .. })), Some(Grade::Fail), "{judgement:?}");
-    let is_void = grade(judgement, |gate| matches!(gate, Gate::Steal { .. })) == Some(Grade::Fail);
-    assert!(is_void || judgement.verdict == Verdict::GeneratorBound, "{judgement:?}");
+    assert!(is_void(judgement) || judgement.verdict == Verdict::GeneratorBound, "{judgement:?}");
 }
 
-/// A load of fifty milliseconds an answer that is stopped for a second in its middle.
-fn stopped_in_the_middle(words: &str) -> LoadStudy {
-    let (lab, sink) =
-        (Lab::new(), sink_with(Settings { delay: Delay::from(Nanos::from_millis(50)), ..Settings::default() }));
-    let words = format!("load --no-calibrate {words} --for 3s {}", url(&sink));
-    let running = Running::start(&mut lab.longtail(&words));
-    let some = || sink.ledger().requests > 50;
-    eventually(Nanos::from_secs(60), || "no load".to_owned(), || some().then_some(()));
+/// Whether the machine itself spoiled the run: whatever else was seen, the figures are worth nothing then.
+fn is_void(judgement: &Judgement) -> bool {
+    let is_fail = |is: fn(&Gate) -> bool| grade(judgement, is) == Some(Grade::Fail);
+    is_fail(|gate| matches!(gate, Gate::Steal { .. })) || is_fail(|gate| matches!(gate, Gate::ClockStep { .. }))
+}
+
+/// Stops all threads of a process, and waits until they are.
+fn stop(running: &Running) {
     running.send(Signal::STOP);
-    SteadyClock.sleep(Nanos::from_secs(1));
+    let states = || -> Vec<String> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", running.pid())).unwrap().flatten();
+        let stats = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
+        stats.filter_map(|stat| Some(stat.rsplit_once(") ")?.1[..1].to_owned())).collect()
+    };
+    eventually(PATIENCE, || format!("{:?}", states()), || states().iter().all(|state| state == "T").then_some(()));
+}
+
+/// A load of one request whose generator is stopped when the request has come, and is answered then; and for how long at the least
+/// the answer was not read, of which half is proof enough.
+fn read_late(words: &str) -> (LoadStudy, Nanos) {
+    let (lab, listener) = (Lab::new(), TcpListener::bind("127.0.0.1:0").unwrap());
+    listener.set_nonblocking(true).unwrap();
+    let begun = SteadyClock.now();
+    let words = format!("load --no-calibrate -n 1 -c 1 {words} http://{}/", listener.local_addr().unwrap());
+    let running = Running::start(&mut lab.longtail(&words));
+    let (mut stream, _) = eventually(PATIENCE, || "no load".to_owned(), || listener.accept().ok());
+    stream.set_nonblocking(false).unwrap();
+    let mut byte = [0];
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    stop(&running);
+    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
+    let answered = SteadyClock.now();
+    // At least for as long as all has taken until now: however slow the machine is, the answer is read later than it came.
+    SteadyClock.sleep(Nanos::from_secs(1) + (answered - begun));
+    let unread = SteadyClock.now() - answered;
     running.send(Signal::CONT);
     running.end().with_code(0);
-    study(&lab)
+    (study(&lab), unread / 2)
 }
 
 #[test]
 fn what_a_stopped_generator_reads_late_is_not_in_the_kernels_times() {
-    let late = Some(Nanos::from_millis(900));
-    let user = stopped_in_the_middle("-c 8 --timestamps user").run.tally;
-    assert!(user.response_time.max() > late, "without stamps it is in the times");
-    let study = stopped_in_the_middle("-c 8 --timestamps kernel");
+    let (user, unread) = read_late("--timestamps user");
+    assert!(user.run.tally.response_time.max() > Some(unread), "without stamps it is in the times");
+    let (study, unread) = read_late("--timestamps kernel");
     let tally = &study.run.tally;
-    assert!(tally.read_lag.max() > late && tally.response_time.max() < late, "{:?}", tally.response_time.max());
-    // One of some forty answers of each connection: more than one in a hundred.
+    assert!(tally.read_lag.max() > Some(unread), "{:?} of {unread}", tally.read_lag.max());
+    assert!(tally.response_time.max() < tally.read_lag.max(), "{:?}", tally.response_time.max());
     let judgement = judgement(&study);
     assert_eq!(grade(judgement, |gate| matches!(gate, Gate::ReadLag { .. })), Some(Grade::Fail), "{judgement:?}");
 }
 
 #[test]
 fn a_generator_that_is_stopped_sends_late_and_says_so() {
+    let delay = Delay::from(Nanos::from_millis(50));
+    let (lab, sink) = (Lab::new(), sink_with(Settings { delay, ..Settings::default() }));
+    let words = format!("load --no-calibrate --rate 100/s -c 300 --for 8s {}", url(&sink));
+    let running = Running::start(&mut lab.longtail(&words));
+    eventually(PATIENCE, || "no load".to_owned(), || (sink.ledger().requests > 10).then_some(()));
+    stop(&running);
+    SteadyClock.sleep(Nanos::from_secs(1));
+    running.send(Signal::CONT);
+    running.end().with_code(0);
     // Due times go by while it is stopped, and connections are free.
-    let study = stopped_in_the_middle("--rate 100/s -c 300");
+    let study = study(&lab);
     let judgement = judgement(&study);
-    assert_eq!(judgement.verdict, Verdict::GeneratorBound, "{judgement:?}");
+    assert!(is_void(judgement) || judgement.verdict == Verdict::GeneratorBound, "{judgement:?}");
     assert_eq!(grade(judgement, |gate| matches!(gate, Gate::GeneratorLag { .. })), Some(Grade::Fail), "{judgement:?}");
-    // None of them was left out, and none was moved: the delay is in the response times.
-    assert_eq!(study.run.tally.counts.total(), 300);
-    assert!(study.run.tally.response_time.max() > Some(Nanos::from_millis(900)));
+    // None of them was left out, and none was moved: the delay is in the response times. The next was due 10 ms after the stop.
+    assert_eq!(study.run.tally.counts.total(), 800);
+    assert!(study.run.tally.response_time.max() > Some(Nanos::from_millis(980)));
 }
 
-/// A load whose lane got a processor whenever it wanted one: it is repeated until the machine lets it, some times.
-fn undisturbed(words: &str) -> Option<LoadStudy> {
-    for _ in 0..8 {
+/// A load whose lane got a processor whenever it wanted one: it is repeated until the machine lets it, some times. Where it never does,
+/// the last of them. That the same is so by law is shown in simulated time (`engine/tests/simulated.rs`).
+fn undisturbed(words: &str) -> LoadStudy {
+    let once = |_| {
         let lab = Lab::new();
         load(&lab, words).with_code(0);
-        let study = study(&lab);
-        if grade(judgement(&study), |gate| matches!(gate, Gate::LaneRunQueue { .. })) != Some(Grade::Fail) {
-            return Some(study);
-        }
+        study(&lab)
+    };
+    let mut tries = (0..5).map(once);
+    let mut last = tries.next().unwrap();
+    while is_disturbed(judgement(&last))
+        && let Some(next) = tries.next()
+    {
+        last = next;
     }
-    can(false, "the machine is too busy: the lane had to wait for a processor each time");
-    None
+    last
+}
+
+/// Whether the kernel says that the lane had to wait for a processor, or the machine for its host.
+fn is_disturbed(judgement: &Judgement) -> bool {
+    let is_more = |is: fn(&Gate) -> bool| grade(judgement, is) > Some(Grade::Pass);
+    is_more(|gate| matches!(gate, Gate::LaneRunQueue { .. })) || is_more(|gate| matches!(gate, Gate::Steal { .. }))
+}
+
+/// The server is the limit. A generator that was kept from its work may be it too, and says why.
+fn assert_server_bound(study: &LoadStudy) {
+    let judgement = judgement(study);
+    if judgement.verdict != Verdict::ServerBound {
+        can(false, &format!("the machine is too busy: {:?}", judgement.troubles()));
+        assert!(is_disturbed(judgement), "{judgement:?}");
+    }
 }
 
 #[test]
@@ -137,28 +192,28 @@ fn a_server_that_stalls_is_the_limit_and_never_the_generator() {
     let delay = Delay::from(Nanos::from_millis(20));
     let sink = sink_with(Settings { stalls, delay, ..Settings::default() });
     for words in ["-c 8 --for 2s", "--rate 400/s -c 16 --for 2s"] {
-        let Some(study) = undisturbed(&format!("{words} {}", url(&sink))) else { return };
-        assert_eq!(judgement(&study).verdict, Verdict::ServerBound, "{words}: {:?}", judgement(&study));
+        assert_server_bound(&undisturbed(&format!("{words} {}", url(&sink))));
     }
 }
 
 #[test]
 fn an_overload_of_an_open_loop_grows_and_is_no_fault_of_the_measurement() {
-    // Two slots of 20 ms are 100 a second; 300 are asked for.
+    // Two slots of 100 ms are 20 a second; 60 are asked for.
     let settings = Settings {
         queue: Queue::Shared,
         threads: 2,
-        delay: Delay::from(Nanos::from_millis(20)),
+        delay: Delay::from(Nanos::from_millis(100)),
         ..Settings::default()
     };
     let sink = sink_with(settings);
-    let Some(study) = undisturbed(&format!("--rate 300/s -c 900 --for 2s {}", url(&sink))) else { return };
-    assert_eq!(judgement(&study).verdict, Verdict::ServerBound, "{:?}", judgement(&study));
+    let study = undisturbed(&format!("--rate 60/s -c 240 --for 3s {}", url(&sink)));
+    assert_server_bound(&study);
     let growth = study.run.caveats.iter().find_map(|caveat| match caveat {
         Caveat::Growing { growth } => Some(*growth),
         _ => None,
     });
-    // Each second brings three seconds' work: two more to wait for.
+    // Each second brings three seconds' work: two more to wait for. The slots are held for exactly so long, and a second that the
+    // machine takes for something else turns the line by a third of that.
     assert!(growth.is_some_and(|growth| (1.0..3.0).contains(&growth)), "{growth:?}");
     assert_eq!(grade(judgement(&study), |gate| matches!(gate, Gate::Steadiness { .. })), None, "it is not asked");
 }
@@ -196,7 +251,7 @@ fn a_machine_without_ports_is_named() {
     let study = crate::load::read(&lab.path("study.json"));
     let judgement = judgement(&study);
     assert_eq!(grade(judgement, |gate| matches!(gate, Gate::Exhausted { .. })), Some(Grade::Fail), "{judgement:?}");
-    assert_eq!(judgement.verdict, Verdict::GeneratorBound, "{judgement:?}");
+    assert!(is_void(judgement) || judgement.verdict == Verdict::GeneratorBound, "{judgement:?}");
     assert!(study.run.tally.exhausted > 0 && study.run.tally.counts.good() > 0);
 }
 
@@ -232,22 +287,26 @@ fn a_rare_draw_of_arrivals_is_named() {
     }
 }
 
-/// A sweep of Puma with this app, and what else is done meanwhile with its port.
-fn swept(app: &str, words: &str, meanwhile: impl Fn(u16, &AtomicBool) + Sync) -> Option<Vec<Judgement>> {
-    if !has("puma") {
-        return None;
-    }
-    let lab = Lab::new();
-    lab.write("app.ru", app);
-    let port = free_port();
-    let words = format!("sweep -r app.ru {words} --for 300ms --warm-up 100ms --multiples 1,2 --no-calibrate");
-    let over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| meanwhile(port, &over));
-        Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string())).end().with_code(0);
-        over.store(true, Ordering::Relaxed);
-    });
-    Some(lab.study().runs.into_iter().map(|run| run.judgement.unwrap()).collect())
+/// A sweep of Puma with this app, and what else is done meanwhile with its port, until it says that it was done.
+fn swept(app: &str, words: &str, meanwhile: impl Fn(u16, &AtomicBool) -> bool + Sync) -> Option<Vec<Judgement>> {
+    let once = |window: &str| {
+        let lab = Lab::new();
+        lab.write("app.ru", app);
+        let port = free_port();
+        let words = format!("sweep -r app.ru {words} {window} --multiples 1,2 --no-calibrate");
+        let over = AtomicBool::new(false);
+        let (ended, is_done) = std::thread::scope(|scope| {
+            let meanwhile = scope.spawn(|| meanwhile(port, &over));
+            let ended = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string())).end();
+            over.store(true, Ordering::Relaxed);
+            (ended, meanwhile.join().unwrap())
+        });
+        ended.with_code(0);
+        let study = lab.study();
+        (is_done && none_is_empty(&study.runs))
+            .then(|| study.runs.into_iter().map(|run| run.judgement.unwrap()).collect::<Vec<_>>())
+    };
+    has("puma").then(|| in_a_window(once))
 }
 
 fn conserved(judgement: &Judgement) -> Option<Grade> {
@@ -257,7 +316,7 @@ fn conserved(judgement: &Judgement) -> Option<Grade> {
 #[test]
 fn a_server_that_counts_what_we_count_conserves() {
     let app = "run lambda { |env| sleep 0.01; [200, {'x-worker-pid' => Process.pid.to_s}, ['ok']] }\n";
-    for judgement in swept(app, "-w2 -t2:2", |_, _| ()).into_iter().flatten() {
+    for judgement in swept(app, "-w2 -t2:2", |_, _| true).into_iter().flatten() {
         assert_eq!(conserved(&judgement), Some(Grade::Pass), "{judgement:?}");
     }
 }
@@ -265,7 +324,7 @@ fn a_server_that_counts_what_we_count_conserves() {
 #[test]
 fn a_server_whose_answers_name_the_wrong_worker_is_found_out() {
     let app = "run lambda { |env| sleep 0.01; [200, {'x-worker-pid' => '1'}, ['ok']] }\n";
-    for judgement in swept(app, "-w2 -t2:2", |_, _| ()).into_iter().flatten() {
+    for judgement in swept(app, "-w2 -t2:2", |_, _| true).into_iter().flatten() {
         assert_eq!(conserved(&judgement), Some(Grade::Fail), "{judgement:?}");
         assert_eq!(judgement.verdict, Verdict::Invalid);
     }
@@ -280,9 +339,13 @@ fn a_request_that_somebody_else_sent_is_found_out() {
             stream.write_all(b"GET /theirs HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")?;
             stream.read_to_end(&mut Vec::new())
         };
-        while !over.load(Ordering::Relaxed) && ask().unwrap_or(0) == 0 {
+        while !over.load(Ordering::Relaxed) {
+            if ask().unwrap_or(0) > 0 {
+                return true;
+            }
             SteadyClock.sleep(Nanos::from_millis(20));
         }
+        false
     };
     for judgement in swept(app, "-t2:2", somebody).into_iter().flatten() {
         assert_eq!(conserved(&judgement), Some(Grade::Fail), "{judgement:?}");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::lab::{Lab, has};
+use crate::lab::{Lab, has, in_a_window};
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
@@ -16,8 +16,14 @@ fn samples<'a>(found: &'a Value, arm: &str) -> Vec<&'a Value> {
 #[test]
 fn every_arm_runs_once_a_round() {
     let lab = Lab::new();
-    let words = "overhead --server builtin -w2 -t2:2 --rounds 6 --for 50ms --warm-up 20ms --seed 5 --format json";
-    let found = json(&lab.run(words).with_code(0).stdout);
+    let words =
+        |window: &str| format!("overhead --server builtin -w2 -t2:2 --rounds 6 {window} --seed 5 --format json");
+    let short = words("--for 50ms --warm-up 20ms");
+    let is_whole =
+        |found: &Value| found["samples"].as_array().unwrap().iter().all(|run| run["rate_per_s"].as_f64() > Some(0.0));
+    let asked = |words: &str| Some(json(&lab.run(words).with_code(0).stdout)).filter(is_whole);
+    // A starved machine may not let a request become due in a short window.
+    let found = asked(&short).unwrap_or_else(|| in_a_window(|window| asked(&words(window))));
     let arms: Vec<&str> = found["arms"].as_array().unwrap().iter().map(|arm| arm["name"].as_str().unwrap()).collect();
     // Whether there is bpf depends on the machine and its user.
     let without_bpf: Vec<&str> = arms.iter().copied().filter(|arm| *arm != "bpf").collect();
@@ -53,7 +59,7 @@ fn every_arm_runs_once_a_round() {
     let order = |found: &Value| -> Vec<String> {
         found["samples"].as_array().unwrap().iter().map(|sample| sample["arm"].to_string()).collect()
     };
-    assert_eq!(order(&found), order(&json(&lab.run(words).with_code(0).stdout)), "a seed is an order");
+    assert_eq!(order(&found), order(&json(&lab.run(&short).with_code(0).stdout)), "a seed is an order");
     assert!(lab.living().is_empty() && lab.studies().is_empty());
 }
 

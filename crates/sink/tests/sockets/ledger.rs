@@ -6,6 +6,7 @@ use std::sync::mpsc::channel;
 use crate::support::{Client, RealClock, assert_conserved, ledger_when, settings, start};
 use model::Nanos;
 use sink::{Ledger, Place, SinkError, serve};
+use testkit::clock::Stepped;
 
 /// What clients of several threads counted.
 #[derive(Debug, Default)]
@@ -102,7 +103,9 @@ fn no_more_requests_are_busy_than_there_are_slots() {
 
 #[test]
 fn requests_of_one_worker_are_answered_in_the_order_of_their_arrival() {
-    let sink = start(1, 1, Nanos::from_millis(1));
+    // Time stands still until all wait.
+    let clock = Stepped::default();
+    let sink = sink::Sink::start(settings(1, 1, Nanos::from_millis(1)), clock.clone()).unwrap();
     let address = sink.address();
     let mut first = Client::connect(address);
     first.send("GET /sleep0.3 HTTP/1.1\r\n\r\n");
@@ -115,6 +118,7 @@ fn requests_of_one_worker_are_answered_in_the_order_of_their_arrival() {
             client
         })
         .collect();
+    clock.advance(Nanos::from_secs(1));
     // Once the last has its answer, all the others have theirs.
     assert_eq!(clients[4].receive().status, 200);
     for client in &clients[..4] {
@@ -158,7 +162,9 @@ fn an_onlooker_that_becomes_a_client_is_counted() {
 
 #[test]
 fn a_stopped_sink_answers_what_it_has_and_takes_no_more() {
-    let sink = start(1, 2, Nanos::from_millis(200));
+    // Time stands still until it is stopping: then no answer is due before.
+    let clock = Stepped::default();
+    let sink = sink::Sink::start(settings(1, 2, Nanos::from_millis(200)), clock.clone()).unwrap();
     let address = sink.address();
     let mut idle = Client::connect(address);
     idle.get("/sleep0");
@@ -167,7 +173,13 @@ fn a_stopped_sink_answers_what_it_has_and_takes_no_more() {
         client.send("GET / HTTP/1.1\r\n\r\n");
     }
     ledger_when(&sink, |ledger| ledger.requests == 5);
-    let ledger = sink.stop();
+    let stopping = std::thread::spawn(move || sink.stop());
+    while std::net::TcpStream::connect(address).is_ok() {
+        std::thread::yield_now();
+    }
+    // Two after the other on each slot.
+    clock.advance(Nanos::from_millis(400));
+    let ledger = stopping.join().unwrap();
     assert_eq!((ledger.requests, ledger.answers), (5, 5));
     assert!(idle.is_closed());
     for client in &mut clients {

@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 use model::{Clock, Nanos};
 use sink::{Body, Ledger, Queue, Settings, Sink};
 
+/// Longer than a noisy machine takes for anything here; only a test that fails waits so long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
 /// The machine's monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RealClock(Instant);
@@ -87,8 +90,8 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn connect(address: SocketAddr) -> Client {
         let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
         Client { stream, sent_bytes: 0, received_bytes: 0 }
     }
@@ -147,7 +150,7 @@ pub(crate) fn ledger_when(sink: &Sink, settled: impl Fn(&Ledger) -> bool) -> Led
         if settled(&ledger) {
             return ledger;
         }
-        assert!(clock.now() < Nanos::from_secs(20), "it does not settle: {ledger:?}");
+        assert!(clock.now() < PATIENCE.into(), "it does not settle: {ledger:?}");
         clock.sleep(Nanos::from_millis(1));
     }
 }

@@ -42,6 +42,9 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         let control = self.subject.control.as_ref().filter(|_| sight.is_some());
         let single = self.subject.workers.first().map_or("", String::as_str);
         let looks = &*witnesses.looks;
+        if let Some(hearing) = witnesses.statsd {
+            hearing.lock().unwrap_or_else(PoisonError::into_inner).catch_up();
+        }
         let (done, seen, heard, traced) = std::thread::scope(|scope| {
             scope.spawn(|| self.end_early(&stop, &over));
             let looking = sight.map(|sight| scope.spawn(|| sight.look_on(clock, &over, looks)));

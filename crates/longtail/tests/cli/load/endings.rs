@@ -77,7 +77,7 @@ fn where_nobody_listens_every_request_is_refused_and_said_to_be() {
 #[test]
 fn a_server_that_dies_in_the_middle_ends_no_load() {
     let (lab, server) = (Lab::new(), sink(Body::Ok));
-    let running = in_the_middle(&lab, &format!("-n 400 -c 4 --rate 200/s {}", url(&server)), &server);
+    let running = in_the_middle(&lab, &format!("-n 400 -c 4 --rate 50/s {}", url(&server)), &server);
     let ledger = server.stop();
     running.end().with_code(0);
     let study = study(&lab);

@@ -5,9 +5,7 @@ use sink::Body;
 use super::receiver::Receiver;
 use super::{load, outcomes, sink, study, url};
 use crate::clock::eventually;
-use crate::lab::{Lab, Running, free_port, has};
-
-const PATIENCE: model::Nanos = model::Nanos::from_secs(60);
+use crate::lab::{Lab, PATIENCE, Running, free_port, has};
 
 /// Runs another tool's words; what was printed has these parts.
 fn like(words: &str, parts: &[&str]) -> model::LoadStudy {
@@ -75,7 +73,7 @@ fn wrks_command_line_works_as_it_is() {
     for (words, connections) in [
         ("-t2 -c4 -d1s --latency", 4),
         ("-t 1 -c 4 -d 1", 4),
-        ("--threads=2 --connections=6 --duration=1s --timeout 2s", 6),
+        ("--threads=2 --connections=6 --duration=1s --timeout 60s", 6),
         ("-d1s", 10),
     ] {
         let study = like(&format!("--like wrk -- {words} {url}"), &WRK);
@@ -105,7 +103,7 @@ fn the_rest_of_their_command_lines_works_too() {
     for words in [
         "hey -- -n 5 -c 1 -o csv",
         "hey -- -n 5 -c 1 -z 0m1s",
-        "wrk -- -t1 -c2 -d1s -L -T2s",
+        "wrk -- -t1 -c2 -d1s -L -T60s",
         "wrk -- -t1 -c0.002k -d1s",
     ] {
         load(&Lab::new(), &format!("--like {words} {url}")).with_code(0);

@@ -5,16 +5,14 @@ use std::net::TcpStream;
 use std::process::Stdio;
 
 use export::prometheus;
-use model::{Nanos, Outcome};
+use model::Outcome;
 use rustix::process::Signal;
 use serde_json::Value;
 use sink::Body;
 
 use crate::clock::eventually;
-use crate::lab::{Lab, Running, free_port, has};
+use crate::lab::{Lab, PATIENCE, Running, free_port, has};
 use crate::load::{sink, study, url};
-
-const PATIENCE: Nanos = Nanos::from_secs(60);
 
 /// The body of an answer of 200.
 pub(super) fn get(port: u16, target: &str) -> Option<String> {
@@ -54,7 +52,7 @@ fn check(lab: &Lab, text: &str) {
 fn a_scrape_tells_how_a_load_stands_and_then_its_figures() {
     let (lab, sink, port) = (Lab::new(), sink(Body::default()), free_port());
     let words =
-        format!("load --no-calibrate -c 3 --for 60s --metrics 127.0.0.1:{port} --metrics-linger 60s {}", url(&sink));
+        format!("load --no-calibrate -c 3 --for 600s --metrics 127.0.0.1:{port} --metrics-linger 600s {}", url(&sink));
     let load = Running::start(&mut lab.longtail(&words));
     let ended = |text: &str| value(text, "longtail_requests_ended_total").unwrap();
     let text = eventually(PATIENCE, || scrape(port), || Some(scrape(port)).filter(|text| ended(text) > 0.0));
@@ -77,7 +75,7 @@ fn a_scrape_tells_how_a_load_stands_and_then_its_figures() {
 fn the_figures_of_a_finished_load_stay_to_be_scraped() {
     let (lab, sink, port) = (Lab::new(), sink(Body::default()), free_port());
     let words =
-        format!("load --no-calibrate -c 3 -n 500 --metrics 127.0.0.1:{port} --metrics-linger 60s {}", url(&sink));
+        format!("load --no-calibrate -c 3 -n 500 --metrics 127.0.0.1:{port} --metrics-linger 600s {}", url(&sink));
     let mut load = Running::start(&mut lab.longtail(&words));
     load.until(|said| said.contains("total time"));
     let text = scrape(port);
@@ -107,7 +105,7 @@ fn a_sweep_is_scraped_by_a_real_prometheus() {
     let prometheus = Running::start(&mut prometheus);
     let words = format!(
         "sweep --server builtin -w2 -t2:2 -d0.005 --for 1s --warm-up 0s --multiples 1,3 --no-calibrate \
-         --metrics 127.0.0.1:{port} --metrics-linger 60s"
+         --metrics 127.0.0.1:{port} --metrics-linger 600s"
     );
     let mut sweep = Running::start(&mut lab.longtail(&words));
     sweep.until(|said| said.contains("total time"));

@@ -5,12 +5,11 @@ use std::net::TcpStream;
 
 use export::dogstatsd;
 use export::statsd::Values;
-use model::Nanos;
 use sink::Body;
 
 use super::{packets, udp};
 use crate::clock::eventually;
-use crate::lab::{Lab, Running, free_port, has};
+use crate::lab::{Lab, PATIENCE, Running, free_port, has};
 use crate::load::{load, sink, study, url};
 
 #[test]
@@ -71,8 +70,7 @@ fn the_bridge_to_prometheus_takes_it() {
     bridge.arg(format!("--statsd.listen-udp=127.0.0.1:{statsd}")).arg("--statsd.listen-tcp=");
     bridge.arg(format!("--web.listen-address=127.0.0.1:{web}"));
     let _bridge = Running::start(&mut bridge);
-    let patience = Nanos::from_secs(30);
-    eventually(patience, || "no bridge".to_owned(), || TcpStream::connect(("127.0.0.1", web)).ok());
+    eventually(PATIENCE, || "no bridge".to_owned(), || TcpStream::connect(("127.0.0.1", web)).ok());
     load(&lab, &format!("-n 300 -c 4 --statsd-to 127.0.0.1:{statsd} {}", url(&sink))).with_code(0);
     let study = study(&lab);
     let scraped = || super::scraped::get(web, "/metrics").unwrap_or_default();
@@ -86,7 +84,7 @@ fn the_bridge_to_prometheus_takes_it() {
             .collect()
     };
     let seen = || Some(series(&scraped())).filter(|series| series.len() == lines.len());
-    let arrived = eventually(patience, scraped, seen);
+    let arrived = eventually(PATIENCE, scraped, seen);
     for line in lines {
         let Values::Numbers(values) = &line.values else { panic!("{line}") };
         let labels = line.tags.iter().map(|tag| tag.split_once(':').unwrap());
