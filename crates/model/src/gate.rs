@@ -291,7 +291,9 @@ impl Gate {
             }
             Gate::ClockStep { steps: 0 } => "wall clock not set".to_owned(),
             Gate::ClockStep { steps } => format!("the wall clock was set {steps} times during the run"),
-            Gate::ListenOverflows { dropped } => format!("{dropped} connects dropped by a full accept queue"),
+            Gate::ListenOverflows { dropped } => {
+                format!("{dropped} connects dropped by a full accept queue, of all servers here")
+            }
             Gate::Steal { share } => format!("stolen CPU {}", percent(share)),
         }
     }
