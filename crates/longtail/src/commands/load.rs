@@ -108,8 +108,13 @@ fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
     };
     let complaint =
         (nothing_came && exit != Exit::Interrupted).then(|| unanswered(&run.tally.counts, &conducted.study.plan));
-    let mut complaints: Vec<String> =
-        complaint.into_iter().chain(conducted.failed.map(|mistake| mistake.to_string())).collect();
+    let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict).filter(|_| !args.output.tells_verdict());
+    let mut complaints: Vec<String> = verdict
+        .and_then(distrust)
+        .into_iter()
+        .chain(complaint)
+        .chain(conducted.failed.map(|mistake| mistake.to_string()))
+        .collect();
     let (answered, planned) = (run.tally.counts.answered(), run.tally.counts.attempted());
     let study = conducted.study.into();
     let (note, exit) = keep(&store, &study, exit, &mut complaints);
@@ -127,6 +132,16 @@ fn keep(store: &Store, study: &Study, exit: Exit, complaints: &mut Vec<String>) 
             (None, if exit == Exit::Interrupted { exit } else { Exit::Mistake })
         }
     }
+}
+
+/// Beside a layout without a verdict: that its figures are not the server's.
+fn distrust(verdict: Verdict) -> Option<String> {
+    let word = match verdict {
+        Verdict::GeneratorBound => "GENERATOR-BOUND",
+        Verdict::Invalid => "INVALID",
+        Verdict::ServerBound | Verdict::Unloaded => return None,
+    };
+    Some(format!("verdict: {word}; longtail report tells why, and what to do"))
 }
 
 /// Of a load that had no answer at all: how its requests ended, and what is to be looked at first.

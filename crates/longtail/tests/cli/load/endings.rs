@@ -83,6 +83,17 @@ fn where_nobody_listens_every_request_is_refused_and_said_to_be() {
     }
 }
 
+#[test]
+fn a_layout_without_a_verdict_has_it_beside_where_the_figures_are_worth_nothing() {
+    let url = format!("http://127.0.0.1:{}/", free_port());
+    for layout in ["--columns wrk", "--columns hey", "--format csv", "--format hdr"] {
+        let ended = load(&Lab::new(), &format!("-n 10 -c 3 {layout} {url}")).with_code(2);
+        assert!(ended.stderr.contains("longtail: verdict: INVALID; longtail report tells why"), "{}", ended.stderr);
+    }
+    let ended = load(&Lab::new(), &format!("-n 10 -c 3 {url}")).with_code(2);
+    assert!(ended.stdout.contains("verdict: INVALID") && !ended.stderr.contains("verdict"), "{}", ended.stderr);
+}
+
 /// The last of what is said beside the report: a terminal's user sees it.
 fn last_line(ended: &Ended) -> &str {
     ended.stderr.lines().last().unwrap_or_default()
