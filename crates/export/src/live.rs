@@ -106,7 +106,7 @@ pub fn live(now: &Live) -> Vec<Family> {
         "longtail.now.connections",
         Unit::Connections,
         Kind::Gauge,
-        "Connections of the run that goes on; absent between runs",
+        "Connections of the run that goes on, in an open loop the most it may open; absent between runs",
         vec![("run", run.number.to_string())],
         f64::from(run.connections),
     ));

@@ -29,8 +29,12 @@ impl Store {
             why,
             mend: "set XDG_DATA_HOME to a folder that you can write",
         })?;
+        let name = format!("{}-{command}-{}.json", started_at.replace(':', "-"), std::process::id());
+        let own = folder.join(name);
+        // Found out now, not after minutes of load.
+        let tried = with_end(&own, ".new");
+        File::create(&tried).and_then(|_| fs::remove_file(&tried)).map_err(|why| unwritable(&own, why))?;
         if let Some(path) = also {
-            // Found out now, not after minutes of load.
             let is_new = !path.exists();
             let unwritable =
                 |why| Mistake::Write { path: path.to_owned(), why, mend: "give -o a file that you can write" };
@@ -39,8 +43,7 @@ impl Store {
                 fs::remove_file(path).map_err(unwritable)?;
             }
         }
-        let name = format!("{}-{command}-{}.json", started_at.replace(':', "-"), std::process::id());
-        Ok(Store { files: std::iter::once(folder.join(name)).chain(also.map(Path::to_owned)).collect() })
+        Ok(Store { files: std::iter::once(own).chain(also.map(Path::to_owned)).collect() })
     }
 
     /// The study's own file.
@@ -48,21 +51,30 @@ impl Store {
         &self.files[0]
     }
 
-    /// Writes the study as it is now.
+    /// Writes the study as it is now, to each of its files: one that cannot be written keeps the other from nothing.
     ///
     /// # Errors
-    /// Where a file cannot be written.
+    /// Of the first file that cannot be written.
     pub(crate) fn save(&self, study: &Study) -> Result<(), Mistake> {
         let text = report::json::write(study);
-        for path in &self.files {
-            replace(path, &text).map_err(|why| Mistake::Write {
-                path: path.clone(),
-                why,
-                mend: "is the disk full?",
-            })?;
-        }
-        Ok(())
+        let written = self.files.iter().map(|path| replace(path, &text).map_err(|why| unwritable(path, why)));
+        written.collect::<Vec<_>>().into_iter().collect()
     }
+}
+
+fn unwritable(path: &Path, why: io::Error) -> Mistake {
+    let mend = match why.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room there, or name another place",
+        _ => "let this user write there, or set XDG_DATA_HOME to a folder that you can write",
+    };
+    Mistake::Write { path: path.to_owned(), why, mend }
+}
+
+/// `path` with `end` after its name.
+fn with_end(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
 }
 
 fn replace(path: &Path, text: &str) -> io::Result<()> {
@@ -70,9 +82,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     if path.exists() && !path.is_file() {
         return fs::write(path, text);
     }
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    let new = PathBuf::from(name);
+    let new = with_end(path, ".new");
     let mut file = File::create(&new)?;
     file.write_all(text.as_bytes())?;
     file.sync_data()?;

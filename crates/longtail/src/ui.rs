@@ -58,7 +58,8 @@ impl Ui {
     pub(crate) fn new() -> Ui {
         let target =
             if io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(None, target);
+        // Its first frame is drawn before anything is told.
+        let bar = ProgressBar::with_draw_target(None, target).with_style(waiting()).with_message("starting");
         bar.enable_steady_tick(TICK);
         Ui { bar }
     }

@@ -148,7 +148,7 @@ pub enum Caveat {
     },
     /// A worker was replaced during the run.
     WorkersChanged {
-        /// How many were new.
+        /// How many of those at its end were not there at its start.
         new: u32,
     },
     /// The generator did not send in time what was due in the window.
@@ -260,10 +260,9 @@ impl Caveat {
             Caveat::StillBusy { waited, what } => {
                 format!("the server was still busy {:.1} s after the run: {what}", waited.as_secs_f64())
             }
-            Caveat::WorkersChanged { new } => format!(
-                "{} replaced during the run",
-                if *new == 1 { "1 worker was".to_owned() } else { format!("{new} workers were") }
-            ),
+            // Between the two looks others may have come and gone.
+            Caveat::WorkersChanged { new: 1 } => "1 worker or more was replaced during the run".to_owned(),
+            Caveat::WorkersChanged { new } => format!("{new} workers or more were replaced during the run"),
             Caveat::FellBehind { due, sent_in_time } => {
                 format!("{due} requests were due in the window, and {sent_in_time} were sent in it")
             }
@@ -291,7 +290,7 @@ impl Caveat {
                 "is anything else sending to this server, or are requests given up before they are answered?"
             }
             Caveat::LedgerUnknown { .. } => {
-                "give Puma its control server, or use an app that names its worker in a header"
+                "where requests failed, see why first; where it has none, give Puma its control server, or use an app that names its worker in a header"
             }
             Caveat::Failures { .. } => "see the errors by kind; percentiles are of good answers only",
             Caveat::QuantilesHidden { .. } => {

@@ -28,7 +28,8 @@ fn of_tally(
     }
     let at = |q: f64| tally.response_time_at(q).supported(statistics, q, tally);
     let first = |kind: Quantile| percentiles.iter().copied().find(|q| at(*q) == kind);
-    if let Some(from) = first(Quantile::Unanswered) {
+    // Of no request there is no percentile that another answer could change.
+    if let Some(from) = first(Quantile::Unanswered).filter(|_| counts.total() > 0) {
         caveats.push(Caveat::QuantilesHidden { from, unanswered: counts.failed() });
     }
     if let Some(from) = first(Quantile::TooFew) {

@@ -192,7 +192,8 @@ impl Gate {
             Gate::Conservation { client, server, .. } => if_none(client.abs_diff(server), Grade::Fail),
             Gate::ListenOverflows { dropped: n } | Gate::ConnectStalls { retried: n, .. } => if_none(n, Grade::Warn),
             Gate::Exhausted { connects } => if_none(connects, Grade::Fail),
-            Gate::Failures { failed, planned } if failed == planned => if_none(failed, Grade::Fail),
+            // Of nothing at all nothing is known.
+            Gate::Failures { failed, planned } if failed == planned => Grade::Fail,
             Gate::Failures { failed, planned } => by(failed as f64 / planned as f64, 0.005, 1.0),
             Gate::LagSlope { in_errors, grown, .. } if in_errors < SIGNIFICANT || grown <= SMALL => Grade::Pass,
             Gate::LagSlope { slope, .. } => by(slope, 0.0, 0.001),
@@ -262,6 +263,7 @@ impl Gate {
             Gate::Exhausted { connects } => {
                 format!("{connects} connects failed for want of ports, descriptors or memory here")
             }
+            Gate::Failures { planned: 0, .. } => "no request was due in the measured window".to_owned(),
             Gate::Failures { failed, planned } => format!("{failed} of {planned} requests without a good answer"),
             Gate::ReadLag { p99, of_response_time } => {
                 format!(
@@ -289,7 +291,9 @@ impl Gate {
             }
             Gate::ClockStep { steps: 0 } => "wall clock not set".to_owned(),
             Gate::ClockStep { steps } => format!("the wall clock was set {steps} times during the run"),
-            Gate::ListenOverflows { dropped } => format!("{dropped} connects dropped by a full accept queue"),
+            Gate::ListenOverflows { dropped } => {
+                format!("{dropped} connects dropped by a full accept queue, of all servers here")
+            }
             Gate::Steal { share } => format!("stolen CPU {}", percent(share)),
         }
     }
@@ -320,6 +324,7 @@ impl Gate {
             Gate::Exhausted { .. } => {
                 "keep connections alive, spread them over --source-ip, or raise net.ipv4.ip_local_port_range or ulimit -n"
             }
+            Gate::Failures { planned: 0, .. } => "run again to the end",
             Gate::Failures { .. } => "see the errors by kind; times are those of good answers only",
             Gate::ReadLag { .. } | Gate::LagSlope { .. } => {
                 "more lanes (--lanes) on cores of their own, fewer connections, or a lower rate"

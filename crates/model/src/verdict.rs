@@ -39,8 +39,8 @@ pub struct Judgement {
 fn common(tally: &Tally, rate: f64, facts: &GeneratorFacts, statistics: Option<&Statistics>) -> Vec<Gate> {
     let mut gates = Vec::new();
     let counts = &tally.counts;
+    gates.push(Gate::Failures { failed: counts.failed(), planned: counts.total() });
     if counts.attempted() > 0 {
-        gates.push(Gate::Failures { failed: counts.failed(), planned: counts.total() });
         gates.push(Gate::Exhausted { connects: tally.exhausted });
     }
     // A run above its ceiling has disproved it: it was measured in a worse moment.
@@ -145,7 +145,7 @@ pub fn of_load(run: &LoadRun, plan: &LoadPlan) -> Judgement {
     let counts = &run.tally.counts;
     let is_saturated = if plan.pace.is_open() {
         // A request that waits for a connection, or is skipped for want of one, waits for the server.
-        if run.tally.queued.count == 0 && counts.attempted() == counts.total() {
+        if run.tally.queued.count == 0 && counts.attempted() == counts.total() && counts.total() > 0 {
             gates.push(Gate::SentInTime { sent: run.tally.sent_in_window, due: counts.total() });
         }
         let offered = counts.total() as f64 / run.measured.as_secs_f64().max(1e-9);
@@ -250,6 +250,9 @@ mod tests {
         assert_eq!(steady(0.9, false).grade(), Grade::Warn);
         let failures = |failed| Gate::Failures { failed, planned: 1000 };
         assert_eq!(grades([failures(5), failures(999), failures(1000)]), all);
+        let nothing_due = Gate::Failures { failed: 0, planned: 0 };
+        assert_eq!(verdict(&[nothing_due], true), Verdict::Invalid, "no server was measured");
+        assert_eq!(nothing_due.text(), "no request was due in the measured window");
         let server = |server| Gate::Conservation { worker: None, client: 7, server };
         assert_eq!([server(7), server(8)].map(|gate| gate.grade()), [Grade::Pass, Grade::Fail]);
         let draw = |due| Gate::PoissonCount { due, expected: 100.0 };

@@ -10,7 +10,7 @@ use crate::facts::{self, Labelled};
 use crate::number::{self, NONE};
 use crate::shares;
 use crate::summary::{self, Spread};
-use crate::{anatomy, columns, heard, intervals, kernel, over_time, table, text, theory, watched};
+use crate::{anatomy, columns, heard, intervals, kernel, over_time, table, text, theory, verdicts, watched};
 
 /// The whole report.
 pub fn whole(study: &SweepStudy) -> String {
@@ -35,6 +35,7 @@ pub fn whole(study: &SweepStudy) -> String {
         parts.extend([claimed_runs(study), claims(study)]);
     }
     parts.extend([
+        verdicts_of(&labelled),
         intervals_of(study),
         anatomy_of(study),
         watched_of(&labelled),
@@ -69,6 +70,32 @@ fn runs(study: &SweepStudy) -> String {
         lines.push(columns::cells(study, run).split_off(left_out));
     }
     pipe_table(&lines)
+}
+
+/// What limited each run, and by what evidence. Open where a run cannot be trusted.
+pub(crate) fn verdicts_of(runs: &[Labelled<'_>]) -> String {
+    let judged = || runs.iter().filter_map(|labelled| Some((&labelled.label, labelled.run.judgement.as_ref()?)));
+    let lines: Vec<String> = judged()
+        .map(|(label, judgement)| {
+            let remedies =
+                verdicts::remedies(judgement).into_iter().map(|remedy| format!("<br>\n  → {}", escaped(remedy)));
+            format!(
+                "- {label} {}: {}{}",
+                verdicts::name(judgement.verdict),
+                escaped(&verdicts::evidence(judgement).join("; ")),
+                remedies.collect::<String>()
+            )
+        })
+        .collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let lines = lines.join("\n");
+    if judged().all(|(_, judgement)| judgement.troubles().is_empty()) {
+        details("Verdicts", &lines)
+    } else {
+        format!("**Verdicts**\n\n{lines}\n")
+    }
 }
 
 fn intervals_of(study: &SweepStudy) -> String {

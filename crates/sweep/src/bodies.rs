@@ -187,7 +187,8 @@ impl<C: Clock + Clone + Send + Sync> Block<'_, C> {
             };
             session.add_answer(&answer);
             if answer.status >= 400 {
-                return Err(SweepError::BadAnswer { path, status: answer.status });
+                let last_lines = if answer.status >= 500 { session.subject.last_lines() } else { Vec::new() };
+                return Err(SweepError::BadAnswer { path, status: answer.status, last_lines });
             }
             right_length(&path, &stream, &answer)?;
             bytes.insert(body.kilobytes, answer.bytes);

@@ -43,12 +43,14 @@ pub enum SweepError {
         last_lines: Vec<String>,
     },
     /// The app does not serve what is requested.
-    #[error("GET {path} is answered {status}, so there is nothing to measure: is the path right? (--path, -r)")]
+    #[error("GET {path} is answered {status}, so there is nothing to measure: {}", ask_of(*status))]
     BadAnswer {
         /// What was requested.
         path: String,
         /// The status of the answer.
         status: u16,
+        /// The server's last lines, where the fault is its own (5xx).
+        last_lines: Vec<String>,
     },
     /// The app serves another body than is asked for.
     #[error(
@@ -116,8 +118,18 @@ impl SweepError {
         match self {
             SweepError::DiedAtBoot { last_lines, .. }
             | SweepError::NotReady { last_lines, .. }
+            | SweepError::BadAnswer { last_lines, .. }
             | SweepError::Died { last_lines, .. } => last_lines,
             _ => &[],
         }
+    }
+}
+
+/// What an answer that is none raises: is the request wrong, or the app?
+fn ask_of(status: u16) -> &'static str {
+    if status >= 500 {
+        "does the app work? (--path, -r) The server's last lines are above"
+    } else {
+        "is the path right? (--path, -r)"
     }
 }

@@ -74,7 +74,9 @@ pub(crate) fn wait_until_ready<C: Clock + Clone + Send>(
                 question.interrupt,
             ) {
                 Ok(answer) if answer.status >= 400 => {
-                    return Err(SweepError::BadAnswer { path: question.path.to_owned(), status: answer.status });
+                    let last_lines = if answer.status >= 500 { last_lines(server) } else { Vec::new() };
+                    let path = question.path.to_owned();
+                    return Err(SweepError::BadAnswer { path, status: answer.status, last_lines });
                 }
                 Ok(answer) => return Ok(Some(answer)),
                 Err(error) => what = format!("GET {} is not answered: {error}", question.path),

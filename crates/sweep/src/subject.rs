@@ -181,6 +181,11 @@ impl Subject {
         self.server.exited().is_some()
     }
 
+    /// What the server said last.
+    pub(crate) fn last_lines(&self) -> Vec<String> {
+        last_lines(&self.server)
+    }
+
     /// The error to report where the server has ended by itself.
     pub(crate) fn death(&self, connections: u32) -> Option<SweepError> {
         let how = self.server.exited()?.to_string();

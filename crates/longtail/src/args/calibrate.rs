@@ -50,6 +50,10 @@ pub(crate) struct SelftestArgs {
 }
 
 const SELFTEST_EXAMPLES: &str = "\
+Examples:
+  longtail selftest            under half a minute
+  longtail selftest --quick    under 5 s
+
 Runs the load generator against servers inside this program that answer by a law, so that the right figures are known,
 and prints how far off it is on this machine.
 Exit code: 1 where a count is wrong or a request, a byte or a connection is in only one of the two ledgers; never

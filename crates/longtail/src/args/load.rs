@@ -24,7 +24,7 @@ Examples:
   longtail load --ramp 100/s..1000/s --for 60s http://127.0.0.1:9292/
   longtail load --steps 100/s,200/s,400/s --for 30s http://127.0.0.1:9292/    each rate for 10 s
   longtail load --unix /run/app.sock http://localhost/           over a unix socket; @name for an abstract one
-  longtail load --requests requests.txt --fail-if 'p99 > 200ms' --fail-if 'errors > 0.1%' http://127.0.0.1:9292/
+  longtail load --requests requests.txt --fail-if 'p99 > 200ms' http://127.0.0.1:9292/    or 'errors > 0.1%'
   longtail load --rate 100/s --statsd-listen 127.0.0.1:8125 http://127.0.0.1:9292/    what the app says by statsd meanwhile
   longtail load --metrics 127.0.0.1:9464 --otlp http://127.0.0.1:4318 http://127.0.0.1:9292/    for Prometheus, a collector
   longtail load --like hey -- -z 20s -m GET http://127.0.0.1:9292/      hey's own command line, and its layout

@@ -10,6 +10,7 @@ mod calibrate;
 mod conduct;
 mod doctor;
 pub(crate) mod environment;
+mod examples;
 mod format;
 mod like;
 mod limits;
@@ -56,7 +57,7 @@ Studies are kept in $XDG_DATA_HOME/longtail/studies (~/.local/share/longtail/stu
 
 /// Finds out what a web server does when it has more requests than threads, and says whether the numbers can be trusted.
 #[derive(Debug, Parser)]
-#[command(name = "longtail", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "longtail", version, max_term_width = examples::WIDTH, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -109,13 +110,30 @@ pub(crate) enum Invocation {
 /// # Errors
 /// One line that names the fault and the mend.
 pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, Mistake> {
-    match Cli::command().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches)) {
+    match command().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => Ok(Invocation::Command(cli.command)),
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             Ok(Invocation::Help(error.to_string()))
         }
         Err(error) => Err(Mistake::Flags(one_line(&error))),
     }
+}
+
+/// All commands, with the texts below their flags laid out.
+fn command() -> clap::Command {
+    let laid_out = |command: clap::Command| match command.get_after_help() {
+        Some(text) => {
+            let text = examples::laid_out(&text.to_string());
+            command.after_help(text)
+        }
+        None => command,
+    };
+    let mut whole = laid_out(Cli::command());
+    let names: Vec<String> = whole.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    for name in names {
+        whole = whole.mut_subcommand(name, laid_out);
+    }
+    whole
 }
 
 /// The flags of a load, of words without `longtail load`.
@@ -130,15 +148,30 @@ pub(crate) fn load_words(words: Vec<String>) -> Result<LoadArgs, Mistake> {
     }
 }
 
+/// What Rust's own parsers say, in plain words.
+const PLAINER: [(&str, &str); 6] = [
+    ("invalid digit found in string", "it is no whole number"),
+    ("number too large to fit in target type", "it is too large a number"),
+    ("cannot parse float from empty string", "it is no number"),
+    ("invalid float literal", "it is no number"),
+    ("invalid IP address syntax", "it is no IP address"),
+    ("is not in 1..18446744073709551615", "is less than 1"),
+];
+
 /// clap's complaint without its paragraphs.
 fn one_line(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "say what to do: longtail sweep, bodies, load, attack, sink, watch, predict, audit, doctor or report (--help explains them)"
-            .to_owned();
+        let all = Cli::command();
+        let names: Vec<&str> =
+            all.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name).collect();
+        return format!("say what to do: longtail {} (longtail --help explains them)", either(&names));
     }
     let text = error.to_string();
     let first = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect::<Vec<_>>().join(" ");
-    let first = first.strip_prefix("error: ").unwrap_or(&first).to_owned();
+    let mut first = first.strip_prefix("error: ").unwrap_or(&first).to_owned();
+    for (theirs, ours) in PLAINER {
+        first = first.replace(theirs, ours);
+    }
     let meant = match error.get(ContextKind::SuggestedArg).or_else(|| error.get(ContextKind::SuggestedValue)) {
         Some(ContextValue::String(word)) => format!("; did you mean {word}?"),
         Some(ContextValue::Strings(words)) if !words.is_empty() => format!("; did you mean {}?", words.join(" or ")),
@@ -147,12 +180,62 @@ fn one_line(error: &clap::Error) -> String {
     first + &meant
 }
 
+/// `a, b or c`.
+fn either(words: &[&str]) -> String {
+    match words {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => words.concat(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_flags_are_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
+    }
+
+    #[test]
+    fn an_example_of_any_help_stands_on_a_line_of_its_own() {
+        let all = command();
+        let words = std::iter::once(String::new())
+            .chain(all.get_subcommands().filter(|it| !it.is_hide_set()).map(|it| it.get_name().to_owned()));
+        for name in words.collect::<Vec<_>>() {
+            let line = ["longtail", &name, "--help"].into_iter().filter(|word| !word.is_empty()).map(OsString::from);
+            let Ok(Invocation::Help(help)) = parse(line) else { panic!("{name} has no help") };
+            let below = help.split_once("\nExample").unwrap_or_else(|| panic!("{name} has no example")).1;
+            let examples: Vec<&str> = below.lines().skip(1).take_while(|line| line.starts_with("  ")).collect();
+            assert!(!examples.is_empty(), "{name}");
+            for line in examples {
+                assert!(line.chars().count() <= examples::WIDTH, "{name}: {line}");
+                let is_command = line.starts_with("  longtail ") || line.contains("| longtail ");
+                assert!(is_command || line.starts_with(examples::BELOW), "{name}: torn: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_said_in_plain_words() {
+        let said = |words: &str| match parse(words.split(' ').map(OsString::from)) {
+            Err(mistake) => mistake.to_string(),
+            Ok(_) => panic!("{words} is taken"),
+        };
+        assert!(said("longtail sweep -w x").contains("'x' for '--workers <N>': it is no whole number;"));
+        assert!(said("longtail sweep --multiples 1,x").contains("it is no number;"));
+        assert!(said("longtail sweep --multiples 1,").contains("it is no number;"));
+        assert!(said("longtail sweep -w 99999999999").contains("99999999999"));
+        assert!(said("longtail sweep -R 0").contains("0 is less than 1;"));
+        assert!(said("longtail load --source-ip 1.2 http://127.0.0.1/").contains("it is no IP address;"));
+    }
+
+    #[test]
+    fn without_a_command_all_of_them_are_named() {
+        let Err(mistake) = parse([OsString::from("longtail")]) else { panic!("nothing was asked for") };
+        let said = mistake.to_string();
+        for command in command().get_subcommands().filter(|command| !command.is_hide_set()) {
+            assert!(said.contains(command.get_name()), "{said}");
+        }
     }
 }

@@ -64,6 +64,15 @@ impl OutputArgs {
         matches!(self.format, FormatWord::Text | FormatWord::Markdown)
     }
 
+    /// Whether what is printed of a load has its verdict: other tools' layouts and single requests have no place for it.
+    pub(crate) fn tells_verdict(self) -> bool {
+        match self.format {
+            FormatWord::Text => !matches!(self.columns, Some(ColumnsWord::Hey | ColumnsWord::Wrk)),
+            FormatWord::Markdown | FormatWord::Json => true,
+            FormatWord::Hdr | FormatWord::Csv => false,
+        }
+    }
+
     /// A run's judgement as it is printed.
     pub(crate) fn forced(self, judgement: &mut Option<Judgement>) {
         if let Some(judgement) = judgement {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use model::objective::{Compare, Figure};
 use model::{Nanos, Objective, Rate, Threads};
 use sink::Delay;
@@ -23,7 +23,7 @@ Sends nothing to anybody.";
 
 /// Flags of `longtail predict`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, group(ArgGroup::new("load").required(true).args(["rate", "connections"])))]
 pub(crate) struct PredictArgs {
     /// Workers
     #[arg(short, long, value_name = "N", default_value_t = 1)]
@@ -36,7 +36,7 @@ pub(crate) struct PredictArgs {
     #[arg(long, value_name = "LAW|FILE")]
     service: ServiceWord,
     /// Open loop: random arrivals at so many a second
-    #[arg(long, value_name = "RATE", required_unless_present = "connections", conflicts_with = "connections")]
+    #[arg(long, value_name = "RATE", conflicts_with = "connections")]
     rate: Option<Rate>,
     /// Closed loop: so many connections
     #[arg(short, long, value_name = "N")]

@@ -6,7 +6,7 @@ use launch::puma;
 use model::{BodiesStudy, BodyRun};
 use sweep::{Observer, Phase, conduct_bodies};
 
-use super::sweep::{refuse_in_vain, tools};
+use super::sweep::{refuse_in_vain, say_what_is_kept, tools};
 use crate::args::environment::{addresses, with_environment};
 use crate::args::{BodiesArgs, OutputArgs};
 use crate::clock::{SystemClock, wall_time};
@@ -37,27 +37,30 @@ pub(crate) fn run(args: &BodiesArgs) -> Result<Exit, Mistake> {
     let command_line = with_environment(&plan.command_line());
     let clock = SystemClock::start();
     let tools = tools(clock, (addresses, args.puma.boot_timeout), (started_at, command_line), &interrupt, &ceilings);
-    let mut told = Told { ui: Ui::new(), store: &store, output, failed: None };
+    let mut told = Told { ui: Ui::new(), store: &store, output, kept: false, failed: None };
     let study = conduct_bodies(&plan, &tools, &mut told);
-    let Told { ui, failed, .. } = told;
+    let Told { ui, kept, failed, .. } = told;
     drop(ui);
-    let study = study?;
-    if let Some(mistake) = failed {
-        return Err(mistake);
-    }
+    let study = study.inspect_err(|_| say_what_is_kept(&store, kept))?;
     if study.runs.is_empty() {
         ui::note("interrupted before the first run: there is nothing to report");
         return Ok(Exit::Interrupted);
     }
     let interrupted = study.interrupted;
-    store.save(&study.clone().into())?;
+    // What was measured is told also where it cannot be kept.
+    let failed = store.save(&study.clone().into()).err().or(failed);
     if output.streams_bodies() {
         let study = output.forced_bodies(study);
         ui::print(&report::bodies::text::in_order(&study));
         ui::print(&report::bodies::text::closing(&study, columns));
-        ui::note(&format!("saved as {}", store.path().display()));
+        if failed.is_none() {
+            ui::note(&format!("saved as {}", store.path().display()));
+        }
     } else {
         ui::print(&output.whole(&study.into())?);
+    }
+    if let Some(mistake) = failed {
+        return Err(mistake);
     }
     Ok(if interrupted { Exit::Interrupted } else { Exit::Fine })
 }
@@ -67,6 +70,8 @@ struct Told<'a> {
     ui: Ui,
     store: &'a Store,
     output: OutputArgs,
+    /// Whether a run is on disk.
+    kept: bool,
     failed: Option<Mistake>,
 }
 
@@ -83,9 +88,10 @@ impl Observer<BodiesStudy, BodyRun> for Told<'_> {
     }
 
     fn run_done(&mut self, study: &BodiesStudy, run: &BodyRun) {
-        if let Err(mistake) = self.store.save(&study.clone().into()) {
+        match self.store.save(&study.clone().into()) {
+            Ok(()) => self.kept = true,
             // Said at the end: the study goes on, and is printed.
-            self.failed = Some(mistake);
+            Err(mistake) => self.failed = Some(mistake),
         }
         if self.output.streams_bodies() {
             let mut run = run.clone();

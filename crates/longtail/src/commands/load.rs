@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use engine::Shape;
 use launch::GuardCommand;
-use model::counts::name;
+use model::counts::{Counts, name};
 use model::plan::quoted;
-use model::{Ceiling, Placement, Verdict};
+use model::{Ceiling, LoadPlan, Outcome, Placement, Study, Verdict};
 use sweep::{Phase, Workshop};
 
 use crate::args::{AttackArgs, LoadArgs, load_words};
@@ -27,9 +27,10 @@ use crate::{GUARD, signals, this_program, ui};
 /// Where a flag is wrong, before any load is sent, or the study cannot be kept.
 pub(crate) fn run(args: LoadArgs) -> Result<Exit, Mistake> {
     let conducted = run_quietly(args)?;
-    let Conducted { exit, report, note, end, .. } = conducted;
+    let Conducted { exit, report, note, complaints, end, .. } = conducted;
     ui::print(&report);
-    ui::note(&note);
+    // Below the report, where a terminal's user looks.
+    note.iter().chain(&complaints).for_each(|line| ui::note(line));
     if let Some((outlets, interrupt)) = end {
         outlets.close(&interrupt);
     }
@@ -43,6 +44,7 @@ pub(crate) fn run(args: LoadArgs) -> Result<Exit, Mistake> {
 pub(crate) fn attack(args: &AttackArgs) -> Result<Exit, Mistake> {
     let conducted = run_quietly(load_words(args.as_load())?)?;
     ui::print(&format!("Completed {}/{}\n", conducted.answered, conducted.planned));
+    conducted.complaints.iter().for_each(|line| ui::note(line));
     Ok(conducted.exit)
 }
 
@@ -50,7 +52,10 @@ pub(crate) fn attack(args: &AttackArgs) -> Result<Exit, Mistake> {
 struct Conducted {
     exit: Exit,
     report: String,
-    note: String,
+    /// Where the study is.
+    note: Option<String>,
+    /// What went wrong.
+    complaints: Vec<String>,
     answered: u64,
     planned: u64,
     /// What is told, and what ends the telling.
@@ -101,20 +106,63 @@ fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
     } else {
         Exit::Fine
     };
-    if nothing_came && exit != Exit::Interrupted {
-        let kinds = run.tally.counts.iter().map(|(outcome, n)| format!("{n} {}", name(outcome).replace('_', " ")));
-        let kinds = kinds.collect::<Vec<_>>().join(", ");
-        ui::note(&format!("not one request was answered ({kinds}): does anything serve {}?", conducted.study.plan.url));
-    }
-    if let Some(mistake) = &conducted.failed {
-        ui::complain(mistake);
-    }
+    let complaint =
+        (nothing_came && exit != Exit::Interrupted).then(|| unanswered(&run.tally.counts, &conducted.study.plan));
+    let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict).filter(|_| !args.output.tells_verdict());
+    let mut complaints: Vec<String> = verdict
+        .and_then(distrust)
+        .into_iter()
+        .chain(complaint)
+        .chain(conducted.failed.map(|mistake| mistake.to_string()))
+        .collect();
     let (answered, planned) = (run.tally.counts.answered(), run.tally.counts.attempted());
     let study = conducted.study.into();
-    store.save(&study)?;
+    let (note, exit) = keep(&store, &study, exit, &mut complaints);
     let report = if args.output.is_csv() { String::new() } else { args.output.whole(&study)? };
     let end = Some((outlets, Arc::clone(&interrupt)));
-    Ok(Conducted { exit, report, note: format!("saved as {}", store.path().display()), answered, planned, end })
+    Ok(Conducted { exit, report, note, complaints, answered, planned, end })
+}
+
+/// Keeps the study, and says where. What was measured is told also where it cannot be kept.
+fn keep(store: &Store, study: &Study, exit: Exit, complaints: &mut Vec<String>) -> (Option<String>, Exit) {
+    match store.save(study) {
+        Ok(()) => (Some(format!("saved as {}", store.path().display())), exit),
+        Err(mistake) => {
+            complaints.push(mistake.to_string());
+            (None, if exit == Exit::Interrupted { exit } else { Exit::Mistake })
+        }
+    }
+}
+
+/// Beside a layout without a verdict: that its figures are not the server's.
+fn distrust(verdict: Verdict) -> Option<String> {
+    let word = match verdict {
+        Verdict::GeneratorBound => "GENERATOR-BOUND",
+        Verdict::Invalid => "INVALID",
+        Verdict::ServerBound | Verdict::Unloaded => return None,
+    };
+    Some(format!("verdict: {word}; longtail report tells why, and what to do"))
+}
+
+/// Of a load that had no answer at all: how its requests ended, and what is to be looked at first.
+fn unanswered(counts: &Counts, plan: &LoadPlan) -> String {
+    let kinds = counts.iter().map(|(outcome, n)| format!("{n} {}", name(outcome).replace('_', " ")));
+    let kinds = kinds.collect::<Vec<_>>().join(", ");
+    let most = counts.iter().max_by_key(|(_, n)| *n).map(|(outcome, _)| outcome);
+    let look = match most {
+        Some(Outcome::ConnectFailed) if plan.tls => {
+            "does it speak TLS, with a certificate that is trusted here? --cacert FILE trusts another, --insecure any"
+        }
+        Some(Outcome::TimedOut | Outcome::InFlight) if plan.tls => "does it speak TLS, and answer within --timeout?",
+        Some(Outcome::TimedOut | Outcome::InFlight) => "connections were made: does it answer within --timeout?",
+        Some(Outcome::BadResponse) if plan.tls => "what came back contradicts itself, or is no HTTP/1.1",
+        Some(Outcome::BadResponse) => {
+            "what came back contradicts itself, or is no HTTP/1.1: does it speak TLS (https://)?"
+        }
+        Some(Outcome::Closed | Outcome::Reset) => "it took the connections and ended them: what does its log say?",
+        _ => "does anything listen there?",
+    };
+    format!("not one request to {} was answered ({kinds}): {look}", plan.url)
 }
 
 /// A load that another generator makes.
@@ -133,7 +181,8 @@ fn run_another(args: &LoadArgs, generator: Generator) -> Result<Conducted, Mista
         return Ok(Conducted {
             exit: Exit::Interrupted,
             report: String::new(),
-            note,
+            note: Some(note),
+            complaints: Vec::new(),
             answered: 0,
             planned: 0,
             end: None,
@@ -142,18 +191,21 @@ fn run_another(args: &LoadArgs, generator: Generator) -> Result<Conducted, Mista
     let run = &study.run;
     let (planned, answered) = (run.claim.requests.unwrap_or(0), run.claim.good().unwrap_or(0));
     let nothing_came = answered == 0 && run.claim.failed.is_some();
+    let mut complaints = Vec::new();
+    if nothing_came {
+        complaints.push(format!("{} had no good answer at all: does anything serve {}?", run.by, study.plan.url));
+    }
     let exit = if !study.missed.is_empty() {
         Exit::Missed
     } else if nothing_came {
-        ui::note(&format!("{} had no good answer at all: does anything serve {}?", run.by, study.plan.url));
         Exit::Mistake
     } else {
         Exit::Fine
     };
     let study = study.into();
-    store.save(&study)?;
+    let (note, exit) = keep(&store, &study, exit, &mut complaints);
     let report = args.output.whole(&study)?;
-    Ok(Conducted { exit, report, note: format!("saved as {}", store.path().display()), answered, planned, end: None })
+    Ok(Conducted { exit, report, note, complaints, answered, planned, end: None })
 }
 
 /// What this generator reaches with these settings; `None` where it cannot be measured.

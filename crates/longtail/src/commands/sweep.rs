@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use launch::puma::Addresses;
 use launch::{GuardCommand, LaunchError, puma};
+use model::plan::quoted;
 use model::{App, ClaimedRow, Nanos, Probe, Run, ServerKind, ServerPlan, SweepStudy};
 use sweep::{Observer, OtherGenerator, Phase, Tools, conduct};
 
@@ -47,29 +48,46 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
         other: driver.as_ref().map(|driver| driver as &dyn OtherGenerator),
         ..tools(clock, (addresses, args.puma.boot_timeout), (started_at, command_line), &interrupt, &ceilings)
     };
-    let mut told =
-        Told { ui: Ui::new(), store: &store, outlets: &mut outlets, output: args.output, columns, failed: None };
+    let mut told = Told {
+        ui: Ui::new(),
+        store: &store,
+        outlets: &mut outlets,
+        output: args.output,
+        columns,
+        kept: false,
+        failed: None,
+    };
     let study = conduct(&plan, &tools, &mut told);
-    let Told { ui, output, failed, .. } = told;
+    let Told { ui, output, kept, failed, .. } = told;
     drop(ui);
-    let study = study?;
-    if let Some(mistake) = failed {
-        return Err(mistake);
-    }
+    let study = study.inspect_err(|_| say_what_is_kept(&store, kept))?;
     if study.server.name.is_empty() {
         ui::note("interrupted before the server was ready");
         return Ok(Exit::Interrupted);
     }
     let interrupted = study.interrupted;
-    store.save(&study.clone().into())?;
+    // What was measured is told also where it cannot be kept.
+    let failed = store.save(&study.clone().into()).err().or(failed);
     if output.streams() {
         ui::print(&report::text::closing(&study, columns));
-        ui::note(&format!("saved as {}", store.path().display()));
+        if failed.is_none() {
+            ui::note(&format!("saved as {}", store.path().display()));
+        }
     } else {
         ui::print(&output.whole(&study.into())?);
     }
     outlets.close(&interrupt);
+    if let Some(mistake) = failed {
+        return Err(mistake);
+    }
     Ok(if interrupted { Exit::Interrupted } else { Exit::Fine })
+}
+
+/// Where a study ended before its time: how to see the runs that were finished, if there are any.
+pub(super) fn say_what_is_kept(store: &Store, kept: bool) {
+    if kept {
+        ui::note(&format!("the runs above are kept: longtail report {}", quoted(&store.path().to_string_lossy())));
+    }
 }
 
 /// Refuses a probe that was asked for and cannot be had, before anything is started.
@@ -136,6 +154,8 @@ struct Told<'a> {
     outlets: &'a mut Outlets,
     output: OutputArgs,
     columns: report::Columns,
+    /// Whether a run is on disk.
+    kept: bool,
     failed: Option<Mistake>,
 }
 
@@ -154,9 +174,10 @@ impl Observer for Told<'_> {
 
     fn run_done(&mut self, study: &SweepStudy, run: &Run) {
         self.outlets.sweep_done(study, run);
-        if let Err(mistake) = self.store.save(&study.clone().into()) {
+        match self.store.save(&study.clone().into()) {
+            Ok(()) => self.kept = true,
             // Said at the end: the study goes on, and is printed.
-            self.failed = Some(mistake);
+            Err(mistake) => self.failed = Some(mistake),
         }
         if self.output.streams() {
             let mut run = run.clone();
@@ -166,8 +187,9 @@ impl Observer for Told<'_> {
     }
 
     fn claimed_done(&mut self, study: &SweepStudy, run: &ClaimedRow) {
-        if let Err(mistake) = self.store.save(&study.clone().into()) {
-            self.failed = Some(mistake);
+        match self.store.save(&study.clone().into()) {
+            Ok(()) => self.kept = true,
+            Err(mistake) => self.failed = Some(mistake),
         }
         if self.output.streams() {
             self.ui.print(&report::claimed::row(study, run));

@@ -173,9 +173,13 @@ fn of_listeners(ours: &[&Listening]) -> Target {
         let users: BTreeSet<u32> =
             ours.iter().filter(|one| !seen.contains(&one.inode)).filter_map(|one| one.user).collect();
         let users: Vec<String> = users.iter().map(u32::to_string).collect();
-        let whose = if users.is_empty() { "another user".to_owned() } else { format!("user {}", users.join(" and ")) };
+        let whose = match &users[..] {
+            [] => "root or as another user".to_owned(),
+            [root] if root == "0" => "root".to_owned(),
+            users => format!("root or as user {}", users.join(" and ")),
+        };
         missing.push(if holders.hidden > 0 {
-            format!("the server's processes: they are not this user's to see; run as root or as {whose}")
+            format!("the server's processes: they are not this user's to see; run as {whose}")
         } else {
             "the server's processes: none that can be seen from here holds its socket".to_owned()
         });

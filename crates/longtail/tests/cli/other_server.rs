@@ -28,6 +28,39 @@ fn any_command_that_serves_http_can_be_swept() {
 }
 
 #[test]
+fn a_server_that_dies_in_a_run_leaves_the_runs_that_were_done_and_says_where() {
+    if !has("python3") {
+        return;
+    }
+    let (lab, port) = (Lab::new(), free_port());
+    // The first run has 20 requests, and the second more than are left.
+    let dies = r#"
+import http.server as h, os, sys
+left = [60]
+class Answers(h.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def log_message(self, *_): pass
+    def do_GET(self):
+        left[0] -= 1
+        if left[0] < 0: os._exit(3)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+h.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Answers).serve_forever()
+"#;
+    let script = lab.write("dies.py", dies);
+    let words = format!(
+        "sweep --slots 1 --url http://127.0.0.1:{port}/ -d0.001 -R20 --multiples 1,4 --no-calibrate -- python3"
+    );
+    let sweep = crate::lab::Running::start(lab.longtail(&words).arg(script).arg(port.to_string())).end().with_code(2);
+    assert!(sweep.stderr.contains("ended during the run with 4 connections (exit code 3)"), "{}", sweep.stderr);
+    let kept = sweep.stderr.lines().find_map(|line| line.split_once("the runs above are kept: longtail report "));
+    let (_, path) = kept.unwrap_or_else(|| panic!("{}", sweep.stderr));
+    let report = lab.run(&format!("report {path}")).with_code(0);
+    assert!(report.stdout.contains("4.00x"), "{}", report.stdout);
+}
+
+#[test]
 fn a_service_time_that_was_measured_is_printed_by_sweep_as_by_report() {
     let lab = Lab::new();
     let sweep = lab.run("sweep --server builtin -t1:1 --path /sleep0.01 -R3 --multiples 1").with_code(0);

@@ -216,11 +216,13 @@ fn an_app_that_answers_with_an_error_is_asked_only_once() {
     if !has("puma") {
         return;
     }
-    for status in ["404", "500"] {
+    for (status, asked) in [("404", "is the path right?"), ("500", "does the app work?")] {
         let lab = Lab::new();
         let app = format!("run lambda {{ |env| File.write('asked', 'x', mode: 'a'); [{status}, {{}}, []] }}\n");
         lab.write("app.ru", &app);
-        refused(&lab, &mut lab.longtail("sweep -t1:1 -r app.ru --path /posts"), status);
+        let said = format!("GET /posts is answered {status}, so there is nothing to measure: {asked}");
+        let above = refused(&lab, &mut lab.longtail("sweep -t1:1 -r app.ru --path /posts"), &said);
+        assert_eq!(above.is_empty(), status == "404", "{above:?}");
         assert_eq!(fs::read_to_string(lab.path("asked")).unwrap(), "x");
     }
 }

@@ -126,13 +126,13 @@ fn shared(files: &Files) -> Check {
     let check = match allowed[..] {
         [_] => ASKED.bad(
             "1 processor for the server and the lanes",
-            "give the machine a second processor, or run longtail load URL on another machine",
+            "give the machine a second processor",
         ),
         [first, second] => ASKED.warn(
             "2 processors for the server, the lanes and all else",
             format!(
-                "taskset -c {first} COMMAND of the server, then taskset -c {second} longtail load URL; \
-                 better: longtail load URL on another machine"
+                "longtail sweep --server-cpus {first} keeps the lanes on {second}; a server of your own: taskset -c {first} \
+                 COMMAND, then longtail load URL"
             ),
         ),
         _ => ASKED.fine(format!("{} processors for the server and the lanes", allowed.len())),

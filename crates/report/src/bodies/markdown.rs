@@ -4,7 +4,9 @@ use model::BodiesStudy;
 
 use super::{facts, pivot, rows};
 use crate::doubts::{is_doubtful, noted};
-use crate::markdown::{caveats, environment, errors, escaped, fenced, glossary, kernel_of, pipe_table, watched_of};
+use crate::markdown::{
+    caveats, environment, errors, escaped, fenced, glossary, kernel_of, pipe_table, verdicts_of, watched_of,
+};
 use crate::number;
 
 /// The whole report.
@@ -23,7 +25,7 @@ pub fn whole(study: &BodiesStudy) -> String {
     if !study.runs.is_empty() {
         parts.push(runs(study));
     }
-    parts.extend([watched_of(&labelled), kernel_of(&labelled, &study.plan.sockets)]);
+    parts.extend([verdicts_of(&labelled), watched_of(&labelled), kernel_of(&labelled, &study.plan.sockets)]);
     parts.extend([errors(&labelled), caveats(&study.caveats, &noted(&labelled))]);
     if !study.runs.is_empty() {
         parts.push(glossary(&rows::words(study)));

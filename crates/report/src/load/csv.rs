@@ -10,16 +10,29 @@ pub fn csv_header() -> &'static str {
     "request,due_s,sent_s,ended_s,response_time_ms,service_time_ms,send_lag_ms,status_or_error,bytes\n"
 }
 
-/// Appends the line of request `number`. Instants are counted from `start`; before it (warm-up) they are negative.
+/// Appends the line of request `number`. Instants are counted from `start`; before it (warm-up) they are negative. What there
+/// was not, as the sending of a request that was skipped, is an empty field.
 pub fn write_csv(out: &mut String, number: u64, exchange: &Exchange, start: Nanos) {
+    let is_skipped = exchange.outcome == Outcome::Skipped;
+    // A request that never reached the kernel has this; an answer has come to one that did.
+    let is_unsent = exchange.sent == exchange.ended && !matches!(exchange.outcome, Outcome::Answered(_));
     // Writing to a String does not fail.
     _ = write!(out, "{number},");
-    for instant in [exchange.due, exchange.sent, exchange.ended] {
+    for (instant, is_none) in [(exchange.due, false), (exchange.sent, is_unsent), (exchange.ended, is_skipped)] {
         let (sign, span) = if instant < start { ("-", start - instant) } else { ("", instant - start) };
-        _ = write!(out, "{sign}{}.{:09},", span.0 / 1_000_000_000, span.0 % 1_000_000_000);
+        _ = if is_none {
+            out.write_str(",")
+        } else {
+            write!(out, "{sign}{}.{:09},", span.0 / 1_000_000_000, span.0 % 1_000_000_000)
+        };
     }
-    for span in [exchange.response_time(), exchange.service_time(), exchange.send_lag()] {
-        _ = write!(out, "{}.{:06},", span.0 / 1_000_000, span.0 % 1_000_000);
+    let spans = [
+        (exchange.response_time(), is_skipped),
+        (exchange.service_time(), is_unsent),
+        (exchange.send_lag(), is_unsent),
+    ];
+    for (span, is_none) in spans {
+        _ = if is_none { out.write_str(",") } else { write!(out, "{}.{:06},", span.0 / 1_000_000, span.0 % 1_000_000) };
     }
     _ = match exchange.outcome {
         Outcome::Answered(status) => write!(out, "{status}"),
@@ -69,6 +82,19 @@ mod tests {
         let mut out = String::new();
         write_csv(&mut out, 0, &Exchange { outcome: Outcome::TimedOut, ..SLOW }, Nanos::from_secs(2));
         assert_eq!(out, "0,-0.500000000,-0.499987655,0.506335446,1006.335446,1006.323101,0.012345,timed_out,120\n");
+    }
+
+    #[test]
+    fn what_was_never_sent_has_no_time_of_sending() {
+        let mut out = String::new();
+        let refused = Exchange { sent: SLOW.ended, received_bytes: 0, outcome: Outcome::Refused, ..SLOW };
+        write_csv(&mut out, 3, &refused, Nanos::from_secs(1));
+        assert_eq!(out, "3,0.500000000,,1.506335446,1006.335446,,,connect_refused,0\n");
+        out.clear();
+        let skipped = Exchange { sent: SLOW.due, ended: SLOW.due, outcome: Outcome::Skipped, ..refused };
+        write_csv(&mut out, 4, &skipped, Nanos::from_secs(1));
+        assert_eq!(out, "4,0.500000000,,,,,,skipped,0\n");
+        assert_eq!(out.split(',').count(), csv_header().split(',').count());
     }
 
     #[test]

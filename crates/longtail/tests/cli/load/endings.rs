@@ -7,8 +7,8 @@ use rustix::process::Signal;
 use sink::Body;
 
 use super::receiver::Receiver;
-use super::{load, outcomes, sink, split, study, url};
-use crate::lab::{Lab, Running, free_port};
+use super::{load, outcomes, sink, sink_at, split, study, url};
+use crate::lab::{Ended, Lab, Running, free_port};
 
 /// A load in the middle: at least ten answers have come.
 fn in_the_middle(lab: &Lab, words: &str, sink: &sink::Sink) -> Running {
@@ -69,9 +69,59 @@ fn a_load_on_a_server_that_never_answers_can_be_interrupted() {
 fn where_nobody_listens_every_request_is_refused_and_said_to_be() {
     let lab = Lab::new();
     let url = format!("http://127.0.0.1:{}/", free_port());
-    let ended = load(&lab, &format!("-n 10 -c 3 {url}")).with_code(2);
+    let ended = load(&lab, &format!("-n 10 -c 3 --log log.csv {url}")).with_code(2);
     assert_eq!(outcomes(&study(&lab)), [(Outcome::Refused, 10)]);
     assert!(ended.stdout.contains("connect refused"), "{}", ended.stdout);
+    assert_eq!(
+        last_line(&ended),
+        format!("longtail: not one request to {url} was answered (10 connect refused): does anything listen there?")
+    );
+    let log = std::fs::read_to_string(lab.path("log.csv")).unwrap();
+    for line in log.lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        assert_eq!([fields[2], fields[5], fields[6]], ["", "", ""], "it was never sent: {line}");
+    }
+}
+
+#[test]
+fn a_layout_without_a_verdict_has_it_beside_where_the_figures_are_worth_nothing() {
+    let url = format!("http://127.0.0.1:{}/", free_port());
+    for layout in ["--columns wrk", "--columns hey", "--format csv", "--format hdr"] {
+        let ended = load(&Lab::new(), &format!("-n 10 -c 3 {layout} {url}")).with_code(2);
+        assert!(ended.stderr.contains("longtail: verdict: INVALID; longtail report tells why"), "{}", ended.stderr);
+    }
+    let ended = load(&Lab::new(), &format!("-n 10 -c 3 {url}")).with_code(2);
+    assert!(ended.stdout.contains("verdict: INVALID") && !ended.stderr.contains("verdict"), "{}", ended.stderr);
+}
+
+/// The last of what is said beside the report: a terminal's user sees it.
+fn last_line(ended: &Ended) -> &str {
+    ended.stderr.lines().last().unwrap_or_default()
+}
+
+#[test]
+fn a_certificate_that_is_not_trusted_is_told_with_the_mend() {
+    let (lab, server) = (Lab::new(), sink_at("tls://127.0.0.1:0", Body::Ok));
+    let url = format!("https://{}/", server.address());
+    let ended = load(&lab, &format!("-n 4 -c 1 {url}")).with_code(2);
+    assert!(last_line(&ended).ends_with("--cacert FILE trusts another, --insecure any"), "{}", ended.stderr);
+    load(&lab, &format!("-n 4 -c 1 --insecure {url}")).with_code(0);
+    let plain = load(&lab, &format!("-n 4 -c 1 http://{}/", server.address())).with_code(2);
+    assert!(last_line(&plain).contains("TLS (https://)"), "{}", plain.stderr);
+}
+
+#[test]
+fn a_report_is_printed_where_the_study_cannot_be_kept() {
+    let (lab, server) = (Lab::new(), sink(Body::Ok));
+    let full = load(&lab, &format!("-n 20 -c 2 -o /dev/full {}", url(&server))).with_code(2);
+    assert!(full.stdout.contains("verdict:") && full.stdout.contains("total time"), "{}", full.stdout);
+    assert!(last_line(&full).starts_with("longtail: '/dev/full' cannot be written"), "{}", full.stderr);
+    assert!(last_line(&full).ends_with("make room there, or name another place"), "{}", full.stderr);
+    assert_eq!(outcomes(&study(&lab)), [(Outcome::Answered(200), 20)], "the data folder has room");
+    let sweep =
+        lab.run("sweep --server builtin -t1:1 -d0.001 -R20 --multiples 1,2 --no-calibrate -o /dev/full").with_code(2);
+    assert!(sweep.stdout.contains("verdicts") && sweep.stdout.contains("total time"), "{}", sweep.stdout);
+    assert!(last_line(&sweep).starts_with("longtail: '/dev/full' cannot be written"), "{}", sweep.stderr);
 }
 
 #[test]

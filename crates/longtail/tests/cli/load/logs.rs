@@ -24,7 +24,11 @@ fn lines(csv: &str) -> Vec<Line> {
     let line = |line: &str| {
         let fields: Vec<&str> = line.split(',').collect();
         assert_eq!(fields.len(), 9, "{line}");
-        let time = |n: usize| fields[n].parse().unwrap();
+        // A request that was not sent has no such time, and one that was skipped no end.
+        let time = |n: usize| match fields[n] {
+            "" => fields[1].parse().unwrap(),
+            text => text.parse().unwrap(),
+        };
         Line {
             number: fields[0].parse().unwrap(),
             times: [time(1), time(2), time(3)],
