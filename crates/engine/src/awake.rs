@@ -6,6 +6,9 @@
 //! `shrink_halt_poll_ns` in Linux' `virt/kvm/kvm_main.c`): a sleep that ended soon doubles the time, one that took long halves it. Against a
 //! slow server it is off by itself after a few answers.
 //!
+//! It is answers that are waited for: while pieces of long ones come, a lane sleeps between them, for each piece that it takes at once costs
+//! two system calls (`lane.rs`, `wait`).
+//!
 //! A lane that stays awake takes a core. Where that core is wanted by somebody else (more is runnable than there are cores, or the lane
 //! itself waits for one) it is off, for longer each time. What is spent awake is counted apart from work.
 

@@ -57,6 +57,9 @@ pub enum BadResponse {
     /// In a chunked body.
     #[error("the response's chunked body is malformed")]
     Chunk,
+    /// 101: what follows is another protocol, which nobody asked for (RFC 9110 section 15.2.2).
+    #[error("the server switched to another protocol, unasked")]
+    Switched,
 }
 
 #[derive(Clone, Debug)]
@@ -148,6 +151,9 @@ impl Reader {
                     at += head.length - before;
                     self.bytes += (head.length - before) as u64;
                     self.partial.clear();
+                    if head.status == 101 {
+                        return Err(BadResponse::Switched);
+                    }
                     if head.status < 200 {
                         // An interim response (100, 103): the real one follows (RFC 9110 section 15.2).
                         continue;
@@ -308,6 +314,13 @@ mod tests {
         // The same bytes, now remembered, in answer to a GET.
         reader.expect(false);
         assert_eq!(reader.feed(head, &mut heads), Ok(Fed::More));
+    }
+
+    #[test]
+    fn another_protocol_is_no_response() {
+        let switched = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n";
+        assert_eq!(read(switched, &[]), Err(BadResponse::Switched));
+        assert_eq!(read(switched, &[7, 20]), Err(BadResponse::Switched));
     }
 
     #[test]
