@@ -164,9 +164,9 @@ impl Kind {
     }
 }
 
-/// What servers say in each answer beside what HTTP needs (RFC 9110, sections 6.6.1 and 10.2.4): who parses heads pays for it, so
+/// What nginx says in each answer beside type and length (RFC 9110, sections 6.6.1, 7.6.1 and 10.2.4): who parses heads pays for it, so
 /// a sink without would flatter them.
-const HEAD: [&str; 2] = ["server: nginx/1.22.1", "date: Sat, 21 Nov 2026 18:41:00 GMT"];
+const HEAD: [&str; 3] = ["server: nginx/1.22.1", "date: Sat, 21 Nov 2026 18:41:00 GMT", "connection: keep-alive"];
 
 fn sink(
     lab: &Lab<'_>,

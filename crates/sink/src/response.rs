@@ -7,6 +7,7 @@ use model::Nanos;
 use model::anatomy::STAMPS;
 
 use crate::head::{Ending, Refusal};
+use crate::settings::SAYS_KEEP_ALIVE;
 use crate::{Body, Ledger, Settings};
 
 /// The interim response that lets a client send its body.
@@ -58,14 +59,17 @@ impl Answers {
             Body::Ok => ("text/plain", b"ok\n".to_vec()),
             Body::Bytes(bytes) => ("application/octet-stream", vec![b'x'; bytes as usize]),
         };
+        let (keeping, others): (Vec<&str>, Vec<&str>) =
+            settings.headers.iter().map(String::as_str).partition(|line| line.eq_ignore_ascii_case(SAYS_KEEP_ALIVE));
+        let kept = if keeping.is_empty() { Ending::KeepAlive } else { Ending::KeepAliveSaid };
         let mut all = Vec::new();
         for code in statuses {
             for worker in workers.clone() {
                 let named = settings.worker_header.as_ref().map(|name| format!("{name}: {worker}\r\n"));
-                let others = settings.headers.iter().flat_map(|line| [line, "\r\n"]).collect::<String>();
+                let others = others.iter().flat_map(|line| [line, "\r\n"]).collect::<String>();
                 let fields = format!("content-type: {kind}\r\n{others}{}", named.unwrap_or_default());
                 let status = format!("{code} {}", reason(code));
-                for ending in [Ending::KeepAlive, Ending::KeepAliveSaid, Ending::Close] {
+                for ending in [kept, Ending::KeepAliveSaid, Ending::Close] {
                     let bytes = response(&status, &fields, ending, &body);
                     let counter = if settings.body == Body::Counter { bytes.len() - 4 } else { bytes.len() };
                     all.push(Answer { body: bytes.len() - body.len(), bytes, counter });
@@ -185,6 +189,13 @@ mod tests {
             answers.of(0, 0, Ending::KeepAlive, Extent::Whole, 0),
             b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nserver: nginx\r\nx: \r\nw: 0\r\ncontent-length: 3\r\n\r\nok\n"
         );
+        let settings = Settings { headers: vec!["Connection: Keep-Alive".to_owned()], ..Settings::default() };
+        let mut answers = Answers::render(&settings, 0..1);
+        let mut says = |ending, word: &str| {
+            let answer = String::from_utf8_lossy(answers.of(0, 0, ending, Extent::Head, 0)).into_owned();
+            answer.matches("onnection").count() == 1 && answer.contains(&format!("connection: {word}\r\n"))
+        };
+        assert!(says(Ending::KeepAlive, "keep-alive") && says(Ending::Close, "close"));
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub struct Settings {
     pub seed: u64,
     /// What is answered.
     pub body: Body,
-    /// Further response headers, each a whole line `name: value`; sent as they are.
+    /// Further response headers, each a whole line `name: value`; sent as they are, but [`SAYS_KEEP_ALIVE`] only where it is true.
     pub headers: Vec<String>,
     /// The response header that names the worker (`0`, `1`, …), such as `x-worker`; `None` for none.
     pub worker_header: Option<String>,
@@ -151,10 +151,15 @@ fn can_name_a_field(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(plain) && !taken.iter().any(|taken| name.eq_ignore_ascii_case(taken))
 }
 
+/// The one header of those that HTTP needs itself that may be asked for: where a connection is kept the answer says so, as nginx's
+/// do. Otherwise only who speaks HTTP/1.0 is told.
+pub(crate) const SAYS_KEEP_ALIVE: &str = "connection: keep-alive";
+
 /// `name: value`, the value of what can be seen, blanks and tabs (RFC 9110 section 5.5), without what is obsolete.
 fn is_field_line(line: &str) -> bool {
     let can_be_sent = |byte: u8| matches!(byte, b'\t' | b' '..=b'~');
-    line.split_once(':').is_some_and(|(name, value)| can_name_a_field(name) && value.bytes().all(can_be_sent))
+    line.eq_ignore_ascii_case(SAYS_KEEP_ALIVE)
+        || line.split_once(':').is_some_and(|(name, value)| can_name_a_field(name) && value.bytes().all(can_be_sent))
 }
 
 #[cfg(test)]
@@ -202,7 +207,9 @@ mod tests {
             assert_eq!(line.lines().count(), 1, "{line}");
         }
         assert!(named("X-Worker").check().is_ok());
-        assert!(with("server: nginx/1.22.1").check().is_ok() && with("x:").check().is_ok());
+        for line in ["server: nginx/1.22.1", "x:", "Connection: keep-alive"] {
+            assert!(with(line).check().is_ok(), "{line}");
+        }
         assert!(Settings { loops: 4, ..Settings::default() }.check().is_ok());
     }
 }

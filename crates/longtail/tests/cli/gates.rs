@@ -6,9 +6,10 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use launch::affinity;
 use model::{Arrivals, Caveat, Clock as _, Gate, Grade, Judgement, LoadStudy, Nanos, Pace, Profile, Rate, Verdict};
 use rustix::process::Signal;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_setaffinity};
 use sink::{Body, Delay, Faults, Queue, Settings, Sink};
 
 use crate::clock::{SteadyClock, eventually};
@@ -32,7 +33,7 @@ fn sink_with(settings: Settings) -> Sink {
 struct BusyLoop(Child);
 
 impl BusyLoop {
-    fn on(cpu: usize) -> BusyLoop {
+    fn on(cpu: u32) -> BusyLoop {
         let child = Command::new("sh").args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().unwrap();
         pin(&child, cpu);
         BusyLoop(child)
@@ -46,21 +47,15 @@ impl Drop for BusyLoop {
     }
 }
 
-fn pin(child: &Child, cpu: usize) {
+fn pin(child: &Child, cpu: u32) {
     let mut set = CpuSet::new();
-    set.set(cpu);
+    set.set(cpu as usize);
     sched_setaffinity(Some(rustix::process::Pid::from_child(child)), &set).unwrap();
-}
-
-/// The processors that this process may use.
-fn processors() -> Vec<usize> {
-    let all = sched_getaffinity(None).unwrap();
-    (0..CpuSet::MAX_CPU).filter(|cpu| all.is_set(*cpu)).collect()
 }
 
 #[test]
 fn a_lane_that_has_to_share_its_processor_is_the_limit() {
-    let cpus = processors();
+    let cpus: Vec<u32> = affinity::ours().expect("Linux tells").iter().collect();
     if !can(cpus.len() > 1, "one processor: server and lane would share it") {
         return;
     }

@@ -161,7 +161,10 @@ fn a_puma_that_dies_in_a_run_is_told_with_its_last_lines_and_what_was_done_is_ke
     lab.assert_nothing_left(port);
     assert!(sweep.stderr.contains("  | the app gives up\n"), "{}", sweep.stderr);
     let ours: Vec<&str> = sweep.stderr.lines().filter(|line| !line.starts_with("  | ")).collect();
-    assert!(ours.len() == 1 && ours[0].contains("exit code 7"), "{ours:?}");
+    let [kept, why] = ours[..] else { panic!("{ours:?}") };
+    assert!(why.contains("exit code 7"), "{ours:?}");
+    let file = lab.studies().pop().expect("a study");
+    assert!(kept.ends_with(&format!("longtail report {}", file.display())), "{kept}");
     let study = lab.study();
     assert!(study.runs.len() >= 2, "one or two runs were whole");
     for run in &study.runs {
