@@ -55,7 +55,7 @@ pub struct Settings {
     pub seed: u64,
     /// What is answered.
     pub body: Body,
-    /// Further response headers, each a whole line `name: value`; sent as they are, but [`SAYS_KEEP_ALIVE`] only where it is true.
+    /// Further response headers, each a whole line `name: value`; sent as they are, but `connection: keep-alive` only where it is true.
     pub headers: Vec<String>,
     /// The response header that names the worker (`0`, `1`, …), such as `x-worker`; `None` for none.
     pub worker_header: Option<String>,
