@@ -111,12 +111,10 @@ fn summary(cases: &[Done], name: &str) -> String {
         &[name, "CPU us", "CPU time", "", "", "instructions", "", "cycles", "", "received"],
         &["", "a req.", "x wrk", "[interval]", "x floor", "x wrk", "x floor", "x wrk", "x floor", "x wrk"],
     ]);
-    let ours = |done: &'_ Done| done.entry(name).filter(|ours| !ours.samples.is_empty()).cloned();
-    let here: Vec<(&Done, Entry)> = cases.iter().filter_map(|done| Some((done, ours(done)?))).collect();
-    if here.is_empty() {
-        return String::new();
-    }
-    for (done, ours) in here {
+    let mut is_empty = true;
+    for done in cases {
+        let Some(ours) = done.entry(name).filter(|ours| !ours.samples.is_empty()) else { continue };
+        is_empty = false;
         let (wrk, floor) = (done.entry("wrk"), done.entry("floor"));
         let cpu = |sample: &Sample| Some(sample.cpu());
         let times_wrk = ours.times(wrk, cpu);
@@ -133,7 +131,7 @@ fn summary(cases: &[Done], name: &str) -> String {
             times(ours.times(wrk, |sample| sample.rate_per_s)),
         ]);
     }
-    table.text()
+    if is_empty { String::new() } else { table.text() }
 }
 
 fn count(entry: &Entry, figure: fn(&Sample) -> Option<f64>) -> String {
