@@ -169,13 +169,13 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             self.resume_the_paused(now);
             self.send_what_is_due(now);
             self.records.journal.age(now);
-            place.show(self.records.ended, &self.records.tally);
+            place.show(self.records.ended, || self.records.tally());
             if interrupt.load(Ordering::Relaxed) {
                 interrupted_at = Some(now);
                 break;
             }
         }
-        place.show(self.records.ended, &self.records.tally);
+        place.show(self.records.ended, || self.records.tally());
         let spun = self.awake.as_ref().map_or(Nanos::ZERO, Awake::spent);
         let facts = CpuUse::now().since(began_with, now.saturating_sub(began_at), spun);
         self.finish(interrupted_at, facts)

@@ -27,17 +27,17 @@ pub struct Place {
 impl Place {
     /// Shows how far the lane is, and its tally where somebody has asked.
     #[inline]
-    pub(crate) fn show(&self, ended: u64, tally: &Tally) {
+    pub(crate) fn show(&self, ended: u64, tally: impl FnOnce() -> Tally) {
         self.ended.store(ended, Ordering::Relaxed);
         if self.asked.load(Ordering::Relaxed) {
-            self.answer(tally);
+            self.answer(tally());
         }
     }
 
     #[cold]
-    fn answer(&self, tally: &Tally) {
+    fn answer(&self, tally: Tally) {
         self.asked.store(false, Ordering::Relaxed);
-        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(tally.clone());
+        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(tally);
     }
 }
 

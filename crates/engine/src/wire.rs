@@ -4,19 +4,38 @@
 //! clock in tests. It is generic, never dynamic: the compiler makes one loop per wire.
 
 use model::Nanos;
+use rustix::event::epoll::EventFlags;
 
 /// News of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The connection.
     pub slot: u32,
-    /// Bytes, an end or an error can be received.
-    pub readable: bool,
-    /// Bytes can be sent, or a connect has ended.
-    pub writable: bool,
-    /// The peer has closed its half, or the connection is broken: read until the end is seen.
-    pub closing: bool,
+    /// What is new of it, as `epoll_ctl(2)` names it.
+    pub flags: EventFlags,
 }
+
+impl Event {
+    /// Whether bytes, an end or an error can be received.
+    #[inline]
+    pub fn is_readable(self) -> bool {
+        self.flags.intersects(EventFlags::IN.union(CLOSING))
+    }
+
+    /// Whether bytes can be sent, or a connect has ended.
+    #[inline]
+    pub fn is_writable(self) -> bool {
+        self.flags.intersects(EventFlags::OUT.union(EventFlags::ERR).union(EventFlags::HUP))
+    }
+
+    /// Whether the peer has closed its half, or the connection is broken: read until the end is seen.
+    #[inline]
+    pub fn is_closing(self) -> bool {
+        self.flags.intersects(CLOSING)
+    }
+}
+
+const CLOSING: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);
 
 /// Why an operation on a connection did nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

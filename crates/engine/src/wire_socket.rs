@@ -186,10 +186,7 @@ impl Wire for Sockets {
             if self.slots[slot as usize].generation != (data >> 32) as u32 {
                 continue;
             }
-            let closing = flags.intersects(epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR);
-            let readable = closing || flags.contains(epoll::EventFlags::IN);
-            let writable = flags.intersects(epoll::EventFlags::OUT | epoll::EventFlags::ERR | epoll::EventFlags::HUP);
-            events.push(Event { slot, readable, writable, closing });
+            events.push(Event { slot, flags });
         }
     }
 

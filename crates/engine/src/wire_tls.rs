@@ -10,6 +10,7 @@ use std::mem;
 use std::sync::Arc;
 
 use model::Nanos;
+use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustls::ClientConnection;
 
@@ -136,7 +137,7 @@ impl Wire for TlsSockets {
         for slot in self.owed.drain(..) {
             // Not any more if it was received since, or the connection closed.
             if mem::take(&mut self.sessions[slot as usize].is_owed) {
-                events.push(Event { slot, readable: true, writable: false, closing: false });
+                events.push(Event { slot, flags: EventFlags::IN });
             }
         }
     }

@@ -12,6 +12,7 @@ use model::{
     AppTime, Clock, Exchange, GeneratorFacts, Judgement, Late, LoadPlan, Nanos, Outcome, Pace, Rate, Statistics, Tally,
     Timestamps, Timing, Verdict, doubts, verdict,
 };
+use rustix::event::epoll::EventFlags;
 use testkit::clock::Stepped;
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nx-worker-pid: 7\r\ncontent-length: 2\r\n\r\nok";
@@ -100,7 +101,7 @@ impl Wire for Scripted {
                 self.inbox[slot].extend(ANSWER);
             }
             self.stamps[slot] = Some(wall - (self.clock.now() - due));
-            events.push(Event { slot: slot as u32, readable: true, writable: true, closing: false });
+            events.push(Event { slot: slot as u32, flags: EventFlags::IN | EventFlags::OUT });
         }
     }
 

@@ -17,6 +17,7 @@ use std::time::Duration;
 use engine::{Endpoint, Event, Sockets, Tls, TlsOptions, TlsSockets, Transport, TransportError, Trouble, Wire};
 use model::Nanos;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, Issuer, KeyPair, date_time_ymd};
+use rustix::event::epoll::EventFlags;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{HandshakeKind, RootCertStore, ServerConfig, ServerConnection, StreamOwned, SupportedProtocolVersion};
@@ -80,9 +81,9 @@ fn exchange_watched(
         return done;
     }
     let (mut sent, mut buffer, mut events) = (0, vec![0; BUFFER], Vec::new());
-    let mut event = Event { slot: slot as u32, readable: false, writable: true, closing: false };
+    let mut event = Event { slot: slot as u32, flags: EventFlags::OUT };
     loop {
-        if sent == 0 || sent < request.len() && event.writable {
+        if sent == 0 || sent < request.len() && event.is_writable() {
             while sent < request.len() {
                 match wire.send(slot, &request[sent..]) {
                     Ok(n) => {
@@ -103,7 +104,7 @@ fn exchange_watched(
                 }
             }
         }
-        if event.readable && sent > 0 {
+        if event.is_readable() && sent > 0 {
             loop {
                 match wire.receive(slot, &mut buffer) {
                     Ok(0) => {
@@ -115,7 +116,7 @@ fn exchange_watched(
                         if done.received.len() >= length {
                             return done;
                         }
-                        if n < BUFFER && !event.closing {
+                        if n < BUFFER && !event.is_closing() {
                             break;
                         }
                     }
@@ -129,11 +130,9 @@ fn exchange_watched(
         }
         // Of other slots there is no news here: each test has one exchange under way at a time.
         news(wire, &mut events);
-        event = Event { readable: false, writable: false, closing: false, ..event };
+        event.flags = EventFlags::empty();
         for other in events.iter().filter(|other| other.slot == event.slot) {
-            event.readable |= other.readable;
-            event.writable |= other.writable;
-            event.closing |= other.closing;
+            event.flags |= other.flags;
         }
     }
 }
@@ -405,7 +404,7 @@ fn no_event_of_a_closed_connection_reaches_its_successor() {
     let _second = listener.accept().expect("a connection");
     let mut events = Vec::new();
     news(&mut wire, &mut events);
-    assert_eq!(events, [Event { slot: 0, readable: false, writable: true, closing: false }]);
+    assert_eq!(events, [Event { slot: 0, flags: EventFlags::OUT }]);
 }
 
 // ---- certificates -----------------------------------------------------------------------------------------------------
@@ -897,7 +896,7 @@ fn news_read_with_the_handshake_is_announced() {
     let mut readable = false;
     while !readable {
         news(&mut wire, &mut events);
-        readable = events.iter().any(|event| event.readable);
+        readable = events.iter().any(|event| event.is_readable());
     }
     let mut buffer = vec![0; BUFFER];
     assert_eq!(wire.receive(0, &mut buffer), Ok(ANSWER.len()));

@@ -4,16 +4,15 @@
 //! less the run knows than its count of answers suggests (see [`crate::statistics`]). Recording is a handful of
 //! instructions and, once warm, allocates nothing. Not part of the study: what is derived from it is.
 
-use crate::{Nanos, Window};
+use crate::{Nanos, Window, histogram};
 
 /// Batches at the most. Where nobody knows how long a run will be, their time doubles whenever they are full.
 const MOST: usize = 128;
 /// The time of the first batches of such a run.
 const SHORTEST: Nanos = Nanos::from_millis(1);
-/// Each power of two is cut into 2^5 buckets, so that a bucket is at most 3.1 % wide.
-const CUTS: u32 = 5;
-/// Buckets for all times up to 2^42 ns, 73 minutes; longer ones are in the last.
-const BUCKETS: usize = (43 - CUTS as usize) << CUTS;
+/// A bucket is as many neighbours of the histograms' in one: at most 3.1 % wide, or 32 ns.
+const NEIGHBOURS: usize = 32;
+const BUCKETS: usize = histogram::BUCKETS.div_ceil(NEIGHBOURS);
 
 /// Good answers whose requests were due within one batch's time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -160,12 +159,10 @@ impl Batches {
     }
 }
 
-/// The bucket of a time: those below 2^5 ns have one each, above each power of two has 2^5.
+/// The bucket of a time.
 #[inline]
 fn bucket(time: Nanos) -> usize {
-    let time = time.0.min((1 << 42) - 1);
-    let magnitude = (time | 1 << CUTS).ilog2() - CUTS;
-    (((magnitude as usize) << CUTS) + (time >> magnitude) as usize).min(BUCKETS - 1)
+    histogram::place(time.0) / NEIGHBOURS
 }
 
 #[cfg(test)]

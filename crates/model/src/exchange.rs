@@ -62,6 +62,12 @@ pub struct Exchange {
 }
 
 impl Exchange {
+    /// Whether anything of it reached the kernel.
+    #[inline]
+    pub fn was_sent(&self) -> bool {
+        self.sent < self.ended
+    }
+
     /// `ended - due`: what a user who wanted it then has waited. Includes every delay of the generator.
     pub fn response_time(&self) -> Nanos {
         self.ended.saturating_sub(self.due)

@@ -15,7 +15,7 @@ const CUTS: u32 = 10;
 /// The longest time that has a bucket of its own, 1 h; a longer one is counted in the last (its maximum stays exact).
 const LONGEST: u64 = 3_600_000_000_000;
 /// Buckets for all times up to [`LONGEST`].
-const BUCKETS: usize = bucket(LONGEST) + 1;
+pub(crate) const BUCKETS: usize = bucket(LONGEST) + 1;
 
 /// Buckets that are looked through in one go.
 const BLOCK: usize = 64;
@@ -29,7 +29,7 @@ const fn bucket(time: u64) -> usize {
 
 /// The bucket that counts a time: the last one holds all that is longer than [`LONGEST`].
 #[inline]
-fn place(time: u64) -> usize {
+pub(crate) fn place(time: u64) -> usize {
     bucket(time).min(BUCKETS - 1)
 }
 

@@ -41,6 +41,12 @@ impl Summary {
         }
     }
 
+    /// Adds so many times of 0.
+    pub fn record_zeros(&mut self, count: u64) {
+        self.count += count;
+        self.min = if count > 0 { Nanos::ZERO } else { self.min };
+    }
+
     /// The mean, rounded down; `None` of none.
     pub fn mean(&self) -> Option<Nanos> {
         self.sum.0.checked_div(self.count).map(Nanos)

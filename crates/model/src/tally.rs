@@ -138,18 +138,21 @@ impl Tally {
 
     /// Records how one request of connection number `connection` ended.
     pub fn record(&mut self, exchange: &Exchange, connection: usize) {
-        self.record_judged(exchange, connection, self.measures(exchange.due), exchange.outcome.is_good());
+        let is_measured = self.measures(exchange.due);
+        self.record_judged(exchange, connection, is_measured, exchange.outcome.is_good());
+        if is_measured && exchange.was_sent() {
+            self.send_lag.record(exchange.send_lag());
+        }
     }
 
     /// As [`Tally::record`], where it is known whether the request [is measured](Tally::measures) and its outcome
-    /// [good](Outcome::is_good).
+    /// [good](Outcome::is_good); all but its send lag.
     #[inline(always)]
     pub fn record_judged(&mut self, exchange: &Exchange, connection: usize, is_measured: bool, good: bool) {
         if good && self.window.contains(exchange.ended) {
             self.completed_in_window += 1;
         }
-        let was_sent = exchange.sent < exchange.ended;
-        if was_sent && self.window.contains(exchange.sent) {
+        if exchange.was_sent() && self.window.contains(exchange.sent) {
             self.sent_in_window += 1;
         }
         if !is_measured {
@@ -160,9 +163,6 @@ impl Tally {
         self.last_ended = self.last_ended.max(exchange.ended);
         let response_time = exchange.response_time();
         self.series.record(exchange.ended.saturating_sub(self.window.from), response_time, good);
-        if was_sent {
-            self.send_lag.record(exchange.send_lag());
-        }
         if good {
             self.response_time.record(response_time);
             self.service_time.record(exchange.service_time());

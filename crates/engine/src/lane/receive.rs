@@ -22,32 +22,47 @@ pub(super) enum Taken {
 
 impl<C: Clock, W: Wire> Lane<'_, C, W> {
     /// News of one connection.
+    #[inline(always)]
     pub(super) fn handle(&mut self, event: Event, now: Nanos) {
         let slot = event.slot as usize;
-        let mut now = now;
         let connection = &self.connections[slot];
         // While a connection is opened, whatever the news: a handshake goes both ways.
-        let can_send = event.writable || connection.state == State::Opening;
-        if can_send && connection.has_to_send() {
-            self.send(slot);
-            // What is received after this send came after it, not before.
-            now = now.max(self.clock.now());
-        }
+        let can_send = event.is_writable() || connection.state == State::Opening;
+        let now = if can_send && connection.has_to_send() { self.send_the_rest(slot, now) } else { now };
         let connection = &self.connections[slot];
-        if event.readable && connection.state == State::Open {
+        if event.is_readable() && connection.state == State::Open {
             if connection.outstanding.is_empty() {
                 self.receive_idle(slot);
             } else {
-                self.receive(slot, event.closing, now);
+                self.receive(slot, event.is_closing(), now);
             }
         }
     }
 
-    /// Receives until the socket is drained or no request is out any more. A server that sends without end does not
-    /// hold up the other connections: the rest is left for the next turn.
-    pub(super) fn receive(&mut self, slot: usize, closing: bool, now: Nanos) {
-        for _ in 0..READS_IN_A_TURN {
-            match self.wire.receive(slot, &mut self.buffer) {
+    /// Sends what could not be sent before. What is received after it came after it, and not before: its time from then on.
+    #[inline(never)]
+    fn send_the_rest(&mut self, slot: usize, now: Nanos) -> Nanos {
+        self.send(slot);
+        now.max(self.clock.now())
+    }
+
+    /// Receives what there is. One read has mostly brought it all: the socket is drained, and not closed.
+    #[inline(always)]
+    fn receive(&mut self, slot: usize, closing: bool, now: Nanos) {
+        let received = self.wire.receive(slot, &mut self.buffer);
+        match received {
+            Ok(n @ 1..BUFFER) if !closing => _ = self.take(slot, n, false, now),
+            _ => self.receive_more(slot, closing, now, received),
+        }
+    }
+
+    /// Receives until the socket is drained or no request is out any more, `received` being the first that came of it. A server
+    /// that sends without end does not hold up the other connections: the rest is left for the next turn.
+    #[inline(never)]
+    fn receive_more(&mut self, slot: usize, closing: bool, now: Nanos, received: Result<usize, Trouble>) {
+        let mut received = received;
+        for reads in 1..=READS_IN_A_TURN {
+            match received {
                 Ok(0) => {
                     let ended = self.connections[slot].reader.end();
                     match ended {
@@ -66,6 +81,9 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
                 Err(Trouble::WouldBlock) => return,
                 Err(_) => return self.end(slot, Outcome::Reset, now, None),
             }
+            if reads < READS_IN_A_TURN {
+                received = self.wire.receive(slot, &mut self.buffer);
+            }
         }
         match self.unread.iter_mut().find(|(other, _)| *other as usize == slot) {
             Some((_, was_closing)) => *was_closing |= closing,
@@ -78,7 +96,8 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         for (slot, closing) in std::mem::take(&mut self.unread) {
             let connection = &self.connections[slot as usize];
             if connection.state == State::Open && !connection.outstanding.is_empty() {
-                self.receive(slot as usize, closing, now);
+                let received = self.wire.receive(slot as usize, &mut self.buffer);
+                self.receive_more(slot as usize, closing, now, received);
             }
         }
     }
@@ -151,6 +170,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
     }
 
     /// News of a connection without a request: it was closed, or sent what nobody asked for.
+    #[inline(never)]
     pub(super) fn receive_idle(&mut self, slot: usize) {
         if self.wire.receive(slot, &mut self.buffer) != Err(Trouble::WouldBlock) {
             self.records.tally.closed_by_server += 1;
@@ -197,6 +217,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
     }
 
     /// The answer was the last one of its connection: because the server wants it so, where `we_keep` it.
+    #[inline(never)]
     fn ended_with_its_connection(&mut self, slot: usize, was_measured: bool, we_keep: bool, seen: Nanos) -> Taken {
         self.records.tally.closed_by_server += u64::from(we_keep);
         self.close(slot);

@@ -5,7 +5,7 @@
 use std::sync::mpsc::SyncSender;
 
 use model::tally::WorkerCount;
-use model::{Batches, Clock, Exchange, LaneFacts, Nanos, Outcome, Tally};
+use model::{Batches, Clock, Exchange, Histogram, LaneFacts, Nanos, Outcome, Tally};
 
 use super::LaneEnd;
 use crate::app_time::AppTimes;
@@ -40,7 +40,11 @@ pub(super) struct Kept {
 
 /// What one lane has recorded so far.
 pub(super) struct Records {
+    /// Not the whole: most requests are late by the generator alone, are written in one go and answered in one piece, and what that
+    /// makes of them is added [in the end](complete), or when somebody asks.
     pub(super) tally: Tally,
+    /// Send lags which are the generator's own lags too.
+    lag_alone: Histogram,
     batches: Batches,
     /// What apps say of their time, where that is read.
     app_times: Option<AppTimes>,
@@ -66,6 +70,7 @@ impl Records {
         let window = shape.window(start);
         Records {
             tally: Tally::new(window, shape.connections as usize),
+            lag_alone: Histogram::default(),
             batches: Batches::new(window),
             app_times: shape.reads_app_times.then(|| AppTimes::new(clock)),
             workers: Vec::with_capacity(64),
@@ -102,9 +107,13 @@ impl Records {
                 phases.handshake.record(request.sent.saturating_sub(request.connected));
             }
         }
-        phases.write.record(request.written_at.saturating_sub(request.sent));
         phases.first_byte.record(first_byte.saturating_sub(request.sent));
-        phases.read.record(end.at.saturating_sub(first_byte));
+        if request.written_at > request.sent {
+            phases.write.record(request.written_at - request.sent);
+        }
+        if end.at > first_byte {
+            phases.read.record(end.at - first_byte);
+        }
         if let Some(app_times) = &mut self.app_times {
             let exchange = exchange(request, Outcome::Answered(response.status), end, 0);
             app_times.record(&exchange, response.app_time);
@@ -136,7 +145,11 @@ impl Records {
         if request.is_measured {
             let begun = if request.opened > Nanos::ZERO { request.opened } else { exchange.sent };
             let lag = begun.saturating_sub(request.possible);
-            self.tally.generator_lag.record(lag);
+            if lag == exchange.send_lag() && exchange.was_sent() {
+                self.lag_alone.record(lag);
+            } else {
+                self.record_lags(&exchange, lag);
+            }
             if is_good {
                 self.batches.record(request.due, exchange.response_time(), lag);
             }
@@ -146,6 +159,22 @@ impl Records {
         }
         self.tally.record_judged(&exchange, self.first_connection + slot, request.is_measured, is_good);
         self.one_by_one(request.number, exchange, kept);
+    }
+
+    /// Where something beside the generator made a request late, or it was not sent.
+    #[inline(never)]
+    fn record_lags(&mut self, exchange: &Exchange, own: Nanos) {
+        self.tally.generator_lag.record(own);
+        if exchange.was_sent() {
+            self.tally.send_lag.record(exchange.send_lag());
+        }
+    }
+
+    /// The tally so far, with all that stands apart from it.
+    pub(super) fn tally(&self) -> Tally {
+        let mut tally = self.tally.clone();
+        complete(&mut tally, &self.lag_alone);
+        tally
     }
 
     /// Records a request that never had a connection.
@@ -178,6 +207,7 @@ impl Records {
         for (name, count) in names.iter().zip(&self.workers) {
             self.tally.per_worker.insert(name.clone(), *count);
         }
+        complete(&mut self.tally, &self.lag_alone);
         LaneEnd {
             dropped_records: self.journal.close(),
             tally: self.tally,
@@ -188,6 +218,16 @@ impl Records {
             facts,
             clock_steps,
         }
+    }
+}
+
+/// Adds to a tally what stands apart from it.
+fn complete(tally: &mut Tally, lag_alone: &Histogram) {
+    tally.send_lag.merge(lag_alone);
+    tally.generator_lag.merge(lag_alone);
+    let answers = tally.phases.first_byte.count;
+    for phase in [&mut tally.phases.write, &mut tally.phases.read] {
+        phase.record_zeros(answers - phase.count);
     }
 }
 
