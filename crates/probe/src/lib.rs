@@ -15,6 +15,7 @@ pub mod process;
 pub mod processes;
 pub mod puma_stats;
 pub mod sink_ledger;
+mod sock_diag;
 pub mod sockets;
 pub mod statsd;
 

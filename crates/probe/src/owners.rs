@@ -1,7 +1,8 @@
 //! Who listens where: listening sockets with their inodes, and the processes that hold them open.
 //!
-//! The sockets are in `/proc/net/{tcp,tcp6,unix}`, which everybody may read; which process holds one is only in its
-//! `/proc/PID/fd`, which root and the process's own user may read (proc(5)).
+//! TCP sockets are asked for by `sock_diag`, and where there is none read from `/proc/net/{tcp,tcp6}`; those of Unix are in
+//! `/proc/net/unix`. Everybody may do so. Which process holds a socket is only in its `/proc/PID/fd`, which root and the process's own
+//! user may read (proc(5)).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,6 +11,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::processes::parent;
+use crate::sock_diag::{self, FAMILIES, SockDiag};
 
 /// Where a socket listens.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,11 +57,32 @@ pub struct Listening {
 /// # Errors
 /// Where `/proc/net` cannot be read.
 pub fn listening() -> io::Result<Vec<Listening>> {
+    let mut all = by_sock_diag().or_else(|_| by_table())?;
+    let table = fs::read("/proc/net/unix").unwrap_or_default();
+    all.extend(unix(&String::from_utf8_lossy(&table)));
+    Ok(all)
+}
+
+/// TCP listeners, as the kernel lists them by themselves.
+fn by_sock_diag() -> io::Result<Vec<Listening>> {
+    let mut kernel = SockDiag::open()?;
+    let mut all = Vec::new();
+    let [four, six] = FAMILIES.map(|family| {
+        kernel.ask(family, 1 << sock_diag::LISTEN, 0, &mut |message| {
+            let (inode, user) = (message.inode(), Some(message.user()));
+            all.push(Listening { place: Place::Tcp(message.address()), inode, user });
+        })
+    });
+    // The kernel may lack IPv6.
+    let _ = six;
+    four.map(|()| all)
+}
+
+/// TCP listeners from the table of all sockets.
+fn by_table() -> io::Result<Vec<Listening>> {
     let mut all = tcp(&fs::read_to_string("/proc/net/tcp")?);
     // Absent where the kernel has no IPv6.
     all.extend(tcp(&fs::read_to_string("/proc/net/tcp6").unwrap_or_default()));
-    let table = fs::read("/proc/net/unix").unwrap_or_default();
-    all.extend(unix(&String::from_utf8_lossy(&table)));
     Ok(all)
 }
 
@@ -192,7 +215,7 @@ pub fn is_in_our_network(pid: u32) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
     use std::os::unix::net::UnixListener;
 
     #[test]
@@ -232,6 +255,25 @@ mod tests {
         fs::remove_file(folder).unwrap();
         assert_eq!(is_in_our_network(std::process::id()), Some(true));
         assert_eq!(sockets_of(u32::MAX).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    /// Both ways of asking the kernel must agree on each of these, whatever others listen meanwhile.
+    #[test]
+    fn what_sock_diag_lists_is_what_the_table_lists() {
+        let listeners: Vec<_> = ["127.0.0.1:0", "0.0.0.0:0", "[::1]:0", "[::]:0", "127.0.0.1:0"]
+            .iter()
+            .filter_map(|address| TcpListener::bind(address).ok())
+            .collect();
+        let connected = TcpStream::connect(listeners[0].local_addr().unwrap()).unwrap();
+        let (diag, table) = (by_sock_diag().unwrap(), by_table().unwrap());
+        for listener in &listeners {
+            let place = Place::Tcp(listener.local_addr().unwrap());
+            let of = |all: &[Listening]| all.iter().filter(|one| one.place == place).cloned().collect::<Vec<_>>();
+            assert_eq!(of(&diag), of(&table));
+            assert_eq!(of(&diag).len(), 1, "{place}");
+        }
+        let ours = Place::Tcp(connected.local_addr().unwrap());
+        assert!(diag.iter().all(|one| one.place != ours), "it does not listen");
     }
 
     #[test]

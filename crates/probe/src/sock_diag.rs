@@ -1,0 +1,198 @@
+//! The kernel's TCP sockets by its `sock_diag` netlink (`sock_diag(7)`), which everybody may ask.
+//!
+//! A dump of listeners walks their small hash alone; `/proc/net/tcp` walks that of all connections too, and prints each.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+
+use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
+
+/// Message types and flags (`linux/netlink.h`, `linux/sock_diag.h`).
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const NLM_F_REQUEST: u16 = 0x001;
+const NLM_F_DUMP: u16 = 0x300;
+
+const IPPROTO_TCP: u8 = 6;
+/// States (`include/net/tcp_states.h`).
+pub(crate) const ESTABLISHED: u8 = 1;
+pub(crate) const CLOSE_WAIT: u8 = 8;
+pub(crate) const LISTEN: u8 = 10;
+
+/// IPv4 and IPv6, which are asked for one by one.
+pub(crate) const FAMILIES: [u8; 2] = [AddressFamily::INET.as_raw() as u8, AddressFamily::INET6.as_raw() as u8];
+
+/// Bytes of `struct nlmsghdr`, `struct inet_diag_req_v2` and `struct inet_diag_msg` (`linux/inet_diag.h`).
+const HEADER: usize = 16;
+const REQUEST: usize = 56;
+const MESSAGE: usize = 72;
+/// Offsets in the last.
+const FAMILY: usize = 0;
+const STATE: usize = 1;
+const SOURCE_PORT: usize = 4;
+const SOURCE: usize = 8;
+const RECEIVE_QUEUE: usize = 56;
+const SEND_QUEUE: usize = 60;
+const USER: usize = 64;
+const INODE: usize = 68;
+
+/// The kernel writes no larger piece of a dump (`NLMSG_GOODSIZE` and what a reader offers, up to 32 KiB).
+const BUFFER: usize = 64 * 1024;
+
+/// One socket as the kernel tells of it (`struct inet_diag_msg`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Message<'a>(&'a [u8; MESSAGE]);
+
+impl Message<'_> {
+    fn bytes<const N: usize>(self, at: usize) -> [u8; N] {
+        std::array::from_fn(|n| self.0[at + n])
+    }
+
+    fn word(self, at: usize) -> u32 {
+        u32::from_ne_bytes(self.bytes(at))
+    }
+
+    /// Its state (`tcp_states.h`).
+    pub(crate) fn state(self) -> u8 {
+        self.0[STATE]
+    }
+
+    /// Where it is bound.
+    pub(crate) fn address(self) -> SocketAddr {
+        let ip = if self.0[FAMILY] == FAMILIES[0] {
+            IpAddr::V4(Ipv4Addr::from(self.bytes::<4>(SOURCE)))
+        } else {
+            IpAddr::V6(Ipv6Addr::from(self.bytes::<16>(SOURCE)))
+        };
+        SocketAddr::new(ip, u16::from_be_bytes(self.bytes(SOURCE_PORT)))
+    }
+
+    /// `idiag_rqueue`.
+    pub(crate) fn receive_queue(self) -> u32 {
+        self.word(RECEIVE_QUEUE)
+    }
+
+    /// `idiag_wqueue`.
+    pub(crate) fn send_queue(self) -> u32 {
+        self.word(SEND_QUEUE)
+    }
+
+    /// Whose it is.
+    pub(crate) fn user(self) -> u32 {
+        self.word(USER)
+    }
+
+    /// Its number in `/proc/PID/fd`; 0 of a connection that nobody has accepted yet.
+    pub(crate) fn inode(self) -> u64 {
+        u64::from(self.word(INODE))
+    }
+}
+
+/// A netlink socket for such questions.
+#[derive(Debug)]
+pub(crate) struct SockDiag {
+    socket: OwnedFd,
+    sequence: u32,
+    buffer: Vec<u8>,
+}
+
+impl SockDiag {
+    /// # Errors
+    /// Where the kernel has no `sock_diag`, or nobody may ask it.
+    pub(crate) fn open() -> io::Result<SockDiag> {
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(SOCK_DIAG))?;
+        Ok(SockDiag { socket, sequence: 0, buffer: vec![0; BUFFER] })
+    }
+
+    /// Tells each TCP socket of a family that is in one of these states (bit 1 is state 1) and bound to this port; 0 is any.
+    ///
+    /// # Errors
+    /// Where the kernel does not know the family, or does not answer as it should.
+    pub(crate) fn ask(
+        &mut self,
+        family: u8,
+        states: u32,
+        port: u16,
+        found: &mut dyn FnMut(Message<'_>),
+    ) -> io::Result<()> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let request = request(family, states, port, self.sequence);
+        sendto(&self.socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+        loop {
+            let (_, length) = recv(&self.socket, &mut self.buffer[..], RecvFlags::TRUNC)?;
+            let datagram = self.buffer.get(..length).ok_or_else(|| malformed("a longer answer than it ever writes"))?;
+            if take(datagram, self.sequence, found)? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn malformed(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("sock_diag: {what}"))
+}
+
+/// `struct nlmsghdr` and `struct inet_diag_req_v2`: the source port filters, all else is any.
+fn request(family: u8, states: u32, port: u16, sequence: u32) -> [u8; HEADER + REQUEST] {
+    let mut bytes = [0; HEADER + REQUEST];
+    let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
+    put(0, &((HEADER + REQUEST) as u32).to_ne_bytes());
+    put(4, &SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    put(6, &(NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
+    put(8, &sequence.to_ne_bytes());
+    put(HEADER, &[family, IPPROTO_TCP]);
+    put(HEADER + 4, &states.to_ne_bytes());
+    put(HEADER + 8, &port.to_be_bytes());
+    bytes
+}
+
+/// Tells each socket of one datagram of the answer; `true` where it was the last.
+fn take(mut datagram: &[u8], sequence: u32, found: &mut dyn FnMut(Message<'_>)) -> io::Result<bool> {
+    while !datagram.is_empty() {
+        let field = |at: usize| datagram.get(at..at + 4).and_then(|four| four.try_into().ok()).map(u32::from_ne_bytes);
+        let (Some(length), Some(kind), Some(of)) = (field(0), field(4), field(8)) else {
+            return Err(malformed("a header is cut"));
+        };
+        let Some(body) = datagram.get(HEADER..length as usize) else { return Err(malformed("a message is cut")) };
+        // The lower half of the second word is the type, the upper the flags.
+        match kind.to_ne_bytes() {
+            // The rest of a dump that was not read to its end.
+            _ if of != sequence => {}
+            [a, b, ..] if u16::from_ne_bytes([a, b]) == NLMSG_DONE => return Ok(true),
+            [a, b, ..] if u16::from_ne_bytes([a, b]) == NLMSG_ERROR => {
+                let code = body.get(..4).and_then(|four| four.try_into().ok()).map_or(0, i32::from_ne_bytes);
+                return Err(io::Error::from_raw_os_error(code.wrapping_neg()));
+            }
+            _ => {
+                let message = body.first_chunk::<MESSAGE>().ok_or_else(|| malformed("a socket is cut"))?;
+                found(Message(message));
+            }
+        }
+        datagram = datagram.get((length as usize).next_multiple_of(4)..).unwrap_or_default();
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_is_cut_or_an_error_is_no_count() {
+        let mut never = |message: Message<'_>| panic!("{message:?}");
+        assert!(take(&[1, 2, 3], 1, &mut never).is_err());
+        let mut error = [0; 36];
+        error[..4].copy_from_slice(&36u32.to_ne_bytes());
+        error[4..6].copy_from_slice(&NLMSG_ERROR.to_ne_bytes());
+        error[8..12].copy_from_slice(&1u32.to_ne_bytes());
+        error[16..20].copy_from_slice(&(-13i32).to_ne_bytes());
+        assert_eq!(take(&error, 1, &mut never).unwrap_err().raw_os_error(), Some(13));
+        assert!(!take(&error, 2, &mut never).unwrap(), "of an earlier question");
+        let mut endless = error;
+        endless[..4].copy_from_slice(&0u32.to_ne_bytes());
+        assert!(take(&endless, 1, &mut never).is_err(), "a length of 0 would never end");
+    }
+}
