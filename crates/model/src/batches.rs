@@ -20,9 +20,9 @@ pub struct Batch {
     /// How many.
     pub answers: u64,
     /// Sum of their response times, in ns.
-    pub response_time_sum: u64,
+    pub response_time_sum: u128,
     /// Sum of what the generator was late by itself, in ns.
-    pub lag_sum: u64,
+    pub lag_sum: u128,
     buckets: Box<[u32]>,
 }
 
@@ -33,8 +33,8 @@ impl Batch {
 
     fn add(&mut self, other: &Batch) {
         self.answers += other.answers;
-        self.response_time_sum = self.response_time_sum.saturating_add(other.response_time_sum);
-        self.lag_sum = self.lag_sum.saturating_add(other.lag_sum);
+        self.response_time_sum += other.response_time_sum;
+        self.lag_sum += other.lag_sum;
         for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
             *mine += theirs;
         }
@@ -83,8 +83,8 @@ impl Batches {
         }
         let batch = &mut self.all[self.last];
         batch.answers += 1;
-        batch.response_time_sum = batch.response_time_sum.saturating_add(response_time.0);
-        batch.lag_sum = batch.lag_sum.saturating_add(lag.0);
+        batch.response_time_sum += u128::from(response_time.0);
+        batch.lag_sum += u128::from(lag.0);
         batch.buckets[bucket(response_time)] += 1;
     }
 
@@ -208,8 +208,8 @@ mod tests {
                 prop_assert_eq!(merged.filled(), whole.filled());
                 prop_assert_eq!(merged.width(), whole.width());
                 prop_assert_eq!(whole.filled().iter().map(|batch| batch.answers).sum::<u64>(), all.len() as u64);
-                let sum: u64 = all.iter().map(|(_, time)| time).sum();
-                prop_assert_eq!(whole.filled().iter().map(|batch| batch.response_time_sum).sum::<u64>(), sum);
+                let sum: u128 = all.iter().map(|(_, time)| u128::from(*time)).sum();
+                prop_assert_eq!(whole.filled().iter().map(|batch| batch.response_time_sum).sum::<u128>(), sum);
             }
         }
     }

@@ -65,7 +65,16 @@ impl Counts {
     ///
     /// # Panics
     /// Where a status is not of 100 to 999: the parser lets no such one through.
+    #[inline]
     pub fn record(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Answered(status) => self.answered[usize::from(status - FIRST_STATUS)] += 1,
+            other => self.record_other(other),
+        }
+    }
+
+    #[cold]
+    fn record_other(&mut self, outcome: Outcome) {
         *self.slot(outcome) += 1;
     }
 

@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Nanos;
+use crate::{Nanos, Summary};
 
 /// Each power of two from 2^11 ns on is cut into 2^10 buckets; below, each nanosecond has one.
 const CUTS: u32 = 10;
@@ -48,7 +48,7 @@ pub struct Histogram {
     count: u64,
     min: u64,
     max: u64,
-    sum: u64,
+    sum: u128,
 }
 
 /// Not the thousands of empty buckets.
@@ -78,7 +78,7 @@ impl Histogram {
         if time.0 > self.max {
             self.max = time.0;
         }
-        self.sum = self.sum.saturating_add(time.0);
+        self.sum += u128::from(time.0);
     }
 
     /// The count of a time's bucket.
@@ -104,12 +104,18 @@ impl Histogram {
 
     /// The exact mean, rounded down to the nanosecond; `None` of an empty histogram.
     pub fn mean(&self) -> Option<Nanos> {
-        self.sum.checked_div(self.count()).map(Nanos)
+        // (No more than the largest.)
+        self.sum.checked_div(u128::from(self.count)).map(|mean| Nanos(mean as u64))
     }
 
-    /// The exact sum.
+    /// The exact sum, [`Nanos::MAX`] where it is larger (584 years).
     pub fn sum(&self) -> Nanos {
-        Nanos(self.sum)
+        u64::try_from(self.sum).map_or(Nanos::MAX, Nanos)
+    }
+
+    /// Its exact figures.
+    pub fn summary(&self) -> Summary {
+        Summary { count: self.count, sum: self.sum(), min: Nanos(self.min), max: Nanos(self.max) }
     }
 
     /// The standard deviation (of the population), from the buckets: within 0.1 %. `None` of an empty histogram.
@@ -158,7 +164,7 @@ impl Histogram {
         self.count += other.count;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
-        self.sum = self.sum.saturating_add(other.sum);
+        self.sum += other.sum;
     }
 
     /// The highest time that stands in one bucket with `time`: at most 0.1 % above it. What was recorded up to there can be
@@ -213,7 +219,7 @@ impl From<Histogram> for Stored {
             count: histogram.count(),
             min_ns: if empty { 0 } else { histogram.min },
             max_ns: histogram.max,
-            sum_ns: histogram.sum,
+            sum_ns: histogram.sum().0,
             buckets: histogram.buckets().map(|(time, n)| (time.0, n)).collect(),
         }
     }
@@ -234,7 +240,7 @@ impl From<Stored> for Histogram {
             histogram.min = lowest;
         }
         histogram.max = stored.max_ns.max(highest);
-        histogram.sum = stored.sum_ns;
+        histogram.sum = u128::from(stored.sum_ns);
         histogram
     }
 }

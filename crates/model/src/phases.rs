@@ -118,11 +118,8 @@ impl Slowest {
     pub fn record(&mut self, exchange: &Exchange, from: Nanos) {
         let response_time = exchange.response_time();
         if self.requests.len() < KEPT || self.requests.last().is_some_and(|last| response_time > last.response_time) {
-            self.insert(SlowRequest {
-                response_time,
-                service_time: exchange.service_time(),
-                due: exchange.due.saturating_sub(from),
-            });
+            let (service_time, due) = (exchange.service_time(), exchange.due.saturating_sub(from));
+            self.insert(SlowRequest { response_time, service_time, due });
         }
     }
 

@@ -160,7 +160,7 @@ fn inflation(batches: &Batches, quantile: f64) -> Option<f64> {
 }
 
 /// The mean of each batch that has answers, in ns, with the middle of its time in seconds.
-fn means(batches: &Batches, of: fn(&Batch) -> u64) -> Vec<(f64, f64)> {
+fn means(batches: &Batches, of: fn(&Batch) -> u128) -> Vec<(f64, f64)> {
     let width = batches.width().as_secs_f64();
     let filled = batches.filled().iter().enumerate().filter(|(_, batch)| batch.answers > 0);
     filled.map(|(at, batch)| ((at as f64 + 0.5) * width, of(batch) as f64 / batch.answers as f64)).collect()

@@ -139,14 +139,18 @@ impl Tally {
     /// Records how one request of connection number `connection` ended.
     pub fn record(&mut self, exchange: &Exchange, connection: usize) {
         let is_measured = self.measures(exchange.due);
-        self.record_judged(exchange, connection, is_measured, exchange.outcome.is_good());
+        let is_good = exchange.outcome.is_good();
+        self.record_judged(exchange, connection, is_measured, is_good);
         if is_measured && exchange.was_sent() {
             self.send_lag.record(exchange.send_lag());
+        }
+        if is_measured && is_good {
+            self.service_time.record(exchange.service_time());
         }
     }
 
     /// As [`Tally::record`], where it is known whether the request [is measured](Tally::measures) and its outcome
-    /// [good](Outcome::is_good); all but its send lag.
+    /// [good](Outcome::is_good); all but its send lag and its service time.
     #[inline(always)]
     pub fn record_judged(&mut self, exchange: &Exchange, connection: usize, is_measured: bool, good: bool) {
         if good && self.window.contains(exchange.ended) {
@@ -165,7 +169,6 @@ impl Tally {
         self.series.record(exchange.ended.saturating_sub(self.window.from), response_time, good);
         if good {
             self.response_time.record(response_time);
-            self.service_time.record(exchange.service_time());
             self.per_connection[connection] += 1;
             self.slowest.record(exchange, self.window.from);
         } else if !exchange.outcome.is_censored() && exchange.outcome != Outcome::Skipped {

@@ -5,7 +5,7 @@
 use std::sync::mpsc::SyncSender;
 
 use model::tally::WorkerCount;
-use model::{Batches, Clock, Exchange, Histogram, LaneFacts, Nanos, Outcome, Tally};
+use model::{Batches, Clock, Exchange, Histogram, LaneFacts, Nanos, Outcome, Phases, Tally};
 
 use super::LaneEnd;
 use crate::app_time::AppTimes;
@@ -38,13 +38,34 @@ pub(super) struct Kept {
     pub(super) trace: Option<Trace>,
 }
 
+/// What most requests have in common, recorded once: it is added to the tally [in the end](Usual::add_to), or when somebody asks.
+#[derive(Default)]
+struct Usual {
+    /// Send lags that are the generator's own lags too: nothing else made those requests late.
+    lags: Histogram,
+    /// Service times of good answers that came in one piece: their first byte came with the last.
+    in_one_piece: Histogram,
+}
+
+impl Usual {
+    fn add_to(&self, tally: &mut Tally) {
+        tally.send_lag.merge(&self.lags);
+        tally.generator_lag.merge(&self.lags);
+        tally.service_time.merge(&self.in_one_piece);
+        let Phases { write, first_byte, read, .. } = &mut tally.phases;
+        first_byte.merge(&self.in_one_piece.summary());
+        // Of no length, mostly: what has one is there already.
+        for phase in [write, read] {
+            phase.record_zeros(first_byte.count - phase.count);
+        }
+    }
+}
+
 /// What one lane has recorded so far.
 pub(super) struct Records {
-    /// Not the whole: most requests are late by the generator alone, are written in one go and answered in one piece, and what that
-    /// makes of them is added [in the end](complete), or when somebody asks.
+    /// All but what is in `usual`.
     pub(super) tally: Tally,
-    /// Send lags which are the generator's own lags too.
-    lag_alone: Histogram,
+    usual: Usual,
     batches: Batches,
     /// What apps say of their time, where that is read.
     app_times: Option<AppTimes>,
@@ -70,7 +91,7 @@ impl Records {
         let window = shape.window(start);
         Records {
             tally: Tally::new(window, shape.connections as usize),
-            lag_alone: Histogram::default(),
+            usual: Usual::default(),
             batches: Batches::new(window),
             app_times: shape.reads_app_times.then(|| AppTimes::new(clock)),
             workers: Vec::with_capacity(64),
@@ -107,12 +128,17 @@ impl Records {
                 phases.handshake.record(request.sent.saturating_sub(request.connected));
             }
         }
-        phases.first_byte.record(first_byte.saturating_sub(request.sent));
         if request.written_at > request.sent {
             phases.write.record(request.written_at - request.sent);
         }
-        if end.at > first_byte {
-            phases.read.record(end.at - first_byte);
+        let sent = sent(request, end);
+        let service_time = end.at.saturating_sub(sent);
+        if first_byte == end.at {
+            self.usual.in_one_piece.record(service_time);
+        } else {
+            self.tally.service_time.record(service_time);
+            phases.first_byte.record(first_byte.saturating_sub(sent));
+            phases.read.record(end.at.saturating_sub(first_byte));
         }
         if let Some(app_times) = &mut self.app_times {
             let exchange = exchange(request, Outcome::Answered(response.status), end, 0);
@@ -146,9 +172,9 @@ impl Records {
             let begun = if request.opened > Nanos::ZERO { request.opened } else { exchange.sent };
             let lag = begun.saturating_sub(request.possible);
             if lag == exchange.send_lag() && exchange.was_sent() {
-                self.lag_alone.record(lag);
+                self.usual.lags.record(lag);
             } else {
-                self.record_lags(&exchange, lag);
+                self.record_lags(lag, exchange.was_sent().then(|| exchange.send_lag()));
             }
             if is_good {
                 self.batches.record(request.due, exchange.response_time(), lag);
@@ -163,17 +189,17 @@ impl Records {
 
     /// Where something beside the generator made a request late, or it was not sent.
     #[inline(never)]
-    fn record_lags(&mut self, exchange: &Exchange, own: Nanos) {
+    fn record_lags(&mut self, own: Nanos, send_lag: Option<Nanos>) {
         self.tally.generator_lag.record(own);
-        if exchange.was_sent() {
-            self.tally.send_lag.record(exchange.send_lag());
+        if let Some(lag) = send_lag {
+            self.tally.send_lag.record(lag);
         }
     }
 
-    /// The tally so far, with all that stands apart from it.
+    /// The tally so far, all of it.
     pub(super) fn tally(&self) -> Tally {
         let mut tally = self.tally.clone();
-        complete(&mut tally, &self.lag_alone);
+        self.usual.add_to(&mut tally);
         tally
     }
 
@@ -188,12 +214,17 @@ impl Records {
     fn one_by_one(&mut self, number: u64, exchange: Exchange, kept: impl FnOnce() -> Kept) {
         self.ended += 1;
         if self.keep_exchanges {
-            self.exchanges.push(exchange);
+            self.keep(exchange);
         }
         if self.journal.is_kept() {
             let Kept { answer, trace } = kept();
             self.journal.record(Record { number, exchange, answer, trace });
         }
+    }
+
+    #[cold]
+    fn keep(&mut self, exchange: Exchange) {
+        self.exchanges.push(exchange);
     }
 
     /// All of it, with the `names` of the workers.
@@ -207,7 +238,7 @@ impl Records {
         for (name, count) in names.iter().zip(&self.workers) {
             self.tally.per_worker.insert(name.clone(), *count);
         }
-        complete(&mut self.tally, &self.lag_alone);
+        self.usual.add_to(&mut self.tally);
         LaneEnd {
             dropped_records: self.journal.close(),
             tally: self.tally,
@@ -221,21 +252,17 @@ impl Records {
     }
 }
 
-/// Adds to a tally what stands apart from it.
-fn complete(tally: &mut Tally, lag_alone: &Histogram) {
-    tally.send_lag.merge(lag_alone);
-    tally.generator_lag.merge(lag_alone);
-    let answers = tally.phases.first_byte.count;
-    for phase in [&mut tally.phases.write, &mut tally.phases.read] {
-        phase.record_zeros(answers - phase.count);
-    }
+/// When it was sent; what never was, when it ended.
+#[inline(always)]
+fn sent(request: &Outstanding, end: End) -> Nanos {
+    if request.written == 0 { end.at } else { request.sent }
 }
 
 #[inline(always)]
 fn exchange(request: &Outstanding, outcome: Outcome, end: End, bytes: u64) -> Exchange {
     Exchange {
         due: request.due,
-        sent: if request.written == 0 { end.at } else { request.sent },
+        sent: sent(request, end),
         ended: end.at,
         received_bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
         outcome,

@@ -33,12 +33,12 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
             written_at: Nanos::ZERO,
             written: 0,
         });
-        match connection.state {
-            State::Open => self.send(slot),
-            // It goes out when the connection is there.
-            State::Opening => {}
-            State::Closed | State::Finished => self.open(slot),
+        if connection.state == State::Open {
+            self.send(slot);
+        } else if connection.state != State::Opening {
+            self.open(slot);
         }
+        // (What is being opened sends it as soon as it is there.)
     }
 
     /// Opens the connection for the request that was just begun.
