@@ -6,6 +6,10 @@
 //! `shrink_halt_poll_ns` in Linux' `virt/kvm/kvm_main.c`): a sleep that ended soon doubles the time, one that took long halves it. Against a
 //! slow server it is off by itself after a few answers.
 //!
+//! A sleep that found only some of what was out answered has cost the server nothing: it had work meanwhile. That halves the time too, for
+//! who is awake takes the answers one by one, with two system calls for each wait, where a sleeper finds many at once. So that this is seen
+//! while it is awake, it sleeps for a trial now and then ([`TRIAL`]).
+//!
 //! It is answers that are waited for: while pieces of long ones come, a lane sleeps between them, for each piece that it takes at once costs
 //! two system calls (`lane.rs`, `wait`).
 //!
@@ -21,6 +25,8 @@ use model::{Cpus, Nanos};
 const LONGEST: Nanos = Nanos::from_micros(200);
 /// The first time awake.
 const SHORTEST: Nanos = Nanos::from_micros(10);
+/// How often a sleep is tried instead.
+const TRIAL: Nanos = Nanos::from_millis(10);
 /// How often it is asked whether somebody wants the core.
 const BETWEEN: Nanos = Nanos::from_millis(10);
 /// So many looks in a row that find it so: it is no passer-by, such as a thread of the kernel.
@@ -40,6 +46,7 @@ pub(crate) struct Awake {
     off_until: Nanos,
     off_for: Nanos,
     next_look: Nanos,
+    next_trial: Nanos,
     /// Looks in a row that found somebody who wants the core.
     wanted: u32,
     cores: Cores,
@@ -57,16 +64,27 @@ impl Awake {
             off_until: Nanos::ZERO,
             off_for: FIRST_OFF,
             next_look: Nanos::ZERO,
+            next_trial: Nanos::ZERO,
             wanted: 0,
             cores,
             spent: Nanos::ZERO,
         })
     }
 
-    /// How long to stay awake now; zero for not at all.
+    /// How long to stay awake for the next answer; zero for not at all.
     #[inline]
     pub(crate) fn budget(&self) -> Nanos {
         self.budget
+    }
+
+    /// Whether it is time to sleep for once; then the next time is a while away.
+    #[inline]
+    pub(crate) fn is_trial(&mut self, now: Nanos) -> bool {
+        let is_due = now >= self.next_trial;
+        if is_due {
+            self.next_trial = now + TRIAL;
+        }
+        is_due
     }
 
     /// Time spent awake without work so far.
@@ -83,9 +101,9 @@ impl Awake {
         }
     }
 
-    /// A sleep ended `after` the wait had begun (what was spent awake before it included).
-    pub(crate) fn slept(&mut self, after: Nanos, now: Nanos) {
-        if after > LONGEST {
+    /// A sleep ended `after` the wait had begun (what was spent awake before it included), and `all` that was out was answered.
+    pub(crate) fn slept(&mut self, after: Nanos, all: bool, now: Nanos) {
+        if after > LONGEST || !all {
             self.budget = if self.budget > SHORTEST { self.budget / 2 } else { Nanos::ZERO };
         } else if now >= self.off_until {
             self.budget = (self.budget * 2).clamp(SHORTEST, LONGEST);
@@ -180,14 +198,14 @@ mod tests {
         let mut awake = awake();
         let budgets: Vec<_> = (0..6)
             .map(|n| {
-                awake.slept(Nanos::from_micros(30), Nanos::from_millis(n));
+                awake.slept(Nanos::from_micros(30), true, Nanos::from_millis(n));
                 awake.budget().0 / 1000
             })
             .collect();
         assert_eq!(budgets, [10, 20, 40, 80, 160, 200]);
         let budgets: Vec<_> = (0..6)
             .map(|n| {
-                awake.slept(Nanos::from_millis(1), Nanos::from_millis(n));
+                awake.slept(Nanos::from_millis(1), true, Nanos::from_millis(n));
                 awake.budget().0 / 1000
             })
             .collect();
@@ -195,10 +213,31 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_had_work_meanwhile_needs_nobody_awake() {
+        let mut awake = awake();
+        let soon = Nanos::from_micros(30);
+        for n in 0..3 {
+            awake.slept(soon, true, Nanos::from_millis(n));
+        }
+        assert_eq!(awake.budget(), SHORTEST * 4);
+        for n in 3..6 {
+            awake.slept(soon, false, Nanos::from_millis(n));
+        }
+        assert_eq!(awake.budget(), Nanos::ZERO);
+    }
+
+    #[test]
+    fn a_sleep_is_tried_now_and_then() {
+        let mut awake = awake();
+        let trials: Vec<u64> = (100..140).filter(|n| awake.is_trial(Nanos::from_millis(*n))).collect();
+        assert_eq!(trials, [100, 110, 120, 130]);
+    }
+
+    #[test]
     fn it_is_off_for_longer_each_time_somebody_wants_the_core() {
         let mut awake = awake();
         let soon = Nanos::from_micros(30);
-        awake.slept(soon, Nanos::ZERO);
+        awake.slept(soon, true, Nanos::ZERO);
         awake.looked(false, Nanos::from_millis(10));
         assert_eq!(awake.budget(), SHORTEST);
         for at in [20, 30] {
@@ -206,16 +245,16 @@ mod tests {
         }
         assert_eq!(awake.budget(), SHORTEST, "it may be a passer-by");
         awake.looked(true, Nanos::from_millis(40));
-        awake.slept(soon, Nanos::from_millis(139));
+        awake.slept(soon, true, Nanos::from_millis(139));
         assert_eq!(awake.budget(), Nanos::ZERO);
-        awake.slept(soon, Nanos::from_millis(140));
+        awake.slept(soon, true, Nanos::from_millis(140));
         assert_eq!(awake.budget(), SHORTEST);
         for at in [150, 160, 170] {
             awake.looked(true, Nanos::from_millis(at));
         }
-        awake.slept(soon, Nanos::from_millis(369));
+        awake.slept(soon, true, Nanos::from_millis(369));
         assert_eq!(awake.budget(), Nanos::ZERO);
-        awake.slept(soon, Nanos::from_millis(370));
+        awake.slept(soon, true, Nanos::from_millis(370));
         for at in 38..=40 {
             awake.looked(false, Nanos::from_millis(10 * at));
         }

@@ -190,7 +190,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         match &mut self.awake {
             Some(awake) if at_most > Nanos::ZERO && !were_pieces => {
                 let (clock, wire) = (&self.clock, &mut self.wire);
-                wait_awake(awake, clock, wire, at_most, events);
+                wait_awake(awake, clock, wire, (at_most, self.busy), events);
             }
             _ => self.wire.wait(at_most, events),
         }
@@ -400,10 +400,16 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     }
 }
 
-/// Waits for news, and is awake for the time that `awake` allows before it sleeps.
+/// Waits for news of the requests that are `out`, `at_most` this long, and is awake for the time that `awake` allows before it sleeps.
 #[inline]
-fn wait_awake<C: Clock, W: Wire>(awake: &mut Awake, clock: &C, wire: &mut W, at_most: Nanos, events: &mut Vec<Event>) {
-    let budget = awake.budget().min(at_most);
+fn wait_awake<C: Clock, W: Wire>(
+    awake: &mut Awake,
+    clock: &C,
+    wire: &mut W,
+    (at_most, out): (Nanos, usize),
+    events: &mut Vec<Event>,
+) {
+    let mut budget = awake.budget().min(at_most);
     if budget > Nanos::ZERO {
         // What is there already was not waited for.
         wire.wait(Nanos::ZERO, events);
@@ -412,6 +418,9 @@ fn wait_awake<C: Clock, W: Wire>(awake: &mut Awake, clock: &C, wire: &mut W, at_
         }
     }
     let began = clock.now();
+    if budget > Nanos::ZERO && awake.is_trial(began) {
+        budget = Nanos::ZERO;
+    }
     let mut waited = Nanos::ZERO;
     while waited < budget {
         wire.wait(Nanos::ZERO, events);
@@ -426,5 +435,5 @@ fn wait_awake<C: Clock, W: Wire>(awake: &mut Awake, clock: &C, wire: &mut W, at_
     }
     wire.wait(at_most.saturating_sub(waited), events);
     let now = clock.now();
-    awake.slept(now.saturating_sub(began), now);
+    awake.slept(now.saturating_sub(began), events.len() >= out, now);
 }
