@@ -190,7 +190,9 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         match &mut self.awake {
             Some(awake) if at_most > Nanos::ZERO && !were_pieces => {
                 let (clock, wire) = (&self.clock, &mut self.wire);
-                wait_awake(awake, clock, wire, (at_most, self.busy), events);
+                // Several may be out on a connection, and its news come as one.
+                let out = self.busy.min(self.connections.len());
+                wait_awake(awake, clock, wire, (at_most, out), events);
             }
             _ => self.wire.wait(at_most, events),
         }
@@ -400,7 +402,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     }
 }
 
-/// Waits for news of the requests that are `out`, `at_most` this long, and is awake for the time that `awake` allows before it sleeps.
+/// Waits for news of the connections that have something `out`, `at_most` this long, and is awake for the time that `awake` allows before it sleeps.
 #[inline]
 fn wait_awake<C: Clock, W: Wire>(
     awake: &mut Awake,
