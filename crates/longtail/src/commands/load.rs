@@ -75,12 +75,13 @@ fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
     let mut outlets = Outlets::open(&args.outlets, clock)?;
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
-    let store = Store::create("load", &started_at, args.save.as_deref())?;
-    let words = (started_at, command_line(std::env::args().skip(1)));
     let is_stdout = args.log.as_deref() == Some(Path::new("-"));
     if is_stdout && !args.output.is_prose() {
         return Err(Mistake::Flags("two things cannot go to stdout at once: leave out --log, or --format".to_owned()));
     }
+    prepared.served(&args)?;
+    let store = Store::create("load", &started_at, args.save.as_deref())?;
+    let words = (started_at, command_line(std::env::args().skip(1)));
     let is_csv = |path: &Path| path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv"));
     let file = args.log.as_deref().map(|path| Log { path, is_csv: is_csv(path) });
     let stdout = args.output.is_csv().then(|| Log { path: Path::new("-"), is_csv: true });
@@ -158,6 +159,9 @@ fn unanswered(counts: &Counts, plan: &LoadPlan) -> String {
         Some(Outcome::BadResponse) if plan.tls => "what came back contradicts itself, or is no HTTP/1.1",
         Some(Outcome::BadResponse) => {
             "what came back contradicts itself, or is no HTTP/1.1: does it speak TLS (https://)?"
+        }
+        Some(Outcome::Refused) => {
+            "it was listened to before the start: is there still a server, or is its accept queue full?"
         }
         Some(Outcome::Closed | Outcome::Reset) => "it took the connections and ended them: what does its log say?",
         _ => "does anything listen there?",

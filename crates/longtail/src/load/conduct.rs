@@ -53,7 +53,7 @@ pub(crate) fn conduct(
     clock: SystemClock,
     interrupt: &AtomicBool,
 ) -> Result<Conducted, Mistake> {
-    let Prepared { shape, plan, name_resolution, placement } = prepared;
+    let Prepared { shape, plan, name_resolution, placement, .. } = prepared;
     // Before this thread is kept to some of its processors.
     let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
     let kept = Kept::off_the_server(placement.as_ref());

@@ -10,6 +10,7 @@ use requests::{Given, Header, Requests, Target, Template};
 
 use crate::args::LoadArgs;
 use crate::args::timestamps::Situation;
+use crate::load::listeners::Listeners;
 use crate::load::placement::placement;
 use crate::mistake::{Mistake, wrong};
 
@@ -23,6 +24,24 @@ pub(crate) struct Prepared {
     pub(crate) name_resolution: Option<Nanos>,
     /// Where the server runs and where the lanes will; `None` where it is not known who serves.
     pub(crate) placement: Option<Placement>,
+    listeners: Listeners,
+}
+
+impl Prepared {
+    /// The first endpoint at which somebody listens. To be asked when nothing else is wrong with the flags: where the kernel lists
+    /// nobody, it connects.
+    ///
+    /// # Errors
+    /// Where nobody listens at any.
+    pub(crate) fn served(&self, args: &LoadArgs) -> Result<&Endpoint, Mistake> {
+        let given = match args {
+            LoadArgs { unix: Some(_), .. } => "--unix".to_owned(),
+            LoadArgs { connect_to: Some(_), .. } => "--connect-to".to_owned(),
+            LoadArgs { url: None, requests: Some(file), .. } => format!("the addresses in {}", file.display()),
+            _ => "the URL".to_owned(),
+        };
+        self.listeners.first(&self.shape.transport.endpoints, &given)
+    }
 }
 
 /// Makes the run that the flags ask for. Resolves names; sends nothing.
@@ -38,7 +57,8 @@ pub(crate) fn prepare(args: &LoadArgs, clock: &impl Clock) -> Result<Prepared, M
     let transport = transport(args, &target)?;
     let is_name = args.unix.is_none() && args.connect_to.is_none() && target.host.parse::<IpAddr>().is_err();
     let name_resolution = is_name.then(|| clock.now() - begun);
-    let placement = placement(&transport.endpoints);
+    let listeners = Listeners::now();
+    let placement = placement(&transport.endpoints, &listeners);
     let lanes = schedule.lanes(placement.as_ref());
     let timestamps = args.timestamps.resolve(Situation {
         is_tcp: transport.endpoints.iter().all(|endpoint| matches!(endpoint, Endpoint::Tcp(_))),
@@ -91,7 +111,7 @@ pub(crate) fn prepare(args: &LoadArgs, clock: &impl Clock) -> Result<Prepared, M
         keep_answers: args.checks.iter().any(crate::load::Check::needs_answers),
         ..Shape::closed(transport, first, schedule.connections)
     };
-    Ok(Prepared { shape, plan, name_resolution, placement })
+    Ok(Prepared { shape, plan, name_resolution, placement, listeners })
 }
 
 /// The requests, and what to call them.

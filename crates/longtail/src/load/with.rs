@@ -47,7 +47,20 @@ pub(crate) fn order(args: &LoadArgs, generator: Generator, clock: SystemClock) -
     }
     let driver = Driver::new(Found::on_path(generator)?, clock)?;
     let body = template(args)?.body.map(|body| driver.keep_body(&body)).transpose()?;
-    Ok(Ordered { driver, errand: Errand { body, ..errand }, prepared })
+    let url = url(args, prepared.served(args)?, name)?;
+    Ok(Ordered { driver, errand: Errand { url, body, ..errand }, prepared })
+}
+
+/// What the other generator is given: the very address that was found to be of this machine, for a name may lead elsewhere the next
+/// time.
+///
+/// # Errors
+/// Where it is no TCP address.
+fn url(args: &LoadArgs, endpoint: &Endpoint, name: &str) -> Result<String, Mistake> {
+    let Endpoint::Tcp(address) = endpoint else { return Err(wrong(format!("--with {name}: it needs a TCP address"))) };
+    let target = Target::parse(args.url.as_deref().unwrap_or_default())?;
+    let scheme = if target.tls { "https" } else { "http" };
+    Ok(format!("{scheme}://{address}{}", target.path))
 }
 
 fn errand(args: &LoadArgs, prepared: &Prepared, name: &str) -> Result<Errand, Mistake> {
@@ -58,11 +71,6 @@ fn errand(args: &LoadArgs, prepared: &Prepared, name: &str) -> Result<Errand, Mi
             "--with {name}: it is run so that it takes any certificate: say so with --insecure"
         )));
     }
-    // To the very address that was found to be of this machine: a name may lead elsewhere the next time.
-    let Some(Endpoint::Tcp(address)) = prepared.shape.transport.endpoints.first() else {
-        return Err(wrong(format!("--with {name}: it needs a TCP address")));
-    };
-    let scheme = if target.tls { "https" } else { "http" };
     let template = template(args)?;
     let own_host = template.headers.iter().find(|header| header.is("host")).and_then(requests::Header::value);
     let named = target.host.parse::<IpAddr>().is_err().then(|| target.authority.clone());
@@ -86,7 +94,7 @@ fn errand(args: &LoadArgs, prepared: &Prepared, name: &str) -> Result<Errand, Mi
     let credentials = target.credentials.as_ref().map(requests::Header::basic_auth).transpose()?;
     let own = template.headers.iter().filter(|header| !header.is("host")).map(line);
     Ok(Errand {
-        url: format!("{scheme}://{address}{}", target.path),
+        url: url(args, &prepared.shape.transport.endpoints[0], name)?,
         host,
         connections: plan.connections,
         threads: plan.lanes,

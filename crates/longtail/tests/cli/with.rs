@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use model::claimed::Believable;
 use model::{ClaimedLoadStudy, ClaimedRun, Study, SweepStudy};
 use rustix::process::Signal;
-use sink::Body;
+use sink::{Body, Sink};
 
 use crate::clock::eventually;
 use crate::lab::{Lab, PATIENCE, Running, free_port, has};
@@ -195,9 +195,9 @@ fn a_generator_that_fails_is_one_line() {
 }
 
 /// A load by a script that never ends and has a child of its own.
-fn stuck(lab: &Lab) -> Running {
+fn stuck(lab: &Lab, sink: &Sink) -> Running {
     pretend(lab, "hey", "/bin/sleep 600 & /bin/sleep 600; echo");
-    let mut command = lab.longtail("load --with hey -c 1 --for 300s http://127.0.0.1:9/");
+    let mut command = lab.longtail(&format!("load --with hey -c 1 --for 300s {}", url(sink)));
     let running = Running::start(command.env("PATH", lab.path("bin")));
     // longtail, its guard, the script and its two children.
     let living = || lab.living().len() >= 5;
@@ -207,16 +207,16 @@ fn stuck(lab: &Lab) -> Running {
 
 #[test]
 fn kill_9_takes_the_generator_and_its_children_along() {
-    let lab = Lab::new();
-    let running = stuck(&lab);
+    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let running = stuck(&lab, &sink);
     running.send(Signal::KILL);
     eventually(PATIENCE, || format!("{:?}", lab.living()), || lab.living().is_empty().then_some(()));
 }
 
 #[test]
 fn ctrl_c_ends_the_generator_and_leaves_nothing() {
-    let lab = Lab::new();
-    let running = stuck(&lab);
+    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let running = stuck(&lab, &sink);
     running.send(Signal::INT);
     let ended = running.end().with_code(130);
     assert!(ended.stderr.contains("hey had not finished"), "{}", ended.stderr);

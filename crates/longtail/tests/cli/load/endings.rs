@@ -1,14 +1,16 @@
 //! However a load ends: by the user's will, or because there is nobody to load.
 
 use std::fs;
+use std::os::fd::OwnedFd;
 
 use model::Outcome;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, connect, listen, socket};
 use rustix::process::Signal;
 use sink::Body;
 
 use super::receiver::Receiver;
 use super::{load, outcomes, sink, sink_at, split, study, url};
-use crate::lab::{Ended, Lab, Running, free_port};
+use crate::lab::{Ended, Lab, Running};
 
 /// A load in the middle: at least ten answers have come.
 fn in_the_middle(lab: &Lab, words: &str, sink: &sink::Sink) -> Running {
@@ -65,16 +67,36 @@ fn a_load_on_a_server_that_never_answers_can_be_interrupted() {
     assert_eq!(outcomes(&study(&lab)), [(Outcome::InFlight, 2)]);
 }
 
+/// A socket that is listened to and takes nobody: its accept queue, of one place, is full. Each connect is refused (unix(7)).
+struct Full {
+    _held: [OwnedFd; 2],
+    words: String,
+}
+
+impl Full {
+    fn in_lab(lab: &Lab) -> Full {
+        let path = lab.path("full.sock");
+        let address = SocketAddrUnix::new(&path).unwrap();
+        let stream = || socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+        let (listener, waiting) = (stream(), stream());
+        bind(&listener, &address).unwrap();
+        listen(&listener, 0).unwrap();
+        connect(&waiting, &address).unwrap();
+        Full { _held: [listener, waiting], words: format!("--unix {} http://h/", path.display()) }
+    }
+}
+
 #[test]
-fn where_nobody_listens_every_request_is_refused_and_said_to_be() {
+fn where_nobody_takes_connections_every_request_is_refused_and_said_to_be() {
     let lab = Lab::new();
-    let url = format!("http://127.0.0.1:{}/", free_port());
-    let ended = load(&lab, &format!("-n 10 -c 3 --log log.csv {url}")).with_code(2);
+    let full = Full::in_lab(&lab);
+    let ended = load(&lab, &format!("-n 10 -c 3 --log log.csv {}", full.words)).with_code(2);
     assert_eq!(outcomes(&study(&lab)), [(Outcome::Refused, 10)]);
     assert!(ended.stdout.contains("connect refused"), "{}", ended.stdout);
     assert_eq!(
         last_line(&ended),
-        format!("longtail: not one request to {url} was answered (10 connect refused): does anything listen there?")
+        "longtail: not one request to http://h/ was answered (10 connect refused): it was listened to before the start: is \
+         there still a server, or is its accept queue full?"
     );
     let log = std::fs::read_to_string(lab.path("log.csv")).unwrap();
     for line in log.lines().skip(1) {
@@ -85,12 +107,13 @@ fn where_nobody_listens_every_request_is_refused_and_said_to_be() {
 
 #[test]
 fn a_layout_without_a_verdict_has_it_beside_where_the_figures_are_worth_nothing() {
-    let url = format!("http://127.0.0.1:{}/", free_port());
+    let folder = Lab::new();
+    let full = Full::in_lab(&folder);
     for layout in ["--columns wrk", "--columns hey", "--format csv", "--format hdr"] {
-        let ended = load(&Lab::new(), &format!("-n 10 -c 3 {layout} {url}")).with_code(2);
+        let ended = load(&Lab::new(), &format!("-n 10 -c 3 {layout} {}", full.words)).with_code(2);
         assert!(ended.stderr.contains("longtail: verdict: INVALID; longtail report tells why"), "{}", ended.stderr);
     }
-    let ended = load(&Lab::new(), &format!("-n 10 -c 3 {url}")).with_code(2);
+    let ended = load(&Lab::new(), &format!("-n 10 -c 3 {}", full.words)).with_code(2);
     assert!(ended.stdout.contains("verdict: INVALID") && !ended.stderr.contains("verdict"), "{}", ended.stderr);
 }
 

@@ -1,8 +1,12 @@
 //! What cannot be done: exit 2, one line that names the fault, no study and no load for anybody.
 
+use std::os::unix::net::UnixListener;
+
+use sink::Body;
+
 use super::receiver::Receiver;
-use super::{load, split};
-use crate::lab::{Lab, Running};
+use super::{load, loaded, sink, split};
+use crate::lab::{Lab, Running, free_port, has};
 
 fn refuses(words: &str, part: &str) {
     let lab = Lab::new();
@@ -114,6 +118,48 @@ fn load_goes_to_this_machine_only() {
     refuses("-n 1 -c 1 http://203.0.113.1/", "not an address of this machine");
     refuses("-n 1 -c 1 http://[2001:db8::1]/", "not an address of this machine");
     refuses("-n 1 -c 1 --connect-to 203.0.113.1:80 http://127.0.0.1/", "not an address of this machine");
+}
+
+#[test]
+fn where_nobody_listens_no_load_is_sent() {
+    let place = format!("127.0.0.1:{}", free_port());
+    let line = format!("nothing listens at {place}: start the server first, or mend ");
+    refuses(&format!("http://{place}/"), &format!("{line}the URL\n"));
+    refuses(&format!("--rate 5 --fail-if 'errors > 0' http://{place}/"), &line);
+    refuses(&format!("--connect-to {place} http://h/"), &format!("{line}--connect-to\n"));
+    refuses(&format!("--like wrk -- -t1 -c1 -d1s http://{place}/"), &line);
+    refuses(&format!("-n 5 https://{place}/"), &line);
+    let lab = Lab::new();
+    lab.write("urls", &format!("http://{place}/a\n"));
+    refuses_in(&lab, "--requests urls", &format!("{line}the addresses in urls\n"));
+    let ended = lab.run(&format!("attack --target-throughput=10 --url=http://{place}/")).with_code(2);
+    assert_eq!(ended.stderr, format!("longtail: {line}the URL\n"));
+    // Whatever else is wrong is said first.
+    refuses(&format!("--log - --format json http://{place}/"), "two things");
+    if has("wrk") {
+        refuses(&format!("--with wrk --for 1s http://{place}/"), &format!("{line}the URL\n"));
+    }
+}
+
+#[test]
+fn a_unix_socket_without_a_listener_is_named() {
+    let lab = Lab::new();
+    let path = lab.path("app.sock");
+    drop(UnixListener::bind(&path).unwrap());
+    refuses(&format!("--unix {} http://h/", path.display()), &format!("nothing listens at unix {}", path.display()));
+    refuses("--unix @longtail-nobody-listens http://h/", "nothing listens at unix @longtail-nobody-listens: ");
+    std::fs::remove_file(&path).unwrap();
+    refuses(&format!("--unix {} http://h/", path.display()), "there is no such file");
+}
+
+/// Each connection that a server saw was the load's own.
+#[test]
+fn whoever_listens_sees_the_load_alone() {
+    let sink = sink(Body::Ok);
+    let study = loaded(&format!("-n 40 -c 4 --lanes 1 {}", super::url(&sink)));
+    assert_eq!(study.run.tally.counts.good(), 40);
+    let ledger = sink.stop();
+    assert_eq!((ledger.requests, ledger.connections), (40, 4));
 }
 
 #[test]

@@ -1,0 +1,155 @@
+//! Who listens where a load goes: asked of the kernel once before the start, for the placement and so that nobody loads a dead port.
+//!
+//! A server must not see a connection that is not load. So where the kernel lists a listener nothing is connected; only where it
+//! lists none is there one connect, for the address may be forwarded elsewhere. What ends later in the run is an outcome.
+
+use std::path::Path;
+use std::time::Duration;
+
+use engine::{Endpoint, refuses};
+use probe::owners::{self, Listening, Place};
+
+use crate::mistake::{Mistake, wrong};
+
+/// How long one connect may take.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What listens on this machine.
+#[derive(Debug, Default)]
+pub(crate) struct Listeners(Vec<Listening>);
+
+impl Listeners {
+    /// All that the kernel lists now; none where it cannot be asked.
+    pub(crate) fn now() -> Listeners {
+        Listeners(owners::listening().unwrap_or_default())
+    }
+
+    /// Those behind one of these endpoints, each once.
+    pub(crate) fn behind(&self, endpoints: &[Endpoint]) -> impl Iterator<Item = &Listening> {
+        self.0.iter().filter(|one| endpoints.iter().any(|endpoint| leads_to(endpoint, &one.place)))
+    }
+
+    /// The first endpoint at which somebody listens. One is enough: a name may have more addresses than a server listens to, and
+    /// what becomes of connections to the others is counted. `given` is the flag or the argument that named them.
+    ///
+    /// # Errors
+    /// Where the kernel lists nobody at any of them, and each refuses a connect.
+    pub(crate) fn first<'e>(&self, endpoints: &'e [Endpoint], given: &str) -> Result<&'e Endpoint, Mistake> {
+        let is_listed = |endpoint: &&Endpoint| {
+            self.0.iter().any(|one| leads_to(endpoint, &one.place) || may_lead_to(endpoint, &one.place))
+        };
+        let first = endpoints.iter().find(is_listed);
+        let first = first.or_else(|| endpoints.iter().find(|endpoint| !refuses(endpoint, PATIENCE)));
+        first.ok_or_else(|| {
+            let places: Vec<String> = endpoints.iter().map(ToString::to_string).collect();
+            wrong(format!("nothing listens at {}: start the server first, or mend {given}", places.join(" or ")))
+        })
+    }
+}
+
+/// Whether a connection to `endpoint` ends at what listens at `place`.
+fn leads_to(endpoint: &Endpoint, place: &Place) -> bool {
+    match (endpoint, place) {
+        (Endpoint::Tcp(to), Place::Tcp(at)) => {
+            let (here, there) = (to.ip().to_canonical(), at.ip().to_canonical());
+            // `::` takes IPv4 too where it is not told otherwise, `0.0.0.0` never IPv6.
+            let takes_all = there.is_unspecified() && (there.is_ipv6() || here.is_ipv4());
+            to.port() == at.port() && (here == there || takes_all)
+        }
+        (Endpoint::Unix(path), Place::Unix(at)) => is_same_file(path, at),
+        (Endpoint::Abstract(name), Place::Unix(at)) => {
+            at.strip_prefix('@').is_some_and(|at| at.as_bytes() == name.as_slice())
+        }
+        _ => false,
+    }
+}
+
+/// Whether a path leads to the socket that its server bound at `at`: by the same words, or another way to the same file.
+fn is_same_file(path: &Path, at: &str) -> bool {
+    let at = Path::new(at);
+    path == at || at.is_absolute() && path.canonicalize().is_ok_and(|path| at.canonicalize().is_ok_and(|at| at == path))
+}
+
+/// Whether it may be: of a socket that its server bound by a relative path the kernel tells that path alone, not from where.
+fn may_lead_to(endpoint: &Endpoint, place: &Place) -> bool {
+    let (Endpoint::Unix(path), Place::Unix(at)) = (endpoint, place) else { return false };
+    let at = Path::new(at);
+    at.is_relative() && path.canonicalize().is_ok_and(|path| path.ends_with(at.strip_prefix(".").unwrap_or(at)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    fn tcp(address: &str) -> Endpoint {
+        Endpoint::Tcp(address.parse().unwrap())
+    }
+
+    #[test]
+    fn a_connection_ends_where_its_address_is_listened_to() {
+        let leads = |to: &str, at: &str| leads_to(&tcp(to), &Place::Tcp(at.parse().unwrap()));
+        assert!(
+            leads("127.0.0.1:80", "127.0.0.1:80")
+                && leads("127.0.0.1:80", "0.0.0.0:80")
+                && leads("[::1]:80", "[::]:80")
+        );
+        assert!(leads("127.0.0.1:80", "[::ffff:127.0.0.1]:80") && leads("127.0.0.1:80", "[::]:80"));
+        assert!(!leads("127.0.0.1:80", "127.0.0.1:81") && !leads("127.0.0.1:80", "127.0.0.2:80"));
+        assert!(!leads("[::1]:80", "0.0.0.0:80") && !leads("[::1]:80", "127.0.0.1:80"));
+        let unix = |at: &str| Place::Unix(at.to_owned());
+        assert!(leads_to(&Endpoint::Unix("/run/a".into()), &unix("/run/a")));
+        assert!(leads_to(&Endpoint::Abstract(b"a".to_vec()), &unix("@a")));
+        assert!(
+            !leads_to(&Endpoint::Abstract(b"a".to_vec()), &unix("a"))
+                && !leads_to(&Endpoint::Unix("/a".into()), &unix("@/a"))
+        );
+    }
+
+    #[test]
+    fn a_path_may_be_written_otherwise() {
+        let folder = std::env::temp_dir().join(format!("listeners-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("app.sock");
+        std::fs::write(&file, "").unwrap();
+        let other = folder.join("other.sock");
+        std::os::unix::fs::symlink(&file, &other).unwrap();
+        let leads = |to: &Path, at: &str| leads_to(&Endpoint::Unix(to.to_owned()), &Place::Unix(at.to_owned()));
+        let may = |to: &Path, at: &str| may_lead_to(&Endpoint::Unix(to.to_owned()), &Place::Unix(at.to_owned()));
+        let (at, name) = (file.to_str().unwrap(), folder.file_name().unwrap().to_str().unwrap());
+        assert!(leads(&other, at) && leads(&folder.join("./app.sock"), at) && leads(&file, other.to_str().unwrap()));
+        assert!(!leads(&file, "app.sock") && !leads(&file, "/app.sock"));
+        assert!(may(&file, "app.sock") && may(&other, "./app.sock") && may(&file, &format!("{name}/app.sock")));
+        assert!(!may(&file, "p.sock") && !may(&file, "other/app.sock") && !may(&file, at) && !may(&file, "@app.sock"));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// A name with two addresses, of which a server listens to one, is no mistake; in whichever order.
+    #[test]
+    fn one_endpoint_that_is_listened_to_is_enough() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let alive = Endpoint::Tcp(listener.local_addr().unwrap());
+        let dead = {
+            let gone = TcpListener::bind("127.0.0.2:0").unwrap();
+            Endpoint::Tcp(gone.local_addr().unwrap())
+        };
+        for endpoints in [[alive.clone(), dead.clone()], [dead.clone(), alive.clone()]] {
+            assert_eq!(Listeners::now().first(&endpoints, "the URL").unwrap(), &alive);
+            // Where the kernel lists nobody it is the connect that tells.
+            assert_eq!(Listeners::default().first(&endpoints, "the URL").unwrap(), &alive);
+        }
+        drop(listener);
+        let endpoints = [dead.clone(), alive.clone()];
+        let said = Listeners::now().first(&endpoints, "the URL").unwrap_err().to_string();
+        assert_eq!(said, format!("nothing listens at {dead} or {alive}: start the server first, or mend the URL"));
+    }
+
+    #[test]
+    fn whoever_is_listed_is_not_connected_to() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let endpoints = [Endpoint::Tcp(listener.local_addr().unwrap())];
+        assert_eq!(Listeners::now().first(&endpoints, "the URL").unwrap(), &endpoints[0]);
+        assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    }
+}
