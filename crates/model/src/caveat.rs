@@ -187,8 +187,22 @@ pub enum Caveat {
         /// How many more of them may have been under way when the generator's time was up.
         under_way: u64,
     },
-    /// The run was ended by the user.
-    Interrupted,
+    /// The run was ended before its time.
+    Interrupted {
+        /// By whom; not known in older files.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<EndedBy>,
+    },
+}
+
+/// Who ended a run before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// A signal, or Ctrl-C.
+    User,
+    /// The server that was loaded: it ended.
+    Server,
 }
 
 impl Caveat {
@@ -279,7 +293,14 @@ impl Caveat {
                 "{by} tells of {}, the server counted {server}; at most {under_way} can have been under way at the end",
                 of(*claimed, "request")
             ),
-            Caveat::Interrupted => "interrupted: the run is shorter than planned".to_owned(),
+            Caveat::Interrupted { by } => {
+                let who = match by {
+                    None => "interrupted",
+                    Some(EndedBy::User) => "interrupted by the user",
+                    Some(EndedBy::Server) => "the server ended in the middle of it",
+                };
+                format!("{who}: the run is shorter than planned")
+            }
         }
     }
 
@@ -334,7 +355,10 @@ impl Caveat {
             Caveat::LogIncomplete { .. } => "log to a faster disk, or lower the rate",
             Caveat::StoppedEarly { .. } => "as asked (--stop-if): the figures are of the part before",
             Caveat::ClaimDiffers { .. } => "is anything else sending to this server, or does that generator miscount?",
-            Caveat::Interrupted => "run again to the end",
+            Caveat::Interrupted { by: Some(EndedBy::Server) } => {
+                "the server's last lines and its log may say why; the figures are of the part before and of its end"
+            }
+            Caveat::Interrupted { .. } => "run again to the end",
         }
     }
 }
@@ -352,6 +376,21 @@ pub(crate) fn percent(quantile: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A study of an older version does not say who ended its run, and nobody is named.
+    #[test]
+    fn who_ended_a_run_is_said_where_it_is_known() {
+        let read = |json: &str| serde_json::from_str::<Caveat>(json).unwrap();
+        let older = read(r#"{"code": "interrupted"}"#);
+        assert_eq!(older, Caveat::Interrupted { by: None });
+        assert_eq!(older.text(), "interrupted: the run is shorter than planned");
+        for (by, word) in [(EndedBy::User, "user"), (EndedBy::Server, "server")] {
+            let caveat = Caveat::Interrupted { by: Some(by) };
+            let json = serde_json::to_string(&caveat).unwrap();
+            assert_eq!((read(&json), json.contains(word)), (caveat.clone(), true));
+            assert!(caveat.text().contains(word), "{}", caveat.text());
+        }
+    }
 
     #[test]
     fn percentiles_have_their_usual_names() {

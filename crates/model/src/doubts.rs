@@ -1,7 +1,7 @@
 //! What is doubtful in what was recorded, from its own figures.
 
 use crate::run::PERCENTILES;
-use crate::{Caveat, LoadRun, Nanos, Pace, Quantile, Run, Statistics, Tally, accept_wait};
+use crate::{Caveat, EndedBy, LoadRun, Nanos, Pace, Quantile, Run, Statistics, Tally, accept_wait};
 
 /// Below this index of fairness the connections' shares are worth a word.
 const FAIR: f64 = 0.9;
@@ -16,14 +16,12 @@ fn of_tally(
     (statistics, clock_steps): (Option<&Statistics>, Option<u32>),
     percentiles: &[f64],
     keep_alive: bool,
-    interrupted: bool,
+    ended_by: Option<EndedBy>,
 ) -> Vec<Caveat> {
     let mut caveats = Vec::new();
-    if interrupted {
-        caveats.push(Caveat::Interrupted);
-    }
+    caveats.extend(ended_by.map(|by| Caveat::Interrupted { by: Some(by) }));
     let counts = &tally.counts;
-    if counts.failed() > 0 && !interrupted {
+    if counts.failed() > 0 && ended_by.is_none() {
         caveats.push(Caveat::Failures { failed: counts.failed(), planned: counts.total() });
     }
     let at = |q: f64| tally.response_time_at(q).supported(statistics, q, tally);
@@ -48,15 +46,10 @@ fn of_tally(
     caveats
 }
 
-/// All that the own figures of a sweep's run give reason to doubt.
-pub fn of_run(run: &Run, keep_alive: bool, interrupted: bool) -> Vec<Caveat> {
-    let mut caveats = of_tally(
-        &run.tally,
-        (run.statistics.as_ref(), run.generator.clock_steps),
-        &PERCENTILES,
-        keep_alive,
-        interrupted,
-    );
+/// All that the own figures of a sweep's run give reason to doubt; `ended_by` is who ended it before its time.
+pub fn of_run(run: &Run, keep_alive: bool, ended_by: Option<EndedBy>) -> Vec<Caveat> {
+    let mut caveats =
+        of_tally(&run.tally, (run.statistics.as_ref(), run.generator.clock_steps), &PERCENTILES, keep_alive, ended_by);
     if let Some(jain) = run.fairness().filter(|jain| *jain < FAIR) {
         let each = &run.tally.per_connection;
         let (fewest, most) = (each.iter().min().copied(), each.iter().max().copied());
@@ -119,17 +112,17 @@ fn of_kernel(run: &Run) -> Vec<Caveat> {
 /// The percentiles that a load's report prints.
 pub const LOAD_PERCENTILES: [f64; 7] = [0.50, 0.75, 0.90, 0.95, 0.99, 0.999, 0.9999];
 
-/// All that the own figures of a load give reason to doubt.
-pub fn of_load(run: &LoadRun, pace: &Pace, keep_alive: bool, interrupted: bool) -> Vec<Caveat> {
+/// All that the own figures of a load give reason to doubt; `ended_by` is who ended it before its time.
+pub fn of_load(run: &LoadRun, pace: &Pace, keep_alive: bool, ended_by: Option<EndedBy>) -> Vec<Caveat> {
     let mut caveats = of_tally(
         &run.tally,
         (run.statistics.as_ref(), run.generator.clock_steps),
         &LOAD_PERCENTILES,
         keep_alive,
-        interrupted,
+        ended_by,
     );
     let due = run.tally.counts.total();
-    if pace.is_open() && !interrupted && (run.tally.sent_in_window as f64) < KEPT_UP * due as f64 {
+    if pace.is_open() && ended_by.is_none() && (run.tally.sent_in_window as f64) < KEPT_UP * due as f64 {
         caveats.push(Caveat::FellBehind { due, sent_in_time: run.tally.sent_in_window });
     }
     if pace.is_open()
@@ -195,12 +188,12 @@ mod tests {
     }
 
     fn of(run: &Run) -> Vec<String> {
-        codes(&of_run(run, true, false))
+        codes(&of_run(run, true, None))
     }
 
     #[test]
     fn timeouts_hide_the_percentiles_they_could_change() {
-        let caveats = of_run(&run(198, 2), true, false);
+        let caveats = of_run(&run(198, 2), true, None);
         assert!(caveats.contains(&Caveat::Failures { failed: 2, planned: 200 }));
         assert!(caveats.contains(&Caveat::QuantilesHidden { from: 0.99, unanswered: 2 }));
     }
@@ -222,7 +215,7 @@ mod tests {
         assert!(!of(&run).contains(&"Unstamped".to_owned()));
         run.generator.clock_steps = Some(0);
         (0..148).for_each(|_| run.tally.read_lag.record(Nanos(5_000)));
-        assert!(of_run(&run, true, false).contains(&Caveat::Unstamped { answers: 2, of: 150 }));
+        assert!(of_run(&run, true, None).contains(&Caveat::Unstamped { answers: 2, of: 150 }));
     }
 
     #[test]
@@ -237,10 +230,10 @@ mod tests {
         load.tally.sent_in_window = 980;
         load.tally.queued.record(Nanos::from_millis(7));
         let pace = Pace::constant(Rate::new(1000.0).unwrap());
-        let named = codes(&of_load(&load, &pace, true, false));
+        let named = codes(&of_load(&load, &pace, true, None));
         for code in ["FellBehind", "QueuedInGenerator", "LogIncomplete"] {
             assert!(named.contains(&code.to_owned()), "{named:?}");
         }
-        assert!(!codes(&of_load(&load, &Pace::Closed, true, false)).contains(&"FellBehind".to_owned()));
+        assert!(!codes(&of_load(&load, &Pace::Closed, true, None)).contains(&"FellBehind".to_owned()));
     }
 }

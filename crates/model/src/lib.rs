@@ -51,7 +51,7 @@ pub use anatomy::{Anatomy, AppTime, Dissection};
 pub use batches::Batches;
 pub use bodies::{BodiesPlan, BodiesStudy, BodyRun, ServerUse, SocketServer};
 pub use body::{Bodies, Body, BodyKind};
-pub use caveat::Caveat;
+pub use caveat::{Caveat, EndedBy};
 pub use claimed::{ClaimedLoadStudy, ClaimedRow, ClaimedRun};
 pub use clock::Clock;
 pub use counts::Counts;

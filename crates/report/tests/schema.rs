@@ -1,7 +1,7 @@
 //! The published schema (`docs/study.schema.json`) takes every study that we write, and not just anything.
 
 use jsonschema::Validator;
-use model::{Caveat, Nanos, Study};
+use model::{Caveat, EndedBy, Nanos, Study};
 use report::json;
 use serde_json::{Value, json};
 use testkit::{bodies, claimed, load, study};
@@ -113,7 +113,9 @@ fn every_caveat() -> Vec<Caveat> {
         Caveat::LogIncomplete { dropped: 7 },
         Caveat::StoppedEarly { condition: "p99 > 1ms: it is 2ms".to_owned() },
         Caveat::ClaimDiffers { by: "wrk".to_owned(), claimed: 1, server: 2, under_way: 0 },
-        Caveat::Interrupted,
+        Caveat::Interrupted { by: None },
+        Caveat::Interrupted { by: Some(EndedBy::User) },
+        Caveat::Interrupted { by: Some(EndedBy::Server) },
     ];
     for caveat in &all {
         match caveat {
@@ -142,7 +144,7 @@ fn every_caveat() -> Vec<Caveat> {
             | Caveat::LogIncomplete { .. }
             | Caveat::StoppedEarly { .. }
             | Caveat::ClaimDiffers { .. }
-            | Caveat::Interrupted => {}
+            | Caveat::Interrupted { .. } => {}
         }
     }
     all

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use engine::Drive;
-use model::{Heard, KernelView, Nanos, Probe, Watch};
+use model::{EndedBy, Heard, KernelView, Nanos, Probe, Watch};
 
 use crate::hear::Hearing;
 use crate::looks::Looks;
@@ -28,6 +28,8 @@ impl Witnesses<'_> {
 /// A run, and what they saw and heard.
 pub(crate) struct Watched {
     pub(crate) done: Drive,
+    /// Who ended it before its time.
+    pub(crate) ended_by: Option<EndedBy>,
     pub(crate) watch: Option<Watch>,
     pub(crate) heard: Option<Heard>,
     pub(crate) kernel: Option<KernelView>,

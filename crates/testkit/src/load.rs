@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use model::capacity::{Inferred, Overload};
 use model::study::SCHEMA;
 use model::{
-    Arrivals, GeneratorFacts, Late, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome, Pace, Placement, Profile,
-    Rate, Statistics, Timestamps, Timing, doubts, verdict,
+    Arrivals, EndedBy, GeneratorFacts, Late, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome, Pace, Placement,
+    Profile, Rate, Statistics, Timestamps, Timing, doubts, verdict,
 };
 
 use self::play::{PUMA, Server, play};
@@ -219,7 +219,7 @@ pub fn every() -> Vec<LoadStudy> {
 fn judged(mut study: LoadStudy) -> LoadStudy {
     let (plan, run) = (&study.plan, &study.run);
     let missed = run.misses(&plan.fail_if);
-    let caveats = doubts::of_load(run, &plan.pace, plan.keep_alive, study.interrupted);
+    let caveats = doubts::of_load(run, &plan.pace, plan.keep_alive, study.interrupted.then_some(EndedBy::User));
     let judgement = verdict::of_load(run, plan);
     study.run.judgement = Some(judgement);
     study.run.missed = missed;

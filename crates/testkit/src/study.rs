@@ -10,8 +10,8 @@ mod watch;
 use model::run::PERCENTILES;
 use model::theory::Fit;
 use model::{
-    Caveat, Ceiling, Discipline, Heard, Nanos, Outcome, Probe, ProbeUsed, ServerFacts, ServerKind, Stop, SweepStudy,
-    verdict,
+    Caveat, Ceiling, Discipline, EndedBy, Heard, Nanos, Outcome, Probe, ProbeUsed, ServerFacts, ServerKind, Stop,
+    SweepStudy, verdict,
 };
 
 use self::play::{Setup, play, played};
@@ -154,7 +154,7 @@ pub fn short() -> SweepStudy {
 pub fn interrupted() -> SweepStudy {
     let mut study = canonical();
     study.runs.truncate(2);
-    study.runs[1].caveats = vec![Caveat::Interrupted];
+    study.runs[1].caveats = vec![Caveat::Interrupted { by: Some(EndedBy::User) }];
     study.total_time = Nanos::from_secs(63);
     study.interrupted = true;
     study

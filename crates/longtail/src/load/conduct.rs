@@ -9,8 +9,8 @@ use engine::{Drive, Progress, Shape, drive};
 use launch::Kept;
 use model::study::SCHEMA;
 use model::{
-    Caveat, Ceiling, Clock, GeneratorFacts, LoadRun, LoadStudy, Nanos, Objective, Outcome, Placement, Statistics,
-    Tally, doubts, verdict,
+    Caveat, Ceiling, Clock, EndedBy, GeneratorFacts, LoadRun, LoadStudy, Nanos, Objective, Outcome, Placement,
+    Statistics, Tally, doubts, verdict,
 };
 
 use sweep::Host;
@@ -142,7 +142,9 @@ pub(crate) fn conduct(
     run.judgement = Some(verdict::of_load(&run, &plan));
     run.overload = if interrupted { None } else { overload(&run, &plan) };
     run.missed = run.misses(&plan.fail_if);
-    run.caveats = doubts::of_load(&run, &plan.pace, plan.keep_alive, interrupted && stopped_by.is_none());
+    // Where no condition did, it was a signal: nobody else stops the lanes.
+    let ended_by = (interrupted && stopped_by.is_none()).then_some(EndedBy::User);
+    run.caveats = doubts::of_load(&run, &plan.pace, plan.keep_alive, ended_by);
     run.caveats.extend(stopped_by.map(|condition| Caveat::StoppedEarly { condition }));
     let study = LoadStudy { schema: SCHEMA, started_at, command_line, environment, plan, placement, run, interrupted };
     Ok(Conducted { study, interrupted_by_user: interrupt.load(Ordering::Relaxed), checks_hold, failed })

@@ -1,6 +1,6 @@
 //! Any other server: a command, its slots and its URL are all that is known of it.
 
-use model::ServerKind;
+use model::{Caveat, EndedBy, ServerKind};
 
 use crate::lab::{Lab, assert_conserved, free_port, has};
 
@@ -27,14 +27,8 @@ fn any_command_that_serves_http_can_be_swept() {
     }
 }
 
-#[test]
-fn a_server_that_dies_in_a_run_leaves_the_runs_that_were_done_and_says_where() {
-    if !has("python3") {
-        return;
-    }
-    let (lab, port) = (Lab::new(), free_port());
-    // The first run has 20 requests, and the second more than are left.
-    let dies = r#"
+/// A server that dies with its 61st request.
+const DIES: &str = r#"
 import http.server as h, os, sys
 left = [60]
 class Answers(h.BaseHTTPRequestHandler):
@@ -48,7 +42,35 @@ class Answers(h.BaseHTTPRequestHandler):
         self.end_headers()
 h.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Answers).serve_forever()
 "#;
-    let script = lab.write("dies.py", dies);
+
+#[test]
+fn a_run_that_its_server_ended_is_not_said_to_be_interrupted_by_the_user() {
+    if !has("python3") {
+        return;
+    }
+    let (lab, port) = (Lab::new(), free_port());
+    let script = lab.write("dies.py", DIES);
+    let words = format!(
+        "sweep --slots 1 --url http://127.0.0.1:{port}/ -d0.001 --for 600s --warm-up 0 --multiples 2 --no-calibrate -- python3"
+    );
+    let sweep = crate::lab::Running::start(lab.longtail(&words).arg(script).arg(port.to_string())).end().with_code(2);
+    let study = lab.study();
+    assert!(!study.interrupted, "the user did nothing");
+    let caveats = &study.runs[0].caveats;
+    assert!(caveats.contains(&Caveat::Interrupted { by: Some(EndedBy::Server) }), "{caveats:?}");
+    let report = lab.run("report").with_code(0).stdout;
+    assert!(report.contains("the server ended in the middle of it: the run is shorter than planned"), "{report}");
+    assert!(!report.contains("by the user") && !sweep.stdout.contains("by the user"), "{report}");
+}
+
+#[test]
+fn a_server_that_dies_in_a_run_leaves_the_runs_that_were_done_and_says_where() {
+    if !has("python3") {
+        return;
+    }
+    let (lab, port) = (Lab::new(), free_port());
+    let script = lab.write("dies.py", DIES);
+    // The first run has 20 requests, and the second more than are left.
     let words = format!(
         "sweep --slots 1 --url http://127.0.0.1:{port}/ -d0.001 -R20 --multiples 1,4 --no-calibrate -- python3"
     );

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 
 use engine::{Progress, Shape, drive};
-use model::{Clock, Nanos, Probe};
+use model::{Clock, EndedBy, Nanos, Probe};
 use probe::processes::this_threads_cpu;
 
 use super::Session;
@@ -45,8 +45,8 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         if let Some(hearing) = witnesses.statsd {
             hearing.lock().unwrap_or_else(PoisonError::into_inner).catch_up();
         }
-        let (done, seen, heard, traced) = std::thread::scope(|scope| {
-            scope.spawn(|| self.end_early(&stop, &over));
+        let (done, ended_by, seen, heard, traced) = std::thread::scope(|scope| {
+            let ending = scope.spawn(|| self.end_early(&stop, &over));
             let looking = sight.map(|sight| scope.spawn(|| sight.look_on(clock, &over, looks)));
             let polling = control.map(|control| scope.spawn(|| poll_on(control, clock, &over, (looks, single))));
             let hearing = witnesses.statsd.map(|hearing| {
@@ -63,7 +63,8 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             let seen = looking.map(|looking| looking.join().expect("looking never panics"));
             let seen = seen.map(|seen| (seen, polling.map(|polling| polling.join().expect("polling never panics"))));
             let heard = hearing.map(|hearing| hearing.join().expect("hearing never panics"));
-            (done, seen, heard, tracing.map(|tracing| tracing.join().expect("tracing never panics")))
+            let ended_by = ending.join().expect("waiting never panics");
+            (done, ended_by, seen, heard, tracing.map(|tracing| tracing.join().expect("tracing never panics")))
         });
         let done = done?;
         let mut watch = seen.map(|(seen, polled)| watch(seen, polled, done.start + shape.warm_up, single));
@@ -71,16 +72,23 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         self.ledger.add_run(&done.tally);
         self.body_bytes += done.tally.body_bytes;
         self.unanswered |= done.tally.all_answers() != done.tally.all_requests();
-        Ok(Watched { done, watch, heard, kernel, setup_cpu })
+        let ended_by = ended_by.filter(|_| done.interrupted);
+        Ok(Watched { done, ended_by, watch, heard, kernel, setup_cpu })
     }
 
-    /// Ends the run where the user wants to, or where the server has died: its connections would be refused for ever.
-    fn end_early(&self, stop: &AtomicBool, over: &AtomicBool) {
+    /// Ends the run where the user wants to, or where the server has died: its connections would be refused for ever. Who did, once
+    /// the run is over.
+    fn end_early(&self, stop: &AtomicBool, over: &AtomicBool) -> Option<EndedBy> {
+        let mut ended_by = None;
         while !over.load(Ordering::Relaxed) {
-            if self.tools.is_interrupted() || self.subject.has_ended() {
+            let user = || self.tools.is_interrupted().then_some(EndedBy::User);
+            let server = || self.subject.has_ended().then_some(EndedBy::Server);
+            ended_by = ended_by.or_else(user).or_else(server);
+            if ended_by.is_some() {
                 stop.store(true, Ordering::Relaxed);
             }
             self.tools.clock.sleep(GLANCE);
         }
+        ended_by
     }
 }

@@ -74,7 +74,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             looks: Arc::clone(&witnesses.looks),
         });
         let (before, taken_before) = (Host::now(), self.subject.process_use());
-        let Watched { done, watch, heard, kernel, .. } = self.drive_watched(&shape, &progress, &witnesses)?;
+        let Watched { done, ended_by, watch, heard, kernel, .. } = self.drive_watched(&shape, &progress, &witnesses)?;
         let (after, taken) = (Host::now(), self.subject.process_use());
         phase(&Phase::CoolingDown);
         let readings = self.listener_readings(done.elapsed.saturating_sub(self.stream.warm_up));
@@ -113,7 +113,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             tally: done.tally,
         };
         run.judgement = Some(verdict::of_run(&run, slots));
-        run.caveats = doubts::of_run(&run, job.stream.keep_alive, done.interrupted);
+        run.caveats = doubts::of_run(&run, job.stream.keep_alive, ended_by);
         run.caveats.extend(turns::of_run(&run, slots, job.stream.keep_alive));
         run.caveats.extend(busy);
         run.caveats.extend((new_workers > 0).then_some(Caveat::WorkersChanged { new: new_workers }));
