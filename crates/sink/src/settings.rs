@@ -124,6 +124,21 @@ impl Settings {
         self.faults.check()
     }
 
+    /// How it serves, in short: its slots, their queue, and the time an answer takes.
+    pub fn laws(&self) -> String {
+        let Settings { workers, threads, queue, .. } = self;
+        let slots = match (queue, workers, threads) {
+            (Queue::Unlimited, ..) => "no slots".to_owned(),
+            (_, 1, 1) => "1 slot".to_owned(),
+            (_, 1, _) => format!("{threads} slots"),
+            (_, _, 1) => format!("{workers} workers of 1 slot"),
+            _ => format!("{workers} workers of {threads} slots"),
+        };
+        let delay =
+            if self.delay == Delay::default() { "no delay".to_owned() } else { format!("delay {}", self.delay) };
+        format!("{slots}, queue {queue}, {delay}")
+    }
+
     /// Workers that a header may name.
     pub(crate) fn workers(&self) -> u32 {
         if self.queue == Queue::Unlimited { self.loops } else { self.workers }

@@ -6,6 +6,8 @@ use clap::Args;
 use model::{Nanos, Rate};
 use sink::{Body, Delay, Faults, Listen, PemPair, Queue, Settings, Share, Stalls, StatusFault};
 
+use crate::mistake::{Mistake, wrong};
+
 const SINK_EXAMPLES: &str = "\
 Examples:
   longtail sink                                         any URL, a CBOR body with a rising counter
@@ -96,12 +98,20 @@ pub(crate) struct SinkArgs {
 
 impl SinkArgs {
     /// The sink that the flags ask for.
-    pub(crate) fn settings(&self) -> Settings {
+    ///
+    /// # Errors
+    /// Where a queue is asked for, and nothing that it stands before.
+    pub(crate) fn settings(&self) -> Result<Settings, Mistake> {
         let listen = if self.listen.is_empty() { Settings::default().listen } else { self.listen.clone() };
         let threads = self.slots.or(self.threads);
-        let queue =
-            self.queue.unwrap_or(if threads.is_some() || self.workers > 1 { Queue::Shared } else { Queue::Unlimited });
-        Settings {
+        let has_slots = threads.is_some() || self.workers > 1;
+        let queue = self.queue.unwrap_or(if has_slots { Queue::Shared } else { Queue::Unlimited });
+        if queue != Queue::Unlimited && !has_slots {
+            return Err(wrong(format!(
+                "--queue {queue} stands before slots, and there are none: add --slots N, or --workers N and --threads N"
+            )));
+        }
+        Ok(Settings {
             listen,
             pem: self.cert.clone().zip(self.key.clone()).map(|(certificate, key)| PemPair { certificate, key }),
             loops: self.loops,
@@ -124,6 +134,6 @@ impl SinkArgs {
                 close_after: self.close_after,
             },
             spin: self.spin,
-        }
+        })
     }
 }

@@ -11,11 +11,12 @@ use crate::{signals, ui};
 /// # Errors
 /// Where a flag is wrong, or it cannot listen.
 pub(crate) fn run(args: &SinkArgs) -> Result<Exit, Mistake> {
-    let settings = args.settings();
+    let settings = args.settings()?;
+    let laws = settings.laws();
     let stop = signals::interruption()?;
     let ledger = sink::serve(settings, SystemClock::start(), &stop, |places| {
         for place in places {
-            ui::print(&format!("listening on {place}\n"));
+            ui::print(&format!("listening on {place} ({laws})\n"));
         }
     })?;
     ui::print(&ledger.text());

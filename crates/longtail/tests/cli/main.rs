@@ -24,6 +24,7 @@ mod puma;
 mod rails;
 mod refusals;
 mod selftest;
+mod sink;
 mod snapshots;
 mod sockets;
 mod theory;
