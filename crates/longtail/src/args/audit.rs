@@ -4,11 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::format::FormatArgs;
+
 const AUDIT_EXAMPLES: &str = "\
 Examples:
   longtail audit wrk.txt
   wrk -t2 -c64 -d10s --latency http://127.0.0.1:9292/ | longtail audit -
   longtail audit study.json                    a study of longtail: does every figure follow from the others?
+  longtail audit wrk.txt --format json         the claims and what was found, for a program
 
 Reads what wrk, wrk2, hey, oha, ab, h2load, bombardier and vegeta print, and the tables of Puma's scripts, and holds
 their figures against each other: Little's law, what percentiles force the mean to be, counts, bytes. Of a study of longtail itself, each run is computed again.
@@ -20,7 +23,6 @@ Exit code: 1 where a claim is impossible.";
 pub(crate) struct AuditArgs {
     /// The output, with whatever stands around it, or a study of longtail; - is stdin
     pub(crate) file: PathBuf,
-    /// Write the claims and findings as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) output: FormatArgs,
 }

@@ -63,7 +63,7 @@ pub(crate) struct OverheadArgs {
     #[arg(short, long, value_name = "N", help_heading = "Load", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     connections: Option<u32>,
     /// No keep-alive: a new connection for each request
-    #[arg(short = 'k', long = "no-keep-alive", help_heading = "Load")]
+    #[arg(short = 'k', long = "no-keep-alive", visible_alias = "disable-keepalive", help_heading = "Load")]
     no_keep_alive: bool,
     /// Length of each run, the warm-up not included
     #[arg(long = "for", value_name = "TIME", default_value = "1s", help_heading = "Load")]

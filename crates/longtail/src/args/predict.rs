@@ -8,6 +8,7 @@ use model::objective::{Compare, Figure};
 use model::{Nanos, Objective, Rate, Threads};
 use sink::Delay;
 
+use super::format::FormatArgs;
 use crate::mistake::{Mistake, wrong};
 
 const EXAMPLES: &str = "\
@@ -15,7 +16,7 @@ Examples:
   longtail predict -w4 -t5:5 --service 200ms --rate 80/s      random arrivals, 80 a second
   longtail predict -w4 -t5:5 --service 200ms -c 40            forty connections that never pause
   longtail predict -w4 -t5:5 --service 200ms --rate 80/s --objective 'p99 < 2s' --plot
-  longtail predict -w2 -t5:5 --service bimodal:1ms:50ms:0.02 --rate 2000/s --json
+  longtail predict -w2 -t5:5 --service bimodal:1ms:50ms:0.02 --rate 2000/s --format json
   longtail predict -w2 -t5:5 --service study.json --rate 40/s     the service time of a kept sweep
 
 Shared: one queue for all slots, as Puma up to 6 has it without keep-alive. Split: one for each worker, as Puma 7.
@@ -50,9 +51,8 @@ pub(crate) struct PredictArgs {
     /// Open loop: draw p99 over the rate
     #[arg(long, conflicts_with = "connections")]
     pub(crate) plot: bool,
-    /// Write JSON
-    #[arg(long, conflicts_with = "plot")]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) output: FormatArgs,
     /// Chooses what is random where it is simulated
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &AuditArgs) -> Result<Exit, Mistake> {
         let known = "no run of a longtail study and no output of wrk, wrk2, hey, oha, ab, h2load, bombardier, vegeta or Puma's scripts is in it";
         return Err(Mistake::Read { path: args.file.clone(), why: known.to_owned() });
     }
-    if args.json {
+    if args.output.is_json() {
         let text = serde_json::to_string_pretty(&audited);
         ui::print(&(text.map_err(|why| Mistake::Read { path: args.file.clone(), why: why.to_string() })? + "\n"));
     } else {

@@ -5,7 +5,7 @@ use sink::Delay;
 
 use crate::args::{PredictArgs, ServiceWord};
 use crate::exit::Exit;
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, wrong};
 use crate::predict::{self, Server};
 use crate::{store, ui};
 
@@ -14,6 +14,9 @@ use crate::{store, ui};
 /// # Errors
 /// Where a flag is wrong, the study has no service time, or theory has no answer.
 pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
+    if args.plot && args.output.is_json() {
+        return Err(wrong("--plot is drawn for people: leave it out, or --format json"));
+    }
     let (workers, threads) = args.slots()?;
     let law = law(args.service())?;
     if law.mean().0 == 0 {
@@ -22,7 +25,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
     let server = Server { workers, threads, law, seed: args.seed };
     let load = args.load()?;
     let prediction = predict::predict(&server, load, args.goal())?;
-    if args.json {
+    if args.output.is_json() {
         let text = serde_json::to_string_pretty(&prediction).map_err(|why| Mistake::Flags(why.to_string()))?;
         ui::print(&(text + "\n"));
     } else {

@@ -47,7 +47,7 @@ pub(crate) fn table(prediction: &Prediction) -> String {
     if let Some(widest) = prediction.lines.iter().filter_map(widest).max_by(f64::total_cmp) {
         let _ = writeln!(
             out,
-            "simulated: 95 % intervals of at most ± {} % of the figure; --json has each",
+            "simulated: 95 % intervals of at most ± {} % of the figure; --format json has each",
             number::percent(widest)
         );
     }

@@ -9,7 +9,7 @@ use crate::load::{load, sink, url, word};
 /// The audit of the one study there is.
 fn audited(lab: &Lab) -> Value {
     let file = word(&lab.studies()[0]);
-    serde_json::from_str(&lab.run(&format!("audit --json {file}")).with_code(0).stdout).unwrap()
+    serde_json::from_str(&lab.run(&format!("audit --format json {file}")).with_code(0).stdout).unwrap()
 }
 
 fn assert_possible(lab: &Lab, runs: usize) {
@@ -20,6 +20,24 @@ fn assert_possible(lab: &Lab, runs: usize) {
         assert_ne!(one["verdict"]["is"], "unchecked", "{one:#}");
         assert_eq!(one["claim"]["tool"], "longtail");
     }
+}
+
+/// `--json` is what it was called before the others had `--format json`.
+#[test]
+fn the_older_word_for_json_says_the_same() {
+    let (lab, sink) = (Lab::new(), sink(Body::Counter));
+    load(&lab, &format!("-n 20 -c 2 {}", url(&sink))).with_code(0);
+    let file = word(&lab.studies()[0]);
+    for command in [format!("audit {file}"), "predict --service 10ms -c 8".to_owned()] {
+        let printed = |flag: &str| lab.run(&format!("{command} {flag}")).with_code(0).stdout;
+        assert_eq!(printed("--json"), printed("--format json"));
+        assert_eq!(printed("--format text"), printed(""));
+        assert_ne!(printed(""), printed("--json"));
+        let both = lab.run(&format!("{command} --json --format text")).with_code(2);
+        assert_eq!((both.stderr.lines().count(), both.stdout.as_str()), (1, ""), "{}", both.stderr);
+    }
+    let plot = lab.run("predict --service 10ms --rate 8/s --plot --format json").with_code(2);
+    assert_eq!(plot.stderr, "longtail: --plot is drawn for people: leave it out, or --format json\n");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use testkit::study;
 use crate::lab::Lab;
 
 fn json(words: &str) -> Value {
-    serde_json::from_str(&Lab::new().run(&format!("predict --json {words}")).with_code(0).stdout).unwrap()
+    serde_json::from_str(&Lab::new().run(&format!("predict --format json {words}")).with_code(0).stdout).unwrap()
 }
 
 fn ns(prediction: &Value, line: usize, time: &str, figure: &str) -> f64 {
@@ -30,7 +30,7 @@ fn four_workers_of_five_are_the_table() {
 #[test]
 fn the_highest_rate_for_an_objective_is_the_table() {
     let lab = Lab::new();
-    let mut command = lab.longtail("predict --json -w4 -t5 --service 1s --rate 10/s --objective");
+    let mut command = lab.longtail("predict --format json -w4 -t5 --service 1s --rate 10/s --objective");
     let printed = crate::lab::Running::start(command.arg("p99 < 2s")).end().with_code(0).stdout;
     let seen: Value = serde_json::from_str(&printed).unwrap();
     for (line, rate) in [(0, 20.0 * 0.900_205), (1, 20.0 * 0.664_097)] {
@@ -87,7 +87,7 @@ fn the_service_time_of_a_kept_sweep_is_used() {
     let canonical = study::canonical();
     let time = canonical.service_time.unwrap().time;
     lab.write("study.json", &report::json::write(&canonical.into()));
-    let printed = lab.run("predict --json -t5 --service study.json --rate 1/s").with_code(0).stdout;
+    let printed = lab.run("predict --format json -t5 --service study.json --rate 1/s").with_code(0).stdout;
     let seen: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(seen["service_mean_ns"].as_u64(), Some(time.0));
 }
