@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_port_refuses_as_long_as_nobody_listens() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = TcpListener::bind("127.0.0.9:0").unwrap();
         let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
         assert!(!refuses(&endpoint, PATIENCE));
         drop(listener);

@@ -127,7 +127,7 @@ mod tests {
     /// A name with two addresses, of which a server listens to one, is no mistake; in whichever order.
     #[test]
     fn one_endpoint_that_is_listened_to_is_enough() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = TcpListener::bind("127.0.0.8:0").unwrap();
         let alive = Endpoint::Tcp(listener.local_addr().unwrap());
         let dead = {
             let gone = TcpListener::bind("127.0.0.2:0").unwrap();

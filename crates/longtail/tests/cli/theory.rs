@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use model::theory::{Resemblance, inferred};
-use model::{Discipline, Nanos, SweepStudy};
+use model::{Discipline, Gate, Grade, Nanos, Run, SweepStudy};
 use queueing::Load;
 use queueing::mdc::Mdc;
 use sink::{Delay, Queue, Settings, Sink};
@@ -34,19 +34,36 @@ fn swept_with(words: &str, command: &str) -> SweepStudy {
     study
 }
 
-/// Its runs look like `this` and like no other. Where a noisy machine added so much that no model fits, or that the run is not judged,
-/// that is said. However much it added: in turns of ten most of the time is waited by few, and in a shared queue all wait alike.
-fn assert_looks_like(study: &SweepStudy, this: Discipline) {
-    let inferred = inferred(&study.runs, study.server.slots());
-    let recognised = inferred.as_ref().map_or(&[][..], |inferred| &inferred.disciplines);
-    if can(!recognised.is_empty(), "the machine was too noisy: no run was judged, or no model fits") {
-        assert_eq!(recognised, [this], "{inferred:?}");
+/// Its runs look like `this` and like no other, if not in the first sweep then in one of two more. What a noisy machine adds makes another
+/// model fit, or none: where others took processors from us, or no run was judged, that is said. However much is added: in turns of ten
+/// most of the time is waited by few, and in a shared queue all wait alike.
+fn assert_looks_like(first: SweepStudy, again: impl Fn() -> SweepStudy, this: Discipline) {
+    let mut seen = Vec::new();
+    let mut was_disturbed = false;
+    for study in std::iter::once(first).chain(std::iter::repeat_with(again).take(2)) {
+        for run in &study.runs {
+            let times = &run.tally.response_time;
+            let (median, mean) = (times.quantile(0.5).unwrap(), times.mean().unwrap());
+            assert_eq!(median * 2 < mean, this == Discipline::Turns, "median {median}, mean {mean}: {:?}", run.theory);
+        }
+        let inferred = inferred(&study.runs, study.server.slots());
+        let recognised = inferred.map_or(Vec::new(), |inferred| inferred.disciplines);
+        if recognised == [this] {
+            return;
+        }
+        was_disturbed |= recognised.is_empty() || study.runs.iter().any(shared_its_processors);
+        seen.push(recognised);
     }
-    for run in &study.runs {
-        let times = &run.tally.response_time;
-        let (median, mean) = (times.quantile(0.5).unwrap(), times.mean().unwrap());
-        assert_eq!(median * 2 < mean, this == Discipline::Turns, "median {median}, mean {mean}: {:?}", run.theory);
-    }
+    let is_quiet = can(!was_disturbed, "the machine was too noisy for any order of service to be told");
+    assert!(!is_quiet, "on a quiet machine it looks like {seen:?}");
+}
+
+/// Whether a lane waited for a processor, or the hypervisor took some, for longer than is passed over.
+fn shared_its_processors(run: &Run) -> bool {
+    let gates = run.judgement.iter().flat_map(|judgement| &judgement.gates);
+    gates
+        .filter(|gate| matches!(gate, Gate::LaneRunQueue { .. } | Gate::Steal { .. }))
+        .any(|gate| gate.grade() > Grade::Pass)
 }
 
 fn major(study: &SweepStudy) -> u32 {
@@ -63,7 +80,7 @@ fn a_puma_up_to_6_with_keep_alive_has_turns_of_ten() {
         return;
     }
     assert!(study.runs.iter().all(|run| run.theory.as_ref().unwrap().expected == Some(Discipline::Turns)));
-    assert_looks_like(&study, Discipline::Turns);
+    assert_looks_like(study, || swept("-w2 -t2:2"), Discipline::Turns);
 }
 
 #[test]
@@ -76,7 +93,7 @@ fn a_puma_up_to_6_with_a_connection_for_each_request_shares_one_queue() {
         return;
     }
     assert!(study.runs.iter().all(|run| run.theory.as_ref().unwrap().expected == Some(Discipline::Shared)));
-    assert_looks_like(&study, Discipline::Shared);
+    assert_looks_like(study, || swept("-w2 -t2:2 -k"), Discipline::Shared);
 }
 
 #[test]
@@ -106,11 +123,14 @@ fn a_probe_tells_keep_alive_from_a_connection_for_each_request() {
 #[test]
 fn the_sinks_orders_of_service_are_recognised() {
     for (queue, discipline) in [("shared", Discipline::Shared), ("inline10", Discipline::Turns)] {
-        let port = free_port();
-        let command = format!("{LONGTAIL} sink --listen 127.0.0.1:{port} --threads 4 --queue {queue}");
-        let study = swept_with(&format!("--slots 4 --url http://127.0.0.1:{port}/"), &command);
+        let swept = || {
+            let port = free_port();
+            let command = format!("{LONGTAIL} sink --listen 127.0.0.1:{port} --threads 4 --queue {queue}");
+            swept_with(&format!("--slots 4 --url http://127.0.0.1:{port}/"), &command)
+        };
+        let study = swept();
         assert!(study.runs.iter().all(|run| run.theory.as_ref().unwrap().expected.is_none()), "nothing is known of it");
-        assert_looks_like(&study, discipline);
+        assert_looks_like(study, swept, discipline);
     }
 }
 
