@@ -314,3 +314,19 @@ fn a_figure_of_another_generator_must_be_that_of_its_output() {
     study.run.claim.percentiles[3].time = model::Nanos::from_millis(1);
     assert!(found(&study));
 }
+
+#[test]
+fn each_bad_response_has_a_reason_and_an_older_file_says_none() {
+    let mut study = load::failing();
+    study.run.caveats.clear();
+    let text = text(study);
+    found_by(&text, &[("/run/tally/bad_responses/content_length", Check::OutcomesAddUp)]);
+    let mut older: Value = serde_json::from_str(&text).unwrap();
+    assert!(older["run"]["tally"]["counts"]["bad_response"].as_u64() > Some(1));
+    older["run"]["tally"]["bad_responses"] = serde_json::json!({});
+    assert!(audited(&older.to_string()).iter().any(is_impossible), "they are missing where they are counted");
+    let tally = older["run"]["tally"].as_object_mut().unwrap();
+    tally.remove("bad_responses");
+    tally.remove("wrong_lengths");
+    assert!(!audited(&older.to_string()).iter().any(is_impossible));
+}

@@ -5,6 +5,7 @@ use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::{Cpus, Environment, Nanos, Placement, Run, ServerFacts, ServerKind, Stop, StreamPlan, SweepStudy, counts};
 
 use crate::number::{self, count_of};
+use crate::reasons;
 use crate::theory;
 
 /// What a run is called where it has no row: `1.50x`, and where there are several `1.50x run 2`.
@@ -163,7 +164,7 @@ pub(crate) fn listed(parts: impl IntoIterator<Item = String>) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// Each run that had errors: its name, how many of how many, and how many of each kind.
+/// Each run that had errors: its name, how many of how many, how many of each kind, and why answers were bad.
 pub(crate) fn errors(runs: &[Labelled<'_>]) -> Vec<(String, String)> {
     let with_errors = runs.iter().filter(|labelled| labelled.run.tally.counts.failed() > 0);
     with_errors
@@ -175,7 +176,9 @@ pub(crate) fn errors(runs: &[Labelled<'_>]) -> Vec<(String, String)> {
                 format!("{} {status}{name}", number::count(n))
             });
             let of = format!("{} of {}", number::count(counts.failed()), count_of(counts.total(), "request"));
-            (label.clone(), format!("{of}: {}", listed(kinds)))
+            let why = reasons::of_errors(&run.tally);
+            let sentences: Vec<String> = std::iter::once(format!("{of}: {}", listed(kinds))).chain(why).collect();
+            (label.clone(), sentences.join("; "))
         })
         .collect()
 }

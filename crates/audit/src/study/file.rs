@@ -295,6 +295,8 @@ pub(super) struct Tally {
     pub(super) window: Window,
     pub(super) counts: BTreeMap<String, u64>,
     pub(super) unmeasured: BTreeMap<String, u64>,
+    /// Absent in files from before it was counted.
+    pub(super) bad_responses: Option<BTreeMap<String, u64>>,
     pub(super) response_time: Histogram,
     pub(super) service_time: Histogram,
     pub(super) send_lag: Histogram,

@@ -56,6 +56,10 @@ fn outcomes(tally: &Tally, drive: Drive) -> Book {
     book.within("send lags", tally.send_lag.count, number(counts, is_answer), total);
     book.within("lags of the generator", tally.generator_lag.count, 0, total);
     book.within("answers that were read late", tally.read_lag.count, 0, total);
+    if let Some(reasons) = &tally.bad_responses {
+        let bad = number(counts, |outcome| outcome == "bad_response");
+        book.equal("reasons of bad responses", number(reasons, |_| true), bad);
+    }
     let is_connect = |outcome: &str| outcome == "connect_failed";
     let connects = number(counts, is_connect).saturating_add(number(&tally.unmeasured, is_connect));
     book.within("connects without a port", tally.exhausted, 0, connects);
