@@ -170,15 +170,18 @@ pub(crate) fn errors(runs: &[Labelled<'_>]) -> Vec<(String, String)> {
     with_errors
         .map(|Labelled { label, run }| {
             let counts = &run.tally.counts;
-            let kinds = counts.iter().filter(|(outcome, _)| !outcome.is_good()).map(|(outcome, n)| {
+            let bad = counts.iter().filter(|(outcome, _)| !outcome.is_good());
+            let kinds = bad.map(|(outcome, n)| {
                 let name = counts::name(outcome).replace('_', " ");
                 let status = if name.bytes().all(|b| b.is_ascii_digit()) { "with status " } else { "" };
-                format!("{} {status}{name}", number::count(n))
+                let why = reasons::of(&run.tally, outcome).map(|why| format!(": {why}")).unwrap_or_default();
+                format!("{} {status}{name}{why}", number::count(n))
             });
             let of = format!("{} of {}", number::count(counts.failed()), count_of(counts.total(), "request"));
-            let why = reasons::of_errors(&run.tally);
-            let sentences: Vec<String> = std::iter::once(format!("{of}: {}", listed(kinds))).chain(why).collect();
-            (label.clone(), sentences.join("; "))
+            // What is said of one kind has commas of its own.
+            let is_long = counts.iter().any(|(outcome, _)| reasons::of(&run.tally, outcome).is_some());
+            let kinds = kinds.collect::<Vec<_>>().join(if is_long { "; " } else { ", " });
+            (label.clone(), format!("{of}: {kinds}"))
         })
         .collect()
 }

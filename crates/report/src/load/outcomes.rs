@@ -25,7 +25,9 @@ pub(crate) fn errors(study: &LoadStudy) -> Option<Part> {
     if rows.is_empty() {
         return None;
     }
-    let why = reasons::of_errors(&study.run.tally);
+    let tally = &study.run.tally;
+    let why = tally.counts.iter().filter_map(|(outcome, _)| Some((outcome, reasons::of(tally, outcome)?)));
+    let why: Vec<String> = why.map(|(outcome, why)| format!("{}: {why}", in_words(outcome))).collect();
     let table = Body::Table(head(["", "requests", "% of all"]), rows);
     let why = (!why.is_empty()).then_some(Body::Lines(why));
     Some(Part::new("errors by kind", std::iter::once(table).chain(why).collect()))
@@ -35,10 +37,13 @@ fn rows(study: &LoadStudy, wanted: fn(Outcome) -> bool, note: fn(Outcome) -> &'s
     let counts = &study.run.tally.counts;
     let planned = counts.total() as f64;
     let row = |(outcome, n): (Outcome, u64)| {
-        let name = counts::name(outcome).replace('_', " ");
-        Row::new([name, number::count(n), number::percent(n as f64 / planned)], note(outcome))
+        Row::new([in_words(outcome), number::count(n), number::percent(n as f64 / planned)], note(outcome))
     };
     counts.iter().filter(|(outcome, _)| wanted(*outcome)).map(row).collect()
+}
+
+fn in_words(outcome: Outcome) -> String {
+    counts::name(outcome).replace('_', " ")
 }
 
 /// The workers' shares, where the server names its workers.
