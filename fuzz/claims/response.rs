@@ -1,6 +1,7 @@
 //! What is true of any stream of bytes that a server may send.
 
-use engine::{BadResponse, Fed, Heads, Reader, Response};
+use engine::{Fed, Heads, Reader, Response};
+use model::BadResponse;
 
 /// The responses that a connection's bytes hold, and how it ended.
 #[derive(Debug, PartialEq)]

@@ -314,3 +314,36 @@ fn a_figure_of_another_generator_must_be_that_of_its_output() {
     study.run.claim.percentiles[3].time = model::Nanos::from_millis(1);
     assert!(found(&study));
 }
+
+#[test]
+fn each_bad_response_has_a_reason_and_an_older_file_says_none() {
+    let mut study = load::failing();
+    study.run.caveats.clear();
+    let text = text(study);
+    found_by(&text, &[("/run/tally/bad_responses/content_length", Check::OutcomesAddUp)]);
+    let mut older: Value = serde_json::from_str(&text).unwrap();
+    assert!(older["run"]["tally"]["counts"]["bad_response"].as_u64() > Some(1));
+    older["run"]["tally"]["bad_responses"] = serde_json::json!({});
+    assert!(audited(&older.to_string()).iter().any(is_impossible), "they are missing where they are counted");
+    let tally = older["run"]["tally"].as_object_mut().unwrap();
+    tally.remove("bad_responses");
+    tally.remove("wrong_lengths");
+    assert!(!audited(&older.to_string()).iter().any(is_impossible));
+}
+
+#[test]
+fn answers_of_a_wrong_length_are_counted_and_are_of_another() {
+    let with = |wanted, shortest, longest, counted: bool| {
+        let mut study = load::failing();
+        study.run.caveats.clear();
+        study.run.tally.wrong_lengths =
+            Some(model::WrongLengths { wanted_bytes: wanted, shortest_bytes: shortest, longest_bytes: longest });
+        let text = text(study);
+        let text = if counted { text.replace("\"closed_early\"", "\"wrong_length\"") } else { text };
+        let all = audited(&text);
+        all.iter().any(is_impossible)
+    };
+    assert!(!with(100, 0, 99, true) && !with(100, 0, 101, true));
+    assert!(with(100, 0, 99, false), "none is counted");
+    assert!(with(100, 99, 0, true) && with(100, 100, 100, true) && with(100, 99, 100, true));
+}

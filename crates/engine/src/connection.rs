@@ -90,6 +90,11 @@ impl Flight {
         self.behind.back_mut().or(self.oldest.as_mut())
     }
 
+    /// All of them, the oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Outstanding> {
+        self.oldest.iter().chain(&self.behind)
+    }
+
     /// The n-th from the oldest, from 0.
     #[inline]
     pub(crate) fn get_mut(&mut self, n: usize) -> Option<&mut Outstanding> {
@@ -203,6 +208,7 @@ mod tests {
         for number in 0..3 {
             flight.push(request(number));
         }
+        assert_eq!(flight.iter().map(|request| request.number).collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!((flight.len(), flight.oldest().unwrap().number, flight.newest_mut().unwrap().number), (3, 0, 2));
         assert_eq!(
             (0..4).map(|n| flight.get_mut(n).map(|r| r.number)).collect::<Vec<_>>(),

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use model::{Clock, Nanos, Outcome, Request};
+use model::{BadResponse, Clock, Nanos, Outcome, Request};
 use thiserror::Error;
 
 use crate::drive::{DriveError, drive};
@@ -29,6 +29,9 @@ pub enum FetchError {
     /// It could not be sent.
     #[error(transparent)]
     Drive(#[from] DriveError),
+    /// What came back is no answer.
+    #[error("bad response: {0}")]
+    BadResponse(BadResponse),
     /// It ended otherwise.
     #[error("{}", model::counts::name(*.0).replace('_', " "))]
     Outcome(Outcome),
@@ -55,6 +58,9 @@ pub fn fetch<C: Clock + Clone + Send>(
         ..Shape::closed(transport.clone(), request.clone(), 1)
     };
     let done = drive(&shape, clock, interrupt, &Progress::new(1), None)?;
+    if let Some((reason, _)) = done.tally.bad_responses.iter().next() {
+        return Err(FetchError::BadResponse(reason));
+    }
     let outcome = done.tally.counts.iter().next().map_or(Outcome::InFlight, |(outcome, _)| outcome);
     match outcome {
         Outcome::Answered(status) => Ok(Answer {

@@ -6,9 +6,8 @@
 
 use std::collections::HashMap;
 
-use model::AppTime;
 use model::anatomy::STAMPS;
-use thiserror::Error;
+use model::{AppTime, BadResponse};
 
 use crate::app_time;
 use crate::response::Response;
@@ -50,20 +49,6 @@ pub struct Head {
     pub worker: Option<u16>,
     /// What the app says of its time, where that is read; stamps are on the clock that processes share.
     pub app_time: Option<AppTime>,
-}
-
-/// Why the bytes are no response head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum BadHead {
-    /// Not HTTP/1, or against its grammar.
-    #[error("the response is not HTTP/1.1")]
-    Grammar,
-    /// Longer than 64 KiB, or more than 256 fields.
-    #[error("the response head is longer than 64 KiB or has more than 256 fields")]
-    TooLong,
-    /// Content-Length is no number, or given twice and different.
-    #[error("the response's Content-Length is not a number, or there are two")]
-    Length,
 }
 
 /// A head that was seen before.
@@ -117,7 +102,7 @@ impl Heads {
     /// # Errors
     /// Where no continuation of `bytes` would be a head that we accept.
     #[inline]
-    pub fn read(&mut self, bytes: &[u8], hint: &mut u8) -> Result<Option<Head>, BadHead> {
+    pub fn read(&mut self, bytes: &[u8], hint: &mut u8) -> Result<Option<Head>, BadResponse> {
         if let Some(known) = self.memory.get(usize::from(*hint))
             && bytes.starts_with(&known.bytes)
         {
@@ -135,13 +120,13 @@ impl Heads {
     }
 
     #[cold]
-    fn recall_or_parse(&mut self, bytes: &[u8], hint: &mut u8) -> Result<Option<Head>, BadHead> {
+    fn recall_or_parse(&mut self, bytes: &[u8], hint: &mut u8) -> Result<Option<Head>, BadResponse> {
         if let Some(place) = self.memory.iter().position(|known| bytes.starts_with(&known.bytes)) {
             *hint = place as u8;
             return Ok(Some(self.memory[place].head));
         }
         let Some(head) = self.parse(bytes)? else {
-            return if bytes.len() > LONGEST { Err(BadHead::TooLong) } else { Ok(None) };
+            return if bytes.len() > LONGEST { Err(BadResponse::LongHead) } else { Ok(None) };
         };
         // It will not come again.
         if head.app_time.is_some() {
@@ -159,17 +144,16 @@ impl Heads {
         Ok(Some(head))
     }
 
-    fn parse(&mut self, bytes: &[u8]) -> Result<Option<Head>, BadHead> {
+    fn parse(&mut self, bytes: &[u8]) -> Result<Option<Head>, BadResponse> {
         let mut fields = [httparse::EMPTY_HEADER; FIELDS];
         let mut response = httparse::Response::new(&mut fields);
         let length = match response.parse(bytes) {
-            Ok(httparse::Status::Complete(length)) if length > LONGEST => return Err(BadHead::TooLong),
+            Ok(httparse::Status::Complete(length)) if length > LONGEST => return Err(BadResponse::LongHead),
             Ok(httparse::Status::Complete(length)) => length,
             Ok(httparse::Status::Partial) => return Ok(None),
-            Err(httparse::Error::TooManyHeaders) => return Err(BadHead::TooLong),
-            Err(_) => return Err(BadHead::Grammar),
+            Err(error) => return Err(reason(error, bytes)),
         };
-        let status = response.code.filter(|code| (100..=999).contains(code)).ok_or(BadHead::Grammar)?;
+        let status = response.code.filter(|code| (100..=999).contains(code)).ok_or(BadResponse::StatusLine)?;
         let mut keep_alive = response.version == Some(1);
         let (mut content_length, mut transfer_coding, mut worker) = (None, None, None);
         let (mut stamps, mut timing) = (None, None);
@@ -177,7 +161,7 @@ impl Heads {
             if field.name.eq_ignore_ascii_case("content-length") {
                 let value = content_length_of(field.value)?;
                 if content_length.is_some_and(|other| other != value) {
-                    return Err(BadHead::Length);
+                    return Err(BadResponse::ContentLength);
                 }
                 content_length = Some(value);
             } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
@@ -225,12 +209,25 @@ impl Heads {
     }
 }
 
-fn content_length_of(value: &[u8]) -> Result<u64, BadHead> {
+/// What the parser stumbled over, of a head that begins with `bytes`.
+#[cold]
+fn reason(error: httparse::Error, bytes: &[u8]) -> BadResponse {
+    match error {
+        httparse::Error::TooManyHeaders => BadResponse::LongHead,
+        httparse::Error::Status => BadResponse::StatusLine,
+        httparse::Error::HeaderName | httparse::Error::HeaderValue => BadResponse::MalformedHead,
+        // A line that does not end, of a head; or noise that begins with half an end of a line.
+        httparse::Error::NewLine if bytes.trim_ascii_start().starts_with(b"HTTP/1.") => BadResponse::MalformedHead,
+        _ => BadResponse::NotHttp,
+    }
+}
+
+fn content_length_of(value: &[u8]) -> Result<u64, BadResponse> {
     let digits = value.trim_ascii();
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return Err(BadHead::Length);
+        return Err(BadResponse::ContentLength);
     }
-    std::str::from_utf8(digits).ok().and_then(|text| text.parse().ok()).ok_or(BadHead::Length)
+    std::str::from_utf8(digits).ok().and_then(|text| text.parse().ok()).ok_or(BadResponse::ContentLength)
 }
 
 fn last_token(value: &[u8]) -> &[u8] {
@@ -241,7 +238,7 @@ fn last_token(value: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Option<Head>, BadHead> {
+    fn read(text: &str) -> Result<Option<Head>, BadResponse> {
         Heads::new("x-worker-pid").read(text.as_bytes(), &mut 0)
     }
 
@@ -275,12 +272,31 @@ mod tests {
 
     #[test]
     fn lies_are_refused() {
-        assert_eq!(read("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n"), Err(BadHead::Length));
-        assert_eq!(read("HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n"), Err(BadHead::Length));
-        assert_eq!(read("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n"), Err(BadHead::Length));
-        assert_eq!(read("SSH-2.0-OpenSSH_9.2\r\n"), Err(BadHead::Grammar));
-        assert_eq!(read(&format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(70_000))), Err(BadHead::TooLong));
-        assert_eq!(read(&format!("HTTP/1.1 200 OK\r\n{}\r\n", "X: 1\r\n".repeat(300))), Err(BadHead::TooLong));
+        assert_eq!(
+            read("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n"),
+            Err(BadResponse::ContentLength)
+        );
+        assert_eq!(read("HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n"), Err(BadResponse::ContentLength));
+        assert_eq!(
+            read("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n"),
+            Err(BadResponse::ContentLength)
+        );
+        assert_eq!(read("SSH-2.0-OpenSSH_9.2\r\n"), Err(BadResponse::NotHttp));
+        for noise in ["HTTP/2.0 200 OK\r\n\r\n", "HTTP/1.7 200 OK\r\n\r\n", "\rnoise", "\x15\x03\x01", "<html>"] {
+            assert_eq!(read(noise), Err(BadResponse::NotHttp), "{noise:?}");
+        }
+        for status in ["099 Low", "1000 High", "abc", "-200 OK", "200 O\x01K", "200\rOK"] {
+            assert_eq!(read(&format!("HTTP/1.1 {status}\r\n\r\n")), Err(BadResponse::StatusLine), "{status:?}");
+        }
+        for line in ["no colon", "X y: 1", "X: \x01", ": 1", "\rX: 1", " folded: 1"] {
+            assert_eq!(
+                read(&format!("HTTP/1.1 200 OK\r\n{line}\r\n\r\n")),
+                Err(BadResponse::MalformedHead),
+                "{line:?}"
+            );
+        }
+        assert_eq!(read(&format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(70_000))), Err(BadResponse::LongHead));
+        assert_eq!(read(&format!("HTTP/1.1 200 OK\r\n{}\r\n", "X: 1\r\n".repeat(300))), Err(BadResponse::LongHead));
     }
 
     #[test]

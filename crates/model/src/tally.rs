@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::phases::Slowest;
-use crate::{Counts, Exchange, Histogram, Nanos, Outcome, Phases, Series, Summary};
+use crate::{
+    BadResponse, BadResponses, Counts, Exchange, Histogram, Nanos, Outcome, Phases, Series, Summary, WrongLengths,
+};
 
 /// The measured part of a run, `from` inclusive and `until` exclusive, on the run's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +50,12 @@ pub struct Tally {
     /// The requests that are not measured, by outcome: the warm-up's, and those that kept the load up while the last
     /// measured ones were waited for.
     pub unmeasured: Counts,
+    /// Why the measured bad responses were bad; the sum is their number in `counts`. Empty in a file from before it was counted.
+    #[serde(default)]
+    pub bad_responses: BadResponses,
+    /// How long the measured answers of a wrong length were; none of them, or a file from before it was recorded: `None`.
+    #[serde(default)]
+    pub wrong_lengths: Option<WrongLengths>,
     /// Response times of the good answers.
     pub response_time: Histogram,
     /// Service times of the good answers.
@@ -106,6 +114,8 @@ impl Tally {
             window,
             counts: Counts::default(),
             unmeasured: Counts::default(),
+            bad_responses: BadResponses::default(),
+            wrong_lengths: None,
             response_time: Histogram::default(),
             service_time: Histogram::default(),
             send_lag: Histogram::default(),
@@ -176,6 +186,22 @@ impl Tally {
         }
     }
 
+    /// Notes why `requests` ended in a bad response: measured ones, which are recorded as such besides.
+    #[cold]
+    pub fn record_reason(&mut self, reason: BadResponse, requests: u64) {
+        self.bad_responses.record(reason, requests);
+    }
+
+    /// Notes how long the content of a measured answer was that is recorded as one of a wrong length besides.
+    #[cold]
+    pub fn record_wrong_length(&mut self, wanted_bytes: u64, bytes: u64) {
+        self.add_wrong_lengths(WrongLengths::of(wanted_bytes, bytes));
+    }
+
+    fn add_wrong_lengths(&mut self, more: WrongLengths) {
+        self.wrong_lengths = Some(self.wrong_lengths.map_or(more, |known| known.and(more)));
+    }
+
     /// All requests of the run, unmeasured ones included: what the server should have seen at the most.
     pub fn all_requests(&self) -> u64 {
         self.counts.total() + self.unmeasured.total()
@@ -195,6 +221,10 @@ impl Tally {
         assert_eq!(self.per_connection.len(), other.per_connection.len(), "tallies of two runs");
         self.counts.merge(&other.counts);
         self.unmeasured.merge(&other.unmeasured);
+        self.bad_responses.merge(&other.bad_responses);
+        if let Some(more) = other.wrong_lengths {
+            self.add_wrong_lengths(more);
+        }
         self.response_time.merge(&other.response_time);
         self.service_time.merge(&other.service_time);
         self.send_lag.merge(&other.send_lag);
@@ -228,6 +258,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bad_response::tests::ALL;
     use crate::counts::tests::any_outcome;
     use proptest::prelude::*;
 
@@ -247,6 +278,13 @@ mod tests {
         let mut tally = Tally::new(WINDOW, CONNECTIONS);
         for (exchange, connection) in exchanges {
             tally.record(exchange, *connection);
+            if tally.measures(exchange.due) {
+                match exchange.outcome {
+                    Outcome::BadResponse => tally.record_reason(ALL[*connection], 1),
+                    Outcome::WrongLength => tally.record_wrong_length(100, exchange.ended.0),
+                    _ => {}
+                }
+            }
         }
         tally
     }
@@ -265,6 +303,8 @@ mod tests {
             prop_assert_eq!(&merged(merged(a.clone(), &b), &c), &whole);
             prop_assert_eq!(&merged(c.clone(), &merged(b.clone(), &a)), &whole);
             prop_assert_eq!(whole.all_requests(), all.len() as u64);
+            prop_assert_eq!(whole.bad_responses.total(), whole.counts.of(Outcome::BadResponse));
+            prop_assert_eq!(whole.wrong_lengths.is_some(), whole.counts.of(Outcome::WrongLength) > 0);
         }
 
         #[test]

@@ -5,6 +5,7 @@ use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::{Cpus, Environment, Nanos, Placement, Run, ServerFacts, ServerKind, Stop, StreamPlan, SweepStudy, counts};
 
 use crate::number::{self, count_of};
+use crate::reasons;
 use crate::theory;
 
 /// What a run is called where it has no row: `1.50x`, and where there are several `1.50x run 2`.
@@ -163,19 +164,24 @@ pub(crate) fn listed(parts: impl IntoIterator<Item = String>) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// Each run that had errors: its name, how many of how many, and how many of each kind.
+/// Each run that had errors: its name, how many of how many, how many of each kind, and why answers were bad.
 pub(crate) fn errors(runs: &[Labelled<'_>]) -> Vec<(String, String)> {
     let with_errors = runs.iter().filter(|labelled| labelled.run.tally.counts.failed() > 0);
     with_errors
         .map(|Labelled { label, run }| {
             let counts = &run.tally.counts;
-            let kinds = counts.iter().filter(|(outcome, _)| !outcome.is_good()).map(|(outcome, n)| {
+            let bad = counts.iter().filter(|(outcome, _)| !outcome.is_good());
+            let kinds = bad.map(|(outcome, n)| {
                 let name = counts::name(outcome).replace('_', " ");
                 let status = if name.bytes().all(|b| b.is_ascii_digit()) { "with status " } else { "" };
-                format!("{} {status}{name}", number::count(n))
+                let why = reasons::of(&run.tally, outcome).map(|why| format!(": {why}")).unwrap_or_default();
+                format!("{} {status}{name}{why}", number::count(n))
             });
             let of = format!("{} of {}", number::count(counts.failed()), count_of(counts.total(), "request"));
-            (label.clone(), format!("{of}: {}", listed(kinds)))
+            // What is said of one kind has commas of its own.
+            let is_long = counts.iter().any(|(outcome, _)| reasons::of(&run.tally, outcome).is_some());
+            let kinds = kinds.collect::<Vec<_>>().join(if is_long { "; " } else { ", " });
+            (label.clone(), format!("{of}: {kinds}"))
         })
         .collect()
 }

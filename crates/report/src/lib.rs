@@ -19,6 +19,7 @@ pub mod markdown;
 pub mod number;
 mod over_time;
 mod puma;
+pub mod reasons;
 mod shares;
 mod summary;
 mod table;

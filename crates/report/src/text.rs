@@ -297,8 +297,14 @@ fn workers(study: &SweepStudy) -> String {
 
 pub(crate) fn errors(runs: &[Labelled<'_>]) -> String {
     let errors = facts::errors(runs);
-    let lines: Vec<String> = errors.iter().map(|(run, kinds)| format!("  {run}: {kinds}\n")).collect();
-    if errors.is_empty() { String::new() } else { "errors by kind\n".to_owned() + &lines.concat() }
+    if errors.is_empty() {
+        return String::new();
+    }
+    let mut text = "errors by kind\n".to_owned();
+    for (run, kinds) in errors {
+        wrap_at(&mut text, EVIDENCE_WIDTH, &format!("  {run}: "), &kinds);
+    }
+    text
 }
 
 pub(crate) fn caveats(of_study: &[Caveat], runs: &[Noted<'_>]) -> String {

@@ -172,13 +172,15 @@ fn every_objective_is_valid() {
 fn what_does_not_belong_is_refused() {
     let schema = schema();
     let good = value(load::tiny());
-    let changes: [(&str, Value); 9] = [
+    let changes: [(&str, Value); 11] = [
         ("/command", json!("sweep")),
         ("/schema", json!(2)),
         ("/plan/connections", json!(-1)),
         ("/plan/pace/kind", json!("sometimes")),
         ("/plan/timeout_ns", json!("20s")),
         ("/run/tally/counts", json!({"timeout": 1})),
+        ("/run/tally/bad_responses", json!({"strange": 1})),
+        ("/run/tally/wrong_lengths", json!({"wanted_bytes": 1})),
         ("/run/tally/response_time/buckets", json!([[1, 2, 3]])),
         ("/run/caveats", json!([{"code": "bad_weather"}])),
         ("/interrupted", json!(null)),

@@ -175,6 +175,9 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
             let received = HEAD_BYTES + content;
             let exchange = Exchange { due, sent, ended, received_bytes: received as u32, outcome };
             tally.record(&exchange, connection as usize);
+            if outcome == Outcome::WrongLength && tally.measures(due) {
+                tally.record_wrong_length(body.bytes(), content);
+            }
             note_lags(&mut tally, &mut batches, &exchange, sent - due, timestamps);
             tally.received_bytes += received;
             tally.body_bytes += content;

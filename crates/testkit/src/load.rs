@@ -115,7 +115,7 @@ pub fn steep() -> LoadStudy {
     study
 }
 
-/// Answers of 503, refused connections, resets and timeouts: few of each, enough to hide the high percentiles.
+/// Answers of 503, bad responses, refused connections, resets and timeouts: few of each, enough to hide the high percentiles.
 pub fn failing() -> LoadStudy {
     let plan = LoadPlan {
         pace: open(Profile::Flat { rate: rate(200.0) }, Arrivals::Constant, 0),
@@ -128,6 +128,7 @@ pub fn failing() -> LoadStudy {
         77 => Some(Outcome::Refused),
         99 => Some(Outcome::TimedOut),
         131 => Some(Outcome::Reset),
+        171 => Some(Outcome::BadResponse),
         199 => Some(Outcome::Closed),
         _ => None,
     };

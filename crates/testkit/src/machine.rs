@@ -1,6 +1,8 @@
 //! What the studies share: the machine, a generator at ease on it, and what its lanes note of themselves.
 
-use model::{Batches, Ceiling, Environment, Exchange, GeneratorFacts, LaneFacts, Nanos, Outcome, Tally, Timestamps};
+use model::{
+    BadResponse, Batches, Ceiling, Environment, Exchange, GeneratorFacts, LaneFacts, Nanos, Outcome, Tally, Timestamps,
+};
 
 pub(crate) fn environment() -> Environment {
     Environment {
@@ -29,6 +31,13 @@ pub(crate) fn at_ease(elapsed: Nanos) -> GeneratorFacts {
         steal: Some(0.001),
         listen_overflows: Some(0),
         syn_retransmits: Some(0),
+    }
+}
+
+/// Why this answer was bad, where it was, the `nth` of its kind. Three in four for one reason, the fourth for another.
+pub(crate) fn note_reason(tally: &mut Tally, exchange: &Exchange, nth: u64) {
+    if exchange.outcome == Outcome::BadResponse && tally.measures(exchange.due) {
+        tally.record_reason(if nth % 4 == 3 { BadResponse::TrailingBytes } else { BadResponse::ContentLength }, 1);
     }
 }
 

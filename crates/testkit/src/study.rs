@@ -84,7 +84,7 @@ pub fn repeated() -> SweepStudy {
     study
 }
 
-/// Timeouts, refused connections and answers of 503: few at the slots, many beyond.
+/// Timeouts, refused connections, bad responses and answers of 503: few at the slots, many beyond.
 pub fn failing() -> SweepStudy {
     let mut study = played(&Setup { multiples: vec![1.0, 4.0], keep_alive: false, ..Setup::default() });
     let plan = study.plan.clone();
@@ -93,6 +93,7 @@ pub fn failing() -> SweepStudy {
         7 | 61 => Some(Outcome::TimedOut),
         23 => Some(Outcome::Refused),
         41 | 83 => Some(Outcome::Answered(503)),
+        59 => Some(Outcome::BadResponse),
         _ => None,
     });
     for run in &mut study.runs {

@@ -295,6 +295,9 @@ pub(super) struct Tally {
     pub(super) window: Window,
     pub(super) counts: BTreeMap<String, u64>,
     pub(super) unmeasured: BTreeMap<String, u64>,
+    /// Absent in files from before it was counted.
+    pub(super) bad_responses: Option<BTreeMap<String, u64>>,
+    pub(super) wrong_lengths: Option<WrongLengths>,
     pub(super) response_time: Histogram,
     pub(super) service_time: Histogram,
     pub(super) send_lag: Histogram,
@@ -321,6 +324,13 @@ pub(super) struct Tally {
     pub(super) closed_by_server: u64,
     pub(super) last_ended_ns: u64,
     pub(super) series: Vec<Second>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WrongLengths {
+    pub(super) wanted_bytes: u64,
+    pub(super) shortest_bytes: u64,
+    pub(super) longest_bytes: u64,
 }
 
 #[derive(Deserialize)]

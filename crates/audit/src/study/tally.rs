@@ -56,6 +56,16 @@ fn outcomes(tally: &Tally, drive: Drive) -> Book {
     book.within("send lags", tally.send_lag.count, number(counts, is_answer), total);
     book.within("lags of the generator", tally.generator_lag.count, 0, total);
     book.within("answers that were read late", tally.read_lag.count, 0, total);
+    if let Some(reasons) = &tally.bad_responses {
+        let bad = number(counts, |outcome| outcome == "bad_response");
+        book.equal("reasons of bad responses", number(reasons, |_| true), bad);
+    }
+    if let Some(lengths) = &tally.wrong_lengths {
+        book.at_least("answers of a wrong length", number(counts, |outcome| outcome == "wrong_length"), 1);
+        book.within("shortest answer of a wrong length", lengths.shortest_bytes, 0, lengths.longest_bytes);
+        let are_right = [lengths.shortest_bytes, lengths.longest_bytes].contains(&lengths.wanted_bytes);
+        book.equal("answers of a wrong length that are as long as wanted", are_right.into(), 0);
+    }
     let is_connect = |outcome: &str| outcome == "connect_failed";
     let connects = number(counts, is_connect).saturating_add(number(&tally.unmeasured, is_connect));
     book.within("connects without a port", tally.exhausted, 0, connects);

@@ -1,6 +1,6 @@
 //! Phase A of a turn: news of the connections, and the answers that came, each recorded at the instant of the turn.
 
-use model::{Clock, Nanos, Outcome};
+use model::{BadResponse, Clock, Nanos, Outcome};
 
 use super::records::{End, Kept};
 use super::{BUFFER, Lane};
@@ -145,12 +145,19 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
                     }
                 }
                 // Bytes after the answer, or no answer at all: this server cannot be followed on this connection.
-                Ok(Fed::Done(..)) | Err(_) => {
-                    self.end(slot, Outcome::BadResponse, end.seen, None);
-                    return Taken::End;
-                }
+                Ok(Fed::Done(..)) => return self.end_badly(slot, BadResponse::TrailingBytes, end.seen),
+                Err(reason) => return self.end_badly(slot, reason, end.seen),
             }
         }
+    }
+
+    /// What came is no answer for this `reason`: neither to the oldest request, nor to those behind it.
+    #[cold]
+    fn end_badly(&mut self, slot: usize, reason: BadResponse, seen: Nanos) -> Taken {
+        let measured = self.connections[slot].outstanding.iter().filter(|request| request.is_measured).count();
+        self.records.tally.record_reason(reason, measured as u64);
+        self.end(slot, Outcome::BadResponse, seen, None);
+        Taken::End
     }
 
     #[inline(never)]
@@ -187,7 +194,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         let is_of_length = self.shape.body_bytes.is_none_or(|bytes| bytes == response.body_bytes);
         let is_good = outcome.is_good() && is_of_length;
         if outcome.is_good() && !is_of_length {
-            outcome = Outcome::WrongLength;
+            outcome = self.records.wrong_length(request, self.shape.body_bytes, response);
         }
         let was_measured = request.is_measured;
         self.records.response(request, response, is_good, connection.first_byte, end);

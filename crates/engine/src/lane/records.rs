@@ -187,6 +187,17 @@ impl Records {
         self.one_by_one(request.number, exchange, kept);
     }
 
+    /// A good answer to `request` that is not as long as was `wanted`: the outcome that it has instead.
+    #[cold]
+    pub(super) fn wrong_length(&mut self, request: &Outstanding, wanted: Option<u64>, response: &Response) -> Outcome {
+        if request.is_measured
+            && let Some(wanted) = wanted
+        {
+            self.tally.record_wrong_length(wanted, response.body_bytes);
+        }
+        Outcome::WrongLength
+    }
+
     /// Where something beside the generator made a request late, or it was not sent.
     #[inline(never)]
     fn record_lags(&mut self, own: Nanos, send_lag: Option<Nanos>) {

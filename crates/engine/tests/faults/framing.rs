@@ -4,10 +4,11 @@ use std::io::{self, Write};
 use std::net::TcpStream;
 
 use engine::Shape;
-use model::Outcome;
+use model::{BadResponse, Nanos, Outcome, WrongLengths};
 
 use crate::kit::{
-    ANSWER, GOOD, REQUESTS, Serve, Server, always, driven, ends_in, once, once_and_wait, read_request, shape,
+    ANSWER, GOOD, REQUESTS, Serve, Server, always, driven, ends_badly, ends_in, once, once_and_wait, read_request,
+    shape, until_closed,
 };
 
 pub(crate) fn more_than_it_says(stream: &mut TcpStream) -> io::Result<()> {
@@ -48,7 +49,7 @@ pub(crate) fn garbage_behind_the_answer(stream: &mut TcpStream) -> io::Result<()
 
 #[test]
 fn a_body_longer_than_its_length_is_refused() {
-    ends_in(Outcome::BadResponse, more_than_it_says);
+    ends_badly(BadResponse::TrailingBytes, more_than_it_says);
 }
 
 #[test]
@@ -62,20 +63,23 @@ fn a_length_that_no_body_has_is_awaited_or_refused() {
     ends_in(Outcome::TimedOut, |stream| {
         once_and_wait(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nhello")
     });
-    ends_in(Outcome::BadResponse, |stream| {
+    ends_badly(BadResponse::ContentLength, |stream| {
         once_and_wait(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n\r\nhello")
     });
-    ends_in(Outcome::BadResponse, |stream| {
+    ends_badly(BadResponse::ContentLength, |stream| {
+        once_and_wait(stream, b"HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello")
+    });
+    ends_badly(BadResponse::ContentLength, |stream| {
         once_and_wait(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello")
     });
 }
 
 #[test]
 fn a_chunk_that_is_none_is_refused() {
-    ends_in(Outcome::BadResponse, a_chunk_that_overflows);
-    ends_in(Outcome::BadResponse, garbage_for_a_chunk);
-    ends_in(Outcome::BadResponse, |stream| chunked(stream, "5\r\nhello, longer\r\n0\r\n\r\n"));
-    ends_in(Outcome::BadResponse, |stream| chunked(stream, "-5\r\nhello\r\n0\r\n\r\n"));
+    ends_badly(BadResponse::ChunkedBody, a_chunk_that_overflows);
+    ends_badly(BadResponse::ChunkedBody, garbage_for_a_chunk);
+    ends_badly(BadResponse::ChunkedBody, |stream| chunked(stream, "5\r\nhello, longer\r\n0\r\n\r\n"));
+    ends_badly(BadResponse::ChunkedBody, |stream| chunked(stream, "-5\r\nhello\r\n0\r\n\r\n"));
 }
 
 #[test]
@@ -93,8 +97,8 @@ fn chunks_with_extensions_and_trailers_are_whole() {
 
 #[test]
 fn what_nobody_asked_for_behind_an_answer_spoils_it() {
-    ends_in(Outcome::BadResponse, garbage_behind_the_answer);
-    ends_in(Outcome::BadResponse, |stream| always(stream, &[ANSWER, ANSWER].concat()));
+    ends_badly(BadResponse::TrailingBytes, garbage_behind_the_answer);
+    ends_badly(BadResponse::TrailingBytes, |stream| always(stream, &[ANSWER, ANSWER].concat()));
 }
 
 #[test]
@@ -125,6 +129,8 @@ fn an_answer_of_another_length_than_expected_is_told_from_a_good_one() {
             assert_eq!(done.tally.counts.of(outcome), REQUESTS, "{expected} bytes: {:?}", done.tally.counts);
             assert_eq!(done.tally.all_answers(), done.tally.all_requests(), "it is a whole answer all the same");
             assert_eq!(done.tally.body_bytes, bytes * done.tally.all_requests());
+            let wrong = (expected != bytes).then(|| WrongLengths::of(expected, bytes));
+            assert_eq!(done.tally.wrong_lengths, wrong);
         }
     }
 }
@@ -135,4 +141,43 @@ fn the_length_of_a_failure_is_nobodys_business() {
     let done = driven(&Shape { body_bytes: Some(9), ..shape(server.address) });
     server.stop();
     assert_eq!(done.tally.counts.of(Outcome::Answered(503)), REQUESTS);
+}
+
+#[test]
+fn several_reasons_are_counted_apart_and_only_of_measured_requests() {
+    let server = Server::start(|stream, number| match number {
+        0..3 => once_and_wait(stream, b"HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\n"),
+        _ => garbage_behind_the_answer(stream),
+    });
+    let load = Shape { connections: 1, lanes: 1, ..shape(server.address) };
+    let done = driven(&load);
+    let reasons = [(BadResponse::ContentLength, 3), (BadResponse::TrailingBytes, REQUESTS - 3)];
+    assert_eq!(done.tally.bad_responses.iter().collect::<Vec<_>>(), reasons);
+    // A window that never begins: nothing is measured, and there is no reason to tell.
+    let unmeasured = Shape {
+        requests_total: None,
+        requests_per_connection: None,
+        warm_up: Nanos::from_millis(50),
+        measured: Some(Nanos::ZERO),
+        ..load
+    };
+    let done = driven(&unmeasured);
+    assert!(done.tally.unmeasured.of(Outcome::BadResponse) > 0);
+    assert_eq!((done.tally.counts.total(), done.tally.bad_responses.total()), (0, 0));
+    server.stop();
+}
+
+#[test]
+fn what_is_out_behind_a_bad_response_is_as_bad() {
+    let server = Server::start(|stream, _| {
+        for _ in 0..4 {
+            read_request(stream)?;
+        }
+        stream.write_all(b"this is no answer\r\n\r\n")?;
+        until_closed(stream)
+    });
+    let load = Shape { connections: 1, lanes: 1, pipeline: 4, requests_total: Some(8), ..shape(server.address) };
+    let done = driven(&load);
+    assert_eq!(done.tally.bad_responses.iter().collect::<Vec<_>>(), [(BadResponse::NotHttp, 8)]);
+    server.stop();
 }

@@ -4,10 +4,11 @@ use std::io::{self, Write};
 use std::net::TcpStream;
 
 use engine::{Shape, render};
-use model::Outcome;
+use model::{BadResponse, Outcome};
 
 use crate::kit::{
-    ANSWER, GOOD, REQUESTS, always, answered_over, ends_in, ends_in_with, once_and_wait, read_request, until_closed,
+    ANSWER, GOOD, REQUESTS, always, answered_over, ends_badly, ends_badly_with, ends_in, ends_in_with, once_and_wait,
+    read_request, until_closed,
 };
 
 fn with_status(stream: &mut TcpStream, status: &str) -> io::Result<()> {
@@ -52,23 +53,23 @@ pub(crate) fn tls_alert(stream: &mut TcpStream) -> io::Result<()> {
 
 #[test]
 fn a_head_without_an_end_is_refused() {
-    ends_in(Outcome::BadResponse, endless_fields);
-    ends_in(Outcome::BadResponse, a_line_of_100_megabytes);
+    ends_badly(BadResponse::LongHead, endless_fields);
+    ends_badly(BadResponse::LongHead, a_line_of_100_megabytes);
 }
 
 #[test]
 fn a_thousand_fields_are_refused_and_two_hundred_are_not() {
-    ends_in(Outcome::BadResponse, a_thousand_fields);
+    ends_badly(BadResponse::LongHead, a_thousand_fields);
     ends_in(GOOD, |stream| with_fields(stream, 200));
 }
 
 #[test]
 fn a_status_that_is_none_is_refused() {
-    ends_in(Outcome::BadResponse, |stream| with_status(stream, "99 Low"));
-    ends_in(Outcome::BadResponse, |stream| with_status(stream, "099 Low"));
-    ends_in(Outcome::BadResponse, |stream| with_status(stream, "1000 High"));
-    ends_in(Outcome::BadResponse, |stream| with_status(stream, "abc Word"));
-    ends_in(Outcome::BadResponse, |stream| with_status(stream, "-200 OK"));
+    ends_badly(BadResponse::StatusLine, |stream| with_status(stream, "99 Low"));
+    ends_badly(BadResponse::StatusLine, |stream| with_status(stream, "099 Low"));
+    ends_badly(BadResponse::StatusLine, |stream| with_status(stream, "1000 High"));
+    ends_badly(BadResponse::StatusLine, |stream| with_status(stream, "abc Word"));
+    ends_badly(BadResponse::StatusLine, |stream| with_status(stream, "-200 OK"));
 }
 
 #[test]
@@ -79,10 +80,24 @@ fn a_status_that_nobody_knows_is_counted_as_it_is() {
 
 #[test]
 fn what_is_no_http_is_refused() {
-    ends_in(Outcome::BadResponse, ssh);
-    ends_in(Outcome::BadResponse, tls_alert);
-    ends_in(Outcome::BadResponse, |stream| once_and_wait(stream, b"HTTP/2.0 200 OK\r\n\r\n"));
-    ends_in(Outcome::BadResponse, |stream| once_and_wait(stream, b"\0\0\x12\x04\0\0\0\0\0"));
+    ends_badly(BadResponse::NotHttp, ssh);
+    ends_badly(BadResponse::NotHttp, tls_alert);
+    ends_badly(BadResponse::NotHttp, |stream| once_and_wait(stream, b"HTTP/2.0 200 OK\r\n\r\n"));
+    ends_badly(BadResponse::NotHttp, |stream| once_and_wait(stream, b"\0\0\x12\x04\0\0\0\0\0"));
+}
+
+#[test]
+fn a_line_that_is_no_field_is_refused() {
+    ends_badly(BadResponse::MalformedHead, |stream| {
+        once_and_wait(stream, b"HTTP/1.1 200 OK\r\nX-Split: one\r\nand two\r\nContent-Length: 5\r\n\r\nhello")
+    });
+}
+
+#[test]
+fn another_protocol_that_nobody_asked_for_is_refused() {
+    ends_badly(BadResponse::SwitchedProtocol, |stream| {
+        once_and_wait(stream, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n")
+    });
 }
 
 #[test]
@@ -123,7 +138,7 @@ fn http_1_0_closes_unless_it_says_that_it_does_not() {
 fn an_answer_without_a_body_may_lie_about_its_length() {
     ends_in(Outcome::Answered(204), |stream| always(stream, b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n"));
     ends_in(Outcome::Answered(304), |stream| always(stream, b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"));
-    ends_in(Outcome::BadResponse, |stream| {
+    ends_badly(BadResponse::TrailingBytes, |stream| {
         always(stream, b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello")
     });
 }
@@ -133,5 +148,5 @@ fn an_answer_to_head_has_no_body_and_keeps_its_length() {
     let head = |shape: Shape| Shape { requests: [render("HEAD", "localhost", "/", true)].into(), ..shape };
     ends_in_with(GOOD, |stream| always(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), head);
     ends_in_with(GOOD, |stream| always(stream, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), head);
-    ends_in_with(Outcome::BadResponse, |stream| always(stream, ANSWER), head);
+    ends_badly_with(BadResponse::TrailingBytes, |stream| always(stream, ANSWER), head);
 }

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use engine::{Drive, Progress, Shape, Transport, drive, render};
-use model::{Clock as _, Counts, Nanos, Outcome, Pace, Rate};
+use model::{BadResponse, Clock as _, Counts, Nanos, Outcome, Pace, Rate};
 use testkit::clock::Steady as SteadyClock;
 
 /// Longer than a noisy machine takes for anything here; only a test that fails waits so long.
@@ -190,6 +190,8 @@ pub(crate) fn assert_sound(shape: &Shape, done: &Drive) {
     }
     assert_eq!((&measured, &unmeasured), (&tally.counts, &tally.unmeasured));
     assert_eq!(tally.all_requests(), done.exchanges.len() as u64);
+    assert_eq!(tally.bad_responses.total(), tally.counts.of(Outcome::BadResponse), "{:?}", tally.bad_responses);
+    assert_eq!(tally.wrong_lengths.is_some(), tally.counts.of(Outcome::WrongLength) > 0);
     // What a server sends to a connection that has no request is received too, and belongs to none.
     let bytes: u64 = done.exchanges.iter().map(|exchange| u64::from(exchange.received_bytes)).sum();
     assert!(bytes <= tally.received_bytes, "{bytes} of {} bytes", tally.received_bytes);
@@ -218,17 +220,35 @@ pub(crate) fn ends_in(outcome: Outcome, serve: Serve) {
     ends_in_with(outcome, serve, |shape| shape);
 }
 
+/// Every request to such a server ends in a bad response, for this reason and no other.
+pub(crate) fn ends_badly(reason: BadResponse, serve: Serve) {
+    ends_badly_with(reason, serve, |shape| shape);
+}
+
+pub(crate) fn ends_badly_with(reason: BadResponse, serve: Serve, change: impl Fn(Shape) -> Shape) {
+    for done in all_in(Outcome::BadResponse, serve, change) {
+        assert_eq!(done.tally.bad_responses.iter().collect::<Vec<_>>(), [(reason, REQUESTS)]);
+    }
+}
+
 pub(crate) fn ends_in_with(outcome: Outcome, serve: Serve, change: impl Fn(Shape) -> Shape) {
+    all_in(outcome, serve, change);
+}
+
+/// The loads, of which all requests ended in `outcome`.
+fn all_in(outcome: Outcome, serve: Serve, change: impl Fn(Shape) -> Shape) -> Vec<Drive> {
     let server = Server::start(move |stream, _| serve(stream));
     let closed = change(shape(server.address));
-    let mut opened = 0;
+    let (mut opened, mut loads) = (0, Vec::new());
     for shape in [open(&closed), closed] {
-        let all = if outcome == Outcome::TimedOut { timed_out(&shape) } else { vec![driven(&shape)] };
+        let mut all = if outcome == Outcome::TimedOut { timed_out(&shape) } else { vec![driven(&shape)] };
         let last = all.last().unwrap();
         assert_eq!(kinds(last), [outcome], "{}", shown(last));
         opened += all.iter().map(|done| done.tally.connections_opened).sum::<u64>();
+        loads.extend(all.pop());
     }
     assert_eq!(server.stop(), opened);
+    loads
 }
 
 /// Drives a load on a server that never answers: each request times out. A busy machine may be too late with little patience:

@@ -6,9 +6,10 @@ use std::sync::atomic::AtomicBool;
 
 use engine::Shape;
 use launch::GuardCommand;
-use model::counts::{Counts, name};
+use model::counts::name;
 use model::plan::quoted;
-use model::{Ceiling, LoadPlan, Outcome, Placement, Study, Verdict};
+use model::{BadResponse, BadResponses, Ceiling, LoadPlan, Outcome, Placement, Study, Tally, Verdict};
+use report::reasons::bad_responses;
 use sweep::{Phase, Workshop};
 
 use crate::args::{AttackArgs, LoadArgs, load_words};
@@ -107,8 +108,7 @@ fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
     } else {
         Exit::Fine
     };
-    let complaint =
-        (nothing_came && exit != Exit::Interrupted).then(|| unanswered(&run.tally.counts, &conducted.study.plan));
+    let complaint = (nothing_came && exit != Exit::Interrupted).then(|| unanswered(&run.tally, &conducted.study.plan));
     let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict).filter(|_| !args.output.tells_verdict());
     let mut complaints: Vec<String> = verdict
         .and_then(distrust)
@@ -146,20 +146,19 @@ fn distrust(verdict: Verdict) -> Option<String> {
 }
 
 /// Of a load that had no answer at all: how its requests ended, and what is to be looked at first.
-fn unanswered(counts: &Counts, plan: &LoadPlan) -> String {
+fn unanswered(tally: &Tally, plan: &LoadPlan) -> String {
+    let counts = &tally.counts;
     let kinds = counts.iter().map(|(outcome, n)| format!("{n} {}", name(outcome).replace('_', " ")));
     let kinds = kinds.collect::<Vec<_>>().join(", ");
     let most = counts.iter().max_by_key(|(_, n)| *n).map(|(outcome, _)| outcome);
+    let bad = why_bad(&tally.bad_responses, plan.tls);
     let look = match most {
         Some(Outcome::ConnectFailed) if plan.tls => {
             "does it speak TLS, with a certificate that is trusted here? --cacert FILE trusts another, --insecure any"
         }
         Some(Outcome::TimedOut | Outcome::InFlight) if plan.tls => "does it speak TLS, and answer within --timeout?",
         Some(Outcome::TimedOut | Outcome::InFlight) => "connections were made: does it answer within --timeout?",
-        Some(Outcome::BadResponse) if plan.tls => "what came back contradicts itself, or is no HTTP/1.1",
-        Some(Outcome::BadResponse) => {
-            "what came back contradicts itself, or is no HTTP/1.1: does it speak TLS (https://)?"
-        }
+        Some(Outcome::BadResponse) => &bad,
         Some(Outcome::Refused) => {
             "it was listened to before the start: is there still a server, or is its accept queue full?"
         }
@@ -167,6 +166,12 @@ fn unanswered(counts: &Counts, plan: &LoadPlan) -> String {
         _ => "does anything listen there?",
     };
     format!("not one request to {} was answered ({kinds}): {look}", plan.url)
+}
+
+/// What was wrong with what came back; what is no HTTP may be TLS.
+fn why_bad(reasons: &BadResponses, tls: bool) -> String {
+    let ask = if reasons.of(BadResponse::NotHttp) > 0 && !tls { ": does it speak TLS (https://)?" } else { "" };
+    bad_responses(reasons).unwrap_or_default() + ask
 }
 
 /// A load that another generator makes.

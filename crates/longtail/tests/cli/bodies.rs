@@ -191,7 +191,8 @@ fn an_answer_of_another_length_is_an_error_that_is_shown() {
     let wrong = tally.counts.of(Outcome::WrongLength);
     assert!(wrong > 0 && wrong < tally.counts.total(), "{:?}", tally.counts);
     assert_eq!(tally.counts.good() + wrong, tally.counts.total());
-    assert!(printed.stdout.contains(&format!("{wrong} wrong length")), "{}", printed.stdout);
+    let told = format!("{wrong} wrong length: 3072 bytes wanted, 3071 came");
+    assert!(printed.stdout.contains(&told), "{}", printed.stdout);
     let all_wrong = wrong + tally.unmeasured.of(Outcome::WrongLength);
     assert_eq!(tally.body_bytes, tally.all_answers() * 3072 - all_wrong, "each lacks a byte, and was counted as it is");
 }

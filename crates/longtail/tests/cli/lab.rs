@@ -300,6 +300,7 @@ pub(crate) fn assert_conserved(run: &Run) {
     assert_eq!(tally.per_connection.len(), run.connections as usize);
     assert_eq!(tally.per_connection.iter().sum::<u64>(), tally.counts.good());
     assert_eq!(tally.response_time.count(), tally.counts.good());
+    assert_eq!(tally.bad_responses.total(), tally.counts.of(Outcome::BadResponse));
     assert!(tally.counts.of(Outcome::InFlight) <= u64::from(run.connections));
     if !tally.per_worker.is_empty() {
         assert_eq!(tally.per_worker.values().map(|count| count.measured).sum::<u64>(), tally.counts.answered());

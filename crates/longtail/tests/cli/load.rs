@@ -86,6 +86,7 @@ pub(crate) fn assert_conserved(study: &LoadStudy) {
     assert_eq!(tally.per_connection.len(), study.plan.connections as usize);
     assert_eq!(tally.per_connection.iter().sum::<u64>(), counts.good());
     assert_eq!(tally.response_time.count(), counts.good());
+    assert_eq!(tally.bad_responses.total(), counts.of(Outcome::BadResponse));
     if let (Some(planned), None, false) = (study.plan.requests_total, study.plan.length, study.interrupted) {
         assert_eq!(counts.total(), planned);
     }

@@ -1,6 +1,6 @@
 //! Any other server: a command, its slots and its URL are all that is known of it.
 
-use model::{Caveat, EndedBy, ServerKind};
+use model::{BadResponse, Caveat, EndedBy, Outcome, ServerKind};
 
 use crate::lab::{Lab, assert_conserved, free_port, has};
 
@@ -101,4 +101,62 @@ fn a_server_that_leaves_a_child_behind_leaves_nothing() {
     let words = format!("sweep --slots 1 --url http://127.0.0.1:{port}/ --path / -d0.01 -R3 --multiples 1 -- sh");
     crate::lab::Running::start(lab.longtail(&words).arg(daemon)).end().with_code(0);
     lab.assert_nothing_left(port);
+}
+
+/// Answers every fourth request badly, each second of those for another reason.
+const BABBLER: &str = r#"
+import itertools, socketserver, sys
+number = itertools.count()
+good = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+bad = [good + b"more", b"HTTP/1.1 200 OK\r\nContent-Length: two\r\n\r\nok"]
+class Babbles(socketserver.StreamRequestHandler):
+    def handle(self):
+        while self.rfile.readline().strip():
+            while self.rfile.readline().strip(): pass
+            n = next(number)
+            self.wfile.write(bad[n // 4 % 2] if n % 4 == 3 else good)
+socketserver.ThreadingTCPServer.daemon_threads = True
+socketserver.ThreadingTCPServer(("127.0.0.1", int(sys.argv[1])), Babbles).serve_forever()
+"#;
+
+#[test]
+fn a_sweep_tells_what_was_wrong_with_bad_responses() {
+    if !has("python3") {
+        return;
+    }
+    let (lab, port) = (Lab::new(), free_port());
+    let script = lab.write("babbles.py", BABBLER);
+    let words = format!(
+        "sweep --slots 1 --url http://127.0.0.1:{port}/ -d0.001 -R40 -k --multiples 2 --no-calibrate -- python3"
+    );
+    let sweep = crate::lab::Running::start(lab.longtail(&words).arg(script).arg(port.to_string())).end().with_code(0);
+    let run = &lab.study().runs[0];
+    assert_conserved(run);
+    let (length, trailing) = (
+        run.tally.bad_responses.of(BadResponse::ContentLength),
+        run.tally.bad_responses.of(BadResponse::TrailingBytes),
+    );
+    let bad = run.tally.counts.of(Outcome::BadResponse);
+    assert!(length > 0 && trailing > 0 && length + trailing == bad, "{:?}", run.tally.bad_responses);
+    let said = sweep.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains(&format!("requests: {bad} bad response: ")), "{}", sweep.stdout);
+    assert!(said.contains(&format!("bytes after the end of the response ({trailing})")), "{}", sweep.stdout);
+    let length_is_none = "the response's Content-Length is not a number, or there are two";
+    assert!(said.contains(&format!("{length_is_none} ({length})")), "{}", sweep.stdout);
+}
+
+#[test]
+fn a_server_that_speaks_no_http_is_told_with_what_is_wrong() {
+    if !has("python3") {
+        return;
+    }
+    let (lab, port) = (Lab::new(), free_port());
+    let script = lab.write("babbles.py", &BABBLER.replace("HTTP/1.1 200", "SSH-2.0"));
+    let words = format!("sweep --slots 1 --url http://127.0.0.1:{port}/ --boot-timeout 1s --no-calibrate -- python3");
+    let sweep = crate::lab::Running::start(lab.longtail(&words).arg(script).arg(port.to_string())).end().with_code(2);
+    assert!(
+        sweep.stderr.contains("GET / is not answered: bad response: the response is not HTTP/1.1"),
+        "{}",
+        sweep.stderr
+    );
 }

@@ -4,6 +4,7 @@ use model::{LoadStudy, Outcome, counts};
 
 use super::part::{Body, Part, Row, head};
 use crate::number::{self, NONE};
+use crate::reasons;
 
 /// The status codes, exactly.
 pub(crate) fn statuses(study: &LoadStudy) -> Option<Part> {
@@ -13,7 +14,7 @@ pub(crate) fn statuses(study: &LoadStudy) -> Option<Part> {
     (!rows.is_empty()).then(|| Part::new("status codes", vec![table(rows)]))
 }
 
-/// What ended without a whole answer, by kind.
+/// What ended without a whole, good answer, by kind; and why answers were bad.
 pub(crate) fn errors(study: &LoadStudy) -> Option<Part> {
     let note = |outcome: Outcome| match outcome {
         Outcome::Refused | Outcome::ConnectFailed => "never sent",
@@ -21,18 +22,28 @@ pub(crate) fn errors(study: &LoadStudy) -> Option<Part> {
         _ => "",
     };
     let rows = rows(study, |outcome| !matches!(outcome, Outcome::Answered(_)), note);
-    let table = |rows| Body::Table(head(["", "requests", "% of all"]), rows);
-    (!rows.is_empty()).then(|| Part::new("errors by kind", vec![table(rows)]))
+    if rows.is_empty() {
+        return None;
+    }
+    let tally = &study.run.tally;
+    let why = tally.counts.iter().filter_map(|(outcome, _)| Some((outcome, reasons::of(tally, outcome)?)));
+    let why: Vec<String> = why.map(|(outcome, why)| format!("{}: {why}", in_words(outcome))).collect();
+    let table = Body::Table(head(["", "requests", "% of all"]), rows);
+    let why = (!why.is_empty()).then_some(Body::Lines(why));
+    Some(Part::new("errors by kind", std::iter::once(table).chain(why).collect()))
 }
 
 fn rows(study: &LoadStudy, wanted: fn(Outcome) -> bool, note: fn(Outcome) -> &'static str) -> Vec<Row> {
     let counts = &study.run.tally.counts;
     let planned = counts.total() as f64;
     let row = |(outcome, n): (Outcome, u64)| {
-        let name = counts::name(outcome).replace('_', " ");
-        Row::new([name, number::count(n), number::percent(n as f64 / planned)], note(outcome))
+        Row::new([in_words(outcome), number::count(n), number::percent(n as f64 / planned)], note(outcome))
     };
     counts.iter().filter(|(outcome, _)| wanted(*outcome)).map(row).collect()
+}
+
+fn in_words(outcome: Outcome) -> String {
+    counts::name(outcome).replace('_', " ")
 }
 
 /// The workers' shares, where the server names its workers.

@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 use model::pace::uniform;
 use model::{Batches, Exchange, Late, LoadPlan, Nanos, Outcome, Tally, Window};
 
-use crate::machine::note_lags;
+use crate::machine::{note_lags, note_reason};
 
 /// The server that the load is played against.
 pub(super) struct Server {
@@ -98,6 +98,7 @@ pub(super) fn play(plan: &LoadPlan, server: &Server, fault: impl Fn(u64) -> Opti
         };
         tally.record(&exchange, connection as usize);
         note_lags(&mut tally, &mut batches, &exchange, lag, plan.timestamps);
+        note_reason(&mut tally, &exchange, number / 200);
         free.push(Reverse((exchange.ended, connection)));
         number += 1;
     }

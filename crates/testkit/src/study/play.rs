@@ -13,7 +13,7 @@ use model::{
     Socket, Statistics, Stop, StreamPlan, SweepStudy, Tally, Threads, Timestamps, Window, WorkerShare, verdict,
 };
 
-use crate::machine::{at_ease, environment, note_lags};
+use crate::machine::{at_ease, environment, note_lags, note_reason};
 
 const WARM_UP: Nanos = Nanos::from_secs(1);
 const TIMEOUT: Nanos = Nanos::from_secs(20);
@@ -175,6 +175,7 @@ pub(super) fn play(
         let exchange = Exchange { due, sent, ended, received_bytes, outcome };
         tally.record(&exchange, connection as usize);
         note_lags(&mut tally, &mut batches, &exchange, sent - due, plan.stream.timestamps);
+        note_reason(&mut tally, &exchange, number / 100);
         tally.received_bytes += u64::from(received_bytes);
         tally.sent_bytes += 64;
         ended_last = ended_last.max(ended);

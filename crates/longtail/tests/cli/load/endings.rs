@@ -158,3 +158,42 @@ fn a_server_that_dies_in_the_middle_ends_no_load() {
     assert_eq!(counts.total(), 400);
     assert!(counts.good() <= ledger.requests && counts.of(Outcome::Refused) > 0, "{:?}", outcomes(&study));
 }
+
+#[test]
+fn a_bad_response_is_told_with_what_was_wrong() {
+    let kinds = [
+        ("this is no answer\r\n\r\n", "not_http", "the response is not HTTP/1.1"),
+        (
+            "HTTP/1.1 20 OK\r\n\r\n",
+            "status_line",
+            "the response's status line is malformed, or its status is not from 100 to 999",
+        ),
+        ("HTTP/1.1 200 OK\r\nno field\r\n\r\n", "malformed_head", "the response's head is malformed"),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello",
+            "content_length",
+            "the response's Content-Length is not a number, or there are two",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhello\r\n",
+            "chunked_body",
+            "the response's chunked body is malformed",
+        ),
+        ("HTTP/1.1 101 Switching\r\n\r\n", "switched_protocol", "the server switched to another protocol, unasked"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello", "trailing_bytes", "bytes after the end of the response"),
+    ];
+    for (answer, name, words) in kinds {
+        let (lab, server) = (Lab::new(), Receiver::answering(answer));
+        let ended = load(&lab, &format!("-n 6 -c 2 {}", server.url())).with_code(2);
+        assert_eq!(outcomes(&study(&lab)), [(Outcome::BadResponse, 6)]);
+        assert!(ended.stdout.contains(&format!("\n  bad response: {words}\n")), "{}", ended.stdout);
+        let line = format!("longtail: not one request to {} was answered (6 bad response): {words}", server.url());
+        let ask = if name == "not_http" { ": does it speak TLS (https://)?" } else { "" };
+        assert_eq!(last_line(&ended), line + ask);
+        let json = fs::read_to_string(&lab.studies()[0]).unwrap();
+        assert!(json.contains(&format!("\"{name}\": 6")), "{json}");
+        let markdown = lab.run("report --format markdown").with_code(0).stdout;
+        assert!(markdown.contains(&format!("\n- bad response: {words}\n")), "{markdown}");
+        lab.run(&format!("audit {}", lab.studies()[0].display())).with_code(0);
+    }
+}

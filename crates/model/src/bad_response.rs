@@ -1,0 +1,150 @@
+//! Why an answer could not be read, or is not the one that was wanted: counted beside the outcomes, never in place of them.
+//!
+//! Only a failure comes here, so nothing of this costs a good request anything.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// What is wrong with a [bad response](crate::Outcome::BadResponse): the first thing that its reader met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Error)]
+#[serde(rename_all = "snake_case")]
+pub enum BadResponse {
+    /// It does not begin as HTTP/1.0 and HTTP/1.1 do: another protocol, or noise.
+    #[error("the response is not HTTP/1.1")]
+    NotHttp,
+    /// Its status line has no status of 100 to 999, or what no such line may have.
+    #[error("the response's status line is malformed, or its status is not from 100 to 999")]
+    StatusLine,
+    /// A field of its head, or the end of a line, is against the grammar (RFC 9112 section 5).
+    #[error("the response's head is malformed")]
+    MalformedHead,
+    /// Its head is longer than 64 KiB, or has more than 256 fields.
+    #[error("the response's head is longer than 64 KiB or has more than 256 fields")]
+    LongHead,
+    /// Its Content-Length is no number of 64 bits, or given twice and different.
+    #[error("the response's Content-Length is not a number, or there are two")]
+    ContentLength,
+    /// Its body says that it is chunked, and is not (RFC 9112 section 7.1).
+    #[error("the response's chunked body is malformed")]
+    ChunkedBody,
+    /// 101: what follows is another protocol, which nobody asked for (RFC 9110 section 15.2.2).
+    #[error("the server switched to another protocol, unasked")]
+    SwitchedProtocol,
+    /// Bytes came with it, behind its end, and no other request was out that they could answer.
+    #[error("bytes after the end of the response")]
+    TrailingBytes,
+}
+
+/// Bad responses by reason: requests, of which each has one reason. Reasons that did not occur are absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BadResponses(BTreeMap<BadResponse, u64>);
+
+impl BadResponses {
+    /// Counts `requests` that ended for this reason.
+    #[cold]
+    pub fn record(&mut self, reason: BadResponse, requests: u64) {
+        if requests > 0 {
+            *self.0.entry(reason).or_default() += requests;
+        }
+    }
+
+    /// Every reason that occurred, with its count.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (BadResponse, u64)> + '_ {
+        self.0.iter().map(|(reason, requests)| (*reason, *requests))
+    }
+
+    /// How many ended for this reason.
+    pub fn of(&self, reason: BadResponse) -> u64 {
+        self.0.get(&reason).copied().unwrap_or(0)
+    }
+
+    /// All of them: as many as ended in a bad response.
+    pub fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// Adds another lane's.
+    pub fn merge(&mut self, other: &BadResponses) {
+        for (reason, requests) in other.iter() {
+            self.record(reason, requests);
+        }
+    }
+}
+
+/// How long the content of those answers was that were [not as long as they were to be](crate::Outcome::WrongLength).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WrongLengths {
+    /// Bytes that were wanted.
+    pub wanted_bytes: u64,
+    /// Bytes of the shortest that came.
+    pub shortest_bytes: u64,
+    /// Bytes of the longest that came.
+    pub longest_bytes: u64,
+}
+
+impl WrongLengths {
+    /// One answer.
+    pub fn of(wanted_bytes: u64, bytes: u64) -> WrongLengths {
+        WrongLengths { wanted_bytes, shortest_bytes: bytes, longest_bytes: bytes }
+    }
+
+    /// These and others of the same run, for which as many bytes were wanted.
+    #[must_use]
+    pub fn and(self, other: WrongLengths) -> WrongLengths {
+        WrongLengths {
+            wanted_bytes: self.wanted_bytes,
+            shortest_bytes: self.shortest_bytes.min(other.shortest_bytes),
+            longest_bytes: self.longest_bytes.max(other.longest_bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    pub(crate) const ALL: [BadResponse; 8] = [
+        BadResponse::NotHttp,
+        BadResponse::StatusLine,
+        BadResponse::MalformedHead,
+        BadResponse::LongHead,
+        BadResponse::ContentLength,
+        BadResponse::ChunkedBody,
+        BadResponse::SwitchedProtocol,
+        BadResponse::TrailingBytes,
+    ];
+
+    proptest! {
+        #[test]
+        fn every_bad_response_has_one_reason(reasons in prop::collection::vec((prop::sample::select(&ALL), 0u64..5), 0..40)) {
+            let mut all = BadResponses::default();
+            for (reason, requests) in &reasons {
+                all.record(*reason, *requests);
+            }
+            prop_assert_eq!(all.total(), reasons.iter().map(|(_, requests)| requests).sum::<u64>());
+            prop_assert_eq!(all.total(), ALL.iter().map(|reason| all.of(*reason)).sum::<u64>());
+            prop_assert!(all.iter().all(|(_, requests)| requests > 0));
+            let text = serde_json::to_string(&all).unwrap();
+            prop_assert_eq!(serde_json::from_str::<BadResponses>(&text).unwrap(), all);
+        }
+    }
+
+    #[test]
+    fn reasons_are_named_in_files_and_in_words() {
+        let mut all = BadResponses::default();
+        for reason in ALL {
+            all.record(reason, 1);
+        }
+        let names = "not_http status_line malformed_head long_head content_length chunked_body switched_protocol trailing_bytes";
+        let expected: Vec<String> = names.split(' ').map(|name| format!("\"{name}\":1")).collect();
+        assert_eq!(serde_json::to_string(&all).unwrap(), format!("{{{}}}", expected.join(",")));
+        let mut words: Vec<String> = ALL.iter().map(ToString::to_string).collect();
+        words.sort_unstable();
+        words.dedup();
+        assert_eq!(words.len(), ALL.len(), "no two are said alike");
+    }
+}
