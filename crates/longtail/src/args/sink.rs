@@ -100,7 +100,7 @@ impl SinkArgs {
     /// The sink that the flags ask for.
     ///
     /// # Errors
-    /// Where a queue is asked for, and nothing that it stands before.
+    /// Where a queue is asked for, and nothing that it stands before; or none, and slots.
     pub(crate) fn settings(&self) -> Result<Settings, Mistake> {
         let listen = if self.listen.is_empty() { Settings::default().listen } else { self.listen.clone() };
         let threads = self.slots.or(self.threads);
@@ -110,6 +110,9 @@ impl SinkArgs {
             return Err(wrong(format!(
                 "--queue {queue} stands before slots, and there are none: add --slots N, or --workers N and --threads N"
             )));
+        }
+        if queue == Queue::Unlimited && threads.is_some() {
+            return Err(wrong("--queue unlimited has no slots: leave it out, or --slots and --threads"));
         }
         Ok(Settings {
             listen,

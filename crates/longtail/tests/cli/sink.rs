@@ -17,6 +17,16 @@ fn a_queue_before_no_slots_is_refused() {
 }
 
 #[test]
+fn slots_without_a_queue_are_refused() {
+    for slots in ["--slots 4", "--workers 2 --threads 4"] {
+        let lab = Lab::new();
+        let ended = lab.run(&format!("sink --listen 127.0.0.1:0 --queue unlimited {slots}")).with_code(2);
+        let line = "longtail: --queue unlimited has no slots: leave it out, or --slots and --threads\n".to_owned();
+        assert_eq!((ended.stderr, ended.stdout), (line, String::new()));
+    }
+}
+
+#[test]
 fn a_sink_says_by_which_laws_it_serves() {
     for (words, laws) in [
         ("", "no slots, queue unlimited, no delay"),
