@@ -78,12 +78,7 @@ impl InetDiag {
 
     /// One dump of the sockets of a family that are in these states.
     fn ask(&mut self, family: u8, states: u32, found: &mut dyn FnMut(&Socket)) -> io::Result<()> {
-        let port = self.port;
-        self.kernel.ask(family, states, port, &mut |message| {
-            if message.address().port() == port && states & 1 << message.state() != 0 {
-                found(&socket(message));
-            }
-        })
+        self.kernel.ask(family, states, self.port, &mut |message| found(&socket(message)))
     }
 }
 

@@ -120,11 +120,18 @@ impl SockDiag {
     ) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         let request = request(family, states, port, self.sequence);
+        // The kernel filters by both; what it tells is held against them all the same.
+        let mut asked_for = |message: Message<'_>| {
+            let is_state = 1_u32.checked_shl(message.state().into()).is_some_and(|state| states & state != 0);
+            if is_state && (port == 0 || message.address().port() == port) {
+                found(message);
+            }
+        };
         sendto(&self.socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
         loop {
             let (_, length) = recv(&self.socket, &mut self.buffer[..], RecvFlags::TRUNC)?;
             let datagram = self.buffer.get(..length).ok_or_else(|| malformed("a longer answer than it ever writes"))?;
-            if take(datagram, self.sequence, found)? {
+            if take(datagram, self.sequence, &mut asked_for)? {
                 return Ok(());
             }
         }
