@@ -2,7 +2,15 @@
 
 use model::{BadResponse, Caveat, EndedBy, Outcome, ServerKind};
 
-use crate::lab::{Lab, assert_conserved, free_port, has};
+use crate::lab::{Ended, Lab, Running, assert_conserved, free_port, has};
+
+/// A sweep of one slot, served by this script, which is told the port to listen on.
+fn swept(lab: &Lab, script: &str, words: &str) -> Ended {
+    let port = free_port();
+    let words = format!("sweep --slots 1 --url http://127.0.0.1:{port}/ {words} --no-calibrate -- python3");
+    let script = lab.write("server.py", script);
+    Running::start(lab.longtail(&words).arg(script).arg(port.to_string())).end()
+}
 
 #[test]
 fn any_command_that_serves_http_can_be_swept() {
@@ -48,12 +56,8 @@ fn a_run_that_its_server_ended_is_not_said_to_be_interrupted_by_the_user() {
     if !has("python3") {
         return;
     }
-    let (lab, port) = (Lab::new(), free_port());
-    let script = lab.write("dies.py", DIES);
-    let words = format!(
-        "sweep --slots 1 --url http://127.0.0.1:{port}/ -d0.001 --for 600s --warm-up 0 --multiples 2 --no-calibrate -- python3"
-    );
-    let sweep = crate::lab::Running::start(lab.longtail(&words).arg(script).arg(port.to_string())).end().with_code(2);
+    let lab = Lab::new();
+    let sweep = swept(&lab, DIES, "-d0.001 --for 600s --warm-up 0 --multiples 2").with_code(2);
     let study = lab.study();
     assert!(!study.interrupted, "the user did nothing");
     let caveats = &study.runs[0].caveats;
@@ -68,13 +72,9 @@ fn a_server_that_dies_in_a_run_leaves_the_runs_that_were_done_and_says_where() {
     if !has("python3") {
         return;
     }
-    let (lab, port) = (Lab::new(), free_port());
-    let script = lab.write("dies.py", DIES);
+    let lab = Lab::new();
     // The first run has 20 requests, and the second more than are left.
-    let words = format!(
-        "sweep --slots 1 --url http://127.0.0.1:{port}/ -d0.001 -R20 --multiples 1,4 --no-calibrate -- python3"
-    );
-    let sweep = crate::lab::Running::start(lab.longtail(&words).arg(script).arg(port.to_string())).end().with_code(2);
+    let sweep = swept(&lab, DIES, "-d0.001 -R20 --multiples 1,4").with_code(2);
     assert!(sweep.stderr.contains("ended during the run with 4 connections (exit code 3)"), "{}", sweep.stderr);
     let kept = sweep.stderr.lines().find_map(|line| line.split_once("the runs above are kept: longtail report "));
     let (_, path) = kept.unwrap_or_else(|| panic!("{}", sweep.stderr));
@@ -99,7 +99,7 @@ fn a_server_that_leaves_a_child_behind_leaves_nothing() {
     let daemon =
         lab.write("daemon.sh", &format!("setsid sleep 600 & exec python3 -m http.server {port} --bind 127.0.0.1\n"));
     let words = format!("sweep --slots 1 --url http://127.0.0.1:{port}/ --path / -d0.01 -R3 --multiples 1 -- sh");
-    crate::lab::Running::start(lab.longtail(&words).arg(daemon)).end().with_code(0);
+    Running::start(lab.longtail(&words).arg(daemon)).end().with_code(0);
     lab.assert_nothing_left(port);
 }
 
@@ -124,12 +124,8 @@ fn a_sweep_tells_what_was_wrong_with_bad_responses() {
     if !has("python3") {
         return;
     }
-    let (lab, port) = (Lab::new(), free_port());
-    let script = lab.write("babbles.py", BABBLER);
-    let words = format!(
-        "sweep --slots 1 --url http://127.0.0.1:{port}/ -d0.001 -R40 -k --multiples 2 --no-calibrate -- python3"
-    );
-    let sweep = crate::lab::Running::start(lab.longtail(&words).arg(script).arg(port.to_string())).end().with_code(0);
+    let lab = Lab::new();
+    let sweep = swept(&lab, BABBLER, "-d0.001 -R40 -k --multiples 2").with_code(0);
     let run = &lab.study().runs[0];
     assert_conserved(run);
     let (length, trailing) = (
@@ -150,10 +146,8 @@ fn a_server_that_speaks_no_http_is_told_with_what_is_wrong() {
     if !has("python3") {
         return;
     }
-    let (lab, port) = (Lab::new(), free_port());
-    let script = lab.write("babbles.py", &BABBLER.replace("HTTP/1.1 200", "SSH-2.0"));
-    let words = format!("sweep --slots 1 --url http://127.0.0.1:{port}/ --boot-timeout 1s --no-calibrate -- python3");
-    let sweep = crate::lab::Running::start(lab.longtail(&words).arg(script).arg(port.to_string())).end().with_code(2);
+    let lab = Lab::new();
+    let sweep = swept(&lab, &BABBLER.replace("HTTP/1.1 200", "SSH-2.0"), "--boot-timeout 1s").with_code(2);
     assert!(
         sweep.stderr.contains("GET / is not answered: bad response: the response is not HTTP/1.1"),
         "{}",
