@@ -192,7 +192,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
                 let (clock, wire) = (&self.clock, &mut self.wire);
                 // Several may be out on a connection, and its news come as one.
                 let out = self.busy.min(self.connections.len());
-                wait_awake(awake, clock, wire, (at_most, out), events);
+                wait_awake(awake, clock, wire, at_most, out, events);
             }
             _ => self.wire.wait(at_most, events),
         }
@@ -402,13 +402,15 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     }
 }
 
-/// Waits for news of the connections that have something `out`, `at_most` this long, and is awake for the time that `awake` allows before it sleeps.
+/// Waits for news of the connections that have something `out`, `at_most` this long, and is awake for the time that `awake` allows
+/// before it sleeps.
 #[inline]
 fn wait_awake<C: Clock, W: Wire>(
     awake: &mut Awake,
     clock: &C,
     wire: &mut W,
-    (at_most, out): (Nanos, usize),
+    at_most: Nanos,
+    out: usize,
     events: &mut Vec<Event>,
 ) {
     let mut budget = awake.budget().min(at_most);

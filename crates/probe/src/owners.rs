@@ -55,7 +55,7 @@ pub struct Listening {
 /// All sockets of this network namespace that listen; several may share one place (`SO_REUSEPORT`).
 ///
 /// # Errors
-/// Where `/proc/net` cannot be read.
+/// Where there is no `sock_diag`, and `/proc/net` cannot be read either.
 pub fn listening() -> io::Result<Vec<Listening>> {
     let mut all = by_sock_diag().or_else(|_| by_table())?;
     let table = fs::read("/proc/net/unix").unwrap_or_default();

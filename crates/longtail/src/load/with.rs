@@ -24,10 +24,10 @@ pub(crate) struct Ordered {
     prepared: Prepared,
 }
 
-/// Makes it of the flags. Resolves names; sends nothing.
+/// Makes it of the flags. Resolves names; sends nothing, but [asks](Prepared::served) whether somebody listens.
 ///
 /// # Errors
-/// Where a flag is wrong, the generator cannot do it or is not there, or the address is not of this machine.
+/// Where a flag is wrong, the generator cannot do it or is not there, the address is not of this machine, or nobody listens there.
 pub(crate) fn order(args: &LoadArgs, generator: Generator, clock: SystemClock) -> Result<Ordered, Mistake> {
     let name = generator.name();
     if generator == Generator::Longtail {
