@@ -140,6 +140,11 @@ pub(crate) struct Connection {
     pub(crate) outstanding: Flight,
     /// How many of them are sent in full: the next byte to send belongs to the one behind those.
     pub(crate) sent_in_full: usize,
+    /// Whether nothing is special so far about what is out: one measured request, not HEAD, sent whole in one go on a connection that was open,
+    /// and nothing of its answer has come.
+    pub(crate) is_usual: bool,
+    /// Answers of [the usual kind](crate::lane) so far.
+    pub(crate) usual_answers: u64,
     /// When the first byte of the present answer was seen.
     pub(crate) first_byte: Nanos,
     /// Closed loop: when its next request is due.
@@ -163,6 +168,8 @@ impl Connection {
             state: State::Closed,
             outstanding: Flight::new(pipeline),
             sent_in_full: 0,
+            is_usual: false,
+            usual_answers: 0,
             first_byte: Nanos::ZERO,
             next_due: start,
             requests_left,

@@ -7,8 +7,9 @@
 use std::collections::HashMap;
 
 use model::anatomy::STAMPS;
-use model::{AppTime, BadResponse};
+use model::{AppTime, BadResponse, Outcome};
 
+use crate::alike::Alike;
 use crate::app_time;
 use crate::response::Response;
 
@@ -58,6 +59,32 @@ struct Known {
     head: Head,
     /// The response that it begins, where the head alone says where that ends, and how long it is. (Not of an interim response.)
     whole: Option<(Response, usize)>,
+    /// The length of that response where it is a usual one: good, as long as wanted, and its connection goes on. Else 0.
+    usual: usize,
+    /// The usual answers that began with it.
+    answers: u64,
+}
+
+impl Known {
+    fn new(bytes: &[u8], head: Head, wanted_bytes: Option<u64>) -> Known {
+        let whole = Response::of(&head);
+        let is_usual = |response: &Response| {
+            Outcome::Answered(response.status).is_good()
+                && wanted_bytes.is_none_or(|wanted| wanted == response.body_bytes)
+                && response.keep_alive
+        };
+        let usual = whole.filter(|(response, _)| is_usual(response)).map_or(0, |(_, length)| length);
+        Known { bytes: bytes[..head.length].into(), head, whole, usual, answers: 0 }
+    }
+
+    /// What its usual answers have in common.
+    fn alike(&self) -> Alike {
+        let mut alike = Alike::default();
+        if let Some((response, _)) = &self.whole {
+            alike.add(response, self.answers);
+        }
+        alike
+    }
 }
 
 /// The heads and workers that one lane has seen.
@@ -67,6 +94,10 @@ pub struct Heads {
     reads_app_times: bool,
     memory: Vec<Known>,
     oldest: usize,
+    /// The content that a good answer must have, where that is known.
+    wanted_bytes: Option<u64>,
+    /// The usual answers of heads that are not remembered any more.
+    forgotten: Alike,
     workers: Vec<String>,
     worker_index: HashMap<String, u16>,
 }
@@ -79,6 +110,8 @@ impl Heads {
             reads_app_times: false,
             memory: Vec::with_capacity(MEMORY),
             oldest: 0,
+            wanted_bytes: None,
+            forgotten: Alike::default(),
             workers: Vec::new(),
             worker_index: HashMap::new(),
         }
@@ -88,6 +121,12 @@ impl Heads {
     #[must_use]
     pub fn reading_app_times(self, reads: bool) -> Heads {
         Heads { reads_app_times: reads, ..self }
+    }
+
+    /// How long the content of a good answer has to be.
+    #[must_use]
+    pub(crate) fn wanting(self, wanted_bytes: Option<u64>) -> Heads {
+        Heads { wanted_bytes, ..self }
     }
 
     /// The names of the workers seen so far.
@@ -119,6 +158,26 @@ impl Heads {
         (bytes.len() == *length && bytes.starts_with(&known.bytes)).then_some(response)
     }
 
+    /// Whether `bytes` are, from the first to the last, a usual answer whose head is the one remembered at `hint`: a good one, as long as
+    /// is wanted, after which its connection goes on. It is counted with its head.
+    #[inline]
+    pub(crate) fn is_usual(&mut self, bytes: &[u8], hint: u8) -> bool {
+        match self.memory.get_mut(usize::from(hint)) {
+            Some(known) if known.usual == bytes.len() && bytes.starts_with(&known.bytes) => {
+                known.answers += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// What all [usual](Heads::is_usual) answers so far have in common.
+    pub(crate) fn alike(&self) -> Alike {
+        let mut alike = self.forgotten.clone();
+        self.memory.iter().for_each(|known| alike.merge(&known.alike()));
+        alike
+    }
+
     #[cold]
     fn recall_or_parse(&mut self, bytes: &[u8], hint: &mut u8) -> Result<Option<Head>, BadResponse> {
         if let Some(place) = self.memory.iter().position(|known| bytes.starts_with(&known.bytes)) {
@@ -132,12 +191,13 @@ impl Heads {
         if head.app_time.is_some() {
             return Ok(Some(head));
         }
-        let remembered = Known { bytes: bytes[..head.length].into(), head, whole: Response::of(&head) };
+        let remembered = Known::new(bytes, head, self.wanted_bytes);
         if self.memory.len() < MEMORY {
             *hint = self.memory.len() as u8;
             self.memory.push(remembered);
         } else {
             *hint = self.oldest as u8;
+            self.forgotten.merge(&self.memory[self.oldest].alike());
             self.memory[self.oldest] = remembered;
             self.oldest = (self.oldest + 1) % MEMORY;
         }

@@ -9,6 +9,7 @@
 mod receive;
 mod records;
 mod send;
+mod usual;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -71,6 +72,8 @@ pub struct Lane<'a, C, W> {
     agenda: Agenda,
     connections: Vec<Connection>,
     heads: Heads,
+    /// Whether there are [usual exchanges](usual) in this load.
+    may_be_usual: bool,
     records: Records,
     start: Nanos,
     /// Connections that can take the next request at once: in a closed loop those whose next request is due, in
@@ -112,6 +115,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         let slots = (0..pipeline).flat_map(|_| 0..share.connections);
         // The first is taken last, so that an open loop opens its connections in order.
         let free: Vec<u32> = if shape.pace.is_open() { slots.rev().collect() } else { slots.collect() };
+        let may_be_usual = usual::may_be(shape, journal.is_some());
         let records = Records::new(shape, share, &clock, start, journal);
         Lane {
             shape,
@@ -120,7 +124,8 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             window,
             agenda: Agenda::new(shape, share, start),
             connections: (0..share.connections).map(|_| Connection::new(quota, start, pipeline)).collect(),
-            heads: Heads::new(&shape.worker_header).reading_app_times(shape.reads_app_times),
+            heads: Heads::new(&shape.worker_header).reading_app_times(shape.reads_app_times).wanting(shape.body_bytes),
+            may_be_usual,
             records,
             start,
             pausing: BinaryHeap::with_capacity(free.len()),
@@ -169,13 +174,13 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             self.resume_the_paused(now);
             self.send_what_is_due(now);
             self.records.journal.age(now);
-            place.show(self.records.ended, || self.records.tally());
+            place.show(self.records.ended, || self.records.tally(&self.heads, &self.connections));
             if interrupt.load(Ordering::Relaxed) {
                 interrupted_at = Some(now);
                 break;
             }
         }
-        place.show(self.records.ended, || self.records.tally());
+        place.show(self.records.ended, || self.records.tally(&self.heads, &self.connections));
         let spun = self.awake.as_ref().map_or(Nanos::ZERO, Awake::spent);
         let facts = CpuUse::now().since(began_with, now.saturating_sub(began_at), spun);
         self.finish(interrupted_at, facts)
@@ -264,6 +269,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         self.unread.retain(|(other, _)| *other as usize != slot);
         let connection = &mut self.connections[slot];
         connection.reader.reset();
+        connection.is_usual = false;
         connection.state = State::Closed;
     }
 
@@ -398,7 +404,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         }
         self.record_the_queue(now);
         let clock_steps = self.wall.map(|wall| wall.steps());
-        self.records.finish(self.heads.workers(), interrupted_at, facts, clock_steps)
+        self.records.finish(&self.heads, &self.connections, interrupted_at, facts, clock_steps)
     }
 }
 

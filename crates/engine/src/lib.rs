@@ -5,6 +5,7 @@
 //! end (merging, percentiles) is done there. This crate never prints and never reads a clock but the one it is given.
 
 mod agenda;
+mod alike;
 mod app_time;
 mod awake;
 mod body;

@@ -114,6 +114,12 @@ impl Reader {
         if is_between_two { heads.whole(bytes, self.hint) } else { None }
     }
 
+    /// Where the head of this connection's last response is remembered.
+    #[inline]
+    pub(crate) fn hint(&self) -> u8 {
+        self.hint
+    }
+
     fn feed_piece(&mut self, bytes: &[u8], heads: &mut Heads) -> Result<Fed, BadResponse> {
         let mut at = 0;
         loop {

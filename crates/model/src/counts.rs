@@ -73,6 +73,14 @@ impl Counts {
         }
     }
 
+    /// Counts so many requests that were answered with this status.
+    ///
+    /// # Panics
+    /// As [`Counts::record`].
+    pub fn add_answered(&mut self, status: u16, requests: u64) {
+        *self.slot(Outcome::Answered(status)) += requests;
+    }
+
     #[cold]
     fn record_other(&mut self, outcome: Outcome) {
         *self.slot(outcome) += 1;

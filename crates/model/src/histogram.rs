@@ -29,8 +29,20 @@ const fn bucket(time: u64) -> usize {
 
 /// The bucket that counts a time: the last one holds all that is longer than [`LONGEST`].
 #[inline]
-pub(crate) fn place(time: u64) -> usize {
+fn place(time: u64) -> usize {
     bucket(time).min(BUCKETS - 1)
+}
+
+/// Where a time stands in the histograms, for who records it in several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(pub(crate) usize);
+
+impl Place {
+    /// The place of a time.
+    #[inline]
+    pub fn of(time: Nanos) -> Place {
+        Place(place(time.0))
+    }
 }
 
 /// The lowest and the highest time of a bucket.
@@ -69,7 +81,13 @@ impl Histogram {
     /// Records one time.
     #[inline]
     pub fn record(&mut self, time: Nanos) {
-        *self.bucket_mut(time.0) += 1;
+        self.record_at(Place::of(time), time);
+    }
+
+    /// As [`Histogram::record`] of a time whose place is known.
+    #[inline]
+    pub(crate) fn record_at(&mut self, place: Place, time: Nanos) {
+        self.counts[place.0.min(BUCKETS - 1)] += 1;
         self.count += 1;
         // Rarely true: a branch is cheaper than to store it each time.
         if time.0 < self.min {

@@ -116,9 +116,13 @@ impl Slowest {
     /// Takes the request in, if it is one of the slowest. `from` is the start of the window.
     #[inline]
     pub fn record(&mut self, exchange: &Exchange, from: Nanos) {
-        let response_time = exchange.response_time();
+        self.record_times(exchange.response_time(), exchange.service_time(), exchange.due.saturating_sub(from));
+    }
+
+    /// As [`Slowest::record`]; `due` is since the start of the window.
+    #[inline]
+    pub(crate) fn record_times(&mut self, response_time: Nanos, service_time: Nanos, due: Nanos) {
         if self.requests.len() < KEPT || self.requests.last().is_some_and(|last| response_time > last.response_time) {
-            let (service_time, due) = (exchange.service_time(), exchange.due.saturating_sub(from));
             self.insert(SlowRequest { response_time, service_time, due });
         }
     }

@@ -37,10 +37,10 @@ impl Series {
     #[inline]
     pub fn record(&mut self, ended: Nanos, response_time: Nanos, good: bool) {
         let second = (ended.0 / SECOND) as usize;
-        if second >= self.seconds.len() {
-            self.grow(second);
-        }
-        let second = &mut self.seconds[second];
+        let second = match self.seconds.get_mut(second) {
+            Some(second) => second,
+            None => self.grow(second),
+        };
         if good {
             let response_time = response_time.0;
             second.completed += 1;
@@ -54,9 +54,11 @@ impl Series {
         }
     }
 
+    /// Up to this second, which is returned.
     #[cold]
-    fn grow(&mut self, second: usize) {
+    fn grow(&mut self, second: usize) -> &mut Second {
         self.seconds.resize(second + 1, Second::default());
+        &mut self.seconds[second]
     }
 
     /// Adds another lane's seconds.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::histogram::Place;
 use crate::phases::Slowest;
 use crate::{
     BadResponse, BadResponses, Counts, Exchange, Histogram, Nanos, Outcome, Phases, Series, Summary, WrongLengths,
@@ -184,6 +185,25 @@ impl Tally {
         } else if !exchange.outcome.is_censored() && exchange.outcome != Outcome::Skipped {
             self.failed_response_time.record(response_time);
         }
+    }
+
+    /// Records a good answer to a measured request that ended in the window, but for what it has in common with others:
+    /// its outcome, its connection, and that it was sent and completed in the window ([`Tally::add_alike`]). `place` is that of its
+    /// response time.
+    #[inline(always)]
+    pub fn record_own(&mut self, place: Place, due: Nanos, sent: Nanos, ended: Nanos) {
+        let response_time = ended - due;
+        self.last_ended = self.last_ended.max(ended);
+        self.series.record(ended - self.window.from, response_time, true);
+        self.response_time.record_at(place, response_time);
+        self.slowest.record_times(response_time, ended - sent, due - self.window.from);
+    }
+
+    /// Adds what `answers` that were recorded [each for itself](Tally::record_own) have in common: this status.
+    pub fn add_alike(&mut self, status: u16, answers: u64) {
+        self.counts.add_answered(status, answers);
+        self.completed_in_window += answers;
+        self.sent_in_window += answers;
     }
 
     /// Notes why `requests` ended in a bad response: measured ones, which are recorded as such besides.

@@ -25,7 +25,17 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
     #[inline(always)]
     pub(super) fn handle(&mut self, event: Event, now: Nanos) {
         let slot = event.slot as usize;
-        let connection = &self.connections[slot];
+        let connection = &mut self.connections[slot];
+        // Whatever comes now is the answer, or something is no longer usual.
+        if connection.is_usual && event.is_readable() {
+            connection.is_usual = false;
+            let received = self.wire.receive(slot, &mut self.buffer);
+            let is_taken = matches!(received, Ok(n) if !event.is_closing() && self.take_usual(slot, n, now));
+            if !is_taken {
+                self.receive_more(slot, event.is_closing(), now, received);
+            }
+            return;
+        }
         // While a connection is opened, whatever the news: a handshake goes both ways.
         let can_send = event.is_writable() || connection.state == State::Opening;
         let now = if can_send && connection.has_to_send() { self.send_the_rest(slot, now) } else { now };
@@ -167,7 +177,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
 
     /// When what was just received came: by the kernel's stamp, where there is one that can be true.
     #[inline(always)]
-    fn arrival(&self, slot: usize, now: Nanos) -> End {
+    pub(super) fn arrival(&self, slot: usize, now: Nanos) -> End {
         let stamp = self.wall.as_ref().and_then(|wall| Some(wall.map(self.wire.stamp(slot)?)));
         let Some(at) = stamp else { return End::seen(now) };
         // Bytes that came after the turn's time was read.

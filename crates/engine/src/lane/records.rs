@@ -4,12 +4,15 @@
 
 use std::sync::mpsc::SyncSender;
 
+use model::histogram::Place;
 use model::tally::WorkerCount;
 use model::{Batches, Clock, Exchange, Histogram, LaneFacts, Nanos, Outcome, Phases, Tally};
 
 use super::LaneEnd;
+use crate::alike::Alike;
 use crate::app_time::AppTimes;
-use crate::connection::Outstanding;
+use crate::connection::{Connection, Outstanding};
+use crate::head::Heads;
 use crate::journal::{Batch, Journal, Record, Trace};
 use crate::response::Response;
 use crate::shape::{Shape, Share};
@@ -48,7 +51,16 @@ struct Usual {
 }
 
 impl Usual {
-    fn add_to(&self, tally: &mut Tally) {
+    /// Adds all of it, with what the usual answers have in `alike`, and how many of them each connection had from `first_connection` on.
+    fn add_to(&self, tally: &mut Tally, alike: &Alike, first_connection: usize, by_connection: &[Connection]) {
+        for (status, answers) in &alike.by_status {
+            tally.add_alike(*status, *answers);
+        }
+        tally.received_bytes += alike.bytes;
+        tally.body_bytes += alike.body_bytes;
+        for (count, connection) in tally.per_connection[first_connection..].iter_mut().zip(by_connection) {
+            *count += connection.usual_answers;
+        }
         tally.send_lag.merge(&self.lags);
         tally.generator_lag.merge(&self.lags);
         tally.service_time.merge(&self.in_one_piece);
@@ -115,7 +127,8 @@ impl Records {
     ) {
         self.tally.body_bytes += response.body_bytes;
         if let Some(worker) = response.worker {
-            self.worker(usize::from(worker), request.is_measured);
+            let count = WorkerCount { measured: u64::from(request.is_measured), all: 1 };
+            self.answers_of(usize::from(worker), count);
         }
         if !request.is_measured || !is_good {
             return;
@@ -146,13 +159,29 @@ impl Records {
         }
     }
 
+    /// A usual exchange has ended: all that is its own of it. `request` was sent on an open connection as soon as that was free,
+    /// and its answer came in one piece.
+    #[inline(always)]
+    pub(super) fn usual(&mut self, request: &Outstanding, end: End) {
+        let (lag, response_time) = (request.sent - request.due, end.at - request.due);
+        let place = Place::of(response_time);
+        self.usual.lags.record(lag);
+        self.usual.in_one_piece.record(end.at - request.sent);
+        self.batches.record_at(place, request.due, response_time, lag);
+        self.tally.record_own(place, request.due, request.sent, end.at);
+        if end.is_stamped {
+            self.tally.read_lag.record(end.seen - end.at);
+        }
+        self.ended += 1;
+    }
+
     #[inline]
-    fn worker(&mut self, worker: usize, is_measured: bool) {
+    fn answers_of(&mut self, worker: usize, more: WorkerCount) {
         if worker >= self.workers.len() {
             self.workers.resize(worker + 1, WorkerCount::default());
         }
-        self.workers[worker].all += 1;
-        self.workers[worker].measured += u64::from(is_measured);
+        self.workers[worker].all += more.all;
+        self.workers[worker].measured += more.measured;
     }
 
     /// Records how `request` of connection `slot` ended, and whether that is good; with the `bytes` that were received of its
@@ -207,10 +236,10 @@ impl Records {
         }
     }
 
-    /// The tally so far, all of it.
-    pub(super) fn tally(&self) -> Tally {
+    /// The tally so far, all of it but the workers.
+    pub(super) fn tally(&self, heads: &Heads, connections: &[Connection]) -> Tally {
         let mut tally = self.tally.clone();
-        self.usual.add_to(&mut tally);
+        self.usual.add_to(&mut tally, &heads.alike(), self.first_connection, connections);
         tally
     }
 
@@ -238,18 +267,23 @@ impl Records {
         self.exchanges.push(exchange);
     }
 
-    /// All of it, with the `names` of the workers.
+    /// All of it, with the names of the workers that `heads` have.
     pub(super) fn finish(
         mut self,
-        names: &[String],
+        heads: &Heads,
+        connections: &[Connection],
         interrupted_at: Option<Nanos>,
         facts: Option<LaneFacts>,
         clock_steps: Option<u32>,
     ) -> LaneEnd {
-        for (name, count) in names.iter().zip(&self.workers) {
+        let alike = heads.alike();
+        for (worker, answers) in &alike.by_worker {
+            self.answers_of(usize::from(*worker), WorkerCount { measured: *answers, all: *answers });
+        }
+        for (name, count) in heads.workers().iter().zip(&self.workers) {
             self.tally.per_worker.insert(name.clone(), *count);
         }
-        self.usual.add_to(&mut self.tally);
+        self.usual.add_to(&mut self.tally, &alike, self.first_connection, connections);
         LaneEnd {
             dropped_records: self.journal.close(),
             tally: self.tally,

@@ -12,6 +12,9 @@ use crate::wire::{Trouble, Wire};
 impl<C: Clock, W: Wire> Lane<'_, C, W> {
     #[inline(always)]
     pub(super) fn begin(&mut self, slot: usize, due: Due, now: Nanos) {
+        if self.begins_usual(slot, &due) {
+            return self.begin_usual(slot, due, now);
+        }
         self.busy += 1;
         let is_measured = due.is_measured;
         self.busy_measured += usize::from(is_measured);
