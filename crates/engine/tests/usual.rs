@@ -42,12 +42,15 @@ struct Socket {
     stamp: Option<Nanos>,
 }
 
+/// What comes: when, in which order, on which connection in which of its lives.
+type Coming = (Nanos, u64, usize, u64, News);
+
 /// A server that answers mostly as it should.
 struct Moody {
     clock: Stepped,
     seed: u64,
     sockets: Vec<Socket>,
-    coming: BinaryHeap<Reverse<(Nanos, u64, usize, u64, News)>>,
+    coming: BinaryHeap<Reverse<Coming>>,
     order: u64,
 }
 
