@@ -24,6 +24,7 @@ use crate::connection::{Connection, State, take_answer};
 use crate::cpu_use::CpuUse;
 use crate::head::Heads;
 use crate::journal::Batch;
+use crate::lateness::{self, Lateness};
 use crate::progress::Place;
 use crate::shape::{Shape, Share};
 use crate::stamps::WallClock;
@@ -36,7 +37,7 @@ const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
 const FIRST_PAUSE: Nanos = Nanos::from_millis(10);
 const LONGEST_PAUSE: Nanos = Nanos::from_secs(1);
 /// Before a due time, how long a lane stays awake for it ([`Timing::Spin`]).
-const SPIN: Nanos = Nanos::from_micros(50);
+const SPIN: Nanos = lateness::MOST;
 /// What a lane that coalesces rounds its waits up to ([`Timing::Coalesce`]).
 const COALESCED: Nanos = Nanos::from_millis(1);
 /// Bytes received in one go.
@@ -93,6 +94,8 @@ pub struct Lane<'a, C, W> {
     wall: Option<WallClock>,
     /// Where the lane may stay awake for answers.
     awake: Option<Awake>,
+    /// How late its sleeps end.
+    lateness: Lateness,
     /// Requests that had ended before the last turn.
     ended_before: u64,
     buffer: Vec<u8>,
@@ -137,6 +140,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             next_scan: start,
             wall: None,
             awake: None,
+            lateness: Lateness::default(),
             ended_before: 0,
             buffer: vec![0; BUFFER],
         }
@@ -159,9 +163,17 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         let mut interrupted_at = None;
         let (began_at, began_with) = (now, CpuUse::now());
         while !self.is_over(now) {
+            if self.agenda.is_open() {
+                // What was sent since has taken its time, and the next due time does not wait for it.
+                now = self.clock.now();
+            }
             let at_most = self.longest_wait(now);
+            let until = now + at_most;
             self.wait(at_most, &mut events);
             now = self.clock.now();
+            if at_most > Nanos::ZERO && events.is_empty() {
+                self.lateness.woke(until, now);
+            }
             if !self.unread.is_empty() {
                 self.receive_the_unread(now);
             }
@@ -222,7 +234,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         let mut until = self.next_scan.min(now + LONGEST_WAIT);
         if let Some(due) = self.agenda.next_due() {
             until = until.min(match self.shape.timing {
-                Timing::Precise => due,
+                Timing::Precise => due.saturating_sub(self.lateness.expected()).max(now),
                 Timing::Spin => due.saturating_sub(SPIN).max(now),
                 Timing::Coalesce => Nanos(due.0.div_ceil(COALESCED.0) * COALESCED.0),
             });

@@ -17,6 +17,7 @@ mod fetch;
 mod head;
 mod journal;
 mod lane;
+mod lateness;
 mod lead;
 mod limits;
 mod poller;
