@@ -85,7 +85,7 @@ pub enum Late {
 pub enum Timing {
     /// Wakes at whole milliseconds and sends what has become due: least CPU, up to 1 ms late.
     Coalesce,
-    /// Wakes for each due time, by the nanosecond timer: some microseconds late.
+    /// Wakes for each due time, by the nanosecond timer, early by what wake-ups are usually late: a few microseconds late.
     #[default]
     Precise,
     /// As precise, and awake for the last 50 µs before each due time: below a microsecond late on a free core.

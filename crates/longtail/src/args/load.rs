@@ -61,7 +61,7 @@ enum LateWord {
 enum TimingWord {
     /// Wake at whole milliseconds: least CPU
     Coalesce,
-    /// Wake for each due time
+    /// Wake for each due time, early by what wake-ups are usually late
     #[default]
     Precise,
     /// As precise, and awake for the last 50 us
