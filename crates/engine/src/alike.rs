@@ -7,9 +7,7 @@ use crate::response::Response;
 /// Usual answers, all of measured requests, by what their heads say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Alike {
-    /// Their number.
-    pub(crate) answers: u64,
-    /// By status code.
+    /// Their number by status code.
     pub(crate) by_status: BTreeMap<u16, u64>,
     /// By the worker's index.
     pub(crate) by_worker: BTreeMap<u16, u64>,
@@ -25,7 +23,6 @@ impl Alike {
         if answers == 0 {
             return;
         }
-        self.answers += answers;
         *self.by_status.entry(response.status).or_default() += answers;
         if let Some(worker) = response.worker {
             *self.by_worker.entry(worker).or_default() += answers;
@@ -36,7 +33,6 @@ impl Alike {
 
     /// Adds those of `other`.
     pub(crate) fn merge(&mut self, other: &Alike) {
-        self.answers += other.answers;
         for (status, answers) in &other.by_status {
             *self.by_status.entry(*status).or_default() += answers;
         }

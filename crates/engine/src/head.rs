@@ -398,4 +398,44 @@ mod tests {
             assert_eq!(heads.read(text.as_bytes(), &mut hint).unwrap().unwrap().framing, Framing::Length(n));
         }
     }
+
+    #[test]
+    fn a_usual_answer_is_whole_good_as_long_as_wanted_and_keeps_its_connection() {
+        let answer = |status: &str, fields: &str, content: &str| format!("HTTP/1.1 {status}\r\n{fields}\r\n{content}");
+        let is_usual = |text: &str| {
+            let mut heads = Heads::new("x-worker-pid").wanting(Some(2));
+            let mut hint = 0;
+            assert!(!heads.is_usual(text.as_bytes(), hint), "a head that was never seen");
+            heads.read(text.as_bytes(), &mut hint).unwrap().unwrap();
+            let more = format!("{text}H");
+            assert!(
+                !heads.is_usual(&text.as_bytes()[..text.len() - 1], hint) && !heads.is_usual(more.as_bytes(), hint)
+            );
+            heads.is_usual(text.as_bytes(), hint)
+        };
+        assert!(is_usual(&answer("200 OK", "content-length: 2\r\n", "ok")));
+        assert!(is_usual(&answer("302 Found", "content-length: 2\r\n", "ok")));
+        assert!(!is_usual(&answer("200 OK", "content-length: 3\r\n", "oks")));
+        assert!(!is_usual(&answer("404 Not Found", "content-length: 2\r\n", "ok")));
+        assert!(!is_usual(&answer("200 OK", "content-length: 2\r\nconnection: close\r\n", "ok")));
+        assert!(!is_usual(&answer("200 OK", "transfer-encoding: chunked\r\n", "2\r\nok\r\n0\r\n\r\n")));
+        assert!(!is_usual(&answer("103 Early Hints", "", "")));
+    }
+
+    #[test]
+    fn usual_answers_are_counted_though_their_heads_are_forgotten() {
+        let mut heads = Heads::new("x-worker-pid");
+        let answer =
+            |worker: usize| format!("HTTP/1.1 200 OK\r\nx-worker-pid: {worker}\r\ncontent-length: 2\r\n\r\nok");
+        for worker in 0..3 * MEMORY {
+            let (text, mut hint) = (answer(worker), 0);
+            heads.read(text.as_bytes(), &mut hint).unwrap();
+            (0..=worker).for_each(|_| assert!(heads.is_usual(text.as_bytes(), hint)));
+        }
+        let alike = heads.alike();
+        let all: u64 = (1..=3 * MEMORY as u64).sum();
+        assert_eq!((alike.by_status.values().sum::<u64>(), alike.body_bytes), (all, 2 * all));
+        assert!(alike.by_worker.iter().all(|(worker, answers)| *answers == u64::from(*worker) + 1));
+        assert_eq!(alike.by_worker.len(), 3 * MEMORY);
+    }
 }
