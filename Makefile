@@ -34,13 +34,13 @@ check: ## The fast part of it: format, lints, documentation
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
 # A release build: of a debug build no instructions are worth counting.
-ceiling: ## How many instructions a request takes, against their ceiling (where the processor counts them)
-	@if perf stat -x, -e instructions:u true 2>&1 | grep -q '^[0-9]'; then \
+ceiling: ## How many instructions a request takes, against their ceiling (perf's count, else valgrind's)
+	@if perf stat -x, -e instructions:u true 2>&1 | grep -q '^[0-9]' || command -v valgrind >/dev/null; then \
 		cargo build --release --locked --package longtail && \
 		LONGTAIL_RELEASE="$$(cd "$${CARGO_TARGET_DIR:-target}" && pwd)/release/longtail" \
 			cargo test --locked --package bench --test ceiling -- --nocapture; \
 	else \
-		echo "ceiling: skipped: perf counts no instructions here (no perf, no permission, or no counter)"; \
+		echo "ceiling: skipped: neither perf nor valgrind counts instructions here"; \
 	fi
 
 # make bench ARGS="--only cost --rounds 9" (see target/release/bench --help)
