@@ -10,6 +10,7 @@ use std::time::Duration;
 use engine::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::Nanos;
+use rustix::termios::tcgetwinsize;
 use sweep::Phase;
 
 use crate::exit::Exit;
@@ -28,6 +29,14 @@ pub(crate) fn print(text: &str) {
         // Whatever server is under test goes with us: its guard sees to that.
         std::process::exit(Exit::Mistake.code());
     }
+}
+
+/// Columns of the terminal that stdout is now; `None` where it is none, or does not tell.
+pub(crate) fn terminal_columns() -> Option<usize> {
+    let out = io::stdout();
+    let size = out.is_terminal().then(|| tcgetwinsize(&out).ok()).flatten()?;
+    // Such as a serial line's, which nobody has told.
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
 /// Says a line on stderr. Where nobody listens, nobody is told.

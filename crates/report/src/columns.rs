@@ -5,8 +5,9 @@ use model::{Run, SweepStudy};
 
 use crate::doubts;
 use crate::number::{self, or_none};
-use crate::table::Column;
+use crate::table::{self, Band, Column};
 use crate::verdicts;
+use crate::width::Width;
 
 /// One column: how it stands in a text table and in markdown, and what it shows of a run.
 pub(crate) struct Shown {
@@ -17,18 +18,24 @@ pub(crate) struct Shown {
 }
 
 /// Band over the response times.
-const RESPONSE_TIME: Option<&str> = Some("response time, ms");
-const IDEAL: Option<&str> = Some("x ideal");
-const FAIRNESS: Option<&str> = Some("fairness");
+const RESPONSE_TIME: Option<Band> = Some(Band { title: "response time, ms", short: "ms" });
+const IDEAL: Option<Band> = Some(Band::of("x ideal"));
+const FAIRNESS: Option<Band> = Some(Band::of("fairness"));
 
-const fn shown(
-    name: &'static str,
-    width: usize,
-    band: Option<&'static str>,
+/// A column that stays in a narrow table: whose run it is, whether to trust it, and what the table is for.
+const fn kept(name: &'static str, width: usize, cell: fn(&Run) -> String) -> Shown {
+    Shown { column: Column { name, width, band: None, rank: 0 }, markdown: name, cell }
+}
+
+/// A column that goes when its `rank` is the highest and there is no room.
+const fn ranked(
+    rank: u8,
+    (name, width): (&'static str, usize),
+    band: Option<Band>,
     markdown: &'static str,
     cell: fn(&Run) -> String,
 ) -> Shown {
-    Shown { column: Column { name, width, band }, markdown, cell }
+    Shown { column: Column { name, width, band, rank }, markdown, cell }
 }
 
 /// The `I`-th percentile of the table.
@@ -45,63 +52,92 @@ fn widest_deviation(run: &Run) -> Option<f64> {
 /// Columns that are shown of an invalid run too: what was asked, and that it failed.
 const OF_ANY_RUN: [&str; 7] = ["", "run", "mult", "conns", "limit", "requests", "errors"];
 
-/// The cells of a run's row. An invalid run has no headline figure.
-pub(crate) fn cells(study: &SweepStudy, run: &Run) -> Vec<String> {
+/// The cells of a run's row, of these columns. An invalid run has no headline figure.
+pub(crate) fn cells(columns: &[Shown], run: &Run) -> Vec<String> {
     let hidden = verdicts::hides(run.judgement.as_ref());
     let cell = |shown: &Shown| {
         if hidden && !OF_ANY_RUN.contains(&shown.column.name) { number::NONE.to_owned() } else { (shown.cell)(run) }
     };
-    of(study).iter().map(cell).collect()
+    columns.iter().map(cell).collect()
 }
 
 /// The columns of the study's table, in order. The first is the mark of a doubt.
 pub(crate) fn of(study: &SweepStudy) -> Vec<Shown> {
-    let mut columns = vec![shown("", 1, None, "", |run| if doubts::is_doubtful(run) { "!" } else { "" }.to_owned())];
+    let mut columns = vec![kept("", 1, |run| if doubts::is_doubtful(run) { "!" } else { "" }.to_owned())];
     if study.plan.repeat > 1 {
-        columns.push(shown("run", 3, None, "run", |run| number::count(run.repeat)));
+        columns.push(kept("run", 3, |run| number::count(run.repeat)));
     }
+    let longest = |run: &Run| or_none(run.max_response_time().time(), number::milliseconds);
     columns.extend([
-        shown("mult", 5, None, "mult", |run| number::multiple(run.multiple)),
-        shown("conns", 5, None, "conns", |run| number::count(run.connections)),
-        shown("req/s", 6, None, "req/s", |run| number::rate(run.completed_rate())),
-        shown("% max", 5, None, "% max", |run| or_none(run.of_maximum(), number::percent)),
-        shown("p10", 5, RESPONSE_TIME, "p10, ms", percentile::<0>),
-        shown("p25", 5, RESPONSE_TIME, "p25", percentile::<1>),
-        shown("p50", 5, RESPONSE_TIME, "p50", percentile::<2>),
-        shown("p75", 5, RESPONSE_TIME, "p75", percentile::<3>),
-        shown("p90", 5, RESPONSE_TIME, "p90", percentile::<4>),
-        shown("p95", 5, RESPONSE_TIME, "p95", percentile::<5>),
-        shown("p99", 5, RESPONSE_TIME, "p99", percentile::<6>),
-        shown("p99.9", 5, RESPONSE_TIME, "p99.9", percentile::<7>),
-        shown("max", 5, RESPONSE_TIME, "max, ms", |run| or_none(run.max_response_time().time(), number::milliseconds)),
-        shown("tail", 5, None, "tail", |run| or_none(run.long_tail(), number::times)),
-        shown("p50", 5, IDEAL, "p50 x ideal", |run| or_none(run.of_ideal(0.5), number::times)),
-        shown("p99", 5, IDEAL, "p99 x ideal", |run| or_none(run.of_ideal(0.99), number::times)),
-        shown("Jain", 5, FAIRNESS, "Jain", |run| or_none(run.fairness(), number::index)),
-        shown("worker ±%", 9, FAIRNESS, "worker ±%", |run| or_none(widest_deviation(run), number::percent_tenths)),
-        shown("limit", 9, None, "limit", |run| verdicts::word(run.judgement.as_ref()).to_owned()),
-        shown("requests", 8, None, "requests", |run| number::count(run.tally.counts.total())),
-        shown("errors", 7, None, "errors", |run| number::count(run.tally.counts.failed())),
+        kept("mult", 5, |run| number::multiple(run.multiple)),
+        kept("conns", 5, |run| number::count(run.connections)),
+        kept("req/s", 6, |run| number::rate(run.completed_rate())),
+        ranked(1, ("% max", 5), None, "% max", |run| or_none(run.of_maximum(), number::percent)),
+        ranked(11, ("p10", 5), RESPONSE_TIME, "p10, ms", percentile::<0>),
+        ranked(12, ("p25", 5), RESPONSE_TIME, "p25", percentile::<1>),
+        ranked(2, ("p50", 5), RESPONSE_TIME, "p50", percentile::<2>),
+        ranked(10, ("p75", 5), RESPONSE_TIME, "p75", percentile::<3>),
+        ranked(8, ("p90", 5), RESPONSE_TIME, "p90", percentile::<4>),
+        ranked(4, ("p95", 5), RESPONSE_TIME, "p95", percentile::<5>),
+        ranked(0, ("p99", 5), RESPONSE_TIME, "p99", percentile::<6>),
+        ranked(9, ("p99.9", 5), RESPONSE_TIME, "p99.9", percentile::<7>),
+        ranked(3, ("max", 5), RESPONSE_TIME, "max, ms", longest),
+        ranked(5, ("tail", 5), None, "tail", |run| or_none(run.long_tail(), number::times)),
+        ranked(7, ("p50", 5), IDEAL, "p50 x ideal", |run| or_none(run.of_ideal(0.5), number::times)),
+        ranked(7, ("p99", 5), IDEAL, "p99 x ideal", |run| or_none(run.of_ideal(0.99), number::times)),
+        ranked(13, ("Jain", 5), FAIRNESS, "Jain", |run| or_none(run.fairness(), number::index)),
+        ranked(13, ("worker ±%", 9), FAIRNESS, "worker ±%", |run| {
+            or_none(widest_deviation(run), number::percent_tenths)
+        }),
+        kept("limit", 9, |run| verdicts::word(run.judgement.as_ref()).to_owned()),
+        ranked(6, ("requests", 8), None, "requests", |run| number::count(run.tally.counts.total())),
+        kept("errors", 7, |run| number::count(run.tally.counts.failed())),
     ]);
     columns
 }
 
-/// What the words of the head mean, in the order of the columns.
-pub(crate) fn words(study: &SweepStudy) -> Vec<(&'static str, &'static str)> {
+/// The columns that there is room for, and those that are left out.
+pub(crate) fn fitting(study: &SweepStudy, width: Width) -> (Vec<Shown>, Vec<Shown>) {
+    table::fitting(of(study), |shown| &shown.column, width)
+}
+
+/// What the words of the head mean, in the order of the columns; `left_out` of them are not explained.
+pub(crate) fn words(study: &SweepStudy, left_out: &[Shown]) -> Vec<(&'static str, &'static str)> {
+    let has = |name: &str| left_out.iter().all(|shown| shown.markdown != name);
     let run = (study.plan.repeat > 1).then_some(("run", "which pass over the multiples, each on a fresh server"));
+    let requests = if has("requests") {
+        ("requests", "planned in the measured window; errors: those without a good answer")
+    } else {
+        ("errors", "requests of the measured window without a good answer")
+    };
+    let times = match (has("p10, ms"), has("p50")) {
+        (true, _) => "p10 to max",
+        (false, true) => "p50 to max",
+        (false, false) => "p99",
+    };
     let words = [
-        ("mult", "connections / slots; conns: connections in total"),
-        ("req/s", "good answers (2xx, 3xx) per second of the measured window"),
-        ("% max", "req/s in % of the theoretical maximum, slots / service time"),
-        ("p10 to max", "response time of good answers: from when a request was due to its last byte"),
-        ("tail", "max / p10"),
-        ("x ideal", "response time / ideal; ideal: all wait in one line, service time x max(1, mult)"),
-        ("Jain", "fairness among connections: 1 when all get the same, 1/n when one of n gets all"),
-        ("worker ±%", "the worker furthest from an even share, in % of that share"),
-        ("limit", "what limited the run: the server, the generator, or none (it kept up); INVALID: see the verdicts"),
-        ("requests", "planned in the measured window; errors: those without a good answer"),
-        ("-", "not known, or too few answers to tell, or unanswered requests could change it"),
-        ("!", "a number of this row may be spoiled: see the caveats"),
+        (true, ("mult", "connections / slots; conns: connections in total")),
+        (true, ("req/s", "good answers (2xx, 3xx) per second of the measured window")),
+        (has("% max"), ("% max", "req/s in % of the theoretical maximum, slots / service time")),
+        (true, (times, "response time of good answers: from when a request was due to its last byte")),
+        (has("tail"), ("tail", "max / p10")),
+        (
+            has("p99 x ideal"),
+            ("x ideal", "response time / ideal; ideal: all wait in one line, service time x max(1, mult)"),
+        ),
+        (has("Jain"), ("Jain", "fairness among connections: 1 when all get the same, 1/n when one of n gets all")),
+        (has("worker ±%"), ("worker ±%", "the worker furthest from an even share, in % of that share")),
+        (
+            true,
+            (
+                "limit",
+                "what limited the run: the server, the generator, or none (it kept up); INVALID: see the verdicts",
+            ),
+        ),
+        (true, requests),
+        (true, ("-", "not known, or too few answers to tell, or unanswered requests could change it")),
+        (true, ("!", "a number of this row may be spoiled: see the caveats")),
     ];
-    run.into_iter().chain(words).collect()
+    let known = words.into_iter().filter(|(is_shown, _)| *is_shown).map(|(_, word)| word);
+    run.into_iter().chain(known).collect()
 }

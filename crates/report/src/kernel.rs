@@ -23,6 +23,11 @@ pub(crate) const HEAD: [&str; 12] = [
     "CPU wait",
 ];
 
+/// Whether the table may be parted before that column, run and worker not counted: percentiles stay with their wait.
+pub(crate) fn may_part(column: usize) -> bool {
+    !matches!(column, 2 | 3 | 5 | 7 | 8)
+}
+
 /// What stands above the lines.
 pub(crate) const TITLE: &str = "waits by the kernel's tracepoints (BPF), means and percentiles in ms";
 

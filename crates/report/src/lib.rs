@@ -27,9 +27,12 @@ pub mod text;
 mod theory;
 mod verdicts;
 mod watched;
+mod width;
 
 use std::fmt;
 use std::str::FromStr;
+
+pub use width::Width;
 
 /// The columns of the text table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +42,22 @@ pub enum Columns {
     Longtail,
     /// Those of Puma's `long_tail_hey`, character by character, to stand next to an old table.
     Puma,
+}
+
+/// How a study is laid out as text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// Whose columns.
+    pub columns: Columns,
+    /// What every line keeps to; the columns of [`Columns::Puma`] do not.
+    pub width: Width,
+}
+
+impl From<Columns> for Layout {
+    /// As wide as it takes.
+    fn from(columns: Columns) -> Layout {
+        Layout { columns, width: Width::ANY }
+    }
 }
 
 /// What a study is written as.

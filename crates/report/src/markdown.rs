@@ -10,6 +10,7 @@ use crate::facts::{self, Labelled};
 use crate::number::{self, NONE};
 use crate::shares;
 use crate::summary::{self, Spread};
+use crate::width::Width;
 use crate::{anatomy, columns, heard, intervals, kernel, over_time, table, text, theory, verdicts, watched};
 
 /// The whole report.
@@ -67,7 +68,7 @@ fn runs(study: &SweepStudy) -> String {
     let columns = columns.split_off(left_out);
     let mut lines = vec![columns.iter().map(|shown| shown.markdown.to_owned()).collect::<Vec<_>>()];
     for run in &study.runs {
-        lines.push(columns::cells(study, run).split_off(left_out));
+        lines.push(columns::cells(&columns, run));
     }
     pipe_table(&lines)
 }
@@ -118,7 +119,7 @@ fn anatomy_of(study: &SweepStudy) -> String {
 }
 
 fn over_time_of(study: &SweepStudy) -> String {
-    let drawings = text::drawings(study);
+    let drawings = text::drawings(study, Width::ANY);
     let inside = format!("{}\n\n{}", over_time::TITLE, fenced("text", drawings.trim_end()).trim_end());
     if drawings.is_empty() { drawings } else { details("Over time", &inside) }
 }
@@ -171,8 +172,9 @@ fn theory_of(study: &SweepStudy) -> String {
 }
 
 fn claimed_runs(study: &SweepStudy) -> String {
-    let names = rows::columns(study).iter().map(|shown| shown.markdown.to_owned()).collect::<Vec<_>>();
-    let cells = study.claimed_runs.iter().map(|row| rows::cells(study, row));
+    let columns = rows::columns(study);
+    let names = columns.iter().map(|shown| shown.markdown.to_owned()).collect::<Vec<_>>();
+    let cells = study.claimed_runs.iter().map(|row| rows::cells(&columns, row));
     pipe_table(&std::iter::once(names).chain(cells).collect::<Vec<_>>())
 }
 
@@ -249,7 +251,7 @@ pub(crate) fn caveats(of_study: &[Caveat], runs: &[Noted<'_>]) -> String {
 }
 
 fn words(study: &SweepStudy) -> String {
-    glossary(&if study.plan.with.is_some() { rows::words(study) } else { columns::words(study) })
+    glossary(&if study.plan.with.is_some() { rows::words(study, &[]) } else { columns::words(study, &[]) })
 }
 
 /// Words and what they mean, folded away.
@@ -260,7 +262,7 @@ pub(crate) fn glossary(words: &[(&str, &str)]) -> String {
 
 /// Server, machine and load, folded away.
 pub(crate) fn environment(named: &[(&str, Vec<String>)]) -> String {
-    details("Environment", fenced("text", text::list(named).trim_end()).trim_end())
+    details("Environment", fenced("text", text::list(named, Width::ANY).trim_end()).trim_end())
 }
 
 pub(crate) fn details(summary: &str, inside: &str) -> String {

@@ -5,8 +5,10 @@ use model::{Nanos, Run, SweepStudy, Watch};
 use crate::facts;
 use crate::number;
 
-/// Characters of a line at the most.
-const WIDTH: usize = 60;
+/// Characters of a drawing at the most.
+pub(crate) const WIDTH: usize = 60;
+/// And where there is no room for them, at the least: fewer tell nothing.
+pub(crate) const LEAST: usize = 10;
 /// From low to high, above 0.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// A value of 0.
@@ -21,13 +23,15 @@ pub(crate) const TITLE: &str =
 /// A point of a curve: when, and what; `None` is a gap.
 type Point = (Nanos, Option<f64>);
 
-/// For each watched run: its name, and for each curve what it is, the drawing, and its highest value.
-pub(crate) fn lines(study: &SweepStudy) -> Vec<(String, Vec<[String; 3]>)> {
-    let drawn = study.runs.iter().filter_map(|run| Some((facts::label(study, run), drawn(run, run.watch.as_ref()?))));
+/// For each watched run: its name, and for each curve what it is, the drawing of so many characters at the most, and its
+/// highest value.
+pub(crate) fn lines(study: &SweepStudy, width: usize) -> Vec<(String, Vec<[String; 3]>)> {
+    let drawn =
+        study.runs.iter().filter_map(|run| Some((facts::label(study, run), drawn(run, run.watch.as_ref()?, width))));
     drawn.filter(|(_, curves)| !curves.is_empty()).collect()
 }
 
-fn drawn(run: &Run, watch: &Watch) -> Vec<[String; 3]> {
+fn drawn(run: &Run, watch: &Watch, width: usize) -> Vec<[String; 3]> {
     let sums = [("in line", "accept_queue"), ("connected", "open_connections"), ("backlog", "backlog")];
     let curves = sums.map(|(name, curve)| (name, summed(watch, curve)));
     let times = ("response time", response_times(run));
@@ -49,7 +53,7 @@ fn drawn(run: &Run, watch: &Watch) -> Vec<[String; 3]> {
         } else {
             number::or_zero(most, number::significant)
         };
-        Some([name.to_owned(), line(&binned(&points, span, looks.min(WIDTH)), most), most_in_words])
+        Some([name.to_owned(), line(&binned(&points, span, looks.min(width)), most), most_in_words])
     });
     lines.collect()
 }

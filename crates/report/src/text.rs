@@ -7,82 +7,118 @@ use model::{Caveat, Run, Socket, SweepStudy};
 use crate::claimed::rows;
 use crate::doubts::{self, Noted};
 use crate::facts::{self, Labelled};
-use crate::load::text::wrap_at;
 use crate::number::{self, NONE};
 use crate::shares;
 use crate::summary::{self, Spread};
-use crate::table::{self, Column, fitted};
-use crate::{Columns, anatomy, columns, heard, intervals, kernel, over_time, puma, theory, verdicts, watched};
+use crate::table::{self, Column, Fitted};
+use crate::width::{self, Width, columns_of, flow, wrap};
+use crate::{Columns, Layout, anatomy, columns, heard, intervals, kernel, over_time, puma, theory, verdicts, watched};
 
 /// What stands before the table: first the command line that repeats it, then server, machine and load.
 ///
 /// Needs no run: it is printed before the first.
-pub fn opening(study: &SweepStudy) -> String {
-    format!("{}\n\n{}\n", study.command_line, list(&facts::environment(study)))
+pub fn opening(study: &SweepStudy, width: Width) -> String {
+    format!("{}\n{}\n", width::command(&study.command_line, width), list(&facts::environment(study), width))
 }
 
 /// Words in front, what they name behind.
-pub(crate) fn list(named: &[(&str, Vec<String>)]) -> String {
+pub(crate) fn list(named: &[(&str, Vec<String>)], width: Width) -> String {
     let mut text = String::new();
     for (what, lines) in named {
         for (at, line) in lines.iter().enumerate() {
-            _ = writeln!(text, "{:<9}{line}", if at == 0 { what } else { "" });
+            wrap(&mut text, width, &format!("{:<9}", if at == 0 { what } else { "" }), line);
         }
     }
     text
 }
 
 /// The table's head.
-pub fn table_head(study: &SweepStudy, columns: Columns) -> String {
-    if study.plan.with.is_some() {
-        return rows::head(study);
-    }
-    match columns {
-        Columns::Longtail => table::head(&laid_out(study)),
-        Columns::Puma => puma::table_head(study),
-    }
+pub fn table_head(study: &SweepStudy, layout: Layout) -> String {
+    let columns: Vec<Column> = match layout.columns {
+        _ if study.plan.with.is_some() => columns_in(rows::fitting(study, layout.width).0, |shown| shown.column),
+        Columns::Longtail => columns_in(columns::fitting(study, layout.width).0, |shown| shown.column),
+        Columns::Puma => return puma::table_head(study),
+    };
+    table::head(&columns)
+}
+
+fn columns_in<T>(shown: Vec<T>, column: fn(T) -> Column) -> Vec<Column> {
+    shown.into_iter().map(column).collect()
 }
 
 /// One run's line of the table.
-pub fn row(study: &SweepStudy, run: &Run, columns: Columns) -> String {
-    let mut row = match columns {
-        Columns::Longtail => table::row(&laid_out(study), &columns::cells(study, run)),
+pub fn row(study: &SweepStudy, run: &Run, layout: Layout) -> String {
+    let mut row = match layout.columns {
+        Columns::Longtail => {
+            let (columns, _) = columns::fitting(study, layout.width);
+            let cells = columns::cells(&columns, run);
+            table::row(&columns_in(columns, |shown| shown.column), &cells)
+        }
         Columns::Puma => puma::row(study, run),
     };
     row.push('\n');
     row
 }
 
-fn laid_out(study: &SweepStudy) -> Vec<Column> {
-    columns::of(study).into_iter().map(|shown| shown.column).collect()
+/// The columns that the table has no room for, by name.
+fn left_out(study: &SweepStudy, layout: Layout) -> Vec<&'static str> {
+    match layout.columns {
+        _ if study.plan.with.is_some() => {
+            rows::fitting(study, layout.width).1.iter().map(|shown| shown.markdown).collect()
+        }
+        Columns::Longtail => columns::fitting(study, layout.width).1.iter().map(|shown| shown.markdown).collect(),
+        Columns::Puma => Vec::new(),
+    }
+}
+
+/// Which columns a table has no room for, and how to see them; nothing where it has all.
+pub(crate) fn said_of_left_out(left_out: &[&'static str], width: Width) -> String {
+    let Some(columns) = width.columns().filter(|_| !left_out.is_empty()) else { return String::new() };
+    let last = left_out.len() - 1;
+    // Without its unit.
+    let name = |name: &&'static str| name.split(',').next().unwrap_or(name);
+    let ended = |(at, name)| format!("{name}{}", if at < last { "," } else { ":" });
+    let names: Vec<String> = left_out.iter().map(name).enumerate().map(ended).collect();
+    let how = "longtail report --width 0 shows all of the last study".split(' ');
+    let mut text = String::new();
+    flow(
+        &mut text,
+        width,
+        &format!("no room at {columns} columns for"),
+        2,
+        names.iter().map(String::as_str).chain(how),
+    );
+    text
 }
 
 /// What stands after the table: repeats summed up, workers, errors, caveats, the words of the head, the total time.
-pub fn closing(study: &SweepStudy, columns: Columns) -> String {
+pub fn closing(study: &SweepStudy, layout: Layout) -> String {
     let runs = facts::labelled(study);
+    let width = layout.width;
     let mut parts = vec![
+        said_of_left_out(&left_out(study, layout), width),
         facts::missing_runs(study.runs.len() + study.claimed_runs.len(), study.plan.runs(), study.interrupted)
-            .map(|missing| format!("{missing}\n"))
+            .map(|missing| wrapped(width, &missing))
             .unwrap_or_default(),
-        verdicts_of(&runs),
-        intervals_of(study),
-        anatomy_of(study),
-        watched_of(&runs),
-        kernel_of(&runs, &[study.plan.server.socket]),
-        kernel::why_none(study).map(|why| why + "\n").unwrap_or_default(),
-        heard_of(study),
-        over_time_of(study),
-        theory_of(study),
-        rows::claims_text(study),
-        summaries(study),
-        workers(study),
-        errors(&runs),
-        caveats(&study.caveats, &doubts::noted_of(study)),
+        verdicts_of(&runs, width),
+        intervals_of(study, width),
+        anatomy_of(study, width),
+        watched_of(&runs, width),
+        kernel_of(&runs, &[study.plan.server.socket], width),
+        kernel::why_none(study).map(|why| wrapped(width, &why)).unwrap_or_default(),
+        heard_of(study, width),
+        over_time_of(study, width),
+        theory_of(study, width),
+        rows::claims_text(study, width),
+        summaries(study, width),
+        workers(study, width),
+        errors(&runs, width),
+        caveats(&study.caveats, &doubts::noted_of(study), width),
     ];
     if !study.runs.is_empty() || !study.claimed_runs.is_empty() {
-        parts.push(words(study, columns));
+        parts.push(words(study, layout));
     }
-    parts.push(match columns {
+    parts.push(match layout.columns {
         Columns::Longtail => format!("total time {}\n", number::minutes(study.total_time)),
         Columns::Puma => format!("{:>5} Total Time\n", number::minutes(study.total_time)),
     });
@@ -90,44 +126,45 @@ pub fn closing(study: &SweepStudy, columns: Columns) -> String {
 }
 
 /// The whole report.
-pub fn whole(study: &SweepStudy, columns: Columns) -> String {
-    let mut text = opening(study) + &table_head(study, columns);
+pub fn whole(study: &SweepStudy, layout: Layout) -> String {
+    let mut text = opening(study, layout.width) + &table_head(study, layout);
     for run in &study.runs {
-        text.push_str(&row(study, run, columns));
+        text.push_str(&row(study, run, layout));
     }
     for run in &study.claimed_runs {
-        text.push_str(&rows::row(study, run));
+        text.push_str(&rows::row(study, run, layout.width));
     }
-    text + &closing(study, columns)
+    text + &closing(study, layout)
 }
 
-/// Columns of a line of evidence.
+/// Columns of a line of evidence at the most.
 const EVIDENCE_WIDTH: usize = 140;
 
-/// One line a run, or two: what limited it, and the evidence.
-pub(crate) fn verdicts_of(runs: &[Labelled<'_>]) -> String {
+/// A line at the left, what follows of it indented.
+fn wrapped(width: Width, line: &str) -> String {
+    let mut text = String::new();
+    flow(&mut text, width, "", 2, [line]);
+    text
+}
+
+/// One line a run, or some: what limited it, and the evidence.
+pub(crate) fn verdicts_of(runs: &[Labelled<'_>], width: Width) -> String {
     let judged = runs.iter().filter_map(|run| Some((&run.label, run.run.judgement.as_ref()?)));
     let mut text = String::new();
     for (label, judgement) in judged {
-        let mut line = format!("  {label} {}:", verdicts::name(judgement.verdict));
-        let pieces = verdicts::evidence(judgement);
-        for (at, piece) in pieces.iter().enumerate() {
-            let end = if at + 1 == pieces.len() { "" } else { ";" };
-            if line.chars().count() + piece.chars().count() + 2 > EVIDENCE_WIDTH {
-                _ = writeln!(text, "{line}");
-                "       ".clone_into(&mut line);
-            }
-            _ = write!(line, " {piece}{end}");
-        }
-        _ = writeln!(text, "{line}");
+        let mut pieces = verdicts::evidence(judgement);
+        let last = pieces.len().saturating_sub(1);
+        pieces[..last].iter_mut().for_each(|piece| piece.push(';'));
+        let before = format!("  {label} {}:", verdicts::name(judgement.verdict));
+        flow(&mut text, width.at_most(EVIDENCE_WIDTH), &before, 8, pieces.iter().map(String::as_str));
         for remedy in verdicts::remedies(judgement) {
-            _ = writeln!(text, "        → {remedy}");
+            wrap(&mut text, width, "", &format!("        → {remedy}"));
         }
     }
     if text.is_empty() { text } else { "verdicts\n".to_owned() + &text }
 }
 
-fn intervals_of(study: &SweepStudy) -> String {
+fn intervals_of(study: &SweepStudy, width: Width) -> String {
     let lines = intervals::lines(study);
     if lines.is_empty() {
         return String::new();
@@ -138,88 +175,102 @@ fn intervals_of(study: &SweepStudy) -> String {
         line
     };
     let lines: Vec<_> = std::iter::once(intervals::head()).chain(lines).map(indented).collect();
-    format!("{}\n{}", intervals::TITLE, fitted(0, &lines))
+    wrapped(width, intervals::TITLE) + &Fitted::new(&lines).text(width)
 }
 
-fn anatomy_of(study: &SweepStudy) -> String {
+fn anatomy_of(study: &SweepStudy, width: Width) -> String {
     let runs = anatomy::lines(study);
-    let width = runs.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
-    let mut text = if runs.is_empty() { String::new() } else { format!("{}\n", anatomy::TITLE) };
+    let label_width = runs.iter().map(|(label, _)| columns_of(label)).max().unwrap_or(0);
+    let mut text = if runs.is_empty() { String::new() } else { wrapped(width, anatomy::TITLE) };
     for (label, lines) in runs {
         for (at, line) in lines.iter().enumerate() {
             let label = if at == 0 { label.as_str() } else { "" };
-            _ = writeln!(text, "  {label:<width$}  {line}");
+            // An equation is broken before its summands.
+            let pieces = line.split_inclusive(" + ");
+            let before = format!("  {label:<label_width$}  ");
+            flow(&mut text, width, &before, columns_of(&before) + 2, pieces.map(str::trim_end));
         }
     }
     text
 }
 
 /// The drawings, aligned.
-pub(crate) fn drawings(study: &SweepStudy) -> String {
-    let runs = over_time::lines(study);
-    let names = runs.iter().flat_map(|(_, curves)| curves);
-    let widest = names.map(|[name, ..]| name.chars().count()).max().unwrap_or(0);
-    let width = runs.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+pub(crate) fn drawings(study: &SweepStudy, width: Width) -> String {
+    let widest = |all: &mut dyn Iterator<Item = &String>| all.map(|one| columns_of(one)).max().unwrap_or(0);
+    let mut runs = over_time::lines(study, over_time::WIDTH);
+    let labels = widest(&mut runs.iter().map(|(label, _)| label));
+    let names = widest(&mut runs.iter().flat_map(|(_, curves)| curves).map(|[name, ..]| name));
+    let most = widest(&mut runs.iter().flat_map(|(_, curves)| curves).map(|[.., most]| most));
+    let beside = 2 + labels + 2 + names + 2 + 2 + most;
+    if !width.fits(beside + over_time::WIDTH) {
+        let room = width.columns().unwrap_or(0).saturating_sub(beside);
+        runs = over_time::lines(study, room.max(over_time::LEAST));
+    }
     let mut text = String::new();
     for (label, curves) in &runs {
         for (at, [name, drawing, most]) in curves.iter().enumerate() {
             let label = if at == 0 { label.as_str() } else { "" };
-            _ = writeln!(text, "  {label:<width$}  {name:<widest$}  {drawing}  {most}");
+            _ = writeln!(text, "  {label:<labels$}  {name:<names$}  {drawing}  {most}");
         }
     }
     text
 }
 
-fn over_time_of(study: &SweepStudy) -> String {
-    let drawings = drawings(study);
-    if drawings.is_empty() { drawings } else { format!("{}\n{drawings}", over_time::TITLE) }
+fn over_time_of(study: &SweepStudy, width: Width) -> String {
+    let drawings = drawings(study, width);
+    if drawings.is_empty() { drawings } else { wrapped(width, over_time::TITLE) + &drawings }
 }
 
 /// What was seen of server and kernel meanwhile.
-pub(crate) fn watched_of(runs: &[Labelled<'_>]) -> String {
+pub(crate) fn watched_of(runs: &[Labelled<'_>], width: Width) -> String {
     let lines = watched::lines(runs);
     if lines.is_empty() {
         return String::new();
     }
     let head = watched::HEAD.map(str::to_owned).to_vec();
     let lines: Vec<_> = std::iter::once(head).chain(lines).collect();
-    let missing = watched::missing(runs).into_iter().map(|line| format!("  {line}"));
-    let title: Vec<String> = watched::title(runs);
-    let mut text = title.join("\n") + "\n" + &fitted(2, &lines);
-    for line in missing {
-        _ = writeln!(text, "{line}");
+    let mut text = String::new();
+    for line in watched::title(runs) {
+        wrap(&mut text, width, "", &line);
+    }
+    text.push_str(&Fitted { indent: 2, may_part: watched::may_part, ..Fitted::new(&lines) }.text(width));
+    for line in watched::missing(runs) {
+        wrap(&mut text, width, "", &format!("  {line}"));
     }
     text
 }
 
 /// What the kernel's tracepoints told of servers on these kinds of socket.
-pub(crate) fn kernel_of(runs: &[Labelled<'_>], sockets: &[Socket]) -> String {
+pub(crate) fn kernel_of(runs: &[Labelled<'_>], sockets: &[Socket], width: Width) -> String {
     let lines = kernel::lines(runs);
     if lines.is_empty() {
         return String::new();
     }
     let head = kernel::HEAD.map(str::to_owned).to_vec();
     let lines: Vec<_> = std::iter::once(head).chain(lines).collect();
-    let words = kernel::words(sockets).join("\n  ");
-    format!("{}\n  {words}\n{}", kernel::TITLE, fitted(2, &lines))
+    let mut text = wrapped(width, kernel::TITLE);
+    for words in kernel::words(sockets) {
+        wrap(&mut text, width, "", &format!("  {words}"));
+    }
+    text + &Fitted { indent: 2, lead: 2, may_part: kernel::may_part, ..Fitted::new(&lines) }.text(width)
 }
 
-fn heard_of(study: &SweepStudy) -> String {
+fn heard_of(study: &SweepStudy, width: Width) -> String {
     let (lines, missing) = (heard::lines(study), heard::missing(study));
     let mut text = String::new();
     if !lines.is_empty() {
         let lines: Vec<_> = std::iter::once(heard::HEAD.map(str::to_owned).to_vec()).chain(lines).collect();
-        text = format!("{}\n{}", heard::TITLE, fitted(2, &lines));
+        text = wrapped(width, heard::TITLE) + &Fitted { indent: 2, ..Fitted::new(&lines) }.text(width);
     } else if !missing.is_empty() {
         text.push_str("heard over statsd\n");
     }
     for line in missing {
-        wrap_at(&mut text, EVIDENCE_WIDTH, "", &format!("  {line}"));
+        wrap(&mut text, width.at_most(EVIDENCE_WIDTH), "", &format!("  {line}"));
     }
     text
 }
 
-fn theory_of(study: &SweepStudy) -> String {
+fn theory_of(study: &SweepStudy, width: Width) -> String {
     let lines = theory::lines(study);
     if lines.is_empty() {
         return String::new();
@@ -231,14 +282,15 @@ fn theory_of(study: &SweepStudy) -> String {
         line
     };
     let lines: Vec<_> = std::iter::once(theory::head()).chain(lines).map(indented).collect();
-    let mut text = format!("{}\n{}", theory::title(study), fitted(0, &lines));
+    let table = Fitted { lead: 2, may_part: |at| at % 2 == 0, ..Fitted::new(&lines) };
+    let mut text = wrapped(width, &theory::title(study)) + &table.text(width);
     for remark in theory::remarks(study) {
-        wrap_at(&mut text, EVIDENCE_WIDTH, "", &format!("  {remark}"));
+        wrap(&mut text, width.at_most(EVIDENCE_WIDTH), "", &format!("  {remark}"));
     }
     text
 }
 
-fn summaries(study: &SweepStudy) -> String {
+fn summaries(study: &SweepStudy, width: Width) -> String {
     let summaries = summary::of_multiples(study);
     if summaries.is_empty() {
         return String::new();
@@ -253,10 +305,8 @@ fn summaries(study: &SweepStudy) -> String {
         line.extend(summary.figures.into_iter().flat_map(spread));
         lines.push(line);
     }
-    format!(
-        "each multiple over its runs: median [lowest highest]; - where one of them has no figure\n{}",
-        fitted(0, &lines)
-    )
+    wrapped(width, "each multiple over its runs: median [lowest highest]; - where one of them has no figure")
+        + &Fitted { lead: 3, may_part: |at| at % 3 == 0, ..Fitted::new(&lines) }.text(width)
 }
 
 fn spread(spread: Spread) -> [String; 3] {
@@ -271,15 +321,15 @@ fn apart(cell: &str) -> String {
     format!("  {cell}")
 }
 
-fn workers(study: &SweepStudy) -> String {
+fn workers(study: &SweepStudy, width: Width) -> String {
     let blocks = shares::by_worker(study);
     let mut text = String::new();
     for (at, block) in blocks.iter().enumerate() {
         if at == 0 {
-            text.push_str("requests by worker, % of all, deviation from an even share in %\n");
+            text.push_str(&wrapped(width, "requests by worker, % of all, deviation from an even share in %"));
         }
         if at == 0 || blocks[at - 1].source != block.source {
-            _ = writeln!(text, "({})", block.source);
+            text.push_str(&wrapped(width, &format!("({})", block.source)));
         }
         let mut head = vec![format!("  {}", block.title)];
         for run in &block.runs {
@@ -290,24 +340,24 @@ fn workers(study: &SweepStudy) -> String {
             let cells = shares.iter().flat_map(|[requests, part, off]| [apart(requests), part.clone(), off.clone()]);
             lines.push(std::iter::once(format!("  {worker}")).chain(cells).collect());
         }
-        text.push_str(&fitted(0, &lines));
+        text.push_str(&Fitted { may_part: |at| at % 3 == 0, ..Fitted::new(&lines) }.text(width));
     }
     text
 }
 
-pub(crate) fn errors(runs: &[Labelled<'_>]) -> String {
+pub(crate) fn errors(runs: &[Labelled<'_>], width: Width) -> String {
     let errors = facts::errors(runs);
     if errors.is_empty() {
         return String::new();
     }
     let mut text = "errors by kind\n".to_owned();
     for (run, kinds) in errors {
-        wrap_at(&mut text, EVIDENCE_WIDTH, &format!("  {run}: "), &kinds);
+        wrap(&mut text, width.at_most(EVIDENCE_WIDTH), &format!("  {run}: "), &kinds);
     }
     text
 }
 
-pub(crate) fn caveats(of_study: &[Caveat], runs: &[Noted<'_>]) -> String {
+pub(crate) fn caveats(of_study: &[Caveat], runs: &[Noted<'_>], width: Width) -> String {
     let doubts = doubts::by_kind(of_study, runs);
     if doubts.is_empty() {
         return String::new();
@@ -315,25 +365,29 @@ pub(crate) fn caveats(of_study: &[Caveat], runs: &[Noted<'_>]) -> String {
     let mut text = "caveats\n".to_owned();
     for doubt in doubts {
         for seen in &doubt.seen {
-            _ = writeln!(text, "  {}: {}", seen.of(runs), seen.text);
+            wrap(&mut text, width, "", &format!("  {}: {}", seen.of(runs), seen.text));
         }
-        _ = writeln!(text, "    → {}", doubt.remedy);
+        wrap(&mut text, width, "", &format!("    → {}", doubt.remedy));
     }
     text
 }
 
-fn words(study: &SweepStudy, columns: Columns) -> String {
-    let words = match columns {
-        _ if study.plan.with.is_some() => rows::words(study),
-        Columns::Longtail => columns::words(study),
+fn words(study: &SweepStudy, layout: Layout) -> String {
+    let width = layout.width;
+    let words = match layout.columns {
+        _ if study.plan.with.is_some() => rows::words(study, &rows::fitting(study, width).1),
+        Columns::Longtail => columns::words(study, &columns::fitting(study, width).1),
         Columns::Puma => puma::words(study),
     };
-    glossary(&words)
+    glossary(&words, width)
 }
 
 /// Words and what they mean, a line each.
-pub(crate) fn glossary(words: &[(&str, &str)]) -> String {
-    let width = words.iter().map(|(word, _)| word.chars().count()).max().unwrap_or(0);
-    let lines: Vec<String> = words.iter().map(|(word, meaning)| format!("{word:<width$}  {meaning}\n")).collect();
-    lines.concat()
+pub(crate) fn glossary(words: &[(&str, &str)], width: Width) -> String {
+    let widest = words.iter().map(|(word, _)| columns_of(word)).max().unwrap_or(0);
+    let mut text = String::new();
+    for (word, meaning) in words {
+        wrap(&mut text, width, &format!("{word:<widest$}  "), meaning);
+    }
+    text
 }

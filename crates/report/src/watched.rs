@@ -22,6 +22,11 @@ pub(crate) const HEAD: [&str; 12] = [
     "they took",
 ];
 
+/// Whether the table may be parted before that column: the accept queue's stay together, and the looks with their cost.
+pub(crate) fn may_part(column: usize) -> bool {
+    !matches!(column, 1..=3 | 10)
+}
+
 /// A line for each run that was watched.
 pub(crate) fn lines(runs: &[Labelled<'_>]) -> Vec<Vec<String>> {
     runs.iter().filter_map(|Labelled { label, run }| Some(line(label.clone(), run, run.watch.as_ref()?))).collect()

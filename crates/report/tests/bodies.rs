@@ -5,7 +5,7 @@ use std::path::Path;
 
 use model::{BodiesStudy, Body, BodyKind, Socket, Study};
 use report::bodies::{csv, markdown, text};
-use report::{Columns, json};
+use report::{Columns, Width, json};
 use testkit::bodies::{canonical, empty, every, sockets, troubled};
 
 /// Compares with `tests/golden/bodies/<name>`, or writes it.
@@ -20,14 +20,14 @@ fn expect(name: &str, report: &str) {
 }
 
 fn longtail(study: &BodiesStudy) -> String {
-    text::whole(study, Columns::Longtail)
+    text::whole(study, Columns::Longtail.into())
 }
 
 #[test]
 fn four_types_of_three_sizes() {
     let study = canonical();
     expect("canonical.txt", &longtail(&study));
-    expect("canonical_puma.txt", &text::whole(&study, Columns::Puma));
+    expect("canonical_puma.txt", &text::whole(&study, Columns::Puma.into()));
     expect("canonical.md", &markdown::whole(&study));
     expect("canonical.csv", &csv::whole(&study));
 }
@@ -35,14 +35,14 @@ fn four_types_of_three_sizes() {
 #[test]
 fn several_kinds_of_socket_have_a_summary_more() {
     expect("sockets.txt", &longtail(&sockets()));
-    expect("sockets_puma.txt", &text::whole(&sockets(), Columns::Puma));
+    expect("sockets_puma.txt", &text::whole(&sockets(), Columns::Puma.into()));
     expect("sockets.md", &markdown::whole(&sockets()));
 }
 
 #[test]
 fn what_is_wrong_is_said_and_hides_what_it_spoils() {
     expect("troubled.txt", &longtail(&troubled()));
-    expect("troubled_puma.txt", &text::whole(&troubled(), Columns::Puma));
+    expect("troubled_puma.txt", &text::whole(&troubled(), Columns::Puma.into()));
     expect("troubled.csv", &csv::whole(&troubled()));
 }
 
@@ -55,7 +55,7 @@ fn a_study_without_a_run_still_says_what_was_asked() {
 /// The heads, rules and widths of the table in Puma's own documentation.
 #[test]
 fn pumas_layout_is_that_of_its_script() {
-    let printed = text::whole(&canonical(), Columns::Puma);
+    let printed = text::whole(&canonical(), Columns::Puma.into());
     let lines: Vec<&str> = printed.lines().collect();
     assert_eq!(lines[0], "Type   req/sec    50%     75%     90%     99%    100%  Resp Size");
     assert_eq!(lines[1], "─────────────────────────────────────────────────────────────────    1kB");
@@ -73,11 +73,11 @@ fn pumas_layout_is_that_of_its_script() {
 #[test]
 fn the_rows_of_a_table_are_as_wide_as_its_head_and_fit_150_columns() {
     for study in every() {
-        let head = text::table_head(&study);
+        let head = text::table_head(&study, Width::ANY);
         let names = head.lines().last().unwrap().chars().count();
         assert!(names <= 150, "{names}");
         for run in &study.runs {
-            assert_eq!(text::row(&study, run).trim_end_matches('\n').chars().count(), names);
+            assert_eq!(text::row(&study, run, Width::ANY).trim_end_matches('\n').chars().count(), names);
         }
     }
 }
@@ -108,7 +108,7 @@ fn the_order_of_the_rows_is_that_of_the_plan_and_not_that_of_the_runs() {
     let (string, io) = (body(BodyKind::String), body(BodyKind::Io));
     let of = |socket| [(socket, string, 1), (socket, string, 2), (socket, io, 1), (socket, io, 2)];
     assert_eq!(order, [of(Socket::Tcp4), of(Socket::Ssl4), of(Socket::Aunix)].concat());
-    assert!(!text::in_order(&study).is_empty(), "they were done in another order");
+    assert!(!text::in_order(&study, Width::ANY).is_empty(), "they were done in another order");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn an_invalid_run_has_no_figure_anywhere_but_in_the_file() {
     let study = troubled();
     let invalid = &study.runs[1];
     let rate = report::number::rate(invalid.run.completed_rate());
-    for report in [longtail(&study), text::whole(&study, Columns::Puma), markdown::whole(&study)] {
+    for report in [longtail(&study), text::whole(&study, Columns::Puma.into()), markdown::whole(&study)] {
         assert!(!report.contains(&rate), "{rate}: {report}");
     }
     let line = csv::whole(&study);

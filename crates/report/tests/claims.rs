@@ -2,12 +2,16 @@
 
 use model::{Caveat, Outcome, Study, SweepStudy};
 use report::json::ReadError;
-use report::{Columns, json, markdown, text};
+use report::{Columns, Width, json, markdown, text};
 use testkit::study;
 
 fn every_report() -> impl Iterator<Item = String> {
     study::every().into_iter().flat_map(|study| {
-        [text::whole(&study, Columns::Longtail), text::whole(&study, Columns::Puma), markdown::whole(&study)]
+        [
+            text::whole(&study, Columns::Longtail.into()),
+            text::whole(&study, Columns::Puma.into()),
+            markdown::whole(&study),
+        ]
     })
 }
 
@@ -18,21 +22,18 @@ fn width(line: &str) -> usize {
 #[test]
 fn the_rows_of_a_table_are_as_wide_as_its_head_and_fit_150_columns() {
     for study in study::every() {
-        let head = text::table_head(&study, Columns::Longtail);
+        let head = text::table_head(&study, Columns::Longtail.into());
         let names = width(head.lines().last().unwrap());
         assert!(names <= 150, "{names}");
         for run in &study.runs {
-            assert_eq!(width(&text::row(&study, run, Columns::Longtail)), names);
+            assert_eq!(width(&text::row(&study, run, Columns::Longtail.into())), names);
         }
         for columns in [Columns::Longtail, Columns::Puma] {
-            let head = text::table_head(&study, columns);
+            let head = text::table_head(&study, columns.into());
             let names = width(head.lines().last().unwrap());
             assert!(
-                study
-                    .runs
-                    .iter()
-                    .all(|run| width(&text::row(&study, run, columns)) == names
-                        || columns == Columns::Puma && names < 91)
+                study.runs.iter().all(|run| width(&text::row(&study, run, columns.into())) == names
+                    || columns == Columns::Puma && names < 91)
             );
         }
     }
@@ -50,14 +51,15 @@ fn large_numbers_keep_the_rows_as_wide() {
     }
     run.tally.response_time.record(model::Nanos::from_secs(3000));
     run.workers[0].requests = 0;
-    let widths: Vec<usize> = study.runs.iter().map(|run| width(&text::row(&study, run, Columns::Longtail))).collect();
+    let widths: Vec<usize> =
+        study.runs.iter().map(|run| width(&text::row(&study, run, Columns::Longtail.into()))).collect();
     assert!(widths.iter().all(|w| *w == widths[0]), "{widths:?}");
 }
 
 #[test]
 fn nothing_but_the_command_lines_and_sentences_is_wider_than_the_table() {
     for study in study::every() {
-        let closing = text::closing(&study, Columns::Longtail);
+        let closing = text::closing(&study, Columns::Longtail.into());
         for line in closing.lines() {
             assert!(width(line) <= 150, "{line}");
         }
@@ -69,9 +71,9 @@ fn the_pieces_in_order_are_the_whole() {
     for study in study::every() {
         for columns in [Columns::Longtail, Columns::Puma] {
             let before_the_runs = SweepStudy { runs: Vec::new(), ..study.clone() };
-            let mut pieces = text::opening(&study) + &text::table_head(&before_the_runs, columns);
-            study.runs.iter().for_each(|run| pieces.push_str(&text::row(&before_the_runs, run, columns)));
-            assert_eq!(pieces + &text::closing(&study, columns), text::whole(&study, columns));
+            let mut pieces = text::opening(&study, Width::ANY) + &text::table_head(&before_the_runs, columns.into());
+            study.runs.iter().for_each(|run| pieces.push_str(&text::row(&before_the_runs, run, columns.into())));
+            assert_eq!(pieces + &text::closing(&study, columns.into()), text::whole(&study, columns.into()));
         }
     }
 }
@@ -79,14 +81,14 @@ fn the_pieces_in_order_are_the_whole() {
 #[test]
 fn the_first_line_is_the_command_that_repeats_the_study() {
     for study in study::every() {
-        let opening = text::opening(&study);
+        let opening = text::opening(&study, Width::ANY);
         assert_eq!(opening.lines().next(), Some(study.command_line.as_str()));
     }
 }
 
 #[test]
 fn the_opening_needs_no_run_where_the_delay_is_given() {
-    assert_eq!(text::opening(&study::empty()), text::opening(&study::canonical()));
+    assert_eq!(text::opening(&study::empty(), Width::ANY), text::opening(&study::canonical(), Width::ANY));
 }
 
 #[test]
@@ -109,7 +111,7 @@ fn the_same_doubt_of_two_runs_has_one_remedy_and_names_both() {
     let mut study = study::canonical();
     study.runs[1].caveats = vec![Caveat::WorkersChanged { new: 1 }, Caveat::WorkersChanged { new: 1 }];
     study.runs[2].caveats = vec![Caveat::WorkersChanged { new: 1 }];
-    let closing = text::closing(&study, Columns::Longtail);
+    let closing = text::closing(&study, Columns::Longtail.into());
     let seen = format!("  1.50x, 2.00x: {}\n", Caveat::WorkersChanged { new: 1 }.text());
     assert_eq!(closing.matches(&seen).count(), 1, "{closing}");
     assert_eq!(closing.matches(Caveat::WorkersChanged { new: 1 }.remedy()).count(), 1);
@@ -119,15 +121,15 @@ fn the_same_doubt_of_two_runs_has_one_remedy_and_names_both() {
 fn a_number_that_is_only_left_out_does_not_mark_its_row() {
     let mut study = study::canonical();
     study.runs[0].caveats = vec![Caveat::TooFewRequests { from: 0.999, answers: 500, worth: None }];
-    assert!(text::row(&study, &study.runs[0], Columns::Longtail).starts_with(' '));
-    assert!(text::row(&study, &study.runs[4], Columns::Longtail).starts_with('!'));
+    assert!(text::row(&study, &study.runs[0], Columns::Longtail.into()).starts_with(' '));
+    assert!(text::row(&study, &study.runs[4], Columns::Longtail.into()).starts_with('!'));
 }
 
 #[test]
 fn a_worker_that_was_replaced_leaves_gaps_and_not_zeros() {
     let mut study = study::canonical();
     study.runs[1].workers[3].worker = "170001".to_owned();
-    let closing = text::closing(&study, Columns::Longtail);
+    let closing = text::closing(&study, Columns::Longtail.into());
     let line = closing.lines().find(|line| line.contains("170001")).unwrap();
     assert_eq!(line.split_whitespace().filter(|cell| *cell == "-").count(), 12, "{line}");
 }

@@ -18,11 +18,11 @@ fn expect(name: &str, report: &str) {
 }
 
 fn longtail(study: &SweepStudy) -> String {
-    text::whole(study, Columns::Longtail)
+    text::whole(study, Columns::Longtail.into())
 }
 
 fn puma(study: &SweepStudy) -> String {
-    text::whole(study, Columns::Puma)
+    text::whole(study, Columns::Puma.into())
 }
 
 #[test]

@@ -4,11 +4,11 @@ use hdrhistogram::Histogram as Buckets;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use model::{LoadStudy, Nanos, Pace, Study, Verdict};
-use report::{json, load};
+use report::{Width, json, load};
 use testkit::load as study;
 
 fn ours(study: &LoadStudy) -> [String; 2] {
-    [load::text::whole(study), load::markdown::whole(study)]
+    [load::text::whole(study, Width::ANY), load::markdown::whole(study)]
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn the_first_line_repeats_it() {
 #[test]
 fn no_line_but_the_command_is_wider_than_110_columns() {
     for study in study::every() {
-        for line in load::text::whole(&study).lines().skip(1) {
+        for line in load::text::whole(&study, Width::ANY).lines().skip(1) {
             assert!(line.chars().count() <= load::text::WIDTH, "{line}");
         }
     }
@@ -50,7 +50,7 @@ fn no_line_ends_in_space() {
 #[test]
 fn a_closed_loop_says_that_it_is_not_comparable() {
     for study in study::every() {
-        let warns = load::text::whole(&study).contains("must not be compared with an open loop's");
+        let warns = load::text::whole(&study, Width::ANY).contains("must not be compared with an open loop's");
         assert_eq!(warns, study.plan.pace == Pace::Closed);
     }
 }
@@ -60,7 +60,7 @@ fn every_planned_request_is_in_the_seeds_words() {
     // Of what is worth nothing there are no rates.
     let has_rates = |study: &LoadStudy| study.run.judgement.as_ref().is_none_or(|it| it.verdict != Verdict::Invalid);
     for study in study::every().into_iter().filter(has_rates) {
-        let text = load::text::whole(&study);
+        let text = load::text::whole(&study, Width::ANY);
         let line = text.lines().find(|line| line.starts_with("  requested: ")).unwrap();
         let after = |word: &str| -> u64 {
             let rest = &line[line.find(word).unwrap() + word.len()..];
@@ -74,7 +74,7 @@ fn every_planned_request_is_in_the_seeds_words() {
 #[test]
 fn the_picture_holds_every_good_answer_once() {
     for study in study::every() {
-        let text = load::text::whole(&study);
+        let text = load::text::whole(&study, Width::ANY);
         let picture = text.split("% up to\n").nth(1).unwrap_or("").split("\n\n").next().unwrap_or("");
         let answers = picture.lines().filter_map(|line| line.split_whitespace().nth(2)?.parse::<u64>().ok());
         assert_eq!(answers.sum::<u64>(), study.run.tally.counts.good(), "{picture}");

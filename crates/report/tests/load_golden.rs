@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use model::LoadStudy;
-use report::{json, load};
+use report::{Width, json, load};
 use testkit::load as study;
 
 /// Compares with `tests/golden/load/<name>`, or writes it.
@@ -19,7 +19,7 @@ fn expect(name: &str, report: &str) {
 }
 
 fn text_of(name: &str, study: &LoadStudy) {
-    expect(&format!("{name}.txt"), &load::text::whole(study));
+    expect(&format!("{name}.txt"), &load::text::whole(study, Width::ANY));
 }
 
 #[test]

@@ -19,8 +19,8 @@ Mult/Conn     req/sec      10%     25%     50%     75%     90%     95%     99%  
 
 /// Our table of the canonical study, as many lines as the published one.
 fn ours(study: &SweepStudy) -> String {
-    let rows: Vec<String> = study.runs.iter().map(|run| text::row(study, run, Columns::Puma)).collect();
-    text::table_head(study, Columns::Puma) + &rows.concat()
+    let rows: Vec<String> = study.runs.iter().map(|run| text::row(study, run, Columns::Puma.into())).collect();
+    text::table_head(study, Columns::Puma.into()) + &rows.concat()
 }
 
 /// Where each word of a line ends.
@@ -48,7 +48,7 @@ fn printed(row: &str) -> (f64, Vec<f64>) {
 #[test]
 fn the_head_is_the_published_one_but_for_one_word() {
     let published: Vec<&str> = PUBLISHED.lines().take(3).collect();
-    let head = text::table_head(&study::canonical(), Columns::Puma);
+    let head = text::table_head(&study::canonical(), Columns::Puma.into());
     let head: Vec<&str> = head.lines().collect();
     assert_eq!((head[0], head[2]), (published[0], published[2]));
     assert_eq!(head[1].replace("─── Response time ───", "────── Latency ──────"), published[1]);
@@ -74,7 +74,7 @@ fn the_published_standard_deviations_follow_from_the_published_deviations() {
         let total: f64 = published.split_whitespace().last().unwrap().parse().unwrap();
         let shares: Vec<u64> =
             deviations.iter().map(|percent| (total / 4.0 * (1.0 + percent / 100.0)).round() as u64).collect();
-        let row = text::row(&study, &with_shares(&study, &shares), Columns::Puma);
+        let row = text::row(&study, &with_shares(&study, &shares), Columns::Puma.into());
         let (ours, our_deviations) = printed(&row);
         // The published deviations are rounded to 0.1 % of a quarter: 0.0125 points of the whole at the most.
         assert!((ours - standard_deviation).abs() <= 0.01, "{ours} for {standard_deviation}");
@@ -87,14 +87,14 @@ fn the_published_standard_deviations_follow_from_the_published_deviations() {
 #[test]
 fn deviations_are_relative_to_an_even_share_and_rise() {
     let study = study::canonical();
-    let row = text::row(&study, &with_shares(&study, &[1018, 959, 1014, 1009]), Columns::Puma);
+    let row = text::row(&study, &with_shares(&study, &[1018, 959, 1014, 1009]), Columns::Puma.into());
     assert!(row.contains("    0.597   -4.1  0.9  1.4  1.8 "), "{row}");
 }
 
 #[test]
 fn a_deviation_of_ten_percent_or_more_has_no_decimals() {
     let study = study::canonical();
-    let row = text::row(&study, &with_shares(&study, &[0, 100, 109, 191]), Columns::Puma);
+    let row = text::row(&study, &with_shares(&study, &[0, 100, 109, 191]), Columns::Puma.into());
     assert!(row.contains(" -100  0.0  9.0   91 "), "{row}");
 }
 
@@ -105,7 +105,7 @@ fn the_bands_are_centred_as_the_script_does_for_two_to_eight_workers() {
     let before = [3, 5, 8, 10, 13, 15, 18];
     let after = [2, 5, 7, 10, 12, 15, 17];
     for (at, workers) in (2..=8).enumerate() {
-        let head = text::table_head(&study::with_workers(workers), Columns::Puma);
+        let head = text::table_head(&study::with_workers(workers), Columns::Puma.into());
         let bar = "─".repeat(bars[at]);
         let deviation = format!("Std{}% deviation{}Total\n", " ".repeat(before[at]), " ".repeat(after[at]));
         assert!(head.contains(&format!(" {bar} Worker Request Info {bar}\n")), "{head}");
@@ -117,7 +117,7 @@ fn the_bands_are_centred_as_the_script_does_for_two_to_eight_workers() {
 fn workers_that_are_not_all_known_are_not_compared() {
     let study = study::canonical();
     for shares in [&[][..], &[500, 500, 500], &[400, 400, 400, 400, 400]] {
-        let row = text::row(&study, &with_shares(&study, shares), Columns::Puma);
+        let row = text::row(&study, &with_shares(&study, shares), Columns::Puma.into());
         assert!(row.contains("        -      -    -    -    -    3000"), "{row}");
         assert_eq!(row.trim_end().chars().count(), 126);
     }
@@ -126,5 +126,5 @@ fn workers_that_are_not_all_known_are_not_compared() {
 #[test]
 fn the_total_is_of_good_answers() {
     let study = study::failing();
-    assert!(text::row(&study, &study.runs[0], Columns::Puma).ends_with("    1995\n"));
+    assert!(text::row(&study, &study.runs[0], Columns::Puma.into()).ends_with("    1995\n"));
 }

@@ -2,8 +2,10 @@
 
 use clap::{Args, ValueEnum};
 use model::{BodiesStudy, Judgement, Study, Verdict};
+use report::{Layout, Width};
 
 use crate::mistake::{Mistake, wrong};
+use crate::ui;
 
 /// The layouts of text.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -43,9 +45,21 @@ pub(crate) struct OutputArgs {
     /// What to write
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     format: FormatWord,
+    /// So many columns at most: sentences are broken to fit, a table of runs leaves columns out and says which (Puma's has all);
+    /// 0: as wide as it takes [default: the terminal's width, and 0 in a pipe]
+    #[arg(long, value_name = "COLUMNS", value_parser = columns_to_fit, help_heading = "Output")]
+    width: Option<usize>,
     /// Print the figures of an invalid run all the same; its verdict stays
     #[arg(long, help_heading = "Output")]
     force: bool,
+}
+
+/// Reads `--width`.
+fn columns_to_fit(word: &str) -> Result<usize, String> {
+    match word.parse() {
+        Ok(columns) if columns == 0 || columns >= Width::LEAST => Ok(columns),
+        _ => Err(format!("{} columns or more, or 0 for as wide as it takes", Width::LEAST)),
+    }
 }
 
 impl OutputArgs {
@@ -83,6 +97,15 @@ impl OutputArgs {
     /// Whether a sweep's rows can be printed as they are done.
     pub(crate) fn streams(self) -> bool {
         self.format == FormatWord::Text
+    }
+
+    /// What the lines of the text keep to: what was asked, or what the terminal has now.
+    pub(crate) fn width(self) -> Width {
+        match self.width {
+            Some(0) => Width::ANY,
+            Some(columns) => Width::of(columns),
+            None => ui::terminal_columns().map_or(Width::ANY, Width::of),
+        }
     }
 
     /// Columns of a sweep's table.
@@ -159,6 +182,7 @@ impl OutputArgs {
     /// Where the layout is not one of that kind of study.
     pub(crate) fn whole(self, study: &Study) -> Result<String, Mistake> {
         let mut study = study.clone();
+        let width = self.width();
         match &mut study {
             Study::Sweep(sweep) => sweep.runs.iter_mut().for_each(|run| self.forced(&mut run.judgement)),
             Study::Load(load) => self.forced(&mut load.run.judgement),
@@ -175,7 +199,9 @@ impl OutputArgs {
                 Ok(match self.format {
                     FormatWord::Json => report::json::write(&study),
                     FormatWord::Markdown => report::markdown::whole(sweep),
-                    FormatWord::Text | FormatWord::Hdr | FormatWord::Csv => report::text::whole(sweep, columns),
+                    FormatWord::Text | FormatWord::Hdr | FormatWord::Csv => {
+                        report::text::whole(sweep, Layout { columns, width })
+                    }
                 })
             }
             Study::Bodies(bodies) => {
@@ -184,7 +210,9 @@ impl OutputArgs {
                     FormatWord::Json => report::json::write(&study),
                     FormatWord::Markdown => report::bodies::markdown::whole(bodies),
                     FormatWord::Csv => report::bodies::csv::whole(bodies),
-                    FormatWord::Text | FormatWord::Hdr => report::bodies::text::whole(bodies, columns),
+                    FormatWord::Text | FormatWord::Hdr => {
+                        report::bodies::text::whole(bodies, Layout { columns, width })
+                    }
                 })
             }
             Study::LoadWith(load) => {
@@ -192,7 +220,7 @@ impl OutputArgs {
                 Ok(match self.format {
                     FormatWord::Json => report::json::write(&study),
                     FormatWord::Markdown => report::claimed::markdown(load),
-                    FormatWord::Text | FormatWord::Hdr | FormatWord::Csv => report::claimed::text(load),
+                    FormatWord::Text | FormatWord::Hdr | FormatWord::Csv => report::claimed::text(load, width),
                 })
             }
             Study::Load(load) => {
@@ -221,7 +249,7 @@ impl OutputArgs {
                     (FormatWord::Hdr, _) => report::load::hdr::log(load),
                     (FormatWord::Text, Some(ColumnsWord::Hey)) => report::load::hey::whole(load),
                     (FormatWord::Text, Some(ColumnsWord::Wrk)) => report::load::wrk::whole(load),
-                    (FormatWord::Text, _) => report::load::text::whole(load),
+                    (FormatWord::Text, _) => report::load::text::whole(load, width),
                 })
             }
         }

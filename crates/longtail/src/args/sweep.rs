@@ -42,6 +42,7 @@ Examples:
   longtail sweep -w2 -t5:5 -C puma.rb --statsd-listen 127.0.0.1:8125    what puma-plugin-statsd and the app say meanwhile
   longtail sweep -w2 -t5:5 --metrics 127.0.0.1:9464 --metrics-linger 30s    for Prometheus to scrape, at /metrics
   longtail sweep -w2 -t5:5 --statsd-to 127.0.0.1:8125 --otlp http://127.0.0.1:4318    figures for an agent, a collector
+  longtail sweep -w2 -t5:5 --width 100 | tee sweep.txt    fit for 100 columns, in a pipe too
   longtail sweep --slots 4 --url http://127.0.0.1:9292 -- falcon serve -n4 -b http://127.0.0.1:9292
 
 Environment: PUMA_TEST_HOST4, PUMA_TEST_HOST6, PUMA_TEST_PORT and PUMA_TEST_CTRL choose where Puma listens, as in

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use launch::puma;
 use model::{BodiesStudy, BodyRun};
+use report::Layout;
 use sweep::{Observer, Phase, conduct_bodies};
 
 use super::sweep::{refuse_in_vain, say_what_is_kept, tools};
@@ -22,7 +23,7 @@ use crate::{signals, ui};
 /// Where a flag is wrong, the server does not work, or the study cannot be kept.
 pub(crate) fn run(args: &BodiesArgs) -> Result<Exit, Mistake> {
     let output = args.output();
-    let columns = output.bodies_columns()?;
+    let layout = Layout { columns: output.bodies_columns()?, width: output.width() };
     let plan = args.plan()?;
     let addresses = addresses()?;
     refuse_in_vain(plan.probe)?;
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &BodiesArgs) -> Result<Exit, Mistake> {
     let command_line = with_environment(&plan.command_line());
     let clock = SystemClock::start();
     let tools = tools(clock, (addresses, args.puma.boot_timeout), (started_at, command_line), &interrupt, &ceilings);
-    let mut told = Told { ui: Ui::new(), store: &store, output, kept: false, failed: None };
+    let mut told = Told { ui: Ui::new(), store: &store, output, layout, kept: false, failed: None };
     let study = conduct_bodies(&plan, &tools, &mut told);
     let Told { ui, kept, failed, .. } = told;
     drop(ui);
@@ -51,8 +52,8 @@ pub(crate) fn run(args: &BodiesArgs) -> Result<Exit, Mistake> {
     let failed = store.save(&study.clone().into()).err().or(failed);
     if output.streams_bodies() {
         let study = output.forced_bodies(study);
-        ui::print(&report::bodies::text::in_order(&study));
-        ui::print(&report::bodies::text::closing(&study, columns));
+        ui::print(&report::bodies::text::in_order(&study, layout.width));
+        ui::print(&report::bodies::text::closing(&study, layout));
         if failed.is_none() {
             ui::note(&format!("saved as {}", store.path().display()));
         }
@@ -70,6 +71,7 @@ struct Told<'a> {
     ui: Ui,
     store: &'a Store,
     output: OutputArgs,
+    layout: Layout,
     /// Whether a run is on disk.
     kept: bool,
     failed: Option<Mistake>,
@@ -82,8 +84,8 @@ impl Observer<BodiesStudy, BodyRun> for Told<'_> {
 
     fn opened(&mut self, study: &BodiesStudy) {
         if self.output.streams_bodies() {
-            self.ui.print(&report::bodies::text::opening(study));
-            self.ui.print(&report::bodies::text::table_head(study));
+            self.ui.print(&report::bodies::text::opening(study, self.layout.width));
+            self.ui.print(&report::bodies::text::table_head(study, self.layout.width));
         }
     }
 
@@ -96,7 +98,7 @@ impl Observer<BodiesStudy, BodyRun> for Told<'_> {
         if self.output.streams_bodies() {
             let mut run = run.clone();
             self.output.forced(&mut run.run.judgement);
-            self.ui.print(&report::bodies::text::row(study, &run));
+            self.ui.print(&report::bodies::text::row(study, &run, self.layout.width));
         }
     }
 }

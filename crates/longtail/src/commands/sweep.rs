@@ -8,6 +8,7 @@ use launch::puma::Addresses;
 use launch::{GuardCommand, LaunchError, puma};
 use model::plan::quoted;
 use model::{App, ClaimedRow, Nanos, Probe, Run, ServerKind, ServerPlan, SweepStudy};
+use report::Layout;
 use sweep::{Observer, OtherGenerator, Phase, Tools, conduct};
 
 use crate::args::environment::{addresses, with_environment};
@@ -26,7 +27,8 @@ use crate::{GUARD, signals, this_program, ui};
 /// # Errors
 /// Where a flag is wrong, the server does not work, or the study cannot be kept.
 pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
-    let columns = args.output.sweep_columns()?;
+    // As the terminal is now: a table is as its head was.
+    let layout = Layout { columns: args.output.sweep_columns()?, width: args.output.width() };
     let mut plan = args.plan()?;
     let addresses = addresses()?;
     let found = args.with.map(Found::on_path).transpose()?;
@@ -53,7 +55,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
         store: &store,
         outlets: &mut outlets,
         output: args.output,
-        columns,
+        layout,
         kept: false,
         failed: None,
     };
@@ -69,7 +71,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
     // What was measured is told also where it cannot be kept.
     let failed = store.save(&study.clone().into()).err().or(failed);
     if output.streams() {
-        ui::print(&report::text::closing(&study, columns));
+        ui::print(&report::text::closing(&study, layout));
         if failed.is_none() {
             ui::note(&format!("saved as {}", store.path().display()));
         }
@@ -153,7 +155,7 @@ struct Told<'a> {
     store: &'a Store,
     outlets: &'a mut Outlets,
     output: OutputArgs,
-    columns: report::Columns,
+    layout: Layout,
     /// Whether a run is on disk.
     kept: bool,
     failed: Option<Mistake>,
@@ -167,8 +169,8 @@ impl Observer for Told<'_> {
 
     fn opened(&mut self, study: &SweepStudy) {
         if self.output.streams() {
-            self.ui.print(&report::text::opening(study));
-            self.ui.print(&report::text::table_head(study, self.columns));
+            self.ui.print(&report::text::opening(study, self.layout.width));
+            self.ui.print(&report::text::table_head(study, self.layout));
         }
     }
 
@@ -182,7 +184,7 @@ impl Observer for Told<'_> {
         if self.output.streams() {
             let mut run = run.clone();
             self.output.forced(&mut run.judgement);
-            self.ui.print(&report::text::row(study, &run, self.columns));
+            self.ui.print(&report::text::row(study, &run, self.layout));
         }
     }
 
@@ -192,7 +194,7 @@ impl Observer for Told<'_> {
             Err(mistake) => self.failed = Some(mistake),
         }
         if self.output.streams() {
-            self.ui.print(&report::claimed::row(study, run));
+            self.ui.print(&report::claimed::row(study, run, self.layout.width));
         }
     }
 }

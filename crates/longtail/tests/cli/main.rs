@@ -30,4 +30,5 @@ mod sockets;
 mod theory;
 mod watch;
 mod watched;
+mod widths;
 mod with;

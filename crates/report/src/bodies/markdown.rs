@@ -28,7 +28,7 @@ pub fn whole(study: &BodiesStudy) -> String {
     parts.extend([verdicts_of(&labelled), watched_of(&labelled), kernel_of(&labelled, &study.plan.sockets)]);
     parts.extend([errors(&labelled), caveats(&study.caveats, &noted(&labelled))]);
     if !study.runs.is_empty() {
-        parts.push(glossary(&rows::words(study)));
+        parts.push(glossary(&rows::words(study, &[])));
     }
     parts.extend([
         environment(&facts::environment(study)),
@@ -41,7 +41,8 @@ pub fn whole(study: &BodiesStudy) -> String {
 fn runs(study: &BodiesStudy) -> String {
     // The column of marks, where none is set.
     let left_out = usize::from(!study.runs.iter().any(|run| is_doubtful(&run.run)));
-    let head = rows::of(study).split_off(left_out).iter().map(|shown| shown.markdown.to_owned()).collect();
-    let lines = study.sorted().into_iter().map(|run| rows::cells(study, run).split_off(left_out));
+    let columns = rows::of(study).split_off(left_out);
+    let head = columns.iter().map(|shown| shown.markdown.to_owned()).collect();
+    let lines = study.sorted().into_iter().map(|run| rows::cells(&columns, run));
     pipe_table(&std::iter::once(head).chain(lines).collect::<Vec<_>>())
 }

@@ -6,7 +6,7 @@ use model::{BodiesStudy, Body, BodyRun, Nanos, Socket};
 
 use crate::number::{self, or_none};
 use crate::summary::spread;
-use crate::table::Column;
+use crate::table::{Band, Column};
 use crate::verdicts;
 
 /// What a summary shows.
@@ -47,14 +47,14 @@ pub(crate) struct Pivot {
 const WIDTH: usize = 6;
 
 fn labels(names: &[&'static str]) -> (Vec<Column>, Vec<String>) {
-    let columns = names.iter().map(|name| Column { name, width: 6, band: None }).collect();
+    let columns = names.iter().map(|name| Column { name, width: 6, band: None, rank: 0 }).collect();
     (columns, names.iter().map(|name| (*name).to_owned()).collect())
 }
 
 fn across(columns: &mut Vec<Column>, names: &mut Vec<String>, items: &[&'static str]) {
     for figure in &FIGURES {
         for item in items {
-            columns.push(Column { name: item, width: WIDTH, band: Some(figure.title) });
+            columns.push(Column { name: item, width: WIDTH, band: Some(Band::of(figure.title)), rank: 0 });
             names.push(format!("{item} {}", figure.title));
         }
     }

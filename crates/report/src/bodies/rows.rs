@@ -4,8 +4,9 @@ use model::{BodiesStudy, BodyRun};
 
 use crate::doubts::is_doubtful;
 use crate::number::{self, NONE, or_none};
-use crate::table::Column;
+use crate::table::{self, Band, Column};
 use crate::verdicts;
+use crate::width::Width;
 
 /// One column: how it stands in a text table and in markdown, and what it shows of a run.
 pub(crate) struct Shown {
@@ -17,9 +18,9 @@ pub(crate) struct Shown {
     cell: fn(&BodyRun) -> String,
 }
 
-const RESPONSE_TIME: Option<&str> = Some("response time, ms");
-const ANSWER: Option<&str> = Some("bytes an answer");
-const SERVER: Option<&str> = Some("server");
+const RESPONSE_TIME: Option<Band> = Some(Band { title: "response time, ms", short: "ms" });
+const ANSWER: Option<Band> = Some(Band::of("bytes an answer"));
+const SERVER: Option<Band> = Some(Band::of("server"));
 
 /// The percentiles of the table, as in Puma's script; the maximum stands beside them.
 pub(crate) const PERCENTILES: [f64; 4] = [0.50, 0.75, 0.90, 0.99];
@@ -38,65 +39,77 @@ fn mark(run: &BodyRun) -> String {
 
 /// The columns of the study's table, in order. The first is the mark of a doubt.
 pub(crate) fn of(study: &BodiesStudy) -> Vec<Shown> {
-    let asked = |name, width, markdown, cell| Shown {
-        column: Column { name, width, band: None },
+    let asked = |rank, name, width, markdown, cell| Shown {
+        column: Column { name, width, band: None, rank },
         markdown,
         always: true,
         cell,
     };
-    let found = |name, width, band, markdown, cell| Shown {
-        column: Column { name, width, band },
+    let found = |rank, (name, width), band, markdown, cell| Shown {
+        column: Column { name, width, band, rank },
         markdown,
         always: false,
         cell,
     };
-    let mut columns = vec![asked("", 1, "", mark as fn(&BodyRun) -> String)];
+    let mut columns = vec![asked(0, "", 1, "", mark as fn(&BodyRun) -> String)];
     if study.plan.repeat > 1 {
-        columns.push(asked("run", 3, "run", |run| number::count(run.run.repeat)));
+        columns.push(asked(0, "run", 3, "run", |run| number::count(run.run.repeat)));
     }
     if study.plan.sockets.len() > 1 {
-        columns.push(asked("socket", 6, "socket", |run| run.socket.to_string()));
+        columns.push(asked(0, "socket", 6, "socket", |run| run.socket.to_string()));
     }
     columns.extend([
-        asked("KB", 6, "KB", |run| number::count(run.body.kilobytes)),
-        asked("type", 6, "type", |run| run.body.kind.name().to_owned()),
-        asked("conns", 5, "conns", |run| number::count(run.run.connections)),
-        found("req/s", 6, None, "req/s", |run| number::rate(run.run.completed_rate())),
-        found("MB/s", 5, None, "MB/s", |run| number::megabytes(run.content_rate())),
-        found("p50", 5, RESPONSE_TIME, "p50, ms", percentile::<0>),
-        found("p75", 5, RESPONSE_TIME, "p75", percentile::<1>),
-        found("p90", 5, RESPONSE_TIME, "p90", percentile::<2>),
-        found("p99", 5, RESPONSE_TIME, "p99", percentile::<3>),
-        found("max", 5, RESPONSE_TIME, "max, ms", longest),
-        found("content", 9, ANSWER, "content bytes", |run| or_none(run.content_bytes(), number::exact)),
-        found("whole", 10, ANSWER, "whole bytes", |run| or_none(run.whole_bytes(), number::exact)),
-        found("CPU, ms", 7, SERVER, "CPU, ms/answer", |run| or_none(run.server_cpu(), number::milliseconds)),
-        found("MB", 5, SERVER, "memory, MB", |run| {
+        asked(0, "KB", 6, "KB", |run| number::count(run.body.kilobytes)),
+        asked(0, "type", 6, "type", |run| run.body.kind.name().to_owned()),
+        asked(5, "conns", 5, "conns", |run| number::count(run.run.connections)),
+        found(0, ("req/s", 6), None, "req/s", |run| number::rate(run.run.completed_rate())),
+        found(1, ("MB/s", 5), None, "MB/s", |run| number::megabytes(run.content_rate())),
+        found(2, ("p50", 5), RESPONSE_TIME, "p50, ms", percentile::<0>),
+        found(9, ("p75", 5), RESPONSE_TIME, "p75", percentile::<1>),
+        found(8, ("p90", 5), RESPONSE_TIME, "p90", percentile::<2>),
+        found(0, ("p99", 5), RESPONSE_TIME, "p99", percentile::<3>),
+        found(3, ("max", 5), RESPONSE_TIME, "max, ms", longest),
+        found(7, ("content", 9), ANSWER, "content bytes", |run| or_none(run.content_bytes(), number::exact)),
+        found(7, ("whole", 10), ANSWER, "whole bytes", |run| or_none(run.whole_bytes(), number::exact)),
+        found(4, ("CPU, ms", 7), SERVER, "CPU, ms/answer", |run| or_none(run.server_cpu(), number::milliseconds)),
+        found(4, ("MB", 5), SERVER, "memory, MB", |run| {
             or_none(run.server.memory_bytes, |bytes| number::megabytes(bytes as f64))
         }),
-        asked("limit", 9, "limit", |run| verdicts::word(run.run.judgement.as_ref()).to_owned()),
-        asked("requests", 8, "requests", |run| number::count(run.run.tally.counts.total())),
-        asked("errors", 6, "errors", |run| number::count(run.run.tally.counts.failed())),
+        asked(0, "limit", 9, "limit", |run| verdicts::word(run.run.judgement.as_ref()).to_owned()),
+        asked(6, "requests", 8, "requests", |run| number::count(run.run.tally.counts.total())),
+        asked(0, "errors", 6, "errors", |run| number::count(run.run.tally.counts.failed())),
     ]);
     columns
 }
 
-/// The cells of a run's row. An invalid run has no headline figure.
-pub(crate) fn cells(study: &BodiesStudy, run: &BodyRun) -> Vec<String> {
-    let hidden = verdicts::hides(run.run.judgement.as_ref());
-    of(study).iter().map(|shown| if hidden && !shown.always { NONE.to_owned() } else { (shown.cell)(run) }).collect()
+/// The columns that there is room for, and those that are left out.
+pub(crate) fn fitting(study: &BodiesStudy, width: Width) -> (Vec<Shown>, Vec<Shown>) {
+    table::fitting(of(study), |shown| &shown.column, width)
 }
 
-/// What the words of the head mean, in the order of the columns.
-pub(crate) fn words(study: &BodiesStudy) -> Vec<(&'static str, &'static str)> {
+/// The cells of a run's row, of these columns. An invalid run has no headline figure.
+pub(crate) fn cells(columns: &[Shown], run: &BodyRun) -> Vec<String> {
+    let hidden = verdicts::hides(run.run.judgement.as_ref());
+    columns.iter().map(|shown| if hidden && !shown.always { NONE.to_owned() } else { (shown.cell)(run) }).collect()
+}
+
+/// What the words of the head mean, in the order of the columns; `left_out` of them are not explained.
+pub(crate) fn words(study: &BodiesStudy, left_out: &[Shown]) -> Vec<(&'static str, &'static str)> {
     let run = (study.plan.repeat > 1).then_some(("run", "which pass over all of it, each on fresh servers"));
+    let has = |name: &str| left_out.iter().all(|shown| shown.column.name != name);
+    let times = if has("p50") { "p50 to max" } else { "p99" };
+    let requests = if has("requests") {
+        ("requests", "planned in the measured window; errors: those without a good answer of the right length")
+    } else {
+        ("errors", "requests of the measured window without a good answer of the right length")
+    };
     let words = [
         ("KB", "size of the content of every answer, 1 KB is 1024 bytes"),
         ("type", "array: strings of 1 KB; chunk: an enumerator of them, without a length; string: one; io: a file"),
         ("conns", "connections in total"),
         ("req/s", "good answers (2xx, 3xx, of the right length) per second of the measured window"),
         ("MB/s", "their content, in million bytes per second"),
-        ("p50 to max", "response time of good answers: from when a request was due to its last byte"),
+        (times, "response time of good answers: from when a request was due to its last byte"),
         (
             "content",
             "bytes of content, counted, over whole answers; whole: heads and what chunks are wrapped in with it",
@@ -107,9 +120,10 @@ pub(crate) fn words(study: &BodiesStudy) -> Vec<(&'static str, &'static str)> {
         ),
         ("MB", "memory of the server after the run, in million bytes, what its processes share counted once"),
         ("limit", "what limited the run: the server, the generator, or none (it kept up); INVALID: see the verdicts"),
-        ("requests", "planned in the measured window; errors: those without a good answer of the right length"),
+        requests,
         ("-", "not known, or too few answers to tell, or unanswered requests could change it"),
         ("!", "a number of this row may be spoiled: see the caveats"),
     ];
-    run.into_iter().chain(words).collect()
+    let known = words.into_iter().filter(|(word, _)| has(word));
+    run.into_iter().chain(known).collect()
 }

@@ -10,18 +10,14 @@ use crate::load::part::{Body, Part, Row, head};
 use crate::load::{markdown as laid_out, text as wrapped, words};
 use crate::markdown::{details, escaped, fenced};
 use crate::number::{self, NONE, or_none};
+use crate::width::Width;
 
-/// The report for a terminal. Its first line is the command line that repeats it.
-pub fn text(study: &ClaimedLoadStudy) -> String {
-    let mut text = format!("{}\n\n", study.command_line);
-    for (what, lines) in opening(study) {
-        for (at, line) in lines.iter().enumerate() {
-            wrapped::wrap(&mut text, &format!("{:<9}", if at == 0 { what } else { "" }), line);
-        }
-    }
+/// The report for a terminal. It begins with the command line that repeats it.
+pub fn text(study: &ClaimedLoadStudy, width: Width) -> String {
+    let mut text = wrapped::opening(&study.command_line, &opening(study), width);
     for part in parts(study) {
         text.push('\n');
-        wrapped::lay_out(&mut text, &part);
+        wrapped::lay_out(&mut text, &part, width);
     }
     _ = writeln!(text, "\n{}", total_time(study));
     text

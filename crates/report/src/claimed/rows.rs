@@ -1,14 +1,13 @@
 //! The table of a sweep that another generator drove, and what stands below it.
 
-use std::fmt::Write as _;
-
 use model::run::PERCENTILES;
 use model::{ClaimedRow, SweepStudy};
 
 use super::{count, findings, is_doubtful, machine, made_by, word};
-use crate::load::text::wrap;
+use crate::load::text::WIDTH;
 use crate::number::{self, or_none};
-use crate::table::{self, Column};
+use crate::table::{self, Band, Column};
+use crate::width::{Width, wrap};
 
 /// One column, as in the table of our own runs.
 pub(crate) struct Shown {
@@ -18,17 +17,23 @@ pub(crate) struct Shown {
     pub(crate) cell: fn(&ClaimedRow) -> String,
 }
 
-const TIMES: Option<&str> = Some("times by the other generator, ms");
-const IDEAL: Option<&str> = Some("x ideal");
+const TIMES: Option<Band> = Some(Band { title: "times by the other generator, ms", short: "its ms" });
+const IDEAL: Option<Band> = Some(Band::of("x ideal"));
 
-const fn shown(
-    name: &'static str,
-    width: usize,
-    band: Option<&'static str>,
+/// A column that stays in a narrow table: whose run it is and by whom, and whether to trust it.
+const fn kept(name: &'static str, width: usize, cell: fn(&ClaimedRow) -> String) -> Shown {
+    Shown { column: Column { name, width, band: None, rank: 0 }, markdown: name, cell }
+}
+
+/// A column that goes when its `rank` is the highest and there is no room.
+const fn ranked(
+    rank: u8,
+    (name, width): (&'static str, usize),
+    band: Option<Band>,
     markdown: &'static str,
     cell: fn(&ClaimedRow) -> String,
 ) -> Shown {
-    Shown { column: Column { name, width, band }, markdown, cell }
+    Shown { column: Column { name, width, band, rank }, markdown, cell }
 }
 
 /// The `I`-th percentile of the table, where it was printed.
@@ -44,71 +49,92 @@ fn widest_deviation(row: &ClaimedRow) -> Option<f64> {
 
 /// The columns, in order. The first is the mark of a doubt.
 pub(crate) fn columns(study: &SweepStudy) -> Vec<Shown> {
-    let mut columns = vec![shown("", 1, None, "", |row| if is_doubtful(&row.run) { "!" } else { "" }.to_owned())];
+    let mut columns = vec![kept("", 1, |row| if is_doubtful(&row.run) { "!" } else { "" }.to_owned())];
     if study.plan.repeat > 1 {
-        columns.push(shown("run", 3, None, "run", |row| number::count(row.repeat)));
+        columns.push(kept("run", 3, |row| number::count(row.repeat)));
     }
     columns.extend([
-        shown("mult", 5, None, "mult", |row| number::multiple(row.multiple)),
-        shown("conns", 5, None, "conns", |row| number::count(row.run.connections)),
-        shown("req/s", 6, None, "req/s", |row| or_none(row.run.claim.rate_per_s, number::rate)),
-        shown("% max", 5, None, "% max", |row| or_none(row.of_maximum(), number::percent)),
-        shown("mean", 5, TIMES, "mean, ms", |row| or_none(row.run.claim.mean, number::milliseconds)),
-        shown("p10", 5, TIMES, "p10, ms", percentile::<0>),
-        shown("p25", 5, TIMES, "p25", percentile::<1>),
-        shown("p50", 5, TIMES, "p50", percentile::<2>),
-        shown("p75", 5, TIMES, "p75", percentile::<3>),
-        shown("p90", 5, TIMES, "p90", percentile::<4>),
-        shown("p95", 5, TIMES, "p95", percentile::<5>),
-        shown("p99", 5, TIMES, "p99", percentile::<6>),
-        shown("p99.9", 5, TIMES, "p99.9", percentile::<7>),
-        shown("max", 5, TIMES, "max, ms", |row| or_none(row.run.claim.max, number::milliseconds)),
-        shown("tail", 5, None, "tail", |row| or_none(row.long_tail(), number::times)),
-        shown("p50", 5, IDEAL, "p50 x ideal", |row| or_none(row.of_ideal(0.5), number::times)),
-        shown("p99", 5, IDEAL, "p99 x ideal", |row| or_none(row.of_ideal(0.99), number::times)),
-        shown("worker ±%", 9, None, "worker ±%", |row| or_none(widest_deviation(row), number::percent_tenths)),
-        shown("claim", 10, None, "claim", |row| word(row.run.audit).to_owned()),
-        shown("requests", 8, None, "requests", |row| count(row.run.claim.requests)),
-        shown("errors", 7, None, "errors", |row| count(row.run.claim.failed)),
-        shown("by", 13, None, "by", |row| row.run.name()),
+        kept("mult", 5, |row| number::multiple(row.multiple)),
+        kept("conns", 5, |row| number::count(row.run.connections)),
+        kept("req/s", 6, |row| or_none(row.run.claim.rate_per_s, number::rate)),
+        ranked(1, ("% max", 5), None, "% max", |row| or_none(row.of_maximum(), number::percent)),
+        ranked(9, ("mean", 5), TIMES, "mean, ms", |row| or_none(row.run.claim.mean, number::milliseconds)),
+        ranked(12, ("p10", 5), TIMES, "p10, ms", percentile::<0>),
+        ranked(13, ("p25", 5), TIMES, "p25", percentile::<1>),
+        ranked(2, ("p50", 5), TIMES, "p50", percentile::<2>),
+        ranked(11, ("p75", 5), TIMES, "p75", percentile::<3>),
+        ranked(8, ("p90", 5), TIMES, "p90", percentile::<4>),
+        ranked(4, ("p95", 5), TIMES, "p95", percentile::<5>),
+        ranked(0, ("p99", 5), TIMES, "p99", percentile::<6>),
+        ranked(10, ("p99.9", 5), TIMES, "p99.9", percentile::<7>),
+        ranked(3, ("max", 5), TIMES, "max, ms", |row| or_none(row.run.claim.max, number::milliseconds)),
+        ranked(5, ("tail", 5), None, "tail", |row| or_none(row.long_tail(), number::times)),
+        ranked(7, ("p50", 5), IDEAL, "p50 x ideal", |row| or_none(row.of_ideal(0.5), number::times)),
+        ranked(7, ("p99", 5), IDEAL, "p99 x ideal", |row| or_none(row.of_ideal(0.99), number::times)),
+        ranked(14, ("worker ±%", 9), None, "worker ±%", |row| or_none(widest_deviation(row), number::percent_tenths)),
+        kept("claim", 10, |row| word(row.run.audit).to_owned()),
+        ranked(6, ("requests", 8), None, "requests", |row| count(row.run.claim.requests)),
+        kept("errors", 7, |row| count(row.run.claim.failed)),
+        kept("by", 13, |row| row.run.name()),
     ]);
     columns
 }
 
-/// What the words of the head mean.
-pub(crate) fn words(study: &SweepStudy) -> Vec<(&'static str, &'static str)> {
+/// The columns that there is room for, and those that are left out.
+pub(crate) fn fitting(study: &SweepStudy, width: Width) -> (Vec<Shown>, Vec<Shown>) {
+    table::fitting(columns(study), |shown| &shown.column, width)
+}
+
+/// What the words of the head mean; `left_out` of them are not explained.
+pub(crate) fn words(study: &SweepStudy, left_out: &[Shown]) -> Vec<(&'static str, &'static str)> {
+    let has = |name: &str| left_out.iter().all(|shown| shown.markdown != name);
     let run = (study.plan.repeat > 1).then_some(("run", "which pass over the multiples, each on a fresh server"));
+    let rate = if has("% max") {
+        "requests per second, as it prints them; % max: in % of slots / service time"
+    } else {
+        "requests per second, as it prints them"
+    };
+    let times = match (has("mean, ms"), has("p50")) {
+        (true, _) => "mean to max",
+        (false, true) => "p50 to max",
+        (false, false) => "p99",
+    };
+    let requests = if has("requests") {
+        ("requests", "those that it says ended; errors: bad statuses, errors and timeouts, as it counts them")
+    } else {
+        ("errors", "bad statuses, errors and timeouts, as it counts them")
+    };
     let words = [
-        ("by", "who made the load and says all that stands in this row: nothing of it was measured by longtail"),
-        ("mult", "connections / slots; conns: connections in total"),
-        ("req/s", "requests per second, as it prints them; % max: in % of slots / service time"),
-        ("mean to max", "its times, as it prints them; - where it does not print that percentile"),
-        ("tail", "max / p10"),
-        ("x ideal", "its time / ideal; ideal: all wait in one line, service time x max(1, mult)"),
-        ("worker ±%", "the worker furthest from an even share, in % of that share, by the server's own statistics"),
-        ("claim", "what longtail audit says of its figures: possible, doubtful, IMPOSSIBLE: see the claims"),
-        ("requests", "those that it says ended; errors: bad statuses, errors and timeouts, as it counts them"),
-        ("!", "a number of this row may be spoiled: see the claims and caveats"),
+        (
+            true,
+            ("by", "who made the load and says all that stands in this row: nothing of it was measured by longtail"),
+        ),
+        (true, ("mult", "connections / slots; conns: connections in total")),
+        (true, ("req/s", rate)),
+        (true, (times, "its times, as it prints them; - where it does not print that percentile")),
+        (has("tail"), ("tail", "max / p10")),
+        (has("p99 x ideal"), ("x ideal", "its time / ideal; ideal: all wait in one line, service time x max(1, mult)")),
+        (
+            has("worker ±%"),
+            ("worker ±%", "the worker furthest from an even share, in % of that share, by the server's own statistics"),
+        ),
+        (true, ("claim", "what longtail audit says of its figures: possible, doubtful, IMPOSSIBLE: see the claims")),
+        (true, requests),
+        (true, ("!", "a number of this row may be spoiled: see the claims and caveats")),
     ];
-    words.into_iter().chain(run).collect()
+    words.into_iter().filter(|(is_shown, _)| *is_shown).map(|(_, word)| word).chain(run).collect()
 }
 
-fn laid_out(study: &SweepStudy) -> Vec<Column> {
-    columns(study).into_iter().map(|shown| shown.column).collect()
-}
-
-pub(crate) fn cells(study: &SweepStudy, row: &ClaimedRow) -> Vec<String> {
-    columns(study).iter().map(|shown| (shown.cell)(row)).collect()
-}
-
-/// The table's head.
-pub(crate) fn head(study: &SweepStudy) -> String {
-    table::head(&laid_out(study))
+pub(crate) fn cells(columns: &[Shown], row: &ClaimedRow) -> Vec<String> {
+    columns.iter().map(|shown| (shown.cell)(row)).collect()
 }
 
 /// One run's line of the table.
-pub fn row(study: &SweepStudy, row: &ClaimedRow) -> String {
-    table::row(&laid_out(study), &cells(study, row)) + "\n"
+pub fn row(study: &SweepStudy, row: &ClaimedRow, width: Width) -> String {
+    let (columns, _) = fitting(study, width);
+    let cells = cells(&columns, row);
+    let laid_out: Vec<Column> = columns.into_iter().map(|shown| shown.column).collect();
+    table::row(&laid_out, &cells) + "\n"
 }
 
 /// What a row is called elsewhere.
@@ -145,12 +171,12 @@ pub(crate) fn claims(study: &SweepStudy) -> Vec<(String, Vec<String>)> {
 }
 
 /// [`claims`] as text.
-pub(crate) fn claims_text(study: &SweepStudy) -> String {
+pub(crate) fn claims_text(study: &SweepStudy, width: Width) -> String {
     let mut text = String::new();
     for (first, lines) in claims(study) {
-        _ = writeln!(text, "  {first}");
+        wrap(&mut text, width, "", &format!("  {first}"));
         for line in lines {
-            wrap(&mut text, "        ", &line);
+            wrap(&mut text, width.at_most(WIDTH), "        ", &line);
         }
     }
     if text.is_empty() { text } else { "claims\n".to_owned() + &text }

@@ -1,0 +1,203 @@
+//! How wide text may be, and lines broken to keep to it.
+//!
+//! Widths are of characters, each one column wide on a terminal. Nothing is cut: a word that has no space to break at
+//! is wider where it must be.
+
+/// Columns of a line at the most; the default is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Width(Option<usize>);
+
+impl Width {
+    /// As wide as it takes.
+    pub const ANY: Width = Width(None);
+    /// The fewest columns that are kept to: on fewer, lines are as for so many.
+    pub const LEAST: usize = 40;
+
+    /// At most so many columns, and [`Width::LEAST`] where they are fewer.
+    pub fn of(columns: usize) -> Width {
+        Width(Some(columns.max(Width::LEAST)))
+    }
+
+    /// The columns, where there is a limit.
+    pub fn columns(self) -> Option<usize> {
+        self.0
+    }
+
+    /// The narrower of the two.
+    pub(crate) fn at_most(self, columns: usize) -> Width {
+        Width(Some(self.0.map_or(columns, |own| own.min(columns))))
+    }
+
+    /// Whether a line of so many columns fits.
+    pub(crate) fn fits(self, columns: usize) -> bool {
+        self.0.is_none_or(|most| columns <= most)
+    }
+}
+
+/// Columns of a text on one line.
+pub(crate) fn columns_of(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// `line` after `before`, broken at spaces; what follows is indented as far as `before` is long, and two more where the line
+/// itself is indented.
+pub(crate) fn wrap(text: &mut String, width: Width, before: &str, line: &str) {
+    let own = line.len() - line.trim_start().len();
+    let before = format!("{before}{}", &line[..own]);
+    let hang = columns_of(&before) + if own > 0 { 2 } else { 0 };
+    flow(text, width, &before, hang, std::iter::once(line.trim_start()));
+}
+
+/// `pieces` after `before`, a space between them, broken between pieces, and within one only where that alone is too
+/// wide; what follows is indented by `hang`.
+pub(crate) fn flow<'a>(
+    text: &mut String,
+    width: Width,
+    before: &str,
+    hang: usize,
+    pieces: impl IntoIterator<Item = &'a str>,
+) {
+    let mut lines = Lines { done: text, line: before.to_owned(), width, hang };
+    for piece in pieces {
+        if width.fits(hang + columns_of(piece)) || lines.has_room_for(piece) {
+            lines.put(piece);
+        } else {
+            piece.split_whitespace().for_each(|word| lines.put(word));
+        }
+    }
+    lines.end();
+}
+
+/// Lines on their way.
+struct Lines<'a> {
+    done: &'a mut String,
+    line: String,
+    width: Width,
+    hang: usize,
+}
+
+impl Lines<'_> {
+    /// The space that goes before the next word.
+    fn gap(&self) -> &'static str {
+        if self.line.is_empty() || self.line.ends_with(' ') { "" } else { " " }
+    }
+
+    fn has_room_for(&self, piece: &str) -> bool {
+        self.width.fits(columns_of(&self.line) + self.gap().len() + columns_of(piece))
+    }
+
+    /// Puts `piece` on this line, or on the next where that has more room.
+    fn put(&mut self, piece: &str) {
+        if !self.has_room_for(piece) && columns_of(&self.line) > self.hang {
+            self.end();
+            self.line = " ".repeat(self.hang);
+        }
+        self.line.push_str(self.gap());
+        self.line.push_str(piece);
+    }
+
+    fn end(&mut self) {
+        self.done.push_str(self.line.trim_end());
+        self.done.push('\n');
+    }
+}
+
+/// A command line broken between its words, so that a shell still takes it as one.
+pub(crate) fn command(line: &str, width: Width) -> String {
+    let words = words(line);
+    // Each line but the last ends in ` \`.
+    let room = |columns: usize| width.fits(columns + 2);
+    let mut text = String::new();
+    let mut columns = 0;
+    for word in words {
+        let more = columns_of(word);
+        if columns > 0 && !room(columns + 1 + more) {
+            text.push_str(" \\\n    ");
+            columns = 4;
+        } else if columns > 0 {
+            text.push(' ');
+            columns += 1;
+        }
+        text.push_str(word);
+        columns += more;
+    }
+    text + "\n"
+}
+
+/// The words of a command line as a shell parts them, quotes and all.
+fn words(line: &str) -> Vec<&str> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    let parts = line.split(move |c| {
+        let is_end = c == ' ' && !is_quoted && !is_escaped;
+        // In single quotes, which are the only ones that `plan::quoted` makes, a backslash is itself.
+        is_quoted ^= c == '\'' && !is_escaped;
+        is_escaped = c == '\\' && !is_quoted && !is_escaped;
+        is_end
+    });
+    parts.filter(|word| !word.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "0123456789 0123456789 0123456789 0123456789";
+
+    fn wrapped(columns: usize, before: &str, line: &str) -> String {
+        let mut text = String::new();
+        wrap(&mut text, Width::of(columns), before, line);
+        text
+    }
+
+    #[test]
+    fn a_long_line_is_broken_at_spaces_and_hangs_under_its_beginning() {
+        let text = wrapped(40, "load     ", TEXT);
+        assert_eq!(text, "load     0123456789 0123456789\n         0123456789 0123456789\n");
+        let text = wrapped(40, "", &format!("  {TEXT}"));
+        assert_eq!(text, "  0123456789 0123456789 0123456789\n    0123456789\n");
+    }
+
+    #[test]
+    fn what_fits_is_as_it_was() {
+        assert_eq!(wrapped(40, "a  ", "b  c"), "a  b  c\n");
+        let mut text = String::new();
+        wrap(&mut text, Width::ANY, "  ", &format!("{TEXT}  {TEXT}"));
+        assert_eq!(text, format!("  {TEXT}  {TEXT}\n"));
+    }
+
+    #[test]
+    fn a_word_that_is_too_long_stays_whole() {
+        let word = "x".repeat(200);
+        assert_eq!(wrapped(110, "  ", &format!("at {word}")), format!("  at\n  {word}\n"));
+        assert_eq!(wrapped(40, "  ", &word), format!("  {word}\n"), "a line with nothing on it has no more room");
+    }
+
+    #[test]
+    fn a_line_is_broken_between_pieces_first() {
+        let mut text = String::new();
+        let pieces = ["one of three words;", "two of three words;", TEXT];
+        flow(&mut text, Width::of(40), "  1.00x:", 4, pieces);
+        let expected = "  1.00x: one of three words;
+    two of three words; 0123456789
+    0123456789 0123456789 0123456789
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn fewer_columns_than_the_least_are_the_least() {
+        assert_eq!(Width::of(1).columns(), Some(Width::LEAST));
+        assert_eq!(Width::of(80).at_most(140), Width::of(80));
+        assert_eq!(Width::ANY.at_most(140), Width::of(140));
+    }
+
+    #[test]
+    fn a_command_line_is_broken_where_a_shell_parts_its_words() {
+        let line = r"longtail sweep -w2 -C 'a  very long name.rb' --url 'it'\''s one word of a shell' -- ruby x.rb";
+        let text = command(line, Width::of(40));
+        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+        assert_eq!(text.replace(" \\\n    ", " "), format!("{line}\n"));
+        assert!(text.contains("'a  very long name.rb'") && text.contains(r"'it'\''s one word of a shell'"), "{text}");
+        assert_eq!(command(line, Width::ANY), format!("{line}\n"));
+    }
+}

@@ -1,0 +1,176 @@
+//! Text that was asked to be narrow: what it leaves out, that it says so, and that nothing which warns is ever left out.
+
+use std::path::Path;
+
+use model::{SweepStudy, Verdict};
+use report::{Columns, Layout, Width, bodies, claimed, load, markdown, text};
+use testkit::{bodies as body_study, claimed as claimed_study, load as load_study, study};
+
+const TERMINALS: [usize; 6] = [80, 100, 120, 139, 146, 200];
+/// And those where a table has little room, or a column more than the one before.
+const ALL: [usize; 14] = [1, 40, 57, 64, 70, 76, 79, 80, 84, 100, 120, 139, 150, 200];
+
+fn within(columns: usize) -> Layout {
+    Layout { columns: Columns::Longtail, width: Width::of(columns) }
+}
+
+fn sweeps() -> Vec<SweepStudy> {
+    study::every().into_iter().chain([claimed_study::hey_sweep()]).collect()
+}
+
+/// Every report that is printed for so many columns.
+fn reports(columns: usize) -> Vec<String> {
+    let width = Width::of(columns);
+    let of_sweeps = sweeps().into_iter().map(|study| text::whole(&study, within(columns)));
+    let of_bodies = body_study::every().into_iter().map(|study| bodies::text::whole(&study, within(columns)));
+    let of_loads = load_study::every().into_iter().map(move |study| load::text::whole(&study, width));
+    let of_others = [claimed::text(&claimed_study::wrk_load(), width)];
+    of_sweeps.chain(of_bodies).chain(of_loads).chain(of_others).collect()
+}
+
+fn width(line: &str) -> usize {
+    line.chars().count()
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for columns in TERMINALS {
+        for report in reports(columns) {
+            for line in report.lines() {
+                assert!(width(line) <= columns, "{columns}: {line}\n{report}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_line_of_a_narrow_report_ends_in_space() {
+    for report in reports(80) {
+        assert!(report.lines().all(|line| line == line.trim_end()), "{report}");
+    }
+}
+
+/// The cells of a narrow row are those of the wide row, and these are among them.
+#[test]
+fn marks_verdicts_and_errors_stay_at_any_width() {
+    let kept = |line: &str| {
+        let cells: Vec<&str> = line.trim_start_matches('!').split_whitespace().collect();
+        let errors = cells.last().map(|cell| (*cell).to_owned());
+        (line.starts_with('!'), cells[..2].join(" "), errors)
+    };
+    for study in sweeps() {
+        for run in &study.runs {
+            let whole = text::row(&study, run, Columns::Longtail.into());
+            for columns in ALL {
+                let row = text::row(&study, run, within(columns));
+                assert_eq!(kept(&row), kept(&whole), "{columns}: {row}");
+                let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict);
+                let word = match verdict {
+                    Some(Verdict::Invalid) => "INVALID",
+                    Some(Verdict::GeneratorBound) => "GENERATOR",
+                    Some(Verdict::ServerBound) => "server",
+                    Some(Verdict::Unloaded) => "none",
+                    None => "-",
+                };
+                assert!(row.split_whitespace().any(|cell| cell == word), "{columns}: {row}");
+                assert!(width(row.trim_end()) <= columns.max(56), "{columns}: {row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_stand_under_their_head_at_any_width() {
+    for study in sweeps() {
+        for columns in ALL {
+            let head = text::table_head(&study, within(columns));
+            let [bands, names] = head.lines().collect::<Vec<_>>()[..] else { panic!("{head}") };
+            assert!(width(bands) <= width(names), "{head}");
+            for run in &study.runs {
+                assert_eq!(width(text::row(&study, run, within(columns)).trim_end()), width(names));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_table_says_which_columns_it_has_no_room_for() {
+    let study = study::judged();
+    let closing = |layout: Layout| text::closing(&study, layout).split_whitespace().collect::<Vec<_>>().join(" ");
+    let said =
+        "no room at 80 columns for p10, p25, p75, p90, p99.9, p50 x ideal, p99 x ideal, Jain, worker ±%, requests";
+    assert!(closing(within(80)).contains(said), "{}", closing(within(80)));
+    assert!(closing(within(80)).contains("longtail report --width 0"));
+    for layout in [within(146), Columns::Longtail.into(), Layout { columns: Columns::Puma, ..within(80) }] {
+        assert!(!closing(layout).contains("no room"), "{layout:?}");
+    }
+}
+
+/// The words below a narrow table explain the columns that it has, and no others.
+#[test]
+fn words_are_of_the_columns_that_are_shown() {
+    let study = study::judged();
+    for columns in TERMINALS {
+        let head = text::table_head(&study, within(columns));
+        let closing = text::closing(&study, within(columns));
+        let explained = |word: &str| closing.lines().any(|line| line.starts_with(&format!("{word}  ")));
+        for word in ["% max", "tail", "x ideal", "Jain", "worker ±%", "requests", "limit", "mult"] {
+            assert_eq!(explained(word), head.contains(word), "{columns}: {word}");
+        }
+        assert!(closing.contains("without a good answer"));
+    }
+}
+
+/// Of what was wrapped, parted or left out, all words but those of columns that were said to be left out are there.
+#[test]
+fn nothing_but_columns_is_lost() {
+    let words = |text: &str| {
+        let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        words.sort_unstable();
+        words.dedup();
+        words
+    };
+    for study in [study::judged(), study::theorized(), study::watched()] {
+        let whole = text::closing(&study, Columns::Puma.into());
+        let narrow = words(&text::closing(&study, Layout { columns: Columns::Puma, ..within(80) }));
+        // A drawing has as many characters as there is room for.
+        let is_drawn = |word: &str| word.chars().any(|c| "·▁▂▃▄▅▆▇█".contains(c));
+        let lost: Vec<String> =
+            words(&whole).into_iter().filter(|word| !narrow.contains(word) && !is_drawn(word)).collect();
+        assert_eq!(lost, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn pumas_table_is_whole_at_any_width() {
+    let study = study::canonical();
+    let layout = Layout { columns: Columns::Puma, ..within(80) };
+    assert_eq!(text::table_head(&study, layout), text::table_head(&study, Columns::Puma.into()));
+    for run in &study.runs {
+        assert_eq!(text::row(&study, run, layout), text::row(&study, run, Columns::Puma.into()));
+    }
+}
+
+/// Compares with `tests/golden/narrow/<name>`, or writes it.
+fn expect(name: &str, report: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/narrow").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, report).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(report, golden, "{} differs: UPDATE_GOLDEN=1 writes it anew", path.display());
+}
+
+#[test]
+fn narrow_reports() {
+    expect("judged_80.txt", &text::whole(&study::judged(), within(80)));
+    expect("theorized_80.txt", &text::whole(&study::theorized(), within(80)));
+    expect("watched_80.txt", &text::whole(&study::watched(), within(80)));
+    expect("repeated_100.txt", &text::whole(&study::repeated(), within(100)));
+    expect("hey_sweep_80.txt", &text::whole(&claimed_study::hey_sweep(), within(80)));
+    expect("bodies_80.txt", &bodies::text::whole(&body_study::troubled(), within(80)));
+    expect("load_80.txt", &load::text::whole(&load_study::closed(), Width::of(80)));
+    // Markdown has all columns, whatever the terminal.
+    assert!(markdown::whole(&study::judged()).contains("p99 x ideal"));
+}
