@@ -94,7 +94,7 @@ fn times(study: &ClaimedLoadStudy) -> Option<Body> {
     let claim = &study.run.claim;
     let named = |name: &str, time: Option<Nanos>| Some((name.to_owned(), time?));
     let mut known: Vec<(String, Nanos)> =
-        [named("mean", claim.mean), named("standard deviation", claim.stdev), named("shortest", claim.min)]
+        [named("mean", claim.mean), named("std deviation", claim.stdev), named("shortest", claim.min)]
             .into_iter()
             .flatten()
             .collect();

@@ -31,7 +31,7 @@ pub(crate) fn answers(study: &LoadStudy) -> Option<Part> {
     let nothing = || [String::new(), String::new()];
     let mut rows = vec![
         row("mean", both(Histogram::mean), nothing(), note),
-        row("standard deviation", both(Histogram::standard_deviation), nothing(), String::new()),
+        row("std deviation", both(Histogram::standard_deviation), nothing(), String::new()),
     ];
     let mut last_note = String::new();
     for q in LOAD_PERCENTILES {
