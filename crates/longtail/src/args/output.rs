@@ -45,8 +45,8 @@ pub(crate) struct OutputArgs {
     /// What to write
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     format: FormatWord,
-    /// So many columns at most: sentences are broken to fit, a table of runs leaves columns out and says which (Puma's has all);
-    /// 0: as wide as it takes [default: the terminal's width, and 0 in a pipe]
+    /// Fit the text to so many columns: sentences are broken, a table of runs leaves columns out and names them (Puma's never
+    /// does); 0: all of it, however wide [default: the terminal's width; 0 in a pipe]
     #[arg(long, value_name = "COLUMNS", value_parser = columns_to_fit, help_heading = "Output")]
     width: Option<usize>,
     /// Print the figures of an invalid run all the same; its verdict stays
@@ -58,7 +58,7 @@ pub(crate) struct OutputArgs {
 fn columns_to_fit(word: &str) -> Result<usize, String> {
     match word.parse() {
         Ok(columns) if columns == 0 || columns >= Width::LEAST => Ok(columns),
-        _ => Err(format!("{} columns or more, or 0 for as wide as it takes", Width::LEAST)),
+        _ => Err(format!("{} columns or more, or 0 for all of it, however wide", Width::LEAST)),
     }
 }
 

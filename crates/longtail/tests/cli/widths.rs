@@ -61,7 +61,7 @@ fn a_width_is_kept_to_in_a_pipe_too() {
 fn a_width_that_nothing_fits_is_refused() {
     let lab = Lab::new();
     let refused = lab.run("report --width 39").with_code(2);
-    assert!(refused.stderr.contains("40 columns or more, or 0 for as wide as it takes"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("40 columns or more, or 0 for all of it, however wide"), "{}", refused.stderr);
 }
 
 /// Whoever makes the window wider while a sweep goes on has rows under the head that was printed.
