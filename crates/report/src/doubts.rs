@@ -24,16 +24,17 @@ pub(crate) fn noted_of(study: &SweepStudy) -> Vec<Noted<'_>> {
 /// Whether something was seen that may have spoiled a number of the run's row. A number that is left out, or that
 /// nothing confirms, has a caveat too but no mark: it would stand on every row and mean nothing.
 pub(crate) fn is_doubtful(run: &Run) -> bool {
-    let spoils = |caveat: &Caveat| {
-        !matches!(
-            caveat,
-            Caveat::TooFewRequests { .. }
-                | Caveat::LedgerUnknown { .. }
-                | Caveat::KernelUnjoined { .. }
-                | Caveat::KernelIncomplete { .. }
-        )
-    };
     run.caveats.iter().any(spoils)
+}
+
+fn spoils(caveat: &Caveat) -> bool {
+    !matches!(
+        caveat,
+        Caveat::TooFewRequests { .. }
+            | Caveat::LedgerUnknown { .. }
+            | Caveat::KernelUnjoined { .. }
+            | Caveat::KernelIncomplete { .. }
+    )
 }
 
 /// Doubts of one kind: what was seen, of which runs, and the remedy for all of them.
@@ -56,13 +57,16 @@ impl Seen {
     }
 }
 
-/// All caveats, of the study and of its runs, each once a run, by kind in the order in which the kinds first come up.
+/// All caveats, of the study and of its runs, each once a run, by kind: first those that set a mark, then the others, in the
+/// order in which the kinds first come up.
 pub(crate) fn by_kind(of_study: &[Caveat], noted: &[Noted<'_>]) -> Vec<Doubt> {
     let of_study = of_study.iter().map(|caveat| ("study".to_owned(), caveat));
     let of_runs = noted.iter().flat_map(|(label, caveats)| caveats.iter().map(|caveat| (label.clone(), caveat)));
     let mut kinds = Vec::new();
     let mut doubts: Vec<Doubt> = Vec::new();
-    for (label, caveat) in of_study.chain(of_runs) {
+    let mut all: Vec<(String, &Caveat)> = of_study.chain(of_runs).collect();
+    all.sort_by_key(|(_, caveat)| !spoils(caveat));
+    for (label, caveat) in all {
         let kind = discriminant(caveat);
         let at = kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
             kinds.push(kind);

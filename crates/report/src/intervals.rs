@@ -56,8 +56,7 @@ pub(crate) fn head() -> Vec<String> {
 }
 
 /// What stands above them.
-pub(crate) const TITLE: &str =
-    "how well the percentiles are known, ms: 95 % intervals, and the generator's part at most";
+pub(crate) const TITLE: &str = "how well percentiles are known, ms: 95 % intervals, and our own part at most";
 
 #[cfg(test)]
 mod tests {

@@ -36,7 +36,10 @@ pub fn whole(study: &SweepStudy) -> String {
         parts.extend([claimed_runs(study), claims(study)]);
     }
     parts.extend([
+        summaries(study),
         verdicts_of(&labelled),
+        errors(&labelled),
+        caveats(&study.caveats, &doubts::noted_of(study)),
         intervals_of(study),
         anatomy_of(study),
         watched_of(&labelled),
@@ -45,10 +48,7 @@ pub fn whole(study: &SweepStudy) -> String {
         heard_of(study),
         over_time_of(study),
         theory_of(study),
-        summaries(study),
         workers(study),
-        errors(&labelled),
-        caveats(&study.caveats, &doubts::noted_of(study)),
     ]);
     if !study.runs.is_empty() || !study.claimed_runs.is_empty() {
         parts.push(words(study));

@@ -91,7 +91,8 @@ pub(crate) fn said_of_left_out(left_out: &[&'static str], width: Width) -> Strin
     text
 }
 
-/// What stands after the table: repeats summed up, workers, errors, caveats, the words of the head, the total time.
+/// What stands after the table: repeats summed up; whether to believe it: verdicts, errors, caveats; why it is so: the server
+/// meanwhile, theory, workers; the words of the head and the total time.
 pub fn closing(study: &SweepStudy, layout: Layout) -> String {
     let runs = facts::labelled(study);
     let width = layout.width;
@@ -100,7 +101,11 @@ pub fn closing(study: &SweepStudy, layout: Layout) -> String {
         facts::missing_runs(study.runs.len() + study.claimed_runs.len(), study.plan.runs(), study.interrupted)
             .map(|missing| wrapped(width, &missing))
             .unwrap_or_default(),
+        summaries(study, width),
         verdicts_of(&runs, width),
+        rows::claims_text(study, width),
+        errors(&runs, width),
+        caveats(&study.caveats, &doubts::noted_of(study), width),
         intervals_of(study, width),
         anatomy_of(study, width),
         watched_of(&runs, width),
@@ -109,11 +114,7 @@ pub fn closing(study: &SweepStudy, layout: Layout) -> String {
         heard_of(study, width),
         over_time_of(study, width),
         theory_of(study, width),
-        rows::claims_text(study, width),
-        summaries(study, width),
         workers(study, width),
-        errors(&runs, width),
-        caveats(&study.caveats, &doubts::noted_of(study), width),
     ];
     if !study.runs.is_empty() || !study.claimed_runs.is_empty() {
         parts.push(words(study, layout));
@@ -147,21 +148,29 @@ fn wrapped(width: Width, line: &str) -> String {
     text
 }
 
-/// One line a run, or some: what limited it, and the evidence.
+/// A line a run: what limited it, and the figures of the evidence; then what was not passed, with the remedies.
 pub(crate) fn verdicts_of(runs: &[Labelled<'_>], width: Width) -> String {
-    let judged = runs.iter().filter_map(|run| Some((&run.label, run.run.judgement.as_ref()?)));
-    let mut text = String::new();
-    for (label, judgement) in judged {
-        let mut pieces = verdicts::evidence(judgement);
-        let last = pieces.len().saturating_sub(1);
-        pieces[..last].iter_mut().for_each(|piece| piece.push(';'));
-        let before = format!("  {label} {}:", verdicts::name(judgement.verdict));
-        flow(&mut text, width.at_most(EVIDENCE_WIDTH), &before, 8, pieces.iter().map(String::as_str));
+    let judged = || runs.iter().filter_map(|run| Some((&run.label, run.run.judgement.as_ref()?)));
+    let head = verdicts::HEAD.map(str::to_owned).to_vec();
+    let figures = judged().map(|(label, judgement)| verdicts::figures(label, judgement));
+    let lines: Vec<_> = std::iter::once(head).chain(figures).collect();
+    if lines.len() == 1 {
+        return String::new();
+    }
+    let mut text = "verdicts\n".to_owned();
+    for words in verdicts::WORDS {
+        wrap(&mut text, width, "", &format!("  {words}"));
+    }
+    text.push_str(&Fitted { indent: 2, may_part: verdicts::may_part, ..Fitted::new(&lines) }.text(width));
+    for (label, judgement) in judged() {
+        for trouble in verdicts::troubles(judgement) {
+            wrap(&mut text, width, "", &format!("  {label} {trouble}"));
+        }
         for remedy in verdicts::remedies(judgement) {
-            wrap(&mut text, width, "", &format!("        → {remedy}"));
+            wrap(&mut text, width, "", &format!("    → {remedy}"));
         }
     }
-    if text.is_empty() { text } else { "verdicts\n".to_owned() + &text }
+    text
 }
 
 fn intervals_of(study: &SweepStudy, width: Width) -> String {

@@ -1,8 +1,8 @@
-//! What limited each run, in words, with the evidence: one line a run, and a remedy where something is wrong.
+//! What limited each run, with the evidence: a line of figures a run, or words, and a remedy where something is wrong.
 
 use model::{Gate, Grade, Judgement, Verdict};
 
-use crate::number;
+use crate::number::{self, or_none};
 
 /// The verdict in a sentence.
 pub(crate) fn name(verdict: Verdict) -> &'static str {
@@ -38,18 +38,69 @@ fn says_much(gate: &Gate) -> bool {
     )
 }
 
-/// The evidence, a piece a gate: what was not passed first, then what was.
-pub(crate) fn evidence(judgement: &Judgement) -> Vec<String> {
+/// What the columns of [`figures`] mean, a line each.
+pub(crate) const WORDS: [&str; 2] = [
+    "ceiling: the generator's own limit, req/s; own lag: its p99, ms; %: of the response time's p99",
+    "at once: mean x rate, as many as connections by Little's law; gates: passed, of those asked",
+];
+
+/// The head of [`figures`].
+pub(crate) const HEAD: [&str; 7] = ["", "ceiling", "x this", "own lag", "%", "at once", "gates"];
+
+/// Whether the table may be parted before that column: each figure stays with its other unit.
+pub(crate) fn may_part(column: usize) -> bool {
+    !matches!(column, 1 | 3)
+}
+
+/// The verdict behind the run's name, and the figures it rests on most; a dash for what was not asked.
+pub(crate) fn figures(label: &str, judgement: &Judgement) -> Vec<String> {
+    let of = |figures: fn(&Gate) -> Option<[String; 2]>| {
+        judgement.gates.iter().find_map(figures).unwrap_or_else(|| [number::NONE, number::NONE].map(str::to_owned))
+    };
+    let [ceiling, times] = of(|gate| match gate {
+        Gate::Headroom { ceiling_per_s, times } => Some([number::fixed(*ceiling_per_s, 0), number::fixed(*times, 1)]),
+        _ => None,
+    });
+    let [lag, part] = of(|gate| match gate {
+        Gate::GeneratorLag { p99, of_response_time } => {
+            Some([number::fixed(p99.as_millis_f64(), 3), number::percent_tenths(*of_response_time)])
+        }
+        _ => None,
+    });
+    let at_once = judgement.gates.iter().find_map(|gate| match gate {
+        Gate::LittlesLaw { in_flight, .. } => Some(*in_flight),
+        _ => None,
+    });
+    let all = judgement.gates.len() as u64;
+    let passed = all - judgement.troubles().len() as u64;
+    vec![
+        format!("{label} {}", name(judgement.verdict)),
+        ceiling,
+        times,
+        lag,
+        part,
+        or_none(at_once, |in_flight| number::fixed(in_flight, 1)),
+        format!("{} of {}", number::count(passed), number::count(all)),
+    ]
+}
+
+/// What was not passed, a piece a gate.
+pub(crate) fn troubles(judgement: &Judgement) -> Vec<String> {
     let troubles = judgement.troubles();
     let marked = troubles.iter().map(|gate| {
         let mark = if gate.grade() == Grade::Fail { "FAILS " } else { "doubtful: " };
         format!("{mark}{}", gate.text())
     });
+    marked.collect()
+}
+
+/// The evidence, a piece a gate: what was not passed first, then what was.
+pub(crate) fn evidence(judgement: &Judgement) -> Vec<String> {
     let passed = || judgement.gates.iter().filter(|gate| gate.grade() == Grade::Pass);
     let told = passed().filter(|gate| says_much(gate)).map(Gate::text);
     let others = passed().filter(|gate| !says_much(gate)).count() as u64;
     let others = (others > 0).then(|| format!("{} passed", number::count_of(others, "other gate")));
-    marked.chain(told).chain(others).collect()
+    troubles(judgement).into_iter().chain(told).chain(others).collect()
 }
 
 /// What to do about what was not passed, each once.

@@ -25,8 +25,8 @@ pub fn whole(study: &BodiesStudy) -> String {
     if !study.runs.is_empty() {
         parts.push(runs(study));
     }
-    parts.extend([verdicts_of(&labelled), watched_of(&labelled), kernel_of(&labelled, &study.plan.sockets)]);
-    parts.extend([errors(&labelled), caveats(&study.caveats, &noted(&labelled))]);
+    parts.extend([verdicts_of(&labelled), errors(&labelled), caveats(&study.caveats, &noted(&labelled))]);
+    parts.extend([watched_of(&labelled), kernel_of(&labelled, &study.plan.sockets)]);
     if !study.runs.is_empty() {
         parts.push(glossary(&rows::words(study, &[])));
     }

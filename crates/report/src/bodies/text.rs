@@ -60,16 +60,16 @@ pub fn closing(study: &BodiesStudy, layout: Layout) -> String {
     parts.iter().filter(|part| !part.is_empty()).fold(String::new(), |text, part| text + "\n" + part)
 }
 
-/// What is missing, verdicts, errors and caveats.
+/// What is missing, verdicts, errors and caveats, and the server meanwhile.
 fn remarks(study: &BodiesStudy, width: Width) -> String {
     let runs = facts::labelled(study);
     let parts = [
         facts::missing_runs(study).map(|missing| format!("{missing}\n")).unwrap_or_default(),
         verdicts_of(&runs, width),
-        text::watched_of(&runs, width),
-        text::kernel_of(&runs, &study.plan.sockets, width),
         text::errors(&runs, width),
         text::caveats(&study.caveats, &noted(&runs), width),
+        text::watched_of(&runs, width),
+        text::kernel_of(&runs, &study.plan.sockets, width),
     ];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
