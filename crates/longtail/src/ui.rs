@@ -10,6 +10,7 @@ use std::time::Duration;
 use engine::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::Nanos;
+use report::Width;
 use rustix::termios::tcgetwinsize;
 use sweep::Phase;
 
@@ -31,12 +32,12 @@ pub(crate) fn print(text: &str) {
     }
 }
 
-/// Columns of the terminal that stdout is now; `None` where it is none, or does not tell.
-pub(crate) fn terminal_columns() -> Option<usize> {
+/// That of the terminal which stdout is now; any where it is none, or does not tell.
+pub(crate) fn terminal_width() -> Width {
     let out = io::stdout();
-    let size = out.is_terminal().then(|| tcgetwinsize(&out).ok()).flatten()?;
-    // Such as a serial line's, which nobody has told.
-    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+    let size = out.is_terminal().then(|| tcgetwinsize(&out).ok()).flatten();
+    // A serial line has none, until somebody tells it.
+    size.filter(|size| size.ws_col > 0).map_or(Width::ANY, |size| Width::of(size.ws_col.into()))
 }
 
 /// Says a line on stderr. Where nobody listens, nobody is told.

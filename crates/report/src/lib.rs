@@ -32,7 +32,7 @@ mod width;
 use std::fmt;
 use std::str::FromStr;
 
-pub use width::Width;
+pub use width::{Width, broken};
 
 /// The columns of the text table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::number::{self, NONE};
 use crate::shares;
 use crate::summary::{self, Spread};
 use crate::table::{self, Column, Fitted};
-use crate::width::{self, Width, columns_of, flow, wrap};
+use crate::width::{self, Width, broken, columns_of, flow, wrap};
 use crate::{Columns, Layout, anatomy, columns, heard, intervals, kernel, over_time, puma, theory, verdicts, watched};
 
 /// What stands before the table: first the command line that repeats it, then server, machine and load.
@@ -99,7 +99,7 @@ pub fn closing(study: &SweepStudy, layout: Layout) -> String {
     let mut parts = vec![
         said_of_left_out(&left_out(study, layout), width),
         facts::missing_runs(study.runs.len() + study.claimed_runs.len(), study.plan.runs(), study.interrupted)
-            .map(|missing| wrapped(width, &missing))
+            .map(|missing| broken(&missing, width))
             .unwrap_or_default(),
         summaries(study, width),
         verdicts_of(&runs, width),
@@ -110,7 +110,7 @@ pub fn closing(study: &SweepStudy, layout: Layout) -> String {
         anatomy_of(study, width),
         watched_of(&runs, width),
         kernel_of(&runs, &[study.plan.server.socket], width),
-        kernel::why_none(study).map(|why| wrapped(width, &why)).unwrap_or_default(),
+        kernel::why_none(study).map(|why| broken(&why, width)).unwrap_or_default(),
         heard_of(study, width),
         over_time_of(study, width),
         theory_of(study, width),
@@ -141,14 +141,7 @@ pub fn whole(study: &SweepStudy, layout: Layout) -> String {
 /// Columns of a line of evidence at the most.
 const EVIDENCE_WIDTH: usize = 140;
 
-/// A line at the left, what follows of it indented.
-fn wrapped(width: Width, line: &str) -> String {
-    let mut text = String::new();
-    flow(&mut text, width, "", 2, [line]);
-    text
-}
-
-/// A line a run: what limited it, and the figures of the evidence; then what was not passed, with the remedies.
+/// A line a run: what limited it, and the figures of the evidence; then what was not passed, a remedy once.
 pub(crate) fn verdicts_of(runs: &[Labelled<'_>], width: Width) -> String {
     let judged = || runs.iter().filter_map(|run| Some((&run.label, run.run.judgement.as_ref()?)));
     let head = verdicts::HEAD.map(str::to_owned).to_vec();
@@ -162,13 +155,11 @@ pub(crate) fn verdicts_of(runs: &[Labelled<'_>], width: Width) -> String {
         wrap(&mut text, width, "", &format!("  {words}"));
     }
     text.push_str(&Fitted { indent: 2, may_part: verdicts::may_part, ..Fitted::new(&lines) }.text(width));
-    for (label, judgement) in judged() {
-        for trouble in verdicts::troubles(judgement) {
-            wrap(&mut text, width, "", &format!("  {label} {trouble}"));
+    for (seen, remedy) in verdicts::troubles(judged()) {
+        for line in seen {
+            wrap(&mut text, width, "", &format!("  {line}"));
         }
-        for remedy in verdicts::remedies(judgement) {
-            wrap(&mut text, width, "", &format!("    → {remedy}"));
-        }
+        wrap(&mut text, width, "", &format!("    → {remedy}"));
     }
     text
 }
@@ -184,13 +175,13 @@ fn intervals_of(study: &SweepStudy, width: Width) -> String {
         line
     };
     let lines: Vec<_> = std::iter::once(intervals::head()).chain(lines).map(indented).collect();
-    wrapped(width, intervals::TITLE) + &Fitted::new(&lines).text(width)
+    broken(intervals::TITLE, width) + &Fitted::new(&lines).text(width)
 }
 
 fn anatomy_of(study: &SweepStudy, width: Width) -> String {
     let runs = anatomy::lines(study);
     let label_width = runs.iter().map(|(label, _)| columns_of(label)).max().unwrap_or(0);
-    let mut text = if runs.is_empty() { String::new() } else { wrapped(width, anatomy::TITLE) };
+    let mut text = if runs.is_empty() { String::new() } else { broken(anatomy::TITLE, width) };
     for (label, lines) in runs {
         for (at, line) in lines.iter().enumerate() {
             let label = if at == 0 { label.as_str() } else { "" };
@@ -227,7 +218,7 @@ pub(crate) fn drawings(study: &SweepStudy, width: Width) -> String {
 
 fn over_time_of(study: &SweepStudy, width: Width) -> String {
     let drawings = drawings(study, width);
-    if drawings.is_empty() { drawings } else { wrapped(width, over_time::TITLE) + &drawings }
+    if drawings.is_empty() { drawings } else { broken(over_time::TITLE, width) + &drawings }
 }
 
 /// What was seen of server and kernel meanwhile.
@@ -257,7 +248,7 @@ pub(crate) fn kernel_of(runs: &[Labelled<'_>], sockets: &[Socket], width: Width)
     }
     let head = kernel::HEAD.map(str::to_owned).to_vec();
     let lines: Vec<_> = std::iter::once(head).chain(lines).collect();
-    let mut text = wrapped(width, kernel::TITLE);
+    let mut text = broken(kernel::TITLE, width);
     for words in kernel::words(sockets) {
         wrap(&mut text, width, "", &format!("  {words}"));
     }
@@ -269,7 +260,7 @@ fn heard_of(study: &SweepStudy, width: Width) -> String {
     let mut text = String::new();
     if !lines.is_empty() {
         let lines: Vec<_> = std::iter::once(heard::HEAD.map(str::to_owned).to_vec()).chain(lines).collect();
-        text = wrapped(width, heard::TITLE) + &Fitted { indent: 2, ..Fitted::new(&lines) }.text(width);
+        text = broken(heard::TITLE, width) + &Fitted { indent: 2, ..Fitted::new(&lines) }.text(width);
     } else if !missing.is_empty() {
         text.push_str("heard over statsd\n");
     }
@@ -292,7 +283,7 @@ fn theory_of(study: &SweepStudy, width: Width) -> String {
     };
     let lines: Vec<_> = std::iter::once(theory::head()).chain(lines).map(indented).collect();
     let table = Fitted { lead: 2, may_part: |at| at % 2 == 0, ..Fitted::new(&lines) };
-    let mut text = wrapped(width, &theory::title(study)) + &table.text(width);
+    let mut text = broken(&theory::title(study), width) + &table.text(width);
     for remark in theory::remarks(study) {
         wrap(&mut text, width.at_most(EVIDENCE_WIDTH), "", &format!("  {remark}"));
     }
@@ -314,7 +305,7 @@ fn summaries(study: &SweepStudy, width: Width) -> String {
         line.extend(summary.figures.into_iter().flat_map(spread));
         lines.push(line);
     }
-    wrapped(width, "each multiple over its runs: median [lowest highest]; - where one of them has no figure")
+    broken("each multiple over its runs: median [lowest highest]; - where one of them has no figure", width)
         + &Fitted { lead: 3, may_part: |at| at % 3 == 0, ..Fitted::new(&lines) }.text(width)
 }
 
@@ -335,10 +326,10 @@ fn workers(study: &SweepStudy, width: Width) -> String {
     let mut text = String::new();
     for (at, block) in blocks.iter().enumerate() {
         if at == 0 {
-            text.push_str(&wrapped(width, "requests by worker, % of all, deviation from an even share in %"));
+            text.push_str(&broken("requests by worker, % of all, deviation from an even share in %", width));
         }
         if at == 0 || blocks[at - 1].source != block.source {
-            text.push_str(&wrapped(width, &format!("({})", block.source)));
+            text.push_str(&broken(&format!("({})", block.source), width));
         }
         let mut head = vec![format!("  {}", block.title)];
         for run in &block.runs {

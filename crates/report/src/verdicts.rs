@@ -84,23 +84,41 @@ pub(crate) fn figures(label: &str, judgement: &Judgement) -> Vec<String> {
     ]
 }
 
-/// What was not passed, a piece a gate.
-pub(crate) fn troubles(judgement: &Judgement) -> Vec<String> {
-    let troubles = judgement.troubles();
-    let marked = troubles.iter().map(|gate| {
-        let mark = if gate.grade() == Grade::Fail { "FAILS " } else { "doubtful: " };
-        format!("{mark}{}", gate.text())
-    });
-    marked.collect()
+/// A gate that was not passed, in words.
+fn told(gate: &Gate) -> String {
+    let mark = if gate.grade() == Grade::Fail { "FAILS " } else { "doubtful: " };
+    format!("{mark}{}", gate.text())
+}
+
+/// What was not passed in any of the runs, by what to do about it: failures first, and what several runs share once.
+pub(crate) fn troubles<'a>(
+    runs: impl Iterator<Item = (&'a String, &'a Judgement)>,
+) -> Vec<(Vec<String>, &'static str)> {
+    let of_run = |(label, judgement): (&'a String, &'a Judgement)| {
+        judgement.troubles().into_iter().map(move |gate| (label, gate)).collect::<Vec<_>>()
+    };
+    let mut all: Vec<_> = runs.flat_map(of_run).collect();
+    all.sort_by_key(|(_, gate)| gate.grade() != Grade::Fail);
+    let mut by_remedy: Vec<(Vec<String>, &'static str)> = Vec::new();
+    for (label, gate) in all {
+        let line = format!("{label} {}", told(gate));
+        match by_remedy.iter_mut().find(|(_, remedy)| *remedy == gate.remedy()) {
+            Some((lines, _)) => lines.push(line),
+            None => by_remedy.push((vec![line], gate.remedy())),
+        }
+    }
+    by_remedy
 }
 
 /// The evidence, a piece a gate: what was not passed first, then what was.
 pub(crate) fn evidence(judgement: &Judgement) -> Vec<String> {
+    let troubles = judgement.troubles();
+    let marked = troubles.iter().map(|gate| told(gate));
     let passed = || judgement.gates.iter().filter(|gate| gate.grade() == Grade::Pass);
-    let told = passed().filter(|gate| says_much(gate)).map(Gate::text);
+    let much = passed().filter(|gate| says_much(gate)).map(Gate::text);
     let others = passed().filter(|gate| !says_much(gate)).count() as u64;
     let others = (others > 0).then(|| format!("{} passed", number::count_of(others, "other gate")));
-    troubles(judgement).into_iter().chain(told).chain(others).collect()
+    marked.chain(much).chain(others).collect()
 }
 
 /// What to do about what was not passed, each once.

@@ -29,7 +29,7 @@ impl Width {
     }
 
     /// Whether a line of so many columns fits.
-    pub(crate) fn fits(self, columns: usize) -> bool {
+    pub fn fits(self, columns: usize) -> bool {
         self.0.is_none_or(|most| columns <= most)
     }
 }
@@ -37,6 +37,13 @@ impl Width {
 /// Columns of a text on one line.
 pub(crate) fn columns_of(text: &str) -> usize {
     text.chars().count()
+}
+
+/// A line that ends, broken at spaces where it is too wide; what follows is indented by two.
+pub fn broken(line: &str, width: Width) -> String {
+    let mut text = String::new();
+    flow(&mut text, width, "", 2, [line]);
+    text
 }
 
 /// `line` after `before`, broken at spaces; what follows is indented as far as `before` is long, and two more where the line

@@ -87,6 +87,24 @@ fn the_first_line_is_the_command_that_repeats_the_study() {
 }
 
 #[test]
+fn a_remedy_that_several_runs_share_stands_once() {
+    let mut study = study::judged();
+    // The generator's ceiling of the second run, and the stolen time of the third.
+    study.runs[0].judgement = study.runs[2].judgement.clone();
+    study.runs[3].judgement = study.runs[1].judgement.clone();
+    let closing = text::closing(&study, Columns::Longtail.into());
+    let expected = "
+  1.00x FAILS stolen CPU 12.0 %
+  2.00x FAILS stolen CPU 12.0 %
+    → a machine whose cores are its own
+  1.50x FAILS generator's ceiling 104 req/s, 1.1 x this
+  3.00x FAILS generator's ceiling 104 req/s, 1.1 x this
+    → more lanes (--lanes) on cores of their own, or a slower app: this rate is near the generator's own limit
+";
+    assert!(closing.contains(expected), "{closing}");
+}
+
+#[test]
 fn the_opening_needs_no_run_where_the_delay_is_given() {
     assert_eq!(text::opening(&study::empty(), Width::ANY), text::opening(&study::canonical(), Width::ANY));
 }

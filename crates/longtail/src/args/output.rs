@@ -104,7 +104,7 @@ impl OutputArgs {
         match self.width {
             Some(0) => Width::ANY,
             Some(columns) => Width::of(columns),
-            None => ui::terminal_columns().map_or(Width::ANY, Width::of),
+            None => ui::terminal_width(),
         }
     }
 

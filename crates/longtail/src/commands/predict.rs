@@ -29,7 +29,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
         let text = serde_json::to_string_pretty(&prediction).map_err(|why| Mistake::Flags(why.to_string()))?;
         ui::print(&(text + "\n"));
     } else {
-        ui::print(&predict::text::table(&prediction));
+        ui::print(&predict::text::table(&prediction, ui::terminal_width()));
         if args.plot {
             ui::print(&predict::text::plot(&predict::steps(&server)?));
         }

@@ -3,15 +3,35 @@
 use std::fmt::Write as _;
 
 use model::Nanos;
-use report::number;
+use report::{Width, broken, number};
 
 use super::{Figure, Line, Prediction, Step, Times};
 
 /// The widest bar of the plot.
 const BAR: f64 = 40.0;
 
-/// The table.
-pub(crate) fn table(prediction: &Prediction) -> String {
+/// Columns of the queue's name, how it is known, its rate and how full it is.
+const QUEUE: usize = 45;
+
+/// Columns that stand together.
+#[derive(Clone, Copy)]
+enum Figures {
+    Wait,
+    Response,
+    Highest,
+}
+
+impl Figures {
+    fn columns(self) -> usize {
+        match self {
+            Figures::Wait | Figures::Response => 32,
+            Figures::Highest => 11,
+        }
+    }
+}
+
+/// The table; where it is too wide, its figures in parts one below the other.
+pub(crate) fn table(prediction: &Prediction, width: Width) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -22,39 +42,70 @@ pub(crate) fn table(prediction: &Prediction) -> String {
         service(prediction)
     );
     let _ = writeln!(out, "load     {}", prediction.load);
-    let _ = writeln!(
-        out,
-        "limits   {} req/s at most; requests must wait from {} connections on\n",
+    let limits = format!(
+        "limits   {} req/s at most; requests must wait from {} connections on",
         number::rate_in_words(prediction.at_most_per_s),
         number::significant(prediction.knee_connections)
     );
-    let _ = writeln!(out, "{:45}{:^32}{:^32}", "", "─────── wait, ms ───────", "─── response time, ms ───");
-    let _ = write!(out, "{:7} {:20} {:>8} {:>7}", "queue", "how", "req/s", "% full");
-    for _ in 0..2 {
-        let _ = write!(out, " {:>7} {:>7} {:>7} {:>7}", "mean", "p50", "p95", "p99");
-    }
-    if prediction.objective.is_some() {
-        let _ = write!(out, " {:>10}", "max req/s");
-    }
-    out.push('\n');
-    for line in &prediction.lines {
-        row(&mut out, line, prediction.objective.is_some());
+    out.push_str(&broken(&limits, width));
+    let highest = prediction.objective.is_some().then_some(Figures::Highest);
+    let all: Vec<Figures> = [Figures::Wait, Figures::Response].into_iter().chain(highest).collect();
+    for part in parts(&all, width) {
+        out.push('\n');
+        lines(&mut out, &prediction.lines, &part);
     }
     out.push('\n');
+    let mut remarks = Vec::new();
     if let Some(objective) = &prediction.objective {
-        let _ = writeln!(out, "max req/s: the highest rate that keeps {objective}");
+        remarks.push(format!("max req/s: the highest rate that keeps {objective}"));
     }
     if let Some(widest) = prediction.lines.iter().filter_map(widest).max_by(f64::total_cmp) {
-        let _ = writeln!(
-            out,
+        remarks.push(format!(
             "simulated: 95 % intervals of at most ± {} % of the figure; --format json has each",
             number::percent(widest)
-        );
+        ));
     }
-    for note in &prediction.notes {
-        let _ = writeln!(out, "{note}");
-    }
+    remarks.iter().chain(&prediction.notes).for_each(|line| out.push_str(&broken(line, width)));
     out
+}
+
+/// As many figures side by side as there is room for.
+fn parts(all: &[Figures], width: Width) -> Vec<Vec<Figures>> {
+    let mut parts: Vec<Vec<Figures>> = Vec::new();
+    for figures in all {
+        let fits = |part: &Vec<Figures>| {
+            width.fits(QUEUE + part.iter().chain([figures]).map(|figures| figures.columns()).sum::<usize>())
+        };
+        match parts.last_mut() {
+            Some(part) if fits(part) => part.push(*figures),
+            _ => parts.push(vec![*figures]),
+        }
+    }
+    parts
+}
+
+/// The head and a line a queue, with these figures.
+fn lines(out: &mut String, lines: &[Line], part: &[Figures]) {
+    let mut bands = " ".repeat(QUEUE);
+    let mut names = format!("{:7} {:20} {:>8} {:>7}", "queue", "how", "req/s", "% full");
+    for figures in part {
+        match figures {
+            Figures::Wait => _ = write!(bands, "{:^32}", "─────── wait, ms ───────"),
+            Figures::Response => _ = write!(bands, "{:^32}", "─── response time, ms ───"),
+            Figures::Highest => _ = write!(names, " {:>10}", "max req/s"),
+        }
+        if !matches!(figures, Figures::Highest) {
+            let _ = write!(names, " {:>7} {:>7} {:>7} {:>7}", "mean", "p50", "p95", "p99");
+        }
+    }
+    for head in [bands.trim_end(), &names] {
+        if !head.is_empty() {
+            let _ = writeln!(out, "{head}");
+        }
+    }
+    for line in lines {
+        row(out, line, part);
+    }
 }
 
 fn counted(count: u32, what: &str) -> String {
@@ -70,16 +121,21 @@ fn service(prediction: &Prediction) -> String {
     }
 }
 
-fn row(out: &mut String, line: &Line, with_highest: bool) {
+fn row(out: &mut String, line: &Line, part: &[Figures]) {
     let (rate, full) = (number::rate(line.rate_per_s), number::percent(line.utilisation));
     let _ = write!(out, "{:7} {:20} {rate:>8} {full:>7}", line.queue, line.how);
-    for times in [line.wait, line.response] {
+    for figures in part {
+        let times = match figures {
+            Figures::Wait => line.wait,
+            Figures::Response => line.response,
+            Figures::Highest => {
+                let _ = write!(out, " {:>10}", number::or_none(line.highest_rate_per_s, number::rate));
+                continue;
+            }
+        };
         for figure in each(times) {
             let _ = write!(out, " {:>7}", number::or_none(figure, |figure| number::milliseconds(Nanos(figure.ns))));
         }
-    }
-    if with_highest {
-        let _ = write!(out, " {:>10}", number::or_none(line.highest_rate_per_s, number::rate));
     }
     out.push('\n');
 }

@@ -64,7 +64,7 @@ fn the_wait_is_found_where_it_was_put() {
         let (lab, port) = (Lab::new(), free_port());
         let words = format!(
             "sweep --slots 4 --url http://127.0.0.1:{port}/ -d0.25 -R4 --multiples 1,8 --no-calibrate \
-             --anatomy --probe bpf -- {LONGTAIL} sink --listen 127.0.0.1:{port} --workers 2 --threads 2 --delay 250ms --queue {queue}"
+             --anatomy --probe bpf --force -- {LONGTAIL} sink --listen 127.0.0.1:{port} --workers 2 --threads 2 --delay 250ms --queue {queue}"
         );
         let stdout = lab.run(&words).with_code(0).stdout;
         let study = lab.study();

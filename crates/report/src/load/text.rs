@@ -7,7 +7,7 @@ use model::LoadStudy;
 use super::part::{self, Body, Part};
 use super::words;
 use crate::table::Fitted;
-use crate::width::{self, Width, flow, wrap};
+use crate::width::{self, Width, broken, wrap};
 
 /// Columns of a line, but for the first: a command line is pasted and broken only where fewer columns are asked for.
 pub const WIDTH: usize = 110;
@@ -30,7 +30,7 @@ pub(crate) fn opening(command_line: &str, named: &[(&str, Vec<String>)], width: 
 
 pub(crate) fn lay_out(text: &mut String, part: &Part, width: Width) {
     let width = width.at_most(WIDTH);
-    flow(text, width, "", 2, [part.title.as_str()]);
+    text.push_str(&broken(&part.title, width));
     for body in &part.bodies {
         match body {
             Body::Table(head, rows) => {
