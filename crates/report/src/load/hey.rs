@@ -10,11 +10,12 @@
 //! - `Total data` has the heads and the unmeasured requests in it (hey: bodies); `Size/request` is that by answers;
 //! - `DNS+dialup` has its own fastest and slowest (hey prints those of the whole request), 0 for a connection that was
 //!   kept; with TLS the slowest is connect's and handshake's added up, so at most that;
-//! - a name is resolved once, before the start.
+//! - a name is resolved once, before the start;
+//! - errors are told in our words.
 
 use std::fmt::Write as _;
 
-use model::{Histogram, LoadStudy, Nanos, Outcome, Summary, counts};
+use model::{BadResponses, Histogram, LoadStudy, Nanos, Outcome, Summary, counts};
 
 use crate::number;
 
@@ -133,10 +134,21 @@ fn statuses(study: &LoadStudy) -> String {
     text + "\n"
 }
 
+/// What ended without an answer, by kind; bad responses by what was wrong with them, as hey has a line for each text of an error.
 fn errors(study: &LoadStudy) -> String {
-    let errors = study.run.tally.counts.iter().filter(|(outcome, _)| !matches!(outcome, Outcome::Answered(_)));
-    let lines: Vec<String> = errors
-        .map(|(outcome, n)| format!("  [{}]\t{}\n", number::count(n), counts::name(outcome).replace('_', " ")))
-        .collect();
-    if lines.is_empty() { String::new() } else { format!("Error distribution:\n{}\n", lines.concat()) }
+    let tally = &study.run.tally;
+    let mut text = String::new();
+    let mut line = |n: u64, what: &str| _ = writeln!(text, "  [{}]\t{what}", number::count(n));
+    for (outcome, n) in tally.counts.iter().filter(|(outcome, _)| !matches!(outcome, Outcome::Answered(_))) {
+        let kind = counts::name(outcome).replace('_', " ");
+        let reasons = if outcome == Outcome::BadResponse { &tally.bad_responses } else { &BadResponses::default() };
+        for (reason, n) in reasons.iter() {
+            line(n, &format!("{kind}: {reason}"));
+        }
+        // Those of a file from before reasons were counted have none.
+        if n > reasons.total() {
+            line(n - reasons.total(), &kind);
+        }
+    }
+    if text.is_empty() { text } else { format!("Error distribution:\n{text}\n") }
 }

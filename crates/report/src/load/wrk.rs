@@ -7,13 +7,15 @@
 //! - `Req/Sec` is of whole seconds of all threads together (wrk: of tenths of a second of each thread);
 //! - a percentile or a longest that the answers do not support is `-`;
 //! - `Requests/sec` is of good answers in the measured window, whose length stands after `requests in`;
-//! - `read` and `Transfer/sec` are of the whole run, unmeasured requests included.
+//! - `read` and `Transfer/sec` are of the whole run, unmeasured requests included;
+//! - bad responses are among the `read` errors, and a line of ours, `Bad responses`, says what was wrong with them.
 
 use std::fmt::Write as _;
 
 use model::{Histogram, LoadStudy, Nanos, Outcome};
 
 use crate::number::{self, NONE};
+use crate::reasons::bad_responses;
 
 const PERCENTILES: [u32; 4] = [50, 75, 90, 99];
 
@@ -47,6 +49,9 @@ pub fn whole(study: &LoadStudy) -> String {
     let bad = counts.answered() - counts.good();
     if bad > 0 {
         _ = writeln!(text, "  Non-2xx or 3xx responses: {}", number::count(bad));
+    }
+    if let Some(reasons) = bad_responses(&tally.bad_responses) {
+        _ = writeln!(text, "  Bad responses: {reasons}");
     }
     let elapsed = run.elapsed.as_secs_f64();
     let transfer = if elapsed > 0.0 { tally.received_bytes as f64 / elapsed } else { 0.0 };
