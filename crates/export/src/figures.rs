@@ -7,7 +7,7 @@ use model::counts::name;
 use model::doubts::LOAD_PERCENTILES;
 use model::run::PERCENTILES;
 use model::{
-    Counts, Histogram, Judgement, LoadStudy, Nanos, Quantile, Run, SweepStudy, Tally, Verdict, WorkerShare, accept_wait,
+    Histogram, Judgement, LoadStudy, Nanos, Quantile, Run, SweepStudy, Tally, Verdict, WorkerShare, accept_wait,
 };
 
 use crate::family::{Family, Kind, Labels, Unit, Value};
@@ -102,7 +102,7 @@ impl Figures {
         &mut self,
         connections: u32,
         measured: Nanos,
-        counts: &Counts,
+        tally: &Tally,
         judgement: Option<&Judgement>,
         doubts: usize,
     ) {
@@ -123,13 +123,22 @@ impl Figures {
         );
         self.time("longtail.run.measured", "Length of the measured window", Some(measured));
         let help = "Measured requests that had a good answer";
-        self.number("longtail.run.good_requests", Unit::Requests, help, counts.good() as f64);
-        for (outcome, n) in counts.iter() {
+        self.number("longtail.run.good_requests", Unit::Requests, help, tally.counts.good() as f64);
+        for (outcome, n) in tally.counts.iter() {
             self.push(
                 "longtail.run.planned_requests",
                 Unit::Requests,
                 "Measured requests by how they ended; together all that were planned",
                 &[("outcome", &name(outcome))],
+                Value::Number(n as f64),
+            );
+        }
+        for (reason, n) in tally.bad_responses.iter() {
+            self.push(
+                "longtail.run.bad_responses",
+                Unit::Requests,
+                "Measured requests that ended in a bad response, by what was wrong with it",
+                &[("reason", reason.name())],
                 Value::Number(n as f64),
             );
         }
@@ -158,7 +167,7 @@ fn is_hidden(judgement: Option<&Judgement>) -> bool {
 pub fn of_sweep(study: &SweepStudy, run: &Run, number: usize) -> Vec<Family> {
     let mut figures = Figures { labels: sweep_labels(study, run, number), families: Vec::new() };
     let judgement = run.judgement.as_ref();
-    figures.of_any(run.connections, run.measured, &run.tally.counts, judgement, run.caveats.len());
+    figures.of_any(run.connections, run.measured, &run.tally, judgement, run.caveats.len());
     figures.of_workers(run.workers.iter().map(|WorkerShare { worker, requests, .. }| (worker.as_str(), *requests)));
     queues(&mut figures, run);
     if is_hidden(judgement) {
@@ -295,7 +304,7 @@ pub fn of_load(study: &LoadStudy) -> Vec<Family> {
         vec![("command", "load".to_owned()), ("run", "1".to_owned()), ("connections", plan.connections.to_string())];
     let mut figures = Figures { labels, families: Vec::new() };
     let judgement = run.judgement.as_ref();
-    figures.of_any(plan.connections, run.measured, &run.tally.counts, judgement, run.caveats.len());
+    figures.of_any(plan.connections, run.measured, &run.tally, judgement, run.caveats.len());
     figures.of_workers(run.tally.per_worker.iter().map(|(worker, count)| (worker.as_str(), count.measured)));
     if is_hidden(judgement) {
         return Family::merged(figures.families);

@@ -7,7 +7,7 @@ use std::path::Path;
 use export::otlp::{self, Origin};
 use export::statsd::{Said, Values, parse};
 use export::{Family, Live, LiveRun, Look, Value, dogstatsd, live, of_load, of_sweep, prometheus};
-use model::{Histogram, Judgement, LoadStudy, Nanos, SweepStudy, Verdict};
+use model::{Histogram, Judgement, LoadStudy, Nanos, Outcome, SweepStudy, Verdict};
 use opentelemetry_proto::tonic::collector::metrics::v1::{
     ExportMetricsPartialSuccess, ExportMetricsServiceRequest, ExportMetricsServiceResponse,
 };
@@ -200,6 +200,26 @@ fn the_figures_are_those_of_the_run() {
     is(of("longtail_run_connections", &[]), f64::from(run.connections));
     let shares = figures.iter().filter(|((name, _), _)| name == "longtail_run_worker_requests").map(|(_, n)| n);
     is(shares.sum(), run.workers.iter().map(|share| share.requests).sum::<u64>() as f64);
+}
+
+#[test]
+fn bad_responses_are_told_by_reason_and_are_all_that_there_are() {
+    let (sweep, load) = (study::failing(), load::failing());
+    for (families, tally) in
+        [(of_sweep(&sweep, &sweep.runs[1], 2), &sweep.runs[1].tally), (of_load(&load), &load.run.tally)]
+    {
+        let figures = figures(&families);
+        let of = |label: &str| {
+            let named = |((name, labels), n): (&(String, BTreeMap<String, String>), &f64)| {
+                let is_it = name == "longtail_run_bad_responses" && labels.get("reason").is_some_and(|is| is == label);
+                is_it.then_some(*n)
+            };
+            figures.iter().filter_map(named).sum::<f64>()
+        };
+        let [length, trailing] = [of("content_length"), of("trailing_bytes")];
+        let all = tally.counts.of(Outcome::BadResponse) as f64;
+        assert!(length > trailing && trailing > 0.0 && (length + trailing - all).abs() < 1e-9, "{length} {trailing}");
+    }
 }
 
 #[test]

@@ -37,6 +37,22 @@ pub enum BadResponse {
     TrailingBytes,
 }
 
+impl BadResponse {
+    /// Its name in files: `trailing_bytes`.
+    pub fn name(self) -> &'static str {
+        match self {
+            BadResponse::NotHttp => "not_http",
+            BadResponse::StatusLine => "status_line",
+            BadResponse::MalformedHead => "malformed_head",
+            BadResponse::LongHead => "long_head",
+            BadResponse::ContentLength => "content_length",
+            BadResponse::ChunkedBody => "chunked_body",
+            BadResponse::SwitchedProtocol => "switched_protocol",
+            BadResponse::TrailingBytes => "trailing_bytes",
+        }
+    }
+}
+
 /// Bad responses by reason: requests, of which each has one reason. Reasons that did not occur are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -140,6 +156,7 @@ pub(crate) mod tests {
             all.record(reason, 1);
         }
         let names = "not_http status_line malformed_head long_head content_length chunked_body switched_protocol trailing_bytes";
+        assert_eq!(ALL.map(BadResponse::name).join(" "), names);
         let expected: Vec<String> = names.split(' ').map(|name| format!("\"{name}\":1")).collect();
         assert_eq!(serde_json::to_string(&all).unwrap(), format!("{{{}}}", expected.join(",")));
         let mut words: Vec<String> = ALL.iter().map(ToString::to_string).collect();

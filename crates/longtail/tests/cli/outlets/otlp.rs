@@ -92,6 +92,9 @@ fn expected(run: &Run, metric: &str, labels: &BTreeMap<String, String>) -> f64 {
         "longtail.run.planned_requests" => {
             run.tally.counts.iter().find(|(outcome, _)| name(*outcome) == labels["outcome"]).unwrap().1 as f64
         }
+        "longtail.run.bad_responses" => {
+            run.tally.bad_responses.iter().find(|(reason, _)| reason.name() == labels["reason"]).unwrap().1 as f64
+        }
         "longtail.run.worker_requests" => {
             run.workers.iter().find(|share| share.worker == labels["worker"]).unwrap().requests as f64
         }
