@@ -5,7 +5,7 @@
 
 use std::sync::mpsc::{SyncSender, TrySendError};
 
-use model::{AppTime, Exchange, Nanos};
+use model::{AppTime, BadResponse, Exchange, Nanos};
 
 /// Records in a batch.
 const BATCH: usize = 1024;
@@ -21,6 +21,8 @@ pub struct Record {
     pub number: u64,
     /// What became of it.
     pub exchange: Exchange,
+    /// What was wrong with the answer, where it was a bad response.
+    pub reason: Option<BadResponse>,
     /// The raw bytes of the answer, head included, where they were asked for and are not more than 2 MiB.
     pub answer: Option<Box<[u8]>>,
     /// How others know it, where that was asked for and it was answered.
@@ -129,7 +131,7 @@ mod tests {
         let time = Nanos(number);
         let exchange =
             Exchange { due: time, sent: time, ended: time, received_bytes: 0, outcome: Outcome::Answered(200) };
-        Record { number, exchange, answer: None, trace: None }
+        Record { number, exchange, reason: None, answer: None, trace: None }
     }
 
     #[test]

@@ -16,7 +16,10 @@ use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 
-use model::{Batches, Clock, Dissection, Exchange, LaneFacts, Late, Nanos, Outcome, Tally, Timestamps, Timing, Window};
+use model::{
+    BadResponse, Batches, Clock, Dissection, Exchange, LaneFacts, Late, Nanos, Outcome, Tally, Timestamps, Timing,
+    Window,
+};
 
 use crate::agenda::{Agenda, Due};
 use crate::awake::Awake;
@@ -254,16 +257,17 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             // In a closed loop the next request is due when the pause is over; record() puts it off until then.
             self.connections[slot].next_due = now + pause;
         }
-        self.record_all(slot, outcome, now, bytes);
+        self.record_all(slot, outcome, None, now, bytes);
     }
 
-    /// Records that all that is out on `slot` ended in `outcome`; `bytes` were received of the oldest's answer.
-    fn record_all(&mut self, slot: usize, outcome: Outcome, now: Nanos, bytes: u64) {
+    /// Records that all that is out on `slot` ended in `outcome`, a bad response for this `reason`; `bytes` were received of the
+    /// oldest's answer.
+    fn record_all(&mut self, slot: usize, outcome: Outcome, reason: Option<BadResponse>, now: Nanos, bytes: u64) {
         let mut bytes = bytes;
         while let Some(request) = self.connections[slot].outstanding.pop() {
             let answer = self.kept_answer(slot);
             let judged = (outcome, outcome.is_good());
-            let kept = || Kept { answer, trace: None };
+            let kept = || Kept { reason, answer, trace: None };
             self.records.end(slot, &request, judged, End::seen(now), std::mem::take(&mut bytes), kept);
             self.free_place(slot, request.is_measured, now);
         }

@@ -110,7 +110,7 @@ mod tests {
             outcome: Outcome::Answered(200),
         };
         let trace = Trace { port, number, opened: ms(opened), app: None };
-        Record { number: 0, exchange, answer: None, trace: Some(trace) }
+        Record { number: 0, exchange, reason: None, answer: None, trace: Some(trace) }
     }
 
     #[test]

@@ -166,7 +166,9 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
     fn end_badly(&mut self, slot: usize, reason: BadResponse, seen: Nanos) -> Taken {
         let measured = self.connections[slot].outstanding.iter().filter(|request| request.is_measured).count();
         self.records.tally.record_reason(reason, measured as u64);
-        self.end(slot, Outcome::BadResponse, seen, None);
+        let bytes = self.connections[slot].reader.received();
+        self.close(slot);
+        self.record_all(slot, Outcome::BadResponse, Some(reason), seen, bytes);
         Taken::End
     }
 
@@ -212,6 +214,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         self.records.end(slot, request, (outcome, is_good), end, response.bytes, || Kept {
             answer: shape.keep_answers.then(|| take_answer(answer)).flatten(),
             trace: shape.traces.then(|| traced.next(response.app_time)),
+            reason: None,
         });
         connection.outstanding.drop_oldest();
         connection.until_reconnect -= 1;
@@ -240,7 +243,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         self.close(slot);
         self.free_place(slot, was_measured, seen);
         // Pipelining: what was sent behind it will not be answered any more.
-        self.record_all(slot, Outcome::Closed, seen, 0);
+        self.record_all(slot, Outcome::Closed, None, seen, 0);
         Taken::End
     }
 }

@@ -6,7 +6,7 @@ use std::sync::mpsc::SyncSender;
 
 use model::histogram::Place;
 use model::tally::WorkerCount;
-use model::{Batches, Clock, Exchange, Histogram, LaneFacts, Nanos, Outcome, Phases, Tally};
+use model::{BadResponse, Batches, Clock, Exchange, Histogram, LaneFacts, Nanos, Outcome, Phases, Tally};
 
 use super::LaneEnd;
 use crate::alike::Alike;
@@ -37,6 +37,7 @@ impl End {
 /// What a journal gets of a request beside how it ended.
 #[derive(Default)]
 pub(super) struct Kept {
+    pub(super) reason: Option<BadResponse>,
     pub(super) answer: Option<Box<[u8]>>,
     pub(super) trace: Option<Trace>,
 }
@@ -257,8 +258,8 @@ impl Records {
             self.keep(exchange);
         }
         if self.journal.is_kept() {
-            let Kept { answer, trace } = kept();
-            self.journal.record(Record { number, exchange, answer, trace });
+            let Kept { reason, answer, trace } = kept();
+            self.journal.record(Record { number, exchange, reason, answer, trace });
         }
     }
 

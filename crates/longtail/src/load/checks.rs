@@ -211,7 +211,7 @@ mod tests {
             received_bytes: raw.len() as u32,
             outcome: Outcome::Answered(200),
         };
-        Record { number, exchange, answer: Some(raw.into()), trace: None }
+        Record { number, exchange, reason: None, answer: Some(raw.into()), trace: None }
     }
 
     fn counted(counter: u32) -> Vec<u8> {

@@ -129,10 +129,11 @@ impl Recorder {
         self.logs.retain_mut(|(out, style, path)| {
             lines.clear();
             for record in batch {
+                let Record { number, exchange, reason, .. } = record;
                 match style {
-                    Style::Csv => report::load::write_csv(lines, record.number, &record.exchange, start),
+                    Style::Csv => report::load::write_csv(lines, *number, exchange, *reason, start),
                     // Its numbers begin at 1.
-                    Style::Attack => report::load::write_attack_line(lines, record.number + 1, &record.exchange),
+                    Style::Attack => report::load::write_attack_line(lines, number + 1, exchange, *reason),
                 }
             }
             let Err(why) = out.write_all(lines.as_bytes()).and_then(|()| out.flush()) else { return true };

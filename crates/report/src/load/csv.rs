@@ -3,16 +3,16 @@
 
 use std::fmt::Write as _;
 
-use model::{Exchange, Nanos, Outcome};
+use model::{BadResponse, Exchange, Nanos, Outcome};
 
 /// The names of the columns, with the end of the line.
 pub fn csv_header() -> &'static str {
-    "request,due_s,sent_s,ended_s,response_time_ms,service_time_ms,send_lag_ms,status_or_error,bytes\n"
+    "request,due_s,sent_s,ended_s,response_time_ms,service_time_ms,send_lag_ms,status_or_error,bytes,reason\n"
 }
 
 /// Appends the line of request `number`. Instants are counted from `start`; before it (warm-up) they are negative. What there
-/// was not, as the sending of a request that was skipped, is an empty field.
-pub fn write_csv(out: &mut String, number: u64, exchange: &Exchange, start: Nanos) {
+/// was not, as the sending of a request that was skipped, is an empty field; so is the `reason` of what is no bad response.
+pub fn write_csv(out: &mut String, number: u64, exchange: &Exchange, reason: Option<BadResponse>, start: Nanos) {
     let is_skipped = exchange.outcome == Outcome::Skipped;
     // A request that never reached the kernel has this; an answer has come to one that did.
     let is_unsent = exchange.sent == exchange.ended && !matches!(exchange.outcome, Outcome::Answered(_));
@@ -38,7 +38,7 @@ pub fn write_csv(out: &mut String, number: u64, exchange: &Exchange, start: Nano
         Outcome::Answered(status) => write!(out, "{status}"),
         other => out.write_str(error_word(other)),
     };
-    _ = writeln!(out, ",{}", exchange.received_bytes);
+    _ = writeln!(out, ",{},{}", exchange.received_bytes, reason.map_or("", BadResponse::name));
 }
 
 /// The name of an outcome without a status, as in [`model::counts::name`], which allocates.
@@ -72,28 +72,38 @@ mod tests {
     #[test]
     fn a_line_is_exact_to_the_nanosecond() {
         let mut out = String::new();
-        write_csv(&mut out, 7, &SLOW, Nanos::from_secs(1));
-        assert_eq!(out, "7,0.500000000,0.500012345,1.506335446,1006.335446,1006.323101,0.012345,200,120\n");
+        write_csv(&mut out, 7, &SLOW, None, Nanos::from_secs(1));
+        assert_eq!(out, "7,0.500000000,0.500012345,1.506335446,1006.335446,1006.323101,0.012345,200,120,\n");
         assert_eq!(out.split(',').count(), csv_header().split(',').count());
     }
 
     #[test]
     fn what_was_due_before_the_start_is_negative() {
         let mut out = String::new();
-        write_csv(&mut out, 0, &Exchange { outcome: Outcome::TimedOut, ..SLOW }, Nanos::from_secs(2));
-        assert_eq!(out, "0,-0.500000000,-0.499987655,0.506335446,1006.335446,1006.323101,0.012345,timed_out,120\n");
+        write_csv(&mut out, 0, &Exchange { outcome: Outcome::TimedOut, ..SLOW }, None, Nanos::from_secs(2));
+        assert_eq!(out, "0,-0.500000000,-0.499987655,0.506335446,1006.335446,1006.323101,0.012345,timed_out,120,\n");
     }
 
     #[test]
     fn what_was_never_sent_has_no_time_of_sending() {
         let mut out = String::new();
         let refused = Exchange { sent: SLOW.ended, received_bytes: 0, outcome: Outcome::Refused, ..SLOW };
-        write_csv(&mut out, 3, &refused, Nanos::from_secs(1));
-        assert_eq!(out, "3,0.500000000,,1.506335446,1006.335446,,,connect_refused,0\n");
+        write_csv(&mut out, 3, &refused, None, Nanos::from_secs(1));
+        assert_eq!(out, "3,0.500000000,,1.506335446,1006.335446,,,connect_refused,0,\n");
         out.clear();
         let skipped = Exchange { sent: SLOW.due, ended: SLOW.due, outcome: Outcome::Skipped, ..refused };
-        write_csv(&mut out, 4, &skipped, Nanos::from_secs(1));
-        assert_eq!(out, "4,0.500000000,,,,,,skipped,0\n");
+        write_csv(&mut out, 4, &skipped, None, Nanos::from_secs(1));
+        assert_eq!(out, "4,0.500000000,,,,,,skipped,0,\n");
+        assert_eq!(out.split(',').count(), csv_header().split(',').count());
+    }
+
+    #[test]
+    fn a_bad_response_has_its_reason() {
+        let mut out = String::new();
+        let bad = Exchange { outcome: Outcome::BadResponse, ..SLOW };
+        write_csv(&mut out, 7, &bad, Some(BadResponse::TrailingBytes), Nanos::from_secs(1));
+        let times = "0.500000000,0.500012345,1.506335446,1006.335446,1006.323101,0.012345";
+        assert_eq!(out, format!("7,{times},bad_response,120,trailing_bytes\n"));
         assert_eq!(out.split(',').count(), csv_header().split(',').count());
     }
 

@@ -197,3 +197,25 @@ fn a_bad_response_is_told_with_what_was_wrong() {
         lab.run(&format!("audit {}", lab.studies()[0].display())).with_code(0);
     }
 }
+
+#[test]
+fn the_reason_of_a_bad_response_is_in_logs_and_in_the_layouts_of_others() {
+    let (lab, server) = (Lab::new(), Receiver::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello"));
+    let words = "bytes after the end of the response";
+    for lanes in [1, 2] {
+        let load = |more: &str| load(&lab, &format!("-n 6 -c 2 --lanes {lanes} {more} {}", server.url())).with_code(2);
+        load("--log requests.log");
+        let lines = fs::read_to_string(lab.path("requests.log")).unwrap();
+        let is_told = |line: &str| line.contains(" error=bad_response ") && line.ends_with("ms reason=trailing_bytes");
+        assert!(lines.lines().count() == 6 && lines.lines().all(is_told), "{lines}");
+        load("--log requests.csv");
+        let table = fs::read_to_string(lab.path("requests.csv")).unwrap();
+        assert!(table.lines().next().unwrap().ends_with(",status_or_error,bytes,reason"), "{table}");
+        let is_told = |line: &str| line.contains(",bad_response,") && line.ends_with(",trailing_bytes");
+        assert!(table.lines().count() == 7 && table.lines().skip(1).all(is_told), "{table}");
+        let hey = load("--columns hey --force").stdout;
+        assert!(hey.contains(&format!("\n  [6]\tbad response: {words}\n")), "{hey}");
+        let wrk = load("--columns wrk --force").stdout;
+        assert!(wrk.contains(&format!("read 6, write 0, timeout 0\n  Bad responses: {words}\n")), "{wrk}");
+    }
+}

@@ -23,7 +23,12 @@ fn lines(csv: &str) -> Vec<Line> {
     assert_eq!(lines.next(), Some(report::load::csv_header().trim_end()));
     let line = |line: &str| {
         let fields: Vec<&str> = line.split(',').collect();
-        assert_eq!(fields.len(), 9, "{line}");
+        assert_eq!(fields.len(), 10, "{line}");
+        assert_eq!(
+            fields[9].is_empty(),
+            fields[7] != "bad_response",
+            "a reason of what is bad, and of nothing else: {line}"
+        );
         // A request that was not sent has no such time, and one that was skipped no end.
         let time = |n: usize| match fields[n] {
             "" => fields[1].parse().unwrap(),
