@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Nanos;
+use crate::{Nanos, Outcome, counts};
 
 /// What is doubtful in a run, and why. Each has a code (its name in JSON), a text and a remedy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,6 +43,9 @@ pub enum Caveat {
         from: f64,
         /// Requests that failed or had no answer.
         unanswered: u64,
+        /// Their outcomes, [by name](crate::counts::name); empty in older files.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        outcomes: Vec<String>,
     },
     /// Percentiles above this one are not printed: too few requests.
     TooFewRequests {
@@ -220,7 +223,7 @@ impl Caveat {
             }
             Caveat::LedgerUnknown { reason } => format!("the server's own count is unknown: {reason}"),
             Caveat::Failures { failed, planned } => format!("{failed} of {planned} requests did not end well"),
-            Caveat::QuantilesHidden { from, unanswered } => {
+            Caveat::QuantilesHidden { from, unanswered, .. } => {
                 format!(
                     "p{} and above are not printed: {unanswered} requests without a good answer could change them",
                     percent(*from)
@@ -314,9 +317,7 @@ impl Caveat {
                 "where requests failed, see why first; where it has none, give Puma its control server, or use an app that names its worker in a header"
             }
             Caveat::Failures { .. } => "see the errors by kind; percentiles are of good answers only",
-            Caveat::QuantilesHidden { .. } => {
-                "see the errors by kind: raise --timeout where they are timeouts, or lower the load"
-            }
+            Caveat::QuantilesHidden { outcomes, .. } => remedy_of_failures(outcomes),
             Caveat::TooFewRequests { .. } => "run longer (--for), or more requests (-n, -R)",
             Caveat::Growing { .. } => "read the growth, not the percentiles: they say how long the run was",
             Caveat::Unstamped { .. } => "--timestamps user where they are to be all alike",
@@ -363,6 +364,26 @@ impl Caveat {
     }
 }
 
+/// What may be done about failures, of which these outcomes occurred; where that is not known, whatever might.
+fn remedy_of_failures(outcomes: &[String]) -> &'static str {
+    let occurred = |wanted: fn(Outcome) -> bool| {
+        outcomes.is_empty() || outcomes.iter().any(|outcome| counts::outcome(outcome).is_some_and(wanted))
+    };
+    // What a client got wrong, or what is no HTTP, is so under any load; too many requests (429) are not.
+    let may_be_of_the_load = |outcome| match outcome {
+        Outcome::Answered(status) => status >= 500 || status == 429,
+        Outcome::BadResponse | Outcome::WrongLength => false,
+        _ => true,
+    };
+    if occurred(|outcome| outcome == Outcome::TimedOut) {
+        "see the errors by kind: raise --timeout where they are timeouts, or lower the load"
+    } else if occurred(may_be_of_the_load) {
+        "see the errors by kind, or lower the load"
+    } else {
+        "see the errors by kind: what they say is to be mended first"
+    }
+}
+
 /// `1 request`, `2 requests`.
 fn of(n: u64, one: &str) -> String {
     format!("{n} {one}{}", if n == 1 { "" } else { "s" })
@@ -389,6 +410,25 @@ mod tests {
             let json = serde_json::to_string(&caveat).unwrap();
             assert_eq!((read(&json), json.contains(word)), (caveat.clone(), true));
             assert!(caveat.text().contains(word), "{}", caveat.text());
+        }
+    }
+
+    #[test]
+    fn only_remedies_of_what_happened_are_named() {
+        let remedy = |outcomes: &[&str]| {
+            let outcomes = outcomes.iter().map(|name| (*name).to_owned()).collect();
+            Caveat::QuantilesHidden { from: 0.5, unanswered: 1, outcomes }.remedy()
+        };
+        let older = r#"{"code": "quantiles_hidden", "from": 0.5, "unanswered": 1}"#;
+        let unknown = serde_json::from_str::<Caveat>(older).unwrap().remedy();
+        let names = |words: &str| (words.contains("--timeout"), words.contains("lower the load"));
+        assert_eq!(names(unknown), (true, true));
+        assert_eq!(names(remedy(&["503", "timed_out", "bad_response"])), (true, true));
+        for outcome in ["503", "429", "connect_refused", "reset", "closed_early", "skipped", "in_flight_at_end"] {
+            assert_eq!(names(remedy(&[outcome, "bad_response"])), (false, true), "{outcome}");
+        }
+        for outcome in ["404", "bad_response", "wrong_length"] {
+            assert_eq!(names(remedy(&[outcome])), (false, false), "{outcome}");
         }
     }
 

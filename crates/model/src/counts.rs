@@ -123,6 +123,11 @@ impl Counts {
         self.total() - self.good()
     }
 
+    /// The [names](name) of the outcomes that occurred and are not good.
+    pub fn failures(&self) -> Vec<String> {
+        self.iter().filter(|(outcome, _)| !outcome.is_good()).map(|(outcome, _)| name(outcome)).collect()
+    }
+
     /// Those whose answer might still have come: timed out or in flight at the end.
     pub fn censored(&self) -> u64 {
         self.iter().filter(|(outcome, _)| outcome.is_censored()).map(|(_, n)| n).sum()
@@ -154,6 +159,14 @@ pub fn name(outcome: Outcome) -> String {
     }
 }
 
+/// The outcome that has this [name].
+pub(crate) fn outcome(named: &str) -> Option<Outcome> {
+    match named.parse::<u16>() {
+        Ok(status @ 100..=999) => Some(Outcome::Answered(status)),
+        _ => OTHERS.iter().find(|(_, name)| *name == named).map(|(outcome, _)| *outcome),
+    }
+}
+
 impl From<Counts> for BTreeMap<String, u64> {
     fn from(counts: Counts) -> BTreeMap<String, u64> {
         counts.iter().map(|(outcome, n)| (name(outcome), n)).collect()
@@ -166,15 +179,7 @@ impl TryFrom<BTreeMap<String, u64>> for Counts {
     fn try_from(by_name: BTreeMap<String, u64>) -> Result<Counts, String> {
         let mut counts = Counts::default();
         for (key, n) in by_name {
-            let outcome = match key.parse::<u16>() {
-                Ok(status @ 100..=999) => Outcome::Answered(status),
-                _ => OTHERS
-                    .iter()
-                    .find(|(_, name)| *name == key)
-                    .map(|(o, _)| *o)
-                    .ok_or(format!("unknown outcome '{key}'"))?,
-            };
-            *counts.slot(outcome) = n;
+            *counts.slot(outcome(&key).ok_or(format!("unknown outcome '{key}'"))?) = n;
         }
         Ok(counts)
     }

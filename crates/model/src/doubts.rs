@@ -28,7 +28,8 @@ fn of_tally(
     let first = |kind: Quantile| percentiles.iter().copied().find(|q| at(*q) == kind);
     // Of no request there is no percentile that another answer could change.
     if let Some(from) = first(Quantile::Unanswered).filter(|_| counts.total() > 0) {
-        caveats.push(Caveat::QuantilesHidden { from, unanswered: counts.failed() });
+        let outcomes = counts.failures();
+        caveats.push(Caveat::QuantilesHidden { from, unanswered: counts.failed(), outcomes });
     }
     if let Some(from) = first(Quantile::TooFew) {
         let interval = statistics.and_then(|statistics| statistics.interval(from));
@@ -195,7 +196,8 @@ mod tests {
     fn timeouts_hide_the_percentiles_they_could_change() {
         let caveats = of_run(&run(198, 2), true, None);
         assert!(caveats.contains(&Caveat::Failures { failed: 2, planned: 200 }));
-        assert!(caveats.contains(&Caveat::QuantilesHidden { from: 0.99, unanswered: 2 }));
+        let outcomes = vec!["timed_out".to_owned()];
+        assert!(caveats.contains(&Caveat::QuantilesHidden { from: 0.99, unanswered: 2, outcomes }));
     }
 
     #[test]

@@ -37,7 +37,7 @@ fn spoils(caveat: &Caveat) -> bool {
     )
 }
 
-/// Doubts of one kind: what was seen, of which runs, and the remedy for all of them.
+/// Doubts of one kind and one remedy: what was seen, and of which runs.
 pub(crate) struct Doubt {
     pub(crate) seen: Vec<Seen>,
     pub(crate) remedy: &'static str,
@@ -67,10 +67,10 @@ pub(crate) fn by_kind(of_study: &[Caveat], noted: &[Noted<'_>]) -> Vec<Doubt> {
     let mut all: Vec<(String, &Caveat)> = of_study.chain(of_runs).collect();
     all.sort_by_key(|(_, caveat)| !spoils(caveat));
     for (label, caveat) in all {
-        let kind = discriminant(caveat);
+        let kind = (discriminant(caveat), caveat.remedy());
         let at = kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
             kinds.push(kind);
-            doubts.push(Doubt { seen: Vec::new(), remedy: caveat.remedy() });
+            doubts.push(Doubt { seen: Vec::new(), remedy: kind.1 });
             kinds.len() - 1
         });
         let seen = &mut doubts[at].seen;

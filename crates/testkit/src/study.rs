@@ -104,7 +104,7 @@ pub fn failing() -> SweepStudy {
         run.caveats = vec![
             Caveat::LedgersDiffer { worker: None, client: answered, server: answered + failed / 2 },
             Caveat::Failures { failed, planned },
-            Caveat::QuantilesHidden { from, unanswered: failed },
+            Caveat::QuantilesHidden { from, unanswered: failed, outcomes: counts.failures() },
         ];
     }
     study
