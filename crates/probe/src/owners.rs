@@ -50,6 +50,9 @@ pub struct Listening {
     pub inode: u64,
     /// Whose it is; of a Unix socket the kernel's table does not tell.
     pub user: Option<u32>,
+    /// Whether it takes IPv6 alone (`IPV6_V6ONLY`); false where the kernel does not say, as what listens at `[::]` takes both unless
+    /// it is told otherwise.
+    pub is_v6_only: bool,
 }
 
 /// All sockets of this network namespace that listen; several may share one place (`SO_REUSEPORT`).
@@ -69,8 +72,12 @@ fn by_sock_diag() -> io::Result<Vec<Listening>> {
     let mut all = Vec::new();
     let [four, six] = FAMILIES.map(|family| {
         kernel.ask(family, 1 << sock_diag::LISTEN, 0, &mut |message| {
-            let (inode, user) = (message.inode(), Some(message.user()));
-            all.push(Listening { place: Place::Tcp(message.address()), inode, user });
+            all.push(Listening {
+                place: Place::Tcp(message.address()),
+                inode: message.inode(),
+                user: Some(message.user()),
+                is_v6_only: message.is_v6_only().unwrap_or(false),
+            });
         })
     });
     // The kernel may lack IPv6.
@@ -101,6 +108,7 @@ fn tcp(table: &str) -> Vec<Listening> {
             place: Place::Tcp(address(local)?),
             inode: inode.parse().ok()?,
             user: Some(user.parse().ok()?),
+            is_v6_only: false,
         })
     };
     table.lines().skip(1).filter_map(of_line).collect()
@@ -134,7 +142,8 @@ fn unix(table: &str) -> Vec<Listening> {
         // What follows the inode, which is the first word from the seventh column on that is it.
         let after = line.find(&format!(" {inode} "))? + inode.len() + 2;
         let path = line.get(after..).filter(|path| !path.is_empty())?;
-        Some(Listening { place: Place::Unix(path.to_owned()), inode: inode.parse().ok()?, user: None })
+        let inode = inode.parse().ok()?;
+        Some(Listening { place: Place::Unix(path.to_owned()), inode, user: None, is_v6_only: false })
     };
     table.lines().skip(1).filter_map(of_line).collect()
 }
@@ -269,11 +278,33 @@ mod tests {
         for listener in &listeners {
             let place = Place::Tcp(listener.local_addr().unwrap());
             let of = |all: &[Listening]| all.iter().filter(|one| one.place == place).cloned().collect::<Vec<_>>();
-            assert_eq!(of(&diag), of(&table));
-            assert_eq!(of(&diag).len(), 1, "{place}");
+            let [told, listed] = [of(&diag), of(&table)].map(|of| {
+                assert_eq!(of.len(), 1, "{place}");
+                of[0].clone()
+            });
+            // The table does not tell who takes IPv6 alone: as nobody was asked to, those at an address of IPv6 do.
+            assert_eq!(Listening { is_v6_only: false, ..told }, listed);
         }
         let ours = Place::Tcp(connected.local_addr().unwrap());
         assert!(diag.iter().all(|one| one.place != ours), "it does not listen");
+    }
+
+    #[test]
+    fn a_listener_of_ipv6_alone_is_known() {
+        use rustix::net::{AddressFamily, SocketType, bind, listen, socket, sockopt};
+        for is_v6_only in [false, true] {
+            let Ok(one) = socket(AddressFamily::INET6, SocketType::STREAM, None) else { return };
+            sockopt::set_ipv6_v6only(&one, is_v6_only).unwrap();
+            let any: SocketAddr = "[::]:0".parse().unwrap();
+            if bind(&one, &any).is_err() {
+                return;
+            }
+            listen(&one, 8).unwrap();
+            let place = Place::Tcp(TcpListener::from(one.try_clone().unwrap()).local_addr().unwrap());
+            let all = by_sock_diag().unwrap();
+            let found = all.iter().find(|one| one.place == place).unwrap_or_else(|| panic!("{place} in {all:?}"));
+            assert_eq!(found.is_v6_only, is_v6_only, "{place}");
+        }
     }
 
     #[test]

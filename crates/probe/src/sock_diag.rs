@@ -39,16 +39,27 @@ const SEND_QUEUE: usize = 60;
 const USER: usize = 64;
 const INODE: usize = 68;
 
+/// What may follow it: attributes (`struct rtattr`), each a length with its header, a type, and a value that begins at this offset.
+const VALUE: usize = 4;
+/// One byte, 1 where a socket of IPv6 takes no IPv4 (`IPV6_V6ONLY`). Told of each IPv6 listener, unasked (`inet_diag_msg_attrs_fill`,
+/// `net/ipv4/inet_diag.c`); old kernels do not know it.
+const INET_DIAG_SKV6ONLY: u16 = 11;
+
 /// The kernel writes no larger piece of a dump (`NLMSG_GOODSIZE` and what a reader offers, up to 32 KiB).
 const BUFFER: usize = 64 * 1024;
 
-/// One socket as the kernel tells of it (`struct inet_diag_msg`).
+/// One socket as the kernel tells of it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Message<'a>(&'a [u8; MESSAGE]);
+pub(crate) struct Message<'a> {
+    /// `struct inet_diag_msg`.
+    socket: &'a [u8; MESSAGE],
+    /// What follows it.
+    attributes: &'a [u8],
+}
 
 impl Message<'_> {
     fn bytes<const N: usize>(self, at: usize) -> [u8; N] {
-        std::array::from_fn(|n| self.0[at + n])
+        std::array::from_fn(|n| self.socket[at + n])
     }
 
     fn word(self, at: usize) -> u32 {
@@ -57,12 +68,12 @@ impl Message<'_> {
 
     /// Its state (`tcp_states.h`).
     pub(crate) fn state(self) -> u8 {
-        self.0[STATE]
+        self.socket[STATE]
     }
 
     /// Where it is bound.
     pub(crate) fn address(self) -> SocketAddr {
-        let ip = if self.0[FAMILY] == FAMILIES[0] {
+        let ip = if self.socket[FAMILY] == FAMILIES[0] {
             IpAddr::V4(Ipv4Addr::from(self.bytes::<4>(SOURCE)))
         } else {
             IpAddr::V6(Ipv6Addr::from(self.bytes::<16>(SOURCE)))
@@ -88,6 +99,26 @@ impl Message<'_> {
     /// Its number in `/proc/PID/fd`; 0 of a connection that nobody has accepted yet.
     pub(crate) fn inode(self) -> u64 {
         u64::from(self.word(INODE))
+    }
+
+    /// Of an IPv6 listener, whether it takes no IPv4; `None` where the kernel does not say.
+    pub(crate) fn is_v6_only(self) -> Option<bool> {
+        let value = attribute(self.attributes, INET_DIAG_SKV6ONLY)?;
+        Some(*value.first()? != 0)
+    }
+}
+
+/// The value of the first attribute of this type.
+fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
+    loop {
+        let header: [u8; VALUE] = *attributes.first_chunk()?;
+        let [length, kind] = [[header[0], header[1]], [header[2], header[3]]].map(u16::from_ne_bytes);
+        let length = usize::from(length);
+        let value = attributes.get(VALUE..length)?;
+        if kind == wanted {
+            return Some(value);
+        }
+        attributes = attributes.get(length.next_multiple_of(4)..)?;
     }
 }
 
@@ -174,8 +205,9 @@ fn take(mut datagram: &[u8], sequence: u32, found: &mut dyn FnMut(Message<'_>)) 
                 return Err(io::Error::from_raw_os_error(code.wrapping_neg()));
             }
             _ => {
-                let message = body.first_chunk::<MESSAGE>().ok_or_else(|| malformed("a socket is cut"))?;
-                found(Message(message));
+                let split = body.split_first_chunk::<MESSAGE>();
+                let (socket, attributes) = split.ok_or_else(|| malformed("a socket is cut"))?;
+                found(Message { socket, attributes });
             }
         }
         datagram = datagram.get((length as usize).next_multiple_of(4)..).unwrap_or_default();
@@ -186,6 +218,22 @@ fn take(mut datagram: &[u8], sequence: u32, found: &mut dyn FnMut(Message<'_>)) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_attribute_is_found_behind_others_and_never_where_it_is_cut() {
+        let attribute_of =
+            |length: u16, kind: u16, value: &[u8]| [&length.to_ne_bytes(), &kind.to_ne_bytes(), value].concat();
+        let other = attribute_of(5, 8, &[7, 0, 0, 0]);
+        let all = [other.clone(), attribute_of(5, INET_DIAG_SKV6ONLY, &[1, 0, 0, 0])].concat();
+        assert_eq!(attribute(&all, INET_DIAG_SKV6ONLY), Some(&[1][..]));
+        assert_eq!(attribute(&all, 9), None);
+        assert_eq!(attribute(&[], 8), None);
+        for cut in 0..all.len() - 3 {
+            assert_eq!(attribute(&all[..cut], INET_DIAG_SKV6ONLY), None, "{cut}");
+        }
+        // Of no length it would never end.
+        assert_eq!(attribute(&attribute_of(0, 8, &[0; 4]), 9), None);
+    }
 
     #[test]
     fn an_answer_that_is_cut_or_an_error_is_no_count() {

@@ -26,7 +26,7 @@ impl Listeners {
 
     /// Those behind one of these endpoints, each once.
     pub(crate) fn behind(&self, endpoints: &[Endpoint]) -> impl Iterator<Item = &Listening> {
-        self.0.iter().filter(|one| endpoints.iter().any(|endpoint| leads_to(endpoint, &one.place)))
+        self.0.iter().filter(|one| endpoints.iter().any(|endpoint| leads_to(endpoint, one)))
     }
 
     /// The first endpoint at which somebody listens. One is enough: a name may have more addresses than a server listens to, and
@@ -36,7 +36,7 @@ impl Listeners {
     /// Where the kernel lists nobody at any of them, and each refuses a connect.
     pub(crate) fn first<'e>(&self, endpoints: &'e [Endpoint], given: &str) -> Result<&'e Endpoint, Mistake> {
         let is_listed = |endpoint: &&Endpoint| {
-            self.0.iter().any(|one| leads_to(endpoint, &one.place) || may_lead_to(endpoint, &one.place))
+            self.0.iter().any(|one| leads_to(endpoint, one) || may_lead_to(endpoint, &one.place))
         };
         let first = endpoints.iter().find(is_listed);
         let first = first.or_else(|| endpoints.iter().find(|endpoint| !refuses(endpoint, PATIENCE)));
@@ -47,13 +47,14 @@ impl Listeners {
     }
 }
 
-/// Whether a connection to `endpoint` ends at what listens at `place`.
-fn leads_to(endpoint: &Endpoint, place: &Place) -> bool {
-    match (endpoint, place) {
+/// Whether a connection to `endpoint` ends at `listening`.
+fn leads_to(endpoint: &Endpoint, listening: &Listening) -> bool {
+    match (endpoint, &listening.place) {
         (Endpoint::Tcp(to), Place::Tcp(at)) => {
             let (here, there) = (to.ip().to_canonical(), at.ip().to_canonical());
             // `::` takes IPv4 too where it is not told otherwise, `0.0.0.0` never IPv6.
-            let takes_all = there.is_unspecified() && (there.is_ipv6() || here.is_ipv4());
+            let takes_it = if here.is_ipv4() { !listening.is_v6_only } else { there.is_ipv6() };
+            let takes_all = there.is_unspecified() && takes_it;
             to.port() == at.port() && (here == there || takes_all)
         }
         (Endpoint::Unix(path), Place::Unix(at)) => is_same_file(path, at),
@@ -88,7 +89,9 @@ mod tests {
 
     #[test]
     fn a_connection_ends_where_its_address_is_listened_to() {
-        let leads = |to: &str, at: &str| leads_to(&tcp(to), &Place::Tcp(at.parse().unwrap()));
+        let at = |place: Place| Listening { place, inode: 1, user: None, is_v6_only: false };
+        let tcp_at = |address: &str| at(Place::Tcp(address.parse().unwrap()));
+        let leads = |to: &str, at: &str| leads_to(&tcp(to), &tcp_at(at));
         assert!(
             leads("127.0.0.1:80", "127.0.0.1:80")
                 && leads("127.0.0.1:80", "0.0.0.0:80")
@@ -97,7 +100,9 @@ mod tests {
         assert!(leads("127.0.0.1:80", "[::ffff:127.0.0.1]:80") && leads("127.0.0.1:80", "[::]:80"));
         assert!(!leads("127.0.0.1:80", "127.0.0.1:81") && !leads("127.0.0.1:80", "127.0.0.2:80"));
         assert!(!leads("[::1]:80", "0.0.0.0:80") && !leads("[::1]:80", "127.0.0.1:80"));
-        let unix = |at: &str| Place::Unix(at.to_owned());
+        let of_ipv6 = Listening { is_v6_only: true, ..tcp_at("[::]:80") };
+        assert!(leads_to(&tcp("[::1]:80"), &of_ipv6) && !leads_to(&tcp("127.0.0.1:80"), &of_ipv6));
+        let unix = |path: &str| at(Place::Unix(path.to_owned()));
         assert!(leads_to(&Endpoint::Unix("/run/a".into()), &unix("/run/a")));
         assert!(leads_to(&Endpoint::Abstract(b"a".to_vec()), &unix("@a")));
         assert!(
@@ -114,7 +119,10 @@ mod tests {
         std::fs::write(&file, "").unwrap();
         let other = folder.join("other.sock");
         std::os::unix::fs::symlink(&file, &other).unwrap();
-        let leads = |to: &Path, at: &str| leads_to(&Endpoint::Unix(to.to_owned()), &Place::Unix(at.to_owned()));
+        let leads = |to: &Path, at: &str| {
+            let place = Place::Unix(at.to_owned());
+            leads_to(&Endpoint::Unix(to.to_owned()), &Listening { place, inode: 1, user: None, is_v6_only: false })
+        };
         let may = |to: &Path, at: &str| may_lead_to(&Endpoint::Unix(to.to_owned()), &Place::Unix(at.to_owned()));
         let (at, name) = (file.to_str().unwrap(), folder.file_name().unwrap().to_str().unwrap());
         assert!(leads(&other, at) && leads(&folder.join("./app.sock"), at) && leads(&file, other.to_str().unwrap()));
