@@ -16,13 +16,13 @@ const PATIENCE: Nanos = Nanos::from_secs(60);
 /// Waits until nobody is connected any more to the server whose sockets `look` sees; a caveat where that does not happen
 /// within a minute, unless `stop` says so before.
 pub(crate) fn wait_until_idle(
-    look: impl Fn() -> io::Result<ServerSockets>,
+    mut look: impl FnMut() -> io::Result<ServerSockets>,
     clock: &impl Clock,
     stop: impl Fn() -> bool,
 ) -> Option<Caveat> {
     let start = clock.now();
     loop {
-        // Where the kernel's table cannot be read, nothing can be said, and nothing is.
+        // Where the kernel does not tell, nothing can be said, and nothing is.
         let sockets = look().ok()?;
         if sockets.is_idle() || stop() {
             return None;

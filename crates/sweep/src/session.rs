@@ -174,6 +174,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
     }
 
     pub(crate) fn cool_down(&self) -> Option<Caveat> {
-        wait_until_idle(|| self.subject.sockets(), &self.tools.clock, || self.tools.is_interrupted())
+        let mut listener = self.subject.listener();
+        wait_until_idle(|| listener.look(), &self.tools.clock, || self.tools.is_interrupted())
     }
 }

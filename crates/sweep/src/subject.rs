@@ -1,7 +1,6 @@
 //! The server under test: started, ready, described; stopped when it is dropped.
 
 use std::ffi::OsString;
-use std::io;
 use std::net::ToSocketAddrs;
 use std::path::Path;
 
@@ -12,7 +11,6 @@ use model::{Clock, Nanos, Request, ServerFacts, ServerKind, ServerPlan, StreamPl
 use probe::process::{self, ProcessUse};
 use probe::processes::tree;
 use probe::puma_stats::{self, PumaStats};
-use probe::sockets::{self, ServerSockets};
 use probe::{Control, ControlAddress, Listener};
 
 use crate::error::SweepError;
@@ -147,28 +145,18 @@ impl Subject {
         process::of_tree(self.server.pid())
     }
 
-    /// What the kernel holds for it.
-    pub(crate) fn sockets(&self) -> io::Result<ServerSockets> {
+    /// Its listener, to be looked at: what the kernel holds for it.
+    pub(crate) fn listener(&self) -> Listener {
         match &self.bind {
-            Bind::Tcp(address) | Bind::Ssl(address, _) => sockets::of_port(address.port()),
-            Bind::Unix(path) => sockets::of_unix(&path.to_string_lossy()),
-            Bind::Abstract(name) => sockets::of_unix(&format!("@{name}")),
+            Bind::Tcp(address) | Bind::Ssl(address, _) => Listener::of_port(address.port()),
+            Bind::Unix(path) => Listener::of_unix(&path.to_string_lossy()),
+            Bind::Abstract(name) => Listener::of_unix(&format!("@{name}")),
         }
     }
 
     /// What is to be looked at while a run goes on.
     pub(crate) fn sight(&self) -> Sight {
-        let listener = match &self.bind {
-            Bind::Tcp(address) | Bind::Ssl(address, _) => Listener::of_port(address.port()),
-            Bind::Unix(path) => Listener::of_unix(&path.to_string_lossy()),
-            Bind::Abstract(name) => Listener::of_unix(&format!("@{name}")),
-        };
-        Sight::of(listener, self.server.pid())
-    }
-
-    /// Where [`Subject::sockets`] are seen.
-    pub(crate) fn socket_table(&self) -> &'static str {
-        if self.bind.address().is_some() { "/proc/net/tcp" } else { "/proc/net/unix" }
+        Sight::of(self.listener(), self.server.pid())
     }
 
     /// Its first process.
@@ -283,7 +271,7 @@ fn prepare<C>(plan: &ServerPlan, stream: &StreamPlan, tools: &Tools<'_, C>) -> R
             if !address.ip().is_loopback() {
                 return Err(bad("a server that is started here must answer on this machine's loopback"));
             }
-            if sockets::of_port(address.port()).is_ok_and(|sockets| sockets.listening) {
+            if Listener::of_port(address.port()).look().is_ok_and(|sockets| sockets.listening) {
                 return Err(bad("something listens on that port already, and would be measured in its place"));
             }
             let asked = stream.path.clone().or_else(|| (own_path == "/").then_some(path));

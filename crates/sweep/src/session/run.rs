@@ -122,9 +122,10 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
 
     /// What the kernel still holds for the server right after the run.
     pub(crate) fn listener_readings(&self, at: Nanos) -> Vec<Reading> {
-        let Ok(sockets) = self.subject.sockets() else { return Vec::new() };
+        let mut listener = self.subject.listener();
+        let Ok(sockets) = listener.look() else { return Vec::new() };
         let reading = |name: &str, value: u32| Reading {
-            source: self.subject.socket_table().to_owned(),
+            source: listener.source().to_owned(),
             of: String::new(),
             name: name.to_owned(),
             unit: "connections".to_owned(),
