@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::objective::Figure;
-use crate::{Caveat, Environment, Forecast, Gate, LoadPlan, Nanos, Reading, WorkerShare};
+use crate::{Caveat, Environment, Forecast, Gate, LoadPlan, Nanos, Placement, Reading, WorkerShare};
 
 /// One run of another generator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -158,6 +158,10 @@ pub struct ClaimedLoadStudy {
     pub plan: LoadPlan,
     /// The machine.
     pub environment: Environment,
+    /// Where the server's processes may run, and where the generator does (`lanes`); `None` where it is not known who serves, and of
+    /// older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Placement>,
     /// What the generator says, and what was seen of it.
     pub run: ClaimedRun,
     /// The objectives (`fail_if`) that were missed, with the figure that missed them.

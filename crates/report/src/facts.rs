@@ -138,12 +138,16 @@ pub(crate) fn stream_in_words(stream: &StreamPlan, placement: Option<&Placement>
 
 /// `1 lane on CPU 1, the server on CPU 0`; whether they share any is what matters.
 pub(crate) fn lanes(lanes: u32, placement: Option<&Placement>) -> String {
-    let lanes = count_of(lanes, "lane");
+    beside_the_server(count_of(lanes, "lane"), placement)
+}
+
+/// Who makes the load, and on which processors, as [`lanes`].
+pub(crate) fn beside_the_server(who: String, placement: Option<&Placement>) -> String {
     let on = |cpus: &Cpus| format!("{} {cpus}", if cpus.len() == 1 { "CPU" } else { "CPUs" });
     match placement {
-        None => lanes,
-        Some(Placement { server, lanes: own }) if server == own => format!("{lanes} on {}, as the server", on(own)),
-        Some(Placement { server, lanes: own }) => format!("{lanes} on {}, the server on {}", on(own), on(server)),
+        None => who,
+        Some(Placement { server, lanes: own }) if server == own => format!("{who} on {}, as the server", on(own)),
+        Some(Placement { server, lanes: own }) => format!("{who} on {}, the server on {}", on(own), on(server)),
     }
 }
 

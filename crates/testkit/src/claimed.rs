@@ -109,6 +109,7 @@ pub fn wrk_load() -> ClaimedLoadStudy {
         command_line: "longtail load --with wrk -c 20 --for 2s --warm-up 1s http://127.0.0.1:9292/".to_owned(),
         plan,
         environment: ours.environment,
+        placement: ours.placement,
         run: wrk_run(),
         missed: vec!["p99 > 2s: not known, for what wrk claims cannot be".to_owned()],
     }

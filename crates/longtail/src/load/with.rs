@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::Endpoint;
+use launch::Kept;
 use model::claimed::{Believable, FindingGrade};
 use model::objective::Figure;
 use model::study::SCHEMA;
@@ -41,31 +42,30 @@ pub(crate) fn order(args: &LoadArgs, generator: Generator, clock: SystemClock) -
         return Err(wrong(line));
     }
     let prepared = prepare(args, &clock)?;
-    let errand = errand(args, &prepared, name)?;
+    let target = Target::parse(args.url.as_deref().unwrap_or_default())?;
+    let errand = errand(args, &prepared, &target, name)?;
     if let Some(line) = generator.refusal(&errand) {
         return Err(wrong(line));
     }
     let driver = Driver::new(Found::on_path(generator)?, clock)?;
     let body = template(args)?.body.map(|body| driver.keep_body(&body)).transpose()?;
-    let url = url(args, prepared.served(args)?, name)?;
+    let url = url(&target, prepared.served(args)?);
     Ok(Ordered { driver, errand: Errand { url, body, ..errand }, prepared })
 }
 
 /// What the other generator is given: the very address that was found to be of this machine, for a name may lead elsewhere the next
 /// time.
-///
-/// # Errors
-/// Where it is no TCP address.
-fn url(args: &LoadArgs, endpoint: &Endpoint, name: &str) -> Result<String, Mistake> {
-    let Endpoint::Tcp(address) = endpoint else { return Err(wrong(format!("--with {name}: it needs a TCP address"))) };
-    let target = Target::parse(args.url.as_deref().unwrap_or_default())?;
+fn url(target: &Target, endpoint: &Endpoint) -> String {
     let scheme = if target.tls { "https" } else { "http" };
-    Ok(format!("{scheme}://{address}{}", target.path))
+    format!("{scheme}://{endpoint}{}", target.path)
 }
 
-fn errand(args: &LoadArgs, prepared: &Prepared, name: &str) -> Result<Errand, Mistake> {
+/// What it is to do, but for the URL, which is known when somebody was found to listen, and for where its body is.
+fn errand(args: &LoadArgs, prepared: &Prepared, target: &Target, name: &str) -> Result<Errand, Mistake> {
     let plan = &prepared.plan;
-    let target = Target::parse(args.url.as_deref().unwrap_or_default())?;
+    if prepared.shape.transport.endpoints.iter().any(|endpoint| !matches!(endpoint, Endpoint::Tcp(_))) {
+        return Err(wrong(format!("--with {name}: it needs a TCP address")));
+    }
     if target.tls && !args.insecure {
         return Err(wrong(format!(
             "--with {name}: it is run so that it takes any certificate: say so with --insecure"
@@ -94,7 +94,7 @@ fn errand(args: &LoadArgs, prepared: &Prepared, name: &str) -> Result<Errand, Mi
     let credentials = target.credentials.as_ref().map(requests::Header::basic_auth).transpose()?;
     let own = template.headers.iter().filter(|header| !header.is("host")).map(line);
     Ok(Errand {
-        url: url(args, &prepared.shape.transport.endpoints[0], name)?,
+        url: String::new(),
         host,
         connections: plan.connections,
         threads: plan.lanes,
@@ -121,11 +121,15 @@ impl Ordered {
         interrupt: &AtomicBool,
     ) -> Result<Option<ClaimedLoadStudy>, Mistake> {
         let Ordered { driver, errand, prepared } = self;
+        // Before this thread is kept to some of its processors, as then the generator is too.
+        let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
+        let kept = Kept::off_the_server(prepared.placement.as_ref());
         let before = Host::now();
         let ended = || interrupt.load(Ordering::Relaxed);
         let failed = |why| wrong(format!("--with {}: {why}", driver.name()));
         let Some(mut run) = driver.run(&errand, Known::default(), &ended).map_err(failed)? else { return Ok(None) };
         let after = Host::now();
+        drop(kept);
         run.steal = after.steal_since(&before);
         run.listen_overflows = after.listen_overflows_since(&before);
         without_secrets(&mut run, &errand);
@@ -135,7 +139,8 @@ impl Ordered {
             started_at,
             command_line,
             plan: prepared.plan,
-            environment: sweep::environment(env!("CARGO_PKG_VERSION")),
+            environment,
+            placement: prepared.placement,
             run,
             missed,
         }))

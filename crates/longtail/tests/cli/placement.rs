@@ -53,27 +53,47 @@ fn a_server_that_is_given_processors_has_them_for_itself() {
     lab.assert_nothing_left(port);
 }
 
+/// A sink of somebody else that is kept to these processors.
+fn kept_sink(lab: &Lab, server: &Cpus, port: u16) -> Option<Running> {
+    if !can(Command::new("taskset").arg("--version").output().is_ok(), "taskset is not on PATH") {
+        return None;
+    }
+    let mut sink = lab.program("taskset");
+    let address = format!("127.0.0.1:{port}");
+    sink.args(["-c", &server.to_string(), crate::lab::LONGTAIL, "sink", "--listen", &address]);
+    let mut sink = Running::start(&mut sink);
+    sink.until(|_| sockets::of_port(port).is_ok_and(|sockets| sockets.listening));
+    Some(sink)
+}
+
 #[test]
 fn a_load_leaves_a_server_of_somebody_else_its_processors() {
     let Some(apart) = apart() else { return };
-    if !can(Command::new("taskset").arg("--version").output().is_ok(), "taskset is not on PATH") {
-        return;
-    }
     let (lab, port) = (Lab::new(), free_port());
-    let mut server = lab.program("taskset");
-    server.args([
-        "-c",
-        &apart.server.to_string(),
-        crate::lab::LONGTAIL,
-        "sink",
-        "--listen",
-        &format!("127.0.0.1:{port}"),
-    ]);
-    let mut server = Running::start(&mut server);
-    server.until(|_| sockets::of_port(port).is_ok_and(|sockets| sockets.listening));
+    let Some(server) = kept_sink(&lab, &apart.server, port) else { return };
     lab.run(&format!("load -c 4 -n 100 --no-calibrate -o load.json http://127.0.0.1:{port}/")).with_code(0);
     let study = crate::load::read(&lab.path("load.json"));
     assert_eq!(study.placement, Some(apart));
+    server.send(Signal::INT);
+    server.end();
+}
+
+/// So does another generator: its own process is asked, as it is of its own name.
+#[test]
+fn another_generator_leaves_it_them_too() {
+    let Some(apart) = apart() else { return };
+    if !can(Command::new("wrk").arg("-v").output().is_ok(), "wrk is not on PATH") {
+        return;
+    }
+    let (lab, port) = (Lab::new(), free_port());
+    let Some(server) = kept_sink(&lab, &apart.server, port) else { return };
+    let words = format!("load --with wrk -c 2 --for 600s -o load.json http://127.0.0.1:{port}/");
+    let mut load = Running::start(&mut lab.longtail(&words));
+    load.until(|_| sockets::of_port(port).unwrap().open > 1);
+    let wrk = probe::processes::tree(load.pid()).into_iter().find(|pid| cpus_of(*pid, "wrk").is_some());
+    assert_eq!(cpus_of(wrk.expect("it runs"), "wrk"), Some(apart.lanes));
+    load.send(Signal::INT);
+    load.end().with_code(130);
     server.send(Signal::INT);
     server.end();
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use model::{ClaimedLoadStudy, Nanos};
 
 use super::{findings, machine, made_by, word};
-use crate::facts::{hardware, listed, named};
+use crate::facts::{beside_the_server, hardware, listed, named};
 use crate::load::part::{Body, Part, Row, head};
 use crate::load::{markdown as laid_out, text as wrapped, words};
 use crate::markdown::{details, escaped, fenced};
@@ -40,9 +40,11 @@ pub fn markdown(study: &ClaimedLoadStudy) -> String {
 
 fn opening(study: &ClaimedLoadStudy) -> Vec<(&'static str, Vec<String>)> {
     let version = study.environment.longtail_version.clone();
+    let placement = study.placement.as_ref();
+    let placed = placement.map(|placement| beside_the_server(study.run.name(), Some(placement)));
     vec![
         ("load", vec![words::model(&study.plan), words::requests(&study.plan)]),
-        ("made", vec![made_by(&study.run)]),
+        ("made", std::iter::once(made_by(&study.run)).chain(placed).collect()),
         ("target", words::target(&study.plan)),
         ("machine", vec![listed(hardware(&study.environment))]),
         ("longtail", vec![listed([version, named("started", &study.started_at)])]),
