@@ -113,7 +113,7 @@ fn undetected(text: &str) -> Vec<String> {
 }
 
 /// What was asked for and leaves no trace in the counts, what only one source knows, and when a request was due.
-const ON_ITS_OWN: [&str; 27] = [
+const ON_ITS_OWN: [&str; 28] = [
     "/environment/",
     "/plan/repeat",
     "/plan/server/",
@@ -134,6 +134,7 @@ const ON_ITS_OWN: [&str; 27] = [
     "/elapsed_ns",
     "/total_time_ns",
     "/tally/closed_by_server",
+    "/tally/closed_for_unasked",
     "/tally/connections_opened",
     "/tally/received_bytes",
     "/tally/body_bytes",

@@ -120,6 +120,11 @@ pub enum Caveat {
         /// How many.
         closed: u64,
     },
+    /// The server sent on kept-alive connections what nobody had asked for, so that we closed them.
+    UnaskedBytes {
+        /// How many.
+        closed: u64,
+    },
     /// Connections were served in turns, some requests in a row each, while others waited to be accepted.
     ServedInTurns {
         /// Answers for each connection that the server closed.
@@ -266,6 +271,10 @@ impl Caveat {
             Caveat::ConnectionsClosed { closed } => {
                 format!("the server closed {} that were to be kept", of(*closed, "connection"))
             }
+            Caveat::UnaskedBytes { closed } => format!(
+                "{} had to be closed: the server sent bytes that nobody had asked for, between two requests",
+                of(*closed, "connection")
+            ),
             Caveat::ServedInTurns { answers_a_turn, waiting } => format!(
                 "served in turns: a connection had {answers_a_turn:.1} answers in a row while {} waited",
                 of(u64::from(*waiting), "other")
@@ -336,6 +345,9 @@ impl Caveat {
                 "is anything else sending to this server, or does it answer in several rounds?"
             }
             Caveat::ConnectionsClosed { .. } => "their next requests include a connect; -k compares without keep-alive",
+            Caveat::UnaskedBytes { .. } => {
+                "does it answer a request twice, or more than its Content-Length says, or a pause with 408? Their next requests include a connect"
+            }
             Caveat::ServedInTurns { .. } => {
                 "as Puma before 7 does: the first answer of each turn carries the whole wait, so that high percentiles jump as connections rise and the rate stays; compare with -k or Puma 7"
             }

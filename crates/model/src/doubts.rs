@@ -44,6 +44,9 @@ fn of_tally(
     if keep_alive && tally.closed_by_server > 0 {
         caveats.push(Caveat::ConnectionsClosed { closed: tally.closed_by_server });
     }
+    if tally.closed_for_unasked > 0 {
+        caveats.push(Caveat::UnaskedBytes { closed: tally.closed_for_unasked });
+    }
     caveats
 }
 

@@ -100,6 +100,9 @@ pub struct Tally {
     pub exhausted: u64,
     /// Kept-alive connections that the server closed.
     pub closed_by_server: u64,
+    /// Kept-alive connections that we closed between two requests, because the server sent on them what nobody had asked for.
+    #[serde(default)]
+    pub closed_for_unasked: u64,
     /// End of the last measured request.
     #[serde(rename = "last_ended_ns")]
     pub last_ended: Nanos,
@@ -136,6 +139,7 @@ impl Tally {
             connections_opened: 0,
             exhausted: 0,
             closed_by_server: 0,
+            closed_for_unasked: 0,
             last_ended: window.from,
             series: Series::with_span(span + Nanos::from_secs(60)),
         }
@@ -270,6 +274,7 @@ impl Tally {
         self.connections_opened += other.connections_opened;
         self.exhausted += other.exhausted;
         self.closed_by_server += other.closed_by_server;
+        self.closed_for_unasked += other.closed_for_unasked;
         self.last_ended = self.last_ended.max(other.last_ended);
         self.series.merge(&other.series);
     }

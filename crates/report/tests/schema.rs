@@ -104,6 +104,7 @@ fn every_caveat() -> Vec<Caveat> {
         Caveat::KernelIncomplete { unfollowed: 1, lost: 2 },
         Caveat::KernelCountDiffers { kernel: 6, client: 5 },
         Caveat::ConnectionsClosed { closed: 1 },
+        Caveat::UnaskedBytes { closed: 1 },
         Caveat::ServedInTurns { answers_a_turn: 10.2, waiting: 6 },
         Caveat::Unfair { jain: 0.5, fewest: 1, most: 9 },
         Caveat::AboveMaximum { ratio: 1.1 },
@@ -135,6 +136,7 @@ fn every_caveat() -> Vec<Caveat> {
             | Caveat::KernelIncomplete { .. }
             | Caveat::KernelCountDiffers { .. }
             | Caveat::ConnectionsClosed { .. }
+            | Caveat::UnaskedBytes { .. }
             | Caveat::ServedInTurns { .. }
             | Caveat::Unfair { .. }
             | Caveat::AboveMaximum { .. }

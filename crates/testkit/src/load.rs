@@ -30,7 +30,8 @@ pub fn closed() -> LoadStudy {
     let mut study = played(line, plan, &PUMA, |_| None);
     study.run.heard = Some(heard());
     study.run.tally.closed_by_server = 3;
-    study.run.tally.connections_opened += 3;
+    study.run.tally.closed_for_unasked = 1;
+    study.run.tally.connections_opened += 4;
     judged(study)
 }
 

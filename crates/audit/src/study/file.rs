@@ -322,6 +322,9 @@ pub(super) struct Tally {
     pub(super) sent_bytes: u64,
     pub(super) connections_opened: u64,
     pub(super) closed_by_server: u64,
+    /// Absent in files from before it was counted.
+    #[serde(default)]
+    pub(super) closed_for_unasked: u64,
     pub(super) last_ended_ns: u64,
     pub(super) series: Vec<Second>,
 }

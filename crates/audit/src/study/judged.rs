@@ -162,6 +162,7 @@ pub(super) fn caveats(run: &Run) -> Vec<Finding> {
             "quantiles_hidden" => &[("unanswered", caveat.unanswered, failed)],
             "too_few_requests" => &[("answers", caveat.answers, good)],
             "connections_closed" => &[("closed", caveat.closed, tally.closed_by_server)],
+            "unasked_bytes" => &[("closed", caveat.closed, tally.closed_for_unasked)],
             "unfair" => &[("fewest", caveat.fewest, least), ("most", caveat.most, most)],
             "fell_behind" => &[("due", caveat.due, total), ("sent_in_time", caveat.sent_in_time, tally.sent_in_window)],
             "queued_in_generator" => &[

@@ -244,7 +244,8 @@ fn connections(tally: &Tally, drive: Drive) -> Book {
     book.equal("connections", tally.per_connection.len() as u64, drive.connections);
     let used = tally.per_connection.iter().filter(|n| **n > 0).count() as u64;
     book.at_least("connections opened", tally.connections_opened, used);
-    book.within("connections closed by the server", tally.closed_by_server, 0, tally.connections_opened);
+    let closed = tally.closed_by_server.saturating_add(tally.closed_for_unasked);
+    book.within("connections closed between two requests", closed, 0, tally.connections_opened);
     book
 }
 

@@ -191,10 +191,12 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
     /// News of a connection without a request: it was closed, or sent what nobody asked for.
     #[inline(never)]
     pub(super) fn receive_idle(&mut self, slot: usize) {
-        if self.wire.receive(slot, &mut self.buffer) != Err(Trouble::WouldBlock) {
-            self.records.tally.closed_by_server += 1;
-            self.close(slot);
+        match self.wire.receive(slot, &mut self.buffer) {
+            Err(Trouble::WouldBlock) => return,
+            Ok(1..) => self.records.tally.closed_for_unasked += 1,
+            Ok(0) | Err(_) => self.records.tally.closed_by_server += 1,
         }
+        self.close(slot);
     }
 
     /// A whole response came, to the oldest request; `closing`: and the server has closed the connection.

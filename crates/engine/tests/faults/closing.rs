@@ -2,14 +2,15 @@
 
 use std::io::{self, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
 
-use engine::Shape;
+use engine::{Progress, Shape};
 use model::{Nanos, Outcome};
 use rustix::net::{SendFlags, send};
 
 use crate::kit::{
-    ANSWER, GOOD, REQUESTS, Server, answered_over, driven, ends_in, ends_in_one_of, kinds, once, read_request, reset,
-    shape, shown, until_closed,
+    ANSWER, GOOD, REQUESTS, Server, answered_over, driven, driven_until, ends_in, ends_in_one_of, kinds, once, pause,
+    read_request, reset, shape, shown, until_closed,
 };
 
 pub(crate) fn before_the_head(stream: &mut TcpStream) -> io::Result<()> {
@@ -108,6 +109,28 @@ fn a_close_behind_the_answer_costs_at_most_the_request_that_met_it() {
         let connections = server.stop();
         assert_eq!((done.tally.connections_opened, done.tally.counts.good()), (connections, connections));
     }
+}
+
+#[test]
+fn what_nobody_asked_for_costs_an_idle_connection_and_no_request() {
+    let progress = Arc::new(Progress::new(1));
+    let seen = Arc::clone(&progress);
+    let server = Server::start(move |stream, connection| {
+        once(stream, ANSWER)?;
+        // The answer is taken by itself: what comes with it would be its trailing bytes.
+        while seen.ended() <= connection {
+            pause(5);
+        }
+        stream.write_all(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")?;
+        until_closed(stream)
+    });
+    let shape = Shape { lanes: 1, connections: 1, think: Nanos::from_secs(4), ..shape(server.address) };
+    let done = driven_until(&shape, Arc::default(), progress);
+    assert_eq!(done.tally.counts.good(), REQUESTS, "{}", shown(&done));
+    // The connection is not used again after its last answer.
+    let closed = (done.tally.closed_by_server, done.tally.closed_for_unasked);
+    assert!(closed == (0, REQUESTS) || closed == (0, REQUESTS - 1), "{closed:?}");
+    assert_eq!(server.stop(), REQUESTS);
 }
 
 #[test]

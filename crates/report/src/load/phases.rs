@@ -1,5 +1,7 @@
 //! Where the time went, phase by phase, as far as the client can see, and what went over the wire.
 
+use std::fmt::Write as _;
+
 use model::{LoadStudy, Summary};
 
 use super::part::{Body, Part, Row, head};
@@ -49,11 +51,15 @@ pub(crate) fn traffic(study: &LoadStudy) -> Part {
         let per_second = or_none(per_second, |rate| format!("{}/s", number::bytes(rate)));
         Row::new([name.to_owned(), number::count(bytes), number::bytes(bytes as f64), per_second], "")
     };
-    let connections = format!(
+    let mut connections = format!(
         "{} opened, {} closed by the server between two requests",
         number::count_of(tally.connections_opened, "connection"),
         number::count(tally.closed_by_server)
     );
+    if tally.closed_for_unasked > 0 {
+        let unasked = number::count(tally.closed_for_unasked);
+        _ = write!(connections, ", {unasked} by us, because it sent then what nobody had asked for");
+    }
     let table = vec![bytes("received", tally.received_bytes), bytes("sent", tally.sent_bytes)];
     let bodies = vec![Body::Lines(vec![connections]), Body::Table(head(["", "bytes", "", ""]), table)];
     Part::detail(format!("over the wire, in all {}", number::length(run.elapsed)), bodies)
