@@ -6,6 +6,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::lab::{Ended, Lab, Running, has};
+use crate::schemas::assert_keeps;
 
 /// Runs it as JSON, with these words; where a starved machine let no request of longtail's own become due in a second, with more time.
 fn calibrated(lab: &Lab, words: &str, path: Option<&str>) -> Value {
@@ -20,7 +21,9 @@ fn calibrated(lab: &Lab, words: &str, path: Option<&str>) -> Value {
     let ended = ["1s", "5s"].into_iter().map(for_a_time).find(|ended| !is_empty(ended));
     let ended = ended.unwrap_or_else(|| for_a_time("30s")).with_code(0);
     assert_nothing_stays(lab);
-    serde_json::from_str(&ended.stdout).unwrap()
+    let all = serde_json::from_str(&ended.stdout).unwrap();
+    assert_keeps("calibrate", &all);
+    all
 }
 
 /// No process, no file, and no study that the user has not made.
@@ -137,5 +140,6 @@ fn ctrl_c_prints_what_there_is_and_leaves_nothing() {
     let ended = running.end().with_code(130);
     let all: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(all["interrupted"], true);
+    assert_keeps("calibrate", &all);
     assert_nothing_stays(&lab);
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::lab::{Ended, Lab, Running};
+use crate::schemas::assert_keeps;
 
 /// 0 or 1, and the one that goes with what was printed.
 fn examined(lab: &Lab, words: &str) -> Ended {
@@ -35,6 +36,7 @@ fn the_text_is_grouped_marked_and_narrow() {
 fn the_json_has_every_check_with_its_grade() {
     let lab = Lab::new();
     let file: Value = serde_json::from_str(&examined(&lab, "doctor --format json").stdout).unwrap();
+    assert_keeps("doctor", &file);
     let checks = file["checks"].as_array().unwrap();
     let names: BTreeSet<&str> = checks.iter().map(|check| check["name"].as_str().unwrap()).collect();
     assert_eq!(names.len(), checks.len());

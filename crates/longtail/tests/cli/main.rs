@@ -23,6 +23,7 @@ mod predict;
 mod puma;
 mod rails;
 mod refusals;
+mod schemas;
 mod selftest;
 mod sink;
 mod snapshots;

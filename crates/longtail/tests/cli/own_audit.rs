@@ -5,11 +5,14 @@ use sink::Body;
 
 use crate::lab::{Lab, has};
 use crate::load::{load, sink, url, word};
+use crate::schemas::assert_keeps;
 
 /// The audit of the one study there is.
 fn audited(lab: &Lab) -> Value {
     let file = word(&lab.studies()[0]);
-    serde_json::from_str(&lab.run(&format!("audit --format json {file}")).with_code(0).stdout).unwrap()
+    let all = serde_json::from_str(&lab.run(&format!("audit --format json {file}")).with_code(0).stdout).unwrap();
+    assert_keeps("audit", &all);
+    all
 }
 
 fn assert_possible(lab: &Lab, runs: usize) {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::lab::Lab;
+use crate::schemas::assert_keeps;
 
 #[test]
 fn every_request_byte_and_connection_is_in_both_ledgers() {
@@ -10,6 +11,7 @@ fn every_request_byte_and_connection_is_in_both_ledgers() {
     let ended = lab.run("selftest --quick --format json").with_code(0);
     assert_eq!(ended.stderr, "");
     let all: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_keeps("selftest", &all);
     assert_eq!(all["conserved"], true);
     let cases = all["cases"].as_array().unwrap();
     // The seeds are fixed, so that the number of random arrivals is a fact too.
