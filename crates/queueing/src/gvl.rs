@@ -12,8 +12,8 @@ use crate::bounds::{Bounds, Station};
 use crate::machine_repair::{Closed, machine_repair};
 use crate::{Invalid, check};
 
-/// The most connections: the sums grow with their square.
-const MOST: u32 = 5000;
+/// The most connections of a worker: the sums grow with their square.
+pub const MOST_CONNECTIONS: u32 = 5000;
 
 /// What a request needs of a worker, in one unit of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,7 +68,7 @@ pub fn saturated_rate(threads: u32, work: Work) -> Result<f64, Invalid> {
 /// Without a connection or thread, with more than 5000 connections, where a time is not above 0, or the think time negative.
 pub fn worker(connections: u32, threads: u32, work: Work, think: f64) -> Result<Answer, Invalid> {
     check::some("connection", connections)?;
-    check::at_most("connections", connections, MOST)?;
+    check::at_most("connections", connections, MOST_CONNECTIONS)?;
     check::some("thread", threads)?;
     check::not_negative("the think time", think)?;
     // A server whose rate depends on how many are inside, at most `t`.
@@ -94,7 +94,7 @@ pub fn worker(connections: u32, threads: u32, work: Work, think: f64) -> Result<
 pub fn two_stage(connections: u32, threads: u32, work: Work, think: f64) -> Result<Answer, Invalid> {
     let Work { io, cpu } = work.checked()?;
     check::some("connection", connections)?;
-    check::at_most("connections", connections, MOST)?;
+    check::at_most("connections", connections, MOST_CONNECTIONS)?;
     check::some("thread", threads)?;
     check::not_negative("the think time", think)?;
     // Each station's factor, as logarithms: time^k / (what it can do of k at once).

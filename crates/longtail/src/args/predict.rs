@@ -15,6 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   longtail predict -w4 -t5:5 --service 200ms --rate 80/s      random arrivals, 80 a second
   longtail predict -w4 -t5:5 --service 200ms -c 40            forty connections that never pause
+  longtail predict -w4 -t5:5 --service 200ms --cpu 60ms -c 40     how many threads are worth it in Ruby
   longtail predict -w4 -t5:5 --service 200ms --rate 80/s --objective 'p99 < 2s' --plot
   longtail predict -w2 -t5:5 --service bimodal:1ms:50ms:0.02 --rate 2000/s --format json
   longtail predict -w2 -t5:5 --service study.json --rate 40/s     the service time of a kept sweep
@@ -36,6 +37,10 @@ pub(crate) struct PredictArgs {
     /// sweep's study
     #[arg(long, value_name = "LAW|FILE")]
     service: ServiceWord,
+    /// Of the service time, how long a request computes: of a Ruby worker's threads one does so at a time. Prints what each
+    /// number of threads is worth
+    #[arg(long, value_name = "TIME")]
+    pub(crate) cpu: Option<Nanos>,
     /// Open loop: random arrivals at so many a second
     #[arg(long, value_name = "RATE", conflicts_with = "connections")]
     rate: Option<Rate>,

@@ -1,9 +1,10 @@
 //! `longtail predict`: what queueing theory says of a server, before there is one.
 
 use model::Study;
+use queueing::gvl::MOST_CONNECTIONS;
 use sink::Delay;
 
-use crate::args::{PredictArgs, ServiceWord};
+use crate::args::{PredictArgs, PredictLoad, ServiceWord};
 use crate::exit::Exit;
 use crate::mistake::{Mistake, wrong};
 use crate::predict::{self, Server};
@@ -24,7 +25,17 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
     }
     let server = Server { workers, threads, law, seed: args.seed };
     let load = args.load()?;
-    let prediction = predict::predict(&server, load, args.goal())?;
+    if args.cpu.is_some_and(|cpu| cpu.0 == 0 || cpu >= law.mean()) {
+        return Err(wrong("--cpu is a part of the service time: more than 0, and less than that"));
+    }
+    if let (Some(_), PredictLoad::Closed(connections, _)) = (args.cpu, load)
+        && connections.div_ceil(workers) > MOST_CONNECTIONS
+    {
+        return Err(wrong(format!(
+            "--cpu is reckoned for at most {MOST_CONNECTIONS} connections of a worker: lower -c"
+        )));
+    }
+    let prediction = predict::predict(&server, load, args.goal(), args.cpu)?;
     if args.output.is_json() {
         let text = serde_json::to_string_pretty(&prediction).map_err(|why| Mistake::Flags(why.to_string()))?;
         ui::print(&(text + "\n"));

@@ -10,10 +10,7 @@ use super::{Figure, Line, Server, Times};
 
 /// Shared, split with the connections dealt evenly, and turns of ten.
 pub(super) fn lines(server: &Server, connections: u32, think: f64) -> Result<(Vec<Line>, Vec<String>), Invalid> {
-    let even: Vec<u32> = (0..server.workers)
-        .map(|worker| connections / server.workers + u32::from(worker < connections % server.workers))
-        .filter(|count| *count > 0)
-        .collect();
+    let even = dealt(connections, server.workers);
     let mut lines = vec![line(server, "shared", server.slots(), &[connections], 1, think)?];
     if server.workers > 1 {
         lines.push(line(server, "split", server.threads, &even, 1, think)?);
@@ -35,6 +32,14 @@ pub(super) fn lines(server: &Server, connections: u32, think: f64) -> Result<(Ve
         }
     }
     Ok((lines, notes))
+}
+
+/// The connections of each worker that has any, dealt evenly.
+pub(super) fn dealt(connections: u32, workers: u32) -> Vec<u32> {
+    (0..workers)
+        .map(|worker| connections / workers + u32::from(worker < connections % workers))
+        .filter(|count| *count > 0)
+        .collect()
 }
 
 fn line(

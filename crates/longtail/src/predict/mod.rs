@@ -1,9 +1,11 @@
 //! What queueing theory expects of a server: the exact formula where there is one, else a simulation with its interval.
 
 mod closed;
+mod lock;
 mod open;
 pub(crate) mod text;
 
+use model::Nanos;
 use queueing::simulate::{Effort, Estimate};
 use queueing::{Invalid, bounds};
 use serde::Serialize;
@@ -11,6 +13,7 @@ use sink::Delay;
 
 use crate::args::{Goal, PredictLoad};
 
+pub(crate) use self::lock::{ByThreads, Closed, Lock};
 pub(crate) use self::open::{Step, steps};
 
 /// A server as theory knows it.
@@ -67,7 +70,7 @@ impl Figure {
 }
 
 fn nanos(seconds: f64) -> u64 {
-    model::Nanos::from_secs_f64(seconds).0
+    Nanos::from_secs_f64(seconds).0
 }
 
 /// A time's mean and percentiles.
@@ -125,13 +128,20 @@ pub(crate) struct Prediction {
     pub(crate) lines: Vec<Line>,
     /// What else is to be known.
     pub(crate) notes: Vec<String>,
+    /// What Ruby's lock leaves, where it was asked for.
+    pub(crate) lock: Option<Lock>,
 }
 
-/// What theory says.
+/// What theory says; of Ruby's lock where it is known how long a request holds it, `cpu`.
 ///
 /// # Errors
 /// Where it says nothing.
-pub(crate) fn predict(server: &Server, load: PredictLoad, goal: Option<Goal>) -> Result<Prediction, Invalid> {
+pub(crate) fn predict(
+    server: &Server,
+    load: PredictLoad,
+    goal: Option<Goal>,
+    cpu: Option<Nanos>,
+) -> Result<Prediction, Invalid> {
     let think = match load {
         PredictLoad::Open(_) => 0.0,
         PredictLoad::Closed(_, think) => think.as_secs_f64(),
@@ -165,5 +175,6 @@ pub(crate) fn predict(server: &Server, load: PredictLoad, goal: Option<Goal>) ->
         objective: goal.map(|goal| goal.objective.to_string()),
         lines,
         notes,
+        lock: cpu.map(|cpu| lock::lock(server, cpu.as_secs_f64(), load)).transpose()?,
     })
 }

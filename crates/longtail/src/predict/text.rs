@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use model::Nanos;
 use report::{Width, broken, number};
 
-use super::{Figure, Line, Prediction, Step, Times};
+use super::{ByThreads, Closed, Figure, Line, Lock, Prediction, Step, Times};
 
 /// The widest bar of the plot.
 const BAR: f64 = 40.0;
@@ -66,6 +66,9 @@ pub(crate) fn table(prediction: &Prediction, width: Width) -> String {
         ));
     }
     remarks.iter().chain(&prediction.notes).for_each(|line| out.push_str(&broken(line, width)));
+    if let Some(lock) = &prediction.lock {
+        locked(&mut out, prediction, lock, width);
+    }
     out
 }
 
@@ -106,6 +109,45 @@ fn lines(out: &mut String, lines: &[Line], part: &[Figures]) {
     for line in lines {
         row(out, line, part);
     }
+}
+
+/// What Ruby's lock leaves, by the number of threads.
+fn locked(out: &mut String, prediction: &Prediction, lock: &Lock, width: Width) {
+    let computes = format!(
+        "Ruby's lock: each request computes {} of its {}, and of a worker's threads one does so at a time.",
+        number::span(Nanos(lock.cpu_ns)),
+        number::span(Nanos(prediction.service_mean_ns)),
+    );
+    out.push('\n');
+    out.push_str(&broken(&computes, width));
+    out.push_str(&broken("The lines above take no account of it.", width));
+    out.push('\n');
+    let is_closed = lock.by_threads.iter().any(|line| line.closed.is_some());
+    let with = if is_closed { ["these connections", "  req/s  mean ms"] } else { ["this rate", "   % full"] };
+    let _ = writeln!(out, "{:14}{:^30}  {}", "", "── req/s of all workers ──", with[0]);
+    let _ = writeln!(out, "{:14}{:>10}{:>10}{:>10}  {}", "threads each", "at most", "all busy", "% of max", with[1]);
+    for line in &lock.by_threads {
+        let ByThreads { threads, at_most_per_s, all_busy_per_s, of_slots, closed, offered_of_all_busy } = *line;
+        let [at_most, all_busy] = [at_most_per_s, all_busy_per_s].map(number::rate);
+        let share = number::percent(of_slots);
+        let _ = write!(out, "{threads:>12}  {at_most:>10}{all_busy:>10}{share:>10}  ");
+        if let Some(Closed { rate_per_s, response_mean_ns }) = closed {
+            let mean = number::milliseconds(Nanos(response_mean_ns));
+            let _ = write!(out, "{:>7}{mean:>9}", number::rate(rate_per_s));
+        }
+        if let Some(full) = offered_of_all_busy {
+            let _ = write!(out, "{:>9}", if full < 1.0 { number::percent(full) } else { "overload".to_owned() });
+        }
+        out.push_str(if threads == prediction.threads { "  as asked\n" } else { "\n" });
+    }
+    let at_most = format!(
+        "at most: by any law, and never more than {} req/s; % of max: of what as many slots would do without the lock.",
+        number::rate_in_words(lock.at_most_per_s),
+    );
+    let connections = if is_closed { ", these connections" } else { "" };
+    out.push('\n');
+    out.push_str(&broken(&at_most, width));
+    out.push_str(&broken(&format!("all busy{connections}: exact where the times scatter exponentially"), width));
 }
 
 fn counted(count: u32, what: &str) -> String {

@@ -81,6 +81,42 @@ fn a_table_a_plot_and_an_overload() {
     assert!(lab.studies().is_empty());
 }
 
+/// The table of the two laws that hold whatever is random: threads are servers of the whole, and the lock is one server.
+#[test]
+fn rubys_lock_says_what_threads_are_worth() {
+    let words = "-w4 -t5 --service 200ms --cpu 50ms -c 40";
+    let lock = &json(words)["lock"];
+    assert!((lock["at_most_per_s"].as_f64().unwrap() - 80.0).abs() < 1e-9);
+    let by_threads = lock["by_threads"].as_array().unwrap();
+    let of = |threads: u64| by_threads.iter().find(|line| line["threads"] == threads).unwrap();
+    let figure = |threads: u64, name: &str| of(threads)[name].as_f64().unwrap();
+    for (threads, at_most) in [(1, 20.0), (3, 60.0), (4, 80.0), (5, 80.0), (32, 80.0)] {
+        assert!((figure(threads, "at_most_per_s") - at_most).abs() < 1e-9, "{threads}");
+    }
+    // One thread never waits for the lock; with two, M/M/1//2: 2 of 200 ms less the time that both want it.
+    assert!((figure(1, "all_busy_per_s") - 20.0).abs() < 1e-9 && (figure(1, "of_slots") - 1.0).abs() < 1e-9);
+    let two = 4.0 / 0.05 * (1.0 - 1.0 / (1.0 + 2.0 / 3.0 + 2.0 / 9.0));
+    assert!((figure(2, "all_busy_per_s") - two).abs() < 1e-9, "{}", figure(2, "all_busy_per_s"));
+    let rates: Vec<f64> = by_threads.iter().map(|line| line["all_busy_per_s"].as_f64().unwrap()).collect();
+    assert!(rates.is_sorted() && rates.iter().all(|rate| *rate <= 80.0 + 1e-9), "{rates:?}");
+    // Ten connections a worker keep all its threads busy, and Little's law holds.
+    let closed = &of(5)["closed"];
+    let (rate, mean) = (closed["rate_per_s"].as_f64().unwrap(), closed["response_mean_ns"].as_f64().unwrap() / 1e9);
+    assert!((rate - figure(5, "all_busy_per_s")).abs() < 1e-9 && (rate * mean - 40.0).abs() < 1e-6, "{rate} {mean}");
+    assert_eq!(json("-w4 -t5 --service 200ms -c 40")["lock"], Value::Null);
+    let open = &json("-t5 --service 200ms --cpu 50ms --rate 10/s")["lock"]["by_threads"][0];
+    assert_eq!(
+        (&open["closed"], open["offered_of_all_busy"].as_f64()),
+        (&Value::Null, Some(2.0)),
+        "one thread does 5/s"
+    );
+
+    let table = Lab::new().run(&format!("predict {words}")).with_code(0).stdout;
+    assert!(table.contains("each request computes 50 ms of its 200 ms") && table.contains("  as asked\n"), "{table}");
+    let of_the_lock = table.split("Ruby's lock").nth(1).unwrap();
+    assert!(of_the_lock.lines().all(|line| line.chars().count() <= 110 && line == line.trim_end()), "{table}");
+}
+
 #[test]
 fn the_service_time_of_a_kept_sweep_is_used() {
     let lab = Lab::new();
@@ -103,6 +139,9 @@ fn what_cannot_be_predicted_is_one_line() {
         ("-t5 --service 1s -c 0", "connections"),
         ("-t5 --service 1s -c 2 --rate 1/s", "cannot be used with"),
         ("-t5 --service 1s --rate 0", "--rate"),
+        ("-t5 --service 1s -c 2 --cpu 1s", "--cpu is a part of the service time"),
+        ("-t5 --service 1s -c 2 --cpu 0s", "--cpu is a part of the service time"),
+        ("-w1 --service 1s -c 10000 --cpu 1ms", "at most 5000 connections of a worker"),
         ("-w0 --service 1s --rate 1/s", "-w wants"),
         ("-w1000 -t1000 --service 1s --rate 1/s", "slots"),
         ("-t5 --service 1s --rate 1/s --objective errors>5", "cannot be predicted"),
