@@ -51,7 +51,7 @@ fn what_waits_for_an_old_puma_waits_in_the_accept_queue() {
         return;
     }
     let (lab, port) = (Lab::new(), free_port());
-    let words = "sweep -w2 -t2:2 -d0.4 -k --for 5s --warm-up 1s --multiples 4 --no-calibrate --anatomy";
+    let words = "sweep -w2 -t2:2 -d0.4 -k --for 5s --warm-up 1s --multiples 4 --no-calibrate --anatomy --force";
     let sweep = Running::start(lab.longtail(words).env("PUMA_TEST_PORT", port.to_string())).end().with_code(0);
     let study = lab.study();
     let run = &study.runs[0];
@@ -82,7 +82,7 @@ fn an_app_that_tells_a_duration_is_believed_and_one_that_is_silent_is_said_to_be
     lab.write("liar.ru", "run lambda { |env| [200, {'x-app-stamps' => '5 6'}, ['ok']] }\n");
     let swept = |app: &str| {
         let words = format!(
-            "sweep -r {app} --path / -t1:1 -R20 --multiples 2 --no-calibrate --anatomy --probe proc -o {app}.json"
+            "sweep -r {app} --path / -t1:1 -R20 --multiples 2 --no-calibrate --anatomy --force --probe proc -o {app}.json"
         );
         let sweep = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", free_port().to_string())).end();
         (sweep.with_code(0).stdout, crate::lab::read(&lab.path(&format!("{app}.json"))))

@@ -113,9 +113,9 @@ fn the_rest_of_their_command_lines_works_too() {
 /// hey's and wrk's usual lines on a server that is there already.
 fn both_load(url: &str, lab: &Lab) {
     for (words, parts) in [
-        (format!("--like hey -- -z 1s -m GET {url}"), &HEY),
-        (format!("--like hey -- -n 500 -c 20 -disable-keepalive {url}"), &HEY),
-        (format!("--like wrk -- -t2 -c8 -d1s --latency {url}"), &WRK),
+        (format!("--force --like hey -- -z 1s -m GET {url}"), &HEY),
+        (format!("--force --like hey -- -n 500 -c 20 -disable-keepalive {url}"), &HEY),
+        (format!("--force --like wrk -- -t2 -c8 -d1s --latency {url}"), &WRK),
     ] {
         let ended = load(lab, &words).with_code(0);
         for part in parts {
