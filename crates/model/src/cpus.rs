@@ -30,6 +30,11 @@ impl Cpus {
         self.0.iter().copied()
     }
 
+    /// `CPU 1`, `CPUs 0-2,5`.
+    pub fn in_words(&self) -> String {
+        format!("{} {self}", if self.len() == 1 { "CPU" } else { "CPUs" })
+    }
+
     /// Whether all of `others` are among them.
     pub fn contain(&self, others: &Cpus) -> bool {
         self.0.is_superset(&others.0)
@@ -120,6 +125,15 @@ impl Placement {
         Placement { lanes: if left.is_empty() { ours.clone() } else { left }, server }
     }
 
+    /// Where a server serves whose first process may run on `parent` and those below it on `workers`. A parent that may run on all
+    /// of `ours` does not count where all its workers are kept to some (as nginx's, with `worker_cpu_affinity`): they serve, and it
+    /// waits for them.
+    pub fn serving(parent: Cpus, workers: &[Cpus], ours: &Cpus) -> Cpus {
+        let is_free = |cpus: &Cpus| cpus.contain(ours);
+        let waits = !workers.is_empty() && is_free(&parent) && !workers.iter().any(is_free);
+        workers.iter().fold(if waits { Cpus::default() } else { parent }, |all, one| all.with(one))
+    }
+
     /// Whether a processor may have to serve both.
     pub fn is_shared(&self) -> bool {
         !self.server.common(&self.lanes).is_empty()
@@ -138,10 +152,23 @@ mod tests {
     fn a_list_is_read_and_written_as_taskset_does() {
         assert_eq!(cpus("0-2,5\n").iter().collect::<Vec<_>>(), [0, 1, 2, 5]);
         assert_eq!(cpus("5,1,0,2").to_string(), "0-2,5");
+        assert_eq!((cpus("3").in_words(), cpus("0-1").in_words()), ("CPU 3".to_owned(), "CPUs 0-1".to_owned()));
         assert_eq!((cpus("3").to_string(), cpus("0,2").to_string()), ("3".to_owned(), "0,2".to_owned()));
         for wrong in ["", "0-", "2-1", "a", "0,,1", "-1", "99999999", "0-4000000000"] {
             assert!(wrong.parse::<Cpus>().unwrap_err().contains("0-2,5"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_parent_that_only_waits_does_not_count() {
+        let serving = |parent: &str, workers: &[&str]| {
+            let workers: Vec<Cpus> = workers.iter().copied().map(cpus).collect();
+            Placement::serving(cpus(parent), &workers, &cpus("0-3")).to_string()
+        };
+        assert_eq!((serving("0-3", &["1"]), serving("0-7", &["0", "1"])), ("1".to_owned(), "0-1".to_owned()));
+        assert_eq!((serving("0-3", &[]), serving("2", &[])), ("0-3".to_owned(), "2".to_owned()));
+        // One that is not kept to some may serve anywhere; a parent that is kept to some may serve there.
+        assert_eq!((serving("0-3", &["1", "0-3"]), serving("2", &["1"])), ("0-3".to_owned(), "1-2".to_owned()));
     }
 
     #[test]

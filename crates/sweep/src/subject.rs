@@ -329,7 +329,7 @@ fn describe(
         workers,
         threads: stated_threads.unwrap_or(planned_threads),
         cluster,
-        placement: affinity::beside(tree(server.pid())),
+        placement: affinity::beside([(server.pid(), tree(server.pid()))]),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::load::listeners::Listeners;
 pub(crate) fn placement(endpoints: &[Endpoint], listeners: &Listeners) -> Option<Placement> {
     affinity::ours().filter(|ours| ours.len() > 1)?;
     let inodes: BTreeSet<u64> = listeners.behind(endpoints).map(|one| one.inode).collect();
-    affinity::beside(owners::holders(&inodes).roots().into_iter().flat_map(tree))
+    affinity::beside(owners::holders(&inodes).roots().into_iter().map(|first| (first, tree(first))))
 }
 
 #[cfg(test)]
