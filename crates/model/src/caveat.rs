@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, Outcome, counts};
+use crate::{Cpus, Nanos, Outcome, counts};
 
 /// What is doubtful in a run, and why. Each has a code (its name in JSON), a text and a remedy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -166,6 +166,13 @@ pub enum Caveat {
         /// Requests that were sent in it.
         sent_in_time: u64,
     },
+    /// The server may run where the lanes do, and these took a part of it that is worth a word.
+    SharedCpus {
+        /// The processors that both may run on.
+        cpus: Cpus,
+        /// The lanes' work, as a share of all their time, 0 to 1.
+        taken: f64,
+    },
     /// Open loop: all connections were busy, and requests waited for one.
     QueuedInGenerator {
         /// How many.
@@ -292,6 +299,11 @@ impl Caveat {
             Caveat::FellBehind { due, sent_in_time } => {
                 format!("{due} requests were due in the window, and {sent_in_time} were sent in it")
             }
+            Caveat::SharedCpus { cpus, taken } => format!(
+                "the lanes shared {} with the server, and took {:.0} % of the time there: it may be faster by itself",
+                cpus.in_words(),
+                taken * 100.0
+            ),
             Caveat::QueuedInGenerator { requests, longest } => {
                 format!(
                     "{} waited for a free connection, up to {:.1} ms",
@@ -361,6 +373,9 @@ impl Caveat {
             }
             Caveat::FellBehind { .. } => {
                 "more connections (-c), more lanes (--lanes), or a lower rate: this is not the load that was asked for"
+            }
+            Caveat::SharedCpus { .. } => {
+                "keep the server to some processors (--server-cpus, taskset): the lanes leave it those where there are others"
             }
             Caveat::QueuedInGenerator { .. } => {
                 "that wait is part of their response time and not of their service time; more connections (-c) would pass it on to the server"

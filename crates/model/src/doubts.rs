@@ -1,7 +1,10 @@
 //! What is doubtful in what was recorded, from its own figures.
 
 use crate::run::PERCENTILES;
-use crate::{Caveat, EndedBy, LoadRun, Nanos, Pace, Quantile, Run, Statistics, Tally, accept_wait};
+use crate::{
+    Caveat, EndedBy, GeneratorFacts, LaneFacts, LoadRun, Nanos, Pace, Placement, Quantile, Run, Statistics, Tally,
+    accept_wait,
+};
 
 /// Below this index of fairness the connections' shares are worth a word.
 const FAIR: f64 = 0.9;
@@ -50,10 +53,27 @@ fn of_tally(
     caveats
 }
 
-/// All that the own figures of a sweep's run give reason to doubt; `ended_by` is who ended it before its time.
-pub fn of_run(run: &Run, keep_alive: bool, ended_by: Option<EndedBy>) -> Vec<Caveat> {
+/// Lanes that take less than this of the processors that they share with the server are not seen in its figures.
+const TAKEN: f64 = 0.01;
+
+/// The processors that lanes and server share, where the lanes took a part of them that is worth a word.
+fn shared(generator: &GeneratorFacts, placement: Option<&Placement>) -> Option<Caveat> {
+    let Placement { server, lanes } = placement.filter(|placement| placement.is_shared())?;
+    let cpus = server.common(lanes);
+    let elapsed = generator.lanes.iter().map(|lane| lane.elapsed).max()?;
+    let work: Nanos = generator.lanes.iter().map(LaneFacts::work).sum();
+    // Their own processors may have done it all, as far as there are such.
+    let own = lanes.len() - cpus.len();
+    let taken = (work.as_secs_f64() / elapsed.as_secs_f64() - own as f64) / cpus.len() as f64;
+    (taken >= TAKEN).then_some(Caveat::SharedCpus { cpus, taken })
+}
+
+/// All that the own figures of a sweep's run give reason to doubt; `placement` is who may run where, as far as it is known, and
+/// `ended_by` who ended it before its time.
+pub fn of_run(run: &Run, keep_alive: bool, placement: Option<&Placement>, ended_by: Option<EndedBy>) -> Vec<Caveat> {
     let mut caveats =
         of_tally(&run.tally, (run.statistics.as_ref(), run.generator.clock_steps), &PERCENTILES, keep_alive, ended_by);
+    caveats.extend(shared(&run.generator, placement));
     if let Some(jain) = run.fairness().filter(|jain| *jain < FAIR) {
         let each = &run.tally.per_connection;
         let (fewest, most) = (each.iter().min().copied(), each.iter().max().copied());
@@ -116,8 +136,14 @@ fn of_kernel(run: &Run) -> Vec<Caveat> {
 /// The percentiles that a load's report prints.
 pub const LOAD_PERCENTILES: [f64; 7] = [0.50, 0.75, 0.90, 0.95, 0.99, 0.999, 0.9999];
 
-/// All that the own figures of a load give reason to doubt; `ended_by` is who ended it before its time.
-pub fn of_load(run: &LoadRun, pace: &Pace, keep_alive: bool, ended_by: Option<EndedBy>) -> Vec<Caveat> {
+/// All that the own figures of a load give reason to doubt; `placement` and `ended_by` as of [`of_run`].
+pub fn of_load(
+    run: &LoadRun,
+    pace: &Pace,
+    keep_alive: bool,
+    placement: Option<&Placement>,
+    ended_by: Option<EndedBy>,
+) -> Vec<Caveat> {
     let mut caveats = of_tally(
         &run.tally,
         (run.statistics.as_ref(), run.generator.clock_steps),
@@ -125,6 +151,7 @@ pub fn of_load(run: &LoadRun, pace: &Pace, keep_alive: bool, ended_by: Option<En
         keep_alive,
         ended_by,
     );
+    caveats.extend(shared(&run.generator, placement));
     let due = run.tally.counts.total();
     if pace.is_open() && ended_by.is_none() && (run.tally.sent_in_window as f64) < KEPT_UP * due as f64 {
         caveats.push(Caveat::FellBehind { due, sent_in_time: run.tally.sent_in_window });
@@ -192,12 +219,12 @@ mod tests {
     }
 
     fn of(run: &Run) -> Vec<String> {
-        codes(&of_run(run, true, None))
+        codes(&of_run(run, true, None, None))
     }
 
     #[test]
     fn timeouts_hide_the_percentiles_they_could_change() {
-        let caveats = of_run(&run(198, 2), true, None);
+        let caveats = of_run(&run(198, 2), true, None, None);
         assert!(caveats.contains(&Caveat::Failures { failed: 2, planned: 200 }));
         let outcomes = vec!["timed_out".to_owned()];
         assert!(caveats.contains(&Caveat::QuantilesHidden { from: 0.99, unanswered: 2, outcomes }));
@@ -220,7 +247,30 @@ mod tests {
         assert!(!of(&run).contains(&"Unstamped".to_owned()));
         run.generator.clock_steps = Some(0);
         (0..148).for_each(|_| run.tally.read_lag.record(Nanos(5_000)));
-        assert!(of_run(&run, true, None).contains(&Caveat::Unstamped { answers: 2, of: 150 }));
+        assert!(of_run(&run, true, None, None).contains(&Caveat::Unstamped { answers: 2, of: 150 }));
+    }
+
+    #[test]
+    fn what_lanes_take_of_a_servers_processors_is_named() {
+        let lane = |percent| LaneFacts {
+            cpu: Nanos::from_millis(10 * percent + 500),
+            spun: Nanos::from_millis(500),
+            elapsed: Nanos::from_secs(1),
+            run_queue: Nanos::ZERO,
+        };
+        let doubt = |server: &str, lanes: &str, percents: &[u64]| {
+            let placement = Placement { server: server.parse().unwrap(), lanes: lanes.parse().unwrap() };
+            let facts = GeneratorFacts { lanes: percents.iter().copied().map(lane).collect(), ..Default::default() };
+            shared(&facts, Some(&placement))
+        };
+        let taken = |cpus: &str, taken: f64| Some(Caveat::SharedCpus { cpus: cpus.parse().unwrap(), taken });
+        assert_eq!(doubt("0-1", "0-1", &[50]), taken("0-1", 0.25), "awake without work is no work");
+        assert_eq!(doubt("0-1", "0-1", &[50, 150]), taken("0-1", 1.0));
+        assert_eq!(doubt("0-1", "0-1", &[1]), None);
+        assert_eq!(doubt("0", "1", &[100, 90]), None);
+        // Two lanes on three processors, one of which is the server's.
+        assert_eq!((doubt("0", "0-2", &[100, 100]), doubt("0", "0-1", &[75, 75])), (None, taken("0", 0.5)));
+        assert_eq!(shared(&GeneratorFacts::default(), None), None);
     }
 
     #[test]
@@ -235,10 +285,10 @@ mod tests {
         load.tally.sent_in_window = 980;
         load.tally.queued.record(Nanos::from_millis(7));
         let pace = Pace::constant(Rate::new(1000.0).unwrap());
-        let named = codes(&of_load(&load, &pace, true, None));
+        let named = codes(&of_load(&load, &pace, true, None, None));
         for code in ["FellBehind", "QueuedInGenerator", "LogIncomplete"] {
             assert!(named.contains(&code.to_owned()), "{named:?}");
         }
-        assert!(!codes(&of_load(&load, &Pace::Closed, true, None)).contains(&"FellBehind".to_owned()));
+        assert!(!codes(&of_load(&load, &Pace::Closed, true, None, None)).contains(&"FellBehind".to_owned()));
     }
 }

@@ -111,6 +111,7 @@ fn every_caveat() -> Vec<Caveat> {
         Caveat::StillBusy { waited: Nanos::from_secs(1), what: "3 busy threads".to_owned() },
         Caveat::WorkersChanged { new: 1 },
         Caveat::FellBehind { due: 5, sent_in_time: 4 },
+        Caveat::SharedCpus { cpus: "0-1".parse().unwrap(), taken: 0.25 },
         Caveat::QueuedInGenerator { requests: 5, longest: Nanos::from_millis(3) },
         Caveat::LogIncomplete { dropped: 7 },
         Caveat::StoppedEarly { condition: "p99 > 1ms: it is 2ms".to_owned() },
@@ -143,6 +144,7 @@ fn every_caveat() -> Vec<Caveat> {
             | Caveat::StillBusy { .. }
             | Caveat::WorkersChanged { .. }
             | Caveat::FellBehind { .. }
+            | Caveat::SharedCpus { .. }
             | Caveat::QueuedInGenerator { .. }
             | Caveat::LogIncomplete { .. }
             | Caveat::StoppedEarly { .. }

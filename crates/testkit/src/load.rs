@@ -221,7 +221,13 @@ pub fn every() -> Vec<LoadStudy> {
 fn judged(mut study: LoadStudy) -> LoadStudy {
     let (plan, run) = (&study.plan, &study.run);
     let missed = run.misses(&plan.fail_if);
-    let caveats = doubts::of_load(run, &plan.pace, plan.keep_alive, study.interrupted.then_some(EndedBy::User));
+    let caveats = doubts::of_load(
+        run,
+        &plan.pace,
+        plan.keep_alive,
+        study.placement.as_ref(),
+        study.interrupted.then_some(EndedBy::User),
+    );
     let judgement = verdict::of_load(run, plan);
     study.run.judgement = Some(judgement);
     study.run.missed = missed;

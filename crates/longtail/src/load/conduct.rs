@@ -144,7 +144,7 @@ pub(crate) fn conduct(
     run.missed = run.misses(&plan.fail_if);
     // Where no condition did, it was a signal: nobody else stops the lanes.
     let ended_by = (interrupted && stopped_by.is_none()).then_some(EndedBy::User);
-    run.caveats = doubts::of_load(&run, &plan.pace, plan.keep_alive, ended_by);
+    run.caveats = doubts::of_load(&run, &plan.pace, plan.keep_alive, placement.as_ref(), ended_by);
     run.caveats.extend(stopped_by.map(|condition| Caveat::StoppedEarly { condition }));
     let study = LoadStudy { schema: SCHEMA, started_at, command_line, environment, plan, placement, run, interrupted };
     Ok(Conducted { study, interrupted_by_user: interrupt.load(Ordering::Relaxed), checks_hold, failed })

@@ -113,7 +113,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             tally: done.tally,
         };
         run.judgement = Some(verdict::of_run(&run, slots));
-        run.caveats = doubts::of_run(&run, job.stream.keep_alive, ended_by);
+        run.caveats = doubts::of_run(&run, job.stream.keep_alive, self.subject.facts.placement.as_ref(), ended_by);
         run.caveats.extend(turns::of_run(&run, slots, job.stream.keep_alive));
         run.caveats.extend(busy);
         run.caveats.extend((new_workers > 0).then_some(Caveat::WorkersChanged { new: new_workers }));
