@@ -10,6 +10,7 @@ mod clock;
 mod commands;
 mod exit;
 mod generators;
+mod lanes;
 mod load;
 mod mistake;
 mod outlets;

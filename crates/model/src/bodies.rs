@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::pace::uniform;
 use crate::plan::server_words;
 use crate::{
-    Bodies, Body, Caveat, Environment, Nanos, Probe, Quantile, Run, ServerFacts, ServerPlan, Socket, StreamPlan, plan,
+    Bodies, Body, Caveat, Environment, LanesBy, Nanos, Probe, Quantile, Run, ServerFacts, ServerPlan, Socket,
+    StreamPlan, plan,
 };
 
 /// What `longtail bodies` was asked to do.
@@ -107,6 +108,9 @@ pub struct BodiesStudy {
     pub plan: BodiesPlan,
     /// The machine.
     pub environment: Environment,
+    /// Why there are so many lanes; `None` of older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lanes_by: Option<LanesBy>,
     /// The servers under test, one a kind of socket, as they were last started.
     pub servers: Vec<SocketServer>,
     /// The runs that were finished, in the order in which they were.

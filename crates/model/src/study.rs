@@ -9,7 +9,8 @@ use crate::forecast::ServiceTime;
 use crate::load::{LoadPlan, LoadRun};
 use crate::theory::Probe;
 use crate::{
-    BodiesStudy, Caveat, ClaimedLoadStudy, ClaimedRow, Environment, Nanos, Placement, Plan, ProbeUsed, Run, ServerFacts,
+    BodiesStudy, Caveat, ClaimedLoadStudy, ClaimedRow, Environment, LanesBy, Nanos, Placement, Plan, ProbeUsed, Run,
+    ServerFacts,
 };
 
 /// The version of the file format that this code writes. It rises with each change that an older reader would misread.
@@ -66,6 +67,9 @@ pub struct SweepStudy {
     pub plan: Plan,
     /// The machine.
     pub environment: Environment,
+    /// Why there are so many lanes; `None` where another generator has none, and of older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lanes_by: Option<LanesBy>,
     /// The server under test.
     pub server: ServerFacts,
     /// How `--probe auto` came out, and why not otherwise; `None` where nothing was read, and of older files.
@@ -107,6 +111,9 @@ pub struct LoadStudy {
     /// Where the server's processes may run, and where the lanes do; `None` where it is not known who serves, and of older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
+    /// Why there are so many lanes; `None` of older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lanes_by: Option<LanesBy>,
     /// What happened.
     pub run: LoadRun,
     /// Whether the user, or `--stop-if`, ended it early.

@@ -1,7 +1,7 @@
 //! The published schema (`docs/study.schema.json`) takes every study that we write, and not just anything.
 
 use jsonschema::Validator;
-use model::{Caveat, EndedBy, Nanos, Study};
+use model::{Caveat, EndedBy, LanesBy, LoadStudy, Nanos, Study};
 use report::json;
 use serde_json::{Value, json};
 use testkit::{bodies, claimed, load, study};
@@ -161,6 +161,34 @@ fn every_caveat_is_valid() {
     let mut study = load::tiny();
     study.run.caveats = every_caveat();
     assert_valid(&schema, &value(study));
+}
+
+#[test]
+fn every_reason_for_lanes_is_valid() {
+    let schema = schema();
+    let day = || "2026-11-22".to_owned();
+    for by in [
+        LanesBy::Asked,
+        LanesBy::Rate { of_a_lane_per_s: 20_000, measured_on: None },
+        LanesBy::Rate { of_a_lane_per_s: 20_000, measured_on: Some(day()) },
+        LanesBy::Growth { measured_on: day() },
+        LanesBy::Half,
+        LanesBy::Left,
+        LanesBy::Connections,
+        LanesBy::One,
+    ] {
+        // The match makes the compiler ask for a new one here.
+        match by {
+            LanesBy::Asked
+            | LanesBy::Rate { .. }
+            | LanesBy::Growth { .. }
+            | LanesBy::Half
+            | LanesBy::Left
+            | LanesBy::Connections
+            | LanesBy::One => {}
+        }
+        assert_valid(&schema, &value(LoadStudy { lanes_by: Some(by), ..load::tiny() }));
+    }
 }
 
 #[test]

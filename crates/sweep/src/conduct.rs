@@ -26,22 +26,7 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
 ) -> Result<SweepStudy, SweepError> {
     let begun = tools.clock.now();
     refuse_too_many_connections(plan)?;
-    let mut study = SweepStudy {
-        schema: SCHEMA,
-        started_at: tools.started_at.clone(),
-        command_line: tools.command_line.clone(),
-        plan: plan.clone(),
-        environment: machine::environment(tools.version),
-        server: model::ServerFacts::default(),
-        probed: None,
-        service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given }),
-        probes: Vec::new(),
-        runs: Vec::new(),
-        claimed_runs: Vec::new(),
-        caveats: Vec::new(),
-        total_time: Nanos::ZERO,
-        interrupted: false,
-    };
+    let mut study = unbegun(plan, tools);
     let mut known_ceilings = vec![None; plan.loads(1).len()];
     for repeat in 1..=plan.repeat {
         observer.phase(&Phase::Starting);
@@ -127,6 +112,27 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
     Ok(study)
 }
 
+/// The study before its first server.
+fn unbegun<C>(plan: &Plan, tools: &Tools<'_, C>) -> SweepStudy {
+    SweepStudy {
+        schema: SCHEMA,
+        started_at: tools.started_at.clone(),
+        command_line: tools.command_line.clone(),
+        plan: plan.clone(),
+        environment: machine::environment(tools.version),
+        lanes_by: tools.lanes_by.clone(),
+        server: model::ServerFacts::default(),
+        probed: None,
+        service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given }),
+        probes: Vec::new(),
+        runs: Vec::new(),
+        claimed_runs: Vec::new(),
+        caveats: Vec::new(),
+        total_time: Nanos::ZERO,
+        interrupted: false,
+    }
+}
+
 fn most_connections(plan: &Plan, slots: u32) -> u64 {
     plan.loads(slots).iter().map(|(_, connections)| u64::from(*connections)).max().unwrap_or(0)
 }
@@ -140,7 +146,7 @@ fn refuse_too_many_connections(plan: &Plan) -> Result<(), SweepError> {
 }
 
 /// Workers x threads, where they are known before the server is started.
-pub(crate) fn planned_slots(server: &ServerPlan) -> Option<u32> {
+pub fn planned_slots(server: &ServerPlan) -> Option<u32> {
     match &server.kind {
         ServerKind::Command { slots, .. } => Some(*slots),
         _ => server.threads.map(|threads| threads.max * server.workers.unwrap_or(0).max(1)),

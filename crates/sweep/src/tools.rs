@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use launch::GuardCommand;
 use launch::puma::Addresses;
-use model::Nanos;
+use model::{LanesBy, Nanos};
 
 use crate::calibrate::Ceilings;
 use crate::hear::Hearing;
@@ -43,6 +43,8 @@ pub struct Tools<'a, C> {
     pub statsd: Option<&'a Mutex<Hearing>>,
     /// Settings that the server gets beside those that it inherits.
     pub server_env: Vec<(OsString, OsString)>,
+    /// Why there are so many lanes; `None` where it is not told.
+    pub lanes_by: Option<LanesBy>,
 }
 
 impl<C> Tools<'_, C> {

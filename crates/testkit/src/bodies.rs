@@ -117,6 +117,7 @@ fn played(plan: &BodiesPlan) -> BodiesStudy {
         command_line: plan.command_line(),
         plan: plan.clone(),
         environment: environment(),
+        lanes_by: None,
         servers: plan.sockets.iter().map(|socket| server(*socket)).collect(),
         runs,
         caveats: Vec::new(),

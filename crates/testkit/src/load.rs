@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use model::capacity::{Inferred, Overload};
 use model::study::SCHEMA;
 use model::{
-    Arrivals, EndedBy, GeneratorFacts, Late, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome, Pace, Placement,
-    Profile, Rate, Statistics, Timestamps, Timing, doubts, verdict,
+    Arrivals, EndedBy, GeneratorFacts, LanesBy, Late, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome, Pace,
+    Placement, Profile, Rate, Statistics, Timestamps, Timing, doubts, verdict,
 };
 
 use self::play::{PUMA, Server, play};
@@ -281,6 +281,11 @@ fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) 
     let timestamps = plan.timestamps;
     let elapsed = tally.last_ended;
     let measured = plan.length.unwrap_or(tally.last_ended - tally.window.from);
+    let lanes_by = match plan.pace {
+        Pace::Open { .. } => LanesBy::Rate { of_a_lane_per_s: 20_000, measured_on: Some("2026-07-20".to_owned()) },
+        Pace::Closed if plan.lanes > 1 => LanesBy::Asked,
+        Pace::Closed => LanesBy::Left,
+    };
     judged(LoadStudy {
         placement: Some(Placement { server: "0".parse().expect("a list"), lanes: "1".parse().expect("a list") }),
         schema: SCHEMA,
@@ -288,6 +293,7 @@ fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) 
         command_line: format!("longtail load {arguments}"),
         plan,
         environment: environment(),
+        lanes_by: Some(lanes_by),
         run: LoadRun {
             statistics: Some(statistics),
             generator: GeneratorFacts {

@@ -95,7 +95,7 @@ pub(crate) struct BodiesArgs {
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Stream of requests")]
     seed: u64,
     #[command(flatten)]
-    conduct: ConductArgs,
+    pub(crate) conduct: ConductArgs,
     /// Whose clock says when an answer came; auto: the kernel's where every kind of socket is TCP, so that all are held
     /// against the same
     #[arg(long, value_enum, default_value_t, help_heading = "Stream of requests")]
@@ -157,7 +157,7 @@ impl BodiesArgs {
                 stop: Stop::After(self.length),
                 warm_up: self.warm_up,
                 timeout,
-                lanes: self.conduct.lanes,
+                lanes: self.conduct.lanes(),
                 timestamps,
                 worker_header: self.conduct.worker_header.clone(),
                 anatomy: false,

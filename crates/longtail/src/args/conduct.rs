@@ -19,15 +19,20 @@ pub(crate) struct ConductArgs {
     /// An answer that takes longer counts as timed out
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub(super) timeout: Nanos,
-    /// Threads of the generator
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub(super) lanes: u32,
+    /// Threads of the generator [default: 1, or more where longtail calibrate has told that the server may be faster than one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) lanes: Option<u32>,
     /// Response header in which a worker names itself
     #[arg(long, value_name = "NAME", default_value = "x-worker-pid")]
     pub(super) worker_header: String,
 }
 
 impl ConductArgs {
+    /// Threads of the generator where nothing is known of the machine.
+    pub(super) fn lanes(&self) -> u32 {
+        self.lanes.unwrap_or(1)
+    }
+
     /// Whether the server is idle before each run.
     pub(super) fn cools_down(&self) -> bool {
         !self.no_cool_down

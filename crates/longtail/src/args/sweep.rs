@@ -129,7 +129,7 @@ pub(crate) struct SweepArgs {
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
     #[command(flatten)]
-    conduct: ConductArgs,
+    pub(crate) conduct: ConductArgs,
     /// Before the sweep, a short load with keep-alive and one without at 3 x the slots: who waits for whom?
     #[arg(long, conflicts_with_all = ["with", "body"], help_heading = "Stream of requests")]
     probe_discipline: bool,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use launch::puma;
 use model::{BodiesStudy, BodyRun};
 use report::Layout;
-use sweep::{Observer, Phase, conduct_bodies};
+use sweep::{Observer, Phase, Tools, conduct_bodies, planned_slots};
 
 use super::sweep::{refuse_in_vain, say_what_is_kept, tools};
 use crate::args::environment::{addresses, with_environment};
@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::mistake::Mistake;
 use crate::store::{CeilingFile, Store};
 use crate::ui::Ui;
-use crate::{signals, ui};
+use crate::{lanes, signals, ui};
 
 /// Conducts the matrix, prints its rows as they are done, and keeps it on disk.
 ///
@@ -24,12 +24,15 @@ use crate::{signals, ui};
 pub(crate) fn run(args: &BodiesArgs) -> Result<Exit, Mistake> {
     let output = args.output();
     let layout = Layout { columns: output.bodies_columns()?, width: output.width() };
-    let plan = args.plan()?;
+    let mut plan = args.plan()?;
     let addresses = addresses()?;
     refuse_in_vain(plan.probe)?;
     if plan.server.kind == (model::ServerKind::Puma { command: None }) {
         puma::discover(&puma::Surroundings::here()?)?;
     }
+    let most = planned_slots(&plan.server).map_or(u32::MAX, |slots| plan.connections_on(slots));
+    let lanes = lanes::of_server(args.conduct.lanes, &plan.server, &plan.stream, most);
+    plan.stream.lanes = lanes.count;
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
     let store = Store::create("bodies", &started_at, args.save.as_deref())?;
@@ -37,7 +40,10 @@ pub(crate) fn run(args: &BodiesArgs) -> Result<Exit, Mistake> {
     let ceilings = CeilingFile::of_day(&started_at);
     let command_line = with_environment(&plan.command_line());
     let clock = SystemClock::start();
-    let tools = tools(clock, (addresses, args.puma.boot_timeout), (started_at, command_line), &interrupt, &ceilings);
+    let tools = Tools {
+        lanes_by: Some(lanes.by),
+        ..tools(clock, (addresses, args.puma.boot_timeout), (started_at, command_line), &interrupt, &ceilings)
+    };
     let mut told = Told { ui: Ui::new(), store: &store, output, layout, kept: false, failed: None };
     let study = conduct_bodies(&plan, &tools, &mut told);
     let Told { ui, kept, failed, .. } = told;

@@ -1,60 +1,48 @@
-//! `longtail calibrate`: what this machine's generators reach, side by side.
+//! `longtail calibrate`: what this machine's generators reach, side by side, and what our lanes keep.
 
-use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use launch::{GuardCommand, Scratch};
+use model::Environment;
+use sweep::Workshop;
 
 use crate::args::CalibrateArgs;
-use crate::calibrate::{self, Contender, Findings, Ring, Subject};
+use crate::calibrate::{self, Contender, Findings, LaneReport, Ring, Subject};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
 use crate::generators::Generator;
 use crate::mistake::Mistake;
+use crate::store::LaneFile;
 use crate::ui::Ui;
-use crate::{GUARD, signals, this_program, ui};
+use crate::{GUARD, lanes, signals, this_program, ui};
 
-/// Runs every generator that is there against one sink, in rounds, and prints the table.
+/// Runs every generator that is there against one sink, in rounds, then lanes of our own, and prints both.
 ///
 /// # Errors
 /// Where a flag is wrong, or the sink cannot be started.
 pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, Mistake> {
-    let job = args.job()?;
-    let (clock, interrupt, started_at) = (SystemClock::start(), signals::interruption()?, wall_time());
-    let (path, program) = (std::env::var_os("PATH").unwrap_or_default(), this_program());
-    let (mut contenders, mut missing) = (Vec::new(), Vec::new());
-    for generator in args.generators() {
-        match generator.program(&path, &program) {
-            Some(program) => contenders.push(Contender::new(generator, program)),
-            None => missing.push(generator),
-        }
-    }
-    let within = std::env::temp_dir();
-    let unwritable = |why| Mistake::Write { path: within.clone(), why, mend: "set TMPDIR to a folder you can write" };
-    let scratch = Scratch::new(&within).map_err(unwritable)?;
-    let folder = scratch.path();
+    args.job()?;
+    let (interrupt, started_at) = (signals::interruption()?, wall_time());
+    let program = this_program();
     let dir = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     let guard = GuardCommand::this_program(GUARD);
-    let subject = Subject::start(&program, &dir, &guard, clock)?;
-    let targets = format!("GET {}\n", subject.url);
-    std::fs::write(folder.join("targets"), targets).map_err(unwritable)?;
-
+    let here = Here { clock: SystemClock::start(), program: &program, dir: &dir, guard: &guard, interrupt: &interrupt };
+    let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
     let told = Ui::new();
-    let ring = Ring { subject: &subject, job, folder, guard: &guard, clock, interrupt: &interrupt };
-    for round in 1..=args.rounds() {
-        let tell = |name: &str| told.working(&format!("round {round}/{}: {name}", args.rounds()));
-        ring.round(round, &mut contenders, &tell);
-    }
+    let (contenders, missing) = here.generators(args, &told)?;
+    let is_wanted = args.wants_lanes() && !interrupt.load(Ordering::Relaxed);
+    let lanes = is_wanted.then(|| here.lanes(&environment, &started_at, &told)).transpose()?;
     drop(told);
-    subject.stop();
 
     let interrupted = interrupt.load(Ordering::Relaxed);
-    let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
     let found = Findings {
-        job,
+        job: args.job()?,
         rounds: args.rounds(),
         contenders: &contenders,
         missing: &missing,
+        lanes: lanes.as_ref(),
         environment: &environment,
         started_at: &started_at,
         interrupted,
@@ -66,4 +54,62 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, Mistake> {
         Some(ours) if ours.runs.is_empty() => Exit::Mistake,
         _ => Exit::Fine,
     })
+}
+
+/// What all parts need of the world.
+struct Here<'a> {
+    clock: SystemClock,
+    program: &'a OsStr,
+    dir: &'a Path,
+    guard: &'a GuardCommand,
+    interrupt: &'a AtomicBool,
+}
+
+impl Here<'_> {
+    /// All rounds of those that are there, and those that are not.
+    fn generators(&self, args: &CalibrateArgs, told: &Ui) -> Result<(Vec<Contender>, Vec<Generator>), Mistake> {
+        let Here { clock, program, dir, guard, interrupt } = *self;
+        let job = args.job()?;
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let (mut contenders, mut missing) = (Vec::new(), Vec::new());
+        for generator in args.generators() {
+            match generator.program(&path, program) {
+                Some(program) => contenders.push(Contender::new(generator, program)),
+                None => missing.push(generator),
+            }
+        }
+        if contenders.is_empty() {
+            return Ok((contenders, missing));
+        }
+        let within = std::env::temp_dir();
+        let unwritable =
+            |why| Mistake::Write { path: within.clone(), why, mend: "set TMPDIR to a folder you can write" };
+        let scratch = Scratch::new(&within).map_err(unwritable)?;
+        let folder = scratch.path();
+        let subject = Subject::start(program, dir, guard, clock)?;
+        let targets = format!("GET {}\n", subject.url);
+        std::fs::write(folder.join("targets"), targets).map_err(unwritable)?;
+        let ring = Ring { subject: &subject, job, folder, guard, clock, interrupt };
+        for round in 1..=args.rounds() {
+            let tell = |name: &str| told.working(&format!("round {round}/{}: {name}", args.rounds()));
+            ring.round(round, &mut contenders, &tell);
+        }
+        subject.stop();
+        Ok((contenders, missing))
+    }
+
+    /// What lanes do here. It is kept where nobody else used the machine.
+    fn lanes(&self, environment: &Environment, started_at: &str, told: &Ui) -> Result<LaneReport, Mistake> {
+        let Here { clock, program, dir, guard, interrupt } = *self;
+        let shop = Workshop { clock: &clock, guard, program, dir, interrupt, placement: None };
+        let found = sweep::lanes(lanes::cpus(), &shop, &|what| told.working(what))?;
+        let (file, machine) = (LaneFile::open(), lanes::machine(environment));
+        let before = file.known(&machine);
+        let day = started_at.get(..10).unwrap_or(started_at);
+        let kept = match found.limits(day) {
+            Ok(limits) => Ok((limits.clone(), file.remember(&machine, limits)?.display().to_string())),
+            Err(why) => Err(why),
+        };
+        Ok(LaneReport { found, kept, before })
+    }
 }

@@ -9,8 +9,8 @@ use engine::{Drive, Progress, Shape, drive};
 use launch::Kept;
 use model::study::SCHEMA;
 use model::{
-    Caveat, Ceiling, Clock, EndedBy, GeneratorFacts, LoadRun, LoadStudy, Nanos, Objective, Outcome, Placement,
-    Statistics, Tally, doubts, verdict,
+    Caveat, Ceiling, Clock, EndedBy, GeneratorFacts, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome,
+    Placement, Statistics, Tally, doubts, verdict,
 };
 
 use sweep::Host;
@@ -53,7 +53,7 @@ pub(crate) fn conduct(
     clock: SystemClock,
     interrupt: &AtomicBool,
 ) -> Result<Conducted, Mistake> {
-    let Prepared { shape, plan, name_resolution, placement, .. } = prepared;
+    let Prepared { shape, plan, name_resolution, placement, lanes_by, .. } = prepared;
     // Before this thread is kept to some of its processors.
     let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
     let kept = Kept::off_the_server(placement.as_ref());
@@ -139,15 +139,36 @@ pub(crate) fn conduct(
         judgement: None,
         caveats: Vec::new(),
     };
-    run.judgement = Some(verdict::of_load(&run, &plan));
-    run.overload = if interrupted { None } else { overload(&run, &plan) };
+    judge(&mut run, &plan, placement.as_ref(), (interrupted, stopped_by));
+    let lanes_by = Some(lanes_by);
+    let study = LoadStudy {
+        schema: SCHEMA,
+        started_at,
+        command_line,
+        environment,
+        plan,
+        placement,
+        lanes_by,
+        run,
+        interrupted,
+    };
+    Ok(Conducted { study, interrupted_by_user: interrupt.load(Ordering::Relaxed), checks_hold, failed })
+}
+
+/// What the run's own figures say of it; it may have ended before its time, by a condition.
+fn judge(
+    run: &mut LoadRun,
+    plan: &LoadPlan,
+    placement: Option<&Placement>,
+    (interrupted, stopped_by): (bool, Option<String>),
+) {
+    run.judgement = Some(verdict::of_load(run, plan));
+    run.overload = if interrupted { None } else { overload(run, plan) };
     run.missed = run.misses(&plan.fail_if);
     // Where no condition did, it was a signal: nobody else stops the lanes.
     let ended_by = (interrupted && stopped_by.is_none()).then_some(EndedBy::User);
-    run.caveats = doubts::of_load(&run, &plan.pace, plan.keep_alive, placement.as_ref(), ended_by);
+    run.caveats = doubts::of_load(run, &plan.pace, plan.keep_alive, placement, ended_by);
     run.caveats.extend(stopped_by.map(|condition| Caveat::StoppedEarly { condition }));
-    let study = LoadStudy { schema: SCHEMA, started_at, command_line, environment, plan, placement, run, interrupted };
-    Ok(Conducted { study, interrupted_by_user: interrupt.load(Ordering::Relaxed), checks_hold, failed })
 }
 
 /// Why no connection came about, where TLS is the reason: the lanes only count that none did.

@@ -5,11 +5,12 @@ use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 
 use engine::{Endpoint, Shape, Tls, TlsOptions, Transport};
-use model::{Clock, LoadPlan, Nanos, Placement, Timing};
+use model::{Clock, Lanes, LanesBy, LoadPlan, Nanos, Placement, Timing};
 use requests::{Given, Header, Requests, Target, Template};
 
 use crate::args::LoadArgs;
 use crate::args::timestamps::Situation;
+use crate::lanes;
 use crate::load::listeners::Listeners;
 use crate::load::placement::placement;
 use crate::mistake::{Mistake, wrong};
@@ -24,6 +25,8 @@ pub(crate) struct Prepared {
     pub(crate) name_resolution: Option<Nanos>,
     /// Where the server runs and where the lanes will; `None` where it is not known who serves.
     pub(crate) placement: Option<Placement>,
+    /// Why there are so many lanes.
+    pub(crate) lanes_by: LanesBy,
     listeners: Listeners,
 }
 
@@ -59,7 +62,8 @@ pub(crate) fn prepare(args: &LoadArgs, clock: &impl Clock) -> Result<Prepared, M
     let name_resolution = is_name.then(|| clock.now() - begun);
     let listeners = Listeners::now();
     let placement = placement(&transport.endpoints, &listeners);
-    let lanes = schedule.lanes(placement.as_ref());
+    let Lanes { count: lanes, by: lanes_by } =
+        lanes::of_load(schedule.lanes, schedule.highest_rate(), schedule.connections, placement.as_ref());
     let timestamps = args.timestamps.resolve(Situation {
         is_tcp: transport.endpoints.iter().all(|endpoint| matches!(endpoint, Endpoint::Tcp(_))),
         is_pipelined: args.pipeline > 1,
@@ -111,7 +115,7 @@ pub(crate) fn prepare(args: &LoadArgs, clock: &impl Clock) -> Result<Prepared, M
         keep_answers: args.checks.iter().any(crate::load::Check::needs_answers),
         ..Shape::closed(transport, first, schedule.connections)
     };
-    Ok(Prepared { shape, plan, name_resolution, placement, listeners })
+    Ok(Prepared { shape, plan, name_resolution, placement, lanes_by, listeners })
 }
 
 /// The requests, and what to call them.

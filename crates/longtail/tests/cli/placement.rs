@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use launch::affinity;
-use model::{Cpus, Placement};
+use model::{Caveat, Cpus, LanesBy, Placement};
 use probe::sockets;
 use rustix::process::Signal;
 
@@ -94,6 +94,53 @@ fn another_generator_leaves_it_them_too() {
     assert_eq!(cpus_of(wrk.expect("it runs"), "wrk"), Some(apart.lanes));
     load.send(Signal::INT);
     load.end().with_code(130);
+    server.send(Signal::INT);
+    server.end();
+}
+
+/// A server whose parent may run anywhere and whose one worker keeps itself to the processor `argv[2]`, as nginx's with
+/// `worker_cpu_affinity`.
+const PARENT: &str = r#"
+import http.server, os, socket, sys
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("content-length", "0")
+        self.end_headers()
+    def log_message(self, *words): pass
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Answer)
+worker = os.fork()
+if worker == 0:
+    os.sched_setaffinity(0, {int(sys.argv[2])})
+    server.serve_forever()
+try:
+    os.wait()
+finally:
+    os.kill(worker, 9)
+"#;
+
+#[test]
+fn a_load_leaves_a_worker_its_processor_whose_parent_may_run_anywhere() {
+    let Some(apart) = apart() else { return };
+    if !can(Command::new("python3").arg("--version").output().is_ok(), "python3 is not on PATH") {
+        return;
+    }
+    let (lab, port) = (Lab::new(), free_port());
+    let script = lab.write("parent.py", PARENT);
+    let mut server = lab.program("python3");
+    server.args([script.as_os_str(), port.to_string().as_ref(), apart.server.to_string().as_ref()]);
+    let mut server = Running::start(&mut server);
+    // An answer comes from the worker, which has gone to its processor before.
+    server.until(|_| sockets::of_port(port).is_ok_and(|sockets| sockets.listening));
+    lab.run(&format!("load -n 1 -c 1 --no-calibrate http://127.0.0.1:{port}/")).with_code(0);
+    let words = "load -n 4 --rate 1000/s --no-calibrate --lanes 2 -o load.json";
+    lab.run(&format!("{words} http://127.0.0.1:{port}/")).with_code(0);
+    let study = crate::load::read(&lab.path("load.json"));
+    assert_eq!((study.placement, study.lanes_by), (Some(apart), Some(LanesBy::Asked)));
+    assert!(!study.run.caveats.iter().any(|caveat| matches!(caveat, Caveat::SharedCpus { .. })));
     server.send(Signal::INT);
     server.end();
 }

@@ -59,6 +59,7 @@ pub(super) fn played(setup: &Setup) -> SweepStudy {
         service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given }),
         plan,
         environment: environment(),
+        lanes_by: None,
         server,
         total_time: runs.iter().map(|run| run.elapsed).sum::<Nanos>() + cool_downs,
         probed: None,

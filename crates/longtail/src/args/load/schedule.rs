@@ -1,6 +1,6 @@
-//! When requests are due, over how many connections, for how long, from how many lanes: what the flags of a load come to.
+//! When requests are due, over how many connections, for how long: what the flags of a load come to.
 
-use model::{Arrivals, Nanos, Pace, Placement, Profile, Rate};
+use model::{Arrivals, Nanos, Pace, Profile, Rate};
 
 use super::{ArrivalsWord, LateWord, LoadArgs};
 use crate::args::limits::check_times;
@@ -12,40 +12,22 @@ const DEFAULT_LENGTH: Nanos = Nanos::from_secs(10);
 /// Connections of a closed loop, or of -q, where none are asked for.
 const DEFAULT_CONNECTIONS: u32 = 50;
 
-/// What a lane is trusted to send in a second: a tenth of what it can, so that it never queues by itself.
-const RATE_OF_A_LANE: f64 = 20_000.0;
-
-/// CPUs that lanes take where the user names no number: all that a server which is kept to others has left, else half of them, as
-/// the server wants some.
-fn for_lanes(placement: Option<&Placement>) -> u32 {
-    match placement {
-        Some(apart) if !apart.is_shared() => apart.lanes.len() as u32,
-        _ => std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u32 / 2,
-    }
-}
-
-/// The lanes on so many CPUs: no more than the rate needs, as each lane more is one more thread that wakes up beside the server.
-fn default_lanes(pace: &Pace, cpus: u32) -> u32 {
-    let needed = match pace {
-        Pace::Closed => u32::MAX,
-        Pace::Open { profile, .. } => (profile.peak().per_second() / RATE_OF_A_LANE).ceil().clamp(1.0, 1e6) as u32,
-    };
-    cpus.max(1).min(needed)
-}
-
 /// When requests are due, over how many connections, for how long.
 pub(crate) struct Schedule {
     pub(crate) pace: Pace,
     pub(crate) connections: u32,
     pub(crate) length: Option<Nanos>,
-    /// As the user wants; `None` leaves it to [`Schedule::lanes`].
-    lanes: Option<u32>,
+    /// As the user wants; `None` leaves it to the machine.
+    pub(crate) lanes: Option<u32>,
 }
 
 impl Schedule {
-    /// Lanes of the run, never more than connections.
-    pub(crate) fn lanes(&self, placement: Option<&Placement>) -> u32 {
-        self.lanes.unwrap_or_else(|| default_lanes(&self.pace, for_lanes(placement))).min(self.connections)
+    /// The highest rate of an open loop, in requests per second.
+    pub(crate) fn highest_rate(&self) -> Option<f64> {
+        match &self.pace {
+            Pace::Closed => None,
+            Pace::Open { profile, .. } => Some(profile.peak().per_second()),
+        }
     }
 }
 
@@ -135,24 +117,11 @@ mod tests {
     }
 
     #[test]
-    fn an_open_loop_has_no_more_lanes_than_its_rate_needs() {
-        let lanes = |words, cores| default_lanes(&schedule(words).unwrap().pace, cores);
-        assert_eq!((lanes("--rate 100 http://h/", 8), lanes("--rate 50000 http://h/", 8)), (1, 3));
-        assert_eq!((lanes("--rate 500000 http://h/", 8), lanes("--steps 10,90000 --for 2s http://h/", 8)), (8, 5));
-        assert_eq!(
-            (lanes("http://h/", 8), lanes("http://h/", 0), lanes("--ramp 1..30000 --for 9s http://h/", 2)),
-            (8, 1, 2)
-        );
-    }
-
-    #[test]
-    fn lanes_take_what_a_server_leaves_or_half() {
-        let cpus = |list: &str| list.parse().unwrap();
-        let apart = Placement { server: cpus("0-1"), lanes: cpus("2-7") };
-        let shared = Placement { server: cpus("0-7"), lanes: cpus("0-7") };
-        assert_eq!((for_lanes(Some(&apart)), for_lanes(Some(&shared))), (6, for_lanes(None)));
-        let closed = |words| schedule(words).unwrap().lanes(Some(&apart));
-        assert_eq!((closed("http://h/"), closed("--lanes 9 http://h/"), closed("-c 4 http://h/")), (6, 9, 4));
+    fn the_highest_rate_of_an_open_loop_is_known() {
+        let highest = |words| schedule(words).unwrap().highest_rate();
+        assert_eq!((highest("--rate 100 http://h/"), highest("http://h/")), (Some(100.0), None));
+        assert_eq!(highest("--steps 10,90000 --for 2s http://h/"), Some(90_000.0));
+        assert_eq!(highest("--ramp 1..30000 --for 9s http://h/"), Some(30_000.0));
     }
 
     #[test]

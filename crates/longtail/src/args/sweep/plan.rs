@@ -93,7 +93,7 @@ impl SweepArgs {
                 None => Nanos::from_secs(1),
             }),
             timeout: self.conduct.timeout,
-            lanes: self.conduct.lanes,
+            lanes: self.conduct.lanes(),
             timestamps: self
                 .timestamps
                 .resolve(Situation { is_tcp: !self.socket.socket().is_unix(), is_pipelined: false })?,
@@ -143,7 +143,7 @@ impl SweepArgs {
             url: String::new(),
             host: None,
             connections: 1,
-            threads: self.conduct.lanes,
+            threads: self.conduct.lanes(),
             end: self.requests_per_connection.map_or(End::After(self.length), End::Requests),
             warm_up: self.warm_up.unwrap_or(Nanos::ZERO),
             rate: None,
