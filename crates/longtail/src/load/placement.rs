@@ -10,10 +10,8 @@ use probe::processes::tree;
 
 use crate::load::listeners::Listeners;
 
-/// Where the processes behind these endpoints may run, and what that leaves to the lanes. `None` where it is not known who they are, or
-/// where there is but one processor, and so nothing to choose.
+/// Where the processes behind these endpoints may run, and what that leaves to the lanes. `None` where it is not known who they are.
 pub(crate) fn placement(endpoints: &[Endpoint], listeners: &Listeners) -> Option<Placement> {
-    affinity::ours().filter(|ours| ours.len() > 1)?;
     let inodes: BTreeSet<u64> = listeners.behind(endpoints).map(|one| one.inode).collect();
     affinity::beside(owners::holders(&inodes).roots().into_iter().map(|first| (first, tree(first))))
 }
@@ -27,10 +25,8 @@ mod tests {
     fn who_listens_is_found() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoints = [Endpoint::Tcp(listener.local_addr().unwrap())];
-        let several = affinity::ours().is_some_and(|ours| ours.len() > 1);
         let found = placement(&endpoints, &Listeners::now());
-        assert_eq!(found.is_some(), several);
-        assert!(found.is_none_or(|found| found.is_shared()), "it is ourselves");
+        assert!(found.is_some_and(|found| found.is_shared()), "it is ourselves");
         drop(listener);
         assert_eq!(placement(&endpoints, &Listeners::now()), None);
     }
