@@ -113,7 +113,7 @@ fn undetected(text: &str) -> Vec<String> {
 }
 
 /// What was asked for and leaves no trace in the counts, what only one source knows, and when a request was due.
-const ON_ITS_OWN: [&str; 28] = [
+const ON_ITS_OWN: [&str; 29] = [
     "/environment/",
     "/plan/repeat",
     "/plan/server/",
@@ -122,6 +122,7 @@ const ON_ITS_OWN: [&str; 28] = [
     "/plan/stream/timeout_ns",
     "/plan/stream/warm_up_ns",
     "/plan/lanes",
+    "/lanes_by/",
     "/plan/pace/",
     "/plan/pipeline",
     "/plan/think_ns",
