@@ -1,7 +1,7 @@
 //! How results are printed: the same flags for every command that prints a study.
 
 use clap::{Args, ValueEnum};
-use model::{BodiesStudy, Judgement, Study, Verdict};
+use model::{BodiesStudy, Judgement, Study, SweepStudy, Verdict};
 use report::{Layout, Width};
 
 use crate::mistake::{Mistake, wrong};
@@ -143,6 +143,11 @@ impl OutputArgs {
         self.streams() && self.columns != Some(ColumnsWord::Puma)
     }
 
+    /// Makes of a sweep what is printed of it.
+    pub(crate) fn force_sweep(self, study: &mut SweepStudy) {
+        study.runs.iter_mut().for_each(|run| self.forced(&mut run.judgement));
+    }
+
     /// A study of bodies as it is printed.
     pub(crate) fn forced_bodies(self, mut study: BodiesStudy) -> BodiesStudy {
         study.runs.iter_mut().for_each(|run| self.forced(&mut run.run.judgement));
@@ -184,7 +189,7 @@ impl OutputArgs {
         let mut study = study.clone();
         let width = self.width();
         match &mut study {
-            Study::Sweep(sweep) => sweep.runs.iter_mut().for_each(|run| self.forced(&mut run.judgement)),
+            Study::Sweep(sweep) => self.force_sweep(sweep),
             Study::Load(load) => self.forced(&mut load.run.judgement),
             Study::Bodies(bodies) => bodies.runs.iter_mut().for_each(|run| self.forced(&mut run.run.judgement)),
             // No judgement of ours is on a claim.

@@ -78,6 +78,8 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
     // What was measured is told also where it cannot be kept.
     let failed = store.save(&study.clone().into()).err().or(failed);
     if output.streams() {
+        let mut study = study;
+        output.force_sweep(&mut study);
         ui::print(&report::text::closing(&study, layout));
         if failed.is_none() {
             ui::note(&format!("saved as {}", store.path().display()));

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::lab::{Ended, Lab, Running, has};
-use crate::schemas::assert_keeps;
+use crate::schemas::{assert_fits, assert_keeps};
 
 /// Runs it as JSON, with these words; where a starved machine let no request of longtail's own become due in a second, with more time.
 fn calibrated(lab: &Lab, words: &str, path: Option<&str>) -> Value {
@@ -152,6 +152,8 @@ fn what_is_found_of_lanes_is_kept_or_not_and_that_is_said() {
     let ended = lab.run("calibrate --only lanes --format json").with_code(0);
     assert_nothing_stays(&lab);
     let all: Value = serde_json::from_str(&ended.stdout).unwrap();
+    // Not with each key needed: with three processors there is one more.
+    assert_fits("calibrate", &all);
     let lanes = &all["lanes"];
     let rungs = lanes["rungs"].as_array().unwrap();
     assert!(all["tools"].as_array().unwrap().is_empty() && rungs[0]["rate_per_s"] == 2_000, "{all:#}");

@@ -347,3 +347,20 @@ fn a_request_that_somebody_else_sent_is_found_out() {
         assert_eq!(judgement.verdict, Verdict::Invalid);
     }
 }
+
+#[test]
+fn what_lies_below_the_table_of_an_invalid_sweep_is_printed_where_that_is_forced() {
+    if !has("puma") {
+        return;
+    }
+    let app = "run lambda { |env| sleep 0.01; [200, {'x-worker-pid' => '1'}, ['ok']] }\n";
+    for (force, is_printed) in [("", false), ("--force", true)] {
+        let lab = Lab::new();
+        lab.write("app.ru", app);
+        let words = format!("sweep -r app.ru -w2 -t2:2 --for 2s --multiples 2 --no-calibrate --probe proc {force}");
+        let sweep = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", free_port().to_string())).end();
+        let stdout = sweep.with_code(0).stdout;
+        assert_eq!(lab.study().runs[0].judgement.as_ref().unwrap().verdict, Verdict::Invalid);
+        assert_eq!(stdout.contains("where the response time went"), is_printed, "{stdout}");
+    }
+}

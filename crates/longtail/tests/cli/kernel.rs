@@ -151,7 +151,7 @@ fn an_app_that_tells_a_duration_or_nothing_leaves_one_part_for_the_rest_of_the_s
     ] {
         let lab = Lab::new();
         lab.write("app.ru", &format!("run lambda {{ |env| {app} }}\n"));
-        let words = "sweep -r app.ru --path / -t1:1 -R20 --multiples 2 --no-calibrate --anatomy --probe bpf";
+        let words = "sweep -r app.ru --path / -t1:1 -R20 --multiples 2 --no-calibrate --anatomy --probe bpf --force";
         let sweep = Running::start(lab.longtail(words).env("PUMA_TEST_PORT", free_port().to_string())).end();
         let stdout = sweep.with_code(0).stdout;
         assert!(stdout.contains(says), "{stdout}");

@@ -36,7 +36,7 @@ fn heys_command_line_works_as_it_is() {
         ("-z 1s -q 5 -c 4", Some(20), 4),
         ("-n 20 -c 2 -disable-keepalive -disable-compression -disable-redirects -cpus 1", Some(20), 2),
     ] {
-        let study = like(&format!("--like hey -- {words} {url}"), &HEY);
+        let study = like(&format!("--force --like hey -- {words} {url}"), &HEY);
         let counts = &study.run.tally.counts;
         assert_eq!((counts.failed(), study.plan.connections), (0, connections), "{words}");
         assert!(requests.is_none_or(|requests| counts.total() == requests), "{words}: {:?}", outcomes(&study));
@@ -76,7 +76,7 @@ fn wrks_command_line_works_as_it_is() {
         ("--threads=2 --connections=6 --duration=1s --timeout 60s", 6),
         ("-d1s", 10),
     ] {
-        let study = like(&format!("--like wrk -- {words} {url}"), &WRK);
+        let study = like(&format!("--force --like wrk -- {words} {url}"), &WRK);
         assert_eq!((study.run.tally.counts.failed(), study.plan.connections), (0, connections), "{words}");
         sent += study.run.tally.all_requests();
     }
