@@ -220,6 +220,14 @@ pub enum EndedBy {
     Server,
 }
 
+fn ended_by(who: Option<EndedBy>) -> &'static str {
+    match who {
+        None => "interrupted",
+        Some(EndedBy::User) => "interrupted by the user",
+        Some(EndedBy::Server) => "the server ended in the middle of it",
+    }
+}
+
 impl Caveat {
     /// What was seen.
     pub fn text(&self) -> String {
@@ -317,14 +325,7 @@ impl Caveat {
                 "{by} tells of {}, the server counted {server}; at most {under_way} can have been under way at the end",
                 of(*claimed, "request")
             ),
-            Caveat::Interrupted { by } => {
-                let who = match by {
-                    None => "interrupted",
-                    Some(EndedBy::User) => "interrupted by the user",
-                    Some(EndedBy::Server) => "the server ended in the middle of it",
-                };
-                format!("{who}: the run is shorter than planned")
-            }
+            Caveat::Interrupted { by } => format!("{}: the run is shorter than planned", ended_by(*by)),
         }
     }
 
