@@ -3,8 +3,8 @@
 //! Each turn: wait for news; read the clock once; (A) receive all that came and record what ended at that instant; (B)
 //! send all that is due, the clock read before each send. Receiving comes first so that the k-th answer of a batch does not carry
 //! the cost of k sends. Nothing is formatted, shared or (once warm) allocated here. What stays true: every request that was begun is
-//! recorded exactly once, with `due ≤ sent ≤ ended`. This file is the turn and the record; A is in `lane/receive.rs`, B in
-//! `lane/send.rs`.
+//! recorded exactly once, with `due ≤ sent ≤ ended`. This file is the turn; A is in `lane/receive.rs`, B in
+//! `lane/send.rs`, what both are for most requests of a busy closed loop in `lane/usual.rs`, and what is written down in `lane/records.rs`.
 
 mod receive;
 mod records;
