@@ -1,7 +1,7 @@
 //! The ceiling: instructions that our own code may take for a request, in the release build.
 //!
 //! A debug build takes ten times as many, so this runs where `LONGTAIL_RELEASE` names a release build, as `make ceiling`
-//! (part of `make test`) has it. Instructions are counted by the processor (`perf`), or where it counts none, as in many virtual machines,
+//! (part of `make test` where the processor counts) has it. Instructions are counted by the processor (`perf`), or where it counts none, as in many virtual machines,
 //! by valgrind, which runs them one by one: what it does not see is the kernel, and the clock that the kernel maps into the process.
 //!
 //! Two runs of different length are compared, so that what start and report take cancels out. Lane and sink share one
