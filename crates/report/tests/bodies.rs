@@ -7,16 +7,12 @@ use model::{BodiesStudy, Body, BodyKind, Socket, Study};
 use report::bodies::{csv, markdown, text};
 use report::{Columns, Width, json};
 use testkit::bodies::{canonical, empty, every, sockets, troubled};
+use testkit::golden;
 
 /// Compares with `tests/golden/bodies/<name>`, or writes it.
+#[track_caller]
 fn expect(name: &str, report: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/bodies").join(name);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, report).unwrap();
-    }
-    let golden = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(report, golden, "{} differs: UPDATE_GOLDEN=1 writes it anew", path.display());
+    golden::expect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/bodies").join(name), report);
 }
 
 fn longtail(study: &BodiesStudy) -> String {

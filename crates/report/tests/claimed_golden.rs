@@ -6,15 +6,11 @@ use std::path::Path;
 use model::Study;
 use report::{Columns, Width, claimed, json, markdown, text};
 use testkit::claimed as study;
+use testkit::golden;
 
+#[track_caller]
 fn expect(name: &str, report: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/claimed").join(name);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, report).unwrap();
-    }
-    let golden = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(report, golden, "{} differs: UPDATE_GOLDEN=1 writes it anew", path.display());
+    golden::expect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/claimed").join(name), report);
 }
 
 #[test]

@@ -5,16 +5,13 @@ use std::path::Path;
 
 use model::SweepStudy;
 use report::{Columns, json, markdown, text};
+use testkit::golden;
 use testkit::study;
 
 /// Compares with `tests/golden/<name>`, or writes it.
+#[track_caller]
 fn expect(name: &str, report: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, report).unwrap();
-    }
-    let golden = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(report, golden, "{} differs: UPDATE_GOLDEN=1 writes it anew", path.display());
+    golden::expect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name), report);
 }
 
 fn longtail(study: &SweepStudy) -> String {

@@ -5,17 +5,13 @@ use std::path::Path;
 
 use model::LoadStudy;
 use report::{Width, json, load};
+use testkit::golden;
 use testkit::load as study;
 
 /// Compares with `tests/golden/load/<name>`, or writes it.
+#[track_caller]
 fn expect(name: &str, report: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/load").join(name);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, report).unwrap();
-    }
-    let golden = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(report, golden, "{} differs: UPDATE_GOLDEN=1 writes it anew", path.display());
+    golden::expect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/load").join(name), report);
 }
 
 fn text_of(name: &str, study: &LoadStudy) {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use model::{SweepStudy, Verdict};
 use report::{Columns, Layout, Width, bodies, claimed, load, markdown, text};
-use testkit::{bodies as body_study, claimed as claimed_study, load as load_study, study};
+use testkit::{bodies as body_study, claimed as claimed_study, golden, load as load_study, study};
 
 const TERMINALS: [usize; 6] = [80, 100, 120, 139, 146, 200];
 /// And those where a table has little room, or a column more than the one before.
@@ -152,14 +152,9 @@ fn pumas_table_is_whole_at_any_width() {
 }
 
 /// Compares with `tests/golden/narrow/<name>`, or writes it.
+#[track_caller]
 fn expect(name: &str, report: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/narrow").join(name);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, report).unwrap();
-    }
-    let golden = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(report, golden, "{} differs: UPDATE_GOLDEN=1 writes it anew", path.display());
+    golden::expect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/narrow").join(name), report);
 }
 
 #[test]

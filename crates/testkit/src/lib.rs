@@ -1,4 +1,4 @@
-//! What tests of every crate share: a clock that a test steps, studies that are the same on every machine, and what other
+//! What tests of every crate share: a clock that a test steps, studies that are the same on every machine, golden files, and what other
 //! generators print.
 //!
 //! A dev-dependency only: no product code may know it. It knows `model`, and `queueing` for theory beside a study, so whatever
@@ -7,6 +7,7 @@
 pub mod bodies;
 pub mod claimed;
 pub mod clock;
+pub mod golden;
 pub mod load;
 pub mod output;
 pub mod study;
