@@ -9,6 +9,7 @@ use thiserror::Error;
 use crate::journal::Batch;
 use crate::lane::{Lane, LaneEnd};
 use crate::limits::{LimitError, ensure_descriptors};
+use crate::own_files;
 use crate::progress::{Place, Progress};
 use crate::shape::{Shape, Share};
 use crate::wire::Wire;
@@ -103,6 +104,8 @@ fn run_lane<C: Clock>(
     seen_by: (&AtomicBool, &Place),
     journal: Option<SyncSender<Batch>>,
 ) -> Result<LaneEnd, DriveError> {
+    // It only makes the calls cheaper.
+    own_files::take();
     let (first, slots) = (share.first_connection, share.connections as usize);
     let failed = |errno: rustix::io::Errno| DriveError::Lane(errno.into());
     if let Some(tls) = shape.transport.tls.clone() {

@@ -20,6 +20,7 @@ mod lane;
 mod lateness;
 mod lead;
 mod limits;
+mod own_files;
 mod poller;
 mod progress;
 mod reach;
