@@ -5,38 +5,18 @@ use model::{Run, SweepStudy};
 
 use crate::doubts;
 use crate::number::{self, or_none};
-use crate::table::{self, Band, Column};
+use crate::shown::{self, Shown};
+use crate::table::Band;
 use crate::verdicts;
 use crate::width::Width;
 
-/// One column: how it stands in a text table and in markdown, and what it shows of a run.
-pub(crate) struct Shown {
-    pub(crate) column: Column,
-    /// The name where there is no band above.
-    pub(crate) markdown: &'static str,
-    pub(crate) cell: fn(&Run) -> String,
-}
+/// One column of it.
+pub(crate) type RunColumn = Shown<Run>;
 
 /// Band over the response times.
 const RESPONSE_TIME: Option<Band> = Some(Band { title: "response time, ms", short: "ms" });
 const IDEAL: Option<Band> = Some(Band::of("x ideal"));
 const FAIRNESS: Option<Band> = Some(Band::of("fairness"));
-
-/// A column that stays in a narrow table: whose run it is, whether to trust it, and what the table is for.
-const fn kept(name: &'static str, width: usize, cell: fn(&Run) -> String) -> Shown {
-    Shown { column: Column { name, width, band: None, rank: 0 }, markdown: name, cell }
-}
-
-/// A column that goes when its `rank` is the highest and there is no room.
-const fn ranked(
-    rank: u8,
-    (name, width): (&'static str, usize),
-    band: Option<Band>,
-    markdown: &'static str,
-    cell: fn(&Run) -> String,
-) -> Shown {
-    Shown { column: Column { name, width, band, rank }, markdown, cell }
-}
 
 /// The `I`-th percentile of the table.
 fn percentile<const I: usize>(run: &Run) -> String {
@@ -49,60 +29,55 @@ fn widest_deviation(run: &Run) -> Option<f64> {
     (deviations.len() > 1).then(|| deviations.iter().fold(0.0, |widest: f64, d| widest.max(d.abs())))
 }
 
-/// Columns that are shown of an invalid run too: what was asked, and that it failed.
-const OF_ANY_RUN: [&str; 7] = ["", "run", "mult", "conns", "limit", "requests", "errors"];
-
 /// The cells of a run's row, of these columns. An invalid run has no headline figure.
-pub(crate) fn cells(columns: &[Shown], run: &Run) -> Vec<String> {
-    let hidden = verdicts::hides(run.judgement.as_ref());
-    let cell = |shown: &Shown| {
-        if hidden && !OF_ANY_RUN.contains(&shown.column.name) { number::NONE.to_owned() } else { (shown.cell)(run) }
-    };
-    columns.iter().map(cell).collect()
+pub(crate) fn cells(columns: &[RunColumn], run: &Run) -> Vec<String> {
+    shown::cells(columns, run, verdicts::hides(run.judgement.as_ref()))
 }
 
 /// The columns of the study's table, in order. The first is the mark of a doubt.
-pub(crate) fn of(study: &SweepStudy) -> Vec<Shown> {
-    let mut columns = vec![kept("", 1, |run| if doubts::is_doubtful(run) { "!" } else { "" }.to_owned())];
+pub(crate) fn of(study: &SweepStudy) -> Vec<RunColumn> {
+    let mut columns =
+        vec![RunColumn::kept("", 1, |run| if doubts::is_doubtful(run) { "!" } else { "" }.to_owned()).of_any_run()];
     if study.plan.repeat > 1 {
-        columns.push(kept("run", 3, |run| number::count(run.repeat)));
+        columns.push(RunColumn::kept("run", 3, |run| number::count(run.repeat)).of_any_run());
     }
     let longest = |run: &Run| or_none(run.max_response_time().time(), number::milliseconds);
     columns.extend([
-        kept("mult", 5, |run| number::multiple(run.multiple)),
-        kept("conns", 5, |run| number::count(run.connections)),
-        kept("req/s", 6, |run| number::rate(run.completed_rate())),
-        ranked(1, ("% max", 5), None, "% max", |run| or_none(run.of_maximum(), number::percent)),
-        ranked(11, ("p10", 5), RESPONSE_TIME, "p10, ms", percentile::<0>),
-        ranked(12, ("p25", 5), RESPONSE_TIME, "p25", percentile::<1>),
-        ranked(2, ("p50", 5), RESPONSE_TIME, "p50", percentile::<2>),
-        ranked(10, ("p75", 5), RESPONSE_TIME, "p75", percentile::<3>),
-        ranked(8, ("p90", 5), RESPONSE_TIME, "p90", percentile::<4>),
-        ranked(4, ("p95", 5), RESPONSE_TIME, "p95", percentile::<5>),
-        ranked(0, ("p99", 5), RESPONSE_TIME, "p99", percentile::<6>),
-        ranked(9, ("p99.9", 5), RESPONSE_TIME, "p99.9", percentile::<7>),
-        ranked(3, ("max", 5), RESPONSE_TIME, "max, ms", longest),
-        ranked(5, ("tail", 5), None, "tail", |run| or_none(run.long_tail(), number::times)),
-        ranked(7, ("p50", 5), IDEAL, "p50 x ideal", |run| or_none(run.of_ideal(0.5), number::times)),
-        ranked(7, ("p99", 5), IDEAL, "p99 x ideal", |run| or_none(run.of_ideal(0.99), number::times)),
-        ranked(13, ("Jain", 5), FAIRNESS, "Jain", |run| or_none(run.fairness(), number::index)),
-        ranked(13, ("worker ±%", 9), FAIRNESS, "worker ±%", |run| {
+        RunColumn::kept("mult", 5, |run| number::multiple(run.multiple)).of_any_run(),
+        RunColumn::kept("conns", 5, |run| number::count(run.connections)).of_any_run(),
+        RunColumn::kept("req/s", 6, |run| number::rate(run.completed_rate())),
+        RunColumn::ranked(1, ("% max", 5), None, "% max", |run| or_none(run.of_maximum(), number::percent)),
+        RunColumn::ranked(11, ("p10", 5), RESPONSE_TIME, "p10, ms", percentile::<0>),
+        RunColumn::ranked(12, ("p25", 5), RESPONSE_TIME, "p25", percentile::<1>),
+        RunColumn::ranked(2, ("p50", 5), RESPONSE_TIME, "p50", percentile::<2>),
+        RunColumn::ranked(10, ("p75", 5), RESPONSE_TIME, "p75", percentile::<3>),
+        RunColumn::ranked(8, ("p90", 5), RESPONSE_TIME, "p90", percentile::<4>),
+        RunColumn::ranked(4, ("p95", 5), RESPONSE_TIME, "p95", percentile::<5>),
+        RunColumn::ranked(0, ("p99", 5), RESPONSE_TIME, "p99", percentile::<6>),
+        RunColumn::ranked(9, ("p99.9", 5), RESPONSE_TIME, "p99.9", percentile::<7>),
+        RunColumn::ranked(3, ("max", 5), RESPONSE_TIME, "max, ms", longest),
+        RunColumn::ranked(5, ("tail", 5), None, "tail", |run| or_none(run.long_tail(), number::times)),
+        RunColumn::ranked(7, ("p50", 5), IDEAL, "p50 x ideal", |run| or_none(run.of_ideal(0.5), number::times)),
+        RunColumn::ranked(7, ("p99", 5), IDEAL, "p99 x ideal", |run| or_none(run.of_ideal(0.99), number::times)),
+        RunColumn::ranked(13, ("Jain", 5), FAIRNESS, "Jain", |run| or_none(run.fairness(), number::index)),
+        RunColumn::ranked(13, ("worker ±%", 9), FAIRNESS, "worker ±%", |run| {
             or_none(widest_deviation(run), number::percent_tenths)
         }),
-        kept("limit", 9, |run| verdicts::word(run.judgement.as_ref()).to_owned()),
-        ranked(6, ("requests", 8), None, "requests", |run| number::count(run.tally.counts.total())),
-        kept("errors", 7, |run| number::count(run.tally.counts.failed())),
+        RunColumn::kept("limit", 9, |run| verdicts::word(run.judgement.as_ref()).to_owned()).of_any_run(),
+        RunColumn::ranked(6, ("requests", 8), None, "requests", |run| number::count(run.tally.counts.total()))
+            .of_any_run(),
+        RunColumn::kept("errors", 7, |run| number::count(run.tally.counts.failed())).of_any_run(),
     ]);
     columns
 }
 
 /// The columns that there is room for, and those that are left out.
-pub(crate) fn fitting(study: &SweepStudy, width: Width) -> (Vec<Shown>, Vec<Shown>) {
-    table::fitting(of(study), |shown| &shown.column, width)
+pub(crate) fn fitting(study: &SweepStudy, width: Width) -> (Vec<RunColumn>, Vec<RunColumn>) {
+    shown::fitting(of(study), width)
 }
 
 /// What the words of the head mean, in the order of the columns; `left_out` of them are not explained.
-pub(crate) fn words(study: &SweepStudy, left_out: &[Shown]) -> Vec<(&'static str, &'static str)> {
+pub(crate) fn words(study: &SweepStudy, left_out: &[RunColumn]) -> Vec<(&'static str, &'static str)> {
     let has = |name: &str| left_out.iter().all(|shown| shown.markdown != name);
     let run = (study.plan.repeat > 1).then_some(("run", "which pass over the multiples, each on a fresh server"));
     let requests = if has("requests") {

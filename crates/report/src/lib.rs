@@ -21,6 +21,7 @@ mod over_time;
 mod puma;
 pub mod reasons;
 mod shares;
+mod shown;
 mod summary;
 mod table;
 pub mod text;

@@ -3,20 +3,14 @@
 use model::{BodiesStudy, BodyRun};
 
 use crate::doubts::is_doubtful;
-use crate::number::{self, NONE, or_none};
-use crate::table::{self, Band, Column};
+use crate::number::{self, or_none};
+use crate::shown::{self, Shown};
+use crate::table::Band;
 use crate::verdicts;
 use crate::width::Width;
 
-/// One column: how it stands in a text table and in markdown, and what it shows of a run.
-pub(crate) struct Shown {
-    pub(crate) column: Column,
-    /// The name where there is no band above.
-    pub(crate) markdown: &'static str,
-    /// Whether it is shown of an invalid run too.
-    always: bool,
-    cell: fn(&BodyRun) -> String,
-}
+/// One column of it.
+pub(crate) type BodyColumn = Shown<BodyRun>;
 
 const RESPONSE_TIME: Option<Band> = Some(Band { title: "response time, ms", short: "ms" });
 const ANSWER: Option<Band> = Some(Band::of("bytes an answer"));
@@ -38,63 +32,55 @@ fn mark(run: &BodyRun) -> String {
 }
 
 /// The columns of the study's table, in order. The first is the mark of a doubt.
-pub(crate) fn of(study: &BodiesStudy) -> Vec<Shown> {
-    let asked = |rank, name, width, markdown, cell| Shown {
-        column: Column { name, width, band: None, rank },
-        markdown,
-        always: true,
-        cell,
-    };
-    let found = |rank, (name, width), band, markdown, cell| Shown {
-        column: Column { name, width, band, rank },
-        markdown,
-        always: false,
-        cell,
-    };
-    let mut columns = vec![asked(0, "", 1, "", mark as fn(&BodyRun) -> String)];
+pub(crate) fn of(study: &BodiesStudy) -> Vec<BodyColumn> {
+    let mut columns = vec![BodyColumn::kept("", 1, mark).of_any_run()];
     if study.plan.repeat > 1 {
-        columns.push(asked(0, "run", 3, "run", |run| number::count(run.run.repeat)));
+        columns.push(BodyColumn::kept("run", 3, |run| number::count(run.run.repeat)).of_any_run());
     }
     if study.plan.sockets.len() > 1 {
-        columns.push(asked(0, "socket", 6, "socket", |run| run.socket.to_string()));
+        columns.push(BodyColumn::kept("socket", 6, |run| run.socket.to_string()).of_any_run());
     }
     columns.extend([
-        asked(0, "KB", 6, "KB", |run| number::count(run.body.kilobytes)),
-        asked(0, "type", 6, "type", |run| run.body.kind.name().to_owned()),
-        asked(5, "conns", 5, "conns", |run| number::count(run.run.connections)),
-        found(0, ("req/s", 6), None, "req/s", |run| number::rate(run.run.completed_rate())),
-        found(1, ("MB/s", 5), None, "MB/s", |run| number::megabytes(run.content_rate())),
-        found(2, ("p50", 5), RESPONSE_TIME, "p50, ms", percentile::<0>),
-        found(9, ("p75", 5), RESPONSE_TIME, "p75", percentile::<1>),
-        found(8, ("p90", 5), RESPONSE_TIME, "p90", percentile::<2>),
-        found(0, ("p99", 5), RESPONSE_TIME, "p99", percentile::<3>),
-        found(3, ("max", 5), RESPONSE_TIME, "max, ms", longest),
-        found(7, ("content", 9), ANSWER, "content bytes", |run| or_none(run.content_bytes(), number::exact)),
-        found(7, ("whole", 10), ANSWER, "whole bytes", |run| or_none(run.whole_bytes(), number::exact)),
-        found(4, ("CPU, ms", 7), SERVER, "CPU, ms/answer", |run| or_none(run.server_cpu(), number::milliseconds)),
-        found(4, ("MB", 5), SERVER, "memory, MB", |run| {
+        BodyColumn::kept("KB", 6, |run| number::count(run.body.kilobytes)).of_any_run(),
+        BodyColumn::kept("type", 6, |run| run.body.kind.name().to_owned()).of_any_run(),
+        BodyColumn::ranked(5, ("conns", 5), None, "conns", |run| number::count(run.run.connections)).of_any_run(),
+        BodyColumn::kept("req/s", 6, |run| number::rate(run.run.completed_rate())),
+        BodyColumn::ranked(1, ("MB/s", 5), None, "MB/s", |run| number::megabytes(run.content_rate())),
+        BodyColumn::ranked(2, ("p50", 5), RESPONSE_TIME, "p50, ms", percentile::<0>),
+        BodyColumn::ranked(9, ("p75", 5), RESPONSE_TIME, "p75", percentile::<1>),
+        BodyColumn::ranked(8, ("p90", 5), RESPONSE_TIME, "p90", percentile::<2>),
+        BodyColumn::ranked(0, ("p99", 5), RESPONSE_TIME, "p99", percentile::<3>),
+        BodyColumn::ranked(3, ("max", 5), RESPONSE_TIME, "max, ms", longest),
+        BodyColumn::ranked(7, ("content", 9), ANSWER, "content bytes", |run| {
+            or_none(run.content_bytes(), number::exact)
+        }),
+        BodyColumn::ranked(7, ("whole", 10), ANSWER, "whole bytes", |run| or_none(run.whole_bytes(), number::exact)),
+        BodyColumn::ranked(4, ("CPU, ms", 7), SERVER, "CPU, ms/answer", |run| {
+            or_none(run.server_cpu(), number::milliseconds)
+        }),
+        BodyColumn::ranked(4, ("MB", 5), SERVER, "memory, MB", |run| {
             or_none(run.server.memory_bytes, |bytes| number::megabytes(bytes as f64))
         }),
-        asked(0, "limit", 9, "limit", |run| verdicts::word(run.run.judgement.as_ref()).to_owned()),
-        asked(6, "requests", 8, "requests", |run| number::count(run.run.tally.counts.total())),
-        asked(0, "errors", 6, "errors", |run| number::count(run.run.tally.counts.failed())),
+        BodyColumn::kept("limit", 9, |run| verdicts::word(run.run.judgement.as_ref()).to_owned()).of_any_run(),
+        BodyColumn::ranked(6, ("requests", 8), None, "requests", |run| number::count(run.run.tally.counts.total()))
+            .of_any_run(),
+        BodyColumn::kept("errors", 6, |run| number::count(run.run.tally.counts.failed())).of_any_run(),
     ]);
     columns
 }
 
 /// The columns that there is room for, and those that are left out.
-pub(crate) fn fitting(study: &BodiesStudy, width: Width) -> (Vec<Shown>, Vec<Shown>) {
-    table::fitting(of(study), |shown| &shown.column, width)
+pub(crate) fn fitting(study: &BodiesStudy, width: Width) -> (Vec<BodyColumn>, Vec<BodyColumn>) {
+    shown::fitting(of(study), width)
 }
 
 /// The cells of a run's row, of these columns. An invalid run has no headline figure.
-pub(crate) fn cells(columns: &[Shown], run: &BodyRun) -> Vec<String> {
-    let hidden = verdicts::hides(run.run.judgement.as_ref());
-    columns.iter().map(|shown| if hidden && !shown.always { NONE.to_owned() } else { (shown.cell)(run) }).collect()
+pub(crate) fn cells(columns: &[BodyColumn], run: &BodyRun) -> Vec<String> {
+    shown::cells(columns, run, verdicts::hides(run.run.judgement.as_ref()))
 }
 
 /// What the words of the head mean, in the order of the columns; `left_out` of them are not explained.
-pub(crate) fn words(study: &BodiesStudy, left_out: &[Shown]) -> Vec<(&'static str, &'static str)> {
+pub(crate) fn words(study: &BodiesStudy, left_out: &[BodyColumn]) -> Vec<(&'static str, &'static str)> {
     let run = (study.plan.repeat > 1).then_some(("run", "which pass over all of it, each on fresh servers"));
     let has = |name: &str| left_out.iter().all(|shown| shown.column.name != name);
     let times = if has("p50") { "p50 to max" } else { "p99" };

@@ -28,7 +28,7 @@ pub fn row(study: &BodiesStudy, run: &BodyRun, width: Width) -> String {
     table::row(&laid_out(columns), &cells) + "\n"
 }
 
-fn laid_out(columns: Vec<rows::Shown>) -> Vec<Column> {
+fn laid_out(columns: Vec<rows::BodyColumn>) -> Vec<Column> {
     columns.into_iter().map(|shown| shown.column).collect()
 }
 

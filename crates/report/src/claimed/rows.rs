@@ -6,35 +6,15 @@ use model::{ClaimedRow, SweepStudy};
 use super::{count, findings, is_doubtful, machine, made_by, word};
 use crate::load::text::WIDTH;
 use crate::number::{self, or_none};
+use crate::shown::{self, Shown};
 use crate::table::{self, Band, Column};
 use crate::width::{Width, wrap};
 
-/// One column, as in the table of our own runs.
-pub(crate) struct Shown {
-    pub(crate) column: Column,
-    /// The name where there is no band above.
-    pub(crate) markdown: &'static str,
-    pub(crate) cell: fn(&ClaimedRow) -> String,
-}
+/// One column of it.
+pub(crate) type ClaimedColumn = Shown<ClaimedRow>;
 
 const TIMES: Option<Band> = Some(Band { title: "times by the other generator, ms", short: "its ms" });
 const IDEAL: Option<Band> = Some(Band::of("x ideal"));
-
-/// A column that stays in a narrow table: whose run it is and by whom, and whether to trust it.
-const fn kept(name: &'static str, width: usize, cell: fn(&ClaimedRow) -> String) -> Shown {
-    Shown { column: Column { name, width, band: None, rank: 0 }, markdown: name, cell }
-}
-
-/// A column that goes when its `rank` is the highest and there is no room.
-const fn ranked(
-    rank: u8,
-    (name, width): (&'static str, usize),
-    band: Option<Band>,
-    markdown: &'static str,
-    cell: fn(&ClaimedRow) -> String,
-) -> Shown {
-    Shown { column: Column { name, width, band, rank }, markdown, cell }
-}
 
 /// The `I`-th percentile of the table, where it was printed.
 fn percentile<const I: usize>(row: &ClaimedRow) -> String {
@@ -48,45 +28,49 @@ fn widest_deviation(row: &ClaimedRow) -> Option<f64> {
 }
 
 /// The columns, in order. The first is the mark of a doubt.
-pub(crate) fn columns(study: &SweepStudy) -> Vec<Shown> {
-    let mut columns = vec![kept("", 1, |row| if is_doubtful(&row.run) { "!" } else { "" }.to_owned())];
+pub(crate) fn columns(study: &SweepStudy) -> Vec<ClaimedColumn> {
+    let mut columns = vec![ClaimedColumn::kept("", 1, |row| if is_doubtful(&row.run) { "!" } else { "" }.to_owned())];
     if study.plan.repeat > 1 {
-        columns.push(kept("run", 3, |row| number::count(row.repeat)));
+        columns.push(ClaimedColumn::kept("run", 3, |row| number::count(row.repeat)));
     }
     columns.extend([
-        kept("mult", 5, |row| number::multiple(row.multiple)),
-        kept("conns", 5, |row| number::count(row.run.connections)),
-        kept("req/s", 6, |row| or_none(row.run.claim.rate_per_s, number::rate)),
-        ranked(1, ("% max", 5), None, "% max", |row| or_none(row.of_maximum(), number::percent)),
-        ranked(9, ("mean", 5), TIMES, "mean, ms", |row| or_none(row.run.claim.mean, number::milliseconds)),
-        ranked(12, ("p10", 5), TIMES, "p10, ms", percentile::<0>),
-        ranked(13, ("p25", 5), TIMES, "p25", percentile::<1>),
-        ranked(2, ("p50", 5), TIMES, "p50", percentile::<2>),
-        ranked(11, ("p75", 5), TIMES, "p75", percentile::<3>),
-        ranked(8, ("p90", 5), TIMES, "p90", percentile::<4>),
-        ranked(4, ("p95", 5), TIMES, "p95", percentile::<5>),
-        ranked(0, ("p99", 5), TIMES, "p99", percentile::<6>),
-        ranked(10, ("p99.9", 5), TIMES, "p99.9", percentile::<7>),
-        ranked(3, ("max", 5), TIMES, "max, ms", |row| or_none(row.run.claim.max, number::milliseconds)),
-        ranked(5, ("tail", 5), None, "tail", |row| or_none(row.long_tail(), number::times)),
-        ranked(7, ("p50", 5), IDEAL, "p50 x ideal", |row| or_none(row.of_ideal(0.5), number::times)),
-        ranked(7, ("p99", 5), IDEAL, "p99 x ideal", |row| or_none(row.of_ideal(0.99), number::times)),
-        ranked(14, ("worker ±%", 9), None, "worker ±%", |row| or_none(widest_deviation(row), number::percent_tenths)),
-        kept("claim", 10, |row| word(row.run.audit).to_owned()),
-        ranked(6, ("requests", 8), None, "requests", |row| count(row.run.claim.requests)),
-        kept("errors", 7, |row| count(row.run.claim.failed)),
-        kept("by", 13, |row| row.run.name()),
+        ClaimedColumn::kept("mult", 5, |row| number::multiple(row.multiple)),
+        ClaimedColumn::kept("conns", 5, |row| number::count(row.run.connections)),
+        ClaimedColumn::kept("req/s", 6, |row| or_none(row.run.claim.rate_per_s, number::rate)),
+        ClaimedColumn::ranked(1, ("% max", 5), None, "% max", |row| or_none(row.of_maximum(), number::percent)),
+        ClaimedColumn::ranked(9, ("mean", 5), TIMES, "mean, ms", |row| {
+            or_none(row.run.claim.mean, number::milliseconds)
+        }),
+        ClaimedColumn::ranked(12, ("p10", 5), TIMES, "p10, ms", percentile::<0>),
+        ClaimedColumn::ranked(13, ("p25", 5), TIMES, "p25", percentile::<1>),
+        ClaimedColumn::ranked(2, ("p50", 5), TIMES, "p50", percentile::<2>),
+        ClaimedColumn::ranked(11, ("p75", 5), TIMES, "p75", percentile::<3>),
+        ClaimedColumn::ranked(8, ("p90", 5), TIMES, "p90", percentile::<4>),
+        ClaimedColumn::ranked(4, ("p95", 5), TIMES, "p95", percentile::<5>),
+        ClaimedColumn::ranked(0, ("p99", 5), TIMES, "p99", percentile::<6>),
+        ClaimedColumn::ranked(10, ("p99.9", 5), TIMES, "p99.9", percentile::<7>),
+        ClaimedColumn::ranked(3, ("max", 5), TIMES, "max, ms", |row| or_none(row.run.claim.max, number::milliseconds)),
+        ClaimedColumn::ranked(5, ("tail", 5), None, "tail", |row| or_none(row.long_tail(), number::times)),
+        ClaimedColumn::ranked(7, ("p50", 5), IDEAL, "p50 x ideal", |row| or_none(row.of_ideal(0.5), number::times)),
+        ClaimedColumn::ranked(7, ("p99", 5), IDEAL, "p99 x ideal", |row| or_none(row.of_ideal(0.99), number::times)),
+        ClaimedColumn::ranked(14, ("worker ±%", 9), None, "worker ±%", |row| {
+            or_none(widest_deviation(row), number::percent_tenths)
+        }),
+        ClaimedColumn::kept("claim", 10, |row| word(row.run.audit).to_owned()),
+        ClaimedColumn::ranked(6, ("requests", 8), None, "requests", |row| count(row.run.claim.requests)),
+        ClaimedColumn::kept("errors", 7, |row| count(row.run.claim.failed)),
+        ClaimedColumn::kept("by", 13, |row| row.run.name()),
     ]);
     columns
 }
 
 /// The columns that there is room for, and those that are left out.
-pub(crate) fn fitting(study: &SweepStudy, width: Width) -> (Vec<Shown>, Vec<Shown>) {
-    table::fitting(columns(study), |shown| &shown.column, width)
+pub(crate) fn fitting(study: &SweepStudy, width: Width) -> (Vec<ClaimedColumn>, Vec<ClaimedColumn>) {
+    shown::fitting(columns(study), width)
 }
 
 /// What the words of the head mean; `left_out` of them are not explained.
-pub(crate) fn words(study: &SweepStudy, left_out: &[Shown]) -> Vec<(&'static str, &'static str)> {
+pub(crate) fn words(study: &SweepStudy, left_out: &[ClaimedColumn]) -> Vec<(&'static str, &'static str)> {
     let has = |name: &str| left_out.iter().all(|shown| shown.markdown != name);
     let run = (study.plan.repeat > 1).then_some(("run", "which pass over the multiples, each on a fresh server"));
     let rate = if has("% max") {
@@ -125,8 +109,8 @@ pub(crate) fn words(study: &SweepStudy, left_out: &[Shown]) -> Vec<(&'static str
     words.into_iter().filter(|(is_shown, _)| *is_shown).map(|(_, word)| word).chain(run).collect()
 }
 
-pub(crate) fn cells(columns: &[Shown], row: &ClaimedRow) -> Vec<String> {
-    columns.iter().map(|shown| (shown.cell)(row)).collect()
+pub(crate) fn cells(columns: &[ClaimedColumn], row: &ClaimedRow) -> Vec<String> {
+    shown::cells(columns, row, false)
 }
 
 /// One run's line of the table.
