@@ -2,7 +2,7 @@
 
 .POSIX:
 .DEFAULT_GOAL := help
-.PHONY: help sweep build install test check ceiling bench bench-memory fmt bpf golden
+.PHONY: help sweep build install test check ceiling bench bench-counted bench-memory fmt bpf golden
 
 # What `make sweep` asks for: make sweep ARGS="-w4 -t5:5 -d0.2 -k"
 ARGS = -w2 -t5:5 -d0.1
@@ -55,6 +55,13 @@ bench: ## What the generator costs, beside others (QUICK=1: under a minute, once
 	cargo build --release --locked --package longtail --package bench
 	PATH="$${CARGO_TARGET_DIR:-target}/tools/bin:$$PATH" \
 		cargo run --release --locked --quiet --package bench --bin bench -- $${QUICK:+--quick} $(ARGS)
+
+# make bench-counted ARGS="64" (numbers of connections)
+bench-counted: ARGS =
+bench-counted: ## Instructions a request, the kernel's too, beside wrk's and the floor's: counted in an emulated machine (10 minutes)
+	@bin/install-missing counted
+	cargo build --release --locked --package longtail --package bench
+	@bin/count-instructions $(ARGS)
 
 bench-memory: ## The memory of a run of 10^8 requests
 	@$(MAKE) --no-print-directory bench ARGS="--only memory --memory-requests 100000000"

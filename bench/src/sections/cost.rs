@@ -205,12 +205,10 @@ mod tests {
         golden("summary.txt", &summary(&[done()], "longtail"));
     }
 
-    /// With `UPDATE_GOLDEN` set the file is written anew.
     fn golden(name: &str, text: &str) {
-        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-        if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            std::fs::write(&file, text).unwrap();
-        }
-        assert_eq!(text, std::fs::read_to_string(&file).unwrap(), "{name}; UPDATE_GOLDEN=1 writes it anew");
+        testkit::golden::expect(
+            &std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name),
+            text,
+        );
     }
 }

@@ -40,6 +40,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     #[test]
+    #[expect(clippy::print_stderr, reason = "a skip says why")]
     fn a_thread_with_its_own_table_neither_sees_nor_keeps_open_what_the_others_have() {
         let (mut near, mut far) = UnixStream::pair().unwrap();
         let (tell, told) = std::sync::mpsc::channel();

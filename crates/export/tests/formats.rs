@@ -16,14 +16,10 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
 use prost::Message as _;
-use testkit::{load, study};
+use testkit::{golden, load, study};
 
 fn expect(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, text).unwrap();
-    }
-    assert_eq!(text, std::fs::read_to_string(&path).unwrap_or_default(), "{} differs", path.display());
+    golden::expect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name), text);
 }
 
 fn families(study: &SweepStudy) -> Vec<Family> {

@@ -227,12 +227,7 @@ mod tests {
             ("watch_screen_blind.txt", drawn(&blind, (130, 20))),
         ];
         for (name, text) in cases {
-            let path = here.join(name);
-            if std::env::var_os("UPDATE_GOLDEN").is_some() {
-                std::fs::write(&path, &text).unwrap();
-            }
-            let golden = std::fs::read_to_string(&path).unwrap_or_default();
-            assert_eq!(text, golden, "{} differs: UPDATE_GOLDEN=1 writes it anew", path.display());
+            testkit::golden::expect(&here.join(name), &text);
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use testkit::study;
+use testkit::{golden, study};
 
 use crate::lab::Lab;
 
@@ -12,12 +12,7 @@ const HERE: &str = env!("CARGO_MANIFEST_DIR");
 fn help(name: &str, words: &str) {
     let printed = Lab::new().run(words).with_code(0);
     assert_eq!(printed.stderr, "");
-    let path = Path::new(HERE).join("tests/golden").join(name);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, &printed.stdout).unwrap();
-    }
-    let golden = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(printed.stdout, golden, "{} differs: UPDATE_GOLDEN=1 writes it anew", path.display());
+    golden::expect(&Path::new(HERE).join("tests/golden").join(name), &printed.stdout);
 }
 
 #[test]
