@@ -98,14 +98,17 @@ impl Agenda {
         (self.is_open() && self.next_due().is_none()).then_some(self.last_due)
     }
 
-    /// Open loop: the request that has been due longest. What had to wait for a connection is added to `waits`.
+    /// Open loop: the request that has been due longest. If it is measured and had to wait for a connection, that is added to
+    /// `waits`.
     #[inline]
     pub(crate) fn pop(&mut self, now: Nanos, waits: &mut Summary) -> Option<Due> {
         let mut due = self.queued.pop_front()?;
         if self.waiting > 0 {
             self.waiting -= 1;
             due.possible = now;
-            waits.record(now.saturating_sub(due.at));
+            if due.is_measured {
+                waits.record(now.saturating_sub(due.at));
+            }
         }
         Some(due)
     }
@@ -172,6 +175,21 @@ mod tests {
         all.sort_unstable();
         let expected: Vec<_> = (0..1000).map(|n| (n, Nanos::from_millis(n))).collect();
         assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn who_waited_for_a_connection_in_the_warm_up_is_not_counted() {
+        let mut shape = shape(64, 1);
+        shape.pace = Pace::constant(Rate::new(1000.0).unwrap());
+        (shape.warm_up, shape.measured) = (Nanos::from_millis(10), Some(Nanos::from_secs(1)));
+        let mut agenda = Agenda::new(&shape, shape.shares()[0], Nanos::ZERO);
+        agenda.queue_due(Nanos::from_millis(12));
+        agenda.mark_waiting();
+        let mut waits = Summary::default();
+        let popped = std::iter::from_fn(|| agenda.pop(Nanos::from_millis(15), &mut waits)).count();
+        assert_eq!(popped, 13);
+        // Due at 10, 11 and 12 ms.
+        assert_eq!((waits.count, waits.max), (3, Nanos::from_millis(5)));
     }
 
     #[test]
