@@ -16,6 +16,8 @@ const OPEN_FILES: &str = "/proc/thread-self/fd";
 ///
 /// For threads that have no descriptors yet and get none from others: those that the process has open are not open here
 /// afterwards. Were they, a connection that another thread closes would stay open for as long as this one lives.
+///
+/// A signal is handled on any thread, so no handler of the process may use a descriptor: its number may be a socket here. Ours set flags.
 pub(crate) fn take() -> bool {
     if std::fs::read_dir(OPEN_FILES).is_err() || unshare(CloneFlags::CLONE_FILES).is_err() {
         return false;
