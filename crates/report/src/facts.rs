@@ -81,6 +81,11 @@ pub(crate) fn machine(machine: &Environment, started_at: &str) -> String {
     listed(hardware(machine).into_iter().chain([longtail, named("started", started_at)]))
 }
 
+/// Processor, memory and system, as far as they are known.
+pub fn hardware_in_words(machine: &Environment) -> String {
+    listed(hardware(machine))
+}
+
 /// Processor, memory and system; what is not known is empty.
 pub(crate) fn hardware(machine: &Environment) -> Vec<String> {
     vec![

@@ -33,6 +33,7 @@ mod width;
 use std::fmt;
 use std::str::FromStr;
 
+pub use facts::hardware_in_words;
 pub use width::{Width, broken};
 
 /// The columns of the text table.

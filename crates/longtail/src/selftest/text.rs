@@ -96,8 +96,7 @@ fn closing(outcomes: &[Outcome], environment: &Environment) -> String {
 
 /// Where it was measured.
 pub(crate) fn machine(environment: &Environment) -> String {
-    let Environment { longtail_version, os, kernel, cpu, cores, memory_bytes: _ } = environment;
-    format!("longtail {longtail_version}, {cores} cores of {cpu}, {os}, kernel {kernel}\n")
+    format!("longtail {}, {}\n", environment.longtail_version, report::hardware_in_words(environment))
 }
 
 #[cfg(test)]
