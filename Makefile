@@ -58,7 +58,7 @@ bench: ## What the generator costs, beside others (QUICK=1: under a minute, once
 
 # make bench-counted ARGS="64" (numbers of connections)
 bench-counted: ARGS =
-bench-counted: ## Instructions a request, the kernel's too, beside wrk's and the floor's: counted in an emulated machine (10 minutes)
+bench-counted: ## Instructions a request, the kernel's too, beside wrk's and the floor's: counted in an emulated machine (12 minutes)
 	@bin/install-missing counted
 	cargo build --release --locked --package longtail --package bench
 	@bin/count-instructions $(ARGS)
