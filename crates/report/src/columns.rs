@@ -10,7 +10,7 @@ use crate::table::Band;
 use crate::verdicts;
 use crate::width::Width;
 
-/// One column of it.
+/// One column of this table.
 pub(crate) type RunColumn = Shown<Run>;
 
 /// Band over the response times.
@@ -24,8 +24,7 @@ fn percentile<const I: usize>(run: &Run) -> String {
 }
 
 /// The widest relative deviation of a worker from an even share; a single worker has none.
-fn widest_deviation(run: &Run) -> Option<f64> {
-    let deviations = run.worker_deviations();
+pub(crate) fn widest(deviations: &[f64]) -> Option<f64> {
     (deviations.len() > 1).then(|| deviations.iter().fold(0.0, |widest: f64, d| widest.max(d.abs())))
 }
 
@@ -61,7 +60,7 @@ pub(crate) fn of(study: &SweepStudy) -> Vec<RunColumn> {
         RunColumn::ranked(7, ("p99", 5), IDEAL, "p99 x ideal", |run| or_none(run.of_ideal(0.99), number::times)),
         RunColumn::ranked(13, ("Jain", 5), FAIRNESS, "Jain", |run| or_none(run.fairness(), number::index)),
         RunColumn::ranked(13, ("worker ±%", 9), FAIRNESS, "worker ±%", |run| {
-            or_none(widest_deviation(run), number::percent_tenths)
+            or_none(widest(&run.worker_deviations()), number::percent_tenths)
         }),
         RunColumn::kept("limit", 9, |run| verdicts::word(run.judgement.as_ref()).to_owned()).of_any_run(),
         RunColumn::ranked(6, ("requests", 8), None, "requests", |run| number::count(run.tally.counts.total()))

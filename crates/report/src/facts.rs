@@ -87,7 +87,7 @@ pub fn hardware_in_words(machine: &Environment) -> String {
 }
 
 /// Processor, memory and system; what is not known is empty.
-pub(crate) fn hardware(machine: &Environment) -> Vec<String> {
+fn hardware(machine: &Environment) -> Vec<String> {
     vec![
         machine.cpu.clone(),
         if machine.cores > 0 { count_of(machine.cores, "core") } else { String::new() },

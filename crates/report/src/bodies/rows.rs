@@ -9,7 +9,7 @@ use crate::table::Band;
 use crate::verdicts;
 use crate::width::Width;
 
-/// One column of it.
+/// One column of this table.
 pub(crate) type BodyColumn = Shown<BodyRun>;
 
 const RESPONSE_TIME: Option<Band> = Some(Band { title: "response time, ms", short: "ms" });

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use model::{ClaimedLoadStudy, Nanos};
 
 use super::{findings, machine, made_by, word};
-use crate::facts::{beside_the_server, hardware, listed, named};
+use crate::facts::{beside_the_server, hardware_in_words, listed, named};
 use crate::load::part::{Body, Part, Row, head};
 use crate::load::{markdown as laid_out, text as wrapped, words};
 use crate::markdown::{details, escaped, fenced};
@@ -46,7 +46,7 @@ fn opening(study: &ClaimedLoadStudy) -> Vec<(&'static str, Vec<String>)> {
         ("load", vec![words::model(&study.plan), words::requests(&study.plan)]),
         ("made", std::iter::once(made_by(&study.run)).chain(placed).collect()),
         ("target", words::target(&study.plan)),
-        ("machine", vec![listed(hardware(&study.environment))]),
+        ("machine", vec![hardware_in_words(&study.environment)]),
         ("longtail", vec![listed([version, named("started", &study.started_at)])]),
     ]
 }

@@ -4,13 +4,14 @@ use model::run::PERCENTILES;
 use model::{ClaimedRow, SweepStudy};
 
 use super::{count, findings, is_doubtful, machine, made_by, word};
+use crate::columns::widest;
 use crate::load::text::WIDTH;
 use crate::number::{self, or_none};
 use crate::shown::{self, Shown};
 use crate::table::{self, Band, Column};
 use crate::width::{Width, wrap};
 
-/// One column of it.
+/// One column of this table.
 pub(crate) type ClaimedColumn = Shown<ClaimedRow>;
 
 const TIMES: Option<Band> = Some(Band { title: "times by the other generator, ms", short: "its ms" });
@@ -19,12 +20,6 @@ const IDEAL: Option<Band> = Some(Band::of("x ideal"));
 /// The `I`-th percentile of the table, where it was printed.
 fn percentile<const I: usize>(row: &ClaimedRow) -> String {
     or_none(row.run.claim.percentile(PERCENTILES[I]), number::milliseconds)
-}
-
-/// The widest relative deviation of a worker from an even share; a single worker has none.
-fn widest_deviation(row: &ClaimedRow) -> Option<f64> {
-    let deviations = row.worker_deviations();
-    (deviations.len() > 1).then(|| deviations.iter().fold(0.0, |widest: f64, d| widest.max(d.abs())))
 }
 
 /// The columns, in order. The first is the mark of a doubt.
@@ -54,7 +49,7 @@ pub(crate) fn columns(study: &SweepStudy) -> Vec<ClaimedColumn> {
         ClaimedColumn::ranked(7, ("p50", 5), IDEAL, "p50 x ideal", |row| or_none(row.of_ideal(0.5), number::times)),
         ClaimedColumn::ranked(7, ("p99", 5), IDEAL, "p99 x ideal", |row| or_none(row.of_ideal(0.99), number::times)),
         ClaimedColumn::ranked(14, ("worker ±%", 9), None, "worker ±%", |row| {
-            or_none(widest_deviation(row), number::percent_tenths)
+            or_none(widest(&row.worker_deviations()), number::percent_tenths)
         }),
         ClaimedColumn::kept("claim", 10, |row| word(row.run.audit).to_owned()),
         ClaimedColumn::ranked(6, ("requests", 8), None, "requests", |row| count(row.run.claim.requests)),

@@ -2,7 +2,7 @@
 
 use model::{Arrivals, LaneFacts, Late, LoadPlan, LoadStudy, Nanos, Pace, Profile, Timing};
 
-use crate::facts::{hardware, lanes, listed, named};
+use crate::facts::{hardware_in_words, lanes, listed, named};
 use crate::number::{self, count_of};
 
 /// Said of every closed loop.
@@ -19,7 +19,7 @@ pub(crate) fn opening(study: &LoadStudy) -> Vec<(&'static str, Vec<String>)> {
     vec![
         ("load", load),
         ("target", target(plan)),
-        ("machine", vec![listed(hardware(&study.environment))]),
+        ("machine", vec![hardware_in_words(&study.environment)]),
         ("longtail", vec![longtail(study)]),
     ]
 }
