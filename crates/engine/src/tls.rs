@@ -20,7 +20,8 @@ use rustls::{
     CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
-use crate::transport::{Endpoint, TransportError, unreadable, without_brackets};
+use crate::resolve::without_brackets;
+use crate::transport::{Endpoint, TransportError, unreadable};
 
 /// TLS for every connection of a run.
 ///

@@ -1,17 +1,18 @@
 //! Where a run connects to, from where, and whether it encrypts: everything about connections that is settled before the start.
 //!
-//! Names are resolved and certificates are read here, once. What comes out is plain data that every lane copies; nothing
+//! Certificates are read here, once, and names are resolved by `resolve`. What comes out is plain data that every lane copies; nothing
 //! of a measured connection waits for a name server or a disk.
 
 use std::ffi::OsStr;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::resolve::ResolveError;
 use crate::tls::Tls;
 use crate::wire_socket::try_source;
 
@@ -120,20 +121,9 @@ impl Transport {
 /// Why a run's connections cannot be made as they were asked for.
 #[derive(Debug, Error)]
 pub enum TransportError {
-    /// The name has no address.
-    #[error("cannot resolve {host}: {source} (check the name, or say where to connect with --connect-to HOST:PORT)")]
-    Resolve {
-        /// The name.
-        host: String,
-        /// The resolver's word for it.
-        source: io::Error,
-    },
-    /// The name is known, without an address.
-    #[error("{host} has no address (check the name, or say where to connect with --connect-to HOST:PORT)")]
-    NoAddress {
-        /// The name.
-        host: String,
-    },
+    /// The host has no address that may be connected to.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
     /// A Unix socket without a name.
     #[error("a Unix socket needs a path, or @ and a name for an abstract one, as in --unix /run/app.sock")]
     NoUnixAddress,
@@ -212,32 +202,6 @@ pub enum TransportError {
     Tls(rustls::Error),
 }
 
-/// All addresses of `host`, or of `connect_to` in its place, in the resolver's order and each once.
-///
-/// An IPv6 address is taken with its brackets and without.
-///
-/// # Errors
-/// Where there is none.
-pub fn resolve(host: &str, port: u16, connect_to: Option<(&str, u16)>) -> Result<Vec<Endpoint>, TransportError> {
-    let (host, port) = connect_to.unwrap_or((host, port));
-    let host = without_brackets(host);
-    let found =
-        (host, port).to_socket_addrs().map_err(|source| TransportError::Resolve { host: host.to_owned(), source })?;
-    let mut endpoints = Vec::new();
-    for address in found {
-        let endpoint = Endpoint::Tcp(address);
-        if !endpoints.contains(&endpoint) {
-            endpoints.push(endpoint);
-        }
-    }
-    if endpoints.is_empty() { Err(TransportError::NoAddress { host: host.to_owned() }) } else { Ok(endpoints) }
-}
-
-/// `[::1]` as `::1`; anything else as it is.
-pub(crate) fn without_brackets(host: &str) -> &str {
-    host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host)
-}
-
 /// A file's path in an error.
 pub(crate) fn unreadable(path: &Path, what: &'static str, reason: impl fmt::Display) -> TransportError {
     TransportError::File { path: path.to_owned(), what, reason: reason.to_string() }
@@ -257,33 +221,6 @@ mod tests {
         assert_eq!(tcp("[::1]:3000").to_string(), "[::1]:3000");
         assert_eq!(Endpoint::unix(OsStr::new("/run/x.sock")).expect("short").to_string(), "unix /run/x.sock");
         assert_eq!(Endpoint::unix(OsStr::new("@name")).expect("short").to_string(), "unix @name");
-    }
-
-    #[test]
-    fn an_address_resolves_to_itself_in_brackets_or_not() {
-        assert_eq!(resolve("127.0.0.1", 80, None).expect("an address"), [tcp("127.0.0.1:80")]);
-        assert_eq!(resolve("::1", 80, None).expect("an address"), [tcp("[::1]:80")]);
-        assert_eq!(resolve("[::1]", 80, None).expect("an address"), [tcp("[::1]:80")]);
-    }
-
-    #[test]
-    fn connect_to_replaces_the_host_and_its_port() {
-        let endpoints = resolve("no-such-host.invalid", 80, Some(("127.0.0.1", 81))).expect("an address");
-        assert_eq!(endpoints, [tcp("127.0.0.1:81")]);
-    }
-
-    #[test]
-    fn localhost_resolves_to_each_of_its_addresses_once() {
-        let endpoints = resolve("localhost", 80, None).expect("localhost is in every hosts file");
-        for (i, endpoint) in endpoints.iter().enumerate() {
-            assert!(!endpoints[..i].contains(endpoint), "{endpoint} twice");
-        }
-    }
-
-    #[test]
-    fn an_unknown_name_says_how_to_mend_it() {
-        let error = resolve("no-such-host.invalid", 80, None).expect_err(".invalid never resolves (RFC 6761)");
-        assert!(error.to_string().contains("no-such-host.invalid") && error.to_string().contains("--connect-to"));
     }
 
     #[test]

@@ -24,6 +24,8 @@ mod watch;
 
 use std::ffi::OsString;
 
+use engine::Resolver;
+
 use crate::args::{Command, Invocation};
 use crate::exit::Exit;
 
@@ -41,9 +43,9 @@ fn main() {
         // Before anything else: a guard needs neither flags nor a terminal, and must not be slowed by them.
         std::process::exit(launch::guard::run(words));
     }
-    let exit = match args::parse(std::env::args_os()) {
-        Ok(Invocation::Command(command)) => run(command),
-        Ok(Invocation::Help(text)) => {
+    let exit = match args::parse_all(std::env::args_os()) {
+        Ok((Invocation::Command(command), allowed)) => run(command, Resolver::within(allowed)),
+        Ok((Invocation::Help(text), _)) => {
             ui::print(&text);
             Ok(Exit::Fine)
         }
@@ -56,19 +58,20 @@ fn main() {
     std::process::exit(exit.code());
 }
 
-fn run(command: Command) -> Result<Exit, mistake::Mistake> {
+/// `resolver` finds the addresses that the user names, and knows where connections may go.
+fn run(command: Command, resolver: Resolver) -> Result<Exit, mistake::Mistake> {
     match command {
-        Command::Sweep(args) => commands::sweep::run(&args),
-        Command::Bodies(args) => commands::bodies::run(&args),
-        Command::Load(args) => commands::load::run(*args),
-        Command::Attack(args) => commands::load::attack(&args),
+        Command::Sweep(args) => commands::sweep::run(&args, resolver),
+        Command::Bodies(args) => commands::bodies::run(&args, resolver),
+        Command::Load(args) => commands::load::run(*args, resolver),
+        Command::Attack(args) => commands::load::attack(&args, resolver),
         Command::Sink(args) => commands::sink::run(&args),
-        Command::Watch(args) => commands::watch::run(&args),
+        Command::Watch(args) => commands::watch::run(&args, &resolver),
         Command::Predict(args) => commands::predict::run(&args),
         Command::Audit(args) => commands::audit::run(&args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Calibrate(args) => commands::calibrate::run(&args),
-        Command::Overhead(args) => commands::overhead::run(&args),
+        Command::Overhead(args) => commands::overhead::run(&args, resolver),
         Command::Selftest(args) => commands::selftest::run(args),
         Command::Report(args) => commands::report::run(&args),
         Command::BuiltinServer(args) => commands::builtin_server::run(&args),

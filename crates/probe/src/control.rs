@@ -3,10 +3,9 @@
 //! It has one thread and no keep-alive, so each question is a connection of its own.
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -25,30 +24,29 @@ pub enum ControlAddress {
     Unix(PathBuf),
 }
 
-/// Why a URL is none of a control server that can be asked.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("'{0}' is no control server of this machine: write tcp://127.0.0.1:9293 or unix:///PATH")]
-pub struct BadControlUrl(String);
+/// Finds the address of a host and port; why there is none, in a line.
+pub type FindAddress<'a> = &'a dyn Fn(&str, u16) -> Result<SocketAddr, String>;
 
-impl FromStr for ControlAddress {
-    type Err = BadControlUrl;
-
-    /// As Puma takes it. Only a server of this machine is ever asked; one that listens on every address is asked on
-    /// loopback.
-    fn from_str(url: &str) -> Result<ControlAddress, BadControlUrl> {
-        let bad = || BadControlUrl(url.to_owned());
+impl ControlAddress {
+    /// As Puma takes it, `tcp://HOST:PORT` or `unix://PATH`. A server that listens on every address is asked on loopback.
+    ///
+    /// # Errors
+    /// Where it is no such URL, or its host has no address, in a line.
+    pub fn parse(url: &str, find: FindAddress<'_>) -> Result<ControlAddress, String> {
+        let wrong = || format!("'{url}' is no control server: write tcp://127.0.0.1:9293 or unix:///PATH");
         if let Some(path) = url.strip_prefix("unix://") {
-            return if path.starts_with('/') { Ok(ControlAddress::Unix(path.into())) } else { Err(bad()) };
+            return if path.starts_with('/') { Ok(ControlAddress::Unix(path.into())) } else { Err(wrong()) };
         }
-        let authority = url.strip_prefix("tcp://").ok_or_else(bad)?.replacen("localhost:", "127.0.0.1:", 1);
-        let mut address: SocketAddr = authority.trim_end_matches('/').parse().map_err(|_| bad())?;
-        if address.ip().is_unspecified() {
-            address.set_ip(match address.ip() {
-                IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
-                IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
-            });
-        }
-        if address.ip().is_loopback() && address.port() > 0 { Ok(ControlAddress::Tcp(address)) } else { Err(bad()) }
+        let authority = url.strip_prefix("tcp://").ok_or_else(wrong)?.trim_end_matches('/');
+        let (host, port) = authority.rsplit_once(':').ok_or_else(wrong)?;
+        let port = port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong)?;
+        let host = match host {
+            "" => return Err(wrong()),
+            "localhost" | "0.0.0.0" => "127.0.0.1",
+            "[::]" => "[::1]",
+            host => host,
+        };
+        find(host, port).map(ControlAddress::Tcp)
     }
 }
 
@@ -79,15 +77,15 @@ impl Control {
     /// As Puma's state file names it: lines `control_url: …` and `control_auth_token: …` (`lib/puma/state_file.rb`).
     ///
     /// # Errors
-    /// Where it names none, or none of this machine.
-    pub fn from_state(text: &str) -> Result<Control, String> {
+    /// Where it names none, or none that can be found.
+    pub fn from_state(text: &str, find: FindAddress<'_>) -> Result<Control, String> {
         let field = |name: &str| {
             let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?.trim();
             let bare = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
             Some(bare('"').or_else(|| bare('\'')).unwrap_or(value).to_owned()).filter(|value| !value.is_empty())
         };
         let url = field("control_url").ok_or("it names no control server: start Puma with --control-url")?;
-        let address = url.parse().map_err(|error: BadControlUrl| error.to_string())?;
+        let address = ControlAddress::parse(&url, find)?;
         // Puma writes this word where it wants no token.
         let token = field("control_auth_token").filter(|token| token != "none").unwrap_or_default();
         Ok(Control { address, token })
@@ -146,36 +144,37 @@ fn body(text: &str) -> Result<String, ControlError> {
 mod tests {
     use super::*;
 
+    /// Addresses alone are known.
+    fn find(host: &str, port: u16) -> Result<SocketAddr, String> {
+        format!("{host}:{port}").parse().map_err(|_| format!("{host} is not known"))
+    }
+
     #[test]
-    fn only_this_machine_is_asked() {
-        let tcp = |url: &str| match url.parse() {
+    fn a_control_url_is_as_puma_takes_it() {
+        let tcp = |url: &str| match ControlAddress::parse(url, &find) {
             Ok(ControlAddress::Tcp(address)) => address.to_string(),
             other => panic!("{url}: {other:?}"),
         };
         assert_eq!(tcp("tcp://127.0.0.1:9293"), "127.0.0.1:9293");
+        assert_eq!(tcp("tcp://10.1.2.3:9293"), "10.1.2.3:9293");
         assert_eq!(tcp("tcp://localhost:9293/"), "127.0.0.1:9293");
         assert_eq!((tcp("tcp://0.0.0.0:1"), tcp("tcp://[::]:1")), ("127.0.0.1:1".to_owned(), "[::1]:1".to_owned()));
-        assert_eq!("unix:///a b".parse(), Ok(ControlAddress::Unix("/a b".into())));
-        for bad in [
-            "",
-            "auto",
-            "tcp://192.0.2.1:9293",
-            "tcp://example.org:1",
-            "tcp://127.0.0.1:0",
-            "ssl://127.0.0.1:1",
-            "unix://a",
-        ] {
-            assert_eq!(bad.parse::<ControlAddress>(), Err(BadControlUrl(bad.to_owned())));
+        assert_eq!(ControlAddress::parse("unix:///a b", &find), Ok(ControlAddress::Unix("/a b".into())));
+        for bad in ["", "auto", "tcp://127.0.0.1:0", "tcp://:1", "tcp://h", "ssl://127.0.0.1:1", "unix://a"] {
+            let said = ControlAddress::parse(bad, &find).unwrap_err();
+            assert!(said.contains("is no control server"), "{bad}: {said}");
         }
+        assert_eq!(ControlAddress::parse("tcp://far:1", &find), Err("far is not known".to_owned()));
     }
 
     #[test]
     fn a_state_file_names_the_control_server() {
         let text = "---\npid: 9\ncontrol_url: tcp://127.0.0.1:9293\ncontrol_auth_token: \"01\"\nrunning_from: \"/x\"\n";
-        let control = Control::from_state(text).unwrap();
-        assert_eq!(control, Control { address: "tcp://127.0.0.1:9293".parse().unwrap(), token: "01".to_owned() });
-        assert!(Control::from_state("---\npid: 9\n").unwrap_err().contains("--control-url"));
-        assert!(Control::from_state("control_url: tcp://192.0.2.1:1\n").unwrap_err().contains("this machine"));
+        let control = Control::from_state(text, &find).unwrap();
+        let address = ControlAddress::Tcp("127.0.0.1:9293".parse().unwrap());
+        assert_eq!(control, Control { address, token: "01".to_owned() });
+        assert!(Control::from_state("---\npid: 9\n", &find).unwrap_err().contains("--control-url"));
+        assert!(Control::from_state("control_url: tcp://far:1\n", &find).unwrap_err().contains("far is not known"));
     }
 
     #[test]

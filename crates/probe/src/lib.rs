@@ -19,7 +19,7 @@ mod sock_diag;
 pub mod sockets;
 pub mod statsd;
 
-pub use control::{BadControlUrl, Control, ControlAddress, ControlError};
+pub use control::{Control, ControlAddress, ControlError, FindAddress};
 pub use inet_diag::InetDiag;
 pub use listener::Listener;
 pub use statsd::StatsdSocket;

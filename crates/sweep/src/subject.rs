@@ -1,7 +1,6 @@
 //! The server under test: started, ready, described; stopped when it is dropped.
 
 use std::ffi::OsString;
-use std::net::ToSocketAddrs;
 use std::path::Path;
 
 use engine::{Answer, Endpoint, Tls, TlsOptions, Transport, TransportError, render_with};
@@ -265,9 +264,10 @@ fn prepare<C>(plan: &ServerPlan, stream: &StreamPlan, tools: &Tools<'_, C>) -> R
             let bad = |why: &str| SweepError::BadUrl { url: url.clone(), why: why.to_owned() };
             let rest = url.strip_prefix("http://").ok_or_else(|| bad("write http://HOST:PORT/PATH"))?;
             let (authority, own_path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
-            let with_port = if has_port(authority) { authority.to_owned() } else { format!("{authority}:80") };
-            let mut addresses = with_port.to_socket_addrs().map_err(|error| bad(&error.to_string()))?;
-            let address = addresses.next().ok_or_else(|| bad("the host has no address"))?;
+            let (host, port) =
+                if has_port(authority) { authority.rsplit_once(':') } else { None }.unwrap_or((authority, "80"));
+            let port = port.parse().map_err(|_| bad("its port is no number from 1 to 65535"))?;
+            let address = tools.resolver.resolve(host, port).map_err(|error| bad(&error.to_string()))?[0];
             if !address.ip().is_loopback() {
                 return Err(bad("a server that is started here must answer on this machine's loopback"));
             }

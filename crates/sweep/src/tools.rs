@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use engine::Resolver;
 use launch::GuardCommand;
 use launch::puma::Addresses;
 use model::{LanesBy, Nanos};
@@ -23,6 +24,8 @@ pub struct Tools<'a, C> {
     pub program: OsString,
     /// The directory that servers run in.
     pub dir: PathBuf,
+    /// Finds where a server of a command answers.
+    pub resolver: Resolver,
     /// Where Puma listens.
     pub addresses: Addresses,
     /// Longest wait for a server to be ready.

@@ -5,6 +5,7 @@ mod schedule;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use engine::{GivenAddresses, IpVersion, Resolver};
 use model::{Late, Nanos, Objective, Order, Rate, Timing};
 
 use super::like::{self, Tool};
@@ -191,6 +192,15 @@ pub(crate) struct LoadArgs {
         help_heading = "Over what"
     )]
     pub(crate) unix: Option<String>,
+    /// Take this address for a host and port of the URL, in place of a look-up (as curl does)
+    #[arg(long, value_name = "HOST:PORT:ADDRESS", help_heading = "Over what")]
+    resolve: Vec<GivenAddresses>,
+    /// IPv4 only
+    #[arg(short = '4', long, conflicts_with = "ipv6", help_heading = "Over what")]
+    ipv4: bool,
+    /// IPv6 only
+    #[arg(short = '6', long, help_heading = "Over what")]
+    ipv6: bool,
     /// Connect to another host and port than the URL's
     #[arg(long, value_name = "HOST:PORT", help_heading = "Over what")]
     pub(crate) connect_to: Option<String>,
@@ -283,6 +293,17 @@ impl LoadArgs {
             worker_header: self.worker_header,
             ..theirs
         })
+    }
+
+    /// How the hosts of these flags are found: as `resolver` does it, which knows where connections may go.
+    pub(crate) fn resolver(&self, mut resolver: Resolver) -> Resolver {
+        resolver.version = match (self.ipv4, self.ipv6) {
+            (true, _) => Some(IpVersion::V4),
+            (_, true) => Some(IpVersion::V6),
+            _ => None,
+        };
+        resolver.given.clone_from(&self.resolve);
+        resolver
     }
 
     /// A flag of these that only longtail's own generator can follow, where there is one, as it is typed.

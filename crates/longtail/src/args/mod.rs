@@ -48,6 +48,7 @@ pub(crate) use self::sink::SinkArgs;
 pub(crate) use self::sweep::SweepArgs;
 pub(crate) use self::watch::WatchArgs;
 use crate::mistake::Mistake;
+use model::AllowedNetworks;
 
 const EXAMPLES: &str = "\
 Example:
@@ -61,6 +62,18 @@ Studies are kept in $XDG_DATA_HOME/longtail/studies (~/.local/share/longtail/stu
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    #[expect(clippy::doc_markdown, reason = "these lines are the help, shown as they are")]
+    /// Connect only to these networks, such as 127.0.0.0/8,::1/128, and refuse all else before anything is sent; a server that
+    /// longtail itself starts is always allowed [default: anywhere]
+    #[arg(
+        long,
+        global = true,
+        env = "LONGTAIL_ALLOW_NET",
+        hide_env_values = true,
+        value_name = "CIDR,…",
+        help_heading = "Network"
+    )]
+    allow_net: Option<AllowedNetworks>,
 }
 
 /// What to do.
@@ -110,10 +123,20 @@ pub(crate) enum Invocation {
 /// # Errors
 /// One line that names the fault and the mend.
 pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, Mistake> {
+    parse_all(words).map(|(invocation, _)| invocation)
+}
+
+/// As [`parse`], and which networks may be connected to.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn parse_all(
+    words: impl IntoIterator<Item = OsString>,
+) -> Result<(Invocation, Option<AllowedNetworks>), Mistake> {
     match command().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => Ok(Invocation::Command(cli.command)),
+        Ok(cli) => Ok((Invocation::Command(cli.command), cli.allow_net)),
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
-            Ok(Invocation::Help(error.to_string()))
+            Ok((Invocation::Help(error.to_string()), None))
         }
         Err(error) => Err(Mistake::Flags(one_line(&error))),
     }
@@ -160,7 +183,7 @@ const PLAINER: [(&str, &str); 6] = [
 
 /// clap's complaint without its paragraphs.
 fn one_line(error: &clap::Error) -> String {
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+    if matches!(error.kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand) {
         let all = Cli::command();
         let names: Vec<&str> =
             all.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name).collect();

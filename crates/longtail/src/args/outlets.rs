@@ -1,8 +1,9 @@
-//! Where figures come from and go to beside the report: statsd, Prometheus, OTLP. All of it on this machine.
+//! Where figures come from and go to beside the report: statsd, Prometheus, OTLP. What listens does so on loopback.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use clap::Args;
+use engine::Resolver;
 use model::Nanos;
 
 use crate::mistake::{Mistake, wrong};
@@ -15,13 +16,13 @@ const HEADING: &str = "Figures in and out";
 pub(crate) struct OutletArgs {
     /// Listen to what app and server send by statsd (DogStatsD too) during a run, such as 127.0.0.1:8125; port 0 is any that is free.
     /// A server that is started is told by STATSD_HOST, STATSD_PORT and STATSD_ADDR
-    #[arg(long, value_name = "HOST:PORT", value_parser = place, conflicts_with = "with", help_heading = HEADING)]
+    #[arg(long, value_name = "HOST:PORT", value_parser = listened_to, conflicts_with = "with", help_heading = HEADING)]
     pub(crate) statsd_listen: Option<SocketAddr>,
     /// Send the figures of each run by DogStatsD, such as 127.0.0.1:8125, and once a second how things stand
-    #[arg(long, value_name = "HOST:PORT", value_parser = place, conflicts_with = "with", help_heading = HEADING)]
-    pub(crate) statsd_to: Option<SocketAddr>,
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "with", help_heading = HEADING)]
+    pub(crate) statsd_to: Option<HostPort>,
     /// Let Prometheus scrape how things stand and the figures of finished runs, such as 127.0.0.1:9464, at /metrics
-    #[arg(long, value_name = "HOST:PORT", value_parser = place, conflicts_with = "with", help_heading = HEADING)]
+    #[arg(long, value_name = "HOST:PORT", value_parser = listened_to, conflicts_with = "with", help_heading = HEADING)]
     pub(crate) metrics: Option<SocketAddr>,
     /// For so long after the last run too, so that its figures are scraped; Ctrl-C ends it
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = HEADING)]
@@ -31,17 +32,57 @@ pub(crate) struct OutletArgs {
     pub(crate) otlp: Option<OtlpUrl>,
 }
 
+/// A receiver as it was named; its address is found when it is first needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HostPort {
+    /// A name or an address; of IPv6 in brackets.
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+impl HostPort {
+    /// Its first address.
+    ///
+    /// # Errors
+    /// Where it has none, or none that may be connected to; `flag` is what named it.
+    pub(crate) fn address(&self, flag: &str, resolver: &Resolver) -> Result<SocketAddr, Mistake> {
+        let found = resolver.resolve(&self.host, self.port).map_err(|error| wrong(format!("{flag}: {error}")))?;
+        Ok(found[0])
+    }
+}
+
+impl std::fmt::Display for HostPort {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}:{}", self.host, self.port)
+    }
+}
+
+impl std::str::FromStr for HostPort {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<HostPort, String> {
+        let (host, port) = text.rsplit_once(':').ok_or("write HOST:PORT, such as 127.0.0.1:8125")?;
+        let port = port.parse().map_err(|_| format!("'{port}' is no port: write HOST:PORT, such as 127.0.0.1:8125"))?;
+        let is_bracketed = host.starts_with('[') && host.ends_with(']');
+        let is_host = |byte: u8| byte.is_ascii_graphic() && !b"/?#@".contains(&byte);
+        if host.is_empty() || !host.bytes().all(is_host) || host.contains(':') && !is_bracketed {
+            return Err(format!("'{host}' is no host: write HOST:PORT, such as 127.0.0.1:8125 or [::1]:8125"));
+        }
+        Ok(HostPort { host: host.to_owned(), port })
+    }
+}
+
 /// Where OTLP goes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OtlpUrl {
-    pub(crate) address: SocketAddr,
+    pub(crate) place: HostPort,
     /// With which path: `/v1/metrics` behind the URL's own, unless it ends so already.
     pub(crate) path: String,
 }
 
 impl std::fmt::Display for OtlpUrl {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "http://{}{}", self.address, self.path)
+        write!(out, "http://{}{}", self.place, self.path)
     }
 }
 
@@ -51,10 +92,11 @@ impl OutletArgs {
     /// # Errors
     /// Where flags contradict each other.
     pub(crate) fn check(&self) -> Result<(), Mistake> {
-        if self.statsd_to.is_some_and(|to| to.port() == 0) {
+        if self.statsd_to.as_ref().is_some_and(|to| to.port == 0) {
             return Err(wrong("--statsd-to wants the port of a receiver, such as 127.0.0.1:8125"));
         }
-        if self.statsd_to.is_some() && self.statsd_to == self.statsd_listen {
+        let to = self.statsd_to.as_ref().and_then(|to| listened_to(&to.to_string()).ok());
+        if to.is_some() && to == self.statsd_listen {
             return Err(wrong(
                 "--statsd-to and --statsd-listen are one address: longtail would hear itself; change one port",
             ));
@@ -69,16 +111,12 @@ impl OutletArgs {
     }
 }
 
-/// An address of this machine's loopback. No name but `localhost`: a name would have to be looked up elsewhere.
-fn place(text: &str) -> Result<SocketAddr, String> {
-    let (host, port) = text.rsplit_once(':').ok_or("write HOST:PORT, such as 127.0.0.1:8125")?;
-    let port = port.parse().map_err(|_| format!("'{port}' is no port: write HOST:PORT, such as 127.0.0.1:8125"))?;
-    let ip: Option<IpAddr> = match host {
+/// An address to listen at: of this machine's loopback, so that nobody else can send to it or read from it.
+fn listened_to(text: &str) -> Result<SocketAddr, String> {
+    let HostPort { host, port } = text.parse()?;
+    let ip: Option<IpAddr> = match &*host {
         "localhost" => Some(Ipv4Addr::LOCALHOST.into()),
-        _ => match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-            Some(host) => host.parse().ok().filter(IpAddr::is_ipv6),
-            None => host.parse().ok().filter(IpAddr::is_ipv4),
-        },
+        host => host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host).parse().ok(),
     };
     match ip {
         Some(ip) if ip.is_loopback() => Ok(SocketAddr::new(ip, port)),
@@ -94,13 +132,13 @@ fn otlp_url(text: &str) -> Result<OtlpUrl, String> {
     }
     let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     // OTLP's own port (its specification, "Default port").
-    let address = place(&if has_port { authority.to_owned() } else { format!("{authority}:4318") })?;
-    if address.port() == 0 {
+    let place: HostPort = if has_port { authority.parse()? } else { format!("{authority}:4318").parse()? };
+    if place.port == 0 {
         return Err("port 0 is no receiver's: write http://127.0.0.1:4318".to_owned());
     }
     let base = path.trim_end_matches('/');
     let path = if base.ends_with("/v1/metrics") { base.to_owned() } else { format!("{base}/v1/metrics") };
-    Ok(OtlpUrl { address, path })
+    Ok(OtlpUrl { place, path })
 }
 
 #[cfg(test)]
@@ -108,17 +146,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_loopback_is_a_place() {
+    fn only_loopback_is_listened_to() {
         for text in ["127.0.0.1:8125", "127.9.9.9:1", "[::1]:8125"] {
-            assert_eq!(place(text).unwrap().to_string(), text);
+            assert_eq!(listened_to(text).unwrap().to_string(), text);
         }
-        assert_eq!(place("localhost:0").unwrap().to_string(), "127.0.0.1:0");
+        assert_eq!(listened_to("localhost:0").unwrap().to_string(), "127.0.0.1:0");
         let others =
             ["0.0.0.0:1", "[::]:1", "192.0.2.1:1", "[2001:db8::1]:1", "example.com:1", "::1:1", "127.0.0.1", ":1", ""];
         for text in others {
-            assert!(place(text).is_err(), "{text}");
+            assert!(listened_to(text).is_err(), "{text}");
         }
-        assert!(place("127.0.0.1:99999").unwrap_err().contains("99999"));
+        assert!(listened_to("127.0.0.1:99999").unwrap_err().contains("99999"));
+    }
+
+    #[test]
+    fn a_receiver_is_any_host() {
+        for text in ["127.0.0.1:8125", "[2001:db8::1]:8125", "statsd.internal:8125"] {
+            assert_eq!(text.parse::<HostPort>().unwrap().to_string(), text);
+        }
+        for text in ["", ":1", "::1:1", "h", "h:", "h:99999", "a b:1", "user@h:1", "h/x:1"] {
+            assert!(text.parse::<HostPort>().is_err(), "{text}");
+        }
     }
 
     #[test]
@@ -128,13 +176,9 @@ mod tests {
         assert_eq!(shown("http://localhost/"), Ok("http://127.0.0.1:4318/v1/metrics".to_owned()));
         assert_eq!(shown("http://[::1]:9090/api/v1/otlp"), Ok("http://[::1]:9090/api/v1/otlp/v1/metrics".to_owned()));
         assert_eq!(shown("http://127.0.0.1:1/v1/metrics"), Ok("http://127.0.0.1:1/v1/metrics".to_owned()));
-        for text in [
-            "127.0.0.1:4318",
-            "https://127.0.0.1:4318",
-            "http://192.0.2.1:4318",
-            "http://127.0.0.1:0",
-            "http://127.0.0.1:1/a b",
-        ] {
+        for text in
+            ["127.0.0.1:4318", "https://127.0.0.1:4318", "http://:4318", "http://127.0.0.1:0", "http://127.0.0.1:1/a b"]
+        {
             assert!(otlp_url(text).is_err(), "{text}");
         }
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use engine::Resolver;
 use model::Nanos;
 use probe::owners::Place;
 use probe::{Control, ControlAddress};
@@ -89,14 +90,17 @@ impl WatchArgs {
     ///
     /// # Errors
     /// Where it is none that can be asked from here, or the state file does not name one.
-    pub(crate) fn control(&self) -> Result<Option<Control>, Mistake> {
+    pub(crate) fn control(&self, resolver: &Resolver) -> Result<Option<Control>, Mistake> {
+        let find = |host: &str, port: u16| {
+            resolver.resolve(host, port).map(|found| found[0]).map_err(|error| error.to_string())
+        };
         if let Some(path) = &self.state {
             let read = |why: String| Mistake::Read { path: path.clone(), why };
             let text = std::fs::read_to_string(path).map_err(|error| read(error.to_string()))?;
-            return Control::from_state(&text).map(Some).map_err(read);
+            return Control::from_state(&text, &find).map(Some).map_err(read);
         }
         let Some(url) = &self.control_url else { return Ok(None) };
-        let address = url.parse().map_err(|why| Mistake::Flags(format!("--control-url: {why}")))?;
+        let address = ControlAddress::parse(url, &find).map_err(|why| wrong(format!("--control-url: {why}")))?;
         Ok(Some(Control { address, token: self.control_token.clone().unwrap_or_default() }))
     }
 }
@@ -115,12 +119,17 @@ mod tests {
     use crate::args::{Command, Invocation, parse};
     use std::ffi::OsString;
 
+    /// As the tests are run: nobody but this machine may be connected to.
+    fn guarded() -> Resolver {
+        Resolver::within(Some("127.0.0.0/8,::1/128".parse().unwrap()))
+    }
+
     fn asked(words: &[&str]) -> Result<Option<Control>, String> {
         let words = ["longtail", "watch"].iter().chain(words).map(OsString::from);
         match parse(words).map_err(|mistake| mistake.to_string())? {
             Invocation::Command(Command::Watch(args)) => {
                 args.length().map_err(|mistake| mistake.to_string())?;
-                args.control().map_err(|mistake| mistake.to_string())
+                args.control(&guarded()).map_err(|mistake| mistake.to_string())
             }
             _ => Err("not a watch".to_owned()),
         }
@@ -139,7 +148,7 @@ mod tests {
             (&["9292", "--lines", "--format=json"], "--lines"),
             (&["9292", "--control-token=x"], "--control-url"),
             (&["9292", "--control-url=127.0.0.1:1"], "tcp://"),
-            (&["9292", "--control-url=tcp://192.0.2.1:9293"], "this machine"),
+            (&["9292", "--control-url=tcp://192.0.2.1:9293"], "outside the allowed networks"),
             (&["9292", "--control-url=ssl://127.0.0.1:9293"], "tcp://"),
             (&["9292", "--state=x", "--control-url=y"], "cannot be used with"),
             (&["9292", "--state=/no/such.state"], "cannot be read"),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use engine::Resolver;
 use launch::puma;
 use model::{BodiesStudy, BodyRun};
 use report::Layout;
@@ -21,7 +22,7 @@ use crate::{lanes, signals, ui};
 ///
 /// # Errors
 /// Where a flag is wrong, the server does not work, or the study cannot be kept.
-pub(crate) fn run(args: &BodiesArgs) -> Result<Exit, Mistake> {
+pub(crate) fn run(args: &BodiesArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     let output = args.output();
     let layout = Layout { columns: output.bodies_columns()?, width: output.width() };
     let mut plan = args.plan()?;
@@ -42,6 +43,7 @@ pub(crate) fn run(args: &BodiesArgs) -> Result<Exit, Mistake> {
     let clock = SystemClock::start();
     let tools = Tools {
         lanes_by: Some(lanes.by),
+        resolver,
         ..tools(clock, (addresses, args.puma.boot_timeout), (started_at, command_line), &interrupt, &ceilings)
     };
     let mut told = Told { ui: Ui::new(), store: &store, output, layout, kept: false, failed: None };

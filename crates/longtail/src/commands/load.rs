@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use engine::Shape;
+use engine::{Resolver, Shape};
 use launch::GuardCommand;
 use model::counts::name;
 use model::plan::quoted;
@@ -26,8 +26,8 @@ use crate::{GUARD, signals, this_program, ui};
 ///
 /// # Errors
 /// Where a flag is wrong, before any load is sent, or the study cannot be kept.
-pub(crate) fn run(args: LoadArgs) -> Result<Exit, Mistake> {
-    let conducted = run_quietly(args)?;
+pub(crate) fn run(args: LoadArgs, resolver: Resolver) -> Result<Exit, Mistake> {
+    let conducted = run_quietly(args, resolver)?;
     let Conducted { exit, report, note, complaints, end, .. } = conducted;
     ui::print(&report);
     // Below the report, where a terminal's user looks.
@@ -42,8 +42,8 @@ pub(crate) fn run(args: LoadArgs) -> Result<Exit, Mistake> {
 ///
 /// # Errors
 /// As [`run`].
-pub(crate) fn attack(args: &AttackArgs) -> Result<Exit, Mistake> {
-    let conducted = run_quietly(load_words(args.as_load())?)?;
+pub(crate) fn attack(args: &AttackArgs, resolver: Resolver) -> Result<Exit, Mistake> {
+    let conducted = run_quietly(load_words(args.as_load())?, resolver)?;
     ui::print(&format!("Completed {}/{}\n", conducted.answered, conducted.planned));
     conducted.complaints.iter().for_each(|line| ui::note(line));
     Ok(conducted.exit)
@@ -63,17 +63,18 @@ struct Conducted {
     end: Option<(Outlets, Arc<AtomicBool>)>,
 }
 
-fn run_quietly(args: LoadArgs) -> Result<Conducted, Mistake> {
+fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<Conducted, Mistake> {
     let args = args.or_like()?;
+    let resolver = args.resolver(resolver);
     args.outlets.check()?;
     if let Some(generator) = args.with {
-        return run_another(&args, generator);
+        return run_another(&args, &resolver, generator);
     }
     args.output.check_load()?;
     let clock = SystemClock::start();
-    let prepared = prepare(&args, &clock)?;
+    let prepared = prepare(&args, &resolver, &clock)?;
     let ears = Ears::open(args.outlets.statsd_listen, false)?;
-    let mut outlets = Outlets::open(&args.outlets, clock)?;
+    let mut outlets = Outlets::open(&args.outlets, &resolver, clock)?;
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
     let is_stdout = args.log.as_deref() == Some(Path::new("-"));
@@ -175,8 +176,8 @@ fn why_bad(reasons: &BadResponses, tls: bool) -> String {
 }
 
 /// A load that another generator makes.
-fn run_another(args: &LoadArgs, generator: Generator) -> Result<Conducted, Mistake> {
-    let ordered = order(args, generator, SystemClock::start())?;
+fn run_another(args: &LoadArgs, resolver: &Resolver, generator: Generator) -> Result<Conducted, Mistake> {
+    let ordered = order(args, resolver, generator, SystemClock::start())?;
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
     let store = Store::create("load", &started_at, args.save.as_deref())?;

@@ -1,6 +1,7 @@
 //! `longtail overhead`: what instruments cost.
 
-use sweep::conduct_overhead;
+use engine::Resolver;
+use sweep::{Tools, conduct_overhead};
 
 use super::sweep::{fall_back, tools};
 use crate::args::OverheadArgs;
@@ -17,7 +18,7 @@ use crate::{signals, ui};
 ///
 /// # Errors
 /// Where a flag is wrong, or a server does not work.
-pub(crate) fn run(args: &OverheadArgs) -> Result<Exit, Mistake> {
+pub(crate) fn run(args: &OverheadArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     let mut plan = args.plan()?;
     let addresses = addresses()?;
     fall_back(&mut plan.server)?;
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &OverheadArgs) -> Result<Exit, Mistake> {
     let (clock, started_at) = (SystemClock::start(), wall_time());
     let ceilings = CeilingFile::of_day(&started_at);
     let words = (started_at.clone(), String::new());
-    let tools = tools(clock, (addresses, args.puma.boot_timeout), words, &interrupt, &ceilings);
+    let tools = Tools { resolver, ..tools(clock, (addresses, args.puma.boot_timeout), words, &interrupt, &ceilings) };
     let told = Ui::new();
     let tell = |round: u32, arm: &sweep::Arm| told.working(&format!("round {round}/{}: {}", plan.rounds, arm.name()));
     let overhead = conduct_overhead(&plan, &tools, &tell);

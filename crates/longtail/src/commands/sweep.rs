@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use engine::Resolver;
 use launch::puma::Addresses;
 use launch::{GuardCommand, LaunchError, puma};
 use model::plan::quoted;
@@ -26,7 +27,7 @@ use crate::{GUARD, lanes, signals, this_program, ui};
 ///
 /// # Errors
 /// Where a flag is wrong, the server does not work, or the study cannot be kept.
-pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
+pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     // As the terminal is now: a table is as its head was.
     let layout = Layout { columns: args.output.sweep_columns()?, width: args.output.width() };
     let mut plan = args.plan()?;
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
     refuse_in_vain(plan.probe)?;
     let clock = SystemClock::start();
     let ears = Ears::open(plan.statsd_listen, true)?;
-    let mut outlets = Outlets::open(&args.outlets, clock)?;
+    let mut outlets = Outlets::open(&args.outlets, &resolver, clock)?;
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
     let store = Store::create("sweep", &started_at, args.save.as_deref())?;
@@ -54,6 +55,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Mistake> {
         statsd: ears.hearing.as_ref(),
         server_env: ears.settings.clone(),
         lanes_by,
+        resolver,
         other: driver.as_ref().map(|driver| driver as &dyn OtherGenerator),
         ..tools(clock, (addresses, args.puma.boot_timeout), (started_at, command_line), &interrupt, &ceilings)
     };
@@ -133,6 +135,7 @@ pub(super) fn tools<'a>(
         statsd: None,
         server_env: Vec::new(),
         lanes_by: None,
+        resolver: Resolver::default(),
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
+use engine::Resolver;
 use model::{Clock as _, Nanos};
 
 use crate::args::WatchArgs;
@@ -21,9 +22,9 @@ const GLANCE: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// Where a flag is wrong, or there is no such server.
-pub(crate) fn run(args: &WatchArgs) -> Result<Exit, Mistake> {
+pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake> {
     let length = args.length()?;
-    let control = args.control()?;
+    let control = args.control(resolver)?;
     let target = Target::find(&args.target, args.port, control.as_ref().map(place).as_ref())?;
     let is_drawn = !args.is_plain() && watch::is_a_terminal();
     let interrupt = signals::interruption()?;

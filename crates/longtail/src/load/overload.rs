@@ -55,7 +55,7 @@ mod tests {
         let words = format!("longtail load {words} http://127.0.0.1:9/");
         let words = words.split(' ').map(std::ffi::OsString::from);
         let Invocation::Command(Command::Load(args)) = parse(words).unwrap() else { panic!("a load") };
-        crate::load::prepare(&args, &crate::clock::SystemClock::start()).unwrap().plan
+        crate::load::prepare(&args, &engine::Resolver::default(), &crate::clock::SystemClock::start()).unwrap().plan
     }
 
     /// Requests at an even pace on slots of 0.1 s, in simulated time: the `n`-th takes the slot that is free first.

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 
-use engine::{Endpoint, Shape, Tls, TlsOptions, Transport};
+use engine::{Endpoint, Resolver, Shape, Tls, TlsOptions, Transport, TransportError};
 use model::{Clock, Lanes, LanesBy, LoadPlan, Nanos, Placement, Timing};
 use requests::{Given, Header, Requests, Target, Template};
 
@@ -51,13 +51,13 @@ impl Prepared {
 ///
 /// # Errors
 /// Where a flag is wrong, a file cannot be read, or a name has no address.
-pub(crate) fn prepare(args: &LoadArgs, clock: &impl Clock) -> Result<Prepared, Mistake> {
+pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) -> Result<Prepared, Mistake> {
     let schedule = args.schedule()?;
     let template = template(args)?;
     let rendered = rendered(args, template)?;
     let target = rendered.target;
     let begun = clock.now();
-    let transport = transport(args, &target)?;
+    let transport = transport(args, resolver, &target)?;
     let is_name = args.unix.is_none() && args.connect_to.is_none() && target.host.parse::<IpAddr>().is_err();
     let name_resolution = is_name.then(|| clock.now() - begun);
     let listeners = Listeners::now();
@@ -168,7 +168,7 @@ pub(crate) fn template(args: &LoadArgs) -> Result<Template, Mistake> {
     Ok(Template { method, headers, body, keep_alive: !args.no_keep_alive })
 }
 
-fn transport(args: &LoadArgs, target: &Target) -> Result<Transport, Mistake> {
+fn transport(args: &LoadArgs, resolver: &Resolver, target: &Target) -> Result<Transport, Mistake> {
     let endpoints = match (&args.unix, &args.connect_to) {
         (Some(place), _) => {
             let transport = Transport::plain(vec![Endpoint::unix(OsStr::new(place))?]);
@@ -180,9 +180,9 @@ fn transport(args: &LoadArgs, target: &Target) -> Result<Transport, Mistake> {
         }
         (None, Some(place)) => {
             let place = Target::parse(place)?;
-            engine::resolve(&place.host, place.port, None)?
+            addresses(resolver, &place)?
         }
-        (None, None) => engine::resolve(&target.host, target.port, None)?,
+        (None, None) => addresses(resolver, target)?,
     };
     endpoints.iter().try_for_each(on_this_machine)?;
     let tls = target
@@ -200,6 +200,11 @@ fn transport(args: &LoadArgs, target: &Target) -> Result<Transport, Mistake> {
     let transport = Transport { endpoints, source_ips: args.source_ip.clone(), tls };
     transport.check()?;
     Ok(transport)
+}
+
+fn addresses(resolver: &Resolver, target: &Target) -> Result<Vec<Endpoint>, Mistake> {
+    let found = resolver.resolve(&target.host, target.port).map_err(TransportError::from)?;
+    Ok(found.into_iter().map(Endpoint::Tcp).collect())
 }
 
 /// Load goes to this machine only: to loopback, a Unix socket, or an address that a socket here can be bound to. Nothing

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::Endpoint;
+use engine::{Endpoint, Resolver};
 use launch::Kept;
 use model::claimed::{Believable, FindingGrade};
 use model::objective::Figure;
@@ -29,7 +29,12 @@ pub(crate) struct Ordered {
 ///
 /// # Errors
 /// Where a flag is wrong, the generator cannot do it or is not there, the address is not of this machine, or nobody listens there.
-pub(crate) fn order(args: &LoadArgs, generator: Generator, clock: SystemClock) -> Result<Ordered, Mistake> {
+pub(crate) fn order(
+    args: &LoadArgs,
+    resolver: &Resolver,
+    generator: Generator,
+    clock: SystemClock,
+) -> Result<Ordered, Mistake> {
     let name = generator.name();
     if generator == Generator::Longtail {
         return Err(wrong("--with longtail: it is longtail that makes the load anyway; leave it out"));
@@ -41,7 +46,7 @@ pub(crate) fn order(args: &LoadArgs, generator: Generator, clock: SystemClock) -
     if let Some(line) = args.fail_if.iter().find_map(|objective| generator.unjudged(objective)) {
         return Err(wrong(line));
     }
-    let prepared = prepare(args, &clock)?;
+    let prepared = prepare(args, resolver, &clock)?;
     let target = Target::parse(args.url.as_deref().unwrap_or_default())?;
     let errand = errand(args, &prepared, &target, name)?;
     if let Some(line) = generator.refusal(&errand) {

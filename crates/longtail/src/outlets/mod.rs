@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::Progress;
+use engine::{Progress, Resolver};
 use export::Family;
 use export::otlp::Origin;
 use model::{Clock, LoadStudy, Nanos, Run, SweepStudy};
@@ -81,17 +81,20 @@ impl Outlets {
     /// Opens what was asked for, and says where.
     ///
     /// # Errors
-    /// Where an address is taken.
-    pub(crate) fn open(args: &OutletArgs, clock: SystemClock) -> Result<Outlets, Mistake> {
+    /// Where an address is taken, or a receiver has none that may be connected to.
+    pub(crate) fn open(args: &OutletArgs, resolver: &Resolver, clock: SystemClock) -> Result<Outlets, Mistake> {
+        let statsd_to = args.statsd_to.as_ref().map(|to| to.address("--statsd-to", resolver)).transpose()?;
+        let otlp =
+            args.otlp.clone().map(|to| Ok::<_, Mistake>((to.place.address("--otlp", resolver)?, to))).transpose()?;
         let board = Arc::new(Board::new(env!("CARGO_PKG_VERSION")));
         if let Some(address) = args.metrics {
             let address = scrape::serve(address, Arc::clone(&board), clock)
                 .map_err(|error| taken("--metrics", address, &error))?;
             ui::note(&format!("metrics for Prometheus at http://{address}/metrics"));
         }
-        let statsd = args.statsd_to.map(|to| statsd::Sender::start(to, Arc::clone(&board), clock));
+        let statsd = statsd_to.map(|to| statsd::Sender::start(to, Arc::clone(&board), clock));
         let statsd = statsd.transpose().map_err(|error| Mistake::Flags(format!("--statsd-to: no socket ({error})")))?;
-        let otlp = args.otlp.clone().map(otlp::Sender::to);
+        let otlp = otlp.map(|(address, to)| otlp::Sender::to(address, to));
         Ok(Outlets { clock, board, statsd, otlp, linger: args.metrics_linger, times: (Nanos::ZERO, Nanos::ZERO) })
     }
 

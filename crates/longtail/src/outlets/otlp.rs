@@ -1,7 +1,7 @@
 //! Posts OTLP over HTTP between runs, once for each run; a receiver that does not answer costs a few seconds there and no figure.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use export::Family;
@@ -16,6 +16,7 @@ const LONGEST: u64 = 1 << 20;
 
 /// Sends, and counts what was not taken.
 pub(crate) struct Sender {
+    address: SocketAddr,
     to: OtlpUrl,
     runs: u64,
     failed: u64,
@@ -25,15 +26,15 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// To that receiver.
-    pub(crate) fn to(to: OtlpUrl) -> Sender {
-        Sender { to, runs: 0, failed: 0, why: None, rejected: 0, why_rejected: None }
+    /// To that receiver, which was found at `address`.
+    pub(crate) fn to(address: SocketAddr, to: OtlpUrl) -> Sender {
+        Sender { address, to, runs: 0, failed: 0, why: None, rejected: 0, why_rejected: None }
     }
 
     /// Sends a run's figures.
     pub(crate) fn send(&mut self, families: &[Family], origin: &Origin<'_>) {
         self.runs += 1;
-        let answer = post(&self.to, &request(families, origin)).map_err(|error| error.to_string());
+        let answer = post(self.address, &self.to, &request(families, origin)).map_err(|error| error.to_string());
         match answer.and_then(|answer| taken(&answer)) {
             Ok(None) => {}
             Ok(Some((points, why))) => {
@@ -49,7 +50,7 @@ impl Sender {
 
     /// What was not taken, in a sentence.
     pub(crate) fn end(self) -> Option<String> {
-        let Sender { to, runs, failed, why, rejected, why_rejected } = self;
+        let Sender { to, runs, failed, why, rejected, why_rejected, .. } = self;
         match (why, why_rejected) {
             (Some(why), _) => Some(format!(
                 "--otlp: the figures of {failed} of {runs} runs could not be delivered to {to} ({why}); is it an OTLP receiver?"
@@ -61,15 +62,15 @@ impl Sender {
 }
 
 /// The answer to a POST of `body`, head and all.
-fn post(to: &OtlpUrl, body: &[u8]) -> io::Result<Vec<u8>> {
-    let mut stream = TcpStream::connect_timeout(&to.address, PATIENCE)?;
+fn post(address: SocketAddr, to: &OtlpUrl, body: &[u8]) -> io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let head = format!(
         "POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: longtail/{}\r\nContent-Type: {CONTENT_TYPE}\r\n\
          Content-Length: {}\r\nConnection: close\r\n\r\n",
         to.path,
-        to.address,
+        to.place,
         env!("CARGO_PKG_VERSION"),
         body.len()
     );

@@ -38,7 +38,7 @@ impl Sender {
     /// Where the system has no socket, or no thread.
     pub(crate) fn start(to: SocketAddr, board: Arc<Board>, clock: SystemClock) -> std::io::Result<Sender> {
         let own: SocketAddr =
-            if to.is_ipv6() { (Ipv6Addr::LOCALHOST, 0).into() } else { (Ipv4Addr::LOCALHOST, 0).into() };
+            if to.is_ipv6() { (Ipv6Addr::UNSPECIFIED, 0).into() } else { (Ipv4Addr::UNSPECIFIED, 0).into() };
         let socket = UdpSocket::bind(own)?;
         // Connected, it is told where nobody listens.
         socket.connect(to)?;

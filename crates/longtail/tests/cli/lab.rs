@@ -20,6 +20,9 @@ use crate::clock::eventually;
 /// Longer than a starved machine takes for anything here; only a test that fails waits so long.
 pub(crate) const PATIENCE: Nanos = Nanos::from_secs(600);
 
+/// The networks that tests may connect to: nothing leaves this machine, whatever a test types.
+pub(crate) const THIS_MACHINE: &str = "127.0.0.0/8,::1/128";
+
 /// Settings by which apps find their statsd.
 const STATSD: [&str; 3] = ["STATSD_HOST", "STATSD_PORT", "STATSD_ADDR"];
 
@@ -53,6 +56,7 @@ impl Lab {
         let mut command = Command::new(program);
         command.current_dir(&self.folder).stdin(Stdio::null());
         command.env("XDG_DATA_HOME", self.path("data")).env("TMPDIR", self.path("tmp"));
+        command.env("LONGTAIL_ALLOW_NET", THIS_MACHINE);
         let outer = ["PUMA_TEST_HOST4", "PUMA_TEST_HOST6", "PUMA_TEST_PORT", "PUMA_TEST_CTRL", "WEB_CONCURRENCY"];
         for name in outer.into_iter().chain(["PUMA_MAX_THREADS", "BUNDLE_GEMFILE", "COLUMNS"]).chain(STATSD) {
             command.env_remove(name);

@@ -67,13 +67,13 @@ fn a_wrong_value_of_any_flag_is_named() {
         ("--statsd-listen 8125", "HOST:PORT"),
         ("--statsd-listen 0.0.0.0:8125", "loopback"),
         ("--statsd-listen 127.0.0.1:70000", "70000"),
-        ("--statsd-to 192.0.2.1:8125", "loopback"),
+        ("--statsd-to 192.0.2.1:8125", "outside the allowed networks"),
         ("--statsd-to 127.0.0.1:0", "--statsd-to"),
         ("--metrics example.com:9464", "loopback"),
         ("--metrics-linger 5s", "--metrics"),
         ("--otlp 127.0.0.1:4318", "http://"),
         ("--otlp https://127.0.0.1:4318", "http://"),
-        ("--otlp http://192.0.2.1:4318", "loopback"),
+        ("--otlp http://192.0.2.1:4318", "outside the allowed networks"),
         ("--mutiples 2", "--multiples"),
         ("more", "more"),
     ];
@@ -239,7 +239,7 @@ fn a_command_or_url_of_another_server_that_cannot_be_is_named() {
         ("127.0.0.1:1", "sleep 60", "http://"),
         ("http://", "sleep 60", "--url"),
         ("http://127.0.0.1:99999/", "sleep 60", "--url"),
-        ("http://192.0.2.1:1/", "sleep 60", "loopback"),
+        ("http://192.0.2.1:1/", "sleep 60", "outside the allowed networks"),
     ];
     for (url, command, part) in cases {
         refuses(&format!("sweep --slots 2 --url {url} -- {command}"), part);

@@ -1,0 +1,458 @@
+//! Names to addresses, once, before the start; and whether those addresses may be connected to (`--allow-net`).
+//!
+//! Whatever a user names, by a URL, a control server's or a receiver's address, comes through here before anybody connects. An
+//! address in any spelling that the C library knows (`127.1`, `0x7f.1`, `fe80::1%eth0`) is read here, so that no name server is
+//! asked about it. Under [`Resolver::allowed`] a name server is asked only where its own address is allowed.
+
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use model::AllowedNetworks;
+use thiserror::Error;
+
+/// How the hosts that a user names become addresses.
+#[derive(Clone, Debug, Default)]
+pub struct Resolver {
+    /// Where connections may go; `None`: anywhere.
+    pub allowed: Option<AllowedNetworks>,
+    /// Only addresses of this version of IP; `None`: of both.
+    pub version: Option<IpVersion>,
+    /// Addresses that are given for a host and port, in place of a look-up.
+    pub given: Vec<GivenAddresses>,
+    system: SystemFiles,
+}
+
+/// A version of IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpVersion {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+/// Addresses for one host and port, as curl's `--resolve HOST:PORT:ADDRESS[,ADDRESS]` gives them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenAddresses {
+    host: String,
+    port: u16,
+    addresses: Vec<IpAddr>,
+}
+
+impl FromStr for GivenAddresses {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<GivenAddresses, String> {
+        let wrong = || format!("'{text}' is not HOST:PORT:ADDRESS, such as example.com:443:10.1.2.3");
+        let mut parts = text.splitn(3, ':');
+        let (host, port, addresses) = (parts.next(), parts.next(), parts.next());
+        let host = host.filter(|host| !host.is_empty()).ok_or_else(wrong)?.to_ascii_lowercase();
+        let port = port.and_then(|port| port.parse().ok()).filter(|port| *port > 0).ok_or_else(wrong)?;
+        let parsed = addresses.unwrap_or_default().split(',').map(|one| without_brackets(one).parse());
+        let addresses = parsed.collect::<Result<_, _>>().map_err(|_| wrong())?;
+        Ok(GivenAddresses { host, port, addresses })
+    }
+}
+
+/// Where the system says how names are looked up.
+#[derive(Clone, Debug)]
+struct SystemFiles {
+    hosts: PathBuf,
+    name_servers: PathBuf,
+    sources: PathBuf,
+}
+
+impl Default for SystemFiles {
+    fn default() -> SystemFiles {
+        SystemFiles {
+            hosts: "/etc/hosts".into(),
+            name_servers: "/etc/resolv.conf".into(),
+            sources: "/etc/nsswitch.conf".into(),
+        }
+    }
+}
+
+/// Why a host has no address that may be connected to.
+#[derive(Debug, Error)]
+pub enum ResolveError {
+    /// The look-up failed.
+    #[error("cannot resolve {host}: {source} (check the name, or give its address with --resolve HOST:PORT:ADDRESS)")]
+    LookUp {
+        /// The name.
+        host: String,
+        /// The resolver's word for it.
+        source: io::Error,
+    },
+    /// The name is known, without an address.
+    #[error("{host} has no address (check the name, or give one with --resolve HOST:PORT:ADDRESS)")]
+    NoAddress {
+        /// The name.
+        host: String,
+    },
+    /// It has addresses of the other version of IP only.
+    #[error("{host} has no {wanted} address, only {found}")]
+    OtherVersion {
+        /// The name.
+        host: String,
+        /// The version that was asked for.
+        wanted: &'static str,
+        /// What it has.
+        found: IpAddr,
+    },
+    /// What ends in a number is an IPv4 address, or nothing.
+    #[error("{0} is no IPv4 address (each of its parts is a number up to 255)")]
+    BadAddress(String),
+    /// A zone that is no interface.
+    #[error("{0}: there is no such network interface (ip link lists them)")]
+    NoInterface(String),
+    /// An address outside of the allowed networks.
+    #[error("{}outside the allowed networks {allowed} (--allow-net or LONGTAIL_ALLOW_NET)", named(host, *address))]
+    Forbidden {
+        /// What the user named.
+        host: String,
+        /// The address.
+        address: IpAddr,
+        /// What is allowed.
+        allowed: AllowedNetworks,
+    },
+    /// A name whose look-up would ask somebody who is not allowed.
+    #[error(
+        "{host} is not in /etc/hosts, and a look-up would ask {asked}, outside the allowed networks (--allow-net): give its address with --resolve HOST:PORT:ADDRESS"
+    )]
+    ForbiddenLookUp {
+        /// The name.
+        host: String,
+        /// Who would be asked.
+        asked: String,
+    },
+}
+
+/// `far is 10.0.0.5, `, or of an address `10.0.0.5 is `.
+fn named(host: &str, address: IpAddr) -> String {
+    if host == address.to_string() { format!("{host} is ") } else { format!("{host} is {address}, ") }
+}
+
+impl Resolver {
+    /// One that goes to these networks only; `None`: anywhere.
+    pub fn within(allowed: Option<AllowedNetworks>) -> Resolver {
+        Resolver { allowed, ..Resolver::default() }
+    }
+
+    /// All addresses of `host` at `port`, in the resolver's order and each once. A host is a name, or an address in any
+    /// spelling, an IPv6 address with its brackets or without.
+    ///
+    /// # Errors
+    /// Where there is none, or one of them may not be connected to.
+    pub fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, ResolveError> {
+        let host = without_brackets(host);
+        let mut addresses = self.look_up(host, port)?;
+        if let Some(version) = self.version {
+            let first = addresses.first().map(SocketAddr::ip);
+            addresses.retain(|address| address.is_ipv4() == (version == IpVersion::V4));
+            if let (true, Some(found)) = (addresses.is_empty(), first) {
+                let wanted = if version == IpVersion::V4 { "IPv4" } else { "IPv6" };
+                return Err(ResolveError::OtherVersion { host: host.to_owned(), wanted, found });
+            }
+        }
+        if addresses.is_empty() {
+            return Err(ResolveError::NoAddress { host: host.to_owned() });
+        }
+        // One forbidden address refuses the name: which of them a connection takes must not decide.
+        addresses.iter().try_for_each(|address| self.check(host, address.ip()))?;
+        let mut each_once = Vec::new();
+        for address in addresses {
+            if !each_once.contains(&address) {
+                each_once.push(address);
+            }
+        }
+        Ok(each_once)
+    }
+
+    /// Whether an address, which the user named as `host`, may be connected to.
+    ///
+    /// # Errors
+    /// Where it is outside of the allowed networks.
+    pub fn check(&self, host: &str, address: IpAddr) -> Result<(), ResolveError> {
+        match &self.allowed {
+            Some(allowed) if !allowed.permits(address) => {
+                Err(ResolveError::Forbidden { host: host.to_owned(), address, allowed: allowed.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn look_up(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, ResolveError> {
+        let of_port = |addresses: Vec<IpAddr>| addresses.into_iter().map(|ip| SocketAddr::new(ip, port)).collect();
+        let is_given = |given: &&GivenAddresses| given.port == port && given.host.eq_ignore_ascii_case(host);
+        if let Some(given) = self.given.iter().find(is_given) {
+            return Ok(of_port(given.addresses.clone()));
+        }
+        if let Some(address) = literal(host, port)? {
+            return Ok(vec![address]);
+        }
+        let ask_system = || match (host, port).to_socket_addrs() {
+            Ok(found) => Ok(found.collect()),
+            Err(source) => Err(ResolveError::LookUp { host: host.to_owned(), source }),
+        };
+        let Some(allowed) = &self.allowed else { return ask_system() };
+        let listed = self.system.in_hosts_file(host);
+        if !listed.is_empty() {
+            return Ok(of_port(listed));
+        }
+        if host == "localhost" || host.ends_with(".localhost") {
+            // Never anybody else's (RFC 6761 section 6.3).
+            return Ok(of_port(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]));
+        }
+        match self.system.asks_beside(allowed) {
+            Some(asked) => Err(ResolveError::ForbiddenLookUp { host: host.to_owned(), asked }),
+            None => ask_system(),
+        }
+    }
+}
+
+impl SystemFiles {
+    /// The addresses that the hosts file has for a name (hosts(5)).
+    fn in_hosts_file(&self, host: &str) -> Vec<IpAddr> {
+        let mut found = Vec::new();
+        for line in read(&self.hosts).lines() {
+            let mut words = line.split('#').next().unwrap_or_default().split_ascii_whitespace();
+            let address = words.next().and_then(|word| word.parse().ok());
+            if let (Some(address), true) = (address, words.any(|name| name.eq_ignore_ascii_case(host))) {
+                found.push(address);
+            }
+        }
+        found
+    }
+
+    /// Whoever a look-up might ask who is outside of `allowed`: a name server (resolv.conf(5)), or a source that is neither the
+    /// hosts file nor a name server (nsswitch.conf(5)), such as multicast DNS.
+    fn asks_beside(&self, allowed: &AllowedNetworks) -> Option<String> {
+        let sources = read(&self.sources);
+        let hosts = sources.lines().find_map(|line| line.trim_start().strip_prefix("hosts:"));
+        let is_known = |word: &&str| matches!(*word, "files" | "dns" | "myhostname") || word.contains(['[', ']', '=']);
+        let other = hosts.and_then(|line| line.split_ascii_whitespace().find(|word| !is_known(word)));
+        if let Some(other) = other {
+            return Some(format!("'{other}' of {}", self.sources.display()));
+        }
+        let settings = read(&self.name_servers);
+        let servers = settings.lines().filter_map(|line| line.trim_start().strip_prefix("nameserver"));
+        let servers = servers.filter_map(|line| line.split_ascii_whitespace().next());
+        // A name server that cannot be read is not known to be allowed.
+        let is_allowed = |server: &&str| {
+            let address = server.split('%').next().unwrap_or_default().parse();
+            address.is_ok_and(|address| allowed.permits(address))
+        };
+        let mut servers = servers.peekable();
+        if servers.peek().is_none() {
+            // Without any the C library asks this machine.
+            let here = IpAddr::V4(Ipv4Addr::LOCALHOST);
+            return (!allowed.permits(here)).then(|| format!("the name server {here}"));
+        }
+        servers.find(|server| !is_allowed(server)).map(|server| format!("the name server {server}"))
+    }
+}
+
+/// What a file holds; what cannot be read holds nothing, as for the C library.
+fn read(path: &Path) -> String {
+    fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+}
+
+/// An address as it is written: IPv4 as `inet_aton(3)` takes it, IPv6 with a zone or without; `None` where it is a name.
+fn literal(host: &str, port: u16) -> Result<Option<SocketAddr>, ResolveError> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(Some(SocketAddr::new(address, port)));
+    }
+    if let Some((address, zone)) = host.split_once('%')
+        && let Ok(address) = address.parse::<Ipv6Addr>()
+    {
+        let scope = zone.parse().or_else(|_| nix::net::if_::if_nametoindex(zone));
+        let scope = scope.map_err(|_| ResolveError::NoInterface(host.to_owned()))?;
+        return Ok(Some(SocketAddrV6::new(address, port, 0, scope).into()));
+    }
+    let last = host.rsplit('.').next().unwrap_or_default();
+    // No name ends in a number (URL Standard, "ends in a number checker").
+    if !last.starts_with(|first: char| first.is_ascii_digit()) || number(last).is_none() {
+        return Ok(None);
+    }
+    let address = loose_ipv4(host).ok_or_else(|| ResolveError::BadAddress(host.to_owned()))?;
+    Ok(Some(SocketAddr::new(address.into(), port)))
+}
+
+/// An IPv4 address of one to four numbers, the last of which fills the bytes that are left (`inet_aton(3)`).
+fn loose_ipv4(text: &str) -> Option<Ipv4Addr> {
+    let parts: Vec<u32> = text.split('.').map(number).collect::<Option<_>>()?;
+    let (last, first) = parts.split_last()?;
+    let bits_left = 32 - 8 * u32::try_from(first.len()).ok().filter(|n| *n < 4)?;
+    if first.iter().any(|part| *part > 255) || u64::from(*last) >= 1 << bits_left {
+        return None;
+    }
+    let high = first.iter().fold(0, |sum, part| sum << 8 | part);
+    Some(Ipv4Addr::from_bits((u64::from(high) << bits_left) as u32 | last))
+}
+
+/// A number as C writes it: decimal, `0x` hexadecimal, or octal with a leading 0.
+fn number(text: &str) -> Option<u32> {
+    let of_base = |digits: &str, base| {
+        let is_digit = |digit: char| digit.is_digit(base);
+        digits.chars().all(is_digit).then(|| u32::from_str_radix(digits, base).ok()).flatten()
+    };
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some("") => None,
+        Some(digits) => of_base(digits, 16),
+        None if text.len() > 1 && text.starts_with('0') => of_base(&text[1..], 8),
+        None => of_base(text, 10),
+    }
+}
+
+/// `[::1]` as `::1`; anything else as it is.
+pub(crate) fn without_brackets(host: &str) -> &str {
+    host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: &str = "127.0.0.0/8,::1/128";
+
+    /// A system with these files, under these networks.
+    fn system(folder: &str, hosts: &str, name_servers: &str, sources: &str) -> Resolver {
+        let folder = std::env::temp_dir().join(format!("resolve-{folder}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.join(name);
+            fs::write(&path, text).unwrap();
+            path
+        };
+        Resolver {
+            allowed: Some(HERE.parse().unwrap()),
+            system: SystemFiles {
+                hosts: file("hosts", hosts),
+                name_servers: file("resolv.conf", name_servers),
+                sources: file("nsswitch.conf", sources),
+            },
+            ..Resolver::default()
+        }
+    }
+
+    fn shown(resolver: &Resolver, host: &str) -> String {
+        match resolver.resolve(host, 80) {
+            Ok(found) => found.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    /// Each spelling that the C library takes for an address, and the names that look like one. Nobody is asked about any.
+    #[test]
+    fn whatever_its_spelling_an_address_is_checked_and_no_name_server_asked() {
+        let hosts = "127.0.0.1 localhost\n10.0.0.5 far # 127.0.0.1 near\n127.0.0.9 both\n10.0.0.9 BOTH\n::1 six\n";
+        let guarded = system("spelled", hosts, "nameserver 10.255.255.53\n", "hosts: files dns\n");
+        for (host, expected) in [
+            ("127.0.0.1", "127.0.0.1:80"),
+            ("127.1", "127.0.0.1:80"),
+            ("127.0.1", "127.0.0.1:80"),
+            ("0x7f.1", "127.0.0.1:80"),
+            ("0X7F.0x0.0.1", "127.0.0.1:80"),
+            ("0177.0.0.01", "127.0.0.1:80"),
+            ("2130706433", "127.0.0.1:80"),
+            ("0x7f000001", "127.0.0.1:80"),
+            ("[::1]", "[::1]:80"),
+            ("::1", "[::1]:80"),
+            ("::ffff:127.0.0.1", "[::ffff:127.0.0.1]:80"),
+            ("localhost", "127.0.0.1:80"),
+            ("LOCALHOST", "127.0.0.1:80"),
+            ("app.localhost", "127.0.0.1:80 [::1]:80"),
+            ("six", "[::1]:80"),
+            ("10.0.0.1", "10.0.0.1 is outside the"),
+            ("10.1", "10.1 is 10.0.0.1, outside"),
+            ("0xa.1", "0xa.1 is 10.0.0.1, outside"),
+            ("012.0.0.1", "012.0.0.1 is 10.0.0.1, outside"),
+            ("167772161", "167772161 is 10.0.0.1, outside"),
+            ("4294967295", "4294967295 is 255.255.255.255, outside"),
+            ("0", "0 is 0.0.0.0, outside"),
+            ("0.0.0.0", "outside the allowed networks 127.0.0.0/8,::1/128 ("),
+            ("::", "outside the allowed networks 127.0.0.0/8,::1/128 ("),
+            ("::ffff:10.0.0.1", "outside the allowed networks 127.0.0.0/8,::1/128 ("),
+            ("::ffff:a00:1", "is ::ffff:10.0.0.1, outside"),
+            ("fe80::1%lo", "fe80::1%lo is fe80::1, outside"),
+            ("fe80::1%1", "outside the allowed networks 127.0.0.0/8,::1/128 ("),
+            ("far", "far is 10.0.0.5, outside"),
+            ("both", "both is 10.0.0.9, outside"),
+            ("near", "near is not in /etc/hosts, and a look-up would ask the name server 10.255.255.53, outside"),
+            ("localhost.example.com", "would ask the name server 10.255.255.53"),
+            ("127.0.0.1.example.com", "would ask"),
+            ("127.0.0.1.", "would ask"),
+            ("1.2.3.4.5", "1.2.3.4.5 is no IPv4 address"),
+            ("127.0.0.256", "127.0.0.256 is no IPv4 address"),
+            ("256.1", "256.1 is no IPv4 address"),
+            ("4294967296", "would ask"),
+            ("127.0x1000000", "is no IPv4 address"),
+            ("0x", "would ask"),
+            ("127.0.0.08", "would ask"),
+            ("fe80::1%no-such", "there is no such network interface"),
+        ] {
+            let said = shown(&guarded, host);
+            assert!(said.contains(expected), "{host}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_name_server_is_asked_only_where_all_who_might_be_asked_are_allowed() {
+        for (folder, name_servers, sources, asked) in [
+            ("v4", "# x\nnameserver 10.0.0.53\n", "hosts: files dns", "the name server 10.0.0.53"),
+            ("second", "nameserver 127.0.0.53\nnameserver ::2\n", "hosts: files dns", "the name server ::2"),
+            ("mdns", "nameserver 127.0.0.53\n", "hosts: files mdns4_minimal [NOTFOUND=return] dns", "'mdns4_minimal'"),
+            ("odd", "nameserver what\n", "", "the name server what"),
+        ] {
+            let said = shown(&system(folder, "", name_servers, sources), "example.invalid");
+            assert!(said.contains(asked), "{folder}: {said}");
+        }
+        let (here, none) = (HERE.parse().unwrap(), "10.0.0.0/8".parse().unwrap());
+        let local = system("local", "", "nameserver 127.0.0.53\nnameserver ::1\n", "hosts: files dns myhostname");
+        assert_eq!(local.system.asks_beside(&here), None);
+        let empty = system("empty", "", "", "");
+        assert_eq!(empty.system.asks_beside(&here), None);
+        assert_eq!(empty.system.asks_beside(&none).as_deref(), Some("the name server 127.0.0.1"));
+    }
+
+    #[test]
+    fn a_version_leaves_the_other_one_out_before_it_is_checked() {
+        let hosts = "127.0.0.9 both\n2001:db8::9 both\n";
+        let mut guarded = system("version", hosts, "nameserver 127.0.0.1\n", "");
+        assert!(shown(&guarded, "both").starts_with("both is 2001:db8::9, outside"));
+        guarded.version = Some(IpVersion::V4);
+        assert_eq!(shown(&guarded, "both"), "127.0.0.9:80");
+        guarded.version = Some(IpVersion::V6);
+        assert_eq!(shown(&guarded, "127.0.0.9"), "127.0.0.9 has no IPv6 address, only 127.0.0.9");
+    }
+
+    #[test]
+    fn given_addresses_take_the_place_of_a_look_up_and_are_checked_too() {
+        let given = |text: &str| Resolver {
+            given: vec![text.parse().unwrap()],
+            allowed: Some(HERE.parse().unwrap()),
+            ..Resolver::default()
+        };
+        assert_eq!(shown(&given("app.test:80:127.0.0.7"), "APP.test"), "127.0.0.7:80");
+        assert_eq!(shown(&given("app.test:80:127.0.0.7,[::1]"), "app.test"), "127.0.0.7:80 [::1]:80");
+        assert_eq!(shown(&given("app.test:80:::1"), "app.test"), "[::1]:80");
+        assert!(shown(&given("app.test:80:10.0.0.7"), "app.test").starts_with("app.test is 10.0.0.7, outside"));
+        for text in ["", "h", "h:80", "h:80:", "h:0:127.0.0.1", "h:80:name", ":80:127.0.0.1", "h:80:127.0.0.1,"] {
+            assert!(text.parse::<GivenAddresses>().is_err_and(|line| line.contains("HOST:PORT:ADDRESS")), "{text}");
+        }
+    }
+
+    #[test]
+    fn without_allowed_networks_any_address_will_do() {
+        let free = Resolver::default();
+        assert_eq!(shown(&free, "203.0.113.7"), "203.0.113.7:80");
+        assert_eq!(shown(&free, "[2001:db8::1]"), "[2001:db8::1]:80");
+        let addresses = free.resolve("localhost", 80).expect("localhost is in every hosts file");
+        for (at, address) in addresses.iter().enumerate() {
+            assert!(!addresses[..at].contains(address), "{address} twice");
+        }
+    }
+}

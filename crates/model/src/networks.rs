@@ -1,0 +1,264 @@
+//! Networks that may be connected to: a list of CIDR blocks, and whether an address lies in one of them.
+//!
+//! Pure arithmetic: names are resolved by `engine::Resolver`, which asks here about each address before anybody connects to it.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// The networks of `--allow-net`. An address outside of them all is not connected to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllowedNetworks(Vec<Network>);
+
+/// One CIDR block (RFC 4632, RFC 4291 section 2.3): the addresses that share the first `bits` bits with `address`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Network {
+    address: IpAddr,
+    bits: u8,
+}
+
+/// Why a text is no list of networks.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BadNetworks {
+    /// No network at all: nothing could be loaded.
+    #[error("the list of networks is empty: write some, such as 127.0.0.0/8,::1/128, or leave it out")]
+    Empty,
+    /// One that is not written as a network is.
+    #[error("'{0}' is no network: write ADDRESS/BITS, such as 10.1.0.0/16 or fd00::/8")]
+    Network(String),
+    /// An address with bits set behind the prefix: a slip of one or the other.
+    #[error("'{text}' has bits set behind the first {bits}: write {meant}, or {address} for that address alone")]
+    HostBits {
+        /// As written.
+        text: String,
+        /// Its prefix length.
+        bits: u8,
+        /// The network that it lies in.
+        meant: String,
+        /// The address alone.
+        address: IpAddr,
+    },
+    /// IPv4 in IPv6's clothes.
+    #[error("'{0}' is IPv4 mapped into IPv6: write it as IPv4")]
+    Mapped(String),
+}
+
+impl AllowedNetworks {
+    /// Whether `address` may be connected to. An IPv4-mapped IPv6 address is IPv4 on the wire, and judged as such (RFC 4291
+    /// section 2.5.5.2). No address stands for others: `0.0.0.0` is allowed where a network with it is.
+    pub fn permits(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.0.iter().any(|network| network.contains(address))
+    }
+}
+
+impl Network {
+    fn contains(self, address: IpAddr) -> bool {
+        match (self.address, address) {
+            (IpAddr::V4(ours), IpAddr::V4(theirs)) => {
+                let apart = ours.to_bits() ^ theirs.to_bits();
+                apart.leading_zeros() >= u32::from(self.bits)
+            }
+            (IpAddr::V6(ours), IpAddr::V6(theirs)) => {
+                let apart = ours.to_bits() ^ theirs.to_bits();
+                apart.leading_zeros() >= u32::from(self.bits)
+            }
+            _ => false,
+        }
+    }
+
+    /// Its first address.
+    fn first(self) -> IpAddr {
+        match self.address {
+            IpAddr::V4(address) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(self.bits)).unwrap_or(0);
+                IpAddr::V4((address.to_bits() & mask).into())
+            }
+            IpAddr::V6(address) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(self.bits)).unwrap_or(0);
+                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & mask))
+            }
+        }
+    }
+}
+
+impl FromStr for Network {
+    type Err = BadNetworks;
+
+    fn from_str(text: &str) -> Result<Network, BadNetworks> {
+        let wrong = || BadNetworks::Network(text.to_owned());
+        let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let is_number = |bits: &&str| bits.bytes().all(|byte| byte.is_ascii_digit());
+        let bits = match bits {
+            Some(bits) => Some(bits).filter(is_number).and_then(|bits| bits.parse().ok()).ok_or_else(wrong)?,
+            None => most,
+        };
+        if bits > most {
+            return Err(wrong());
+        }
+        if matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some()) {
+            return Err(BadNetworks::Mapped(text.to_owned()));
+        }
+        let network = Network { address, bits };
+        if network.first() != address {
+            let meant = format!("{}/{bits}", network.first());
+            return Err(BadNetworks::HostBits { text: text.to_owned(), bits, meant, address });
+        }
+        Ok(network)
+    }
+}
+
+impl FromStr for AllowedNetworks {
+    type Err = BadNetworks;
+
+    /// Networks with commas between them; an address without a prefix is that address alone.
+    fn from_str(text: &str) -> Result<AllowedNetworks, BadNetworks> {
+        if text.trim().is_empty() {
+            return Err(BadNetworks::Empty);
+        }
+        text.split(',').map(|one| one.trim().parse()).collect::<Result<_, _>>().map(AllowedNetworks)
+    }
+}
+
+impl fmt::Display for AllowedNetworks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, network) in self.0.iter().enumerate() {
+            let comma = if at > 0 { "," } else { "" };
+            write!(f, "{comma}{}/{}", network.address, network.bits)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether an address is of the public internet: none of loopback, link-local, private use (RFC 1918, RFC 4193) or a carrier's
+/// NAT (RFC 6598). Addresses for documentation count as public: who types one should see it named.
+pub fn is_public(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => {
+            let [a, b, ..] = address.octets();
+            let is_shared = a == 100 && b & 0b1100_0000 == 64;
+            !(address.is_loopback()
+                || address.is_private()
+                || address.is_link_local()
+                || address.is_unspecified()
+                || is_shared)
+        }
+        IpAddr::V6(address) => {
+            !(address.is_loopback()
+                || address.is_unspecified()
+                || address.is_unicast_link_local()
+                || address.is_unique_local())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn networks(text: &str) -> AllowedNetworks {
+        text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    fn refusal(text: &str) -> String {
+        text.parse::<AllowedNetworks>().map(|networks| networks.to_string()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_address_is_permitted_where_a_network_holds_it() {
+        let here = "127.0.0.0/8,::1/128";
+        for (allowed, address, expected) in [
+            (here, "127.0.0.1", true),
+            (here, "127.255.255.255", true),
+            (here, "128.0.0.0", false),
+            (here, "126.255.255.255", false),
+            (here, "10.0.0.1", false),
+            (here, "0.0.0.0", false),
+            (here, "255.255.255.255", false),
+            (here, "169.254.169.254", false),
+            (here, "::1", true),
+            (here, "::", false),
+            (here, "::2", false),
+            (here, "::ffff:127.0.0.1", true),
+            (here, "::ffff:10.0.0.1", false),
+            (here, "::ffff:7f00:1", true),
+            // IPv4-compatible addresses (RFC 4291 section 2.5.5.1, deprecated) and translated ones (RFC 6052) are IPv6.
+            (here, "::127.0.0.1", false),
+            (here, "64:ff9b::7f00:1", false),
+            (here, "2002:7f00:1::", false),
+            (here, "fe80::1", false),
+            (here, "ff02::1", false),
+            ("10.1.0.0/16", "10.1.255.255", true),
+            ("10.1.0.0/16", "10.2.0.0", false),
+            ("10.1.0.0/16", "10.0.255.255", false),
+            ("10.1.0.0/16", "127.0.0.1", false),
+            ("10.1.0.0/16", "::ffff:10.1.2.3", true),
+            ("10.1.0.0/31", "10.1.0.1", true),
+            ("10.1.0.0/31", "10.1.0.2", false),
+            ("10.1.2.3", "10.1.2.3", true),
+            ("10.1.2.3", "10.1.2.4", false),
+            ("10.1.2.3/32,10.1.2.5/32", "10.1.2.5", true),
+            ("0.0.0.0/0", "203.0.113.7", true),
+            ("0.0.0.0/0", "0.0.0.0", true),
+            ("0.0.0.0/0", "::1", false),
+            ("::/0", "2001:db8::1", true),
+            ("::/0", "127.0.0.1", false),
+            ("::/0", "::ffff:127.0.0.1", false),
+            ("fd00::/8", "fdff::1", true),
+            ("fd00::/8", "fe00::1", false),
+            ("fe80::/10", "febf::1", true),
+            ("fe80::/10", "fec0::1", false),
+            ("2001:db8::/33", "2001:db8:7fff::", true),
+            ("2001:db8::/33", "2001:db8:8000::", false),
+        ] {
+            let address: IpAddr = address.parse().unwrap();
+            assert_eq!(networks(allowed).permits(address), expected, "{address} in {allowed}");
+        }
+    }
+
+    #[test]
+    fn a_list_prints_as_it_is_written() {
+        assert_eq!(networks(" 127.0.0.0/8 , ::1 ").to_string(), "127.0.0.0/8,::1/128");
+        assert_eq!(networks("0.0.0.0/0,::/0").to_string(), "0.0.0.0/0,::/0");
+    }
+
+    #[test]
+    fn what_is_no_network_is_refused() {
+        for (text, said) in [
+            ("", "is empty"),
+            (" ", "is empty"),
+            ("localhost", "'localhost' is no network"),
+            ("127.1/8", "'127.1/8' is no network"),
+            ("0x7f.0.0.0/8", "is no network"),
+            ("127.0.0.0/8,", "'' is no network"),
+            ("127.0.0.0/33", "is no network"),
+            ("127.0.0.0/+8", "is no network"),
+            ("127.0.0.0/", "is no network"),
+            ("::/129", "is no network"),
+            ("::1%lo/128", "is no network"),
+            ("10.1.2.3/8", "write 10.0.0.0/8, or 10.1.2.3 for that address alone"),
+            ("fd00::1/8", "write fd00::/8"),
+            ("::ffff:10.0.0.0/104", "write it as IPv4"),
+        ] {
+            assert!(refusal(text).contains(said), "{text}: {}", refusal(text));
+        }
+    }
+
+    #[test]
+    fn what_is_not_public_is_for_this_machine_or_its_neighbours() {
+        let public = |text: &str| is_public(text.parse().unwrap());
+        for text in ["127.0.0.1", "10.0.0.1", "172.31.0.1", "192.168.0.1", "169.254.1.1", "100.64.0.1", "0.0.0.0"] {
+            assert!(!public(text), "{text}");
+        }
+        for text in ["::1", "::", "fe80::1", "fd00::1", "::ffff:10.0.0.1"] {
+            assert!(!public(text), "{text}");
+        }
+        for text in ["203.0.113.7", "100.128.0.1", "172.32.0.1", "2001:db8::1", "::ffff:8.8.8.8"] {
+            assert!(public(text), "{text}");
+        }
+    }
+}
