@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::statistics::{Statistics, Steadiness};
 use crate::{
-    Arrivals, Gate, GeneratorFacts, Grade, LaneFacts, LoadPlan, LoadRun, Nanos, Pace, Profile, Run, Tally, Timing,
+    Arrivals, Gate, GeneratorFacts, Grade, LaneFacts, Limit, LoadPlan, LoadRun, Nanos, Pace, Profile, Run, Tally,
+    Timing,
 };
 
 /// What limited a run.
@@ -17,6 +18,9 @@ pub enum Verdict {
     ServerBound,
     /// The generator: the figures say more about it than about the server.
     GeneratorBound,
+    /// The CPUs, which server and generator share: the server would do more on CPUs of its own, and the times hold but for the
+    /// generator's stated part.
+    SharedCpus,
     /// Nothing: the server was offered less than it can do, and kept up.
     Unloaded,
     /// The figures contradict each other or the machine spoiled them: no headline figure is given.
@@ -30,6 +34,9 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Every question that could be asked, with its answer.
     pub gates: Vec<Gate>,
+    /// What kept it from doing more; `None` of a run that is unloaded or void, and of older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
     /// Whether the user wants an invalid run's figures all the same.
     #[serde(default)]
     pub forced: bool,
@@ -117,6 +124,24 @@ fn verdict(gates: &[Gate], is_saturated: bool) -> Verdict {
     }
 }
 
+/// What limited a run with this verdict by these gates.
+fn limit(verdict: Verdict, gates: &[Gate]) -> Option<Limit> {
+    match verdict {
+        Verdict::Unloaded | Verdict::Invalid => None,
+        Verdict::GeneratorBound => {
+            let failed = |gate: &&Gate| gate.grade() == Grade::Fail && gate.blames_the_generator();
+            gates.iter().find(failed).map(|gate| Limit::Generator { gate: *gate })
+        }
+        Verdict::ServerBound | Verdict::SharedCpus => Some(Limit::NotKnown { cpu: None }),
+    }
+}
+
+/// The judgement that follows from these gates.
+fn judged(gates: Vec<Gate>, is_saturated: bool) -> Judgement {
+    let verdict = verdict(&gates, is_saturated);
+    Judgement { verdict, limit: limit(verdict, &gates), gates, forced: false }
+}
+
 /// Judges a sweep's run on `slots` slots, whose connections are kept open (`keep_alive`) or not.
 pub fn of_run(run: &Run, slots: u32) -> Judgement {
     let rate = run.completed_rate();
@@ -130,7 +155,7 @@ pub fn of_run(run: &Run, slots: u32) -> Judgement {
     }
     // With as many connections as slots every slot is taken as soon as it is free.
     let is_saturated = run.connections >= slots;
-    Judgement { verdict: verdict(&gates, is_saturated), gates, forced: false }
+    judged(gates, is_saturated)
 }
 
 /// Judges a load.
@@ -169,7 +194,7 @@ pub fn of_load(run: &LoadRun, plan: &LoadPlan) -> Judgement {
         // Nobody waits but for the server.
         plan.think == Nanos::ZERO
     };
-    Judgement { verdict: verdict(&gates, is_saturated), gates, forced: false }
+    judged(gates, is_saturated)
 }
 
 fn is_flat(pace: &Pace) -> bool {
@@ -194,8 +219,7 @@ impl Judgement {
         self.gates.push(gate);
         // What the others said of saturation stays.
         let is_saturated = self.verdict != Verdict::Unloaded;
-        self.verdict = verdict(&self.gates, is_saturated);
-        self
+        Judgement { forced: self.forced, ..judged(self.gates, is_saturated) }
     }
 
     /// The gates that were not passed, the worst first.

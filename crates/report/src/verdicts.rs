@@ -9,6 +9,7 @@ pub(crate) fn name(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::ServerBound => "server-bound",
         Verdict::GeneratorBound => "GENERATOR-BOUND",
+        Verdict::SharedCpus => "shared CPUs",
         Verdict::Unloaded => "unloaded",
         Verdict::Invalid => "INVALID",
     }
@@ -19,6 +20,7 @@ pub(crate) fn word(judgement: Option<&Judgement>) -> &'static str {
     match judgement.map(|judgement| judgement.verdict) {
         Some(Verdict::ServerBound) => "server",
         Some(Verdict::GeneratorBound) => "GENERATOR",
+        Some(Verdict::SharedCpus) => "CPUs",
         Some(Verdict::Unloaded) => "none",
         Some(Verdict::Invalid) => "INVALID",
         None => "-",

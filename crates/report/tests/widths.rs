@@ -69,6 +69,7 @@ fn marks_verdicts_and_errors_stay_at_any_width() {
                     Some(Verdict::Invalid) => "INVALID",
                     Some(Verdict::GeneratorBound) => "GENERATOR",
                     Some(Verdict::ServerBound) => "server",
+                    Some(Verdict::SharedCpus) => "CPUs",
                     Some(Verdict::Unloaded) => "none",
                     None => "-",
                 };
