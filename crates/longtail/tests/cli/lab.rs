@@ -222,7 +222,7 @@ impl Drop for Running {
 /// A process that has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    status: ExitStatus,
+    pub(crate) status: ExitStatus,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }

@@ -26,6 +26,7 @@ mod refusals;
 mod schemas;
 mod selftest;
 mod sink;
+mod situations;
 mod snapshots;
 mod sockets;
 mod theory;

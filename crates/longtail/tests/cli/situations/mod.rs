@@ -1,0 +1,257 @@
+//! The table of caused situations: each is brought about by the real thing, and what the program says of it is held against what is
+//! so. A row says how it is caused and what is expected; sentences are no part of it. A file a group; docs/SITUATIONS.md is written
+//! from the rows (`UPDATE_GOLDEN=1`).
+//!
+//! To add a row: a `Row` in its group's file. Its `cause` runs the program to its end and returns what it saw, or why it cannot be
+//! caused here. A cell that is not asked about is `None` on both sides: `Cells` says so in one place, for row and page.
+
+mod faults;
+mod generator;
+mod limits;
+mod network;
+mod overload;
+mod theory;
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use model::theory::inferred;
+use model::{Discipline, Gate, Grade, Judgement, LoadStudy, SweepStudy, Verdict};
+
+use crate::lab::{Ended, can};
+
+/// A situation.
+pub(crate) struct Row {
+    /// What it is, in a few words.
+    pub(crate) name: &'static str,
+    /// How it is caused, in a few words.
+    pub(crate) how: &'static str,
+    /// What the program must say.
+    pub(crate) expected: Cells,
+    /// Causes it.
+    pub(crate) cause: fn() -> Caused,
+}
+
+/// What the program says of a situation; `None`: it says nothing of the kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cells {
+    /// The exit code; `None` where a signal ends it.
+    pub(crate) exit: Option<i32>,
+    /// The verdict of the run.
+    pub(crate) verdict: Option<Verdict>,
+    /// The name of its limit (`Limit::name`).
+    pub(crate) limit: Option<&'static str>,
+    /// The order of service that the runs look like; `None` where that is none, several, or not asked.
+    pub(crate) discipline: Option<Discipline>,
+}
+
+/// What came of causing it.
+pub(crate) enum Caused {
+    /// It was caused.
+    Seen(Seen),
+    /// It cannot be caused here, and why.
+    Skipped(String),
+}
+
+/// What the program said.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) cells: Cells,
+    /// Why a wrong cell may be the machine's doing, in a word: then it is tried again.
+    pub(crate) disturbed: Option<String>,
+    /// All that it rests on, for whoever reads why a cell is wrong.
+    pub(crate) evidence: String,
+}
+
+impl Seen {
+    /// What a program without a study said.
+    pub(crate) fn exit(ended: &Ended) -> Seen {
+        let cells = Cells { exit: ended.status.code(), ..Cells::default() };
+        Seen { cells, disturbed: None, evidence: format!("{}{}", ended.stdout, ended.stderr) }
+    }
+
+    /// What was said of a load.
+    pub(crate) fn load(ended: &Ended, study: &LoadStudy) -> Seen {
+        Seen::judged(ended, study.run.judgement.as_ref(), None)
+    }
+
+    /// What was said of the last run of a sweep, and of the order of service of all.
+    pub(crate) fn sweep(ended: &Ended, study: &SweepStudy) -> Seen {
+        let disciplines =
+            inferred(&study.runs, study.server.slots()).map_or(Vec::new(), |inferred| inferred.disciplines);
+        let one = if let [one] = disciplines.as_slice() { Some(*one) } else { None };
+        Seen::judged(ended, study.runs.last().and_then(|run| run.judgement.as_ref()), one)
+    }
+
+    fn judged(ended: &Ended, judgement: Option<&Judgement>, discipline: Option<Discipline>) -> Seen {
+        let limit = judgement.and_then(|judgement| judgement.limit);
+        let cells = Cells {
+            exit: ended.status.code(),
+            verdict: judgement.map(|judgement| judgement.verdict),
+            limit: limit.map(|limit| limit.name()),
+            discipline,
+        };
+        let evidence = format!("{limit:?}\n{judgement:#?}\n{}{}", ended.stdout, ended.stderr);
+        Seen { cells, disturbed: judgement.and_then(disturbed), evidence }
+    }
+}
+
+/// Whether the kernel says that a lane waited for a processor, or the machine for its host.
+fn disturbed(judgement: &Judgement) -> Option<String> {
+    let is_of_machine = |gate: &&Gate| matches!(gate, Gate::LaneRunQueue { .. } | Gate::Steal { .. });
+    let gates = judgement.gates.iter().filter(is_of_machine);
+    gates.filter(|gate| gate.grade() > Grade::Pass).map(Gate::text).next()
+}
+
+type Group = (&'static str, fn() -> Vec<Row>);
+
+/// All groups, in the order of the page.
+const GROUPS: [Group; 6] = [
+    ("limits", limits::rows),
+    ("overload", overload::rows),
+    ("theory", theory::rows),
+    ("generator", generator::rows),
+    ("network", network::rows),
+    ("faults", faults::rows),
+];
+
+/// So often a situation is caused where the machine disturbs it.
+const TRIES: usize = 3;
+
+/// Causes each situation of a group, prints its row, and fails with every wrong cell.
+fn hold((group, rows): Group) {
+    // One at a time: they would be each other's neighbours on the processors.
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut wrong = String::new();
+    for row in rows() {
+        let said = match caused(&row) {
+            Ok(seen) if seen.cells == row.expected => "as expected".to_owned(),
+            Ok(seen) => {
+                let _ = writeln!(
+                    wrong,
+                    "{}: {}\nnot {}\n{}\n",
+                    row.name,
+                    words(&seen.cells),
+                    words(&row.expected),
+                    seen.evidence
+                );
+                format!("WRONG: {}", words(&seen.cells))
+            }
+            Err(reason) => {
+                can(false, &format!("{}: {reason}", row.name));
+                format!("skipped: {reason}")
+            }
+        };
+        println!("{group}: {}: {}: {said}", row.name, words(&row.expected));
+    }
+    assert!(wrong.is_empty(), "wrong cells:\n{wrong}");
+}
+
+/// What comes of a situation, if not at first then later where the machine disturbed it.
+///
+/// # Errors
+/// Why it cannot be caused here.
+fn caused(row: &Row) -> Result<Seen, String> {
+    let mut tries = 0;
+    loop {
+        let seen = match (row.cause)() {
+            Caused::Seen(seen) => seen,
+            Caused::Skipped(reason) => return Err(reason),
+        };
+        tries += 1;
+        match &seen.disturbed {
+            Some(why) if seen.cells != row.expected && tries == TRIES => {
+                return Err(format!("the machine is too busy: {why}; {}", words(&seen.cells)));
+            }
+            Some(_) if seen.cells != row.expected => {}
+            _ => return Ok(seen),
+        }
+    }
+}
+
+fn words(cells: &Cells) -> String {
+    columns(cells).join(" · ")
+}
+
+/// The cells in words: exit code, verdict, limit, order of service.
+fn columns(cells: &Cells) -> [String; 4] {
+    let verdict = |verdict| match verdict {
+        Verdict::ServerBound => "server-bound",
+        Verdict::GeneratorBound => "generator-bound",
+        Verdict::SharedCpus => "shared CPUs",
+        Verdict::Unloaded => "unloaded",
+        Verdict::Invalid => "INVALID",
+    };
+    let or_none = |word: Option<&str>| word.unwrap_or("-").to_owned();
+    [
+        cells.exit.map_or_else(|| "signal".to_owned(), |code| code.to_string()),
+        or_none(cells.verdict.map(verdict)),
+        or_none(cells.limit),
+        or_none(cells.discipline.map(Discipline::name)),
+    ]
+}
+
+/// The page of all rows.
+fn page() -> String {
+    let mut page = String::from(
+        "# Situations that are caused, and what longtail must say of them\n\n\
+         Written by the tests (`UPDATE_GOLDEN=1 cargo test -p longtail --test cli situations`), which cause each of them with the real\n\
+         thing and fail with every cell that is wrong: `crates/longtail/tests/cli/situations/`. Where one cannot be caused (without\n\
+         root, without Puma), that is said. A dash: nothing of the kind is said, or asked.\n",
+    );
+    for (group, rows) in GROUPS {
+        let rows = rows();
+        let _ = write!(
+            page,
+            "\n## {group}\n\n| situation | how it is caused | exit | verdict | limit | order of service |\n|---|---|---|---|---|---|\n"
+        );
+        for row in rows {
+            let [exit, verdict, limit, discipline] = columns(&row.expected);
+            let (name, how) = (row.name, row.how);
+            let _ = writeln!(page, "| {name} | {how} | {exit} | {verdict} | {limit} | {discipline} |");
+        }
+    }
+    page
+}
+
+#[test]
+fn the_page_has_each_row() {
+    let mut names: Vec<&str> = GROUPS.iter().flat_map(|(_, rows)| rows()).map(|row| row.name).collect();
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all, "a name stands twice");
+    testkit::golden::expect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/SITUATIONS.md"), &page());
+}
+
+#[test]
+fn limits_are_named() {
+    hold(GROUPS[0]);
+}
+
+#[test]
+fn overloads_are_found() {
+    hold(GROUPS[1]);
+}
+
+#[test]
+fn orders_of_service_are_told() {
+    hold(GROUPS[2]);
+}
+
+#[test]
+fn the_generator_convicts_itself() {
+    hold(GROUPS[3]);
+}
+
+#[test]
+fn the_networks_faults_are_the_networks() {
+    hold(GROUPS[4]);
+}
+
+#[test]
+fn faults_are_survived() {
+    hold(GROUPS[5]);
+}
