@@ -103,7 +103,7 @@ impl fmt::Display for Limit {
                 "{connections} connections want {slots} threads, and these do {:.0} % of what they can",
                 of_maximum * 100.0
             ),
-            Limit::Cpu(cpu) | Limit::SharedCpus(cpu) => cpu.fmt(f),
+            Limit::Cpu(cpu) | Limit::SharedCpus(cpu) | Limit::NotKnown { cpu: Some(cpu) } => cpu.fmt(f),
             Limit::RubyLock { processes: 1, cpu, .. } => {
                 write!(f, "one thread of the process runs at a time, and one did; {cpu}")
             }
@@ -119,7 +119,6 @@ impl fmt::Display for Limit {
                 write!(f, "{retransmitted} of {slow} slow answers had a segment that was sent again")
             }
             Limit::Generator { gate } => f.write_str(&gate.text()),
-            Limit::NotKnown { cpu: Some(cpu) } => cpu.fmt(f),
             Limit::NotKnown { cpu: None } => f.write_str("nothing was read of the server"),
         }
     }
