@@ -155,6 +155,8 @@ pub(crate) struct Connection {
     pub(crate) until_reconnect: u64,
     /// How the kernel knows its next answer, where requests are traced.
     pub(crate) traced: Trace,
+    /// Segments that TCP had sent again on it when it was last asked.
+    pub(crate) retransmitted: u32,
     /// Connects that failed in a row.
     pub(crate) failed_connects: u32,
     pub(crate) reader: Reader,
@@ -175,6 +177,7 @@ impl Connection {
             requests_left,
             until_reconnect: u64::MAX,
             traced: Trace::default(),
+            retransmitted: 0,
             failed_connects: 0,
             reader: Reader::default(),
             answer: Vec::new(),

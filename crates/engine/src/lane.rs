@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 
 use model::{
-    BadResponse, Batches, Clock, Dissection, Exchange, LaneFacts, Late, Nanos, Outcome, Tally, Timestamps, Timing,
-    Window,
+    BadResponse, Batches, Clock, Dissection, Exchange, LaneFacts, Late, Nanos, NetworkPath, Outcome, Tally, Timestamps,
+    Timing, Window,
 };
 
 use crate::agenda::{Agenda, Due};
@@ -31,6 +31,7 @@ use crate::lateness::{self, Lateness};
 use crate::progress::Place;
 use crate::shape::{Shape, Share};
 use crate::stamps::WallClock;
+use crate::tcp_info::TcpInfo;
 use crate::wire::{Event, Wire};
 use records::{End, Kept, Records};
 
@@ -78,6 +79,8 @@ pub struct Lane<'a, C, W> {
     heads: Heads,
     /// Whether there are [usual exchanges](usual) in this load.
     may_be_usual: bool,
+    /// Whether TCP is asked for the round trip of each connection.
+    reads_paths: bool,
     records: Records,
     start: Nanos,
     /// Connections that can take the next request at once: in a closed loop those whose next request is due, in
@@ -132,6 +135,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             connections: (0..share.connections).map(|_| Connection::new(quota, start, pipeline)).collect(),
             heads: Heads::new(&shape.worker_header).reading_app_times(shape.reads_app_times).wanting(shape.body_bytes),
             may_be_usual,
+            reads_paths: shape.transport.leaves_loopback(),
             records,
             start,
             pausing: BinaryHeap::with_capacity(free.len()),
@@ -252,6 +256,10 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     #[cold]
     fn end(&mut self, slot: usize, outcome: Outcome, now: Nanos, pause: Option<Nanos>) {
         let bytes = self.connections[slot].reader.received();
+        let oldest = self.connections[slot].outstanding.oldest();
+        if oldest.is_some_and(|request| request.is_measured && now.saturating_sub(request.begun) >= NetworkPath::SLOW) {
+            self.note_slow(slot);
+        }
         self.close(slot);
         if let Some(pause) = pause {
             // In a closed loop the next request is due when the pause is over; record() puts it off until then.
@@ -281,12 +289,33 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     }
 
     fn close(&mut self, slot: usize) {
+        if self.reads_paths && self.connections[slot].state == State::Open {
+            self.read_path(slot);
+        }
         self.wire.close(slot);
         self.unread.retain(|(other, _)| *other as usize != slot);
         let connection = &mut self.connections[slot];
+        connection.retransmitted = 0;
         connection.reader.reset();
         connection.is_usual = false;
         connection.state = State::Closed;
+    }
+
+    /// Notes what TCP says of a connection that is closed now.
+    fn read_path(&mut self, slot: usize) {
+        if let Some(TcpInfo { shortest_round_trip, retransmitted }) = self.wire.tcp_info(slot) {
+            self.records.tally.network.record_connection(shortest_round_trip, retransmitted);
+        }
+    }
+
+    /// A measured request on `slot` has taken long enough for a retransmission: whether there was one. On a connection that was
+    /// slow before only what came since is looked at.
+    #[cold]
+    fn note_slow(&mut self, slot: usize) {
+        if let Some(TcpInfo { retransmitted, .. }) = self.wire.tcp_info(slot) {
+            let before = std::mem::replace(&mut self.connections[slot].retransmitted, retransmitted);
+            self.records.tally.network.record_slow(retransmitted > before);
+        }
     }
 
     /// A request of `slot` has ended, and its end was seen at `seen`: its place on the connection is free for the next one.

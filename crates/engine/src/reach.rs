@@ -8,38 +8,60 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use thiserror::Error;
 
 use crate::transport::Endpoint;
 
-/// Whether a connect to `endpoint` fails at once and would again: it is refused, or there is no such address or socket. The
-/// connection of one that succeeds is closed at once. Waits for `patience` at the most, of TCP; whatever is silent as long, or fails
-/// otherwise (a file that this user may not open, say), does not refuse.
-pub fn refuses(endpoint: &Endpoint, patience: Duration) -> bool {
+/// Why nobody at an endpoint takes a connection.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Unreachable {
+    /// It answers, and nobody listens.
+    #[error("it refuses connections")]
+    Refused,
+    /// There is no way to it.
+    #[error("there is no route to it")]
+    NoRoute,
+    /// It answers nothing at all: it is down, or a firewall drops what is sent to it.
+    #[error("it does not answer within {} s: it is down, or a firewall drops packets", .0.as_secs())]
+    Silent(Duration),
+}
+
+/// Connects once, waits for `patience` at the most, and closes at once what succeeds. What fails otherwise (a Unix socket that
+/// this user may not open, say) is not unreachable: the run will tell.
+///
+/// # Errors
+/// Where nobody takes the connection.
+pub fn reach(endpoint: &Endpoint, patience: Duration) -> Result<(), Unreachable> {
     match endpoint {
         Endpoint::Tcp(address) => match TcpStream::connect_timeout(address, patience) {
             // Where nobody listens at a port that the kernel deals out, it may deal out that very port to this connect, and
             // the connection leads to itself (RFC 9293, 3.5, simultaneous open).
-            Ok(stream) => stream.local_addr().is_ok_and(|ours| ours == *address),
-            Err(error) => matches!(
-                error.kind(),
-                ErrorKind::ConnectionRefused
-                    | ErrorKind::AddrNotAvailable
-                    | ErrorKind::NetworkUnreachable
-                    | ErrorKind::HostUnreachable
-            ),
+            Ok(stream) if stream.local_addr().is_ok_and(|ours| ours == *address) => Err(Unreachable::Refused),
+            Ok(_) => Ok(()),
+            Err(error) => match error.kind() {
+                ErrorKind::ConnectionRefused => Err(Unreachable::Refused),
+                ErrorKind::AddrNotAvailable | ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable => {
+                    Err(Unreachable::NoRoute)
+                }
+                ErrorKind::TimedOut => Err(Unreachable::Silent(patience)),
+                _ => Ok(()),
+            },
         },
-        Endpoint::Unix(path) => refuses_unix(SocketAddrUnix::new(path.as_path())),
-        Endpoint::Abstract(name) => refuses_unix(SocketAddrUnix::new_abstract_name(name)),
+        Endpoint::Unix(path) => unix(SocketAddrUnix::new(path.as_path())),
+        Endpoint::Abstract(name) => unix(SocketAddrUnix::new_abstract_name(name)),
     }
 }
 
 /// Without a wait: where the accept queue is full there is somebody whose queue it is.
-fn refuses_unix(address: Result<SocketAddrUnix, Errno>) -> bool {
+fn unix(address: Result<SocketAddrUnix, Errno>) -> Result<(), Unreachable> {
     let connected = address.and_then(|address| {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         connect(socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?, &address)
     });
-    matches!(connected, Err(Errno::CONNREFUSED | Errno::NOENT | Errno::NOTDIR))
+    match connected {
+        Err(Errno::CONNREFUSED | Errno::NOENT | Errno::NOTDIR) => Err(Unreachable::Refused),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -55,28 +77,28 @@ mod tests {
     fn a_port_refuses_as_long_as_nobody_listens() {
         let listener = TcpListener::bind("127.0.0.9:0").unwrap();
         let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
-        assert!(!refuses(&endpoint, PATIENCE));
+        assert_eq!(reach(&endpoint, PATIENCE), Ok(()));
         drop(listener);
-        assert!(refuses(&endpoint, PATIENCE));
+        assert_eq!(reach(&endpoint, PATIENCE), Err(Unreachable::Refused));
     }
 
     #[test]
     fn a_unix_socket_refuses_where_there_is_none_or_nobody_at_it() {
         let path = std::env::temp_dir().join(format!("refuses-{}.sock", std::process::id()));
         let endpoint = Endpoint::Unix(path.clone());
-        assert!(refuses(&endpoint, PATIENCE), "there is no such file");
+        assert_eq!(reach(&endpoint, PATIENCE), Err(Unreachable::Refused), "there is no such file");
         let listener = UnixListener::bind(&path).unwrap();
-        assert!(!refuses(&endpoint, PATIENCE));
+        assert_eq!(reach(&endpoint, PATIENCE), Ok(()));
         drop(listener);
-        assert!(refuses(&endpoint, PATIENCE), "the file is left");
+        assert_eq!(reach(&endpoint, PATIENCE), Err(Unreachable::Refused), "the file is left");
         std::fs::remove_file(&path).unwrap();
-        assert!(refuses(&Endpoint::Unix("/dev/null/x".into()), PATIENCE));
+        assert_eq!(reach(&Endpoint::Unix("/dev/null/x".into()), PATIENCE), Err(Unreachable::Refused));
 
         let name = format!("refuses-{}", std::process::id()).into_bytes();
         let endpoint = Endpoint::Abstract(name.clone());
-        assert!(refuses(&endpoint, PATIENCE));
+        assert_eq!(reach(&endpoint, PATIENCE), Err(Unreachable::Refused));
         let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(name).unwrap()).unwrap();
-        assert!(!refuses(&endpoint, PATIENCE));
+        assert_eq!(reach(&endpoint, PATIENCE), Ok(()));
         drop(listener);
     }
 
@@ -91,6 +113,6 @@ mod tests {
         let waiting = stream();
         connect(&waiting, &address).unwrap();
         assert_eq!(connect(stream(), &address), Err(Errno::AGAIN), "the queue is full");
-        assert!(!refuses(&Endpoint::Abstract(name), PATIENCE));
+        assert_eq!(reach(&Endpoint::Abstract(name), PATIENCE), Ok(()));
     }
 }

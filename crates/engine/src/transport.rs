@@ -94,6 +94,13 @@ impl Transport {
         Transport { endpoints, source_ips: Vec::new(), tls: None }
     }
 
+    /// Whether a connection goes over TCP to an address that is not loopback.
+    pub fn leaves_loopback(&self) -> bool {
+        let is_far =
+            |endpoint: &Endpoint| matches!(endpoint, Endpoint::Tcp(to) if !to.ip().to_canonical().is_loopback());
+        self.endpoints.iter().any(is_far)
+    }
+
     /// Whether connections can be made like this, as far as this machine can tell without connecting. Once, before the
     /// start: a lane that cannot use an address can only say which error the kernel gave.
     ///

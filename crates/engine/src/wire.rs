@@ -4,6 +4,8 @@
 //! clock in tests. It is generic, never dynamic: the compiler makes one loop per wire.
 
 use model::Nanos;
+
+use crate::tcp_info::TcpInfo;
 use rustix::event::epoll::EventFlags;
 
 /// News of one connection.
@@ -66,6 +68,11 @@ pub trait Wire {
 
     /// Our end's port, from the start of the connect on; `None` where there is none.
     fn local_port(&self, _slot: usize) -> Option<u16> {
+        None
+    }
+
+    /// What TCP says of the connection; `None` where it is none of TCP's.
+    fn tcp_info(&self, _slot: usize) -> Option<TcpInfo> {
         None
     }
 

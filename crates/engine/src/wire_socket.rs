@@ -17,6 +17,7 @@ use rustix::net::{
 
 use crate::poller::Poller;
 use crate::stamps::{self, Stamps};
+use crate::tcp_info::TcpInfo;
 use crate::transport::{Endpoint, Transport};
 use crate::wire::{Event, Trouble, Wire};
 
@@ -176,6 +177,10 @@ impl Wire for Sockets {
     fn local_port(&self, slot: usize) -> Option<u16> {
         let address = getsockname(self.fd(slot).ok()?).ok()?;
         SocketAddr::try_from(address).ok().map(|address| address.port())
+    }
+
+    fn tcp_info(&self, slot: usize) -> Option<TcpInfo> {
+        TcpInfo::of(self.fd(slot).ok()?)
     }
 
     #[inline(always)]

@@ -14,6 +14,7 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustls::ClientConnection;
 
+use crate::tcp_info::TcpInfo;
 use crate::tls::Tls;
 use crate::transport::Transport;
 use crate::wire::{Event, Trouble, Wire};
@@ -119,6 +120,10 @@ impl Wire for TlsSockets {
             ClientConnection::new(Arc::clone(&self.tls.config), self.tls.name.clone()).map_err(|_| Trouble::Failed)?;
         self.sessions[slot] = Session { tls: Some(tls), ..Session::default() };
         Ok(())
+    }
+
+    fn tcp_info(&self, slot: usize) -> Option<TcpInfo> {
+        self.sockets.tcp_info(slot)
     }
 
     fn is_connected(&self, slot: usize) -> bool {

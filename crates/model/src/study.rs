@@ -10,7 +10,7 @@ use crate::load::{LoadPlan, LoadRun};
 use crate::theory::Probe;
 use crate::{
     BodiesStudy, Caveat, ClaimedLoadStudy, ClaimedRow, Environment, LanesBy, Nanos, Placement, Plan, ProbeUsed, Run,
-    ServerFacts,
+    ServerFacts, ServerLocation,
 };
 
 /// The version of the file format that this code writes. It rises with each change that an older reader would misread.
@@ -108,6 +108,9 @@ pub struct LoadStudy {
     pub plan: LoadPlan,
     /// The machine.
     pub environment: Environment,
+    /// Where the server is: what is not here is not known.
+    #[serde(default, skip_serializing_if = "ServerLocation::is_here")]
+    pub server: ServerLocation,
     /// Where the server's processes may run, and where the lanes do; `None` where it is not known who serves, and of older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::histogram::Place;
 use crate::phases::Slowest;
 use crate::{
-    BadResponse, BadResponses, Counts, Exchange, Histogram, Nanos, Outcome, Phases, Series, Summary, WrongLengths,
+    BadResponse, BadResponses, Counts, Exchange, Histogram, Nanos, NetworkPath, Outcome, Phases, Series, Summary,
+    WrongLengths,
 };
 
 /// The measured part of a run, `from` inclusive and `until` exclusive, on the run's clock.
@@ -106,6 +107,9 @@ pub struct Tally {
     /// End of the last measured request.
     #[serde(rename = "last_ended_ns")]
     pub last_ended: Nanos,
+    /// What TCP says of the connections.
+    #[serde(default)]
+    pub network: NetworkPath,
     /// Second by second since the window's start.
     pub series: Series,
 }
@@ -140,6 +144,7 @@ impl Tally {
             exhausted: 0,
             closed_by_server: 0,
             closed_for_unasked: 0,
+            network: NetworkPath::default(),
             last_ended: window.from,
             series: Series::with_span(span + Nanos::from_secs(60)),
         }
@@ -275,6 +280,7 @@ impl Tally {
         self.exhausted += other.exhausted;
         self.closed_by_server += other.closed_by_server;
         self.closed_for_unasked += other.closed_for_unasked;
+        self.network.merge(&other.network);
         self.last_ended = self.last_ended.max(other.last_ended);
         self.series.merge(&other.series);
     }

@@ -9,7 +9,7 @@ use model::capacity::{Inferred, Overload};
 use model::study::SCHEMA;
 use model::{
     Arrivals, EndedBy, GeneratorFacts, LanesBy, Late, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome, Pace,
-    Placement, Profile, Rate, Statistics, Timestamps, Timing, doubts, verdict,
+    Placement, Profile, Rate, ServerLocation, Statistics, Timestamps, Timing, doubts, verdict,
 };
 
 use self::play::{PUMA, Server, play};
@@ -287,6 +287,7 @@ fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) 
         Pace::Closed => LanesBy::Left,
     };
     judged(LoadStudy {
+        server: ServerLocation::Here,
         placement: Some(Placement { server: "0".parse().expect("a list"), lanes: "1".parse().expect("a list") }),
         schema: SCHEMA,
         started_at: "2026-07-21T10:00:00Z".to_owned(),

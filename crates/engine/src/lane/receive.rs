@@ -1,6 +1,6 @@
 //! Phase A of a turn: news of the connections, and the answers that came, each recorded at the instant of the turn.
 
-use model::{BadResponse, Clock, Nanos, Outcome};
+use model::{BadResponse, Clock, Nanos, NetworkPath, Outcome};
 
 use super::records::{End, Kept};
 use super::{BUFFER, Lane};
@@ -207,6 +207,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         let mut outcome = Outcome::Answered(response.status);
         let is_of_length = self.shape.body_bytes.is_none_or(|bytes| bytes == response.body_bytes);
         let is_good = outcome.is_good() && is_of_length;
+        let is_slow = request.is_measured && end.at.saturating_sub(request.begun) >= NetworkPath::SLOW;
         if outcome.is_good() && !is_of_length {
             outcome = self.records.wrong_length(request, self.shape.body_bytes, response);
         }
@@ -219,6 +220,10 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
             reason: None,
         });
         connection.outstanding.drop_oldest();
+        if is_slow {
+            self.note_slow(slot);
+        }
+        let connection = &mut self.connections[slot];
         connection.until_reconnect -= 1;
         // Answered before it was asked in full: the rest of the request would be read as the next one.
         let asked_in_full = connection.sent_in_full > 0;

@@ -6,7 +6,7 @@
 //! added up when somebody asks. Whatever is otherwise at any point goes the general way (`send.rs`, `receive.rs`), and the two leave
 //! the same tally (law `the_usual_way_and_the_general_one_record_the_same`).
 
-use model::{Clock, Nanos};
+use model::{Clock, Nanos, NetworkPath};
 
 use super::Lane;
 use crate::agenda::Due;
@@ -73,7 +73,8 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         let end = self.arrival(slot, now);
         let connection = &mut self.connections[slot];
         let Some(request) = connection.outstanding.oldest() else { return false };
-        if request.sent >= end.at || end.at >= self.window.until {
+        let is_slow = end.at.saturating_sub(request.sent) >= NetworkPath::SLOW;
+        if request.sent >= end.at || end.at >= self.window.until || is_slow {
             return false;
         }
         let Some(bytes) = self.buffer.get(..n) else { return false };

@@ -74,7 +74,7 @@ enum TimingWord {
 #[command(after_help = LOAD_EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "a flag is a bool")]
 pub(crate) struct LoadArgs {
-    /// Where to: http:// or https://
+    /// Where to: http:// or https://, any host; HTTP/1.1, directly (http_proxy and its like are not used)
     #[arg(required_unless_present_any = ["like", "requests"])]
     pub(crate) url: Option<String>,
 
@@ -304,6 +304,11 @@ impl LoadArgs {
         };
         resolver.given.clone_from(&self.resolve);
         resolver
+    }
+
+    /// Whether flags give the address of a name.
+    pub(crate) fn chooses_address(&self) -> bool {
+        !self.resolve.is_empty()
     }
 
     /// A flag of these that only longtail's own generator can follow, where there is one, as it is typed.

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use engine::{Resolver, Shape};
+use engine::{Endpoint, Resolver, Shape};
 use launch::GuardCommand;
 use model::counts::name;
+use model::networks::is_public;
 use model::plan::quoted;
 use model::{BadResponse, BadResponses, Ceiling, LoadPlan, Outcome, Placement, Study, Tally, Verdict};
 use report::reasons::bad_responses;
@@ -16,7 +17,7 @@ use crate::args::{AttackArgs, LoadArgs, load_words};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
 use crate::generators::Generator;
-use crate::load::{Log, conduct, order, prepare};
+use crate::load::{Log, Prepared, conduct, order, prepare};
 use crate::mistake::Mistake;
 use crate::outlets::{Ears, Outlets};
 use crate::store::{CeilingFile, Store};
@@ -81,7 +82,7 @@ fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<Conducted, Mistake>
     if is_stdout && !args.output.is_prose() {
         return Err(Mistake::Flags("two things cannot go to stdout at once: leave out --log, or --format".to_owned()));
     }
-    prepared.served(&args)?;
+    announce(&prepared);
     let store = Store::create("load", &started_at, args.save.as_deref())?;
     let words = (started_at, command_line(std::env::args().skip(1)));
     let is_csv = |path: &Path| path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv"));
@@ -123,6 +124,17 @@ fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<Conducted, Mistake>
     let report = if args.output.is_csv() { String::new() } else { args.output.whole(&study)? };
     let end = Some((outlets, Arc::clone(&interrupt)));
     Ok(Conducted { exit, report, note, complaints, answered, planned, end })
+}
+
+/// Says where the load goes that leaves for the public internet, and how much it is.
+fn announce(prepared: &Prepared) {
+    for endpoint in &prepared.shape.transport.endpoints {
+        if let Endpoint::Tcp(address) = endpoint
+            && is_public(address.ip())
+        {
+            ui::note(&format!("Loading {address}: {}", report::load::in_words(&prepared.plan)));
+        }
+    }
 }
 
 /// Keeps the study, and says where. What was measured is told also where it cannot be kept.
@@ -178,6 +190,7 @@ fn why_bad(reasons: &BadResponses, tls: bool) -> String {
 /// A load that another generator makes.
 fn run_another(args: &LoadArgs, resolver: &Resolver, generator: Generator) -> Result<Conducted, Mistake> {
     let ordered = order(args, resolver, generator, SystemClock::start())?;
+    announce(ordered.prepared());
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
     let store = Store::create("load", &started_at, args.save.as_deref())?;

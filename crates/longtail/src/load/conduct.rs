@@ -53,7 +53,7 @@ pub(crate) fn conduct(
     clock: SystemClock,
     interrupt: &AtomicBool,
 ) -> Result<Conducted, Mistake> {
-    let Prepared { shape, plan, name_resolution, placement, lanes_by, .. } = prepared;
+    let Prepared { shape, plan, name_resolution, placement, lanes_by, server } = prepared;
     // Before this thread is kept to some of its processors.
     let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
     let kept = Kept::off_the_server(placement.as_ref());
@@ -133,7 +133,8 @@ pub(crate) fn conduct(
             clock_steps,
             ceiling,
             steal: after.steal_since(&host),
-            listen_overflows: after.listen_overflows_since(&host),
+            // This machine's counter is not another's.
+            listen_overflows: after.listen_overflows_since(&host).filter(|_| server.is_here()),
             syn_retransmits: after.syn_retransmits_since(&host),
         },
         judgement: None,
@@ -147,6 +148,7 @@ pub(crate) fn conduct(
         command_line,
         environment,
         plan,
+        server,
         placement,
         lanes_by,
         run,

@@ -1,18 +1,37 @@
 //! Who listens where a load goes: asked of the kernel once before the start, for the placement and so that nobody loads a dead port.
 //!
-//! A server must not see a connection that is not load. So where the kernel lists a listener nothing is connected; only where it
-//! lists none is there one connect, for the address may be forwarded elsewhere. What ends later in the run is an outcome.
+//! A server of this machine must not see a connection that is not load. So where the kernel lists a listener nothing is connected;
+//! only where it lists none is there one connect. What ends later in the run is an outcome.
 
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::path::Path;
 use std::time::Duration;
 
-use engine::{Endpoint, refuses};
+use engine::{Endpoint, Unreachable, reach};
+use model::ServerLocation;
 use probe::owners::{self, Listening, Place};
 
 use crate::mistake::{Mistake, wrong};
 
-/// How long one connect may take.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long one connect may take: two retransmissions of its first segment, after 1 and 3 s.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// Programs that take connections only to pass them on, as `/proc/PID/comm` has them (15 bytes at most).
+const FORWARDERS: [&str; 13] = [
+    "docker-proxy",
+    "rootlessport",
+    "rootlesskit",
+    "slirp4netns",
+    "pasta",
+    "pasta.avx2",
+    "gvproxy",
+    "com.docker.back",
+    "kubectl",
+    "ssh",
+    "sshd",
+    "sshd-session",
+    "socat",
+];
 
 /// What listens on this machine.
 #[derive(Debug, Default)]
@@ -24,27 +43,66 @@ impl Listeners {
         Listeners(owners::listening().unwrap_or_default())
     }
 
-    /// Those behind one of these endpoints, each once.
-    pub(crate) fn behind(&self, endpoints: &[Endpoint]) -> impl Iterator<Item = &Listening> {
-        self.0.iter().filter(|one| endpoints.iter().any(|endpoint| leads_to(endpoint, one)))
+    /// Those behind an endpoint.
+    pub(crate) fn behind(&self, endpoint: &Endpoint) -> impl Iterator<Item = &Listening> {
+        self.0.iter().filter(move |one| leads_to(endpoint, one))
     }
 
-    /// The first endpoint at which somebody listens. One is enough: a name may have more addresses than a server listens to, and
-    /// what becomes of connections to the others is counted. `given` is the flag or the argument that named them.
+    /// The first endpoint that takes connections: a name may have more addresses than a server listens to. `given` is the flag or
+    /// the argument that named them.
     ///
     /// # Errors
-    /// Where the kernel lists nobody at any of them, and each refuses a connect.
+    /// Where the kernel lists nobody at any of them, and none takes a connection.
     pub(crate) fn first<'e>(&self, endpoints: &'e [Endpoint], given: &str) -> Result<&'e Endpoint, Mistake> {
         let is_listed = |endpoint: &&Endpoint| {
             self.0.iter().any(|one| leads_to(endpoint, one) || may_lead_to(endpoint, &one.place))
         };
-        let first = endpoints.iter().find(is_listed);
-        let first = first.or_else(|| endpoints.iter().find(|endpoint| !refuses(endpoint, PATIENCE)));
-        first.ok_or_else(|| {
-            let places: Vec<String> = endpoints.iter().map(ToString::to_string).collect();
-            wrong(format!("nothing listens at {}: start the server first, or mend {given}", places.join(" or ")))
-        })
+        if let Some(first) = endpoints.iter().find(is_listed) {
+            return Ok(first);
+        }
+        let mut refusals = Vec::new();
+        for endpoint in endpoints {
+            match reach(endpoint, PATIENCE) {
+                Ok(()) => return Ok(endpoint),
+                Err(Unreachable::Refused) if is_of_this_machine(endpoint) => {
+                    refusals.push(format!("nothing listens at {endpoint}"));
+                }
+                Err(why) => refusals.push(format!("{endpoint}: {why}")),
+            }
+        }
+        Err(wrong(format!("{}; start the server first, or correct {given}", refusals.join("; "))))
     }
+
+    /// Where whoever serves `endpoint` is, as far as this user may see.
+    pub(crate) fn location(&self, endpoint: &Endpoint) -> ServerLocation {
+        if !is_of_this_machine(endpoint) {
+            return ServerLocation::Elsewhere;
+        }
+        let inodes: BTreeSet<u64> = self.behind(endpoint).map(|one| one.inode).collect();
+        if inodes.is_empty() && matches!(endpoint, Endpoint::Tcp(_)) {
+            return ServerLocation::Forwarded { by: None };
+        }
+        let names = owners::holders(&inodes).pids.into_keys().filter_map(|pid| {
+            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+            Some(name.trim_end().to_owned())
+        });
+        let forwarder = names.into_iter().find(|name| FORWARDERS.contains(&name.as_str()));
+        forwarder.map_or(ServerLocation::Here, |by| ServerLocation::Forwarded { by: Some(by) })
+    }
+}
+
+/// Whether an address is of this machine and network namespace: loopback, or the one that the kernel itself would speak from to
+/// reach it. Nothing is sent to find out: a UDP socket that is connected only chooses its way.
+fn is_of_this_machine(endpoint: &Endpoint) -> bool {
+    let Endpoint::Tcp(address) = endpoint else { return true };
+    let ip = address.ip().to_canonical();
+    let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let chosen = || {
+        let socket = UdpSocket::bind((any, 0)).ok()?;
+        socket.connect(address).ok()?;
+        Some(socket.local_addr().ok()?.ip().to_canonical())
+    };
+    ip.is_loopback() || ip.is_unspecified() || chosen() == Some(ip)
 }
 
 /// Whether a connection to `endpoint` ends at `listening`.
@@ -54,7 +112,7 @@ fn leads_to(endpoint: &Endpoint, listening: &Listening) -> bool {
             let (here, there) = (to.ip().to_canonical(), at.ip().to_canonical());
             // `::` takes IPv4 too where it is not told otherwise, `0.0.0.0` never IPv6.
             let takes_it = if here.is_ipv4() { !listening.is_v6_only } else { there.is_ipv6() };
-            let takes_all = there.is_unspecified() && takes_it;
+            let takes_all = there.is_unspecified() && takes_it && is_of_this_machine(endpoint);
             to.port() == at.port() && (here == there || takes_all)
         }
         (Endpoint::Unix(path), Place::Unix(at)) => is_same_file(path, at),
@@ -149,7 +207,12 @@ mod tests {
         drop(listener);
         let endpoints = [dead.clone(), alive.clone()];
         let said = Listeners::now().first(&endpoints, "the URL").unwrap_err().to_string();
-        assert_eq!(said, format!("nothing listens at {dead} or {alive}: start the server first, or mend the URL"));
+        assert_eq!(
+            said,
+            format!(
+                "nothing listens at {dead}; nothing listens at {alive}; start the server first, or correct the URL"
+            )
+        );
     }
 
     #[test]

@@ -12,6 +12,6 @@ mod with;
 
 pub(crate) use checks::Check;
 pub(crate) use conduct::conduct;
-pub(crate) use prepare::prepare;
+pub(crate) use prepare::{Prepared, prepare};
 pub(crate) use recorder::Log;
 pub(crate) use with::order;

@@ -10,9 +10,9 @@ use probe::processes::tree;
 
 use crate::load::listeners::Listeners;
 
-/// Where the processes behind these endpoints may run, and what that leaves to the lanes. `None` where it is not known who they are.
-pub(crate) fn placement(endpoints: &[Endpoint], listeners: &Listeners) -> Option<Placement> {
-    let inodes: BTreeSet<u64> = listeners.behind(endpoints).map(|one| one.inode).collect();
+/// Where the processes behind this endpoint may run, and what that leaves to the lanes. `None` where it is not known who they are.
+pub(crate) fn placement(endpoint: &Endpoint, listeners: &Listeners) -> Option<Placement> {
+    let inodes: BTreeSet<u64> = listeners.behind(endpoint).map(|one| one.inode).collect();
     affinity::beside(owners::holders(&inodes).roots().into_iter().map(|first| (first, tree(first))))
 }
 
@@ -24,10 +24,10 @@ mod tests {
     #[test]
     fn who_listens_is_found() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let endpoints = [Endpoint::Tcp(listener.local_addr().unwrap())];
-        let found = placement(&endpoints, &Listeners::now());
+        let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
+        let found = placement(&endpoint, &Listeners::now());
         assert!(found.is_some_and(|found| found.is_shared()), "it is ourselves");
         drop(listener);
-        assert_eq!(placement(&endpoints, &Listeners::now()), None);
+        assert_eq!(placement(&endpoint, &Listeners::now()), None);
     }
 }

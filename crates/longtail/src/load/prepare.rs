@@ -1,11 +1,12 @@
 //! From flags to a run with nothing left to decide: the URL taken apart, names resolved, requests rendered.
 
 use std::ffi::OsStr;
-use std::net::{IpAddr, UdpSocket};
+use std::net::IpAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use engine::{Endpoint, Resolver, Shape, Tls, TlsOptions, Transport, TransportError};
-use model::{Clock, Lanes, LanesBy, LoadPlan, Nanos, Placement, Timing};
+use model::{Clock, Lanes, LanesBy, LoadPlan, Nanos, Placement, ServerLocation, Timing};
 use requests::{Given, Header, Requests, Target, Template};
 
 use crate::args::LoadArgs;
@@ -14,6 +15,10 @@ use crate::lanes;
 use crate::load::listeners::Listeners;
 use crate::load::placement::placement;
 use crate::mistake::{Mistake, wrong};
+use crate::ui;
+
+/// How long each step of a first handshake may take.
+const HANDSHAKE: Duration = Duration::from_secs(4);
 
 /// A run that can start.
 pub(crate) struct Prepared {
@@ -27,41 +32,39 @@ pub(crate) struct Prepared {
     pub(crate) placement: Option<Placement>,
     /// Why there are so many lanes.
     pub(crate) lanes_by: LanesBy,
-    listeners: Listeners,
+    /// Where the server is.
+    pub(crate) server: ServerLocation,
 }
 
-impl Prepared {
-    /// The first endpoint at which somebody listens. To be asked when nothing else is wrong with the flags: where the kernel lists
-    /// nobody, it connects.
-    ///
-    /// # Errors
-    /// Where nobody listens at any.
-    pub(crate) fn served(&self, args: &LoadArgs) -> Result<&Endpoint, Mistake> {
-        let given = match args {
-            LoadArgs { unix: Some(_), .. } => "--unix".to_owned(),
-            LoadArgs { connect_to: Some(_), .. } => "--connect-to".to_owned(),
-            LoadArgs { url: None, requests: Some(file), .. } => format!("the addresses in {}", file.display()),
-            _ => "the URL".to_owned(),
-        };
-        self.listeners.first(&self.shape.transport.endpoints, &given)
-    }
-}
-
-/// Makes the run that the flags ask for. Resolves names; sends nothing.
+/// Makes the run that the flags ask for. Resolves names, and sends nothing but one connect where this machine does not list who listens.
 ///
 /// # Errors
-/// Where a flag is wrong, a file cannot be read, or a name has no address.
+/// Where a flag is wrong, a file cannot be read, a name has no address, or nobody there takes connections.
 pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) -> Result<Prepared, Mistake> {
     let schedule = args.schedule()?;
     let template = template(args)?;
     let rendered = rendered(args, template)?;
     let target = rendered.target;
     let begun = clock.now();
-    let transport = transport(args, resolver, &target)?;
+    let mut transport = transport(args, resolver, &target)?;
     let is_name = args.unix.is_none() && args.connect_to.is_none() && target.host.parse::<IpAddr>().is_err();
     let name_resolution = is_name.then(|| clock.now() - begun);
     let listeners = Listeners::now();
-    let placement = placement(&transport.endpoints, &listeners);
+    let (found, endpoint) = (transport.endpoints.len(), listeners.first(&transport.endpoints, given(args))?.clone());
+    let server = listeners.location(&endpoint);
+    if found > 1 {
+        ui::note(&format!(
+            "{} has {found} addresses; {endpoint} is used (--resolve, -4 or -6 choose another)",
+            target.host
+        ));
+    }
+    if server == ServerLocation::Elsewhere
+        && let Some(failure) = transport.tls.as_ref().and_then(|tls| tls.failure(&endpoint, HANDSHAKE))
+    {
+        return Err(failure.into());
+    }
+    let placement = if server.is_here() { placement(&endpoint, &listeners) } else { None };
+    transport.endpoints = vec![endpoint];
     let Lanes { count: lanes, by: lanes_by } =
         lanes::of_load(schedule.lanes, schedule.highest_rate(), schedule.connections, placement.as_ref());
     let timestamps = args.timestamps.resolve(Situation {
@@ -115,7 +118,17 @@ pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) 
         keep_answers: args.checks.iter().any(crate::load::Check::needs_answers),
         ..Shape::closed(transport, first, schedule.connections)
     };
-    Ok(Prepared { shape, plan, name_resolution, placement, lanes_by, listeners })
+    Ok(Prepared { shape, plan, name_resolution, placement, lanes_by, server })
+}
+
+/// What named the endpoints.
+fn given(args: &LoadArgs) -> &'static str {
+    match args {
+        LoadArgs { unix: Some(_), .. } => "--unix",
+        LoadArgs { connect_to: Some(_), .. } => "--connect-to",
+        LoadArgs { url: None, requests: Some(_), .. } => "the addresses in --requests",
+        _ => "the URL",
+    }
 }
 
 /// The requests, and what to call them.
@@ -178,13 +191,9 @@ fn transport(args: &LoadArgs, resolver: &Resolver, target: &Target) -> Result<Tr
             }
             transport.endpoints
         }
-        (None, Some(place)) => {
-            let place = Target::parse(place)?;
-            addresses(resolver, &place)?
-        }
+        (None, Some(place)) => addresses(resolver, &other_place(place, target)?)?,
         (None, None) => addresses(resolver, target)?,
     };
-    endpoints.iter().try_for_each(on_this_machine)?;
     let tls = target
         .tls
         .then(|| {
@@ -202,23 +211,15 @@ fn transport(args: &LoadArgs, resolver: &Resolver, target: &Target) -> Result<Tr
     Ok(transport)
 }
 
+/// `HOST:PORT`, or as curl has it `HOST1:PORT1:HOST2:PORT2`, of which the first two are the URL's or nothing.
+fn other_place(text: &str, target: &Target) -> Result<Target, Mistake> {
+    let own = [&target.authority, &format!("{}:{}", target.authority, target.port), &":".to_owned()]
+        .into_iter()
+        .find_map(|own| text.strip_prefix(&format!("{own}:")));
+    Ok(Target::parse(own.unwrap_or(text))?)
+}
+
 fn addresses(resolver: &Resolver, target: &Target) -> Result<Vec<Endpoint>, Mistake> {
     let found = resolver.resolve(&target.host, target.port).map_err(TransportError::from)?;
     Ok(found.into_iter().map(Endpoint::Tcp).collect())
-}
-
-/// Load goes to this machine only: to loopback, a Unix socket, or an address that a socket here can be bound to. Nothing
-/// is sent to find out.
-///
-/// # Errors
-/// Where the address is of another machine.
-fn on_this_machine(endpoint: &Endpoint) -> Result<(), Mistake> {
-    let Endpoint::Tcp(address) = endpoint else { return Ok(()) };
-    let ip = address.ip();
-    if ip.is_loopback() || UdpSocket::bind((ip, 0)).is_ok() {
-        return Ok(());
-    }
-    Err(wrong(format!(
-        "{address} is not an address of this machine, and load goes nowhere else; run longtail where the server runs"
-    )))
 }

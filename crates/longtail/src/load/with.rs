@@ -25,10 +25,10 @@ pub(crate) struct Ordered {
     prepared: Prepared,
 }
 
-/// Makes it of the flags. Resolves names; sends nothing, but [asks](Prepared::served) whether somebody listens.
+/// Makes it of the flags, as [`prepare`] does.
 ///
 /// # Errors
-/// Where a flag is wrong, the generator cannot do it or is not there, the address is not of this machine, or nobody listens there.
+/// Where a flag is wrong, the generator cannot do it or is not there, or nobody takes connections where it would go.
 pub(crate) fn order(
     args: &LoadArgs,
     resolver: &Resolver,
@@ -48,25 +48,39 @@ pub(crate) fn order(
     }
     let prepared = prepare(args, resolver, &clock)?;
     let target = Target::parse(args.url.as_deref().unwrap_or_default())?;
-    let errand = errand(args, &prepared, &target, name)?;
+    let errand = errand(args, resolver, &prepared, &target, name)?;
     if let Some(line) = generator.refusal(&errand) {
         return Err(wrong(line));
     }
     let driver = Driver::new(Found::on_path(generator)?, clock)?;
     let body = template(args)?.body.map(|body| driver.keep_body(&body)).transpose()?;
-    let url = url(&target, prepared.served(args)?);
+    let url = url(args, resolver, &target, &prepared.shape.transport.endpoints[0]);
     Ok(Ordered { driver, errand: Errand { url, body, ..errand }, prepared })
 }
 
-/// What the other generator is given: the very address that was found to be of this machine, for a name may lead elsewhere the next
-/// time.
-fn url(target: &Target, endpoint: &Endpoint) -> String {
+/// What the other generator is given: the name, by which it asks for a certificate; or the very address that was checked where
+/// only some may be connected to, or was chosen.
+fn url(args: &LoadArgs, resolver: &Resolver, target: &Target, endpoint: &Endpoint) -> String {
+    if gives_name(args, resolver) {
+        return target.to_string();
+    }
     let scheme = if target.tls { "https" } else { "http" };
     format!("{scheme}://{endpoint}{}", target.path)
 }
 
+/// Whether the other generator looks the name up itself.
+fn gives_name(args: &LoadArgs, resolver: &Resolver) -> bool {
+    resolver.allowed.is_none() && resolver.version.is_none() && !args.chooses_address()
+}
+
 /// What it is to do, but for the URL, which is known when somebody was found to listen, and for where its body is.
-fn errand(args: &LoadArgs, prepared: &Prepared, target: &Target, name: &str) -> Result<Errand, Mistake> {
+fn errand(
+    args: &LoadArgs,
+    resolver: &Resolver,
+    prepared: &Prepared,
+    target: &Target,
+    name: &str,
+) -> Result<Errand, Mistake> {
     let plan = &prepared.plan;
     if prepared.shape.transport.endpoints.iter().any(|endpoint| !matches!(endpoint, Endpoint::Tcp(_))) {
         return Err(wrong(format!("--with {name}: it needs a TCP address")));
@@ -78,7 +92,8 @@ fn errand(args: &LoadArgs, prepared: &Prepared, target: &Target, name: &str) -> 
     }
     let template = template(args)?;
     let own_host = template.headers.iter().find(|header| header.is("host")).and_then(requests::Header::value);
-    let named = target.host.parse::<IpAddr>().is_err().then(|| target.authority.clone());
+    let is_name = target.host.parse::<IpAddr>().is_err() && !gives_name(args, resolver);
+    let named = is_name.then(|| target.authority.clone());
     let host = own_host.map(|host| String::from_utf8_lossy(host).into_owned()).or(named);
     if let Some(header) = template.headers.iter().find(|header| header.value().is_none()) {
         let header = header.name();
@@ -136,7 +151,7 @@ impl Ordered {
         let after = Host::now();
         drop(kept);
         run.steal = after.steal_since(&before);
-        run.listen_overflows = after.listen_overflows_since(&before);
+        run.listen_overflows = after.listen_overflows_since(&before).filter(|_| prepared.server.is_here());
         without_secrets(&mut run, &errand);
         let missed = missed(&run, &prepared.plan.fail_if);
         Ok(Some(ClaimedLoadStudy {
@@ -149,6 +164,11 @@ impl Ordered {
             run,
             missed,
         }))
+    }
+
+    /// The same load as ours would be.
+    pub(crate) fn prepared(&self) -> &Prepared {
+        &self.prepared
     }
 
     /// How long it takes, warm-up included; `None` where a count ends it.

@@ -9,6 +9,7 @@ mod csv;
 pub mod hdr;
 pub mod hey;
 pub mod markdown;
+mod network;
 mod outcomes;
 mod over_time;
 mod overload;
@@ -24,3 +25,4 @@ pub mod wrk;
 
 pub use attack::write_attack_line;
 pub use csv::{csv_header, write_csv};
+pub use words::model as in_words;

@@ -4,7 +4,7 @@ use model::LoadStudy;
 
 use crate::{heard, verdicts};
 
-use super::{outcomes, over_time, overload, phases, picture, rates, remarks, times};
+use super::{network, outcomes, over_time, overload, phases, picture, rates, remarks, times};
 
 /// One part of a report, under a title.
 pub(crate) struct Part {
@@ -68,6 +68,7 @@ pub(crate) fn all(study: &LoadStudy) -> Vec<Part> {
         over_time::part(study).filter(|_| is_shown),
         times::generator(study),
         phases::part(study).filter(|_| is_shown),
+        network::part(study),
         outcomes::statuses(study),
         outcomes::errors(study),
         times::failures(study),

@@ -1,6 +1,6 @@
 //! What was asked, in words: the model of the load first, because no number means anything without it.
 
-use model::{Arrivals, LaneFacts, Late, LoadPlan, LoadStudy, Nanos, Pace, Profile, Timing};
+use model::{Arrivals, LaneFacts, Late, LoadPlan, LoadStudy, Nanos, Pace, Profile, ServerLocation, Timing};
 
 use crate::facts::{hardware_in_words, lanes, listed, named};
 use crate::number::{self, count_of};
@@ -18,14 +18,14 @@ pub(crate) fn opening(study: &LoadStudy) -> Vec<(&'static str, Vec<String>)> {
     }
     vec![
         ("load", load),
-        ("target", target(plan)),
+        ("target", [target(plan), unseen(&study.server).into_iter().collect()].concat()),
         ("machine", vec![hardware_in_words(&study.environment)]),
         ("longtail", vec![longtail(study)]),
     ]
 }
 
 /// `open loop, Poisson, 500 req/s for 30 s, seed 1, at most 64 connections`.
-pub(crate) fn model(plan: &LoadPlan) -> String {
+pub fn model(plan: &LoadPlan) -> String {
     let length = plan.length.map(number::span);
     let total = plan.requests_total.map(|n| count_of(n, "request"));
     let connections = count_of(plan.connections, "connection");
@@ -108,6 +108,21 @@ pub(crate) fn target(plan: &LoadPlan) -> Vec<String> {
     let tls = if plan.tls { ", TLS" } else { "" };
     let at = if plan.endpoints.is_empty() { String::new() } else { format!("at {}{tls}", plan.endpoints.join(", ")) };
     [plan.url.clone(), at].into_iter().filter(|line| !line.is_empty()).collect()
+}
+
+/// What is not known of a server that is not here.
+fn unseen(server: &ServerLocation) -> Option<String> {
+    const NOT_SEEN: &str = "accept queue, CPU and processes are not seen from here";
+    match server {
+        ServerLocation::Here => None,
+        ServerLocation::Elsewhere => Some(format!("on another machine: its {NOT_SEEN}")),
+        ServerLocation::Forwarded { by: Some(by) } => {
+            Some(format!("{by} listens there and passes connections on: the server's {NOT_SEEN}"))
+        }
+        ServerLocation::Forwarded { by: None } => {
+            Some(format!("nobody listens there, the kernel passes connections on (NAT): the server's {NOT_SEEN}"))
+        }
+    }
 }
 
 /// The generator: version, lanes, how it waits, and when it ran.
