@@ -383,7 +383,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     #[cold]
     fn retire(&mut self, slot: usize) {
         if self.connections[slot].outstanding.is_empty() {
-            self.wire.close(slot);
+            self.close(slot);
             self.connections[slot].state = State::Finished;
         }
     }

@@ -9,6 +9,7 @@ pub mod claimed;
 pub mod clock;
 pub mod golden;
 pub mod load;
+pub mod network;
 pub mod output;
 pub mod study;
 

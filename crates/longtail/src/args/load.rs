@@ -74,7 +74,7 @@ enum TimingWord {
 #[command(after_help = LOAD_EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "a flag is a bool")]
 pub(crate) struct LoadArgs {
-    /// Where to: http:// or https://, any host; HTTP/1.1, directly (http_proxy and its like are not used)
+    /// Where to: http:// or https://, any host; HTTP/1.1, never through a proxy
     #[arg(required_unless_present_any = ["like", "requests"])]
     pub(crate) url: Option<String>,
 

@@ -9,6 +9,7 @@ mod calibrate;
 mod clock;
 mod doctor;
 mod ending;
+mod far;
 mod gates;
 mod kernel;
 mod lab;

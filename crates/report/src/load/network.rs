@@ -1,5 +1,7 @@
 //! What the network between generator and server took, by the kernel's own account (`TCP_INFO`).
 
+use std::fmt::Write as _;
+
 use model::{LoadStudy, NetworkPath};
 
 use super::part::{Body, Part};
@@ -14,10 +16,10 @@ pub(crate) fn part(study: &LoadStudy) -> Option<Part> {
         let connections = count_of(round_trip.count, "connection");
         let mut line = format!("round trip {} over {connections}", number::time(mean));
         if round_trip.max > round_trip.min * 2 {
-            line += &format!(" ({} to {})", number::time(round_trip.min), number::time(round_trip.max));
+            let _ = write!(line, " ({} to {})", number::time(round_trip.min), number::time(round_trip.max));
         }
         if let Some(share) = tally.network.share_of_service_time(tally) {
-            line += &format!(": {} of the median service time", number::percent(share));
+            let _ = write!(line, ": {} of the median service time", number::percent(share));
         }
         lines.push(line);
         lines.push(if retransmitted == 0 {

@@ -1,0 +1,325 @@
+//! Servers on other machines: network namespaces, joined by a wire that delays and loses packets (`testkit::network`). Skipped, with
+//! the reason, where none can be made.
+
+use std::net::SocketAddr;
+use std::process::Command;
+use std::time::Duration;
+
+use model::{Clock as _, LoadStudy, Nanos, ServerLocation};
+use sink::{Body, Ledger, Listen, PemPair, Settings, Sink};
+use testkit::network::{Capture, Host, Packet, Way, Wire};
+
+use crate::clock::SteadyClock;
+use crate::lab::{Ended, LONGTAIL, Lab, Running, THIS_MACHINE, can, free_port, has};
+use crate::load::{split, study};
+
+/// Each way of a wire; a round trip is twice as long.
+const DELAY: Duration = Duration::from_millis(20);
+const ROUND_TRIP: Nanos = Nanos::from_millis(40);
+
+const HOSTS: &str = "127.0.0.1 localhost\n10.77.0.2 app.test\n10.77.0.9 silent.test\n10.78.0.1 no-route.test\n\
+    10.77.0.2 both.test\n203.0.113.7 both.test\n10.77.0.3 several.test\n10.77.0.2 several.test";
+
+/// A machine with longtail, and one with a server.
+struct Machines {
+    lab: Lab,
+    here: Host,
+    there: Host,
+    wire: Wire,
+}
+
+impl Machines {
+    fn joined(there: Way, back: Way) -> Option<Machines> {
+        let hosts = [("/etc/hosts", HOSTS), ("/etc/resolv.conf", "nameserver 127.0.0.1")];
+        let (here, remote) = (host(&hosts)?, host(&hosts)?);
+        let ours: &[&str] = &["10.77.0.1/24", "fd77::1/64"];
+        let theirs: &[&str] = &["10.77.0.2/24", "fd77::2/64", "203.0.113.7/32"];
+        let wire = Wire::between((&here, ours), (&remote, theirs), there, back);
+        here.ip("route add 203.0.113.7 dev wire0");
+        Some(Machines { lab: Lab::new(), here, there: remote, wire })
+    }
+
+    fn sink(&self, address: &str, settings: Settings) -> (Sink, SocketAddr) {
+        let listen: Listen = address.parse().unwrap();
+        let sink =
+            self.there.enter(|| Sink::start(Settings { listen: vec![listen], ..settings }, SteadyClock).unwrap());
+        let address = sink.address();
+        (sink, address)
+    }
+
+    /// longtail here, which may also connect to the other machine.
+    fn command(&self, words: &str) -> Command {
+        let mut command = on(&self.lab, &self.here, &format!("{THIS_MACHINE},10.77.0.0/24,10.78.0.0/24,fd77::/64"));
+        command.args(split(words));
+        command
+    }
+
+    fn load(&self, words: &str) -> Ended {
+        Running::start(&mut self.command(&format!("load --no-calibrate {words}"))).end()
+    }
+}
+
+fn host(files: &[(&str, &str)]) -> Option<Host> {
+    let made = Host::new(files);
+    can(made.is_ok(), made.as_ref().err().map_or("", String::as_str));
+    made.ok()
+}
+
+/// longtail on a host, allowed to connect to these networks.
+fn on(lab: &Lab, host: &Host, networks: &str) -> Command {
+    let inner = host.command(LONGTAIL, &lab.path(""));
+    let mut command = lab.program(&inner.get_program().to_string_lossy());
+    command.args(inner.get_args()).env("LONGTAIL_ALLOW_NET", networks);
+    command
+}
+
+/// A certificate for this name.
+fn certificate(lab: &Lab, name: &str) -> PemPair {
+    let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+    let certificate = lab.write("certificate.pem", &made.cert.pem());
+    PemPair { certificate, key: lab.write("key.pem", &made.signing_key.serialize_pem()) }
+}
+
+/// All that was planned was answered well, and the sink has counted the same.
+fn assert_same_count(study: &LoadStudy, ledger: &Ledger) {
+    let tally = &study.run.tally;
+    assert_eq!((tally.counts.failed(), ledger.bad_requests), (0, 0));
+    assert_eq!(ledger.requests, tally.all_requests());
+    assert_eq!((ledger.received_bytes, ledger.sent_bytes), (tally.sent_bytes, tally.received_bytes));
+}
+
+#[test]
+fn the_way_is_in_connect_and_response_times_and_in_nothing_else() {
+    let way = Way { delay: DELAY, loses_every: 0 };
+    let Some(machines) = Machines::joined(way, way) else { return };
+    let pair = certificate(&machines.lab, "app.test");
+    for (address, tls, host) in [
+        ("10.77.0.2:0", false, "10.77.0.2"),
+        ("[fd77::2]:0", false, "[fd77::2]"),
+        ("10.77.0.2:0", true, "app.test"),
+        ("[fd77::2]:0", true, "app.test"),
+    ] {
+        for keep_alive in [true, false] {
+            let listen = if tls { format!("tls://{address}") } else { address.to_owned() };
+            let pem = tls.then(|| pair.clone());
+            let (sink, at) = machines.sink(&listen, Settings { pem, body: Body::Ok, ..Settings::default() });
+            let (scheme, port) = (if tls { "https" } else { "http" }, at.port());
+            let given = if tls {
+                format!("--cacert certificate.pem --resolve app.test:{port}:{}", at.ip())
+            } else {
+                String::new()
+            };
+            let words = format!("{given} {} -n 12 -c 4 -o study.json", if keep_alive { "" } else { "-k" });
+            let ended = machines.load(&format!("{words} {scheme}://{host}:{port}/")).with_code(0);
+            let study = crate::load::read(&machines.lab.path("study.json"));
+            assert_same_count(&study, &sink.stop());
+            let tally = &study.run.tally;
+            assert_eq!(study.server, ServerLocation::Elsewhere);
+            assert!(
+                study.placement.is_none() && study.run.generator.listen_overflows.is_none(),
+                "nothing of another machine"
+            );
+            assert_eq!(tally.connections_opened, if keep_alive { 4 } else { 12 });
+            assert_eq!(tally.network.round_trip.count, tally.connections_opened);
+            for time in [
+                tally.network.round_trip.min,
+                tally.phases.connect.min,
+                tally.response_time.min().unwrap(),
+                tally.phases.first_byte.min,
+            ] {
+                assert!(time >= ROUND_TRIP, "{time} is less than the round trip: {listen} {words}");
+            }
+            assert_eq!(tally.network.retransmitted, 0);
+            for said in ["on another machine: its accept queue", "network to the server, by TCP", "round trip"] {
+                assert!(ended.stdout.contains(said), "{said}: {}", ended.stdout);
+            }
+            assert!(
+                !ended.stdout.contains("server CPUs") && !ended.stdout.contains("accept queue, of all servers here")
+            );
+        }
+    }
+}
+
+#[test]
+fn what_the_network_loses_is_sent_again_and_named() {
+    let way = Way { delay: DELAY, loses_every: 37 };
+    let Some(machines) = Machines::joined(way, way) else { return };
+    let (sink, at) = machines.sink("10.77.0.2:0", Settings { body: Body::Ok, ..Settings::default() });
+    let ended = machines.load(&format!("-n 240 -c 6 http://{at}/")).with_code(0);
+    let study = study(&machines.lab);
+    assert_same_count(&study, &sink.stop());
+    let network = study.run.tally.network;
+    assert!(machines.wire.lost() > 0 && network.retransmitted > 0, "{network:?}");
+    assert!(network.slow_with_retransmission > 0 && network.slow >= network.slow_with_retransmission, "{network:?}");
+    assert!(ended.stdout.contains("had a retransmission"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_link_that_is_cut_for_a_second_is_the_networks() {
+    let way = Way { delay: Duration::from_millis(1), loses_every: 0 };
+    let Some(machines) = Machines::joined(way, way) else { return };
+    let (sink, at) = machines.sink("10.77.0.2:0", Settings { body: Body::Ok, ..Settings::default() });
+    let words = format!("load --no-calibrate --rate 40/s -n 120 -c 16 http://{at}/");
+    let mut running = Running::start(&mut machines.command(&words));
+    running.until(|_| sink.ledger().requests >= 10);
+    machines.wire.cut(true);
+    SteadyClock.sleep(Nanos::from_secs(1));
+    machines.wire.cut(false);
+    running.end().with_code(0);
+    let study = study(&machines.lab);
+    assert_same_count(&study, &sink.stop());
+    let tally = &study.run.tally;
+    assert!(tally.network.slow_with_retransmission > 0, "{:?}", tally.network);
+    assert!(tally.response_time.max() >= Some(Nanos::from_millis(500)), "{:?}", tally.response_time.max());
+}
+
+/// Each is one line, before any load: exit code 2 and what is wrong.
+#[test]
+fn what_cannot_be_reached_is_said_by_its_name() {
+    let Some(machines) = Machines::joined(Way::default(), Way::default()) else { return };
+    let pem = Some(certificate(&machines.lab, "other.test"));
+    let (sink, at) = machines.sink("tls://10.77.0.2:0", Settings { pem, ..Settings::default() });
+    let (tls, port) = (at.port(), free_port());
+    machines.here.ip("route add unreachable 10.78.0.0/24");
+    for (words, said) in [
+        ("http://nowhere.test/".to_owned(), "cannot resolve nowhere.test"),
+        (format!("http://app.test:{port}/"), &*format!("10.77.0.2:{port}: it refuses connections")),
+        ("http://no-route.test/".to_owned(), "10.78.0.1:80: there is no route to it"),
+        ("http://silent.test/".to_owned(), "10.77.0.9:80: it does not answer within 4 s"),
+        (format!("--cacert certificate.pem https://app.test:{tls}/"), "not valid for name"),
+        (format!("https://app.test:{tls}/"), "--cacert FILE, or any with --insecure"),
+        (format!("-6 http://app.test:{port}/"), "app.test has no IPv6 address, only 10.77.0.2"),
+        ("http://both.test/".to_owned(), "both.test is 203.0.113.7, outside the allowed networks"),
+    ] {
+        let ended = machines.load(&format!("-n 1 -c 1 {words}")).with_code(2);
+        assert_eq!((ended.stdout.as_str(), ended.stderr.lines().count()), ("", 1), "{words}: {}", ended.stderr);
+        assert!(ended.stderr.contains(said), "{words}: {}", ended.stderr);
+    }
+    assert_eq!(sink.stop().requests, 0);
+    assert!(machines.lab.studies().is_empty());
+}
+
+#[test]
+fn of_several_addresses_the_one_that_is_used_is_said_and_a_public_one_announced() {
+    let Some(machines) = Machines::joined(Way::default(), Way::default()) else { return };
+    let (sink, at) = machines.sink("10.77.0.2:0", Settings { body: Body::Ok, ..Settings::default() });
+    let port = at.port();
+    let ended = machines.load(&format!("-n 4 -c 2 http://several.test:{port}/")).with_code(0);
+    assert!(
+        ended.stderr.contains(&format!("several.test has 2 addresses; 10.77.0.2:{port} is used")),
+        "{}",
+        ended.stderr
+    );
+    assert_same_count(&study(&machines.lab), &sink.stop());
+    let (sink, at) = machines.sink("203.0.113.7:0", Settings { body: Body::Ok, ..Settings::default() });
+    let mut command = machines.command(&format!("load --no-calibrate --rate 500/s --for 200ms http://{at}/"));
+    let ended = Running::start(command.env_remove("LONGTAIL_ALLOW_NET")).end().with_code(0);
+    let line = format!("Loading {at}: open loop, constant, 500 req/s for 200 ms");
+    assert!(ended.stderr.contains(&line), "{}", ended.stderr);
+    assert_eq!(sink.stop().requests, 100);
+}
+
+#[test]
+fn another_generator_gets_the_name_unless_only_some_networks_are_allowed() {
+    let Some(machines) = Machines::joined(Way::default(), Way::default()) else { return };
+    if !has("wrk") {
+        return;
+    }
+    let pem = Some(certificate(&machines.lab, "app.test"));
+    let (_sink, at) = machines.sink("tls://10.77.0.2:0", Settings { pem, body: Body::Ok, ..Settings::default() });
+    let words = format!("load --with wrk --insecure -c 2 --for 1s https://app.test:{}/", at.port());
+    let by_address = Running::start(&mut machines.command(&words)).end().with_code(0);
+    assert!(by_address.stdout.contains(&format!("https://{at}/")), "{}", by_address.stdout);
+    let by_name = Running::start(machines.command(&words).env_remove("LONGTAIL_ALLOW_NET")).end().with_code(0);
+    assert!(!by_name.stdout.contains(&format!("https://{at}/")), "{}", by_name.stdout);
+}
+
+/// What looks like a container's proxy: it takes connections, and answers what the other machine's server would.
+const FORWARDER: &str = r#"
+import socket, sys, threading
+open("/proc/self/comm", "w").write("docker-proxy")
+def carry(a, b):
+    try:
+        while (data := a.recv(65536)): b.sendall(data)
+    except OSError: pass
+    finally:
+        for end in (a, b):
+            try: end.shutdown(socket.SHUT_RDWR)
+            except OSError: pass
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+print("ready", flush=True)
+while True:
+    near, _ = listener.accept()
+    far = socket.create_connection(("127.0.0.1", int(sys.argv[2])))
+    for pair in ((near, far), (far, near)): threading.Thread(target=carry, args=pair, daemon=True).start()
+"#;
+
+#[test]
+fn a_listener_that_only_passes_connections_on_is_not_taken_for_the_server() {
+    if !has("python3") {
+        return;
+    }
+    let (lab, sink, port) = (Lab::new(), crate::load::sink(Body::Ok), free_port());
+    let script = lab.write("forwarder.py", FORWARDER);
+    let to = sink.address().port().to_string();
+    let mut forwarder = Running::start(lab.program("python3").arg(script).arg(port.to_string()).arg(to));
+    forwarder.until(|said| said.contains("ready"));
+    let ended = crate::load::load(&lab, &format!("-n 20 -c 2 http://127.0.0.1:{port}/")).with_code(0);
+    let study = study(&lab);
+    assert_eq!(study.server, ServerLocation::Forwarded { by: Some("docker-proxy".to_owned()) });
+    assert!(study.placement.is_none());
+    assert!(ended.stdout.contains("docker-proxy listens there and passes connections on"), "{}", ended.stdout);
+    assert_same_count(&study, &sink.stop());
+}
+
+/// Whatever is typed, nothing leaves a machine whose connections are bounded: neither a packet of a load nor a name's look-up. The
+/// machine's one way out is a file of this test.
+#[test]
+fn under_allowed_networks_nothing_leaves() {
+    let Some(host) = host(&[("/etc/hosts", HOSTS), ("/etc/resolv.conf", "nameserver 203.0.113.53")]) else { return };
+    let (lab, capture) = (Lab::new(), Capture::of(&host));
+    lab.write("far.state", "control_url: tcp://203.0.113.7:9293\ncontrol_auth_token: none\n");
+    let listening = Host::enter(&host, || std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    let near = listening.local_addr().unwrap();
+    let run = |words: &str, networks: Option<&str>| {
+        let mut command = on(&lab, &host, networks.unwrap_or_default());
+        if networks.is_none() {
+            command.env_remove("LONGTAIL_ALLOW_NET");
+        }
+        Running::start(command.args(split(words))).end()
+    };
+    for words in [
+        "load -n1 -c1 http://203.0.113.7/".to_owned(),
+        "load -n1 -c1 https://[2001:db8::7]/".to_owned(),
+        "load -n1 -c1 http://0xcb.0.0161.7/".to_owned(),
+        "load -n1 -c1 http://[::ffff:203.0.113.7]/".to_owned(),
+        "load -n1 -c1 http://both.test/".to_owned(),
+        "load -n1 -c1 http://elsewhere.test/".to_owned(),
+        "load -n1 -c1 http://127.0.0.1.elsewhere.test/".to_owned(),
+        "load -n1 -c1 --connect-to elsewhere.test:80 http://127.0.0.1/".to_owned(),
+        "load -n1 -c1 --resolve app.test:80:203.0.113.7 http://app.test/".to_owned(),
+        "load -n1 -c1 --with wrk http://elsewhere.test/".to_owned(),
+        "load --like hey -- -n 1 -c 1 http://elsewhere.test/".to_owned(),
+        "attack --target-throughput 1 -n 1 --url http://elsewhere.test/".to_owned(),
+        format!("load -n1 -c1 --statsd-to elsewhere.test:8125 http://{near}/"),
+        format!("load -n1 -c1 --statsd-to 203.0.113.7:8125 http://{near}/"),
+        format!("load -n1 -c1 --otlp http://elsewhere.test http://{near}/"),
+        "sweep --slots 1 --url http://elsewhere.test/ -- sleep 60".to_owned(),
+        format!("watch {} --control-url tcp://elsewhere.test:9293 --for 1s", near.port()),
+        format!("watch {} --state far.state --for 1s", near.port()),
+    ] {
+        let ended = run(&words, Some(THIS_MACHINE)).with_code(2);
+        assert_eq!((ended.stdout.as_str(), ended.stderr.lines().count()), ("", 1), "{words}: {}", ended.stderr);
+        assert!(ended.stderr.contains("outside the allowed networks"), "{words}: {}", ended.stderr);
+    }
+    assert_eq!(capture.packets(), [], "nothing has left");
+    // The capture is no blind one: where nothing is bounded, both would have.
+    run("load -n1 -c1 http://203.0.113.7/", None).with_code(2);
+    let syn = Packet { to: "203.0.113.7".parse().unwrap(), protocol: 6, port: 80 };
+    assert!(capture.packets().contains(&syn), "{:?}", capture.packets());
+    let mut asks = Running::start(
+        on(&lab, &host, "").env_remove("LONGTAIL_ALLOW_NET").args(split("load -n1 http://elsewhere.test/")),
+    );
+    let question = Packet { to: "203.0.113.53".parse().unwrap(), protocol: 17, port: 53 };
+    asks.until(|_| capture.packets().contains(&question));
+}
