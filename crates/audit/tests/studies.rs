@@ -113,7 +113,7 @@ fn undetected(text: &str) -> Vec<String> {
 }
 
 /// What was asked for and leaves no trace in the counts, what only one source knows, and when a request was due.
-const ON_ITS_OWN: [&str; 29] = [
+const ON_ITS_OWN: [&str; 30] = [
     "/environment/",
     "/plan/repeat",
     "/plan/server/",
@@ -137,6 +137,7 @@ const ON_ITS_OWN: [&str; 29] = [
     "/tally/closed_by_server",
     "/tally/closed_for_unasked",
     "/tally/connections_opened",
+    "/tally/network/",
     "/tally/received_bytes",
     "/tally/body_bytes",
     "/tally/sent_bytes",

@@ -73,9 +73,9 @@ fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<Conducted, Mistake>
     }
     args.output.check_load()?;
     let clock = SystemClock::start();
-    let prepared = prepare(&args, &resolver, &clock)?;
     let ears = Ears::open(args.outlets.statsd_listen, false)?;
     let mut outlets = Outlets::open(&args.outlets, &resolver, clock)?;
+    let prepared = prepare(&args, &resolver, &clock)?;
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
     let is_stdout = args.log.as_deref() == Some(Path::new("-"));

@@ -67,10 +67,10 @@ impl Listeners {
                 Err(Unreachable::Refused) if is_of_this_machine(endpoint) => {
                     refusals.push(format!("nothing listens at {endpoint}"));
                 }
-                Err(why) => refusals.push(format!("{endpoint}: {why}")),
+                Err(why) => refusals.push(format!("{endpoint} {why}")),
             }
         }
-        Err(wrong(format!("{}; start the server first, or correct {given}", refusals.join("; "))))
+        Err(wrong(format!("{}: start the server first, or correct {given}", refusals.join("; "))))
     }
 
     /// Where whoever serves `endpoint` is, as far as this user may see.
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(
             said,
             format!(
-                "nothing listens at {dead}; nothing listens at {alive}; start the server first, or correct the URL"
+                "nothing listens at {dead}; nothing listens at {alive}: start the server first, or correct the URL"
             )
         );
     }

@@ -52,7 +52,9 @@ mod tests {
     use model::{Batches, Exchange, Outcome, Statistics, Tally, Window};
 
     fn plan(words: &str) -> LoadPlan {
-        let words = format!("longtail load {words} http://127.0.0.1:9/");
+        // Nobody is connected to who is listed as a listener.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let words = format!("longtail load {words} http://{}/", listener.local_addr().unwrap());
         let words = words.split(' ').map(std::ffi::OsString::from);
         let Invocation::Command(Command::Load(args)) = parse(words).unwrap() else { panic!("a load") };
         crate::load::prepare(&args, &engine::Resolver::default(), &crate::clock::SystemClock::start()).unwrap().plan

@@ -183,9 +183,9 @@ fn what_cannot_be_reached_is_said_by_its_name() {
     machines.here.ip("route add unreachable 10.78.0.0/24");
     for (words, said) in [
         ("http://nowhere.test/".to_owned(), "cannot resolve nowhere.test"),
-        (format!("http://app.test:{port}/"), &*format!("10.77.0.2:{port}: it refuses connections")),
-        ("http://no-route.test/".to_owned(), "10.78.0.1:80: there is no route to it"),
-        ("http://silent.test/".to_owned(), "10.77.0.9:80: it does not answer within 4 s"),
+        (format!("http://app.test:{port}/"), &*format!("10.77.0.2:{port} refuses connections: start the server first, or correct the URL")),
+        ("http://no-route.test/".to_owned(), "10.78.0.1:80 has no route to it"),
+        ("http://silent.test/".to_owned(), "10.77.0.9:80 does not answer within 4 s"),
         (format!("--cacert certificate.pem https://app.test:{tls}/"), "not valid for name"),
         (format!("https://app.test:{tls}/"), "--cacert FILE, or any with --insecure"),
         (format!("-6 http://app.test:{port}/"), "app.test has no IPv6 address, only 10.77.0.2"),

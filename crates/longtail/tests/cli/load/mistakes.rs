@@ -139,7 +139,7 @@ fn load_goes_only_where_it_may() {
 #[test]
 fn where_nobody_listens_no_load_is_sent() {
     let place = format!("127.0.0.1:{}", free_port());
-    let line = format!("nothing listens at {place}: start the server first, or mend ");
+    let line = format!("nothing listens at {place}: start the server first, or correct ");
     refuses(&format!("http://{place}/"), &format!("{line}the URL\n"));
     refuses(&format!("--rate 5 --fail-if 'errors > 0' http://{place}/"), &line);
     refuses(&format!("--connect-to {place} http://h/"), &format!("{line}--connect-to\n"));
