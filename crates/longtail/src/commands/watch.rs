@@ -25,15 +25,18 @@ const GLANCE: Duration = Duration::from_millis(50);
 pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake> {
     let length = args.length()?;
     let control = args.control(resolver)?;
-    let target = Target::find(&args.target, args.port, control.as_ref().map(place).as_ref())?;
+    let target = Target::find(&args.target, args.port, control.as_ref().map(place).as_ref(), resolver)?;
     let is_drawn = !args.is_plain() && watch::is_a_terminal();
     let interrupt = signals::interruption()?;
     let clock = SystemClock::start();
-    let sampler = Sampler::of(&target);
-    let source = sampler.source();
+    let sampler = if target.elsewhere.is_none() { Some(Sampler::of(&target)) } else { None };
+    let source = sampler.as_ref().map_or("connect", Sampler::source);
     let over = AtomicBool::new(false);
     let (tell, told) = channel();
-    let mut board = Board::new(target.missing.clone());
+    let mut board = match target.elsewhere {
+        Some(_) => Board::elsewhere(target.missing.clone()),
+        None => Board::new(target.missing.clone()),
+    };
     let end = std::thread::scope(|scope| {
         // Whatever happens here, the threads end too.
         let _ending = Raise(&over);
@@ -41,7 +44,11 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
             let (tell, over) = (tell.clone(), &over);
             scope.spawn(move || watch::poll_on(control, &clock, args.every, over, &tell));
         }
-        scope.spawn(|| sampler.look_on(&clock, args.every, &over, &tell));
+        scope.spawn(|| match (sampler, target.elsewhere) {
+            (Some(sampler), _) => sampler.look_on(&clock, args.every, &over, &tell),
+            (None, Some(address)) => watch::connect_on(address, &clock, args.every, &over, &tell),
+            (None, None) => {}
+        });
         let mut viewer = Viewer { args, target: &target, source, screen: None, length, interrupt: &interrupt };
         if is_drawn {
             viewer.screen = Some(Screen::take()?);
@@ -88,7 +95,7 @@ impl Viewer<'_> {
         loop {
             let mut news = told.recv_timeout(GLANCE);
             while let Ok(seen) = news {
-                let is_look = matches!(seen, Seen::All(_));
+                let is_look = matches!(seen, Seen::All(_) | Seen::Connected { .. });
                 board.take(seen);
                 if let Some(at) = board.ended() {
                     return Ok(End::Server(at));

@@ -93,7 +93,7 @@ impl Listeners {
 
 /// Whether an address is of this machine and network namespace: loopback, or the one that the kernel itself would speak from to
 /// reach it. Nothing is sent to find out: a UDP socket that is connected only chooses its way.
-fn is_of_this_machine(endpoint: &Endpoint) -> bool {
+pub(crate) fn is_of_this_machine(endpoint: &Endpoint) -> bool {
     let Endpoint::Tcp(address) = endpoint else { return true };
     let ip = address.ip().to_canonical();
     let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
