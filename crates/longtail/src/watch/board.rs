@@ -106,7 +106,7 @@ impl Board {
                 self.now = at;
                 self.looks.1 += 1;
                 let took = took.map_err(|why| self.miss(format!("connect time, at some looks: the server {why}")));
-                self.gauge(Of::All, Quantity::Connect, at, took.ok().map(|took| took.as_millis_f64()));
+                self.gauge(Of::All, Quantity::Connect, at, took.ok().map(Nanos::as_millis_f64));
                 self.plot_all();
             }
             Seen::Ended { at } => {
