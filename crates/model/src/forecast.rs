@@ -5,23 +5,27 @@ use serde::{Deserialize, Serialize};
 use crate::Nanos;
 
 /// Where the service time of a forecast comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServiceTimeSource {
     /// The user's delay (`-d`).
+    #[default]
     Given,
     /// The median over a single connection, before the sweep.
     Measured,
 }
 
 /// How long a slot is held by one request, and how that is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceTime {
     /// The time.
     #[serde(rename = "time_ns")]
     pub time: Nanos,
     /// Where it comes from.
     pub source: ServiceTimeSource,
+    /// Of that: on a CPU, where it was measured.
+    #[serde(default, rename = "cpu_ns", skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Nanos>,
 }
 
 /// The expectation for one run.

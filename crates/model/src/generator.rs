@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Nanos;
+use crate::{Nanos, ServerCpu};
 
 /// What a generator's lanes and machine did during a run, for the gates. What could not be read is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -21,6 +21,9 @@ pub struct GeneratorFacts {
     /// Connects that the kernel tried again for want of an answer, in this network namespace (`TCPSynRetrans`).
     #[serde(default)]
     pub syn_retransmits: Option<u64>,
+    /// What the server's processes had of the CPU at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerCpu>,
 }
 
 /// One lane's use of the CPU, by the kernel's account (`/proc/thread-self/schedstat`).

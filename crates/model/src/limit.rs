@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Gate, Nanos};
+use crate::{Gate, GeneratorFacts, LaneFacts, Nanos};
 
 /// What limited a run. A run that was offered less than the server can do, or whose figures are void, has none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,7 +77,47 @@ pub struct CpuUse {
     pub of: f64,
 }
 
+/// CPUs are all used where no more than this share of them is left.
+const USED: f64 = 0.90;
+/// A server that has less of its CPUs than this is not limited by them, whoever else uses them.
+const SERVER_USES: f64 = 0.25;
+/// Generator and others are seen in the server's rate from this share of its CPUs on.
+const OTHERS_USE: f64 = 0.05;
+/// A process that ran or wanted to for this share of the time had its lock taken all the time.
+const LOCK_TAKEN: f64 = 0.90;
+
+impl CpuUse {
+    /// Of a run; `None` where the server's processes are not known.
+    pub fn of(facts: &GeneratorFacts) -> Option<CpuUse> {
+        let server = facts.server.as_ref()?;
+        let elapsed = facts.lanes.iter().map(|lane| lane.elapsed).max().unwrap_or_default().as_secs_f64().max(1e-9);
+        let lanes = |part: fn(&LaneFacts) -> Nanos| facts.lanes.iter().map(part).sum::<Nanos>().as_secs_f64() / elapsed;
+        let (own, beside) = (server.cpus(), if server.is_shared { lanes(|lane| lane.cpu) } else { 0.0 });
+        let others = server.busy.map(|busy| (busy - own - beside).max(0.0));
+        Some(CpuUse { server: own, generator: lanes(LaneFacts::work), others, of: server.of })
+    }
+}
+
+/// Which limit of the CPUs a run has reached, if any: theirs, or that of Ruby's lock.
+pub(crate) fn of_cpus(facts: &GeneratorFacts) -> Option<Limit> {
+    let (server, cpu) = (facts.server.as_ref()?, CpuUse::of(facts)?);
+    let beside = if server.is_shared { cpu.generator } else { 0.0 } + cpu.others.unwrap_or(0.0);
+    if cpu.server >= SERVER_USES * cpu.of && cpu.server + beside >= USED * cpu.of {
+        let is_alone = beside < OTHERS_USE * cpu.of;
+        return Some(if is_alone || !server.is_shared { Limit::Cpu(cpu) } else { Limit::SharedCpus(cpu) });
+    }
+    let serving = server.serving();
+    let each = serving.iter().map(|(_, wanted)| *wanted).fold(f64::INFINITY, f64::min);
+    let is_taken = server.is_ruby && !serving.is_empty() && each >= LOCK_TAKEN;
+    is_taken.then(|| Limit::RubyLock { processes: serving.len() as u32, each, cpu })
+}
+
 impl Limit {
+    /// Whether it is CPUs that requests wait for, and not threads: they share them, and do not hold one each for a time of their own.
+    pub fn is_computing(&self) -> bool {
+        matches!(self, Limit::Cpu(_) | Limit::RubyLock { .. } | Limit::SharedCpus(_))
+    }
+
     /// Its name.
     pub fn name(&self) -> &'static str {
         match self {
@@ -135,6 +175,48 @@ impl fmt::Display for CpuUse {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A run of ten seconds on two CPUs, in tenths of a second of CPU time.
+    fn facts(processes: &[u64], lane: u64, busy: u64, (is_ruby, is_shared): (bool, bool)) -> GeneratorFacts {
+        use crate::{ProcessCpu, ServerCpu};
+        let tenths = |n: u64| Nanos::from_millis(100 * n);
+        let elapsed = Nanos::from_secs(10);
+        let process = |n: &u64| ProcessCpu { cpu: tenths(*n), ..ProcessCpu::default() };
+        let server = ServerCpu {
+            processes: processes.iter().map(process).collect(),
+            elapsed,
+            requests: 1000,
+            of: 2.0,
+            is_shared,
+            busy: Some(busy as f64 / 100.0),
+            is_ruby,
+        };
+        let lane = LaneFacts { cpu: tenths(lane), elapsed, ..LaneFacts::default() };
+        GeneratorFacts { lanes: vec![lane], server: Some(server), ..GeneratorFacts::default() }
+    }
+
+    #[test]
+    fn cpus_that_are_used_up_are_told_from_threads_that_wait() {
+        let of = |processes: &[u64], lane, busy, how| of_cpus(&facts(processes, lane, busy, how)).map(|it| it.name());
+        let (ruby, native) = ((true, true), (false, true));
+        for (named, limit) in [
+            ("two workers that compute have both CPUs", (of(&[1, 97, 96], 2, 197, ruby), Some("CPU"))),
+            ("and beside a generator that has its part", (of(&[1, 70, 72], 50, 198, ruby), Some("shared CPUs"))),
+            ("and beside others", (of(&[1, 70, 72], 2, 199, ruby), Some("shared CPUs"))),
+            ("one worker that computes leaves a CPU", (of(&[98], 3, 104, ruby), Some("Ruby's lock"))),
+            (
+                "so does one of two, where the other has nothing to do",
+                (of(&[97, 2], 3, 104, ruby), Some("Ruby's lock")),
+            ),
+            ("a process that is no Ruby has no such lock", (of(&[98], 3, 104, native), None)),
+            ("an app that waits", (of(&[5, 6], 2, 14, ruby), None)),
+            ("an app that waits beside others that compute", (of(&[5, 6], 2, 200, ruby), None)),
+            ("a generator on other CPUs takes none", (of(&[180], 90, 182, (false, false)), Some("CPU"))),
+        ] {
+            assert_eq!(limit.0, limit.1, "{named}");
+        }
+        assert_eq!(of_cpus(&GeneratorFacts::default()), None);
+    }
 
     #[test]
     fn a_limit_is_said_with_its_evidence_and_survives_its_file() {

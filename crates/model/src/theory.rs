@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, Run, Verdict};
+use crate::{Limit, Nanos, Run, Verdict};
 
 /// An order of service: who waits for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -53,6 +53,8 @@ pub enum NotJudged {
     NoPercentiles,
     /// The generator, or nothing at all, was the limit; or the run is void.
     NotTheServers,
+    /// CPUs were the limit: requests share them, and hold no thread for a time of their own.
+    Computes,
 }
 
 impl NotJudged {
@@ -62,6 +64,7 @@ impl NotJudged {
             NotJudged::TooShort => "the run is shorter than two turns of ten requests",
             NotJudged::NoPercentiles => "it has no percentile above the median",
             NotJudged::NotTheServers => "it was not the server that was measured",
+            NotJudged::Computes => "its requests wait for a CPU, and not for a thread alone",
         }
     }
 }
@@ -219,8 +222,11 @@ pub fn inferred(runs: &[Run], slots: u32) -> Option<Inferred> {
 
 /// Why the figures of a run say nothing of the server's order of service, if so.
 pub fn not_the_servers(run: &Run) -> Option<NotJudged> {
-    let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict)?;
-    matches!(verdict, Verdict::GeneratorBound | Verdict::Invalid).then_some(NotJudged::NotTheServers)
+    let judgement = run.judgement.as_ref()?;
+    match judgement.verdict {
+        Verdict::GeneratorBound | Verdict::Invalid => Some(NotJudged::NotTheServers),
+        _ => judgement.limit.filter(Limit::is_computing).map(|_| NotJudged::Computes),
+    }
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::limit;
 use crate::statistics::{Statistics, Steadiness};
 use crate::{
-    Arrivals, Gate, GeneratorFacts, Grade, LaneFacts, Limit, LoadPlan, LoadRun, Nanos, Pace, Profile, Run, Tally,
-    Timing,
+    Arrivals, CpuUse, Gate, GeneratorFacts, Grade, LaneFacts, Limit, LoadPlan, LoadRun, Nanos, Pace, Profile, Run,
+    Tally, Timing,
 };
 
 /// What limited a run.
@@ -109,38 +110,67 @@ fn littles_law(tally: &Tally, rate: f64, measured: Nanos, connections: u32) -> O
     Some(Gate::LittlesLaw { in_flight: mean * rate, connections, tolerance })
 }
 
-fn verdict(gates: &[Gate], is_saturated: bool) -> Verdict {
-    let failed = |is: fn(&Gate) -> bool| gates.iter().any(|gate| gate.grade() == Grade::Fail && is(gate));
-    let is_unsteady = failed(|gate| matches!(gate, Gate::Steadiness { .. }));
-    match () {
-        () if failed(|gate| !gate.blames_the_generator() && !matches!(gate, Gate::Steadiness { .. })) => {
-            Verdict::Invalid
-        }
+/// What is known of a run beside its gates.
+struct Evidence<'a> {
+    facts: &'a GeneratorFacts,
+    /// As many connections as slots, or nobody who waits but for the server; open loop: more was offered than it did.
+    is_saturated: bool,
+    /// Open loop: what was offered was sent and completed. Then nothing is the limit.
+    keeps_up: bool,
+    /// The server's threads, where they would be the limit.
+    threads: Option<Limit>,
+    /// Connects of good answers, and the longest.
+    connects: (u64, Nanos),
+}
+
+/// Where this share of the connects had to be tried again, the accept queue is what limits.
+const RETRIED: f64 = 0.01;
+
+fn judged(gates: Vec<Gate>, known: &Evidence<'_>) -> Judgement {
+    let on_cpus = limit::of_cpus(known.facts);
+    let is_shared = matches!(on_cpus, Some(Limit::SharedCpus(_)));
+    let failed = || gates.iter().filter(|gate| gate.grade() == Grade::Fail);
+    // Of one that kept its rate the share of a CPU says nothing; nor does the wait for one, where the server waits as well.
+    let convicts = |gate: &&Gate| match gate {
+        Gate::Headroom { .. } | Gate::LaneCpu { .. } if known.keeps_up => false,
+        Gate::LaneRunQueue { .. } if known.keeps_up || is_shared => false,
+        gate => gate.blames_the_generator(),
+    };
+    let is_unsteady = |gate: &Gate| matches!(gate, Gate::Steadiness { .. });
+    let convicted = failed().find(convicts).copied();
+    let (verdict, limit) = if failed().any(|gate| !gate.blames_the_generator() && !is_unsteady(gate)) {
+        (Verdict::Invalid, None)
+    } else if let Some(gate) = convicted {
         // A generator that stumbles makes a run unsteady, and not the other way round.
-        () if failed(Gate::blames_the_generator) => Verdict::GeneratorBound,
-        () if is_unsteady => Verdict::Invalid,
-        () if is_saturated => Verdict::ServerBound,
-        () => Verdict::Unloaded,
-    }
+        let has_its_own = failed().any(|gate| matches!(gate, Gate::Headroom { .. } | Gate::LaneCpu { .. }));
+        let shared = on_cpus.filter(|_| is_shared && !has_its_own);
+        (Verdict::GeneratorBound, Some(shared.unwrap_or(Limit::Generator { gate })))
+    } else if failed().any(is_unsteady) {
+        (Verdict::Invalid, None)
+    } else if known.keeps_up || !known.is_saturated && on_cpus.is_none() {
+        (Verdict::Unloaded, None)
+    } else if is_shared {
+        (Verdict::SharedCpus, on_cpus)
+    } else {
+        let of_server = on_cpus.or_else(|| accept_queue(known)).or(known.threads);
+        (Verdict::ServerBound, Some(of_server.unwrap_or(Limit::NotKnown { cpu: CpuUse::of(known.facts) })))
+    };
+    Judgement { verdict, limit, gates, forced: false }
 }
 
-/// What limited a run with this verdict by these gates.
-fn limit(verdict: Verdict, gates: &[Gate]) -> Option<Limit> {
-    match verdict {
-        Verdict::Unloaded | Verdict::Invalid => None,
-        Verdict::GeneratorBound => {
-            let failed = |gate: &&Gate| gate.grade() == Grade::Fail && gate.blames_the_generator();
-            gates.iter().find(failed).map(|gate| Limit::Generator { gate: *gate })
-        }
-        Verdict::ServerBound | Verdict::SharedCpus => Some(Limit::NotKnown { cpu: None }),
-    }
+fn accept_queue(known: &Evidence<'_>) -> Option<Limit> {
+    let (dropped, retried) = (known.facts.listen_overflows?, known.facts.syn_retransmits?);
+    let (connects, longest) = known.connects;
+    let is_it = dropped > 0 && retried > 0 && retried as f64 >= RETRIED * connects as f64;
+    is_it.then_some(Limit::AcceptQueue { dropped, retried, longest })
 }
 
-/// The judgement that follows from these gates.
-fn judged(gates: Vec<Gate>, is_saturated: bool) -> Judgement {
-    let verdict = verdict(&gates, is_saturated);
-    Judgement { verdict, limit: limit(verdict, &gates), gates, forced: false }
+fn connects(tally: &Tally) -> (u64, Nanos) {
+    (tally.phases.connect.count, if tally.phases.connect.count > 0 { tally.phases.connect.max } else { Nanos::ZERO })
 }
+
+/// Threads are the limit where they do about what they can at the most; where they do less, something behind them is.
+const BUSY: f64 = 0.8;
 
 /// Judges a sweep's run on `slots` slots, whose connections are kept open (`keep_alive`) or not.
 pub fn of_run(run: &Run, slots: u32) -> Judgement {
@@ -155,7 +185,10 @@ pub fn of_run(run: &Run, slots: u32) -> Judgement {
     }
     // With as many connections as slots every slot is taken as soon as it is free.
     let is_saturated = run.connections >= slots;
-    judged(gates, is_saturated)
+    let of_maximum = run.of_maximum().filter(|share| is_saturated && *share >= BUSY);
+    let threads = of_maximum.map(|of_maximum| Limit::Threads { slots, connections: run.connections, of_maximum });
+    let facts = &run.generator;
+    judged(gates, &Evidence { facts, is_saturated, keeps_up: false, threads, connects: connects(&run.tally) })
 }
 
 /// Judges a load.
@@ -194,7 +227,10 @@ pub fn of_load(run: &LoadRun, plan: &LoadPlan) -> Judgement {
         // Nobody waits but for the server.
         plan.think == Nanos::ZERO
     };
-    judged(gates, is_saturated)
+    let is_in_time = |gate: &Gate| matches!(gate, Gate::SentInTime { .. }) && gate.grade() == Grade::Pass;
+    let keeps_up = plan.pace.is_open() && !is_saturated && gates.iter().any(is_in_time);
+    let facts = &run.generator;
+    judged(gates, &Evidence { facts, is_saturated, keeps_up, threads: None, connects: connects(&run.tally) })
 }
 
 fn is_flat(pace: &Pace) -> bool {
@@ -213,19 +249,26 @@ fn poisson_count(run: &LoadRun, pace: &Pace) -> Option<Gate> {
 }
 
 impl Judgement {
-    /// The same with one more gate.
+    /// The same with one more gate, of those that void the figures.
     #[must_use]
     pub fn with(mut self, gate: Gate) -> Judgement {
         self.gates.push(gate);
-        // What the others said of saturation stays.
-        let is_saturated = self.verdict != Verdict::Unloaded;
-        Judgement { forced: self.forced, ..judged(self.gates, is_saturated) }
+        if gate.grade() == Grade::Fail {
+            (self.verdict, self.limit) = (Verdict::Invalid, None);
+        }
+        self
+    }
+
+    /// How a gate came out here: one that fails, and did not decide, is a doubt.
+    pub fn grade(&self, gate: &Gate) -> Grade {
+        let decides = matches!(self.verdict, Verdict::GeneratorBound | Verdict::Invalid);
+        if decides { gate.grade() } else { gate.grade().min(Grade::Warn) }
     }
 
     /// The gates that were not passed, the worst first.
     pub fn troubles(&self) -> Vec<&Gate> {
         let mut troubles: Vec<&Gate> = self.gates.iter().filter(|gate| gate.grade() > Grade::Pass).collect();
-        troubles.sort_by_key(|gate| std::cmp::Reverse(gate.grade()));
+        troubles.sort_by_key(|gate| std::cmp::Reverse(self.grade(gate)));
         troubles
     }
 }
@@ -233,6 +276,14 @@ impl Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{ProcessCpu, ServerCpu};
+
+    fn verdict(gates: &[Gate], is_saturated: bool) -> Verdict {
+        let facts = GeneratorFacts::default();
+        let known =
+            Evidence { facts: &facts, is_saturated, keeps_up: false, threads: None, connects: (0, Nanos::ZERO) };
+        judged(gates.to_vec(), &known).verdict
+    }
 
     #[test]
     fn each_gate_has_its_limits() {
@@ -307,5 +358,53 @@ mod tests {
         assert_eq!(verdict(&[tight], true), Verdict::GeneratorBound);
         assert_eq!(verdict(&[], true), Verdict::ServerBound);
         assert_eq!(verdict(&[], false), Verdict::Unloaded);
+    }
+
+    /// Puma, hello app, 50 connections, two CPUs: the lane waited 42 % of the time for one.
+    fn on_shared_cpus() -> GeneratorFacts {
+        let (second, ms) = (Nanos::from_secs(1), Nanos::from_millis);
+        let server = ServerCpu {
+            processes: vec![ProcessCpu { pid: 1, cpu: ms(1400), run_queue: ms(300) }],
+            elapsed: second,
+            requests: 16_000,
+            of: 2.0,
+            is_shared: true,
+            busy: Some(1.98),
+            is_ruby: true,
+        };
+        let lane = LaneFacts { cpu: ms(500), run_queue: ms(420), elapsed: second, spun: Nanos::ZERO };
+        GeneratorFacts { lanes: vec![lane], server: Some(server), ..GeneratorFacts::default() }
+    }
+
+    #[test]
+    fn cpus_that_server_and_generator_share_are_neithers_limit() {
+        let facts = on_shared_cpus();
+        let judge = |gates: &[Gate], keeps_up| {
+            let known =
+                Evidence { facts: &facts, is_saturated: true, keeps_up, threads: None, connects: (0, Nanos::ZERO) };
+            judged(gates.to_vec(), &known)
+        };
+        let wait = Gate::LaneRunQueue { share: 0.42 };
+        let shared = judge(&[wait, Gate::Headroom { ceiling_per_s: 158_400.0, times: 9.9 }], false);
+        assert_eq!(
+            (shared.verdict, shared.limit.map(|limit| limit.name())),
+            (Verdict::SharedCpus, Some("shared CPUs"))
+        );
+        assert_eq!(shared.grade(&wait), Grade::Warn, "it did not decide");
+        // Times that are the generator's are no server's, whoever had the CPU.
+        let late = Gate::GeneratorLag { p99: Nanos::from_millis(9), of_response_time: 0.3 };
+        let generator = judge(&[wait, late], false);
+        assert_eq!(generator.verdict, Verdict::GeneratorBound);
+        assert_eq!(generator.limit.map(|limit| limit.name()), Some("shared CPUs"));
+        let tight = judge(&[wait, Gate::LaneCpu { share: 0.97 }], false);
+        assert_eq!(
+            (tight.verdict, tight.limit.map(|limit| limit.name())),
+            (Verdict::GeneratorBound, Some("generator"))
+        );
+        // 40000/s asked and 40000/s kept, with a lane that is busy.
+        let kept =
+            judge(&[wait, Gate::LaneCpu { share: 0.97 }, Gate::Headroom { ceiling_per_s: 44e3, times: 1.1 }], true);
+        assert_eq!((kept.verdict, kept.limit), (Verdict::Unloaded, None));
+        assert_eq!(judge(&[late], true).verdict, Verdict::GeneratorBound);
     }
 }

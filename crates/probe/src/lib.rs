@@ -14,6 +14,7 @@ pub mod owners;
 pub mod process;
 pub mod processes;
 pub mod puma_stats;
+pub mod server_cpu;
 pub mod sink_ledger;
 mod sock_diag;
 pub mod sockets;

@@ -80,6 +80,20 @@ pub fn forecast(connections: u32, slots: u32, service_time: Nanos, source: Servi
     })
 }
 
+/// The same of a run whose CPUs allow `cpu_rate` requests per second at the most: where that is less than what the slots allow, the
+/// app computes, and first come, first served is connections / throughput (Little's law), for its slots share what they compute with.
+pub fn on_cpus(slots: Forecast, connections: u32, cpu_rate: Option<f64>, throughput: f64) -> Forecast {
+    match cpu_rate.filter(|rate| *rate < slots.maximum_rate && throughput > 0.0) {
+        None => slots,
+        Some(rate) => Forecast {
+            model: "closed loop on CPUs, connections / throughput".to_owned(),
+            maximum_rate: rate,
+            ideal_response_time: slots.service_time.max(Nanos::from_secs_f64(f64::from(connections) / throughput)),
+            ..slots
+        },
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,6 +140,17 @@ mod tests {
         let at = |share| quantile(&levels, share).unwrap();
         assert_eq!([at(0.0), at(0.5), at(0.500_001), at(0.99)].map(|turns| turns as u32), [1, 1, 2, 2]);
         assert!(quantile(&levels, 1.0).is_err() && quantile(&[], 0.5).is_err());
+    }
+
+    #[test]
+    fn an_app_that_computes_is_limited_by_its_cpus() {
+        // 10 ms of Ruby under two workers of five threads, on two CPUs.
+        let slots = |n| forecast(n, 10, Nanos::from_millis(10), ServiceTimeSource::Measured).unwrap();
+        let on = on_cpus(slots(40), 40, Some(194.0), 178.0);
+        assert!((on.maximum_rate - 194.0).abs() < 1e-9 && on.ideal_response_time.0 / 1_000_000 == 224, "{on:?}");
+        assert_eq!(on_cpus(slots(1), 1, Some(194.0), 110.0).ideal_response_time, Nanos::from_millis(10), "no less");
+        assert_eq!(on_cpus(slots(40), 40, Some(20_000.0), 990.0), slots(40), "one that waits");
+        assert_eq!(on_cpus(slots(40), 40, None, 990.0), slots(40));
     }
 
     #[test]

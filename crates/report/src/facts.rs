@@ -109,9 +109,11 @@ pub(crate) fn load(study: &SweepStudy) -> Vec<String> {
     let mut lines = vec![stream_in_words(&study.plan.stream, who, with)];
     lines.push(match service_time(study) {
         Some((time, source, maximum)) => {
+            let on_cpu = computing(study).map(|(cpu, _)| format!(", {} of it on a CPU", number::time(cpu)));
             format!(
-                "service time {} ({source}), so {} req/s at most",
+                "service time {} ({source}){}, so {} req/s at most",
                 number::time(time),
+                on_cpu.unwrap_or_default(),
                 number::rate_in_words(maximum)
             )
         }
@@ -172,12 +174,26 @@ pub(crate) fn beside_the_server(who: String, placement: Option<&Placement>) -> S
 ///
 /// Before the first run there is no forecast yet; a delay that was given says the same.
 fn service_time(study: &SweepStudy) -> Option<(Nanos, &'static str, f64)> {
-    let ServiceTime { time, source } = study.service_time.filter(|known| known.time > Nanos::ZERO)?;
+    let ServiceTime { time, source, .. } = study.service_time.filter(|known| known.time > Nanos::ZERO)?;
     let source = match source {
         ServiceTimeSource::Given => "given",
         ServiceTimeSource::Measured => "measured over one connection",
     };
-    Some((time, source, f64::from(study.server.slots()) / time.as_secs_f64()))
+    let slots = f64::from(study.server.slots()) / time.as_secs_f64();
+    Some((time, source, computing(study).map_or(slots, |(_, rate)| rate)))
+}
+
+/// Of an app that computes so much of its time that CPUs, and not slots, are the ceiling: its CPU time a request, and that ceiling. A
+/// worker in Ruby computes on one CPU at a time.
+fn computing(study: &SweepStudy) -> Option<(Nanos, f64)> {
+    let ServiceTime { time, cpu, .. } = study.service_time?;
+    let cpu = cpu.filter(|cpu| *cpu > Nanos::ZERO)?;
+    let server = &study.server;
+    let cpus = server.placement.as_ref()?.server.len() as f64;
+    let is_ruby = server.runtime.as_ref().is_some_and(|runtime| runtime.starts_with("ruby"));
+    let at_once = if is_ruby { cpus.min(f64::from(server.workers)) } else { cpus };
+    let rate = at_once / cpu.as_secs_f64();
+    (rate * time.as_secs_f64() < f64::from(server.slots())).then_some((cpu, rate))
 }
 
 /// Joined by commas, empty ones left out.

@@ -155,6 +155,11 @@ pub(crate) fn verdicts_of(runs: &[Labelled<'_>], width: Width) -> String {
         wrap(&mut text, width, "", &format!("  {words}"));
     }
     text.push_str(&Fitted { indent: 2, may_part: verdicts::may_part, ..Fitted::new(&lines) }.text(width));
+    for (label, judgement) in judged() {
+        if let Some(limit) = verdicts::limit(judgement) {
+            wrap(&mut text, width, "", &format!("  {label} {limit}"));
+        }
+    }
     for (seen, remedy) in verdicts::troubles(judged()) {
         for line in seen {
             wrap(&mut text, width, "", &format!("  {line}"));

@@ -1,6 +1,6 @@
 //! What limited each run, with the evidence: a line of figures a run, or words, and a remedy where something is wrong.
 
-use model::{Gate, Grade, Judgement, Verdict};
+use model::{Gate, Grade, Judgement, Limit, Verdict};
 
 use crate::number::{self, or_none};
 
@@ -18,7 +18,14 @@ pub(crate) fn name(verdict: Verdict) -> &'static str {
 /// The verdict in a column.
 pub(crate) fn word(judgement: Option<&Judgement>) -> &'static str {
     match judgement.map(|judgement| judgement.verdict) {
-        Some(Verdict::ServerBound) => "server",
+        Some(Verdict::ServerBound) => match judgement.and_then(|judgement| judgement.limit) {
+            Some(Limit::Threads { .. }) => "threads",
+            Some(Limit::Cpu(_)) => "CPU",
+            Some(Limit::RubyLock { .. }) => "lock",
+            Some(Limit::AcceptQueue { .. }) => "accept",
+            Some(Limit::Network { .. }) => "network",
+            _ => "server",
+        },
         Some(Verdict::GeneratorBound) => "GENERATOR",
         Some(Verdict::SharedCpus) => "CPUs",
         Some(Verdict::Unloaded) => "none",
@@ -87,9 +94,17 @@ pub(crate) fn figures(label: &str, judgement: &Judgement) -> Vec<String> {
 }
 
 /// A gate that was not passed, in words.
-fn told(gate: &Gate) -> String {
-    let mark = if gate.grade() == Grade::Fail { "FAILS " } else { "doubtful: " };
+fn told(gate: &Gate, grade: Grade) -> String {
+    let mark = if grade == Grade::Fail { "FAILS " } else { "doubtful: " };
     format!("{mark}{}", gate.text())
+}
+
+/// What limited the run, unless a gate says so already, or nothing is known.
+pub(crate) fn limit(judgement: &Judgement) -> Option<String> {
+    let limit =
+        judgement.limit.filter(|limit| !matches!(limit, Limit::Generator { .. } | Limit::NotKnown { cpu: None }))?;
+    let bound = if judgement.verdict == Verdict::SharedCpus { "; on CPUs of its own it would do more" } else { "" };
+    Some(format!("limit: {limit}{bound}"))
 }
 
 /// What was not passed in any of the runs, by what to do about it: failures first, and what several runs share once.
@@ -97,13 +112,14 @@ pub(crate) fn troubles<'a>(
     runs: impl Iterator<Item = (&'a String, &'a Judgement)>,
 ) -> Vec<(Vec<String>, &'static str)> {
     let of_run = |(label, judgement): (&'a String, &'a Judgement)| {
-        judgement.troubles().into_iter().map(move |gate| (label, gate)).collect::<Vec<_>>()
+        let graded = move |gate: &'a Gate| (label, gate, judgement.grade(gate));
+        judgement.troubles().into_iter().map(graded).collect::<Vec<_>>()
     };
     let mut all: Vec<_> = runs.flat_map(of_run).collect();
-    all.sort_by_key(|(_, gate)| gate.grade() != Grade::Fail);
+    all.sort_by_key(|(_, _, grade)| *grade != Grade::Fail);
     let mut by_remedy: Vec<(Vec<String>, &'static str)> = Vec::new();
-    for (label, gate) in all {
-        let line = format!("{label} {}", told(gate));
+    for (label, gate, grade) in all {
+        let line = format!("{label} {}", told(gate, grade));
         match by_remedy.iter_mut().find(|(_, remedy)| *remedy == gate.remedy()) {
             Some((lines, _)) => lines.push(line),
             None => by_remedy.push((vec![line], gate.remedy())),
@@ -115,12 +131,12 @@ pub(crate) fn troubles<'a>(
 /// The evidence, a piece a gate: what was not passed first, then what was.
 pub(crate) fn evidence(judgement: &Judgement) -> Vec<String> {
     let troubles = judgement.troubles();
-    let marked = troubles.iter().map(|gate| told(gate));
+    let marked = troubles.iter().map(|gate| told(gate, judgement.grade(gate)));
     let passed = || judgement.gates.iter().filter(|gate| gate.grade() == Grade::Pass);
     let much = passed().filter(|gate| says_much(gate)).map(Gate::text);
     let others = passed().filter(|gate| !says_much(gate)).count() as u64;
     let others = (others > 0).then(|| format!("{} passed", number::count_of(others, "other gate")));
-    marked.chain(much).chain(others).collect()
+    limit(judgement).into_iter().chain(marked).chain(much).chain(others).collect()
 }
 
 /// What to do about what was not passed, each once.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use model::{SweepStudy, Verdict};
+use model::{Limit, SweepStudy, Verdict};
 use report::{Columns, Layout, Width, bodies, claimed, load, markdown, text};
 use testkit::{bodies as body_study, claimed as claimed_study, golden, load as load_study, study};
 
@@ -64,10 +64,12 @@ fn marks_verdicts_and_errors_stay_at_any_width() {
             for columns in ALL {
                 let row = text::row(&study, run, within(columns));
                 assert_eq!(kept(&row), kept(&whole), "{columns}: {row}");
+                let limit = run.judgement.as_ref().and_then(|judgement| judgement.limit);
                 let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict);
                 let word = match verdict {
                     Some(Verdict::Invalid) => "INVALID",
                     Some(Verdict::GeneratorBound) => "GENERATOR",
+                    Some(Verdict::ServerBound) if matches!(limit, Some(Limit::Threads { .. })) => "threads",
                     Some(Verdict::ServerBound) => "server",
                     Some(Verdict::SharedCpus) => "CPUs",
                     Some(Verdict::Unloaded) => "none",

@@ -123,7 +123,7 @@ fn unbegun<C>(plan: &Plan, tools: &Tools<'_, C>) -> SweepStudy {
         lanes_by: tools.lanes_by.clone(),
         server: model::ServerFacts::default(),
         probed: None,
-        service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given }),
+        service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given, cpu: None }),
         probes: Vec::new(),
         runs: Vec::new(),
         claimed_runs: Vec::new(),

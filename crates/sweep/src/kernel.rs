@@ -137,7 +137,7 @@ mod tests {
     use model::forecast::ServiceTimeSource;
 
     fn why(asked: Probe, is_tcp: bool, time: Option<Nanos>) -> Option<(Probe, Option<String>)> {
-        let service_time = time.map(|time| ServiceTime { time, source: ServiceTimeSource::Given });
+        let service_time = time.map(|time| ServiceTime { time, source: ServiceTimeSource::Given, cpu: None });
         choose(asked, is_tcp, 10, service_time).map(|used| (used.probe, used.why_no_bpf))
     }
 

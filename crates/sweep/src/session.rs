@@ -22,7 +22,7 @@ use crate::observer::{Observer, Phase};
 use crate::subject::Subject;
 use crate::tools::Tools;
 use crate::with::Account;
-use crate::witnesses::Witnesses;
+use crate::witnesses::{Watched, Witnesses};
 
 /// Load of one connection to learn a service time that nobody has told us.
 const LEARNING: Nanos = Nanos::from_secs(1);
@@ -152,8 +152,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         // What a body costs is work, which slots of one process do not share in as they share a wait.
         if study.service_time.is_none() && plan.stream.body.is_none() {
             observer.phase(&Phase::MeasuringServiceTime);
-            let measured = |time| ServiceTime { time, source: ServiceTimeSource::Measured };
-            study.service_time = self.learn_service_time()?.map(measured);
+            study.service_time = self.learn_service_time()?;
         }
         if plan.probe_discipline && study.probes.is_empty() {
             observer.phase(&Phase::Probing);
@@ -162,15 +161,17 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         Ok(())
     }
 
-    /// The median service time over one connection; `None` where nothing was answered.
-    fn learn_service_time(&mut self) -> Result<Option<Nanos>, SweepError> {
+    /// The median service time over one connection, and its CPU time; `None` where nothing was answered.
+    fn learn_service_time(&mut self) -> Result<Option<ServiceTime>, SweepError> {
         let mut shape = self.shape(self.stream, 1);
         shape.warm_up = LEARNING / 5;
         shape.measured = Some(LEARNING);
         shape.requests_per_connection = None;
-        let done = self.drive(&shape, &Progress::new(1))?;
+        let Watched { done, server_cpu, .. } = self.drive_watched(&shape, &Progress::new(1), &Witnesses::none())?;
         self.cool_down();
-        Ok(done.tally.service_time.quantile(0.5))
+        let cpu = server_cpu.and_then(|cpu| cpu.per_request());
+        let measured = |time: Nanos| ServiceTime { time, source: ServiceTimeSource::Measured, cpu };
+        Ok(done.tally.service_time.quantile(0.5).map(measured))
     }
 
     pub(crate) fn cool_down(&self) -> Option<Caveat> {

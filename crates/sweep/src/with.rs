@@ -85,7 +85,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         let new = self.welcome(&workers);
         run.caveats.extend((new > 0).then_some(Caveat::WorkersChanged { new }));
         let forecast = service_time
-            .and_then(|ServiceTime { time, source }| queueing::closed::forecast(connections, slots, time, source));
+            .and_then(|ServiceTime { time, source, .. }| queueing::closed::forecast(connections, slots, time, source));
         let mut row = ClaimedRow { repeat, multiple, run, server_requests, workers, readings, forecast };
         let runs = 1 + u64::from(stream.warm_up > Nanos::ZERO);
         let unknown = || Caveat::LedgerUnknown { reason: "it has no count that longtail can read".to_owned() };

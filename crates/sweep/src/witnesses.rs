@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use engine::Drive;
-use model::{EndedBy, Heard, KernelView, Nanos, Probe, Watch};
+use model::{EndedBy, Heard, KernelView, Nanos, Probe, ServerCpu, Watch};
 
 use crate::hear::Hearing;
 use crate::looks::Looks;
@@ -33,6 +33,8 @@ pub(crate) struct Watched {
     pub(crate) watch: Option<Watch>,
     pub(crate) heard: Option<Heard>,
     pub(crate) kernel: Option<KernelView>,
+    /// What the server had of the CPU.
+    pub(crate) server_cpu: Option<ServerCpu>,
     /// CPU time that it took to have the kernel tell, before the first request.
     pub(crate) setup_cpu: Nanos,
 }

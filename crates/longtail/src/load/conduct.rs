@@ -53,7 +53,7 @@ pub(crate) fn conduct(
     clock: SystemClock,
     interrupt: &AtomicBool,
 ) -> Result<Conducted, Mistake> {
-    let Prepared { shape, plan, name_resolution, placement, lanes_by, server } = prepared;
+    let Prepared { shape, plan, name_resolution, placement, serving, lanes_by, server } = prepared;
     // Before this thread is kept to some of its processors.
     let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
     let kept = Kept::off_the_server(placement.as_ref());
@@ -67,7 +67,7 @@ pub(crate) fn conduct(
     if let Some(hearing) = &ears.hearing {
         hearing.lock().unwrap_or_else(PoisonError::into_inner).catch_up();
     }
-    let (done, recorded, stopped_by, heard) = std::thread::scope(|scope| {
+    let ((done, server_cpu), recorded, stopped_by, heard) = std::thread::scope(|scope| {
         let (sender, batches) = sync_channel(WAITING);
         let reader = recorder.map(|recorder| {
             (
@@ -89,14 +89,17 @@ pub(crate) fn conduct(
                 hearing.hear_on(&clock, &progress, shape.warm_up, &over)
             })
         });
+        let before = placement.as_ref().map(|placement| probe::server_cpu::before(&serving, placement, clock.now()));
         let done = drive(&shape, &clock, &stop, &progress, reader.as_ref().map(|(sender, _)| sender));
+        let ended = done.as_ref().map_or(0, |done| done.tally.all_requests());
+        let server_cpu = before.and_then(|before| before.after(clock.now(), ended));
         over.store(true, Ordering::Relaxed);
         let recorded = reader.map(|(sender, thread)| {
             drop(sender);
             thread.join().expect("the recorder never panics")
         });
         let heard = hearing.map(|hearing| hearing.join().expect("hearing never panics"));
-        (done, recorded, watch.join().expect("the watch never panics"), heard)
+        ((done, server_cpu), recorded, watch.join().expect("the watch never panics"), heard)
     });
     drop(ui);
     let done = done.map_err(|error| Mistake::Sweep(error.into()))?;
@@ -136,6 +139,7 @@ pub(crate) fn conduct(
             // This machine's counter is not another's.
             listen_overflows: after.listen_overflows_since(&host).filter(|_| server.is_here()),
             syn_retransmits: after.syn_retransmits_since(&host),
+            server: server_cpu,
         },
         judgement: None,
         caveats: Vec::new(),

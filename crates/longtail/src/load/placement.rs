@@ -10,10 +10,15 @@ use probe::processes::tree;
 
 use crate::load::listeners::Listeners;
 
-/// Where the processes behind this endpoint may run, and what that leaves to the lanes. `None` where it is not known who they are.
-pub(crate) fn placement(endpoint: &Endpoint, listeners: &Listeners) -> Option<Placement> {
+/// The first processes of whoever listens at this endpoint.
+pub(crate) fn serving(endpoint: &Endpoint, listeners: &Listeners) -> Vec<u32> {
     let inodes: BTreeSet<u64> = listeners.behind(endpoint).map(|one| one.inode).collect();
-    affinity::beside(owners::holders(&inodes).roots().into_iter().map(|first| (first, tree(first))))
+    owners::holders(&inodes).roots()
+}
+
+/// Where these processes and those below them may run, and what that leaves to the lanes. `None` where there is none.
+pub(crate) fn placement(roots: &[u32]) -> Option<Placement> {
+    affinity::beside(roots.iter().map(|first| (*first, tree(*first))))
 }
 
 #[cfg(test)]
@@ -25,9 +30,9 @@ mod tests {
     fn who_listens_is_found() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
-        let found = placement(&endpoint, &Listeners::now());
+        let found = placement(&serving(&endpoint, &Listeners::now()));
         assert!(found.is_some_and(|found| found.is_shared()), "it is ourselves");
         drop(listener);
-        assert_eq!(placement(&endpoint, &Listeners::now()), None);
+        assert_eq!(placement(&serving(&endpoint, &Listeners::now())), None);
     }
 }

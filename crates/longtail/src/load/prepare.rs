@@ -13,7 +13,7 @@ use crate::args::LoadArgs;
 use crate::args::timestamps::Situation;
 use crate::lanes;
 use crate::load::listeners::Listeners;
-use crate::load::placement::placement;
+use crate::load::placement::{placement, serving};
 use crate::mistake::{Mistake, wrong};
 use crate::ui;
 
@@ -30,6 +30,8 @@ pub(crate) struct Prepared {
     pub(crate) name_resolution: Option<Nanos>,
     /// Where the server runs and where the lanes will; `None` where it is not known who serves.
     pub(crate) placement: Option<Placement>,
+    /// The server's first processes; none where it is not known who serves.
+    pub(crate) serving: Vec<u32>,
     /// Why there are so many lanes.
     pub(crate) lanes_by: LanesBy,
     /// Where the server is.
@@ -63,7 +65,8 @@ pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) 
     {
         return Err(failure.into());
     }
-    let placement = if server.is_here() { placement(&endpoint, &listeners) } else { None };
+    let serving = if server.is_here() { serving(&endpoint, &listeners) } else { Vec::new() };
+    let placement = placement(&serving);
     transport.endpoints = vec![endpoint];
     let Lanes { count: lanes, by: lanes_by } =
         lanes::of_load(schedule.lanes, schedule.highest_rate(), schedule.connections, placement.as_ref());
@@ -118,7 +121,7 @@ pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) 
         keep_answers: args.checks.iter().any(crate::load::Check::needs_answers),
         ..Shape::closed(transport, first, schedule.connections)
     };
-    Ok(Prepared { shape, plan, name_resolution, placement, lanes_by, server })
+    Ok(Prepared { shape, plan, name_resolution, placement, serving, lanes_by, server })
 }
 
 /// What named the endpoints.

@@ -82,7 +82,7 @@ fn verdicts_of(runs: &[Labelled<'_>], width: Width) -> String {
     let mut remedies: Vec<&str> = Vec::new();
     for (label, judgement) in judged {
         let evidence = verdicts::evidence(judgement);
-        let told = judgement.troubles().len().max(1);
+        let told = (judgement.troubles().len() + usize::from(verdicts::limit(judgement).is_some())).max(1);
         let rest = evidence.len() - told.min(evidence.len());
         let rest = if rest > 0 { "; …" } else { "" };
         let told = evidence.into_iter().take(told).collect::<Vec<_>>().join("; ");

@@ -7,6 +7,7 @@ use std::sync::mpsc::sync_channel;
 use engine::{Progress, Shape, drive};
 use model::{Clock, EndedBy, Nanos, Probe};
 use probe::processes::this_threads_cpu;
+use probe::server_cpu;
 
 use super::Session;
 use crate::error::SweepError;
@@ -45,7 +46,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         if let Some(hearing) = witnesses.statsd {
             hearing.lock().unwrap_or_else(PoisonError::into_inner).catch_up();
         }
-        let (done, ended_by, seen, heard, traced) = std::thread::scope(|scope| {
+        let ((done, server_cpu), ended_by, seen, heard, traced) = std::thread::scope(|scope| {
             let ending = scope.spawn(|| self.end_early(&stop, &over));
             let looking = sight.map(|sight| scope.spawn(|| sight.look_on(clock, &over, looks)));
             let polling = control.map(|control| scope.spawn(|| poll_on(control, clock, &over, (looks, single))));
@@ -58,13 +59,23 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             let is_over = &over;
             let trace = move |tracing: Tracing| tracing.go_on((shape, clock), progress, is_over, records.as_ref());
             let tracing = tracing.map(|begun| scope.spawn(move || begun.and_then(trace)));
+            let placement = self.subject.facts.placement.as_ref();
+            let before = placement.map(|placement| server_cpu::before(&[self.subject.pid()], placement, clock.now()));
             let done = drive(shape, clock, &stop, progress, journal.as_ref());
+            let ended = done.as_ref().map_or(0, |done| done.tally.all_requests());
+            let server_cpu = before.and_then(|before| before.after(clock.now(), ended));
             over.store(true, Ordering::Relaxed);
             let seen = looking.map(|looking| looking.join().expect("looking never panics"));
             let seen = seen.map(|seen| (seen, polling.map(|polling| polling.join().expect("polling never panics"))));
             let heard = hearing.map(|hearing| hearing.join().expect("hearing never panics"));
             let ended_by = ending.join().expect("waiting never panics");
-            (done, ended_by, seen, heard, tracing.map(|tracing| tracing.join().expect("tracing never panics")))
+            (
+                (done, server_cpu),
+                ended_by,
+                seen,
+                heard,
+                tracing.map(|tracing| tracing.join().expect("tracing never panics")),
+            )
         });
         let done = done?;
         let mut watch = seen.map(|(seen, polled)| watch(seen, polled, done.start + shape.warm_up, single));
@@ -73,7 +84,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         self.body_bytes += done.tally.body_bytes;
         self.unanswered |= done.tally.all_answers() != done.tally.all_requests();
         let ended_by = ended_by.filter(|_| done.interrupted);
-        Ok(Watched { done, ended_by, watch, heard, kernel, setup_cpu })
+        Ok(Watched { done, ended_by, watch, heard, kernel, server_cpu, setup_cpu })
     }
 
     /// Ends the run where the user wants to, or where the server has died: its connections would be refused for ever. Who did, once

@@ -74,7 +74,8 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             looks: Arc::clone(&witnesses.looks),
         });
         let (before, taken_before) = (Host::now(), self.subject.process_use());
-        let Watched { done, ended_by, watch, heard, kernel, .. } = self.drive_watched(&shape, &progress, &witnesses)?;
+        let Watched { done, ended_by, watch, heard, kernel, server_cpu, .. } =
+            self.drive_watched(&shape, &progress, &witnesses)?;
         let (after, taken) = (Host::now(), self.subject.process_use());
         phase(&Phase::CoolingDown);
         let readings = self.listener_readings(done.elapsed.saturating_sub(self.stream.warm_up));
@@ -96,8 +97,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             heard,
             anatomy: done.anatomy,
             kernel,
-            forecast: service_time
-                .and_then(|ServiceTime { time, source }| queueing::closed::forecast(connections, slots, time, source)),
+            forecast: None,
             theory: None,
             statistics: Some(Statistics::of(&done.tally, &done.batches, &PERCENTILES)),
             generator: GeneratorFacts {
@@ -107,11 +107,16 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
                 steal: after.steal_since(&before),
                 listen_overflows: after.listen_overflows_since(&before),
                 syn_retransmits: after.syn_retransmits_since(&before),
+                server: server_cpu,
             },
             judgement: None,
             caveats: Vec::new(),
             tally: done.tally,
         };
+        let known = service_time.unwrap_or_default();
+        let cpu_rate = run.generator.server.as_ref().and_then(|cpu| cpu.maximum_rate(self.subject.facts.workers));
+        run.forecast = queueing::closed::forecast(connections, slots, known.time, known.source)
+            .map(|forecast| queueing::closed::on_cpus(forecast, connections, cpu_rate, run.completed_rate()));
         run.judgement = Some(verdict::of_run(&run, slots));
         run.caveats = doubts::of_run(&run, job.stream.keep_alive, self.subject.facts.placement.as_ref(), ended_by);
         run.caveats.extend(turns::of_run(&run, slots, job.stream.keep_alive));

@@ -56,7 +56,7 @@ pub(super) fn played(setup: &Setup) -> SweepStudy {
         schema: SCHEMA,
         started_at: "2026-07-21T10:00:00Z".to_owned(),
         command_line: plan.command_line(),
-        service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given }),
+        service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given, cpu: None }),
         plan,
         environment: environment(),
         lanes_by: None,

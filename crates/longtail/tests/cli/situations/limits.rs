@@ -1,36 +1,198 @@
 //! What limits a run, by its name.
 
-use model::{Nanos, Verdict};
+use std::fs;
+use std::net::TcpStream;
+use std::path::Path;
+
+use launch::affinity;
+use model::{Nanos, Rate, Verdict};
 use sink::{Delay, Queue, Settings, Sink};
 
 use super::{Caused, Cells, Row, Seen};
-use crate::clock::SteadyClock;
-use crate::lab::Lab;
+use crate::clock::{SteadyClock, eventually};
+use crate::lab::{Lab, PATIENCE, Running, free_port, has};
 use crate::load::{load, study, url};
 
 pub(super) fn rows() -> Vec<Row> {
-    vec![Row {
-        name: "a server that keeps up",
-        how: "20 requests a second to four slots of 20 ms",
-        expected: Cells { exit: Some(0), verdict: Some(Verdict::Unloaded), ..Cells::default() },
-        cause: || {
-            let sink = four_slots(Nanos::from_millis(20));
-            let lab = Lab::new();
-            let ended = load(&lab, &format!("--rate 20/s --for 3s {}", url(&sink)));
-            Caused::Seen(Seen::load(&ended, &study(&lab)))
+    vec![
+        Row {
+            name: "a server that keeps up",
+            how: "20 requests a second to four slots of 20 ms",
+            expected: Cells { exit: Some(0), verdict: Some(Verdict::Unloaded), ..Cells::default() },
+            cause: || {
+                let sink = four_slots(Nanos::from_millis(20));
+                let lab = Lab::new();
+                let ended = load(&lab, &format!("--rate 20/s --for 3s {}", url(&sink)));
+                Caused::Seen(Seen::load(&ended, &study(&lab)))
+            },
         },
-    }]
+        Row {
+            name: "an app that waits, half its threads",
+            how: "puma -t4:4, 100 ms a request, 2 connections",
+            expected: Cells { exit: Some(0), verdict: Some(Verdict::Unloaded), ..Cells::default() },
+            cause: || swept("-t4:4 -d0.1 --for 3s --multiples 0.5", None),
+        },
+        Row {
+            name: "an app that computes, as many workers as CPUs",
+            how: "puma on all CPUs, a worker each, 10 ms of Ruby a request, half as many connections as threads",
+            expected: server_bound("CPU"),
+            cause: || swept(&format!("-w{} -t5:5 --for 4s --multiples 0.5", cpus()), Some(BURN)),
+        },
+        Row {
+            name: "an app that computes, as many workers as CPUs, four times its threads",
+            how: "the same with four times as many connections as threads",
+            expected: server_bound("CPU"),
+            cause: || swept(&format!("-w{} -t5:5 --for 6s --multiples 4", cpus()), Some(BURN)),
+        },
+        Row {
+            name: "an app that computes, in one process",
+            how: "puma -t5:5, 10 ms of Ruby a request, 4 connections, on two CPUs or more",
+            expected: server_bound("Ruby's lock"),
+            cause: || match cpus() {
+                1 => Caused::Skipped("one CPU: that is the limit then".to_owned()),
+                _ => swept("-t5:5 --for 4s --multiples 0.8", Some(BURN)),
+            },
+        },
+        Row {
+            name: "an app that computes, on a CPU of its own",
+            how: "puma -w2 -t5:5 --server-cpus 0, 10 ms of Ruby a request, the generator on the others",
+            expected: server_bound("CPU"),
+            cause: || match cpus() {
+                1 => Caused::Skipped("one CPU: none is left to the generator".to_owned()),
+                _ => swept("-w2 -t5:5 --server-cpus 0 --for 4s --multiples 1", Some(BURN)),
+            },
+        },
+        Row {
+            name: "an app that computes, under a quota",
+            how: "puma -t5:5 in a control group with half a CPU, 10 ms of Ruby a request, 5 connections",
+            expected: server_bound("CPU"),
+            cause: under_a_quota,
+        },
+        Row {
+            name: "an app that computes, loaded from beside it",
+            how: "puma -t5:5, 10 ms of Ruby a request; load -c 4 on two CPUs or more",
+            expected: server_bound("Ruby's lock"),
+            cause: loaded_beside,
+        },
+        Row {
+            name: "a full accept queue",
+            how: "a sink with a backlog of 1 that accepts four connections a second, 12 connections",
+            expected: server_bound("accept queue"),
+            cause: || {
+                let rate = Rate::new(4.0).unwrap();
+                let sink = sink_of(Settings { backlog: 1, accept_rate: Some(rate), ..Settings::default() });
+                let lab = Lab::new();
+                let ended = load(&lab, &format!("-c 12 -n 12 {}", url(&sink)));
+                Caused::Seen(Seen::load(&ended, &study(&lab)))
+            },
+        },
+        Row {
+            name: "server and generator share their CPUs",
+            how: "puma on all CPUs, a worker each, an app that answers at once, 50 connections",
+            expected: Cells {
+                exit: Some(0),
+                verdict: Some(Verdict::SharedCpus),
+                limit: Some("shared CPUs"),
+                discipline: None,
+            },
+            cause: || {
+                let hello = "run ->(env) { [200, {}, ['hello']] }\n";
+                swept(&format!("-w{} -t5:5 --for 4s --multiples {}", cpus(), 10.0 / f64::from(cpus())), Some(hello))
+            },
+        },
+    ]
+}
+
+/// An app that computes for 10 ms of its thread's CPU time.
+const BURN: &str = "NOW = -> { Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) }
+run ->(env) { ended = NOW.() + 0.01; (1..100).sum until NOW.() > ended; [200, {}, ['ok']] }
+";
+
+fn server_bound(limit: &'static str) -> Cells {
+    Cells { exit: Some(0), verdict: Some(Verdict::ServerBound), limit: Some(limit), discipline: None }
+}
+
+/// As many as the server will have.
+fn cpus() -> u32 {
+    affinity::ours().map_or(1, |cpus| cpus.len() as u32)
+}
+
+/// A sweep of the Puma on PATH with this app, or its own.
+fn swept(words: &str, app: Option<&str>) -> Caused {
+    if !has("puma") {
+        return Caused::Skipped("puma is not on PATH".to_owned());
+    }
+    let lab = Lab::new();
+    let app = app.map_or("", |app| {
+        lab.write("app.ru", app);
+        "-r app.ru"
+    });
+    let words = format!("sweep {app} {words} --warm-up 1s --no-calibrate");
+    let ended = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", free_port().to_string())).end();
+    let study = lab.study();
+    Caused::Seen(Seen {
+        cells: Cells { discipline: None, ..Seen::sweep(&ended, &study).cells },
+        ..Seen::sweep(&ended, &study)
+    })
+}
+
+/// A Puma in a control group with half a CPU; root makes one, and takes it away.
+fn under_a_quota() -> Caused {
+    if !has("puma") {
+        return Caused::Skipped("puma is not on PATH".to_owned());
+    }
+    let name = format!("longtail-test-{}", std::process::id());
+    let quotas = [("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "50000"), ("/sys/fs/cgroup", "cpu.max", "50000 100000")];
+    let made = quotas.iter().find_map(|(root, file, quota)| {
+        let folder = Path::new(root).join(&name);
+        fs::create_dir(&folder).ok()?;
+        let has_it = folder.join(file).is_file() && fs::write(folder.join(file), quota).is_ok();
+        if !has_it {
+            let _ = fs::remove_dir(&folder);
+        }
+        has_it.then_some(folder)
+    });
+    let Some(group) = made else { return Caused::Skipped("no control group with a quota can be made here".to_owned()) };
+    let (lab, port) = (Lab::new(), free_port());
+    let app = lab.write("app.ru", BURN);
+    let script = format!(
+        "echo $$ > {}/cgroup.procs && exec puma -t5:5 -b tcp://127.0.0.1:{port} {}",
+        group.display(),
+        app.display()
+    );
+    let script = lab.write("start", &script);
+    let words = "--for 4s --warm-up 1s --no-calibrate --multiples 1";
+    let words = format!("sweep {words} --slots 5 --url http://127.0.0.1:{port}/ -- sh {}", script.display());
+    let ended = lab.run(&words);
+    let study = lab.study();
+    eventually(PATIENCE, || "the control group is in use".to_owned(), || fs::remove_dir(&group).ok());
+    Caused::Seen(Seen {
+        cells: Cells { discipline: None, ..Seen::sweep(&ended, &study).cells },
+        ..Seen::sweep(&ended, &study)
+    })
+}
+
+/// A load of a Puma that was there before.
+fn loaded_beside() -> Caused {
+    if !has("puma") || cpus() == 1 {
+        return Caused::Skipped("puma is not on PATH, or there is one CPU".to_owned());
+    }
+    let (lab, port) = (Lab::new(), free_port());
+    let app = lab.write("app.ru", BURN);
+    let mut puma = lab.program("puma");
+    puma.args(["-t5:5", "-b", &format!("tcp://127.0.0.1:{port}")]).arg(app);
+    let _puma = Running::start(&mut puma);
+    eventually(PATIENCE, || "no Puma".to_owned(), || TcpStream::connect(("127.0.0.1", port)).ok());
+    let ended = load(&lab, &format!("-c 4 --for 4s http://127.0.0.1:{port}/"));
+    Caused::Seen(Seen::load(&ended, &study(&lab)))
+}
+
+fn sink_of(settings: Settings) -> Sink {
+    Sink::start(Settings { listen: vec!["127.0.0.1:0".parse().unwrap()], ..settings }, SteadyClock).unwrap()
 }
 
 /// A sink of four slots in one line, each held for so long.
 pub(super) fn four_slots(held: Nanos) -> Sink {
-    let settings = Settings {
-        listen: vec!["127.0.0.1:0".parse().unwrap()],
-        queue: Queue::Shared,
-        workers: 2,
-        threads: 2,
-        delay: Delay::from(held),
-        ..Settings::default()
-    };
-    Sink::start(settings, SteadyClock).unwrap()
+    let delay = Delay::from(held);
+    sink_of(Settings { queue: Queue::Shared, workers: 2, threads: 2, delay, ..Settings::default() })
 }

@@ -23,7 +23,7 @@ pub(super) fn rows() -> Vec<Row> {
 }
 
 fn at_its_limit(discipline: Discipline) -> Cells {
-    Cells { exit: Some(0), verdict: Some(Verdict::ServerBound), limit: Some("not known"), discipline: Some(discipline) }
+    Cells { exit: Some(0), verdict: Some(Verdict::ServerBound), limit: Some("threads"), discipline: Some(discipline) }
 }
 
 /// A sweep of the Puma on PATH.
