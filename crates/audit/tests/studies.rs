@@ -113,7 +113,7 @@ fn undetected(text: &str) -> Vec<String> {
 }
 
 /// What was asked for and leaves no trace in the counts, what only one source knows, and when a request was due.
-const ON_ITS_OWN: [&str; 30] = [
+const ON_ITS_OWN: [&str; 31] = [
     "/environment/",
     "/plan/repeat",
     "/plan/server/",
@@ -138,6 +138,8 @@ const ON_ITS_OWN: [&str; 30] = [
     "/tally/closed_for_unasked",
     "/tally/connections_opened",
     "/tally/network/",
+    // The evidence of a limit: what it follows from is judged, and not kept twice.
+    "/judgement/limit/",
     "/tally/received_bytes",
     "/tally/body_bytes",
     "/tally/sent_bytes",

@@ -256,9 +256,10 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     #[cold]
     fn end(&mut self, slot: usize, outcome: Outcome, now: Nanos, pause: Option<Nanos>) {
         let bytes = self.connections[slot].reader.received();
-        let oldest = self.connections[slot].outstanding.oldest();
-        if oldest.is_some_and(|request| request.is_measured && now.saturating_sub(request.begun) >= NetworkPath::SLOW) {
-            self.note_slow(slot);
+        let oldest = self.connections[slot].outstanding.oldest().filter(|request| request.is_measured);
+        let out_for = oldest.map(|request| now.saturating_sub(request.begun));
+        if let Some(out_for) = out_for.filter(|out_for| *out_for >= NetworkPath::SLOW) {
+            self.note_slow(slot, out_for);
         }
         self.close(slot);
         if let Some(pause) = pause {
@@ -311,10 +312,10 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     /// A measured request on `slot` has taken long enough for a retransmission: whether there was one. On a connection that was
     /// slow before only what came since is looked at.
     #[cold]
-    fn note_slow(&mut self, slot: usize) {
+    fn note_slow(&mut self, slot: usize, took: Nanos) {
         if let Some(TcpInfo { retransmitted, .. }) = self.wire.tcp_info(slot) {
             let before = std::mem::replace(&mut self.connections[slot].retransmitted, retransmitted);
-            self.records.tally.network.record_slow(retransmitted > before);
+            self.records.tally.network.record_slow(took, retransmitted > before);
         }
     }
 

@@ -109,6 +109,7 @@ impl Figures {
         let verdict = judgement.map_or("none", |judgement| match judgement.verdict {
             Verdict::ServerBound => "server-bound",
             Verdict::GeneratorBound => "generator-bound",
+            Verdict::NetworkBound => "network-bound",
             Verdict::SharedCpus => "shared-cpus",
             Verdict::Unloaded => "unloaded",
             Verdict::Invalid => "invalid",

@@ -22,6 +22,8 @@ pub enum Verdict {
     /// The CPUs, which server and generator share: the server would do more on CPUs of its own, and the times hold but for the
     /// generator's stated part.
     SharedCpus,
+    /// The network between them: round trips, or segments that were sent again, took the time.
+    NetworkBound,
     /// Nothing: the server was offered less than it can do, and kept up.
     Unloaded,
     /// The figures contradict each other or the machine spoiled them: no headline figure is given.
@@ -121,6 +123,8 @@ struct Evidence<'a> {
     threads: Option<Limit>,
     /// Connects of good answers, and the longest.
     connects: (u64, Nanos),
+    /// The network, where that is the limit.
+    network: Option<Limit>,
 }
 
 /// Where this share of the connects had to be tried again, the accept queue is what limits.
@@ -149,6 +153,8 @@ fn judged(gates: Vec<Gate>, known: &Evidence<'_>) -> Judgement {
         (Verdict::Invalid, None)
     } else if known.keeps_up || !known.is_saturated && on_cpus.is_none() {
         (Verdict::Unloaded, None)
+    } else if known.network.is_some() {
+        (Verdict::NetworkBound, known.network)
     } else if is_shared {
         (Verdict::SharedCpus, on_cpus)
     } else {
@@ -188,7 +194,8 @@ pub fn of_run(run: &Run, slots: u32) -> Judgement {
     let of_maximum = run.of_maximum().filter(|share| is_saturated && *share >= BUSY);
     let threads = of_maximum.map(|of_maximum| Limit::Threads { slots, connections: run.connections, of_maximum });
     let facts = &run.generator;
-    judged(gates, &Evidence { facts, is_saturated, keeps_up: false, threads, connects: connects(&run.tally) })
+    let (connects, network) = (connects(&run.tally), limit::of_network(&run.tally));
+    judged(gates, &Evidence { facts, is_saturated, keeps_up: false, threads, connects, network })
 }
 
 /// Judges a load.
@@ -230,7 +237,8 @@ pub fn of_load(run: &LoadRun, plan: &LoadPlan) -> Judgement {
     let is_in_time = |gate: &Gate| matches!(gate, Gate::SentInTime { .. }) && gate.grade() == Grade::Pass;
     let keeps_up = plan.pace.is_open() && !is_saturated && gates.iter().any(is_in_time);
     let facts = &run.generator;
-    judged(gates, &Evidence { facts, is_saturated, keeps_up, threads: None, connects: connects(&run.tally) })
+    let (connects, network) = (connects(&run.tally), limit::of_network(&run.tally));
+    judged(gates, &Evidence { facts, is_saturated, keeps_up, threads: None, connects, network })
 }
 
 fn is_flat(pace: &Pace) -> bool {
@@ -280,8 +288,14 @@ mod tests {
 
     fn verdict(gates: &[Gate], is_saturated: bool) -> Verdict {
         let facts = GeneratorFacts::default();
-        let known =
-            Evidence { facts: &facts, is_saturated, keeps_up: false, threads: None, connects: (0, Nanos::ZERO) };
+        let known = Evidence {
+            facts: &facts,
+            is_saturated,
+            keeps_up: false,
+            threads: None,
+            connects: (0, Nanos::ZERO),
+            network: None,
+        };
         judged(gates.to_vec(), &known).verdict
     }
 
@@ -380,8 +394,14 @@ mod tests {
     fn cpus_that_server_and_generator_share_are_neithers_limit() {
         let facts = on_shared_cpus();
         let judge = |gates: &[Gate], keeps_up| {
-            let known =
-                Evidence { facts: &facts, is_saturated: true, keeps_up, threads: None, connects: (0, Nanos::ZERO) };
+            let known = Evidence {
+                facts: &facts,
+                is_saturated: true,
+                keeps_up,
+                threads: None,
+                connects: (0, Nanos::ZERO),
+                network: None,
+            };
             judged(gates.to_vec(), &known)
         };
         let wait = Gate::LaneRunQueue { share: 0.42 };

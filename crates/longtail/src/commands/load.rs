@@ -153,7 +153,7 @@ fn distrust(verdict: Verdict) -> Option<String> {
     let word = match verdict {
         Verdict::GeneratorBound => "GENERATOR-BOUND",
         Verdict::Invalid => "INVALID",
-        Verdict::ServerBound | Verdict::SharedCpus | Verdict::Unloaded => return None,
+        Verdict::ServerBound | Verdict::NetworkBound | Verdict::SharedCpus | Verdict::Unloaded => return None,
     };
     Some(format!("verdict: {word}; longtail report tells why, and what to do"))
 }
