@@ -5,6 +5,8 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use engine::Progress;
@@ -58,20 +60,37 @@ pub(crate) fn complain(mistake: &Mistake) {
     say(&format!("longtail: {mistake}"));
 }
 
+/// Says that longtail itself has failed, on a line of its own: a progress line may stand there.
+pub(crate) fn fault(text: &str) {
+    say(&format!("{}longtail: {text}", if io::stderr().is_terminal() { "\r\x1b[2K" } else { "" }));
+}
+
 /// The progress line of a long command.
 pub(crate) struct Ui {
     bar: ProgressBar,
+    /// Draws it anew, until the other end of its channel goes.
+    ticker: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Ui {
     /// A line on stderr where that is a terminal, else nothing.
     pub(crate) fn new() -> Ui {
-        let target =
-            if io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let is_drawn = io::stderr().is_terminal();
+        let target = if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         // Its first frame is drawn before anything is told.
         let bar = ProgressBar::with_draw_target(None, target).with_style(waiting()).with_message("starting");
-        bar.enable_steady_tick(TICK);
-        Ui { bar }
+        let (end, ended) = channel();
+        let tick = {
+            let bar = bar.clone();
+            move || {
+                while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    bar.tick();
+                }
+            }
+        };
+        // The library's own ticker panics where no thread can be had: then the line stands still.
+        let ticker = is_drawn.then(|| std::thread::Builder::new().name("progress".to_owned()).spawn(tick).ok());
+        Ui { bar, ticker: ticker.flatten().map(|thread| (end, thread)) }
     }
 
     /// Shows what is going on.
@@ -133,6 +152,10 @@ impl Ui {
 
 impl Drop for Ui {
     fn drop(&mut self) {
+        if let Some((end, thread)) = self.ticker.take() {
+            drop(end);
+            let _ = thread.join();
+        }
         self.bar.finish_and_clear();
     }
 }

@@ -84,7 +84,7 @@ fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<Conducted, Mistake>
     }
     announce(&prepared);
     let store = Store::create("load", &started_at, args.save.as_deref())?;
-    let words = (started_at, command_line(std::env::args().skip(1)));
+    let words = (started_at, command_line(words_of_the_command_line()));
     let is_csv = |path: &Path| path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv"));
     let file = args.log.as_deref().map(|path| Log { path, is_csv: is_csv(path) });
     let stdout = args.output.is_csv().then(|| Log { path: Path::new("-"), is_csv: true });
@@ -197,7 +197,7 @@ fn run_another(args: &LoadArgs, resolver: &Resolver, generator: Generator) -> Re
     let told = ui::Ui::new();
     let length = ordered.length().map(|length| format!(" for {length}")).unwrap_or_default();
     told.working(&format!("{} makes the load{length}", generator.name()));
-    let done = ordered.conduct((started_at, command_line(std::env::args().skip(1))), &interrupt);
+    let done = ordered.conduct((started_at, command_line(words_of_the_command_line())), &interrupt);
     drop(told);
     let Some(study) = done? else {
         let note = format!("interrupted: {} had not finished, so there is nothing to report", generator.name());
@@ -246,6 +246,11 @@ fn ceiling(
     let shop = Workshop { clock: &clock, guard: &guard, program: &program, dir: &dir, interrupt, placement };
     let ceilings = sweep::ceilings(&[shape], answer_bytes, &CeilingFile::of_day(started_at), &shop)?;
     Ok(ceilings.into_iter().next().flatten())
+}
+
+/// The words after the program's name, as far as they are text.
+fn words_of_the_command_line() -> impl Iterator<Item = String> {
+    std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
 }
 
 /// The command line as it was typed, but for secrets: it goes into reports.
