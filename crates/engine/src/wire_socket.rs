@@ -234,7 +234,34 @@ fn trouble(errno: Errno) -> Trouble {
         Errno::AGAIN | Errno::INTR | Errno::INPROGRESS => Trouble::WouldBlock,
         Errno::CONNREFUSED => Trouble::Refused,
         Errno::CONNRESET | Errno::PIPE | Errno::NOTCONN | Errno::CONNABORTED => Trouble::Reset,
-        Errno::ADDRNOTAVAIL | Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => Trouble::Exhausted,
+        Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::NETDOWN | Errno::HOSTDOWN => Trouble::NoRoute,
+        Errno::TIMEDOUT => Trouble::TimedOut,
+        Errno::ADDRNOTAVAIL => Trouble::NoPort,
+        Errno::MFILE | Errno::NFILE => Trouble::NoDescriptor,
+        Errno::NOBUFS | Errno::NOMEM => Trouble::NoMemory,
         _ => Trouble::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_no_connection_comes_about_is_told_by_name() {
+        for (errno, told) in [
+            (Errno::INPROGRESS, Trouble::WouldBlock),
+            (Errno::CONNREFUSED, Trouble::Refused),
+            (Errno::NETUNREACH, Trouble::NoRoute),
+            (Errno::HOSTUNREACH, Trouble::NoRoute),
+            (Errno::TIMEDOUT, Trouble::TimedOut),
+            (Errno::ADDRNOTAVAIL, Trouble::NoPort),
+            (Errno::MFILE, Trouble::NoDescriptor),
+            (Errno::NFILE, Trouble::NoDescriptor),
+            (Errno::NOMEM, Trouble::NoMemory),
+            (Errno::PERM, Trouble::Failed),
+        ] {
+            assert_eq!(trouble(errno), told, "{errno}");
+        }
     }
 }
