@@ -21,7 +21,7 @@ use crate::load::{Log, Prepared, conduct, order, prepare};
 use crate::mistake::Mistake;
 use crate::outlets::{Ears, Outlets};
 use crate::store::{CeilingFile, Store};
-use crate::{GUARD, signals, this_program, ui};
+use crate::{GUARD, signals, store, this_program, ui};
 
 /// Runs the load and prints its report.
 ///
@@ -81,6 +81,11 @@ fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<Conducted, Mistake>
     let is_stdout = args.log.as_deref() == Some(Path::new("-"));
     if is_stdout && !args.output.is_prose() {
         return Err(Mistake::Flags("two things cannot go to stdout at once: leave out --log, or --format".to_owned()));
+    }
+    if let (Some(log), Some(study)) = (&args.log, &args.save)
+        && store::are_one(log, study)
+    {
+        return Err(Mistake::Flags("--log and -o name one file: give each its own".to_owned()));
     }
     announce(&prepared);
     let store = Store::create("load", &started_at, args.save.as_deref())?;
@@ -169,8 +174,16 @@ fn unanswered(tally: &Tally, plan: &LoadPlan) -> String {
         Some(Outcome::ConnectFailed) if plan.tls => {
             "does it speak TLS, with a certificate that is trusted here? --cacert FILE trusts another, --insecure any"
         }
-        Some(Outcome::TimedOut | Outcome::InFlight) if plan.tls => "does it speak TLS, and answer within --timeout?",
+        Some(Outcome::TimedOut | Outcome::ConnectTimedOut | Outcome::InFlight) if plan.tls => {
+            "does it speak TLS, and answer within --timeout?"
+        }
         Some(Outcome::TimedOut | Outcome::InFlight) => "connections were made: does it answer within --timeout?",
+        Some(Outcome::ConnectTimedOut) => {
+            "no connection came about within --timeout: is its accept queue full, or a firewall between?"
+        }
+        Some(Outcome::NoRoute) => "there is no route to it: is the address right (ip route get ADDRESS)?",
+        Some(Outcome::NoPort) => "this machine has no port left: give fewer connections, or keep them alive",
+        Some(Outcome::NoDescriptor) => "raise the limit of open files (ulimit -n), or give fewer connections",
         Some(Outcome::BadResponse) => &bad,
         Some(Outcome::Refused) => {
             "it was listened to before the start: is there still a server, or is its accept queue full?"
