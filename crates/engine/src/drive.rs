@@ -54,7 +54,9 @@ pub enum DriveError {
     #[error(transparent)]
     Limit(#[from] LimitError),
     /// A lane got no epoll instance.
-    #[error("a generator thread cannot wait for its connections: {0}; does a sandbox forbid epoll?")]
+    #[error(
+        "a generator thread cannot be set up: {0}; a sandbox (seccomp, a container's profile) may forbid epoll or sockets"
+    )]
     Lane(std::io::Error),
     /// No thread can be had.
     #[error("a thread cannot be started: {0}; raise the limit of processes (ulimit -u), or the container's")]
