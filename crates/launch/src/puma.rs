@@ -201,12 +201,11 @@ pub fn failed_workers(plan: &ServerPlan, output: &Output) -> Option<Vec<String>>
     if !matches!(plan.kind, ServerKind::Puma { .. }) {
         return None;
     }
-    let mut lines = output.lines().skip_while(|line| !line.contains(NO_WORKER)).peekable();
-    let first = lines.peek().copied()?;
-    let said: Vec<&str> = lines.collect();
-    (said.iter().filter(|line| line.contains(NO_WORKER)).count() > 1)
-        .then(|| said.iter().take_while(|line| **line == first || !line.contains(NO_WORKER)).take(LINES))
-        .map(|lines| lines.map(ToString::to_string).collect())
+    let said: Vec<&str> = output.lines().skip_while(|line| !line.contains(NO_WORKER)).collect();
+    let failed = said.iter().filter(|line| line.contains(NO_WORKER)).count();
+    // Its reason is in the lines behind it; those of two workers may be mixed.
+    let has_reason = said.last().is_some_and(|line| !line.contains(NO_WORKER));
+    (failed > 1 && has_reason).then(|| said.iter().take(LINES).map(ToString::to_string).collect())
 }
 
 /// Puma 3 to 8 (cluster.rb, cluster/worker.rb); behind it the exception, of 5 and before only where it was raised.
