@@ -205,7 +205,7 @@ pub fn failed_workers(plan: &ServerPlan, output: &Output) -> Option<Vec<String>>
     let failed = said.iter().filter(|line| line.contains(NO_WORKER)).count();
     // Its reason is in the lines behind it; those of two workers may be mixed.
     let has_reason = said.last().is_some_and(|line| !line.contains(NO_WORKER));
-    (failed > 1 && has_reason).then(|| said.iter().take(LINES).map(ToString::to_string).collect())
+    (failed > 1 && has_reason).then(|| said.iter().take(LINES).map(|line| (*line).to_owned()).collect())
 }
 
 /// Puma 3 to 8 (cluster.rb, cluster/worker.rb); behind it the exception, of 5 and before only where it was raised.
