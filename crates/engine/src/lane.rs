@@ -424,7 +424,9 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             // The oldest one's answer comes first, so whatever is out behind it is given up with it.
             let oldest = self.connections[slot].outstanding.oldest();
             if oldest.is_some_and(|request| now.saturating_sub(request.begun) >= self.shape.timeout) {
-                self.end(slot, Outcome::TimedOut, now, None);
+                let is_connected = self.connections[slot].state == State::Open;
+                let outcome = if is_connected { Outcome::TimedOut } else { Outcome::ConnectTimedOut };
+                self.end(slot, outcome, now, None);
             }
         }
     }

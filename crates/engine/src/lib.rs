@@ -21,7 +21,6 @@ mod lateness;
 mod lead;
 mod limits;
 mod own_files;
-mod poller;
 mod progress;
 mod reach;
 mod request;
@@ -37,7 +36,7 @@ mod wire_socket;
 mod wire_tls;
 
 pub use body::body;
-pub use drive::{Drive, DriveError, drive};
+pub use drive::{Drive, DriveError, Raise, drive, spawn_scoped};
 pub use fetch::{Answer, FetchError, fetch};
 pub use head::{Framing, Head, Heads};
 pub use journal::{Batch, Record, Trace};

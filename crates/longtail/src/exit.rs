@@ -9,6 +9,8 @@ pub(crate) enum Exit {
     Missed,
     /// The user's mistake, or a server that does not work: nothing was measured, or not all.
     Mistake,
+    /// longtail itself failed: a bug.
+    Fault,
     /// The user ended it; what there is was reported.
     Interrupted,
 }
@@ -20,6 +22,7 @@ impl Exit {
             Exit::Fine => 0,
             Exit::Missed => 1,
             Exit::Mistake => 2,
+            Exit::Fault => 70,
             Exit::Interrupted => 130,
         }
     }

@@ -67,6 +67,11 @@ impl Mistake {
     }
 }
 
+/// A thread that could not be had.
+pub(crate) fn no_thread(error: engine::DriveError) -> Mistake {
+    Mistake::Sweep(error.into())
+}
+
 /// A fault in what was asked; `text` is one line that names it and the mend.
 pub(crate) fn wrong(text: impl Into<String>) -> Mistake {
     Mistake::Flags(text.into())

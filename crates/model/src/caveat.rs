@@ -403,7 +403,7 @@ fn remedy_of_failures(outcomes: &[String]) -> &'static str {
         Outcome::BadResponse | Outcome::WrongLength => false,
         _ => true,
     };
-    if occurred(|outcome| outcome == Outcome::TimedOut) {
+    if occurred(|outcome| matches!(outcome, Outcome::TimedOut | Outcome::ConnectTimedOut)) {
         "see the errors by kind: raise --timeout where they are timeouts, or lower the load"
     } else if occurred(may_be_of_the_load) {
         "see the errors by kind, or lower the load"

@@ -21,7 +21,7 @@ use crate::load::{Log, Prepared, conduct, order, prepare};
 use crate::mistake::Mistake;
 use crate::outlets::{Ears, Outlets};
 use crate::store::{CeilingFile, Store};
-use crate::{GUARD, signals, this_program, ui};
+use crate::{GUARD, signals, store, this_program, ui};
 
 /// Runs the load and prints its report.
 ///
@@ -82,9 +82,14 @@ fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<Conducted, Mistake>
     if is_stdout && !args.output.is_prose() {
         return Err(Mistake::Flags("two things cannot go to stdout at once: leave out --log, or --format".to_owned()));
     }
+    if let (Some(log), Some(study)) = (&args.log, &args.save)
+        && store::are_one(log, study)
+    {
+        return Err(Mistake::Flags("--log and -o name one file: give each its own".to_owned()));
+    }
     announce(&prepared);
     let store = Store::create("load", &started_at, args.save.as_deref())?;
-    let words = (started_at, command_line(std::env::args().skip(1)));
+    let words = (started_at, command_line(words_of_the_command_line()));
     let is_csv = |path: &Path| path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv"));
     let file = args.log.as_deref().map(|path| Log { path, is_csv: is_csv(path) });
     let stdout = args.output.is_csv().then(|| Log { path: Path::new("-"), is_csv: true });
@@ -169,8 +174,16 @@ fn unanswered(tally: &Tally, plan: &LoadPlan) -> String {
         Some(Outcome::ConnectFailed) if plan.tls => {
             "does it speak TLS, with a certificate that is trusted here? --cacert FILE trusts another, --insecure any"
         }
-        Some(Outcome::TimedOut | Outcome::InFlight) if plan.tls => "does it speak TLS, and answer within --timeout?",
+        Some(Outcome::TimedOut | Outcome::ConnectTimedOut | Outcome::InFlight) if plan.tls => {
+            "does it speak TLS, and answer within --timeout?"
+        }
         Some(Outcome::TimedOut | Outcome::InFlight) => "connections were made: does it answer within --timeout?",
+        Some(Outcome::ConnectTimedOut) => {
+            "no connection came about within --timeout: is its accept queue full, or a firewall between?"
+        }
+        Some(Outcome::NoRoute) => "there is no route to it: is the address right (ip route get ADDRESS)?",
+        Some(Outcome::NoPort) => "this machine has no port left: give fewer connections, or keep them alive",
+        Some(Outcome::NoDescriptor) => "raise the limit of open files (ulimit -n), or give fewer connections",
         Some(Outcome::BadResponse) => &bad,
         Some(Outcome::Refused) => {
             "it was listened to before the start: is there still a server, or is its accept queue full?"
@@ -197,7 +210,7 @@ fn run_another(args: &LoadArgs, resolver: &Resolver, generator: Generator) -> Re
     let told = ui::Ui::new();
     let length = ordered.length().map(|length| format!(" for {length}")).unwrap_or_default();
     told.working(&format!("{} makes the load{length}", generator.name()));
-    let done = ordered.conduct((started_at, command_line(std::env::args().skip(1))), &interrupt);
+    let done = ordered.conduct((started_at, command_line(words_of_the_command_line())), &interrupt);
     drop(told);
     let Some(study) = done? else {
         let note = format!("interrupted: {} had not finished, so there is nothing to report", generator.name());
@@ -246,6 +259,11 @@ fn ceiling(
     let shop = Workshop { clock: &clock, guard: &guard, program: &program, dir: &dir, interrupt, placement };
     let ceilings = sweep::ceilings(&[shape], answer_bytes, &CeilingFile::of_day(started_at), &shop)?;
     Ok(ceilings.into_iter().next().flatten())
+}
+
+/// The words after the program's name, as far as they are text.
+fn words_of_the_command_line() -> impl Iterator<Item = String> {
+    std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
 }
 
 /// The command line as it was typed, but for secrets: it goes into reports.

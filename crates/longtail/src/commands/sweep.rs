@@ -207,7 +207,7 @@ impl Observer for Told<'_> {
             Err(mistake) => self.failed = Some(mistake),
         }
         if self.output.streams() {
-            self.ui.print(&report::claimed::row(study, run, self.layout.width));
+            self.ui.print(&report::claimed::row(study, run, self.layout));
         }
     }
 }

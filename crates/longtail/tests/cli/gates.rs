@@ -7,7 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use launch::affinity;
-use model::{Arrivals, Caveat, Clock as _, Gate, Grade, Judgement, LoadStudy, Nanos, Pace, Profile, Rate, Verdict};
+use model::{
+    Arrivals, Caveat, Clock as _, Gate, Grade, Judgement, LoadStudy, Nanos, Outcome, Pace, Profile, Rate, Verdict,
+};
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use sink::{Body, Delay, Faults, Queue, Settings, Sink};
@@ -248,6 +250,7 @@ fn a_machine_without_ports_is_named() {
     assert_eq!(grade(judgement, |gate| matches!(gate, Gate::Exhausted { .. })), Some(Grade::Fail), "{judgement:?}");
     assert!(is_void(judgement) || judgement.verdict == Verdict::GeneratorBound, "{judgement:?}");
     assert!(study.run.tally.exhausted > 0 && study.run.tally.counts.good() > 0);
+    assert!(study.run.tally.counts.of(Outcome::NoPort) > 0, "{:?}", study.run.tally.counts);
 }
 
 #[test]
