@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::limit;
 use crate::statistics::{Statistics, Steadiness};
 use crate::{
-    Arrivals, CpuUse, Gate, GeneratorFacts, Grade, LaneFacts, Limit, LoadPlan, LoadRun, Nanos, Pace, Profile, Run,
-    Tally, Timing,
+    Arrivals, CpuUse, Gate, GeneratorFacts, Grade, LaneFacts, Limit, LoadPlan, LoadRun, Nanos, Outcome, Pace, Profile,
+    Run, Tally, Timing,
 };
 
 /// What limited a run.
@@ -206,19 +206,18 @@ pub fn of_load(run: &LoadRun, plan: &LoadPlan) -> Judgement {
         if run.tally.queued.count == 0 && counts.attempted() == counts.total() && counts.total() > 0 {
             gates.push(Gate::SentInTime { sent: run.tally.sent_in_window, due: counts.total() });
         }
-        let offered = counts.total() as f64 / run.measured.as_secs_f64().max(1e-9);
         gates.extend(statistics.and_then(|statistics| statistics.lag_slope).map(|lag| Gate::LagSlope {
             slope: lag.slope,
             in_errors: lag.in_errors,
             grown: lag.grown,
         }));
         gates.extend(poisson_count(run, &plan.pace));
-        let is_overloaded = run.tally.queued.count > 0 || rate < 0.98 * offered;
+        let is_behind = run.tally.queued.count > 0 || is_behind(run, &plan.pace);
         // What is offered more than it can do never settles, and a ramp is not meant to.
-        if !is_overloaded && is_flat(&plan.pace) {
+        if !is_behind && is_flat(&plan.pace) {
             gates.extend(steadiness(statistics, true));
         }
-        is_overloaded
+        is_behind
     } else {
         gates.extend(steadiness(statistics, false));
         if plan.think == Nanos::ZERO && plan.length.is_some() && plan.requests_total.is_none() {
@@ -231,6 +230,19 @@ pub fn of_load(run: &LoadRun, plan: &LoadPlan) -> Judgement {
     let keeps_up = plan.pace.is_open() && !is_saturated && gates.iter().any(is_in_time);
     let facts = &run.generator;
     judged(gates, &Evidence { facts, is_saturated, keeps_up, threads: None, connects: connects(&run.tally) })
+}
+
+/// Open loop: whether the server did not keep up with what became due, or not answer all of it well. At one rate the backlog tells: what is
+/// under way at the end of the window is no lack.
+fn is_behind(run: &LoadRun, pace: &Pace) -> bool {
+    let (counts, statistics) = (&run.tally.counts, run.statistics.as_ref());
+    match statistics.and_then(|statistics| Some((statistics, statistics.backlog?))) {
+        Some((statistics, backlog)) if is_flat(pace) => {
+            let lost = counts.failed() - counts.of(Outcome::InFlight);
+            backlog.grows() || statistics.is_overload(&run.tally) || lost as f64 > 0.02 * counts.total() as f64
+        }
+        _ => run.completed_rate() < 0.98 * run.offered_rate(pace).unwrap_or_default(),
+    }
 }
 
 fn is_flat(pace: &Pace) -> bool {
