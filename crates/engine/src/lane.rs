@@ -31,6 +31,7 @@ use crate::lateness::{self, Lateness};
 use crate::progress::Place;
 use crate::shape::{Shape, Share};
 use crate::stamps::WallClock;
+use crate::standstill::{NOTABLE, Standstill};
 use crate::tcp_info::TcpInfo;
 use crate::wire::{Event, Wire};
 use records::{End, Kept, Records};
@@ -106,6 +107,8 @@ pub struct Lane<'a, C, W> {
     lateness: Lateness,
     /// Open loop: what was due and not answered.
     backlog: BacklogSamples,
+    /// When it did not run.
+    standstill: Standstill,
     /// Requests that had ended before the last turn.
     ended_before: u64,
     buffer: Vec<u8>,
@@ -153,6 +156,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             awake: None,
             lateness: Lateness::default(),
             backlog: BacklogSamples::new(window),
+            standstill: Standstill::new(window),
             ended_before: 0,
             buffer: vec![0; BUFFER],
         }
@@ -174,7 +178,9 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         self.send_what_is_due(now);
         let mut interrupted_at = None;
         let (began_at, began_with) = (now, CpuUse::now());
+        self.standstill.look();
         while !self.is_over(now) {
+            let before = now;
             if self.agenda.is_open() {
                 // What was sent since has taken its time, and the next due time does not wait for it.
                 now = self.clock.now();
@@ -186,6 +192,9 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             let until = now + at_most;
             self.wait(at_most, &mut events);
             now = self.clock.now();
+            if now.saturating_sub(before) > at_most + NOTABLE {
+                self.standstill.was_late(before + at_most, now);
+            }
             if at_most > Nanos::ZERO && events.is_empty() {
                 self.lateness.woke(until, now);
             }
@@ -210,6 +219,8 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         place.show(self.records.ended, || self.records.tally(&self.heads, &self.connections));
         let spun = self.awake.as_ref().map_or(Nanos::ZERO, Awake::spent);
         let facts = CpuUse::now().since(began_with, now.saturating_sub(began_at), spun);
+        let Standstill { sum: stood_still, longest: longest_standstill, .. } = self.standstill;
+        let facts = facts.map(|facts| LaneFacts { stood_still, longest_standstill, ..facts });
         self.finish(interrupted_at, facts)
     }
 
@@ -444,6 +455,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         }
         let step = (self.shape.timeout / 20).clamp(Nanos::from_millis(1), LONGEST_WAIT);
         self.next_scan = now + step;
+        self.standstill.look();
         for slot in 0..self.connections.len() {
             // The oldest one's answer comes first, so whatever is out behind it is given up with it.
             let oldest = self.connections[slot].outstanding.oldest();

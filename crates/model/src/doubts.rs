@@ -252,6 +252,7 @@ mod tests {
             spun: Nanos::from_millis(500),
             elapsed: Nanos::from_secs(1),
             run_queue: Nanos::ZERO,
+            ..LaneFacts::default()
         };
         let doubt = |server: &str, lanes: &str, percents: &[u64]| {
             let placement = Placement { server: server.parse().unwrap(), lanes: lanes.parse().unwrap() };

@@ -71,6 +71,8 @@ fn common(tally: &Tally, rate: f64, facts: &GeneratorFacts, statistics: Option<&
     };
     gates.extend(most(LaneFacts::work).map(|share| Gate::LaneCpu { share }));
     gates.extend(most(|lane| lane.run_queue).map(|share| Gate::LaneRunQueue { share }));
+    let longest = facts.lanes.iter().map(|lane| lane.longest_standstill).max().unwrap_or_default();
+    gates.extend(most(|lane| lane.stood_still).map(|share| Gate::Standstill { share, longest }));
     gates.extend(facts.listen_overflows.map(|dropped| Gate::ListenOverflows { dropped }));
     let longest = if tally.phases.connect.count > 0 { tally.phases.connect.max } else { Nanos::ZERO };
     gates.extend(facts.syn_retransmits.map(|retried| Gate::ConnectStalls { retried, longest }));
@@ -129,11 +131,14 @@ const RETRIED: f64 = 0.01;
 fn judged(gates: Vec<Gate>, known: &Evidence<'_>) -> Judgement {
     let on_cpus = limit::of_cpus(known.facts);
     let is_shared = matches!(on_cpus, Some(Limit::SharedCpus(_)));
+    // Where a lane stood still it waited for a CPU: nobody had stopped it.
+    let waited = known.facts.lanes.iter().all(|lane| lane.stood_still <= lane.run_queue);
     let failed = || gates.iter().filter(|gate| gate.grade() == Grade::Fail);
     // Of one that kept its rate the share of a CPU says nothing; nor does the wait for one, where the server waits as well.
     let convicts = |gate: &&Gate| match gate {
         Gate::Headroom { .. } | Gate::LaneCpu { .. } if known.keeps_up => false,
         Gate::LaneRunQueue { .. } if known.keeps_up || is_shared => false,
+        Gate::Standstill { .. } if is_shared && waited => false,
         gate => gate.blames_the_generator(),
     };
     let is_unsteady = |gate: &Gate| matches!(gate, Gate::Steadiness { .. });
@@ -312,6 +317,9 @@ mod tests {
         assert_eq!(grades([cpu(0.5), cpu(0.8), cpu(0.95)]), all);
         let queue = |share| Gate::LaneRunQueue { share };
         assert_eq!(grades([queue(0.01), queue(0.05), queue(0.2)]), all);
+        let still = |share, millis| Gate::Standstill { share, longest: Nanos::from_millis(millis) };
+        assert_eq!(grades([still(0.01, 90), still(0.05, 90), still(0.25, 1500)]), all);
+        assert_eq!(still(0.001, 1500).grade(), Grade::Warn, "it may be the longest response time");
         let little = |in_flight| Gate::LittlesLaw { in_flight, connections: 100, tolerance: 0.0 };
         assert_eq!(grades([little(100.5), little(103.0), little(282.0)]), all);
         let steal = |share| Gate::Steal { share };
