@@ -107,6 +107,50 @@ mod tests {
         assert_eq!(overload(&run(60, 5, 20, false), &plan("--rate 60/s --for 20s")).unwrap().slots, None);
     }
 
+    /// 60 requests a second for 9 s, of which the `n`-th takes so long.
+    fn taking(time: impl Fn(u64) -> Nanos) -> LoadRun {
+        let window = Window { from: Nanos::ZERO, until: Nanos::from_secs(9) };
+        let (mut tally, mut batches, mut times) = (Tally::new(window, 1), Batches::new(window), Vec::new());
+        for n in 0..540 {
+            let due = Nanos(n * 1_000_000_000 / 60);
+            let exchange =
+                Exchange { due, sent: due, ended: due + time(n), received_bytes: 0, outcome: Outcome::Answered(200) };
+            tally.record(&exchange, 0);
+            batches.record(due, exchange.response_time(), Nanos::ZERO);
+            times.push((due, exchange.ended));
+        }
+        let statistics = Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES);
+        let statistics = statistics.with_backlog(testkit::load::backlog(window, &times));
+        LoadRun { statistics: Some(statistics), ..LoadRun::recorded(tally, window.until, window.until) }
+    }
+
+    #[test]
+    fn an_overload_that_no_median_shows_is_told_by_the_backlog() {
+        let (ms, plan) = (Nanos::from_millis, plan("--rate 60/s --for 9s --service 100ms"));
+        // Every third waits for three quarters of all that has passed, as on kept connections of Puma before 7.
+        let run = taking(|n| if n % 3 == 0 { ms(100 + 3 * n * 1000 / 60) } else { ms(100) });
+        let seen = overload(&run, &plan).expect("an overload");
+        assert_eq!((seen.growth, run.statistics.as_ref().unwrap().growth()), (None, None));
+        assert!((14.0..16.0).contains(&seen.backlog_growth), "{seen:?}");
+        assert!((seen.capacity.value - 45.0).abs() < seen.capacity.half_width + 0.5, "{seen:?}");
+        assert!((seen.slots.unwrap().value - 4.5).abs() < 0.2, "{seen:?}");
+        assert_eq!(seen.doubt, None, "the answers counted agree");
+        assert_eq!(run.response_time(0.5), model::Quantile::Growing);
+    }
+
+    #[test]
+    fn requests_that_take_longer_than_the_run_are_no_overload_that_is_known() {
+        let (ms, plan) = (Nanos::from_millis, plan("--rate 60/s --for 9s"));
+        for (what, slow, is_named) in [("longer than the run", 20_000, true), ("a second", 1_000, false)] {
+            let run = taking(|n| if n % 20 == 0 { ms(slow) } else { ms(20) });
+            assert_eq!(overload(&run, &plan), None, "{what}");
+            let caveats = doubts::of_load(&run, &plan.pace, true, None, None);
+            let is_unexplained = |caveat: &model::Caveat| matches!(caveat, model::Caveat::BacklogUnexplained { .. });
+            assert_eq!(caveats.iter().any(is_unexplained), is_named, "{what}: {caveats:?}");
+            assert!(run.response_time(0.5).time().is_some(), "{what}");
+        }
+    }
+
     #[test]
     fn what_is_no_overload_at_one_rate_tells_nothing() {
         assert_eq!(overload(&run(40, 5, 20, false), &plan("--rate 40/s --for 20s")), None, "below the capacity");
