@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use model::{Anatomy, Batches, Clock, Dissection, Exchange, LaneFacts, Nanos, Tally, Timestamps};
+use model::{Anatomy, BacklogSamples, Batches, Clock, Dissection, Exchange, LaneFacts, Nanos, Tally, Timestamps};
 use thiserror::Error;
 
 use crate::journal::Batch;
@@ -35,6 +35,8 @@ pub struct Drive {
     pub lanes: Vec<LaneFacts>,
     /// How often the wall clock was set meanwhile; `None` where nobody needed it.
     pub clock_steps: Option<u32>,
+    /// Open loop: what was due and not answered, of all lanes.
+    pub backlog: Option<BacklogSamples>,
     /// Records that the journal's reader was too slow for.
     pub dropped_records: u64,
     /// When it began, on the run's clock.
@@ -201,6 +203,7 @@ fn merge(shape: &Shape, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> Drive {
     let mut dropped_records = 0;
     let mut lanes = Vec::new();
     let mut clock_steps = None;
+    let mut backlog: Option<BacklogSamples> = None;
     for end in ends {
         tally.merge(&end.tally);
         batches.merge(end.batches);
@@ -209,6 +212,10 @@ fn merge(shape: &Shape, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> Drive {
         dropped_records += end.dropped_records;
         lanes.extend(end.facts);
         clock_steps = clock_steps.max(end.clock_steps);
+        match (&mut backlog, end.backlog) {
+            (Some(all), Some(of_lane)) => all.merge(of_lane),
+            (all, of_lane) => *all = of_lane,
+        }
         interrupted_at = [interrupted_at, end.interrupted_at].into_iter().flatten().min();
     }
     exchanges.sort_by_key(|exchange| exchange.ended);
@@ -230,6 +237,7 @@ fn merge(shape: &Shape, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> Drive {
         exchanges,
         lanes,
         clock_steps,
+        backlog,
         dropped_records,
     }
 }

@@ -28,6 +28,7 @@ mod resolve;
 mod response;
 mod shape;
 mod stamps;
+mod standstill;
 mod tcp_info;
 mod tls;
 mod transport;

@@ -55,7 +55,7 @@ fn main() {
     };
     let exit = exit.unwrap_or_else(|mistake| {
         ui::complain(&mistake);
-        Exit::Mistake
+        mistake.exit()
     });
     std::process::exit(exit.code());
 }

@@ -64,6 +64,9 @@ struct Conducted {
     end: Option<(Outlets, Arc<AtomicBool>)>,
 }
 
+/// Beside objectives that the figures of a generator do not miss.
+const CANNOT_TELL: &str = "cannot tell whether the server keeps --fail-if: the generator was the limit, and the verdict says what to do about that";
+
 fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<Conducted, Mistake> {
     let args = args.or_like()?;
     let resolver = args.resolver(resolver);
@@ -103,14 +106,17 @@ fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<Conducted, Mistake>
     let conducted = conduct(prepared, (&logs, &args.checks), (&ears, &mut outlets), words, ceiling, clock, &interrupt)?;
     outlets.load_done(&conducted.study);
     let run = &conducted.study.run;
-    // No objective is known to be met by figures that are worth nothing.
-    let is_worthless = run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Invalid);
+    let is = |verdict| run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == verdict);
+    // No objective is known to be met by figures that are the generator's.
+    let cannot_tell = is(Verdict::GeneratorBound) && !args.fail_if.is_empty() && run.missed.is_empty();
     let nothing_came = run.tally.counts.attempted() > 0 && run.tally.all_answers() == 0;
     let exit = if conducted.interrupted_by_user {
         Exit::Interrupted
-    } else if !run.missed.is_empty() || !conducted.checks_hold || is_worthless && !args.fail_if.is_empty() {
+    } else if nothing_came || is(Verdict::Invalid) {
+        Exit::Invalid
+    } else if !run.missed.is_empty() || !conducted.checks_hold || cannot_tell {
         Exit::Missed
-    } else if nothing_came || conducted.failed.is_some() {
+    } else if conducted.failed.is_some() {
         Exit::Mistake
     } else {
         Exit::Fine
@@ -120,6 +126,7 @@ fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<Conducted, Mistake>
     let mut complaints: Vec<String> = verdict
         .and_then(distrust)
         .into_iter()
+        .chain(cannot_tell.then(|| CANNOT_TELL.to_owned()))
         .chain(complaint)
         .chain(conducted.failed.map(|mistake| mistake.to_string()))
         .collect();
@@ -231,10 +238,10 @@ fn run_another(args: &LoadArgs, resolver: &Resolver, generator: Generator) -> Re
     if nothing_came {
         complaints.push(format!("{} had no good answer at all: does anything serve {}?", run.by, study.plan.url));
     }
-    let exit = if !study.missed.is_empty() {
+    let exit = if nothing_came {
+        Exit::Invalid
+    } else if !study.missed.is_empty() {
         Exit::Missed
-    } else if nothing_came {
-        Exit::Mistake
     } else {
         Exit::Fine
     };

@@ -111,14 +111,17 @@ pub(crate) fn conduct(
     let Recorded { checks, checks_hold, failed } =
         recorded.unwrap_or(Recorded { checks: Vec::new(), checks_hold: true, failed: None });
     let after = Host::now();
-    let Drive { tally, batches, measured, elapsed, interrupted, dropped_records, lanes, clock_steps, .. } = done;
+    let Drive { tally, batches, backlog, measured, elapsed, interrupted, dropped_records, lanes, clock_steps, .. } =
+        done;
     let answers = tally.all_answers();
     let ceiling = if interrupted || answers == 0 {
         None
     } else {
         ceiling(tally.received_bytes / answers, kept.as_ref().and(placement.as_ref()))?
     };
-    let statistics = Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES);
+    let length = plan.requests_total.is_none().then_some(measured);
+    let backlog = backlog.and_then(|samples| samples.backlog(tally.counts.total(), length));
+    let statistics = Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES).with_backlog(backlog);
     let mut run = LoadRun {
         tally,
         measured,
