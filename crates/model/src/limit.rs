@@ -109,7 +109,7 @@ pub(crate) fn of_cpus(facts: &GeneratorFacts) -> Option<Limit> {
     let serving = server.serving();
     let each = serving.iter().map(|(_, wanted)| *wanted).fold(f64::INFINITY, f64::min);
     let is_taken = server.is_ruby && !serving.is_empty() && each >= LOCK_TAKEN;
-    is_taken.then(|| Limit::RubyLock { processes: serving.len() as u32, each, cpu })
+    is_taken.then_some(Limit::RubyLock { processes: serving.len() as u32, each, cpu })
 }
 
 impl Limit {
