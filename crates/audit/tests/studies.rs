@@ -113,7 +113,7 @@ fn undetected(text: &str) -> Vec<String> {
 }
 
 /// What was asked for and leaves no trace in the counts, what only one source knows, and when a request was due.
-const ON_ITS_OWN: [&str; 29] = [
+const ON_ITS_OWN: [&str; 32] = [
     "/environment/",
     "/plan/repeat",
     "/plan/server/",
@@ -137,6 +137,9 @@ const ON_ITS_OWN: [&str; 29] = [
     "/tally/closed_by_server",
     "/tally/closed_for_unasked",
     "/tally/connections_opened",
+    "/tally/network/",
+    // The evidence of a limit: what it follows from is judged, and not kept twice.
+    "/judgement/limit/",
     "/tally/received_bytes",
     "/tally/body_bytes",
     "/tally/sent_bytes",
@@ -145,6 +148,8 @@ const ON_ITS_OWN: [&str; 29] = [
     "/tally/phases/",
     // An interval's ends leave a range for its percentile, and of failures nobody can tell it.
     "/statistics/intervals/",
+    // It was read meanwhile, and nobody else knows it.
+    "/statistics/backlog/",
 ];
 
 fn assert_found_out(text: &str) {

@@ -119,6 +119,16 @@ impl Agenda {
         self.waiting = self.queued.len();
     }
 
+    /// Open loop: how many are due and not begun.
+    pub(crate) fn queued(&self) -> usize {
+        self.queued.len()
+    }
+
+    /// Open loop: when the last request so far was due.
+    pub(crate) fn last_due(&self) -> Nanos {
+        self.last_due
+    }
+
     /// Open loop: whether something is due and not begun.
     #[inline]
     pub(crate) fn has_queued(&self) -> bool {

@@ -22,6 +22,7 @@ impl CpuUse {
             run_queue: run_queue.saturating_sub(run_queue_before),
             elapsed,
             spun,
+            ..LaneFacts::default()
         })
     }
 }

@@ -1,9 +1,10 @@
 //! One run: starts the lanes, waits for them, merges what they recorded.
 
-use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::SyncSender;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
+use std::thread::{Scope, ScopedJoinHandle};
 
-use model::{Anatomy, Batches, Clock, Dissection, Exchange, LaneFacts, Nanos, Tally, Timestamps};
+use model::{Anatomy, BacklogSamples, Batches, Clock, Dissection, Exchange, LaneFacts, Nanos, Tally, Timestamps};
 use thiserror::Error;
 
 use crate::journal::Batch;
@@ -16,7 +17,7 @@ use crate::wire::Wire;
 use crate::wire_socket::Sockets;
 use crate::wire_tls::TlsSockets;
 
-/// Time for the threads to start before the first request is due.
+/// Time for the lanes, which are all ready, to wake up before the first request is due.
 const LEAD: Nanos = Nanos::from_millis(5);
 
 /// What a run brought.
@@ -34,6 +35,8 @@ pub struct Drive {
     pub lanes: Vec<LaneFacts>,
     /// How often the wall clock was set meanwhile; `None` where nobody needed it.
     pub clock_steps: Option<u32>,
+    /// Open loop: what was due and not answered, of all lanes.
+    pub backlog: Option<BacklogSamples>,
     /// Records that the journal's reader was too slow for.
     pub dropped_records: u64,
     /// When it began, on the run's clock.
@@ -53,8 +56,34 @@ pub enum DriveError {
     #[error(transparent)]
     Limit(#[from] LimitError),
     /// A lane got no epoll instance.
-    #[error("a lane could not start: {0}")]
+    #[error(
+        "a generator thread cannot be set up: {0}; a sandbox (seccomp, a container's profile) may forbid epoll or sockets"
+    )]
     Lane(std::io::Error),
+    /// No thread can be had.
+    #[error("a thread cannot be started: {0}; raise the limit of processes (ulimit -u), or the container's")]
+    Thread(std::io::Error),
+}
+
+/// Starts a thread that ends within `scope`.
+///
+/// # Errors
+/// Where the kernel gives none.
+pub fn spawn_scoped<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: impl Into<String>,
+    run: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, DriveError> {
+    std::thread::Builder::new().name(name.into()).spawn_scoped(scope, run).map_err(DriveError::Thread)
+}
+
+/// Sets a flag when it goes, however that comes about: what a scope's threads look at, so that they end where one of them could not be started.
+pub struct Raise<'a>(pub &'a AtomicBool);
+
+impl Drop for Raise<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Drives one run to its end, or until `interrupt` is set. Each lane writes a journal where there is a reader for it.
@@ -72,27 +101,55 @@ pub fn drive<C: Clock + Clone + Send>(
     journal: Option<&SyncSender<Batch>>,
 ) -> Result<Drive, DriveError> {
     ensure_descriptors(u64::from(shape.connections))?;
-    let start = clock.now() + LEAD;
-    progress.set_start(start);
-    let ends: Vec<Result<LaneEnd, DriveError>> = std::thread::scope(|scope| {
+    let (start, ends) = std::thread::scope(|scope| {
+        let (ready, readied) = channel();
+        let mut starts = Vec::new();
         let lanes: Vec<_> = shape
             .shares()
             .into_iter()
             .zip(progress.places())
             .map(|(share, place)| {
                 let (clock, journal) = (clock.clone(), journal.cloned());
-                let run = move || run_lane(shape, share, clock, start, (interrupt, place), journal);
-                std::thread::Builder::new().name(format!("lane-{}", share.lane)).spawn_scoped(scope, run)
+                let (begin, begun) = channel();
+                let gate = Gate { ready: ready.clone(), begun };
+                starts.push(begin);
+                let run = move || run_lane(shape, share, clock, gate, (interrupt, place), journal);
+                spawn_scoped(scope, format!("lane-{}", share.lane), run)
             })
             .collect();
-        let join = |lane: std::io::Result<std::thread::ScopedJoinHandle<'_, _>>| match lane {
-            Ok(lane) => lane.join().expect("a lane never panics"),
-            Err(error) => Err(DriveError::Lane(error)),
-        };
-        lanes.into_iter().map(join).collect()
+        drop(ready);
+        // One that cannot start ends the others before they send anything.
+        let all_are_ready = lanes.iter().all(|lane| lane.is_ok() && readied.recv().is_ok());
+        let start = clock.now() + LEAD;
+        if all_are_ready {
+            progress.set_start(start);
+            for begin in &starts {
+                let _ = begin.send(start);
+            }
+        }
+        drop(starts);
+        let join = |lane: Result<ScopedJoinHandle<'_, _>, DriveError>| lane?.join().expect("a lane never panics");
+        let ends: Vec<Result<Option<LaneEnd>, DriveError>> = lanes.into_iter().map(join).collect();
+        (start, ends)
     });
-    let ends: Vec<LaneEnd> = ends.into_iter().collect::<Result<_, _>>()?;
-    Ok(merge(shape, start, clock.now(), ends))
+    let ends: Vec<Option<LaneEnd>> = ends.into_iter().collect::<Result<_, _>>()?;
+    Ok(merge(shape, start, clock.now(), ends.into_iter().flatten().collect()))
+}
+
+/// Where a lane waits until all of them are ready.
+struct Gate {
+    ready: Sender<()>,
+    begun: Receiver<Nanos>,
+}
+
+impl Gate {
+    /// When the run begins; `None` where another lane could not start.
+    fn wait(self) -> Option<Nanos> {
+        // Where nobody hears it, nobody says when to begin either.
+        let _ = self.ready.send(());
+        drop(self.ready);
+        self.begun.recv().ok()
+    }
 }
 
 /// One lane, over the kind of wire that the shape wants.
@@ -100,10 +157,10 @@ fn run_lane<C: Clock>(
     shape: &Shape,
     share: Share,
     clock: C,
-    start: Nanos,
+    gate: Gate,
     seen_by: (&AtomicBool, &Place),
     journal: Option<SyncSender<Batch>>,
-) -> Result<LaneEnd, DriveError> {
+) -> Result<Option<LaneEnd>, DriveError> {
     // It only makes the calls cheaper.
     own_files::take();
     let (first, slots) = (share.first_connection, share.connections as usize);
@@ -113,13 +170,13 @@ fn run_lane<C: Clock>(
         if shape.timestamps == Timestamps::Kernel {
             wire.stamp_arrivals().map_err(failed)?;
         }
-        Ok(run_on(wire, shape, share, clock, start, seen_by, journal))
+        Ok(run_on(wire, shape, share, clock, gate, seen_by, journal))
     } else {
         let mut wire = Sockets::new(&shape.transport, first, slots).map_err(failed)?;
         if shape.timestamps == Timestamps::Kernel {
             wire.stamp_arrivals().map_err(failed)?;
         }
-        Ok(run_on(wire, shape, share, clock, start, seen_by, journal))
+        Ok(run_on(wire, shape, share, clock, gate, seen_by, journal))
     }
 }
 
@@ -128,11 +185,12 @@ fn run_on<C: Clock, W: Wire>(
     shape: &Shape,
     share: Share,
     clock: C,
-    start: Nanos,
+    gate: Gate,
     (interrupt, place): (&AtomicBool, &Place),
     journal: Option<SyncSender<Batch>>,
-) -> LaneEnd {
-    Lane::new(shape, share, clock, wire, start, journal).run(interrupt, place)
+) -> Option<LaneEnd> {
+    let start = gate.wait()?;
+    Some(Lane::new(shape, share, clock, wire, start, journal).run(interrupt, place))
 }
 
 fn merge(shape: &Shape, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> Drive {
@@ -145,6 +203,7 @@ fn merge(shape: &Shape, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> Drive {
     let mut dropped_records = 0;
     let mut lanes = Vec::new();
     let mut clock_steps = None;
+    let mut backlog: Option<BacklogSamples> = None;
     for end in ends {
         tally.merge(&end.tally);
         batches.merge(end.batches);
@@ -153,6 +212,10 @@ fn merge(shape: &Shape, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> Drive {
         dropped_records += end.dropped_records;
         lanes.extend(end.facts);
         clock_steps = clock_steps.max(end.clock_steps);
+        match (&mut backlog, end.backlog) {
+            (Some(all), Some(of_lane)) => all.merge(of_lane),
+            (all, of_lane) => *all = of_lane,
+        }
         interrupted_at = [interrupted_at, end.interrupted_at].into_iter().flatten().min();
     }
     exchanges.sort_by_key(|exchange| exchange.ended);
@@ -174,6 +237,7 @@ fn merge(shape: &Shape, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> Drive {
         exchanges,
         lanes,
         clock_steps,
+        backlog,
         dropped_records,
     }
 }

@@ -275,11 +275,18 @@ fn reason(error: httparse::Error, bytes: &[u8]) -> BadResponse {
     match error {
         httparse::Error::TooManyHeaders => BadResponse::LongHead,
         httparse::Error::Status => BadResponse::StatusLine,
-        httparse::Error::HeaderName | httparse::Error::HeaderValue => BadResponse::MalformedHead,
+        httparse::Error::HeaderName | httparse::Error::HeaderValue => malformed(bytes),
         // A line that does not end, of a head; or noise that begins with half an end of a line.
-        httparse::Error::NewLine if bytes.trim_ascii_start().starts_with(b"HTTP/1.") => BadResponse::MalformedHead,
+        httparse::Error::NewLine if bytes.trim_ascii_start().starts_with(b"HTTP/1.") => malformed(bytes),
         _ => BadResponse::NotHttp,
     }
+}
+
+/// Of a head that is against the grammar: whether it is because a field goes on in the next line.
+fn malformed(bytes: &[u8]) -> BadResponse {
+    let head = bytes.windows(4).position(|end| end == b"\r\n\r\n").map_or(bytes, |end| &bytes[..end]);
+    let is_folded = head.windows(2).any(|pair| matches!(pair, b"\n " | b"\n\t"));
+    if is_folded { BadResponse::FoldedLine } else { BadResponse::MalformedHead }
 }
 
 fn content_length_of(value: &[u8]) -> Result<u64, BadResponse> {
@@ -348,12 +355,15 @@ mod tests {
         for status in ["099 Low", "1000 High", "abc", "-200 OK", "200 O\x01K", "200\rOK"] {
             assert_eq!(read(&format!("HTTP/1.1 {status}\r\n\r\n")), Err(BadResponse::StatusLine), "{status:?}");
         }
-        for line in ["no colon", "X y: 1", "X: \x01", ": 1", "\rX: 1", " folded: 1"] {
+        for line in ["no colon", "X y: 1", "X: \x01", ": 1", "\rX: 1"] {
             assert_eq!(
                 read(&format!("HTTP/1.1 200 OK\r\n{line}\r\n\r\n")),
                 Err(BadResponse::MalformedHead),
                 "{line:?}"
             );
+        }
+        for line in ["X: 1\r\n folded", "X: 1\r\n\tfolded", " folded: 1"] {
+            assert_eq!(read(&format!("HTTP/1.1 200 OK\r\n{line}\r\n\r\n")), Err(BadResponse::FoldedLine), "{line:?}");
         }
         assert_eq!(read(&format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(70_000))), Err(BadResponse::LongHead));
         assert_eq!(read(&format!("HTTP/1.1 200 OK\r\n{}\r\n", "X: 1\r\n".repeat(300))), Err(BadResponse::LongHead));

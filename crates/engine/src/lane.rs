@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 
 use model::{
-    BadResponse, Batches, Clock, Dissection, Exchange, LaneFacts, Late, Nanos, NetworkPath, Outcome, Tally, Timestamps,
-    Timing, Window,
+    BacklogSamples, BadResponse, Batches, Clock, Counts, Dissection, Exchange, LaneFacts, Late, Nanos, NetworkPath,
+    Outcome, Tally, Timestamps, Timing, Window,
 };
 
 use crate::agenda::{Agenda, Due};
@@ -31,6 +31,7 @@ use crate::lateness::{self, Lateness};
 use crate::progress::Place;
 use crate::shape::{Shape, Share};
 use crate::stamps::WallClock;
+use crate::standstill::{NOTABLE, Standstill};
 use crate::tcp_info::TcpInfo;
 use crate::wire::{Event, Wire};
 use records::{End, Kept, Records};
@@ -66,6 +67,8 @@ pub struct LaneEnd {
     pub facts: Option<LaneFacts>,
     /// How often the wall clock was set meanwhile; `None` where nobody needed it.
     pub clock_steps: Option<u32>,
+    /// Open loop: what was due and not answered.
+    pub backlog: Option<BacklogSamples>,
 }
 
 /// One thread's part of a run.
@@ -102,6 +105,10 @@ pub struct Lane<'a, C, W> {
     awake: Option<Awake>,
     /// How late its sleeps end.
     lateness: Lateness,
+    /// Open loop: what was due and not answered.
+    backlog: BacklogSamples,
+    /// When it did not run.
+    standstill: Standstill,
     /// Requests that had ended before the last turn.
     ended_before: u64,
     buffer: Vec<u8>,
@@ -148,6 +155,8 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             wall: None,
             awake: None,
             lateness: Lateness::default(),
+            backlog: BacklogSamples::new(window),
+            standstill: Standstill::new(window),
             ended_before: 0,
             buffer: vec![0; BUFFER],
         }
@@ -169,15 +178,23 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         self.send_what_is_due(now);
         let mut interrupted_at = None;
         let (began_at, began_with) = (now, CpuUse::now());
+        self.standstill.look();
         while !self.is_over(now) {
+            let before = now;
             if self.agenda.is_open() {
                 // What was sent since has taken its time, and the next due time does not wait for it.
                 now = self.clock.now();
+                if now >= self.backlog.next() {
+                    self.sample_the_backlog(now);
+                }
             }
             let at_most = self.longest_wait(now);
             let until = now + at_most;
             self.wait(at_most, &mut events);
             now = self.clock.now();
+            if now.saturating_sub(before) > at_most + NOTABLE {
+                self.standstill.was_late(before + at_most, now);
+            }
             if at_most > Nanos::ZERO && events.is_empty() {
                 self.lateness.woke(until, now);
             }
@@ -202,6 +219,8 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         place.show(self.records.ended, || self.records.tally(&self.heads, &self.connections));
         let spun = self.awake.as_ref().map_or(Nanos::ZERO, Awake::spent);
         let facts = CpuUse::now().since(began_with, now.saturating_sub(began_at), spun);
+        let Standstill { sum: stood_still, longest: longest_standstill, .. } = self.standstill;
+        let facts = facts.map(|facts| LaneFacts { stood_still, longest_standstill, ..facts });
         self.finish(interrupted_at, facts)
     }
 
@@ -219,6 +238,23 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
                 wait_awake(awake, clock, wire, at_most, out, events);
             }
             _ => self.wire.wait(at_most, events),
+        }
+    }
+
+    /// Open loop: notes how many requests are due and not answered; those that were given up are among them. Once nothing becomes due any
+    /// more there is no load to have a backlog of.
+    #[cold]
+    fn sample_the_backlog(&mut self, now: Nanos) {
+        let given_up = |counts: &Counts| counts.of(Outcome::TimedOut);
+        let tally = &self.records.tally;
+        let unanswered = given_up(&tally.counts) + given_up(&tally.unmeasured);
+        let waiting = (self.busy + self.agenda.queued()) as u64;
+        match self.agenda.ended_at() {
+            Some(last_due) => {
+                self.backlog.take(now.min(last_due), waiting + unanswered);
+                self.backlog.end(last_due);
+            }
+            None => self.backlog.take(now, waiting + unanswered),
         }
     }
 
@@ -256,9 +292,10 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     #[cold]
     fn end(&mut self, slot: usize, outcome: Outcome, now: Nanos, pause: Option<Nanos>) {
         let bytes = self.connections[slot].reader.received();
-        let oldest = self.connections[slot].outstanding.oldest();
-        if oldest.is_some_and(|request| request.is_measured && now.saturating_sub(request.begun) >= NetworkPath::SLOW) {
-            self.note_slow(slot);
+        let oldest = self.connections[slot].outstanding.oldest().filter(|request| request.is_measured);
+        let out_for = oldest.map(|request| now.saturating_sub(request.begun));
+        if let Some(out_for) = out_for.filter(|out_for| *out_for >= NetworkPath::SLOW) {
+            self.note_slow(slot, out_for);
         }
         self.close(slot);
         if let Some(pause) = pause {
@@ -311,10 +348,10 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     /// A measured request on `slot` has taken long enough for a retransmission: whether there was one. On a connection that was
     /// slow before only what came since is looked at.
     #[cold]
-    fn note_slow(&mut self, slot: usize) {
+    fn note_slow(&mut self, slot: usize, took: Nanos) {
         if let Some(TcpInfo { retransmitted, .. }) = self.wire.tcp_info(slot) {
             let before = std::mem::replace(&mut self.connections[slot].retransmitted, retransmitted);
-            self.records.tally.network.record_slow(retransmitted > before);
+            self.records.tally.network.record_slow(took, retransmitted > before);
         }
     }
 
@@ -419,11 +456,14 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         }
         let step = (self.shape.timeout / 20).clamp(Nanos::from_millis(1), LONGEST_WAIT);
         self.next_scan = now + step;
+        self.standstill.look();
         for slot in 0..self.connections.len() {
             // The oldest one's answer comes first, so whatever is out behind it is given up with it.
             let oldest = self.connections[slot].outstanding.oldest();
             if oldest.is_some_and(|request| now.saturating_sub(request.begun) >= self.shape.timeout) {
-                self.end(slot, Outcome::TimedOut, now, None);
+                let is_connected = self.connections[slot].state == State::Open;
+                let outcome = if is_connected { Outcome::TimedOut } else { Outcome::ConnectTimedOut };
+                self.end(slot, outcome, now, None);
             }
         }
     }
@@ -449,7 +489,12 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         }
         self.record_the_queue(now);
         let clock_steps = self.wall.map(|wall| wall.steps());
-        self.records.finish(&self.heads, &self.connections, interrupted_at, facts, clock_steps)
+        let backlog = self.agenda.is_open().then(|| {
+            self.backlog.end(self.agenda.last_due());
+            self.backlog
+        });
+        let end = self.records.finish(&self.heads, &self.connections);
+        LaneEnd { interrupted_at, facts, clock_steps, backlog, ..end }
     }
 }
 

@@ -7,6 +7,7 @@
 use std::os::fd::RawFd;
 
 use nix::sched::{CloneFlags, unshare};
+use rustix::rand::{GetRandomFlags, getrandom};
 
 /// Where the kernel lists what the calling thread has open.
 const OPEN_FILES: &str = "/proc/thread-self/fd";
@@ -19,7 +20,9 @@ const OPEN_FILES: &str = "/proc/thread-self/fd";
 ///
 /// A signal is handled on any thread, so no handler of the process may use a descriptor: its number may be a socket here. Ours set flags.
 pub(crate) fn take() -> bool {
-    if std::fs::read_dir(OPEN_FILES).is_err() || unshare(CloneFlags::CLONE_FILES).is_err() {
+    // Where the kernel gives no random bytes they come from a file, which the process has open, and which must stay open here.
+    let has_random_bytes = getrandom(&mut [0_u8; 1], GetRandomFlags::NONBLOCK).is_ok();
+    if !has_random_bytes || std::fs::read_dir(OPEN_FILES).is_err() || unshare(CloneFlags::CLONE_FILES).is_err() {
         return false;
     }
     for inherited in listed() {

@@ -16,13 +16,13 @@ use crate::transport::Endpoint;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unreachable {
     /// It answers, and nobody listens.
-    #[error("it refuses connections")]
+    #[error("refuses connections")]
     Refused,
     /// There is no way to it.
-    #[error("there is no route to it")]
+    #[error("has no route to it")]
     NoRoute,
     /// It answers nothing at all: it is down, or a firewall drops what is sent to it.
-    #[error("it does not answer within {} s: it is down, or a firewall drops packets", .0.as_secs())]
+    #[error("does not answer within {} s (it is down, or a firewall drops packets)", .0.as_secs())]
     Silent(Duration),
 }
 

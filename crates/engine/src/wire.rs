@@ -48,9 +48,17 @@ pub enum Trouble {
     Refused,
     /// The connection is gone: reset, or a write to a closed one.
     Reset,
-    /// This machine has no port, descriptor or memory left for it.
-    Exhausted,
-    /// Anything else, such as no route.
+    /// There is no route to the host.
+    NoRoute,
+    /// The kernel has given up trying to connect.
+    TimedOut,
+    /// This machine has no port left for it.
+    NoPort,
+    /// This process, or this machine, has no descriptor left for it.
+    NoDescriptor,
+    /// This machine has no memory left for it.
+    NoMemory,
+    /// Anything else.
     Failed,
 }
 

@@ -1,6 +1,6 @@
 //! Sockets over epoll, edge triggered: each is registered once and never touched by `epoll_ctl` again.
 //!
-//! TCP over IPv4 and IPv6, and Unix sockets. The wait is to the nanosecond (`poller.rs`), and the lane's
+//! TCP over IPv4 and IPv6, and Unix sockets. The wait is to the nanosecond (crate `poller`), and the lane's
 //! timer slack is 1 ns (the default of 50 000 ns would make each send that late). What goes over the sockets is not looked at.
 
 use std::net::{IpAddr, SocketAddr};
@@ -8,24 +8,28 @@ use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 
 use model::Nanos;
-use rustix::event::epoll;
+use poller::{EventFlags, Poller};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect, getpeername,
     getsockname, recv, send, socket_with, sockopt,
 };
 
-use crate::poller::Poller;
 use crate::stamps::{self, Stamps};
 use crate::tcp_info::TcpInfo;
 use crate::transport::{Endpoint, Transport};
 use crate::wire::{Event, Trouble, Wire};
+
+/// Events taken from the kernel in one wait.
+const EVENTS: usize = 1024;
 
 /// The connections of one lane.
 pub struct Sockets {
     first_connection: usize,
     places: Vec<Place>,
     poller: Poller,
+    /// What the last wait brought.
+    news: Vec<poller::Event>,
     slots: Vec<Socket>,
     /// What the kernel says of when bytes came, where it is asked.
     stamps: Option<Stamps>,
@@ -62,6 +66,7 @@ impl Sockets {
             first_connection: first_connection as usize,
             places: places?,
             poller: Poller::new()?,
+            news: Vec::with_capacity(EVENTS),
             slots: (0..slots).map(|_| Socket { fd: None, generation: 0 }).collect(),
             stamps: None,
         })
@@ -163,8 +168,7 @@ impl Wire for Sockets {
         let socket = &mut self.slots[slot];
         socket.generation = socket.generation.wrapping_add(1);
         let data = u64::from(socket.generation) << 32 | slot as u64;
-        let interest =
-            epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
+        let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         self.poller.add(&fd, data, interest).map_err(trouble)?;
         socket.fd = Some(fd);
         Ok(())
@@ -186,7 +190,9 @@ impl Wire for Sockets {
     #[inline(always)]
     fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {
         events.clear();
-        for (flags, data) in self.poller.wait(at_most) {
+        self.poller.wait(at_most, &mut self.news);
+        for event in &self.news {
+            let (data, flags) = (event.data.u64(), event.flags);
             let slot = data as u32;
             if self.slots[slot as usize].generation != (data >> 32) as u32 {
                 continue;
@@ -228,7 +234,34 @@ fn trouble(errno: Errno) -> Trouble {
         Errno::AGAIN | Errno::INTR | Errno::INPROGRESS => Trouble::WouldBlock,
         Errno::CONNREFUSED => Trouble::Refused,
         Errno::CONNRESET | Errno::PIPE | Errno::NOTCONN | Errno::CONNABORTED => Trouble::Reset,
-        Errno::ADDRNOTAVAIL | Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => Trouble::Exhausted,
+        Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::NETDOWN | Errno::HOSTDOWN => Trouble::NoRoute,
+        Errno::TIMEDOUT => Trouble::TimedOut,
+        Errno::ADDRNOTAVAIL => Trouble::NoPort,
+        Errno::MFILE | Errno::NFILE => Trouble::NoDescriptor,
+        Errno::NOBUFS | Errno::NOMEM => Trouble::NoMemory,
         _ => Trouble::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_no_connection_comes_about_is_told_by_name() {
+        for (errno, told) in [
+            (Errno::INPROGRESS, Trouble::WouldBlock),
+            (Errno::CONNREFUSED, Trouble::Refused),
+            (Errno::NETUNREACH, Trouble::NoRoute),
+            (Errno::HOSTUNREACH, Trouble::NoRoute),
+            (Errno::TIMEDOUT, Trouble::TimedOut),
+            (Errno::ADDRNOTAVAIL, Trouble::NoPort),
+            (Errno::MFILE, Trouble::NoDescriptor),
+            (Errno::NFILE, Trouble::NoDescriptor),
+            (Errno::NOMEM, Trouble::NoMemory),
+            (Errno::PERM, Trouble::Failed),
+        ] {
+            assert_eq!(trouble(errno), told, "{errno}");
+        }
     }
 }

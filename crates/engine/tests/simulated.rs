@@ -230,6 +230,28 @@ fn a_server_that_stalls_is_the_limit_and_never_the_generator() {
 }
 
 #[test]
+fn the_backlog_is_what_is_due_and_not_answered() {
+    // Five slots of 100 ms are 50 a second: of 60 ten more wait each second, of 50 none, whether time ends the run or a count.
+    for (rate, growth) in [(60.0, 10.0), (50.0, 0.0), (20.0, 0.0)] {
+        for is_counted in [false, true] {
+            let mut shape = shape(400, Pace::constant(Rate::new(rate).unwrap()));
+            if is_counted {
+                shape.requests_total = Some(10 * rate as u64);
+            } else {
+                shape.measured = Some(Nanos::from_secs(10));
+            }
+            let wire = Scripted::new(&Stepped::default(), 400, 5, Nanos::from_millis(100));
+            let end = run(&shape, wire);
+            let length = shape.measured;
+            let backlog = end.backlog.unwrap().backlog(end.tally.counts.total(), length).unwrap();
+            assert!((backlog.growth - growth).abs() < 0.5, "{rate}: {backlog:?}");
+            assert!((backlog.offered - rate).abs() < 1e-6, "{backlog:?}");
+            assert_eq!(backlog.grows(), growth > 0.0, "{backlog:?}");
+        }
+    }
+}
+
+#[test]
 fn the_histogram_tells_the_same_within_a_thousandth() {
     let tally = stalled().tally;
     for q in [0.5, 0.9, 0.99, 0.999, 1.0] {

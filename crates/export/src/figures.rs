@@ -109,6 +109,7 @@ impl Figures {
         let verdict = judgement.map_or("none", |judgement| match judgement.verdict {
             Verdict::ServerBound => "server-bound",
             Verdict::GeneratorBound => "generator-bound",
+            Verdict::NetworkBound => "network-bound",
             Verdict::SharedCpus => "shared-cpus",
             Verdict::Unloaded => "unloaded",
             Verdict::Invalid => "invalid",
@@ -200,7 +201,10 @@ pub fn of_sweep(study: &SweepStudy, run: &Run, number: usize) -> Vec<Family> {
 
 /// A service time where the response time at that quantile has enough independent answers.
 fn service_time(tally: &Tally, run: &Run, q: f64) -> Quantile {
-    if run.response_time(q) == Quantile::TooFew { Quantile::TooFew } else { tally.service_time_at(q) }
+    match run.response_time(q) {
+        unsupported @ (Quantile::TooFew | Quantile::Growing) => unsupported,
+        _ => tally.service_time_at(q),
+    }
 }
 
 fn longest(figures: &mut Figures, longest: Quantile) {

@@ -134,9 +134,10 @@ impl Guard {
                 Event::Death => exit = self.reap_dead().exit,
                 Event::Ordered(Order::Stop(time)) if grace.is_none() => {
                     // It is not reaped yet, so its number cannot be another process's.
-                    let _ = rustix::process::kill_process(self.server, Signal::TERM);
+                    let asked = rustix::process::kill_process(self.server, Signal::TERM);
                     grace = alarm(time);
-                    forced = grace.is_none();
+                    // Who was not asked, or whose grace nobody can measure, is not waited for.
+                    forced = asked.is_err() || grace.is_none();
                 }
                 Event::Ordered(Order::Stop(_)) => {}
                 Event::Ordered(Order::Kill) | Event::GraceOver => forced = true,
@@ -206,15 +207,18 @@ impl Guard {
     /// Reaps every child that is dead, the server or what it left to us.
     fn reap_dead(&self) -> Reaped {
         let mut reaped = Reaped { exit: None, childless: false };
+        let mut refusals = 0;
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid == self.server => reaped.exit = Some(exit_of(status)),
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return reaped,
-                Err(_) => {
+                // Only of this error nothing is left to wait for; where the call itself is refused, its news must not be lost.
+                Err(errno) if errno == Errno::CHILD || refusals > MOST_REFUSALS => {
                     reaped.childless = true;
                     return reaped;
                 }
+                Err(_) => refusals += 1,
             }
         }
     }
@@ -265,6 +269,9 @@ impl Guard {
         }
     }
 }
+
+/// So often in a row the kernel may refuse to tell of a child's death.
+const MOST_REFUSALS: u32 = 10;
 
 /// What was found among the dead.
 struct Reaped {

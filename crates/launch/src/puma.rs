@@ -20,7 +20,7 @@ pub use self::listeners::free_address;
 use crate::scratch::random_hex;
 use crate::{Bind, LaunchError, Output, Pair, Scratch, Spec, app};
 
-/// Bytes of a directory's path to which `/longtail-xxxxxxxx/control.sock` can be added: a socket's path has 108 at the
+/// Bytes of a directory's path to which `/longtail-run-xxxxxxxx/control.sock` can be added: a socket's path has 108 at the
 /// most (unix(7)). `server.sock` is shorter.
 const SOCKET_DIR_LIMIT: usize = 70;
 
@@ -193,6 +193,23 @@ pub fn lacks(plan: &ServerPlan, output: &Output) -> Option<LaunchError> {
         Some(LaunchError::NoRails { missing: missing.to_owned() })
     })
 }
+
+/// What a Puma's workers say where they cannot start: its master tries again for ever. The first may be a passing trouble, such as a
+/// database that is not there yet; `None` until a second one has failed.
+pub fn failed_workers(plan: &ServerPlan, output: &Output) -> Option<Vec<String>> {
+    const LINES: usize = 12;
+    if !matches!(plan.kind, ServerKind::Puma { .. }) {
+        return None;
+    }
+    let said: Vec<&str> = output.lines().skip_while(|line| !line.contains(NO_WORKER)).collect();
+    let failed = said.iter().filter(|line| line.contains(NO_WORKER)).count();
+    // Its reason is in the lines behind it; those of two workers may be mixed.
+    let has_reason = said.last().is_some_and(|line| !line.contains(NO_WORKER));
+    (failed > 1 && has_reason).then(|| said.iter().take(LINES).map(|line| (*line).to_owned()).collect())
+}
+
+/// Puma 3 to 8 (cluster.rb, cluster/worker.rb); behind it the exception, of 5 and before only where it was raised.
+const NO_WORKER: &str = "! Unable to start worker";
 
 /// What Puma says at an `ssl://` bind where it was built without OpenSSL: 5 and later (binder.rb), and before (`mini_ssl.c`).
 const NO_SSL: [&str; 2] = ["Puma compiled without SSL support", "SSL not available in this build"];

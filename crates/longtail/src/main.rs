@@ -9,6 +9,7 @@ mod calibrate;
 mod clock;
 mod commands;
 mod exit;
+mod fault;
 mod generators;
 mod lanes;
 mod load;
@@ -38,6 +39,7 @@ fn this_program() -> OsString {
 }
 
 fn main() {
+    fault::end_the_program();
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|word| word == GUARD) {
         // Before anything else: a guard needs neither flags nor a terminal, and must not be slowed by them.
@@ -53,7 +55,7 @@ fn main() {
     };
     let exit = exit.unwrap_or_else(|mistake| {
         ui::complain(&mistake);
-        Exit::Mistake
+        mistake.exit()
     });
     std::process::exit(exit.code());
 }

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
+use sweep::SweepError;
 use thiserror::Error;
+
+use crate::exit::Exit;
 
 /// Why an invocation did nothing, or not all that was asked.
 #[derive(Debug, Error)]
@@ -12,7 +15,7 @@ pub(crate) enum Mistake {
     Flags(String),
     /// The sweep could not be done.
     #[error(transparent)]
-    Sweep(#[from] sweep::SweepError),
+    Sweep(#[from] SweepError),
     /// What to send cannot be made of the flags or the file.
     #[error(transparent)]
     Requests(#[from] requests::RequestError),
@@ -58,6 +61,14 @@ pub(crate) enum Mistake {
 }
 
 impl Mistake {
+    /// What the exit code says of it.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Mistake::Sweep(SweepError::Died { .. }) => Exit::Invalid,
+            _ => Exit::Mistake,
+        }
+    }
+
     /// Lines of somebody else (a server) that say more than ours.
     pub(crate) fn last_lines(&self) -> &[String] {
         match self {
@@ -65,6 +76,11 @@ impl Mistake {
             _ => &[],
         }
     }
+}
+
+/// A thread that could not be had.
+pub(crate) fn no_thread(error: engine::DriveError) -> Mistake {
+    Mistake::Sweep(error.into())
 }
 
 /// A fault in what was asked; `text` is one line that names it and the mend.

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use model::{Ceiling, LaneLimits, Study};
@@ -13,6 +14,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::mistake::Mistake;
+
+/// No study and no output of a tool is larger.
+const LARGEST: u64 = 256 << 20;
 
 /// Where one study is written to.
 pub(crate) struct Store {
@@ -40,6 +44,15 @@ impl Store {
             let is_new = !path.exists();
             let unwritable =
                 |why| Mistake::Write { path: path.to_owned(), why, mend: "give -o a file that you can write" };
+            if is_fifo(path) {
+                // It would be waited for until somebody reads it, and a study is replaced after each run.
+                let why = io::Error::other("it is a pipe");
+                return Err(Mistake::Write {
+                    path: path.to_owned(),
+                    why,
+                    mend: "give -o a file, or pipe --format json",
+                });
+            }
             File::options().append(true).create(true).open(path).map_err(unwritable)?;
             if is_new {
                 fs::remove_file(path).map_err(unwritable)?;
@@ -85,10 +98,33 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
         return fs::write(path, text);
     }
     let new = with_end(path, ".new");
-    let mut file = File::create(&new)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_data()?;
-    fs::rename(&new, path)
+    let write = || {
+        let mut file = File::create(&new)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_data()?;
+        fs::rename(&new, path)
+    };
+    // A full disk leaves no half of it.
+    write().inspect_err(|_| drop(fs::remove_file(&new)))
+}
+
+/// Whether a pipe has that name.
+pub(crate) fn is_fifo(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo())
+}
+
+/// Whether two names are those of one file, there or not.
+pub(crate) fn are_one(one: &Path, other: &Path) -> bool {
+    let found = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
+    let place = |path: &Path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some((folder.canonicalize().ok()?, path.file_name()?.to_owned()))
+    };
+    match (found(one), found(other)) {
+        (Some(one), Some(other)) => one == other,
+        (None, None) => one == other || place(one).is_some_and(|one| Some(one) == place(other)),
+        _ => false,
+    }
 }
 
 /// The file of the last study.
@@ -109,8 +145,21 @@ pub(crate) fn last() -> Result<PathBuf, Mistake> {
 /// # Errors
 /// Where the file is not there or is no study.
 pub(crate) fn read(path: &Path) -> Result<Study, Mistake> {
-    let text = fs::read_to_string(path).map_err(|why| Mistake::Read { path: path.to_owned(), why: why.to_string() })?;
+    let unreadable = |why: String| Mistake::Read { path: path.to_owned(), why };
+    let bytes = File::open(path).and_then(at_most).map_err(|why| unreadable(why.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not text".to_owned()))?;
     report::json::read(&text).map_err(|why| Mistake::Read { path: path.to_owned(), why: why.to_string() })
+}
+
+/// All of a file, but for one that nobody can mean: a device has no end.
+///
+/// # Errors
+/// Where it cannot be read, or is larger than [`LARGEST`].
+pub(crate) fn at_most(from: impl io::Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    let fits = bytes.len() as u64 <= LARGEST;
+    fits.then_some(bytes).ok_or_else(|| io::Error::other(format!("it is larger than {} MiB", LARGEST >> 20)))
 }
 
 /// Ceilings of the generator on this machine, kept for the day they were measured on.

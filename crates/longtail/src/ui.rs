@@ -3,8 +3,12 @@
 //! Progress is drawn by a thread of its own on a terminal, and not at all elsewhere. It reads one number per lane a few times a
 //! second and is never waited for.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use engine::Progress;
@@ -20,8 +24,29 @@ use crate::mistake::Mistake;
 /// Redraws of the progress line.
 const TICK: Duration = Duration::from_millis(250);
 
+/// What controls a terminal or turns text around becomes visible, as JSON writes it: text from outside (a server's stderr, the value of a header,
+/// a git branch, a study's strings, a name in statsd) is in what we print. Inside JSON it stays the same string.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let acts = |c: char| {
+        c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if acts(c) {
+            let _ = write!(shown, "\\u{:04x}", u32::from(c));
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
 /// Prints to stdout. A reader that has gone (`| head`) is no error; a full disk ends the program.
 pub(crate) fn print(text: &str) {
+    let text = harmless(text);
     let mut out = io::stdout().lock();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
         && error.kind() != io::ErrorKind::BrokenPipe
@@ -42,7 +67,7 @@ pub(crate) fn terminal_width() -> Width {
 
 /// Says a line on stderr. Where nobody listens, nobody is told.
 fn say(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", harmless(line));
 }
 
 /// Says on stderr what a user should know beside the results.
@@ -58,20 +83,40 @@ pub(crate) fn complain(mistake: &Mistake) {
     say(&format!("longtail: {mistake}"));
 }
 
+/// Says that longtail itself has failed, on a line of its own: a progress line may stand there.
+pub(crate) fn fault(text: &str) {
+    if io::stderr().is_terminal() {
+        let _ = write!(io::stderr().lock(), "\r\x1b[2K");
+    }
+    say(&format!("longtail: {text}"));
+}
+
 /// The progress line of a long command.
 pub(crate) struct Ui {
     bar: ProgressBar,
+    /// Draws it anew, until the other end of its channel goes.
+    ticker: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Ui {
     /// A line on stderr where that is a terminal, else nothing.
     pub(crate) fn new() -> Ui {
-        let target =
-            if io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let is_drawn = io::stderr().is_terminal();
+        let target = if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         // Its first frame is drawn before anything is told.
         let bar = ProgressBar::with_draw_target(None, target).with_style(waiting()).with_message("starting");
-        bar.enable_steady_tick(TICK);
-        Ui { bar }
+        let (end, ended) = channel();
+        let tick = {
+            let bar = bar.clone();
+            move || {
+                while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    bar.tick();
+                }
+            }
+        };
+        // The library's own ticker panics where no thread can be had: then the line stands still.
+        let ticker = is_drawn.then(|| std::thread::Builder::new().name("progress".to_owned()).spawn(tick).ok());
+        Ui { bar, ticker: ticker.flatten().map(|thread| (end, thread)) }
     }
 
     /// Shows what is going on.
@@ -133,6 +178,10 @@ impl Ui {
 
 impl Drop for Ui {
     fn drop(&mut self) {
+        if let Some((end, thread)) = self.ticker.take() {
+            drop(end);
+            let _ = thread.join();
+        }
         self.bar.finish_and_clear();
     }
 }
@@ -148,4 +197,24 @@ fn running(progress: &Arc<Progress>) -> ProgressStyle {
         .with_key("ended", move |_: &indicatif::ProgressState, out: &mut dyn std::fmt::Write| {
             let _ = write!(out, "{}", progress.ended());
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_from_outside_does_nothing_to_a_terminal() {
+        for (text, shown) in [
+            ("as it is: ✔ ±5 %\n\tindented\n", "as it is: ✔ ±5 %\n\tindented\n"),
+            ("\x1b]0;title\x07", "\\u001b]0;title\\u0007"),
+            ("over\rwritten", "over\\u000dwritten"),
+            ("\u{9b}2J", "\\u009b2J"),
+            ("\u{202e}moc.elpmaxe", "\\u202emoc.elpmaxe"),
+        ] {
+            assert_eq!(harmless(text), shown);
+        }
+        let json = serde_json::to_string("a\u{9b}b\u{7f}").unwrap();
+        assert_eq!(serde_json::from_str::<String>(&harmless(&json)).unwrap(), "a\u{9b}b\u{7f}");
+    }
 }

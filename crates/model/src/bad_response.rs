@@ -20,6 +20,9 @@ pub enum BadResponse {
     /// A field of its head, or the end of a line, is against the grammar (RFC 9112 section 5).
     #[error("the response's head is malformed")]
     MalformedHead,
+    /// A field of its head goes on in the next line, which HTTP has given up (RFC 9112 section 5.2).
+    #[error("a header of the response is folded over two lines (obsolete line folding)")]
+    FoldedLine,
     /// Its head is longer than 64 KiB, or has more than 256 fields.
     #[error("the response's head is longer than 64 KiB or has more than 256 fields")]
     LongHead,
@@ -44,6 +47,7 @@ impl BadResponse {
             BadResponse::NotHttp => "not_http",
             BadResponse::StatusLine => "status_line",
             BadResponse::MalformedHead => "malformed_head",
+            BadResponse::FoldedLine => "folded_line",
             BadResponse::LongHead => "long_head",
             BadResponse::ContentLength => "content_length",
             BadResponse::ChunkedBody => "chunked_body",
@@ -123,10 +127,11 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    pub(crate) const ALL: [BadResponse; 8] = [
+    pub(crate) const ALL: [BadResponse; 9] = [
         BadResponse::NotHttp,
         BadResponse::StatusLine,
         BadResponse::MalformedHead,
+        BadResponse::FoldedLine,
         BadResponse::LongHead,
         BadResponse::ContentLength,
         BadResponse::ChunkedBody,
@@ -155,7 +160,7 @@ pub(crate) mod tests {
         for reason in ALL {
             all.record(reason, 1);
         }
-        let names = "not_http status_line malformed_head long_head content_length chunked_body switched_protocol trailing_bytes";
+        let names = "not_http status_line malformed_head folded_line long_head content_length chunked_body switched_protocol trailing_bytes";
         assert_eq!(ALL.map(BadResponse::name).join(" "), names);
         let expected: Vec<String> = names.split(' ').map(|name| format!("\"{name}\":1")).collect();
         assert_eq!(serde_json::to_string(&all).unwrap(), format!("{{{}}}", expected.join(",")));

@@ -13,15 +13,20 @@ pub struct Inferred {
     pub half_width: f64,
 }
 
-/// What the growth of the response times says. Only of an overload at one rate, in which response times grew all along.
+/// What an overload at one rate says of the server: response times that grew all along, or else the backlog.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Overload {
     /// What was due, in requests per second.
     #[serde(rename = "offered_per_s")]
     pub offered: f64,
-    /// Growth of the response time, in seconds per second of due time.
-    pub growth: f64,
-    /// What the server does, in requests per second: offered / (1 + growth).
+    /// Growth of the response time, in seconds per second of due time; `None` where only some got slower.
+    pub growth: Option<f64>,
+    /// Growth of the backlog, in requests a second.
+    #[serde(rename = "backlog_growth_per_s")]
+    pub backlog_growth: f64,
+    /// The backlog when the last request became due.
+    pub backlog_at_end: u64,
+    /// What the server does, in requests per second: offered / (1 + growth), or offered - growth of the backlog.
     #[serde(rename = "capacity_per_s")]
     pub capacity: Inferred,
     /// What was answered, in requests per second: the same by counting.

@@ -59,8 +59,19 @@ pub enum Caveat {
     },
     /// Open loop: more was offered than the server can do, so response times depend on how long the run was.
     Growing {
-        /// Growth of the response time, in seconds per second of due time.
-        growth: f64,
+        /// Growth of the response time, in seconds per second of due time; `None` where only some got slower.
+        growth: Option<f64>,
+        /// Growth of the backlog, in requests a second.
+        growth_per_s: f64,
+        /// The backlog when the last request became due.
+        at_end: u64,
+    },
+    /// Open loop: the backlog grew all along, and it is not known why: the answers that came did not get slower.
+    BacklogUnexplained {
+        /// Growth of the backlog, in requests a second.
+        growth_per_s: f64,
+        /// The backlog when the last request became due.
+        at_end: u64,
     },
     /// Some answers came without a time stamp of the kernel's, so that our late reading is in their times.
     Unstamped {
@@ -254,8 +265,17 @@ impl Caveat {
                 let answers = of(*answers, "answer");
                 format!("p{} and above are not printed: {answers}{worth} are too few for them", percent(*from))
             }
-            Caveat::Growing { growth } => format!(
-                "more was offered than the server can do: response times grew by {growth:.3} s each second and have no steady value"
+            Caveat::Growing { growth, growth_per_s, at_end } => {
+                let times = match growth {
+                    Some(growth) => format!("response times by {growth:.3} s"),
+                    None => "the longest response times with it".to_owned(),
+                };
+                format!(
+                    "more was offered than the server can do: the backlog grew by {growth_per_s:.1} requests each second, to {at_end}, and {times}"
+                )
+            }
+            Caveat::BacklogUnexplained { growth_per_s, at_end } => format!(
+                "the backlog grew by {growth_per_s:.1} requests each second, to {at_end}, and the answers that came did not get slower: an overload, or some requests take longer than this run"
             ),
             Caveat::Unstamped { answers, of: all } => {
                 let answers = of(*answers, "answer");
@@ -341,7 +361,8 @@ impl Caveat {
             Caveat::Failures { .. } => "see the errors by kind; percentiles are of good answers only",
             Caveat::QuantilesHidden { outcomes, .. } => remedy_of_failures(outcomes),
             Caveat::TooFewRequests { .. } => "run longer (--for), or more requests (-n, -R)",
-            Caveat::Growing { .. } => "read the growth, not the percentiles: they say how long the run was",
+            Caveat::Growing { .. } => "there is no steady state, and so no percentile of it: offer less (--rate)",
+            Caveat::BacklogUnexplained { .. } => "run for several times as long as the slowest answers take (--for)",
             Caveat::Unstamped { .. } => "--timestamps user where they are to be all alike",
             Caveat::ImpossibleStamps { .. } => {
                 "is there a cache, or another machine's or namespace's clock? Stamps are ns of CLOCK_MONOTONIC"
@@ -403,7 +424,7 @@ fn remedy_of_failures(outcomes: &[String]) -> &'static str {
         Outcome::BadResponse | Outcome::WrongLength => false,
         _ => true,
     };
-    if occurred(|outcome| outcome == Outcome::TimedOut) {
+    if occurred(|outcome| matches!(outcome, Outcome::TimedOut | Outcome::ConnectTimedOut)) {
         "see the errors by kind: raise --timeout where they are timeouts, or lower the load"
     } else if occurred(may_be_of_the_load) {
         "see the errors by kind, or lower the load"

@@ -17,7 +17,7 @@ pub struct Counts {
     others: [u64; OTHERS.len()],
 }
 
-const OTHERS: [(Outcome, &str); 9] = [
+const OTHERS: [(Outcome, &str); 13] = [
     (Outcome::Refused, "connect_refused"),
     (Outcome::ConnectFailed, "connect_failed"),
     (Outcome::Reset, "reset"),
@@ -27,6 +27,10 @@ const OTHERS: [(Outcome, &str); 9] = [
     (Outcome::InFlight, "in_flight_at_end"),
     (Outcome::Skipped, "skipped"),
     (Outcome::WrongLength, "wrong_length"),
+    (Outcome::NoRoute, "no_route"),
+    (Outcome::ConnectTimedOut, "connect_timed_out"),
+    (Outcome::NoPort, "no_port"),
+    (Outcome::NoDescriptor, "no_descriptor"),
 ];
 
 /// Where an outcome without a status stands in [`OTHERS`].
@@ -41,6 +45,10 @@ fn place(outcome: Outcome) -> usize {
         Outcome::InFlight => 6,
         Outcome::Skipped => 7,
         Outcome::WrongLength => 8,
+        Outcome::NoRoute => 9,
+        Outcome::ConnectTimedOut => 10,
+        Outcome::NoPort => 11,
+        Outcome::NoDescriptor => 12,
         Outcome::Answered(_) => unreachable!("an answer is counted by its status"),
     }
 }

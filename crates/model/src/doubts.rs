@@ -2,8 +2,8 @@
 
 use crate::run::PERCENTILES;
 use crate::{
-    Caveat, EndedBy, GeneratorFacts, LaneFacts, LoadRun, Nanos, Pace, Placement, Quantile, Run, Statistics, Tally,
-    accept_wait,
+    Backlog, Caveat, EndedBy, GeneratorFacts, LaneFacts, LoadRun, Nanos, Pace, Placement, Quantile, Run, Statistics,
+    Tally, accept_wait,
 };
 
 /// Below this index of fairness the connections' shares are worth a word.
@@ -156,11 +156,7 @@ pub fn of_load(
     if pace.is_open() && ended_by.is_none() && (run.tally.sent_in_window as f64) < KEPT_UP * due as f64 {
         caveats.push(Caveat::FellBehind { due, sent_in_time: run.tally.sent_in_window });
     }
-    if pace.is_open()
-        && let Some(growth) = growth(run)
-    {
-        caveats.push(Caveat::Growing { growth });
-    }
+    caveats.extend(of_backlog(run));
     if run.tally.queued.count > 0 {
         let queued = run.tally.queued;
         caveats.push(Caveat::QueuedInGenerator { requests: queued.count, longest: queued.max });
@@ -171,16 +167,15 @@ pub fn of_load(
     caveats
 }
 
-/// Growth below this, in seconds per second, is no overload that a run could show.
-const GROWS: f64 = 0.01;
-/// Standard errors: beyond chance.
-const BEYOND_CHANCE: f64 = 6.0;
-
-/// How fast response times grew, where they did so all along: seconds per second.
-pub fn growth(run: &LoadRun) -> Option<f64> {
-    let steadiness = run.statistics.as_ref()?.steadiness?;
-    let grows = steadiness.growth > GROWS && steadiness.growth_in_errors > BEYOND_CHANCE;
-    (grows && steadiness.settled_after.is_none()).then_some(steadiness.growth)
+/// What a backlog that grew all along says of the server.
+fn of_backlog(run: &LoadRun) -> Option<Caveat> {
+    let statistics = run.statistics.as_ref()?;
+    let Backlog { growth: growth_per_s, at_end, .. } = statistics.backlog?;
+    if statistics.is_overload(&run.tally) {
+        return Some(Caveat::Growing { growth: statistics.growth(), growth_per_s, at_end });
+    }
+    let is_unexplained = statistics.backlog.is_some_and(|backlog| backlog.grows());
+    is_unexplained.then_some(Caveat::BacklogUnexplained { growth_per_s, at_end })
 }
 
 #[cfg(test)]
@@ -257,6 +252,7 @@ mod tests {
             spun: Nanos::from_millis(500),
             elapsed: Nanos::from_secs(1),
             run_queue: Nanos::ZERO,
+            ..LaneFacts::default()
         };
         let doubt = |server: &str, lanes: &str, percents: &[u64]| {
             let placement = Placement { server: server.parse().unwrap(), lanes: lanes.parse().unwrap() };

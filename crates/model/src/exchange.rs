@@ -14,7 +14,15 @@ pub enum Outcome {
     Answered(u16),
     /// The connection could not be opened: refused.
     Refused,
-    /// The connection could not be opened for another reason (unreachable, no port left, no descriptor left).
+    /// The connection could not be opened: no route to the host.
+    NoRoute,
+    /// The connection could not be opened within the time limit, or the kernel gave up trying.
+    ConnectTimedOut,
+    /// The connection could not be opened: this machine has no port left for it.
+    NoPort,
+    /// The connection could not be opened: this process has no descriptor left for it.
+    NoDescriptor,
+    /// The connection could not be opened for another reason (no TLS came about, no memory, forbidden).
     ConnectFailed,
     /// The connection was reset after it was opened.
     Reset,
@@ -38,9 +46,22 @@ impl Outcome {
         matches!(self, Outcome::Answered(200..=399))
     }
 
+    /// Whether no connection came about, and so nothing was sent.
+    pub fn is_connect(self) -> bool {
+        matches!(
+            self,
+            Outcome::Refused
+                | Outcome::NoRoute
+                | Outcome::ConnectTimedOut
+                | Outcome::NoPort
+                | Outcome::NoDescriptor
+                | Outcome::ConnectFailed
+        )
+    }
+
     /// Whether the true response time is longer than what was seen: the answer might still have come.
     pub(crate) fn is_censored(self) -> bool {
-        matches!(self, Outcome::TimedOut | Outcome::InFlight)
+        matches!(self, Outcome::TimedOut | Outcome::ConnectTimedOut | Outcome::InFlight)
     }
 }
 

@@ -53,6 +53,14 @@ pub enum Gate {
         /// Share of the run, 0 to 1.
         share: f64,
     },
+    /// The most that a lane stood still: it did not run, and neither its wait for news nor its work explains that.
+    Standstill {
+        /// Share of the run, 0 to 1.
+        share: f64,
+        /// The longest stretch of any lane.
+        #[serde(rename = "longest_ns")]
+        longest: Nanos,
+    },
     /// Closed loop without think time: mean response time x rate must be the connections (Little's law).
     LittlesLaw {
         /// Mean response time, read lag included, x completed rate.
@@ -160,6 +168,8 @@ pub enum Gate {
 
 /// Lags up to this are small, whatever they are compared with.
 const SMALL: Nanos = Nanos::from_micros(200);
+/// A stretch that is worth a word, however long the run was: it may be the longest response time.
+const STRETCH: Nanos = Nanos::from_millis(100);
 /// Standard errors: an accident once in some hundred runs.
 const SIGNIFICANT: f64 = 3.0;
 
@@ -176,6 +186,7 @@ impl Gate {
             v if v <= fail => Grade::Warn,
             _ => Grade::Fail,
         };
+        let by_length = |longest| if longest > STRETCH { Grade::Warn } else { Grade::Pass };
         let if_none = |n: u64, otherwise: Grade| if n == 0 { Grade::Pass } else { otherwise };
         match *self {
             Gate::Headroom { times, .. } => by(1.0 / times.max(1e-9), 1.0 / 3.0, 1.0 / 1.2),
@@ -186,6 +197,7 @@ impl Gate {
             }
             Gate::LaneCpu { share } => by(share, 0.70, 0.90),
             Gate::LaneRunQueue { share } => by(share, 0.02, 0.10),
+            Gate::Standstill { share, longest } => by(share, 0.01, 0.10).max(by_length(longest)),
             Gate::LittlesLaw { in_flight, connections, tolerance } => {
                 by((in_flight / f64::from(connections.max(1)) - 1.0).abs(), 0.01 + tolerance, 0.05 + tolerance)
             }
@@ -224,6 +236,7 @@ impl Gate {
                 | Gate::GeneratorLag { .. }
                 | Gate::LaneCpu { .. }
                 | Gate::LaneRunQueue { .. }
+                | Gate::Standstill { .. }
                 | Gate::Exhausted { .. }
                 | Gate::ReadLag { .. }
                 | Gate::LagSlope { .. }
@@ -248,6 +261,14 @@ impl Gate {
             }
             Gate::LaneCpu { share } => format!("lane CPU {}", percent(share)),
             Gate::LaneRunQueue { share } => format!("lane's wait for a CPU {}", percent(share)),
+            Gate::Standstill { longest: Nanos::ZERO, .. } => "no lane stood still".to_owned(),
+            Gate::Standstill { share, longest } => {
+                format!(
+                    "the generator stood still for {} of the time, for {:.2} s at once",
+                    percent(share),
+                    longest.as_secs_f64()
+                )
+            }
             Gate::LittlesLaw { in_flight, connections, .. } => {
                 format!("Little's law {in_flight:.1} for {connections} connections")
             }
@@ -311,6 +332,9 @@ impl Gate {
             Gate::LaneCpu { .. } => "more lanes (--lanes) on cores of their own",
             Gate::LaneRunQueue { .. } => {
                 "the lanes compete for CPUs: a quieter machine, or fewer lanes than free cores"
+            }
+            Gate::Standstill { .. } => {
+                "was it stopped (Ctrl-Z, a debugger, a CPU quota), or the machine too busy? run again: what happened in that time is not the server's"
             }
             Gate::LittlesLaw { .. } => {
                 "run longer (--for): some requests took as long as the window, or time is counted wrongly somewhere"

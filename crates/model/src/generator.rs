@@ -41,6 +41,12 @@ pub struct LaneFacts {
     /// Of the time on a CPU: awake without work, for answers that were to come soon.
     #[serde(default, rename = "spun_ns")]
     pub spun: Nanos,
+    /// Time in the measured window in which it did not run for 10 ms or longer, and neither its wait nor its work explains it.
+    #[serde(default, rename = "stood_still_ns")]
+    pub stood_still: Nanos,
+    /// The longest such stretch.
+    #[serde(default, rename = "longest_standstill_ns")]
+    pub longest_standstill: Nanos,
 }
 
 impl LaneFacts {

@@ -5,6 +5,7 @@
 
 pub mod accept_wait;
 pub mod anatomy;
+pub mod backlog;
 pub mod bad_response;
 pub mod batches;
 pub mod bodies;
@@ -54,6 +55,7 @@ pub mod waits;
 pub mod watch;
 
 pub use anatomy::{Anatomy, AppTime, Dissection};
+pub use backlog::{Backlog, BacklogSamples};
 pub use bad_response::{BadResponse, BadResponses, WrongLengths};
 pub use batches::Batches;
 pub use bodies::{BodiesPlan, BodiesStudy, BodyRun, ServerUse, SocketServer};

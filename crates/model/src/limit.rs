@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Gate, GeneratorFacts, LaneFacts, Nanos};
+use crate::{Gate, GeneratorFacts, LaneFacts, Nanos, NetworkPath, Tally};
 
 /// What limited a run. A run that was offered less than the server can do, or whose figures are void, has none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,12 +43,17 @@ pub enum Limit {
         #[serde(rename = "longest_ns")]
         longest: Nanos,
     },
-    /// Segments that were lost on the way.
+    /// The way between generator and server: its length, or what was lost on it.
     Network {
-        /// Answers that are slow.
+        /// A round trip on average, where the server is not on this machine.
+        #[serde(rename = "round_trip_ns")]
+        round_trip: Option<Nanos>,
+        /// Requests that were slow.
         slow: u64,
         /// Of those: with a segment that was sent again meanwhile.
         retransmitted: u64,
+        /// The share of all service time that went into round trips, or into requests with a retransmission: the larger.
+        share: f64,
     },
     /// The generator, by this gate.
     Generator {
@@ -112,6 +117,24 @@ pub(crate) fn of_cpus(facts: &GeneratorFacts) -> Option<Limit> {
     is_taken.then_some(Limit::RubyLock { processes: serving.len() as u32, each, cpu })
 }
 
+/// From this share of the service time on the network is what limits: of round trips, which every request has, and of requests with a
+/// retransmission, which few have and which are slow because of it.
+const ROUND_TRIPS: f64 = 0.5;
+const RETRANSMISSIONS: f64 = 0.1;
+
+/// Whether the network is what took the time.
+pub(crate) fn of_network(tally: &Tally) -> Option<Limit> {
+    let NetworkPath { round_trip, slow, slow_with_retransmission, .. } = tally.network;
+    let on_the_way = tally.network.share_of_round_trip(&tally.service_time).unwrap_or(0.0);
+    let sent_again = tally.network.share_of_retransmissions(&tally.service_time);
+    (on_the_way >= ROUND_TRIPS || sent_again >= RETRANSMISSIONS).then(|| Limit::Network {
+        round_trip: round_trip.mean(),
+        slow,
+        retransmitted: slow_with_retransmission.count,
+        share: on_the_way.max(sent_again),
+    })
+}
+
 impl Limit {
     /// Whether it is CPUs that requests wait for, and not threads: they share them, and do not hold one each for a time of their own.
     pub fn is_computing(&self) -> bool {
@@ -155,8 +178,14 @@ impl fmt::Display for Limit {
                 "{dropped} connects dropped, {retried} tried again, the longest {:.2} s",
                 longest.as_secs_f64()
             ),
-            Limit::Network { slow, retransmitted } => {
-                write!(f, "{retransmitted} of {slow} slow answers had a segment that was sent again")
+            Limit::Network { round_trip, slow, retransmitted, share } => {
+                if let Some(round_trip) = round_trip {
+                    write!(f, "a round trip takes {:.1} ms; ", round_trip.as_millis_f64())?;
+                }
+                if *slow > 0 {
+                    write!(f, "{retransmitted} of {slow} slow requests had a segment that was sent again; ")?;
+                }
+                write!(f, "{:.0} % of the service time is the network's", share * 100.0)
             }
             Limit::Generator { gate } => f.write_str(&gate.text()),
             Limit::NotKnown { cpu: None } => f.write_str("nothing was read of the server"),
@@ -219,6 +248,30 @@ mod tests {
     }
 
     #[test]
+    fn the_network_is_the_limit_where_it_took_the_time() {
+        let millis = Nanos::from_millis;
+        // 100 requests of 20 ms, then `lost` of 220 ms while which something was sent again.
+        let of = |round_trip: u64, lost: u64, slow_otherwise: u64| {
+            let mut tally = Tally::new(crate::Window { from: Nanos::ZERO, until: Nanos::from_secs(10) }, 1);
+            (0..100).for_each(|_| tally.service_time.record(millis(20)));
+            for at in 0..lost + slow_otherwise {
+                tally.service_time.record(millis(220));
+                tally.network.record_slow(millis(220), at < lost);
+            }
+            tally.network.record_connection(millis(round_trip), 0);
+            of_network(&tally)
+        };
+        assert_eq!(of(0, 0, 0), None, "nothing is known of it");
+        assert_eq!(of(9, 0, 0), None, "a round trip of 9 of 20 ms");
+        assert_eq!(of(0, 0, 50), None, "slow, and nothing was sent again");
+        assert_eq!(of(0, 1, 9), None, "one of ten slow ones");
+        let Some(Limit::Network { share, slow: 0, .. }) = of(15, 0, 0) else { panic!("a round trip of 15 of 20 ms") };
+        assert!((share - 0.75).abs() < 0.01, "{share}");
+        let Some(Limit::Network { share, slow: 3, retransmitted: 2, .. }) = of(0, 2, 1) else { panic!("two of three") };
+        assert!((share - 440.0 / 2660.0).abs() < 0.01, "{share}");
+    }
+
+    #[test]
     fn a_limit_is_said_with_its_evidence_and_survives_its_file() {
         let cpu = CpuUse { server: 1.92, generator: 0.06, others: Some(0.01), of: 2.0 };
         for (limit, said) in [
@@ -236,8 +289,8 @@ mod tests {
                 "accept queue: 7 connects dropped, 5 tried again, the longest 3.02 s",
             ),
             (
-                Limit::Network { slow: 20, retransmitted: 19 },
-                "network: 19 of 20 slow answers had a segment that was sent again",
+                Limit::Network { round_trip: None, slow: 20, retransmitted: 19, share: 0.55 },
+                "network: 19 of 20 slow requests had a segment that was sent again; 55 % of the service time is the network's",
             ),
             (Limit::Generator { gate: Gate::LaneCpu { share: 0.95 } }, "generator: lane CPU 95.0 %"),
             (Limit::NotKnown { cpu: None }, "not known: nothing was read of the server"),

@@ -212,7 +212,8 @@ impl LoadRun {
         let or_infinite = |time: Option<Nanos>| time.map_or(f64::INFINITY, |time| time.0 as f64);
         let quantile = |q: f64, supported: Quantile, times: &Histogram| match supported {
             Quantile::Time(time) => time.0 as f64,
-            Quantile::Unanswered => f64::INFINITY,
+            // In an overload whoever comes later waits longer, without an end.
+            Quantile::Unanswered | Quantile::Growing => f64::INFINITY,
             // The objective is judged by what there is.
             Quantile::TooFew => or_infinite(times.quantile(q)),
         };
@@ -228,11 +229,30 @@ impl LoadRun {
         }
     }
 
-    /// Requests per second that the schedule wanted, as planned (not as it came out); `None` in a closed loop.
+    /// Requests per second that became due; `None` in a closed loop.
     pub fn offered_rate(&self, pace: &Pace) -> Option<f64> {
         match pace {
             Pace::Closed => None,
-            Pace::Open { .. } => Some(per_second(self.tally.counts.total(), self.measured)),
+            Pace::Open { .. } => {
+                let over =
+                    self.statistics.as_ref().and_then(|statistics| statistics.backlog).map(|backlog| backlog.over);
+                // Where a count ends the run, more time passes until the last answer than requests become due in.
+                Some(per_second(self.tally.counts.total(), over.unwrap_or(self.measured)))
+            }
+        }
+    }
+
+    /// Good answers a second while requests became due. Where a count ended the run the answers that came after the last of them are left
+    /// out, as far as whole seconds tell.
+    pub fn completed_under_load(&self) -> f64 {
+        let over = self.statistics.as_ref().and_then(|statistics| statistics.backlog).map(|backlog| backlog.over);
+        match over.map(|over| (over.as_secs_f64() + 1e-3) as usize) {
+            Some(seconds @ 1..) if self.tally.window.until == Nanos::MAX => {
+                let completed =
+                    self.tally.series.seconds.iter().take(seconds).map(|second| second.completed).sum::<u64>();
+                completed as f64 / seconds as f64
+            }
+            _ => self.completed_rate(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::phases::Summary;
-use crate::{Nanos, Tally};
+use crate::{Histogram, Nanos};
 
 /// Where the server of a load is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,18 +40,20 @@ pub struct NetworkPath {
     pub retransmitted: u64,
     /// Measured requests that took [`NetworkPath::SLOW`] or longer, whatever came of them.
     pub slow: u64,
-    /// Of those: while how many TCP sent something again.
-    pub slow_with_retransmission: u64,
+    /// Of those: the time, from their begin, of each while which TCP sent something again.
+    pub slow_with_retransmission: Summary,
 }
 
 impl NetworkPath {
     /// TCP waits so long at least before it sends a lone segment again (`TCP_RTO_MIN`, `include/net/tcp.h`; RFC 6298 says 1 s).
     pub const SLOW: Nanos = Nanos::from_millis(200);
 
-    /// Notes a slow measured request, and whether TCP sent something again meanwhile.
-    pub fn record_slow(&mut self, with_retransmission: bool) {
+    /// Notes a slow measured request that took this time, and whether TCP sent something again meanwhile.
+    pub fn record_slow(&mut self, took: Nanos, with_retransmission: bool) {
         self.slow += 1;
-        self.slow_with_retransmission += u64::from(with_retransmission);
+        if with_retransmission {
+            self.slow_with_retransmission.record(took);
+        }
     }
 
     /// Notes a connection that ends.
@@ -67,13 +69,19 @@ impl NetworkPath {
         self.round_trip.merge(&other.round_trip);
         self.retransmitted += other.retransmitted;
         self.slow += other.slow;
-        self.slow_with_retransmission += other.slow_with_retransmission;
+        self.slow_with_retransmission.merge(&other.slow_with_retransmission);
     }
 
-    /// The share of the median service time that one round trip is; `None` where either is not known.
-    pub fn share_of_service_time(&self, tally: &Tally) -> Option<f64> {
+    /// The share of the mean service time that one round trip is, 0 to 1; `None` where either is not known.
+    pub fn share_of_round_trip(&self, service_time: &Histogram) -> Option<f64> {
         let round_trip = self.round_trip.mean()?;
-        let median = tally.service_time.quantile(0.5).filter(|median| *median > Nanos::ZERO)?;
-        Some((round_trip.0 as f64 / median.0 as f64).min(1.0))
+        let mean = service_time.mean().filter(|mean| *mean > Nanos::ZERO)?;
+        Some((round_trip.0 as f64 / mean.0 as f64).min(1.0))
+    }
+
+    /// The share of all service time that went by in requests with a retransmission, 0 to 1; 0 where nothing was answered.
+    pub fn share_of_retransmissions(&self, service_time: &Histogram) -> f64 {
+        let all = service_time.sum().as_secs_f64();
+        if all > 0.0 { (self.slow_with_retransmission.sum.as_secs_f64() / all).min(1.0) } else { 0.0 }
     }
 }

@@ -108,7 +108,7 @@ impl Objective {
     /// A value in the figure's unit, as a person reads it.
     pub fn shown(&self, value: f64) -> String {
         if value.is_infinite() {
-            return "unknown (requests had no answer)".to_owned();
+            return "not bounded (requests had no answer, or waited for ever longer)".to_owned();
         }
         match self.figure {
             Figure::ResponseTime(_) | Figure::ServiceTime(_) | Figure::Mean | Figure::Max => {

@@ -12,6 +12,8 @@ pub enum Quantile {
     Unanswered,
     /// There are too few requests for it: fewer than one independent answer is expected above it.
     TooFew,
+    /// More was offered than the server can do: there is no steady state, and the time would only say how long the run was.
+    Growing,
 }
 
 impl Quantile {
@@ -19,17 +21,21 @@ impl Quantile {
     pub fn time(self) -> Option<Nanos> {
         match self {
             Quantile::Time(time) => Some(time),
-            Quantile::Unanswered | Quantile::TooFew => None,
+            Quantile::Unanswered | Quantile::TooFew | Quantile::Growing => None,
         }
     }
 }
 
 impl Quantile {
-    /// The same, if the answers of `tally` are worth enough independent ones for quantile `q`.
+    /// The same, if there is a steady state, and the answers of `tally` are worth enough independent ones for quantile `q`.
     pub(crate) fn supported(self, statistics: Option<&Statistics>, q: f64, tally: &Tally) -> Quantile {
         let population = tally.counts.good() + tally.counts.censored();
-        let is_too_thin = statistics.is_some_and(|statistics| statistics.is_too_thin(q, population));
-        if is_too_thin && self != Quantile::Unanswered { Quantile::TooFew } else { self }
+        match statistics {
+            _ if self == Quantile::Unanswered => self,
+            Some(statistics) if statistics.is_overload(tally) => Quantile::Growing,
+            Some(statistics) if statistics.is_too_thin(q, population) => Quantile::TooFew,
+            _ => self,
+        }
     }
 }
 

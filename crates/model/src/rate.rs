@@ -6,7 +6,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Requests per second; finite and above zero. `0.5/s` is one request every two seconds.
+/// One a nanosecond.
+const HIGHEST: f64 = 1e9;
+
+/// Requests per second; above zero, at most a billion. `0.5/s` is one request every two seconds.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Rate(f64);
@@ -15,9 +18,9 @@ impl Rate {
     /// A rate of `per_second` requests per second.
     ///
     /// # Errors
-    /// Where `per_second` is not a finite number above zero.
+    /// Where `per_second` is not a number above zero, or more than a billion: time is kept in nanoseconds.
     pub fn new(per_second: f64) -> Result<Rate, BadRate> {
-        if per_second.is_finite() && per_second > 0.0 {
+        if per_second.is_finite() && per_second > 0.0 && per_second <= HIGHEST {
             Ok(Rate(per_second))
         } else {
             Err(BadRate(per_second.to_string()))
@@ -32,7 +35,7 @@ impl Rate {
 
 /// Why something is not a rate.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("'{0}' is not a rate: write 500/s, 500 or 0.5/s (requests per second in total)")]
+#[error("'{0}' is not a rate: write 500/s, 500 or 0.5/s (requests per second in total, at most a billion)")]
 pub struct BadRate(String);
 
 impl TryFrom<f64> for Rate {
@@ -76,7 +79,7 @@ mod tests {
 
     #[test]
     fn no_rate_is_zero_negative_or_infinite() {
-        for text in ["0", "-1/s", "inf", "NaN", "many", ""] {
+        for text in ["0", "-1/s", "inf", "NaN", "many", "", "1e15", "1000000001/s"] {
             assert!(text.parse::<Rate>().is_err(), "{text}");
         }
     }

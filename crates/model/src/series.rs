@@ -61,6 +61,22 @@ impl Series {
         &mut self.seconds[second]
     }
 
+    /// Whether the longest response time of those that ended rose all along in the first `length`: in its second third above that of
+    /// the first, and in the last above both. `false` of less than three seconds.
+    pub fn lengthens(&self, length: Nanos) -> bool {
+        let seconds = ((length.as_secs_f64() + 0.5) as usize).min(self.seconds.len());
+        if seconds < 3 {
+            return false;
+        }
+        let longest = |third: usize| {
+            let part = &self.seconds[third * seconds / 3..(third + 1) * seconds / 3];
+            part.iter().map(|second| second.response_time_max_ns).max().unwrap_or(0) as f64
+        };
+        let [first, second, third] = [0, 1, 2].map(longest);
+        // Of a straight line through 0 they are as 1 to 2 to 3.
+        first > 0.0 && second >= 1.5 * first && third >= 1.2 * second
+    }
+
     /// Adds another lane's seconds.
     pub fn merge(&mut self, other: &Series) {
         if self.seconds.len() < other.seconds.len() {

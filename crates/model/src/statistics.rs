@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::batches::{Batch, Batches};
 use crate::interval::ranks;
 use crate::steadiness::{Settled, line, mser, shift};
-use crate::{Nanos, Tally};
+use crate::{Backlog, Nanos, Tally};
 
 /// What the batches of a run say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -16,6 +16,9 @@ pub struct Statistics {
     pub steadiness: Option<Steadiness>,
     /// Whether the generator was later and later; `None` where it is too short to tell.
     pub lag_slope: Option<LagSlope>,
+    /// Open loop: how the backlog went; `None` where it is too short to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backlog: Option<Backlog>,
 }
 
 /// How well a percentile of the response times is known.
@@ -76,6 +79,10 @@ pub struct LagSlope {
 /// Shares of requests for which the generator may have been later than what is taken off a percentile: for each the bound
 /// holds, so the best of them does.
 const SPARED: [f64; 8] = [0.0, 0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.03, 0.1];
+/// Growth of the response time below this, in seconds per second, is no overload that a run could show.
+const GROWS: f64 = 0.01;
+/// Standard errors: beyond chance.
+const BEYOND_CHANCE: f64 = 6.0;
 /// Parts of a run that are compared for their share of slow answers: first so many, then half of them.
 const PARTS: [usize; 2] = [32, 16];
 /// Fewer batches with answers than this say nothing.
@@ -90,7 +97,29 @@ impl Statistics {
             intervals: percentiles.iter().map(|q| interval(tally, batches, *q)).collect(),
             steadiness: steadiness(batches),
             lag_slope: lag_slope(batches),
+            backlog: None,
         }
+    }
+
+    /// How fast response times grew, where they did so all along: seconds per second.
+    pub fn growth(&self) -> Option<f64> {
+        let steadiness = self.steadiness?;
+        let grows = steadiness.growth > GROWS && steadiness.growth_in_errors > BEYOND_CHANCE;
+        (grows && steadiness.settled_after.is_none()).then_some(steadiness.growth)
+    }
+
+    /// Open loop: whether more was offered than the server can do, so that there is no steady state. Response times grow all along where
+    /// everybody waits his turn. Where some are served at once and others wait for ever longer, the backlog grows, and the longest times of
+    /// those that end. A backlog alone may also be of answers that take longer than the run: then it is not known.
+    pub fn is_overload(&self, tally: &Tally) -> bool {
+        self.backlog
+            .is_some_and(|backlog| self.growth().is_some() || backlog.grows() && tally.series.lengthens(backlog.over))
+    }
+
+    /// The same with what the samples of the backlog say.
+    #[must_use]
+    pub fn with_backlog(self, backlog: Option<Backlog>) -> Statistics {
+        Statistics { backlog, ..self }
     }
 
     /// Whether fewer than one independent answer is expected above the percentile, or above a lower one, of so many answers.

@@ -1,7 +1,7 @@
 //! Whether a series settles, and whether it climbs: MSER-5 and the slope of a straight line.
 
 /// Standard errors where there is no error at all: a number that a file can hold.
-const CERTAIN: f64 = 1e9;
+pub(crate) const CERTAIN: f64 = 1e9;
 
 /// Where a series settles, by MSER-m: the number of batch means to leave out, of how many.
 ///

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::limit;
 use crate::statistics::{Statistics, Steadiness};
 use crate::{
-    Arrivals, CpuUse, Gate, GeneratorFacts, Grade, LaneFacts, Limit, LoadPlan, LoadRun, Nanos, Pace, Profile, Run,
-    Tally, Timing,
+    Arrivals, CpuUse, Gate, GeneratorFacts, Grade, LaneFacts, Limit, LoadPlan, LoadRun, Nanos, Outcome, Pace, Profile,
+    Run, Tally, Timing,
 };
 
 /// What limited a run.
@@ -22,6 +22,8 @@ pub enum Verdict {
     /// The CPUs, which server and generator share: the server would do more on CPUs of its own, and the times hold but for the
     /// generator's stated part.
     SharedCpus,
+    /// The network between them: round trips, or segments that were sent again, took the time.
+    NetworkBound,
     /// Nothing: the server was offered less than it can do, and kept up.
     Unloaded,
     /// The figures contradict each other or the machine spoiled them: no headline figure is given.
@@ -71,6 +73,8 @@ fn common(tally: &Tally, rate: f64, facts: &GeneratorFacts, statistics: Option<&
     };
     gates.extend(most(LaneFacts::work).map(|share| Gate::LaneCpu { share }));
     gates.extend(most(|lane| lane.run_queue).map(|share| Gate::LaneRunQueue { share }));
+    let longest = facts.lanes.iter().map(|lane| lane.longest_standstill).max().unwrap_or_default();
+    gates.extend(most(|lane| lane.stood_still).map(|share| Gate::Standstill { share, longest }));
     gates.extend(facts.listen_overflows.map(|dropped| Gate::ListenOverflows { dropped }));
     let longest = if tally.phases.connect.count > 0 { tally.phases.connect.max } else { Nanos::ZERO };
     gates.extend(facts.syn_retransmits.map(|retried| Gate::ConnectStalls { retried, longest }));
@@ -121,6 +125,8 @@ struct Evidence<'a> {
     threads: Option<Limit>,
     /// Connects of good answers, and the longest.
     connects: (u64, Nanos),
+    /// The network, where that is the limit.
+    network: Option<Limit>,
 }
 
 /// Where this share of the connects had to be tried again, the accept queue is what limits.
@@ -129,11 +135,14 @@ const RETRIED: f64 = 0.01;
 fn judged(gates: Vec<Gate>, known: &Evidence<'_>) -> Judgement {
     let on_cpus = limit::of_cpus(known.facts);
     let is_shared = matches!(on_cpus, Some(Limit::SharedCpus(_)));
+    // Where a lane stood still it waited for a CPU: nobody had stopped it.
+    let waited = known.facts.lanes.iter().all(|lane| lane.stood_still <= lane.run_queue);
     let failed = || gates.iter().filter(|gate| gate.grade() == Grade::Fail);
     // Of one that kept its rate the share of a CPU says nothing; nor does the wait for one, where the server waits as well.
     let convicts = |gate: &&Gate| match gate {
         Gate::Headroom { .. } | Gate::LaneCpu { .. } if known.keeps_up => false,
         Gate::LaneRunQueue { .. } if known.keeps_up || is_shared => false,
+        Gate::Standstill { .. } if is_shared && waited => false,
         gate => gate.blames_the_generator(),
     };
     let is_unsteady = |gate: &Gate| matches!(gate, Gate::Steadiness { .. });
@@ -149,6 +158,8 @@ fn judged(gates: Vec<Gate>, known: &Evidence<'_>) -> Judgement {
         (Verdict::Invalid, None)
     } else if known.keeps_up || !known.is_saturated && on_cpus.is_none() {
         (Verdict::Unloaded, None)
+    } else if known.network.is_some() {
+        (Verdict::NetworkBound, known.network)
     } else if is_shared {
         (Verdict::SharedCpus, on_cpus)
     } else {
@@ -188,7 +199,8 @@ pub fn of_run(run: &Run, slots: u32) -> Judgement {
     let of_maximum = run.of_maximum().filter(|share| is_saturated && *share >= BUSY);
     let threads = of_maximum.map(|of_maximum| Limit::Threads { slots, connections: run.connections, of_maximum });
     let facts = &run.generator;
-    judged(gates, &Evidence { facts, is_saturated, keeps_up: false, threads, connects: connects(&run.tally) })
+    let (connects, network) = (connects(&run.tally), limit::of_network(&run.tally));
+    judged(gates, &Evidence { facts, is_saturated, keeps_up: false, threads, connects, network })
 }
 
 /// Judges a load.
@@ -206,19 +218,18 @@ pub fn of_load(run: &LoadRun, plan: &LoadPlan) -> Judgement {
         if run.tally.queued.count == 0 && counts.attempted() == counts.total() && counts.total() > 0 {
             gates.push(Gate::SentInTime { sent: run.tally.sent_in_window, due: counts.total() });
         }
-        let offered = counts.total() as f64 / run.measured.as_secs_f64().max(1e-9);
         gates.extend(statistics.and_then(|statistics| statistics.lag_slope).map(|lag| Gate::LagSlope {
             slope: lag.slope,
             in_errors: lag.in_errors,
             grown: lag.grown,
         }));
         gates.extend(poisson_count(run, &plan.pace));
-        let is_overloaded = run.tally.queued.count > 0 || rate < 0.98 * offered;
+        let is_behind = run.tally.queued.count > 0 || is_behind(run, &plan.pace);
         // What is offered more than it can do never settles, and a ramp is not meant to.
-        if !is_overloaded && is_flat(&plan.pace) {
+        if !is_behind && is_flat(&plan.pace) {
             gates.extend(steadiness(statistics, true));
         }
-        is_overloaded
+        is_behind
     } else {
         gates.extend(steadiness(statistics, false));
         if plan.think == Nanos::ZERO && plan.length.is_some() && plan.requests_total.is_none() {
@@ -230,7 +241,21 @@ pub fn of_load(run: &LoadRun, plan: &LoadPlan) -> Judgement {
     let is_in_time = |gate: &Gate| matches!(gate, Gate::SentInTime { .. }) && gate.grade() == Grade::Pass;
     let keeps_up = plan.pace.is_open() && !is_saturated && gates.iter().any(is_in_time);
     let facts = &run.generator;
-    judged(gates, &Evidence { facts, is_saturated, keeps_up, threads: None, connects: connects(&run.tally) })
+    let (connects, network) = (connects(&run.tally), limit::of_network(&run.tally));
+    judged(gates, &Evidence { facts, is_saturated, keeps_up, threads: None, connects, network })
+}
+
+/// Open loop: whether the server did not keep up with what became due, or not answer all of it well. At one rate the backlog tells: what is
+/// under way at the end of the window is no lack.
+fn is_behind(run: &LoadRun, pace: &Pace) -> bool {
+    let (counts, statistics) = (&run.tally.counts, run.statistics.as_ref());
+    match statistics.and_then(|statistics| Some((statistics, statistics.backlog?))) {
+        Some((statistics, backlog)) if is_flat(pace) => {
+            let lost = counts.failed() - counts.of(Outcome::InFlight);
+            backlog.grows() || statistics.is_overload(&run.tally) || lost as f64 > 0.02 * counts.total() as f64
+        }
+        _ => run.completed_rate() < 0.98 * run.offered_rate(pace).unwrap_or_default(),
+    }
 }
 
 fn is_flat(pace: &Pace) -> bool {
@@ -280,8 +305,14 @@ mod tests {
 
     fn verdict(gates: &[Gate], is_saturated: bool) -> Verdict {
         let facts = GeneratorFacts::default();
-        let known =
-            Evidence { facts: &facts, is_saturated, keeps_up: false, threads: None, connects: (0, Nanos::ZERO) };
+        let known = Evidence {
+            facts: &facts,
+            is_saturated,
+            keeps_up: false,
+            threads: None,
+            connects: (0, Nanos::ZERO),
+            network: None,
+        };
         judged(gates.to_vec(), &known).verdict
     }
 
@@ -300,6 +331,9 @@ mod tests {
         assert_eq!(grades([cpu(0.5), cpu(0.8), cpu(0.95)]), all);
         let queue = |share| Gate::LaneRunQueue { share };
         assert_eq!(grades([queue(0.01), queue(0.05), queue(0.2)]), all);
+        let still = |share, millis| Gate::Standstill { share, longest: Nanos::from_millis(millis) };
+        assert_eq!(grades([still(0.01, 90), still(0.05, 90), still(0.25, 1500)]), all);
+        assert_eq!(still(0.001, 1500).grade(), Grade::Warn, "it may be the longest response time");
         let little = |in_flight| Gate::LittlesLaw { in_flight, connections: 100, tolerance: 0.0 };
         assert_eq!(grades([little(100.5), little(103.0), little(282.0)]), all);
         let steal = |share| Gate::Steal { share };
@@ -372,7 +406,7 @@ mod tests {
             busy: Some(1.98),
             is_ruby: true,
         };
-        let lane = LaneFacts { cpu: ms(500), run_queue: ms(420), elapsed: second, spun: Nanos::ZERO };
+        let lane = LaneFacts { cpu: ms(500), run_queue: ms(420), elapsed: second, ..LaneFacts::default() };
         GeneratorFacts { lanes: vec![lane], server: Some(server), ..GeneratorFacts::default() }
     }
 
@@ -380,8 +414,14 @@ mod tests {
     fn cpus_that_server_and_generator_share_are_neithers_limit() {
         let facts = on_shared_cpus();
         let judge = |gates: &[Gate], keeps_up| {
-            let known =
-                Evidence { facts: &facts, is_saturated: true, keeps_up, threads: None, connects: (0, Nanos::ZERO) };
+            let known = Evidence {
+                facts: &facts,
+                is_saturated: true,
+                keeps_up,
+                threads: None,
+                connects: (0, Nanos::ZERO),
+                network: None,
+            };
             judged(gates.to_vec(), &known)
         };
         let wait = Gate::LaneRunQueue { share: 0.42 };

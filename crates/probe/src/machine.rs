@@ -12,7 +12,7 @@ pub fn environment(longtail_version: &str) -> Environment {
     Environment {
         longtail_version: longtail_version.to_owned(),
         os: field(&os_release, "PRETTY_NAME", '=').trim_matches('"').to_owned(),
-        kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+        kernel: fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
         cpu: field(&cpu_info, "model name", ':').to_owned(),
         cores: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
         memory_bytes: field(&memory, "MemTotal", ':').trim_end_matches(" kB").parse::<u64>().map_or(0, |kb| kb * 1024),

@@ -85,7 +85,7 @@ fn busy_ticks(stat: &str, cpu: u32) -> Option<u64> {
     Some(ticks.iter().sum::<u64>() - idle)
 }
 
-/// Whether the process runs the Ruby that has a lock: others (JRuby, TruffleRuby) have other names.
+/// Whether the process runs the Ruby that has a lock: `JRuby` and `TruffleRuby` have other names.
 fn is_ruby(pid: u32) -> bool {
     let name = fs::read_link(format!("/proc/{pid}/exe")).ok();
     let name = name.and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));

@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 
-use model::{Run, ServerKind, SweepStudy, Threads};
+use model::{ClaimedRow, Nanos, Run, ServerKind, SweepStudy, Threads};
 
 use crate::number::{self, NONE, or_none};
 use crate::table::{band, right};
@@ -69,30 +69,51 @@ pub(crate) fn row(study: &SweepStudy, run: &Run) -> String {
     let hidden = verdicts::hides(run.judgement.as_ref());
     let rate = Some(run.completed_rate()).filter(|_| !hidden);
     let rate = right(&or_none(rate, |rate| number::fixed(rate, 4)), 12);
-    let mut row = format!("{} {connections} {rate}  ", number::multiple(run.multiple));
     let percentiles = PERCENTILES.iter().map(|q| run.response_time(*q));
-    for time in percentiles.chain([run.max_response_time()]) {
-        row.push_str(&right(&or_none(time.time().filter(|_| !hidden), number::seconds), 8));
+    let times = percentiles.chain([run.max_response_time()]).map(|time| time.time().filter(|_| !hidden));
+    let start = format!("{} {connections} {rate}  ", number::multiple(run.multiple));
+    let good = number::count(run.tally.counts.good());
+    whole(study, start, times, &run.worker_deviations(), &good)
+}
+
+/// One run of another generator, by its own figures: those of hey are what Puma's script prints.
+pub(crate) fn claimed_row(study: &SweepStudy, row: &ClaimedRow) -> String {
+    let claim = &row.run.claim;
+    let connections = right(&number::count(row.run.connections), 3);
+    let rate = right(&or_none(claim.rate_per_s, |rate| number::fixed(rate, 4)), 12);
+    let times = PERCENTILES.iter().map(|q| claim.percentile(*q)).chain([claim.max]);
+    let start = format!("{} {connections} {rate}  ", number::multiple(row.multiple));
+    whole(study, start, times, &row.worker_deviations(), &or_none(claim.good(), number::count))
+}
+
+fn whole(
+    study: &SweepStudy,
+    start: String,
+    times: impl Iterator<Item = Option<Nanos>>,
+    deviations: &[f64],
+    good: &str,
+) -> String {
+    let mut row = start;
+    for time in times {
+        row.push_str(&right(&or_none(time, number::seconds), 8));
     }
     if let Some(workers) = compared(study) {
-        row.push_str(&worker_cells(run, workers));
+        row.push_str(&worker_cells(deviations, good, workers));
     }
     row
 }
 
-fn worker_cells(run: &Run, workers: usize) -> String {
+fn worker_cells(deviations: &[f64], good: &str, workers: usize) -> String {
     // A worker that is missing, or a new one, leaves nothing to compare with an even share of `workers`.
-    let known = Some(run.worker_deviations()).filter(|deviations| deviations.len() == workers);
-    let spread = or_none(known.as_deref(), |deviations| {
-        number::fixed(standard_deviation(deviations) * 100.0 / workers as f64, 3)
-    });
+    let known = Some(deviations).filter(|deviations| deviations.len() == workers);
+    let spread = or_none(known, |deviations| number::fixed(standard_deviation(deviations) * 100.0 / workers as f64, 3));
     let mut cells = format!("  {}  ", right(&spread, 7));
-    for deviation in known.map_or(vec![None; workers], |known| known.into_iter().map(Some).collect()) {
+    for deviation in known.map_or(vec![None; workers], |known| known.iter().copied().map(Some).collect()) {
         let percent = deviation.map(|deviation: f64| deviation * 100.0);
         let shown = or_none(percent, |percent| number::fixed(percent, usize::from(percent.abs() < 9.95)));
         _ = write!(cells, " {}", right(&shown, 4));
     }
-    _ = write!(cells, "   {}", right(&number::count(run.tally.counts.good()), 5));
+    _ = write!(cells, "   {}", right(good, 5));
     cells
 }
 
@@ -105,11 +126,18 @@ fn standard_deviation(population: &[f64]) -> f64 {
 
 /// What the words of the head mean.
 pub(crate) fn words(study: &SweepStudy) -> Vec<(&'static str, &'static str)> {
-    let mut words = vec![
-        ("Mult", "connections / slots"),
-        ("req/sec", "good answers (2xx, 3xx) per second of the measured window"),
-        ("10% to 100%", "response time of good answers in seconds: from when a request was due to its last byte"),
-    ];
+    let mut words = vec![("Mult", "connections / slots")];
+    words.extend(if study.plan.with.is_some() {
+        [
+            ("req/sec", "requests per second, as the other generator prints them"),
+            ("10% to 100%", "its times in seconds, as it prints them"),
+        ]
+    } else {
+        [
+            ("req/sec", "good answers (2xx, 3xx) per second of the measured window"),
+            ("10% to 100%", "response time of good answers in seconds: from when a request was due to its last byte"),
+        ]
+    });
     if compared(study).is_some() {
         words.extend([
             ("Std Dev", "of the workers' shares, in percentage points of all (as Puma 6.6's script, not as 7's)"),

@@ -35,9 +35,11 @@ pub(crate) fn list(named: &[(&str, Vec<String>)], width: Width) -> String {
 /// The table's head.
 pub fn table_head(study: &SweepStudy, layout: Layout) -> String {
     let columns: Vec<Column> = match layout.columns {
-        _ if study.plan.with.is_some() => columns_in(rows::fitting(study, layout.width).0, |shown| shown.column),
-        Columns::Longtail => columns_in(columns::fitting(study, layout.width).0, |shown| shown.column),
         Columns::Puma => return puma::table_head(study),
+        Columns::Longtail if study.plan.with.is_some() => {
+            columns_in(rows::fitting(study, layout.width).0, |shown| shown.column)
+        }
+        Columns::Longtail => columns_in(columns::fitting(study, layout.width).0, |shown| shown.column),
     };
     table::head(&columns)
 }
@@ -63,11 +65,11 @@ pub fn row(study: &SweepStudy, run: &Run, layout: Layout) -> String {
 /// The columns that the table has no room for, by name.
 fn left_out(study: &SweepStudy, layout: Layout) -> Vec<&'static str> {
     match layout.columns {
-        _ if study.plan.with.is_some() => {
+        Columns::Puma => Vec::new(),
+        Columns::Longtail if study.plan.with.is_some() => {
             rows::fitting(study, layout.width).1.iter().map(|shown| shown.markdown).collect()
         }
         Columns::Longtail => columns::fitting(study, layout.width).1.iter().map(|shown| shown.markdown).collect(),
-        Columns::Puma => Vec::new(),
     }
 }
 
@@ -133,7 +135,7 @@ pub fn whole(study: &SweepStudy, layout: Layout) -> String {
         text.push_str(&row(study, run, layout));
     }
     for run in &study.claimed_runs {
-        text.push_str(&rows::row(study, run, layout.width));
+        text.push_str(&rows::row(study, run, layout));
     }
     text + &closing(study, layout)
 }
@@ -380,9 +382,9 @@ pub(crate) fn caveats(of_study: &[Caveat], runs: &[Noted<'_>], width: Width) -> 
 fn words(study: &SweepStudy, layout: Layout) -> String {
     let width = layout.width;
     let words = match layout.columns {
-        _ if study.plan.with.is_some() => rows::words(study, &rows::fitting(study, width).1),
-        Columns::Longtail => columns::words(study, &columns::fitting(study, width).1),
         Columns::Puma => puma::words(study),
+        Columns::Longtail if study.plan.with.is_some() => rows::words(study, &rows::fitting(study, width).1),
+        Columns::Longtail => columns::words(study, &columns::fitting(study, width).1),
     };
     glossary(&words, width)
 }

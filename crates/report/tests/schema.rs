@@ -95,7 +95,9 @@ fn every_caveat() -> Vec<Caveat> {
         Caveat::QuantilesHidden { from: 0.99, unanswered: 3, outcomes: Vec::new() },
         Caveat::QuantilesHidden { from: 0.99, unanswered: 3, outcomes: vec!["503".to_owned(), "timed_out".to_owned()] },
         Caveat::TooFewRequests { from: 0.999, answers: 5, worth: Some(2) },
-        Caveat::Growing { growth: 0.25 },
+        Caveat::Growing { growth: Some(0.25), growth_per_s: 15.0, at_end: 75 },
+        Caveat::Growing { growth: None, growth_per_s: 15.0, at_end: 75 },
+        Caveat::BacklogUnexplained { growth_per_s: 15.0, at_end: 75 },
         Caveat::Unstamped { answers: 1, of: 5 },
         Caveat::ImpossibleStamps { answers: 1, of: 5 },
         Caveat::SilentApp { answers: 1, of: 5 },
@@ -129,6 +131,7 @@ fn every_caveat() -> Vec<Caveat> {
             | Caveat::QuantilesHidden { .. }
             | Caveat::TooFewRequests { .. }
             | Caveat::Growing { .. }
+            | Caveat::BacklogUnexplained { .. }
             | Caveat::Unstamped { .. }
             | Caveat::ImpossibleStamps { .. }
             | Caveat::SilentApp { .. }

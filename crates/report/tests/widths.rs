@@ -71,6 +71,7 @@ fn marks_verdicts_and_errors_stay_at_any_width() {
                     Some(Verdict::GeneratorBound) => "GENERATOR",
                     Some(Verdict::ServerBound) if matches!(limit, Some(Limit::Threads { .. })) => "threads",
                     Some(Verdict::ServerBound) => "server",
+                    Some(Verdict::NetworkBound) => "network",
                     Some(Verdict::SharedCpus) => "CPUs",
                     Some(Verdict::Unloaded) => "none",
                     None => "-",

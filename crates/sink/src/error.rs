@@ -93,10 +93,12 @@ pub enum SinkError {
         what: &'static str,
     },
     /// The kernel lacks a system call, or a sandbox forbids it.
-    #[error("cannot {what}: the sink needs Linux 5.11 or later, and a sandbox that allows epoll_pwait2")]
-    OldKernel {
+    #[error("cannot {what}: {errno}; a sandbox (seccomp, a container's profile) may forbid the system call: allow it")]
+    Forbade {
         /// What was tried.
         what: &'static str,
+        /// What was said.
+        errno: Errno,
     },
     /// The kernel refused for another reason.
     #[error("cannot {what}: {source}; is the machine out of memory, threads or network?")]
@@ -113,7 +115,7 @@ impl SinkError {
     pub(crate) fn of(what: &'static str) -> impl Fn(Errno) -> SinkError {
         move |errno| match errno {
             Errno::MFILE | Errno::NFILE => SinkError::OutOfFiles { what },
-            Errno::NOSYS => SinkError::OldKernel { what },
+            errno @ (Errno::NOSYS | Errno::PERM) => SinkError::Forbade { what, errno },
             other => SinkError::Kernel { what, source: other.into() },
         }
     }

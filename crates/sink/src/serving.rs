@@ -1,4 +1,4 @@
-//! A loop: epoll, the pool and the connections, in one thread. One turn waits, answers what is due, reads what came,
+//! A loop: a poller, the pool and the connections, in one thread. One turn waits, answers what is due, reads what came,
 //! and answers again; each request of a turn arrives at the instant at which the clock was last looked at.
 //!
 //! It starts no thread and decides nothing about HTTP. What stays true: a connection is registered once, nothing is
@@ -13,13 +13,10 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
 
 use model::{Clock, Nanos};
-use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
+use poller::{Event, EventFlags, Poller};
 use rustix::fd::OwnedFd;
-use rustix::io::Errno;
 use rustix::thread::set_current_timer_slack;
 use rustls::ServerConfig;
 
@@ -102,7 +99,7 @@ pub(crate) struct Serving<C> {
     /// Time between two accepts.
     accept_gap: Nanos,
     next_accept: Nanos,
-    epoll: OwnedFd,
+    poller: Poller,
     wake: Arc<OwnedFd>,
     mailbox: Mailbox,
     letters: Receiver<Letter>,
@@ -168,14 +165,10 @@ impl<C: Clock + Clone> Serving<C> {
         requests: Arc<AtomicU64>,
     ) -> Result<Serving<C>, SinkError> {
         let loops = settings.loops;
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(SinkError::of("open an epoll set"))?;
-        let (mailbox, letters, wake) = Mailbox::new()?;
         let failed = SinkError::of("wait for connections");
-        let edges = epoll::EventFlags::IN | epoll::EventFlags::ET;
-        epoll::add(&epoll, &wake, epoll::EventData::new_u64(WAKE), edges).map_err(&failed)?;
-        let mut events = Vec::with_capacity(1);
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        epoll::wait(&epoll, spare_capacity(&mut events), Some(&at_once)).map_err(&failed)?;
+        let poller = Poller::new().map_err(&failed)?;
+        let (mailbox, letters, wake) = Mailbox::new()?;
+        poller.add(&wake, WAKE, EventFlags::IN | EventFlags::ET).map_err(&failed)?;
         // Each loop accepts its part of the rate, and they take turns.
         let gap = settings.accept_rate.map_or(0.0, |rate| f64::from(loops) / rate.per_second());
         let accept_gap = Nanos::from_secs_f64(gap);
@@ -197,7 +190,7 @@ impl<C: Clock + Clone> Serving<C> {
             spin: settings.spin,
             accept_gap,
             next_accept: accept_gap / u64::from(loops) * u64::from(number),
-            epoll,
+            poller,
             wake,
             mailbox,
             letters,
@@ -257,13 +250,9 @@ impl<C: Clock + Clone> Serving<C> {
     }
 
     /// One wait, not beyond `end`, and all that it brought.
-    fn turn(&mut self, events: &mut Vec<epoll::Event>, end: Nanos) {
+    fn turn(&mut self, events: &mut Vec<Event>, end: Nanos) {
         let wait = self.wait_for(end);
-        events.clear();
-        match epoll::wait(&self.epoll, spare_capacity(events), Some(&wait)) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(errno) => panic!("epoll_pwait2 worked when the sink was opened, and now: {errno}"),
-        }
+        self.poller.wait(wait, events);
         self.look_at_the_clock();
         self.answer_the_due();
         let room = std::mem::take(&mut self.again_room);
@@ -302,24 +291,21 @@ impl<C: Clock + Clone> Serving<C> {
     }
 
     /// How long this turn may wait.
-    fn wait_for(&self, end: Nanos) -> Timespec {
-        const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+    fn wait_for(&self, end: Nanos) -> Nanos {
         let may_accept = self.may_accept();
         if !self.again.is_empty() || (may_accept && self.accept_gap == Nanos::ZERO) {
-            return AT_ONCE;
+            return Nanos::ZERO;
         }
         let awake_from = self.pool.next_due().map(|due| due.saturating_sub(self.spin));
         let leaves = self.leaving.front().map(|(at, _)| *at);
         let accepts = may_accept.then_some(self.next_accept);
         let next = [awake_from, leaves, accepts, Some(end)].into_iter().flatten().min().unwrap_or(end);
         let wait = if next == Nanos::MAX { LONGEST_WAIT } else { next.saturating_sub(self.time()) };
-        let wait = Duration::from(wait.min(LONGEST_WAIT));
-        // Less than a second.
-        Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) }
+        wait.min(LONGEST_WAIT)
     }
 
     /// One event.
-    fn heed(&mut self, name: u64, flags: epoll::EventFlags) {
+    fn heed(&mut self, name: u64, flags: EventFlags) {
         if name == WAKE {
             // It says nothing but that the wait is over; read, so that the next write is an edge again.
             let _ = rustix::io::read(&self.wake, &mut [0; 8]);
@@ -333,15 +319,15 @@ impl<C: Clock + Clone> Serving<C> {
         }
     }
 
-    fn heed_connection(&mut self, key: Key, flags: epoll::EventFlags) {
+    fn heed_connection(&mut self, key: Key, flags: EventFlags) {
         let Some(connection) = self.connections.at(key) else { return };
-        if flags.intersects(epoll::EventFlags::ERR | epoll::EventFlags::HUP) {
+        if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
             return self.close(key);
         }
-        if flags.intersects(epoll::EventFlags::IN | epoll::EventFlags::RDHUP) {
-            connection.note_readable(flags.contains(epoll::EventFlags::RDHUP));
+        if flags.intersects(EventFlags::IN | EventFlags::RDHUP) {
+            connection.note_readable(flags.contains(EventFlags::RDHUP));
         }
-        if flags.contains(epoll::EventFlags::OUT) && connection.has_unsent() {
+        if flags.contains(EventFlags::OUT) && connection.has_unsent() {
             let (bytes, sent) = connection.send_rest();
             if !self.has_sent(key, bytes, sent) {
                 return;
@@ -389,8 +375,8 @@ impl<C: Clock + Clone> Serving<C> {
 }
 
 /// What every connection is registered for, once and for all.
-fn watched() -> epoll::EventFlags {
-    epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET
+fn watched() -> EventFlags {
+    EventFlags::IN | EventFlags::RDHUP | EventFlags::ET
 }
 
 /// What `instant` of the clock is on the one that processes share: by the quickest of some comparisons.

@@ -164,6 +164,7 @@ impl<C: Clock + Clone + Send + Sync> Block<'_, C> {
             let of_this_server = study.runs.iter_mut().filter(is_of_this).map(|run| &mut run.run);
             study.caveats.extend(session.settle(of_this_server));
         }
+        observer.compared(study);
         observer.phase(&Phase::Stopping);
         session.subject.stop(&tools.clock);
         Ok(())

@@ -82,7 +82,9 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
                 of: plan.runs(),
                 begun,
             };
-            let (mut run, _) = session.run(&job, study.service_time, &mut |phase| observer.phase(phase))?;
+            let (mut run, _) = session
+                .run(&job, study.service_time, &mut |phase| observer.phase(phase))
+                .inspect_err(|_| observer.compared(&study))?;
             let asked = (&plan.server, &plan.stream);
             run.theory = theory::beside(&run, plan.stream.keep_alive, asked, &study.server, study.service_time);
             study.runs.push(run);
@@ -92,6 +94,7 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
                 observer.run_done(&study, run);
             }
             if let Some(error) = study.runs.last().and_then(|run| session.subject.death(run.connections)) {
+                observer.compared(&study);
                 return Err(error);
             }
         }
@@ -101,6 +104,7 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
             let of_this_server = study.runs.iter_mut().filter(|run| run.repeat == repeat);
             study.caveats.extend(session.settle(of_this_server));
         }
+        observer.compared(&study);
         observer.phase(&Phase::Stopping);
         session.subject.stop(&tools.clock);
         if tools.is_interrupted() {

@@ -22,6 +22,12 @@ pub enum SweepError {
     /// There is no place for an app's packets.
     #[error("a UDP socket on loopback for the app's packets cannot be had ({0}): leave out the arm statsd")]
     NoReceiver(std::io::Error),
+    /// Its workers fail, one after the other, and their master goes on.
+    #[error("Puma cannot start its workers: what they said is above, and with -w0 it says more; no load was sent")]
+    NoWorker {
+        /// What it wrote.
+        last_lines: Vec<String>,
+    },
     /// It was started and has ended before it was ready.
     #[error("the server ended during its start ({how}); its last lines are above: no load was sent")]
     DiedAtBoot {
@@ -117,6 +123,7 @@ impl SweepError {
     pub fn last_lines(&self) -> &[String] {
         match self {
             SweepError::DiedAtBoot { last_lines, .. }
+            | SweepError::NoWorker { last_lines }
             | SweepError::NotReady { last_lines, .. }
             | SweepError::BadAnswer { last_lines, .. }
             | SweepError::Died { last_lines, .. } => last_lines,

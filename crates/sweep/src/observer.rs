@@ -66,8 +66,14 @@ pub trait Observer<S = SweepStudy, R = Run> {
     /// The server is ready; the study has its header and no runs.
     fn opened(&mut self, study: &S);
 
-    /// A run was finished; it is the last of `study.runs`.
+    /// A run was finished; it is the last of `study.runs`. Its verdict is that of its own figures.
     fn run_done(&mut self, study: &S, run: &R);
+
+    /// All runs of the study so far are judged to the end: what their server counted has been put beside our own count, or cannot be any
+    /// more. Until then a verdict may still become INVALID, and nobody else is to be told of it.
+    fn compared(&mut self, study: &S) {
+        let _ = study;
+    }
 
     /// A run of another generator was finished; it is the last of the study's `claimed_runs`. Of a sweep alone.
     fn claimed_done(&mut self, study: &S, run: &ClaimedRow) {

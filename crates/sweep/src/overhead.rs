@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use engine::{Progress, ensure_descriptors};
+use engine::{DriveError, Progress, Raise, ensure_descriptors, spawn_scoped};
 use model::{Clock, LaneFacts, Nanos, Probe, ServerFacts, ServerPlan, StreamPlan, Timestamps, paired};
 use probe::processes::{Follower, this_process_cpu, this_threads_cpu, tree};
 
@@ -191,8 +191,11 @@ fn run<C: Clock + Clone + Send + Sync>(
     let shape = session.shape(&stream, connections);
     let progress = Arc::new(Progress::new(shape.lanes));
     let over = AtomicBool::new(false);
-    let (done, server_cpu, generator_cpu, received) = std::thread::scope(|scope| {
-        let receiving = receiver.as_ref().map(|receiver| scope.spawn(|| receiver.count_until(&over)));
+    let (done, server_cpu, generator_cpu, received) = std::thread::scope(|scope| -> Result<_, DriveError> {
+        let _ending = Raise(&over);
+        let receiving =
+            receiver.as_ref().map(|receiver| spawn_scoped(scope, "receiver", || receiver.count_until(&over)));
+        let receiving = receiving.transpose()?;
         let before: Option<u64> = followers.iter_mut().map(|one| one.look().map(|used| used.cpu)).sum();
         let ours_before = this_process_cpu();
         let done = session.drive_watched(&shape, &progress, &Witnesses { probe, ..Witnesses::none() });
@@ -201,8 +204,8 @@ fn run<C: Clock + Clone + Send + Sync>(
         over.store(true, Ordering::Relaxed);
         let received = receiving.map(|thread| thread.join().expect("receiving never panics"));
         let server = after.zip(before).map(|(after, before)| Nanos(after.saturating_sub(before)));
-        (done, server, ours, received)
-    });
+        Ok((done, server, ours, received))
+    })?;
     let Watched { done, setup_cpu, .. } = done?;
     if tools.is_interrupted() {
         session.subject.stop(&tools.clock);

@@ -53,6 +53,9 @@ pub(crate) fn wait_until_ready<C: Clock + Clone + Send>(
         if let Some(error) = puma::lacks(question.plan, &server.output()) {
             return Err(error.into());
         }
+        if let Some(last_lines) = puma::failed_workers(question.plan, &server.output()) {
+            return Err(SweepError::NoWorker { last_lines });
+        }
         if let Some(exit) = exit {
             return Err(SweepError::DiedAtBoot { how: exit.to_string(), last_lines: last_lines(server) });
         }

@@ -194,7 +194,13 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
         repeat,
         statistics,
         generator: GeneratorFacts {
-            lanes: vec![LaneFacts { cpu: elapsed / 4, run_queue: Nanos::from_millis(3), elapsed, spun: Nanos::ZERO }],
+            lanes: vec![LaneFacts {
+                cpu: elapsed / 4,
+                run_queue: Nanos::from_millis(3),
+                elapsed,
+                spun: Nanos::ZERO,
+                ..LaneFacts::default()
+            }],
             ceiling: Some(Ceiling {
                 rate_per_s: if body.kilobytes > 1000 { rate * 2.0 } else { 41_000.0 },
                 floor_p50: Nanos::from_micros(200),

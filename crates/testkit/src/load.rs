@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use model::capacity::{Inferred, Overload};
 use model::study::SCHEMA;
 use model::{
-    Arrivals, EndedBy, GeneratorFacts, LanesBy, Late, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome, Pace,
-    Placement, Profile, Rate, ServerLocation, Statistics, Timestamps, Timing, doubts, verdict,
+    Arrivals, Backlog, BacklogSamples, EndedBy, GeneratorFacts, LanesBy, Late, LoadPlan, LoadRun, LoadStudy, Nanos,
+    Objective, Outcome, Pace, Placement, Profile, Rate, ServerLocation, Statistics, Timestamps, Timing, Window, doubts,
+    verdict,
 };
 
 use self::play::{PUMA, Server, play};
@@ -100,13 +101,16 @@ pub fn steep() -> LoadStudy {
     };
     let line = "--rate=150/s -c1000 --for=20s --service=200ms http://127.0.0.1:9292/sleep0.2";
     let mut study = played(line, plan, &Server { delay: service, ..PUMA }, |_| None);
-    let growth = doubts::growth(&study.run).expect("it grows");
+    let statistics = study.run.statistics.clone().expect("it was looked at");
+    let (growth, backlog) = statistics.growth().zip(statistics.backlog).expect("it grows");
     let (capacity, slots) =
         queueing::staircase::inferred(150.0, growth, growth / 1000.0, Some(service.as_secs_f64())).expect("it grows");
     let of = |it: queueing::staircase::Inferred| Inferred { value: it.value, half_width: it.half_width };
     study.run.overload = Some(Overload {
         offered: 150.0,
-        growth,
+        growth: Some(growth),
+        backlog_growth: backlog.growth,
+        backlog_at_end: backlog.at_end,
         capacity: of(capacity),
         answered: study.run.completed_rate(),
         service_time: Some(service),
@@ -275,9 +279,23 @@ fn plan() -> LoadPlan {
     }
 }
 
+/// The backlog of an open loop whose requests were due and answered then, in the order of their due times.
+pub fn backlog(window: Window, times: &[(Nanos, Nanos)]) -> Option<Backlog> {
+    let last_due = times.last()?.0;
+    let mut samples = BacklogSamples::new(window);
+    while samples.next() <= last_due {
+        let now = samples.next();
+        samples.take(now, times.iter().filter(|(due, ended)| *due <= now && now < *ended).count() as u64);
+    }
+    samples.end(last_due);
+    let measured = times.iter().filter(|(due, _)| window.contains(*due)).count() as u64;
+    samples.backlog(measured, (window.until < Nanos::MAX).then(|| window.until - window.from))
+}
+
 fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) -> Option<Outcome>) -> LoadStudy {
-    let (tally, batches) = play(&plan, server, fault);
-    let statistics = Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES);
+    let (tally, batches, times) = play(&plan, server, fault);
+    let backlog = if plan.pace.is_open() { backlog(tally.window, &times) } else { None };
+    let statistics = Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES).with_backlog(backlog);
     let timestamps = plan.timestamps;
     let elapsed = tally.last_ended;
     let measured = plan.length.unwrap_or(tally.last_ended - tally.window.from);

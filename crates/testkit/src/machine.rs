@@ -17,7 +17,8 @@ pub(crate) fn environment() -> Environment {
 
 /// A generator with room to spare, on a machine of its own.
 pub(crate) fn at_ease(elapsed: Nanos) -> GeneratorFacts {
-    let lane = LaneFacts { cpu: elapsed / 50, run_queue: elapsed / 1000, elapsed, spun: Nanos::ZERO };
+    let lane =
+        LaneFacts { cpu: elapsed / 50, run_queue: elapsed / 1000, elapsed, spun: Nanos::ZERO, ..LaneFacts::default() };
     let ceiling = Ceiling {
         rate_per_s: 41_000.0,
         floor_p50: Nanos::from_micros(24),

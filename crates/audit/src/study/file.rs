@@ -236,6 +236,10 @@ pub(super) struct Lane {
     pub(super) elapsed_ns: u64,
     #[serde(default)]
     pub(super) spun_ns: u64,
+    #[serde(default)]
+    pub(super) stood_still_ns: u64,
+    #[serde(default)]
+    pub(super) longest_standstill_ns: u64,
 }
 
 #[derive(Deserialize)]

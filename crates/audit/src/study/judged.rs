@@ -125,6 +125,11 @@ fn of_gate(book: &mut Book, gate: &Gate, run: &Run, drive: Drive) {
         }
         "lane_cpu" => near("share", gate.share, most(|lane| lane.cpu_ns.saturating_sub(lane.spun_ns))),
         "lane_run_queue" => near("share", gate.share, most(|lane| lane.run_queue_ns)),
+        "standstill" => {
+            near("share", gate.share, most(|lane| lane.stood_still_ns));
+            let longest = run.generator.lanes.iter().map(|lane| lane.longest_standstill_ns).max();
+            near("longest_ns", whole(gate.longest_ns), whole(longest));
+        }
         "steal" => near("share", gate.share, run.generator.steal),
         "failures" => {
             near("failed", whole(gate.failed), Some((tally.total() - tally.good()) as f64));

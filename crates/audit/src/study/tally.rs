@@ -66,7 +66,7 @@ fn outcomes(tally: &Tally, drive: Drive) -> Book {
         let are_right = [lengths.shortest_bytes, lengths.longest_bytes].contains(&lengths.wanted_bytes);
         book.equal("answers of a wrong length that are as long as wanted", are_right.into(), 0);
     }
-    let is_connect = |outcome: &str| outcome == "connect_failed";
+    let is_connect = |outcome: &str| ["no_port", "no_descriptor", "connect_failed"].contains(&outcome);
     let connects = number(counts, is_connect).saturating_add(number(&tally.unmeasured, is_connect));
     book.within("connects without a port", tally.exhausted, 0, connects);
     book.within("requests that waited for a connection", tally.queued.count, 0, total);

@@ -207,7 +207,8 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         let mut outcome = Outcome::Answered(response.status);
         let is_of_length = self.shape.body_bytes.is_none_or(|bytes| bytes == response.body_bytes);
         let is_good = outcome.is_good() && is_of_length;
-        let is_slow = request.is_measured && end.at.saturating_sub(request.begun) >= NetworkPath::SLOW;
+        let took = end.at.saturating_sub(request.begun);
+        let is_slow = request.is_measured && took >= NetworkPath::SLOW;
         if outcome.is_good() && !is_of_length {
             outcome = self.records.wrong_length(request, self.shape.body_bytes, response);
         }
@@ -221,7 +222,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         });
         connection.outstanding.drop_oldest();
         if is_slow {
-            self.note_slow(slot);
+            self.note_slow(slot, took);
         }
         let connection = &mut self.connections[slot];
         connection.until_reconnect -= 1;

@@ -6,7 +6,7 @@ use std::sync::mpsc::SyncSender;
 
 use model::histogram::Place;
 use model::tally::WorkerCount;
-use model::{BadResponse, Batches, Clock, Exchange, Histogram, LaneFacts, Nanos, Outcome, Phases, Tally};
+use model::{BadResponse, Batches, Clock, Exchange, Histogram, Nanos, Outcome, Phases, Tally};
 
 use super::LaneEnd;
 use crate::alike::Alike;
@@ -269,14 +269,7 @@ impl Records {
     }
 
     /// All of it, with the names of the workers that `heads` have.
-    pub(super) fn finish(
-        mut self,
-        heads: &Heads,
-        connections: &[Connection],
-        interrupted_at: Option<Nanos>,
-        facts: Option<LaneFacts>,
-        clock_steps: Option<u32>,
-    ) -> LaneEnd {
+    pub(super) fn finish(mut self, heads: &Heads, connections: &[Connection]) -> LaneEnd {
         let alike = heads.alike();
         for (worker, answers) in &alike.by_worker {
             self.answers_of(usize::from(*worker), WorkerCount { measured: *answers, all: *answers });
@@ -291,9 +284,10 @@ impl Records {
             batches: self.batches,
             dissection: self.app_times.map(AppTimes::into_dissection),
             exchanges: self.exchanges,
-            interrupted_at,
-            facts,
-            clock_steps,
+            interrupted_at: None,
+            facts: None,
+            clock_steps: None,
+            backlog: None,
         }
     }
 }

@@ -134,8 +134,16 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         // A closed loop would spin on a server that is not there; an open one has its schedule, and waits for nobody.
         let pause = (!self.agenda.is_open()).then(|| Nanos(FIRST_PAUSE.0 << failed.min(10)).min(LONGEST_PAUSE));
         let is_measured = self.connections[slot].outstanding.oldest().is_some_and(|request| request.is_measured);
-        self.records.tally.exhausted += u64::from(trouble == Trouble::Exhausted && is_measured);
-        let outcome = if trouble == Trouble::Refused { Outcome::Refused } else { Outcome::ConnectFailed };
+        let is_exhausted = matches!(trouble, Trouble::NoPort | Trouble::NoDescriptor | Trouble::NoMemory);
+        self.records.tally.exhausted += u64::from(is_exhausted && is_measured);
+        let outcome = match trouble {
+            Trouble::Refused => Outcome::Refused,
+            Trouble::NoRoute => Outcome::NoRoute,
+            Trouble::TimedOut => Outcome::ConnectTimedOut,
+            Trouble::NoPort => Outcome::NoPort,
+            Trouble::NoDescriptor => Outcome::NoDescriptor,
+            Trouble::WouldBlock | Trouble::Reset | Trouble::NoMemory | Trouble::Failed => Outcome::ConnectFailed,
+        };
         let now = self.clock.now();
         self.end(slot, outcome, now, pause);
     }

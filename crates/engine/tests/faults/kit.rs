@@ -258,10 +258,10 @@ pub(crate) fn timed_out(shape: &Shape) -> Vec<Drive> {
     for timeout in LITTLE_PATIENCE {
         let done = driven(&Shape { timeout, ..shape.clone() });
         let kinds = kinds(&done);
-        let allowed = [Outcome::TimedOut, Outcome::InFlight];
+        let allowed = [Outcome::TimedOut, Outcome::ConnectTimedOut, Outcome::InFlight];
         assert!(kinds.iter().all(|kind| allowed.contains(kind)), "{}", shown(&done));
         all.push(done);
-        if kinds == [Outcome::TimedOut] {
+        if matches!(kinds[..], [Outcome::TimedOut | Outcome::ConnectTimedOut]) {
             return all;
         }
     }

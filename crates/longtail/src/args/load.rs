@@ -33,7 +33,8 @@ Examples:
 
 Clashes: hey's -t (timeout) and wrk's -t (threads) are --timeout and --lanes; wrk's -d (duration) is --for; here -d is
 hey's (a body). hey's -o csv is --log FILE.csv.
-Exit code: 0, 1 where a --fail-if holds, 2 for a mistake, 130 after Ctrl-C.";
+Exit code: 0; 1 where a --fail-if holds, or the generator was the limit so that nobody can tell; 2 for a mistake, before any load;
+3 where no figure is the server's (INVALID: nothing came back good); 130 after Ctrl-C.";
 
 /// Arrival laws.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]

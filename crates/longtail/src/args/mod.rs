@@ -39,7 +39,7 @@ pub(crate) use self::builtin_server::BuiltinServerArgs;
 pub(crate) use self::calibrate::{CalibrateArgs, SelftestArgs};
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::load::LoadArgs;
-pub(crate) use self::outlets::{OtlpUrl, OutletArgs};
+pub(crate) use self::outlets::{HostPort, OtlpUrl, OutletArgs};
 pub(crate) use self::output::OutputArgs;
 pub(crate) use self::overhead::OverheadArgs;
 pub(crate) use self::predict::{Goal, PredictArgs, PredictLoad, ServiceWord};

@@ -173,7 +173,7 @@ mod tests {
     fn otlp_has_its_port_and_its_path() {
         let shown = |text| otlp_url(text).map(|url| url.to_string());
         assert_eq!(shown("http://127.0.0.1:4318"), Ok("http://127.0.0.1:4318/v1/metrics".to_owned()));
-        assert_eq!(shown("http://localhost/"), Ok("http://127.0.0.1:4318/v1/metrics".to_owned()));
+        assert_eq!(shown("http://localhost/"), Ok("http://localhost:4318/v1/metrics".to_owned()));
         assert_eq!(shown("http://[::1]:9090/api/v1/otlp"), Ok("http://[::1]:9090/api/v1/otlp/v1/metrics".to_owned()));
         assert_eq!(shown("http://127.0.0.1:1/v1/metrics"), Ok("http://127.0.0.1:1/v1/metrics".to_owned()));
         for text in

@@ -198,9 +198,6 @@ impl OutputArgs {
         match &study {
             Study::Sweep(sweep) => {
                 let columns = self.sweep_columns()?;
-                if columns == report::Columns::Puma && !sweep.claimed_runs.is_empty() {
-                    return Err(wrong("--columns puma is of our own runs: another generator made these"));
-                }
                 Ok(match self.format {
                     FormatWord::Json => report::json::write(&study),
                     FormatWord::Markdown => report::markdown::whole(sweep),

@@ -23,6 +23,8 @@ Examples:
   longtail watch 9292 --state tmp/puma.state     and its busy slots, by Puma's own statistics
   longtail watch /run/puma.sock --for 10s | cat  ten seconds, then a table of min, mean, max, last
   longtail watch :9292 --for 1m --format json    the same for a script
+  longtail watch box2:9292 --control-url tcp://box2:9293 --control-token secret
+      a Puma on another machine: what it says of itself, and how long a connect takes
 
 Sends no load, changes nothing, and needs no privilege for what everybody may read: which process
 holds which connection is for root and the server's own user. q, Esc and Ctrl-C end it.";
@@ -31,13 +33,13 @@ holds which connection is for root and the server's own user. q, Esc and Ctrl-C 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct WatchArgs {
-    /// A port (9292 or :9292), a process (4242 or pid:4242), or a Unix socket (/run/puma.sock or @name)
-    #[arg(value_name = "PORT|PID|SOCKET")]
+    /// A port (9292 or :9292), a process (4242 or pid:4242), a Unix socket (/run/puma.sock or @name), or HOST:PORT
+    #[arg(value_name = "PORT|PID|SOCKET|HOST:PORT")]
     pub(crate) target: Word,
     /// Of a process that listens on several ports, this one
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
-    #[arg(long, value_name = "URL", help = "Puma's control server: tcp://127.0.0.1:9293 or unix:///PATH")]
+    #[arg(long, value_name = "URL", help = "Puma's control server: tcp://HOST:9293 or unix:///PATH")]
     control_url: Option<String>,
     /// Its token
     #[arg(long, value_name = "TOKEN", requires = "control_url")]

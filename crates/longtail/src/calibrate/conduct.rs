@@ -2,10 +2,10 @@
 //! what the machine does meanwhile falls on all alike.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use launch::{Exit, GuardCommand};
+use launch::{Exit, GuardCommand, Scratch};
 use model::plan::quoted;
 use model::{Clock, Nanos};
 use serde::Serialize;
@@ -38,7 +38,7 @@ pub(crate) struct Ring<'a> {
     pub(crate) subject: &'a Subject,
     pub(crate) job: Job,
     /// For files.
-    pub(crate) folder: &'a Path,
+    pub(crate) scratch: &'a Arc<Scratch>,
     /// The command that runs the guard of a generator.
     pub(crate) guard: &'a GuardCommand,
     pub(crate) clock: SystemClock,
@@ -77,7 +77,7 @@ impl Ring<'_> {
     }
 
     fn run(&self, round: u32, contender: &mut Contender) -> Result<Run, String> {
-        let words = contender.tool.words(&contender.program, self.job, &self.subject.url, self.folder);
+        let words = contender.tool.words(&contender.program, self.job, &self.subject.url, self.scratch.path());
         let line: Vec<String> = words.argv.iter().map(|word| quoted(&word.to_string_lossy())).collect();
         contender.command_line = line.join(" ");
         let silent = || "the sink does not answer any more".to_owned();
@@ -85,7 +85,7 @@ impl Ring<'_> {
         let cpu_before = used_by_children();
         let begun = self.clock.now();
         let begin =
-            |argv| Load::start(argv, &words, self.folder, (self.guard, &self.clock)).map_err(|why| why.to_string());
+            |argv| Load::start(argv, &words, self.scratch, (self.guard, &self.clock)).map_err(|why| why.to_string());
         let load = begin(&words.argv)?;
         // Its start and its end are not its speed: the rate is of what is between.
         let length = Nanos::from_secs(self.job.seconds);

@@ -1,12 +1,11 @@
 //! `longtail audit`: is what another tool printed even possible?
 
-use std::io::Read as _;
 use std::path::Path;
 
 use crate::args::AuditArgs;
 use crate::exit::Exit;
 use crate::mistake::Mistake;
-use crate::ui;
+use crate::{store, ui};
 
 /// Audits a file, or what comes in on stdin. A claim that cannot be is a missed objective: exit 1.
 ///
@@ -36,11 +35,10 @@ pub(crate) fn run(args: &AuditArgs) -> Result<Exit, Mistake> {
 /// The text, whatever its encoding was.
 fn read(path: &Path) -> Result<String, Mistake> {
     let unreadable = |why: std::io::Error| Mistake::Read { path: path.to_owned(), why: why.to_string() };
-    let mut bytes = Vec::new();
-    if path == Path::new("-") {
-        std::io::stdin().read_to_end(&mut bytes).map_err(unreadable)?;
+    let bytes = if path == Path::new("-") {
+        store::at_most(std::io::stdin())
     } else {
-        bytes = std::fs::read(path).map_err(unreadable)?;
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+        std::fs::File::open(path).and_then(store::at_most)
+    };
+    Ok(String::from_utf8_lossy(&bytes.map_err(unreadable)?).into_owned())
 }

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &BodiesArgs, resolver: Resolver) -> Result<Exit, Mistake
         resolver,
         ..tools(clock, (addresses, args.puma.boot_timeout), (started_at, command_line), &interrupt, &ceilings)
     };
-    let mut told = Told { ui: Ui::new(), store: &store, output, layout, kept: false, failed: None };
+    let mut told = Told { ui: Ui::new(), store: &store, output, layout, compared: 0, kept: false, failed: None };
     let study = conduct_bodies(&plan, &tools, &mut told);
     let Told { ui, kept, failed, .. } = told;
     drop(ui);
@@ -56,6 +56,7 @@ pub(crate) fn run(args: &BodiesArgs, resolver: Resolver) -> Result<Exit, Mistake
         return Ok(Exit::Interrupted);
     }
     let interrupted = study.interrupted;
+    let exit = Exit::of(study.runs.iter().map(|run| run.run.judgement.as_ref()));
     // What was measured is told also where it cannot be kept.
     let failed = store.save(&study.clone().into()).err().or(failed);
     if output.streams_bodies() {
@@ -71,7 +72,7 @@ pub(crate) fn run(args: &BodiesArgs, resolver: Resolver) -> Result<Exit, Mistake
     if let Some(mistake) = failed {
         return Err(mistake);
     }
-    Ok(if interrupted { Exit::Interrupted } else { Exit::Fine })
+    Ok(if interrupted { Exit::Interrupted } else { exit })
 }
 
 /// Prints and keeps what the conductor tells.
@@ -80,6 +81,8 @@ struct Told<'a> {
     store: &'a Store,
     output: OutputArgs,
     layout: Layout,
+    /// So many of the study's runs are judged to the end.
+    compared: usize,
     /// Whether a run is on disk.
     kept: bool,
     failed: Option<Mistake>,
@@ -98,7 +101,9 @@ impl Observer<BodiesStudy, BodyRun> for Told<'_> {
     }
 
     fn run_done(&mut self, study: &BodiesStudy, run: &BodyRun) {
-        match self.store.save(&study.clone().into()) {
+        let mut saved = study.clone();
+        saved.runs[self.compared..].iter_mut().for_each(|run| run.run.judgement = None);
+        match self.store.save(&saved.into()) {
             Ok(()) => self.kept = true,
             // Said at the end: the study goes on, and is printed.
             Err(mistake) => self.failed = Some(mistake),
@@ -108,5 +113,9 @@ impl Observer<BodiesStudy, BodyRun> for Told<'_> {
             self.output.forced(&mut run.run.judgement);
             self.ui.print(&report::bodies::text::row(study, &run, self.layout.width));
         }
+    }
+
+    fn compared(&mut self, study: &BodiesStudy) {
+        self.compared = study.runs.len();
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use launch::{GuardCommand, Scratch};
@@ -84,12 +85,11 @@ impl Here<'_> {
         let within = std::env::temp_dir();
         let unwritable =
             |why| Mistake::Write { path: within.clone(), why, mend: "set TMPDIR to a folder you can write" };
-        let scratch = Scratch::new(&within).map_err(unwritable)?;
-        let folder = scratch.path();
+        let scratch = Arc::new(Scratch::new(&within).map_err(unwritable)?);
         let subject = Subject::start(program, dir, guard, clock)?;
         let targets = format!("GET {}\n", subject.url);
-        std::fs::write(folder.join("targets"), targets).map_err(unwritable)?;
-        let ring = Ring { subject: &subject, job, folder, guard, clock, interrupt };
+        std::fs::write(scratch.path().join("targets"), targets).map_err(unwritable)?;
+        let ring = Ring { subject: &subject, job, scratch: &scratch, guard, clock, interrupt };
         for round in 1..=args.rounds() {
             let tell = |name: &str| told.working(&format!("round {round}/{}: {name}", args.rounds()));
             ring.round(round, &mut contenders, &tell);

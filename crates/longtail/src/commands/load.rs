@@ -21,7 +21,7 @@ use crate::load::{Log, Prepared, conduct, order, prepare};
 use crate::mistake::Mistake;
 use crate::outlets::{Ears, Outlets};
 use crate::store::{CeilingFile, Store};
-use crate::{GUARD, signals, this_program, ui};
+use crate::{GUARD, signals, store, this_program, ui};
 
 /// Runs the load and prints its report.
 ///
@@ -64,6 +64,9 @@ struct Conducted {
     end: Option<(Outlets, Arc<AtomicBool>)>,
 }
 
+/// Beside objectives that the figures of a generator do not miss.
+const CANNOT_TELL: &str = "cannot tell whether the server keeps --fail-if: the generator was the limit, and the verdict says what to do about that";
+
 fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<Conducted, Mistake> {
     let args = args.or_like()?;
     let resolver = args.resolver(resolver);
@@ -73,18 +76,23 @@ fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<Conducted, Mistake>
     }
     args.output.check_load()?;
     let clock = SystemClock::start();
-    let prepared = prepare(&args, &resolver, &clock)?;
     let ears = Ears::open(args.outlets.statsd_listen, false)?;
     let mut outlets = Outlets::open(&args.outlets, &resolver, clock)?;
+    let prepared = prepare(&args, &resolver, &clock)?;
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
     let is_stdout = args.log.as_deref() == Some(Path::new("-"));
     if is_stdout && !args.output.is_prose() {
         return Err(Mistake::Flags("two things cannot go to stdout at once: leave out --log, or --format".to_owned()));
     }
+    if let (Some(log), Some(study)) = (&args.log, &args.save)
+        && store::are_one(log, study)
+    {
+        return Err(Mistake::Flags("--log and -o name one file: give each its own".to_owned()));
+    }
     announce(&prepared);
     let store = Store::create("load", &started_at, args.save.as_deref())?;
-    let words = (started_at, command_line(std::env::args().skip(1)));
+    let words = (started_at, command_line(words_of_the_command_line()));
     let is_csv = |path: &Path| path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv"));
     let file = args.log.as_deref().map(|path| Log { path, is_csv: is_csv(path) });
     let stdout = args.output.is_csv().then(|| Log { path: Path::new("-"), is_csv: true });
@@ -98,14 +106,17 @@ fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<Conducted, Mistake>
     let conducted = conduct(prepared, (&logs, &args.checks), (&ears, &mut outlets), words, ceiling, clock, &interrupt)?;
     outlets.load_done(&conducted.study);
     let run = &conducted.study.run;
-    // No objective is known to be met by figures that are worth nothing.
-    let is_worthless = run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Invalid);
+    let is = |verdict| run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == verdict);
+    // No objective is known to be met by figures that are the generator's.
+    let cannot_tell = is(Verdict::GeneratorBound) && !args.fail_if.is_empty() && run.missed.is_empty();
     let nothing_came = run.tally.counts.attempted() > 0 && run.tally.all_answers() == 0;
     let exit = if conducted.interrupted_by_user {
         Exit::Interrupted
-    } else if !run.missed.is_empty() || !conducted.checks_hold || is_worthless && !args.fail_if.is_empty() {
+    } else if nothing_came || is(Verdict::Invalid) {
+        Exit::Invalid
+    } else if !run.missed.is_empty() || !conducted.checks_hold || cannot_tell {
         Exit::Missed
-    } else if nothing_came || conducted.failed.is_some() {
+    } else if conducted.failed.is_some() {
         Exit::Mistake
     } else {
         Exit::Fine
@@ -115,6 +126,7 @@ fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<Conducted, Mistake>
     let mut complaints: Vec<String> = verdict
         .and_then(distrust)
         .into_iter()
+        .chain(cannot_tell.then(|| CANNOT_TELL.to_owned()))
         .chain(complaint)
         .chain(conducted.failed.map(|mistake| mistake.to_string()))
         .collect();
@@ -153,7 +165,7 @@ fn distrust(verdict: Verdict) -> Option<String> {
     let word = match verdict {
         Verdict::GeneratorBound => "GENERATOR-BOUND",
         Verdict::Invalid => "INVALID",
-        Verdict::ServerBound | Verdict::SharedCpus | Verdict::Unloaded => return None,
+        Verdict::ServerBound | Verdict::NetworkBound | Verdict::SharedCpus | Verdict::Unloaded => return None,
     };
     Some(format!("verdict: {word}; longtail report tells why, and what to do"))
 }
@@ -169,8 +181,16 @@ fn unanswered(tally: &Tally, plan: &LoadPlan) -> String {
         Some(Outcome::ConnectFailed) if plan.tls => {
             "does it speak TLS, with a certificate that is trusted here? --cacert FILE trusts another, --insecure any"
         }
-        Some(Outcome::TimedOut | Outcome::InFlight) if plan.tls => "does it speak TLS, and answer within --timeout?",
+        Some(Outcome::TimedOut | Outcome::ConnectTimedOut | Outcome::InFlight) if plan.tls => {
+            "does it speak TLS, and answer within --timeout?"
+        }
         Some(Outcome::TimedOut | Outcome::InFlight) => "connections were made: does it answer within --timeout?",
+        Some(Outcome::ConnectTimedOut) => {
+            "no connection came about within --timeout: is its accept queue full, or a firewall between?"
+        }
+        Some(Outcome::NoRoute) => "there is no route to it: is the address right (ip route get ADDRESS)?",
+        Some(Outcome::NoPort) => "this machine has no port left: give fewer connections, or keep them alive",
+        Some(Outcome::NoDescriptor) => "raise the limit of open files (ulimit -n), or give fewer connections",
         Some(Outcome::BadResponse) => &bad,
         Some(Outcome::Refused) => {
             "it was listened to before the start: is there still a server, or is its accept queue full?"
@@ -197,7 +217,7 @@ fn run_another(args: &LoadArgs, resolver: &Resolver, generator: Generator) -> Re
     let told = ui::Ui::new();
     let length = ordered.length().map(|length| format!(" for {length}")).unwrap_or_default();
     told.working(&format!("{} makes the load{length}", generator.name()));
-    let done = ordered.conduct((started_at, command_line(std::env::args().skip(1))), &interrupt);
+    let done = ordered.conduct((started_at, command_line(words_of_the_command_line())), &interrupt);
     drop(told);
     let Some(study) = done? else {
         let note = format!("interrupted: {} had not finished, so there is nothing to report", generator.name());
@@ -218,10 +238,10 @@ fn run_another(args: &LoadArgs, resolver: &Resolver, generator: Generator) -> Re
     if nothing_came {
         complaints.push(format!("{} had no good answer at all: does anything serve {}?", run.by, study.plan.url));
     }
-    let exit = if !study.missed.is_empty() {
+    let exit = if nothing_came {
+        Exit::Invalid
+    } else if !study.missed.is_empty() {
         Exit::Missed
-    } else if nothing_came {
-        Exit::Mistake
     } else {
         Exit::Fine
     };
@@ -246,6 +266,11 @@ fn ceiling(
     let shop = Workshop { clock: &clock, guard: &guard, program: &program, dir: &dir, interrupt, placement };
     let ceilings = sweep::ceilings(&[shape], answer_bytes, &CeilingFile::of_day(started_at), &shop)?;
     Ok(ceilings.into_iter().next().flatten())
+}
+
+/// The words after the program's name, as far as they are text.
+fn words_of_the_command_line() -> impl Iterator<Item = String> {
+    std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
 }
 
 /// The command line as it was typed, but for secrets: it goes into reports.

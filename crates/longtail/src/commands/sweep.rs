@@ -65,6 +65,7 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
         outlets: &mut outlets,
         output: args.output,
         layout,
+        compared: 0,
         kept: false,
         failed: None,
     };
@@ -77,6 +78,7 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
         return Ok(Exit::Interrupted);
     }
     let interrupted = study.interrupted;
+    let exit = Exit::of(study.runs.iter().map(|run| run.judgement.as_ref()));
     // What was measured is told also where it cannot be kept.
     let failed = store.save(&study.clone().into()).err().or(failed);
     if output.streams() {
@@ -93,7 +95,7 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     if let Some(mistake) = failed {
         return Err(mistake);
     }
-    Ok(if interrupted { Exit::Interrupted } else { Exit::Fine })
+    Ok(if interrupted { Exit::Interrupted } else { exit })
 }
 
 /// Where a study ended before its time: how to see the runs that were finished, if there are any.
@@ -169,6 +171,8 @@ struct Told<'a> {
     outlets: &'a mut Outlets,
     output: OutputArgs,
     layout: Layout,
+    /// So many of the study's runs are judged to the end: what the server counted has been put beside them.
+    compared: usize,
     /// Whether a run is on disk.
     kept: bool,
     failed: Option<Mistake>,
@@ -188,8 +192,10 @@ impl Observer for Told<'_> {
     }
 
     fn run_done(&mut self, study: &SweepStudy, run: &Run) {
-        self.outlets.sweep_done(study, run);
-        match self.store.save(&study.clone().into()) {
+        self.outlets.run_over();
+        let mut saved = study.clone();
+        saved.runs[self.compared..].iter_mut().for_each(|run| run.judgement = None);
+        match self.store.save(&saved.into()) {
             Ok(()) => self.kept = true,
             // Said at the end: the study goes on, and is printed.
             Err(mistake) => self.failed = Some(mistake),
@@ -201,13 +207,20 @@ impl Observer for Told<'_> {
         }
     }
 
+    fn compared(&mut self, study: &SweepStudy) {
+        for number in self.compared..study.runs.len() {
+            self.outlets.sweep_done(study, number);
+        }
+        self.compared = study.runs.len();
+    }
+
     fn claimed_done(&mut self, study: &SweepStudy, run: &ClaimedRow) {
         match self.store.save(&study.clone().into()) {
             Ok(()) => self.kept = true,
             Err(mistake) => self.failed = Some(mistake),
         }
         if self.output.streams() {
-            self.ui.print(&report::claimed::row(study, run, self.layout.width));
+            self.ui.print(&report::claimed::row(study, run, self.layout));
         }
     }
 }

@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use engine::Resolver;
+use engine::{Raise, Resolver, spawn_scoped};
 use model::{Clock as _, Nanos};
 
 use crate::args::WatchArgs;
 use crate::args::watch::place;
 use crate::clock::SystemClock;
 use crate::exit::Exit;
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, no_thread};
 use crate::watch::{self, Board, End, Sampler, Screen, Seen, Target};
 use crate::{signals, ui};
 
@@ -25,23 +25,32 @@ const GLANCE: Duration = Duration::from_millis(50);
 pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake> {
     let length = args.length()?;
     let control = args.control(resolver)?;
-    let target = Target::find(&args.target, args.port, control.as_ref().map(place).as_ref())?;
+    let target = Target::find(&args.target, args.port, control.as_ref().map(place).as_ref(), resolver)?;
     let is_drawn = !args.is_plain() && watch::is_a_terminal();
     let interrupt = signals::interruption()?;
     let clock = SystemClock::start();
-    let sampler = Sampler::of(&target);
-    let source = sampler.source();
+    let sampler = if target.elsewhere.is_none() { Some(Sampler::of(&target)) } else { None };
+    let source = sampler.as_ref().map_or("connect", Sampler::source);
     let over = AtomicBool::new(false);
     let (tell, told) = channel();
-    let mut board = Board::new(target.missing.clone());
+    let mut board = match target.elsewhere {
+        Some(_) => Board::elsewhere(target.missing.clone()),
+        None => Board::new(target.missing.clone()),
+    };
     let end = std::thread::scope(|scope| {
         // Whatever happens here, the threads end too.
         let _ending = Raise(&over);
         if let Some(control) = &control {
             let (tell, over) = (tell.clone(), &over);
-            scope.spawn(move || watch::poll_on(control, &clock, args.every, over, &tell));
+            let polling = move || watch::poll_on(control, &clock, args.every, over, &tell);
+            spawn_scoped(scope, "statistics", polling).map_err(no_thread)?;
         }
-        scope.spawn(|| sampler.look_on(&clock, args.every, &over, &tell));
+        let looking = || match (sampler, target.elsewhere) {
+            (Some(sampler), _) => sampler.look_on(&clock, args.every, &over, &tell),
+            (None, Some(address)) => watch::connect_on(address, &clock, args.every, &over, &tell),
+            (None, None) => {}
+        };
+        spawn_scoped(scope, "sampler", looking).map_err(no_thread)?;
         let mut viewer = Viewer { args, target: &target, source, screen: None, length, interrupt: &interrupt };
         if is_drawn {
             viewer.screen = Some(Screen::take()?);
@@ -58,15 +67,6 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
     });
     let is_early = length.is_some() && end == End::User && !is_drawn;
     Ok(if is_early { Exit::Interrupted } else { Exit::Fine })
-}
-
-/// Sets a flag when it goes, however that comes about.
-struct Raise<'a>(&'a AtomicBool);
-
-impl Drop for Raise<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Whoever looks at the board while it fills.
@@ -88,7 +88,7 @@ impl Viewer<'_> {
         loop {
             let mut news = told.recv_timeout(GLANCE);
             while let Ok(seen) = news {
-                let is_look = matches!(seen, Seen::All(_));
+                let is_look = matches!(seen, Seen::All(_) | Seen::Connected { .. });
                 board.take(seen);
                 if let Some(at) = board.ended() {
                     return Ok(End::Server(at));

@@ -4,9 +4,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use launch::{Exit, GuardCommand, LaunchError, Server, Spec};
+use launch::{Exit, GuardCommand, LaunchError, Scratch, Server, Spec};
 use model::Nanos;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
@@ -28,22 +29,24 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Starts it under `guard`, with its output into files of `folder`.
+    /// Starts it under `guard`, with its output into files of `scratch`, which goes with us where we are killed.
     ///
     /// # Errors
     /// Where it cannot be started.
     pub(crate) fn start(
         argv: &[OsString],
         words: &Words,
-        folder: &Path,
+        scratch: &Arc<Scratch>,
         (guard, clock): (&GuardCommand, &SystemClock),
     ) -> Result<Load, LaunchError> {
+        let folder = scratch.path();
         let (stdout, stderr) = (folder.join("stdout"), folder.join("stderr"));
         let shell = ["/bin/sh", "-c", INTO_FILES, "longtail"].map(OsString::from);
         let files = [&stdout, &stderr].map(|file| file.as_os_str().to_owned());
         let all = shell.into_iter().chain(files).chain(argv.iter().cloned());
         let mut spec = Spec::command(all, &std::env::current_dir().unwrap_or_else(|_| folder.to_owned()));
         spec.env = words.env.iter().map(|(name, value)| (OsString::from(name), value.clone())).collect();
+        spec.scratch = Some(Arc::clone(scratch));
         for file in [&stdout, &stderr] {
             // What the one before has left is not its.
             let _ = fs::remove_file(file);

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::sync::Arc;
 
 use launch::{Exit, GuardCommand, Scratch};
 use model::plan::quoted;
@@ -46,7 +47,7 @@ impl Found {
 pub(crate) struct Driver {
     found: Found,
     version: Option<String>,
-    scratch: Scratch,
+    scratch: Arc<Scratch>,
     guard: GuardCommand,
     clock: SystemClock,
 }
@@ -69,7 +70,7 @@ impl Driver {
         let mend = "set TMPDIR to a folder you can write";
         let scratch = Scratch::new(&within).map_err(|why| Mistake::Write { path: within, why, mend })?;
         let guard = GuardCommand::this_program(GUARD);
-        let mut driver = Driver { found, version: None, scratch, guard, clock };
+        let mut driver = Driver { found, version: None, scratch: Arc::new(scratch), guard, clock };
         driver.version = driver.ask_version();
         Ok(driver)
     }
@@ -88,7 +89,7 @@ impl Driver {
         let flag = self.found.generator.version_flag()?;
         let argv = vec![self.found.program.clone(), flag.into()];
         let words = Words { argv, env: Vec::new(), report: None };
-        let load = Load::start(&words.argv, &words, self.scratch.path(), (&self.guard, &self.clock)).ok()?;
+        let load = Load::start(&words.argv, &words, &self.scratch, (&self.guard, &self.clock)).ok()?;
         let begun = self.clock.now();
         while load.ended().is_none() && self.clock.now() - begun < MOMENT {
             self.clock.sleep(STEP);
@@ -197,7 +198,7 @@ impl Driver {
     }
 
     fn start(&self, argv: &[OsString], words: &Words) -> Result<Load, String> {
-        Load::start(argv, words, self.scratch.path(), (&self.guard, &self.clock)).map_err(|why| why.to_string())
+        Load::start(argv, words, &self.scratch, (&self.guard, &self.clock)).map_err(|why| why.to_string())
     }
 
     fn report(&self, argv: &[OsString], words: &Words) -> Result<String, String> {

@@ -5,7 +5,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use engine::{Drive, Progress, Shape, drive};
+use engine::{Drive, DriveError, Progress, Raise, Shape, drive, spawn_scoped};
 use launch::Kept;
 use model::study::SCHEMA;
 use model::{
@@ -67,28 +67,27 @@ pub(crate) fn conduct(
     if let Some(hearing) = &ears.hearing {
         hearing.lock().unwrap_or_else(PoisonError::into_inner).catch_up();
     }
-    let ((done, server_cpu), recorded, stopped_by, heard) = std::thread::scope(|scope| {
+    let ((done, server_cpu), recorded, stopped_by, heard) = std::thread::scope(|scope| -> Result<_, DriveError> {
+        let _ending = Raise(&over);
         let (sender, batches) = sync_channel(WAITING);
         let reader = recorder.map(|recorder| {
-            (
-                sender,
-                scope.spawn({
-                    let (lanes, progress) = (shape.lanes, &progress);
-                    move || recorder.record(&batches, lanes, progress)
-                }),
-            )
+            let (lanes, progress) = (shape.lanes, &progress);
+            spawn_scoped(scope, "recorder", move || recorder.record(&batches, lanes, progress))
+                .map(|thread| (sender, thread))
         });
-        let watch = scope.spawn(|| {
+        let reader = reader.transpose()?;
+        let watch = spawn_scoped(scope, "watch", || {
             let stop_if = &plan.stop_if;
             let seen = || progress.tally().map(|tally| so_far(tally, clock.now()));
             watch(&stop, &over, (interrupt, stop_if), clock, seen)
-        });
+        })?;
         let hearing = ears.hearing.as_ref().map(|hearing| {
-            scope.spawn(|| {
+            spawn_scoped(scope, "statsd", || {
                 let mut hearing = hearing.lock().unwrap_or_else(PoisonError::into_inner);
                 hearing.hear_on(&clock, &progress, shape.warm_up, &over)
             })
         });
+        let hearing = hearing.transpose()?;
         let before = placement.as_ref().map(|placement| probe::server_cpu::before(&serving, placement, clock.now()));
         let done = drive(&shape, &clock, &stop, &progress, reader.as_ref().map(|(sender, _)| sender));
         let ended = done.as_ref().map_or(0, |done| done.tally.all_requests());
@@ -99,10 +98,10 @@ pub(crate) fn conduct(
             thread.join().expect("the recorder never panics")
         });
         let heard = hearing.map(|hearing| hearing.join().expect("hearing never panics"));
-        ((done, server_cpu), recorded, watch.join().expect("the watch never panics"), heard)
-    });
+        Ok(((done?, server_cpu), recorded, watch.join().expect("the watch never panics"), heard))
+    })
+    .map_err(|error| Mistake::Sweep(error.into()))?;
     drop(ui);
-    let done = done.map_err(|error| Mistake::Sweep(error.into()))?;
     if let Some(reason) = tls_trouble(&shape, &done) {
         ui::note(&reason);
     }
@@ -112,14 +111,17 @@ pub(crate) fn conduct(
     let Recorded { checks, checks_hold, failed } =
         recorded.unwrap_or(Recorded { checks: Vec::new(), checks_hold: true, failed: None });
     let after = Host::now();
-    let Drive { tally, batches, measured, elapsed, interrupted, dropped_records, lanes, clock_steps, .. } = done;
+    let Drive { tally, batches, backlog, measured, elapsed, interrupted, dropped_records, lanes, clock_steps, .. } =
+        done;
     let answers = tally.all_answers();
     let ceiling = if interrupted || answers == 0 {
         None
     } else {
         ceiling(tally.received_bytes / answers, kept.as_ref().and(placement.as_ref()))?
     };
-    let statistics = Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES);
+    let length = plan.requests_total.is_none().then_some(measured);
+    let backlog = backlog.and_then(|samples| samples.backlog(tally.counts.total(), length));
+    let statistics = Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES).with_backlog(backlog);
     let mut run = LoadRun {
         tally,
         measured,

@@ -67,10 +67,10 @@ impl Listeners {
                 Err(Unreachable::Refused) if is_of_this_machine(endpoint) => {
                     refusals.push(format!("nothing listens at {endpoint}"));
                 }
-                Err(why) => refusals.push(format!("{endpoint}: {why}")),
+                Err(why) => refusals.push(format!("{endpoint} {why}")),
             }
         }
-        Err(wrong(format!("{}; start the server first, or correct {given}", refusals.join("; "))))
+        Err(wrong(format!("{}: start the server first, or correct {given}", refusals.join("; "))))
     }
 
     /// Where whoever serves `endpoint` is, as far as this user may see.
@@ -93,7 +93,7 @@ impl Listeners {
 
 /// Whether an address is of this machine and network namespace: loopback, or the one that the kernel itself would speak from to
 /// reach it. Nothing is sent to find out: a UDP socket that is connected only chooses its way.
-fn is_of_this_machine(endpoint: &Endpoint) -> bool {
+pub(crate) fn is_of_this_machine(endpoint: &Endpoint) -> bool {
     let Endpoint::Tcp(address) = endpoint else { return true };
     let ip = address.ip().to_canonical();
     let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(
             said,
             format!(
-                "nothing listens at {dead}; nothing listens at {alive}; start the server first, or correct the URL"
+                "nothing listens at {dead}; nothing listens at {alive}: start the server first, or correct the URL"
             )
         );
     }

@@ -12,6 +12,7 @@ mod with;
 
 pub(crate) use checks::Check;
 pub(crate) use conduct::conduct;
+pub(crate) use listeners::is_of_this_machine;
 pub(crate) use prepare::{Prepared, prepare};
 pub(crate) use recorder::Log;
 pub(crate) use with::order;

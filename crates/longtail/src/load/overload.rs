@@ -1,13 +1,15 @@
 //! What a load says of its server where it offered more than that can do.
 
 use model::capacity::{Inferred, Overload, OverloadDoubt};
-use model::{LoadPlan, LoadRun, Nanos, Pace, Profile, doubts};
+use model::{LoadPlan, LoadRun, Nanos, Pace, Profile};
 use queueing::staircase;
 
 /// Two ways to the same capacity may differ by this part.
 const AGREE: f64 = 0.05;
+/// Standard errors on both sides of a mean of fifteen increments (Student's t).
+const IN_95_PERCENT: f64 = 2.14;
 
-/// The capacity, by how fast response times grew; `None` where the rate was not one number, or they did not grow all along.
+/// The capacity, by how fast response times grew, or else the backlog; `None` where the rate was not one number, or it was no overload.
 ///
 /// The slots are told with a service time that the user gives. The shortest service time of the run is none: requests that
 /// waited are all that an overload has.
@@ -15,17 +17,30 @@ pub(crate) fn overload(run: &LoadRun, plan: &LoadPlan) -> Option<Overload> {
     if !matches!(plan.pace, Pace::Open { profile: Profile::Flat { .. }, .. }) {
         return None;
     }
-    let growth = doubts::growth(run)?;
-    let offered = run.offered_rate(&plan.pace)?;
-    let steadiness = run.statistics.as_ref()?.steadiness?;
-    let error = steadiness.growth / steadiness.growth_in_errors;
+    let statistics = run.statistics.as_ref().filter(|statistics| statistics.is_overload(&run.tally))?;
+    let (backlog, offered) = (statistics.backlog?, run.offered_rate(&plan.pace)?);
+    let growth = statistics.growth();
     let service = plan.service_time.map(Nanos::as_secs_f64);
-    let (capacity, slots) = staircase::inferred(offered, growth, error, service).ok()?;
-    let answered = run.completed_rate();
+    let (capacity, slots) = match growth.zip(statistics.steadiness) {
+        Some((growth, steadiness)) => {
+            let error = steadiness.growth / steadiness.growth_in_errors;
+            staircase::inferred(offered, growth, error, service).ok()?
+        }
+        None => {
+            let capacity =
+                staircase::Inferred { value: offered - backlog.growth, half_width: IN_95_PERCENT * backlog.error };
+            let by =
+                |time| staircase::Inferred { value: capacity.value * time, half_width: capacity.half_width * time };
+            (capacity, service.map(by))
+        }
+    };
+    let answered = run.completed_under_load();
     let of = |it: staircase::Inferred| Inferred { value: it.value, half_width: it.half_width };
     Some(Overload {
         offered,
         growth,
+        backlog_growth: backlog.growth,
+        backlog_at_end: backlog.at_end,
         capacity: of(capacity),
         answered,
         service_time: plan.service_time,
@@ -49,10 +64,12 @@ fn doubt(run: &LoadRun, capacity: f64, answered: f64) -> Option<OverloadDoubt> {
 mod tests {
     use super::*;
     use crate::args::{Command, Invocation, parse};
-    use model::{Batches, Exchange, Outcome, Statistics, Tally, Window};
+    use model::{Batches, Exchange, Outcome, Statistics, Tally, Window, doubts};
 
     fn plan(words: &str) -> LoadPlan {
-        let words = format!("longtail load {words} http://127.0.0.1:9/");
+        // Nobody is connected to who is listed as a listener.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let words = format!("longtail load {words} http://{}/", listener.local_addr().unwrap());
         let words = words.split(' ').map(std::ffi::OsString::from);
         let Invocation::Command(Command::Load(args)) = parse(words).unwrap() else { panic!("a load") };
         crate::load::prepare(&args, &engine::Resolver::default(), &crate::clock::SystemClock::start()).unwrap().plan
@@ -63,28 +80,75 @@ mod tests {
         let window = Window { from: Nanos::ZERO, until: Nanos::from_secs(seconds) };
         let (mut tally, mut batches) = (Tally::new(window, 1), Batches::new(window));
         let mut free = vec![Nanos::ZERO; slots as usize];
+        let mut times = Vec::new();
         for n in 0..rate * seconds {
             let due = Nanos(n * 1_000_000_000 / rate);
             let slot = &mut free[(n % slots) as usize];
             let ended = due.max(*slot) + Nanos::from_millis(100);
             *slot = ended;
+            times.push((due, ended));
             let outcome = if fails && n == 7 { Outcome::Answered(503) } else { Outcome::Answered(200) };
             let exchange = Exchange { due, sent: due, ended, received_bytes: 0, outcome };
             tally.record(&exchange, 0);
             batches.record(due, exchange.response_time(), Nanos::ZERO);
         }
         let (length, statistics) = (window.until, Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES));
+        let statistics = statistics.with_backlog(testkit::load::backlog(window, &times));
         LoadRun { statistics: Some(statistics), ..LoadRun::recorded(tally, length, length) }
     }
 
     #[test]
     fn five_slots_are_told_by_the_slope_alone() {
         let seen = overload(&run(60, 5, 20, false), &plan("--rate 60/s --for 20s --service 100ms")).unwrap();
-        assert!((seen.growth - 0.2).abs() < 0.01 && seen.doubt.is_none(), "{seen:?}");
+        assert!((seen.growth.unwrap() - 0.2).abs() < 0.01 && seen.doubt.is_none(), "{seen:?}");
         assert!((seen.capacity.value - 50.0).abs() < 0.5 && (seen.answered - 50.0).abs() < 1.0, "{seen:?}");
         let slots = seen.slots.unwrap();
         assert!((slots.value - 5.0).abs() < 0.05 && slots.half_width < 0.1, "{seen:?}");
         assert_eq!(overload(&run(60, 5, 20, false), &plan("--rate 60/s --for 20s")).unwrap().slots, None);
+    }
+
+    /// 60 requests a second for 9 s, of which the `n`-th takes so long.
+    fn taking(time: impl Fn(u64) -> Nanos) -> LoadRun {
+        let window = Window { from: Nanos::ZERO, until: Nanos::from_secs(9) };
+        let (mut tally, mut batches, mut times) = (Tally::new(window, 1), Batches::new(window), Vec::new());
+        for n in 0..540 {
+            let due = Nanos(n * 1_000_000_000 / 60);
+            let exchange =
+                Exchange { due, sent: due, ended: due + time(n), received_bytes: 0, outcome: Outcome::Answered(200) };
+            tally.record(&exchange, 0);
+            batches.record(due, exchange.response_time(), Nanos::ZERO);
+            times.push((due, exchange.ended));
+        }
+        let statistics = Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES);
+        let statistics = statistics.with_backlog(testkit::load::backlog(window, &times));
+        LoadRun { statistics: Some(statistics), ..LoadRun::recorded(tally, window.until, window.until) }
+    }
+
+    #[test]
+    fn an_overload_that_no_median_shows_is_told_by_the_backlog() {
+        let (ms, plan) = (Nanos::from_millis, plan("--rate 60/s --for 9s --service 100ms"));
+        // Every third waits for three quarters of all that has passed, as on kept connections of Puma before 7.
+        let run = taking(|n| if n % 3 == 0 { ms(100 + 3 * n * 1000 / 60) } else { ms(100) });
+        let seen = overload(&run, &plan).expect("an overload");
+        assert_eq!((seen.growth, run.statistics.as_ref().unwrap().growth()), (None, None));
+        assert!((14.0..16.0).contains(&seen.backlog_growth), "{seen:?}");
+        assert!((seen.capacity.value - 45.0).abs() < seen.capacity.half_width + 0.5, "{seen:?}");
+        assert!((seen.slots.unwrap().value - 4.5).abs() < 0.2, "{seen:?}");
+        assert_eq!(seen.doubt, None, "the answers counted agree");
+        assert_eq!(run.response_time(0.5), model::Quantile::Growing);
+    }
+
+    #[test]
+    fn requests_that_take_longer_than_the_run_are_no_overload_that_is_known() {
+        let (ms, plan) = (Nanos::from_millis, plan("--rate 60/s --for 9s"));
+        for (what, slow, is_named) in [("longer than the run", 20_000, true), ("a second", 1_000, false)] {
+            let run = taking(|n| if n % 20 == 0 { ms(slow) } else { ms(20) });
+            assert_eq!(overload(&run, &plan), None, "{what}");
+            let caveats = doubts::of_load(&run, &plan.pace, true, None, None);
+            let is_unexplained = |caveat: &model::Caveat| matches!(caveat, model::Caveat::BacklogUnexplained { .. });
+            assert_eq!(caveats.iter().any(is_unexplained), is_named, "{what}: {caveats:?}");
+            assert!(run.response_time(0.5).time().is_some(), "{what}");
+        }
     }
 
     #[test]

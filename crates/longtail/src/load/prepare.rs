@@ -52,7 +52,7 @@ pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) 
     let is_name = args.unix.is_none() && args.connect_to.is_none() && target.host.parse::<IpAddr>().is_err();
     let name_resolution = is_name.then(|| clock.now() - begun);
     let listeners = Listeners::now();
-    let (found, endpoint) = (transport.endpoints.len(), listeners.first(&transport.endpoints, given(args))?.clone());
+    let (found, endpoint) = (transport.endpoints.len(), listeners.first(&transport.endpoints, &given(args))?.clone());
     let server = listeners.location(&endpoint);
     if found > 1 {
         ui::note(&format!(
@@ -125,12 +125,12 @@ pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) 
 }
 
 /// What named the endpoints.
-fn given(args: &LoadArgs) -> &'static str {
+fn given(args: &LoadArgs) -> String {
     match args {
-        LoadArgs { unix: Some(_), .. } => "--unix",
-        LoadArgs { connect_to: Some(_), .. } => "--connect-to",
-        LoadArgs { url: None, requests: Some(_), .. } => "the addresses in --requests",
-        _ => "the URL",
+        LoadArgs { unix: Some(_), .. } => "--unix".to_owned(),
+        LoadArgs { connect_to: Some(_), .. } => "--connect-to".to_owned(),
+        LoadArgs { url: None, requests: Some(file), .. } => format!("the addresses in {}", file.display()),
+        _ => "the URL".to_owned(),
     }
 }
 

@@ -2,16 +2,20 @@
 //!
 //! Lanes hand over batches and never wait for this thread. What it has not kept up with is dropped by them and counted.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 
 use engine::{Batch, Progress, Record};
 use model::Nanos;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use crate::load::checks::{Check, Checker};
 use crate::mistake::Mistake;
+use crate::store::is_fifo;
 
 /// Batches that may wait for the recorder: with 1024 requests each, some megabytes.
 pub(crate) const WAITING: usize = 64;
@@ -68,7 +72,7 @@ impl Recorder {
             let file: Box<dyn Write + Send> = if path == Path::new("-") {
                 Box::new(io::stdout())
             } else {
-                Box::new(File::create(path).map_err(|why| unwritable(path, why))?)
+                Box::new(create(path).map_err(|why| unwritable(path, why))?)
             };
             let mut out: Box<dyn Write + Send> = Box::new(BufWriter::with_capacity(1 << 16, file));
             if style == Style::Csv {
@@ -144,6 +148,21 @@ impl Recorder {
             false
         });
     }
+}
+
+/// The file. Of a pipe that nobody reads an error, where one would wait without end.
+fn create(path: &Path) -> io::Result<File> {
+    if is_fifo(path) {
+        let tried = OpenOptions::new().write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path);
+        if tried.as_ref().is_err_and(|why| why.raw_os_error() == Some(Errno::NXIO.raw_os_error())) {
+            return Err(io::Error::other("it is a pipe that nobody reads"));
+        }
+        // With a reader there it opens at once; and `tried` keeps it open meanwhile.
+        let file = OpenOptions::new().write(true).open(path);
+        drop(tried);
+        return file;
+    }
+    File::create(path)
 }
 
 fn unwritable(path: &Path, why: io::Error) -> Mistake {

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::{Progress, Resolver};
 use export::Family;
 use export::otlp::Origin;
-use model::{Clock, LoadStudy, Nanos, Run, SweepStudy};
+use model::{Clock, LoadStudy, Nanos, SweepStudy};
 use sweep::{Hearing, Looks, Phase, StatsdSocket};
 
 use crate::args::OutletArgs;
@@ -41,7 +41,10 @@ pub(crate) struct Outlets {
     otlp: Option<otlp::Sender>,
     linger: Nanos,
     /// When the present run began and ended, by the wall clock.
-    times: (Nanos, Nanos),
+    begun: Nanos,
+    ended: Nanos,
+    /// The same of all finished runs of a sweep.
+    times: Vec<(Nanos, Nanos)>,
 }
 
 /// What is heard.
@@ -95,7 +98,16 @@ impl Outlets {
         let statsd = statsd_to.map(|to| statsd::Sender::start(to, Arc::clone(&board), clock));
         let statsd = statsd.transpose().map_err(|error| Mistake::Flags(format!("--statsd-to: no socket ({error})")))?;
         let otlp = otlp.map(|(address, to)| otlp::Sender::to(address, to));
-        Ok(Outlets { clock, board, statsd, otlp, linger: args.metrics_linger, times: (Nanos::ZERO, Nanos::ZERO) })
+        Ok(Outlets {
+            clock,
+            board,
+            statsd,
+            otlp,
+            linger: args.metrics_linger,
+            begun: Nanos::ZERO,
+            ended: Nanos::ZERO,
+            times: Vec::new(),
+        })
     }
 
     /// What a sweep is doing now.
@@ -104,35 +116,39 @@ impl Outlets {
             Phase::Running { number, connections, progress, looks, .. } => {
                 self.begun(*number as u64, *connections, progress, looks);
             }
-            Phase::CoolingDown => self.times.1 = self.clock.wall(),
+            Phase::CoolingDown => self.ended = self.clock.wall(),
             _ => {}
         }
     }
 
     /// A run has begun.
     pub(crate) fn begun(&mut self, number: u64, connections: u32, progress: &Arc<Progress>, looks: &Arc<Looks>) {
-        self.times.0 = self.clock.wall();
+        self.begun = self.clock.wall();
         self.board.begun(number, connections, Arc::clone(progress), Arc::clone(looks));
     }
 
-    /// A sweep's run is over; it is the last of the study.
-    pub(crate) fn sweep_done(&mut self, study: &SweepStudy, run: &Run) {
-        let families = export::of_sweep(study, run, study.runs.len());
-        self.done(&study.started_at, families);
+    /// A sweep's run is over, and not yet judged to the end.
+    pub(crate) fn run_over(&mut self) {
+        self.times.push((self.begun, self.ended));
+    }
+
+    /// A sweep's run, by its place in the study, is judged to the end.
+    pub(crate) fn sweep_done(&mut self, study: &SweepStudy, place: usize) {
+        let families = export::of_sweep(study, &study.runs[place], place + 1);
+        let times = self.times.get(place).copied().unwrap_or_default();
+        self.done(&study.started_at, times, families);
     }
 
     /// The load is over.
     pub(crate) fn load_done(&mut self, study: &LoadStudy) {
-        self.times.1 = self.clock.wall();
-        self.done(&study.started_at, export::of_load(study));
+        self.done(&study.started_at, (self.begun, self.clock.wall()), export::of_load(study));
     }
 
-    fn done(&mut self, study: &str, families: Vec<Family>) {
+    fn done(&mut self, study: &str, (begun, ended): (Nanos, Nanos), families: Vec<Family>) {
         if let Some(statsd) = &self.statsd {
             statsd.send(&families);
         }
         if let Some(otlp) = &mut self.otlp {
-            let (begun, ended) = self.times;
             let origin = Origin { version: env!("CARGO_PKG_VERSION"), study, begun, ended: ended.max(begun) };
             otlp.send(&families, &origin);
         }

@@ -61,12 +61,32 @@ pub(crate) struct Board {
     polling_cpu: Nanos,
     now: Nanos,
     ended: Option<Nanos>,
+    is_elsewhere: bool,
 }
 
 impl Board {
     /// With what is known to be missing from the start.
     pub(crate) fn new(missing: Vec<String>) -> Board {
         Board { missing, ..Board::default() }
+    }
+
+    /// Of a server on another machine, whose clock is another too.
+    pub(crate) fn elsewhere(missing: Vec<String>) -> Board {
+        Board { is_elsewhere: true, ..Board::new(missing) }
+    }
+
+    /// Whether the server is on another machine.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.is_elsewhere
+    }
+
+    /// Whether a quantity is looked for: of a server here all but the time of a connect, of one elsewhere what is seen from here.
+    pub(crate) fn looks_for(&self, quantity: Quantity) -> bool {
+        match quantity {
+            Quantity::Connect => self.is_elsewhere,
+            Quantity::Busy | Quantity::Backlog => true,
+            _ => !self.is_elsewhere,
+        }
     }
 
     /// Takes in one observation.
@@ -82,6 +102,13 @@ impl Board {
             }
             Seen::All(look) => self.look(*look),
             Seen::Stats { at, wall, cpu, stats } => self.stats(at, wall, cpu, stats),
+            Seen::Connected { at, took } => {
+                self.now = at;
+                self.looks.1 += 1;
+                let took = took.map_err(|why| self.miss(format!("connect time, at some looks: the server {why}")));
+                self.gauge(Of::All, Quantity::Connect, at, took.ok().map(Nanos::as_millis_f64));
+                self.plot_all();
+            }
             Seen::Ended { at } => {
                 self.now = at;
                 self.ended = Some(at);
@@ -102,6 +129,14 @@ impl Board {
         plot.push_back(value);
         if plot.len() > MOST_PLOTTED {
             plot.pop_front();
+        }
+    }
+
+    /// Notes the last value of each quantity of the whole server for its plot; the accept queue's is noted by itself.
+    fn plot_all(&mut self) {
+        for quantity in Quantity::OF_ALL.into_iter().filter(|quantity| *quantity != Quantity::AcceptQueue) {
+            let last = self.last(Of::All, quantity);
+            self.plot(quantity, last);
         }
     }
 

@@ -1,4 +1,5 @@
-//! `longtail watch`: looks at a server that was there before us, and sends it nothing but questions to its control server.
+//! `longtail watch`: looks at a server that was there before us, and sends it nothing but questions to its control server; to one on
+//! another machine also a connect a second, which carries nothing.
 //!
 //! `target` finds it; `sampler` reads from threads of its own and tells a `Board`, which is plain arithmetic; `screen`
 //! draws the board on a terminal (`terminal` owns that), `text` and `json` print it at the end. Another source of readings is one
@@ -16,7 +17,7 @@ mod text;
 
 pub(crate) use self::board::Board;
 pub(crate) use self::json::json;
-pub(crate) use self::sampler::{Sampler, Seen, poll_on};
+pub(crate) use self::sampler::{Sampler, Seen, connect_on, poll_on};
 pub(crate) use self::target::{Target, Word};
 pub(crate) use self::terminal::{Screen, is_a_terminal};
 pub(crate) use self::text::{line, line_head, table};

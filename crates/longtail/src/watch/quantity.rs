@@ -21,6 +21,7 @@ pub(crate) enum Quantity {
     Overflows,
     Drops,
     SynRetransmits,
+    Connect,
 }
 
 /// How a quantity is written.
@@ -34,11 +35,14 @@ pub(crate) enum Shown {
     Percent,
     /// Bytes.
     Bytes,
+    /// Milliseconds.
+    Milliseconds,
 }
 
 impl Quantity {
     /// Those of the whole server, in the order of the table.
-    pub(crate) const OF_ALL: [Quantity; 15] = [
+    pub(crate) const OF_ALL: [Quantity; 16] = [
+        Quantity::Connect,
         Quantity::AcceptQueue,
         Quantity::Open,
         Quantity::Accepted,
@@ -93,6 +97,7 @@ impl Quantity {
             Quantity::Overflows => "listen_overflows",
             Quantity::Drops => "listen_drops",
             Quantity::SynRetransmits => "syn_retransmits",
+            Quantity::Connect => "connect_time",
         }
     }
 
@@ -109,6 +114,7 @@ impl Quantity {
             Quantity::Voluntary | Quantity::Involuntary => "switches_per_s",
             Quantity::Memory => "bytes",
             Quantity::Overflows | Quantity::Drops | Quantity::SynRetransmits => "connects_per_s",
+            Quantity::Connect => "ms",
         }
     }
 
@@ -117,6 +123,7 @@ impl Quantity {
         match self {
             Quantity::Cpu | Quantity::RunQueueWait => Shown::Percent,
             Quantity::Memory => Shown::Bytes,
+            Quantity::Connect => Shown::Milliseconds,
             Quantity::Voluntary
             | Quantity::Involuntary
             | Quantity::Overflows
@@ -146,6 +153,7 @@ impl fmt::Display for Quantity {
             Quantity::Overflows => "queue overflows/s",
             Quantity::Drops => "dropped connects/s",
             Quantity::SynRetransmits => "repeated connects/s",
+            Quantity::Connect => "connect time, ms",
         })
     }
 }
@@ -159,5 +167,6 @@ pub(crate) fn written(quantity: Quantity, value: Option<f64>) -> String {
         Shown::Count | Shown::PerSecond => number::or_zero(value, number::significant),
         Shown::Percent => number::or_zero(value, number::percent),
         Shown::Bytes => number::bytes(value),
+        Shown::Milliseconds => number::significant(value),
     })
 }

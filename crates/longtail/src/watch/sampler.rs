@@ -5,9 +5,12 @@
 //! more than a twentieth of one CPU it is done less often. Nothing is kept here.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 
+use engine::{Endpoint, Unreachable, reach};
 use model::{Clock, Nanos};
 use probe::family::{Family, Member};
 use probe::host::Host;
@@ -22,6 +25,8 @@ use super::target::Target;
 const PERIOD: Nanos = Nanos::from_millis(50);
 /// Looks may take this part of one CPU: a twentieth.
 const PART: u64 = 20;
+/// A connect to another machine may take so long: two retransmissions of its first segment, after 1 and 3 s.
+const PATIENCE: Duration = Duration::from_secs(4);
 /// The server's statistics are not asked for more often.
 const POLL: Nanos = Nanos::from_secs(1);
 
@@ -34,6 +39,8 @@ pub(crate) enum Seen {
     All(Box<Look>),
     /// What the server says of itself, by both clocks, and the CPU time that asking has taken so far.
     Stats { at: Nanos, wall: Nanos, cpu: Nanos, stats: Result<PumaStats, String> },
+    /// A connection to a server on another machine: how long it took to be made, or why none was.
+    Connected { at: Nanos, took: Result<Nanos, Unreachable> },
     /// The server has ended.
     Ended { at: Nanos },
 }
@@ -162,6 +169,20 @@ impl Sampler {
 /// A connection that nobody has accepted has no inode.
 fn is_accepted(socket: &Socket) -> bool {
     !socket.is_listener && socket.inode != 0
+}
+
+/// Connects to a server on another machine once a period until `over`, and closes at once: all of its state that is seen from here.
+pub(crate) fn connect_on(to: SocketAddr, clock: &impl Clock, every: Nanos, over: &AtomicBool, tell: &Sender<Seen>) {
+    let mut next = clock.now();
+    while clock.sleep_until(next, over) {
+        let began = clock.now();
+        let made = reach(&Endpoint::Tcp(to), PATIENCE);
+        let at = clock.now();
+        if tell.send(Seen::Connected { at, took: made.map(|()| at - began) }).is_err() {
+            return;
+        }
+        next = (next + every.max(POLL)).max(at);
+    }
 }
 
 /// Asks the server for its statistics until `over`.

@@ -26,7 +26,8 @@ const SOURCE: u16 = 32;
 const CELLS: u16 = 10;
 
 /// The rows of the upper part.
-const ROWS: [Quantity; 12] = [
+const ROWS: [Quantity; 13] = [
+    Quantity::Connect,
     Quantity::AcceptQueue,
     Quantity::Open,
     Quantity::Accepted,
@@ -46,7 +47,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, target: &Target, board: &Board, source
     let missing = board.missing();
     let parts = Layout::vertical([
         Constraint::Length(2),
-        Constraint::Length(ROWS.len() as u16 + 1),
+        Constraint::Length(rows(board).count() as u16 + 1),
         Constraint::Min(2),
         Constraint::Length(missing.len().min(3) as u16),
         Constraint::Length(1),
@@ -68,8 +69,13 @@ pub(crate) fn draw(frame: &mut Frame<'_>, target: &Target, board: &Board, source
     frame.render_widget(Paragraph::new("q, Esc or Ctrl-C ends it"), foot);
 }
 
+/// The rows that a board has.
+fn rows(board: &Board) -> impl Iterator<Item = Quantity> {
+    ROWS.into_iter().filter(|quantity| board.looks_for(*quantity))
+}
+
 fn figures(frame: &mut Frame<'_>, area: Rect, board: &Board, source: &str) {
-    for (at, quantity) in ROWS.into_iter().enumerate() {
+    for (at, quantity) in rows(board).enumerate() {
         let Some(row) = area.rows().nth(at) else { return };
         let columns = Layout::horizontal([
             Constraint::Length(NAMES),
@@ -188,6 +194,7 @@ mod tests {
             roots: vec![10],
             is_process: false,
             missing: Vec::new(),
+            elsewhere: None,
         }
     }
 

@@ -3,13 +3,17 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::str::FromStr;
 
+use engine::{Endpoint, Resolver};
 use probe::Listener;
 use probe::owners::{self, Listening, Place};
 use probe::processes::tree;
 
+use crate::args::HostPort;
+use crate::load::is_of_this_machine;
 use crate::mistake::{Mistake, wrong};
 
 /// What the user wrote.
@@ -23,6 +27,8 @@ pub(crate) enum Word {
     Process(u32),
     /// A path, or `@` and an abstract name.
     Unix(String),
+    /// `HOST:PORT`
+    Host(String, u16),
 }
 
 impl FromStr for Word {
@@ -31,7 +37,7 @@ impl FromStr for Word {
     fn from_str(text: &str) -> Result<Word, String> {
         let wrong = || {
             format!(
-                "'{text}' is no server: write a port (9292 or :9292), a process (4242 or pid:4242), or a Unix socket (/tmp/puma.sock or @name)"
+                "'{text}' is no server: write a port (9292 or :9292), a process (4242 or pid:4242), a Unix socket (/tmp/puma.sock or @name), or another machine's HOST:PORT"
             )
         };
         let rest = text.strip_prefix("unix://").unwrap_or(text);
@@ -44,7 +50,11 @@ impl FromStr for Word {
         if let Some(pid) = text.strip_prefix("pid:") {
             return pid.parse().ok().filter(|pid| *pid > 0).map(Word::Process).ok_or_else(wrong);
         }
-        text.parse().ok().filter(|number| *number > 0).map(Word::Number).ok_or_else(wrong)
+        if let Ok(number) = text.parse() {
+            return Some(number).filter(|number| *number > 0).map(Word::Number).ok_or_else(wrong);
+        }
+        let HostPort { host, port } = text.parse().map_err(|_| wrong())?;
+        if port > 0 { Ok(Word::Host(host, port)) } else { Err(wrong()) }
     }
 }
 
@@ -61,6 +71,8 @@ pub(crate) struct Target {
     pub(crate) is_process: bool,
     /// What cannot be seen of it.
     pub(crate) missing: Vec<String>,
+    /// Its address, where that is another machine's.
+    pub(crate) elsewhere: Option<SocketAddr>,
 }
 
 impl Target {
@@ -69,15 +81,32 @@ impl Target {
     ///
     /// # Errors
     /// Where there is none, several are meant, or this user may not see it.
-    pub(crate) fn find(word: &Word, port: Option<u16>, control: Option<&Place>) -> Result<Target, Mistake> {
+    pub(crate) fn find(
+        word: &Word,
+        port: Option<u16>,
+        control: Option<&Place>,
+        resolver: &Resolver,
+    ) -> Result<Target, Mistake> {
         let unreadable = |why: io::Error| wrong(format!("/proc/net/tcp cannot be read ({why}): is /proc mounted?"));
         let all = owners::listening().map_err(unreadable)?;
         match word {
-            Word::Port(_) | Word::Unix(_) if port.is_some() => {
+            Word::Port(_) | Word::Unix(_) | Word::Host(..) if port.is_some() => {
                 Err(wrong("--port chooses among the ports of a process: leave it out here"))
             }
             Word::Port(port) => of_port(*port, &all),
             Word::Unix(path) => of_unix(path, &all),
+            Word::Host(host, port) => {
+                let address = resolver.resolve(host, *port).map_err(|error| wrong(error.to_string()))?[0];
+                if is_of_this_machine(&Endpoint::Tcp(address)) {
+                    return of_port(*port, &all);
+                }
+                if control.is_none() {
+                    return Err(wrong(format!(
+                        "{address} is on another machine, where only Puma itself can tell of its threads: give --control-url tcp://{host}:PORT --control-token TOKEN"
+                    )));
+                }
+                Ok(of_another_machine(address))
+            }
             Word::Process(pid) => of_process(*pid, port, control, &all),
             Word::Number(number) => {
                 let as_port = u16::try_from(*number).ok().filter(|port| is_open(*port, &all));
@@ -190,6 +219,18 @@ fn of_listeners(ours: &[&Listening]) -> Target {
         roots: holders.roots(),
         is_process: false,
         missing,
+        elsewhere: None,
+    }
+}
+
+fn of_another_machine(address: SocketAddr) -> Target {
+    Target {
+        places: vec![Place::Tcp(address)],
+        inodes: BTreeSet::new(),
+        roots: Vec::new(),
+        is_process: false,
+        missing: vec!["accept queue, connections, CPU and processes: the server is on another machine".to_owned()],
+        elsewhere: Some(address),
     }
 }
 
@@ -236,6 +277,7 @@ fn of_process(pid: u32, port: Option<u16>, control: Option<&Place>, all: &[Liste
         roots: vec![pid],
         is_process: true,
         missing: Vec::new(),
+        elsewhere: None,
     })
 }
 
@@ -252,7 +294,9 @@ mod tests {
         assert_eq!(word("pid:70000"), Ok(Word::Process(70_000)));
         assert_eq!(word("unix:///tmp/a b.sock"), Ok(Word::Unix("/tmp/a b.sock".to_owned())));
         assert_eq!(word("@name"), Ok(Word::Unix("@name".to_owned())));
-        for bad in ["", "@", ":0", ":70000", "pid:x", "puma", "http://127.0.0.1:80", "-1", "0"] {
+        assert_eq!(word("app.internal:9292"), Ok(Word::Host("app.internal".to_owned(), 9292)));
+        assert_eq!(word("[fd00::1]:80"), Ok(Word::Host("[fd00::1]".to_owned(), 80)));
+        for bad in ["", "@", ":0", ":70000", "pid:x", "puma", "http://127.0.0.1:80", "-1", "0", "h:0", "::1:1"] {
             assert!(word(bad).is_err_and(|line| line.contains(":9292")), "{bad}");
         }
     }
@@ -263,22 +307,22 @@ mod tests {
         let (one, other) = (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
         let port = |listener: &TcpListener| listener.local_addr().unwrap().port();
         let here = std::process::id();
-        let found = Target::find(&Word::Port(port(&one)), None, None).unwrap();
+        let found = Target::find(&Word::Port(port(&one)), None, None, &Resolver::default()).unwrap();
         assert_eq!((found.place(), found.inodes.len()), (one.local_addr().unwrap().to_string(), 1));
         assert!(found.roots == [here] && found.missing.is_empty() && !found.is_process, "{found:?}");
-        let several = Target::find(&Word::Process(here), None, None).unwrap_err().to_string();
+        let several = Target::find(&Word::Process(here), None, None, &Resolver::default()).unwrap_err().to_string();
         assert!(several.contains("--port") && several.contains(&port(&other).to_string()), "{several}");
-        let chosen = Target::find(&Word::Process(here), Some(port(&other)), None).unwrap();
+        let chosen = Target::find(&Word::Process(here), Some(port(&other)), None, &Resolver::default()).unwrap();
         assert!(chosen.is_process && chosen.roots == [here]);
         assert_eq!(chosen.place(), other.local_addr().unwrap().to_string());
-        let neither = Target::find(&Word::Process(here), Some(1), None).unwrap_err().to_string();
+        let neither = Target::find(&Word::Process(here), Some(1), None, &Resolver::default()).unwrap_err().to_string();
         assert!(neither.contains("does not listen on port 1"), "{neither}");
     }
 
     #[test]
     fn who_is_not_there_is_said() {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let line = |word: Word| Target::find(&word, None, None).unwrap_err().to_string();
+        let line = |word: Word| Target::find(&word, None, None, &Resolver::default()).unwrap_err().to_string();
         assert!(line(Word::Port(port)).starts_with("nothing listens on port"));
         assert!(line(Word::Process(u32::MAX)).starts_with("there is no process"));
         assert!(line(Word::Number(u32::MAX)).contains("neither a port"));

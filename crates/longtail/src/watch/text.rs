@@ -20,6 +20,7 @@ pub(super) fn whom(target: &Target, board: &Board) -> String {
     let there: Vec<String> =
         board.processes().iter().filter(|(_, one)| one.is_there).map(|(pid, _)| pid.to_string()).collect();
     let processes = match there.len() {
+        0 if board.is_elsewhere() => "another machine".to_owned(),
         0 => "no process that can be seen".to_owned(),
         1 => format!("process {}", there[0]),
         n if n <= NAMED => format!("processes {}", there.join(" ")),
@@ -57,7 +58,7 @@ pub(super) fn remark(quantity: Quantity, board: &Board, source: &str) -> String 
 /// Who says it.
 pub(super) fn origin(quantity: Quantity, source: &str) -> &str {
     match quantity {
-        Quantity::AcceptQueue | Quantity::Open | Quantity::Unread => source,
+        Quantity::AcceptQueue | Quantity::Open | Quantity::Unread | Quantity::Connect => source,
         Quantity::Accepted | Quantity::Elsewhere => "/proc/PID/fd",
         Quantity::Busy | Quantity::Backlog => "puma stats",
         Quantity::Cpu | Quantity::RunQueueWait | Quantity::Threads => "/proc/PID/task/TID/schedstat",
@@ -79,7 +80,7 @@ pub(crate) fn table(target: &Target, board: &Board, end: End, source: &str) -> S
         String::new(),
         format!("{:NAMES$}{cells}   source", ""),
     ];
-    for quantity in Quantity::OF_ALL {
+    for quantity in Quantity::OF_ALL.into_iter().filter(|quantity| board.looks_for(*quantity)) {
         let remark = remark(quantity, board, source);
         lines.push(row(&quantity.to_string(), quantity, board.of(Of::All, quantity), &remark));
     }
@@ -156,6 +157,7 @@ mod tests {
             roots: vec![10],
             is_process: false,
             missing: Vec::new(),
+            elsewhere: None,
         };
         let mut board = Board::default();
         for seen in [queue(0, 2), look(0, vec![member(11, 0, Some(7)), member(12, 0, None)]), queue(500, 6), stats(2)] {

@@ -150,7 +150,10 @@ fn what_the_network_loses_is_sent_again_and_named() {
     assert_same_count(&study, &sink.stop());
     let network = study.run.tally.network;
     assert!(machines.wire.lost() > 0 && network.retransmitted > 0, "{network:?}");
-    assert!(network.slow_with_retransmission > 0 && network.slow >= network.slow_with_retransmission, "{network:?}");
+    assert!(
+        network.slow_with_retransmission.count > 0 && network.slow >= network.slow_with_retransmission.count,
+        "{network:?}"
+    );
     assert!(ended.stdout.contains("had a retransmission"), "{}", ended.stdout);
 }
 
@@ -169,7 +172,7 @@ fn a_link_that_is_cut_for_a_second_is_the_networks() {
     let study = study(&machines.lab);
     assert_same_count(&study, &sink.stop());
     let tally = &study.run.tally;
-    assert!(tally.network.slow_with_retransmission > 0, "{:?}", tally.network);
+    assert!(tally.network.slow_with_retransmission.count > 0, "{:?}", tally.network);
     assert!(tally.response_time.max() >= Some(Nanos::from_millis(500)), "{:?}", tally.response_time.max());
 }
 
@@ -183,9 +186,12 @@ fn what_cannot_be_reached_is_said_by_its_name() {
     machines.here.ip("route add unreachable 10.78.0.0/24");
     for (words, said) in [
         ("http://nowhere.test/".to_owned(), "cannot resolve nowhere.test"),
-        (format!("http://app.test:{port}/"), &*format!("10.77.0.2:{port}: it refuses connections")),
-        ("http://no-route.test/".to_owned(), "10.78.0.1:80: there is no route to it"),
-        ("http://silent.test/".to_owned(), "10.77.0.9:80: it does not answer within 4 s"),
+        (
+            format!("http://app.test:{port}/"),
+            &*format!("10.77.0.2:{port} refuses connections: start the server first, or correct the URL"),
+        ),
+        ("http://no-route.test/".to_owned(), "10.78.0.1:80 has no route to it"),
+        ("http://silent.test/".to_owned(), "10.77.0.9:80 does not answer within 4 s"),
         (format!("--cacert certificate.pem https://app.test:{tls}/"), "not valid for name"),
         (format!("https://app.test:{tls}/"), "--cacert FILE, or any with --insecure"),
         (format!("-6 http://app.test:{port}/"), "app.test has no IPv6 address, only 10.77.0.2"),
@@ -232,6 +238,42 @@ fn another_generator_gets_the_name_unless_only_some_networks_are_allowed() {
     assert!(by_address.stdout.contains(&format!("https://{at}/")), "{}", by_address.stdout);
     let by_name = Running::start(machines.command(&words).env_remove("LONGTAIL_ALLOW_NET")).end().with_code(0);
     assert!(!by_name.stdout.contains(&format!("https://{at}/")), "{}", by_name.stdout);
+}
+
+/// A Puma on another machine tells of its threads by its control server, and a connect tells how far it is.
+#[test]
+fn a_puma_on_another_machine_is_watched_by_its_control_server() {
+    let way = Way { delay: DELAY, loses_every: 0 };
+    let Some(machines) = Machines::joined(way, way) else { return };
+    if !has("puma") {
+        return;
+    }
+    let (lab, port, control) = (&machines.lab, free_port(), free_port());
+    lab.write("config.ru", "run ->(_) { [200, {}, ['ok']] }\n");
+    let inner = machines.there.command("puma", &lab.path(""));
+    let mut command = lab.program(&inner.get_program().to_string_lossy());
+    command.args(inner.get_args()).args(["-w2", "-t3:3", "-b", &format!("tcp://10.77.0.2:{port}")]);
+    command.args(["--control-url", &format!("tcp://10.77.0.2:{control}"), "--control-token", "t", "config.ru"]);
+    let mut puma = Running::start(&mut command);
+    puma.until(|said| said.contains("Worker 1") && said.contains("booted"));
+    let url = format!("--control-url tcp://10.77.0.2:{control} --control-token t");
+    let mut watched = machines.command(&format!("watch 10.77.0.2:{port} {url} --for 3s"));
+    let text = Running::start(&mut watched).end().with_code(0).stdout;
+    assert!(text.starts_with(&format!("10.77.0.2:{port}, another machine\n")), "{text}");
+    for said in ["connect time, ms", "busy slots", "of 6", "missing: accept queue, connections, CPU and processes"] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    assert!(!text.contains("\naccept queue") && !text.contains("dropped connects"), "{text}");
+    let connect = text.lines().find(|line| line.starts_with("connect time")).unwrap();
+    let least: f64 = connect.split_whitespace().nth(3).unwrap().parse().unwrap();
+    assert!(least >= 40.0, "{connect}");
+    let alone = Running::start(&mut machines.command(&format!("watch 10.77.0.2:{port}"))).end().with_code(2);
+    assert!(
+        alone.stderr.contains("is on another machine") && alone.stderr.contains("--control-url"),
+        "{}",
+        alone.stderr
+    );
+    puma.send(rustix::process::Signal::TERM);
 }
 
 /// What looks like a container's proxy: it takes connections, and answers what the other machine's server would.

@@ -7,7 +7,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use launch::affinity;
-use model::{Arrivals, Caveat, Clock as _, Gate, Grade, Judgement, LoadStudy, Nanos, Pace, Profile, Rate, Verdict};
+use model::{
+    Arrivals, Caveat, Clock as _, Gate, Grade, Judgement, LoadStudy, Nanos, Outcome, Pace, Profile, Quantile, Rate,
+    Run, Verdict,
+};
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use sink::{Body, Delay, Faults, Queue, Settings, Sink};
@@ -128,6 +131,42 @@ fn what_a_stopped_generator_reads_late_is_not_in_the_kernels_times() {
 }
 
 #[test]
+fn a_generator_that_is_stopped_in_a_closed_loop_is_the_limit_and_says_so() {
+    let delay = Delay::from(Nanos::from_millis(20));
+    let sink = sink_with(Settings { delay, ..Settings::default() });
+    // By the generator's figures nobody can tell whether an objective is met, and so it is not known to be.
+    for (objective, code) in [("", 0), ("--fail-if p50>100s", 1)] {
+        let lab = Lab::new();
+        let before = sink.ledger().requests;
+        let words = format!("load --no-calibrate -c 4 --for 4s {objective} {}", url(&sink));
+        let running = Running::start(&mut lab.longtail(&words));
+        eventually(PATIENCE, || "no load".to_owned(), || (sink.ledger().requests > before + 10).then_some(()));
+        stop(&running);
+        SteadyClock.sleep(Nanos::from_millis(1_500));
+        running.send(Signal::CONT);
+        let ended = running.end();
+        let study = study(&lab);
+        let judgement = judgement(&study);
+        let standstill = |gate: &Gate| matches!(gate, Gate::Standstill { .. });
+        assert_eq!(grade(judgement, standstill), Some(Grade::Fail), "{judgement:?}");
+        if is_void(judgement) {
+            continue;
+        }
+        assert_eq!(judgement.verdict, Verdict::GeneratorBound, "{judgement:?}");
+        let ended = ended.with_code(code);
+        assert_eq!(
+            ended.stderr.contains("cannot tell whether the server keeps --fail-if"),
+            code == 1,
+            "{}",
+            ended.stderr
+        );
+        let longest = study.run.generator.lanes.iter().map(|lane| lane.longest_standstill).max();
+        // The wait that it was stopped in may have lasted for a tenth of a second by itself.
+        assert!(longest > Some(Nanos::from_millis(1_300)), "{longest:?}");
+    }
+}
+
+#[test]
 fn a_generator_that_is_stopped_sends_late_and_says_so() {
     let delay = Delay::from(Nanos::from_millis(50));
     let (lab, sink) = (Lab::new(), sink_with(Settings { delay, ..Settings::default() }));
@@ -204,13 +243,68 @@ fn an_overload_of_an_open_loop_grows_and_is_no_fault_of_the_measurement() {
     let study = undisturbed(&format!("--rate 60/s -c 240 --for 3s {}", url(&sink)));
     assert_server_bound(&study);
     let growth = study.run.caveats.iter().find_map(|caveat| match caveat {
-        Caveat::Growing { growth } => Some(*growth),
+        Caveat::Growing { growth, .. } => *growth,
         _ => None,
     });
     // Each second brings three seconds' work: two more to wait for. The slots are held for exactly so long, and a second that the
     // machine takes for something else turns the line by a third of that.
     assert!(growth.is_some_and(|growth| (1.0..3.0).contains(&growth)), "{growth:?}");
     assert_eq!(grade(judgement(&study), |gate| matches!(gate, Gate::Steadiness { .. })), None, "it is not asked");
+}
+
+#[test]
+fn an_overload_is_one_whether_time_ends_it_or_a_count_and_has_no_percentile() {
+    // Five slots of 100 ms are 50 a second.
+    let delay = Delay::from(Nanos::from_millis(100));
+    let sink = sink_with(Settings { queue: Queue::Shared, threads: 5, delay, ..Settings::default() });
+    let study = undisturbed(&format!("--rate 25/s -n 100 {}", url(&sink)));
+    assert!(
+        judgement(&study).verdict != Verdict::ServerBound && study.run.overload.is_none(),
+        "{:?}",
+        judgement(&study)
+    );
+    for words in ["--rate 100/s -n 300", "--rate 100/s --for 3s", "--rate 100/s --for 3s -c 20"] {
+        let study = undisturbed(&format!("{words} {}", url(&sink)));
+        assert_server_bound(&study);
+        let (run, pace) = (&study.run, &study.plan.pace);
+        assert!(
+            run.offered_rate(pace).is_some_and(|rate| (95.0..105.0).contains(&rate)),
+            "{:?}",
+            run.offered_rate(pace)
+        );
+        assert!([0.5, 0.9, 0.99].iter().all(|q| run.response_time(*q) == Quantile::Growing), "{words}");
+        let overload = run.overload.as_ref().unwrap_or_else(|| panic!("{words}: {:?}", run.statistics));
+        // More than 50 a second it cannot do, and on a busy machine it does less.
+        assert!((49.0..100.0).contains(&overload.backlog_growth), "{overload:?}");
+        assert!(overload.capacity.value < 51.0 && overload.backlog_at_end > 140, "{overload:?}");
+    }
+}
+
+#[test]
+fn an_overload_of_a_puma_that_no_median_shows_is_told_by_its_backlog() {
+    if !has("puma") {
+        return;
+    }
+    let lab = Lab::new();
+    let version = Running::start(lab.program("puma").arg("--version")).end().with_code(0).stdout;
+    let is_before_7 = version.split_ascii_whitespace().any(|word| word.starts_with("5.") || word.starts_with("6."));
+    if !can(is_before_7, "Puma 7 and later serve kept connections in another order") {
+        return;
+    }
+    // Five threads of 100 ms are 50 a second, and on kept connections less.
+    let rackup = lab.write("app.ru", "run lambda { |_| sleep 0.1; [200, {}, ['ok']] }\n");
+    let port = free_port();
+    let mut command = lab.program("puma");
+    command.args(["-q", "-t5:5", "-b"]).arg(format!("tcp://127.0.0.1:{port}")).arg(rackup);
+    let _puma = Running::start(&mut command);
+    eventually(PATIENCE, || "no Puma".to_owned(), || TcpStream::connect(("127.0.0.1", port)).ok());
+    let study = undisturbed(&format!("--rate 60/s --for 5s http://127.0.0.1:{port}/"));
+    assert_server_bound(&study);
+    let (tally, overload) = (&study.run.tally, study.run.overload.as_ref());
+    let overload = overload.unwrap_or_else(|| panic!("{:?}", study.run.statistics));
+    assert_eq!(tally.counts.good(), 300, "all are answered in the end");
+    assert!(overload.capacity.value < 51.0 && overload.backlog_growth > 9.0, "{overload:?}");
+    assert_eq!(study.run.response_time(0.5), Quantile::Growing, "whatever it is, it is of no state that lasts");
 }
 
 #[test]
@@ -248,6 +342,7 @@ fn a_machine_without_ports_is_named() {
     assert_eq!(grade(judgement, |gate| matches!(gate, Gate::Exhausted { .. })), Some(Grade::Fail), "{judgement:?}");
     assert!(is_void(judgement) || judgement.verdict == Verdict::GeneratorBound, "{judgement:?}");
     assert!(study.run.tally.exhausted > 0 && study.run.tally.counts.good() > 0);
+    assert!(study.run.tally.counts.of(Outcome::NoPort) > 0, "{:?}", study.run.tally.counts);
 }
 
 #[test]
@@ -257,10 +352,13 @@ fn answers_that_are_all_errors_are_worth_nothing() {
         faults: Faults { status: vec!["404:100%".parse().unwrap()], ..Faults::default() },
         ..Settings::default()
     });
-    load(&lab, &format!("-c 2 -n 20 {}nowhere", url(&sink))).with_code(0);
-    let study = study(&lab);
-    assert_eq!(study.run.tally.counts.good(), 0);
-    assert_eq!(judgement(&study).verdict, Verdict::Invalid);
+    // Whatever the objective: there is no figure to hold it against.
+    for objective in ["", "--fail-if errors>50%", "--fail-if p99>100s"] {
+        load(&lab, &format!("-c 2 -n 20 {objective} {}nowhere", url(&sink))).with_code(3);
+        let study = study(&lab);
+        assert_eq!(study.run.tally.counts.good(), 0);
+        assert_eq!(judgement(&study).verdict, Verdict::Invalid);
+    }
 }
 
 #[test]
@@ -296,8 +394,10 @@ fn swept(app: &str, words: &str, meanwhile: impl Fn(u16, &AtomicBool) -> bool + 
             over.store(true, Ordering::Relaxed);
             (ended, meanwhile.join().unwrap())
         });
-        ended.with_code(0);
         let study = lab.study();
+        let is_invalid =
+            |run: &Run| run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Invalid);
+        ended.with_code(if study.runs.iter().all(is_invalid) { 3 } else { 0 });
         (is_done && none_is_empty(&study.runs))
             .then(|| study.runs.into_iter().map(|run| run.judgement.unwrap()).collect::<Vec<_>>())
     };
@@ -359,7 +459,7 @@ fn what_lies_below_the_table_of_an_invalid_sweep_is_printed_where_that_is_forced
         lab.write("app.ru", app);
         let words = format!("sweep -r app.ru -w2 -t2:2 --for 2s --multiples 2 --no-calibrate --probe proc {force}");
         let sweep = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", free_port().to_string())).end();
-        let stdout = sweep.with_code(0).stdout;
+        let stdout = sweep.with_code(3).stdout;
         assert_eq!(lab.study().runs[0].judgement.as_ref().unwrap().verdict, Verdict::Invalid);
         assert_eq!(stdout.contains("where the response time went"), is_printed, "{stdout}");
     }

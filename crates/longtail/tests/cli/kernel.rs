@@ -284,7 +284,7 @@ fn held(pid: Pid) -> BTreeSet<u32> {
 }
 
 /// All that are in the kernel.
-fn loaded() -> BTreeSet<u32> {
+pub(crate) fn loaded() -> BTreeSet<u32> {
     aya::programs::loaded_programs().filter_map(|program| Some(program.ok()?.id())).collect()
 }
 

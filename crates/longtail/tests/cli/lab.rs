@@ -191,6 +191,11 @@ impl Running {
         self.child.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
     }
 
+    /// Whether it has.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Waits until `look`, which is shown the output so far, is content; fails where the process ends before.
     pub(crate) fn until(&mut self, mut look: impl FnMut(&str) -> bool) {
         let (command, child, stdout, stderr) = (&self.command, &mut self.child, &self.stdout, &self.stderr);

@@ -7,7 +7,7 @@ mod logs;
 mod mistakes;
 mod other_tools;
 mod pace;
-mod receiver;
+pub(crate) mod receiver;
 
 use std::path::Path;
 

@@ -57,7 +57,7 @@ fn a_run_that_its_server_ended_is_not_said_to_be_interrupted_by_the_user() {
         return;
     }
     let lab = Lab::new();
-    let sweep = swept(&lab, DIES, "-d0.001 --for 600s --warm-up 0 --multiples 2").with_code(2);
+    let sweep = swept(&lab, DIES, "-d0.001 --for 600s --warm-up 0 --multiples 2").with_code(3);
     let study = lab.study();
     assert!(!study.interrupted, "the user did nothing");
     let caveats = &study.runs[0].caveats;
@@ -74,7 +74,7 @@ fn a_server_that_dies_in_a_run_leaves_the_runs_that_were_done_and_says_where() {
     }
     let lab = Lab::new();
     // The first run has 20 requests, and the second more than are left.
-    let sweep = swept(&lab, DIES, "-d0.001 -R20 --multiples 1,4").with_code(2);
+    let sweep = swept(&lab, DIES, "-d0.001 -R20 --multiples 1,4").with_code(3);
     assert!(sweep.stderr.contains("ended during the run with 4 connections (exit code 3)"), "{}", sweep.stderr);
     let kept = sweep.stderr.lines().find_map(|line| line.split_once("the runs above are kept: longtail report "));
     let (_, path) = kept.unwrap_or_else(|| panic!("{}", sweep.stderr));

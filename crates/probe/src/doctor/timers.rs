@@ -116,7 +116,7 @@ fn nanosecond_waits(files: &Files) -> Check {
     let tried = epoll::create(epoll::CreateFlags::CLOEXEC).and_then(|epoll| wait(&epoll, 0));
     match tried {
         Ok(()) => ASKED.fine(format!("works{told}")),
-        Err(Errno::NOSYS) => {
+        Err(Errno::NOSYS | Errno::PERM) => {
             ASKED.warn(format!("missing{told}"), "a kernel of 5.11 or later, or a sandbox that lets it through")
         }
         Err(error) => ASKED.unknown(format!("could not be tried ({error}){told}")),

@@ -10,6 +10,7 @@ use crate::number::{self, or_none};
 use crate::shown::{self, Shown};
 use crate::table::{self, Band, Column};
 use crate::width::{Width, wrap};
+use crate::{Columns, Layout, puma};
 
 /// One column of this table.
 pub(crate) type ClaimedColumn = Shown<ClaimedRow>;
@@ -109,8 +110,11 @@ pub(crate) fn cells(columns: &[ClaimedColumn], row: &ClaimedRow) -> Vec<String> 
 }
 
 /// One run's line of the table.
-pub fn row(study: &SweepStudy, row: &ClaimedRow, width: Width) -> String {
-    let (columns, _) = fitting(study, width);
+pub fn row(study: &SweepStudy, row: &ClaimedRow, layout: Layout) -> String {
+    if layout.columns == Columns::Puma {
+        return puma::claimed_row(study, row) + "\n";
+    }
+    let (columns, _) = fitting(study, layout.width);
     let cells = cells(&columns, row);
     let laid_out: Vec<Column> = columns.into_iter().map(|shown| shown.column).collect();
     table::row(&laid_out, &cells) + "\n"

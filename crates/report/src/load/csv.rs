@@ -54,6 +54,10 @@ pub(crate) fn error_word(outcome: Outcome) -> &'static str {
         Outcome::InFlight => "in_flight_at_end",
         Outcome::Skipped => "skipped",
         Outcome::WrongLength => "wrong_length",
+        Outcome::NoRoute => "no_route",
+        Outcome::ConnectTimedOut => "connect_timed_out",
+        Outcome::NoPort => "no_port",
+        Outcome::NoDescriptor => "no_descriptor",
     }
 }
 
@@ -119,6 +123,10 @@ mod tests {
             Outcome::InFlight,
             Outcome::Skipped,
             Outcome::WrongLength,
+            Outcome::NoRoute,
+            Outcome::ConnectTimedOut,
+            Outcome::NoPort,
+            Outcome::NoDescriptor,
         ];
         for outcome in others {
             assert_eq!(error_word(outcome), model::counts::name(outcome));

@@ -18,8 +18,8 @@ pub(crate) fn part(study: &LoadStudy) -> Option<Part> {
         if round_trip.max > round_trip.min * 2 {
             let _ = write!(line, " ({} to {})", number::time(round_trip.min), number::time(round_trip.max));
         }
-        if let Some(share) = tally.network.share_of_service_time(tally) {
-            let _ = write!(line, ": {} of the median service time", number::percent(share));
+        if let Some(share) = tally.network.share_of_round_trip(&tally.service_time) {
+            let _ = write!(line, ": {} % of the mean service time", number::percent(share));
         }
         lines.push(line);
         lines.push(if retransmitted == 0 {
@@ -28,10 +28,10 @@ pub(crate) fn part(study: &LoadStudy) -> Option<Part> {
             format!("{} sent again from here", count_of(retransmitted, "segment"))
         });
     }
-    if slow_with_retransmission > 0 {
+    if slow_with_retransmission.count > 0 {
         lines.push(format!(
             "{} of the {} that took {} or longer had a retransmission: at least so many were slow because of the network",
-            number::count(slow_with_retransmission),
+            number::count(slow_with_retransmission.count),
             count_of(slow, "request"),
             number::time(NetworkPath::SLOW),
         ));

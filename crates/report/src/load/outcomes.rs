@@ -17,8 +17,8 @@ pub(crate) fn statuses(study: &LoadStudy) -> Option<Part> {
 /// What ended without a whole, good answer, by kind; and why answers were bad.
 pub(crate) fn errors(study: &LoadStudy) -> Option<Part> {
     let note = |outcome: Outcome| match outcome {
-        Outcome::Refused | Outcome::ConnectFailed => "never sent",
         Outcome::Skipped => "never sent: due while every connection was busy",
+        outcome if outcome.is_connect() => "never sent",
         _ => "",
     };
     let rows = rows(study, |outcome| !matches!(outcome, Outcome::Answered(_)), note);

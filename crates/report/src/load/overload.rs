@@ -9,10 +9,15 @@ use crate::number;
 /// The growth and what follows from it; nothing of a load that was no overload.
 pub(crate) fn part(study: &LoadStudy) -> Option<Part> {
     let overload = study.run.overload.as_ref()?;
+    let times = match overload.growth {
+        Some(growth) => format!("response times by {} s", number::fixed(growth, 3)),
+        None => "the longest response times with it: not all wait their turn".to_owned(),
+    };
     let mut lines = vec![format!(
-        "response times grew by {} s each second of {} req/s: there is no steady value, and the percentiles say how long the run was",
-        number::fixed(overload.growth, 3),
+        "the backlog grew by {} requests each second of {} req/s, to {}, and {times}; there is no steady state, and no percentile of one",
+        number::fixed(overload.backlog_growth, 1),
         number::rate_in_words(overload.offered),
+        number::count(overload.backlog_at_end),
     )];
     lines.push(match overload.doubt {
         Some(doubt) => format!("nothing is inferred: {}", why(overload, doubt)),
@@ -23,8 +28,9 @@ pub(crate) fn part(study: &LoadStudy) -> Option<Part> {
 
 fn inferred(overload: &Overload) -> String {
     let capacity = format!(
-        "capacity {} req/s by the growth, {} by the answers counted",
+        "capacity {} req/s by the growth{}, {} by the answers counted",
         with_error(overload.capacity, 1),
+        if overload.growth.is_some() { "" } else { " of the backlog" },
         number::rate_in_words(overload.answered)
     );
     match (overload.slots, overload.service_time) {

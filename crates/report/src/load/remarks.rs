@@ -1,8 +1,9 @@
 //! What is said about the numbers: checks, objectives, doubts with their remedies, and what the words mean.
 
-use model::LoadStudy;
+use model::{Gate, Grade, LoadStudy};
 
 use super::part::{Body, Part};
+use crate::number;
 use crate::verdicts;
 
 /// Where one line a request stands.
@@ -16,7 +17,17 @@ pub(crate) fn verdict(study: &LoadStudy) -> Option<Part> {
     let judgement = study.run.judgement.as_ref()?;
     let mut lines = vec![verdicts::evidence(judgement).join("; ")];
     lines.extend(verdicts::remedies(judgement).iter().map(|remedy| format!("  → {remedy}")));
-    Some(Part::new(format!("verdict: {}", verdicts::name(judgement.verdict)), vec![Body::Lines(lines)]))
+    let counts = &study.run.tally.counts;
+    let failures = Gate::Failures { failed: counts.failed(), planned: counts.total() };
+    // Whose limit it was is not all that there is to say of a server that answers only some.
+    let failed = match failures.grade() {
+        Grade::Warn => {
+            format!(", {} % of requests failed", number::percent_tenths(counts.failed() as f64 / counts.total() as f64))
+        }
+        Grade::Pass | Grade::Fail => String::new(),
+    };
+    let title = format!("verdict: {}{failed}", verdicts::name(judgement.verdict));
+    Some(Part::new(title, vec![Body::Lines(lines)]))
 }
 
 pub(crate) fn checks(study: &LoadStudy) -> Option<Part> {

@@ -39,9 +39,10 @@ pub fn whole(study: &LoadStudy) -> String {
     let read = binary(tally.received_bytes as f64);
     _ = writeln!(text, "  {answers} requests in {}, {read}B read", time_text(run.measured));
     let of = |outcomes: &[Outcome]| outcomes.iter().map(|outcome| counts.of(*outcome)).sum::<u64>();
-    let connect = of(&[Outcome::Refused, Outcome::ConnectFailed]);
+    let timeout = of(&[Outcome::TimedOut, Outcome::ConnectTimedOut]);
+    let connect: u64 = counts.iter().filter(|(outcome, _)| outcome.is_connect()).map(|(_, n)| n).sum();
+    let connect = connect - of(&[Outcome::ConnectTimedOut]);
     let read = of(&[Outcome::Reset, Outcome::Closed, Outcome::BadResponse, Outcome::WrongLength]);
-    let timeout = of(&[Outcome::TimedOut]);
     if connect + read + timeout > 0 {
         let [connect, read, timeout] = [connect, read, timeout].map(number::count);
         _ = writeln!(text, "  Socket errors: connect {connect}, read {read}, write 0, timeout {timeout}");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::Clock;
-use rustix::event::epoll;
+use poller::EventFlags;
 use rustix::fd::OwnedFd;
 use rustls::{ServerConfig, ServerConnection};
 
@@ -18,14 +18,13 @@ use crate::wire::Wire;
 impl<C: Clock + Clone> Serving<C> {
     /// Takes a listener in.
     pub(super) fn listen(&mut self, listener: Listener, tls: Option<&Arc<ServerConfig>>) -> Result<(), SinkError> {
-        let mut flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        let mut flags = EventFlags::IN | EventFlags::ET;
         if listener.is_shared() {
-            flags |= epoll::EventFlags::EXCLUSIVE;
+            flags |= EventFlags::EXCLUSIVE;
         }
         let place = self.listeners.len() as u64;
         assert!(place < MOST_LISTENERS - 1, "as many listeners as descriptors, and those are fewer");
-        let name = epoll::EventData::new_u64(WAKE - 1 - place);
-        epoll::add(&self.epoll, &listener, name, flags).map_err(SinkError::of("wait for connections"))?;
+        self.poller.add(&listener, WAKE - 1 - place, flags).map_err(SinkError::of("wait for connections"))?;
         self.listeners.push(Listening { listener, may_accept: true, tls: tls.cloned() });
         Ok(())
     }
@@ -67,10 +66,10 @@ impl<C: Clock + Clone> Serving<C> {
     }
 
     fn take_in(&mut self, socket: OwnedFd, tls: Option<Arc<ServerConfig>>) {
-        let data = epoll::EventData::new_u64(self.connections.next_key().number());
+        let data = self.connections.next_key().number();
         // Where TLS cannot be had there is no memory.
         let tls = tls.map(ServerConnection::new).transpose();
-        let (Ok(tls), Ok(())) = (tls, epoll::add(&self.epoll, &socket, data, watched())) else {
+        let (Ok(tls), Ok(())) = (tls, self.poller.add(&socket, data, watched())) else {
             self.ledger.accept_failures += 1;
             return;
         };

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use model::Clock;
-use rustix::event::epoll;
+use poller::EventFlags;
 use rustix::fd::AsFd;
 
 use super::{Inquiry, LINGER, Serving, watched};
@@ -278,8 +278,7 @@ impl<C: Clock + Clone> Serving<C> {
             return;
         }
         self.ledger.stalled += 1;
-        let data = epoll::EventData::new_u64(key.number());
-        if epoll::modify(&self.epoll, connection.as_fd(), data, watched() | epoll::EventFlags::OUT).is_err() {
+        if self.poller.modify(connection.as_fd(), key.number(), watched() | EventFlags::OUT).is_err() {
             self.close(key);
         }
     }

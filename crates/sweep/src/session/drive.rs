@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 
-use engine::{Progress, Shape, drive};
+use engine::{DriveError, Progress, Raise, Shape, drive, spawn_scoped};
 use model::{Clock, EndedBy, Nanos, Probe};
 use probe::processes::this_threads_cpu;
 use probe::server_cpu;
@@ -46,38 +46,48 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         if let Some(hearing) = witnesses.statsd {
             hearing.lock().unwrap_or_else(PoisonError::into_inner).catch_up();
         }
-        let ((done, server_cpu), ended_by, seen, heard, traced) = std::thread::scope(|scope| {
-            let ending = scope.spawn(|| self.end_early(&stop, &over));
-            let looking = sight.map(|sight| scope.spawn(|| sight.look_on(clock, &over, looks)));
-            let polling = control.map(|control| scope.spawn(|| poll_on(control, clock, &over, (looks, single))));
-            let hearing = witnesses.statsd.map(|hearing| {
-                scope.spawn(|| {
-                    let mut hearing = hearing.lock().unwrap_or_else(PoisonError::into_inner);
-                    hearing.hear_on(clock, progress, shape.warm_up, &over)
-                })
-            });
-            let is_over = &over;
-            let trace = move |tracing: Tracing| tracing.go_on((shape, clock), progress, is_over, records.as_ref());
-            let tracing = tracing.map(|begun| scope.spawn(move || begun.and_then(trace)));
-            let placement = self.subject.facts.placement.as_ref();
-            let before = placement.map(|placement| server_cpu::before(&[self.subject.pid()], placement, clock.now()));
-            let done = drive(shape, clock, &stop, progress, journal.as_ref());
-            let ended = done.as_ref().map_or(0, |done| done.tally.all_requests());
-            let server_cpu = before.and_then(|before| before.after(clock.now(), ended));
-            over.store(true, Ordering::Relaxed);
-            let seen = looking.map(|looking| looking.join().expect("looking never panics"));
-            let seen = seen.map(|seen| (seen, polling.map(|polling| polling.join().expect("polling never panics"))));
-            let heard = hearing.map(|hearing| hearing.join().expect("hearing never panics"));
-            let ended_by = ending.join().expect("waiting never panics");
-            (
-                (done, server_cpu),
-                ended_by,
-                seen,
-                heard,
-                tracing.map(|tracing| tracing.join().expect("tracing never panics")),
-            )
-        });
-        let done = done?;
+        let ((done, server_cpu), ended_by, seen, heard, traced) =
+            std::thread::scope(|scope| -> Result<_, DriveError> {
+                let _ending = Raise(&over);
+                let ending = spawn_scoped(scope, "ending", || self.end_early(&stop, &over))?;
+                let looking = sight
+                    .map(|sight| spawn_scoped(scope, "sampler", || sight.look_on(clock, &over, looks)))
+                    .transpose()?;
+                let polling = control.map(|control| {
+                    spawn_scoped(scope, "statistics", || poll_on(control, clock, &over, (looks, single)))
+                });
+                let polling = polling.transpose()?;
+                let hearing = witnesses.statsd.map(|hearing| {
+                    spawn_scoped(scope, "statsd", || {
+                        let mut hearing = hearing.lock().unwrap_or_else(PoisonError::into_inner);
+                        hearing.hear_on(clock, progress, shape.warm_up, &over)
+                    })
+                });
+                let hearing = hearing.transpose()?;
+                let is_over = &over;
+                let trace = move |tracing: Tracing| tracing.go_on((shape, clock), progress, is_over, records.as_ref());
+                let tracing = tracing.map(|begun| spawn_scoped(scope, "tracing", move || begun.and_then(trace)));
+                let tracing = tracing.transpose()?;
+                let placement = self.subject.facts.placement.as_ref();
+                let before =
+                    placement.map(|placement| server_cpu::before(&[self.subject.pid()], placement, clock.now()));
+                let done = drive(shape, clock, &stop, progress, journal.as_ref());
+                let ended = done.as_ref().map_or(0, |done| done.tally.all_requests());
+                let server_cpu = before.and_then(|before| before.after(clock.now(), ended));
+                over.store(true, Ordering::Relaxed);
+                let seen = looking.map(|looking| looking.join().expect("looking never panics"));
+                let seen =
+                    seen.map(|seen| (seen, polling.map(|polling| polling.join().expect("polling never panics"))));
+                let heard = hearing.map(|hearing| hearing.join().expect("hearing never panics"));
+                let ended_by = ending.join().expect("waiting never panics");
+                Ok((
+                    (done?, server_cpu),
+                    ended_by,
+                    seen,
+                    heard,
+                    tracing.map(|tracing| tracing.join().expect("tracing never panics")),
+                ))
+            })?;
         let mut watch = seen.map(|(seen, polled)| watch(seen, polled, done.start + shape.warm_up, single));
         let kernel = traced.and_then(|traced| kernel::view(traced, &done.tally, watch.as_mut()));
         self.ledger.add_run(&done.tally);

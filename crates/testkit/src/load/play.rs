@@ -26,12 +26,17 @@ const SERVICE: u64 = 12;
 const STALLS: u64 = 13;
 const CONNECT: u64 = 14;
 
-/// Plays the load; `fault` says how the `n`-th request that is sent ends instead of well.
-pub(super) fn play(plan: &LoadPlan, server: &Server, fault: impl Fn(u64) -> Option<Outcome>) -> (Tally, Batches) {
+/// Plays the load, and says of each request when it was due and ended; `fault` says how the `n`-th request that is sent ends instead of well.
+pub(super) fn play(
+    plan: &LoadPlan,
+    server: &Server,
+    fault: impl Fn(u64) -> Option<Outcome>,
+) -> (Tally, Batches, Vec<(Nanos, Nanos)>) {
     let until = plan.length.map_or(Nanos::MAX, |length| plan.warm_up + length);
     let window = Window { from: plan.warm_up, until };
     let mut tally = Tally::new(window, plan.connections as usize);
     let mut batches = Batches::new(window);
+    let mut times = Vec::new();
     let mut schedule = plan.pace.schedule();
     // (free from, connection), the earliest first
     let mut free: BinaryHeap<_> =
@@ -96,13 +101,14 @@ pub(super) fn play(plan: &LoadPlan, server: &Server, fault: impl Fn(u64) -> Opti
             }
             exchange
         };
+        times.push((due, exchange.ended));
         tally.record(&exchange, connection as usize);
         note_lags(&mut tally, &mut batches, &exchange, lag, plan.timestamps);
         note_reason(&mut tally, &exchange, number / 200);
         free.push(Reverse((exchange.ended, connection)));
         number += 1;
     }
-    (tally, batches)
+    (tally, batches, times)
 }
 
 /// The phases of a good answer; `opened` holds the times of the connect and the handshake before it.

@@ -136,9 +136,6 @@ impl SweepArgs {
         {
             return Err(wrong(line));
         }
-        if !matches!(self.output.sweep_columns()?, report::Columns::Longtail) {
-            return Err(wrong(format!("--columns puma is of our own runs: leave it out with --with {name}")));
-        }
         let errand = Errand {
             url: String::new(),
             host: None,

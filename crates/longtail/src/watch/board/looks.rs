@@ -35,10 +35,7 @@ impl Board {
         self.last_look = Some((at, look.host));
         let longest = self.longest.take();
         self.plot(Quantity::AcceptQueue, longest);
-        for quantity in Quantity::OF_ALL.into_iter().filter(|quantity| *quantity != Quantity::AcceptQueue) {
-            let last = self.last(Of::All, quantity);
-            self.plot(quantity, last);
-        }
+        self.plot_all();
     }
 
     /// The processes of a look.

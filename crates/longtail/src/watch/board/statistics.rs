@@ -29,7 +29,10 @@ impl Board {
             }
         };
         self.stats_failure = None;
-        let age = stats.workers.iter().map(|worker| worker.age(wall)).max().flatten();
+        // Another machine's clock does not tell how old its words are by ours.
+        let age = |worker: &WorkerStats| worker.age(wall).filter(|_| !self.is_elsewhere);
+        let ages: Vec<Option<Nanos>> = stats.workers.iter().map(age).collect();
+        let oldest = ages.iter().max().copied().flatten();
         let sum = |value: Said| {
             let all: Option<u32> = stats.workers.iter().map(value).sum();
             all.filter(|_| !stats.workers.is_empty())
@@ -39,12 +42,12 @@ impl Board {
             [(Quantity::Busy, WorkerStats::busy_threads), (Quantity::Backlog, |worker| worker.backlog)];
         for (quantity, value) in figures {
             self.gauge(Of::All, quantity, at, sum(value).map(f64::from));
-            self.series((Of::All, quantity)).aged(age);
-            for worker in &stats.workers {
+            self.series((Of::All, quantity)).aged(oldest);
+            for (worker, age) in stats.workers.iter().zip(&ages) {
                 // In single mode no process is named, and there is but one.
                 let Some(pid) = worker.pid.or_else(|| self.only_process()) else { continue };
                 self.gauge(Of::Process(pid), quantity, at, value(worker).map(f64::from));
-                self.series((Of::Process(pid), quantity)).aged(worker.age(wall));
+                self.series((Of::Process(pid), quantity)).aged(*age);
             }
         }
     }

@@ -90,7 +90,7 @@ impl Full {
 fn where_nobody_takes_connections_every_request_is_refused_and_said_to_be() {
     let lab = Lab::new();
     let full = Full::in_lab(&lab);
-    let ended = load(&lab, &format!("-n 10 -c 3 --log log.csv {}", full.words)).with_code(2);
+    let ended = load(&lab, &format!("-n 10 -c 3 --log log.csv {}", full.words)).with_code(3);
     assert_eq!(outcomes(&study(&lab)), [(Outcome::Refused, 10)]);
     assert!(ended.stdout.contains("connect refused"), "{}", ended.stdout);
     assert_eq!(
@@ -110,10 +110,10 @@ fn a_layout_without_a_verdict_has_it_beside_where_the_figures_are_worth_nothing(
     let folder = Lab::new();
     let full = Full::in_lab(&folder);
     for layout in ["--columns wrk", "--columns hey", "--format csv", "--format hdr"] {
-        let ended = load(&Lab::new(), &format!("-n 10 -c 3 {layout} {}", full.words)).with_code(2);
+        let ended = load(&Lab::new(), &format!("-n 10 -c 3 {layout} {}", full.words)).with_code(3);
         assert!(ended.stderr.contains("longtail: verdict: INVALID; longtail report tells why"), "{}", ended.stderr);
     }
-    let ended = load(&Lab::new(), &format!("-n 10 -c 3 {}", full.words)).with_code(2);
+    let ended = load(&Lab::new(), &format!("-n 10 -c 3 {}", full.words)).with_code(3);
     assert!(ended.stdout.contains("verdict: INVALID") && !ended.stderr.contains("verdict"), "{}", ended.stderr);
 }
 
@@ -126,10 +126,10 @@ fn last_line(ended: &Ended) -> &str {
 fn a_certificate_that_is_not_trusted_is_told_with_the_mend() {
     let (lab, server) = (Lab::new(), sink_at("tls://127.0.0.1:0", Body::Ok));
     let url = format!("https://{}/", server.address());
-    let ended = load(&lab, &format!("-n 4 -c 1 {url}")).with_code(2);
+    let ended = load(&lab, &format!("-n 4 -c 1 {url}")).with_code(3);
     assert!(last_line(&ended).ends_with("--cacert FILE trusts another, --insecure any"), "{}", ended.stderr);
     load(&lab, &format!("-n 4 -c 1 --insecure {url}")).with_code(0);
-    let plain = load(&lab, &format!("-n 4 -c 1 http://{}/", server.address())).with_code(2);
+    let plain = load(&lab, &format!("-n 4 -c 1 http://{}/", server.address())).with_code(3);
     assert!(last_line(&plain).contains("TLS (https://)"), "{}", plain.stderr);
 }
 
@@ -184,7 +184,7 @@ fn a_bad_response_is_told_with_what_was_wrong() {
     ];
     for (answer, name, words) in kinds {
         let (lab, server) = (Lab::new(), Receiver::answering(answer));
-        let ended = load(&lab, &format!("-n 6 -c 2 {}", server.url())).with_code(2);
+        let ended = load(&lab, &format!("-n 6 -c 2 {}", server.url())).with_code(3);
         assert_eq!(outcomes(&study(&lab)), [(Outcome::BadResponse, 6)]);
         assert!(ended.stdout.contains(&format!("\n  bad response: {words}\n")), "{}", ended.stdout);
         let line = format!("longtail: not one request to {} was answered (6 bad response): {words}", server.url());
@@ -203,7 +203,7 @@ fn the_reason_of_a_bad_response_is_in_logs_and_in_the_layouts_of_others() {
     let (lab, server) = (Lab::new(), Receiver::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello"));
     let words = "bytes after the end of the response";
     for lanes in [1, 2] {
-        let load = |more: &str| load(&lab, &format!("-n 6 -c 2 --lanes {lanes} {more} {}", server.url())).with_code(2);
+        let load = |more: &str| load(&lab, &format!("-n 6 -c 2 --lanes {lanes} {more} {}", server.url())).with_code(3);
         load("--log requests.log");
         let lines = fs::read_to_string(lab.path("requests.log")).unwrap();
         let is_told = |line: &str| line.contains(" error=bad_response ") && line.ends_with("ms reason=trailing_bytes");

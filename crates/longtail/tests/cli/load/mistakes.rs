@@ -1,6 +1,7 @@
 //! What cannot be done: exit 2, one line that names the fault, no study and no load for anybody.
 
 use std::os::unix::net::UnixListener;
+use std::process::Command;
 
 use sink::Body;
 
@@ -43,6 +44,7 @@ fn a_flag_with_a_wrong_value_is_named() {
     for (flags, part) in [
         ("--rate 0", "--rate"),
         ("--rate -5", "-5"),
+        ("--rate 1e15", "a billion"),
         ("--rate fast", "--rate"),
         ("--ramp 5", "--ramp"),
         ("--ramp 0..5", "--ramp"),
@@ -87,10 +89,20 @@ fn a_file_that_is_missing_or_of_no_use_is_named() {
         (format!("--cert no-cert --key no-key {}", url.replace("http", "https")), "no-"),
         (format!("--log no-folder/log.csv {url}"), "no-folder/log.csv"),
         (format!("-o no-folder/study.json {url}"), "no-folder/study.json"),
+        (format!("-o both.csv --log both.csv {url}"), "each its own"),
+        (format!("-o both.csv --log tmp/../both.csv {url}"), "each its own"),
     ] {
         refuses(&words, part);
     }
     let lab = Lab::new();
+    lab.write("there", "");
+    std::os::unix::fs::symlink("there", lab.path("link")).unwrap();
+    refuses_in(&lab, &format!("-o there --log link {url}"), "each its own");
+    // A pipe that nobody reads: nobody waits for a reader.
+    let made = Command::new("mkfifo").arg(lab.path("pipe")).status().unwrap();
+    assert!(made.success());
+    refuses_in(&lab, &format!("-o pipe {url}"), "it is a pipe");
+    refuses_in(&lab, &format!("--log pipe {url}"), "a pipe that nobody reads");
     for (text, part) in
         [("", "no request"), ("# only a remark\n", "no request"), ("GET\n", "line 1"), ("{\n", "line 1")]
     {
@@ -139,7 +151,7 @@ fn load_goes_only_where_it_may() {
 #[test]
 fn where_nobody_listens_no_load_is_sent() {
     let place = format!("127.0.0.1:{}", free_port());
-    let line = format!("nothing listens at {place}: start the server first, or mend ");
+    let line = format!("nothing listens at {place}: start the server first, or correct ");
     refuses(&format!("http://{place}/"), &format!("{line}the URL\n"));
     refuses(&format!("--rate 5 --fail-if 'errors > 0' http://{place}/"), &line);
     refuses(&format!("--connect-to {place} http://h/"), &format!("{line}--connect-to\n"));

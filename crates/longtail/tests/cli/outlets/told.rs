@@ -53,6 +53,29 @@ fn each_figure_of_a_sweep_arrives_and_how_things_stand_too() {
 }
 
 #[test]
+fn nothing_is_told_of_a_sweep_before_the_servers_own_count_is_compared() {
+    if !has("puma") {
+        return;
+    }
+    // Its answers name the wrong worker: what looked like a measurement is found INVALID when the server's count is read.
+    let (lab, agent) = (Lab::new(), udp());
+    lab.write("app.ru", "run lambda { |env| sleep 0.01; [200, {'x-worker-pid' => '1'}, ['ok']] }\n");
+    let words = format!(
+        "sweep -r app.ru -w2 -t2:2 --for 1s --warm-up 0 --multiples 1,2 --no-calibrate --probe none --statsd-to {}",
+        agent.local_addr().unwrap()
+    );
+    Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", free_port().to_string())).end().with_code(3);
+    let packets = packets(&agent);
+    let verdicts: BTreeSet<&str> = packets
+        .iter()
+        .flat_map(|packet| packet.lines())
+        .filter(|line| line.starts_with("longtail.run.verdict:"))
+        .filter_map(|line| line.split("verdict:").nth(2)?.split(',').next())
+        .collect();
+    assert_eq!(verdicts, BTreeSet::from(["invalid"]), "{packets:?}");
+}
+
+#[test]
 fn nobody_who_does_not_listen_disturbs_a_run() {
     let (lab, sink) = (Lab::new(), sink(Body::default()));
     let ended = load(&lab, &format!("-n 200 -c 2 --statsd-to 127.0.0.1:{} {}", free_port(), url(&sink))).with_code(0);

@@ -195,6 +195,7 @@ fn columns(cells: &Cells) -> [String; 4] {
     let verdict = |verdict| match verdict {
         Verdict::ServerBound => "server-bound",
         Verdict::GeneratorBound => "generator-bound",
+        Verdict::NetworkBound => "network-bound",
         Verdict::SharedCpus => "shared CPUs",
         Verdict::Unloaded => "unloaded",
         Verdict::Invalid => "INVALID",

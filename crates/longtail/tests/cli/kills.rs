@@ -1,0 +1,87 @@
+//! `kill -9` at any moment leaves nothing: no process, no socket, no BPF program, no study that is half written; and no folder, once the next
+//! longtail has begun.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use launch::Scratch;
+use model::{Clock as _, Nanos};
+use rustix::process::Signal;
+use sink::Body;
+
+use crate::clock::{SteadyClock, eventually};
+use crate::kernel::loaded;
+use crate::lab::{Lab, PATIENCE, Running, free_port, has};
+use crate::load::{sink, url};
+
+/// Kills of each kind; 40 of each in `make soak`.
+fn kills() -> u64 {
+    if std::env::var_os("LONGTAIL_SOAK").is_some() { 40 } else { 5 }
+}
+
+/// Starts it again and again, and kills it within `most` of its start, at moments that are spread over that time.
+fn killed(words: impl Fn(u16) -> String, most: Nanos) {
+    for n in 0..kills() {
+        let (lab, port) = (Lab::new(), free_port());
+        let before = loaded();
+        let running = Running::start(lab.longtail(&words(port)).env("PUMA_TEST_PORT", port.to_string()));
+        // The multiples of the golden ratio are spread evenly, however many there are.
+        let part = (n as f64 * 0.618_034 + 0.01).fract();
+        SteadyClock.sleep(Nanos::from_secs_f64(most.as_secs_f64() * part));
+        let pid = running.pid();
+        running.send(Signal::KILL);
+        drop(running);
+        let left = || {
+            let unix = fs::read_to_string("/proc/net/unix").unwrap();
+            let sockets =
+                unix.lines().filter(|line| line.contains("@longtail-") && line.contains(&format!("-{pid}-"))).count();
+            (lab.living(), sockets, probe::sockets::of_port(port).unwrap().listening)
+        };
+        eventually(PATIENCE, || format!("{n}: {:?}", left()), || (left() == (Vec::new(), 0, false)).then_some(()));
+        // Other tests load theirs meanwhile: what is there now and was not before may be theirs, but not for long.
+        let grown = || loaded().difference(&before).copied().collect::<BTreeSet<u32>>();
+        let first = grown();
+        let stays = || first.intersection(&grown()).copied().collect::<BTreeSet<u32>>();
+        eventually(PATIENCE, || format!("{n}: programs {:?}", stays()), || stays().is_empty().then_some(()));
+        // As the next longtail does.
+        drop(Scratch::new(&lab.path("tmp")).unwrap());
+        let folders: Vec<_> = fs::read_dir(lab.path("tmp")).unwrap().flatten().map(|entry| entry.path()).collect();
+        assert!(folders.is_empty(), "{n}: {folders:?}");
+        for study in lab.studies().iter().filter(|path| path.extension().is_some_and(|end| end == "json")) {
+            report::json::read(&fs::read_to_string(study).unwrap()).unwrap();
+        }
+    }
+}
+
+const TIME: Nanos = Nanos::from_millis(1500);
+
+#[test]
+fn kill_9_of_a_sweep_leaves_nothing() {
+    let server = if has("puma") { "" } else { "--server builtin" };
+    killed(|_| format!("sweep {server} -w2 -t2:2 -d0.02 --for 300ms --warm-up 0 --multiples 1,2"), TIME * 2);
+}
+
+#[test]
+fn kill_9_of_a_load_leaves_nothing() {
+    let sink = sink(Body::Counter);
+    killed(|_| format!("load -c 8 --for 500ms --warm-up 0s {}", url(&sink)), TIME);
+}
+
+#[test]
+fn kill_9_of_a_load_by_wrk_leaves_nothing() {
+    if has("wrk") {
+        let sink = sink(Body::Counter);
+        killed(|_| format!("load --with wrk -c 8 --for 1s --warm-up 1s {}", url(&sink)), TIME);
+    }
+}
+
+#[test]
+fn kill_9_of_a_calibration_leaves_nothing() {
+    killed(|_| "calibrate --tools longtail,wrk,hey --for 1s --rounds 1".to_owned(), TIME * 2);
+}
+
+#[test]
+fn kill_9_of_bodies_leaves_nothing() {
+    let server = if has("puma") { "" } else { "--server builtin" };
+    killed(|_| format!("bodies {server} -w2 -t2:2 -b s1,10 -D 0.5 --warm-up 0.05"), TIME * 2);
+}

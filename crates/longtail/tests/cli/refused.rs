@@ -1,0 +1,214 @@
+//! A kernel or a sandbox that refuses a system call: each that longtail makes, once, on each of its threads and processes, by strace. It goes
+//! another way or says in one line what it lacks; it never hangs, never spins, and never panics.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use rustix::process::Signal;
+use sink::Body;
+
+use crate::clock::{SteadyClock, eventually};
+use crate::lab::{LONGTAIL, Lab, Running, can, has};
+use crate::load::{sink, url};
+use model::{Clock as _, Nanos};
+
+/// So long none of these commands takes, however busy the machine is; who is not back by then hangs.
+const PATIENCE: Nanos = Nanos::from_secs(120);
+
+/// What cannot be refused, and why: the program is not running yet, or the call has no way to fail.
+const NOT_REFUSED: [(&str, &str); 14] = [
+    ("execve", "the program does not start"),
+    ("arch_prctl", "the C library's start: no thread-local memory"),
+    ("mmap", "the loader: no memory for libraries"),
+    ("mprotect", "the loader: no memory for libraries"),
+    ("read", "the loader reads libraries"),
+    ("pread64", "the loader reads libraries"),
+    ("poll", "Rust's runtime looks whether stdin, stdout and stderr are open, and aborts"),
+    ("rt_sigaction", "Rust's runtime sets SIGPIPE, and aborts"),
+    ("futex", "the wake-up of one thread by another is lost"),
+    ("close", "Rust's read_dir takes it for a bug"),
+    ("clock_gettime", "a clock that exists can be read"),
+    ("getpid", "it cannot fail"),
+    ("getppid", "it cannot fail"),
+    ("geteuid", "it cannot fail"),
+];
+
+/// The calls that a command makes, of all its threads and processes.
+fn calls(lab: &Lab, words: &str) -> Vec<String> {
+    let file = lab.path("calls");
+    let mut strace = lab.program("strace");
+    strace.args(["-f", "-qq", "-c", "-U", "name", "-o"]).arg(&file).arg(LONGTAIL).args(words.split_ascii_whitespace());
+    let _ = Running::start(&mut strace).end().with_code(0);
+    let listed = fs::read_to_string(file).unwrap();
+    let is_call =
+        |word: &&str| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+    let calls = listed.lines().map(str::trim).filter(is_call).filter(|word| !["", "total", "syscall"].contains(word));
+    calls.map(str::to_owned).collect()
+}
+
+/// Whether strace can refuse calls here.
+fn can_refuse() -> bool {
+    let tried = || {
+        let lab = Lab::new();
+        let words = ["-f", "-qq", "-e", "trace=uname", "-e", "inject=uname:error=EPERM:when=1", "true"];
+        Running::start(lab.program("strace").args(words)).end().code() == 0
+    };
+    has("strace") && can(tried(), "strace may not trace here (ptrace is forbidden)")
+}
+
+/// Each call of the command, refused once with each of the errors: what is wrong with how it ended.
+fn refused(words: &str, errors: &[&str], except: &[&str]) {
+    let lab = Lab::new();
+    let calls = calls(&lab, words);
+    assert!(calls.len() > 30 && calls.iter().any(|call| call == "sendto"), "{calls:?}");
+    let mut wrong = BTreeMap::new();
+    let is_left_out = |call: &str| NOT_REFUSED.iter().any(|(other, _)| *other == call) || except.contains(&call);
+    for call in calls.iter().filter(|call| !is_left_out(call.as_str())) {
+        for error in errors {
+            if let Err(why) = refuse(call, error, words) {
+                wrong.insert(format!("{call} {error}"), why);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+fn refuse(call: &str, error: &str, words: &str) -> Result<(), String> {
+    let lab = Lab::new();
+    let mut strace = lab.program("strace");
+    let inject = format!("inject={call}:error={error}:when=1");
+    strace.args(["-f", "-qq", "-e", &format!("trace={call}"), "-e", &inject, "-o"]).arg(lab.path("trace"));
+    strace.env_remove("RUST_BACKTRACE").arg(LONGTAIL).args(words.split_ascii_whitespace());
+    let mut running = Running::start(&mut strace);
+    let begun = SteadyClock.now();
+    let hangs = loop {
+        if running.has_ended() {
+            break false;
+        }
+        if SteadyClock.now() - begun > PATIENCE {
+            running.send(Signal::KILL);
+            break true;
+        }
+        SteadyClock.sleep(Nanos::from_millis(5));
+    };
+    if hangs {
+        return Err("it hangs".to_owned());
+    }
+    let ended = running.end();
+    let said: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("longtail: ")).collect();
+    let is_fault = ended.stderr.contains("a fault of longtail") || ended.stderr.contains("panicked");
+    let is_told = ended.code() == 0 || said.last().is_some_and(|line| !line.starts_with("longtail: saved as"));
+    if is_fault || !is_told || ![0, 1, 2, 3].contains(&ended.code()) {
+        return Err(format!("exit code {}: {}", ended.code(), ended.stderr));
+    }
+    let left = || {
+        let studies = lab.studies();
+        // What cannot be removed stays.
+        let is_half = |path: &&std::path::PathBuf| call != "unlink" && path.extension().is_some_and(|end| end == "new");
+        (lab.living(), studies.iter().filter(is_half).count())
+    };
+    eventually(PATIENCE, || format!("{call} {error}: {:?}", left()), || (left() == (Vec::new(), 0)).then_some(()));
+    Ok(())
+}
+
+/// `make soak` refuses with all of them.
+fn errors() -> &'static [&'static str] {
+    if std::env::var_os("LONGTAIL_SOAK").is_some() { &["EPERM", "ENOSYS", "ENOMEM"] } else { &["EPERM"] }
+}
+
+#[test]
+fn a_load_without_any_one_system_call_ends_in_a_line_or_goes_another_way() {
+    if can_refuse() {
+        let sink = sink(Body::Counter);
+        refused(&format!("load -c 2 -n 20 --no-calibrate --timeout 5s {}", url(&sink)), errors(), &[]);
+    }
+}
+
+#[test]
+fn a_sweep_without_any_one_system_call_ends_in_a_line_or_goes_another_way() {
+    if can_refuse() {
+        let words = "sweep --server builtin -w1 -t2:2 -d5ms --for 100ms --warm-up 0s --multiples 1 --no-calibrate --timeout 5s \
+                     --boot-timeout 5s --probe proc";
+        // By it Rust's standard library asks whether a child was executed, and waits for the child's end where it is refused.
+        refused(words, errors(), &["recvfrom"]);
+    }
+}
+
+/// For good, where the others are refused once: in a sandbox every wait is refused.
+#[test]
+fn without_epoll_pwait2_a_load_is_made_all_the_same() {
+    if !can_refuse() {
+        return;
+    }
+    for error in ["EPERM", "ENOSYS", "EINVAL"] {
+        let (lab, sink) = (Lab::new(), sink(Body::Counter));
+        let inject = format!("inject=epoll_pwait2:error={error}");
+        let mut strace = lab.program("strace");
+        strace
+            .args(["-f", "-qq", "-e", "trace=epoll_pwait2", "-e", &inject, "-o"])
+            .arg(lab.path("trace"))
+            .arg(LONGTAIL);
+        strace.args(["load", "-c", "2", "-n", "50", "--no-calibrate"]).arg(url(&sink));
+        let _ = Running::start(&mut strace).end().with_code(0);
+        assert_eq!(sink.stop().requests, 50, "{error}");
+        // Once a lane: not again and again.
+        let refused = fs::read_to_string(lab.path("trace")).unwrap().matches("INJECTED").count();
+        assert!((1..=2).contains(&refused), "{error}: {refused}");
+    }
+}
+
+/// The kernel says that it has received more than there was room for: a lane panics. (No kernel does; any fault of longtail would do.)
+#[test]
+fn a_fault_of_longtail_ends_the_run_with_its_server() {
+    if !can_refuse() {
+        return;
+    }
+    let lab = Lab::new();
+    let port = crate::lab::free_port();
+    let words = "sweep --server builtin -w1 -t2:2 -d20ms --for 600s --warm-up 0s --multiples 2 --no-calibrate --timestamps kernel";
+    let mut strace = lab.program("strace");
+    // Only lanes receive in this way.
+    let inject = "inject=recvmsg:retval=1000000:when=20+";
+    strace.args(["-f", "-qq", "-e", "trace=recvmsg", "-e", inject, "-o"]).arg(lab.path("trace"));
+    strace.env("PUMA_TEST_PORT", port.to_string()).env_remove("RUST_BACKTRACE");
+    strace.arg(LONGTAIL).args(words.split_ascii_whitespace());
+    let ended = Running::start(&mut strace).end().with_code(70);
+    let last = ended.stderr.lines().last().unwrap();
+    assert!(
+        last.starts_with("longtail: a fault of longtail, not of the server: ") && last.contains("(thread lane-0 at "),
+        "{last}"
+    );
+    lab.assert_nothing_left(port);
+}
+
+/// No more processes and threads: a line, and exit 2. Of root the kernel counts none, so it is another user's limit.
+#[test]
+fn without_threads_there_is_a_line() {
+    let is_root = rustix::process::geteuid().is_root();
+    if !can(is_root, "only root can become another user") || !has("setpriv") || !has("prlimit") {
+        return;
+    }
+    let sink = sink(Body::Counter);
+    // 1 has no room for a thread, whoever else the user is; more have room for some of them.
+    for most in 1..6 {
+        let lab = Lab::new();
+        for folder in [lab.path(""), lab.path("tmp")] {
+            std::os::unix::fs::chown(folder, Some(54_321), Some(54_321)).unwrap();
+        }
+        fs::copy(LONGTAIL, lab.path("longtail")).unwrap();
+        let mut command = lab.program("setpriv");
+        command.args(["--reuid=54321", "--regid=54321", "--clear-groups", "prlimit", &format!("--nproc={most}")]);
+        command
+            .arg(lab.path("longtail"))
+            .args(["load", "-c", "2", "-n", "20", "--lanes", "2", "--no-calibrate"])
+            .arg(url(&sink));
+        let ended = Running::start(&mut command).end();
+        let is_line = ended.stderr.lines().count() == 1 && ended.stderr.starts_with("longtail: ");
+        assert!(is_line, "{most}: {ended:?}");
+        match ended.code() {
+            0 => {}
+            2 => assert!(ended.stderr.contains("a thread cannot be started"), "{most}: {}", ended.stderr),
+            code => panic!("{most}: exit code {code}: {}", ended.stderr),
+        }
+    }
+}

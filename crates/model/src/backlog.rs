@@ -1,0 +1,238 @@
+//! The backlog of an open loop: requests that are due and not answered, read again and again while they become due.
+//!
+//! Whoever offers more than a server can do finds it here, whatever the order of service: response times grow only where everybody waits his
+//! turn. A server that keeps up has a backlog that comes and goes; of an overload it grows all along. The increments from part to part of the
+//! run decide: of a backlog that comes back they cancel out, of one that wanders their mean is within its own error.
+
+use serde::{Deserialize, Serialize};
+
+use crate::steadiness::CERTAIN;
+use crate::{Nanos, Window};
+
+/// Samples at the most. Where nobody knows how long a run will be, the time between two doubles whenever they are full.
+const MOST: usize = 128;
+/// The time between the first samples of such a run.
+const SHORTEST: Nanos = Nanos::from_millis(1);
+/// Parts of the run whose increments are compared. The first is left out: a run begins with nothing under way.
+const PARTS: usize = 16;
+/// Growth below this share of what was offered is no overload that a run could show.
+const GROWS: f64 = 0.01;
+/// Standard errors: beyond chance (at full load to the last request, once in fifty runs; at 95 % once in a thousand).
+const BEYOND_CHANCE: f64 = 3.0;
+/// Fewer requests than this come and go.
+const FEW: f64 = 5.0;
+
+/// A lane's samples of its backlog, or a run's: those of all its lanes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BacklogSamples {
+    from: Nanos,
+    /// The time between two samples.
+    width: Nanos,
+    all: Vec<u64>,
+    next: Nanos,
+    last_due: Nanos,
+    /// Whether the length of the run is not known before its end.
+    grows: bool,
+}
+
+impl BacklogSamples {
+    /// Of a run with this measured window.
+    pub fn new(window: Window) -> BacklogSamples {
+        let grows = window.until == Nanos::MAX;
+        let length = window.until.saturating_sub(window.from).0;
+        let width = if grows { SHORTEST } else { Nanos(length.div_ceil(MOST as u64).max(1)) };
+        BacklogSamples {
+            from: window.from,
+            width,
+            all: Vec::with_capacity(MOST),
+            next: window.from,
+            last_due: window.from,
+            grows,
+        }
+    }
+
+    /// When the next sample is to be taken; never before.
+    #[inline]
+    pub fn next(&self) -> Nanos {
+        self.next
+    }
+
+    /// Takes the samples up to `now`: so many requests are due and not answered.
+    #[cold]
+    pub fn take(&mut self, now: Nanos, backlog: u64) {
+        while self.next <= now {
+            if self.all.len() == MOST {
+                if !self.grows {
+                    self.next = Nanos::MAX;
+                    return;
+                }
+                self.halve();
+            } else {
+                self.all.push(backlog);
+            }
+            self.next = self.from + self.width * self.all.len() as u64;
+        }
+    }
+
+    /// The last request became due then: what comes after is no load, and no sample is taken of it.
+    pub fn end(&mut self, last_due: Nanos) {
+        self.last_due = self.last_due.max(last_due);
+        self.next = Nanos::MAX;
+    }
+
+    /// Leaves out every second sample.
+    fn halve(&mut self) {
+        let mut at = 0;
+        self.all.retain(|_| {
+            at += 1;
+            at % 2 == 1
+        });
+        self.width = self.width * 2;
+    }
+
+    /// Adds another lane's samples of the same run, as far as both have them.
+    pub fn merge(&mut self, mut other: BacklogSamples) {
+        while self.width < other.width {
+            self.halve();
+        }
+        while other.width < self.width {
+            other.halve();
+        }
+        self.all.truncate(other.all.len());
+        self.all.iter_mut().zip(&other.all).for_each(|(mine, theirs)| *mine += theirs);
+        self.last_due = self.last_due.max(other.last_due);
+    }
+
+    /// What they say of a run in which `requests` became due, in a window of that `length` where time ended it. `None` of a run that is
+    /// too short to tell.
+    pub fn backlog(&self, requests: u64, length: Option<Nanos>) -> Option<Backlog> {
+        let last = self.all.len().checked_sub(1).filter(|last| *last >= 2 * PARTS)?;
+        // After the last request one more gap would have come.
+        let by_count =
+            || self.last_due.saturating_sub(self.from).as_secs_f64() * (1.0 + 1.0 / (requests.max(2) - 1) as f64);
+        let over = length.unwrap_or_else(|| Nanos::from_secs_f64(by_count()));
+        let ends: Vec<f64> = (1..=PARTS).map(|part| self.all[part * last / PARTS] as f64).collect();
+        let increments: Vec<f64> = ends.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let count = increments.len() as f64;
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let by = mean(&increments);
+        let variance = increments.iter().map(|increment| (increment - by).powi(2)).sum::<f64>() / (count - 1.0);
+        let part = self.width.as_secs_f64() * last as f64 / PARTS as f64;
+        (over > Nanos::ZERO).then(|| Backlog {
+            over,
+            offered: requests as f64 / over.as_secs_f64(),
+            at_end: self.all[last],
+            growth: by / part,
+            error: (variance / count).sqrt() / part,
+            late_growth: mean(&increments[increments.len() / 2..]) / part,
+        })
+    }
+}
+
+/// How the backlog of an open loop went: requests that were due and not answered, those that were given up among them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Backlog {
+    /// For how long requests became due.
+    #[serde(rename = "over_ns")]
+    pub over: Nanos,
+    /// Requests a second that became due in that time.
+    #[serde(rename = "offered_per_s")]
+    pub offered: f64,
+    /// The backlog at its end.
+    pub at_end: u64,
+    /// Growth, in requests a second.
+    #[serde(rename = "growth_per_s")]
+    pub growth: f64,
+    /// The standard error of that.
+    #[serde(rename = "error_per_s")]
+    pub error: f64,
+    /// Growth in the second half.
+    #[serde(rename = "late_growth_per_s")]
+    pub late_growth: f64,
+}
+
+impl Backlog {
+    /// Whether it grew all along, beyond chance.
+    pub fn grows(&self) -> bool {
+        let in_errors = if self.error > 0.0 { self.growth / self.error } else { CERTAIN };
+        self.growth > GROWS * self.offered
+            && self.growth * self.over.as_secs_f64() >= FEW
+            && in_errors >= BEYOND_CHANCE
+            && self.late_growth >= self.growth / 2.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pace::uniform;
+
+    const LENGTH: Nanos = Nanos::from_secs(10);
+    const WINDOW: Window = Window { from: Nanos::from_secs(1), until: Nanos::from_secs(11) };
+
+    /// A run of ten seconds in which the backlog `at` each second after the start is this.
+    fn run(window: Window, offered: u64, at: impl Fn(f64) -> f64) -> Backlog {
+        let mut samples = BacklogSamples::new(window);
+        for ms in 0..10_000 {
+            let now = window.from + Nanos::from_millis(ms);
+            if now >= samples.next() {
+                samples.take(now, at(ms as f64 / 1e3) as u64);
+            }
+        }
+        samples.end(window.from + LENGTH - LENGTH / (10 * offered));
+        samples.backlog(10 * offered, (window.until != Nanos::MAX).then_some(LENGTH)).unwrap()
+    }
+
+    /// A wandering about 0, of independent steps: what is left of arrivals and answers at chance.
+    fn wandering(t: f64) -> f64 {
+        (0..(t * 100.0) as u64).map(|n| if uniform(3, n) < 0.5 { -1.0 } else { 1.0 }).sum()
+    }
+
+    #[test]
+    fn what_grows_all_along_is_told_from_what_comes_back() {
+        let endless = Window { until: Nanos::MAX, ..WINDOW };
+        for window in [WINDOW, endless] {
+            let of = |offered, at: &dyn Fn(f64) -> f64| run(window, offered, at);
+            let overload = of(60, &|t| 17.2 * t);
+            assert!(overload.grows() && (overload.growth - 17.2).abs() < 0.3, "{overload:?}");
+            assert!((overload.offered - 60.0).abs() < 0.1 && (169..=172).contains(&overload.at_end), "{overload:?}");
+            assert!(of(60, &|t| 40.0 + 17.2 * t).grows(), "the warm-up had filled it");
+            assert!(of(1000, &|t| 200.0 + 100.0 * t + wandering(t)).grows(), "growth far beyond chance");
+            for (what, steady) in [
+                ("always as many", &(|_| 6.0) as &dyn Fn(f64) -> f64),
+                ("it fills in the beginning", &|t| 20.0 * t.min(0.5)),
+                ("a stall that is over", &|t| if (4.0..6.0).contains(&t) { 60.0 * (t - 4.0) } else { 0.0 }),
+                ("half of the run, then no more", &|t| 10.0 * t.min(5.0)),
+                ("chance", &|t| 200.0 + wandering(t)),
+                ("a request in a hundred seconds", &|t| t / 100.0),
+            ] {
+                assert!(!of(60, steady).grows(), "{what}");
+            }
+        }
+    }
+
+    #[test]
+    fn lanes_merged_are_one_lane() {
+        let lane = |millis: u64| {
+            let mut samples = BacklogSamples::new(Window { from: Nanos::ZERO, until: Nanos::MAX });
+            (0..millis).for_each(|ms| samples.take(Nanos::from_millis(ms), ms));
+            samples.end(Nanos::from_millis(millis));
+            samples
+        };
+        // One that was over earlier has more samples a second.
+        let (mut merged, mut other) = (lane(200), lane(1000));
+        other.merge(lane(200));
+        merged.merge(lane(1000));
+        assert_eq!((&merged.all, merged.width, merged.last_due), (&other.all, other.width, other.last_due));
+        let expected: Vec<u64> = (0..merged.all.len() as u64).map(|n| 2 * n * merged.width.0 / 1_000_000).collect();
+        assert_eq!(merged.all, expected);
+        assert_eq!(merged.width, Nanos::from_millis(8));
+    }
+
+    #[test]
+    fn too_short_a_run_tells_nothing() {
+        let mut samples = BacklogSamples::new(WINDOW);
+        samples.take(WINDOW.from + Nanos::from_secs(2), 3);
+        assert_eq!(samples.backlog(120, Some(Nanos::from_secs(2))), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! How a thread waits for many sockets: epoll, with timeouts to the nanosecond. The generator's threads and the sink's wait with it.
+//!
+//! `epoll_pwait2` (Linux 5.11) takes them as they are. Where it is refused (an older kernel says `ENOSYS`, a sandbox `EPERM` or whatever
+//! its author chose), the epoll descriptor itself is polled from then on, with `ppoll`, which has always had nanoseconds, and then
+//! emptied. A system call more where nothing was ready, and no other difference. Where `ppoll` is refused too, waits end at whole
+//! milliseconds. Whether one can wait at all is tried when the poller is made, so that no wait has an error.
+
+use std::os::fd::AsFd;
+
+use model::Nanos;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollTimeout};
+use rustix::buffer::spare_capacity;
+pub use rustix::event::epoll::{Event, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::io::Errno;
+
+/// Events taken from the kernel in one wait without `epoll_pwait2`; with it, as many as the caller has room for.
+const EVENTS: usize = 1024;
+
+/// The descriptors that a thread waits for.
+#[derive(Debug)]
+pub struct Poller {
+    epoll: Epoll,
+    /// Where there is no `epoll_pwait2`: its events in the other crate's form.
+    old: Option<Box<[EpollEvent]>>,
+}
+
+impl Poller {
+    /// Waits for nothing yet.
+    ///
+    /// # Errors
+    /// Where the kernel gives no epoll instance (out of descriptors), or refuses every way to wait.
+    pub fn new() -> Result<Poller, Errno> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(of_nix)?;
+        let mut poller = Poller { epoll, old: None };
+        poller.wait(Nanos::ZERO, &mut Vec::with_capacity(1));
+        if let Some(old) = &mut poller.old {
+            poller.epoll.wait(old, EpollTimeout::ZERO).map_err(of_nix)?;
+        }
+        Ok(poller)
+    }
+
+    /// Reports from now on all that `interest` names of `fd`, with `data`; until the descriptor is closed.
+    ///
+    /// # Errors
+    /// As `epoll_ctl(2)`.
+    pub fn add(&self, fd: impl AsFd, data: u64, interest: EventFlags) -> Result<(), Errno> {
+        epoll::add(&self.epoll.0, fd, EventData::new_u64(data), interest)
+    }
+
+    /// Reports that `interest` instead.
+    ///
+    /// # Errors
+    /// As `epoll_ctl(2)`.
+    pub fn modify(&self, fd: impl AsFd, data: u64, interest: EventFlags) -> Result<(), Errno> {
+        epoll::modify(&self.epoll.0, fd, EventData::new_u64(data), interest)
+    }
+
+    /// Waits `at_most` this long, and puts what is new into `events`, which need room. An interrupted wait is one without news.
+    #[inline]
+    pub fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {
+        events.clear();
+        if self.old.is_none() {
+            match epoll::wait(&self.epoll.0, spare_capacity(events), Some(&timespec(at_most))) {
+                Ok(_) | Err(Errno::INTR) => return,
+                // Whatever the reason: to ask again and again would be a wait that does not wait.
+                Err(_) => self.old = Some(vec![EpollEvent::empty(); EVENTS].into_boxed_slice()),
+            }
+        }
+        self.wait_as_before_5_11(at_most, events);
+    }
+
+    #[cold]
+    fn wait_as_before_5_11(&mut self, at_most: Nanos, events: &mut Vec<Event>) {
+        let Some(old) = &mut self.old else { return };
+        let mut got = self.epoll.wait(old, EpollTimeout::ZERO).unwrap_or(0);
+        if got == 0 && at_most > Nanos::ZERO {
+            let polled = poll(&mut [PollFd::new(&self.epoll.0, PollFlags::IN)], Some(&timespec(at_most)));
+            let refused = polled.is_err_and(|errno| errno != Errno::INTR);
+            got = self.epoll.wait(old, if refused { milliseconds(at_most) } else { EpollTimeout::ZERO }).unwrap_or(0);
+        }
+        events.extend(old[..got].iter().map(|event| Event {
+            flags: EventFlags::from_bits_retain(event.events().bits().cast_unsigned()),
+            data: EventData::new_u64(event.data()),
+        }));
+    }
+}
+
+fn timespec(time: Nanos) -> Timespec {
+    Timespec {
+        tv_sec: (time.0 / 1_000_000_000).min(3600).cast_signed(),
+        tv_nsec: (time.0 % 1_000_000_000).cast_signed(),
+    }
+}
+
+/// Rounded up: a wait that ends early would be waited again, for no time at all.
+fn milliseconds(time: Nanos) -> EpollTimeout {
+    EpollTimeout::from(u16::try_from(time.0.div_ceil(1_000_000)).unwrap_or(u16::MAX))
+}
+
+fn of_nix(errno: nix::errno::Errno) -> Errno {
+    Errno::from_raw_os_error(errno as i32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    #[test]
+    fn old_kernels_wait_gives_the_same_news() {
+        let (near, far) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).expect("a pair of sockets");
+        let mut events = Vec::with_capacity(8);
+        for old in [false, true] {
+            let mut poller = Poller::new().expect("an epoll instance");
+            poller.add(&near, 7, EventFlags::IN | EventFlags::ET).unwrap();
+            poller.old = old.then(|| vec![EpollEvent::empty(); EVENTS].into_boxed_slice());
+            poller.wait(Nanos::from_millis(1), &mut events);
+            assert!(events.is_empty(), "nothing is there");
+            rustix::io::write(&far, b"x").unwrap();
+            poller.wait(Nanos::from_secs(10), &mut events);
+            let news: Vec<_> = events.iter().map(|event| (event.flags, event.data.u64())).collect();
+            assert_eq!(news, [(EventFlags::IN, 7)]);
+            poller.wait(Nanos::ZERO, &mut events);
+            assert!(events.is_empty(), "it was reported once");
+            rustix::io::read(&near, &mut [0_u8; 8]).unwrap();
+        }
+    }
+
+    #[test]
+    fn milliseconds_are_rounded_up() {
+        for (time, whole) in [(0, 0), (1, 1), (1_000_000, 1), (1_000_001, 2)] {
+            assert_eq!(milliseconds(Nanos(time)), EpollTimeout::from(whole as u16), "{time} ns");
+        }
+    }
+}
