@@ -2,7 +2,7 @@
 //! looks like, and what all of them say together.
 
 use model::forecast::ServiceTime;
-use model::theory::{Allowed, DisciplineForecast, Fit, Inferred, Probe, Resemblance, inferred};
+use model::theory::{Allowed, DisciplineForecast, Fit, Inferred, NotJudged, Probe, Resemblance, inferred};
 use model::{Discipline, Nanos, Run, SweepStudy, Theory};
 
 use crate::facts::{self, listed};
@@ -41,6 +41,8 @@ pub(crate) fn head() -> Vec<String> {
 /// A line a run: its name, whose forecast it is, and each figure with how far off it was measured.
 pub(crate) fn lines(study: &SweepStudy) -> Vec<Vec<String>> {
     let line = |(run, theory): (&Run, &Theory)| {
+        // Of an app that computes no order of service says how many it does.
+        let theory = Some(theory).filter(|theory| theory.not_judged != Some(NotJudged::Computes))?;
         let says = theory.shown()?;
         let mut line = vec![facts::label(study, run), says.discipline.name().to_owned()];
         line.extend([number::rate(says.rate), number::deviation(run.completed_rate() / says.rate - 1.0)]);

@@ -100,10 +100,12 @@ fn told(gate: &Gate, grade: Grade) -> String {
     format!("{mark}{}", gate.text())
 }
 
-/// What limited the run, unless a gate says so already, or nothing is known.
+/// What limited the run, unless a gate or a column says so already, or nothing is known.
 pub(crate) fn limit(judgement: &Judgement) -> Option<String> {
-    let limit =
-        judgement.limit.filter(|limit| !matches!(limit, Limit::Generator { .. } | Limit::NotKnown { cpu: None }))?;
+    let is_said = |limit: &Limit| {
+        matches!(limit, Limit::Generator { .. } | Limit::Threads { .. } | Limit::NotKnown { cpu: None })
+    };
+    let limit = judgement.limit.filter(|limit| !is_said(limit))?;
     let bound = if judgement.verdict == Verdict::SharedCpus { "; on CPUs of its own it would do more" } else { "" };
     Some(format!("limit: {limit}{bound}"))
 }

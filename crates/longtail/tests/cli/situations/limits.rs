@@ -130,10 +130,7 @@ fn swept(words: &str, app: Option<&str>) -> Caused {
     let words = format!("sweep {app} {words} --warm-up 1s --no-calibrate");
     let ended = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", free_port().to_string())).end();
     let study = lab.study();
-    Caused::Seen(Seen {
-        cells: Cells { discipline: None, ..Seen::sweep(&ended, &study).cells },
-        ..Seen::sweep(&ended, &study)
-    })
+    Caused::Seen(Seen::sweep(&ended, &study).without_discipline())
 }
 
 /// A Puma in a control group with half a CPU; root makes one, and takes it away.
@@ -166,10 +163,7 @@ fn under_a_quota() -> Caused {
     let ended = lab.run(&words);
     let study = lab.study();
     eventually(PATIENCE, || "the control group is in use".to_owned(), || fs::remove_dir(&group).ok());
-    Caused::Seen(Seen {
-        cells: Cells { discipline: None, ..Seen::sweep(&ended, &study).cells },
-        ..Seen::sweep(&ended, &study)
-    })
+    Caused::Seen(Seen::sweep(&ended, &study).without_discipline())
 }
 
 /// A load of a Puma that was there before.

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use model::theory::inferred;
-use model::{Discipline, Gate, Grade, Judgement, LoadStudy, SweepStudy, Verdict};
+use model::{CpuUse, Discipline, Gate, GeneratorFacts, Grade, Judgement, LoadStudy, SweepStudy, Verdict};
 
 use crate::lab::{Ended, can};
 
@@ -73,7 +73,7 @@ impl Seen {
 
     /// What was said of a load.
     pub(crate) fn load(ended: &Ended, study: &LoadStudy) -> Seen {
-        Seen::judged(ended, study.run.judgement.as_ref(), None)
+        Seen::judged(ended, study.run.judgement.as_ref(), &study.run.generator, None)
     }
 
     /// What was said of the last run of a sweep, and of the order of service of all.
@@ -81,10 +81,21 @@ impl Seen {
         let disciplines =
             inferred(&study.runs, study.server.slots()).map_or(Vec::new(), |inferred| inferred.disciplines);
         let one = if let [one] = disciplines.as_slice() { Some(*one) } else { None };
-        Seen::judged(ended, study.runs.last().and_then(|run| run.judgement.as_ref()), one)
+        let run = study.runs.last().expect("a run");
+        Seen::judged(ended, run.judgement.as_ref(), &run.generator, one)
     }
 
-    fn judged(ended: &Ended, judgement: Option<&Judgement>, discipline: Option<Discipline>) -> Seen {
+    /// The same where nobody asks for the order of service.
+    pub(crate) fn without_discipline(self) -> Seen {
+        Seen { cells: Cells { discipline: None, ..self.cells }, ..self }
+    }
+
+    fn judged(
+        ended: &Ended,
+        judgement: Option<&Judgement>,
+        facts: &GeneratorFacts,
+        discipline: Option<Discipline>,
+    ) -> Seen {
         let limit = judgement.and_then(|judgement| judgement.limit);
         let cells = Cells {
             exit: ended.status.code(),
@@ -93,15 +104,19 @@ impl Seen {
             discipline,
         };
         let evidence = format!("{limit:?}\n{judgement:#?}\n{}{}", ended.stdout, ended.stderr);
-        Seen { cells, disturbed: judgement.and_then(disturbed), evidence }
+        Seen { cells, disturbed: judgement.and_then(|judgement| disturbed(judgement, facts)), evidence }
     }
 }
 
-/// Whether the kernel says that a lane waited for a processor, or the machine for its host.
-fn disturbed(judgement: &Judgement) -> Option<String> {
+/// Others may have this share of the server's CPUs and disturb nothing.
+const OTHERS: f64 = 0.03;
+
+/// Whether the kernel says that a lane waited for a processor, the machine for its host, or that others had a part of the CPUs.
+fn disturbed(judgement: &Judgement, facts: &GeneratorFacts) -> Option<String> {
     let is_of_machine = |gate: &&Gate| matches!(gate, Gate::LaneRunQueue { .. } | Gate::Steal { .. });
-    let gates = judgement.gates.iter().filter(is_of_machine);
-    gates.filter(|gate| gate.grade() > Grade::Pass).map(Gate::text).next()
+    let by_gate = judgement.gates.iter().filter(is_of_machine).find(|gate| gate.grade() > Grade::Pass).map(Gate::text);
+    let cpu = CpuUse::of(facts).filter(|cpu| cpu.others.is_some_and(|others| others >= OTHERS * cpu.of));
+    by_gate.or_else(|| cpu.map(|cpu| cpu.to_string()))
 }
 
 type Group = (&'static str, fn() -> Vec<Row>);
