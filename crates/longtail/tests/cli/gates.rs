@@ -347,13 +347,13 @@ fn a_machine_without_ports_is_named() {
 
 #[test]
 fn answers_that_are_all_errors_are_worth_nothing() {
-    let lab = Lab::new();
     let sink = sink_with(Settings {
         faults: Faults { status: vec!["404:100%".parse().unwrap()], ..Faults::default() },
         ..Settings::default()
     });
     // Whatever the objective: there is no figure to hold it against.
     for objective in ["", "--fail-if errors>50%", "--fail-if p99>100s"] {
+        let lab = Lab::new();
         load(&lab, &format!("-c 2 -n 20 {objective} {}nowhere", url(&sink))).with_code(3);
         let study = study(&lab);
         assert_eq!(study.run.tally.counts.good(), 0);

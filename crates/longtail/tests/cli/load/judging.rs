@@ -23,8 +23,12 @@ fn an_objective_that_is_missed_is_named_and_is_exit_1() {
 fn an_objective_that_is_met_is_exit_0() {
     let (lab, sink) = (Lab::new(), sink(Body::Ok));
     let words = format!("-n 50 -c 2 --fail-if 'errors > 0.1%' --fail-if 'p50 > 60s' {}", url(&sink));
-    load(&lab, &words).with_code(0);
-    assert!(study(&lab).run.missed.is_empty());
+    let ended = load(&lab, &words);
+    let run = study(&lab).run;
+    // Where the machine kept the generator from its work nobody can tell.
+    let can_tell = run.judgement.is_some_and(|judgement| judgement.verdict != model::Verdict::GeneratorBound);
+    ended.with_code(if can_tell { 0 } else { 1 });
+    assert!(run.missed.is_empty());
 }
 
 #[test]
@@ -32,7 +36,8 @@ fn errors_are_counted_against_an_objective() {
     for answer in ["HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 "] {
         let (lab, receiver) = (Lab::new(), Receiver::answering(answer));
         let words = format!("-n 6 -c 2 --timeout 300ms --fail-if 'errors > 99%' {}", receiver.url());
-        load(&lab, &words).with_code(1);
+        // It is named as missed; and no figure is the server's.
+        load(&lab, &words).with_code(3);
         assert_eq!(study(&lab).run.missed.len(), 1);
     }
 }
@@ -100,5 +105,5 @@ fn one_check_that_fails_among_many_is_exit_1() {
 fn a_check_without_an_answer_does_not_hold() {
     let receiver = Receiver::answering("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
     let (code, lines) = checked("--check length=5", &receiver.url());
-    assert_eq!(code, 1, "{lines:?}");
+    assert_eq!(code, 3, "nothing came back good: {lines:?}");
 }

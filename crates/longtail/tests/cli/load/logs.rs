@@ -106,7 +106,7 @@ fn the_log_counts_from_the_start_of_the_schedule() {
 #[test]
 fn failures_are_in_the_log_too() {
     let (lab, receiver) = (Lab::new(), Receiver::answering("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"));
-    load(&lab, &format!("-n 10 -c 2 --log log.csv {}", receiver.url())).with_code(0);
+    load(&lab, &format!("-n 10 -c 2 --log log.csv {}", receiver.url())).with_code(3);
     let lines = assert_log_is_the_study(&fs::read_to_string(lab.path("log.csv")).unwrap(), &lab);
     assert!(lines.iter().all(|line| line.outcome == "500"));
 }
