@@ -2,7 +2,7 @@
 
 .POSIX:
 .DEFAULT_GOAL := help
-.PHONY: help sweep build install test soak check ceiling bench bench-counted bench-memory fmt bpf golden
+.PHONY: help sweep build install test test-pumas soak check ceiling bench bench-counted bench-memory fmt bpf golden
 
 # Tests and benches load this machine only, whatever they type.
 test check ceiling bench bench-memory golden: export LONGTAIL_ALLOW_NET = 127.0.0.0/8,::1/128
@@ -32,6 +32,10 @@ test: ## Install what is missing, then all that must pass: format, lints, docume
 	@if $(COUNTS); then $(MAKE) --no-print-directory ceiling; else \
 		echo "ceiling: skipped: perf counts no instructions here (make ceiling has valgrind count them, in some minutes more)"; \
 	fi
+
+# make test-pumas DIRS="/src/puma-6.6.1 /src/puma-8.0.2": checkouts whose extension is built; without DIRS the Puma on PATH
+test-pumas: ## One contract for every Puma: start, counts, order of service, forecast, stop (DIRS="CHECKOUT …")
+	LONGTAIL_PUMAS="$(DIRS)" cargo test --locked --package longtail --test cli -- pumas:: --nocapture --test-threads=1
 
 soak: ## What is tested now and then: 200 times kill -9, each system call refused with each error (40 minutes)
 	@bin/install-missing test

@@ -91,6 +91,12 @@ pub enum LaunchError {
         /// The kind of socket that was asked for.
         socket: String,
     },
+    /// A checkout of Puma whose extension in C was not built.
+    #[error("this Puma's extension is not built (puma_http11): {mend}")]
+    NoExtension {
+        /// What to type.
+        mend: String,
+    },
     /// The app that longtail brings wants Rails.
     #[error(
         "--app rails needs Rails 6.1 or later ({missing}): apt-get install ruby-railties, or gem install rails, or add it to your bundle"

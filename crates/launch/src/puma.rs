@@ -5,6 +5,7 @@
 
 mod discover;
 mod listeners;
+mod settings;
 
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
@@ -17,6 +18,7 @@ pub use self::discover::discover;
 use self::discover::given;
 use self::listeners::Listeners;
 pub use self::listeners::free_address;
+pub use self::settings::{has_config, settings};
 use crate::scratch::random_hex;
 use crate::{Bind, LaunchError, Output, Pair, Scratch, Spec, app};
 
@@ -189,9 +191,30 @@ pub fn lacks(plan: &ServerPlan, output: &Output) -> Option<LaunchError> {
         if is_ssl && NO_SSL.iter().any(|said| line.contains(said)) {
             return Some(LaunchError::NoSsl { socket: plan.socket.to_string() });
         }
+        if NO_EXTENSION.iter().any(|said| line.contains(said)) {
+            return Some(LaunchError::NoExtension { mend: build_extension(output) });
+        }
         let missing = app::missing_rails(line).filter(|_| brings_rails)?;
         Some(LaunchError::NoRails { missing: missing.to_owned() })
     })
+}
+
+/// What Ruby says where a checkout of Puma has no `puma_http11`, or one for another Ruby.
+const NO_EXTENSION: [&str; 2] = ["cannot load such file -- puma/puma_http11", "incompatible library version"];
+
+/// How to build it: in the checkout whose file wanted it, which Ruby's message names.
+fn build_extension(output: &Output) -> String {
+    let root = output.lines().find_map(|line| {
+        let (before, _) = line.split_once("/lib/puma")?;
+        let root = Path::new(before.get(before.find('/')?..)?);
+        root.join("ext/puma_http11/extconf.rb").is_file().then(|| root.display().to_string())
+    });
+    match root {
+        Some(root) => format!(
+            "cd {root}/ext/puma_http11 && ruby extconf.rb && make && cp puma_http11.so ../../lib/puma/ (needs Ruby's headers: apt-get install ruby-dev)"
+        ),
+        None => "run `bundle exec rake compile` in its checkout, or `gem install puma`".to_owned(),
+    }
 }
 
 /// What a Puma's workers say where they cannot start: its master tries again for ever. The first may be a passing trouble, such as a
@@ -235,6 +258,42 @@ fn scratch(temporary: &Path) -> Result<Scratch, LaunchError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_checkout_without_its_extension_is_told_with_what_builds_it() {
+        let checkout = Scratch::new(&std::env::temp_dir()).unwrap();
+        let root = checkout.path();
+        std::fs::create_dir_all(root.join("ext/puma_http11")).unwrap();
+        std::fs::write(root.join("ext/puma_http11/extconf.rb"), "").unwrap();
+        let said = format!(
+            "{}/lib/puma/client.rb:11:in `require': cannot load such file -- puma/puma_http11 (LoadError)\n",
+            root.display()
+        );
+        let told = |said: &str| {
+            let transcript = crate::output::Transcript::default();
+            transcript.read(said.as_bytes());
+            lacks(&plan(), &transcript.so_far()).map(|error| error.to_string())
+        };
+        let line = told(&said).unwrap();
+        assert!(line.contains(&format!("cd {}/ext/puma_http11 && ruby extconf.rb", root.display())), "{line}");
+        let elsewhere = told("x.rb:1:in `require': cannot load such file -- puma/puma_http11 (LoadError)\n").unwrap();
+        assert!(elsewhere.contains("rake compile"), "{elsewhere}");
+        assert_eq!(told("cannot load such file -- rack (LoadError)\n"), None);
+    }
+
+    fn plan() -> ServerPlan {
+        ServerPlan {
+            kind: ServerKind::Puma { command: None },
+            workers: None,
+            threads: None,
+            rackup: None,
+            app: App::Sleep,
+            config: None,
+            yjit: false,
+            socket: Socket::Tcp4,
+            cpus: None,
+        }
+    }
 
     #[test]
     fn yjit_is_added_to_what_rubyopt_says() {

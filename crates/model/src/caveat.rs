@@ -136,6 +136,12 @@ pub enum Caveat {
         /// How many.
         closed: u64,
     },
+    /// The end of each answer came as late after its beginning as a kernel delays an acknowledgement.
+    DelayedAck {
+        /// From the first byte of an answer to its last, on average.
+        #[serde(rename = "waited_ns")]
+        waited: Nanos,
+    },
     /// Connections were served in turns, some requests in a row each, while others waited to be accepted.
     ServedInTurns {
         /// Answers for each connection that the server closed.
@@ -310,6 +316,10 @@ impl Caveat {
                 "{} had to be closed: the server sent bytes that nobody had asked for, between two requests",
                 of(*closed, "connection")
             ),
+            Caveat::DelayedAck { waited } => format!(
+                "the end of an answer came {:.0} ms after its beginning, which is as long as Linux delays an acknowledgement",
+                waited.as_secs_f64() * 1e3
+            ),
             Caveat::ServedInTurns { answers_a_turn, waiting } => format!(
                 "served in turns: a connection had {answers_a_turn:.1} answers in a row while {} waited",
                 of(u64::from(*waiting), "other")
@@ -381,6 +391,9 @@ impl Caveat {
             Caveat::ConnectionsClosed { .. } => "their next requests include a connect; -k compares without keep-alive",
             Caveat::UnaskedBytes { .. } => {
                 "does it answer a request twice, or more than its Content-Length says, or a pause with 408? Their next requests include a connect"
+            }
+            Caveat::DelayedAck { .. } => {
+                "a server that writes head and body apart without TCP_NODELAY waits for that (Nagle's algorithm): set TCP_NODELAY there, or write both at once"
             }
             Caveat::ServedInTurns { .. } => {
                 "as Puma before 7 does: the first answer of each turn carries the whole wait, so that high percentiles jump as connections rise and the rate stays; compare with -k or Puma 7"

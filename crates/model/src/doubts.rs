@@ -44,6 +44,7 @@ fn of_tally(
     if clock_steps.is_some() && stamped < answered {
         caveats.push(Caveat::Unstamped { answers: answered - stamped, of: answered });
     }
+    caveats.extend(delayed_ack(tally));
     if keep_alive && tally.closed_by_server > 0 {
         caveats.push(Caveat::ConnectionsClosed { closed: tally.closed_by_server });
     }
@@ -51,6 +52,18 @@ fn of_tally(
         caveats.push(Caveat::UnaskedBytes { closed: tally.closed_for_unasked });
     }
     caveats
+}
+
+/// Linux acknowledges what came alone after 40 ms at the soonest (`TCP_DELACK_MIN`); not all answers need wait for it.
+const DELAYED: std::ops::RangeInclusive<Nanos> = Nanos::from_millis(30)..=Nanos::from_millis(60);
+/// A longer answer takes its time for other reasons.
+const SMALL: u64 = 16 << 10;
+
+/// Small answers whose end comes as late as a delayed acknowledgement.
+fn delayed_ack(tally: &Tally) -> Option<Caveat> {
+    let waited = tally.phases.read.mean().filter(|waited| DELAYED.contains(waited))?;
+    let is_small = tally.received_bytes / tally.phases.read.count.max(1) <= SMALL;
+    is_small.then_some(Caveat::DelayedAck { waited })
 }
 
 /// Lanes that take less than this of the processors that they share with the server are not seen in its figures.
@@ -286,5 +299,22 @@ mod tests {
             assert!(named.contains(&code.to_owned()), "{named:?}");
         }
         assert!(!codes(&of_load(&load, &Pace::Closed, true, None, None)).contains(&"FellBehind".to_owned()));
+    }
+
+    #[test]
+    fn the_wait_for_a_delayed_acknowledgement_is_named() {
+        let of = |milliseconds: [u64; 3], bytes: u64| {
+            let mut tally = Tally::new(crate::Window { from: Nanos::ZERO, until: Nanos::MAX }, 1);
+            for ms in milliseconds {
+                tally.phases.read.record(Nanos::from_millis(ms));
+            }
+            tally.received_bytes = 3 * bytes;
+            delayed_ack(&tally)
+        };
+        // uvicorn, an app of 10 ms: 40 to 48 ms from the head to the body of each of its answers.
+        assert_eq!(of([40, 42, 44], 158), Some(Caveat::DelayedAck { waited: Nanos::from_millis(42) }));
+        assert_eq!(of([0, 0, 1], 158), None, "in one piece, nearly");
+        assert_eq!(of([40, 42, 44], 1 << 20), None, "a megabyte takes its time");
+        assert_eq!(of([300, 300, 300], 158), None, "an app that streams");
     }
 }

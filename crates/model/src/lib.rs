@@ -65,7 +65,7 @@ pub use claimed::{ClaimedLoadStudy, ClaimedRow, ClaimedRun};
 pub use clock::Clock;
 pub use counts::Counts;
 pub use cpus::{Cpus, Placement};
-pub use environment::{Environment, ServerFacts};
+pub use environment::{Environment, PumaSettings, ServerFacts};
 pub use exchange::{Exchange, Outcome};
 pub use forecast::Forecast;
 pub use gate::{Gate, Grade};

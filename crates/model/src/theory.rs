@@ -8,11 +8,12 @@ use crate::{Limit, Nanos, Run, Verdict};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Discipline {
-    /// One line for all slots: Puma up to 6 without keep-alive.
+    /// One line for all slots: Puma up to 6 without keep-alive, any Puma from 7 with one worker.
     Shared,
-    /// Each worker has a line, and each connection its worker: Puma 7.
+    /// Each worker has a line: Puma from 7 with several.
     Split,
-    /// A thread stays with a connection for ten requests: Puma up to 6 with keep-alive.
+    /// A thread stays with a connection for ten requests, and who waits for a thread does so in one line for all: Puma up to 6 with
+    /// keep-alive.
     Turns,
 }
 
@@ -39,6 +40,13 @@ pub struct Theory {
     pub tolerance: f64,
     /// Why the run is held against none of them; `None` where it is.
     pub not_judged: Option<NotJudged>,
+    /// Connections that each worker was seen to hold, the most first: then they did not wait in one line for all workers. `None` where
+    /// that was not seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_worker: Option<Vec<u32>>,
+    /// Requests in a turn, where the server's configuration says other than ten.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u32>,
     /// What each says, in the order of [`Discipline::ALL`]; with one worker split queues are a shared one, and left out.
     pub forecasts: Vec<DisciplineForecast>,
 }
@@ -53,6 +61,10 @@ pub enum NotJudged {
     NoPercentiles,
     /// The generator, or nothing at all, was the limit; or the run is void.
     NotTheServers,
+    /// How many workers and threads the server has is not known.
+    ShapeUnknown,
+    /// The app takes many times longer for some requests than for most, also where none has to wait.
+    AppScatters,
     /// CPUs were the limit: requests share them, and hold no thread for a time of their own.
     Computes,
 }
@@ -64,6 +76,12 @@ impl NotJudged {
             NotJudged::TooShort => "the run is shorter than two turns of ten requests",
             NotJudged::NoPercentiles => "it has no percentile above the median",
             NotJudged::NotTheServers => "it was not the server that was measured",
+            NotJudged::AppScatters => {
+                "some requests take the app many times longer than most, also where none waits: long times need not be the server's order"
+            }
+            NotJudged::ShapeUnknown => {
+                "how many workers the server has is not known: give -w and -t (each worker's threads) in place of --slots"
+            }
             NotJudged::Computes => "its requests wait for a CPU, and not for a thread alone",
         }
     }
@@ -141,6 +159,12 @@ pub enum Resemblance {
 }
 
 impl Theory {
+    /// Of a run that cannot be held against any order of service.
+    pub fn not_judged(why: NotJudged, tolerance: f64) -> Theory {
+        let (expected, forecasts) = (None, Vec::new());
+        Theory { expected, tolerance, not_judged: Some(why), by_worker: None, turn: None, forecasts }
+    }
+
     /// The forecast of one.
     pub fn forecast(&self, discipline: Discipline) -> Option<&DisciplineForecast> {
         self.forecasts.iter().find(|forecast| forecast.discipline == discipline)
@@ -245,7 +269,7 @@ mod tests {
             shape: fit(shapes[at]),
         };
         let forecasts = (0..3).map(forecast).collect();
-        Theory { expected: None, tolerance: 1.1, not_judged: None, forecasts }
+        Theory { forecasts, not_judged: None, ..Theory::not_judged(NotJudged::TooShort, 1.1) }
     }
 
     #[test]

@@ -46,6 +46,9 @@ pub struct Curve {
     pub staleness: Vec<Option<Nanos>>,
 }
 
+/// The curves of how many of the server's connections each process holds.
+pub const HELD_CONNECTIONS: &str = "held_connections";
+
 /// Fewer looks than this tell no mean.
 pub const LEAST_LOOKS: usize = 10;
 

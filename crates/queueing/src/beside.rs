@@ -7,11 +7,11 @@ use model::run::PERCENTILES;
 use model::theory::{Allowed, DisciplineForecast, Fit, NotJudged, Theory, not_the_servers};
 use model::{Discipline, Nanos, Run};
 
-use crate::discipline::{self, Comparison, Connections, Figure, Measured, Recording, Scatter, Verdict};
+use crate::discipline::{self, Comparison, Connections, Dealing, Figure, Measured, Recording, Scatter, Verdict};
 use crate::{Invalid, polling};
 
 /// What is known of the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     /// Its workers, each with a queue of its own where the order of service says so.
     pub workers: u32,
@@ -23,6 +23,12 @@ pub struct Server {
     pub scatter: Scatter,
     /// For how long a connection stays.
     pub connections_are: Connections,
+    /// How connections come to the workers, where each has a queue.
+    pub dealing: Dealing,
+    /// Requests of one connection in a row, where there are turns.
+    pub turn: u32,
+    /// Connections that each worker was seen to hold; `None` where that was not seen.
+    pub by_worker: Option<Vec<u32>>,
     /// The order of service that it ought to have.
     pub expected: Option<Discipline>,
 }
@@ -40,6 +46,8 @@ const MOST_CONNECTIONS: u32 = 5000;
 /// A run is over too soon where it has fewer rounds of all connections, or fewer turns of ten, than these.
 const ROUNDS: f64 = 5.0;
 const TURNS: f64 = 2.0;
+/// A turn without an end is never over: a run need not last for two of them.
+const MOST_OF_A_TURN: u32 = 10 * polling::TURN;
 
 /// Theory beside `run`; `None` where there is none: no slot, no service time, or very many connections.
 pub fn theory(run: &Run, server: &Server) -> Option<Theory> {
@@ -57,7 +65,9 @@ pub fn theory(run: &Run, server: &Server) -> Option<Theory> {
         rate: run.completed_rate(),
         quantiles: figures,
         recording: Recording::AsItWas,
-        by_worker: None,
+        by_worker: server.by_worker.clone(),
+        dealing: server.dealing,
+        turn: server.turn,
     };
     of(&measured, server.expected, not_judged(run, server, &measured)).ok()
 }
@@ -65,7 +75,7 @@ pub fn theory(run: &Run, server: &Server) -> Option<Theory> {
 fn not_judged(run: &Run, server: &Server, measured: &Measured) -> Option<NotJudged> {
     let slots = server.workers.saturating_mul(server.threads);
     let round = measured.service * (f64::from(run.connections) / f64::from(slots.max(1))).max(1.0);
-    let turn = measured.service * f64::from(polling::TURN);
+    let turn = measured.service * f64::from(measured.turn.min(MOST_OF_A_TURN));
     let is_short = run.connections > slots
         && (run.measured.as_secs_f64() < TURNS * turn || run.elapsed.as_secs_f64() < ROUNDS * round);
     let no_percentiles = || measured.quantiles.iter().all(|figure| figure.share <= 0.5) || measured.rate <= 0.0;
@@ -120,7 +130,14 @@ fn of(measured: &Measured, expected: Option<Discipline>, not_judged: Option<NotJ
             shape: fit(&shapes, discipline),
         })
     });
-    Ok(Theory { expected, tolerance: TOLERANCE, not_judged, forecasts: forecasts.collect::<Result<_, Invalid>>()? })
+    Ok(Theory {
+        expected,
+        tolerance: TOLERANCE,
+        not_judged,
+        by_worker: measured.by_worker.clone(),
+        turn: (measured.turn != polling::TURN).then_some(measured.turn),
+        forecasts: forecasts.collect::<Result<_, Invalid>>()?,
+    })
 }
 
 /// `None` where it is infinitely far off: JSON knows no such number.
@@ -158,6 +175,9 @@ mod tests {
         service_time: Nanos::from_millis(100),
         scatter: Scatter::Constant,
         connections_are: Connections::Kept,
+        dealing: Dealing::ByChance,
+        turn: polling::TURN,
+        by_worker: None,
         expected: Some(Discipline::Turns),
     };
 

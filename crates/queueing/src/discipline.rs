@@ -9,6 +9,8 @@ mod predict;
 
 pub use model::Discipline;
 
+use model::Nanos;
+
 use crate::simulate::nearest_rank;
 use crate::{Invalid, check};
 
@@ -37,6 +39,17 @@ pub enum Connections {
     Kept,
     /// For one: with split queues each request is dealt to a worker anew.
     OfOneRequest,
+}
+
+/// Which worker gets a connection, where each has a queue of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dealing {
+    /// Any, by chance.
+    ByChance,
+    /// By chance or nearly evenly, as the server may have it (round robin, whoever has least to do): it is not known.
+    Unknown,
+    /// The one that accepts first, each after the delay of Puma's throttle ([`crate::throttle`]), which is so long at the most.
+    Throttled(Nanos),
 }
 
 /// A measured quantile: between two ends with some confidence, in seconds.
@@ -78,8 +91,12 @@ pub struct Measured {
     pub quantiles: Vec<Figure>,
     /// Where they come from.
     pub recording: Recording,
-    /// Connections of each worker, where that is known.
+    /// Connections that each worker held, where that is known: then they did not wait in one line for all.
     pub by_worker: Option<Vec<u32>>,
+    /// How they come to the workers, where it is not.
+    pub dealing: Dealing,
+    /// Requests of one connection in a row, where there are turns: [`crate::polling::TURN`] unless the server says otherwise.
+    pub turn: u32,
 }
 
 /// One discipline's prediction beside the measurement.
@@ -194,9 +211,10 @@ enum By {
 
 /// Holds the disciplines against what was measured. `tolerance` is a ratio, such as 1.1: a figure may be 10 % off.
 ///
-/// Where the workers' connections are not known, those of a split pool are tried at random (200 draws from a fixed seed;
-/// 8 with scatter), and one in twenty must fit: for an even split, which is the same as one queue, is rare by chance, but for two
-/// workers not rare enough.
+/// Where the workers' connections are not known, those of a split pool are dealt anew as [`Dealing`] says (200 draws from a fixed
+/// seed; 8 with scatter), and one in twenty must fit: for an even split, which is the same as one queue, is rare by chance, but for
+/// two workers not rare enough. Where they are known and there is more than one worker, one line for all cannot be: it is infinitely
+/// far off as soon as somebody must wait.
 ///
 /// # Errors
 /// Without a connection, worker, thread or quantile; where a figure is not above 0, the tolerance below 1, or the workers'
@@ -219,6 +237,7 @@ fn check_situation(measured: &Measured) -> Result<(), Invalid> {
     check::some("connection", measured.connections)?;
     check::some("worker", measured.workers)?;
     check::some("thread", measured.threads)?;
+    check::some("request in a turn", measured.turn)?;
     check::positive("the service time", measured.service)?;
     if let Some(by_worker) = &measured.by_worker {
         let sum: u32 = by_worker.iter().sum();
@@ -252,10 +271,22 @@ fn compare_by(by: By, measured: &Measured, tolerance: f64) -> Result<Verdict, In
             tried.sort_by(|a, b| a.worst.total_cmp(&b.worst));
             // Of many assignments one fits nearly anything: one in twenty must.
             let typical = tried.len() / 20;
-            if tried.is_empty() { Err(Invalid::None("prediction")) } else { Ok(tried.swap_remove(typical)) }
+            let mut comparison =
+                if tried.is_empty() { Err(Invalid::None("prediction")) } else { Ok(tried.swap_remove(typical)) }?;
+            if discipline == Discipline::Shared && is_held_by_workers(measured) {
+                (comparison.worst, comparison.worst_at) = (f64::INFINITY, None);
+            }
+            Ok(comparison)
         })
         .collect::<Result<_, _>>()?;
     Ok(Verdict { comparisons, tolerance })
+}
+
+/// Whether each worker was seen to hold connections of its own while some of them had to wait: those cannot have stood in one line
+/// for all workers.
+fn is_held_by_workers(measured: &Measured) -> bool {
+    let slots = measured.workers.saturating_mul(measured.threads);
+    measured.workers > 1 && measured.by_worker.is_some() && measured.connections > slots
 }
 
 fn held_against(

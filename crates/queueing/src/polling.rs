@@ -5,7 +5,7 @@
 //! (`process_client`), `client.rb` (`reset`). A queue with limited service, where a whole turn is what waits in line. What
 //! has no formula is in [`crate::simulate`].
 
-use crate::closed::Level;
+use crate::closed::{self, Level};
 use crate::{Invalid, check};
 
 /// Requests in a row on one connection: `MAX_FAST_INLINE`.
@@ -32,6 +32,21 @@ pub fn levels(connections: u32, threads: u32, turn: u32) -> Result<Vec<Level>, I
     let first = turn * (f64::from(connections) / f64::from(threads) - 1.0) + 1.0;
     let waits = Level { turns: first, share: 1.0 / turn };
     Ok(if single { vec![waits] } else { vec![Level { turns: 1.0, share: 1.0 - 1.0 / turn }, waits] })
+}
+
+/// As [`levels`], where all threads end their turns at once: with `n = q·t + r` connections, the first of `(t - r)/t` of the turns
+/// waits for `q - 1` whole turns and that of `r/t` for `q`. Where the turns end at other times, those waits are in between, and as
+/// long on average.
+///
+/// # Errors
+/// As [`levels`].
+pub fn levels_in_step(connections: u32, threads: u32, turn: u32) -> Result<Vec<Level>, Invalid> {
+    check::some("request in a turn", turn)?;
+    let (length, firsts) = (f64::from(turn), 1.0 / f64::from(turn));
+    let lines = closed::levels(connections, threads)?;
+    let waits = lines.iter().map(|line| Level { turns: length * (line.turns - 1.0) + 1.0, share: firsts * line.share });
+    let others = Level { turns: 1.0, share: 1.0 - firsts };
+    Ok(std::iter::once(others).chain(waits).filter(|level| level.share > 0.0).collect())
 }
 
 /// Highest rate of `slots` slots where a connection's next request comes `gap` after its answer: a slot waits with its
@@ -66,6 +81,25 @@ mod tests {
         assert_eq!(levels(5, 5, TURN).unwrap(), [Level { turns: 1.0, share: 1.0 }]);
         assert_eq!(levels(20, 5, 1).unwrap(), [Level { turns: 4.0, share: 1.0 }]);
         assert!(levels(0, 1, 1).is_err() && levels(1, 0, 1).is_err() && levels(1, 1, 0).is_err());
+    }
+
+    #[test]
+    fn in_step_some_wait_a_turn_more_and_the_mean_is_the_same() {
+        // Fifteen on ten: five of ten turns begin at once, and five after a whole turn of the others.
+        let levels_of = |connections| levels_in_step(connections, 10, TURN).unwrap();
+        let near = |level: Level, turns: f64, share: f64| {
+            assert!((level.turns - turns).abs() + (level.share - share).abs() < 1e-12, "{level:?}");
+        };
+        for (level, (turns, share)) in levels_of(15).into_iter().zip([(1.0, 0.9), (1.0, 0.05), (11.0, 0.05)]) {
+            near(level, turns, share);
+        }
+        for (level, (turns, share)) in levels_of(40).into_iter().zip([(1.0, 0.9), (31.0, 0.1)]) {
+            near(level, turns, share);
+        }
+        for connections in 10..60 {
+            let mean: f64 = levels_of(connections).iter().map(|level| level.turns * level.share).sum();
+            assert!((mean - f64::from(connections) / 10.0).abs() < 1e-12, "{connections}");
+        }
     }
 
     #[test]

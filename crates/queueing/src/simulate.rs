@@ -10,7 +10,7 @@ mod closed;
 mod estimate;
 mod open;
 
-pub use closed::{Pool, closed, closed_dealt_anew};
+pub use closed::{Pool, Throttle, closed, closed_dealt_anew, closed_throttled, dealt_by_throttle};
 pub(crate) use estimate::nearest_rank;
 pub use estimate::{Effort, Estimate, Simulated};
 pub use open::{Queues, open};

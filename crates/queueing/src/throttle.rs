@@ -17,8 +17,16 @@ pub const FULL_AT: f64 = 25.0;
 /// # Errors
 /// Without a thread, or where `busy` is negative.
 pub fn delay_seconds(busy: f64, threads: u32) -> Result<f64, Invalid> {
+    delay_of(LONGEST_SECONDS, busy, threads)
+}
+
+/// The same where the longest delay is another: what the config file says of `wait_for_less_busy_worker`.
+///
+/// # Errors
+/// As [`delay_seconds`].
+pub fn delay_of(longest: f64, busy: f64, threads: u32) -> Result<f64, Invalid> {
     let full = FULL_AT * f64::from(check::some("thread", threads)?);
-    Ok(LONGEST_SECONDS * check::not_negative("the number of busy requests", busy)?.min(full) / full)
+    Ok(longest * check::not_negative("the number of busy requests", busy)?.min(full) / full)
 }
 
 /// The most connections that a worker accepts in a second: one a delay. `None` where there is no delay.
@@ -41,14 +49,15 @@ pub enum Rest {
 }
 
 /// How many requests a worker holds in an overload, where it accepts as many as it serves: `min(b, t)/s = 25t/(5 ms·b)`,
-/// so `b = 5000·s` for services from `t/5000` s, and `√(5000·s·t)` for shorter ones, whose threads the throttle keeps
+/// so `b = 5000·s` (with the usual `longest` of 5 ms) for services from `t/5000` s, and `√(5000·s·t)` for shorter ones, whose threads the throttle keeps
 /// waiting. Above `25·t`, which is `s ≥ 5 ms·t`, there is no rest.
 ///
 /// # Errors
-/// Without a thread, or where the service time is not above 0.
-pub fn rest(threads: u32, service_seconds: f64) -> Result<Rest, Invalid> {
+/// Without a thread, or where the service time or the longest delay is not above 0.
+pub fn rest(longest: f64, threads: u32, service_seconds: f64) -> Result<Rest, Invalid> {
     let t = f64::from(check::some("thread", threads)?);
-    let product = check::positive("the service time", service_seconds)? * FULL_AT / LONGEST_SECONDS;
+    let longest = check::positive("the longest delay", longest)?;
+    let product = check::positive("the service time", service_seconds)? * FULL_AT / longest;
     let held = if product >= t { product } else { (product * t).sqrt() };
     Ok(if held < FULL_AT * t { Rest::Holds(held) } else { Rest::Grows })
 }
@@ -77,6 +86,7 @@ mod tests {
 
     #[test]
     fn a_fast_app_shares_the_kernels_queue_and_a_slow_one_does_not() {
+        let rest = |threads, service| rest(LONGEST_SECONDS, threads, service);
         let held = |service| match rest(5, service).unwrap() {
             Rest::Holds(held) => held,
             Rest::Grows => f64::INFINITY,

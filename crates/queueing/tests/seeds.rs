@@ -1,6 +1,6 @@
 //! Published results, predicted: what theory says of tables that others have printed, before longtail was.
 
-use queueing::discipline::{Choice, Connections, Discipline, Figure, Measured, Recording, Scatter, compare};
+use queueing::discipline::{Choice, Connections, Dealing, Discipline, Figure, Measured, Recording, Scatter, compare};
 use queueing::staircase::{inferred_slots, stairs};
 use queueing::{phantom, polling, split};
 
@@ -31,6 +31,8 @@ fn of_long_tail_hey(connections: u32, rate: f64, times: [f64; 7]) -> Measured {
         quantiles: shares.into_iter().zip(times).map(|(share, time)| Figure::exactly(share, time)).collect(),
         recording: Recording::AsItWas,
         by_worker: None,
+        dealing: Dealing::ByChance,
+        turn: polling::TURN,
     }
 }
 
@@ -68,6 +70,8 @@ fn wrks_table_of_64_connections_is_turns_of_ten_with_phantom_samples() {
                 .collect(),
             recording: Recording::Wrk,
             by_worker: None,
+            dealing: Dealing::ByChance,
+            turn: polling::TURN,
         };
         let verdict = compare(&row, 1.2).unwrap();
         assert_eq!(verdict.choice(), Choice::One(Discipline::Turns), "{connections}: {verdict:?}");

@@ -52,10 +52,13 @@ pub(crate) fn server_name(server: &ServerFacts) -> String {
 /// `slots 20 = 4 workers x 5 threads`.
 pub(crate) fn slots(server: &ServerFacts, kind: &ServerKind) -> String {
     let slots = format!("slots {}", number::count(server.slots()));
-    if matches!(kind, ServerKind::Command { .. }) {
-        return format!("{slots} (given)");
-    }
     let threads = count_of(server.threads, "thread");
+    if matches!(kind, ServerKind::Command { .. }) {
+        return match server.workers {
+            1 => format!("{slots} (given)"),
+            workers => format!("{slots} = {} x {threads} (given)", count_of(workers, "worker")),
+        };
+    }
     if server.cluster {
         format!("{slots} = {} x {threads}", count_of(server.workers, "worker"))
     } else {

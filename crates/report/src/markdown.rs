@@ -161,13 +161,18 @@ fn heard_of(study: &SweepStudy) -> String {
 }
 
 fn theory_of(study: &SweepStudy) -> String {
-    let lines = theory::lines(study);
-    if lines.is_empty() {
+    let (lines, remarks) = (theory::lines(study), theory::remarks(study));
+    if remarks.is_empty() {
         return String::new();
     }
-    let lines: Vec<_> = std::iter::once(theory::head()).chain(lines).collect();
-    let remarks: Vec<String> = theory::remarks(study).iter().map(|line| format!("- {}", escaped(line))).collect();
-    let inside = format!("{}\n\n{}\n{}", escaped(&theory::title(study)), pipe_table(&lines), remarks.join("\n"));
+    // Of runs that are held against no model there may be no forecast either.
+    let table = if lines.is_empty() {
+        String::new()
+    } else {
+        pipe_table(&std::iter::once(theory::head()).chain(lines).collect::<Vec<_>>()) + "\n"
+    };
+    let remarks: Vec<String> = remarks.iter().map(|line| format!("- {}", escaped(line))).collect();
+    let inside = format!("{}\n\n{table}{}", escaped(&theory::title(study)), remarks.join("\n"));
     details("Theory beside measurement", &inside)
 }
 

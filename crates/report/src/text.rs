@@ -278,8 +278,8 @@ fn heard_of(study: &SweepStudy, width: Width) -> String {
 }
 
 fn theory_of(study: &SweepStudy, width: Width) -> String {
-    let lines = theory::lines(study);
-    if lines.is_empty() {
+    let (lines, remarks) = (theory::lines(study), theory::remarks(study));
+    if remarks.is_empty() {
         return String::new();
     }
     let indented = |mut line: Vec<String>| {
@@ -288,10 +288,13 @@ fn theory_of(study: &SweepStudy, width: Width) -> String {
         line.iter_mut().skip(2).step_by(2).for_each(|cell| *cell = apart(cell));
         line
     };
-    let lines: Vec<_> = std::iter::once(theory::head()).chain(lines).map(indented).collect();
-    let table = Fitted { lead: 2, may_part: |at| at % 2 == 0, ..Fitted::new(&lines) };
-    let mut text = broken(&theory::title(study), width) + &table.text(width);
-    for remark in theory::remarks(study) {
+    let mut text = broken(&theory::title(study), width);
+    // Of runs that are held against no model there may be no forecast either.
+    if !lines.is_empty() {
+        let lines: Vec<_> = std::iter::once(theory::head()).chain(lines).map(indented).collect();
+        text += &Fitted { lead: 2, may_part: |at| at % 2 == 0, ..Fitted::new(&lines) }.text(width);
+    }
+    for remark in remarks {
         wrap(&mut text, width.at_most(EVIDENCE_WIDTH), "", &format!("  {remark}"));
     }
     text

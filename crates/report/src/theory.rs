@@ -18,8 +18,10 @@ fn shown(study: &SweepStudy) -> impl Iterator<Item = (&Run, &Theory)> {
 /// What stands above the lines.
 pub(crate) fn title(study: &SweepStudy) -> String {
     let what = "theory beside measurement, ms; ±%: how far off it was measured";
-    match shown(study).find_map(|(_, theory)| theory.expected) {
-        Some(expected) => format!("{what} ({}: {})", setting(study), expected.name()),
+    match shown(study).map(|(_, theory)| theory).find(|theory| theory.expected.is_some()) {
+        Some(theory) => {
+            format!("{what} ({}: {})", setting(study), theory.expected.map_or_else(String::new, |it| name(theory, it)))
+        }
         None => format!("{what} (the order of service of this server is not known)"),
     }
 }
@@ -44,7 +46,7 @@ pub(crate) fn lines(study: &SweepStudy) -> Vec<Vec<String>> {
         // Of an app that computes no order of service says how many it does.
         let theory = Some(theory).filter(|theory| theory.not_judged != Some(NotJudged::Computes))?;
         let says = theory.shown()?;
-        let mut line = vec![facts::label(study, run), says.discipline.name().to_owned()];
+        let mut line = vec![facts::label(study, run), name(theory, says.discipline)];
         line.extend([number::rate(says.rate), number::deviation(run.completed_rate() / says.rate - 1.0)]);
         let all_good = run.tally.counts.failed() == 0;
         let mean = run.tally.response_time.mean().filter(|_| all_good);
@@ -75,7 +77,8 @@ pub(crate) fn remarks(study: &SweepStudy) -> Vec<String> {
         |(run, theory): (&Run, &Theory)| format!("{} {}", facts::label(study, run), resemblance(theory, service_time));
     let mut lines: Vec<String> = shown(study).map(of_run).collect();
     if !lines.is_empty() {
-        lines.extend(inferred(&study.runs, study.server.slots()).map(|inferred| together(&inferred)));
+        let first = shown(study).map(|(_, theory)| theory).next();
+        lines.extend(inferred(&study.runs, study.server.slots()).zip(first).map(|(all, first)| together(&all, first)));
     }
     lines
 }
@@ -89,8 +92,9 @@ fn resemblance(theory: &Theory, service_time: Option<ServiceTime>) -> String {
         }
         Resemblance::These(these) => {
             let others = theory.forecasts.iter().filter(|forecast| !these.contains(&forecast.discipline));
-            let others = others.map(|forecast| format!("{} {}", forecast.discipline.name(), off(forecast.fit)));
-            format!("looks like {}{}; not {}", names(&these), unexpected(theory, &these), listed(others))
+            let others = others.map(|forecast| format!("{} {}", name(theory, forecast.discipline), off(forecast.fit)));
+            let held = held(theory);
+            format!("looks like {}{}{held}; not {}", names(theory, &these), unexpected(theory, &these), listed(others))
         }
         Resemblance::ShapeOf(these) => {
             let held = these.first().and_then(|first| of(*first)?.shape).map(|fit| number::time(fit.held));
@@ -98,23 +102,45 @@ fn resemblance(theory: &Theory, service_time: Option<ServiceTime>) -> String {
                 "no model fits with {}: {}; by its shape {}{}, where a request holds a slot for {}",
                 or_none(service_time, |known| format!("{} a slot", number::time(known.time))),
                 nearest(theory, |forecast| forecast.fit),
-                names(&these),
+                names(theory, &these),
                 unexpected(theory, &these),
                 held.unwrap_or_else(|| NONE.to_owned()),
             )
         }
-        Resemblance::Nothing => format!("no model fits: {}", nearest(theory, |forecast| forecast.fit)),
+        Resemblance::Nothing => {
+            format!("no model fits: {}{}", nearest(theory, |forecast| forecast.fit), held(theory))
+        }
+    }
+}
+
+/// `shared queue`, `turns of ten`; with another turn `turns of 3`.
+fn name(theory: &Theory, discipline: Discipline) -> String {
+    match (discipline, theory.turn) {
+        (Discipline::Turns, Some(u32::MAX)) => "turns without end".to_owned(),
+        (Discipline::Turns, Some(turn)) => format!("turns of {turn}"),
+        _ => discipline.name().to_owned(),
     }
 }
 
 /// `shared queue or split queues`.
-fn names(these: &[Discipline]) -> String {
-    these.iter().map(|discipline| discipline.name()).collect::<Vec<_>>().join(" or ")
+fn names(theory: &Theory, these: &[Discipline]) -> String {
+    these.iter().map(|discipline| name(theory, *discipline)).collect::<Vec<_>>().join(" or ")
 }
+
+/// ` (the workers held 8 + 7 connections)`, where that was seen.
+fn held(theory: &Theory) -> String {
+    let Some(by_worker) = theory.by_worker.as_ref().filter(|held| held.len() > 1) else { return String::new() };
+    let each: Vec<String> = by_worker.iter().take(MOST_NAMED).map(u32::to_string).collect();
+    let more = if by_worker.len() > MOST_NAMED { " + …" } else { "" };
+    format!(" (the workers held {}{more} connections)", each.join(" + "))
+}
+
+/// More workers than this are not named one by one.
+const MOST_NAMED: usize = 8;
 
 fn unexpected(theory: &Theory, these: &[Discipline]) -> String {
     match theory.expected {
-        Some(expected) if !these.contains(&expected) => format!(" (expected: {})", expected.name()),
+        Some(expected) if !these.contains(&expected) => format!(" (expected: {})", name(theory, expected)),
         _ => String::new(),
     }
 }
@@ -131,18 +157,19 @@ fn nearest(theory: &Theory, of: fn(&DisciplineForecast) -> Option<Fit>) -> Strin
     let nearest = fits.min_by(|(_, a), (_, b)| a.worst.total_cmp(&b.worst));
     nearest.map_or_else(
         || "none is possible".to_owned(),
-        |(discipline, fit)| format!("the nearest is {} {}", discipline.name(), off(Some(fit))),
+        |(discipline, fit)| format!("the nearest is {} {}", name(theory, discipline), off(Some(fit))),
     )
 }
 
-fn together(inferred: &Inferred) -> String {
+fn together(inferred: &Inferred, theory: &Theory) -> String {
     let runs = count_of(inferred.runs as u64, "run");
     let by_shape = if inferred.by_shape { ", by the shape" } else { "" };
     match inferred.disciplines.as_slice() {
         [] => format!("inferred discipline: no model fits all of {runs} beyond the slots"),
-        [one] => format!("inferred discipline: {}, by {runs} beyond the slots{by_shape}", one.name()),
+        [one] => format!("inferred discipline: {}, by {runs} beyond the slots{by_shape}", name(theory, *one)),
         several => {
-            format!("inferred discipline: {}, not told apart by {runs} beyond the slots{by_shape}", names(several))
+            let names = names(theory, several);
+            format!("inferred discipline: {names}, not told apart by {runs} beyond the slots{by_shape}")
         }
     }
 }
@@ -156,8 +183,8 @@ pub(crate) fn probes(study: &SweepStudy) -> Option<String> {
             Some((theory, Resemblance::These(these))) if these.len() == theory.forecasts.len() => {
                 "every order of service alike".to_owned()
             }
-            Some((_, Resemblance::These(these))) => names(&these),
-            Some((_, Resemblance::ShapeOf(these))) => format!("{} by the shape", names(&these)),
+            Some((theory, Resemblance::These(these))) => names(theory, &these),
+            Some((theory, Resemblance::ShapeOf(these))) => format!("{} by the shape", names(theory, &these)),
             Some((_, Resemblance::Nothing)) => "no model fits".to_owned(),
             Some((_, Resemblance::Unknown(why))) => format!("not known: {}", why.text()),
         };

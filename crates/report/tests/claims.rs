@@ -196,3 +196,14 @@ fn what_is_not_a_study_is_refused_in_one_line() {
         assert!(error.starts_with("not a longtail study: ") && !error.contains('\n'), "{error}");
     }
 }
+
+#[test]
+fn why_a_run_is_held_against_no_order_of_service_is_said_also_where_no_run_is() {
+    let mut study = study::theorized();
+    for run in &mut study.runs {
+        run.theory = Some(model::Theory::not_judged(model::theory::NotJudged::ShapeUnknown, 1.15));
+    }
+    for report in [text::whole(&study, Columns::Longtail.into()), markdown::whole(&study)] {
+        assert!(report.contains("4.00x is held against no model: how many workers"), "{report}");
+    }
+}

@@ -107,6 +107,7 @@ fn every_caveat() -> Vec<Caveat> {
         Caveat::KernelCountDiffers { kernel: 6, client: 5 },
         Caveat::ConnectionsClosed { closed: 1 },
         Caveat::UnaskedBytes { closed: 1 },
+        Caveat::DelayedAck { waited: Nanos::from_millis(42) },
         Caveat::ServedInTurns { answers_a_turn: 10.2, waiting: 6 },
         Caveat::Unfair { jain: 0.5, fewest: 1, most: 9 },
         Caveat::AboveMaximum { ratio: 1.1 },
@@ -141,6 +142,7 @@ fn every_caveat() -> Vec<Caveat> {
             | Caveat::KernelCountDiffers { .. }
             | Caveat::ConnectionsClosed { .. }
             | Caveat::UnaskedBytes { .. }
+            | Caveat::DelayedAck { .. }
             | Caveat::ServedInTurns { .. }
             | Caveat::Unfair { .. }
             | Caveat::AboveMaximum { .. }

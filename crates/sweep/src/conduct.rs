@@ -86,7 +86,9 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
                 .run(&job, study.service_time, &mut |phase| observer.phase(phase))
                 .inspect_err(|_| observer.compared(&study))?;
             let asked = (&plan.server, &plan.stream);
-            run.theory = theory::beside(&run, plan.stream.keep_alive, asked, &study.server, study.service_time);
+            let scatters = |run| theory::app_scatters(run, &study.server);
+            let known = (study.service_time, study.runs.iter().any(scatters) || scatters(&run));
+            run.theory = theory::beside(&run, plan.stream.keep_alive, asked, &study.server, known);
             study.runs.push(run);
             study.interrupted = tools.is_interrupted();
             study.total_time = tools.clock.now() - begun;

@@ -126,6 +126,14 @@ pub(crate) fn shares_between(before: &PumaStats, after: &PumaStats, single: &str
         .collect()
 }
 
+/// How many workers are new in these shares because others were replaced: processes of the server that were not there before the run
+/// and are now. A name that is no process of the server (an app may name its workers otherwise, and a process id of another namespace is
+/// none of ours) tells nothing, nor does a worker that was there and had no request yet.
+pub(crate) fn replaced(shares: &[WorkerShare], before: &[u32], after: &[u32]) -> u32 {
+    let is_born = |pid: u32| after.contains(&pid) && !before.contains(&pid);
+    shares.iter().filter(|share| share.worker.parse().is_ok_and(is_born)).count() as u32
+}
+
 /// Each worker's part by the header of its answers; workers that are known and got nothing are there with 0.
 pub(crate) fn shares_by_header(tally: &Tally, known: &[String]) -> Vec<WorkerShare> {
     let mut requests: BTreeMap<&str, u64> = known.iter().map(|worker| (worker.as_str(), 0)).collect();
@@ -185,6 +193,18 @@ mod tests {
     fn a_request_that_somebody_else_sent_is_a_difference() {
         let accounts = ledger(&[(11, 3)]).beside_puma(&stats(&[(11, 4)])).unwrap();
         assert_eq!(accounts.caveat(), Some(Caveat::LedgersDiffer { worker: None, client: 3, server: 4 }));
+    }
+
+    #[test]
+    fn a_worker_is_replaced_by_one_that_was_born_in_the_run() {
+        let share = |worker: &str| WorkerShare { worker: worker.to_owned(), requests: 1, source: ShareSource::Header };
+        let of = |names: &[&str], before: &[u32], after: &[u32]| {
+            replaced(&names.iter().map(|name| share(name)).collect::<Vec<_>>(), before, after)
+        };
+        assert_eq!(of(&["12", "13"], &[10, 11, 12], &[10, 12, 13]), 1);
+        // One that had no request before, one that is no process of the server, and one that names itself otherwise.
+        assert_eq!(of(&["12"], &[10, 11, 12], &[10, 11, 12]), 0);
+        assert_eq!(of(&["7", "web-1"], &[10, 11], &[10, 11]), 0);
     }
 
     #[test]

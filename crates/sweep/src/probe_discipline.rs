@@ -10,6 +10,7 @@ use model::{Clock, Nanos, Run, Statistics, Stop, StreamPlan};
 use crate::error::SweepError;
 use crate::session::Session;
 use crate::theory;
+use crate::witnesses::{Watched, Witnesses};
 
 /// Connections / slots: enough that who waits for whom is seen.
 const MULTIPLE: u32 = 3;
@@ -24,20 +25,24 @@ const LEAST: Nanos = Nanos::from_secs(1);
 
 impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
     /// What each of the two looks like; none without a service time, by which its length is chosen.
-    pub(crate) fn probes(&mut self, service_time: Option<ServiceTime>) -> Result<Vec<Probe>, SweepError> {
+    pub(crate) fn probes(
+        &mut self,
+        service_time: Option<ServiceTime>,
+        looks: model::Probe,
+    ) -> Result<Vec<Probe>, SweepError> {
         let Some(known) = service_time.filter(|known| known.time > Nanos::ZERO) else { return Ok(Vec::new()) };
         let mut probes = Vec::new();
         for keep_alive in [true, false] {
             if self.tools.is_interrupted() {
                 break;
             }
-            probes.push(self.probe(keep_alive, known)?);
+            probes.push(self.probe(keep_alive, known, looks)?);
             self.cool_down();
         }
         Ok(probes)
     }
 
-    fn probe(&mut self, keep_alive: bool, known: ServiceTime) -> Result<Probe, SweepError> {
+    fn probe(&mut self, keep_alive: bool, known: ServiceTime, looks: model::Probe) -> Result<Probe, SweepError> {
         let slots = self.subject.facts.slots();
         let connections = (slots * MULTIPLE).max(1);
         ensure_descriptors(u64::from(connections))?;
@@ -50,16 +55,25 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             ..self.stream.clone()
         };
         let shape = self.shape(&stream, connections);
-        let done = self.drive(&shape, &Progress::new(shape.lanes))?;
+        // Who holds the connections tells of the order too; the kernel's tracepoints do not.
+        let probe = if looks == model::Probe::None { looks } else { model::Probe::Proc };
+        let witnesses = Witnesses { probe, ..Witnesses::none() };
+        let Watched { done, watch, .. } = self.drive_watched(&shape, &Progress::new(shape.lanes), &witnesses)?;
         let statistics = Some(Statistics::of(&done.tally, &done.batches, &PERCENTILES));
         let recorded = Run::recorded(connections, f64::from(MULTIPLE), done.tally, done.measured, done.elapsed);
-        let run = Run { statistics, ..recorded };
+        let run = Run { statistics, watch, ..recorded };
         Ok(Probe {
             keep_alive,
             connections,
             measured: run.measured,
             answers: run.tally.counts.good(),
-            theory: theory::beside(&run, keep_alive, (self.server, self.stream), &self.subject.facts, Some(known)),
+            theory: theory::beside(
+                &run,
+                keep_alive,
+                (self.server, self.stream),
+                &self.subject.facts,
+                (Some(known), false),
+            ),
         })
     }
 }

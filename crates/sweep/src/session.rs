@@ -156,7 +156,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         }
         if plan.probe_discipline && study.probes.is_empty() {
             observer.phase(&Phase::Probing);
-            study.probes = self.probes(study.service_time)?;
+            study.probes = self.probes(study.service_time, plan.probe)?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use engine::{Answer, Endpoint, Tls, TlsOptions, Transport, TransportError, render_with};
 use launch::facts::BootFacts;
 use launch::{Bind, Server, Spec, affinity, puma};
-use model::{Clock, Nanos, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan};
+use model::{Clock, Nanos, PumaSettings, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan};
 use probe::process::{self, ProcessUse};
 use probe::processes::tree;
 use probe::puma_stats::{self, PumaStats};
@@ -77,6 +77,7 @@ impl Subject {
     ) -> Result<Option<Subject>, SweepError> {
         let mut prepared = prepare(plan, stream, tools)?;
         prepared.spec.env.extend(tools.server_env.iter().cloned().chain(settings));
+        let settings = settings_of(plan, &prepared.spec, tools)?;
         let server = Server::start(&prepared.spec, &tools.guard, &tools.clock)?;
         // Its own connection, so closed after the answer: a connection left open would hold one of the server's threads.
         let first = render_with("GET", &prepared.authority, &prepared.path, &stream.headers(), false);
@@ -98,7 +99,7 @@ impl Subject {
         };
         right_length(&prepared.path, stream, &first_answer)?;
         let first_stats = prepared.control.as_ref().and_then(|control| puma_stats::read(control).ok());
-        let facts = describe(plan, &prepared, &server, first_stats.as_ref(), &tools.dir);
+        let facts = ServerFacts { settings, ..describe(plan, &prepared, &server, first_stats.as_ref(), &tools.dir) };
         let workers = match (&plan.kind, &first_stats) {
             (ServerKind::Puma { .. }, Some(stats)) if stats.cluster => {
                 stats.workers.iter().filter_map(|worker| worker.pid).map(|pid| pid.to_string()).collect()
@@ -183,6 +184,25 @@ impl Subject {
     pub(crate) fn stop(self, clock: &impl Clock) {
         self.server.stop(GRACE, clock);
     }
+}
+
+/// What a Puma's configuration says of who waits for whom. Puma itself is asked where a config file may say something; all else is as
+/// its version has it.
+///
+/// # Errors
+/// Where it cannot be started.
+fn settings_of<C: Clock>(
+    plan: &ServerPlan,
+    spec: &Spec,
+    tools: &Tools<'_, C>,
+) -> Result<Option<PumaSettings>, SweepError> {
+    if !matches!(plan.kind, ServerKind::Puma { .. }) {
+        return Ok(None);
+    }
+    if !puma::has_config(plan.config.as_deref(), &spec.dir) {
+        return Ok(Some(PumaSettings::default()));
+    }
+    Ok(puma::settings(spec, &tools.guard, &tools.clock, || tools.is_interrupted())?)
 }
 
 /// Refuses an app whose answer is not as long as the stream wants it.
@@ -305,7 +325,10 @@ fn describe(
     let output = server.output();
     let boot = BootFacts::read(output.lines());
     let (planned_workers, planned_threads) = match &plan.kind {
-        ServerKind::Command { slots, .. } => (1, *slots),
+        ServerKind::Command { slots, .. } => match (plan.workers, plan.threads) {
+            (None, None) => (1, *slots),
+            (workers, threads) => (workers.unwrap_or(1).max(1), threads.map_or(1, |threads| threads.max)),
+        },
         _ => (plan.workers.unwrap_or(0), plan.threads.map_or(5, |threads| threads.max)),
     };
     let cluster = stats.map_or(planned_workers > 0, |stats| stats.cluster);
@@ -330,6 +353,7 @@ fn describe(
         threads: stated_threads.unwrap_or(planned_threads),
         cluster,
         placement: affinity::beside([(server.pid(), tree(server.pid()))]),
+        settings: None,
     }
 }
 

@@ -1,13 +1,19 @@
-//! Which order of service a server ought to have, by what it is, its version and the load's settings.
+//! Which order of service a server ought to have, by what it is, its version, its configuration and the load's settings; and what was
+//! seen of who held which connections.
 //!
-//! Source: Puma 5.6.9, 6.6.1, 7.0.4 and 7.1.0, `lib/puma/server.rb` (`process_client`, `handle_servers`): see
+//! Source: Puma 5.6.5, 6.6.1, 7.0.4, 7.2.1, 8.0.2 and its main branch of 2026-07, `lib/puma/server.rb` (`process_client`,
+//! `handle_servers`), `thread_pool.rb`, `request.rb`, `response.rb`, `cluster_accept_loop_delay.rb`: see
 //! `queueing::{polling, split, throttle}`.
 
+use std::collections::BTreeSet;
+
 use model::forecast::{ServiceTime, ServiceTimeSource};
-use model::{Discipline, Nanos, Run, ServerFacts, ServerKind, ServerPlan, StreamPlan, Theory};
-use queueing::beside;
-use queueing::discipline::{Connections, Scatter};
+use model::theory::NotJudged;
+use model::watch::HELD_CONNECTIONS;
+use model::{Discipline, Histogram, Nanos, PumaSettings, Run, ServerFacts, ServerKind, ServerPlan, StreamPlan, Theory};
+use queueing::discipline::{Connections, Dealing, Scatter};
 use queueing::throttle::{self, Rest};
+use queueing::{beside, polling};
 
 /// Theory beside a run with or without keep-alive; `None` where there is none.
 pub(crate) fn beside(
@@ -15,18 +21,112 @@ pub(crate) fn beside(
     keep_alive: bool,
     (plan, stream): (&ServerPlan, &StreamPlan),
     server: &ServerFacts,
-    known: Option<ServiceTime>,
+    (known, app_scatters): (Option<ServiceTime>, bool),
 ) -> Option<Theory> {
     let known = known?;
+    let scatter = scatter(plan, stream, known.source);
+    if app_scatters && scatter == Scatter::Some && run.connections > server.slots() {
+        return Some(Theory::not_judged(NotJudged::AppScatters, beside::TOLERANCE));
+    }
+    let order = order(&plan.kind, server, keep_alive, (known.time, run.connections));
+    let held = Held::of(run);
+    let Some((workers, threads)) = shape(plan, server, &held) else {
+        return Some(Theory::not_judged(NotJudged::ShapeUnknown, beside::TOLERANCE));
+    };
     let setting = beside::Server {
-        workers: server.workers,
-        threads: server.threads,
+        workers,
+        threads,
         service_time: known.time,
-        scatter: scatter(plan, stream, known.source),
-        connections_are: if keep_alive { Connections::Kept } else { Connections::OfOneRequest },
-        expected: expected(&plan.kind, server, keep_alive, known.time),
+        scatter,
+        connections_are: if order.is_kept { Connections::Kept } else { Connections::OfOneRequest },
+        dealing: order.dealing,
+        turn: order.turn,
+        by_worker: held.of_workers(workers).filter(|_| order.is_kept),
+        expected: order.discipline,
     };
     beside::theory(run, &setting)
+}
+
+/// Who held the connections of a run, as far as it was looked at.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Held {
+    /// Connections of each process that held any, the fullest first: the same at each look that found all of them, which are half of
+    /// all looks at the least.
+    by_worker: Option<Vec<u32>>,
+    /// Processes that ever held one.
+    holders: usize,
+    /// Processes of the server.
+    processes: usize,
+}
+
+impl Held {
+    fn of(run: &Run) -> Held {
+        let Some(watch) = &run.watch else { return Held::default() };
+        let processes: BTreeSet<&str> = watch.curves("cpu").map(|(_, curve)| curve.of.as_str()).collect();
+        let curves: Vec<_> = watch.curves(HELD_CONNECTIONS).map(|(_, curve)| curve).collect();
+        let looks = curves.first().map_or(0, |curve| curve.values.len());
+        let in_look = |look: usize| {
+            let mut held: Vec<u32> = curves
+                .iter()
+                .filter_map(|curve| curve.values.get(look).copied().flatten())
+                .filter(|held| *held > 0)
+                .map(|held| held as u32)
+                .collect();
+            held.sort_unstable_by(|a, b| b.cmp(a));
+            (held.iter().sum::<u32>() == run.connections).then_some(held)
+        };
+        let whole: Vec<Vec<u32>> = (0..looks).filter_map(in_look).collect();
+        // Where some wait in the kernel a look may still find all of them, for a moment.
+        let is_steady = whole.windows(2).all(|pair| pair[0] == pair[1]) && whole.len() * 2 >= looks;
+        Held {
+            by_worker: whole.into_iter().next().filter(|_| is_steady),
+            holders: curves.iter().filter(|curve| curve.most() > Some(0)).count(),
+            processes: processes.len(),
+        }
+    }
+
+    /// Connections of each of so many workers, those without one included; `None` where more processes than these held some, or there
+    /// are fewer processes than workers, which then are something else (threads of one process, for one).
+    fn of_workers(&self, workers: u32) -> Option<Vec<u32>> {
+        let workers = workers as usize;
+        let mut held = self.by_worker.clone().filter(|held| held.len() <= workers && workers <= self.processes)?;
+        held.resize(workers, 0);
+        Some(held)
+    }
+}
+
+/// Workers and threads of each. Of another command that was given by its slots alone the workers are the processes that hold
+/// connections; `None` where that was not seen, or does not divide the slots.
+fn shape(plan: &ServerPlan, server: &ServerFacts, held: &Held) -> Option<(u32, u32)> {
+    let is_told = !matches!(plan.kind, ServerKind::Command { .. }) || plan.workers.is_some() || plan.threads.is_some();
+    if is_told {
+        return Some((server.workers, server.threads));
+    }
+    let slots = server.slots();
+    match (held.holders as u32, held.processes) {
+        // One holder of several workers may have taken all by chance.
+        (0, 1) | (1, ..=2) => Some((1, slots)),
+        (0 | 1, _) => None,
+        (holders, _) => slots.is_multiple_of(holders).then(|| (holders, slots / holders)),
+    }
+}
+
+/// An exponential law has its p99 at 6.6 medians; beyond this a law has a tail, or two groups, that no model here knows.
+const WIDEST: f64 = 7.0;
+/// One slow request is an accident.
+const SLOW_ONES: f64 = 3.0;
+
+/// Whether some requests took many times longer than most.
+fn is_wide(times: &Histogram) -> bool {
+    let share = 1.0 - (SLOW_ONES / times.count().max(1) as f64).max(0.01);
+    let Some((usual, slow)) = times.quantile(0.5).zip(times.quantile(share.max(0.5))) else { return false };
+    slow.as_secs_f64() > WIDEST * usual.as_secs_f64()
+}
+
+/// Whether the app itself takes many times longer for some requests than for most, as far as a load showed that in which nobody had to
+/// wait for a slot: then long times under more load need not be the order of service.
+pub(crate) fn app_scatters(run: &Run, server: &ServerFacts) -> bool {
+    run.connections <= server.slots() && is_wide(&run.tally.service_time)
 }
 
 /// Our own apps sleep for as long as they are asked to; of others it is not known.
@@ -38,29 +138,89 @@ fn scatter(plan: &ServerPlan, stream: &StreamPlan, source: ServiceTimeSource) ->
     if is_ours && source == ServiceTimeSource::Given { Scatter::Constant } else { Scatter::Some }
 }
 
-/// The order of service, where it is known.
-///
-/// From Puma 7.0.4 a connection for each request is accepted by a worker that has little to do, as far as the throttle is strong
-/// enough for the service time: then the order is between shared and split, and none is expected.
-fn expected(kind: &ServerKind, server: &ServerFacts, keep_alive: bool, service_time: Nanos) -> Option<Discipline> {
+/// Who waits for whom, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Order {
+    discipline: Option<Discipline>,
+    /// Whether the server keeps a connection for more than one request.
+    is_kept: bool,
+    dealing: Dealing,
+    /// Requests of one connection in a row, where there are turns.
+    turn: u32,
+}
+
+/// The order of service of this server under `connections` connections.
+fn order(
+    kind: &ServerKind,
+    server: &ServerFacts,
+    keep_alive: bool,
+    (service_time, connections): (Nanos, u32),
+) -> Order {
+    let unknown = Order { discipline: None, is_kept: keep_alive, dealing: Dealing::ByChance, turn: polling::TURN };
     match kind {
-        ServerKind::Builtin => Some(Discipline::Shared),
-        ServerKind::Command { .. } => None,
+        ServerKind::Builtin => Order { discipline: Some(Discipline::Shared), ..unknown },
+        ServerKind::Command { .. } => Order { dealing: Dealing::Unknown, ..unknown },
         ServerKind::Puma { .. } => {
-            let version = version(server.version.as_ref()?)?;
-            let is_throttled = || {
-                let rest = throttle::rest(server.threads, service_time.as_secs_f64());
-                version >= [7, 0, 4] && !matches!(rest, Ok(Rest::Grows))
-            };
-            match (version[0], keep_alive) {
-                (..=6, true) => Some(Discipline::Turns),
-                (..=6, false) => Some(Discipline::Shared),
-                _ if server.workers <= 1 => Some(Discipline::Shared),
-                (_, false) if is_throttled() => None,
-                _ => Some(Discipline::Split),
+            let version = server.version.as_deref().and_then(version);
+            let (Some(version), Some(settings)) = (version, &server.settings) else { return unknown };
+            if version[0] <= 6 {
+                up_to_6(settings, unknown)
+            } else {
+                from_7(version, settings, server, (service_time, connections), unknown)
             }
         }
     }
+}
+
+/// A thread stays with its connection for a turn, and then closes it where another waits in the kernel's queue, which all workers
+/// share: they accept only while a thread is free.
+fn up_to_6(settings: &PumaSettings, unknown: Order) -> Order {
+    let is_kept = unknown.is_kept && keeps_alive(settings);
+    Order {
+        discipline: Some(if is_kept { Discipline::Turns } else { Discipline::Shared }),
+        is_kept,
+        turn: settings.max_fast_inline.unwrap_or(polling::TURN),
+        ..unknown
+    }
+}
+
+/// Workers accept all that comes, and what must wait does so in the pool of the worker (`@todo`), first come, first served: with
+/// keep-alive the next request of a connection goes to its end, whether by the reactor or at once (7.0.3), but where a thread is free
+/// anyway (7.1). From 7.0.4 a worker with much to do accepts later, so that another can be first.
+fn from_7(
+    version: [u32; 3],
+    settings: &PumaSettings,
+    server: &ServerFacts,
+    (service_time, connections): (Nanos, u32),
+    unknown: Order,
+) -> Order {
+    let is_kept = unknown.is_kept && keeps_alive(settings);
+    let longest = settings.wait_for_less_busy_worker.unwrap_or(LONGEST);
+    let is_throttled = version >= [7, 0, 4] && server.workers > 1 && longest > Nanos::ZERO;
+    // Where a worker accepts no faster than it serves, the others wait in the kernel: neither one line nor one for each.
+    let waits_in_the_kernel = || {
+        let a_workers_share = f64::from(connections) / f64::from(server.workers.max(1));
+        let rest = throttle::rest(longest.as_secs_f64(), server.threads, service_time.as_secs_f64());
+        matches!(rest, Ok(Rest::Holds(held)) if held < a_workers_share)
+    };
+    let discipline = match settings.queue_requests {
+        _ if server.workers <= 1 => Some(Discipline::Shared),
+        // After 8.0.2: without the reactor a worker accepts only while a thread is free, as before 7.
+        Some(false) if settings.waits_until_not_full == Some(true) => Some(Discipline::Shared),
+        _ if is_kept => Some(Discipline::Split),
+        _ if is_throttled && waits_in_the_kernel() => None,
+        _ => Some(Discipline::Split),
+    };
+    let dealing = if is_throttled { Dealing::Throttled(longest) } else { Dealing::ByChance };
+    Order { discipline, is_kept, dealing, ..unknown }
+}
+
+/// `wait_for_less_busy_worker` from Puma 6 on, where nothing else is said.
+const LONGEST: Nanos = Nanos::from_millis(5);
+
+/// Whether a Puma with these settings keeps a connection for the next request.
+fn keeps_alive(settings: &PumaSettings) -> bool {
+    settings.queue_requests != Some(false) && settings.enable_keep_alives != Some(false)
 }
 
 /// `7.0.4` and `8.0.0.dev` as numbers; what is missing is 0.
@@ -74,36 +234,166 @@ fn version(text: &str) -> Option<[u32; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Watch;
+    use model::watch::{Curve, Track};
+
+    const PUMA: ServerKind = ServerKind::Puma { command: None };
+
+    fn facts(version: &str, workers: u32, settings: PumaSettings) -> ServerFacts {
+        let version = Some(version.to_owned());
+        ServerFacts { version, workers, threads: 5, settings: Some(settings), ..ServerFacts::default() }
+    }
+
+    fn order_of(server: &ServerFacts, keep_alive: bool) -> Order {
+        order(&PUMA, server, keep_alive, (Nanos::from_millis(100), 30))
+    }
 
     #[test]
-    fn a_version_and_its_settings_have_an_order_of_service() {
-        let puma = ServerKind::Puma { command: None };
-        let of = |version: Option<&str>, keep_alive, workers| {
-            let version = version.map(str::to_owned);
-            let server = ServerFacts { version, workers, threads: 5, ..ServerFacts::default() };
-            expected(&puma, &server, keep_alive, Nanos::from_millis(200))
-        };
+    fn a_version_and_its_workers_have_an_order_of_service() {
+        use Discipline::{Shared, Split, Turns};
         for (version, keep_alive, workers, discipline) in [
-            ("5.6.5", true, 1, Some(Discipline::Turns)),
-            ("6.6.1", true, 4, Some(Discipline::Turns)),
-            ("6.6.1", false, 4, Some(Discipline::Shared)),
-            ("7.0.2", true, 4, Some(Discipline::Split)),
-            ("7.1.0", true, 1, Some(Discipline::Shared)),
-            ("7.1.0", false, 1, Some(Discipline::Shared)),
-            ("7.1.0", false, 2, Some(Discipline::Split)),
-            ("7.0.2", false, 2, Some(Discipline::Split)),
-            ("8.0.0.dev", true, 2, Some(Discipline::Split)),
+            ("5.6.5", true, 1, Some(Turns)),
+            ("6.6.1", true, 4, Some(Turns)),
+            ("6.6.1", false, 4, Some(Shared)),
+            ("7.0.2", true, 4, Some(Split)),
+            ("7.0.2", false, 2, Some(Split)),
+            ("7.0.4", false, 2, Some(Split)),
+            ("7.1.0", true, 1, Some(Shared)),
+            ("7.2.1", false, 1, Some(Shared)),
+            ("7.2.1", true, 2, Some(Split)),
+            ("8.0.2", true, 2, Some(Split)),
+            ("8.0.2", false, 2, Some(Split)),
+            ("8.0.0.dev", true, 2, Some(Split)),
             ("main", true, 2, None),
         ] {
-            assert_eq!(of(Some(version), keep_alive, workers), discipline, "{version} {keep_alive} {workers}");
+            let order = order_of(&facts(version, workers, PumaSettings::default()), keep_alive);
+            assert_eq!(order.discipline, discipline, "{version} {keep_alive} {workers}");
+            let is_throttled = matches!(order.dealing, Dealing::Throttled(_));
+            assert_eq!(
+                is_throttled,
+                workers > 1 && ["7.0.4", "7.2.1", "8.0.2", "8.0.0.dev"].contains(&version),
+                "{version}"
+            );
         }
-        assert_eq!(of(None, true, 1), None);
-        // A fast app: the throttle keeps what is new in the kernel's queue.
-        let server =
-            ServerFacts { version: Some("7.1.0".to_owned()), workers: 2, threads: 5, ..ServerFacts::default() };
-        assert_eq!(expected(&puma, &server, false, Nanos::from_millis(5)), None);
-        assert_eq!(expected(&puma, &server, true, Nanos::from_millis(5)), Some(Discipline::Split));
-        let builtin = expected(&ServerKind::Builtin, &ServerFacts::default(), true, Nanos::from_millis(5));
-        assert_eq!(builtin, Some(Discipline::Shared));
+        let nameless = ServerFacts { version: None, ..facts("", 1, PumaSettings::default()) };
+        assert_eq!(order_of(&nameless, true).discipline, None);
+        let unread = ServerFacts { settings: None, ..facts("8.0.2", 2, PumaSettings::default()) };
+        assert_eq!(order_of(&unread, true).discipline, None, "its config file is not known");
+        let builtin = order(&ServerKind::Builtin, &ServerFacts::default(), true, (Nanos::from_millis(5), 1));
+        assert_eq!(builtin.discipline, Some(Discipline::Shared));
+    }
+
+    #[test]
+    fn a_fast_app_may_leave_the_excess_in_the_kernel() {
+        // A worker of 5 threads and 1 ms holds 5 at rest, and one of 10 ms holds 50.
+        let server = facts("8.0.2", 2, PumaSettings::default());
+        let of = |ms, keep_alive| order(&PUMA, &server, keep_alive, (Nanos::from_millis(ms), 30)).discipline;
+        assert_eq!(
+            [of(1, false), of(10, false), of(1, true)],
+            [None, Some(Discipline::Split), Some(Discipline::Split)]
+        );
+    }
+
+    #[test]
+    fn a_config_file_changes_the_order() {
+        use Discipline::{Shared, Split, Turns};
+        let off = PumaSettings { queue_requests: Some(false), ..PumaSettings::default() };
+        let gated = PumaSettings { waits_until_not_full: Some(true), ..off.clone() };
+        let closes = PumaSettings { enable_keep_alives: Some(false), ..PumaSettings::default() };
+        let turns_of_3 = PumaSettings { max_fast_inline: Some(3), ..PumaSettings::default() };
+        let unthrottled = PumaSettings { wait_for_less_busy_worker: Some(Nanos::ZERO), ..PumaSettings::default() };
+        let ms = Nanos::from_millis;
+        let (thrice, at_once) = (Dealing::Throttled(ms(5)), Dealing::ByChance);
+        for (version, settings, discipline, is_kept, dealing, turn) in [
+            ("6.6.1", off.clone(), Shared, false, at_once, 10),
+            ("6.6.1", closes.clone(), Shared, false, at_once, 10),
+            ("6.6.1", turns_of_3, Turns, true, at_once, 3),
+            ("8.0.2", off, Split, false, thrice, 10),
+            ("8.0.3", gated, Shared, false, thrice, 10),
+            ("8.0.2", closes, Split, false, thrice, 10),
+            ("8.0.2", unthrottled, Split, true, at_once, 10),
+        ] {
+            let expected = Order { discipline: Some(discipline), is_kept, dealing, turn };
+            assert_eq!(order_of(&facts(version, 2, settings.clone()), true), expected, "{version} {settings:?}");
+        }
+    }
+
+    /// A run of so many connections in which these processes were seen to hold so many, look after look.
+    fn run(connections: u32, held: &[&[Option<u64>]]) -> Run {
+        let mut run = testkit::study::canonical().runs.remove(0);
+        run.connections = connections;
+        let curve = |(pid, values): (usize, &&[Option<u64>])| {
+            let curve = |name: &str, values: &[Option<u64>]| Curve {
+                of: pid.to_string(),
+                name: name.to_owned(),
+                values: values.to_vec(),
+                ..Curve::default()
+            };
+            [curve(HELD_CONNECTIONS, values), curve("cpu", &vec![Some(0); values.len()])]
+        };
+        let at = (0..held.first().map_or(0, |values| values.len()) as u64).map(Nanos::from_secs).collect();
+        let track = Track { curves: held.iter().enumerate().flat_map(curve).collect(), at, ..Track::default() };
+        run.watch = Some(Watch { tracks: vec![track], ..Watch::default() });
+        run
+    }
+
+    #[test]
+    fn who_holds_the_connections_is_known_where_every_look_says_the_same() {
+        let of = |connections, held: &[&[Option<u64>]]| Held::of(&run(connections, held));
+        let master: &[Option<u64>] = &[Some(0), Some(0)];
+        let seen = of(15, &[master, &[Some(8), Some(8)], &[Some(7), Some(7)]]);
+        assert_eq!(seen, Held { by_worker: Some(vec![8, 7]), holders: 2, processes: 3 });
+        assert_eq!(of(15, &[&[Some(8), Some(9)], &[Some(7), Some(6)]]).by_worker, None, "they moved");
+        assert_eq!(of(15, &[&[Some(8), Some(4)], &[Some(7), Some(7)]]).by_worker, Some(vec![8, 7]), "a look too early");
+        assert_eq!(of(15, &[&[Some(5)], &[Some(5)]]).by_worker, None, "five wait in the kernel");
+        assert_eq!(
+            of(11, &[&[Some(5), Some(5), Some(6)], &[Some(5); 3]]).by_worker,
+            None,
+            "all were accepted for a moment"
+        );
+        assert_eq!(of(15, &[&[None], &[Some(15)]]).by_worker, Some(vec![15]));
+        assert_eq!(Held::of(&Run { watch: None, ..run(1, &[]) }), Held::default());
+        assert_eq!([2, 3].map(|workers| seen.of_workers(workers)), [Some(vec![8, 7]), Some(vec![8, 7, 0])]);
+        assert_eq!([1, 4].map(|workers| seen.of_workers(workers)), [None, None], "as many workers as processes may be");
+    }
+
+    #[test]
+    fn an_app_with_two_groups_of_requests_is_known_where_nobody_waits() {
+        let wide = |slow_in_100: u64, slow_ms: u64, n: u64| {
+            let mut times = Histogram::default();
+            for k in 0..n {
+                times.record(Nanos::from_millis(if k % 100 < slow_in_100 { slow_ms } else { 100 }));
+            }
+            is_wide(&times)
+        };
+        assert!(wide(5, 1000, 1000) && wide(2, 1000, 200));
+        assert!(!wide(5, 600, 1000), "an exponential law is as wide");
+        assert!(!wide(1, 1000, 100), "one of a hundred may be an accident");
+        assert!(!is_wide(&Histogram::default()));
+        let mut run = run(5, &[]);
+        let server = facts("6.6.1", 1, PumaSettings::default());
+        run.tally.service_time = (0..100).fold(Histogram::default(), |mut times, k| {
+            times.record(Nanos::from_millis(if k < 5 { 1000 } else { 10 }));
+            times
+        });
+        assert!(app_scatters(&run, &server));
+        run.connections = 6;
+        assert!(!app_scatters(&run, &server), "the sixth waits");
+    }
+
+    #[test]
+    fn another_commands_workers_are_those_that_hold_connections() {
+        let argv = vec!["gunicorn".to_owned()];
+        let mut plan = testkit::study::canonical().plan.server;
+        plan.kind = ServerKind::Command { argv, slots: 10, url: String::new() };
+        (plan.workers, plan.threads) = (None, None);
+        let server = ServerFacts { workers: 1, threads: 10, ..ServerFacts::default() };
+        let of = |holders, processes| shape(&plan, &server, &Held { by_worker: None, holders, processes });
+        assert_eq!(of(0, 1), Some((1, 10)), "there is one process");
+        assert_eq!([of(1, 2), of(1, 3)], [Some((1, 10)), None], "a parent and its one child; one of two children");
+        assert_eq!(of(2, 3), Some((2, 5)));
+        assert_eq!([of(3, 4), of(0, 3), of(0, 0)], [None; 3]);
+        plan.workers = Some(2);
+        assert_eq!(shape(&plan, &server, &Held::default()), Some((1, 10)), "as it was told, which the facts say");
     }
 }

@@ -1,7 +1,7 @@
 //! Looks at server and kernel while a run goes on, from threads of their own, and only by what everybody may read.
 //!
-//! The accept queue is looked at 20 times a second, connections and processes 4 times, the server's statistics, and whether there
-//! are new processes, once. A look at
+//! The accept queue is looked at 20 times a second, connections and processes 4 times, the server's statistics, whether there
+//! are new processes, and which process holds how many of the connections, once. A look at
 //! the connections takes up to a millisecond of CPU (the kernel walks its hash of sockets), one at the processes some microseconds a
 //! thread; all become rarer where they have taken more than a twentieth of one CPU. What is kept is bounded too: where it is full, every second look of what there is goes, and from
 //! then on half as many are taken. Lanes share nothing with these threads but the machine. What was seen becomes a
@@ -9,13 +9,14 @@
 
 mod tracks;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
 use model::{Clock, Nanos};
 use probe::processes::{self, Follower, Used, this_threads_cpu};
 use probe::puma_stats::{self, PumaStats, WorkerStats};
-use probe::sockets::{AcceptQueue, ServerSockets};
-use probe::{Control, Listener};
+use probe::sockets::{AcceptQueue, ServerSockets, Socket};
+use probe::{Control, Listener, owners};
 
 pub(crate) use self::tracks::watch;
 use crate::looks::Looks;
@@ -34,6 +35,8 @@ const PART: u64 = 20;
 const FIRST_LOOKS: usize = 20;
 /// Looks that are kept of a run, at the most: five minutes at full rate.
 const MOST_LOOKS: usize = 6000;
+/// Whose connections are whose is looked at where there are no more of them than this: each is a link to be read.
+const MOST_CONNECTIONS: usize = 2000;
 /// Processes that are followed, at the most.
 const MOST_PROCESSES: usize = 64;
 
@@ -51,6 +54,8 @@ pub(crate) struct Seen {
     queue: Vec<(Nanos, Option<AcceptQueue>)>,
     sockets: Vec<(Nanos, Option<ServerSockets>)>,
     processes: Vec<(Nanos, Vec<Option<Used>>)>,
+    /// Connections that each process holds.
+    held: Vec<(Nanos, Vec<Option<u64>>)>,
     pids: Vec<u32>,
     missing: Vec<String>,
     cpu: Nanos,
@@ -90,6 +95,18 @@ impl Sight {
         }
     }
 
+    /// How many of the server's connections each process holds; `None` of one whose files this user may not see.
+    fn held(&mut self) -> std::io::Result<Vec<Option<u64>>> {
+        let is_accepted = |socket: &Socket| !socket.is_listener && socket.inode != 0;
+        let all: BTreeSet<u64> =
+            self.listener.all()?.iter().filter(|socket| is_accepted(socket)).map(|socket| socket.inode).collect();
+        if all.len() > MOST_CONNECTIONS {
+            return Ok(Vec::new());
+        }
+        let of = |pid| Some(owners::sockets_of(pid).ok()?.intersection(&all).count() as u64);
+        Ok(self.followers.iter().map(|follower| of(follower.pid())).collect())
+    }
+
     /// Looks until `over`.
     pub(crate) fn look_on(mut self, clock: &impl Clock, over: &AtomicBool, looks: &Looks) -> Seen {
         let (begun, begun_with) = (clock.now(), this_threads_cpu());
@@ -98,6 +115,7 @@ impl Sight {
             queue: Vec::new(),
             sockets: Vec::new(),
             processes: Vec::new(),
+            held: Vec::new(),
             pids: Vec::new(),
             missing: std::mem::take(&mut self.missing),
             cpu: Nanos::ZERO,
@@ -114,6 +132,7 @@ impl Sight {
                 seen.sockets.push((clock.now(), self.listener.look().map_err(&mut failed).ok()));
                 if number % (OTHERS_EVERY * SEARCH_EVERY) == OTHERS_EVERY {
                     self.search();
+                    seen.held.extend(self.held().map_err(&mut failed).ok().map(|held| (clock.now(), held)));
                 }
                 let open = |(_, seen): &(Nanos, Option<ServerSockets>)| seen.map(|seen| u64::from(seen.open));
                 looks.show("open_connections", "", seen.sockets.last().and_then(open));
@@ -128,6 +147,7 @@ impl Sight {
                 halve(&mut seen.queue);
                 halve(&mut seen.sockets);
                 halve(&mut seen.processes);
+                halve(&mut seen.held);
                 period = period * 2;
             } else if is_dear && period < POLL {
                 period = period * 2;

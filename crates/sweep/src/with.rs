@@ -4,11 +4,12 @@
 use model::forecast::ServiceTime;
 use model::{Caveat, ClaimedRow, ClaimedRun, Clock, Nanos, Plan, ServerFacts, ServerKind, Stop, WorkerShare};
 use probe::host::Host;
+use probe::processes::tree;
 use probe::puma_stats::PumaStats;
 use probe::sink_ledger;
 
 use crate::error::SweepError;
-use crate::ledger::shares_between;
+use crate::ledger::{replaced, shares_between};
 use crate::observer::{Observer, Phase};
 use crate::session::Session;
 
@@ -66,6 +67,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         });
         let account_before = self.account.take().or_else(|| self.server_account());
         let before = Host::now();
+        let family = tree(self.subject.pid());
         let task = Task { plan, server: &self.subject.facts, url: &self.subject.target_url, connections };
         let done = other.run(&task, &|| self.tools.is_interrupted() || self.subject.has_ended());
         if let Some(error) = self.subject.death(connections) {
@@ -82,7 +84,8 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         observer.phase(&Phase::Reconciling);
         self.account = self.server_account();
         let (server_requests, workers) = self.since(account_before.as_ref());
-        let new = self.welcome(&workers);
+        self.welcome(&workers);
+        let new = replaced(&workers, &family, &tree(self.subject.pid()));
         run.caveats.extend((new > 0).then_some(Caveat::WorkersChanged { new }));
         let forecast = service_time
             .and_then(|ServiceTime { time, source, .. }| queueing::closed::forecast(connections, slots, time, source));

@@ -146,6 +146,7 @@ fn server(socket: Socket) -> SocketServer {
         workers: 2,
         threads: 5,
         cluster: true,
+        settings: Some(model::PumaSettings::default()),
     };
     SocketServer { socket, server }
 }

@@ -197,6 +197,9 @@ pub fn theorized() -> SweepStudy {
         service_time: Nanos::from_millis(200),
         scatter: queueing::discipline::Scatter::Constant,
         connections_are: queueing::discipline::Connections::Kept,
+        dealing: queueing::discipline::Dealing::ByChance,
+        turn: queueing::polling::TURN,
+        by_worker: None,
         expected: Some(Discipline::Turns),
     };
     for (at, run) in study.runs.iter_mut().enumerate() {
@@ -205,7 +208,7 @@ pub fn theorized() -> SweepStudy {
         if at == 3 {
             run.elapsed = Nanos::from_secs(2);
         }
-        run.theory = queueing::beside::theory(run, &queueing::beside::Server { service_time, ..server });
+        run.theory = queueing::beside::theory(run, &queueing::beside::Server { service_time, ..server.clone() });
         run.elapsed = elapsed;
     }
     let mut theory = study.runs[4].theory.clone();

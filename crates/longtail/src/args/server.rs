@@ -112,9 +112,11 @@ impl PumaArgs {
         self.has_rackup() || self.config.is_some() || self.yjit || self.puma.is_some()
     }
 
-    /// Whether there is a flag of the server's size.
-    pub(super) fn has_size(&self) -> bool {
-        self.workers.is_some() || self.threads.is_some()
+    /// Workers x threads, where one of them was given: what is left out is one.
+    pub(super) fn size(&self) -> Option<u32> {
+        let is_given = self.workers.is_some() || self.threads.is_some();
+        let threads = self.threads.map_or(1, |threads| threads.max);
+        is_given.then(|| self.workers.unwrap_or(0).max(1).saturating_mul(threads))
     }
 
     /// Whether the app is the user's own.

@@ -44,6 +44,7 @@ Examples:
   longtail sweep -w2 -t5:5 --statsd-to 127.0.0.1:8125 --otlp http://127.0.0.1:4318    figures for an agent, a collector
   longtail sweep -w2 -t5:5 --width 100 | tee sweep.txt    fit for 100 columns, in a pipe too
   longtail sweep --slots 4 --url http://127.0.0.1:9292 -- falcon serve -n4 -b http://127.0.0.1:9292
+  longtail sweep -w2 -t5 --url http://127.0.0.1:8000 -- gunicorn -w2 --threads 5 app:app    workers and threads are known
 
 Environment: PUMA_TEST_HOST4, PUMA_TEST_HOST6, PUMA_TEST_PORT and PUMA_TEST_CTRL choose where Puma listens, as in
 Puma's own scripts; without them free ports are taken.";
@@ -63,13 +64,13 @@ pub(crate) struct SweepArgs {
     /// Which server to start
     #[arg(long, value_enum, default_value_t, help_heading = "Server")]
     server: ServerWord,
-    /// What another server (after --) can process at once
+    /// What another server (after --) can process at once [default: -w x -t]
     #[arg(long, value_name = "N", help_heading = "Server", value_parser = clap::value_parser!(u32).range(1..))]
     slots: Option<u32>,
     /// Where another server (after --) will answer
     #[arg(long, value_name = "URL", help_heading = "Server")]
     url: Option<String>,
-    /// Any other server: its command, with --slots and --url
+    /// Any other server: its command, with --url, and -w and -t or --slots
     #[arg(last = true, value_name = "COMMAND", help_heading = "Server")]
     command: Vec<String>,
 

@@ -46,10 +46,22 @@ pub(crate) fn overload(run: &LoadRun, plan: &LoadPlan) -> Option<Overload> {
         capacity: of(capacity),
         answered,
         service_time: plan.service_time,
-        slots: slots.map(of),
+        slots: slots.map(of).map(|slots| widened(slots, run, service)),
         doubt: doubt(run, capacity.value, answered),
     })
 }
+
+/// What a request costs beside the time that was given holds its slot too. As the first of a run wait for nobody, the shortest response
+/// time tells how much that is at the most; where even that waited, it tells nothing.
+fn widened(slots: Inferred, run: &LoadRun, service: Option<f64>) -> Inferred {
+    let least = run.tally.response_time.min().map(Nanos::as_secs_f64);
+    let beside =
+        service.zip(least).map(|(given, least)| least / given - 1.0).filter(|part| (0.0..BESIDE).contains(part));
+    Inferred { half_width: slots.half_width + slots.value * beside.unwrap_or(0.0), ..slots }
+}
+
+/// A request that costs more than this part of its time beside it has waited.
+const BESIDE: f64 = 0.1;
 
 fn doubt(run: &LoadRun, capacity: f64, answered: f64) -> Option<OverloadDoubt> {
     if run.tally.counts.failed() > 0 {
@@ -151,6 +163,16 @@ mod tests {
             assert_eq!(caveats.iter().any(is_unexplained), is_named, "{what}: {caveats:?}");
             assert!(run.response_time(0.5).time().is_some(), "{what}");
         }
+    }
+
+    #[test]
+    fn what_a_request_costs_beside_its_time_widens_the_slots() {
+        // The requests hold a slot for 100 ms, and 99 were said: 4.95 slots, and five are not ruled out.
+        let seen = overload(&run(60, 5, 20, false), &plan("--rate 60/s --for 20s --service 99ms")).unwrap();
+        let slots = seen.slots.unwrap();
+        assert!((slots.value - 4.95).abs() < 0.05 && slots.value + slots.half_width >= 5.0 - 1e-3, "{seen:?}");
+        let exact = overload(&run(60, 5, 20, false), &plan("--rate 60/s --for 20s --service 100ms")).unwrap();
+        assert!(exact.slots.unwrap().half_width < slots.half_width, "{exact:?}");
     }
 
     #[test]

@@ -8,17 +8,17 @@ use sink::Delay;
 
 use super::{Figure, Line, Server, Times};
 
-/// Shared, split with the connections dealt evenly, and turns of ten.
+/// Shared, split with the connections dealt evenly, and turns of ten, for which all wait in one line.
 pub(super) fn lines(server: &Server, connections: u32, think: f64) -> Result<(Vec<Line>, Vec<String>), Invalid> {
     let even = dealt(connections, server.workers);
     let mut lines = vec![line(server, "shared", server.slots(), &[connections], 1, think)?];
     if server.workers > 1 {
         lines.push(line(server, "split", server.threads, &even, 1, think)?);
     }
-    lines.push(line(server, "turns", server.threads, &even, polling::TURN, think)?);
+    lines.push(line(server, "turns", server.slots(), &[connections], polling::TURN, think)?);
     let mut notes = vec!["turns: Puma up to 6 with keep-alive, ten requests of one connection in a row".to_owned()];
     if server.workers > 1 {
-        notes.insert(0, "split, turns: the connections dealt evenly to the workers".to_owned());
+        notes.insert(0, "split: the connections dealt evenly to the workers".to_owned());
         if let (Ok(dealt), true) = (assignment::random(connections, server.workers, server.threads), think == 0.0) {
             notes.insert(
                 1,

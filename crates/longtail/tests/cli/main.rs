@@ -23,6 +23,7 @@ mod pipes;
 mod placement;
 mod predict;
 mod puma;
+mod pumas;
 mod rails;
 mod refusals;
 mod refused;

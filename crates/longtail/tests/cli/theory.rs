@@ -59,7 +59,7 @@ fn assert_looks_like(first: SweepStudy, again: impl Fn() -> SweepStudy, this: Di
 }
 
 /// Whether a lane waited for a processor, or the hypervisor took some, for longer than is passed over.
-fn shared_its_processors(run: &Run) -> bool {
+pub(crate) fn shared_its_processors(run: &Run) -> bool {
     let gates = run.judgement.iter().flat_map(|judgement| &judgement.gates);
     gates
         .filter(|gate| matches!(gate, Gate::LaneRunQueue { .. } | Gate::Steal { .. }))

@@ -1,9 +1,9 @@
 //! The distributions that the disciplines predict: by formula where the service is constant, simulated where it scatters.
 
-use super::{Connections, Discipline, Measured, Recording, Scatter};
+use super::{Connections, Dealing, Discipline, Measured, Recording, Scatter};
 use crate::closed::{self, Level};
-use crate::simulate::{self, Effort, Law, Pool, constant, exponential};
-use crate::{Invalid, phantom, polling, split};
+use crate::simulate::{self, Effort, Law, Pool, Simulated, Throttle, constant, exponential};
+use crate::{Invalid, phantom, polling, split, throttle};
 
 /// What random choices are made from: fixed, so that a comparison is a function of the figures.
 const SEED: u64 = 1;
@@ -39,15 +39,30 @@ pub(super) fn all(measured: &Measured, discipline: Discipline) -> Result<Vec<Pre
         return Ok(vec![dealt_anew(measured, &even())?]);
     }
     let assignments = match (discipline, known) {
-        (Discipline::Shared, _) => vec![vec![measured.connections]],
-        (_, Some(known)) => vec![known],
-        (Discipline::Turns, None) => vec![even()],
+        // A connection whose turn is over is closed where another waits to be accepted (`process_client`, `request.rb`), and so goes
+        // to the end of the kernel's queue, which all workers share.
+        (Discipline::Shared, _) | (Discipline::Turns, None) => vec![vec![measured.connections]],
+        // Where all were accepted (their requests came after them, so that no thread was taken) nobody is closed, and the turns are
+        // those of each worker.
+        (Discipline::Split | Discipline::Turns, Some(known)) => vec![known],
         (Discipline::Split, None) => {
             let draws = if measured.scatter == Scatter::Constant { 200 } else { 8 };
-            (0..draws).map(|draw| at_random(measured.connections, measured.workers, SEED + draw)).collect()
+            (0..draws).map(|draw| dealt(measured, SEED + draw)).collect::<Result<_, _>>()?
         }
     };
     assignments.iter().map(|assignment| predict(measured, discipline, assignment)).collect()
+}
+
+/// Connections of each worker, in one draw.
+fn dealt(measured: &Measured, seed: u64) -> Result<Vec<u32>, Invalid> {
+    match measured.dealing {
+        Dealing::ByChance | Dealing::Unknown => Ok(at_random(measured.connections, measured.workers, seed)),
+        Dealing::Throttled(longest) => {
+            let of = if seed.is_multiple_of(2) { Throttle::quiet } else { Throttle::busy };
+            let throttle = of(longest.as_secs_f64());
+            simulate::dealt_by_throttle(measured.connections, measured.workers, measured.threads, throttle, seed)
+        }
+    }
 }
 
 /// Each connection's worker by dice.
@@ -59,18 +74,30 @@ fn at_random(connections: u32, workers: u32, seed: u64) -> Vec<u32> {
     counts
 }
 
-/// Split queues where each request is a connection of its own, and so dealt to a worker anew.
+/// Split queues where each request is a connection of its own, and so dealt to a worker anew: by chance, or by a throttle, on a quiet
+/// machine or on a busy one.
 fn dealt_anew(measured: &Measured, even: &[u32]) -> Result<Prediction, Invalid> {
     let pools: Vec<Pool> = even.iter().map(|count| Pool::first_come(measured.threads, *count)).collect();
-    let run = |law: Law<'_>| {
-        let effort =
-            Effort { replications: 4, requests: 20_000.max(20 * measured.connections), warm_up: 5000, seed: SEED };
-        simulate::closed_dealt_anew(&pools, &constant(0.0), law, effort)
+    let effort = Effort { replications: 4, requests: 20_000.max(20 * measured.connections), warm_up: 5000, seed: SEED };
+    let run = |law: Law<'_>| -> Result<Vec<Simulated>, Invalid> {
+        match measured.dealing {
+            Dealing::ByChance => Ok(vec![simulate::closed_dealt_anew(&pools, &constant(0.0), law, effort)?]),
+            // A throttle on a quiet machine deals as evenly as can be.
+            Dealing::Unknown => Ok(vec![
+                simulate::closed_dealt_anew(&pools, &constant(0.0), law, effort)?,
+                simulate::closed_throttled(&pools, Throttle::quiet(throttle::LONGEST_SECONDS), law, effort)?,
+            ]),
+            Dealing::Throttled(longest) => [Throttle::quiet, Throttle::busy]
+                .map(|of| simulate::closed_throttled(&pools, of(longest.as_secs_f64()), law, effort))
+                .into_iter()
+                .collect(),
+        }
     };
     let sleeps = run(&constant(measured.service))?;
-    let (rate, mut laws) = (sleeps.rate().value, vec![sleeps.responses()]);
+    let rate = sleeps.iter().map(|sleeps| sleeps.rate().value).sum::<f64>() / sleeps.len() as f64;
+    let mut laws: Vec<Vec<f64>> = sleeps.iter().map(Simulated::responses).collect();
     if measured.scatter == Scatter::Some {
-        laws.push(run(&exponential(measured.service))?.responses());
+        laws.extend(run(&exponential(measured.service))?.iter().map(Simulated::responses));
     }
     recorded(measured, &mut laws)?;
     Ok(Prediction { rate, laws })
@@ -90,30 +117,34 @@ fn predict(measured: &Measured, discipline: Discipline, assignment: &[u32]) -> R
     let (threads, turn) = match discipline {
         Discipline::Shared => (measured.workers * measured.threads, 1),
         Discipline::Split => (measured.threads, 1),
-        Discipline::Turns => (measured.threads, polling::TURN),
+        Discipline::Turns if measured.by_worker.is_some() => (measured.threads, measured.turn),
+        Discipline::Turns => (measured.workers * measured.threads, measured.turn),
     };
     let shares = split::closed(assignment, threads, measured.service)?;
     let rate = shares.iter().map(|share| share.rate).sum();
     // In step, requests take whole numbers of turns; with a little jitter all of one queue take the mean. What is real is between the
-    // two. (Of split queues the dealing varies by more than that.)
+    // two. (Of split queues whose dealing is by chance that varies by more.)
     let (mut in_step, mut smooth) = (Vec::new(), Vec::new());
     for share in shares.iter().filter(|share| share.connections > 0) {
-        let levels = if turn == 1 {
-            closed::levels(share.connections, threads)?
-        } else {
-            polling::levels(share.connections, threads, turn)?
-        };
         // A worker has as many samples as requests.
         let samples: f64 = 4000.0 * share.rate / rate;
-        for Level { turns, share } in levels {
-            let count = (samples * share).round() as usize;
-            in_step.extend(std::iter::repeat_n(turns * measured.service, count));
+        let add = |law: &mut Vec<f64>, levels: Vec<Level>| {
+            for Level { turns, share } in levels {
+                let count = (samples * share).round() as usize;
+                law.extend(std::iter::repeat_n(turns * measured.service, count));
+            }
+        };
+        if turn == 1 {
+            add(&mut in_step, closed::levels(share.connections, threads)?);
+            smooth.extend(std::iter::repeat_n(share.response, samples.round() as usize));
+        } else {
+            add(&mut in_step, polling::levels_in_step(share.connections, threads, turn)?);
+            add(&mut smooth, polling::levels(share.connections, threads, turn)?);
         }
-        smooth.extend(std::iter::repeat_n(share.response, samples.round() as usize));
     }
     in_step.sort_by(f64::total_cmp);
     let mut laws = vec![in_step];
-    if discipline == Discipline::Shared {
+    if discipline != Discipline::Split || measured.by_worker.is_some() {
         smooth.sort_by(f64::total_cmp);
         laws.push(smooth);
     }

@@ -1,6 +1,7 @@
 //! The choice against what each discipline makes, and against published rows.
 
 use super::*;
+use crate::polling;
 use crate::simulate::{self, Effort, Pool, Simulated, constant, exponential};
 
 /// What a closed loop on four workers of five threads shows.
@@ -19,6 +20,8 @@ fn measured(simulated: &Simulated, connections: u32, scatter: Scatter) -> Measur
             .to_vec(),
         recording: Recording::AsItWas,
         by_worker: None,
+        dealing: Dealing::ByChance,
+        turn: polling::TURN,
     }
 }
 
@@ -86,6 +89,85 @@ fn known_connections_are_used() {
     assert!(split.worst < 1.01, "{split:?}");
     known.by_worker = Some(vec![26, 15, 19, 21]);
     assert!(compare(&known, 1.1).is_err());
+}
+
+#[test]
+fn who_is_held_by_a_worker_did_not_wait_in_one_line() {
+    // Even split queues of constant service are one queue by their times; who held the connections tells them apart.
+    let even = [10, 10, 10, 10];
+    let simulated = simulate::closed(&pools(Discipline::Split, &even), &constant(0.0), &constant(0.1), EFFORT).unwrap();
+    let blind = measured(&simulated, 40, Scatter::Constant);
+    assert!(compare(&blind, 1.1).unwrap().fitting().contains(&Discipline::Shared));
+    let seen = Measured { by_worker: Some(even.to_vec()), ..blind };
+    let verdict = compare(&seen, 1.1).unwrap();
+    assert_eq!(verdict.choice(), Choice::One(Discipline::Split), "{verdict:?}");
+    // Where nobody has to wait it tells nothing.
+    let idle = Measured { connections: 4, by_worker: Some(vec![1; 4]), ..seen };
+    let simulated =
+        simulate::closed(&pools(Discipline::Split, &[1; 4]), &constant(0.0), &constant(0.1), EFFORT).unwrap();
+    let idle = Measured { rate: simulated.rate().value, quantiles: vec![Figure::exactly(0.99, 0.1)], ..idle };
+    assert_eq!(compare(&idle, 1.1).unwrap().choice(), Choice::Several);
+}
+
+#[test]
+fn turns_of_connections_that_the_workers_hold_are_each_workers_own() {
+    // Puma 6.6.1 with turns of three, 12 connections on two workers of two threads, all of which had been accepted: 6 + 6.
+    let quantiles = [(0.5, 0.101), (0.95, 0.725), (0.99, 0.727)].map(|(share, time)| Figure::exactly(share, time));
+    let simulated =
+        simulate::closed(&pools(Discipline::Turns, &[6, 6]), &constant(0.0), &constant(0.1), EFFORT).unwrap();
+    let row = Measured {
+        workers: 2,
+        threads: 2,
+        rate: 39.2,
+        quantiles: quantiles.to_vec(),
+        by_worker: Some(vec![6, 6]),
+        turn: 3,
+        ..measured(&simulated, 12, Scatter::Constant)
+    };
+    assert_eq!(compare(&row, 1.15).unwrap().choice(), Choice::One(Discipline::Turns), "{:?}", compare(&row, 1.15));
+    // By the dealing 8 + 4 the fullest would wait longer.
+    let uneven = Measured { by_worker: Some(vec![8, 4]), ..row };
+    assert_eq!(compare(&uneven, 1.15).unwrap().choice(), Choice::None);
+}
+
+#[test]
+fn an_uneven_dealing_that_was_seen_explains_its_row() {
+    // 8 + 7 on two workers of five threads: in step or not, both are that dealing.
+    let dealing = [8, 7];
+    for jitter in [0.0, 0.02] {
+        let law = |seed: u64, number: u64| 0.1 + jitter * model::pace::uniform(seed, number);
+        let simulated = simulate::closed(&pools(Discipline::Split, &dealing), &constant(0.0), &law, EFFORT).unwrap();
+        let seen =
+            Measured { workers: 2, by_worker: Some(dealing.to_vec()), ..measured(&simulated, 15, Scatter::Constant) };
+        assert_eq!(compare(&seen, 1.15).unwrap().choice(), Choice::One(Discipline::Split), "{seen:?}");
+    }
+}
+
+#[test]
+fn turns_wait_in_one_line_for_all_workers() {
+    // Fifteen on two workers of five threads, as Puma 5.6.5 and 6.6.1 had it: the workers' turns end at different times, so that half of
+    // those who wait do so for a part of a turn and half for the rest of it.
+    for (p95, p99) in [(0.324, 1.008), (0.817, 1.022)] {
+        let quantiles = [(0.5, 0.101), (0.95, p95), (0.99, p99)].map(|(share, time)| Figure::exactly(share, time));
+        let row = Measured {
+            connections: 15,
+            connections_are: Connections::Kept,
+            workers: 2,
+            threads: 5,
+            service: 0.1,
+            scatter: Scatter::Constant,
+            rate: 100.0,
+            quantiles: quantiles.to_vec(),
+            recording: Recording::AsItWas,
+            by_worker: None,
+            dealing: Dealing::ByChance,
+            turn: polling::TURN,
+        };
+        assert_eq!(compare(&row, 1.15).unwrap().choice(), Choice::One(Discipline::Turns), "{p95} {p99}");
+        // With another number of requests in a turn it is another row.
+        let of_three = Measured { turn: 3, ..row };
+        assert_eq!(compare(&of_three, 1.15).unwrap().choice(), Choice::None);
+    }
 }
 
 #[test]
@@ -173,6 +255,28 @@ fn a_connection_for_each_request_is_dealt_anew() {
     let simulated = simulate::closed(&[Pool::first_come(20, 60)], &constant(0.0), &constant(0.1), LONG).unwrap();
     let shared = Measured { connections_are: Connections::OfOneRequest, ..measured(&simulated, 60, Scatter::Constant) };
     assert_eq!(compare(&shared, 1.1).unwrap().choice(), Choice::One(Discipline::Shared));
+}
+
+#[test]
+fn where_the_dealing_is_not_known_an_even_one_is_not_called_a_shared_queue() {
+    // A cluster of node deals in turn: four workers of one request at a time, 20 ms, twelve connections of one request each. Measured.
+    let quantiles = [(0.5, 0.063), (0.75, 0.073), (0.95, 0.080), (0.99, 0.083)];
+    let row = Measured {
+        connections: 12,
+        connections_are: Connections::OfOneRequest,
+        workers: 4,
+        threads: 1,
+        service: 0.02,
+        scatter: Scatter::Some,
+        rate: 193.0,
+        quantiles: quantiles.map(|(share, time)| Figure::exactly(share, time)).to_vec(),
+        recording: Recording::AsItWas,
+        by_worker: None,
+        dealing: Dealing::Unknown,
+        turn: polling::TURN,
+    };
+    let fitting = compare(&row, 1.15).unwrap().fitting();
+    assert!(fitting.contains(&Discipline::Split), "{:?}", compare(&row, 1.15));
 }
 
 #[test]

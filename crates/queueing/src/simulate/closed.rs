@@ -1,11 +1,11 @@
 //! A closed loop: connections that send their next request some time after the last answer, on pools of threads, each with a
-//! queue and Puma's turns.
+//! queue and Puma's turns. How connections come to a pool is said by [`Dealt`].
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::estimate::Sample;
 use super::{Effort, Law, Simulated, Stream, stream};
-use crate::{Invalid, check};
+use crate::{Invalid, check, throttle};
 
 /// A queue with its threads: a worker, or all of them where they share one queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,13 +52,128 @@ pub fn closed_dealt_anew(
     run(&pools, Dealt::Anew, thinks, services, effort)
 }
 
-/// When a pool is chosen.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// As [`closed_dealt_anew`], where each pool is a worker of Puma from 7.0.4 that accepts by itself, after the delay of its throttle
+/// ([`crate::throttle`]).
+///
+/// # Errors
+/// As [`closed`], and where a time of the throttle is negative.
+pub fn closed_throttled(
+    pools: &[Pool],
+    throttle: Throttle,
+    services: Law<'_>,
+    effort: Effort,
+) -> Result<Simulated, Invalid> {
+    throttle.check()?;
+    run(pools, Dealt::Throttled { throttle, is_kept: false }, &|_, _| RECONNECT, services, effort)
+}
+
+/// How many of `connections` that come at once, and stay, each of `workers` accepts by that throttle.
+///
+/// # Errors
+/// As [`closed_throttled`].
+pub fn dealt_by_throttle(
+    connections: u32,
+    workers: u32,
+    threads: u32,
+    throttle: Throttle,
+    seed: u64,
+) -> Result<Vec<u32>, Invalid> {
+    check::some("worker", workers)?;
+    throttle.check()?;
+    let pools: Vec<Pool> = (0..workers)
+        .map(|worker| Pool::first_come(threads, connections / workers + u32::from(worker < connections % workers)))
+        .collect();
+    let of = |which| stream(seed, 0, which);
+    // Nobody is answered before all are accepted.
+    let forever = |_, _| 1e9;
+    let mut world = World::new(&pools, (&|_, _| 0.0, of(Stream::Think)), (&forever, of(Stream::Service)))?;
+    world.deals = Deals::Throttled(Throttled::new(throttle, true, workers as usize, of(Stream::Worker)));
+    while world.queues.iter().map(Queue::busy).sum::<u32>() < connections {
+        let Some(((bits, _), event)) = world.events.pop_first() else { return Err(Invalid::None("event")) };
+        match event {
+            Event::Ready(connection) => world.ready(f64::from_bits(bits), connection)?,
+            Event::Accepts(worker) => world.accepts(f64::from_bits(bits), worker)?,
+            Event::Done(_) | Event::HoldEnds(..) => {}
+        }
+    }
+    Ok(world.queues.iter().map(Queue::busy).collect())
+}
+
+/// An accept throttle, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Throttle {
+    /// The longest delay before an accept: `wait_for_less_busy_worker`.
+    pub longest: f64,
+    /// A delay ends late by between so much and thrice that.
+    pub late: f64,
+}
+
+impl Throttle {
+    /// On a quiet machine: the kernel's timer slack (50 µs), and Ruby's thread comes to its lock.
+    pub fn quiet(longest: f64) -> Throttle {
+        Throttle { longest, late: 0.000_05 }
+    }
+
+    /// On a busy one, where a thread waits for a CPU or for Ruby's lock before it accepts. Lateness beyond this changes little: what
+    /// decides then is who has answered last.
+    pub fn busy(longest: f64) -> Throttle {
+        Throttle { longest, late: 0.001 }
+    }
+
+    fn check(self) -> Result<(), Invalid> {
+        check::not_negative("the longest delay", self.longest)?;
+        check::not_negative("the lateness", self.late).map(|_| ())
+    }
+}
+
+/// From an answer to the client's next connection, in seconds.
+const RECONNECT: f64 = 0.000_1;
+
+/// How connections come to a pool.
+#[derive(Clone, Copy, PartialEq)]
 enum Dealt {
-    /// Once for each connection.
+    /// Each belongs to one from the start.
     Once,
-    /// For each request.
+    /// By dice, for each request.
     Anew,
+    /// Each pool accepts when its throttle lets it: all requests, or the first of each connection.
+    Throttled { throttle: Throttle, is_kept: bool },
+}
+
+/// The state of that.
+enum Deals {
+    Once,
+    /// Seed and number of the next draw.
+    Anew(u64, u64),
+    Throttled(Throttled),
+}
+
+/// Acceptors that share the kernel's queue.
+struct Throttled {
+    throttle: Throttle,
+    is_kept: bool,
+    /// Who waits to be accepted.
+    kernel: VecDeque<usize>,
+    /// Whether each pool's acceptor sleeps before its next accept.
+    sleeps: Vec<bool>,
+    /// Who was accepted and is kept.
+    accepted: BTreeSet<usize>,
+    seed: u64,
+    number: u64,
+}
+
+impl Throttled {
+    fn new(throttle: Throttle, is_kept: bool, pools: usize, seed: u64) -> Throttled {
+        let (kernel, accepted) = (VecDeque::new(), BTreeSet::new());
+        Throttled { throttle, is_kept, kernel, sleeps: vec![false; pools], accepted, seed, number: 0 }
+    }
+
+    /// How late an accept is: where nothing runs there is no sleep before it.
+    fn late(&mut self, busy: u32) -> f64 {
+        self.number += 1;
+        let drawn = model::pace::uniform(self.seed, self.number);
+        self.throttle.late * if busy == 0 { drawn } else { 1.0 + 2.0 * drawn }
+    }
 }
 
 fn run(pools: &[Pool], dealt: Dealt, thinks: Law<'_>, services: Law<'_>, effort: Effort) -> Result<Simulated, Invalid> {
@@ -73,7 +188,13 @@ fn run(pools: &[Pool], dealt: Dealt, thinks: Law<'_>, services: Law<'_>, effort:
     let samples = (0..effort.replications).map(|replication| {
         let of = |which| stream(effort.seed, replication, which);
         let mut world = World::new(pools, (thinks, of(Stream::Think)), (services, of(Stream::Service)))?;
-        world.deals = (dealt == Dealt::Anew).then(|| (of(Stream::Worker), 0));
+        world.deals = match dealt {
+            Dealt::Once => Deals::Once,
+            Dealt::Anew => Deals::Anew(of(Stream::Worker), 0),
+            Dealt::Throttled { throttle, is_kept } => {
+                Deals::Throttled(Throttled::new(throttle, is_kept, pools.len(), of(Stream::Worker)))
+            }
+        };
         world.run(effort)
     });
     Ok(Simulated::new(samples.collect::<Result<_, _>>()?))
@@ -87,6 +208,8 @@ enum Event {
     Done(usize),
     /// A thread has waited for that connection for long enough, if it is still the same wait.
     HoldEnds(usize, u64),
+    /// The acceptor of that pool has slept.
+    Accepts(usize),
 }
 
 #[derive(Clone, Copy, Default)]
@@ -107,6 +230,13 @@ struct Queue {
     pool: Pool,
     idle: u32,
     waiting: VecDeque<usize>,
+}
+
+impl Queue {
+    /// Requests that run or wait here.
+    fn busy(&self) -> u32 {
+        self.pool.threads - self.idle + self.waiting.len() as u32
+    }
 }
 
 /// A stream of draws.
@@ -133,8 +263,7 @@ struct World<'a> {
     planned: u64,
     thinks: Draws<'a>,
     services: Draws<'a>,
-    /// Seed and number of the next choice of a pool, where each request is dealt anew.
-    deals: Option<(u64, u64)>,
+    deals: Deals,
 }
 
 impl<'a> World<'a> {
@@ -150,7 +279,7 @@ impl<'a> World<'a> {
             planned: 0,
             thinks: draws(thinks, "a think time"),
             services: draws(services, "a service time"),
-            deals: None,
+            deals: Deals::Once,
         };
         for (pool, of) in pools.iter().enumerate() {
             for _ in 0..of.connections {
@@ -178,6 +307,7 @@ impl<'a> World<'a> {
             now = f64::from_bits(bits);
             match event {
                 Event::Ready(connection) => self.ready(now, connection)?,
+                Event::Accepts(pool) => self.accepts(now, pool)?,
                 Event::HoldEnds(connection, which) => {
                     let it = &mut self.connections[connection];
                     if it.held && it.holds == which {
@@ -203,8 +333,8 @@ impl<'a> World<'a> {
 
     /// A pool by dice, in proportion to the threads.
     fn dealt(&mut self) -> Option<usize> {
-        let (seed, number) = self.deals?;
-        self.deals = Some((seed, number + 1));
+        let Deals::Anew(seed, number) = self.deals else { return None };
+        self.deals = Deals::Anew(seed, number + 1);
         let threads = |queue: &Queue| u64::from(queue.pool.threads);
         let all: u64 = self.queues.iter().map(threads).sum();
         let mut left = ((1.0 - model::pace::uniform(seed, number)) * all as f64) as u64;
@@ -226,6 +356,50 @@ impl<'a> World<'a> {
             it.turn += 1;
             return self.begin(now, connection);
         }
+        if let Deals::Throttled(throttled) = &mut self.deals
+            && !throttled.accepted.contains(&connection)
+        {
+            throttled.kernel.push_back(connection);
+            return self.wake(now);
+        }
+        self.arrive(now, connection)
+    }
+
+    /// Every acceptor that does not sleep sees that somebody waits.
+    fn wake(&mut self, now: f64) -> Result<(), Invalid> {
+        let busy: Vec<(u32, u32)> = self.queues.iter().map(|queue| (queue.busy(), queue.pool.threads)).collect();
+        let Deals::Throttled(throttled) = &mut self.deals else { return Ok(()) };
+        let mut planned = Vec::new();
+        for (pool, (busy, threads)) in busy.into_iter().enumerate() {
+            if !throttled.sleeps[pool] && !throttled.kernel.is_empty() {
+                throttled.sleeps[pool] = true;
+                let delay = throttle::delay_of(throttled.throttle.longest, f64::from(busy), threads)?;
+                planned.push((pool, now + delay + throttled.late(busy)));
+            }
+        }
+        for (pool, at) in planned {
+            self.plan(at, Event::Accepts(pool));
+        }
+        Ok(())
+    }
+
+    /// That acceptor has slept, and takes one where another was not faster.
+    fn accepts(&mut self, now: f64, pool: usize) -> Result<(), Invalid> {
+        let Deals::Throttled(throttled) = &mut self.deals else { return Ok(()) };
+        throttled.sleeps[pool] = false;
+        if let Some(connection) = throttled.kernel.pop_front() {
+            if throttled.is_kept {
+                throttled.accepted.insert(connection);
+            }
+            self.connections[connection].pool = pool;
+            self.arrive(now, connection)?;
+        }
+        self.wake(now)
+    }
+
+    /// A request is in its pool.
+    fn arrive(&mut self, now: f64, connection: usize) -> Result<(), Invalid> {
+        let it = &mut self.connections[connection];
         let queue = &mut self.queues[it.pool];
         if queue.idle > 0 {
             queue.idle -= 1;

@@ -10,10 +10,11 @@ use model::{
     WorkerShare, doubts, verdict,
 };
 use probe::host::Host;
+use probe::processes::tree;
 
 use super::Session;
 use crate::error::SweepError;
-use crate::ledger::{shares_between, shares_by_header};
+use crate::ledger::{replaced, shares_between, shares_by_header};
 use crate::observer::Phase;
 use crate::turns;
 use crate::witnesses::{Watched, Witnesses};
@@ -74,13 +75,15 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             looks: Arc::clone(&witnesses.looks),
         });
         let (before, taken_before) = (Host::now(), self.subject.process_use());
+        let family = tree(self.subject.pid());
         let Watched { done, ended_by, watch, heard, kernel, server_cpu, .. } =
             self.drive_watched(&shape, &progress, &witnesses)?;
         let (after, taken) = (Host::now(), self.subject.process_use());
         phase(&Phase::CoolingDown);
         let readings = self.listener_readings(done.elapsed.saturating_sub(self.stream.warm_up));
         let busy = if self.cool_down && !done.interrupted { self.cool_down() } else { None };
-        let (workers, new_workers) = self.workers(&done);
+        let workers = self.workers(&done);
+        let new_workers = replaced(&workers, &family, &tree(self.subject.pid()));
         let taken = ServerUse {
             cpu: taken.cpu.zip(taken_before.cpu).map(|(after, before)| after.saturating_sub(before)),
             memory_bytes: taken.memory_bytes,
@@ -141,8 +144,8 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         vec![reading("accept_queue_at_end", sockets.accept_queue), reading("open_at_end", sockets.open)]
     }
 
-    /// Each worker's part, and how many of them were not there before.
-    fn workers(&mut self, done: &Drive) -> (Vec<WorkerShare>, u32) {
+    /// Each worker's part.
+    fn workers(&mut self, done: &Drive) -> Vec<WorkerShare> {
         let shares = if self.workers_name_themselves() {
             shares_by_header(&done.tally, &self.subject.workers)
         } else {
@@ -156,16 +159,14 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
                 _ => Vec::new(),
             }
         };
-        let count = self.welcome(&shares);
-        (shares, count)
+        self.welcome(&shares);
+        shares
     }
 
-    /// Makes workers known that are new; how many of them were not there before.
-    pub(crate) fn welcome(&mut self, shares: &[WorkerShare]) -> u32 {
+    /// Makes workers known that are new.
+    pub(crate) fn welcome(&mut self, shares: &[WorkerShare]) {
         let is_new = |share: &&WorkerShare| !self.subject.workers.contains(&share.worker);
         let new: Vec<String> = shares.iter().filter(is_new).map(|share| share.worker.clone()).collect();
-        let count = if self.subject.workers.is_empty() { 0 } else { new.len() as u32 };
         self.subject.workers.extend(new);
-        count
     }
 }

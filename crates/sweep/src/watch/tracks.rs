@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::watch::{Curve, Track};
+use model::watch::{Curve, HELD_CONNECTIONS, Track};
 use model::{Nanos, Watch};
 use probe::processes::Used;
 use probe::puma_stats::WorkerStats;
@@ -13,14 +13,16 @@ use super::{FIGURES, Poll, Polled, Seen, name_of};
 
 /// All that was seen, from the instant `from` on. `single` names the one worker of single mode, whose statistics name none.
 pub(crate) fn watch(seen: Seen, polled: Option<Polled>, from: Nanos, single: &str) -> Watch {
-    let Seen { source, mut queue, mut sockets, mut processes, pids, missing, cpu } = seen;
+    let Seen { source, mut queue, mut sockets, mut processes, mut held, pids, missing, cpu } = seen;
     queue.retain(|(at, _)| *at >= from);
     sockets.retain(|(at, _)| *at >= from);
     processes.retain(|(at, _)| *at >= from);
+    held.retain(|(at, _)| *at >= from);
     let mut watch = Watch { tracks: Vec::new(), cpu, missing };
     watch.tracks.push(queue_track(source, &queue, from));
     watch.tracks.push(sockets_track(source, &sockets, from));
     watch.tracks.push(processes_track(&processes, &pids, from));
+    watch.tracks.push(held_track(&held, &pids, from));
     if let Some(Polled { mut polls, cpu }) = polled {
         watch.cpu += cpu;
         let failed = polls.iter().filter(|poll| poll.stats.is_none()).count();
@@ -77,6 +79,17 @@ fn processes_track(looks: &[(Nanos, Vec<Option<Used>>)], pids: &[u32], from: Nan
         curve("threads", "threads", false, |used| used.threads);
     }
     track("/proc/PID/task/TID/schedstat", looks.iter().map(|(at, _)| *at - from), curves)
+}
+
+fn held_track(looks: &[(Nanos, Vec<Option<u64>>)], pids: &[u32], from: Nanos) -> Track {
+    let of = |(place, pid): (usize, &u32)| Curve {
+        of: pid.to_string(),
+        name: HELD_CONNECTIONS.to_owned(),
+        unit: "connections".to_owned(),
+        values: looks.iter().map(|(_, held)| held.get(place).copied().flatten()).collect(),
+        staleness: Vec::new(),
+    };
+    track("/proc/PID/fd", looks.iter().map(|(at, _)| *at - from), pids.iter().enumerate().map(of).collect())
 }
 
 /// What a worker said at a poll, and how old that may have been; `None` where it said nothing.
@@ -147,6 +160,7 @@ mod tests {
                 (at(3000), vec![Some(used(150)), None]),
                 (at(3250), vec![Some(used(400)), None]),
             ],
+            held: vec![(at(2950), vec![Some(9), None]), (at(3010), vec![Some(3), None])],
             pids: vec![11, 12],
             missing: Vec::new(),
             cpu: Nanos::from_millis(1),
@@ -165,7 +179,8 @@ mod tests {
         assert_eq!(names(&watch.tracks[2]), [("11", "cpu"), ("11", "run_queue_wait"), ("11", "threads")]);
         assert_eq!(watch.tracks[2].curves[0].values, [Some(0), Some(250)], "a counter begins with the window");
         assert_eq!(watch.tracks[2].curves[2].values, [Some(3), Some(3)]);
-        assert_eq!(watch.tracks.len(), 3);
+        assert_eq!(names(&watch.tracks[3]), [("11", "held_connections")]);
+        assert_eq!((watch.tracks[3].curves[0].values.as_slice(), watch.tracks.len()), (&[Some(3)][..], 4));
     }
 
     #[test]
@@ -192,7 +207,7 @@ mod tests {
         let stats = puma_stats::parse(text).unwrap();
         let polls = vec![poll(2, Some(stats.clone())), poll(3, Some(stats)), poll(4, None)];
         let watch = watch(seen(), Some(Polled { polls, cpu: Nanos(1) }), FROM, "");
-        let track = &watch.tracks[3];
+        let track = &watch.tracks[4];
         assert_eq!(names(track), [("11", "backlog"), ("11", "busy_threads"), ("11", "pool_capacity")]);
         assert_eq!(track.curves[1].values, [Some(4), None]);
         assert_eq!(track.curves[1].staleness, [Some(Nanos::from_secs(2)), None]);

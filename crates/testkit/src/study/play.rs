@@ -122,6 +122,7 @@ fn server(setup: &Setup) -> ServerFacts {
         workers: setup.workers.max(1),
         threads: setup.threads,
         cluster: setup.workers > 0,
+        settings: Some(model::PumaSettings::default()),
     }
 }
 

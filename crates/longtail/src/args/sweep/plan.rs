@@ -176,15 +176,21 @@ impl SweepArgs {
                 (ServerWord::Puma, _) => Ok(self.puma.kind()),
             };
         }
-        if self.server == ServerWord::Builtin || asks_for_puma || self.puma.has_size() {
+        if self.server == ServerWord::Builtin || asks_for_puma {
             return Err(wrong(
-                "a command after -- is a server of its own: it takes --slots and --url, not -w, -t, -r, --app, -C, -Y, --puma or --server",
+                "a command after -- is a server of its own: it takes --slots or -w and -t, and --url, not -r, --app, -C, -Y, --puma or --server",
             ));
         }
-        match (self.slots, &self.url) {
+        let of_size = self.puma.size();
+        if let (Some(slots), Some(of_size)) = (self.slots, of_size)
+            && slots != of_size
+        {
+            return Err(wrong(format!("--slots {slots} is not -w x -t, which is {of_size}: leave out --slots")));
+        }
+        match (self.slots.or(of_size), &self.url) {
             (Some(slots), Some(url)) => Ok(ServerKind::Command { argv: self.command.clone(), slots, url: url.clone() }),
             _ => Err(wrong(
-                "a command after -- needs --slots N (what it can process at once) and --url URL (where it will answer)",
+                "a command after -- needs --url URL (where it will answer), and -w N -t N (its workers, and threads of each) or --slots N (what it can process at once)",
             )),
         }
     }

@@ -30,8 +30,20 @@ fn pumas_own_words_work() {
 }
 
 #[test]
+fn another_servers_slots_are_its_workers_times_their_threads() {
+    let slots = |words: &[&str]| match plan(&[&["sweep", "--url=http://127.0.0.1:9/"], words, &["--", "x"]].concat()) {
+        Ok(Plan { server: model::ServerPlan { kind: model::ServerKind::Command { slots, .. }, .. }, .. }) => slots,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(slots(&["-w2", "-t5"]), 10);
+    assert_eq!(slots(&["-w4"]), 4, "a thread each");
+    assert_eq!(slots(&["-t8"]), 8, "one process");
+    assert_eq!(slots(&["-w2", "-t5", "--slots=10"]), 10);
+}
+
+#[test]
 fn a_plan_printed_and_parsed_is_itself() {
-    let cases: [&[&str]; 25] = [
+    let cases: [&[&str]; 26] = [
         &["sweep"],
         &["sweep", "--body=s10", "--connections=16,20,64", "-w2"],
         &["sweep", "--body=i1", "-d0.01", "-r", "ci.ru", "-sssl4"],
@@ -67,6 +79,7 @@ fn a_plan_printed_and_parsed_is_itself() {
         &["sweep", "--statsd-listen=localhost:8125"],
         &["sweep", "--statsd-listen=[::1]:0", "--slots=4", "--url=http://127.0.0.1:9/x", "--", "falcon"],
         &["sweep", "--slots=4", "--url=http://127.0.0.1:9/x", "--", "falcon", "serve", "-n", "4"],
+        &["sweep", "-w2", "-t5", "--url=http://127.0.0.1:9/x", "--", "gunicorn", "-w2", "--threads", "5"],
     ];
     for words in cases {
         let asked = plan(words).unwrap();
@@ -95,7 +108,7 @@ fn a_kind_of_socket_has_the_names_of_pumas_scripts() {
 
 #[test]
 fn every_mistake_is_one_line() {
-    let cases: [(&[&str], &str); 34] = [
+    let cases: [(&[&str], &str); 36] = [
         (&["sweep", "--body=s"], "s10"),
         (&["sweep", "--body=z10"], "no kind of body"),
         (&["sweep", "--body=s10", "--path=/x"], "cannot be used with"),
@@ -122,6 +135,8 @@ fn every_mistake_is_one_line() {
         (&["sweep", "--app=rails", "--slots=1", "--url=http://127.0.0.1:9/", "--", "x"], "--app"),
         (&["sweep", "--slots=3"], "-- COMMAND"),
         (&["sweep", "--", "falcon"], "--slots"),
+        (&["sweep", "-w2", "-t5", "--slots=9", "--url=http://127.0.0.1:9/", "--", "x"], "-w x -t, which is 10"),
+        (&["sweep", "-w2", "-t5", "--", "x"], "--url"),
         (&["sweep", "--server=builtin", "-Y"], "Puma's"),
         (&["sweep", "--with=siege"], "--with"),
         (&["sweep", "--with=wrk", "-sunix"], "--with wrk: it knows no Unix socket"),

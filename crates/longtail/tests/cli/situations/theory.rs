@@ -19,6 +19,24 @@ pub(super) fn rows() -> Vec<Row> {
             expected: at_its_limit(Discipline::Shared),
             cause: || swept_up_to_6("-w2 -t2:2 -d0.1 --multiples 4 -k"),
         },
+        Row {
+            name: "a Puma up to 6 with keep-alive, one and a half times its threads",
+            how: "puma -w2 -t2:2, 100 ms a request: who waits does so in one line for both workers",
+            expected: at_its_limit(Discipline::Turns),
+            cause: || swept_up_to_6("-w2 -t2:2 -d0.1 --multiples 1.5"),
+        },
+        Row {
+            name: "a Puma up to 6 whose config file says queue_requests false",
+            how: "puma -C FILE, four times its threads: no connection is kept, though the client would",
+            expected: at_its_limit(Discipline::Shared),
+            cause: || swept_up_to_6("-C no_queue.rb -d0.1 --multiples 4"),
+        },
+        Row {
+            name: "a cluster of node, each worker one request at a time",
+            how: "four workers of cluster.fork(), --slots 4 alone: who holds which connection is seen",
+            expected: at_its_limit(Discipline::Split),
+            cause: || swept_of_node("--slots 4 -d0.05 --multiples 3"),
+        },
     ]
 }
 
@@ -39,9 +57,38 @@ fn swept_up_to_6(words: &str) -> Caused {
     }
 }
 
+/// Workers that answer one request at a time, after 50 ms.
+const NODE: &str = r"
+const cluster = require('cluster'), http = require('http');
+if (cluster.isMaster) for (let n = 0; n < 4; n++) cluster.fork(); else {
+  const waiting = []; let busy = false;
+  const next = () => {
+    if (busy || waiting.length === 0) return;
+    busy = true; const answer = waiting.shift();
+    setTimeout(() => { answer.writeHead(200, {'content-length': 2}); answer.end('ok'); busy = false; next(); }, 50);
+  };
+  http.createServer((_, answer) => { waiting.push(answer); next(); }).listen(+process.argv[2], '127.0.0.1');
+}
+";
+
+/// A sweep of that.
+fn swept_of_node(words: &str) -> Caused {
+    if !has("node") {
+        return Caused::Skipped("node is not on PATH".to_owned());
+    }
+    let (lab, port) = (Lab::new(), free_port());
+    lab.write("cluster.js", NODE);
+    let words = format!(
+        "sweep {words} --for 5s --warm-up 1s --no-calibrate --url http://127.0.0.1:{port}/ -- node cluster.js {port}"
+    );
+    let ended = Running::start(&mut lab.longtail(&words)).end();
+    Caused::Seen(Seen::sweep(&ended, &lab.study()))
+}
+
 /// A sweep with these words, and the server that it was of.
 pub(super) fn swept(words: &str) -> (Seen, model::ServerFacts) {
     let lab = Lab::new();
+    lab.write("no_queue.rb", "workers 2\nthreads 2, 2\nqueue_requests false\n");
     let words = format!("sweep {words} --for 9s --warm-up 2s --no-calibrate");
     let ended = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", free_port().to_string())).end();
     let study = lab.study();

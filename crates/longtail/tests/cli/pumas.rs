@@ -1,0 +1,170 @@
+//! What every Puma must be to longtail, whatever its version: started, ready, its slots, each worker's count, its order of service,
+//! a forecast that holds, stopped, nothing left.
+//!
+//! `LONGTAIL_PUMAS` names checkouts, separated by blanks (`make test-pumas DIRS="…"`); without it, it is the Puma on PATH. What is asserted
+//! of times is told apart by factors; where the machine was too noisy for that, the skip is said.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use model::theory::{Resemblance, inferred};
+use model::{Caveat, Discipline, Run, SweepStudy};
+
+use crate::lab::{Lab, Running, assert_conserved, can, free_port, has, ledger_doubts};
+use crate::theory::shared_its_processors;
+
+/// The commands of the Pumas under test, as `--puma` takes them.
+fn pumas() -> Vec<String> {
+    let dirs = std::env::var("LONGTAIL_PUMAS").unwrap_or_default();
+    let of_checkout = |dir: &str| {
+        assert!(Path::new(dir).join("lib/puma.rb").is_file(), "LONGTAIL_PUMAS: {dir} is no checkout of Puma");
+        format!("ruby -I{dir}/lib {dir}/bin/puma")
+    };
+    let given: Vec<String> = dirs.split_ascii_whitespace().map(of_checkout).collect();
+    if given.is_empty() && has("puma") { vec!["puma".to_owned()] } else { given }
+}
+
+/// Two workers of two threads, an app that sleeps 100 ms, at one and a half and three times the slots.
+fn swept(puma: &str, words: &str) -> SweepStudy {
+    let (lab, port) = (Lab::new(), free_port());
+    lab.write("turns_of_3.rb", "max_fast_inline 3\n");
+    lab.write("closes.rb", "workers 2\nthreads 2, 2\nqueue_requests false\n");
+    let words = format!("sweep {words} -d0.1 --for 5s --warm-up 1500ms --multiples 1.5,3 --no-calibrate --puma");
+    let mut command = lab.longtail(&words);
+    Running::start(command.arg(puma).env("PUMA_TEST_PORT", port.to_string())).end().with_code(0);
+    lab.assert_nothing_left(port);
+    lab.study()
+}
+
+/// All that holds however noisy the machine is.
+fn assert_sound(study: &SweepStudy) {
+    let server = &study.server;
+    assert_eq!((server.name.as_str(), server.workers, server.threads), ("Puma", 2, 2), "{server:?}");
+    assert!(server.version.is_some() && server.cluster && study.runs.len() == 2);
+    assert_eq!(ledger_doubts(study), Vec::<&Caveat>::new(), "its count is ours");
+    for run in &study.runs {
+        assert_conserved(run);
+        assert_eq!(run.tally.counts.failed(), 0);
+        assert_eq!(run.workers.len(), 2, "{:?}", run.workers);
+        assert_eq!(run.workers.iter().map(|share| share.requests).sum::<u64>(), run.tally.counts.answered());
+        let changed = |caveat: &Caveat| matches!(caveat, Caveat::WorkersChanged { .. });
+        assert!(!run.caveats.iter().any(changed), "nobody replaced a worker");
+        assert!(run.theory.is_some());
+    }
+}
+
+fn major(study: &SweepStudy) -> u32 {
+    study.server.version.as_ref().and_then(|version| version.split('.').next()?.parse().ok()).unwrap_or(0)
+}
+
+/// The order of service by the table in docs/pumas.md, and by none of the program's own words.
+fn by_the_book(major: u32, is_kept: bool) -> Discipline {
+    match (major, is_kept) {
+        (..=6, true) => Discipline::Turns,
+        (..=6, false) => Discipline::Shared,
+        _ => Discipline::Split,
+    }
+}
+
+/// A row of the page of docs, for whoever runs this with other Pumas.
+fn print(study: &SweepStudy, words: &str) {
+    let ms = |run: &Run, share| {
+        let time = run.response_time(share).time();
+        time.map_or_else(|| "-".to_owned(), |time| format!("{:.0}", time.as_secs_f64() * 1e3))
+    };
+    let version = study.server.version.as_deref().unwrap_or("?");
+    for run in &study.runs {
+        let theory = run.theory.as_ref().unwrap();
+        let held = theory.by_worker.as_ref().map_or_else(|| "-".to_owned(), |held| format!("{held:?}"));
+        let line = format!(
+            "Puma {version} {words} {:.1}x: {:.1} req/s, p50 {} p95 {} p99 {} ms, held {held}, {:?}\n",
+            run.multiple,
+            run.completed_rate(),
+            ms(run, 0.5),
+            ms(run, 0.95),
+            ms(run, 0.99),
+            theory.resemblance(),
+        );
+        let _ = std::io::stderr().write_all(line.as_bytes());
+    }
+}
+
+/// Whether the expected order is among those that the runs look like, and its forecast holds in each of them.
+fn holds(study: &SweepStudy, expected: Discipline) -> bool {
+    let looks_like = |run: &Run| match run.theory.as_ref().unwrap().resemblance() {
+        Resemblance::These(these) => these.contains(&expected),
+        _ => false,
+    };
+    study.runs.iter().all(looks_like)
+}
+
+/// Sweeps until the forecast holds, three times at the most; a machine that never let it hold and was disturbed is skipped with a word.
+fn assert_contract(puma: &str, words: &str, is_kept: bool) {
+    let mut was_disturbed = false;
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let study = swept(puma, words);
+        assert_sound(&study);
+        print(&study, words);
+        let expected = by_the_book(major(&study), is_kept);
+        for run in &study.runs {
+            assert_eq!(run.theory.as_ref().unwrap().expected, Some(expected), "{puma} {words}");
+            // However noisy it is: in turns most of the time is waited by few, else all wait about alike.
+            let times = &run.tally.response_time;
+            let (median, mean) = (times.quantile(0.5).unwrap(), times.mean().unwrap());
+            if run.multiple > 2.0 {
+                assert_eq!(
+                    median * 2 < mean,
+                    expected == Discipline::Turns,
+                    "median {median}, mean {mean}: {puma} {words}"
+                );
+            }
+        }
+        if holds(&study, expected) {
+            return;
+        }
+        was_disturbed |= study.runs.iter().any(shared_its_processors);
+        seen.push(inferred(&study.runs, study.server.slots()));
+    }
+    let is_quiet = can(!was_disturbed, "the machine was too noisy for a forecast to hold");
+    assert!(!is_quiet, "{puma} {words}: it looks like {seen:?}");
+}
+
+#[test]
+fn every_puma_with_keep_alive_is_as_forecast() {
+    for puma in pumas() {
+        assert_contract(&puma, "-w2 -t2:2", true);
+    }
+}
+
+#[test]
+fn every_puma_with_a_connection_for_each_request_is_as_forecast() {
+    for puma in pumas() {
+        assert_contract(&puma, "-w2 -t2:2 -k", false);
+    }
+}
+
+#[test]
+fn every_pumas_config_file_is_in_the_forecast() {
+    for puma in pumas() {
+        // Without the reactor there is no keep-alive, whatever the client asks for; workers and threads are the file's alone.
+        let study = swept(&puma, "-C closes.rb");
+        assert_sound(&study);
+        print(&study, "-C closes.rb");
+        let settings = study.server.settings.as_ref().expect("the Puma itself has said what its file says");
+        assert_eq!(settings.queue_requests, Some(false));
+        let is_gated = major(&study) > 6 && settings.waits_until_not_full == Some(true);
+        let expected = if is_gated { Discipline::Shared } else { by_the_book(major(&study), false) };
+        for run in &study.runs {
+            assert_eq!(run.theory.as_ref().unwrap().expected, Some(expected), "{puma}");
+            let closed = run.tally.closed_by_server + u64::from(run.connections);
+            assert!(closed >= run.tally.all_answers(), "each was closed");
+        }
+        if major(&study) <= 6 {
+            let study = swept(&puma, "-w2 -t2:2 -C turns_of_3.rb");
+            assert_sound(&study);
+            print(&study, "-C turns_of_3.rb");
+            assert!(study.runs.iter().all(|run| run.theory.as_ref().unwrap().turn == Some(3)), "{puma}");
+        }
+    }
+}
