@@ -245,6 +245,17 @@ fn ended_by(who: Option<EndedBy>) -> &'static str {
     }
 }
 
+/// What grew in an overload.
+fn grown(growth: Option<f64>, growth_per_s: f64, at_end: u64) -> String {
+    let times = match growth {
+        Some(growth) => format!("response times by {growth:.3} s"),
+        None => "the longest response times with it".to_owned(),
+    };
+    format!(
+        "more was offered than the server can do: the backlog grew by {growth_per_s:.1} requests each second, to {at_end}, and {times}"
+    )
+}
+
 impl Caveat {
     /// What was seen.
     pub fn text(&self) -> String {
@@ -271,15 +282,7 @@ impl Caveat {
                 let answers = of(*answers, "answer");
                 format!("p{} and above are not printed: {answers}{worth} are too few for them", percent(*from))
             }
-            Caveat::Growing { growth, growth_per_s, at_end } => {
-                let times = match growth {
-                    Some(growth) => format!("response times by {growth:.3} s"),
-                    None => "the longest response times with it".to_owned(),
-                };
-                format!(
-                    "more was offered than the server can do: the backlog grew by {growth_per_s:.1} requests each second, to {at_end}, and {times}"
-                )
-            }
+            Caveat::Growing { growth, growth_per_s, at_end } => grown(*growth, *growth_per_s, *at_end),
             Caveat::BacklogUnexplained { growth_per_s, at_end } => format!(
                 "the backlog grew by {growth_per_s:.1} requests each second, to {at_end}, and the answers that came did not get slower: an overload, or some requests take longer than this run"
             ),
@@ -342,13 +345,11 @@ impl Caveat {
                 cpus.in_words(),
                 taken * 100.0
             ),
-            Caveat::QueuedInGenerator { requests, longest } => {
-                format!(
-                    "{} waited for a free connection, up to {:.1} ms",
-                    of(*requests, "request"),
-                    longest.as_millis_f64()
-                )
-            }
+            Caveat::QueuedInGenerator { requests, longest } => format!(
+                "{} waited for a free connection, up to {:.1} ms",
+                of(*requests, "request"),
+                longest.as_millis_f64()
+            ),
             Caveat::LogIncomplete { dropped } => format!("the log lacks {dropped} requests: it was written too slowly"),
             Caveat::StoppedEarly { condition } => format!("ended early: {condition}"),
             Caveat::ClaimDiffers { by, claimed, server, under_way } => format!(

@@ -123,15 +123,10 @@ pub(crate) fn conduct(
     let backlog = backlog.and_then(|samples| samples.backlog(tally.counts.total(), length));
     let statistics = Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES).with_backlog(backlog);
     let mut run = LoadRun {
-        tally,
-        measured,
-        elapsed,
         name_resolution,
         checks,
-        missed: Vec::new(),
         log_dropped: dropped_records,
         statistics: Some(statistics),
-        overload: None,
         heard,
         generator: GeneratorFacts {
             lanes,
@@ -143,8 +138,7 @@ pub(crate) fn conduct(
             syn_retransmits: after.syn_retransmits_since(&host),
             server: server_cpu,
         },
-        judgement: None,
-        caveats: Vec::new(),
+        ..LoadRun::recorded(tally, measured, elapsed)
     };
     judge(&mut run, &plan, placement.as_ref(), (interrupted, stopped_by));
     let lanes_by = Some(lanes_by);

@@ -23,18 +23,14 @@ pub(crate) fn overload(run: &LoadRun, plan: &LoadPlan) -> Option<Overload> {
     let agrees = |growth: &f64| (offered / (1.0 + growth) / (offered - backlog.growth) - 1.0).abs() <= AGREE;
     let growth = statistics.growth().filter(agrees);
     let service = plan.service_time.map(Nanos::as_secs_f64);
-    let (capacity, slots) = match growth.zip(statistics.steadiness) {
-        Some((growth, steadiness)) => {
-            let error = steadiness.growth / steadiness.growth_in_errors;
-            staircase::inferred(offered, growth, error, service).ok()?
-        }
-        None => {
-            let capacity =
-                staircase::Inferred { value: offered - backlog.growth, half_width: IN_95_PERCENT * backlog.error };
-            let by =
-                |time| staircase::Inferred { value: capacity.value * time, half_width: capacity.half_width * time };
-            (capacity, service.map(by))
-        }
+    let (capacity, slots) = if let Some((growth, steadiness)) = growth.zip(statistics.steadiness) {
+        let error = steadiness.growth / steadiness.growth_in_errors;
+        staircase::inferred(offered, growth, error, service).ok()?
+    } else {
+        let capacity =
+            staircase::Inferred { value: offered - backlog.growth, half_width: IN_95_PERCENT * backlog.error };
+        let by = |time| staircase::Inferred { value: capacity.value * time, half_width: capacity.half_width * time };
+        (capacity, service.map(by))
     };
     let answered = run.completed_under_load();
     let of = |it: staircase::Inferred| Inferred { value: it.value, half_width: it.half_width };
