@@ -78,7 +78,6 @@ fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<Conducted, Mistake>
     let clock = SystemClock::start();
     let ears = Ears::open(args.outlets.statsd_listen, false)?;
     let mut outlets = Outlets::open(&args.outlets, &resolver, clock)?;
-    let prepared = prepare(&args, &resolver, &clock)?;
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
     let is_stdout = args.log.as_deref() == Some(Path::new("-"));
@@ -90,6 +89,8 @@ fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<Conducted, Mistake>
     {
         return Err(Mistake::Flags("--log and -o name one file: give each its own".to_owned()));
     }
+    // Last of what may be wrong: it may connect.
+    let prepared = prepare(&args, &resolver, &clock)?;
     announce(&prepared);
     let store = Store::create("load", &started_at, args.save.as_deref())?;
     let words = (started_at, command_line(words_of_the_command_line()));

@@ -157,7 +157,7 @@ fn a_puma_that_dies_in_a_run_is_told_with_its_last_lines_and_what_was_done_is_ke
     let port = free_port();
     let words = "sweep -t1:1 -d0.001 -r mortal.ru --path / -R15 --multiples 1,2,3,4";
     let sweep = Running::start(lab.longtail(words).env("PUMA_TEST_PORT", port.to_string()));
-    let sweep = sweep.end().with_code(2);
+    let sweep = sweep.end().with_code(3);
     lab.assert_nothing_left(port);
     assert!(sweep.stderr.contains("  | the app gives up\n"), "{}", sweep.stderr);
     let ours: Vec<&str> = sweep.stderr.lines().filter(|line| !line.starts_with("  | ")).collect();
