@@ -73,7 +73,7 @@ pub(super) fn rows() -> Vec<Row> {
             name: "a rate that is kept, with errors",
             how: "503 to one in ten of 50 a second, which is no rate that is kept",
             expected: SERVER,
-            cause: || of_sink("--status 503:10%", "--rate 50/s --for 2s"),
+            cause: || of_sink("--delay 100ms --status 503:10%", "--rate 50/s --for 2s"),
         },
         Row {
             name: "a server that closes its connections",

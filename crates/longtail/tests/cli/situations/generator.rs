@@ -1,5 +1,6 @@
 //! The generator is the limit, or was kept from its work.
 
+use launch::affinity;
 use model::Clock as _;
 use model::{Nanos, Verdict};
 use rustix::process::Signal;
@@ -9,6 +10,7 @@ use super::limits::{Quota, cpus, four_slots};
 use super::{Caused, Cells, Row, Seen, served};
 use crate::clock::{SteadyClock, eventually};
 use crate::far::{host, on};
+use crate::gates::BusyLoop;
 use crate::lab::{LONGTAIL, Lab, PATIENCE, Running, THIS_MACHINE, has};
 use crate::load::{study, url};
 
@@ -68,19 +70,17 @@ fn stopped(words: &str, time: Nanos) -> Caused {
     Caused::Seen(Seen::load(&ended, &study(&lab)))
 }
 
-/// What takes turns with the generator on its processor; the server has the others.
-const BUSY: &str = "for n in 1 2 3 4; do taskset -c $0 sh -c 'while :; do :; done' & done
-trap 'kill $(jobs -p)' EXIT
-taskset -c $0 \"$@\"";
-
 fn on_a_busy_processor() -> Caused {
-    if cpus() == 1 || !has("taskset") {
+    let ours = affinity::ours().expect("Linux tells");
+    let Some(first) = ours.iter().next().filter(|_| cpus() > 1 && has("taskset")) else {
         return Caused::Skipped("one CPU, or no taskset".to_owned());
-    }
+    };
     let lab = Lab::new();
     let server = served(&lab, "");
-    let mut command = lab.program("sh");
-    command.args(["-c", BUSY, "0", LONGTAIL, "load", "--no-calibrate", "-c", "64", "--for", "2s", &server.url]);
+    let _busy: Vec<BusyLoop> = (0..4).map(|_| BusyLoop::on(first)).collect();
+    let mut command = lab.program("taskset");
+    command.args(["-c", &first.to_string(), LONGTAIL]);
+    command.args(["load", "--no-calibrate", "-c", "64", "--for", "2s", &server.url]);
     let ended = Running::start(&mut command).end();
     Caused::Seen(Seen::load(&ended, &study(&lab)))
 }

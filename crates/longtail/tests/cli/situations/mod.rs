@@ -137,7 +137,7 @@ const GROUPS: [Group; 6] = [
 const LEAST: usize = 40;
 
 /// So often a situation is caused where the machine disturbs it.
-const TRIES: usize = 3;
+const TRIES: usize = 2;
 
 /// Causes each situation of a group, prints its row, and fails with every wrong cell.
 #[expect(clippy::print_stdout, reason = "the table is what the test prints")]
