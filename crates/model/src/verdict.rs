@@ -158,8 +158,9 @@ fn judged(gates: Vec<Gate>, known: &Evidence<'_>) -> Judgement {
         (Verdict::Invalid, None)
     } else if known.keeps_up || !known.is_saturated && on_cpus.is_none() {
         (Verdict::Unloaded, None)
-    } else if known.network.is_some() {
-        (Verdict::NetworkBound, known.network)
+    } else if let Some(network) = known.network.filter(|_| accept_queue(known).is_none()) {
+        // What a full accept queue drops is sent again too, and no network has lost it.
+        (Verdict::NetworkBound, Some(network))
     } else if is_shared {
         (Verdict::SharedCpus, on_cpus)
     } else {

@@ -21,15 +21,15 @@ const HOSTS: &str = "127.0.0.1 localhost\n10.77.0.2 app.test\n10.77.0.9 silent.t
     10.77.0.2 both.test\n203.0.113.7 both.test\n10.77.0.3 several.test\n10.77.0.2 several.test";
 
 /// A machine with longtail, and one with a server.
-struct Machines {
-    lab: Lab,
-    here: Host,
+pub(crate) struct Machines {
+    pub(crate) lab: Lab,
+    pub(crate) here: Host,
     there: Host,
-    wire: Wire,
+    pub(crate) wire: Wire,
 }
 
 impl Machines {
-    fn joined(there: Way, back: Way) -> Option<Machines> {
+    pub(crate) fn joined(there: Way, back: Way) -> Option<Machines> {
         let hosts = [("/etc/hosts", HOSTS), ("/etc/resolv.conf", "nameserver 127.0.0.1")];
         let (here, remote) = (host(&hosts)?, host(&hosts)?);
         let ours: &[&str] = &["10.77.0.1/24", "fd77::1/64"];
@@ -39,7 +39,7 @@ impl Machines {
         Some(Machines { lab: Lab::new(), here, there: remote, wire })
     }
 
-    fn sink(&self, address: &str, settings: Settings) -> (Sink, SocketAddr) {
+    pub(crate) fn sink(&self, address: &str, settings: Settings) -> (Sink, SocketAddr) {
         let listen: Listen = address.parse().unwrap();
         let sink =
             self.there.enter(|| Sink::start(Settings { listen: vec![listen], ..settings }, SteadyClock).unwrap());
@@ -48,25 +48,25 @@ impl Machines {
     }
 
     /// longtail here, which may also connect to the other machine.
-    fn command(&self, words: &str) -> Command {
+    pub(crate) fn command(&self, words: &str) -> Command {
         let mut command = on(&self.lab, &self.here, &format!("{THIS_MACHINE},10.77.0.0/24,10.78.0.0/24,fd77::/64"));
         command.args(split(words));
         command
     }
 
-    fn load(&self, words: &str) -> Ended {
+    pub(crate) fn load(&self, words: &str) -> Ended {
         Running::start(&mut self.command(&format!("load --no-calibrate {words}"))).end()
     }
 }
 
-fn host(files: &[(&str, &str)]) -> Option<Host> {
+pub(crate) fn host(files: &[(&str, &str)]) -> Option<Host> {
     let made = Host::new(files);
     can(made.is_ok(), made.as_ref().err().map_or("", String::as_str));
     made.ok()
 }
 
 /// longtail on a host, allowed to connect to these networks.
-fn on(lab: &Lab, host: &Host, networks: &str) -> Command {
+pub(crate) fn on(lab: &Lab, host: &Host, networks: &str) -> Command {
     let inner = host.command(LONGTAIL, &lab.path(""));
     let mut command = lab.program(&inner.get_program().to_string_lossy());
     command.args(inner.get_args()).env("LONGTAIL_ALLOW_NET", networks);
@@ -277,7 +277,7 @@ fn a_puma_on_another_machine_is_watched_by_its_control_server() {
 }
 
 /// What looks like a container's proxy: it takes connections, and answers what the other machine's server would.
-const FORWARDER: &str = r#"
+pub(crate) const FORWARDER: &str = r#"
 import socket, sys, threading
 open("/proc/self/comm", "w").write("docker-proxy")
 def carry(a, b):

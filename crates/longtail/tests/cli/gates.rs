@@ -33,10 +33,10 @@ fn sink_with(settings: Settings) -> Sink {
 }
 
 /// A process that does nothing but use a processor.
-struct BusyLoop(Child);
+pub(crate) struct BusyLoop(Child);
 
 impl BusyLoop {
-    fn on(cpu: u32) -> BusyLoop {
+    pub(crate) fn on(cpu: u32) -> BusyLoop {
         let child = Command::new("sh").args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().unwrap();
         pin(&child, cpu);
         BusyLoop(child)

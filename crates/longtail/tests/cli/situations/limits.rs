@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use launch::affinity;
-use model::{Nanos, Rate, Verdict};
+use model::{Clock as _, Nanos, Rate, Verdict};
 use sink::{Delay, Queue, Settings, Sink};
 
 use super::{Caused, Cells, Row, Seen};
@@ -113,7 +113,7 @@ fn server_bound(limit: &'static str) -> Cells {
 }
 
 /// As many as the server will have.
-fn cpus() -> u32 {
+pub(super) fn cpus() -> u32 {
     affinity::ours().map_or(1, |cpus| cpus.len() as u32)
 }
 
@@ -133,37 +133,60 @@ fn swept(words: &str, app: Option<&str>) -> Caused {
     Caused::Seen(Seen::sweep(&ended, &study).without_discipline())
 }
 
-/// A Puma in a control group with half a CPU; root makes one, and takes it away.
+/// A control group with a part of a CPU; root makes one, and it is taken away when it is dropped.
+pub(super) struct Quota(PathBuf);
+
+impl Quota {
+    /// So many hundredths of a CPU; `None` where none can be made.
+    pub(super) fn of(percent: u32) -> Option<Quota> {
+        let name = format!("longtail-test-{}-{percent}", std::process::id());
+        let quota = percent * 1000;
+        let quotas = [
+            ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", quota.to_string()),
+            ("/sys/fs/cgroup", "cpu.max", format!("{quota} 100000")),
+        ];
+        quotas.iter().find_map(|(root, file, quota)| {
+            let folder = Path::new(root).join(&name);
+            fs::create_dir(&folder).ok()?;
+            let has_it = folder.join(file).is_file() && fs::write(folder.join(file), quota).is_ok();
+            if !has_it {
+                let _ = fs::remove_dir(&folder);
+            }
+            has_it.then_some(Quota(folder))
+        })
+    }
+
+    /// By this a shell enters it.
+    pub(super) fn enter(&self) -> String {
+        format!("echo $$ > {}/cgroup.procs", self.0.display())
+    }
+}
+
+impl Drop for Quota {
+    fn drop(&mut self) {
+        // Its last process may be ending.
+        let soon = SteadyClock.now() + Nanos::from_secs(10);
+        while fs::remove_dir(&self.0).is_err() && SteadyClock.now() < soon {
+            SteadyClock.sleep(Nanos::from_millis(20));
+        }
+    }
+}
+
 fn under_a_quota() -> Caused {
     if !has("puma") {
         return Caused::Skipped("puma is not on PATH".to_owned());
     }
-    let name = format!("longtail-test-{}", std::process::id());
-    let quotas = [("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "50000"), ("/sys/fs/cgroup", "cpu.max", "50000 100000")];
-    let made = quotas.iter().find_map(|(root, file, quota)| {
-        let folder = Path::new(root).join(&name);
-        fs::create_dir(&folder).ok()?;
-        let has_it = folder.join(file).is_file() && fs::write(folder.join(file), quota).is_ok();
-        if !has_it {
-            let _ = fs::remove_dir(&folder);
-        }
-        has_it.then_some(folder)
-    });
-    let Some(group) = made else { return Caused::Skipped("no control group with a quota can be made here".to_owned()) };
+    let Some(quota) = Quota::of(50) else {
+        return Caused::Skipped("no control group with a quota can be made here".to_owned());
+    };
     let (lab, port) = (Lab::new(), free_port());
     let app = lab.write("app.ru", BURN);
-    let script = format!(
-        "echo $$ > {}/cgroup.procs && exec puma -t5:5 -b tcp://127.0.0.1:{port} {}",
-        group.display(),
-        app.display()
-    );
+    let script = format!("{} && exec puma -t5:5 -b tcp://127.0.0.1:{port} {}", quota.enter(), app.display());
     let script = lab.write("start", &script);
     let words = "--for 4s --warm-up 1s --no-calibrate --multiples 1";
     let words = format!("sweep {words} --slots 5 --url http://127.0.0.1:{port}/ -- sh {}", script.display());
     let ended = lab.run(&words);
-    let study = lab.study();
-    eventually(PATIENCE, || "the control group is in use".to_owned(), || fs::remove_dir(&group).ok());
-    Caused::Seen(Seen::sweep(&ended, &study).without_discipline())
+    Caused::Seen(Seen::sweep(&ended, &lab.study()).without_discipline())
 }
 
 /// A load of a Puma that was there before.

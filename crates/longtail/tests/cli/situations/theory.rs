@@ -3,7 +3,7 @@
 use model::{Discipline, Verdict};
 
 use super::{Caused, Cells, Row, Seen};
-use crate::lab::{Lab, Running, free_port, has};
+use crate::lab::{LONGTAIL, Lab, Running, free_port, has};
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
@@ -36,6 +36,18 @@ pub(super) fn rows() -> Vec<Row> {
             how: "four workers of cluster.fork(), --slots 4 alone: who holds which connection is seen",
             expected: at_its_limit(Discipline::Split),
             cause: || swept_of_node("--slots 4 -d0.05 --multiples 3"),
+        },
+        Row {
+            name: "one line, or a line for each worker",
+            how: "longtail sink --queue shared, two workers of two slots, four times as many connections: split looks the same",
+            expected: Cells { discipline: None, ..at_its_limit(Discipline::Shared) },
+            cause: || swept_of_sink("shared"),
+        },
+        Row {
+            name: "ten requests of a connection in turn",
+            how: "longtail sink --queue inline10, as many workers, slots and connections",
+            expected: at_its_limit(Discipline::Turns),
+            cause: || swept_of_sink("inline10"),
         },
     ]
 }
@@ -82,6 +94,17 @@ fn swept_of_node(words: &str) -> Caused {
         "sweep {words} --for 5s --warm-up 1s --no-calibrate --url http://127.0.0.1:{port}/ -- node cluster.js {port}"
     );
     let ended = Running::start(&mut lab.longtail(&words)).end();
+    Caused::Seen(Seen::sweep(&ended, &lab.study()))
+}
+
+/// A sweep of a sink with this queue: 16 connections, 50 ms a request.
+fn swept_of_sink(queue: &str) -> Caused {
+    let (lab, port) = (Lab::new(), free_port());
+    let words = format!(
+        "sweep -w2 -t2:2 -d0.05 --multiples 4 --for 5s --warm-up 1s --no-calibrate --url http://127.0.0.1:{port}/ -- {LONGTAIL} \
+         sink --listen 127.0.0.1:{port} --queue {queue} --workers 2 --threads 2 --delay 50ms"
+    );
+    let ended = lab.run(&words);
     Caused::Seen(Seen::sweep(&ended, &lab.study()))
 }
 
