@@ -79,6 +79,11 @@ pub trait Wire {
         None
     }
 
+    /// Whether bytes are there on a connection that is being opened, before anything was sent on it; `false` where that cannot be told.
+    fn has_unasked(&self, _slot: usize) -> bool {
+        false
+    }
+
     /// What TCP says of the connection; `None` where it is none of TCP's.
     fn tcp_info(&self, _slot: usize) -> Option<TcpInfo> {
         None

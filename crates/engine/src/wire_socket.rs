@@ -183,6 +183,11 @@ impl Wire for Sockets {
         SocketAddr::try_from(address).ok().map(|address| address.port())
     }
 
+    #[cold]
+    fn has_unasked(&self, slot: usize) -> bool {
+        self.fd(slot).is_ok_and(|fd| matches!(recv(fd, &mut [0; 1], RecvFlags::PEEK), Ok((1.., _))))
+    }
+
     fn tcp_info(&self, slot: usize) -> Option<TcpInfo> {
         TcpInfo::of(self.fd(slot).ok()?)
     }
@@ -245,7 +250,28 @@ fn trouble(errno: Errno) -> Trouble {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+    use std::net::TcpListener;
+
     use super::*;
+
+    #[test]
+    fn what_came_before_anything_was_sent_is_seen_and_stays() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let mut sockets = Sockets::new(&Transport::tcp(listener.local_addr().unwrap()), 0, 1).unwrap();
+        sockets.open(0).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        assert!(!sockets.has_unasked(0));
+        server.write_all(b"hello").unwrap();
+        while !sockets.has_unasked(0) {
+            std::thread::yield_now();
+        }
+        let mut buffer = [0; 8];
+        assert_eq!((sockets.receive(0, &mut buffer), &buffer[..5]), (Ok(5), &b"hello"[..]));
+        drop(server);
+        sockets.close(0);
+        assert!(!sockets.has_unasked(0), "an end is no answer");
+    }
 
     #[test]
     fn why_no_connection_comes_about_is_told_by_name() {

@@ -9,8 +9,8 @@ use std::sync::atomic::AtomicBool;
 
 use engine::{Event, Lane, LaneEnd, Place, Shape, Transport, Trouble, Wire, render};
 use model::{
-    AppTime, Clock, Exchange, GeneratorFacts, Judgement, Late, LoadPlan, Nanos, Outcome, Pace, Rate, Statistics, Tally,
-    Timestamps, Timing, Verdict, doubts, verdict,
+    AppTime, BadResponse, Clock, Exchange, GeneratorFacts, Judgement, Late, LoadPlan, Nanos, Outcome, Pace, Rate,
+    Statistics, Tally, Timestamps, Timing, Verdict, doubts, verdict,
 };
 use rustix::event::epoll::EventFlags;
 use testkit::clock::Stepped;
@@ -30,6 +30,10 @@ struct Scripted {
     refused: Vec<bool>,
     /// Whether every use is.
     always_refuses: bool,
+    /// How long connecting takes, of a server that answers as soon as it is connected, and never again.
+    greets_after: Option<Nanos>,
+    /// Connections on their way.
+    connecting: Vec<bool>,
     /// When the kernel received what is in the inbox, by the wall clock.
     stamps: Vec<Option<Nanos>>,
     /// Whether the app says when it began and ended, as it is asked to.
@@ -52,6 +56,8 @@ impl Scripted {
             inbox: vec![VecDeque::new(); connections],
             refused: vec![false; connections],
             always_refuses: false,
+            greets_after: None,
+            connecting: vec![false; connections],
             stamps: vec![None; connections],
             stamping: false,
             late: Nanos::ZERO,
@@ -62,7 +68,16 @@ impl Scripted {
 
 impl Wire for Scripted {
     fn open(&mut self, slot: usize) -> Result<(), Trouble> {
+        if let Some(after) = self.greets_after {
+            self.order += 1;
+            self.answers.push(Reverse((self.clock.now() + after, self.order, slot)));
+            self.connecting[slot] = true;
+        }
         if self.always_refuses || std::mem::take(&mut self.refused[slot]) { Err(Trouble::Refused) } else { Ok(()) }
+    }
+
+    fn has_unasked(&self, slot: usize) -> bool {
+        !self.inbox[slot].is_empty()
     }
 
     fn is_connected(&self, _slot: usize) -> bool {
@@ -92,6 +107,7 @@ impl Wire for Scripted {
                 break;
             }
             self.answers.pop();
+            self.connecting[slot] = false;
             if self.stamping {
                 let (started, ended) = (due.saturating_sub(self.service).0, due.0);
                 let stamps = format!("x-app-stamps: {started} {ended}\r\n");
@@ -121,6 +137,12 @@ impl Wire for Scripted {
     }
 
     fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Trouble> {
+        if self.connecting[slot] {
+            return Err(Trouble::WouldBlock);
+        }
+        if self.greets_after.is_some() {
+            return Ok(bytes.len());
+        }
         let Reverse(free) = self.free_at.pop().expect("a server has slots");
         let mut start = free.max(self.clock.now());
         if let Some((from, length)) = self.stall
@@ -227,6 +249,17 @@ fn a_server_that_stalls_is_the_limit_and_never_the_generator() {
         assert_eq!(tally.generator_lag.max(), Some(Nanos::ZERO), "whatever was late, the generator was not");
         assert_eq!(judgement.verdict, Verdict::ServerBound, "{judgement:?}");
     }
+}
+
+#[test]
+fn an_answer_that_is_there_before_its_request_is_sent_is_a_bad_response() {
+    let mut wire = Scripted::new(&Stepped::default(), 1, 1, Nanos::from_millis(1));
+    wire.greets_after = Some(Nanos::from_millis(2));
+    let mut shape = shape(1, Pace::Closed);
+    shape.requests_total = Some(3);
+    let tally = run(&shape, wire).tally;
+    assert_eq!(tally.bad_responses.iter().collect::<Vec<_>>(), [(BadResponse::BeforeRequest, 3)]);
+    assert_eq!((tally.counts.total(), tally.connections_opened), (3, 3));
 }
 
 #[test]

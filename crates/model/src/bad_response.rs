@@ -38,6 +38,9 @@ pub enum BadResponse {
     /// Bytes came with it, behind its end, and no other request was out that they could answer.
     #[error("bytes after the end of the response")]
     TrailingBytes,
+    /// It was there before anything of the request was sent on its new connection.
+    #[error("the response came before the request was sent")]
+    BeforeRequest,
 }
 
 impl BadResponse {
@@ -53,6 +56,7 @@ impl BadResponse {
             BadResponse::ChunkedBody => "chunked_body",
             BadResponse::SwitchedProtocol => "switched_protocol",
             BadResponse::TrailingBytes => "trailing_bytes",
+            BadResponse::BeforeRequest => "before_request",
         }
     }
 }
@@ -127,7 +131,7 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    pub(crate) const ALL: [BadResponse; 9] = [
+    pub(crate) const ALL: [BadResponse; 10] = [
         BadResponse::NotHttp,
         BadResponse::StatusLine,
         BadResponse::MalformedHead,
@@ -137,6 +141,7 @@ pub(crate) mod tests {
         BadResponse::ChunkedBody,
         BadResponse::SwitchedProtocol,
         BadResponse::TrailingBytes,
+        BadResponse::BeforeRequest,
     ];
 
     proptest! {
@@ -160,7 +165,8 @@ pub(crate) mod tests {
         for reason in ALL {
             all.record(reason, 1);
         }
-        let names = "not_http status_line malformed_head folded_line long_head content_length chunked_body switched_protocol trailing_bytes";
+        let names = "not_http status_line malformed_head folded_line long_head content_length chunked_body switched_protocol \
+                     trailing_bytes before_request";
         assert_eq!(ALL.map(BadResponse::name).join(" "), names);
         let expected: Vec<String> = names.split(' ').map(|name| format!("\"{name}\":1")).collect();
         assert_eq!(serde_json::to_string(&all).unwrap(), format!("{{{}}}", expected.join(",")));

@@ -38,7 +38,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         }
         // While a connection is opened, whatever the news: a handshake goes both ways.
         let can_send = event.is_writable() || connection.state == State::Opening;
-        let now = if can_send && connection.has_to_send() { self.send_the_rest(slot, now) } else { now };
+        let now = if can_send && connection.has_to_send() { self.send_the_rest(slot, event, now) } else { now };
         let connection = &self.connections[slot];
         if event.is_readable() && connection.state == State::Open {
             if connection.outstanding.is_empty() {
@@ -49,11 +49,18 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         }
     }
 
-    /// Sends what could not be sent before. What is received after it came after it, and not before: its time from then on.
+    /// Sends what could not be sent before. What is received after it came after it, and not before: its time from then on. What was
+    /// there before anything was sent is no answer.
     #[inline(never)]
-    fn send_the_rest(&mut self, slot: usize, now: Nanos) -> Nanos {
+    fn send_the_rest(&mut self, slot: usize, event: Event, now: Nanos) -> Nanos {
+        let is_opening = self.connections[slot].state == State::Opening;
+        let is_unasked = is_opening && event.is_readable() && self.wire.has_unasked(slot);
         self.send(slot);
-        now.max(self.clock.now())
+        let now = now.max(self.clock.now());
+        if is_unasked && self.connections[slot].state == State::Open {
+            self.end_badly(slot, BadResponse::BeforeRequest, now);
+        }
+        now
     }
 
     /// Receives what there is. One read has mostly brought it all: the socket is drained, and not closed.

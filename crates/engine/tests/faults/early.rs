@@ -3,16 +3,20 @@
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use engine::Shape;
 use model::{Outcome, Request};
 
 use crate::kit::{
-    ANSWER, GOOD, Server, driven, ends_in, kinds, open, read_head, read_request, shape, shown, until_closed, wait_for,
+    ANSWER, GOOD, Server, driven, ends_in_one_of, kinds, open, read_head, read_request, shape, shown, until_closed,
+    wait_for,
 };
 
 const TOO_LARGE: &[u8] = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n";
+
+/// Bytes of a body that is more than the buffers on both sides hold.
+const LARGE: usize = 32 << 20;
 
 /// The answer is there as soon as the connection is.
 pub(crate) fn before_the_request(stream: &mut TcpStream) -> io::Result<()> {
@@ -20,17 +24,18 @@ pub(crate) fn before_the_request(stream: &mut TcpStream) -> io::Result<()> {
     read_request(stream)
 }
 
-/// Posts more than the buffers on both sides hold.
+/// Posts a [`LARGE`] body.
 fn large(shape: Shape) -> Shape {
-    let mut bytes = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 33554432\r\n\r\n".to_vec();
-    bytes.resize(bytes.len() + (32 << 20), b'x');
+    let mut bytes = format!("POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: {LARGE}\r\n\r\n").into_bytes();
+    bytes.resize(bytes.len() + LARGE, b'x');
     let request = Request { bytes: bytes.into(), is_head: false };
     Shape { requests: [request].into(), ..shape }
 }
 
 #[test]
-fn an_answer_before_the_request_is_its_answer() {
-    ends_in(GOOD, |stream| {
+fn an_answer_before_the_request_is_its_answer_where_that_cannot_be_told() {
+    // On loopback a connect is mostly done at once and the request goes with it. Where the lane had to wait, the answer is seen to be early.
+    ends_in_one_of(&[GOOD, Outcome::BadResponse], |stream| {
         stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello")?;
         until_closed(stream)
     });
@@ -73,14 +78,23 @@ fn an_answer_to_half_a_request_counts_though_the_rest_is_refused_with_a_reset() 
     assert_eq!(server.stop(), done.tally.connections_opened);
 }
 
+/// The server answers each head at once and reads on. It may have read all of the request by the time the client sees the answer: then
+/// the connection can be used again, and otherwise not, as the server would take the rest for the next request.
 #[test]
-fn a_server_that_reads_on_after_its_early_answer_gets_no_other_request() {
-    let server = Server::start(|stream, _| {
-        read_head(stream)?;
-        stream.write_all(TOO_LARGE)?;
-        until_closed(stream)
+fn after_an_early_answer_another_request_comes_only_behind_a_whole_one() {
+    let heads = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&heads);
+    let server = Server::start(move |stream, _| {
+        loop {
+            let head = read_head(stream)?;
+            assert!(head.starts_with("POST / HTTP/1.1\r\n"), "{head:?}");
+            counted.fetch_add(1, Ordering::Relaxed);
+            stream.write_all(TOO_LARGE)?;
+            io::copy(&mut stream.take(LARGE as u64), &mut io::sink())?;
+        }
     });
     let done = driven(&large(shape(server.address)));
     assert_eq!(kinds(&done), [Outcome::Answered(413)], "{}", shown(&done));
     assert_eq!(server.stop(), done.tally.connections_opened);
+    assert_eq!(heads.load(Ordering::Relaxed), done.tally.counts.total());
 }
