@@ -13,6 +13,7 @@ use crate::lab::{Lab, Running, free_port, has};
 use crate::load::receiver::Receiver;
 use crate::load::{load, study};
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn rows() -> Vec<Row> {
     vec![
         Row {

@@ -91,7 +91,7 @@ fn without_ports() -> Caused {
     };
     let lab = Lab::new();
     let range = "echo 40000 40009 > /proc/sys/net/ipv4/ip_local_port_range";
-    Running::start(&mut host.command("sh", &lab.path("")).args(["-c", range])).end().with_code(0);
+    Running::start(host.command("sh", &lab.path("")).args(["-c", range])).end().with_code(0);
     let listen = vec!["127.0.0.1:0".parse().unwrap()];
     let settings = Settings { listen, body: Body::Ok, ..Settings::default() };
     let sink = host.enter(|| Sink::start(settings, SteadyClock).unwrap());
