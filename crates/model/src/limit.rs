@@ -114,7 +114,13 @@ pub(crate) fn of_cpus(facts: &GeneratorFacts) -> Option<Limit> {
     let serving = server.serving();
     let each = serving.iter().map(|(_, wanted)| *wanted).fold(f64::INFINITY, f64::min);
     let is_taken = server.is_ruby && !serving.is_empty() && each >= LOCK_TAKEN;
-    is_taken.then_some(Limit::RubyLock { processes: serving.len() as u32, each, cpu })
+    // As many processes as CPUs, each with one thread that wants one: more processes would not do more.
+    let has_cpus_left = (serving.len() as f64) < cpu.of;
+    is_taken.then_some(if has_cpus_left {
+        Limit::RubyLock { processes: serving.len() as u32, each, cpu }
+    } else {
+        Limit::Cpu(cpu)
+    })
 }
 
 /// From this share of the service time on the network is what limits: of round trips, which every request has, and of requests with a
@@ -245,6 +251,10 @@ mod tests {
             assert_eq!(limit.0, limit.1, "{named}");
         }
         assert_eq!(of_cpus(&GeneratorFacts::default()), None);
+        // Two workers that hand their locks on: 86 % of each CPU, and the rest of the time they wait for one. More workers would not do more.
+        let mut waiting = facts(&[86, 86], 2, 175, ruby);
+        waiting.server.iter_mut().flat_map(|server| &mut server.processes).for_each(|one| one.run_queue = one.cpu / 4);
+        assert_eq!(of_cpus(&waiting).map(|it| it.name()), Some("CPU"));
     }
 
     #[test]

@@ -146,7 +146,13 @@ fn hold((group, rows): Group) {
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut wrong = String::new();
-    for row in rows() {
+    // `make test` has no time for all of them: every other one, and `make soak` the rest.
+    let is_soaked = std::env::var_os("LONGTAIL_SOAK").is_some();
+    for (at, row) in rows().into_iter().enumerate() {
+        if at % 2 == 1 && !is_soaked {
+            println!("{group}: {}: {}: left to make soak", row.name, words(&row.expected));
+            continue;
+        }
         let said = match caused(&row) {
             Ok((seen, before)) if seen.cells == row.expected => format!("as expected{before}"),
             Ok((seen, before)) => {
