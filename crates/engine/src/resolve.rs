@@ -318,8 +318,28 @@ mod tests {
 
     const HERE: &str = "127.0.0.0/8,::1/128";
 
-    /// A system with these files, under these networks.
-    fn system(folder: &str, hosts: &str, name_servers: &str, sources: &str) -> Resolver {
+    /// A resolver of a system with files of its own, which go with it.
+    struct Guarded {
+        resolver: Resolver,
+        folder: PathBuf,
+    }
+
+    impl std::ops::Deref for Guarded {
+        type Target = Resolver;
+
+        fn deref(&self) -> &Resolver {
+            &self.resolver
+        }
+    }
+
+    impl Drop for Guarded {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+    }
+
+    /// A system with these files, under the networks of this machine.
+    fn system(folder: &str, hosts: &str, name_servers: &str, sources: &str) -> Guarded {
         let folder = std::env::temp_dir().join(format!("resolve-{folder}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let file = |name: &str, text: &str| {
@@ -327,15 +347,13 @@ mod tests {
             fs::write(&path, text).unwrap();
             path
         };
-        Resolver {
-            allowed: Some(HERE.parse().unwrap()),
-            system: SystemFiles {
-                hosts: file("hosts", hosts),
-                name_servers: file("resolv.conf", name_servers),
-                sources: file("nsswitch.conf", sources),
-            },
-            ..Resolver::default()
-        }
+        let system = SystemFiles {
+            hosts: file("hosts", hosts),
+            name_servers: file("resolv.conf", name_servers),
+            sources: file("nsswitch.conf", sources),
+        };
+        let resolver = Resolver { allowed: Some(HERE.parse().unwrap()), system, ..Resolver::default() };
+        Guarded { resolver, folder }
     }
 
     fn shown(resolver: &Resolver, host: &str) -> String {
@@ -423,9 +441,9 @@ mod tests {
         let hosts = "127.0.0.9 both\n2001:db8::9 both\n";
         let mut guarded = system("version", hosts, "nameserver 127.0.0.1\n", "");
         assert!(shown(&guarded, "both").starts_with("both is 2001:db8::9, outside"));
-        guarded.version = Some(IpVersion::V4);
+        guarded.resolver.version = Some(IpVersion::V4);
         assert_eq!(shown(&guarded, "both"), "127.0.0.9:80");
-        guarded.version = Some(IpVersion::V6);
+        guarded.resolver.version = Some(IpVersion::V6);
         assert_eq!(shown(&guarded, "127.0.0.9"), "127.0.0.9 has no IPv6 address, only 127.0.0.9");
     }
 
