@@ -33,25 +33,10 @@ pub(super) fn rows() -> Vec<Row> {
             cause: || swept("-t4:4 -d0.1 --for 3s --multiples 0.5", None),
         },
         Row {
-            name: "an app that computes, as many workers as CPUs",
-            how: "puma on all CPUs, a worker each, 10 ms of Ruby a request, half as many connections as threads",
-            expected: server_bound("CPU"),
-            cause: || swept(&format!("-w{} -t5:5 --for 4s --multiples 0.5", cpus()), Some(BURN)),
-        },
-        Row {
             name: "an app that computes, as many workers as CPUs, four times its threads",
-            how: "the same with four times as many connections as threads",
+            how: "puma with a worker for each CPU, 10 ms of Ruby a request, four times as many connections as threads",
             expected: server_bound("CPU"),
             cause: || swept(&format!("-w{} -t5:5 --for 6s --multiples 4", cpus()), Some(BURN)),
-        },
-        Row {
-            name: "an app that computes, in one process",
-            how: "puma -t5:5, 10 ms of Ruby a request, 4 connections, on two CPUs or more",
-            expected: server_bound("Ruby's lock"),
-            cause: || match cpus() {
-                1 => Caused::Skipped("one CPU: that is the limit then".to_owned()),
-                _ => swept("-t5:5 --for 4s --multiples 0.8", Some(BURN)),
-            },
         },
         Row {
             name: "an app that computes, on a CPU of its own",
@@ -63,10 +48,13 @@ pub(super) fn rows() -> Vec<Row> {
             },
         },
         Row {
-            name: "an app that computes, under a quota",
-            how: "puma -t5:5 in a control group with half a CPU, 10 ms of Ruby a request, 5 connections",
-            expected: server_bound("CPU"),
-            cause: under_a_quota,
+            name: "an app that computes, in one process",
+            how: "puma -t5:5, 10 ms of Ruby a request, 4 connections, on two CPUs or more",
+            expected: server_bound("Ruby's lock"),
+            cause: || match cpus() {
+                1 => Caused::Skipped("one CPU: that is the limit then".to_owned()),
+                _ => swept("-t5:5 --for 4s --multiples 0.8", Some(BURN)),
+            },
         },
         Row {
             name: "an app that computes, loaded from beside it",
@@ -75,16 +63,10 @@ pub(super) fn rows() -> Vec<Row> {
             cause: loaded_beside,
         },
         Row {
-            name: "a full accept queue",
-            how: "a sink with a backlog of 1 that accepts four connections a second, 12 connections",
-            expected: server_bound("accept queue"),
-            cause: || {
-                let rate = Rate::new(4.0).unwrap();
-                let sink = sink_of(Settings { backlog: 1, accept_rate: Some(rate), ..Settings::default() });
-                let lab = Lab::new();
-                let ended = load(&lab, &format!("-c 12 -n 12 {}", url(&sink)));
-                Caused::Seen(Seen::load(&ended, &study(&lab)))
-            },
+            name: "an app that computes, under a quota",
+            how: "puma -t5:5 in a control group with half a CPU, 10 ms of Ruby a request, 5 connections",
+            expected: server_bound("CPU"),
+            cause: under_a_quota,
         },
         Row {
             name: "server and generator share their CPUs",
@@ -98,6 +80,18 @@ pub(super) fn rows() -> Vec<Row> {
             cause: || {
                 let hello = "run ->(env) { [200, {}, ['hello']] }\n";
                 swept(&format!("-w{} -t5:5 --for 4s --multiples {}", cpus(), 10.0 / f64::from(cpus())), Some(hello))
+            },
+        },
+        Row {
+            name: "a full accept queue",
+            how: "a sink with a backlog of 1 that accepts four connections a second, 12 connections",
+            expected: server_bound("accept queue"),
+            cause: || {
+                let rate = Rate::new(4.0).unwrap();
+                let sink = sink_of(Settings { backlog: 1, accept_rate: Some(rate), ..Settings::default() });
+                let lab = Lab::new();
+                let ended = load(&lab, &format!("-c 12 -n 12 {}", url(&sink)));
+                Caused::Seen(Seen::load(&ended, &study(&lab)))
             },
         },
     ]
