@@ -43,7 +43,7 @@ pub(crate) fn name(check: Check) -> &'static str {
         Check::Judgement => "gates and verdict",
         Check::Watch => "looks at the server",
         Check::Anatomy => "parts of the response time",
-        Check::Caveats => "caveats",
+        Check::Warnings => "warnings",
         Check::Theory => "theory",
         Check::KeptFigures => "figures as printed",
     }

@@ -18,7 +18,7 @@ fn is_impossible(one: &Audited) -> bool {
     matches!(one.verdict, Verdict::Impossible { .. })
 }
 
-/// Studies whose figures were all made by playing a load, but for their caveats, which were set for show.
+/// Studies whose figures were all made by playing a load, but for their warnings, which were set for show.
 fn sweeps() -> Vec<SweepStudy> {
     let mut all = vec![
         study::canonical(),
@@ -31,7 +31,7 @@ fn sweeps() -> Vec<SweepStudy> {
         watched(),
     ];
     for study in &mut all {
-        study.runs.iter_mut().for_each(|run| run.caveats.clear());
+        study.runs.iter_mut().for_each(|run| run.warnings.clear());
         // Of those whose runs were replaced by longer ones.
         study.total_time = study.total_time.max(study.runs.iter().map(|run| run.elapsed).sum());
     }
@@ -63,7 +63,7 @@ fn loads() -> Vec<LoadStudy> {
         load::tiny(),
     ];
     for study in &mut all {
-        study.run.caveats.clear();
+        study.run.warnings.clear();
     }
     all
 }
@@ -161,14 +161,14 @@ fn assert_found_out(text: &str) {
 #[test]
 fn every_number_of_a_sweep_that_follows_from_others_is_found_out() {
     let mut study = study::tiny();
-    study.runs[0].caveats.clear();
+    study.runs[0].warnings.clear();
     assert_found_out(&text(study));
 }
 
 #[test]
 fn every_number_of_a_load_that_follows_from_others_is_found_out() {
     let mut study = load::tiny();
-    study.run.caveats.clear();
+    study.run.warnings.clear();
     assert_found_out(&text(study));
 }
 
@@ -192,7 +192,7 @@ fn found_by(text: &str, changes: &[(&str, Check)]) {
 #[test]
 fn each_check_finds_its_own_number() {
     let mut study = study::judged();
-    study.runs.iter_mut().for_each(|run| run.caveats.clear());
+    study.runs.iter_mut().for_each(|run| run.warnings.clear());
     let gates = &study.runs[0].judgement.as_ref().unwrap().gates;
     let headroom = gates.iter().position(|gate| matches!(gate, model::Gate::Headroom { .. })).unwrap();
     let gate = format!("/runs/0/judgement/gates/{headroom}/times");
@@ -219,7 +219,7 @@ fn each_check_finds_its_own_number() {
 #[test]
 fn what_was_seen_meanwhile_must_be_one_story() {
     let mut study = watched();
-    study.runs.iter_mut().for_each(|run| run.caveats.clear());
+    study.runs.iter_mut().for_each(|run| run.warnings.clear());
     let watch = study.runs[1].watch.as_mut().unwrap();
     // Half of the connections have something unread, and a capacity stands beside the busy threads.
     let sockets = watch.tracks.iter_mut().find(|track| track.source == "sock_diag").unwrap();
@@ -265,11 +265,11 @@ fn what_was_seen_meanwhile_must_be_one_story() {
 }
 
 #[test]
-fn a_caveat_must_say_what_the_figures_say() {
+fn a_warning_must_say_what_the_figures_say() {
     let mut study = study::tiny();
-    study.runs[0].caveats = vec![model::Caveat::TooFewRequests { from: 0.99, answers: 9, worth: None }];
+    study.runs[0].warnings = vec![model::Diagnostic::TooFewRequests { from: 0.99, answers: 9, worth: None }];
     assert!(!audited(&text(study.clone())).iter().any(is_impossible));
-    study.runs[0].caveats = vec![model::Caveat::TooFewRequests { from: 0.99, answers: 8, worth: None }];
+    study.runs[0].warnings = vec![model::Diagnostic::TooFewRequests { from: 0.99, answers: 8, worth: None }];
     assert!(audited(&text(study)).iter().any(is_impossible));
 }
 
@@ -325,7 +325,7 @@ fn a_figure_of_another_generator_must_be_that_of_its_output() {
 #[test]
 fn each_bad_response_has_a_reason_and_an_older_file_says_none() {
     let mut study = load::failing();
-    study.run.caveats.clear();
+    study.run.warnings.clear();
     let text = text(study);
     found_by(&text, &[("/run/tally/bad_responses/content_length", Check::OutcomesAddUp)]);
     let mut older: Value = serde_json::from_str(&text).unwrap();
@@ -342,7 +342,7 @@ fn each_bad_response_has_a_reason_and_an_older_file_says_none() {
 fn answers_of_a_wrong_length_are_counted_and_are_of_another() {
     let with = |wanted, shortest, longest, counted: bool| {
         let mut study = load::failing();
-        study.run.caveats.clear();
+        study.run.warnings.clear();
         study.run.tally.wrong_lengths =
             Some(model::WrongLengths { wanted_bytes: wanted, shortest_bytes: shortest, longest_bytes: longest });
         let text = text(study);

@@ -169,7 +169,7 @@ fn is_hidden(judgement: Option<&Judgement>) -> bool {
 pub fn of_sweep(study: &SweepStudy, run: &Run, number: usize) -> Vec<Family> {
     let mut figures = Figures { labels: sweep_labels(study, run, number), families: Vec::new() };
     let judgement = run.judgement.as_ref();
-    figures.of_any(run.connections, run.measured, &run.tally, judgement, run.caveats.len());
+    figures.of_any(run.connections, run.measured, &run.tally, judgement, run.warnings.len());
     figures.of_workers(run.workers.iter().map(|WorkerShare { worker, requests, .. }| (worker.as_str(), *requests)));
     queues(&mut figures, run);
     if is_hidden(judgement) {
@@ -309,7 +309,7 @@ pub fn of_load(study: &LoadStudy) -> Vec<Family> {
         vec![("command", "load".to_owned()), ("run", "1".to_owned()), ("connections", plan.connections.to_string())];
     let mut figures = Figures { labels, families: Vec::new() };
     let judgement = run.judgement.as_ref();
-    figures.of_any(plan.connections, run.measured, &run.tally, judgement, run.caveats.len());
+    figures.of_any(plan.connections, run.measured, &run.tally, judgement, run.warnings.len());
     figures.of_workers(run.tally.per_worker.iter().map(|(worker, count)| (worker.as_str(), count.measured)));
     if is_hidden(judgement) {
         return Family::merged(figures.families);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::pace::uniform;
 use crate::plan::server_words;
 use crate::{
-    Bodies, Body, Caveat, Environment, LanesBy, Nanos, Probe, Quantile, Run, ServerFacts, ServerPlan, Socket,
+    Bodies, Body, Diagnostic, Environment, LanesBy, Nanos, Probe, Quantile, Run, ServerFacts, ServerPlan, Socket,
     StreamPlan, plan,
 };
 
@@ -117,7 +117,7 @@ pub struct BodiesStudy {
     pub runs: Vec<BodyRun>,
     /// What is doubtful about the whole.
     #[serde(default)]
-    pub caveats: Vec<Caveat>,
+    pub warnings: Vec<Diagnostic>,
     /// From the start of the first server to the end of the last.
     #[serde(rename = "total_time_ns")]
     pub total_time: Nanos,

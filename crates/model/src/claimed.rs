@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::objective::Figure;
-use crate::{Caveat, Environment, Forecast, Gate, LoadPlan, Nanos, Placement, Reading, WorkerShare};
+use crate::{Diagnostic, Environment, Forecast, Gate, LoadPlan, Nanos, Placement, Reading, WorkerShare};
 
 /// One run of another generator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub struct ClaimedRun {
     /// Connects dropped by full accept queues in this network namespace.
     pub listen_overflows: Option<u64>,
     /// What is doubtful beside its own figures.
-    pub caveats: Vec<Caveat>,
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// The figures that a generator printed; absent is what it does not say. Times are its own: of most from when a
@@ -257,13 +257,13 @@ impl ClaimedRow {
 
     /// Where the server counted other requests than the generator tells of: more than could have been under way on its
     /// connections when its time was up, in each of `runs` (the warm-up is one), or fewer.
-    pub fn ledger_doubt(&self, runs: u64) -> Option<Caveat> {
+    pub fn ledger_doubt(&self, runs: u64) -> Option<Diagnostic> {
         let (claimed, server) = (self.run.claimed_requests()?, self.server_requests?);
         let under_way = u64::from(self.run.connections) * runs;
         // What had no answer may or may not have reached the server.
         let failed = self.run.claim.failed.unwrap_or(0);
         let is_explained = server + failed >= claimed && server <= claimed + under_way + failed;
-        (!is_explained).then(|| Caveat::ClaimDiffers { by: self.run.by.clone(), claimed, server, under_way })
+        (!is_explained).then(|| Diagnostic::ClaimDiffers { by: self.run.by.clone(), claimed, server, under_way })
     }
 }
 
@@ -293,7 +293,7 @@ mod tests {
             elapsed: Nanos::from_secs(1),
             steal: Some(0.0),
             listen_overflows: Some(0),
-            caveats: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -323,7 +323,8 @@ mod tests {
     fn the_server_may_have_counted_what_was_under_way_and_no_more() {
         assert_eq!(row(100, 0, 120).ledger_doubt(2), None);
         assert_eq!(row(100, 0, 140).ledger_doubt(2), None);
-        let differs = |server| Some(Caveat::ClaimDiffers { by: "wrk".to_owned(), claimed: 120, server, under_way: 20 });
+        let differs =
+            |server| Some(Diagnostic::ClaimDiffers { by: "wrk".to_owned(), claimed: 120, server, under_way: 20 });
         assert_eq!(row(100, 0, 141).ledger_doubt(2), differs(141));
         assert_eq!(row(100, 0, 119).ledger_doubt(2), differs(119));
         assert_eq!(row(100, 1, 119).ledger_doubt(2), None, "what failed may never have come");

@@ -2,8 +2,8 @@
 
 use crate::run::PERCENTILES;
 use crate::{
-    Backlog, Caveat, EndedBy, GeneratorFacts, LaneFacts, LoadRun, Nanos, Pace, Placement, Quantile, Run, Statistics,
-    Tally, accept_wait,
+    Backlog, Diagnostic, EndedBy, GeneratorFacts, LaneFacts, LoadRun, Nanos, Pace, Placement, Quantile, Run,
+    Statistics, Tally, accept_wait,
 };
 
 /// Below this index of fairness the connections' shares are worth a word.
@@ -20,38 +20,38 @@ fn of_tally(
     percentiles: &[f64],
     keep_alive: bool,
     ended_by: Option<EndedBy>,
-) -> Vec<Caveat> {
-    let mut caveats = Vec::new();
-    caveats.extend(ended_by.map(|by| Caveat::Interrupted { by: Some(by) }));
+) -> Vec<Diagnostic> {
+    let mut warnings = Vec::new();
+    warnings.extend(ended_by.map(|by| Diagnostic::Interrupted { by: Some(by) }));
     let counts = &tally.counts;
     if counts.failed() > 0 && ended_by.is_none() {
-        caveats.push(Caveat::Failures { failed: counts.failed(), planned: counts.total() });
+        warnings.push(Diagnostic::Failures { failed: counts.failed(), planned: counts.total() });
     }
     let at = |q: f64| tally.response_time_at(q).supported(statistics, q, tally);
     let first = |kind: Quantile| percentiles.iter().copied().find(|q| at(*q) == kind);
     // Of no request there is no percentile that another answer could change.
     if let Some(from) = first(Quantile::Unanswered).filter(|_| counts.total() > 0) {
         let outcomes = counts.failures();
-        caveats.push(Caveat::QuantilesHidden { from, unanswered: counts.failed(), outcomes });
+        warnings.push(Diagnostic::QuantilesHidden { from, unanswered: counts.failed(), outcomes });
     }
     if let Some(from) = first(Quantile::TooFew) {
         let interval = statistics.and_then(|statistics| statistics.interval(from));
         let worth = interval.filter(|interval| interval.inflation > Some(1.1));
         let worth = worth.and_then(|interval| interval.effective(counts.good())).map(|n| n as u64);
-        caveats.push(Caveat::TooFewRequests { from, answers: counts.good(), worth });
+        warnings.push(Diagnostic::TooFewRequests { from, answers: counts.good(), worth });
     }
     let (stamped, answered) = (tally.read_lag.count(), counts.answered());
     if clock_steps.is_some() && stamped < answered {
-        caveats.push(Caveat::Unstamped { answers: answered - stamped, of: answered });
+        warnings.push(Diagnostic::Unstamped { answers: answered - stamped, of: answered });
     }
-    caveats.extend(delayed_ack(tally));
+    warnings.extend(delayed_ack(tally));
     if keep_alive && tally.closed_by_server > 0 {
-        caveats.push(Caveat::ConnectionsClosed { closed: tally.closed_by_server });
+        warnings.push(Diagnostic::ConnectionsClosed { closed: tally.closed_by_server });
     }
     if tally.closed_for_unasked > 0 {
-        caveats.push(Caveat::UnaskedBytes { closed: tally.closed_for_unasked });
+        warnings.push(Diagnostic::UnaskedBytes { closed: tally.closed_for_unasked });
     }
-    caveats
+    warnings
 }
 
 /// Linux acknowledges what came alone after 40 ms at the soonest (`TCP_DELACK_MIN`); not all answers need wait for it.
@@ -60,17 +60,17 @@ const DELAYED: std::ops::RangeInclusive<Nanos> = Nanos::from_millis(30)..=Nanos:
 const SMALL: u64 = 16 << 10;
 
 /// Small answers whose end comes as late as a delayed acknowledgement.
-fn delayed_ack(tally: &Tally) -> Option<Caveat> {
+fn delayed_ack(tally: &Tally) -> Option<Diagnostic> {
     let waited = tally.phases.read.mean().filter(|waited| DELAYED.contains(waited))?;
     let is_small = tally.received_bytes / tally.phases.read.count.max(1) <= SMALL;
-    is_small.then_some(Caveat::DelayedAck { waited })
+    is_small.then_some(Diagnostic::DelayedAck { waited })
 }
 
 /// Lanes that take less than this of the processors that they share with the server are not seen in its figures.
 const TAKEN: f64 = 0.01;
 
 /// The processors that lanes and server share, where the lanes took a part of them that is worth a word.
-fn shared(generator: &GeneratorFacts, placement: Option<&Placement>) -> Option<Caveat> {
+fn shared(generator: &GeneratorFacts, placement: Option<&Placement>) -> Option<Diagnostic> {
     let Placement { server, lanes } = placement.filter(|placement| placement.is_shared())?;
     let cpus = server.common(lanes);
     let elapsed = generator.lanes.iter().map(|lane| lane.elapsed).max()?;
@@ -78,29 +78,34 @@ fn shared(generator: &GeneratorFacts, placement: Option<&Placement>) -> Option<C
     // Their own processors may have done it all, as far as there are such.
     let own = lanes.len() - cpus.len();
     let taken = (work.as_secs_f64() / elapsed.as_secs_f64() - own as f64) / cpus.len() as f64;
-    (taken >= TAKEN).then_some(Caveat::SharedCpus { cpus, taken })
+    (taken >= TAKEN).then_some(Diagnostic::SharedCpus { cpus, taken })
 }
 
 /// All that the own figures of a sweep's run give reason to doubt; `placement` is who may run where, as far as it is known, and
 /// `ended_by` who ended it before its time.
-pub fn of_run(run: &Run, keep_alive: bool, placement: Option<&Placement>, ended_by: Option<EndedBy>) -> Vec<Caveat> {
-    let mut caveats =
+pub fn of_run(
+    run: &Run,
+    keep_alive: bool,
+    placement: Option<&Placement>,
+    ended_by: Option<EndedBy>,
+) -> Vec<Diagnostic> {
+    let mut warnings =
         of_tally(&run.tally, (run.statistics.as_ref(), run.generator.clock_steps), &PERCENTILES, keep_alive, ended_by);
-    caveats.extend(shared(&run.generator, placement));
+    warnings.extend(shared(&run.generator, placement));
     if let Some(jain) = run.fairness().filter(|jain| *jain < FAIR) {
         let each = &run.tally.per_connection;
         let (fewest, most) = (each.iter().min().copied(), each.iter().max().copied());
-        caveats.push(Caveat::Unfair { jain, fewest: fewest.unwrap_or(0), most: most.unwrap_or(0) });
+        warnings.push(Diagnostic::Unfair { jain, fewest: fewest.unwrap_or(0), most: most.unwrap_or(0) });
     }
-    caveats.extend(of_anatomy(run));
-    caveats.extend(of_kernel(run));
+    warnings.extend(of_anatomy(run));
+    warnings.extend(of_kernel(run));
     // One batch of answers more or less in the window is worth a service time of it.
     let service_time = run.forecast.as_ref().map_or(Nanos::ZERO, |forecast| forecast.service_time);
     let batch = service_time.as_secs_f64() / run.measured.as_secs_f64().max(1e-9);
     if let Some(ratio) = run.of_maximum().filter(|ratio| *ratio > ABOVE + batch) {
-        caveats.push(Caveat::AboveMaximum { ratio });
+        warnings.push(Diagnostic::AboveMaximum { ratio });
     }
-    caveats
+    warnings
 }
 
 /// The accept queue's part by its length may exceed what it is a part of by so much of that and of the response time: looks are
@@ -109,13 +114,13 @@ const ABOVE_WAIT: f64 = 0.05;
 const ABOVE_RESPONSE: f64 = 0.01;
 
 /// What is doubtful about where the response time went.
-fn of_anatomy(run: &Run) -> Vec<Caveat> {
-    let mut caveats = Vec::new();
+fn of_anatomy(run: &Run) -> Vec<Diagnostic> {
+    let mut warnings = Vec::new();
     let of = run.tally.counts.good();
     if let Some(anatomy) = &run.anatomy {
         let (impossible, silent) = (anatomy.impossible, anatomy.silent);
-        caveats.extend((impossible > 0).then_some(Caveat::ImpossibleStamps { answers: impossible, of }));
-        caveats.extend((silent > 0).then_some(Caveat::SilentApp { answers: silent, of }));
+        warnings.extend((impossible > 0).then_some(Diagnostic::ImpossibleStamps { answers: impossible, of }));
+        warnings.extend((silent > 0).then_some(Diagnostic::SilentApp { answers: silent, of }));
     }
     let whole = run.tally.response_time.mean();
     let before = run.anatomy.as_ref().and_then(|anatomy| anatomy.all.mean(anatomy.all.before_app?));
@@ -123,27 +128,27 @@ fn of_anatomy(run: &Run) -> Vec<Caveat> {
         let wait = before.unwrap_or(whole);
         let slack = ABOVE_WAIT * wait.as_secs_f64() + ABOVE_RESPONSE * whole.as_secs_f64();
         let exceeds = accept_queue.as_secs_f64() > wait.as_secs_f64() + slack;
-        caveats.extend(exceeds.then_some(Caveat::QueueExceedsWait { accept_queue, wait }));
+        warnings.extend(exceeds.then_some(Diagnostic::QueueExceedsWait { accept_queue, wait }));
     }
-    caveats
+    warnings
 }
 
 /// What is doubtful about what the kernel saw.
-fn of_kernel(run: &Run) -> Vec<Caveat> {
-    let mut caveats = Vec::new();
-    let Some(view) = &run.kernel else { return caveats };
+fn of_kernel(run: &Run) -> Vec<Diagnostic> {
+    let mut warnings = Vec::new();
+    let Some(view) = &run.kernel else { return warnings };
     let (unfollowed, lost) = (view.unfollowed, view.lost);
-    caveats.extend((unfollowed > 0 || lost > 0).then_some(Caveat::KernelIncomplete { unfollowed, lost }));
+    warnings.extend((unfollowed > 0 || lost > 0).then_some(Diagnostic::KernelIncomplete { unfollowed, lost }));
     // Over TLS it sees none; what we gave up may have been answered.
     let (kernel, answers) = (view.answers(), run.tally.all_answers());
     let is_ours = (answers..=run.tally.all_requests()).contains(&kernel);
-    caveats.extend((kernel > 0 && !is_ours).then_some(Caveat::KernelCountDiffers { kernel, client: answers }));
+    warnings.extend((kernel > 0 && !is_ours).then_some(Diagnostic::KernelCountDiffers { kernel, client: answers }));
     if let Some(ways) = &view.ways {
         let (unmatched, impossible, of) = (ways.unmatched, ways.impossible, run.tally.counts.good());
         let is_whole = unmatched == 0 && impossible == 0;
-        caveats.extend((!is_whole).then_some(Caveat::KernelUnjoined { unmatched, impossible, of }));
+        warnings.extend((!is_whole).then_some(Diagnostic::KernelUnjoined { unmatched, impossible, of }));
     }
-    caveats
+    warnings
 }
 
 /// The percentiles that a load's report prints.
@@ -156,39 +161,39 @@ pub fn of_load(
     keep_alive: bool,
     placement: Option<&Placement>,
     ended_by: Option<EndedBy>,
-) -> Vec<Caveat> {
-    let mut caveats = of_tally(
+) -> Vec<Diagnostic> {
+    let mut warnings = of_tally(
         &run.tally,
         (run.statistics.as_ref(), run.generator.clock_steps),
         &LOAD_PERCENTILES,
         keep_alive,
         ended_by,
     );
-    caveats.extend(shared(&run.generator, placement));
+    warnings.extend(shared(&run.generator, placement));
     let due = run.tally.counts.total();
     if pace.is_open() && ended_by.is_none() && (run.tally.sent_in_window as f64) < KEPT_UP * due as f64 {
-        caveats.push(Caveat::FellBehind { due, sent_in_time: run.tally.sent_in_window });
+        warnings.push(Diagnostic::FellBehind { due, sent_in_time: run.tally.sent_in_window });
     }
-    caveats.extend(of_backlog(run));
+    warnings.extend(of_backlog(run));
     if run.tally.queued.count > 0 {
         let queued = run.tally.queued;
-        caveats.push(Caveat::QueuedInGenerator { requests: queued.count, longest: queued.max });
+        warnings.push(Diagnostic::QueuedInGenerator { requests: queued.count, longest: queued.max });
     }
     if run.log_dropped > 0 {
-        caveats.push(Caveat::LogIncomplete { dropped: run.log_dropped });
+        warnings.push(Diagnostic::LogIncomplete { dropped: run.log_dropped });
     }
-    caveats
+    warnings
 }
 
 /// What a backlog that grew all along says of the server.
-fn of_backlog(run: &LoadRun) -> Option<Caveat> {
+fn of_backlog(run: &LoadRun) -> Option<Diagnostic> {
     let statistics = run.statistics.as_ref()?;
     let Backlog { growth: growth_per_s, at_end, .. } = statistics.backlog?;
     if statistics.is_overload(&run.tally) {
-        return Some(Caveat::Growing { growth: statistics.growth(), growth_per_s, at_end });
+        return Some(Diagnostic::Growing { growth: statistics.growth(), growth_per_s, at_end });
     }
     let is_unexplained = statistics.backlog.is_some_and(|backlog| backlog.grows());
-    is_unexplained.then_some(Caveat::BacklogUnexplained { growth_per_s, at_end })
+    is_unexplained.then_some(Diagnostic::BacklogUnexplained { growth_per_s, at_end })
 }
 
 #[cfg(test)]
@@ -222,8 +227,8 @@ mod tests {
         }
     }
 
-    fn codes(caveats: &[Caveat]) -> Vec<String> {
-        caveats.iter().map(|c| format!("{c:?}").split([' ', '{']).next().unwrap().to_owned()).collect()
+    fn codes(warnings: &[Diagnostic]) -> Vec<String> {
+        warnings.iter().map(|c| format!("{c:?}").split([' ', '{']).next().unwrap().to_owned()).collect()
     }
 
     fn of(run: &Run) -> Vec<String> {
@@ -232,10 +237,10 @@ mod tests {
 
     #[test]
     fn timeouts_hide_the_percentiles_they_could_change() {
-        let caveats = of_run(&run(198, 2), true, None, None);
-        assert!(caveats.contains(&Caveat::Failures { failed: 2, planned: 200 }));
+        let warnings = of_run(&run(198, 2), true, None, None);
+        assert!(warnings.contains(&Diagnostic::Failures { failed: 2, planned: 200 }));
         let outcomes = vec!["timed_out".to_owned()];
-        assert!(caveats.contains(&Caveat::QuantilesHidden { from: 0.99, unanswered: 2, outcomes }));
+        assert!(warnings.contains(&Diagnostic::QuantilesHidden { from: 0.99, unanswered: 2, outcomes }));
     }
 
     #[test]
@@ -255,7 +260,7 @@ mod tests {
         assert!(!of(&run).contains(&"Unstamped".to_owned()));
         run.generator.clock_steps = Some(0);
         (0..148).for_each(|_| run.tally.read_lag.record(Nanos(5_000)));
-        assert!(of_run(&run, true, None, None).contains(&Caveat::Unstamped { answers: 2, of: 150 }));
+        assert!(of_run(&run, true, None, None).contains(&Diagnostic::Unstamped { answers: 2, of: 150 }));
     }
 
     #[test]
@@ -272,7 +277,7 @@ mod tests {
             let facts = GeneratorFacts { lanes: percents.iter().copied().map(lane).collect(), ..Default::default() };
             shared(&facts, Some(&placement))
         };
-        let taken = |cpus: &str, taken: f64| Some(Caveat::SharedCpus { cpus: cpus.parse().unwrap(), taken });
+        let taken = |cpus: &str, taken: f64| Some(Diagnostic::SharedCpus { cpus: cpus.parse().unwrap(), taken });
         assert_eq!(doubt("0-1", "0-1", &[50]), taken("0-1", 0.25), "awake without work is no work");
         assert_eq!(doubt("0-1", "0-1", &[50, 150]), taken("0-1", 1.0));
         assert_eq!(doubt("0-1", "0-1", &[1]), None);
@@ -312,7 +317,7 @@ mod tests {
             delayed_ack(&tally)
         };
         // uvicorn, an app of 10 ms: 40 to 48 ms from the head to the body of each of its answers.
-        assert_eq!(of([40, 42, 44], 158), Some(Caveat::DelayedAck { waited: Nanos::from_millis(42) }));
+        assert_eq!(of([40, 42, 44], 158), Some(Diagnostic::DelayedAck { waited: Nanos::from_millis(42) }));
         assert_eq!(of([0, 0, 1], 158), None, "in one piece, nearly");
         assert_eq!(of([40, 42, 44], 1 << 20), None, "a megabyte takes its time");
         assert_eq!(of([300, 300, 300], 158), None, "an app that streams");

@@ -298,7 +298,7 @@ impl Gate {
             }
             Gate::Bracket { quantile, width, half_interval, .. } => format!(
                 "p{} up to {:.3} ms too high by own lag, known to ±{:.3} ms",
-                crate::caveat::percent(quantile),
+                crate::diagnostic::percent(quantile),
                 width.as_millis_f64(),
                 half_interval.as_millis_f64()
             ),

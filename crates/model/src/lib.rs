@@ -1,5 +1,5 @@
 //! The words of longtail, as types: what was asked (`Plan`), what happened (`Exchange`, `Tally`, `Run`), what was
-//! expected (`Forecast`), what is doubtful (`Caveat`), and the whole of it (`Study`, the file format).
+//! expected (`Forecast`), what is doubtful (`Diagnostic`), and the whole of it (`Study`, the file format).
 //!
 //! Nothing here does I/O, reads a clock or starts a thread. Every other crate knows this one; this one knows none.
 
@@ -11,11 +11,11 @@ pub mod batches;
 pub mod bodies;
 pub mod body;
 pub mod capacity;
-pub mod caveat;
 pub mod claimed;
 pub mod clock;
 pub mod counts;
 pub mod cpus;
+pub mod diagnostic;
 pub mod doubts;
 pub mod environment;
 pub mod exchange;
@@ -60,11 +60,11 @@ pub use bad_response::{BadResponse, BadResponses, WrongLengths};
 pub use batches::Batches;
 pub use bodies::{BodiesPlan, BodiesStudy, BodyRun, ServerUse, SocketServer};
 pub use body::{Bodies, Body, BodyKind};
-pub use caveat::{Caveat, EndedBy};
 pub use claimed::{ClaimedLoadStudy, ClaimedRow, ClaimedRun};
 pub use clock::Clock;
 pub use counts::Counts;
 pub use cpus::{Cpus, Placement};
+pub use diagnostic::{Diagnostic, EndedBy};
 pub use environment::{Environment, PumaSettings, ServerFacts};
 pub use exchange::{Exchange, Outcome};
 pub use forecast::Forecast;

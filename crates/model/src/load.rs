@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::capacity::Overload;
 use crate::objective::Figure;
-use crate::{Caveat, GeneratorFacts, Heard, Histogram, Judgement, Nanos, Objective, Pace, Quantile, Statistics, Tally};
+use crate::{
+    Diagnostic, GeneratorFacts, Heard, Histogram, Judgement, Nanos, Objective, Pace, Quantile, Statistics, Tally,
+};
 
 /// What `longtail load` was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -148,7 +150,7 @@ pub struct LoadRun {
     /// What limited the run; `None` of a run that has not been judged.
     pub judgement: Option<Judgement>,
     /// What is doubtful.
-    pub caveats: Vec<Caveat>,
+    pub warnings: Vec<Diagnostic>,
 }
 
 impl LoadRun {
@@ -167,7 +169,7 @@ impl LoadRun {
             heard: None,
             generator: GeneratorFacts::default(),
             judgement: None,
-            caveats: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 

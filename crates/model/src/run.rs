@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Anatomy, Caveat, Forecast, GeneratorFacts, Heard, Judgement, KernelView, Nanos, Quantile, Reading, Statistics,
+    Anatomy, Diagnostic, Forecast, GeneratorFacts, Heard, Judgement, KernelView, Nanos, Quantile, Reading, Statistics,
     Tally, Theory, Watch,
 };
 
@@ -55,7 +55,7 @@ pub struct Run {
     /// What limited the run; `None` of a run that has not been judged.
     pub judgement: Option<Judgement>,
     /// What is doubtful.
-    pub caveats: Vec<Caveat>,
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// How the share of a worker is known.
@@ -103,7 +103,7 @@ impl Run {
             statistics: None,
             generator: GeneratorFacts::default(),
             judgement: None,
-            caveats: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 

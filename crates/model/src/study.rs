@@ -9,8 +9,8 @@ use crate::forecast::ServiceTime;
 use crate::load::{LoadPlan, LoadRun};
 use crate::theory::Probe;
 use crate::{
-    BodiesStudy, Caveat, ClaimedLoadStudy, ClaimedRow, Environment, LanesBy, Nanos, Placement, Plan, ProbeUsed, Run,
-    ServerFacts, ServerLocation,
+    BodiesStudy, ClaimedLoadStudy, ClaimedRow, Diagnostic, Environment, LanesBy, Nanos, Placement, Plan, ProbeUsed,
+    Run, ServerFacts, ServerLocation,
 };
 
 /// The version of the file format that this code writes. It rises with each change that an older reader would misread.
@@ -87,7 +87,7 @@ pub struct SweepStudy {
     pub claimed_runs: Vec<ClaimedRow>,
     /// What is doubtful about the whole.
     #[serde(default)]
-    pub caveats: Vec<Caveat>,
+    pub warnings: Vec<Diagnostic>,
     /// From the start of the first server to the end of the last.
     #[serde(rename = "total_time_ns")]
     pub total_time: Nanos,

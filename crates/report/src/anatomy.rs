@@ -44,7 +44,7 @@ fn of_run(run: &Run, asked: bool) -> Vec<String> {
 /// `response 690 = accept queue 365 (by its length) + server, app and the rest 325`.
 fn queue_alone(run: &Run, in_line: Option<Nanos>) -> Option<String> {
     let (in_line, whole) = (in_line?, run.tally.response_time.mean()?);
-    // More than the whole is no part: the caveat says so.
+    // More than the whole is no part: the warning says so.
     let rest = whole.0.checked_sub(in_line.0).map(Nanos)?;
     let (whole, in_line, rest) = (shown(whole), shown(in_line), shown(rest));
     Some(format!("response {whole} = accept queue {in_line} (by its length) + server, app and the rest {rest}"))

@@ -110,7 +110,7 @@ pub(crate) fn words(study: &SweepStudy, left_out: &[RunColumn]) -> Vec<(&'static
         ),
         (true, requests),
         (true, ("-", "not known, or too few answers to tell, or unanswered requests could change it")),
-        (true, ("!", "a number of this row may be spoiled: see the caveats")),
+        (true, ("!", "a number of this row may be spoiled: see the warnings")),
     ];
     let known = words.into_iter().filter(|(is_shown, _)| *is_shown).map(|(_, word)| word);
     run.into_iter().chain(known).collect()

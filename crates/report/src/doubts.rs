@@ -2,38 +2,38 @@
 
 use std::mem::discriminant;
 
-use model::{Caveat, Run, SweepStudy};
+use model::{Diagnostic, Run, SweepStudy};
 
 use crate::claimed::rows;
 use crate::facts::{Labelled, labelled};
 
 /// A run's name and its doubts.
-pub(crate) type Noted<'a> = (String, &'a [Caveat]);
+pub(crate) type Noted<'a> = (String, &'a [Diagnostic]);
 
 /// The doubts of each of these runs.
 pub(crate) fn noted<'a>(runs: &[Labelled<'a>]) -> Vec<Noted<'a>> {
-    runs.iter().map(|labelled| (labelled.label.clone(), &*labelled.run.caveats)).collect()
+    runs.iter().map(|labelled| (labelled.label.clone(), &*labelled.run.warnings)).collect()
 }
 
 /// The doubts of each run of a sweep, of another generator's too.
 pub(crate) fn noted_of(study: &SweepStudy) -> Vec<Noted<'_>> {
-    let claimed = study.claimed_runs.iter().map(|row| (rows::label(study, row), &*row.run.caveats));
+    let claimed = study.claimed_runs.iter().map(|row| (rows::label(study, row), &*row.run.warnings));
     noted(&labelled(study)).into_iter().chain(claimed).collect()
 }
 
 /// Whether something was seen that may have spoiled a number of the run's row. A number that is left out, or that
-/// nothing confirms, has a caveat too but no mark: it would stand on every row and mean nothing.
+/// nothing confirms, has a warning too but no mark: it would stand on every row and mean nothing.
 pub(crate) fn is_doubtful(run: &Run) -> bool {
-    run.caveats.iter().any(spoils)
+    run.warnings.iter().any(spoils)
 }
 
-fn spoils(caveat: &Caveat) -> bool {
+fn spoils(warning: &Diagnostic) -> bool {
     !matches!(
-        caveat,
-        Caveat::TooFewRequests { .. }
-            | Caveat::LedgerUnknown { .. }
-            | Caveat::KernelUnjoined { .. }
-            | Caveat::KernelIncomplete { .. }
+        warning,
+        Diagnostic::TooFewRequests { .. }
+            | Diagnostic::LedgerUnknown { .. }
+            | Diagnostic::KernelUnjoined { .. }
+            | Diagnostic::KernelIncomplete { .. }
     )
 }
 
@@ -57,24 +57,24 @@ impl Seen {
     }
 }
 
-/// All caveats, of the study and of its runs, each once a run, by kind: first those that set a mark, then the others, in the
+/// All warnings, of the study and of its runs, each once a run, by kind: first those that set a mark, then the others, in the
 /// order in which the kinds first come up.
-pub(crate) fn by_kind(of_study: &[Caveat], noted: &[Noted<'_>]) -> Vec<Doubt> {
-    let of_study = of_study.iter().map(|caveat| ("study".to_owned(), caveat));
-    let of_runs = noted.iter().flat_map(|(label, caveats)| caveats.iter().map(|caveat| (label.clone(), caveat)));
+pub(crate) fn by_kind(of_study: &[Diagnostic], noted: &[Noted<'_>]) -> Vec<Doubt> {
+    let of_study = of_study.iter().map(|warning| ("study".to_owned(), warning));
+    let of_runs = noted.iter().flat_map(|(label, warnings)| warnings.iter().map(|warning| (label.clone(), warning)));
     let mut kinds = Vec::new();
     let mut doubts: Vec<Doubt> = Vec::new();
-    let mut all: Vec<(String, &Caveat)> = of_study.chain(of_runs).collect();
-    all.sort_by_key(|(_, caveat)| !spoils(caveat));
-    for (label, caveat) in all {
-        let kind = (discriminant(caveat), caveat.remedy());
+    let mut all: Vec<(String, &Diagnostic)> = of_study.chain(of_runs).collect();
+    all.sort_by_key(|(_, warning)| !spoils(warning));
+    for (label, warning) in all {
+        let kind = (discriminant(warning), warning.remedy());
         let at = kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
             kinds.push(kind);
             doubts.push(Doubt { seen: Vec::new(), remedy: kind.1 });
             kinds.len() - 1
         });
         let seen = &mut doubts[at].seen;
-        let text = caveat.text();
+        let text = warning.text();
         match seen.iter_mut().find(|seen| seen.text == text) {
             Some(seen) if seen.labels.contains(&label) => {}
             Some(seen) => seen.labels.push(label),

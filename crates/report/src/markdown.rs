@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use model::{Caveat, Socket, SweepStudy};
+use model::{Diagnostic, Socket, SweepStudy};
 
 use crate::claimed::rows;
 use crate::doubts::{self, Noted};
@@ -39,7 +39,7 @@ pub fn whole(study: &SweepStudy) -> String {
         summaries(study),
         verdicts_of(&labelled),
         errors(&labelled),
-        caveats(&study.caveats, &doubts::noted_of(study)),
+        warnings(&study.warnings, &doubts::noted_of(study)),
         intervals_of(study),
         anatomy_of(study),
         watched_of(&labelled),
@@ -241,12 +241,12 @@ pub(crate) fn errors(runs: &[Labelled<'_>]) -> String {
     if errors.is_empty() { String::new() } else { "**Errors by kind**\n\n".to_owned() + &lines.concat() }
 }
 
-pub(crate) fn caveats(of_study: &[Caveat], runs: &[Noted<'_>]) -> String {
+pub(crate) fn warnings(of_study: &[Diagnostic], runs: &[Noted<'_>]) -> String {
     let doubts = doubts::by_kind(of_study, runs);
     if doubts.is_empty() {
         return String::new();
     }
-    let mut text = "**Caveats**\n\n".to_owned();
+    let mut text = "**Warnings**\n\n".to_owned();
     for doubt in doubts {
         let seen: Vec<String> =
             doubt.seen.iter().map(|seen| format!("{}: {}", seen.of(runs), escaped(&seen.text))).collect();

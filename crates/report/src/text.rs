@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use model::{Caveat, Run, Socket, SweepStudy};
+use model::{Diagnostic, Run, Socket, SweepStudy};
 
 use crate::claimed::rows;
 use crate::doubts::{self, Noted};
@@ -93,7 +93,7 @@ pub(crate) fn said_of_left_out(left_out: &[&'static str], width: Width) -> Strin
     text
 }
 
-/// What stands after the table: repeats summed up; whether to believe it: verdicts, errors, caveats; why it is so: the server
+/// What stands after the table: repeats summed up; whether to believe it: verdicts, errors, warnings; why it is so: the server
 /// meanwhile, theory, workers; the words of the head and the total time.
 pub fn closing(study: &SweepStudy, layout: Layout) -> String {
     let runs = facts::labelled(study);
@@ -107,7 +107,7 @@ pub fn closing(study: &SweepStudy, layout: Layout) -> String {
         verdicts_of(&runs, width),
         rows::claims_text(study, width),
         errors(&runs, width),
-        caveats(&study.caveats, &doubts::noted_of(study), width),
+        warnings(&study.warnings, &doubts::noted_of(study), width),
         intervals_of(study, width),
         anatomy_of(study, width),
         watched_of(&runs, width),
@@ -367,12 +367,12 @@ pub(crate) fn errors(runs: &[Labelled<'_>], width: Width) -> String {
     text
 }
 
-pub(crate) fn caveats(of_study: &[Caveat], runs: &[Noted<'_>], width: Width) -> String {
+pub(crate) fn warnings(of_study: &[Diagnostic], runs: &[Noted<'_>], width: Width) -> String {
     let doubts = doubts::by_kind(of_study, runs);
     if doubts.is_empty() {
         return String::new();
     }
-    let mut text = "caveats\n".to_owned();
+    let mut text = "warnings\n".to_owned();
     for doubt in doubts {
         for seen in &doubt.seen {
             wrap(&mut text, width, "", &format!("  {}: {}", seen.of(runs), seen.text));

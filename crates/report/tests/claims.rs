@@ -1,6 +1,6 @@
 //! What holds of every report, whatever the study.
 
-use model::{Caveat, Outcome, Study, SweepStudy};
+use model::{Diagnostic, Outcome, Study, SweepStudy};
 use report::json::ReadError;
 use report::{Columns, Width, json, markdown, text};
 use testkit::study;
@@ -127,18 +127,18 @@ fn no_line_ends_in_space() {
 #[test]
 fn the_same_doubt_of_two_runs_has_one_remedy_and_names_both() {
     let mut study = study::canonical();
-    study.runs[1].caveats = vec![Caveat::WorkersChanged { new: 1 }, Caveat::WorkersChanged { new: 1 }];
-    study.runs[2].caveats = vec![Caveat::WorkersChanged { new: 1 }];
+    study.runs[1].warnings = vec![Diagnostic::WorkersChanged { new: 1 }, Diagnostic::WorkersChanged { new: 1 }];
+    study.runs[2].warnings = vec![Diagnostic::WorkersChanged { new: 1 }];
     let closing = text::closing(&study, Columns::Longtail.into());
-    let seen = format!("  1.50x, 2.00x: {}\n", Caveat::WorkersChanged { new: 1 }.text());
+    let seen = format!("  1.50x, 2.00x: {}\n", Diagnostic::WorkersChanged { new: 1 }.text());
     assert_eq!(closing.matches(&seen).count(), 1, "{closing}");
-    assert_eq!(closing.matches(Caveat::WorkersChanged { new: 1 }.remedy()).count(), 1);
+    assert_eq!(closing.matches(Diagnostic::WorkersChanged { new: 1 }.remedy()).count(), 1);
 }
 
 #[test]
 fn a_number_that_is_only_left_out_does_not_mark_its_row() {
     let mut study = study::canonical();
-    study.runs[0].caveats = vec![Caveat::TooFewRequests { from: 0.999, answers: 500, worth: None }];
+    study.runs[0].warnings = vec![Diagnostic::TooFewRequests { from: 0.999, answers: 500, worth: None }];
     assert!(text::row(&study, &study.runs[0], Columns::Longtail.into()).starts_with(' '));
     assert!(text::row(&study, &study.runs[4], Columns::Longtail.into()).starts_with('!'));
 }

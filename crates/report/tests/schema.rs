@@ -1,7 +1,7 @@
 //! The published schema (`docs/study.schema.json`) takes every study that we write, and not just anything.
 
 use jsonschema::Validator;
-use model::{Caveat, EndedBy, LanesBy, LoadStudy, Nanos, Study};
+use model::{Diagnostic, EndedBy, LanesBy, LoadStudy, Nanos, Study};
 use report::json;
 use serde_json::{Value, json};
 use testkit::{bodies, claimed, load, study};
@@ -86,85 +86,89 @@ fn every_study_of_bodies_is_valid() {
 }
 
 /// One of each. The match makes the compiler ask for a new one here, and so for its place in the schema.
-fn every_caveat() -> Vec<Caveat> {
+fn every_warning() -> Vec<Diagnostic> {
     let all = vec![
-        Caveat::LedgersDiffer { worker: None, client: 1, server: 2 },
-        Caveat::BytesDiffer { client: 1, app: 2 },
-        Caveat::LedgerUnknown { reason: "it has none".to_owned() },
-        Caveat::Failures { failed: 1, planned: 2 },
-        Caveat::QuantilesHidden { from: 0.99, unanswered: 3, outcomes: Vec::new() },
-        Caveat::QuantilesHidden { from: 0.99, unanswered: 3, outcomes: vec!["503".to_owned(), "timed_out".to_owned()] },
-        Caveat::TooFewRequests { from: 0.999, answers: 5, worth: Some(2) },
-        Caveat::Growing { growth: Some(0.25), growth_per_s: 15.0, at_end: 75 },
-        Caveat::Growing { growth: None, growth_per_s: 15.0, at_end: 75 },
-        Caveat::BacklogUnexplained { growth_per_s: 15.0, at_end: 75 },
-        Caveat::Unstamped { answers: 1, of: 5 },
-        Caveat::ImpossibleStamps { answers: 1, of: 5 },
-        Caveat::SilentApp { answers: 1, of: 5 },
-        Caveat::QueueExceedsWait { accept_queue: Nanos(5), wait: Nanos(4) },
-        Caveat::KernelUnjoined { unmatched: 1, impossible: 2, of: 5 },
-        Caveat::KernelIncomplete { unfollowed: 1, lost: 2 },
-        Caveat::KernelCountDiffers { kernel: 6, client: 5 },
-        Caveat::ConnectionsClosed { closed: 1 },
-        Caveat::UnaskedBytes { closed: 1 },
-        Caveat::DelayedAck { waited: Nanos::from_millis(42) },
-        Caveat::ServedInTurns { answers_a_turn: 10.2, waiting: 6 },
-        Caveat::Unfair { jain: 0.5, fewest: 1, most: 9 },
-        Caveat::AboveMaximum { ratio: 1.1 },
-        Caveat::StillBusy { waited: Nanos::from_secs(1), what: "3 busy threads".to_owned() },
-        Caveat::WorkersChanged { new: 1 },
-        Caveat::FellBehind { due: 5, sent_in_time: 4 },
-        Caveat::SharedCpus { cpus: "0-1".parse().unwrap(), taken: 0.25 },
-        Caveat::QueuedInGenerator { requests: 5, longest: Nanos::from_millis(3) },
-        Caveat::LogIncomplete { dropped: 7 },
-        Caveat::StoppedEarly { condition: "p99 > 1ms: it is 2ms".to_owned() },
-        Caveat::ClaimDiffers { by: "wrk".to_owned(), claimed: 1, server: 2, under_way: 0 },
-        Caveat::Interrupted { by: None },
-        Caveat::Interrupted { by: Some(EndedBy::User) },
-        Caveat::Interrupted { by: Some(EndedBy::Server) },
+        Diagnostic::LedgersDiffer { worker: None, client: 1, server: 2 },
+        Diagnostic::BytesDiffer { client: 1, app: 2 },
+        Diagnostic::LedgerUnknown { reason: "it has none".to_owned() },
+        Diagnostic::Failures { failed: 1, planned: 2 },
+        Diagnostic::QuantilesHidden { from: 0.99, unanswered: 3, outcomes: Vec::new() },
+        Diagnostic::QuantilesHidden {
+            from: 0.99,
+            unanswered: 3,
+            outcomes: vec!["503".to_owned(), "timed_out".to_owned()],
+        },
+        Diagnostic::TooFewRequests { from: 0.999, answers: 5, worth: Some(2) },
+        Diagnostic::Growing { growth: Some(0.25), growth_per_s: 15.0, at_end: 75 },
+        Diagnostic::Growing { growth: None, growth_per_s: 15.0, at_end: 75 },
+        Diagnostic::BacklogUnexplained { growth_per_s: 15.0, at_end: 75 },
+        Diagnostic::Unstamped { answers: 1, of: 5 },
+        Diagnostic::ImpossibleStamps { answers: 1, of: 5 },
+        Diagnostic::SilentApp { answers: 1, of: 5 },
+        Diagnostic::QueueExceedsWait { accept_queue: Nanos(5), wait: Nanos(4) },
+        Diagnostic::KernelUnjoined { unmatched: 1, impossible: 2, of: 5 },
+        Diagnostic::KernelIncomplete { unfollowed: 1, lost: 2 },
+        Diagnostic::KernelCountDiffers { kernel: 6, client: 5 },
+        Diagnostic::ConnectionsClosed { closed: 1 },
+        Diagnostic::UnaskedBytes { closed: 1 },
+        Diagnostic::DelayedAck { waited: Nanos::from_millis(42) },
+        Diagnostic::ServedInTurns { answers_a_turn: 10.2, waiting: 6 },
+        Diagnostic::Unfair { jain: 0.5, fewest: 1, most: 9 },
+        Diagnostic::AboveMaximum { ratio: 1.1 },
+        Diagnostic::StillBusy { waited: Nanos::from_secs(1), what: "3 busy threads".to_owned() },
+        Diagnostic::WorkersChanged { new: 1 },
+        Diagnostic::FellBehind { due: 5, sent_in_time: 4 },
+        Diagnostic::SharedCpus { cpus: "0-1".parse().unwrap(), taken: 0.25 },
+        Diagnostic::QueuedInGenerator { requests: 5, longest: Nanos::from_millis(3) },
+        Diagnostic::LogIncomplete { dropped: 7 },
+        Diagnostic::StoppedEarly { condition: "p99 > 1ms: it is 2ms".to_owned() },
+        Diagnostic::ClaimDiffers { by: "wrk".to_owned(), claimed: 1, server: 2, under_way: 0 },
+        Diagnostic::Interrupted { by: None },
+        Diagnostic::Interrupted { by: Some(EndedBy::User) },
+        Diagnostic::Interrupted { by: Some(EndedBy::Server) },
     ];
-    for caveat in &all {
-        match caveat {
-            Caveat::LedgersDiffer { .. }
-            | Caveat::BytesDiffer { .. }
-            | Caveat::LedgerUnknown { .. }
-            | Caveat::Failures { .. }
-            | Caveat::QuantilesHidden { .. }
-            | Caveat::TooFewRequests { .. }
-            | Caveat::Growing { .. }
-            | Caveat::BacklogUnexplained { .. }
-            | Caveat::Unstamped { .. }
-            | Caveat::ImpossibleStamps { .. }
-            | Caveat::SilentApp { .. }
-            | Caveat::QueueExceedsWait { .. }
-            | Caveat::KernelUnjoined { .. }
-            | Caveat::KernelIncomplete { .. }
-            | Caveat::KernelCountDiffers { .. }
-            | Caveat::ConnectionsClosed { .. }
-            | Caveat::UnaskedBytes { .. }
-            | Caveat::DelayedAck { .. }
-            | Caveat::ServedInTurns { .. }
-            | Caveat::Unfair { .. }
-            | Caveat::AboveMaximum { .. }
-            | Caveat::StillBusy { .. }
-            | Caveat::WorkersChanged { .. }
-            | Caveat::FellBehind { .. }
-            | Caveat::SharedCpus { .. }
-            | Caveat::QueuedInGenerator { .. }
-            | Caveat::LogIncomplete { .. }
-            | Caveat::StoppedEarly { .. }
-            | Caveat::ClaimDiffers { .. }
-            | Caveat::Interrupted { .. } => {}
+    for warning in &all {
+        match warning {
+            Diagnostic::LedgersDiffer { .. }
+            | Diagnostic::BytesDiffer { .. }
+            | Diagnostic::LedgerUnknown { .. }
+            | Diagnostic::Failures { .. }
+            | Diagnostic::QuantilesHidden { .. }
+            | Diagnostic::TooFewRequests { .. }
+            | Diagnostic::Growing { .. }
+            | Diagnostic::BacklogUnexplained { .. }
+            | Diagnostic::Unstamped { .. }
+            | Diagnostic::ImpossibleStamps { .. }
+            | Diagnostic::SilentApp { .. }
+            | Diagnostic::QueueExceedsWait { .. }
+            | Diagnostic::KernelUnjoined { .. }
+            | Diagnostic::KernelIncomplete { .. }
+            | Diagnostic::KernelCountDiffers { .. }
+            | Diagnostic::ConnectionsClosed { .. }
+            | Diagnostic::UnaskedBytes { .. }
+            | Diagnostic::DelayedAck { .. }
+            | Diagnostic::ServedInTurns { .. }
+            | Diagnostic::Unfair { .. }
+            | Diagnostic::AboveMaximum { .. }
+            | Diagnostic::StillBusy { .. }
+            | Diagnostic::WorkersChanged { .. }
+            | Diagnostic::FellBehind { .. }
+            | Diagnostic::SharedCpus { .. }
+            | Diagnostic::QueuedInGenerator { .. }
+            | Diagnostic::LogIncomplete { .. }
+            | Diagnostic::StoppedEarly { .. }
+            | Diagnostic::ClaimDiffers { .. }
+            | Diagnostic::Interrupted { .. } => {}
         }
     }
     all
 }
 
 #[test]
-fn every_caveat_is_valid() {
+fn every_warning_is_valid() {
     let schema = schema();
     let mut study = load::tiny();
-    study.run.caveats = every_caveat();
+    study.run.warnings = every_warning();
     assert_valid(&schema, &value(study));
 }
 
@@ -220,7 +224,7 @@ fn what_does_not_belong_is_refused() {
         ("/run/tally/bad_responses", json!({"strange": 1})),
         ("/run/tally/wrong_lengths", json!({"wanted_bytes": 1})),
         ("/run/tally/response_time/buckets", json!([[1, 2, 3]])),
-        ("/run/caveats", json!([{"code": "bad_weather"}])),
+        ("/run/warnings", json!([{"code": "bad_weather"}])),
         ("/interrupted", json!(null)),
     ];
     for (at, wrong) in changes {

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use engine::{Answer, Progress, Shape, ensure_descriptors, fetch};
 use model::study::SCHEMA;
 use model::{
-    App, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Caveat, Ceiling, Clock, Nanos, Order, ServerPlan, Socket,
-    SocketServer, StreamPlan,
+    App, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Clock, Diagnostic, Nanos, Order, ServerPlan,
+    Socket, SocketServer, StreamPlan,
 };
 use probe::machine;
 
@@ -51,7 +51,7 @@ pub fn conduct_bodies<C: Clock + Clone + Send + Sync>(
         lanes_by: tools.lanes_by.clone(),
         servers: Vec::new(),
         runs: Vec::new(),
-        caveats: Vec::new(),
+        warnings: Vec::new(),
         total_time: Nanos::ZERO,
         interrupted: false,
     };
@@ -143,8 +143,8 @@ impl<C: Clock + Clone + Send + Sync> Block<'_, C> {
                 break;
             }
             // No percentile above p99 is printed, so that there is nothing to say of one.
-            run.caveats.retain(|caveat| match caveat {
-                Caveat::TooFewRequests { from, .. } | Caveat::QuantilesHidden { from, .. } => *from <= 0.99,
+            run.warnings.retain(|warning| match warning {
+                Diagnostic::TooFewRequests { from, .. } | Diagnostic::QuantilesHidden { from, .. } => *from <= 0.99,
                 _ => true,
             });
             study.runs.push(BodyRun { socket: server.socket, body: *body, server: server_use, run });
@@ -159,10 +159,10 @@ impl<C: Clock + Clone + Send + Sync> Block<'_, C> {
         }
         if !tools.is_interrupted() {
             observer.phase(&Phase::Reconciling);
-            study.caveats.extend(self.reconcile_bytes(&mut session));
+            study.warnings.extend(self.reconcile_bytes(&mut session));
             let is_of_this = |run: &&mut BodyRun| run.socket == server.socket && run.run.repeat == self.repeat;
             let of_this_server = study.runs.iter_mut().filter(is_of_this).map(|run| &mut run.run);
-            study.caveats.extend(session.settle(of_this_server));
+            study.warnings.extend(session.settle(of_this_server));
         }
         observer.compared(study);
         observer.phase(&Phase::Stopping);
@@ -231,7 +231,7 @@ impl<C: Clock + Clone + Send + Sync> Block<'_, C> {
     }
 
     /// The bytes of content that our app says it has answered beside those that we had, over this server's whole life.
-    fn reconcile_bytes(&self, session: &mut Session<'_, C>) -> Option<Caveat> {
+    fn reconcile_bytes(&self, session: &mut Session<'_, C>) -> Option<Diagnostic> {
         if self.server.rackup.is_some() || self.server.app != App::Bodies || session.unanswered {
             // What is not known for want of answers is said where requests are counted.
             return None;
@@ -242,7 +242,7 @@ impl<C: Clock + Clone + Send + Sync> Block<'_, C> {
         for _ in 0..QUESTIONS * session.subject.workers.len().max(1) {
             if session.subject.workers.iter().all(|worker| accounts.contains_key(worker)) {
                 let app = accounts.values().sum();
-                return (app != client).then_some(Caveat::BytesDiffer { client, app });
+                return (app != client).then_some(Diagnostic::BytesDiffer { client, app });
             }
             let Ok(mut answer) = self.fetch(session, &request, LEDGER.1) else { break };
             let said = answer.worker.take();
@@ -253,7 +253,7 @@ impl<C: Clock + Clone + Send + Sync> Block<'_, C> {
             accounts.insert(pid.to_owned(), bytes);
         }
         let reason = "not every worker told how many bytes of content it has answered".to_owned();
-        (!self.tools.is_interrupted()).then_some(Caveat::LedgerUnknown { reason })
+        (!self.tools.is_interrupted()).then_some(Diagnostic::LedgerUnknown { reason })
     }
 }
 

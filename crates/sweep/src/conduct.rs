@@ -104,7 +104,7 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
         if !tools.is_interrupted() && tools.other.is_none() {
             observer.phase(&Phase::Reconciling);
             let of_this_server = study.runs.iter_mut().filter(|run| run.repeat == repeat);
-            study.caveats.extend(session.settle(of_this_server));
+            study.warnings.extend(session.settle(of_this_server));
         }
         observer.compared(&study);
         observer.phase(&Phase::Stopping);
@@ -133,7 +133,7 @@ fn unbegun<C>(plan: &Plan, tools: &Tools<'_, C>) -> SweepStudy {
         probes: Vec::new(),
         runs: Vec::new(),
         claimed_runs: Vec::new(),
-        caveats: Vec::new(),
+        warnings: Vec::new(),
         total_time: Nanos::ZERO,
         interrupted: false,
     }

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use model::{Caveat, Clock, Nanos};
+use model::{Clock, Diagnostic, Nanos};
 use probe::sockets::ServerSockets;
 
 /// Between two looks.
@@ -13,13 +13,13 @@ const STEP: Nanos = Nanos::from_millis(10);
 /// A server that is busy longer than this after a run is not waited for.
 const PATIENCE: Nanos = Nanos::from_secs(60);
 
-/// Waits until nobody is connected any more to the server whose sockets `look` sees; a caveat where that does not happen
+/// Waits until nobody is connected any more to the server whose sockets `look` sees; a warning where that does not happen
 /// within a minute, unless `stop` says so before.
 pub(crate) fn wait_until_idle(
     mut look: impl FnMut() -> io::Result<ServerSockets>,
     clock: &impl Clock,
     stop: impl Fn() -> bool,
-) -> Option<Caveat> {
+) -> Option<Diagnostic> {
     let start = clock.now();
     loop {
         // Where the kernel does not tell, nothing can be said, and nothing is.
@@ -30,7 +30,7 @@ pub(crate) fn wait_until_idle(
         let waited = clock.now() - start;
         if waited >= PATIENCE {
             let what = format!("{} connections open, {} of them not accepted", sockets.open, sockets.accept_queue);
-            return Some(Caveat::StillBusy { waited, what });
+            return Some(Diagnostic::StillBusy { waited, what });
         }
         clock.sleep(STEP);
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::run::ShareSource;
-use model::{Caveat, Clock, Gate, Nanos, Tally, WorkerShare};
+use model::{Clock, Diagnostic, Gate, Nanos, Tally, WorkerShare};
 use probe::Control;
 use probe::puma_stats::{self, PumaStats};
 
@@ -85,9 +85,9 @@ impl Accounts {
     }
 
     /// What is doubtful where they differ.
-    pub(crate) fn caveat(self) -> Option<Caveat> {
+    pub(crate) fn warning(self) -> Option<Diagnostic> {
         let Accounts { worker, client, server } = self;
-        (client != server).then_some(Caveat::LedgersDiffer { worker, client, server })
+        (client != server).then_some(Diagnostic::LedgersDiffer { worker, client, server })
     }
 }
 
@@ -179,7 +179,7 @@ mod tests {
     fn equal_accounts_raise_no_doubt() {
         let accounts = ledger(&[(11, 3), (12, 0)]).beside_puma(&stats(&[(11, 3), (12, 0)])).unwrap();
         assert_eq!(accounts, Accounts { worker: None, client: 3, server: 3 });
-        assert_eq!((accounts.caveat(), accounts.gate().grade()), (None, Grade::Pass));
+        assert_eq!((accounts.warning(), accounts.gate().grade()), (None, Grade::Pass));
     }
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn a_request_that_somebody_else_sent_is_a_difference() {
         let accounts = ledger(&[(11, 3)]).beside_puma(&stats(&[(11, 4)])).unwrap();
-        assert_eq!(accounts.caveat(), Some(Caveat::LedgersDiffer { worker: None, client: 3, server: 4 }));
+        assert_eq!(accounts.warning(), Some(Diagnostic::LedgersDiffer { worker: None, client: 3, server: 4 }));
     }
 
     #[test]

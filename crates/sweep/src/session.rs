@@ -10,7 +10,7 @@ mod settle;
 use engine::{Answer, Drive, Progress, Shape};
 use launch::Kept;
 use model::forecast::{ServiceTime, ServiceTimeSource};
-use model::{Caveat, Ceiling, Clock, Nanos, Plan, ServerPlan, Stop, StreamPlan, SweepStudy};
+use model::{Ceiling, Clock, Diagnostic, Nanos, Plan, ServerPlan, Stop, StreamPlan, SweepStudy};
 use probe::puma_stats::PumaStats;
 
 pub(crate) use self::run::Job;
@@ -174,7 +174,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         Ok(done.tally.service_time.quantile(0.5).map(measured))
     }
 
-    pub(crate) fn cool_down(&self) -> Option<Caveat> {
+    pub(crate) fn cool_down(&self) -> Option<Diagnostic> {
         let mut listener = self.subject.listener();
         wait_until_idle(|| listener.look(), &self.tools.clock, || self.tools.is_interrupted())
     }

@@ -2,7 +2,7 @@
 //! what it claims the server's own account.
 
 use model::forecast::ServiceTime;
-use model::{Caveat, ClaimedRow, ClaimedRun, Clock, Nanos, Plan, ServerFacts, ServerKind, Stop, WorkerShare};
+use model::{ClaimedRow, ClaimedRun, Clock, Diagnostic, Nanos, Plan, ServerFacts, ServerKind, Stop, WorkerShare};
 use probe::host::Host;
 use probe::processes::tree;
 use probe::puma_stats::PumaStats;
@@ -80,23 +80,23 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         run.listen_overflows = after.listen_overflows_since(&before);
         let readings = self.listener_readings(run.elapsed);
         observer.phase(&Phase::CoolingDown);
-        run.caveats.extend(if self.cool_down { self.cool_down() } else { None });
+        run.warnings.extend(if self.cool_down { self.cool_down() } else { None });
         observer.phase(&Phase::Reconciling);
         self.account = self.server_account();
         let (server_requests, workers) = self.since(account_before.as_ref());
         self.welcome(&workers);
         let new = replaced(&workers, &family, &tree(self.subject.pid()));
-        run.caveats.extend((new > 0).then_some(Caveat::WorkersChanged { new }));
+        run.warnings.extend((new > 0).then_some(Diagnostic::WorkersChanged { new }));
         let forecast = service_time
             .and_then(|ServiceTime { time, source, .. }| queueing::closed::forecast(connections, slots, time, source));
         let mut row = ClaimedRow { repeat, multiple, run, server_requests, workers, readings, forecast };
         let runs = 1 + u64::from(stream.warm_up > Nanos::ZERO);
-        let unknown = || Caveat::LedgerUnknown { reason: "it has no count that longtail can read".to_owned() };
+        let unknown = || Diagnostic::LedgerUnknown { reason: "it has no count that longtail can read".to_owned() };
         let doubt = match server_requests {
             Some(_) => row.ledger_doubt(runs),
             None => (!self.tools.is_interrupted()).then(unknown),
         };
-        row.run.caveats.extend(doubt);
+        row.run.warnings.extend(doubt);
         Ok(Some(row))
     }
 

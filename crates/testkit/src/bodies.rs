@@ -4,9 +4,9 @@ use model::pace::uniform;
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
-    App, Batches, Bodies, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Caveat, Ceiling, Exchange, GeneratorFacts,
-    LaneFacts, Nanos, Outcome, Run, ServerFacts, ServerKind, ServerPlan, ServerUse, Socket, SocketServer, Statistics,
-    Stop, StreamPlan, Tally, Threads, Timestamps, Verdict, Window, verdict,
+    App, Batches, Bodies, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Diagnostic, Exchange,
+    GeneratorFacts, LaneFacts, Nanos, Outcome, Run, ServerFacts, ServerKind, ServerPlan, ServerUse, Socket,
+    SocketServer, Statistics, Stop, StreamPlan, Tally, Threads, Timestamps, Verdict, Window, verdict,
 };
 
 use crate::machine::{environment, note_lags};
@@ -33,11 +33,11 @@ pub fn sockets() -> BodiesStudy {
 /// Answers that are too short, a run that is worth nothing, one that is not there, an app that counts otherwise.
 pub fn troubled() -> BodiesStudy {
     let mut study = played(&plan("as10", &[Socket::Tcp4, Socket::Unix], 1));
-    study.caveats = vec![Caveat::BytesDiffer { client: 10_240, app: 20_480 }];
+    study.warnings = vec![Diagnostic::BytesDiffer { client: 10_240, app: 20_480 }];
     let [first, second, ..] = &mut study.runs[..] else { unreachable!("four runs") };
     first.run = run(first.body, first.socket, 1, |n| (n % 10 == 0).then_some(Outcome::WrongLength));
     let counts = &first.run.tally.counts;
-    first.run.caveats = vec![Caveat::Failures { failed: counts.failed(), planned: counts.total() }];
+    first.run.warnings = vec![Diagnostic::Failures { failed: counts.failed(), planned: counts.total() }];
     first.server = ServerUse::default();
     if let Some(judgement) = &mut second.run.judgement {
         judgement.verdict = Verdict::Invalid;
@@ -120,7 +120,7 @@ fn played(plan: &BodiesPlan) -> BodiesStudy {
         lanes_by: None,
         servers: plan.sockets.iter().map(|socket| server(*socket)).collect(),
         runs,
-        caveats: Vec::new(),
+        warnings: Vec::new(),
         total_time: Nanos::from_secs(315),
         interrupted: false,
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::claimed::{Believable, ClaimFinding, ClaimedFigures, ClaimedPercentile, FindingGrade};
 use model::run::ShareSource;
 use model::study::SCHEMA;
-use model::{Caveat, ClaimedLoadStudy, ClaimedRow, ClaimedRun, Nanos, Stop, SweepStudy, WorkerShare};
+use model::{ClaimedLoadStudy, ClaimedRow, ClaimedRun, Diagnostic, Nanos, Stop, SweepStudy, WorkerShare};
 
 use crate::{load, study};
 
@@ -63,7 +63,7 @@ pub fn wrk_run() -> ClaimedRun {
         elapsed: Nanos::from_millis(2010),
         steal: Some(0.02),
         listen_overflows: Some(0),
-        caveats: Vec::new(),
+        warnings: Vec::new(),
     }
 }
 
@@ -135,8 +135,8 @@ pub fn hey_sweep() -> SweepStudy {
         run.connections = ours.connections;
         if at == 1 {
             run.claim.requests = Some(3000);
-            run.caveats =
-                vec![Caveat::ClaimDiffers { by: "hey".to_owned(), claimed: 3000, server: 2900, under_way: 60 }];
+            run.warnings =
+                vec![Diagnostic::ClaimDiffers { by: "hey".to_owned(), claimed: 3000, server: 2900, under_way: 60 }];
         }
         let counted = if at == 1 { 2900 } else { 2000 };
         study.claimed_runs.push(ClaimedRow {

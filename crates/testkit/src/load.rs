@@ -225,7 +225,7 @@ pub fn every() -> Vec<LoadStudy> {
 fn judged(mut study: LoadStudy) -> LoadStudy {
     let (plan, run) = (&study.plan, &study.run);
     let missed = run.misses(&plan.fail_if);
-    let caveats = doubts::of_load(
+    let warnings = doubts::of_load(
         run,
         &plan.pace,
         plan.keep_alive,
@@ -235,7 +235,7 @@ fn judged(mut study: LoadStudy) -> LoadStudy {
     let judgement = verdict::of_load(run, plan);
     study.run.judgement = Some(judgement);
     study.run.missed = missed;
-    study.run.caveats = caveats;
+    study.run.warnings = warnings;
     study
 }
 

@@ -10,7 +10,7 @@ mod watch;
 use model::run::PERCENTILES;
 use model::theory::Fit;
 use model::{
-    Caveat, Ceiling, Discipline, EndedBy, Heard, Nanos, Outcome, Probe, ProbeUsed, ServerFacts, ServerKind, Stop,
+    Ceiling, Diagnostic, Discipline, EndedBy, Heard, Nanos, Outcome, Probe, ProbeUsed, ServerFacts, ServerKind, Stop,
     SweepStudy, verdict,
 };
 
@@ -40,7 +40,7 @@ pub fn every() -> [SweepStudy; 13] {
 /// Five multiples of 20 slots (4 workers x 5 threads) that each hold a request for 0.2 s, 100 requests a connection.
 pub fn canonical() -> SweepStudy {
     let mut study = played(&Setup::default());
-    study.runs[4].caveats = vec![Caveat::ConnectionsClosed { closed: 80 }];
+    study.runs[4].warnings = vec![Diagnostic::ConnectionsClosed { closed: 80 }];
     study
 }
 
@@ -80,7 +80,7 @@ pub fn repeated() -> SweepStudy {
     let last = study.runs.len() - 1;
     let plan = study.plan.clone();
     study.runs[last] = play(&plan, &study.server, 3, 2.0, |n| (n == 1234).then_some(Outcome::TimedOut));
-    study.runs[last].caveats = vec![Caveat::Failures { failed: 1, planned: 4000 }];
+    study.runs[last].warnings = vec![Diagnostic::Failures { failed: 1, planned: 4000 }];
     study
 }
 
@@ -101,10 +101,10 @@ pub fn failing() -> SweepStudy {
         let counts = &run.tally.counts;
         let (failed, planned) = (counts.failed(), counts.total());
         let answered: u64 = run.workers.iter().map(|share| share.requests).sum();
-        run.caveats = vec![
-            Caveat::LedgersDiffer { worker: None, client: answered, server: answered + failed / 2 },
-            Caveat::Failures { failed, planned },
-            Caveat::QuantilesHidden { from, unanswered: failed, outcomes: counts.failures() },
+        run.warnings = vec![
+            Diagnostic::LedgersDiffer { worker: None, client: answered, server: answered + failed / 2 },
+            Diagnostic::Failures { failed, planned },
+            Diagnostic::QuantilesHidden { from, unanswered: failed, outcomes: counts.failures() },
         ];
     }
     study
@@ -134,7 +134,7 @@ pub fn unknown_server() -> SweepStudy {
         run.workers.clear();
         run.readings.clear();
         run.tally.per_worker.clear();
-        run.caveats = vec![Caveat::LedgerUnknown { reason: "it has no control server".to_owned() }];
+        run.warnings = vec![Diagnostic::LedgerUnknown { reason: "it has no control server".to_owned() }];
     }
     study
 }
@@ -145,9 +145,9 @@ pub fn short() -> SweepStudy {
     let mut study = played(&Setup { workers: 2, multiples: vec![0.5, 2.0], stop, ..Setup::default() });
     for run in &mut study.runs {
         let answers = run.tally.counts.good();
-        run.caveats = vec![Caveat::TooFewRequests { from: 0.99, answers, worth: None }];
+        run.warnings = vec![Diagnostic::TooFewRequests { from: 0.99, answers, worth: None }];
     }
-    study.caveats = vec![Caveat::StillBusy { waited: Nanos::from_secs(10), what: "3 busy threads".to_owned() }];
+    study.warnings = vec![Diagnostic::StillBusy { waited: Nanos::from_secs(10), what: "3 busy threads".to_owned() }];
     study
 }
 
@@ -155,7 +155,7 @@ pub fn short() -> SweepStudy {
 pub fn interrupted() -> SweepStudy {
     let mut study = canonical();
     study.runs.truncate(2);
-    study.runs[1].caveats = vec![Caveat::Interrupted { by: Some(EndedBy::User) }];
+    study.runs[1].warnings = vec![Diagnostic::Interrupted { by: Some(EndedBy::User) }];
     study.total_time = Nanos::from_secs(63);
     study.interrupted = true;
     study
@@ -170,7 +170,7 @@ pub fn empty() -> SweepStudy {
 pub fn tiny() -> SweepStudy {
     let stop = Stop::RequestsPerConnection(3);
     let mut study = played(&Setup { workers: 1, threads: 2, multiples: vec![1.5], stop, ..Setup::default() });
-    study.runs[0].caveats = vec![Caveat::TooFewRequests { from: 0.9, answers: 9, worth: None }];
+    study.runs[0].warnings = vec![Diagnostic::TooFewRequests { from: 0.9, answers: 9, worth: None }];
     study
 }
 

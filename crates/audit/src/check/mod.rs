@@ -99,8 +99,8 @@ pub enum Check {
     Watch,
     /// Of a study: the parts of the response times.
     Anatomy,
-    /// Of a study: the figures in its caveats.
-    Caveats,
+    /// Of a study: the figures in its warnings.
+    Warnings,
     /// Of a study: slots, connections, and what theory expects.
     Theory,
     /// Of a study: the figures of another generator are those of its output.

@@ -150,7 +150,7 @@ pub(super) struct Run {
     pub(super) judgement: Option<Judgement>,
     pub(super) watch: Option<Watch>,
     pub(super) anatomy: Option<Anatomy>,
-    pub(super) caveats: Vec<Caveat>,
+    pub(super) warnings: Vec<Diagnostic>,
 }
 
 #[derive(Deserialize)]
@@ -276,9 +276,9 @@ pub(super) struct Gate {
     pub(super) steps: Option<u64>,
 }
 
-/// Any caveat: the figures of those that are checked.
+/// Any warning: the figures of those that are checked.
 #[derive(Deserialize)]
-pub(super) struct Caveat {
+pub(super) struct Diagnostic {
     pub(super) code: String,
     pub(super) failed: Option<u64>,
     pub(super) planned: Option<u64>,

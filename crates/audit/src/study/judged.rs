@@ -1,4 +1,4 @@
-//! What was made of a run's figures: Little's law, the gates, the verdict, the caveats and theory, computed again.
+//! What was made of a run's figures: Little's law, the gates, the verdict, the warnings and theory, computed again.
 
 use super::book::Book;
 use super::file::{Forecast, Gate, Run, Server, ServiceTime};
@@ -152,40 +152,42 @@ fn of_gate(book: &mut Book, gate: &Gate, run: &Run, drive: Drive) {
     }
 }
 
-/// The evidence of caveats, as it follows from the run's figures.
-pub(super) fn caveats(run: &Run) -> Vec<Finding> {
+/// The evidence of warnings, as it follows from the run's figures.
+pub(super) fn warnings(run: &Run) -> Vec<Finding> {
     let tally = &run.tally;
-    let mut book = Book::of(Check::Caveats);
+    let mut book = Book::of(Check::Warnings);
     let (good, total) = (tally.good(), tally.total());
     let each = &tally.per_connection;
-    for caveat in &run.caveats {
+    for warning in &run.warnings {
         let failed = total - good;
         let least = each.iter().min().copied().unwrap_or(0);
         let most = each.iter().max().copied().unwrap_or(0);
-        let known: &[(&str, Option<u64>, u64)] = match caveat.code.as_str() {
-            "failures" => &[("failed", caveat.failed, failed), ("planned", caveat.planned, total)],
-            "quantiles_hidden" => &[("unanswered", caveat.unanswered, failed)],
-            "too_few_requests" => &[("answers", caveat.answers, good)],
-            "connections_closed" => &[("closed", caveat.closed, tally.closed_by_server)],
-            "unasked_bytes" => &[("closed", caveat.closed, tally.closed_for_unasked)],
-            "unfair" => &[("fewest", caveat.fewest, least), ("most", caveat.most, most)],
-            "fell_behind" => &[("due", caveat.due, total), ("sent_in_time", caveat.sent_in_time, tally.sent_in_window)],
+        let known: &[(&str, Option<u64>, u64)] = match warning.code.as_str() {
+            "failures" => &[("failed", warning.failed, failed), ("planned", warning.planned, total)],
+            "quantiles_hidden" => &[("unanswered", warning.unanswered, failed)],
+            "too_few_requests" => &[("answers", warning.answers, good)],
+            "connections_closed" => &[("closed", warning.closed, tally.closed_by_server)],
+            "unasked_bytes" => &[("closed", warning.closed, tally.closed_for_unasked)],
+            "unfair" => &[("fewest", warning.fewest, least), ("most", warning.most, most)],
+            "fell_behind" => {
+                &[("due", warning.due, total), ("sent_in_time", warning.sent_in_time, tally.sent_in_window)]
+            }
             "queued_in_generator" => &[
-                ("requests", caveat.requests, tally.queued.count),
-                ("longest_ns", caveat.longest_ns, tally.queued.max_ns),
+                ("requests", warning.requests, tally.queued.count),
+                ("longest_ns", warning.longest_ns, tally.queued.max_ns),
             ],
             _ => &[],
         };
         for (what, stands, follows) in known {
             if let Some(stands) = stands {
-                book.equal(&format!("caveat {}: {what}", caveat.code), *stands, *follows);
+                book.equal(&format!("warning {}: {what}", warning.code), *stands, *follows);
             }
         }
-        if let Some(jain) = caveat.jain {
+        if let Some(jain) = warning.jain {
             let sum: f64 = each.iter().map(|n| *n as f64).sum();
             let squares: f64 = each.iter().map(|n| (*n as f64).powi(2)).sum();
             book.near(
-                &format!("caveat {}: jain", caveat.code),
+                &format!("warning {}: jain", warning.code),
                 jain,
                 sum * sum / (each.len() as f64 * squares),
                 ROUNDING,

@@ -101,7 +101,7 @@ fn of_sweep(sweep: &Sweep) -> Vec<Audited> {
 
 fn of_row(sweep: &Sweep, run: &Run) -> Audited {
     let connections = run.connections.unwrap_or(0);
-    let interrupted = run.caveats.iter().any(|caveat| caveat.code == "interrupted");
+    let interrupted = run.warnings.iter().any(|warning| warning.code == "interrupted");
     let (length_ns, planned) = match sweep.plan.stream.stop {
         Stop::AfterNs(length) => (Some(length), None),
         Stop::RequestsPerConnection(each) => (None, Some(each.saturating_mul(connections))),
@@ -158,7 +158,7 @@ fn audited(run: &Run, drive: Drive, name: String, more: Vec<Finding>) -> Audited
     let mut findings = tally::findings(run, drive);
     findings.extend(judged::littles_law(run, drive));
     findings.extend(judged::gates(run, drive));
-    findings.extend(judged::caveats(run));
+    findings.extend(judged::warnings(run));
     findings.extend(watched::findings(run));
     findings.extend(more);
     Audited { claim, verdict: Verdict::of(&findings), findings }

@@ -141,7 +141,7 @@ impl Driver {
             elapsed: done.elapsed,
             steal: None,
             listen_overflows: None,
-            caveats: Vec::new(),
+            warnings: Vec::new(),
         }))
     }
 

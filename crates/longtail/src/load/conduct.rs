@@ -9,7 +9,7 @@ use engine::{Drive, DriveError, Progress, Raise, Shape, drive, spawn_scoped};
 use launch::Kept;
 use model::study::SCHEMA;
 use model::{
-    Caveat, Ceiling, Clock, EndedBy, GeneratorFacts, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome,
+    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome,
     Placement, Statistics, Tally, doubts, verdict,
 };
 
@@ -169,8 +169,8 @@ fn judge(
     run.missed = run.misses(&plan.fail_if);
     // Where no condition did, it was a signal: nobody else stops the lanes.
     let ended_by = (interrupted && stopped_by.is_none()).then_some(EndedBy::User);
-    run.caveats = doubts::of_load(run, &plan.pace, plan.keep_alive, placement, ended_by);
-    run.caveats.extend(stopped_by.map(|condition| Caveat::StoppedEarly { condition }));
+    run.warnings = doubts::of_load(run, &plan.pace, plan.keep_alive, placement, ended_by);
+    run.warnings.extend(stopped_by.map(|condition| Diagnostic::StoppedEarly { condition }));
 }
 
 /// Why no connection came about, where TLS is the reason: the lanes only count that none did.

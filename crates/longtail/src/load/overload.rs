@@ -154,9 +154,10 @@ mod tests {
         for (what, slow, is_named) in [("longer than the run", 20_000, true), ("a second", 1_000, false)] {
             let run = taking(|n| if n % 20 == 0 { ms(slow) } else { ms(20) });
             assert_eq!(overload(&run, &plan), None, "{what}");
-            let caveats = doubts::of_load(&run, &plan.pace, true, None, None);
-            let is_unexplained = |caveat: &model::Caveat| matches!(caveat, model::Caveat::BacklogUnexplained { .. });
-            assert_eq!(caveats.iter().any(is_unexplained), is_named, "{what}: {caveats:?}");
+            let warnings = doubts::of_load(&run, &plan.pace, true, None, None);
+            let is_unexplained =
+                |warning: &model::Diagnostic| matches!(warning, model::Diagnostic::BacklogUnexplained { .. });
+            assert_eq!(warnings.iter().any(is_unexplained), is_named, "{what}: {warnings:?}");
             assert!(run.response_time(0.5).time().is_some(), "{what}");
         }
     }

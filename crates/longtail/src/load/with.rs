@@ -240,7 +240,7 @@ mod tests {
             elapsed: Nanos::from_secs(2),
             steal: None,
             listen_overflows: None,
-            caveats: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 

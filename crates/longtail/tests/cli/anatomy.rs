@@ -2,7 +2,7 @@
 //! what a busy machine adds to it is little beside that; in exact time the same is in `engine/tests/simulated.rs`.
 
 use model::anatomy::{AppSource, Parts};
-use model::{Anatomy, Caveat, Nanos, Run, accept_wait};
+use model::{Anatomy, Diagnostic, Nanos, Run, accept_wait};
 
 use crate::lab::{Lab, Running, free_port, has};
 
@@ -99,8 +99,8 @@ fn an_app_that_tells_a_duration_is_believed_and_one_that_is_silent_is_said_to_be
 
     let (stdout, study) = swept("liar.ru");
     let good = study.runs[0].tally.counts.good();
-    let doubt = Caveat::ImpossibleStamps { answers: good, of: good };
-    assert!(study.runs[0].caveats.contains(&doubt), "{:?}", study.runs[0].caveats);
+    let doubt = Diagnostic::ImpossibleStamps { answers: good, of: good };
+    assert!(study.runs[0].warnings.contains(&doubt), "{:?}", study.runs[0].warnings);
     assert!(stdout.contains("lie outside their requests"), "{stdout}");
 }
 

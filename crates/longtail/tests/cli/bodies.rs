@@ -6,7 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use model::run::ShareSource;
-use model::{BodiesStudy, BodyRun, Caveat, Outcome, Stop, Study};
+use model::{BodiesStudy, BodyRun, Diagnostic, Outcome, Stop, Study};
 use rustix::process::Signal;
 
 use crate::lab::{Lab, Running, assert_conserved, free_port, has, in_a_window, none_is_empty};
@@ -22,10 +22,13 @@ fn read(lab: &Lab) -> BodiesStudy {
 }
 
 /// What speaks against the account, of requests or of bytes, or says that it was not compared.
-fn account_doubts(study: &BodiesStudy) -> Vec<&Caveat> {
-    let all = study.caveats.iter().chain(study.runs.iter().flat_map(|run| &run.run.caveats));
-    let is_one = |caveat: &&Caveat| {
-        matches!(caveat, Caveat::LedgersDiffer { .. } | Caveat::LedgerUnknown { .. } | Caveat::BytesDiffer { .. })
+fn account_doubts(study: &BodiesStudy) -> Vec<&Diagnostic> {
+    let all = study.warnings.iter().chain(study.runs.iter().flat_map(|run| &run.run.warnings));
+    let is_one = |warning: &&Diagnostic| {
+        matches!(
+            warning,
+            Diagnostic::LedgersDiffer { .. } | Diagnostic::LedgerUnknown { .. } | Diagnostic::BytesDiffer { .. }
+        )
     };
     all.filter(is_one).collect()
 }
@@ -58,7 +61,7 @@ fn exact_for(words: &str) -> bool {
     let printed = lab.run(&words).with_code(0);
     lab.assert_nothing_left(0);
     let study = read(&lab);
-    assert_eq!(account_doubts(&study), Vec::<&Caveat>::new(), "{words}");
+    assert_eq!(account_doubts(&study), Vec::<&Diagnostic>::new(), "{words}");
     let kinds = study.plan.sockets.len();
     assert_eq!((study.runs.len(), study.servers.len()), (12 * kinds, kinds));
     let workers = study.plan.server.workers.unwrap_or(1).max(1) as usize;
@@ -135,7 +138,7 @@ fn the_largest_of_pumas_sizes_is_exact_too() {
         let lab = Lab::new();
         lab.run(&format!("bodies -t2:2 -b acsi2048 {window} --no-calibrate -c1 -T2")).with_code(0);
         let study = read(&lab);
-        assert_eq!(account_doubts(&study), Vec::<&Caveat>::new());
+        assert_eq!(account_doubts(&study), Vec::<&Diagnostic>::new());
         assert_eq!(study.runs.len(), 4);
         for run in &study.runs {
             assert_exact(run);
@@ -163,8 +166,8 @@ fn an_answer_that_somebody_else_had_is_missed_by_the_account() {
     bodies.send(Signal::CONT);
     bodies.end().with_code(3);
     let study = read(&lab);
-    let [Caveat::BytesDiffer { client, app }, Caveat::LedgersDiffer { .. }] = study.caveats[..] else {
-        panic!("{:?}", study.caveats)
+    let [Diagnostic::BytesDiffer { client, app }, Diagnostic::LedgersDiffer { .. }] = study.warnings[..] else {
+        panic!("{:?}", study.warnings)
     };
     assert_eq!(app, client + 7 * 1024);
 }
@@ -264,7 +267,7 @@ fn ctrl_c_keeps_the_runs_that_are_done() {
     assert!(study.interrupted && study.runs.len() >= 2, "{} runs", study.runs.len());
     for run in &study.runs[..2] {
         assert_exact(run);
-        assert!(!run.run.caveats.iter().any(|caveat| matches!(caveat, Caveat::Interrupted { .. })));
+        assert!(!run.run.warnings.iter().any(|warning| matches!(warning, Diagnostic::Interrupted { .. })));
     }
     assert!(bodies.stdout.contains("interrupted by the user"), "{}", bodies.stdout);
     let again = lab.run("report").with_code(0).stdout;

@@ -32,7 +32,7 @@ fn a_sweep_is_kept_and_report_prints_the_same() {
         assert_eq!(shares, [("0", ShareSource::Header), ("1", ShareSource::Header)]);
         assert_eq!(run.workers.iter().map(|share| share.requests).sum::<u64>(), run.tally.counts.answered());
     }
-    assert_eq!(ledger_doubts(&study), Vec::<&model::Caveat>::new());
+    assert_eq!(ledger_doubts(&study), Vec::<&model::Diagnostic>::new());
 
     assert_eq!(lab.run("report kept.json").with_code(0).stdout, sweep.stdout);
     assert_eq!(lab.run("report").with_code(0).stdout, sweep.stdout);

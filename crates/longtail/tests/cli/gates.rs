@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use launch::affinity;
 use model::{
-    Arrivals, Caveat, Clock as _, Gate, Grade, Judgement, LoadStudy, Nanos, Outcome, Pace, Profile, Quantile, Rate,
+    Arrivals, Clock as _, Diagnostic, Gate, Grade, Judgement, LoadStudy, Nanos, Outcome, Pace, Profile, Quantile, Rate,
     Run, Verdict,
 };
 use rustix::process::Signal;
@@ -242,8 +242,8 @@ fn an_overload_of_an_open_loop_grows_and_is_no_fault_of_the_measurement() {
     let sink = sink_with(settings);
     let study = undisturbed(&format!("--rate 60/s -c 240 --for 3s {}", url(&sink)));
     assert_server_bound(&study);
-    let growth = study.run.caveats.iter().find_map(|caveat| match caveat {
-        Caveat::Growing { growth, .. } => *growth,
+    let growth = study.run.warnings.iter().find_map(|warning| match warning {
+        Diagnostic::Growing { growth, .. } => *growth,
         _ => None,
     });
     // Each second brings three seconds' work: two more to wait for. The slots are held for exactly so long, and a second that the

@@ -19,7 +19,7 @@ fn can_listen() -> bool {
 
 fn view(run: &Run) -> &KernelView {
     let view = run.kernel.as_ref().unwrap_or_else(|| panic!("nobody listened: {:?}", run.watch));
-    assert_eq!((view.unfollowed, view.lost), (0, 0), "{:?}", run.caveats);
+    assert_eq!((view.unfollowed, view.lost), (0, 0), "{:?}", run.warnings);
     assert_eq!(view.answers(), run.tally.all_answers(), "every answer, and nobody else's");
     view
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::JoinHandle;
 
 use launch::Scratch;
-use model::{Caveat, Nanos, Outcome, Run, Study, SweepStudy};
+use model::{Diagnostic, Nanos, Outcome, Run, Study, SweepStudy};
 use probe::sockets;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -318,7 +318,8 @@ pub(crate) fn assert_conserved(run: &Run) {
 }
 
 /// Whether anything was found that speaks against the account of the client.
-pub(crate) fn ledger_doubts(study: &SweepStudy) -> Vec<&Caveat> {
-    let all = study.caveats.iter().chain(study.runs.iter().flat_map(|run| &run.caveats));
-    all.filter(|caveat| matches!(caveat, Caveat::LedgersDiffer { .. } | Caveat::LedgerUnknown { .. })).collect()
+pub(crate) fn ledger_doubts(study: &SweepStudy) -> Vec<&Diagnostic> {
+    let all = study.warnings.iter().chain(study.runs.iter().flat_map(|run| &run.warnings));
+    all.filter(|warning| matches!(warning, Diagnostic::LedgersDiffer { .. } | Diagnostic::LedgerUnknown { .. }))
+        .collect()
 }

@@ -1,6 +1,6 @@
 //! Any other server: a command, its slots and its URL are all that is known of it.
 
-use model::{BadResponse, Caveat, EndedBy, Outcome, ServerKind};
+use model::{BadResponse, Diagnostic, EndedBy, Outcome, ServerKind};
 
 use crate::lab::{Ended, Lab, Running, assert_conserved, free_port, has};
 
@@ -60,8 +60,8 @@ fn a_run_that_its_server_ended_is_not_said_to_be_interrupted_by_the_user() {
     let sweep = swept(&lab, DIES, "-d0.001 --for 600s --warm-up 0 --multiples 2").with_code(3);
     let study = lab.study();
     assert!(!study.interrupted, "the user did nothing");
-    let caveats = &study.runs[0].caveats;
-    assert!(caveats.contains(&Caveat::Interrupted { by: Some(EndedBy::Server) }), "{caveats:?}");
+    let warnings = &study.runs[0].warnings;
+    assert!(warnings.contains(&Diagnostic::Interrupted { by: Some(EndedBy::Server) }), "{warnings:?}");
     let report = lab.run("report").with_code(0).stdout;
     assert!(report.contains("the server ended in the middle of it: the run is shorter than planned"), "{report}");
     assert!(!report.contains("by the user") && !sweep.stdout.contains("by the user"), "{report}");

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use launch::affinity;
-use model::{Caveat, Cpus, LanesBy, Placement};
+use model::{Cpus, Diagnostic, LanesBy, Placement};
 use probe::sockets;
 use rustix::process::Signal;
 
@@ -140,7 +140,7 @@ fn a_load_leaves_a_worker_its_processor_whose_parent_may_run_anywhere() {
     lab.run(&format!("{words} http://127.0.0.1:{port}/")).with_code(0);
     let study = crate::load::read(&lab.path("load.json"));
     assert_eq!((study.placement, study.lanes_by), (Some(apart), Some(LanesBy::Asked)));
-    assert!(!study.run.caveats.iter().any(|caveat| matches!(caveat, Caveat::SharedCpus { .. })));
+    assert!(!study.run.warnings.iter().any(|warning| matches!(warning, Diagnostic::SharedCpus { .. })));
     server.send(Signal::INT);
     server.end();
 }

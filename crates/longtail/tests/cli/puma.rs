@@ -1,7 +1,7 @@
 //! `longtail sweep` against the Puma of this machine. Skipped, with the reason, where there is none.
 
 use model::run::ShareSource;
-use model::{Caveat, Run, SweepStudy};
+use model::{Diagnostic, Run, SweepStudy};
 
 use crate::lab::{Lab, Running, assert_conserved, free_port, has, in_a_window, ledger_doubts, none_is_empty};
 
@@ -34,8 +34,8 @@ fn swept_for(words: &str, window: &str) -> SweepStudy {
 
 /// Nothing was found that speaks against a worker's count.
 fn assert_undoubted(study: &SweepStudy) {
-    assert_eq!(ledger_doubts(study), Vec::<&Caveat>::new());
-    let changed = |run: &Run| run.caveats.iter().any(|caveat| matches!(caveat, Caveat::WorkersChanged { .. }));
+    assert_eq!(ledger_doubts(study), Vec::<&Diagnostic>::new());
+    let changed = |run: &Run| run.warnings.iter().any(|warning| matches!(warning, Diagnostic::WorkersChanged { .. }));
     assert!(!study.runs.iter().any(changed), "nobody replaced a worker");
 }
 
@@ -143,7 +143,7 @@ fn slots_that_only_the_config_file_knows_are_those_that_are_driven() {
     let study = lab.study();
     assert_eq!(study.server.slots(), 3);
     assert_eq!(study.runs.iter().map(|run| run.connections).collect::<Vec<_>>(), [3, 6]);
-    assert_eq!(ledger_doubts(&study), Vec::<&Caveat>::new());
+    assert_eq!(ledger_doubts(&study), Vec::<&Diagnostic>::new());
 }
 
 #[test]

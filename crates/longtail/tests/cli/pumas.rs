@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use model::theory::{Resemblance, inferred};
-use model::{Caveat, Discipline, Run, SweepStudy};
+use model::{Diagnostic, Discipline, Run, SweepStudy};
 
 use crate::lab::{Lab, Running, assert_conserved, can, free_port, has, ledger_doubts};
 use crate::theory::shared_its_processors;
@@ -41,14 +41,14 @@ fn assert_sound(study: &SweepStudy) {
     let server = &study.server;
     assert_eq!((server.name.as_str(), server.workers, server.threads), ("Puma", 2, 2), "{server:?}");
     assert!(server.version.is_some() && server.cluster && study.runs.len() == 2);
-    assert_eq!(ledger_doubts(study), Vec::<&Caveat>::new(), "its count is ours");
+    assert_eq!(ledger_doubts(study), Vec::<&Diagnostic>::new(), "its count is ours");
     for run in &study.runs {
         assert_conserved(run);
         assert_eq!(run.tally.counts.failed(), 0);
         assert_eq!(run.workers.len(), 2, "{:?}", run.workers);
         assert_eq!(run.workers.iter().map(|share| share.requests).sum::<u64>(), run.tally.counts.answered());
-        let changed = |caveat: &Caveat| matches!(caveat, Caveat::WorkersChanged { .. });
-        assert!(!run.caveats.iter().any(changed), "nobody replaced a worker");
+        let changed = |warning: &Diagnostic| matches!(warning, Diagnostic::WorkersChanged { .. });
+        assert!(!run.warnings.iter().any(changed), "nobody replaced a worker");
         assert!(run.theory.is_some());
     }
 }

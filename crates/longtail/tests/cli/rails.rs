@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Child;
 
 use model::run::ShareSource;
-use model::{Caveat, Clock as _, Nanos};
+use model::{Clock as _, Diagnostic, Nanos};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clock::{SteadyClock, eventually};
@@ -50,7 +50,7 @@ fn swept_for(words: &str, workers: usize) -> bool {
     let study = lab.study();
     assert!(study.server.command_line.starts_with("RAILS_ENV=production "), "{}", study.server.command_line);
     assert_eq!(study.plan.stream.target_path(), "/sleep?ms=10");
-    assert_eq!(ledger_doubts(&study), Vec::<&Caveat>::new());
+    assert_eq!(ledger_doubts(&study), Vec::<&Diagnostic>::new());
     for run in &study.runs {
         assert_conserved(run);
         assert_eq!(run.tally.counts.good(), run.tally.counts.total(), "{:?}", run.tally.counts);
@@ -106,7 +106,7 @@ fn a_bundle_that_has_rails_is_used() {
     let study = lab.study();
     assert!(study.server.command_line.contains(" bundle exec puma "), "{}", study.server.command_line);
     assert_eq!(study.runs[0].tally.counts.good(), 10);
-    assert_eq!(ledger_doubts(&study), Vec::<&Caveat>::new());
+    assert_eq!(ledger_doubts(&study), Vec::<&Diagnostic>::new());
 }
 
 /// Puma with the app of this repository, as its README starts it, in no environment that is named.

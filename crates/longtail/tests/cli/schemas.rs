@@ -211,7 +211,7 @@ fn every_check() -> Vec<Check> {
         Check::Judgement,
         Check::Watch,
         Check::Anatomy,
-        Check::Caveats,
+        Check::Warnings,
         Check::Theory,
         Check::KeptFigures,
     ];
@@ -251,7 +251,7 @@ fn every_check() -> Vec<Check> {
             | Check::Judgement
             | Check::Watch
             | Check::Anatomy
-            | Check::Caveats
+            | Check::Warnings
             | Check::Theory
             | Check::KeptFigures => {}
         }

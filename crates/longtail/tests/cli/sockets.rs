@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::path::Path;
 
 use model::run::ShareSource;
-use model::{Caveat, ServerFacts};
+use model::{Diagnostic, ServerFacts};
 use probe::sockets;
 
 use crate::lab::{Lab, Running, assert_conserved, can, free_port, has, in_a_window, ledger_doubts, none_is_empty};
@@ -50,7 +50,7 @@ fn swept_for(socket: &str, words: &str, assert_url: impl Fn(&ServerFacts, u16)) 
     let study = lab.study();
     assert_url(&study.server, port);
     assert!(sweep.stdout.contains(&study.server.url), "{}", sweep.stdout);
-    assert_eq!(ledger_doubts(&study), Vec::<&Caveat>::new(), "{words}");
+    assert_eq!(ledger_doubts(&study), Vec::<&Diagnostic>::new(), "{words}");
     assert_eq!(study.runs.len(), 2);
     let workers = if words.contains("-w2") { 2 } else { 1 };
     for run in &study.runs {
@@ -60,8 +60,8 @@ fn swept_for(socket: &str, words: &str, assert_url: impl Fn(&ServerFacts, u16)) 
         assert_eq!(run.workers.len(), workers, "{:?}", run.workers);
         assert!(run.workers.iter().all(|share| share.source == ShareSource::Header));
         assert_eq!(run.workers.iter().map(|share| share.requests).sum::<u64>(), counts.answered());
-        let busy = run.caveats.iter().any(|caveat| matches!(caveat, Caveat::StillBusy { .. }));
-        assert!(!busy, "all of it was over: {:?}", run.caveats);
+        let busy = run.warnings.iter().any(|warning| matches!(warning, Diagnostic::StillBusy { .. }));
+        assert!(!busy, "all of it was over: {:?}", run.warnings);
         assert_eq!(run.readings.len(), 2, "the kernel was asked: {:?}", run.readings);
         if words.contains(" -k ") {
             assert_eq!(run.tally.connections_opened, run.tally.all_requests());

@@ -230,7 +230,7 @@ fn assert_accounted(study: &SweepStudy, rows: usize) {
     assert_eq!(study.claimed_runs.len(), rows);
     for row in &study.claimed_runs {
         assert!(row.run.claim.requests.is_some_and(|n| n > 0), "{row:#?}");
-        assert!(row.server_requests.is_some(), "{:?}", row.run.caveats);
+        assert!(row.server_requests.is_some(), "{:?}", row.run.warnings);
         assert_eq!(row.ledger_doubt(2), None, "{row:#?}");
     }
 }

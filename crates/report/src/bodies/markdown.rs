@@ -5,7 +5,7 @@ use model::BodiesStudy;
 use super::{facts, pivot, rows};
 use crate::doubts::{is_doubtful, noted};
 use crate::markdown::{
-    caveats, environment, errors, escaped, fenced, glossary, kernel_of, pipe_table, verdicts_of, watched_of,
+    environment, errors, escaped, fenced, glossary, kernel_of, pipe_table, verdicts_of, warnings, watched_of,
 };
 use crate::number;
 
@@ -25,7 +25,7 @@ pub fn whole(study: &BodiesStudy) -> String {
     if !study.runs.is_empty() {
         parts.push(runs(study));
     }
-    parts.extend([verdicts_of(&labelled), errors(&labelled), caveats(&study.caveats, &noted(&labelled))]);
+    parts.extend([verdicts_of(&labelled), errors(&labelled), warnings(&study.warnings, &noted(&labelled))]);
     parts.extend([watched_of(&labelled), kernel_of(&labelled, &study.plan.sockets)]);
     if !study.runs.is_empty() {
         parts.push(glossary(&rows::words(study, &[])));

@@ -108,7 +108,7 @@ pub(crate) fn words(study: &BodiesStudy, left_out: &[BodyColumn]) -> Vec<(&'stat
         ("limit", "what limited the run: the server, the generator, or none (it kept up); INVALID: see the verdicts"),
         requests,
         ("-", "not known, or too few answers to tell, or unanswered requests could change it"),
-        ("!", "a number of this row may be spoiled: see the caveats"),
+        ("!", "a number of this row may be spoiled: see the warnings"),
     ];
     let known = words.into_iter().filter(|(word, _)| has(word));
     run.into_iter().chain(known).collect()

@@ -42,7 +42,7 @@ pub fn in_order(study: &BodiesStudy, width: Width) -> String {
     format!("\nby size\n{}{lines}", table_head(study, width))
 }
 
-/// What stands after the tables: summaries, verdicts, errors, caveats, the words of the head, the total time.
+/// What stands after the tables: summaries, verdicts, errors, warnings, the words of the head, the total time.
 pub fn closing(study: &BodiesStudy, layout: Layout) -> String {
     let width = layout.width;
     if layout.columns == Columns::Puma {
@@ -60,14 +60,14 @@ pub fn closing(study: &BodiesStudy, layout: Layout) -> String {
     parts.iter().filter(|part| !part.is_empty()).fold(String::new(), |text, part| text + "\n" + part)
 }
 
-/// What is missing, verdicts, errors and caveats, and the server meanwhile.
+/// What is missing, verdicts, errors and warnings, and the server meanwhile.
 fn remarks(study: &BodiesStudy, width: Width) -> String {
     let runs = facts::labelled(study);
     let parts = [
         facts::missing_runs(study).map(|missing| format!("{missing}\n")).unwrap_or_default(),
         verdicts_of(&runs, width),
         text::errors(&runs, width),
-        text::caveats(&study.caveats, &noted(&runs), width),
+        text::warnings(&study.warnings, &noted(&runs), width),
         text::watched_of(&runs, width),
         text::kernel_of(&runs, &study.plan.sockets, width),
     ];

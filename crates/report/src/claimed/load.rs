@@ -59,9 +59,9 @@ fn parts(study: &ClaimedLoadStudy) -> Vec<Part> {
         findings.push("its figures, as far as they can be held against each other, agree".to_owned());
     }
     let doubts: Vec<String> = run
-        .caveats
+        .warnings
         .iter()
-        .map(|caveat| (caveat.text(), caveat.remedy()))
+        .map(|warning| (warning.text(), warning.remedy()))
         .chain(machine(run))
         .flat_map(|(seen, remedy)| [seen, format!("  → {remedy}")])
         .collect();
@@ -71,7 +71,7 @@ fn parts(study: &ClaimedLoadStudy) -> Vec<Part> {
         times(study).map(|table| Part::new(format!("times, by {name}"), vec![table])),
         statuses(study).map(|table| Part::new(format!("status codes, by {name}"), vec![table])),
         objectives(study),
-        (!doubts.is_empty()).then(|| Part::new("caveats", vec![Body::Lines(doubts)])),
+        (!doubts.is_empty()).then(|| Part::new("warnings", vec![Body::Lines(doubts)])),
         Some(Part::detail(format!("what {name} printed"), vec![Body::Drawn(run.output.clone())])),
     ];
     all.into_iter().flatten().collect()

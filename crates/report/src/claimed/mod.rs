@@ -6,7 +6,7 @@ pub(crate) mod load;
 pub(crate) mod rows;
 
 use model::claimed::{Believable, FindingGrade};
-use model::{Caveat, ClaimedRun, Gate};
+use model::{ClaimedRun, Diagnostic, Gate};
 
 use crate::number::{self, or_none};
 
@@ -46,11 +46,11 @@ fn machine(run: &ClaimedRun) -> Vec<(String, &'static str)> {
 
 /// Whether something may have spoiled a figure of it.
 fn is_doubtful(run: &ClaimedRun) -> bool {
-    let spoils = |caveat: &Caveat| !matches!(caveat, Caveat::LedgerUnknown { .. });
+    let spoils = |warning: &Diagnostic| !matches!(warning, Diagnostic::LedgerUnknown { .. });
     let failed = run.claim.failed.is_some_and(|failed| failed > 0);
     matches!(run.audit, Believable::Doubtful | Believable::Impossible)
         || failed
-        || run.caveats.iter().any(spoils)
+        || run.warnings.iter().any(spoils)
         || !run.machine_troubles().is_empty()
 }
 

@@ -100,7 +100,7 @@ pub(crate) fn words(study: &SweepStudy, left_out: &[ClaimedColumn]) -> Vec<(&'st
         ),
         (true, ("claim", "what longtail audit says of its figures: possible, doubtful, IMPOSSIBLE: see the claims")),
         (true, requests),
-        (true, ("!", "a number of this row may be spoiled: see the claims and caveats")),
+        (true, ("!", "a number of this row may be spoiled: see the claims and warnings")),
     ];
     words.into_iter().filter(|(is_shown, _)| *is_shown).map(|(_, word)| word).chain(run).collect()
 }

@@ -79,7 +79,7 @@ pub(crate) fn all(study: &LoadStudy) -> Vec<Part> {
         remarks::log(study),
         remarks::checks(study),
         remarks::objectives(study),
-        remarks::caveats(study),
+        remarks::warnings(study),
         remarks::words(study),
     ];
     parts.into_iter().flatten().collect()

@@ -1,7 +1,7 @@
 //! How much was wanted, sent and answered: the first thing to look at, since a generator that sends less than it was
 //! asked for has measured something else.
 
-use model::{Caveat, LoadStudy, Pace, Profile};
+use model::{Diagnostic, LoadStudy, Pace, Profile};
 
 use super::part::{Body, Part, Row, head};
 use crate::number::{self, count_of, or_none};
@@ -57,7 +57,7 @@ fn title(study: &LoadStudy) -> String {
 
 fn ended_early(study: &LoadStudy) -> String {
     let planned = study.plan.length.map(|length| format!(" of {} planned", number::span(length))).unwrap_or_default();
-    let asked = study.run.caveats.iter().any(|caveat| matches!(caveat, Caveat::StoppedEarly { .. }));
+    let asked = study.run.warnings.iter().any(|warning| matches!(warning, Diagnostic::StoppedEarly { .. }));
     // A server that is gone ends no load.
     let who = if asked { "--stop-if" } else { "the user" };
     format!("ended early, by {who}: {}{planned}", number::length(study.run.measured))

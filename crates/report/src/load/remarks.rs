@@ -46,16 +46,16 @@ pub(crate) fn objectives(study: &LoadStudy) -> Option<Part> {
 }
 
 /// Each doubt with its remedy, a remedy once.
-pub(crate) fn caveats(study: &LoadStudy) -> Option<Part> {
-    let caveats = &study.run.caveats;
+pub(crate) fn warnings(study: &LoadStudy) -> Option<Part> {
+    let warnings = &study.run.warnings;
     let mut lines: Vec<String> = Vec::new();
-    for (at, caveat) in caveats.iter().enumerate() {
-        lines.push(caveat.text());
-        if caveats.get(at + 1).map(model::Caveat::remedy) != Some(caveat.remedy()) {
-            lines.push(format!("  → {}", caveat.remedy()));
+    for (at, warning) in warnings.iter().enumerate() {
+        lines.push(warning.text());
+        if warnings.get(at + 1).map(model::Diagnostic::remedy) != Some(warning.remedy()) {
+            lines.push(format!("  → {}", warning.remedy()));
         }
     }
-    (!lines.is_empty()).then(|| Part::new("caveats", vec![Body::Lines(lines)]))
+    (!lines.is_empty()).then(|| Part::new("warnings", vec![Body::Lines(lines)]))
 }
 
 /// What the words of the report mean.

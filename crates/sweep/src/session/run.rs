@@ -6,7 +6,7 @@ use engine::{Drive, Progress};
 use model::forecast::ServiceTime;
 use model::run::PERCENTILES;
 use model::{
-    Caveat, Ceiling, Clock, GeneratorFacts, Nanos, Probe, Reading, Run, ServerUse, Statistics, Stop, StreamPlan,
+    Ceiling, Clock, Diagnostic, GeneratorFacts, Nanos, Probe, Reading, Run, ServerUse, Statistics, Stop, StreamPlan,
     WorkerShare, doubts, verdict,
 };
 use probe::host::Host;
@@ -113,7 +113,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
                 server: server_cpu,
             },
             judgement: None,
-            caveats: Vec::new(),
+            warnings: Vec::new(),
             tally: done.tally,
         };
         let known = service_time.unwrap_or_default();
@@ -121,10 +121,10 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         run.forecast = queueing::closed::forecast(connections, slots, known.time, known.source)
             .map(|forecast| queueing::closed::on_cpus(forecast, connections, cpu_rate, run.completed_rate()));
         run.judgement = Some(verdict::of_run(&run, slots));
-        run.caveats = doubts::of_run(&run, job.stream.keep_alive, self.subject.facts.placement.as_ref(), ended_by);
-        run.caveats.extend(turns::of_run(&run, slots, job.stream.keep_alive));
-        run.caveats.extend(busy);
-        run.caveats.extend((new_workers > 0).then_some(Caveat::WorkersChanged { new: new_workers }));
+        run.warnings = doubts::of_run(&run, job.stream.keep_alive, self.subject.facts.placement.as_ref(), ended_by);
+        run.warnings.extend(turns::of_run(&run, slots, job.stream.keep_alive));
+        run.warnings.extend(busy);
+        run.warnings.extend((new_workers > 0).then_some(Diagnostic::WorkersChanged { new: new_workers }));
         Ok((run, taken))
     }
 

@@ -1,6 +1,6 @@
 //! The account of a server's whole life: what we sent it beside what it counted.
 
-use model::{Caveat, Clock, Run, ServerKind};
+use model::{Clock, Diagnostic, Run, ServerKind};
 use probe::sink_ledger;
 
 use super::Session;
@@ -8,16 +8,16 @@ use crate::ledger::Accounts;
 
 impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
     /// Puts our account of this server's whole life beside its own: into the judgement of each of its runs, and into a
-    /// caveat where they differ or cannot be compared.
-    pub(crate) fn settle<'r>(&self, runs: impl Iterator<Item = &'r mut Run>) -> Option<Caveat> {
+    /// warning where they differ or cannot be compared.
+    pub(crate) fn settle<'r>(&self, runs: impl Iterator<Item = &'r mut Run>) -> Option<Diagnostic> {
         match self.reconcile() {
             Ok(accounts) => {
                 for run in runs {
                     run.judgement = run.judgement.take().map(|judgement| judgement.with(accounts.gate()));
                 }
-                accounts.caveat()
+                accounts.warning()
             }
-            Err(Some(reason)) => Some(Caveat::LedgerUnknown { reason }),
+            Err(Some(reason)) => Some(Diagnostic::LedgerUnknown { reason }),
             // The user did not want to wait for it.
             Err(None) => None,
         }

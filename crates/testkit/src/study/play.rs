@@ -66,7 +66,7 @@ pub(super) fn played(setup: &Setup) -> SweepStudy {
         probes: Vec::new(),
         claimed_runs: Vec::new(),
         runs,
-        caveats: Vec::new(),
+        warnings: Vec::new(),
         interrupted: false,
     }
 }

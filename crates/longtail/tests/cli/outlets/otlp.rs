@@ -86,7 +86,7 @@ fn expected(run: &Run, metric: &str, labels: &BTreeMap<String, String>) -> f64 {
     };
     match metric {
         "longtail.run.verdict" => 1.0,
-        "longtail.run.caveats" => run.caveats.len() as f64,
+        "longtail.run.caveats" => run.warnings.len() as f64,
         "longtail.run.connections" => f64::from(run.connections),
         "longtail.run.measured" => run.measured.as_secs_f64(),
         "longtail.run.planned_requests" => {

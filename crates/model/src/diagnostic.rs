@@ -7,7 +7,7 @@ use crate::{Cpus, Nanos, Outcome, counts};
 /// What is doubtful in a run, and why. Each has a code (its name in JSON), a text and a remedy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
-pub enum Caveat {
+pub enum Diagnostic {
     /// The server counted another number of requests than we had answered.
     LedgersDiffer {
         /// The worker that counts otherwise, by pid, where the sums agree.
@@ -256,173 +256,181 @@ fn grown(growth: Option<f64>, growth_per_s: f64, at_end: u64) -> String {
     )
 }
 
-impl Caveat {
+impl Diagnostic {
     /// What was seen.
     pub fn text(&self) -> String {
         match self {
-            Caveat::LedgersDiffer { worker: Some(pid), client, server } => {
+            Diagnostic::LedgersDiffer { worker: Some(pid), client, server } => {
                 format!("worker {pid} counts {server} requests, {client} of our answers name it")
             }
-            Caveat::LedgersDiffer { client, server, .. } => {
+            Diagnostic::LedgersDiffer { client, server, .. } => {
                 format!("the server counts {server} requests, we got {client} answers")
             }
-            Caveat::BytesDiffer { client, app } => {
+            Diagnostic::BytesDiffer { client, app } => {
                 format!("the app counts {app} bytes of content, we received {client}")
             }
-            Caveat::LedgerUnknown { reason } => format!("the server's own count is unknown: {reason}"),
-            Caveat::Failures { failed, planned } => format!("{failed} of {planned} requests did not end well"),
-            Caveat::QuantilesHidden { from, unanswered, .. } => {
+            Diagnostic::LedgerUnknown { reason } => format!("the server's own count is unknown: {reason}"),
+            Diagnostic::Failures { failed, planned } => format!("{failed} of {planned} requests did not end well"),
+            Diagnostic::QuantilesHidden { from, unanswered, .. } => {
                 format!(
                     "p{} and above are not printed: {unanswered} requests without a good answer could change them",
                     percent(*from)
                 )
             }
-            Caveat::TooFewRequests { from, answers, worth } => {
+            Diagnostic::TooFewRequests { from, answers, worth } => {
                 let worth = worth.map(|n| format!(" (worth {n} independent ones)")).unwrap_or_default();
                 let answers = of(*answers, "answer");
                 format!("p{} and above are not printed: {answers}{worth} are too few for them", percent(*from))
             }
-            Caveat::Growing { growth, growth_per_s, at_end } => grown(*growth, *growth_per_s, *at_end),
-            Caveat::BacklogUnexplained { growth_per_s, at_end } => format!(
+            Diagnostic::Growing { growth, growth_per_s, at_end } => grown(*growth, *growth_per_s, *at_end),
+            Diagnostic::BacklogUnexplained { growth_per_s, at_end } => format!(
                 "the backlog grew by {growth_per_s:.1} requests each second, to {at_end}, and the answers that came did not get slower: an overload, or some requests take longer than this run"
             ),
-            Caveat::Unstamped { answers, of: all } => {
+            Diagnostic::Unstamped { answers, of: all } => {
                 let answers = of(*answers, "answer");
                 format!("{answers} of {all} came without the kernel's time stamp: our late reading is in their times")
             }
-            Caveat::ImpossibleStamps { answers, of: all } => {
+            Diagnostic::ImpossibleStamps { answers, of: all } => {
                 format!("the app's stamps of {} (of {all}) lie outside their requests", of(*answers, "answer"))
             }
-            Caveat::SilentApp { answers, of: all } => {
+            Diagnostic::SilentApp { answers, of: all } => {
                 format!("{} (of {all}) without a word of when the app began and ended", of(*answers, "answer"))
             }
-            Caveat::QueueExceedsWait { accept_queue, wait } => format!(
+            Diagnostic::QueueExceedsWait { accept_queue, wait } => format!(
                 "by its length requests waited {:.1} ms in the accept queue, longer than the {:.1} ms that it is a part of",
                 accept_queue.as_millis_f64(),
                 wait.as_millis_f64()
             ),
-            Caveat::KernelUnjoined { unmatched, impossible, of: all } => format!(
+            Diagnostic::KernelUnjoined { unmatched, impossible, of: all } => format!(
                 "of {} (of {all}) the kernel's stamps are not known, and of {impossible} not in order with ours and the app's",
                 of(*unmatched, "answer")
             ),
-            Caveat::KernelIncomplete { unfollowed, lost } => format!(
+            Diagnostic::KernelIncomplete { unfollowed, lost } => format!(
                 "the kernel's tracepoints did not see all of {}, and had no room for {lost} more things",
                 of(*unfollowed, "answer")
             ),
-            Caveat::KernelCountDiffers { kernel, client } => {
+            Diagnostic::KernelCountDiffers { kernel, client } => {
                 format!("the kernel's tracepoints saw {}, we got {client}", of(*kernel, "answer"))
             }
-            Caveat::ConnectionsClosed { closed } => {
+            Diagnostic::ConnectionsClosed { closed } => {
                 format!("the server closed {} that were to be kept", of(*closed, "connection"))
             }
-            Caveat::UnaskedBytes { closed } => format!(
+            Diagnostic::UnaskedBytes { closed } => format!(
                 "{} had to be closed: the server sent bytes that nobody had asked for, between two requests",
                 of(*closed, "connection")
             ),
-            Caveat::DelayedAck { waited } => format!(
+            Diagnostic::DelayedAck { waited } => format!(
                 "the end of an answer came {:.0} ms after its beginning, which is as long as Linux delays an acknowledgement",
                 waited.as_secs_f64() * 1e3
             ),
-            Caveat::ServedInTurns { answers_a_turn, waiting } => format!(
+            Diagnostic::ServedInTurns { answers_a_turn, waiting } => format!(
                 "served in turns: a connection had {answers_a_turn:.1} answers in a row while {} waited",
                 of(u64::from(*waiting), "other")
             ),
-            Caveat::Unfair { jain, fewest, most } => {
+            Diagnostic::Unfair { jain, fewest, most } => {
                 format!("unfair: one connection got {}, another {most} (Jain's index {jain:.2})", of(*fewest, "answer"))
             }
-            Caveat::AboveMaximum { ratio } => format!("{:.0} % of the theoretical maximum", ratio * 100.0),
-            Caveat::StillBusy { waited, what } => {
+            Diagnostic::AboveMaximum { ratio } => format!("{:.0} % of the theoretical maximum", ratio * 100.0),
+            Diagnostic::StillBusy { waited, what } => {
                 format!("the server was still busy {:.1} s after the run: {what}", waited.as_secs_f64())
             }
             // Between the two looks others may have come and gone.
-            Caveat::WorkersChanged { new: 1 } => "1 worker or more was replaced during the run".to_owned(),
-            Caveat::WorkersChanged { new } => format!("{new} workers or more were replaced during the run"),
-            Caveat::FellBehind { due, sent_in_time } => {
+            Diagnostic::WorkersChanged { new: 1 } => "1 worker or more was replaced during the run".to_owned(),
+            Diagnostic::WorkersChanged { new } => format!("{new} workers or more were replaced during the run"),
+            Diagnostic::FellBehind { due, sent_in_time } => {
                 format!("{due} requests were due in the window, and {sent_in_time} were sent in it")
             }
-            Caveat::SharedCpus { cpus, taken } => format!(
+            Diagnostic::SharedCpus { cpus, taken } => format!(
                 "the lanes shared {} with the server, and took {:.0} % of the time there: it may be faster by itself",
                 cpus.in_words(),
                 taken * 100.0
             ),
-            Caveat::QueuedInGenerator { requests, longest } => format!(
+            Diagnostic::QueuedInGenerator { requests, longest } => format!(
                 "{} waited for a free connection, up to {:.1} ms",
                 of(*requests, "request"),
                 longest.as_millis_f64()
             ),
-            Caveat::LogIncomplete { dropped } => format!("the log lacks {dropped} requests: it was written too slowly"),
-            Caveat::StoppedEarly { condition } => format!("ended early: {condition}"),
-            Caveat::ClaimDiffers { by, claimed, server, under_way } => format!(
+            Diagnostic::LogIncomplete { dropped } => {
+                format!("the log lacks {dropped} requests: it was written too slowly")
+            }
+            Diagnostic::StoppedEarly { condition } => format!("ended early: {condition}"),
+            Diagnostic::ClaimDiffers { by, claimed, server, under_way } => format!(
                 "{by} tells of {}, the server counted {server}; at most {under_way} can have been under way at the end",
                 of(*claimed, "request")
             ),
-            Caveat::Interrupted { by } => format!("{}: the run is shorter than planned", ended_by(*by)),
+            Diagnostic::Interrupted { by } => format!("{}: the run is shorter than planned", ended_by(*by)),
         }
     }
 
     /// What to do about it.
     pub fn remedy(&self) -> &'static str {
         match self {
-            Caveat::LedgersDiffer { .. } | Caveat::BytesDiffer { .. } => {
+            Diagnostic::LedgersDiffer { .. } | Diagnostic::BytesDiffer { .. } => {
                 "is anything else sending to this server, or are requests given up before they are answered?"
             }
-            Caveat::LedgerUnknown { .. } => {
+            Diagnostic::LedgerUnknown { .. } => {
                 "where requests failed, see why first; where it has none, give Puma its control server, or use an app that names its worker in a header"
             }
-            Caveat::Failures { .. } => "see the errors by kind; percentiles are of good answers only",
-            Caveat::QuantilesHidden { outcomes, .. } => remedy_of_failures(outcomes),
-            Caveat::TooFewRequests { .. } => "run longer (--for), or more requests (-n, -R)",
-            Caveat::Growing { .. } => "there is no steady state, and so no percentile of it: offer less (--rate)",
-            Caveat::BacklogUnexplained { .. } => "run for several times as long as the slowest answers take (--for)",
-            Caveat::Unstamped { .. } => "--timestamps user where they are to be all alike",
-            Caveat::ImpossibleStamps { .. } => {
+            Diagnostic::Failures { .. } => "see the errors by kind; percentiles are of good answers only",
+            Diagnostic::QuantilesHidden { outcomes, .. } => remedy_of_failures(outcomes),
+            Diagnostic::TooFewRequests { .. } => "run longer (--for), or more requests (-n, -R)",
+            Diagnostic::Growing { .. } => "there is no steady state, and so no percentile of it: offer less (--rate)",
+            Diagnostic::BacklogUnexplained { .. } => {
+                "run for several times as long as the slowest answers take (--for)"
+            }
+            Diagnostic::Unstamped { .. } => "--timestamps user where they are to be all alike",
+            Diagnostic::ImpossibleStamps { .. } => {
                 "is there a cache, or another machine's or namespace's clock? Stamps are ns of CLOCK_MONOTONIC"
             }
-            Caveat::SilentApp { .. } => "the anatomy is of the others alone",
-            Caveat::QueueExceedsWait { .. } => {
+            Diagnostic::SilentApp { .. } => "the anatomy is of the others alone",
+            Diagnostic::QueueExceedsWait { .. } => {
                 "looks are a sample, and others may connect to this server too: run longer (--for)"
             }
-            Caveat::KernelUnjoined { .. } => "where the response time went is of the others alone",
-            Caveat::KernelIncomplete { .. } => {
+            Diagnostic::KernelUnjoined { .. } => "where the response time went is of the others alone",
+            Diagnostic::KernelIncomplete { .. } => {
                 "does the server accept by io_uring, or answer before it has read all? The waits are of the others alone"
             }
-            Caveat::KernelCountDiffers { .. } => {
+            Diagnostic::KernelCountDiffers { .. } => {
                 "is anything else sending to this server, or does it answer in several rounds?"
             }
-            Caveat::ConnectionsClosed { .. } => "their next requests include a connect; -k compares without keep-alive",
-            Caveat::UnaskedBytes { .. } => {
+            Diagnostic::ConnectionsClosed { .. } => {
+                "their next requests include a connect; -k compares without keep-alive"
+            }
+            Diagnostic::UnaskedBytes { .. } => {
                 "does it answer a request twice, or more than its Content-Length says, or a pause with 408? Their next requests include a connect"
             }
-            Caveat::DelayedAck { .. } => {
+            Diagnostic::DelayedAck { .. } => {
                 "a server that writes head and body apart without TCP_NODELAY waits for that (Nagle's algorithm): set TCP_NODELAY there, or write both at once"
             }
-            Caveat::ServedInTurns { .. } => {
+            Diagnostic::ServedInTurns { .. } => {
                 "as Puma before 7 does: the first answer of each turn carries the whole wait, so that high percentiles jump as connections rise and the rate stays; compare with -k or Puma 7"
             }
-            Caveat::Unfair { .. } => {
+            Diagnostic::Unfair { .. } => {
                 "a server that serves one connection again and again starves the others; compare with -k"
             }
-            Caveat::AboveMaximum { .. } => "is -d what the app really takes, and are slots right?",
-            Caveat::StillBusy { .. } => "run fewer multiples, or each on its own",
-            Caveat::WorkersChanged { .. } => {
+            Diagnostic::AboveMaximum { .. } => "is -d what the app really takes, and are slots right?",
+            Diagnostic::StillBusy { .. } => "run fewer multiples, or each on its own",
+            Diagnostic::WorkersChanged { .. } => {
                 "look at the server's log: a worker that dies or is phased out spoils the run"
             }
-            Caveat::FellBehind { .. } => {
+            Diagnostic::FellBehind { .. } => {
                 "more connections (-c), more lanes (--lanes), or a lower rate: this is not the load that was asked for"
             }
-            Caveat::SharedCpus { .. } => {
+            Diagnostic::SharedCpus { .. } => {
                 "keep the server to some processors (--server-cpus, taskset): the lanes leave it those where there are others"
             }
-            Caveat::QueuedInGenerator { .. } => {
+            Diagnostic::QueuedInGenerator { .. } => {
                 "that wait is part of their response time and not of their service time; more connections (-c) would pass it on to the server"
             }
-            Caveat::LogIncomplete { .. } => "log to a faster disk, or lower the rate",
-            Caveat::StoppedEarly { .. } => "as asked (--stop-if): the figures are of the part before",
-            Caveat::ClaimDiffers { .. } => "is anything else sending to this server, or does that generator miscount?",
-            Caveat::Interrupted { by: Some(EndedBy::Server) } => {
+            Diagnostic::LogIncomplete { .. } => "log to a faster disk, or lower the rate",
+            Diagnostic::StoppedEarly { .. } => "as asked (--stop-if): the figures are of the part before",
+            Diagnostic::ClaimDiffers { .. } => {
+                "is anything else sending to this server, or does that generator miscount?"
+            }
+            Diagnostic::Interrupted { by: Some(EndedBy::Server) } => {
                 "the server's last lines and its log may say why; the figures are of the part before and of its end"
             }
-            Caveat::Interrupted { .. } => "run again to the end",
+            Diagnostic::Interrupted { .. } => "run again to the end",
         }
     }
 }
@@ -464,15 +472,15 @@ mod tests {
     /// A study of an older version does not say who ended its run, and nobody is named.
     #[test]
     fn who_ended_a_run_is_said_where_it_is_known() {
-        let read = |json: &str| serde_json::from_str::<Caveat>(json).unwrap();
+        let read = |json: &str| serde_json::from_str::<Diagnostic>(json).unwrap();
         let older = read(r#"{"code": "interrupted"}"#);
-        assert_eq!(older, Caveat::Interrupted { by: None });
+        assert_eq!(older, Diagnostic::Interrupted { by: None });
         assert_eq!(older.text(), "interrupted: the run is shorter than planned");
         for (by, word) in [(EndedBy::User, "user"), (EndedBy::Server, "server")] {
-            let caveat = Caveat::Interrupted { by: Some(by) };
-            let json = serde_json::to_string(&caveat).unwrap();
-            assert_eq!((read(&json), json.contains(word)), (caveat.clone(), true));
-            assert!(caveat.text().contains(word), "{}", caveat.text());
+            let warning = Diagnostic::Interrupted { by: Some(by) };
+            let json = serde_json::to_string(&warning).unwrap();
+            assert_eq!((read(&json), json.contains(word)), (warning.clone(), true));
+            assert!(warning.text().contains(word), "{}", warning.text());
         }
     }
 
@@ -480,10 +488,10 @@ mod tests {
     fn only_remedies_of_what_happened_are_named() {
         let remedy = |outcomes: &[&str]| {
             let outcomes = outcomes.iter().map(|name| (*name).to_owned()).collect();
-            Caveat::QuantilesHidden { from: 0.5, unanswered: 1, outcomes }.remedy()
+            Diagnostic::QuantilesHidden { from: 0.5, unanswered: 1, outcomes }.remedy()
         };
         let older = r#"{"code": "quantiles_hidden", "from": 0.5, "unanswered": 1}"#;
-        let unknown = serde_json::from_str::<Caveat>(older).unwrap().remedy();
+        let unknown = serde_json::from_str::<Diagnostic>(older).unwrap().remedy();
         let names = |words: &str| (words.contains("--timeout"), words.contains("lower the load"));
         assert_eq!(names(unknown), (true, true));
         assert_eq!(names(remedy(&["503", "timed_out", "bad_response"])), (true, true));
