@@ -4,7 +4,7 @@
 use crate::connection::Connection;
 
 /// A connection's name: its place, and how often the place was taken before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key(u64);
 
 impl Key {

@@ -16,25 +16,21 @@ mod draws;
 mod error;
 mod faults;
 mod head;
-mod inline;
 mod ledger;
 mod listen;
 mod listener;
 mod mail;
-#[cfg(test)]
-mod oracles;
-mod pool;
 mod queue;
 mod request;
 mod response;
 mod routes;
-mod running;
 mod serving;
 mod settings;
 mod share;
-mod shared;
 mod sink;
-mod split;
+mod slots;
+#[cfg(test)]
+mod slots_tests;
 mod stalls;
 mod text;
 mod tls;

@@ -1,5 +1,4 @@
-//! How requests get to the slots: the words for it. The machines are `unlimited.rs`, `shared.rs`, `split.rs` and
-//! `inline.rs`.
+//! How requests get to the slots: the words for it. The machine is `slots.rs`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,6 +28,13 @@ pub enum Assignment {
     RoundRobin,
     /// By a seeded draw.
     Random,
+}
+
+impl Queue {
+    /// Whether each connection belongs to a worker.
+    pub(crate) fn has_seats(self) -> bool {
+        matches!(self, Queue::Split(_) | Queue::Inline10)
+    }
 }
 
 /// Parses to itself.

@@ -28,8 +28,8 @@ use crate::head::{Ending, Memo};
 use crate::listen::Listen;
 use crate::listener::Listener;
 use crate::mail::{Letter, Mailbox};
-use crate::pool::Pool;
 use crate::response::Answers;
+use crate::slots::SlotPool;
 use crate::{Ledger, Settings, SinkError, tls};
 
 /// The longest wait of a turn: how often the stop flag is looked at, and accepting tried again.
@@ -114,7 +114,7 @@ pub(crate) struct Serving<C> {
     /// The kernel could not accept: another try at once would fail, too.
     cannot_accept: bool,
     connections: Connections,
-    pool: Pool<Key>,
+    pool: SlotPool,
     answers: Answers,
     ledger: Ledger,
     memo: Memo,
@@ -203,7 +203,7 @@ impl<C: Clock + Clone> Serving<C> {
             stopping: false,
             cannot_accept: false,
             connections: Connections::default(),
-            pool: Pool::new(settings, number),
+            pool: SlotPool::new(settings, number),
             answers: Answers::render(settings, workers),
             ledger: Ledger::new(settings.workers()),
             memo: Memo::default(),

@@ -12,7 +12,6 @@ use crate::SinkError;
 use crate::connection::{Booking, Connection, Phase, Says};
 use crate::connections::Key;
 use crate::listener::{Accepted, Listener};
-use crate::pool::Pool;
 use crate::wire::Wire;
 
 impl<C: Clock + Clone> Serving<C> {
@@ -77,7 +76,7 @@ impl<C: Clock + Clone> Serving<C> {
         self.ledger.connections += 1;
         self.ledger.open_connections += 1;
         self.pool.open(key);
-        if matches!(self.pool, Pool::Inline(_)) {
+        if self.pool.limits_accepts() {
             // Its request may be there, and take the slot that would let the next connection in.
             if let Some(connection) = self.connections.at(key) {
                 connection.note_readable(false);

@@ -16,7 +16,7 @@ use crate::mail::Letter;
 use crate::request::Request;
 use crate::response::{self, Extent};
 use crate::routes::Route;
-use crate::running::{Finished, Job};
+use crate::slots::{FinishedRequest, SlotRequest};
 use crate::wire::Sent;
 
 impl<C: Clock + Clone> Serving<C> {
@@ -82,8 +82,8 @@ impl<C: Clock + Clone> Serving<C> {
             // It came after this turn's time was read, and its stamp shall not say otherwise.
             self.look_at_the_clock();
         }
-        let job = Job { connection: key, number, service, last: head.ending == Ending::Close };
-        match self.pool.arrive(self.now, job) {
+        let request = SlotRequest { connection: key, number, service, last: head.ending == Ending::Close };
+        match self.pool.arrive(self.now, request) {
             Some(finished) => self.answer(finished),
             None => false,
         }
@@ -150,7 +150,7 @@ impl<C: Clock + Clone> Serving<C> {
     /// Answers all that is due by now, and what its connections sent ahead.
     pub(super) fn answer_the_due(&mut self) {
         while let Some(finished) = self.pool.finish(self.now) {
-            let key = finished.job.connection;
+            let key = finished.request.connection;
             // As it goes out, and not as this turn began.
             self.ledger.lateness.record(self.time().saturating_sub(finished.due));
             if self.answer(finished) {
@@ -160,8 +160,9 @@ impl<C: Clock + Clone> Serving<C> {
     }
 
     /// Answers a request, or does to it what its fault is. Whether the connection goes on.
-    fn answer(&mut self, finished: Finished<Key>) -> bool {
-        let Finished { job: Job { connection: key, number, .. }, worker, started, due, crowded } = finished;
+    fn answer(&mut self, finished: FinishedRequest) -> bool {
+        let FinishedRequest { request: SlotRequest { connection: key, number, .. }, worker, started, due, crowded } =
+            finished;
         self.ledger.per_worker[worker as usize] += 1;
         let fault = self.faults.as_ref().and_then(|faults| faults.of(self.seed, number));
         let makes_room = crowded && self.has_pending_clients();

@@ -4,9 +4,10 @@
 use std::collections::HashSet;
 
 use model::{Arrivals, Nanos, Pace, Profile, Rate};
+use proptest::prelude::*;
 
-use crate::pool::Pool;
-use crate::running::Job;
+use crate::connections::Key;
+use crate::slots::{SlotPool, SlotRequest};
 use crate::stalls::Stalls;
 use crate::{Assignment, Delay, Queue, Settings};
 
@@ -27,24 +28,31 @@ impl Way {
     }
 }
 
-fn pool(queue: Queue, workers: u32, threads: u32) -> Pool<u32> {
-    Pool::new(&Settings { queue, workers, threads, seed: 5, ..Settings::default() }, 0)
+fn pool(queue: Queue, workers: u32, threads: u32) -> SlotPool {
+    SlotPool::new(&Settings { queue, workers, threads, seed: 5, ..Settings::default() }, 0)
+}
+
+fn request(connection: u32, number: u64, service: Nanos, last: bool) -> SlotRequest {
+    SlotRequest { connection: key(connection), number, service, last }
+}
+
+fn key(connection: u32) -> Key {
+    Key::of(u64::from(connection))
 }
 
 /// The first `count` requests of `connections` that send the next the moment they have an answer. All are accepted before
 /// the first sends.
-fn closed(mut pool: Pool<u32>, connections: u32, delay: Delay, count: usize) -> Vec<Way> {
+fn closed(mut pool: SlotPool, connections: u32, delay: Delay, count: usize) -> Vec<Way> {
     let mut sent = vec![0; connections as usize];
     let mut number = 0;
-    let mut send = |pool: &mut Pool<u32>, now: u64, connection: u32| {
-        let service = delay.of(1, number);
+    let mut send = |pool: &mut SlotPool, now: u64, connection: u32| {
+        let request = request(connection, number, delay.of(1, number), false);
         number += 1;
-        let job = Job { connection, number, service, last: false };
-        assert!(pool.arrive(Nanos(now), job).is_none(), "it takes some time");
+        assert!(pool.arrive(Nanos(now), request).is_none(), "it takes some time");
     };
     for connection in 0..connections {
         assert!(pool.has_room());
-        pool.open(connection);
+        pool.open(key(connection));
     }
     for connection in 0..connections {
         send(&mut pool, 0, connection);
@@ -53,7 +61,7 @@ fn closed(mut pool: Pool<u32>, connections: u32, delay: Delay, count: usize) -> 
     while ways.len() < count {
         let due = pool.next_due().unwrap();
         while let Some(finished) = pool.finish(due) {
-            let (connection, ended) = (finished.job.connection, finished.due.0);
+            let (connection, ended) = (finished.request.connection.number() as u32, finished.due.0);
             let began = std::mem::replace(&mut sent[connection as usize], ended);
             ways.push(Way { connection, worker: finished.worker, sent: began, ended });
             send(&mut pool, ended, connection);
@@ -62,29 +70,29 @@ fn closed(mut pool: Pool<u32>, connections: u32, delay: Delay, count: usize) -> 
     ways
 }
 
-/// Requests that come when they come, each over a connection of its own; in the order of arrival.
-fn open(mut pool: Pool<u32>, arrivals: impl Iterator<Item = Nanos>, delay: Delay) -> Vec<Way> {
+/// Requests (arrival, service time) in the order of arrival, each over a connection of its own. Time goes from event to event, as in a
+/// loop that is never late.
+fn open(mut pool: SlotPool, requests: impl Iterator<Item = (Nanos, Nanos)>) -> Vec<Way> {
     let mut ways: Vec<Way> = Vec::new();
-    let settle = |pool: &mut Pool<u32>, ways: &mut Vec<Way>, until: Nanos| {
+    let settle = |pool: &mut SlotPool, ways: &mut Vec<Way>, until: Nanos| {
         while let Some(due) = pool.next_due().filter(|due| *due <= until) {
             while let Some(finished) = pool.finish(due) {
-                let way = &mut ways[finished.job.connection as usize];
+                let way = &mut ways[finished.request.connection.number() as usize];
                 (way.ended, way.worker) = (finished.due.0, finished.worker);
             }
         }
     };
-    for (connection, at) in (0..).zip(arrivals) {
+    for (connection, (at, service)) in (0..).zip(requests) {
         settle(&mut pool, &mut ways, at);
-        pool.open(connection);
+        pool.open(key(connection));
         ways.push(Way { connection, worker: 0, sent: at.0, ended: 0 });
-        let number = u64::from(connection);
-        let job = Job { connection, number, service: delay.of(1, number), last: true };
-        if let Some(finished) = pool.arrive(at, job) {
+        if let Some(finished) = pool.arrive(at, request(connection, u64::from(connection), service, true)) {
             let way = &mut ways[connection as usize];
             (way.ended, way.worker) = (finished.due.0, finished.worker);
         }
     }
     settle(&mut pool, &mut ways, Nanos::MAX);
+    assert_eq!((pool.waiting(), pool.busy()), (0, 0));
     ways
 }
 
@@ -181,11 +189,11 @@ fn random_assignment_is_as_uneven_as_dice() {
             seed: u64::from(seed),
             ..Settings::default()
         };
-        let mut pool: Pool<u32> = Pool::new(&settings, 0);
+        let mut pool = SlotPool::new(&settings, 0);
         let mut counts = [0; 4];
         for connection in 0..20 {
-            pool.open(connection);
-            pool.arrive(Nanos::ZERO, Job { connection, number: 0, service: Nanos::ZERO, last: true });
+            pool.open(key(connection));
+            pool.arrive(Nanos::ZERO, request(connection, 0, Nanos::ZERO, true));
         }
         while let Some(finished) = pool.finish(Nanos::ZERO) {
             counts[finished.worker as usize] += 1;
@@ -245,53 +253,53 @@ fn inline_ten_alone_stays_with_its_connection() {
 fn a_slot_is_held_for_a_fifth_of_a_second() {
     let ms = |ms: u64| Nanos::from_millis(ms);
     let mut pool = pool(Queue::Inline10, 1, 1);
-    pool.open(1);
-    let job = |connection, number, last| Job { connection, number, service: ms(10), last };
+    pool.open(key(1));
+    let job = |connection, number, last| request(connection, number, ms(10), last);
     pool.arrive(ms(0), job(1, 0, false));
     assert!(!pool.has_room(), "its slot is busy: nobody is accepted");
     assert_eq!(pool.finish(ms(10)).unwrap().due, ms(10));
     // Held: another's request waits though nothing runs, and the same connection's goes first.
-    pool.open(2);
+    pool.open(key(2));
     pool.arrive(ms(20), job(2, 1, true));
     assert_eq!((pool.waiting(), pool.busy(), pool.has_room()), (1, 0, false));
     pool.arrive(ms(100), job(1, 2, false));
-    assert_eq!(pool.finish(ms(110)).unwrap().job.number, 2);
+    assert_eq!(pool.finish(ms(110)).unwrap().request.number, 2);
     // Nothing came in 0.2 s: the slot goes to the other, at the very end of the hold.
     assert_eq!((pool.next_due(), pool.finish(ms(309))), (Some(ms(310)), None));
     let other = pool.finish(ms(400)).unwrap();
-    assert_eq!((other.job.number, other.due), (1, ms(320)));
+    assert_eq!((other.request.number, other.due), (1, ms(320)));
     assert!(pool.has_room() && pool.next_due().is_none(), "it was its connection's last, and nothing is held for it");
 }
 
 #[test]
 fn a_hold_that_ends_late_costs_nobody_time() {
     let ms = |ms: u64| Nanos::from_millis(ms);
-    let job = |connection, last| Job { connection, number: 0, service: ms(10), last };
+    let job = |connection, last| request(connection, 0, ms(10), last);
     let mut pool = pool(Queue::Inline10, 1, 1);
-    pool.open(1);
+    pool.open(key(1));
     pool.arrive(ms(0), job(1, false));
     pool.finish(ms(10)).unwrap();
-    pool.open(2);
+    pool.open(key(2));
     pool.arrive(ms(20), job(2, true));
     // Nobody looks before 500 ms.
     assert_eq!(pool.finish(ms(500)).unwrap().due, ms(220));
     // A connection that goes takes its hold with it.
-    pool.open(3);
+    pool.open(key(3));
     pool.arrive(ms(500), job(3, false));
     pool.finish(ms(510)).unwrap();
     assert!(!pool.has_room());
-    pool.close(ms(511), 3);
+    pool.close(ms(511), key(3));
     assert!(pool.has_room() && pool.next_due().is_none());
 }
 
 #[test]
 fn after_ten_in_a_row_a_full_worker_is_crowded() {
     let mut pool = pool(Queue::Inline10, 1, 1);
-    pool.open(1);
+    pool.open(key(1));
     let crowded: Vec<_> = (0..12)
         .map(|number| {
             let now = Nanos::from_millis(number * 10);
-            pool.arrive(now, Job { connection: 1, number, service: Nanos::from_millis(10), last: false });
+            pool.arrive(now, request(1, number, Nanos::from_millis(10), false));
             pool.finish(now + Nanos::from_millis(10)).unwrap().crowded
         })
         .collect();
@@ -299,57 +307,45 @@ fn after_ten_in_a_row_a_full_worker_is_crowded() {
 }
 
 #[test]
-fn inline_ten_loses_nothing() {
+fn nothing_is_lost_and_nobody_waits_beside_a_free_slot() {
     // Bursts, pauses beyond the hold, connections that close: whatever comes in goes out.
-    let mut pool = pool(Queue::Inline10, 3, 2);
-    let (mut arrived, mut finished, mut now) = (0, 0, 0u64);
-    let mut busy = HashSet::new();
-    // Closed and opened again, a connection is another.
-    let mut lives = [0u32; 23];
-    for connection in 0..23 {
-        pool.open(connection);
-    }
-    for step in 0..20_000u64 {
-        now += Delay::Exponential { mean: Nanos::from_millis(8) }.of(9, step).0;
-        while let Some(done) = pool.finish(Nanos(now)) {
-            finished += 1;
-            busy.remove(&done.job.connection);
+    for queue in [Queue::Shared, Queue::Split(Assignment::Random), Queue::Inline10] {
+        let mut pool = pool(queue, 3, 2);
+        let (mut arrived, mut finished, mut now) = (0, 0, 0u64);
+        let mut busy = HashSet::new();
+        // Closed and opened again, a connection is another.
+        let mut lives = [0u32; 23];
+        for connection in 0..23 {
+            pool.open(key(connection));
         }
-        let place = step * 7919 % 23;
-        let life = &mut lives[place as usize];
-        let mut connection = place as u32 + 23 * *life;
-        if step % 5 == 0 {
-            pool.close(Nanos(now), connection);
-            *life += 1;
-            connection += 23;
-            pool.open(connection);
+        for step in 0..20_000u64 {
+            now += Delay::Exponential { mean: Nanos::from_millis(8) }.of(9, step).0;
+            while let Some(done) = pool.finish(Nanos(now)) {
+                finished += 1;
+                busy.remove(&done.request.connection);
+            }
+            let place = step * 7919 % 23;
+            let life = &mut lives[place as usize];
+            let mut connection = place as u32 + 23 * *life;
+            if step % 5 == 0 {
+                pool.close(Nanos(now), key(connection));
+                *life += 1;
+                connection += 23;
+                pool.open(key(connection));
+            }
+            if busy.insert(key(connection)) {
+                let service = Delay::Exponential { mean: Nanos::from_millis(20) }.of(2, step);
+                pool.arrive(Nanos(now), request(connection, step, service, step % 3 == 0));
+                arrived += 1;
+            }
+            assert_eq!(finished + pool.waiting() + pool.busy(), arrived);
+            assert!(pool.busy() <= 6);
+            assert!(queue != Queue::Shared || pool.waiting() == 0 || pool.busy() == 6);
         }
-        if busy.insert(connection) {
-            let service = Delay::Exponential { mean: Nanos::from_millis(20) }.of(2, step);
-            pool.arrive(Nanos(now), Job { connection, number: step, service, last: step % 3 == 0 });
-            arrived += 1;
+        while pool.next_due().is_some() {
+            finished += u64::from(pool.finish(Nanos::MAX).is_some());
         }
-        assert_eq!(finished + pool.waiting() + pool.busy(), arrived);
-        assert!(pool.busy() <= 6);
-    }
-    while pool.next_due().is_some() {
-        finished += u64::from(pool.finish(Nanos::MAX).is_some());
-    }
-    assert_eq!((finished, pool.waiting(), pool.busy(), pool.has_room()), (arrived, 0, 0, true));
-}
-
-#[test]
-fn a_burst_and_a_paced_overload_are_staircases() {
-    let responses = |ways: Vec<Way>| ways.iter().map(|way| way.response()).collect::<Vec<_>>();
-    let service = Delay::from(Nanos::from_secs(1));
-    let burst = responses(open(pool(Queue::Shared, 1, 5), [Nanos::ZERO; 12].into_iter(), service));
-    assert_eq!(burst, (1..=12u64).map(|k| k.div_ceil(5) * SECOND).collect::<Vec<_>>());
-    // c = 5, s = 1 s: steps of s - c·δ, in ms.
-    for (gap, step) in [(100, 500), (104, 480), (150, 250), (200, 0), (250, 0)] {
-        let arrivals = (0..100).map(|k| Nanos::from_millis(k * gap));
-        let paced = responses(open(pool(Queue::Shared, 1, 5), arrivals, service));
-        let expected: Vec<_> = (1..=100u64).map(|k| SECOND + (k - 1) / 5 * step * 1_000_000).collect();
-        assert_eq!(paced, expected, "a gap of {gap} ms");
+        assert_eq!((finished, pool.waiting(), pool.busy(), pool.has_room()), (arrived, 0, 0, true));
     }
 }
 
@@ -361,7 +357,7 @@ fn a_stall_holds_what_would_go_out_in_it() {
     for (queue, service) in [(Queue::Unlimited, 0), (Queue::Unlimited, 25), (Queue::Shared, 5)] {
         let settings = Settings { queue, threads: 100, ..settings.clone() };
         let service = Nanos::from_millis(service);
-        for way in open(Pool::new(&settings, 0), arrivals.clone(), service.into()) {
+        for way in open(SlotPool::new(&settings, 0), arrivals.clone().map(|at| (at, service))) {
             assert_eq!(way.ended, stalls.release(Nanos(way.sent) + service).0);
         }
     }
@@ -373,7 +369,7 @@ fn waits(slots: u32, rho: f64, seed: u64, count: usize) -> Vec<f64> {
     let rate = Rate::new(rho * f64::from(slots)).unwrap();
     let pace = Pace::Open { profile: Profile::Flat { rate }, arrivals: Arrivals::Poisson, seed, burst: 1 };
     let arrivals = pace.schedule().unwrap().take(count);
-    let ways = open(pool(Queue::Shared, slots, 1), arrivals, Nanos::from_secs(1).into());
+    let ways = open(pool(Queue::Shared, slots, 1), arrivals.map(|at| (at, Nanos::from_secs(1))));
     ways[count / 10..].iter().map(|way| (way.response() - SECOND) as f64 / 1e9).collect()
 }
 
@@ -422,8 +418,96 @@ fn a_split_pool_waits_as_its_workers_do() {
     let pace = Pace::Open { profile: Profile::Flat { rate }, arrivals: Arrivals::Poisson, seed: 3, burst: 1 };
     for (queue, exact) in [(Queue::Split(Assignment::Random), 0.289_060_01), (Queue::Shared, 0.035_874_1)] {
         let arrivals = pace.schedule().unwrap().take(200_000);
-        let ways = open(pool(queue, 4, 5), arrivals, Nanos::from_secs(1).into());
+        let ways = open(pool(queue, 4, 5), arrivals.map(|at| (at, Nanos::from_secs(1))));
         let seen = mean(ways.iter().map(|way| way.response() - SECOND)) / 1e9;
         assert!((seen / exact - 1.0).abs() < 0.05, "{queue}: {seen}, exactly {exact}");
     }
+}
+
+/// The recursion of Kiefer and Wolfowitz (1955): each request in turn takes the slot that is free first.
+fn recursion(slots: u32, requests: &[(u64, u64)]) -> Vec<u64> {
+    let mut free_at = vec![0; slots as usize];
+    let end = |(arrival, service): &(u64, u64)| {
+        let first = free_at.iter_mut().min().unwrap();
+        *first = (*first).max(*arrival) + service;
+        *first
+    };
+    requests.iter().map(end).collect()
+}
+
+/// Of one queue: when each of `requests` (arrival, service), in order of arrival, is over, and by which worker.
+fn ends(workers: u32, threads: u32, requests: &[(u64, u64)]) -> Vec<(u64, u32)> {
+    let requests = requests.iter().map(|(arrival, service)| (Nanos(*arrival), Nanos(*service)));
+    open(pool(Queue::Shared, workers, threads), requests).iter().map(|way| (way.ended, way.worker)).collect()
+}
+
+fn any_requests() -> impl Strategy<Value = Vec<(u64, u64)>> {
+    prop::collection::vec((0u64..50, 0u64..200), 1..120).prop_map(|gaps| {
+        let arrivals = gaps.iter().scan(0, |arrival, (gap, _)| {
+            *arrival += gap;
+            Some(*arrival)
+        });
+        arrivals.zip(&gaps).map(|(arrival, (_, service))| (arrival, *service)).collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_burst_is_served_in_full_rounds(n in 1u64..300, workers in 1u32..6, threads in 1u32..6, s in 0u64..1_000_000) {
+        let c = u64::from(workers * threads);
+        for (k, (end, _)) in (1..=n).zip(ends(workers, threads, &vec![(0, s); n as usize])) {
+            prop_assert_eq!(end, s * k.div_ceil(c));
+        }
+    }
+
+    #[test]
+    fn a_paced_overload_climbs_a_staircase(
+        n in 1u64..200, workers in 1u32..5, threads in 1u32..5, delta in 0u64..1000, excess in 0u64..10_000,
+    ) {
+        let c = u64::from(workers * threads);
+        let s = c * delta + excess;
+        let arrivals: Vec<_> = (0..n).map(|k| (k * delta, s)).collect();
+        for (k, (end, _)) in (1..=n).zip(ends(workers, threads, &arrivals)) {
+            prop_assert_eq!(end - (k - 1) * delta, s + (k - 1) / c * (s - c * delta));
+        }
+    }
+
+    #[test]
+    fn any_arrivals_agree_with_the_recursion(
+        requests in any_requests(), late in 0u64..500, workers in 1u32..5, threads in 1u32..5,
+    ) {
+        let expected = recursion(workers * threads, &requests);
+        let seen: Vec<_> = ends(workers, threads, &requests).into_iter().map(|(end, _)| end).collect();
+        prop_assert_eq!(&seen, &expected);
+        // A late loop delays nobody: all arrivals are given in time, but nobody looks after the slots until they are all in.
+        let mut pool = pool(Queue::Shared, workers, threads);
+        let mut finished = Vec::new();
+        for (number, (arrival, service)) in requests.iter().enumerate() {
+            let request = request(number as u32, 0, Nanos(*service), false);
+            if let Some(at_once) = pool.arrive(Nanos(*arrival), request) {
+                prop_assert_eq!(at_once.due.0, expected[number]);
+            }
+        }
+        let now = Nanos(expected.iter().max().unwrap() + late);
+        while let Some(one) = pool.finish(now) {
+            prop_assert_eq!(one.due.0, expected[one.request.connection.number() as usize]);
+            finished.push(one.due);
+        }
+        prop_assert!(finished.is_sorted() && pool.waiting() + pool.busy() == 0);
+    }
+}
+
+#[test]
+fn requests_spread_over_the_workers_and_the_one_with_most_free_is_taken() {
+    let workers =
+        |requests: &[(u64, u64)]| ends(3, 2, requests).into_iter().map(|(_, worker)| worker).collect::<Vec<_>>();
+    assert_eq!(workers(&[(0, 9); 6]), [0, 1, 2, 0, 1, 2]);
+    // Worker 1 is the first to have both its slots free again, though it is not its turn.
+    let requests = [(0, 90), (0, 5), (0, 90), (0, 90), (0, 5), (0, 90), (6, 1), (6, 1)];
+    assert_eq!(workers(&requests)[6..], [1, 1]);
+}
+
+#[test]
+fn no_time_at_all_still_passes_the_pool() {
+    assert_eq!(ends(1, 1, &[(5, 7), (5, 0), (5, 0)]).iter().map(|(end, _)| *end).collect::<Vec<_>>(), [12; 3]);
 }

@@ -1,0 +1,341 @@
+//! The slots and the queue before them: a request arrives, may wait, holds a slot for its service time, and ends.
+//!
+//! The disciplines differ in three questions only: which worker's slots a request may use (any, or those of its
+//! connection's worker), in which queue it waits (one, or its worker's), and whether a slot stays with its connection
+//! after an answer. `inline10` is Puma up to 6 with keep-alive: the slot is held for that connection's next request for
+//! up to 0.2 s, and such a request starts at once, before all that wait. Only where the connection has had ten in a row
+//! and others wait is it sent to the end of its worker's queue, and connections are accepted only while a slot is free
+//! (Puma 6.6.1: server.rb `process_client`, client.rb `FAST_TRACK_KA_TIMEOUT`, `max_fast_inline`,
+//! `wait_until_not_full`). `split` is Puma 7.0 with keep-alive.
+//!
+//! Pure: no I/O and no clock; instants are given, and never fall. What stays true: nobody waits while a slot that it
+//! may use is free; requests of one queue start in the order in which they arrived; each holds its slot for exactly its
+//! service time, and what ends in a stall ends with it. A slot's next request starts when the slot became free, not when
+//! we came to look: the loop's lateness does not add up along the queue.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+
+use model::Nanos;
+
+use crate::Settings;
+use crate::connections::Key;
+use crate::draws::{Stream, draw};
+use crate::queue::{Assignment, Queue};
+use crate::stalls::Stalls;
+
+/// Requests in a row that nobody can interrupt (`max_fast_inline`).
+const IN_A_ROW: u32 = 10;
+/// How long a slot waits for its connection's next request (`FAST_TRACK_KA_TIMEOUT`).
+const HOLD: Nanos = Nanos::from_millis(200);
+
+/// A request as the pool knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SlotRequest {
+    /// Whose it is.
+    pub(crate) connection: Key,
+    /// Its number among all requests.
+    pub(crate) number: u64,
+    /// How long it holds its slot.
+    pub(crate) service: Nanos,
+    /// Whether it is known to be its connection's last.
+    pub(crate) last: bool,
+}
+
+/// A request that has held its slot for its whole service time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FinishedRequest {
+    /// What it was.
+    pub(crate) request: SlotRequest,
+    /// The worker whose slot it held.
+    pub(crate) worker: u32,
+    /// When it got the slot.
+    pub(crate) started: Nanos,
+    /// When it was over; not later than the instant it was asked for.
+    pub(crate) due: Nanos,
+    /// Whether its connection has had its ten in a row and no slot of its worker is free.
+    pub(crate) crowded: bool,
+}
+
+/// A slot in use. They end in the order of their due times, and those of one instant in the order of their starts: the
+/// first two fields, which no two slots share, decide the derived order.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct BusySlot {
+    due: Nanos,
+    /// Number of the start.
+    order: u64,
+    started: Nanos,
+    worker: usize,
+    request: SlotRequest,
+}
+
+/// What a connection has of its worker.
+#[derive(Debug)]
+struct Seat {
+    worker: usize,
+    /// The slot that waits for its next request, by the number of the hold.
+    held: Option<u64>,
+    /// Requests started since it got the slot.
+    in_a_row: u32,
+}
+
+#[derive(Debug)]
+struct SlotHold {
+    until: Nanos,
+    number: u64,
+    connection: Key,
+}
+
+/// All slots of a loop, and the requests in and before them.
+#[derive(Debug)]
+pub(crate) struct SlotPool {
+    queue: Queue,
+    stalls: Option<Stalls>,
+    seed: u64,
+    /// What the first worker is called.
+    first_worker: u32,
+    /// Free slots by worker, and their sum.
+    free: Vec<u32>,
+    total_free: u64,
+    /// The worker at which the next search for a free slot begins, so that ties go round.
+    next_worker: usize,
+    /// Arrival and request: one queue, or one for each worker.
+    queues: Vec<VecDeque<(Nanos, SlotRequest)>>,
+    waiting: u64,
+    busy: BinaryHeap<Reverse<BusySlot>>,
+    starts: u64,
+    /// The connections, where each belongs to a worker.
+    seats: HashMap<Key, Seat>,
+    opened: u64,
+    /// In the order of their ends, as each is as long as any other. The first is a valid one, or there is none.
+    holds: VecDeque<SlotHold>,
+    holds_made: u64,
+}
+
+impl SlotPool {
+    /// The pool of these settings for the loop of that number. An unlimited queue is one worker with slots for all.
+    pub(crate) fn new(settings: &Settings, number: u32) -> SlotPool {
+        let (first_worker, workers, threads) = match settings.queue {
+            Queue::Unlimited => (number, 1, u32::MAX),
+            _ => (0, settings.workers as usize, settings.threads),
+        };
+        let queues = if settings.queue.has_seats() { workers } else { 1 };
+        SlotPool {
+            queue: settings.queue,
+            stalls: settings.stalls,
+            seed: settings.seed,
+            first_worker,
+            free: vec![threads; workers],
+            total_free: workers as u64 * u64::from(threads),
+            next_worker: 0,
+            queues: vec![VecDeque::new(); queues],
+            waiting: 0,
+            busy: BinaryHeap::new(),
+            starts: 0,
+            seats: HashMap::new(),
+            opened: 0,
+            holds: VecDeque::new(),
+            holds_made: 0,
+        }
+    }
+
+    /// Whether a connection is accepted only while a slot is free.
+    pub(crate) fn limits_accepts(&self) -> bool {
+        self.queue == Queue::Inline10
+    }
+
+    /// Whether a connection may be accepted now.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.limits_accepts() || self.total_free > 0
+    }
+
+    /// A connection comes, and gets its worker where it needs one.
+    pub(crate) fn open(&mut self, connection: Key) {
+        let workers = self.free.len() as u64;
+        let worker = match self.queue {
+            Queue::Unlimited | Queue::Shared => return,
+            Queue::Split(Assignment::RoundRobin) => (self.opened % workers) as usize,
+            Queue::Split(Assignment::Random) => {
+                // The draw is from (0, 1]: its complement is from [0, 1).
+                let draw = 1.0 - draw(self.seed, Stream::Worker, self.opened);
+                ((draw * workers as f64) as u64).min(workers - 1) as usize
+            }
+            Queue::Inline10 => self.freest(),
+        };
+        self.opened += 1;
+        self.seats.insert(connection, Seat { worker, held: None, in_a_row: 0 });
+    }
+
+    /// A connection goes, and with it the hold of its slot. A request of it that is in the pool stays there.
+    pub(crate) fn close(&mut self, now: Nanos, connection: Key) {
+        if let Some(Seat { worker, held: Some(_), .. }) = self.seats.remove(&connection) {
+            self.release(now, worker);
+        }
+        self.forget_stale_holds();
+    }
+
+    /// A request comes. Where any slot will do, one is free and the request is over at once, it is given back, and
+    /// nothing is spent on the pool.
+    #[inline]
+    pub(crate) fn arrive(&mut self, now: Nanos, request: SlotRequest) -> Option<FinishedRequest> {
+        if self.queue.has_seats() {
+            self.arrive_at_seat(now, request);
+        } else if self.total_free == 0 {
+            self.wait(now, 0, request);
+        } else {
+            let worker = self.freest();
+            if request.service == Nanos::ZERO && self.released(now) == now {
+                let worker = self.first_worker + worker as u32;
+                return Some(FinishedRequest { request, worker, started: now, due: now, crowded: false });
+            }
+            self.take(worker);
+            self.start(now, worker, request);
+        }
+        None
+    }
+
+    /// When a request is over, or a hold.
+    #[inline]
+    pub(crate) fn next_due(&self) -> Option<Nanos> {
+        let busy = self.busy.peek().map(|Reverse(busy)| busy.due);
+        match self.holds.front() {
+            Some(hold) => Some(busy.map_or(hold.until, |due| due.min(hold.until))),
+            None => busy,
+        }
+    }
+
+    /// The next request that is over by `now`, in the order of due times. To be called until it gives `None`.
+    #[inline]
+    pub(crate) fn finish(&mut self, now: Nanos) -> Option<FinishedRequest> {
+        loop {
+            let next = self.next_due().filter(|due| *due <= now)?;
+            if self.busy.peek().is_some_and(|Reverse(busy)| busy.due == next) {
+                return self.busy.pop().map(|Reverse(busy)| self.end(busy));
+            }
+            self.end_hold();
+        }
+    }
+
+    /// Requests that wait for a slot.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.waiting
+    }
+
+    /// Slots busy with a request; those held are not.
+    pub(crate) fn busy(&self) -> u64 {
+        self.busy.len() as u64
+    }
+
+    fn arrive_at_seat(&mut self, now: Nanos, request: SlotRequest) {
+        let Some(seat) = self.seats.get_mut(&request.connection) else { return };
+        let worker = seat.worker;
+        if seat.held.take().is_some() {
+            seat.in_a_row += 1;
+            self.start(now, worker, request);
+            self.forget_stale_holds();
+        } else if self.free[worker] > 0 {
+            seat.in_a_row = 1;
+            self.take(worker);
+            self.start(now, worker, request);
+        } else {
+            self.wait(now, worker, request);
+        }
+    }
+
+    fn wait(&mut self, now: Nanos, queue: usize, request: SlotRequest) {
+        self.queues[queue].push_back((now, request));
+        self.waiting += 1;
+    }
+
+    fn take(&mut self, worker: usize) {
+        self.free[worker] -= 1;
+        self.total_free -= 1;
+    }
+
+    fn start(&mut self, started: Nanos, worker: usize, request: SlotRequest) {
+        self.starts += 1;
+        let due = self.released(started.saturating_add(request.service));
+        self.busy.push(Reverse(BusySlot { due, order: self.starts, started, worker, request }));
+    }
+
+    /// A request is over: its slot is held for its connection, or free.
+    fn end(&mut self, BusySlot { due, started, worker, request, .. }: BusySlot) -> FinishedRequest {
+        let mut crowded = false;
+        let mut is_held = false;
+        if self.queue == Queue::Inline10
+            && let Some(seat) = self.seats.get_mut(&request.connection)
+        {
+            let has_had_its_ten = seat.in_a_row >= IN_A_ROW;
+            crowded = has_had_its_ten && self.free[worker] == 0;
+            is_held = !request.last && !(has_had_its_ten && !self.queues[worker].is_empty());
+            if is_held {
+                self.holds_made += 1;
+                seat.held = Some(self.holds_made);
+                let (until, number) = (due.saturating_add(HOLD), self.holds_made);
+                self.holds.push_back(SlotHold { until, number, connection: request.connection });
+            }
+        }
+        if !is_held {
+            self.release(due, worker);
+        }
+        self.forget_stale_holds();
+        FinishedRequest { request, worker: self.first_worker + worker as u32, started, due, crowded }
+    }
+
+    /// A slot is free at `at`: for the first that waits, or for nobody.
+    fn release(&mut self, at: Nanos, worker: usize) {
+        let queue = if self.queue.has_seats() { worker } else { 0 };
+        let Some((arrived, request)) = self.queues[queue].pop_front() else {
+            self.free[worker] += 1;
+            self.total_free += 1;
+            return;
+        };
+        self.waiting -= 1;
+        if let Some(seat) = self.seats.get_mut(&request.connection) {
+            seat.in_a_row = 1;
+        }
+        self.start(at.max(arrived), worker, request);
+    }
+
+    /// Nothing came in the time of the first hold.
+    fn end_hold(&mut self) {
+        let Some(SlotHold { until, connection, .. }) = self.holds.pop_front() else { return };
+        if let Some(seat) = self.seats.get_mut(&connection) {
+            seat.held = None;
+            let worker = seat.worker;
+            self.release(until, worker);
+        }
+        self.forget_stale_holds();
+    }
+
+    fn forget_stale_holds(&mut self) {
+        while let Some(hold) = self.holds.front()
+            && self.seats.get(&hold.connection).and_then(|seat| seat.held) != Some(hold.number)
+        {
+            self.holds.pop_front();
+        }
+    }
+
+    /// When that goes out which would go out at `at`.
+    #[inline]
+    fn released(&self, at: Nanos) -> Nanos {
+        self.stalls.map_or(at, |stalls| stalls.release(at))
+    }
+
+    /// The worker with most free slots; of several, the first from the last one's successor on.
+    #[inline]
+    fn freest(&mut self) -> usize {
+        if self.free.len() == 1 {
+            return 0;
+        }
+        let (before, from) = self.free.split_at(self.next_worker);
+        let mut freest = self.next_worker;
+        for (step, slots) in from.iter().chain(before).enumerate() {
+            if *slots > self.free[freest] {
+                freest = (self.next_worker + step) % self.free.len();
+            }
+        }
+        self.next_worker = (freest + 1) % self.free.len();
+        freest
+    }
+}
