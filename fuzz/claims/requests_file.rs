@@ -2,18 +2,24 @@
 
 use std::io;
 
-use requests::{Format, Given, RequestError, Target, parse};
+use requests::{FileDefaults, RequestError, RequestsFormat, TargetUrl, parse};
 
 /// Panics where the file, read as each format, is accepted without being HTTP/1.1, or refused in more than a line.
 pub(crate) fn is_sendable_or_refused_in_a_line(bytes: &[u8]) {
-    for format in [None, Some(Format::Json), Some(Format::Plain), Some(Format::Raw), Some(Format::List)] {
-        for target in [None, Target::parse("http://localhost:3000").ok()] {
-            check(bytes, &Given { format, target, ..Given::default() });
+    for format in [
+        None,
+        Some(RequestsFormat::Json),
+        Some(RequestsFormat::Plain),
+        Some(RequestsFormat::Raw),
+        Some(RequestsFormat::List),
+    ] {
+        for target in [None, TargetUrl::parse("http://localhost:3000").ok()] {
+            check(bytes, &FileDefaults { format, target, ..FileDefaults::default() });
         }
     }
 }
 
-fn check(bytes: &[u8], given: &Given) {
+fn check(bytes: &[u8], given: &FileDefaults) {
     let body_of = |path: &std::path::Path| match path.to_str() {
         Some("body") => Ok(b"a body".to_vec()),
         _ => Err(RequestError::Unreadable { path: "elsewhere".into(), why: io::ErrorKind::NotFound.into() }),
@@ -29,7 +35,7 @@ fn check(bytes: &[u8], given: &Given) {
     assert!(!read.requests.is_empty());
     assert!(given.target.as_ref().is_none_or(|target| target.has_origin_of(&read.target)));
     // The URL that we print is one that we read.
-    assert!(Target::parse(&read.target.to_string()).is_ok_and(|again| again.has_origin_of(&read.target)));
+    assert!(TargetUrl::parse(&read.target.to_string()).is_ok_and(|again| again.has_origin_of(&read.target)));
     for request in &read.requests {
         let mut fields = vec![httparse::EMPTY_HEADER; request.bytes.split(|byte| *byte == b'\n').count()];
         let mut parsed = httparse::Request::new(&mut fields);

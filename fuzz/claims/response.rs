@@ -1,12 +1,12 @@
 //! What is true of any stream of bytes that a server may send.
 
-use engine::{Fed, Heads, Reader, Response};
+use engine::{FeedResult, HeadCache, ReceivedResponse, ResponseReader};
 use model::BadResponse;
 
 /// The responses that a connection's bytes hold, and how it ended.
 #[derive(Debug, PartialEq)]
 struct Read {
-    responses: Vec<Response>,
+    responses: Vec<ReceivedResponse>,
     workers: Vec<String>,
     /// Bytes of a response that the connection's end cut off; `None` where the bytes were refused.
     unfinished: Option<u64>,
@@ -24,7 +24,7 @@ pub(crate) fn in_pieces_is_as_whole(bytes: &[u8], size: usize, to_head: bool) {
 }
 
 fn read(bytes: &[u8], size: usize, to_head: bool) -> Read {
-    let (mut reader, mut heads) = (Reader::default(), Heads::new("x-worker-pid"));
+    let (mut reader, mut heads) = (ResponseReader::default(), HeadCache::new("x-worker-pid"));
     let mut responses = Vec::new();
     let fed = feed(bytes, size, to_head, &mut reader, &mut heads, &mut responses);
     let unfinished = fed.is_ok().then(|| {
@@ -38,16 +38,16 @@ fn feed(
     bytes: &[u8],
     size: usize,
     to_head: bool,
-    reader: &mut Reader,
-    heads: &mut Heads,
-    responses: &mut Vec<Response>,
+    reader: &mut ResponseReader,
+    heads: &mut HeadCache,
+    responses: &mut Vec<ReceivedResponse>,
 ) -> Result<(), BadResponse> {
     reader.expect(to_head);
     for mut piece in bytes.chunks(size) {
         while !piece.is_empty() {
             match reader.feed(piece, heads)? {
-                Fed::More => break,
-                Fed::Done(response, used) => {
+                FeedResult::More => break,
+                FeedResult::Done(response, used) => {
                     assert!(used <= piece.len() && response.bytes > 0);
                     responses.push(response);
                     piece = &piece[used..];

@@ -8,11 +8,11 @@ use std::iter::{Peekable, Skip, StepBy};
 
 use model::{Nanos, Schedule, Summary, Window};
 
-use crate::shape::{Shape, Share};
+use crate::shape::{LaneShare, LoadSpec};
 
 /// A request that is due: its number in the run, and since when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Due {
+pub(crate) struct DueRequest {
     pub(crate) number: u64,
     pub(crate) at: Nanos,
     /// Since when the generator could have begun it: the due time, or when a connection became free for it.
@@ -22,7 +22,7 @@ pub(crate) struct Due {
 }
 
 /// The requests of one lane.
-pub(crate) struct Agenda {
+pub(crate) struct Scheduler {
     start: Nanos,
     window: Window,
     lanes: u64,
@@ -37,13 +37,13 @@ pub(crate) struct Agenda {
     /// Open loop: when the last request so far was due.
     last_due: Nanos,
     /// Open loop: due, and not yet begun.
-    queued: VecDeque<Due>,
+    queued: VecDeque<DueRequest>,
     /// Of those, how many found no free connection when they became due.
     waiting: usize,
 }
 
-impl Agenda {
-    pub(crate) fn new(shape: &Shape, share: Share, start: Nanos) -> Agenda {
+impl Scheduler {
+    pub(crate) fn new(shape: &LoadSpec, share: LaneShare, start: Nanos) -> Scheduler {
         let (lane, lanes) = (u64::from(share.lane), u64::from(share.lanes));
         let end = match (shape.requests_total, shape.pace.schedule()) {
             // The warm-up's requests come before those that are counted.
@@ -51,7 +51,7 @@ impl Agenda {
             _ => u64::MAX,
         };
         let left = shape.requests_total.map_or(u64::MAX, |n| n / lanes + u64::from(lane < n % lanes));
-        Agenda {
+        Scheduler {
             start,
             window: shape.window(start),
             lanes,
@@ -87,7 +87,7 @@ impl Agenda {
             self.schedule.as_mut().and_then(Iterator::next);
             self.last_due = due;
             let is_measured = self.window.contains(due);
-            self.queued.push_back(Due { number: self.number, at: due, possible: due, is_measured });
+            self.queued.push_back(DueRequest { number: self.number, at: due, possible: due, is_measured });
             self.number += self.lanes;
         }
     }
@@ -101,7 +101,7 @@ impl Agenda {
     /// Open loop: the request that has been due longest. If it is measured and had to wait for a connection, that is added to
     /// `waits`.
     #[inline]
-    pub(crate) fn pop(&mut self, now: Nanos, waits: &mut Summary) -> Option<Due> {
+    pub(crate) fn pop(&mut self, now: Nanos, waits: &mut Summary) -> Option<DueRequest> {
         let mut due = self.queued.pop_front()?;
         if self.waiting > 0 {
             self.waiting -= 1;
@@ -137,14 +137,14 @@ impl Agenda {
 
     /// Closed loop: the next request, due then; `None` where all have been begun.
     #[inline]
-    pub(crate) fn next_at(&mut self, due: Nanos) -> Option<Due> {
+    pub(crate) fn next_at(&mut self, due: Nanos) -> Option<DueRequest> {
         let is_measured = self.window.contains(due);
         if is_measured {
             self.left = self.left.checked_sub(1)?;
         }
         let number = self.number;
         self.number += self.lanes;
-        Some(Due { number, at: due, possible: due, is_measured })
+        Some(DueRequest { number, at: due, possible: due, is_measured })
     }
 
     /// Closed loop: whether the count is reached.
@@ -176,7 +176,7 @@ mod tests {
         shape.measured = Some(Nanos::from_secs(1));
         let mut all = Vec::new();
         for share in shape.shares() {
-            let mut agenda = Agenda::new(&shape, share, Nanos::ZERO);
+            let mut agenda = Scheduler::new(&shape, share, Nanos::ZERO);
             agenda.queue_due(Nanos::from_secs(10));
             while let Some(due) = agenda.pop(Nanos::from_secs(10), &mut Summary::default()) {
                 all.push((due.number, due.at));
@@ -192,7 +192,7 @@ mod tests {
         let mut shape = shape(64, 1);
         shape.pace = Pace::constant(Rate::new(1000.0).unwrap());
         (shape.warm_up, shape.measured) = (Nanos::from_millis(10), Some(Nanos::from_secs(1)));
-        let mut agenda = Agenda::new(&shape, shape.shares()[0], Nanos::ZERO);
+        let mut agenda = Scheduler::new(&shape, shape.shares()[0], Nanos::ZERO);
         agenda.queue_due(Nanos::from_millis(12));
         agenda.mark_waiting();
         let mut waits = Summary::default();
@@ -208,7 +208,7 @@ mod tests {
             let mut shape = shape(64, lanes);
             shape.requests_total = Some(n);
             let begun = |share| {
-                let mut agenda = Agenda::new(&shape, share, Nanos::ZERO);
+                let mut agenda = Scheduler::new(&shape, share, Nanos::ZERO);
                 std::iter::from_fn(|| agenda.next_at(Nanos::ZERO)).count() as u64
             };
             assert_eq!(shape.shares().into_iter().map(begun).sum::<u64>(), n);
@@ -222,7 +222,7 @@ mod tests {
         shape.warm_up = Nanos::from_secs(1);
         shape.requests_total = Some(50);
         let count = |share| {
-            let mut agenda = Agenda::new(&shape, share, Nanos::ZERO);
+            let mut agenda = Scheduler::new(&shape, share, Nanos::ZERO);
             agenda.queue_due(Nanos::from_secs(1000));
             agenda.queued.len()
         };

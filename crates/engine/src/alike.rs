@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::response::Response;
+use crate::response::ReceivedResponse;
 
 /// Usual answers, all of measured requests, by what their heads say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) struct Alike {
 
 impl Alike {
     /// Adds so many answers that are as `response`.
-    pub(crate) fn add(&mut self, response: &Response, answers: u64) {
+    pub(crate) fn add(&mut self, response: &ReceivedResponse, answers: u64) {
         if answers == 0 {
             return;
         }

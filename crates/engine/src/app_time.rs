@@ -2,7 +2,7 @@
 
 use model::{AppTime, Clock, Dissection, Exchange, Nanos};
 
-use crate::lead::Lead;
+use crate::lead::ClockOffset;
 
 /// Metrics of `Server-Timing` that are the whole app's, the surest first. Others are parts of it, or of something else.
 const WHOLE: [&str; 3] = ["app", "total", "process_action.action_controller"];
@@ -14,14 +14,14 @@ const COMPARISONS: u32 = 32;
 #[derive(Debug)]
 pub(crate) struct AppTimes {
     /// The shared clock's. Both are `CLOCK_MONOTONIC` at bottom, so it stays.
-    lead: Lead,
+    lead: ClockOffset,
     dissection: Dissection,
 }
 
 impl AppTimes {
     /// Compares the clocks.
     pub(crate) fn new<C: Clock>(clock: &C) -> AppTimes {
-        AppTimes { lead: Lead::now(clock, C::shared, COMPARISONS), dissection: Dissection::default() }
+        AppTimes { lead: ClockOffset::now(clock, C::shared, COMPARISONS), dissection: Dissection::default() }
     }
 
     /// Takes in a measured good answer.

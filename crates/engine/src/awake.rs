@@ -39,7 +39,7 @@ const WAITING: f64 = 0.05;
 
 /// The rule, and what it has learnt.
 #[derive(Debug)]
-pub(crate) struct Awake {
+pub(crate) struct BusyPoll {
     /// How long to stay awake for the next answer.
     budget: Nanos,
     /// Not at all before then.
@@ -49,17 +49,17 @@ pub(crate) struct Awake {
     next_trial: Nanos,
     /// Looks in a row that found somebody who wants the core.
     wanted: u32,
-    cores: Cores,
+    cores: CoreContention,
     /// Time spent awake in vain, or before an answer came.
     spent: Nanos,
 }
 
-impl Awake {
+impl BusyPoll {
     /// Asleep so far; `None` where the process has fewer cores than `lanes`, or nobody can say whether one is free.
-    pub(crate) fn new(lanes: u32) -> Option<Awake> {
+    pub(crate) fn new(lanes: u32) -> Option<BusyPoll> {
         let own = std::thread::available_parallelism().ok()?.get();
-        let cores = Cores::open()?;
-        (lanes as usize <= own).then(|| Awake {
+        let cores = CoreContention::open()?;
+        (lanes as usize <= own).then(|| BusyPoll {
             budget: Nanos::ZERO,
             off_until: Nanos::ZERO,
             off_for: FIRST_OFF,
@@ -135,7 +135,7 @@ impl Awake {
 
 /// What the kernel says of who wants a core.
 #[derive(Debug)]
-struct Cores {
+struct CoreContention {
     /// `1.2 0.9 0.8 2/345 6789`: the fourth word begins with what is runnable now (`proc_loadavg(5)`).
     loadavg: File,
     /// `ns on a CPU, ns waiting for one, slices` of this thread.
@@ -145,10 +145,10 @@ struct Cores {
     since: Nanos,
 }
 
-impl Cores {
-    fn open() -> Option<Cores> {
+impl CoreContention {
+    fn open() -> Option<CoreContention> {
         let online = std::fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
-        Some(Cores {
+        Some(CoreContention {
             loadavg: File::open("/proc/loadavg").ok()?,
             schedstat: File::open("/proc/thread-self/schedstat").ok()?,
             online: online.parse::<Cpus>().ok()?.len() as u64,
@@ -189,8 +189,8 @@ fn word<T>(file: &File, n: usize, read: impl FnOnce(&str) -> Option<T>) -> Optio
 mod tests {
     use super::*;
 
-    fn awake() -> Awake {
-        Awake::new(1).expect("Linux has these files")
+    fn awake() -> BusyPoll {
+        BusyPoll::new(1).expect("Linux has these files")
     }
 
     #[test]
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn the_kernels_files_are_understood() {
-        let cores = Cores::open().unwrap();
+        let cores = CoreContention::open().unwrap();
         assert!(word(&cores.loadavg, 3, |word| word.split('/').next()?.parse::<u64>().ok()).is_some());
         assert!(cores.waited_so_far().is_some());
     }

@@ -7,7 +7,7 @@ const LONGEST_LINE: u32 = 64 * 1024;
 
 /// What the next byte belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum ChunkState {
     Size,
     Extension,
     SizeEnd,
@@ -23,8 +23,8 @@ enum Part {
 
 /// Follows a chunked body, fed in any pieces.
 #[derive(Clone, Debug)]
-pub(crate) struct Chunked {
-    part: Part,
+pub(crate) struct ChunkedDecoder {
+    part: ChunkState,
     left: u64,
     digits: u32,
     line: u32,
@@ -32,13 +32,13 @@ pub(crate) struct Chunked {
     content: u64,
 }
 
-impl Chunked {
-    pub(crate) fn new() -> Chunked {
-        Chunked { part: Part::Size, left: 0, digits: 0, line: 0, content: 0 }
+impl ChunkedDecoder {
+    pub(crate) fn new() -> ChunkedDecoder {
+        ChunkedDecoder { part: ChunkState::Size, left: 0, digits: 0, line: 0, content: 0 }
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.part == Part::Done
+        self.part == ChunkState::Done
     }
 
     /// Bytes inside the chunks so far.
@@ -49,14 +49,14 @@ impl Chunked {
     /// Takes bytes of the body until it ends; how many it took. `None`: this is no chunked body.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
-        while at < bytes.len() && self.part != Part::Done {
-            if self.part == Part::Body {
+        while at < bytes.len() && self.part != ChunkState::Done {
+            if self.part == ChunkState::Body {
                 let take = self.left.min((bytes.len() - at) as u64);
                 at += take as usize;
                 self.left -= take;
                 self.content += take;
                 if self.left == 0 {
-                    self.part = Part::BodyCr;
+                    self.part = ChunkState::BodyCr;
                 }
                 continue;
             }
@@ -66,40 +66,40 @@ impl Chunked {
         Some(at)
     }
 
-    fn next(&mut self, byte: u8) -> Option<Part> {
+    fn next(&mut self, byte: u8) -> Option<ChunkState> {
         self.line += 1;
         if self.line > LONGEST_LINE {
             return None;
         }
         Some(match (self.part, byte) {
-            (Part::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
+            (ChunkState::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
                 self.left = self.left * 16 + u64::from((byte as char).to_digit(16)?);
                 self.digits += 1;
                 if self.left > LARGEST_CHUNK {
                     return None;
                 }
-                Part::Size
+                ChunkState::Size
             }
-            (Part::Size, b'\r') if self.digits > 0 => Part::SizeEnd,
+            (ChunkState::Size, b'\r') if self.digits > 0 => ChunkState::SizeEnd,
             // Blanks between size and end are bad form and common.
-            (Part::Size, b';' | b' ' | b'\t') if self.digits > 0 => Part::Extension,
-            (Part::Extension, b'\r') => Part::SizeEnd,
-            (Part::Extension, byte) if byte != b'\n' => Part::Extension,
-            (Part::SizeEnd, b'\n') => {
+            (ChunkState::Size, b';' | b' ' | b'\t') if self.digits > 0 => ChunkState::Extension,
+            (ChunkState::Extension, b'\r') => ChunkState::SizeEnd,
+            (ChunkState::Extension, byte) if byte != b'\n' => ChunkState::Extension,
+            (ChunkState::SizeEnd, b'\n') => {
                 self.line = 0;
                 self.digits = 0;
-                if self.left == 0 { Part::TrailerStart } else { Part::Body }
+                if self.left == 0 { ChunkState::TrailerStart } else { ChunkState::Body }
             }
-            (Part::BodyCr, b'\r') => Part::BodyLf,
-            (Part::BodyLf, b'\n') => {
+            (ChunkState::BodyCr, b'\r') => ChunkState::BodyLf,
+            (ChunkState::BodyLf, b'\n') => {
                 self.line = 0;
-                Part::Size
+                ChunkState::Size
             }
-            (Part::TrailerStart, b'\r') => Part::LastLf,
-            (Part::LastLf, b'\n') => Part::Done,
-            (Part::Trailer, b'\r') => Part::TrailerEnd,
-            (Part::TrailerStart | Part::Trailer, byte) if byte != b'\n' => Part::Trailer,
-            (Part::TrailerEnd, b'\n') => Part::TrailerStart,
+            (ChunkState::TrailerStart, b'\r') => ChunkState::LastLf,
+            (ChunkState::LastLf, b'\n') => ChunkState::Done,
+            (ChunkState::Trailer, b'\r') => ChunkState::TrailerEnd,
+            (ChunkState::TrailerStart | ChunkState::Trailer, byte) if byte != b'\n' => ChunkState::Trailer,
+            (ChunkState::TrailerEnd, b'\n') => ChunkState::TrailerStart,
             _ => return None,
         })
     }
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     fn taken(text: &str) -> Option<(usize, bool)> {
-        let mut chunked = Chunked::new();
+        let mut chunked = ChunkedDecoder::new();
         let taken = chunked.feed(text.as_bytes())?;
         Some((taken, chunked.is_done()))
     }

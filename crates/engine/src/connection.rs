@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use model::Nanos;
 
-use crate::journal::Trace;
-use crate::response::Reader;
+use crate::journal::RequestTrace;
+use crate::response::ResponseReader;
 
 /// Bytes of the longest answer that is kept for checks.
 pub(crate) const LONGEST_ANSWER: usize = 2 * 1024 * 1024;
@@ -18,7 +18,7 @@ pub(crate) fn take_answer(answer: &mut Vec<u8>) -> Option<Box<[u8]>> {
 
 /// Whether there is a socket behind a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum ConnectionState {
     /// No.
     Closed,
     /// It is being opened: nothing could be sent yet.
@@ -59,15 +59,15 @@ pub(crate) struct Outstanding {
 /// The requests that are out on a connection, the oldest first: the one whose answer comes next. The oldest stands here in place,
 /// as without pipelining there is no other.
 #[derive(Debug)]
-pub(crate) struct Flight {
+pub(crate) struct RequestsInFlight {
     oldest: Option<Outstanding>,
     /// Empty where there is no oldest.
     behind: VecDeque<Outstanding>,
 }
 
-impl Flight {
-    fn new(pipeline: u32) -> Flight {
-        Flight { oldest: None, behind: VecDeque::with_capacity(pipeline as usize - 1) }
+impl RequestsInFlight {
+    fn new(pipeline: u32) -> RequestsInFlight {
+        RequestsInFlight { oldest: None, behind: VecDeque::with_capacity(pipeline as usize - 1) }
     }
 
     #[inline]
@@ -135,9 +135,9 @@ impl Flight {
 /// One connection, or the place of one: it is opened again after the server has closed it.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    pub(crate) state: State,
+    pub(crate) state: ConnectionState,
     /// The requests that are out. More than one only with pipelining.
-    pub(crate) outstanding: Flight,
+    pub(crate) outstanding: RequestsInFlight,
     /// How many of them are sent in full: the next byte to send belongs to the one behind those.
     pub(crate) sent_in_full: usize,
     /// Whether nothing is special so far about what is out: one measured request, not HEAD, sent whole in one go on a connection that was open,
@@ -154,12 +154,12 @@ pub(crate) struct Connection {
     /// Requests it may still make before it is closed and opened anew.
     pub(crate) until_reconnect: u64,
     /// How the kernel knows its next answer, where requests are traced.
-    pub(crate) traced: Trace,
+    pub(crate) traced: RequestTrace,
     /// Segments that TCP had sent again on it when it was last asked.
     pub(crate) retransmitted: u32,
     /// Connects that failed in a row.
     pub(crate) failed_connects: u32,
-    pub(crate) reader: Reader,
+    pub(crate) reader: ResponseReader,
     /// The raw answer so far, where it is kept.
     pub(crate) answer: Vec<u8>,
 }
@@ -167,8 +167,8 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) fn new(requests_left: u64, start: Nanos, pipeline: u32) -> Connection {
         Connection {
-            state: State::Closed,
-            outstanding: Flight::new(pipeline),
+            state: ConnectionState::Closed,
+            outstanding: RequestsInFlight::new(pipeline),
             sent_in_full: 0,
             is_usual: false,
             usual_answers: 0,
@@ -176,10 +176,10 @@ impl Connection {
             next_due: start,
             requests_left,
             until_reconnect: u64::MAX,
-            traced: Trace::default(),
+            traced: RequestTrace::default(),
             retransmitted: 0,
             failed_connects: 0,
-            reader: Reader::default(),
+            reader: ResponseReader::default(),
             answer: Vec::new(),
         }
     }
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn requests_leave_in_the_order_in_which_they_came() {
-        let mut flight = Flight::new(3);
+        let mut flight = RequestsInFlight::new(3);
         assert!(flight.pop().is_none() && flight.is_empty());
         for number in 0..3 {
             flight.push(request(number));

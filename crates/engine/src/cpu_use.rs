@@ -5,17 +5,17 @@ use model::{LaneFacts, Nanos};
 /// The account of the calling thread: `/proc/thread-self/schedstat` (Linux, Documentation/scheduler/sched-stats.rst):
 /// ns on a CPU, ns waiting on a run queue, time slices.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CpuUse(Option<(Nanos, Nanos)>);
+pub(crate) struct ThreadCpuTime(Option<(Nanos, Nanos)>);
 
-impl CpuUse {
+impl ThreadCpuTime {
     /// Up to now; unknown where the kernel does not tell.
-    pub(crate) fn now() -> CpuUse {
+    pub(crate) fn now() -> ThreadCpuTime {
         let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-        CpuUse(parse(&text))
+        ThreadCpuTime(parse(&text))
     }
 
     /// What was used since `before`, in `elapsed`, of which `spun` was without work.
-    pub(crate) fn since(self, before: CpuUse, elapsed: Nanos, spun: Nanos) -> Option<LaneFacts> {
+    pub(crate) fn since(self, before: ThreadCpuTime, elapsed: Nanos, spun: Nanos) -> Option<LaneFacts> {
         let ((cpu, run_queue), (cpu_before, run_queue_before)) = (self.0?, before.0?);
         Some(LaneFacts {
             cpu: cpu.saturating_sub(cpu_before),

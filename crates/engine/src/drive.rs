@@ -7,22 +7,22 @@ use std::thread::{Scope, ScopedJoinHandle};
 use model::{Anatomy, BacklogSamples, Batches, Clock, Dissection, Exchange, LaneFacts, Nanos, Tally, Timestamps};
 use thiserror::Error;
 
-use crate::journal::Batch;
+use crate::journal::RecordBatch;
 use crate::lane::{Lane, LaneEnd};
 use crate::limits::{LimitError, ensure_descriptors};
 use crate::own_files;
-use crate::progress::{Place, Progress};
-use crate::shape::{Shape, Share};
-use crate::wire::Wire;
-use crate::wire_socket::Sockets;
-use crate::wire_tls::TlsSockets;
+use crate::progress::{LaneProgress, RunProgress};
+use crate::shape::{LaneShare, LoadSpec};
+use crate::wire::ConnectionDriver;
+use crate::wire_socket::SocketDriver;
+use crate::wire_tls::TlsDriver;
 
 /// Time for the lanes, which are all ready, to wake up before the first request is due.
 const LEAD: Nanos = Nanos::from_millis(5);
 
 /// What a run brought.
 #[derive(Debug)]
-pub struct Drive {
+pub struct DriveResult {
     /// All lanes' records, merged.
     pub tally: Tally,
     /// All lanes' good answers by time, merged.
@@ -78,9 +78,9 @@ pub fn spawn_scoped<'scope, T: Send + 'scope>(
 }
 
 /// Sets a flag when it goes, however that comes about: what a scope's threads look at, so that they end where one of them could not be started.
-pub struct Raise<'a>(pub &'a AtomicBool);
+pub struct RaiseOnDrop<'a>(pub &'a AtomicBool);
 
-impl Drop for Raise<'_> {
+impl Drop for RaiseOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -94,12 +94,12 @@ impl Drop for Raise<'_> {
 /// # Panics
 /// Where a lane does: our bug.
 pub fn drive<C: Clock + Clone + Send>(
-    shape: &Shape,
+    shape: &LoadSpec,
     clock: &C,
     interrupt: &AtomicBool,
-    progress: &Progress,
-    journal: Option<&SyncSender<Batch>>,
-) -> Result<Drive, DriveError> {
+    progress: &RunProgress,
+    journal: Option<&SyncSender<RecordBatch>>,
+) -> Result<DriveResult, DriveError> {
     ensure_descriptors(u64::from(shape.connections))?;
     let (start, ends) = std::thread::scope(|scope| {
         let (ready, readied) = channel();
@@ -111,7 +111,7 @@ pub fn drive<C: Clock + Clone + Send>(
             .map(|(share, place)| {
                 let (clock, journal) = (clock.clone(), journal.cloned());
                 let (begin, begun) = channel();
-                let gate = Gate { ready: ready.clone(), begun };
+                let gate = StartBarrier { ready: ready.clone(), begun };
                 starts.push(begin);
                 let run = move || run_lane(shape, share, clock, gate, (interrupt, place), journal);
                 spawn_scoped(scope, format!("lane-{}", share.lane), run)
@@ -137,12 +137,12 @@ pub fn drive<C: Clock + Clone + Send>(
 }
 
 /// Where a lane waits until all of them are ready.
-struct Gate {
+struct StartBarrier {
     ready: Sender<()>,
     begun: Receiver<Nanos>,
 }
 
-impl Gate {
+impl StartBarrier {
     /// When the run begins; `None` where another lane could not start.
     fn wait(self) -> Option<Nanos> {
         // Where nobody hears it, nobody says when to begin either.
@@ -154,25 +154,25 @@ impl Gate {
 
 /// One lane, over the kind of wire that the shape wants.
 fn run_lane<C: Clock>(
-    shape: &Shape,
-    share: Share,
+    shape: &LoadSpec,
+    share: LaneShare,
     clock: C,
-    gate: Gate,
-    seen_by: (&AtomicBool, &Place),
-    journal: Option<SyncSender<Batch>>,
+    gate: StartBarrier,
+    seen_by: (&AtomicBool, &LaneProgress),
+    journal: Option<SyncSender<RecordBatch>>,
 ) -> Result<Option<LaneEnd>, DriveError> {
     // It only makes the calls cheaper.
     own_files::take();
     let (first, slots) = (share.first_connection, share.connections as usize);
     let failed = |errno: rustix::io::Errno| DriveError::Lane(errno.into());
     if let Some(tls) = shape.transport.tls.clone() {
-        let mut wire = TlsSockets::new(&shape.transport, tls, first, slots).map_err(failed)?;
+        let mut wire = TlsDriver::new(&shape.transport, tls, first, slots).map_err(failed)?;
         if shape.timestamps == Timestamps::Kernel {
             wire.stamp_arrivals().map_err(failed)?;
         }
         Ok(run_on(wire, shape, share, clock, gate, seen_by, journal))
     } else {
-        let mut wire = Sockets::new(&shape.transport, first, slots).map_err(failed)?;
+        let mut wire = SocketDriver::new(&shape.transport, first, slots).map_err(failed)?;
         if shape.timestamps == Timestamps::Kernel {
             wire.stamp_arrivals().map_err(failed)?;
         }
@@ -180,20 +180,20 @@ fn run_lane<C: Clock>(
     }
 }
 
-fn run_on<C: Clock, W: Wire>(
+fn run_on<C: Clock, W: ConnectionDriver>(
     wire: W,
-    shape: &Shape,
-    share: Share,
+    shape: &LoadSpec,
+    share: LaneShare,
     clock: C,
-    gate: Gate,
-    (interrupt, place): (&AtomicBool, &Place),
-    journal: Option<SyncSender<Batch>>,
+    gate: StartBarrier,
+    (interrupt, place): (&AtomicBool, &LaneProgress),
+    journal: Option<SyncSender<RecordBatch>>,
 ) -> Option<LaneEnd> {
     let start = gate.wait()?;
     Some(Lane::new(shape, share, clock, wire, start, journal).run(interrupt, place))
 }
 
-fn merge(shape: &Shape, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> Drive {
+fn merge(shape: &LoadSpec, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> DriveResult {
     let window = shape.window(start);
     let mut tally = Tally::new(window, shape.connections as usize);
     let mut batches = Batches::new(window);
@@ -226,7 +226,7 @@ fn merge(shape: &Shape, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> Drive {
         (Some(_), None) => window.until,
         (None, None) => tally.last_ended,
     };
-    Drive {
+    DriveResult {
         measured: until.saturating_sub(window.from),
         elapsed: now.saturating_sub(start),
         interrupted: interrupted_at.is_some(),

@@ -6,13 +6,13 @@ use model::{BadResponse, Clock, Nanos, Outcome, Request};
 use thiserror::Error;
 
 use crate::drive::{DriveError, drive};
-use crate::progress::Progress;
-use crate::shape::Shape;
+use crate::progress::RunProgress;
+use crate::shape::LoadSpec;
 use crate::transport::Transport;
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct FetchedResponse {
     /// Status code.
     pub status: u16,
     /// The worker that answered, where it names itself.
@@ -49,21 +49,21 @@ pub fn fetch<C: Clock + Clone + Send>(
     timeout: Nanos,
     clock: &C,
     interrupt: &AtomicBool,
-) -> Result<Answer, FetchError> {
-    let shape = Shape {
+) -> Result<FetchedResponse, FetchError> {
+    let shape = LoadSpec {
         requests_total: Some(1),
         keep_alive: false,
         timeout,
         worker_header: worker_header.to_owned(),
-        ..Shape::closed(transport.clone(), request.clone(), 1)
+        ..LoadSpec::closed(transport.clone(), request.clone(), 1)
     };
-    let done = drive(&shape, clock, interrupt, &Progress::new(1), None)?;
+    let done = drive(&shape, clock, interrupt, &RunProgress::new(1), None)?;
     if let Some((reason, _)) = done.tally.bad_responses.iter().next() {
         return Err(FetchError::BadResponse(reason));
     }
     let outcome = done.tally.counts.iter().next().map_or(Outcome::InFlight, |(outcome, _)| outcome);
     match outcome {
-        Outcome::Answered(status) => Ok(Answer {
+        Outcome::Answered(status) => Ok(FetchedResponse {
             status,
             worker: done.tally.per_worker.keys().next().cloned(),
             bytes: done.tally.received_bytes,

@@ -11,7 +11,7 @@ use model::{AppTime, BadResponse, Outcome};
 
 use crate::alike::Alike;
 use crate::app_time;
-use crate::response::Response;
+use crate::response::ReceivedResponse;
 
 /// Heads that a lane remembers.
 const MEMORY: usize = 16;
@@ -24,7 +24,7 @@ const WORKERS: usize = 4096;
 
 /// How the body's end is found (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Framing {
+pub enum BodyFraming {
     /// There is no body.
     Empty,
     /// It has this many bytes.
@@ -37,16 +37,16 @@ pub enum Framing {
 
 /// What matters of a response head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct ResponseHead {
     /// Bytes of the head, its empty line included.
     pub length: usize,
     /// Status code, 100 to 999.
     pub status: u16,
     /// How the body's end is found.
-    pub framing: Framing,
+    pub framing: BodyFraming,
     /// Whether the connection can carry another request.
     pub keep_alive: bool,
-    /// The worker that answered, as an index into [`Heads::workers`].
+    /// The worker that answered, as an index into [`HeadCache::workers`].
     pub worker: Option<u16>,
     /// What the app says of its time, where that is read; stamps are on the clock that processes share.
     pub app_time: Option<AppTime>,
@@ -54,27 +54,27 @@ pub struct Head {
 
 /// A head that was seen before.
 #[derive(Debug)]
-struct Known {
+struct CachedHead {
     bytes: Box<[u8]>,
-    head: Head,
+    head: ResponseHead,
     /// The response that it begins, where the head alone says where that ends, and how long it is. (Not of an interim response.)
-    whole: Option<(Response, usize)>,
+    whole: Option<(ReceivedResponse, usize)>,
     /// The length of that response where it is a usual one: good, as long as wanted, and its connection goes on. Else 0.
     usual: usize,
     /// The usual answers that began with it.
     answers: u64,
 }
 
-impl Known {
-    fn new(bytes: &[u8], head: Head, wanted_bytes: Option<u64>) -> Known {
-        let whole = Response::of(&head);
-        let is_usual = |response: &Response| {
+impl CachedHead {
+    fn new(bytes: &[u8], head: ResponseHead, wanted_bytes: Option<u64>) -> CachedHead {
+        let whole = ReceivedResponse::of(&head);
+        let is_usual = |response: &ReceivedResponse| {
             Outcome::Answered(response.status).is_good()
                 && wanted_bytes.is_none_or(|wanted| wanted == response.body_bytes)
                 && response.keep_alive
         };
         let usual = whole.filter(|(response, _)| is_usual(response)).map_or(0, |(_, length)| length);
-        Known { bytes: bytes[..head.length].into(), head, whole, usual, answers: 0 }
+        CachedHead { bytes: bytes[..head.length].into(), head, whole, usual, answers: 0 }
     }
 
     /// What its usual answers have in common.
@@ -89,10 +89,10 @@ impl Known {
 
 /// The heads and workers that one lane has seen.
 #[derive(Debug)]
-pub struct Heads {
+pub struct HeadCache {
     worker_header: String,
     reads_app_times: bool,
-    memory: Vec<Known>,
+    memory: Vec<CachedHead>,
     oldest: usize,
     /// The content that a good answer must have, where that is known.
     wanted_bytes: Option<u64>,
@@ -102,10 +102,10 @@ pub struct Heads {
     worker_index: HashMap<String, u16>,
 }
 
-impl Heads {
+impl HeadCache {
     /// Nothing seen yet. `worker_header` is the field in which a worker names itself (empty: none).
-    pub fn new(worker_header: &str) -> Heads {
-        Heads {
+    pub fn new(worker_header: &str) -> HeadCache {
+        HeadCache {
             worker_header: worker_header.to_ascii_lowercase(),
             reads_app_times: false,
             memory: Vec::with_capacity(MEMORY),
@@ -119,14 +119,14 @@ impl Heads {
 
     /// Whether what the app says of its time is read. Then no head is as the one before, and each is parsed.
     #[must_use]
-    pub fn reading_app_times(self, reads: bool) -> Heads {
-        Heads { reads_app_times: reads, ..self }
+    pub fn reading_app_times(self, reads: bool) -> HeadCache {
+        HeadCache { reads_app_times: reads, ..self }
     }
 
     /// How long the content of a good answer has to be.
     #[must_use]
-    pub(crate) fn wanting(self, wanted_bytes: Option<u64>) -> Heads {
-        Heads { wanted_bytes, ..self }
+    pub(crate) fn wanting(self, wanted_bytes: Option<u64>) -> HeadCache {
+        HeadCache { wanted_bytes, ..self }
     }
 
     /// The names of the workers seen so far.
@@ -141,7 +141,7 @@ impl Heads {
     /// # Errors
     /// Where no continuation of `bytes` would be a head that we accept.
     #[inline]
-    pub fn read(&mut self, bytes: &[u8], hint: &mut u8) -> Result<Option<Head>, BadResponse> {
+    pub fn read(&mut self, bytes: &[u8], hint: &mut u8) -> Result<Option<ResponseHead>, BadResponse> {
         if let Some(known) = self.memory.get(usize::from(*hint))
             && bytes.starts_with(&known.bytes)
         {
@@ -152,7 +152,7 @@ impl Heads {
 
     /// The response that `bytes` are from the first to the last, where its head is the one remembered at `hint`.
     #[inline]
-    pub(crate) fn whole(&self, bytes: &[u8], hint: u8) -> Option<&Response> {
+    pub(crate) fn whole(&self, bytes: &[u8], hint: u8) -> Option<&ReceivedResponse> {
         let known = self.memory.get(usize::from(hint))?;
         let (response, length) = known.whole.as_ref()?;
         (bytes.len() == *length && bytes.starts_with(&known.bytes)).then_some(response)
@@ -171,7 +171,7 @@ impl Heads {
         }
     }
 
-    /// What all [usual](Heads::is_usual) answers so far have in common.
+    /// What all [usual](HeadCache::is_usual) answers so far have in common.
     pub(crate) fn alike(&self) -> Alike {
         let mut alike = self.forgotten.clone();
         self.memory.iter().for_each(|known| alike.merge(&known.alike()));
@@ -179,7 +179,7 @@ impl Heads {
     }
 
     #[cold]
-    fn recall_or_parse(&mut self, bytes: &[u8], hint: &mut u8) -> Result<Option<Head>, BadResponse> {
+    fn recall_or_parse(&mut self, bytes: &[u8], hint: &mut u8) -> Result<Option<ResponseHead>, BadResponse> {
         if let Some(place) = self.memory.iter().position(|known| bytes.starts_with(&known.bytes)) {
             *hint = place as u8;
             return Ok(Some(self.memory[place].head));
@@ -191,7 +191,7 @@ impl Heads {
         if head.app_time.is_some() {
             return Ok(Some(head));
         }
-        let remembered = Known::new(bytes, head, self.wanted_bytes);
+        let remembered = CachedHead::new(bytes, head, self.wanted_bytes);
         if self.memory.len() < MEMORY {
             *hint = self.memory.len() as u8;
             self.memory.push(remembered);
@@ -204,7 +204,7 @@ impl Heads {
         Ok(Some(head))
     }
 
-    fn parse(&mut self, bytes: &[u8]) -> Result<Option<Head>, BadResponse> {
+    fn parse(&mut self, bytes: &[u8]) -> Result<Option<ResponseHead>, BadResponse> {
         let mut fields = [httparse::EMPTY_HEADER; FIELDS];
         let mut response = httparse::Response::new(&mut fields);
         let length = match response.parse(bytes) {
@@ -243,16 +243,16 @@ impl Heads {
             }
         }
         let framing = match (transfer_coding, content_length) {
-            _ if status < 200 || status == 204 || status == 304 => Framing::Empty,
+            _ if status < 200 || status == 204 || status == 304 => BodyFraming::Empty,
             // Transfer-Encoding overrides Content-Length (RFC 9112 section 6.3, rule 3).
-            (Some(true), _) => Framing::Chunked,
-            (Some(false), _) | (None, None) => Framing::UntilClose,
-            (None, Some(0)) => Framing::Empty,
-            (None, Some(n)) => Framing::Length(n),
+            (Some(true), _) => BodyFraming::Chunked,
+            (Some(false), _) | (None, None) => BodyFraming::UntilClose,
+            (None, Some(0)) => BodyFraming::Empty,
+            (None, Some(n)) => BodyFraming::Length(n),
         };
-        keep_alive &= framing != Framing::UntilClose;
+        keep_alive &= framing != BodyFraming::UntilClose;
         let worker = worker.and_then(|name| self.worker(name));
-        Ok(Some(Head { length, status, framing, keep_alive, worker, app_time: stamps.or(timing) }))
+        Ok(Some(ResponseHead { length, status, framing, keep_alive, worker, app_time: stamps.or(timing) }))
     }
 
     fn worker(&mut self, name: String) -> Option<u16> {
@@ -305,25 +305,25 @@ fn last_token(value: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Option<Head>, BadResponse> {
-        Heads::new("x-worker-pid").read(text.as_bytes(), &mut 0)
+    fn read(text: &str) -> Result<Option<ResponseHead>, BadResponse> {
+        HeadCache::new("x-worker-pid").read(text.as_bytes(), &mut 0)
     }
 
-    fn framing(fields: &str) -> Framing {
+    fn framing(fields: &str) -> BodyFraming {
         read(&format!("HTTP/1.1 200 OK\r\n{fields}\r\n")).unwrap().unwrap().framing
     }
 
     #[test]
     fn the_bodys_end_is_found_as_rfc_9112_says() {
-        assert_eq!(framing("Content-Length: 5\r\n"), Framing::Length(5));
-        assert_eq!(framing("content-length: 0\r\n"), Framing::Empty);
-        assert_eq!(framing("Content-Length: 5\r\nContent-Length: 5\r\n"), Framing::Length(5));
-        assert_eq!(framing("Transfer-Encoding: gzip, chunked\r\nContent-Length: 5\r\n"), Framing::Chunked);
-        assert_eq!(framing("Transfer-Encoding: gzip\r\n"), Framing::UntilClose);
-        assert_eq!(framing(""), Framing::UntilClose);
+        assert_eq!(framing("Content-Length: 5\r\n"), BodyFraming::Length(5));
+        assert_eq!(framing("content-length: 0\r\n"), BodyFraming::Empty);
+        assert_eq!(framing("Content-Length: 5\r\nContent-Length: 5\r\n"), BodyFraming::Length(5));
+        assert_eq!(framing("Transfer-Encoding: gzip, chunked\r\nContent-Length: 5\r\n"), BodyFraming::Chunked);
+        assert_eq!(framing("Transfer-Encoding: gzip\r\n"), BodyFraming::UntilClose);
+        assert_eq!(framing(""), BodyFraming::UntilClose);
         for status in ["204 No Content", "304 Not Modified"] {
             let head = read(&format!("HTTP/1.1 {status}\r\nContent-Length: 5\r\n\r\n")).unwrap().unwrap();
-            assert_eq!(head.framing, Framing::Empty);
+            assert_eq!(head.framing, BodyFraming::Empty);
         }
     }
 
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn workers_get_an_index_each_and_are_remembered_with_their_head() {
-        let mut heads = Heads::new("X-Worker-Pid");
+        let mut heads = HeadCache::new("X-Worker-Pid");
         let text = |pid| format!("HTTP/1.1 200 OK\r\nx-worker-pid: {pid}\r\nContent-Length: 1\r\n\r\n");
         let mut hint = 0;
         for (pid, index) in [(11, 0), (22, 1), (11, 0), (22, 1), (22, 1)] {
@@ -388,11 +388,11 @@ mod tests {
                 n + 5
             )
         };
-        let (mut heads, mut hint) = (Heads::new("").reading_app_times(true), 0);
+        let (mut heads, mut hint) = (HeadCache::new("").reading_app_times(true), 0);
         for n in [100, 100, 300] {
             let head = heads.read(text(n).as_bytes(), &mut hint).unwrap().unwrap();
             let stamps = AppTime::Stamps { started: model::Nanos(n), ended: model::Nanos(n + 5) };
-            assert_eq!((head.app_time, head.framing), (Some(stamps), Framing::Length(1)));
+            assert_eq!((head.app_time, head.framing), (Some(stamps), BodyFraming::Length(1)));
         }
         let head = heads.read(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n", &mut hint).unwrap().unwrap();
         assert_eq!(head.app_time, None, "each answer speaks for itself");
@@ -401,11 +401,11 @@ mod tests {
 
     #[test]
     fn more_heads_than_the_memory_holds_are_parsed_right_all_the_same() {
-        let mut heads = Heads::new("");
+        let mut heads = HeadCache::new("");
         let mut hint = 0;
         for n in (1..100u64).chain(1..100) {
             let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {n}\r\n\r\n");
-            assert_eq!(heads.read(text.as_bytes(), &mut hint).unwrap().unwrap().framing, Framing::Length(n));
+            assert_eq!(heads.read(text.as_bytes(), &mut hint).unwrap().unwrap().framing, BodyFraming::Length(n));
         }
     }
 
@@ -413,7 +413,7 @@ mod tests {
     fn a_usual_answer_is_whole_good_as_long_as_wanted_and_keeps_its_connection() {
         let answer = |status: &str, fields: &str, content: &str| format!("HTTP/1.1 {status}\r\n{fields}\r\n{content}");
         let is_usual = |text: &str| {
-            let mut heads = Heads::new("x-worker-pid").wanting(Some(2));
+            let mut heads = HeadCache::new("x-worker-pid").wanting(Some(2));
             let mut hint = 0;
             assert!(!heads.is_usual(text.as_bytes(), hint), "a head that was never seen");
             heads.read(text.as_bytes(), &mut hint).unwrap().unwrap();
@@ -434,7 +434,7 @@ mod tests {
 
     #[test]
     fn usual_answers_are_counted_though_their_heads_are_forgotten() {
-        let mut heads = Heads::new("x-worker-pid");
+        let mut heads = HeadCache::new("x-worker-pid");
         let answer =
             |worker: usize| format!("HTTP/1.1 200 OK\r\nx-worker-pid: {worker}\r\ncontent-length: 2\r\n\r\nok");
         for worker in 0..3 * MEMORY {

@@ -16,7 +16,7 @@ const OLDEST: Nanos = Nanos::from_millis(100);
 
 /// One request, as the journal has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct RequestRecord {
     /// The request's number in the run, from 0.
     pub number: u64,
     /// What became of it.
@@ -26,12 +26,12 @@ pub struct Record {
     /// The raw bytes of the answer, head included, where they were asked for and are not more than 2 MiB.
     pub answer: Option<Box<[u8]>>,
     /// How others know it, where that was asked for and it was answered.
-    pub trace: Option<Trace>,
+    pub trace: Option<RequestTrace>,
 }
 
 /// What a request is to others: the kernel, which knows connections by their ports, and the app.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Trace {
+pub struct RequestTrace {
     /// Our end's port.
     pub port: u16,
     /// Which request on its connection, from 0.
@@ -42,23 +42,23 @@ pub struct Trace {
     pub app: Option<AppTime>,
 }
 
-impl Trace {
+impl RequestTrace {
     /// That of the answer which has come now; from here on this is of the one after it.
-    pub(crate) fn next(&mut self, app: Option<AppTime>) -> Trace {
-        let trace = Trace { app, ..*self };
+    pub(crate) fn next(&mut self, app: Option<AppTime>) -> RequestTrace {
+        let trace = RequestTrace { app, ..*self };
         self.number += 1;
         trace
     }
 }
 
 /// What the reader of a journal gets: records in order of completion, of one lane.
-pub type Batch = Vec<Record>;
+pub type RecordBatch = Vec<RequestRecord>;
 
 /// A lane's end of the journal.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    reader: Option<SyncSender<Batch>>,
-    batch: Batch,
+    reader: Option<SyncSender<RecordBatch>>,
+    batch: RecordBatch,
     since: Nanos,
     bytes: usize,
     dropped: u64,
@@ -66,7 +66,7 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// A journal for `reader`; without one, nothing is kept.
-    pub(crate) fn new(reader: Option<SyncSender<Batch>>) -> Journal {
+    pub(crate) fn new(reader: Option<SyncSender<RecordBatch>>) -> Journal {
         let room = if reader.is_some() { BATCH } else { 0 };
         Journal { reader, batch: Vec::with_capacity(room), since: Nanos::ZERO, bytes: 0, dropped: 0 }
     }
@@ -76,7 +76,7 @@ impl Journal {
         self.reader.is_some()
     }
 
-    pub(crate) fn record(&mut self, record: Record) {
+    pub(crate) fn record(&mut self, record: RequestRecord) {
         if self.batch.is_empty() {
             self.since = record.exchange.ended;
         }
@@ -127,11 +127,11 @@ mod tests {
     use model::Outcome;
     use std::sync::mpsc::sync_channel;
 
-    fn record(number: u64) -> Record {
+    fn record(number: u64) -> RequestRecord {
         let time = Nanos(number);
         let exchange =
             Exchange { due: time, sent: time, ended: time, received_bytes: 0, outcome: Outcome::Answered(200) };
-        Record { number, exchange, reason: None, answer: None, trace: None }
+        RequestRecord { number, exchange, reason: None, answer: None, trace: None }
     }
 
     #[test]

@@ -21,20 +21,20 @@ use model::{
     Outcome, Tally, Timestamps, Timing, Window,
 };
 
-use crate::agenda::{Agenda, Due};
-use crate::awake::Awake;
-use crate::connection::{Connection, State, take_answer};
-use crate::cpu_use::CpuUse;
-use crate::head::Heads;
-use crate::journal::Batch;
-use crate::lateness::{self, Lateness};
-use crate::progress::Place;
-use crate::shape::{Shape, Share};
+use crate::agenda::{DueRequest, Scheduler};
+use crate::awake::BusyPoll;
+use crate::connection::{Connection, ConnectionState, take_answer};
+use crate::cpu_use::ThreadCpuTime;
+use crate::head::HeadCache;
+use crate::journal::RecordBatch;
+use crate::lateness::{self, WakeDelay};
+use crate::progress::LaneProgress;
+use crate::shape::{LaneShare, LoadSpec};
 use crate::stamps::WallClock;
 use crate::standstill::{NOTABLE, Standstill};
 use crate::tcp_info::TcpInfo;
-use crate::wire::{Event, Wire};
-use records::{End, Kept, Records};
+use crate::wire::{ConnectionDriver, ConnectionEvent};
+use records::{Ending, JournalExtras, Records};
 
 /// The longest wait in one go: how late a lane may notice a timeout or the user's interruption.
 const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
@@ -73,13 +73,13 @@ pub struct LaneEnd {
 
 /// One thread's part of a run.
 pub struct Lane<'a, C, W> {
-    shape: &'a Shape,
+    shape: &'a LoadSpec,
     clock: C,
     wire: W,
     window: Window,
-    agenda: Agenda,
+    agenda: Scheduler,
     connections: Vec<Connection>,
-    heads: Heads,
+    heads: HeadCache,
     /// Whether there are [usual exchanges](usual) in this load.
     may_be_usual: bool,
     /// Whether TCP is asked for the round trip of each connection.
@@ -102,9 +102,9 @@ pub struct Lane<'a, C, W> {
     /// What the kernel's stamps are on our clock, where there are stamps.
     wall: Option<WallClock>,
     /// Where the lane may stay awake for answers.
-    awake: Option<Awake>,
+    awake: Option<BusyPoll>,
     /// How late its sleeps end.
-    lateness: Lateness,
+    lateness: WakeDelay,
     /// Open loop: what was due and not answered.
     backlog: BacklogSamples,
     /// When it did not run.
@@ -114,15 +114,15 @@ pub struct Lane<'a, C, W> {
     buffer: Vec<u8>,
 }
 
-impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
+impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
     /// A lane that will start at `start` on `clock`, and write a journal where there is a reader for it.
     pub fn new(
-        shape: &'a Shape,
-        share: Share,
+        shape: &'a LoadSpec,
+        share: LaneShare,
         clock: C,
         wire: W,
         start: Nanos,
-        journal: Option<SyncSender<Batch>>,
+        journal: Option<SyncSender<RecordBatch>>,
     ) -> Self {
         let window = shape.window(start);
         let quota = shape.requests_per_connection.unwrap_or(u64::MAX);
@@ -138,9 +138,11 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             clock,
             wire,
             window,
-            agenda: Agenda::new(shape, share, start),
+            agenda: Scheduler::new(shape, share, start),
             connections: (0..share.connections).map(|_| Connection::new(quota, start, pipeline)).collect(),
-            heads: Heads::new(&shape.worker_header).reading_app_times(shape.reads_app_times).wanting(shape.body_bytes),
+            heads: HeadCache::new(&shape.worker_header)
+                .reading_app_times(shape.reads_app_times)
+                .wanting(shape.body_bytes),
             may_be_usual,
             reads_paths: shape.transport.leaves_loopback(),
             records,
@@ -154,7 +156,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             next_scan: start,
             wall: None,
             awake: None,
-            lateness: Lateness::default(),
+            lateness: WakeDelay::default(),
             backlog: BacklogSamples::new(window),
             standstill: Standstill::new(window),
             ended_before: 0,
@@ -163,7 +165,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     }
 
     /// Runs to the end: all planned requests ended, or `interrupt` was set. `place` is where this lane's progress is shown.
-    pub fn run(mut self, interrupt: &AtomicBool, place: &Place) -> LaneEnd {
+    pub fn run(mut self, interrupt: &AtomicBool, place: &LaneProgress) -> LaneEnd {
         let mut events = Vec::with_capacity(1024);
         let mut now = self.clock.now();
         while now < self.start {
@@ -174,10 +176,10 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         let is_stamped = self.shape.timestamps == Timestamps::Kernel && self.shape.pipeline <= 1;
         self.wall = is_stamped.then(|| WallClock::new(&self.clock));
         let stays_awake = self.shape.stays_awake && !self.agenda.is_open();
-        self.awake = stays_awake.then(|| Awake::new(self.shape.lanes)).flatten();
+        self.awake = stays_awake.then(|| BusyPoll::new(self.shape.lanes)).flatten();
         self.send_what_is_due(now);
         let mut interrupted_at = None;
-        let (began_at, began_with) = (now, CpuUse::now());
+        let (began_at, began_with) = (now, ThreadCpuTime::now());
         self.standstill.look();
         while !self.is_over(now) {
             let before = now;
@@ -217,8 +219,8 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             }
         }
         place.show(self.records.ended, || self.records.tally(&self.heads, &self.connections));
-        let spun = self.awake.as_ref().map_or(Nanos::ZERO, Awake::spent);
-        let facts = CpuUse::now().since(began_with, now.saturating_sub(began_at), spun);
+        let spun = self.awake.as_ref().map_or(Nanos::ZERO, BusyPoll::spent);
+        let facts = ThreadCpuTime::now().since(began_with, now.saturating_sub(began_at), spun);
         let Standstill { sum: stood_still, longest: longest_standstill, .. } = self.standstill;
         let facts = facts.map(|facts| LaneFacts { stood_still, longest_standstill, ..facts });
         self.finish(interrupted_at, facts)
@@ -227,7 +229,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     /// Waits for news, `at_most` this long: awake at first, where that pays. It does not pay for the rest of answers of which the
     /// last news, still in `events`, were but pieces: who sleeps finds more of them at once, and reads less often.
     #[inline]
-    fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {
+    fn wait(&mut self, at_most: Nanos, events: &mut Vec<ConnectionEvent>) {
         let ended_before = std::mem::replace(&mut self.ended_before, self.records.ended);
         let were_pieces = !events.is_empty() && self.records.ended == ended_before;
         match &mut self.awake {
@@ -262,7 +264,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     fn is_over(&mut self, now: Nanos) -> bool {
         self.busy == 0
             && (self.agenda.is_over(now)
-                || !self.agenda.is_open() && self.connections.iter().all(|c| c.state == State::Finished))
+                || !self.agenda.is_open() && self.connections.iter().all(|c| c.state == ConnectionState::Finished))
     }
 
     /// How long nothing will have to be done.
@@ -312,8 +314,8 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         while let Some(request) = self.connections[slot].outstanding.pop() {
             let answer = self.kept_answer(slot);
             let judged = (outcome, outcome.is_good());
-            let kept = || Kept { reason, answer, trace: None };
-            self.records.end(slot, &request, judged, End::seen(now), std::mem::take(&mut bytes), kept);
+            let kept = || JournalExtras { reason, answer, trace: None };
+            self.records.end(slot, &request, judged, Ending::seen(now), std::mem::take(&mut bytes), kept);
             self.free_place(slot, request.is_measured, now);
         }
         self.connections[slot].sent_in_full = 0;
@@ -326,7 +328,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     }
 
     fn close(&mut self, slot: usize) {
-        if self.reads_paths && self.connections[slot].state == State::Open {
+        if self.reads_paths && self.connections[slot].state == ConnectionState::Open {
             self.read_path(slot);
         }
         self.wire.close(slot);
@@ -335,7 +337,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
         connection.retransmitted = 0;
         connection.reader.reset();
         connection.is_usual = false;
-        connection.state = State::Closed;
+        connection.state = ConnectionState::Closed;
     }
 
     /// Notes what TCP says of a connection that is closed now.
@@ -421,14 +423,14 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     fn retire(&mut self, slot: usize) {
         if self.connections[slot].outstanding.is_empty() {
             self.close(slot);
-            self.connections[slot].state = State::Finished;
+            self.connections[slot].state = ConnectionState::Finished;
         }
     }
 
     /// Open loop: counts what is due and finds no connection, and does not send it.
     #[cold]
     fn skip_queued(&mut self, now: Nanos) {
-        while let Some(Due { number, at: due, .. }) = self.agenda.pop(now, &mut self.records.tally.queued) {
+        while let Some(DueRequest { number, at: due, .. }) = self.agenda.pop(now, &mut self.records.tally.queued) {
             self.records.unsent(number, due, due, Outcome::Skipped);
         }
     }
@@ -444,7 +446,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
     /// Open loop: what became due and never found a free connection is in flight at the end.
     #[cold]
     fn record_the_queue(&mut self, now: Nanos) {
-        while let Some(Due { number, at: due, .. }) = self.agenda.pop(now, &mut self.records.tally.queued) {
+        while let Some(DueRequest { number, at: due, .. }) = self.agenda.pop(now, &mut self.records.tally.queued) {
             self.records.unsent(number, due, now.max(due), Outcome::InFlight);
         }
     }
@@ -461,7 +463,7 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
             // The oldest one's answer comes first, so whatever is out behind it is given up with it.
             let oldest = self.connections[slot].outstanding.oldest();
             if oldest.is_some_and(|request| now.saturating_sub(request.begun) >= self.shape.timeout) {
-                let is_connected = self.connections[slot].state == State::Open;
+                let is_connected = self.connections[slot].state == ConnectionState::Open;
                 let outcome = if is_connected { Outcome::TimedOut } else { Outcome::ConnectTimedOut };
                 self.end(slot, outcome, now, None);
             }
@@ -501,13 +503,13 @@ impl<'a, C: Clock, W: Wire> Lane<'a, C, W> {
 /// Waits for news of the connections that have something `out`, `at_most` this long, and is awake for the time that `awake` allows
 /// before it sleeps.
 #[inline]
-fn wait_awake<C: Clock, W: Wire>(
-    awake: &mut Awake,
+fn wait_awake<C: Clock, W: ConnectionDriver>(
+    awake: &mut BusyPoll,
     clock: &C,
     wire: &mut W,
     at_most: Nanos,
     out: usize,
-    events: &mut Vec<Event>,
+    events: &mut Vec<ConnectionEvent>,
 ) {
     let mut budget = awake.budget().min(at_most);
     if budget > Nanos::ZERO {

@@ -13,11 +13,11 @@ const STEP: Nanos = Nanos(250);
 
 /// The median of how late sleeps end, as it follows from those so far: each one moves it a step, up or down.
 #[derive(Debug, Default)]
-pub(crate) struct Lateness {
+pub(crate) struct WakeDelay {
     median: Nanos,
 }
 
-impl Lateness {
+impl WakeDelay {
     /// How late the next sleep will end, probably.
     #[inline]
     pub(crate) fn expected(&self) -> Nanos {
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     fn after(sleeps: impl Iterator<Item = u64>) -> Nanos {
-        let mut lateness = Lateness::default();
+        let mut lateness = WakeDelay::default();
         sleeps.for_each(|late| lateness.woke(Nanos(1_000_000), Nanos(1_000_000 + late)));
         lateness.expected()
     }

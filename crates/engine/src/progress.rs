@@ -10,21 +10,21 @@ use model::{Nanos, Tally};
 
 /// The lanes' progress.
 #[derive(Debug, Default)]
-pub struct Progress {
-    lanes: Vec<Place>,
+pub struct RunProgress {
+    lanes: Vec<LaneProgress>,
     start: AtomicU64,
 }
 
 /// One lane's progress, on a cache line of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub struct Place {
+pub struct LaneProgress {
     ended: AtomicU64,
     asked: AtomicBool,
     answer: Mutex<Option<Tally>>,
 }
 
-impl Place {
+impl LaneProgress {
     /// Shows how far the lane is, and its tally where somebody has asked.
     #[inline]
     pub(crate) fn show(&self, ended: u64, tally: impl FnOnce() -> Tally) {
@@ -41,10 +41,10 @@ impl Place {
     }
 }
 
-impl Progress {
+impl RunProgress {
     /// Room for `lanes` lanes.
-    pub fn new(lanes: u32) -> Progress {
-        Progress { lanes: (0..lanes.max(1)).map(|_| Place::default()).collect(), start: AtomicU64::new(0) }
+    pub fn new(lanes: u32) -> RunProgress {
+        RunProgress { lanes: (0..lanes.max(1)).map(|_| LaneProgress::default()).collect(), start: AtomicU64::new(0) }
     }
 
     /// When the run began, on its clock; the clock's origin before.
@@ -78,7 +78,7 @@ impl Progress {
         })
     }
 
-    pub(crate) fn places(&self) -> &[Place] {
+    pub(crate) fn places(&self) -> &[LaneProgress] {
         &self.lanes
     }
 }

@@ -21,7 +21,7 @@ pub struct Resolver {
     /// Only addresses of this version of IP; `None`: of both.
     pub version: Option<IpVersion>,
     /// Addresses that are given for a host and port, in place of a look-up.
-    pub given: Vec<GivenAddresses>,
+    pub given: Vec<StaticAddresses>,
     system: SystemFiles,
 }
 
@@ -36,16 +36,16 @@ pub enum IpVersion {
 
 /// Addresses for one host and port, as curl's `--resolve HOST:PORT:ADDRESS[,ADDRESS]` gives them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GivenAddresses {
+pub struct StaticAddresses {
     host: String,
     port: u16,
     addresses: Vec<IpAddr>,
 }
 
-impl FromStr for GivenAddresses {
+impl FromStr for StaticAddresses {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<GivenAddresses, String> {
+    fn from_str(text: &str) -> Result<StaticAddresses, String> {
         let wrong = || format!("'{text}' is not HOST:PORT:ADDRESS, such as example.com:443:10.1.2.3");
         let mut parts = text.splitn(3, ':');
         let (host, port, addresses) = (parts.next(), parts.next(), parts.next());
@@ -53,7 +53,7 @@ impl FromStr for GivenAddresses {
         let port = port.and_then(|port| port.parse().ok()).filter(|port| *port > 0).ok_or_else(wrong)?;
         let parsed = addresses.unwrap_or_default().split(',').map(|one| without_brackets(one).parse());
         let addresses = parsed.collect::<Result<_, _>>().map_err(|_| wrong())?;
-        Ok(GivenAddresses { host, port, addresses })
+        Ok(StaticAddresses { host, port, addresses })
     }
 }
 
@@ -186,7 +186,7 @@ impl Resolver {
 
     fn look_up(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, ResolveError> {
         let of_port = |addresses: Vec<IpAddr>| addresses.into_iter().map(|ip| SocketAddr::new(ip, port)).collect();
-        let is_given = |given: &&GivenAddresses| given.port == port && given.host.eq_ignore_ascii_case(host);
+        let is_given = |given: &&StaticAddresses| given.port == port && given.host.eq_ignore_ascii_case(host);
         if let Some(given) = self.given.iter().find(is_given) {
             return Ok(of_port(given.addresses.clone()));
         }
@@ -459,7 +459,7 @@ mod tests {
         assert_eq!(shown(&given("app.test:80:::1"), "app.test"), "[::1]:80");
         assert!(shown(&given("app.test:80:10.0.0.7"), "app.test").starts_with("app.test is 10.0.0.7, outside"));
         for text in ["", "h", "h:80", "h:80:", "h:0:127.0.0.1", "h:80:name", ":80:127.0.0.1", "h:80:127.0.0.1,"] {
-            assert!(text.parse::<GivenAddresses>().is_err_and(|line| line.contains("HOST:PORT:ADDRESS")), "{text}");
+            assert!(text.parse::<StaticAddresses>().is_err_and(|line| line.contains("HOST:PORT:ADDRESS")), "{text}");
         }
     }
 

@@ -2,19 +2,19 @@
 
 use model::{AppTime, BadResponse};
 
-use crate::chunked::Chunked;
-use crate::head::{Framing, Head, Heads};
+use crate::chunked::ChunkedDecoder;
+use crate::head::{BodyFraming, HeadCache, ResponseHead};
 
 /// A whole response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Response {
+pub struct ReceivedResponse {
     /// Status code.
     pub status: u16,
     /// Whether the connection can carry another request.
     pub keep_alive: bool,
-    /// The worker that answered, as an index into [`Heads::workers`].
+    /// The worker that answered, as an index into [`HeadCache::workers`].
     pub worker: Option<u16>,
-    /// What the app says of its time, as [`Head::app_time`].
+    /// What the app says of its time, as [`ResponseHead::app_time`].
     pub app_time: Option<AppTime>,
     /// Its bytes, head included.
     pub bytes: u64,
@@ -22,44 +22,44 @@ pub struct Response {
     pub body_bytes: u64,
 }
 
-impl Response {
+impl ReceivedResponse {
     /// The response that `head` begins and its bytes in all, where the head says how long its body is.
-    pub(crate) fn of(head: &Head) -> Option<(Response, usize)> {
+    pub(crate) fn of(head: &ResponseHead) -> Option<(ReceivedResponse, usize)> {
         let body_bytes = match head.framing {
-            Framing::Length(length) => length,
-            Framing::Empty if head.status >= 200 => 0,
+            BodyFraming::Length(length) => length,
+            BodyFraming::Empty if head.status >= 200 => 0,
             _ => return None,
         };
         // (A length of 2^64 - 1 is no lie that one could tell from the head.)
         let bytes = (head.length as u64).checked_add(body_bytes)?;
-        let Head { status, keep_alive, worker, app_time, .. } = *head;
-        let response = Response { status, keep_alive, worker, app_time, bytes, body_bytes };
+        let ResponseHead { status, keep_alive, worker, app_time, .. } = *head;
+        let response = ReceivedResponse { status, keep_alive, worker, app_time, bytes, body_bytes };
         (head.status >= 200).then_some((response, usize::try_from(bytes).ok()?))
     }
 }
 
 /// What became of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fed {
+pub enum FeedResult {
     /// The response is not complete yet.
     More,
     /// It is complete, after so many of the bytes.
-    Done(Response, usize),
+    Done(ReceivedResponse, usize),
 }
 
 #[derive(Clone, Debug)]
-enum State {
+enum ReadState {
     Head,
-    Length(Head, u64),
-    Chunked(Head, Chunked),
+    Length(ResponseHead, u64),
+    Chunked(ResponseHead, ChunkedDecoder),
     /// With the bytes of the content so far.
-    UntilClose(Head, u64),
+    UntilClose(ResponseHead, u64),
 }
 
 /// Reads one response after the other.
 #[derive(Clone, Debug)]
-pub struct Reader {
-    state: State,
+pub struct ResponseReader {
+    state: ReadState,
     /// The start of a head that came in pieces.
     partial: Vec<u8>,
     /// Bytes of the present response so far; 0 between two.
@@ -69,13 +69,13 @@ pub struct Reader {
     to_head: bool,
 }
 
-impl Default for Reader {
-    fn default() -> Reader {
-        Reader { state: State::Head, partial: Vec::new(), bytes: 0, hint: 0, to_head: false }
+impl Default for ResponseReader {
+    fn default() -> ResponseReader {
+        ResponseReader { state: ReadState::Head, partial: Vec::new(), bytes: 0, hint: 0, to_head: false }
     }
 }
 
-impl Reader {
+impl ResponseReader {
     /// Bytes of the unfinished response so far.
     pub fn received(&self) -> u64 {
         self.bytes
@@ -90,7 +90,7 @@ impl Reader {
 
     /// Forgets an unfinished response: the connection is a new one.
     pub fn reset(&mut self) {
-        self.state = State::Head;
+        self.state = ReadState::Head;
         self.partial.clear();
         self.bytes = 0;
     }
@@ -100,16 +100,16 @@ impl Reader {
     /// # Errors
     /// Where they can not be (part of) a response.
     #[inline]
-    pub fn feed(&mut self, bytes: &[u8], heads: &mut Heads) -> Result<Fed, BadResponse> {
+    pub fn feed(&mut self, bytes: &[u8], heads: &mut HeadCache) -> Result<FeedResult, BadResponse> {
         match self.whole(bytes, heads) {
-            Some(response) => Ok(Fed::Done(*response, bytes.len())),
+            Some(response) => Ok(FeedResult::Done(*response, bytes.len())),
             None => self.feed_piece(bytes, heads),
         }
     }
 
     /// The common case: a read brought a whole response, and its head is as the one before.
     #[inline]
-    pub(crate) fn whole<'h>(&self, bytes: &[u8], heads: &'h Heads) -> Option<&'h Response> {
+    pub(crate) fn whole<'h>(&self, bytes: &[u8], heads: &'h HeadCache) -> Option<&'h ReceivedResponse> {
         let is_between_two = self.bytes == 0 && !self.to_head;
         if is_between_two { heads.whole(bytes, self.hint) } else { None }
     }
@@ -120,11 +120,11 @@ impl Reader {
         self.hint
     }
 
-    fn feed_piece(&mut self, bytes: &[u8], heads: &mut Heads) -> Result<Fed, BadResponse> {
+    fn feed_piece(&mut self, bytes: &[u8], heads: &mut HeadCache) -> Result<FeedResult, BadResponse> {
         let mut at = 0;
         loop {
             match &mut self.state {
-                State::Head => {
+                ReadState::Head => {
                     let before = self.partial.len();
                     let head = if before == 0 {
                         heads.read(&bytes[at..], &mut self.hint)?
@@ -137,7 +137,7 @@ impl Reader {
                             self.partial.extend_from_slice(&bytes[at..]);
                         }
                         self.bytes += (bytes.len() - at) as u64;
-                        return Ok(Fed::More);
+                        return Ok(FeedResult::More);
                     };
                     at += head.length - before;
                     self.bytes += (head.length - before) as u64;
@@ -149,54 +149,54 @@ impl Reader {
                         // An interim response (100, 103): the real one follows (RFC 9110 section 15.2).
                         continue;
                     }
-                    let framing = if self.to_head { Framing::Empty } else { head.framing };
+                    let framing = if self.to_head { BodyFraming::Empty } else { head.framing };
                     self.state = match framing {
-                        Framing::Empty => return Ok(Fed::Done(self.done(head, 0, 0), at)),
-                        Framing::Length(length) => State::Length(head, length),
-                        Framing::Chunked => State::Chunked(head, Chunked::new()),
-                        Framing::UntilClose => State::UntilClose(head, 0),
+                        BodyFraming::Empty => return Ok(FeedResult::Done(self.done(head, 0, 0), at)),
+                        BodyFraming::Length(length) => ReadState::Length(head, length),
+                        BodyFraming::Chunked => ReadState::Chunked(head, ChunkedDecoder::new()),
+                        BodyFraming::UntilClose => ReadState::UntilClose(head, 0),
                     };
                 }
-                State::Length(head, left) => {
+                ReadState::Length(head, left) => {
                     let take = (*left).min((bytes.len() - at) as u64);
                     *left -= take;
                     at += take as usize;
                     let (head, done) = (*head, *left == 0);
                     self.bytes += take;
-                    let Framing::Length(length) = head.framing else { unreachable!("its head says a length") };
-                    return Ok(if done { Fed::Done(self.done(head, 0, length), at) } else { Fed::More });
+                    let BodyFraming::Length(length) = head.framing else { unreachable!("its head says a length") };
+                    return Ok(if done { FeedResult::Done(self.done(head, 0, length), at) } else { FeedResult::More });
                 }
-                State::Chunked(head, chunked) => {
+                ReadState::Chunked(head, chunked) => {
                     let take = chunked.feed(&bytes[at..]).ok_or(BadResponse::ChunkedBody)?;
                     at += take;
                     let (head, done, content) = (*head, chunked.is_done(), chunked.content());
                     self.bytes += take as u64;
-                    return Ok(if done { Fed::Done(self.done(head, 0, content), at) } else { Fed::More });
+                    return Ok(if done { FeedResult::Done(self.done(head, 0, content), at) } else { FeedResult::More });
                 }
-                State::UntilClose(_, content) => {
+                ReadState::UntilClose(_, content) => {
                     *content += (bytes.len() - at) as u64;
                     self.bytes += (bytes.len() - at) as u64;
-                    return Ok(Fed::More);
+                    return Ok(FeedResult::More);
                 }
             }
         }
     }
 
     /// The connection has ended: the response that it completes, if it does.
-    pub fn end(&mut self) -> Option<Response> {
+    pub fn end(&mut self) -> Option<ReceivedResponse> {
         match self.state {
-            State::UntilClose(head, content) => Some(self.done(head, 0, content)),
+            ReadState::UntilClose(head, content) => Some(self.done(head, 0, content)),
             _ => None,
         }
     }
 
     #[inline]
-    fn done(&mut self, head: Head, more_bytes: u64, body_bytes: u64) -> Response {
+    fn done(&mut self, head: ResponseHead, more_bytes: u64, body_bytes: u64) -> ReceivedResponse {
         let bytes = self.bytes + more_bytes;
         self.bytes = 0;
-        self.state = State::Head;
-        let Head { status, keep_alive, worker, app_time, .. } = head;
-        Response { status, keep_alive, worker, app_time, bytes, body_bytes }
+        self.state = ReadState::Head;
+        let ResponseHead { status, keep_alive, worker, app_time, .. } = head;
+        ReceivedResponse { status, keep_alive, worker, app_time, bytes, body_bytes }
     }
 }
 
@@ -250,15 +250,15 @@ mod tests {
     }
 
     /// Feeds `bytes` cut at `sizes`, then ends the connection.
-    fn read(bytes: &[u8], sizes: &[usize]) -> Result<Option<Response>, BadResponse> {
-        let (mut reader, mut heads) = (Reader::default(), Heads::new(""));
+    fn read(bytes: &[u8], sizes: &[usize]) -> Result<Option<ReceivedResponse>, BadResponse> {
+        let (mut reader, mut heads) = (ResponseReader::default(), HeadCache::new(""));
         let mut rest = bytes;
         for size in sizes.iter().chain(std::iter::repeat(&bytes.len())) {
             if rest.is_empty() {
                 break;
             }
             let (piece, tail) = rest.split_at((*size).min(rest.len()));
-            if let Fed::Done(response, _) = reader.feed(piece, &mut heads)? {
+            if let FeedResult::Done(response, _) = reader.feed(piece, &mut heads)? {
                 return Ok(Some(response));
             }
             rest = tail;
@@ -290,21 +290,21 @@ mod tests {
 
     #[test]
     fn the_next_responses_bytes_are_left() {
-        let (mut reader, mut heads) = (Reader::default(), Heads::new(""));
+        let (mut reader, mut heads) = (ResponseReader::default(), HeadCache::new(""));
         let two = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1";
-        let Fed::Done(first, used) = reader.feed(two, &mut heads).unwrap() else { panic!("incomplete") };
+        let FeedResult::Done(first, used) = reader.feed(two, &mut heads).unwrap() else { panic!("incomplete") };
         assert_eq!((first.bytes, &two[used..]), (40, &b"HTTP/1.1"[..]));
     }
 
     #[test]
     fn a_response_to_head_has_no_body() {
-        let (mut reader, mut heads) = (Reader::default(), Heads::new(""));
+        let (mut reader, mut heads) = (ResponseReader::default(), HeadCache::new(""));
         reader.expect(true);
         let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
-        assert!(matches!(reader.feed(head, &mut heads), Ok(Fed::Done(_, n)) if n == head.len()));
+        assert!(matches!(reader.feed(head, &mut heads), Ok(FeedResult::Done(_, n)) if n == head.len()));
         // The same bytes, now remembered, in answer to a GET.
         reader.expect(false);
-        assert_eq!(reader.feed(head, &mut heads), Ok(Fed::More));
+        assert_eq!(reader.feed(head, &mut heads), Ok(FeedResult::More));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::transport::Transport;
 /// One run, with nothing left to decide.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
-pub struct Shape {
+pub struct LoadSpec {
     /// Where to connect.
     pub transport: Transport,
     /// What to send, rendered; never empty.
@@ -64,7 +64,7 @@ pub struct Shape {
 
 /// The part of a run that one lane drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
+pub struct LaneShare {
     /// The lane's number, from 0.
     pub lane: u32,
     /// Lanes in the run.
@@ -75,10 +75,10 @@ pub struct Share {
     pub connections: u32,
 }
 
-impl Shape {
+impl LoadSpec {
     /// A closed loop of plain GET requests without an end: what is not said here is off.
-    pub fn closed(transport: Transport, request: Request, connections: u32) -> Shape {
-        Shape {
+    pub fn closed(transport: Transport, request: Request, connections: u32) -> LoadSpec {
+        LoadSpec {
             transport,
             requests: [request].into(),
             order: Order::Sequential,
@@ -114,14 +114,14 @@ impl Shape {
     }
 
     /// Connections dealt out to lanes: 10 on 4 lanes are 3 + 3 + 2 + 2.
-    pub fn shares(&self) -> Vec<Share> {
+    pub fn shares(&self) -> Vec<LaneShare> {
         let lanes = self.lanes.clamp(1, self.connections.max(1));
         let (each, extra) = (self.connections / lanes, self.connections % lanes);
         let mut first_connection = 0;
         (0..lanes)
             .map(|lane| {
                 let connections = each + u32::from(lane < extra);
-                let share = Share { lane, lanes, first_connection, connections };
+                let share = LaneShare { lane, lanes, first_connection, connections };
                 first_connection += connections;
                 share
             })
@@ -134,9 +134,9 @@ pub(crate) mod tests {
     use super::*;
     use crate::request::render;
 
-    pub(crate) fn shape(connections: u32, lanes: u32) -> Shape {
+    pub(crate) fn shape(connections: u32, lanes: u32) -> LoadSpec {
         let transport = Transport::tcp(([127, 0, 0, 1], 1).into());
-        Shape { lanes, ..Shape::closed(transport, render("GET", "127.0.0.1:1", "/", true), connections) }
+        LoadSpec { lanes, ..LoadSpec::closed(transport, render("GET", "127.0.0.1:1", "/", true), connections) }
     }
 
     #[test]

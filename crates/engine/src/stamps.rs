@@ -15,27 +15,27 @@ use nix::sys::socket::{MsgFlags, recvmsg, setsockopt};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, socket};
 
-use crate::lead::Lead;
+use crate::lead::ClockOffset;
 
 /// Receives together with stamps.
 #[derive(Debug)]
-pub(crate) struct Stamps {
-    control: Control,
+pub(crate) struct ArrivalStamps {
+    control: TimestampMessage,
     last: Option<Nanos>,
     /// Keeps the kernel stamping between two connections: it starts a moment after the first socket asks
     /// (`net_enable_timestamp`, net/core/dev.c).
     _keeper: std::os::fd::OwnedFd,
 }
 
-impl Stamps {
+impl ArrivalStamps {
     /// Has the kernel begin to stamp.
     ///
     /// # Errors
     /// Where it does not know such stamps.
-    pub(crate) fn new() -> Result<Stamps, Errno> {
+    pub(crate) fn new() -> Result<ArrivalStamps, Errno> {
         let keeper = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
         ask(&keeper)?;
-        Ok(Stamps { control: Control::default(), last: None, _keeper: keeper })
+        Ok(ArrivalStamps { control: TimestampMessage::default(), last: None, _keeper: keeper })
     }
 
     /// Receives into `buffer`, 0 at the end of the stream, and keeps the stamp.
@@ -61,14 +61,14 @@ impl Stamps {
 /// The control message beside what is received: a `struct cmsghdr` of a length, a level and a type, then the time, a `struct timespec`
 /// (cmsg(3); of 64-bit kernels, so that no other stamp is read elsewhere). Read here and not by a walk over messages: there is one at most.
 #[derive(Debug, Default)]
-struct Control([u8; CONTROL]);
+struct TimestampMessage([u8; CONTROL]);
 
 const HEADER: usize = 16;
 const CONTROL: usize = HEADER + 16;
 /// Level and type of the stamp: `SOL_SOCKET`, `SCM_TIMESTAMPNS` (asm-generic/socket.h).
 const KIND: [i32; 2] = [1, 35];
 
-impl Control {
+impl TimestampMessage {
     /// Makes sure that what is read after a receive is of this receive.
     #[inline]
     fn forget(&mut self) {
@@ -94,7 +94,7 @@ pub(crate) fn ask(fd: &impl AsFd) -> Result<(), Errno> {
 
 /// Whether the kernel takes the request for stamps. (Whether they come is seen in the run, and said.)
 pub fn can_stamp() -> bool {
-    Stamps::new().is_ok()
+    ArrivalStamps::new().is_ok()
 }
 
 /// How often the two clocks are compared at the start and later: the best comparison counts.
@@ -109,7 +109,7 @@ const STEP: u64 = 20_000;
 /// their distance changes only when the wall clock is set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WallClock {
-    lead: Lead,
+    lead: ClockOffset,
     next_look: Nanos,
     steps: u32,
 }
@@ -117,7 +117,7 @@ pub(crate) struct WallClock {
 impl WallClock {
     /// Compares the two clocks.
     pub(crate) fn new<C: Clock>(clock: &C) -> WallClock {
-        WallClock { lead: Lead::now(clock, C::wall, AT_FIRST), next_look: clock.now() + BETWEEN, steps: 0 }
+        WallClock { lead: ClockOffset::now(clock, C::wall, AT_FIRST), next_look: clock.now() + BETWEEN, steps: 0 }
     }
 
     /// Compares them again, once a second.
@@ -132,7 +132,7 @@ impl WallClock {
     /// Compares them again: whether the wall clock was set in between.
     #[cold]
     pub(crate) fn look_now<C: Clock>(&mut self, clock: &C) {
-        let lead = Lead::now(clock, C::wall, LATER);
+        let lead = ClockOffset::now(clock, C::wall, LATER);
         if lead.nanos.abs_diff(self.lead.nanos) > STEP + lead.within + self.lead.within {
             self.steps += 1;
             self.lead = lead;
@@ -169,10 +169,10 @@ mod tests {
     fn the_stamp_is_the_one_that_a_walk_over_the_messages_finds() {
         use nix::sys::socket::ControlMessageOwned;
         let receiver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        let _stamps = Stamps::new().unwrap();
+        let _stamps = ArrivalStamps::new().unwrap();
         ask(&receiver).unwrap();
         std::net::UdpSocket::bind("127.0.0.1:0").unwrap().send_to(b"x", receiver.local_addr().unwrap()).unwrap();
-        let (mut control, mut buffer) = (Control::default(), [0_u8; 8]);
+        let (mut control, mut buffer) = (TimestampMessage::default(), [0_u8; 8]);
         let mut parts = [IoSliceMut::new(&mut buffer)];
         let walked = {
             let message =

@@ -31,7 +31,7 @@ use crate::transport::{Endpoint, TransportError, unreadable};
 /// RSA the dearest part of it), so the first connections of a run cost the server more than those that replace them, as
 /// with a browser that comes back. To measure strangers only, set [`ClientConfig::resumption`] to `Resumption::disabled()`.
 #[derive(Clone, Debug)]
-pub struct Tls {
+pub struct TlsSettings {
     /// Whom to trust, who we are.
     pub config: Arc<ClientConfig>,
     /// What the server's certificate must be valid for; sent as SNI where it is a name.
@@ -53,12 +53,12 @@ pub struct TlsOptions<'a> {
     pub server_name: &'a str,
 }
 
-impl Tls {
+impl TlsSettings {
     /// Reads what is to be read and checks that it fits together.
     ///
     /// # Errors
     /// Where a file, a key or the name cannot be used.
-    pub fn new(options: &TlsOptions<'_>) -> Result<Tls, TransportError> {
+    pub fn new(options: &TlsOptions<'_>) -> Result<TlsSettings, TransportError> {
         let server_name = without_brackets(options.server_name);
         let name = ServerName::try_from(server_name.to_owned())
             .map_err(|_| TransportError::ServerName(server_name.to_owned()))?;
@@ -66,7 +66,7 @@ impl Tls {
         let verifier: Arc<dyn ServerCertVerifier> = if options.insecure {
             Arc::new(Anyone { schemes: provider.signature_verification_algorithms.supported_schemes() })
         } else if let Some(file) = options.ca_file {
-            Arc::new(Given::new(file, &provider)?)
+            Arc::new(CaFileVerifier::new(file, &provider)?)
         } else {
             verifier(system_roots()?, &provider)?
         };
@@ -86,7 +86,7 @@ impl Tls {
             }
         };
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Tls { config: Arc::new(config), name })
+        Ok(TlsSettings { config: Arc::new(config), name })
     }
 
     /// Shakes hands once, blocking, and says why that fails, if TLS is the reason. A lane only counts that it failed; this is
@@ -164,23 +164,23 @@ fn verifier(roots: RootCertStore, provider: &Arc<CryptoProvider>) -> Result<Arc<
 /// The second is what OpenSSL and so curl do, and what makes `openssl req -x509` usable: the pair it writes calls itself
 /// an authority, and webpki takes no authority for a server (`CaUsedAsEndEntity`) even where it is trusted by name.
 #[derive(Debug)]
-struct Given {
+struct CaFileVerifier {
     authorities: Arc<WebPkiServerVerifier>,
     certificates: Vec<CertificateDer<'static>>,
 }
 
-impl Given {
-    fn new(file: &Path, provider: &Arc<CryptoProvider>) -> Result<Given, TransportError> {
+impl CaFileVerifier {
+    fn new(file: &Path, provider: &Arc<CryptoProvider>) -> Result<CaFileVerifier, TransportError> {
         let certificates = certificates(file)?;
         let mut roots = RootCertStore::empty();
         for certificate in &certificates {
             roots.add(certificate.clone()).map_err(|error| unreadable(file, "a certificate", error))?;
         }
-        Ok(Given { authorities: verifier(roots, provider)?, certificates })
+        Ok(CaFileVerifier { authorities: verifier(roots, provider)?, certificates })
     }
 }
 
-impl ServerCertVerifier for Given {
+impl ServerCertVerifier for CaFileVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::resolve::ResolveError;
-use crate::tls::Tls;
+use crate::tls::TlsSettings;
 use crate::wire_socket::try_source;
 
 /// Bytes of a Unix socket's address in the kernel (unix(7), `sun_path`). A path ends with a zero byte there, an abstract
@@ -80,7 +80,7 @@ pub struct Transport {
     /// Addresses of this machine to connect from; empty: the kernel chooses.
     pub source_ips: Vec<IpAddr>,
     /// TLS over these connections; `None` for none.
-    pub tls: Option<Tls>,
+    pub tls: Option<TlsSettings>,
 }
 
 impl Transport {

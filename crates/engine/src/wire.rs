@@ -10,14 +10,14 @@ use rustix::event::epoll::EventFlags;
 
 /// News of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct ConnectionEvent {
     /// The connection.
     pub slot: u32,
     /// What is new of it, as `epoll_ctl(2)` names it.
     pub flags: EventFlags,
 }
 
-impl Event {
+impl ConnectionEvent {
     /// Whether bytes, an end or an error can be received.
     #[inline]
     pub fn is_readable(self) -> bool {
@@ -41,7 +41,7 @@ const CLOSING: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(Event
 
 /// Why an operation on a connection did nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum ConnectionError {
     /// Not now; an event will say when.
     WouldBlock,
     /// The connect was refused.
@@ -63,13 +63,13 @@ pub enum Trouble {
 }
 
 /// Connections by number (slot), nonblocking.
-pub trait Wire {
+pub trait ConnectionDriver {
     /// Starts to open the connection. Done when a send succeeds; until then it would block, and is tried again at each
     /// event of the connection, whatever its kind (a handshake goes both ways).
     ///
     /// # Errors
     /// Where even the start of it fails.
-    fn open(&mut self, slot: usize) -> Result<(), Trouble>;
+    fn open(&mut self, slot: usize) -> Result<(), ConnectionError>;
 
     /// Whether the socket of a connection that is being opened is connected, so that what is still missing is a handshake.
     fn is_connected(&self, slot: usize) -> bool;
@@ -90,13 +90,13 @@ pub trait Wire {
     }
 
     /// Waits for news of any connection, `at_most` this long, and replaces `events` by it (none if the time is over).
-    fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>);
+    fn wait(&mut self, at_most: Nanos, events: &mut Vec<ConnectionEvent>);
 
     /// Receives into `buffer`; 0 is the end of the stream. Fewer bytes than the buffer holds: nothing is left for now.
     ///
     /// # Errors
     /// Where nothing can be received now, or ever.
-    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, Trouble>;
+    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, ConnectionError>;
 
     /// When the kernel received the last of the bytes that the last `receive` of this slot returned, by the wall clock;
     /// `None` where it does not say.
@@ -106,7 +106,7 @@ pub trait Wire {
     ///
     /// # Errors
     /// Where none can be sent now, or ever, or the connection could not be opened.
-    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Trouble>;
+    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, ConnectionError>;
 
     /// Closes the connection, if it is open. No event of it will come any more.
     fn close(&mut self, slot: usize);

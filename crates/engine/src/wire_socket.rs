@@ -15,28 +15,28 @@ use rustix::net::{
     getsockname, recv, send, socket_with, sockopt,
 };
 
-use crate::stamps::{self, Stamps};
+use crate::stamps::{self, ArrivalStamps};
 use crate::tcp_info::TcpInfo;
 use crate::transport::{Endpoint, Transport};
-use crate::wire::{Event, Trouble, Wire};
+use crate::wire::{ConnectionDriver, ConnectionError, ConnectionEvent};
 
 /// Events taken from the kernel in one wait.
 const EVENTS: usize = 1024;
 
 /// The connections of one lane.
-pub struct Sockets {
+pub struct SocketDriver {
     first_connection: usize,
-    places: Vec<Place>,
+    places: Vec<ConnectAddress>,
     poller: Poller,
     /// What the last wait brought.
     news: Vec<poller::Event>,
     slots: Vec<Socket>,
     /// What the kernel says of when bytes came, where it is asked.
-    stamps: Option<Stamps>,
+    stamps: Option<ArrivalStamps>,
 }
 
 /// An endpoint as the kernel wants it, and the addresses from which to go there (port 0; empty: the kernel chooses).
-enum Place {
+enum ConnectAddress {
     Tcp { family: AddressFamily, address: SocketAddr, sources: Vec<SocketAddr> },
     Unix(SocketAddrUnix),
 }
@@ -47,7 +47,7 @@ struct Socket {
     generation: u32,
 }
 
-impl Sockets {
+impl SocketDriver {
     /// No connection yet, room for `slots`, of which the first has the number `first_connection` in the run. Sets the
     /// calling thread's timer slack: call it on the lane's own thread.
     ///
@@ -56,13 +56,13 @@ impl Sockets {
     ///
     /// # Panics
     /// Where the transport has no endpoint: our bug.
-    pub fn new(transport: &Transport, first_connection: u32, slots: usize) -> Result<Sockets, Errno> {
+    pub fn new(transport: &Transport, first_connection: u32, slots: usize) -> Result<SocketDriver, Errno> {
         assert!(!transport.endpoints.is_empty(), "a transport has an endpoint");
         let places: Result<_, Errno> =
-            transport.endpoints.iter().map(|e| Place::new(e, &transport.source_ips)).collect();
+            transport.endpoints.iter().map(|e| ConnectAddress::new(e, &transport.source_ips)).collect();
         // A failure leaves the default slack, which the recorded send lag shows.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        Ok(Sockets {
+        Ok(SocketDriver {
             first_connection: first_connection as usize,
             places: places?,
             poller: Poller::new()?,
@@ -77,19 +77,19 @@ impl Sockets {
     /// # Errors
     /// Where the kernel does not know such stamps.
     pub fn stamp_arrivals(&mut self) -> Result<(), Errno> {
-        self.stamps = Some(Stamps::new()?);
+        self.stamps = Some(ArrivalStamps::new()?);
         Ok(())
     }
 
-    fn fd(&self, slot: usize) -> Result<&OwnedFd, Trouble> {
-        self.slots[slot].fd.as_ref().ok_or(Trouble::Failed)
+    fn fd(&self, slot: usize) -> Result<&OwnedFd, ConnectionError> {
+        self.slots[slot].fd.as_ref().ok_or(ConnectionError::Failed)
     }
 
     /// A socket that connects, or is connected.
     fn connect(&self, slot: usize) -> Result<OwnedFd, Errno> {
         let number = self.first_connection + slot;
         match &self.places[number % self.places.len()] {
-            Place::Tcp { family, address, sources } => {
+            ConnectAddress::Tcp { family, address, sources } => {
                 let fd = stream(*family)?;
                 sockopt::set_tcp_nodelay(&fd, true)?;
                 if self.stamps.is_some() {
@@ -103,7 +103,7 @@ impl Sockets {
                     Err(errno) => Err(errno),
                 }
             }
-            Place::Unix(address) => {
+            ConnectAddress::Unix(address) => {
                 let fd = stream(AddressFamily::UNIX)?;
                 match connect(&fd, address) {
                     Ok(()) => Ok(fd),
@@ -118,8 +118,8 @@ impl Sockets {
     }
 }
 
-impl Place {
-    fn new(endpoint: &Endpoint, source_ips: &[IpAddr]) -> Result<Place, Errno> {
+impl ConnectAddress {
+    fn new(endpoint: &Endpoint, source_ips: &[IpAddr]) -> Result<ConnectAddress, Errno> {
         match endpoint {
             Endpoint::Tcp(address) => {
                 let sources: Vec<_> = source_ips
@@ -130,10 +130,10 @@ impl Place {
                 if sources.is_empty() && !source_ips.is_empty() {
                     return Err(Errno::AFNOSUPPORT);
                 }
-                Ok(Place::Tcp { family: family(address.ip()), address: *address, sources })
+                Ok(ConnectAddress::Tcp { family: family(address.ip()), address: *address, sources })
             }
-            Endpoint::Unix(path) => SocketAddrUnix::new(path.as_path()).map(Place::Unix),
-            Endpoint::Abstract(name) => SocketAddrUnix::new_abstract_name(name).map(Place::Unix),
+            Endpoint::Unix(path) => SocketAddrUnix::new(path.as_path()).map(ConnectAddress::Unix),
+            Endpoint::Abstract(name) => SocketAddrUnix::new_abstract_name(name).map(ConnectAddress::Unix),
         }
     }
 }
@@ -162,8 +162,8 @@ pub(crate) fn try_source(address: IpAddr) -> Result<(), Errno> {
     bind_source(&stream(family(address))?, &SocketAddr::new(address, 0))
 }
 
-impl Wire for Sockets {
-    fn open(&mut self, slot: usize) -> Result<(), Trouble> {
+impl ConnectionDriver for SocketDriver {
+    fn open(&mut self, slot: usize) -> Result<(), ConnectionError> {
         let fd = self.connect(slot).map_err(trouble)?;
         let socket = &mut self.slots[slot];
         socket.generation = socket.generation.wrapping_add(1);
@@ -193,7 +193,7 @@ impl Wire for Sockets {
     }
 
     #[inline(always)]
-    fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {
+    fn wait(&mut self, at_most: Nanos, events: &mut Vec<ConnectionEvent>) {
         events.clear();
         self.poller.wait(at_most, &mut self.news);
         for event in &self.news {
@@ -202,13 +202,13 @@ impl Wire for Sockets {
             if self.slots[slot as usize].generation != (data >> 32) as u32 {
                 continue;
             }
-            events.push(Event { slot, flags });
+            events.push(ConnectionEvent { slot, flags });
         }
     }
 
     #[inline(always)]
-    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, Trouble> {
-        let fd = self.slots[slot].fd.as_ref().ok_or(Trouble::Failed)?;
+    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, ConnectionError> {
+        let fd = self.slots[slot].fd.as_ref().ok_or(ConnectionError::Failed)?;
         match &mut self.stamps {
             Some(stamps) => stamps.receive(fd, buffer),
             None => recv(fd, buffer, RecvFlags::empty()).map(|(kept, _)| kept),
@@ -223,7 +223,7 @@ impl Wire for Sockets {
     }
 
     #[inline(always)]
-    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Trouble> {
+    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, ConnectionError> {
         send(self.fd(slot)?, bytes, SendFlags::NOSIGNAL).map_err(trouble)
     }
 
@@ -234,17 +234,17 @@ impl Wire for Sockets {
     }
 }
 
-fn trouble(errno: Errno) -> Trouble {
+fn trouble(errno: Errno) -> ConnectionError {
     match errno {
-        Errno::AGAIN | Errno::INTR | Errno::INPROGRESS => Trouble::WouldBlock,
-        Errno::CONNREFUSED => Trouble::Refused,
-        Errno::CONNRESET | Errno::PIPE | Errno::NOTCONN | Errno::CONNABORTED => Trouble::Reset,
-        Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::NETDOWN | Errno::HOSTDOWN => Trouble::NoRoute,
-        Errno::TIMEDOUT => Trouble::TimedOut,
-        Errno::ADDRNOTAVAIL => Trouble::NoPort,
-        Errno::MFILE | Errno::NFILE => Trouble::NoDescriptor,
-        Errno::NOBUFS | Errno::NOMEM => Trouble::NoMemory,
-        _ => Trouble::Failed,
+        Errno::AGAIN | Errno::INTR | Errno::INPROGRESS => ConnectionError::WouldBlock,
+        Errno::CONNREFUSED => ConnectionError::Refused,
+        Errno::CONNRESET | Errno::PIPE | Errno::NOTCONN | Errno::CONNABORTED => ConnectionError::Reset,
+        Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::NETDOWN | Errno::HOSTDOWN => ConnectionError::NoRoute,
+        Errno::TIMEDOUT => ConnectionError::TimedOut,
+        Errno::ADDRNOTAVAIL => ConnectionError::NoPort,
+        Errno::MFILE | Errno::NFILE => ConnectionError::NoDescriptor,
+        Errno::NOBUFS | Errno::NOMEM => ConnectionError::NoMemory,
+        _ => ConnectionError::Failed,
     }
 }
 
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn what_came_before_anything_was_sent_is_seen_and_stays() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let mut sockets = Sockets::new(&Transport::tcp(listener.local_addr().unwrap()), 0, 1).unwrap();
+        let mut sockets = SocketDriver::new(&Transport::tcp(listener.local_addr().unwrap()), 0, 1).unwrap();
         sockets.open(0).unwrap();
         let (mut server, _) = listener.accept().unwrap();
         assert!(!sockets.has_unasked(0));
@@ -276,16 +276,16 @@ mod tests {
     #[test]
     fn why_no_connection_comes_about_is_told_by_name() {
         for (errno, told) in [
-            (Errno::INPROGRESS, Trouble::WouldBlock),
-            (Errno::CONNREFUSED, Trouble::Refused),
-            (Errno::NETUNREACH, Trouble::NoRoute),
-            (Errno::HOSTUNREACH, Trouble::NoRoute),
-            (Errno::TIMEDOUT, Trouble::TimedOut),
-            (Errno::ADDRNOTAVAIL, Trouble::NoPort),
-            (Errno::MFILE, Trouble::NoDescriptor),
-            (Errno::NFILE, Trouble::NoDescriptor),
-            (Errno::NOMEM, Trouble::NoMemory),
-            (Errno::PERM, Trouble::Failed),
+            (Errno::INPROGRESS, ConnectionError::WouldBlock),
+            (Errno::CONNREFUSED, ConnectionError::Refused),
+            (Errno::NETUNREACH, ConnectionError::NoRoute),
+            (Errno::HOSTUNREACH, ConnectionError::NoRoute),
+            (Errno::TIMEDOUT, ConnectionError::TimedOut),
+            (Errno::ADDRNOTAVAIL, ConnectionError::NoPort),
+            (Errno::MFILE, ConnectionError::NoDescriptor),
+            (Errno::NFILE, ConnectionError::NoDescriptor),
+            (Errno::NOMEM, ConnectionError::NoMemory),
+            (Errno::PERM, ConnectionError::Failed),
         ] {
             assert_eq!(trouble(errno), told, "{errno}");
         }

@@ -15,33 +15,33 @@ use rustix::io::Errno;
 use rustls::ClientConnection;
 
 use crate::tcp_info::TcpInfo;
-use crate::tls::Tls;
+use crate::tls::TlsSettings;
 use crate::transport::Transport;
-use crate::wire::{Event, Trouble, Wire};
-use crate::wire_socket::Sockets;
+use crate::wire::{ConnectionDriver, ConnectionError, ConnectionEvent};
+use crate::wire_socket::SocketDriver;
 
 /// The most plaintext in one record (RFC 8446 section 5.1), and so the most that can be encrypted and not yet sent.
 const RECORD: usize = 16 * 1024;
 
 /// The encrypted connections of one lane.
-pub struct TlsSockets {
-    sockets: Sockets,
-    tls: Tls,
-    sessions: Vec<Session>,
+pub struct TlsDriver {
+    sockets: SocketDriver,
+    tls: TlsSettings,
+    sessions: Vec<TlsSession>,
     /// Slots with news that no event of the kernel's will announce, each flagged in its session.
     owed: Vec<u32>,
 }
 
 /// A slot's session.
 #[derive(Default)]
-struct Session {
+struct TlsSession {
     tls: Option<ClientConnection>,
     /// Whether the handshake is done, our last message of it sent.
     is_established: bool,
     /// Plaintext bytes that are encrypted and not yet called sent, for the record they are in is not all sent.
     held: usize,
     /// What broke the connection, found while there was something else to return.
-    trouble: Option<Trouble>,
+    trouble: Option<ConnectionError>,
     /// Whether the peer has said or shown that nothing more comes.
     has_ended: bool,
     is_owed: bool,
@@ -49,18 +49,23 @@ struct Session {
     stamp: Option<Nanos>,
 }
 
-impl TlsSockets {
-    /// As [`Sockets::new`].
+impl TlsDriver {
+    /// As [`SocketDriver::new`].
     ///
     /// # Errors
     /// As there.
-    pub fn new(transport: &Transport, tls: Tls, first_connection: u32, slots: usize) -> Result<TlsSockets, Errno> {
-        let sockets = Sockets::new(transport, first_connection, slots)?;
-        let sessions = (0..slots).map(|_| Session::default()).collect();
-        Ok(TlsSockets { sockets, tls, sessions, owed: Vec::with_capacity(slots) })
+    pub fn new(
+        transport: &Transport,
+        tls: TlsSettings,
+        first_connection: u32,
+        slots: usize,
+    ) -> Result<TlsDriver, Errno> {
+        let sockets = SocketDriver::new(transport, first_connection, slots)?;
+        let sessions = (0..slots).map(|_| TlsSession::default()).collect();
+        Ok(TlsDriver { sockets, tls, sessions, owed: Vec::with_capacity(slots) })
     }
 
-    /// As [`Sockets::stamp_arrivals`].
+    /// As [`SocketDriver::stamp_arrivals`].
     ///
     /// # Errors
     /// As there.
@@ -73,9 +78,9 @@ impl TlsSockets {
     /// A server that is not to be trusted, breaks the protocol, or leaves before the end: `Failed`, for no connection has
     /// come about. If it resets the connection, that is a `Reset` here too.
     #[cold]
-    fn handshake(&mut self, slot: usize) -> Result<(), Trouble> {
+    fn handshake(&mut self, slot: usize) -> Result<(), ConnectionError> {
         let session = &mut self.sessions[slot];
-        let tls = session.tls.as_mut().ok_or(Trouble::Failed)?;
+        let tls = session.tls.as_mut().ok_or(ConnectionError::Failed)?;
         let mut pipe = Pipe::new(&mut self.sockets, slot);
         loop {
             pipe.flush(tls)?;
@@ -84,9 +89,9 @@ impl TlsSockets {
             }
             // To the very end, a short read or not: the event that brought us here may have announced an end too.
             match tls.read_tls(&mut pipe) {
-                Ok(0) => return Err(Trouble::Failed),
+                Ok(0) => return Err(ConnectionError::Failed),
                 Ok(_) => {}
-                Err(_) => return Err(pipe.trouble.unwrap_or(Trouble::Failed)),
+                Err(_) => return Err(pipe.trouble.unwrap_or(ConnectionError::Failed)),
             }
             match tls.process_new_packets() {
                 Ok(state) if state.plaintext_bytes_to_read() > 0 || state.peer_has_closed() => {
@@ -97,7 +102,7 @@ impl TlsSockets {
                 Err(_) => {
                     // The server is told why, if it still listens.
                     let _ = pipe.flush(tls);
-                    return Err(Trouble::Failed);
+                    return Err(ConnectionError::Failed);
                 }
             }
         }
@@ -113,12 +118,12 @@ fn owe(is_owed: &mut bool, owed: &mut Vec<u32>, slot: usize) {
     }
 }
 
-impl Wire for TlsSockets {
-    fn open(&mut self, slot: usize) -> Result<(), Trouble> {
+impl ConnectionDriver for TlsDriver {
+    fn open(&mut self, slot: usize) -> Result<(), ConnectionError> {
         self.sockets.open(slot)?;
-        let tls =
-            ClientConnection::new(Arc::clone(&self.tls.config), self.tls.name.clone()).map_err(|_| Trouble::Failed)?;
-        self.sessions[slot] = Session { tls: Some(tls), ..Session::default() };
+        let tls = ClientConnection::new(Arc::clone(&self.tls.config), self.tls.name.clone())
+            .map_err(|_| ConnectionError::Failed)?;
+        self.sessions[slot] = TlsSession { tls: Some(tls), ..TlsSession::default() };
         Ok(())
     }
 
@@ -134,7 +139,7 @@ impl Wire for TlsSockets {
         self.sockets.local_port(slot)
     }
 
-    fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {
+    fn wait(&mut self, at_most: Nanos, events: &mut Vec<ConnectionEvent>) {
         if self.owed.is_empty() {
             return self.sockets.wait(at_most, events);
         }
@@ -142,17 +147,17 @@ impl Wire for TlsSockets {
         for slot in self.owed.drain(..) {
             // Not any more if it was received since, or the connection closed.
             if mem::take(&mut self.sessions[slot as usize].is_owed) {
-                events.push(Event { slot, flags: EventFlags::IN });
+                events.push(ConnectionEvent { slot, flags: EventFlags::IN });
             }
         }
     }
 
-    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, Trouble> {
+    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, ConnectionError> {
         if !self.sessions[slot].is_established {
             self.handshake(slot)?;
         }
         let session = &mut self.sessions[slot];
-        let tls = session.tls.as_mut().ok_or(Trouble::Failed)?;
+        let tls = session.tls.as_mut().ok_or(ConnectionError::Failed)?;
         let mut pipe = Pipe::new(&mut self.sockets, slot);
         session.is_owed = false;
         let mut filled = 0;
@@ -162,7 +167,7 @@ impl Wire for TlsSockets {
                 Ok(n) => filled += n,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 // The stream has ended, and the peer has not said so.
-                Err(_) => break Err(Trouble::Reset),
+                Err(_) => break Err(ConnectionError::Reset),
             }
             if filled == buffer.len() {
                 return Ok(filled);
@@ -172,20 +177,20 @@ impl Wire for TlsSockets {
             }
             // An end that came with the bytes is found when they are all read.
             if pipe.is_drained && !session.has_ended {
-                return if filled > 0 { Ok(filled) } else { Err(Trouble::WouldBlock) };
+                return if filled > 0 { Ok(filled) } else { Err(ConnectionError::WouldBlock) };
             }
             match tls.read_tls(&mut pipe) {
                 Ok(0) => session.has_ended = true,
                 Ok(_) => session.stamp = pipe.sockets.stamp(slot),
-                Err(_) if pipe.trouble == Some(Trouble::WouldBlock) => continue,
+                Err(_) if pipe.trouble == Some(ConnectionError::WouldBlock) => continue,
                 Err(_) => {
-                    session.trouble = pipe.trouble.or(Some(Trouble::Failed));
+                    session.trouble = pipe.trouble.or(Some(ConnectionError::Failed));
                     continue;
                 }
             }
             match tls.process_new_packets() {
                 Ok(state) => session.has_ended |= state.peer_has_closed(),
-                Err(_) => session.trouble = Some(Trouble::Failed),
+                Err(_) => session.trouble = Some(ConnectionError::Failed),
             }
             // An alert, or the refusal to renegotiate. Not while part of a request waits: that goes, and is counted, in send().
             if tls.wants_write() && session.held == 0 {
@@ -207,14 +212,14 @@ impl Wire for TlsSockets {
 
     /// A record at a time. When the socket takes only a part of one, all of its plaintext but the last byte is called
     /// sent: the caller comes back for that byte when the socket can take more, and the rest of the record goes first then.
-    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Trouble> {
+    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, ConnectionError> {
         if !self.sessions[slot].is_established {
             self.handshake(slot)?;
         }
         let session = &mut self.sessions[slot];
-        let tls = session.tls.as_mut().ok_or(Trouble::Failed)?;
+        let tls = session.tls.as_mut().ok_or(ConnectionError::Failed)?;
         if session.trouble.is_some() {
-            return Err(Trouble::Reset);
+            return Err(ConnectionError::Reset);
         }
         let mut pipe = Pipe::new(&mut self.sockets, slot);
         if tls.wants_write() {
@@ -224,11 +229,11 @@ impl Wire for TlsSockets {
         while sent < bytes.len() {
             let record = &bytes[sent..][..RECORD.min(bytes.len() - sent)];
             // Nothing is pending, so the session has room for a record.
-            let encrypted = tls.writer().write(record).map_err(|_| Trouble::Failed)?;
+            let encrypted = tls.writer().write(record).map_err(|_| ConnectionError::Failed)?;
             sent += encrypted;
             match pipe.flush(tls) {
                 Ok(()) => {}
-                Err(Trouble::WouldBlock) => {
+                Err(ConnectionError::WouldBlock) => {
                     session.held = 1;
                     sent -= 1;
                     break;
@@ -243,7 +248,7 @@ impl Wire for TlsSockets {
                 }
             }
         }
-        if sent > 0 { Ok(sent) } else { Err(Trouble::WouldBlock) }
+        if sent > 0 { Ok(sent) } else { Err(ConnectionError::WouldBlock) }
     }
 
     /// Says goodbye (`close_notify`) where there is somebody to hear it, for many servers log a connection that ends without.
@@ -260,28 +265,28 @@ impl Wire for TlsSockets {
 
 /// A slot's socket as rustls wants to see it. Remembers what an `io::Error` cannot carry.
 struct Pipe<'a> {
-    sockets: &'a mut Sockets,
+    sockets: &'a mut SocketDriver,
     slot: usize,
     /// Why the last operation failed.
-    trouble: Option<Trouble>,
+    trouble: Option<ConnectionError>,
     /// Whether the last read brought less than it could have: nothing is left for now.
     is_drained: bool,
 }
 
 impl<'a> Pipe<'a> {
-    fn new(sockets: &'a mut Sockets, slot: usize) -> Pipe<'a> {
+    fn new(sockets: &'a mut SocketDriver, slot: usize) -> Pipe<'a> {
         Pipe { sockets, slot, trouble: None, is_drained: false }
     }
 
     /// Sends all that the session has encrypted.
-    fn flush(&mut self, tls: &mut ClientConnection) -> Result<(), Trouble> {
+    fn flush(&mut self, tls: &mut ClientConnection) -> Result<(), ConnectionError> {
         while tls.wants_write() {
-            tls.write_tls(self).map_err(|_| self.trouble.unwrap_or(Trouble::Failed))?;
+            tls.write_tls(self).map_err(|_| self.trouble.unwrap_or(ConnectionError::Failed))?;
         }
         Ok(())
     }
 
-    fn failed(&mut self, trouble: Trouble) -> io::Error {
+    fn failed(&mut self, trouble: ConnectionError) -> io::Error {
         self.trouble = Some(trouble);
         io::ErrorKind::WouldBlock.into()
     }

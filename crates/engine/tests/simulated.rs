@@ -7,7 +7,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::AtomicBool;
 
-use engine::{Event, Lane, LaneEnd, Place, Shape, Transport, Trouble, Wire, render};
+use engine::{
+    ConnectionDriver, ConnectionError, ConnectionEvent, Lane, LaneEnd, LaneProgress, LoadSpec, Transport, render,
+};
 use model::{
     AppTime, BadResponse, Clock, Exchange, GeneratorFacts, Judgement, Late, LoadPlan, Nanos, Outcome, Pace, Rate,
     Statistics, Tally, Timestamps, Timing, Verdict, doubts, verdict,
@@ -66,14 +68,18 @@ impl Scripted {
     }
 }
 
-impl Wire for Scripted {
-    fn open(&mut self, slot: usize) -> Result<(), Trouble> {
+impl ConnectionDriver for Scripted {
+    fn open(&mut self, slot: usize) -> Result<(), ConnectionError> {
         if let Some(after) = self.greets_after {
             self.order += 1;
             self.answers.push(Reverse((self.clock.now() + after, self.order, slot)));
             self.connecting[slot] = true;
         }
-        if self.always_refuses || std::mem::take(&mut self.refused[slot]) { Err(Trouble::Refused) } else { Ok(()) }
+        if self.always_refuses || std::mem::take(&mut self.refused[slot]) {
+            Err(ConnectionError::Refused)
+        } else {
+            Ok(())
+        }
     }
 
     fn has_unasked(&self, slot: usize) -> bool {
@@ -88,7 +94,7 @@ impl Wire for Scripted {
         Some(1000 + slot as u16)
     }
 
-    fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {
+    fn wait(&mut self, at_most: Nanos, events: &mut Vec<ConnectionEvent>) {
         events.clear();
         let until = self.clock.now() + at_most;
         let next = self.answers.peek().map_or(Nanos::MAX, |Reverse((due, ..))| *due);
@@ -117,14 +123,14 @@ impl Wire for Scripted {
                 self.inbox[slot].extend(ANSWER);
             }
             self.stamps[slot] = Some(wall - (self.clock.now() - due));
-            events.push(Event { slot: slot as u32, flags: EventFlags::IN | EventFlags::OUT });
+            events.push(ConnectionEvent { slot: slot as u32, flags: EventFlags::IN | EventFlags::OUT });
         }
     }
 
-    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, Trouble> {
+    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, ConnectionError> {
         let n = self.inbox[slot].len().min(buffer.len());
         if n == 0 {
-            return Err(Trouble::WouldBlock);
+            return Err(ConnectionError::WouldBlock);
         }
         for (place, byte) in buffer.iter_mut().zip(self.inbox[slot].drain(..n)) {
             *place = byte;
@@ -136,9 +142,9 @@ impl Wire for Scripted {
         self.stamps[slot]
     }
 
-    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Trouble> {
+    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, ConnectionError> {
         if self.connecting[slot] {
-            return Err(Trouble::WouldBlock);
+            return Err(ConnectionError::WouldBlock);
         }
         if self.greets_after.is_some() {
             return Ok(bytes.len());
@@ -168,20 +174,21 @@ impl Wire for Scripted {
     }
 }
 
-fn shape(connections: u32, pace: Pace) -> Shape {
+fn shape(connections: u32, pace: Pace) -> LoadSpec {
     let transport = Transport::tcp(([127, 0, 0, 1], 1).into());
-    Shape {
+    LoadSpec {
         pace,
         timeout: Nanos::from_secs(3600),
         worker_header: "x-worker-pid".to_owned(),
         keep_exchanges: true,
-        ..Shape::closed(transport, render("GET", "simulated", "/", true), connections)
+        ..LoadSpec::closed(transport, render("GET", "simulated", "/", true), connections)
     }
 }
 
-fn run(shape: &Shape, wire: Scripted) -> LaneEnd {
+fn run(shape: &LoadSpec, wire: Scripted) -> LaneEnd {
     let clock = wire.clock.clone();
-    Lane::new(shape, shape.shares()[0], clock, wire, Nanos::ZERO, None).run(&AtomicBool::new(false), &Place::default())
+    Lane::new(shape, shape.shares()[0], clock, wire, Nanos::ZERO, None)
+        .run(&AtomicBool::new(false), &LaneProgress::default())
 }
 
 /// The exact percentile of `times`, by nearest rank.
@@ -348,7 +355,7 @@ fn a_trace_tells_port_and_place_on_its_connection() {
     (shape.reads_app_times, shape.traces) = (true, true);
     let (journal, records) = std::sync::mpsc::sync_channel(8);
     let end = Lane::new(&shape, shape.shares()[0], clock, wire, Nanos::ZERO, Some(journal))
-        .run(&AtomicBool::new(false), &Place::default());
+        .run(&AtomicBool::new(false), &LaneProgress::default());
     assert_eq!((end.tally.counts.good(), end.tally.connections_opened), (14, 6));
     let records: Vec<_> = records.iter().flatten().collect();
     for port in [1000, 1001] {
@@ -451,7 +458,7 @@ fn an_interruption_counts_what_is_in_flight() {
     let mut shape = shape(3, Pace::Closed);
     shape.measured = Some(Nanos::from_secs(100));
     let end = Lane::new(&shape, shape.shares()[0], clock, wire, Nanos::ZERO, None)
-        .run(&AtomicBool::new(true), &Place::default());
+        .run(&AtomicBool::new(true), &LaneProgress::default());
     assert_eq!(end.tally.counts.of(Outcome::InFlight), 3);
     assert!(end.interrupted_at.is_some());
 }

@@ -14,7 +14,10 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use engine::{Endpoint, Event, Sockets, Tls, TlsOptions, TlsSockets, Transport, TransportError, Trouble, Wire};
+use engine::{
+    ConnectionDriver, ConnectionError, ConnectionEvent, Endpoint, SocketDriver, TlsDriver, TlsOptions, TlsSettings,
+    Transport, TransportError,
+};
 use model::Nanos;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustix::event::epoll::EventFlags;
@@ -37,9 +40,9 @@ enum End {
     /// The stream ended, cleanly.
     Closed,
     /// Opening, or sending the first byte of the request, failed.
-    NotSent(Trouble),
+    NotSent(ConnectionError),
     /// Something failed afterwards.
-    Broke(Trouble),
+    Broke(ConnectionError),
 }
 
 #[derive(Debug)]
@@ -51,7 +54,7 @@ struct Exchange {
 }
 
 /// What the next wait brings. Empty waits are allowed, a minute of them is a hang.
-fn news(wire: &mut impl Wire, events: &mut Vec<Event>) {
+fn news(wire: &mut impl ConnectionDriver, events: &mut Vec<ConnectionEvent>) {
     for _ in 0..600 {
         wire.wait(Nanos::from_millis(100), events);
         if !events.is_empty() {
@@ -62,13 +65,13 @@ fn news(wire: &mut impl Wire, events: &mut Vec<Event>) {
 }
 
 /// One request and what comes back, `length` bytes of it at the most, on a connection that may be open already.
-fn exchange(wire: &mut impl Wire, slot: usize, is_open: bool, request: &[u8], length: usize) -> Exchange {
+fn exchange(wire: &mut impl ConnectionDriver, slot: usize, is_open: bool, request: &[u8], length: usize) -> Exchange {
     let mut blocked = || {};
     exchange_watched(wire, slot, is_open, request, length, &mut blocked)
 }
 
 fn exchange_watched(
-    wire: &mut impl Wire,
+    wire: &mut impl ConnectionDriver,
     slot: usize,
     is_open: bool,
     request: &[u8],
@@ -81,7 +84,7 @@ fn exchange_watched(
         return done;
     }
     let (mut sent, mut buffer, mut events) = (0, vec![0; BUFFER], Vec::new());
-    let mut event = Event { slot: slot as u32, flags: EventFlags::OUT };
+    let mut event = ConnectionEvent { slot: slot as u32, flags: EventFlags::OUT };
     loop {
         if sent == 0 || sent < request.len() && event.is_writable() {
             while sent < request.len() {
@@ -90,7 +93,7 @@ fn exchange_watched(
                         assert!(n > 0 && sent + n <= request.len(), "{n} of {} bytes sent", request.len() - sent);
                         sent += n;
                     }
-                    Err(Trouble::WouldBlock) => {
+                    Err(ConnectionError::WouldBlock) => {
                         if sent > 0 {
                             done.blocked += 1;
                             on_blocked();
@@ -120,7 +123,7 @@ fn exchange_watched(
                             break;
                         }
                     }
-                    Err(Trouble::WouldBlock) => break,
+                    Err(ConnectionError::WouldBlock) => break,
                     Err(trouble) => {
                         done.end = End::Broke(trouble);
                         return done;
@@ -137,7 +140,7 @@ fn exchange_watched(
     }
 }
 
-fn answered(wire: &mut impl Wire, slot: usize) {
+fn answered(wire: &mut impl ConnectionDriver, slot: usize) {
     let done = exchange(wire, slot, false, REQUEST, ANSWER.len());
     assert_eq!(done.end, End::Answered, "{done:?}");
     assert_eq!(done.received, ANSWER);
@@ -205,9 +208,9 @@ impl Drop for Scratch {
 
 // ---- plain sockets ----------------------------------------------------------------------------------------------------
 
-fn sockets(transport: &Transport, first_connection: u32, slots: usize) -> Sockets {
+fn sockets(transport: &Transport, first_connection: u32, slots: usize) -> SocketDriver {
     transport.check().expect("can be used here");
-    Sockets::new(transport, first_connection, slots).expect("an epoll instance")
+    SocketDriver::new(transport, first_connection, slots).expect("an epoll instance")
 }
 
 #[test]
@@ -348,17 +351,17 @@ fn nobody_listening_is_refused() {
     let (listener, address) = tcp_listener();
     drop(listener);
     let done = exchange(&mut sockets(&Transport::tcp(address), 0, 1), 0, false, REQUEST, 1);
-    assert_eq!(done.end, End::NotSent(Trouble::Refused));
+    assert_eq!(done.end, End::NotSent(ConnectionError::Refused));
 
     let scratch = Scratch::new();
     let path = scratch.0.join("gone.sock");
     drop(UnixListener::bind(&path).expect("bound"));
     let left_over = Transport::plain(vec![Endpoint::Unix(path)]);
     let done = exchange(&mut sockets(&left_over, 0, 1), 0, false, REQUEST, 1);
-    assert_eq!(done.end, End::NotSent(Trouble::Refused));
+    assert_eq!(done.end, End::NotSent(ConnectionError::Refused));
     let missing = Transport::plain(vec![Endpoint::Unix(scratch.0.join("never.sock"))]);
     let done = exchange(&mut sockets(&missing, 0, 1), 0, false, REQUEST, 1);
-    assert_eq!(done.end, End::NotSent(Trouble::Failed));
+    assert_eq!(done.end, End::NotSent(ConnectionError::Failed));
 }
 
 #[test]
@@ -371,7 +374,7 @@ fn a_unix_socket_whose_accept_queue_is_full_refuses() {
     let opened: Vec<_> = (0..8).map(|slot| wire.open(slot)).collect();
     // A queue of n holds n + 1 (net/unix/af_unix.c, unix_recvq_full).
     assert_eq!(opened[..2], [Ok(()), Ok(())]);
-    assert_eq!(opened[2..], [Err(Trouble::Refused); 6]);
+    assert_eq!(opened[2..], [Err(ConnectionError::Refused); 6]);
     // And takes the next as soon as there is room.
     let (accepted, _) = listener.accept().expect("one of them");
     assert_eq!(wire.open(2), Ok(()));
@@ -404,7 +407,7 @@ fn no_event_of_a_closed_connection_reaches_its_successor() {
     let _second = listener.accept().expect("a connection");
     let mut events = Vec::new();
     news(&mut wire, &mut events);
-    assert_eq!(events, [Event { slot: 0, flags: EventFlags::OUT }]);
+    assert_eq!(events, [ConnectionEvent { slot: 0, flags: EventFlags::OUT }]);
 }
 
 // ---- certificates -----------------------------------------------------------------------------------------------------
@@ -467,18 +470,19 @@ fn server_config(pair: &Pair, versions: &[&'static SupportedProtocolVersion], cl
     builder.with_single_cert(vec![pair.cert.clone()], pair.key()).expect("a pair")
 }
 
-fn insecure() -> Tls {
-    Tls::new(&TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() })
+fn insecure() -> TlsSettings {
+    TlsSettings::new(&TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() })
         .expect("nothing to read")
 }
 
-fn trusting(scratch: &Scratch, cert_pem: &str, server_name: &str) -> Tls {
+fn trusting(scratch: &Scratch, cert_pem: &str, server_name: &str) -> TlsSettings {
     let ca_file = scratch.file("ca.pem", cert_pem);
-    Tls::new(&TlsOptions { ca_file: Some(&ca_file), server_name, ..TlsOptions::default() }).expect("a certificate")
+    TlsSettings::new(&TlsOptions { ca_file: Some(&ca_file), server_name, ..TlsOptions::default() })
+        .expect("a certificate")
 }
 
-fn encrypted(address: SocketAddr, tls: Tls, slots: usize) -> TlsSockets {
-    TlsSockets::new(&Transport::tcp(address), tls, 0, slots).expect("an epoll instance")
+fn encrypted(address: SocketAddr, tls: TlsSettings, slots: usize) -> TlsDriver {
+    TlsDriver::new(&Transport::tcp(address), tls, 0, slots).expect("an epoll instance")
 }
 
 type Served = StreamOwned<ServerConnection, TcpStream>;
@@ -499,7 +503,7 @@ fn serve_tls<T: Send + 'static>(
 }
 
 /// One exchange with a server that answers, if the handshake comes about; and whether the server's side went well.
-fn one_exchange(config: ServerConfig, tls: Tls) -> (End, bool) {
+fn one_exchange(config: ServerConfig, tls: TlsSettings) -> (End, bool) {
     let (server, address) = serve_tls(config, 1, |mut stream| answer_one(&mut stream).is_ok());
     let mut wire = encrypted(address, tls, 1);
     let done = exchange(&mut wire, 0, false, REQUEST, ANSWER.len());
@@ -532,12 +536,12 @@ fn insecure_accepts_an_expired_certificate_of_another_name() {
 #[test]
 #[expect(clippy::print_stderr, reason = "a skip says why")]
 fn without_insecure_a_certificate_nobody_vouches_for_fails() {
-    let tls = match Tls::new(&TlsOptions { server_name: "localhost", ..TlsOptions::default() }) {
+    let tls = match TlsSettings::new(&TlsOptions { server_name: "localhost", ..TlsOptions::default() }) {
         Err(TransportError::NoRoots) => return eprintln!("skipped: no certificate authority is installed here"),
         tls => tls.expect("the system's authorities"),
     };
     let config = server_config(&Pair::self_signed(|_| {}), BOTH, None);
-    assert_eq!(one_exchange(config, tls), (End::NotSent(Trouble::Failed), false));
+    assert_eq!(one_exchange(config, tls), (End::NotSent(ConnectionError::Failed), false));
 }
 
 #[test]
@@ -548,7 +552,7 @@ fn a_given_authority_vouches_for_its_own_and_for_nobody_else() {
     let tls = trusting(&scratch, &ours.pem(), "localhost");
     assert_eq!(one_exchange(server_config(&pair, BOTH, None), tls.clone()), (End::Answered, true));
     let pair = Pair::signed_by(&another, "localhost");
-    assert_eq!(one_exchange(server_config(&pair, BOTH, None), tls), (End::NotSent(Trouble::Failed), false));
+    assert_eq!(one_exchange(server_config(&pair, BOTH, None), tls), (End::NotSent(ConnectionError::Failed), false));
 }
 
 #[test]
@@ -562,7 +566,7 @@ fn a_self_signed_certificate_that_is_given_is_trusted() {
         let tls = trusting(&scratch, &pair.cert_pem, "localhost");
         assert_eq!(one_exchange(config(), tls), (End::Answered, true));
         let another_name = trusting(&scratch, &pair.cert_pem, "elsewhere.example");
-        assert_eq!(one_exchange(config(), another_name), (End::NotSent(Trouble::Failed), false));
+        assert_eq!(one_exchange(config(), another_name), (End::NotSent(ConnectionError::Failed), false));
     }
 }
 
@@ -576,7 +580,7 @@ fn a_given_certificate_that_has_expired_fails() {
         });
         let tls = trusting(&scratch, &pair.cert_pem, "localhost");
         let config = server_config(&pair, BOTH, None);
-        assert_eq!(one_exchange(config, tls), (End::NotSent(Trouble::Failed), false));
+        assert_eq!(one_exchange(config, tls), (End::NotSent(ConnectionError::Failed), false));
     }
 }
 
@@ -590,7 +594,7 @@ fn a_certificate_for_an_address_is_valid_for_that_address() {
     let tls = trusting(&scratch, &pair.cert_pem, "127.0.0.1");
     assert_eq!(one_exchange(config(), tls), (End::Answered, true));
     let tls = trusting(&scratch, &pair.cert_pem, "[::1]");
-    assert_eq!(one_exchange(config(), tls), (End::NotSent(Trouble::Failed), false));
+    assert_eq!(one_exchange(config(), tls), (End::NotSent(ConnectionError::Failed), false));
 }
 
 #[test]
@@ -605,7 +609,8 @@ fn a_server_that_asks_who_we_are_is_told_in_both_versions() {
     let options = TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() };
     for version in BOTH {
         for (cert_file, key_file) in [(&cert, Some(key.as_path())), (&both, None)] {
-            let tls = Tls::new(&TlsOptions { cert_file: Some(cert_file), key_file, ..options }).expect("a pair");
+            let tls =
+                TlsSettings::new(&TlsOptions { cert_file: Some(cert_file), key_file, ..options }).expect("a pair");
             assert_eq!(one_exchange(server_config(&pair, &[version], Some(&clients)), tls), (End::Answered, true));
         }
     }
@@ -622,7 +627,8 @@ fn a_missing_client_certificate_fails_in_both_versions() {
         assert!(
             matches!(
                 end,
-                End::NotSent(Trouble::Failed | Trouble::Reset) | End::Broke(Trouble::Failed | Trouble::Reset)
+                End::NotSent(ConnectionError::Failed | ConnectionError::Reset)
+                    | End::Broke(ConnectionError::Failed | ConnectionError::Reset)
             ),
             "{version:?}: {end:?}"
         );
@@ -632,7 +638,7 @@ fn a_missing_client_certificate_fails_in_both_versions() {
 #[test]
 fn files_and_names_that_are_of_no_use_are_told_with_the_mend() {
     let scratch = Scratch::new();
-    let told = |options: TlsOptions<'_>| Tls::new(&options).expect_err("of no use").to_string();
+    let told = |options: TlsOptions<'_>| TlsSettings::new(&options).expect_err("of no use").to_string();
     let options = TlsOptions { server_name: "localhost", insecure: true, ..TlsOptions::default() };
     let pair = Pair::self_signed(|_| {});
     let cert = scratch.file("cert.pem", &pair.cert_pem);
@@ -713,14 +719,14 @@ fn a_server_that_speaks_plaintext_fails() {
     });
     let mut wire = encrypted(address, insecure(), 1);
     let done = exchange(&mut wire, 0, false, REQUEST, 1);
-    assert_eq!(done.end, End::NotSent(Trouble::Failed));
+    assert_eq!(done.end, End::NotSent(ConnectionError::Failed));
     wire.close(0);
     server.join().expect("no panic");
 }
 
 #[test]
 fn a_person_is_told_why_a_handshake_fails_and_what_to_do() {
-    let told = |config: Option<ServerConfig>, tls: &Tls| {
+    let told = |config: Option<ServerConfig>, tls: &TlsSettings| {
         let (listener, address) = tcp_listener();
         let server = serve_tcp(listener, 1, move |mut stream| {
             if let Some(config) = &config {
@@ -771,7 +777,7 @@ fn a_server_that_closes_in_the_handshake_fails() {
     let mut wire = encrypted(address, insecure(), 1);
     for turn in 0..3 {
         let done = exchange(&mut wire, 0, false, REQUEST, 1);
-        assert_eq!(done.end, End::NotSent(Trouble::Failed), "turn {turn}");
+        assert_eq!(done.end, End::NotSent(ConnectionError::Failed), "turn {turn}");
         wire.close(0);
     }
     server.join().expect("no panic");
@@ -785,7 +791,7 @@ fn a_server_that_resets_in_the_handshake_is_a_reset() {
         stream.read_exact(&mut [0; 5]).expect("a record's head");
     });
     let done = exchange(&mut encrypted(address, insecure(), 1), 0, false, REQUEST, 1);
-    assert_eq!(done.end, End::NotSent(Trouble::Reset));
+    assert_eq!(done.end, End::NotSent(ConnectionError::Reset));
     server.join().expect("no panic");
 }
 
@@ -794,7 +800,7 @@ fn nobody_listening_is_refused_with_tls_too() {
     let (listener, address) = tcp_listener();
     drop(listener);
     let done = exchange(&mut encrypted(address, insecure(), 1), 0, false, REQUEST, 1);
-    assert_eq!(done.end, End::NotSent(Trouble::Refused));
+    assert_eq!(done.end, End::NotSent(ConnectionError::Refused));
 }
 
 /// Sends what the session has encrypted and `then` in one piece.
@@ -828,7 +834,7 @@ fn an_end_that_is_announced_is_an_end_and_one_that_is_not_is_a_reset() {
         }
     });
     let mut wire = encrypted(address, insecure(), 1);
-    for end in [End::Closed, End::Closed, End::Broke(Trouble::Reset)] {
+    for end in [End::Closed, End::Closed, End::Broke(ConnectionError::Reset)] {
         let done = exchange(&mut wire, 0, false, REQUEST, usize::MAX);
         assert_eq!((done.end, &done.received[..]), (end, UNTIL_CLOSE));
         wire.close(0);
@@ -856,7 +862,7 @@ fn a_record_cut_short_is_a_reset_and_garbage_fails() {
         }
     });
     let mut wire = encrypted(address, insecure(), 1);
-    for trouble in [Trouble::Reset, Trouble::Failed] {
+    for trouble in [ConnectionError::Reset, ConnectionError::Failed] {
         let done = exchange(&mut wire, 0, false, REQUEST, ANSWER.len());
         assert_eq!((done.end, &done.received[..]), (End::Broke(trouble), &ANSWER[..20]));
         wire.close(0);
@@ -901,7 +907,7 @@ fn news_read_with_the_handshake_is_announced() {
     let mut buffer = vec![0; BUFFER];
     assert_eq!(wire.receive(0, &mut buffer), Ok(ANSWER.len()));
     assert_eq!(&buffer[..ANSWER.len()], ANSWER);
-    assert_eq!(wire.receive(0, &mut buffer), Err(Trouble::WouldBlock));
+    assert_eq!(wire.receive(0, &mut buffer), Err(ConnectionError::WouldBlock));
     wire.close(0);
     server.join().expect("no panic");
 }
@@ -983,7 +989,7 @@ where
     assert_eq!(stream.read(&mut [0]).expect("close_notify"), 0);
 }
 
-fn send_to_slow_reader(wire: &mut impl Wire, length: usize, reads: &mpsc::Sender<()>) {
+fn send_to_slow_reader(wire: &mut impl ConnectionDriver, length: usize, reads: &mpsc::Sender<()>) {
     let mut first = true;
     let mut on_blocked = || {
         if std::mem::take(&mut first) {
@@ -1009,7 +1015,7 @@ fn a_megabyte_of_request_gets_through_to_a_slow_reader() {
         slow_reader(stream, config, &may_read, LENGTH);
     });
     let transport = Transport::plain(vec![Endpoint::Unix(path)]);
-    let mut wire = TlsSockets::new(&transport, insecure(), 0, 1).expect("an epoll instance");
+    let mut wire = TlsDriver::new(&transport, insecure(), 0, 1).expect("an epoll instance");
     send_to_slow_reader(&mut wire, LENGTH, &reads);
     server.join().expect("no panic");
 }
@@ -1032,7 +1038,7 @@ fn what_is_called_sent_is_not_in_a_buffer_of_ours() {
         slow_reader(stream, config, &may_read, length);
     });
     let transport = Transport::plain(vec![Endpoint::Unix(path)]);
-    let mut wire = TlsSockets::new(&transport, insecure(), 0, 1).expect("an epoll instance");
+    let mut wire = TlsDriver::new(&transport, insecure(), 0, 1).expect("an epoll instance");
     // How much does the kernel hold?
     let everything = body(1 << 20);
     wire.open(0).expect("connected");
@@ -1071,6 +1077,6 @@ fn a_server_that_leaves_in_the_middle_of_the_request_breaks_the_connection() {
         stream.read_exact(&mut [0]).expect("the first byte");
     });
     let done = exchange(&mut encrypted(address, insecure(), 1), 0, false, &body(LENGTH), usize::MAX);
-    assert_eq!(done.end, End::Broke(Trouble::Reset));
+    assert_eq!(done.end, End::Broke(ConnectionError::Reset));
     server.join().expect("no panic");
 }

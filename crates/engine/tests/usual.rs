@@ -7,7 +7,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::AtomicBool;
 
-use engine::{Event, Lane, LaneEnd, Place, Shape, Transport, Trouble, Wire, render};
+use engine::{
+    ConnectionDriver, ConnectionError, ConnectionEvent, Lane, LaneEnd, LaneProgress, LoadSpec, Transport, render,
+};
 use model::{Clock, Nanos, Order, Outcome, Pace, Timestamps};
 use proptest::prelude::*;
 use rustix::event::epoll::EventFlags;
@@ -116,12 +118,12 @@ impl Moody {
     }
 }
 
-impl Wire for Moody {
-    fn open(&mut self, slot: usize) -> Result<(), Trouble> {
+impl ConnectionDriver for Moody {
+    fn open(&mut self, slot: usize) -> Result<(), ConnectionError> {
         let number = self.sockets[slot].life;
         if self.mood(6, slot, number, 10) == 0 {
             self.sockets[slot].life += 1;
-            return Err(Trouble::Refused);
+            return Err(ConnectionError::Refused);
         }
         Ok(())
     }
@@ -130,7 +132,7 @@ impl Wire for Moody {
         true
     }
 
-    fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {
+    fn wait(&mut self, at_most: Nanos, events: &mut Vec<ConnectionEvent>) {
         events.clear();
         let until = self.clock.now() + at_most;
         let next = self.coming.peek().map_or(Nanos::MAX, |Reverse((at, ..))| *at);
@@ -161,16 +163,16 @@ impl Wire for Moody {
             }
             match events.iter_mut().find(|event| event.slot == slot as u32) {
                 Some(event) => event.flags |= flags,
-                None => events.push(Event { slot: slot as u32, flags }),
+                None => events.push(ConnectionEvent { slot: slot as u32, flags }),
             }
         }
     }
 
-    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, Trouble> {
+    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, ConnectionError> {
         let inbox = &mut self.sockets[slot].inbox;
         match inbox.front() {
-            None => return Err(Trouble::WouldBlock),
-            Some(News::Reset) => return Err(Trouble::Reset),
+            None => return Err(ConnectionError::WouldBlock),
+            Some(News::Reset) => return Err(ConnectionError::Reset),
             Some(News::End | News::Room) => return Ok(0),
             Some(News::Bytes(_)) => {}
         }
@@ -188,9 +190,9 @@ impl Wire for Moody {
         self.sockets[slot].stamp
     }
 
-    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Trouble> {
+    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, ConnectionError> {
         if self.clock.now() < self.sockets[slot].full_until {
-            return Err(Trouble::WouldBlock);
+            return Err(ConnectionError::WouldBlock);
         }
         self.sockets[slot].sends += 1;
         let sends = self.sockets[slot].sends;
@@ -200,7 +202,7 @@ impl Wire for Moody {
                 self.sockets[slot].full_until = self.clock.now() + full;
                 self.comes(full, slot, News::Room);
                 if kind == 0 {
-                    return Err(Trouble::WouldBlock);
+                    return Err(ConnectionError::WouldBlock);
                 }
                 1 + self.mood(8, slot, sends, (bytes.len() as u64 - 1).max(1)) as usize
             }
@@ -225,11 +227,11 @@ impl Wire for Moody {
     }
 }
 
-fn shape(connections: u32, timestamps: Timestamps, heads: bool, wanted: Option<u64>, count: Option<u64>) -> Shape {
+fn shape(connections: u32, timestamps: Timestamps, heads: bool, wanted: Option<u64>, count: Option<u64>) -> LoadSpec {
     let transport = Transport::tcp(([127, 0, 0, 1], 1).into());
     let get = render("GET", "moody", "/", true);
     let requests = if heads { vec![get.clone(), render("HEAD", "moody", "/", true)] } else { vec![get.clone()] };
-    Shape {
+    LoadSpec {
         requests: requests.into(),
         order: Order::Sequential,
         pace: Pace::Closed,
@@ -240,15 +242,16 @@ fn shape(connections: u32, timestamps: Timestamps, heads: bool, wanted: Option<u
         requests_total: count,
         worker_header: "x-worker-pid".to_owned(),
         body_bytes: wanted,
-        ..Shape::closed(transport, get, connections)
+        ..LoadSpec::closed(transport, get, connections)
     }
 }
 
-fn run(shape: &Shape, seed: u64) -> LaneEnd {
+fn run(shape: &LoadSpec, seed: u64) -> LaneEnd {
     let clock = Stepped::default();
     let sockets = (0..shape.connections).map(|_| Socket::default()).collect();
     let wire = Moody { clock: clock.clone(), seed, sockets, coming: BinaryHeap::new(), order: 0 };
-    Lane::new(shape, shape.shares()[0], clock, wire, Nanos::ZERO, None).run(&AtomicBool::new(false), &Place::default())
+    Lane::new(shape, shape.shares()[0], clock, wire, Nanos::ZERO, None)
+        .run(&AtomicBool::new(false), &LaneProgress::default())
 }
 
 proptest! {
@@ -265,7 +268,7 @@ proptest! {
     ) {
         let timestamps = if stamped { Timestamps::Kernel } else { Timestamps::User };
         let usual = shape(connections, timestamps, heads, wanted, count);
-        let general = Shape { keep_exchanges: true, ..usual.clone() };
+        let general = LoadSpec { keep_exchanges: true, ..usual.clone() };
         let (usual, general) = (run(&usual, seed), run(&general, seed));
         prop_assert_eq!(&usual.tally, &general.tally);
         prop_assert_eq!(&usual.batches, &general.batches);

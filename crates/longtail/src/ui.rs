@@ -11,7 +11,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use engine::Progress;
+use engine::RunProgress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::Nanos;
 use report::Width;
@@ -156,7 +156,7 @@ impl Ui {
     }
 
     /// Shows how far a load is, by its time or its number of requests.
-    pub(crate) fn loading(&self, length: Option<Nanos>, number: Option<u64>, progress: &Arc<Progress>) {
+    pub(crate) fn loading(&self, length: Option<Nanos>, number: Option<u64>, progress: &Arc<RunProgress>) {
         let length = length.map(|length| format!(" of {length}"));
         let number = number.map(|number| format!(" of {number} requests"));
         self.bar.set_style(running(progress));
@@ -190,7 +190,7 @@ fn waiting() -> ProgressStyle {
     ProgressStyle::with_template("{spinner} {msg}, {elapsed}").expect("a constant template")
 }
 
-fn running(progress: &Arc<Progress>) -> ProgressStyle {
+fn running(progress: &Arc<RunProgress>) -> ProgressStyle {
     let progress = Arc::clone(progress);
     ProgressStyle::with_template("{spinner} {msg}, {elapsed}{prefix}, {ended} requests")
         .expect("a constant template")

@@ -9,7 +9,7 @@ mod every_way;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::{Drive, Progress, Shape, Transport, drive, render};
+use engine::{DriveResult, LoadSpec, RunProgress, Transport, drive, render};
 use model::{Counts, Nanos, Outcome};
 use sink::{Body, Ledger, Listen, Queue, Settings, Sink};
 
@@ -42,28 +42,28 @@ fn sink_at(place: Listen) -> Sink {
     Sink::start(settings, SteadyClock).unwrap()
 }
 
-fn shape(sink: &Sink, connections: u32, lanes: u32, keep_alive: bool) -> Shape {
+fn shape(sink: &Sink, connections: u32, lanes: u32, keep_alive: bool) -> LoadSpec {
     shape_over(Transport::tcp(sink.address()), connections, lanes, keep_alive)
 }
 
-fn shape_over(transport: Transport, connections: u32, lanes: u32, keep_alive: bool) -> Shape {
+fn shape_over(transport: Transport, connections: u32, lanes: u32, keep_alive: bool) -> LoadSpec {
     let request = render("GET", "localhost", "/", keep_alive);
-    Shape {
+    LoadSpec {
         lanes,
         keep_alive,
         timeout: PATIENCE,
         worker_header: "x-worker".to_owned(),
         keep_exchanges: true,
-        ..Shape::closed(transport, request, connections)
+        ..LoadSpec::closed(transport, request, connections)
     }
 }
 
-fn driven(shape: &Shape) -> Drive {
-    drive(shape, &SteadyClock, &AtomicBool::new(false), &Progress::new(shape.lanes), None).unwrap()
+fn driven(shape: &LoadSpec) -> DriveResult {
+    drive(shape, &SteadyClock, &AtomicBool::new(false), &RunProgress::new(shape.lanes), None).unwrap()
 }
 
 /// Each exchange is a sound one, and counting them gives the tally.
-fn assert_sound(shape: &Shape, done: &Drive) {
+fn assert_sound(shape: &LoadSpec, done: &DriveResult) {
     let tally = &done.tally;
     let (mut measured, mut warm_up) = (Counts::default(), Counts::default());
     for exchange in &done.exchanges {
@@ -79,7 +79,7 @@ fn assert_sound(shape: &Shape, done: &Drive) {
 }
 
 /// Nothing was lost or given up, and the sink has counted what we have.
-fn assert_same(shape: &Shape, done: &Drive, ledger: &Ledger) {
+fn assert_same(shape: &LoadSpec, done: &DriveResult, ledger: &Ledger) {
     let tally = &done.tally;
     let requests = tally.all_requests();
     assert_eq!(tally.counts.good() + tally.unmeasured.good(), requests, "{:?}", tally.counts);
@@ -99,7 +99,7 @@ fn by_count(keep_alive: bool) {
     const EACH: u64 = 9;
     for (connections, lanes) in CONNECTIONS.into_iter().flat_map(|c| LANES.map(|lanes| (c, lanes))) {
         let sink = sink();
-        let shape = Shape { requests_per_connection: Some(EACH), ..shape(&sink, connections, lanes, keep_alive) };
+        let shape = LoadSpec { requests_per_connection: Some(EACH), ..shape(&sink, connections, lanes, keep_alive) };
         let done = driven(&shape);
         assert_sound(&shape, &done);
         assert_same(&shape, &done, &sink.ledger());
@@ -114,7 +114,7 @@ fn by_time(keep_alive: bool) {
         let agree = |window: Nanos| {
             let sink = sink();
             let (warm_up, measured) = (window / 4, Some(window));
-            let shape = Shape { warm_up, measured, ..shape(&sink, connections, lanes, keep_alive) };
+            let shape = LoadSpec { warm_up, measured, ..shape(&sink, connections, lanes, keep_alive) };
             let done = driven(&shape);
             assert_sound(&shape, &done);
             assert_same(&shape, &done, &sink.ledger());
@@ -148,14 +148,14 @@ fn both_ledgers_agree_when_time_ends_a_run_with_a_connection_a_request() {
 #[test]
 fn no_connection_outlives_its_run() {
     let sink = sink();
-    let shape = Shape { requests_per_connection: Some(3), ..shape(&sink, 7, 3, true) };
+    let shape = LoadSpec { requests_per_connection: Some(3), ..shape(&sink, 7, 3, true) };
     driven(&shape);
     eventually(PATIENCE, || format!("{:?}", sink.ledger()), || (sink.ledger().open_connections == 0).then_some(()));
 }
 
 /// A load that is interrupted once more than `after` requests have ended.
-fn interrupted(shape: &Shape, after: u64) -> Drive {
-    let (interrupt, progress) = (AtomicBool::new(false), Progress::new(shape.lanes));
+fn interrupted(shape: &LoadSpec, after: u64) -> DriveResult {
+    let (interrupt, progress) = (AtomicBool::new(false), RunProgress::new(shape.lanes));
     let done = std::thread::scope(|scope| {
         scope.spawn(|| {
             let seen = || format!("{} ended", progress.ended());
@@ -169,7 +169,7 @@ fn interrupted(shape: &Shape, after: u64) -> Drive {
 }
 
 /// What ended well is in both ledgers, and what was in flight is in the sink's as far as it came.
-fn assert_same_but_for_the_end(shape: &Shape, done: &Drive, ledger: &Ledger) {
+fn assert_same_but_for_the_end(shape: &LoadSpec, done: &DriveResult, ledger: &Ledger) {
     assert_sound(shape, done);
     let counts = &done.tally.counts;
     let (in_flight, skipped) = (counts.of(Outcome::InFlight), counts.of(Outcome::Skipped));
@@ -186,7 +186,7 @@ fn assert_same_but_for_the_end(shape: &Shape, done: &Drive, ledger: &Ledger) {
 fn a_run_that_is_interrupted_loses_no_request() {
     for (connections, lanes) in CONNECTIONS.into_iter().flat_map(|c| LANES.map(|lanes| (c, lanes))) {
         let sink = sink();
-        let shape = Shape { measured: Some(Nanos::from_secs(600)), ..shape(&sink, connections, lanes, true) };
+        let shape = LoadSpec { measured: Some(Nanos::from_secs(600)), ..shape(&sink, connections, lanes, true) };
         let done = interrupted(&shape, 100);
         assert_same_but_for_the_end(&shape, &done, &sink.stop());
     }

@@ -1,6 +1,6 @@
 //! What to send: from flags and files to rendered bytes, before the start.
 //!
-//! A [`Target`] says where, a [`Template`] says what, and [`Template::render`] makes the bytes of both. A requests file
+//! A [`TargetUrl`] says where, a [`RequestTemplate`] says what, and [`RequestTemplate::render`] makes the bytes of both. A requests file
 //! ([`parse`]) makes many. Pure functions, but for [`read_file`] and [`read_body`]: nothing here opens a socket, reads a
 //! clock or prints, and nothing of it runs once the load has started. Which request is the n-th is the model's `Order`.
 
@@ -11,8 +11,11 @@ mod target;
 mod template;
 
 pub use error::RequestError;
-pub use file::{Format, Given, LARGEST_FILE, LARGEST_RENDERED, LARGEST_REQUEST, Requests, parse, read_body, read_file};
-pub use header::Header;
+pub use file::{
+    FileDefaults, LARGEST_FILE, LARGEST_RENDERED, LARGEST_REQUEST, RenderedRequests, RequestsFormat, parse, read_body,
+    read_file,
+};
+pub use header::RequestHeader;
 pub use http::Method;
-pub use target::Target;
-pub use template::{Template, method};
+pub use target::TargetUrl;
+pub use template::{RequestTemplate, method};

@@ -14,10 +14,10 @@ use crate::error::{RequestError, excerpt};
 /// Only what is not ASCII is encoded, as RFC 3987 section 3.1 does.
 const NOTHING_ASCII: &AsciiSet = &AsciiSet::EMPTY;
 
-/// Where requests go, and for which path. Made by [`Target::parse`] only, so that every part fits into a request's head.
+/// Where requests go, and for which path. Made by [`TargetUrl::parse`] only, so that every part fits into a request's head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Target {
+pub struct TargetUrl {
     /// Whether it is https.
     pub tls: bool,
     /// The host as a resolver takes it: lower case, an IPv6 address without brackets and with its zone.
@@ -32,12 +32,12 @@ pub struct Target {
     pub credentials: Option<Vec<u8>>,
 }
 
-impl Target {
+impl TargetUrl {
     /// Takes a URL apart. Without a scheme it is http, so that `localhost:3000/x` works.
     ///
     /// # Errors
     /// Where it is no http or https URL that a request can be made of.
-    pub fn parse(text: &str) -> Result<Target, RequestError> {
+    pub fn parse(text: &str) -> Result<TargetUrl, RequestError> {
         let url = text.trim();
         if url.bytes().any(|byte| byte.is_ascii_control() || byte == b' ') {
             return Err(RequestError::Url(excerpt(url)));
@@ -72,7 +72,7 @@ impl Target {
             let user = if user.contains(':') { user.to_owned() } else { format!("{user}:") };
             percent_decode_str(&user).collect()
         });
-        let target = Target { tls, host, port, authority, path: String::new(), credentials };
+        let target = TargetUrl { tls, host, port, authority, path: String::new(), credentials };
         target.at(&path).map_err(|_| RequestError::Url(excerpt(url)))
     }
 
@@ -80,7 +80,7 @@ impl Target {
     ///
     /// # Errors
     /// Where `path` does not start with `/` or a request line cannot carry it.
-    pub fn at(&self, path: &str) -> Result<Target, RequestError> {
+    pub fn at(&self, path: &str) -> Result<TargetUrl, RequestError> {
         let wrong = || RequestError::Path(excerpt(path));
         let kept = path.split('#').next().unwrap_or_default();
         if !kept.starts_with('/') || kept.bytes().any(|byte| byte.is_ascii_control()) {
@@ -88,7 +88,7 @@ impl Target {
         }
         let encoded = utf8_percent_encode(kept, NOTHING_ASCII).to_string();
         let checked = PathAndQuery::try_from(encoded.as_str()).map_err(|_| wrong())?;
-        Ok(Target { path: checked.as_str().to_owned(), ..self.clone() })
+        Ok(TargetUrl { path: checked.as_str().to_owned(), ..self.clone() })
     }
 
     /// Scheme, host (with its zone) and port, as a URL without a path.
@@ -102,13 +102,13 @@ impl Target {
     }
 
     /// Whether both go to the same scheme, host and port.
-    pub fn has_origin_of(&self, other: &Target) -> bool {
+    pub fn has_origin_of(&self, other: &TargetUrl) -> bool {
         (self.tls, &self.host, self.port) == (other.tls, &other.host, other.port)
     }
 }
 
 /// The URL, without the credentials: it goes into reports.
-impl fmt::Display for Target {
+impl fmt::Display for TargetUrl {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}{}", self.origin(), self.path)
     }
@@ -157,12 +157,12 @@ fn host_of(text: &str) -> Option<(String, String)> {
 mod tests {
     use super::*;
 
-    fn target(url: &str) -> Target {
-        Target::parse(url).unwrap_or_else(|error| panic!("{error}"))
+    fn target(url: &str) -> TargetUrl {
+        TargetUrl::parse(url).unwrap_or_else(|error| panic!("{error}"))
     }
 
     fn refusal(url: &str) -> String {
-        Target::parse(url).unwrap_err().to_string()
+        TargetUrl::parse(url).unwrap_err().to_string()
     }
 
     #[test]

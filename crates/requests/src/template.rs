@@ -7,15 +7,15 @@ use http::Method;
 use model::Request;
 
 use crate::error::{RequestError, excerpt};
-use crate::{Header, Target};
+use crate::{RequestHeader, TargetUrl};
 
 /// A request but for its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Template {
+pub struct RequestTemplate {
     /// The method.
     pub method: Method,
     /// The user's headers, in order. They replace, or remove, the default ones of the same name.
-    pub headers: Vec<Header>,
+    pub headers: Vec<RequestHeader>,
     /// The body.
     pub body: Option<Vec<u8>>,
     /// Whether the connection is to carry another request.
@@ -23,15 +23,15 @@ pub struct Template {
 }
 
 /// A plain GET that keeps its connection.
-impl Default for Template {
-    fn default() -> Template {
-        Template { method: Method::GET, headers: Vec::new(), body: None, keep_alive: true }
+impl Default for RequestTemplate {
+    fn default() -> RequestTemplate {
+        RequestTemplate { method: Method::GET, headers: Vec::new(), body: None, keep_alive: true }
     }
 }
 
-impl Template {
+impl RequestTemplate {
     /// The bytes for `target`: the request line, the default headers, the user's, the body.
-    pub fn render(&self, target: &Target) -> Request {
+    pub fn render(&self, target: &TargetUrl) -> Request {
         let method = self.method.as_str();
         let mut bytes = Vec::with_capacity(256 + target.path.len() + self.body.as_ref().map_or(0, Vec::len));
         for part in [method, " ", &target.path, " HTTP/1.1\r\n"] {
@@ -46,7 +46,7 @@ impl Template {
                 line(&mut bytes, name, value);
             }
         }
-        let placed = |header: &&Header| defaults.iter().any(|(name, _)| header.is(name));
+        let placed = |header: &&RequestHeader| defaults.iter().any(|(name, _)| header.is(name));
         self.headers.iter().filter(|header| !placed(header)).for_each(|header| field(&mut bytes, header));
         bytes.extend_from_slice(b"\r\n");
         bytes.extend_from_slice(self.body.as_deref().unwrap_or_default());
@@ -54,13 +54,13 @@ impl Template {
     }
 
     /// Names and values that are sent where the user does not say otherwise.
-    fn defaults(&self, target: &Target) -> Vec<(&'static str, Vec<u8>)> {
+    fn defaults(&self, target: &TargetUrl) -> Vec<(&'static str, Vec<u8>)> {
         let mut defaults = vec![
             ("host", target.authority.clone().into_bytes()),
             ("user-agent", concat!("longtail/", env!("CARGO_PKG_VERSION")).into()),
             ("accept", b"*/*".to_vec()),
         ];
-        if let Some(Ok(header)) = target.credentials.as_ref().map(Header::basic_auth) {
+        if let Some(Ok(header)) = target.credentials.as_ref().map(RequestHeader::basic_auth) {
             defaults.push(("authorization", header.value().unwrap_or_default().to_vec()));
         }
         // Methods that usually have a body say so when they have none (RFC 9110 section 8.6). With a
@@ -77,11 +77,11 @@ impl Template {
     }
 
     /// This template for one request of a file: what the request says itself wins, header by header.
-    pub(crate) fn with(&self, method: Method, own: Vec<Header>, body: Option<Vec<u8>>) -> Template {
+    pub(crate) fn with(&self, method: Method, own: Vec<RequestHeader>, body: Option<Vec<u8>>) -> RequestTemplate {
         let mut headers = self.headers.clone();
         headers.retain(|header| !own.iter().any(|other| other.is(header.name())));
         headers.extend(own);
-        Template { method, headers, body: body.or_else(|| self.body.clone()), keep_alive: self.keep_alive }
+        RequestTemplate { method, headers, body: body.or_else(|| self.body.clone()), keep_alive: self.keep_alive }
     }
 }
 
@@ -108,7 +108,7 @@ pub fn method(name: &str) -> Result<Method, RequestError> {
     }
 }
 
-fn field(bytes: &mut Vec<u8>, header: &Header) {
+fn field(bytes: &mut Vec<u8>, header: &RequestHeader) {
     if let Some(value) = header.value() {
         line(bytes, header.name(), value);
     }
@@ -127,29 +127,29 @@ mod tests {
 
     const AGENT: &str = concat!("user-agent: longtail/", env!("CARGO_PKG_VERSION"), "\r\n");
 
-    fn target(url: &str) -> Target {
-        Target::parse(url).unwrap()
+    fn target(url: &str) -> TargetUrl {
+        TargetUrl::parse(url).unwrap()
     }
 
-    fn rendered(template: &Template) -> String {
+    fn rendered(template: &RequestTemplate) -> String {
         String::from_utf8(template.render(&target("http://h:1/x")).bytes.to_vec()).unwrap()
     }
 
-    fn with_headers(lines: &[&str]) -> Template {
-        let headers = lines.iter().map(|line| Header::parse(line).unwrap()).collect();
-        Template { headers, ..Template::default() }
+    fn with_headers(lines: &[&str]) -> RequestTemplate {
+        let headers = lines.iter().map(|line| RequestHeader::parse(line).unwrap()).collect();
+        RequestTemplate { headers, ..RequestTemplate::default() }
     }
 
     #[test]
     fn the_default_is_a_plain_get() {
         let expected = format!("GET /x HTTP/1.1\r\nhost: h:1\r\n{AGENT}accept: */*\r\n\r\n");
-        assert_eq!(rendered(&Template::default()), expected);
+        assert_eq!(rendered(&RequestTemplate::default()), expected);
     }
 
     #[test]
     fn a_body_has_its_length_and_a_post_without_one_says_so() {
         let of = |method, body: Option<&str>| {
-            rendered(&Template { method, body: body.map(Into::into), ..Template::default() })
+            rendered(&RequestTemplate { method, body: body.map(Into::into), ..RequestTemplate::default() })
         };
         assert!(of(Method::POST, Some("a=1")).ends_with("content-length: 3\r\n\r\na=1"));
         assert!(of(Method::GET, Some("")).ends_with("content-length: 0\r\n\r\n"));
@@ -178,32 +178,33 @@ mod tests {
 
     #[test]
     fn close_is_said_where_the_connection_ends() {
-        let mut template = Template { keep_alive: false, ..Template::default() };
+        let mut template = RequestTemplate { keep_alive: false, ..RequestTemplate::default() };
         assert!(rendered(&template).ends_with("connection: close\r\n\r\n"));
-        template.headers = vec![Header::parse("Connection: keep-alive").unwrap()];
+        template.headers = vec![RequestHeader::parse("Connection: keep-alive").unwrap()];
         assert!(!rendered(&template).contains("close"));
     }
 
     #[test]
     fn a_transfer_encoding_and_a_length_are_not_sent_together() {
-        let template = Template { body: Some("0\r\n\r\n".into()), ..with_headers(&["Transfer-Encoding: chunked"]) };
+        let template =
+            RequestTemplate { body: Some("0\r\n\r\n".into()), ..with_headers(&["Transfer-Encoding: chunked"]) };
         assert!(!rendered(&template).contains("content-length"));
     }
 
     #[test]
     fn the_urls_credentials_are_sent_unless_the_user_says_otherwise() {
         let url = target("http://Aladdin:open%20sesame@h/");
-        let text = |template: Template| String::from_utf8(template.render(&url).bytes.to_vec()).unwrap();
-        assert!(text(Template::default()).contains("\r\nauthorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n"));
+        let text = |template: RequestTemplate| String::from_utf8(template.render(&url).bytes.to_vec()).unwrap();
+        assert!(text(RequestTemplate::default()).contains("\r\nauthorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n"));
         assert!(text(with_headers(&["Authorization: Bearer x"])).contains("\r\nAuthorization: Bearer x\r\n"));
         assert!(!text(with_headers(&["Authorization: Bearer x"])).contains("Basic"));
     }
 
     #[test]
     fn a_head_request_is_known_as_one() {
-        let template = Template { method: method("head").unwrap(), ..Template::default() };
+        let template = RequestTemplate { method: method("head").unwrap(), ..RequestTemplate::default() };
         assert!(template.render(&target("h")).is_head);
-        assert!(!Template::default().render(&target("h")).is_head);
+        assert!(!RequestTemplate::default().render(&target("h")).is_head);
     }
 
     #[test]
@@ -226,9 +227,9 @@ mod tests {
             keep_alive in any::<bool>(),
         ) {
             prop_assume!(method_name != "CONNECT");
-            let template = Template {
+            let template = RequestTemplate {
                 method: method(&method_name).unwrap(),
-                headers: headers.iter().map(|(name, value)| Header::new(name, value).unwrap()).collect(),
+                headers: headers.iter().map(|(name, value)| RequestHeader::new(name, value).unwrap()).collect(),
                 body: body.clone(),
                 keep_alive,
             };

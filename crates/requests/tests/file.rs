@@ -4,16 +4,18 @@ use std::io;
 use std::path::Path;
 
 use proptest::prelude::*;
-use requests::{Format, Given, Header, RequestError, Requests, Target, Template, parse};
+use requests::{
+    FileDefaults, RenderedRequests, RequestError, RequestHeader, RequestTemplate, RequestsFormat, TargetUrl, parse,
+};
 
 const AGENT: &str = concat!("user-agent: longtail/", env!("CARGO_PKG_VERSION"), "\r\naccept: */*\r\n");
 
-fn target(url: &str) -> Target {
-    Target::parse(url).unwrap()
+fn target(url: &str) -> TargetUrl {
+    TargetUrl::parse(url).unwrap()
 }
 
-fn to(url: &str) -> Given {
-    Given { target: Some(target(url)), ..Given::default() }
+fn to(url: &str) -> FileDefaults {
+    FileDefaults { target: Some(target(url)), ..FileDefaults::default() }
 }
 
 /// Body files: `/etc/body` is there, every other is not.
@@ -24,22 +26,22 @@ fn body_of(path: &Path) -> Result<Vec<u8>, RequestError> {
     }
 }
 
-fn read(text: impl AsRef<[u8]>, given: &Given) -> Requests {
+fn read(text: impl AsRef<[u8]>, given: &FileDefaults) -> RenderedRequests {
     parse(text.as_ref(), given, body_of).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn texts(requests: &Requests) -> Vec<&str> {
+fn texts(requests: &RenderedRequests) -> Vec<&str> {
     requests.requests.iter().map(|request| std::str::from_utf8(&request.bytes).unwrap()).collect()
 }
 
-fn refusal(text: impl AsRef<[u8]>, given: &Given) -> String {
+fn refusal(text: impl AsRef<[u8]>, given: &FileDefaults) -> String {
     let message = parse(text.as_ref(), given, body_of).unwrap_err().to_string();
     assert!(!message.contains(['\n', '\r', '\u{1b}']), "{message:?}");
     message
 }
 
 fn refused(text: impl AsRef<[u8]>, says: &str) {
-    let message = refusal(text, &Given::default());
+    let message = refusal(text, &FileDefaults::default());
     assert!(message.contains(says), "{message}");
 }
 
@@ -64,8 +66,8 @@ X-Confirm: yes";
 
 #[test]
 fn the_plain_format_is_request_lines_headers_and_bodies_by_reference() {
-    let requests = read(PLAIN, &Given::default());
-    assert_eq!((requests.format, requests.target.origin()), (Format::Plain, "http://goku:9090".to_owned()));
+    let requests = read(PLAIN, &FileDefaults::default());
+    assert_eq!((requests.format, requests.target.origin()), (RequestsFormat::Plain, "http://goku:9090".to_owned()));
     let host = format!("host: goku:9090\r\n{AGENT}");
     assert_eq!(
         texts(&requests),
@@ -89,7 +91,7 @@ fn the_plain_format_is_request_lines_headers_and_bodies_by_reference() {
 #[test]
 fn a_windows_editors_file_is_the_same_file() {
     let windows = format!("\u{feff}{}", PLAIN.replace('\n', "\r\n"));
-    assert_eq!(read(windows, &Given::default()), read(PLAIN, &Given::default()));
+    assert_eq!(read(windows, &FileDefaults::default()), read(PLAIN, &FileDefaults::default()));
 }
 
 #[test]
@@ -99,8 +101,8 @@ fn json_lines_carry_headers_and_a_body_in_base64() {
 {"method":"POST","url":"http://goku:9090/x","body":"UHVuY2gh","header":{"Content-Type":["text/plain"],"X-Two":["1","2"]}}
 {"method":"GET","url":"/y","body":null,"header":null}
 "#;
-    let requests = read(text, &Given::default());
-    assert_eq!(requests.format, Format::Json);
+    let requests = read(text, &FileDefaults::default());
+    assert_eq!(requests.format, RequestsFormat::Json);
     let host = format!("host: goku:9090\r\n{AGENT}");
     assert_eq!(
         texts(&requests),
@@ -116,8 +118,9 @@ fn json_lines_carry_headers_and_a_body_in_base64() {
 
 #[test]
 fn a_list_is_of_urls_and_paths() {
-    let requests = read("# three\nlocalhost:3000/a\n\n/b?c\n  http://localhost:3000/käse  \n", &Given::default());
-    assert_eq!(requests.format, Format::List);
+    let requests =
+        read("# three\nlocalhost:3000/a\n\n/b?c\n  http://localhost:3000/käse  \n", &FileDefaults::default());
+    assert_eq!(requests.format, RequestsFormat::List);
     let paths: Vec<_> = texts(&requests).iter().map(|text| text.split(' ').nth(1).unwrap()).collect();
     assert_eq!(paths, ["/a", "/b?c", "/k%C3%A4se"]);
 }
@@ -132,8 +135,8 @@ fn raw_requests_go_out_byte_for_byte() {
     ];
     for between in ["", "\r\n", "\n\n\r\n"] {
         let file = requests.join(between.as_bytes());
-        let read = read(&file, &Given::default());
-        assert_eq!((read.format, read.target.origin()), (Format::Raw, "http://h:1".to_owned()));
+        let read = read(&file, &FileDefaults::default());
+        assert_eq!((read.format, read.target.origin()), (RequestsFormat::Raw, "http://h:1".to_owned()));
         let bytes: Vec<&[u8]> = read.requests.iter().map(|request| &*request.bytes).collect();
         assert_eq!(bytes, requests);
         assert_eq!(read.requests.iter().filter(|request| request.is_head).count(), 1);
@@ -150,9 +153,9 @@ fn a_captured_request_may_name_the_host_it_was_captured_from() {
 
 #[test]
 fn flags_are_each_requests_default_and_its_own_word_wins() {
-    let headers = vec![Header::parse("X-A: flag").unwrap(), Header::parse("X-B: flag").unwrap()];
-    let template = Template { headers, body: Some(b"flag".to_vec()), ..Template::default() };
-    let given = Given { template, ..to("http://me:pw@h/") };
+    let headers = vec![RequestHeader::parse("X-A: flag").unwrap(), RequestHeader::parse("X-B: flag").unwrap()];
+    let template = RequestTemplate { headers, body: Some(b"flag".to_vec()), ..RequestTemplate::default() };
+    let given = FileDefaults { template, ..to("http://me:pw@h/") };
     let file = "POST http://h/1\nx-a: file\n@/etc/body\n\nPOST /2\nx-b:\nAccept:\n";
     let requests = read(file, &given);
     let texts = texts(&requests);
@@ -167,8 +170,8 @@ fn flags_are_each_requests_default_and_its_own_word_wins() {
 
 #[test]
 fn a_list_is_sent_with_the_flags_method() {
-    let template = Template { method: requests::method("post").unwrap(), ..Template::default() };
-    let requests = read("/a", &Given { template, ..to("h") });
+    let template = RequestTemplate { method: requests::method("post").unwrap(), ..RequestTemplate::default() };
+    let requests = read("/a", &FileDefaults { template, ..to("h") });
     assert!(texts(&requests)[0].starts_with("POST /a HTTP/1.1\r\n"));
 }
 
@@ -192,9 +195,9 @@ fn a_request_to_elsewhere_is_refused_with_its_line() {
 fn a_file_without_a_request_is_refused() {
     for file in ["", "\n\n", "# nothing\n", "\u{feff}"] {
         refused(file, "there is no request in it");
-        for format in [Format::Json, Format::Plain, Format::Raw, Format::List] {
+        for format in [RequestsFormat::Json, RequestsFormat::Plain, RequestsFormat::Raw, RequestsFormat::List] {
             // A comment is nothing in a list only; elsewhere it is refused as what it is.
-            let given = Given { format: Some(format), ..to("h") };
+            let given = FileDefaults { format: Some(format), ..to("h") };
             assert!(parse(file.as_bytes(), &given, body_of).is_err());
         }
     }
@@ -218,7 +221,7 @@ fn a_mistake_in_the_plain_format_has_its_line() {
     refused("GET http://a/\n\n@/etc/body\n", "line 3: '@/etc/body' begins no request");
     refused("CONNECT http://a/\n", "line 1: CONNECT opens a tunnel");
     refused("GET http://a/ HTTP/2\n", "line 1:");
-    let given = Given { format: Some(Format::Plain), ..Given::default() };
+    let given = FileDefaults { format: Some(RequestsFormat::Plain), ..FileDefaults::default() };
     assert!(refusal("get http://a/", &given).contains("line 1: 'get http://a/' begins no request"));
 }
 
@@ -259,7 +262,7 @@ fn a_mistake_in_a_raw_request_has_the_line_it_begins_at() {
 #[test]
 fn a_request_larger_than_64_mib_is_refused() {
     let huge = |_: &Path| Ok(vec![0; 64 << 20]);
-    let error = parse(b"POST http://a/\n@huge\n", &Given::default(), huge).unwrap_err();
+    let error = parse(b"POST http://a/\n@huge\n", &FileDefaults::default(), huge).unwrap_err();
     assert_eq!(error.to_string(), "line 1: the request is larger than 64 MiB: make its body smaller");
 }
 
@@ -267,13 +270,13 @@ fn a_request_larger_than_64_mib_is_refused() {
 fn a_first_line_of_no_format_is_refused() {
     refused("\n<html lang=de>\n", "line 2: '<html lang=de>' begins no format that is known");
     refused("Host: a\n", "line 1: 'Host: a' begins no format");
-    assert_eq!("raw".parse::<Format>().unwrap(), Format::Raw);
-    assert!("yaml".parse::<Format>().unwrap_err().to_string().contains("write json, plain, raw or list"));
+    assert_eq!("raw".parse::<RequestsFormat>().unwrap(), RequestsFormat::Raw);
+    assert!("yaml".parse::<RequestsFormat>().unwrap_err().to_string().contains("write json, plain, raw or list"));
 }
 
 #[test]
 fn a_file_that_is_not_there_is_named() {
-    let error = requests::read_file(Path::new("/nowhere/requests"), &Given::default()).unwrap_err();
+    let error = requests::read_file(Path::new("/nowhere/requests"), &FileDefaults::default()).unwrap_err();
     assert!(error.to_string().starts_with("'/nowhere/requests' cannot be read ("), "{error}");
 }
 
@@ -281,7 +284,7 @@ fn a_file_that_is_not_there_is_named() {
 fn a_mistake_in_a_file_on_disk_names_file_and_line() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mistake.txt");
     std::fs::write(&path, "http://a/\nhttp://b/\n").unwrap();
-    let error = requests::read_file(&path, &Given::default()).unwrap_err().to_string();
+    let error = requests::read_file(&path, &FileDefaults::default()).unwrap_err().to_string();
     assert!(error.starts_with(&format!("'{}': line 2: 'http://b/' goes to", path.display())), "{error}");
 }
 
@@ -309,9 +312,9 @@ fn nearly() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #[test]
     fn no_file_makes_a_parser_panic(bytes in prop_oneof![prop::collection::vec(any::<u8>(), 0..300), nearly()]) {
-        for format in [None, Some(Format::Json), Some(Format::Plain), Some(Format::Raw), Some(Format::List)] {
+        for format in [None, Some(RequestsFormat::Json), Some(RequestsFormat::Plain), Some(RequestsFormat::Raw), Some(RequestsFormat::List)] {
             for target in [None, Some(target("http://h"))] {
-                match parse(&bytes, &Given { format, target, ..Given::default() }, body_of) {
+                match parse(&bytes, &FileDefaults { format, target, ..FileDefaults::default() }, body_of) {
                     Ok(requests) => prop_assert!(!requests.requests.is_empty()),
                     Err(error) => prop_assert!(!error.to_string().contains(['\n', '\r'])),
                 }
@@ -324,14 +327,14 @@ proptest! {
         requests in prop::collection::vec((0..3u8, prop::collection::vec(any::<u8>(), 0..50)), 1..6),
     ) {
         let rendered: Vec<Vec<u8>> = requests.iter().map(|(kind, body)| {
-            let template = Template {
+            let template = RequestTemplate {
                 method: requests::method(["POST", "PUT", "HEAD"][usize::from(*kind)]).unwrap(),
                 body: Some(body.clone()),
-                ..Template::default()
+                ..RequestTemplate::default()
             };
             template.render(&target("http://h/x")).bytes.to_vec()
         }).collect();
-        let read = parse(&rendered.concat(), &Given::default(), body_of).unwrap();
+        let read = parse(&rendered.concat(), &FileDefaults::default(), body_of).unwrap();
         let cut: Vec<Vec<u8>> = read.requests.iter().map(|request| request.bytes.to_vec()).collect();
         prop_assert_eq!(cut, rendered);
     }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::{Answer, Progress, Shape, ensure_descriptors, fetch};
+use engine::{FetchedResponse, LoadSpec, RunProgress, ensure_descriptors, fetch};
 use model::study::SCHEMA;
 use model::{
     App, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Clock, Diagnostic, Nanos, Order, ServerPlan,
@@ -198,7 +198,12 @@ impl<C: Clock + Clone + Send + Sync> Block<'_, C> {
         Ok(bytes)
     }
 
-    fn fetch(&self, session: &Session<'_, C>, request: &model::Request, header: &str) -> Result<Answer, String> {
+    fn fetch(
+        &self,
+        session: &Session<'_, C>,
+        request: &model::Request,
+        header: &str,
+    ) -> Result<FetchedResponse, String> {
         let patience = PATIENCE + self.plan.stream.delay.unwrap_or(Nanos::ZERO);
         fetch(&session.subject.transport, request, header, patience, &self.tools.clock, self.tools.interrupt)
             .map_err(|error| error.to_string())
@@ -214,7 +219,7 @@ impl<C: Clock + Clone + Send + Sync> Block<'_, C> {
                 self.bodies.iter().filter(|body| body.kind == kind).map(|body| self.stream(*body)).collect();
             let Some(first) = streams.first().filter(|_| !self.tools.is_interrupted()) else { continue };
             let requests = streams.iter().map(|stream| session.subject.request(stream, stream.keep_alive)).collect();
-            let shape = Shape {
+            let shape = LoadSpec {
                 requests,
                 order: Order::Sequential,
                 warm_up: Nanos::ZERO,
@@ -224,7 +229,7 @@ impl<C: Clock + Clone + Send + Sync> Block<'_, C> {
                 body_bytes: None,
                 ..session.shape(first, connections)
             };
-            session.drive(&shape, &Progress::new(shape.lanes))?;
+            session.drive(&shape, &RunProgress::new(shape.lanes))?;
             session.cool_down();
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use engine::{Endpoint, Progress, Shape, Tls, TlsOptions, Transport, drive, fetch};
+use engine::{Endpoint, LoadSpec, RunProgress, TlsOptions, TlsSettings, Transport, drive, fetch};
 use launch::puma::{Addresses, free_address};
 use launch::{GuardCommand, Server, Spec};
 use model::{Ceiling, Clock, Nanos, Order, Pace, Placement, Request, Socket};
@@ -50,7 +50,7 @@ pub struct Workshop<'a, C> {
 /// # Errors
 /// Where the built-in server cannot be started.
 pub fn ceilings<C: Clock + Clone + Send>(
-    shapes: &[&Shape],
+    shapes: &[&LoadSpec],
     answer_bytes: u64,
     cache: &dyn Ceilings,
     shop: &Workshop<'_, C>,
@@ -97,7 +97,7 @@ enum Kind {
     Unix,
 }
 
-fn kind(shape: &Shape) -> Option<Kind> {
+fn kind(shape: &LoadSpec) -> Option<Kind> {
     Some(match shape.transport.endpoints.first()? {
         Endpoint::Tcp(address) if address.is_ipv4() => Kind::Tcp4,
         Endpoint::Tcp(_) => Kind::Tcp6,
@@ -106,7 +106,7 @@ fn kind(shape: &Shape) -> Option<Kind> {
 }
 
 /// What the ceiling depends on, but for the machine.
-fn settings(shape: &Shape, answer_bytes: u32, placement: Option<&Placement>) -> Option<String> {
+fn settings(shape: &LoadSpec, answer_bytes: u32, placement: Option<&Placement>) -> Option<String> {
     let bytes: usize = shape.requests.iter().map(|request| request.bytes.len()).sum::<usize>() / shape.requests.len();
     let apart = placement.map(|Placement { server, lanes }| format!(" cpus={lanes} server_cpus={server}"));
     Some(format!(
@@ -129,7 +129,7 @@ fn settings(shape: &Shape, answer_bytes: u32, placement: Option<&Placement>) -> 
 
 /// The load sink, with so many threads of its own, and how to connect to it as `shape` does.
 pub(crate) fn start<C: Clock + Clone + Send>(
-    shape: &Shape,
+    shape: &LoadSpec,
     (answer_bytes, loops): (u32, u32),
     shop: &Workshop<'_, C>,
 ) -> Result<(Server, Transport), SweepError> {
@@ -152,7 +152,7 @@ pub(crate) fn start<C: Clock + Clone + Send>(
     let server = Server::start(&Spec { cpus, ..Spec::command(argv, shop.dir) }, shop.guard, shop.clock)?;
     // The sink's certificate is made for this one run and by ourselves.
     let options = TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() };
-    let tls = shape.transport.tls.is_some().then(|| Tls::new(&options)).transpose().ok().flatten();
+    let tls = shape.transport.tls.is_some().then(|| TlsSettings::new(&options)).transpose().ok().flatten();
     let transport = Transport { tls, ..Transport::plain(vec![endpoint]) };
     let begun = shop.clock.now();
     while fetch(&transport, &shape.requests[0], "", PATIENCE, shop.clock, shop.interrupt).is_err() {
@@ -176,11 +176,11 @@ fn without_delay(request: &Request) -> Request {
 }
 
 fn measure<C: Clock + Clone + Send>(
-    shape: &Shape,
+    shape: &LoadSpec,
     transport: &Transport,
     shop: &Workshop<'_, C>,
 ) -> Result<Option<Ceiling>, SweepError> {
-    let alone = Shape {
+    let alone = LoadSpec {
         transport: transport.clone(),
         requests: shape.requests.iter().map(without_delay).collect(),
         pace: Pace::Closed,
@@ -194,7 +194,7 @@ fn measure<C: Clock + Clone + Send>(
         body_bytes: None,
         ..shape.clone()
     };
-    let done = drive(&alone, shop.clock, shop.interrupt, &Progress::new(alone.lanes), None)?;
+    let done = drive(&alone, shop.clock, shop.interrupt, &RunProgress::new(alone.lanes), None)?;
     let tally = &done.tally;
     if done.interrupted || tally.completed_in_window == 0 {
         return Ok(None);

@@ -1,6 +1,6 @@
 //! One study: the order of its servers and runs, from the first server's start to the last one's end.
 
-use engine::{Shape, ensure_descriptors};
+use engine::{LoadSpec, ensure_descriptors};
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::study::SCHEMA;
 use model::{Clock, Nanos, Plan, Probe, ServerKind, ServerPlan, SweepStudy};
@@ -46,7 +46,7 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
         }
         if plan.calibrate && repeat == 1 {
             observer.phase(&Phase::Calibrating);
-            let shapes: Vec<Shape> = loads.iter().map(|(_, n)| session.shape(&plan.stream, *n)).collect();
+            let shapes: Vec<LoadSpec> = loads.iter().map(|(_, n)| session.shape(&plan.stream, *n)).collect();
             known_ceilings = session.ceilings(&shapes, session.subject.first_answer.bytes)?;
         }
         if repeat == 1 {

@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use engine::Progress;
+use engine::RunProgress;
 use export::statsd::Collector;
 use model::{Clock, Heard, Nanos};
 use probe::StatsdSocket;
@@ -46,7 +46,7 @@ impl Hearing {
     }
 
     /// Hears until `over`. The window begins `warm_up` after the start that `progress` tells.
-    pub fn hear_on(&mut self, clock: &impl Clock, progress: &Progress, warm_up: Nanos, over: &AtomicBool) -> Heard {
+    pub fn hear_on(&mut self, clock: &impl Clock, progress: &RunProgress, warm_up: Nanos, over: &AtomicBool) -> Heard {
         let begun_with = this_threads_cpu();
         let mut buffer = StatsdSocket::buffer();
         let (mut dropped_before, mut rest) = (None, REST);
@@ -122,7 +122,7 @@ mod tests {
         }
         // A minute goes by between two packets.
         let clock = Slow(Stepped::at(Nanos::from_secs(1)));
-        let heard = hearing.hear_on(&clock, &Progress::new(1), Nanos::ZERO, &AtomicBool::new(true));
+        let heard = hearing.hear_on(&clock, &RunProgress::new(1), Nanos::ZERO, &AtomicBool::new(true));
         assert_eq!((heard.before, heard.packets), (100, 0), "all, and of before, as no run has begun");
     }
 
@@ -133,7 +133,7 @@ mod tests {
         sender.send_to(b"a:1|c\nb:2|g", hearing.address()).unwrap();
         hearing.catch_up();
         let taken = hearing.socket.receive(&mut StatsdSocket::buffer(), Duration::ZERO).is_none();
-        let heard = hearing.hear_on(&testkit::clock::Steady, &Progress::new(1), Nanos::ZERO, &AtomicBool::new(true));
+        let heard = hearing.hear_on(&testkit::clock::Steady, &RunProgress::new(1), Nanos::ZERO, &AtomicBool::new(true));
         assert_eq!((taken, heard.before, heard.packets), (true, 2, 0));
     }
 
@@ -146,7 +146,7 @@ mod tests {
             sender.send_to(packet.as_bytes(), hearing.address()).unwrap();
         }
         let over = AtomicBool::new(true);
-        let heard = hearing.hear_on(&testkit::clock::Steady, &Progress::new(1), Nanos::ZERO, &over);
+        let heard = hearing.hear_on(&testkit::clock::Steady, &RunProgress::new(1), Nanos::ZERO, &over);
         assert_eq!((heard.before, heard.packets, heard.lines, heard.series.len()), (3, 0, 0, 0));
     }
 }

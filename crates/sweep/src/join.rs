@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use engine::{Record, Trace};
+use engine::{RequestRecord, RequestTrace};
 use model::kernel::{KernelStamps, Wayfinding, Ways};
 use model::{Exchange, Nanos, Window};
 use probe::bpf::Event;
@@ -39,7 +39,7 @@ impl Join {
     }
 
     /// What the client has of one request; all that was told of its answer was given to [`Join::told`] before.
-    pub(crate) fn record(&mut self, record: &Record) {
+    pub(crate) fn record(&mut self, record: &RequestRecord) {
         let exchange = self.shared(&record.exchange);
         let kernel = record.trace.and_then(|trace| self.take(&trace, exchange.ended));
         if self.window.contains(record.exchange.due) && exchange.outcome.is_good() {
@@ -49,7 +49,7 @@ impl Join {
     }
 
     /// The one connection of that port that was made between `opened` and `ended`.
-    fn take(&mut self, trace: &Trace, ended: Nanos) -> Option<KernelStamps> {
+    fn take(&mut self, trace: &RequestTrace, ended: Nanos) -> Option<KernelStamps> {
         let told = self.told.get_mut(&(trace.port, trace.number))?;
         let opened = trace.opened + self.lead;
         let is_it = |stamps: &KernelStamps| (opened..=ended).contains(&stamps.established);
@@ -100,7 +100,7 @@ mod tests {
         Event { port, number, pid: 1, stamps }
     }
 
-    fn record(port: u16, number: u64, opened: u64, due: u64, ended: u64) -> Record {
+    fn record(port: u16, number: u64, opened: u64, due: u64, ended: u64) -> RequestRecord {
         let ms = Nanos::from_millis;
         let exchange = Exchange {
             due: ms(due),
@@ -109,8 +109,8 @@ mod tests {
             received_bytes: 0,
             outcome: Outcome::Answered(200),
         };
-        let trace = Trace { port, number, opened: ms(opened), app: None };
-        Record { number: 0, exchange, reason: None, answer: None, trace: Some(trace) }
+        let trace = RequestTrace { port, number, opened: ms(opened), app: None };
+        RequestRecord { number: 0, exchange, reason: None, answer: None, trace: Some(trace) }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 
-use engine::{Batch, Progress, Shape, shared_lead};
+use engine::{LoadSpec, RecordBatch, RunProgress, shared_lead};
 use model::forecast::ServiceTime;
 use model::{Clock, KernelView, Nanos, Probe, ProbeUsed, Tally, Watch};
 use probe::bpf::{self, Path, Wanted};
@@ -49,7 +49,7 @@ impl Tracing {
     ///
     /// # Errors
     /// What is missing, in a line.
-    pub(crate) fn begin(port: u16, root: u32, shape: &Shape) -> Result<Tracing, String> {
+    pub(crate) fn begin(port: u16, root: u32, shape: &LoadSpec) -> Result<Tracing, String> {
         let family = processes::tree(root);
         let requests = shape.transport.tls.is_none();
         let wanted = Wanted { port, processes: &family, requests, events: shape.traces };
@@ -66,10 +66,10 @@ impl Tracing {
     /// Where the kernel does not tell.
     pub(crate) fn go_on(
         mut self,
-        (shape, clock): (&Shape, &impl Clock),
-        progress: &Progress,
+        (shape, clock): (&LoadSpec, &impl Clock),
+        progress: &RunProgress,
         over: &AtomicBool,
-        journal: Option<&Receiver<Batch>>,
+        journal: Option<&Receiver<RecordBatch>>,
     ) -> Result<Told, String> {
         let begun_with = processes::this_threads_cpu();
         let lead = shared_lead(clock);
@@ -88,7 +88,7 @@ impl Tracing {
             }
             if let Some(join) = &mut join {
                 // First what the client says: see `join.rs`.
-                let batches: Vec<Batch> = journal.iter().flat_map(|journal| journal.try_iter()).collect();
+                let batches: Vec<RecordBatch> = journal.iter().flat_map(|journal| journal.try_iter()).collect();
                 while let Some(event) = self.path.next_event() {
                     join.told(&event);
                 }

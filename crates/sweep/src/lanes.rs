@@ -4,7 +4,7 @@
 //! A rate is kept or not by the majority of three tries, so that one bad moment decides nothing; numbers of lanes are compared in
 //! rounds, as [`model::paired`] does. Nothing is said by a machine that others used meanwhile: [`LaneFindings::limits`].
 
-use engine::{Drive, Progress, Shape, Transport, drive, render};
+use engine::{DriveResult, LoadSpec, RunProgress, Transport, drive, render};
 use model::paired::{LEAST_ROUNDS, Ratio, median, order};
 use model::{Clock, Gate, Grade, LaneFacts, LaneLimits, Nanos, Pace, Rate, Timestamps};
 use probe::host::Host;
@@ -220,7 +220,7 @@ pub fn lanes<C: Clock + Clone + Send>(
 }
 
 /// What came of one run at a rate.
-fn tried(done: &Drive) -> Try {
+fn tried(done: &DriveResult) -> Try {
     let tally = &done.tally;
     let due = tally.counts.total();
     let in_time = 1000 * tally.sent_in_window >= 995 * due;
@@ -239,35 +239,35 @@ fn share_of(lanes: &[LaneFacts], part: fn(&LaneFacts) -> Nanos) -> Option<f64> {
 }
 
 /// As `longtail load --rate` sends it by itself.
-fn at(shape: &Shape, rate_per_s: u32) -> Shape {
+fn at(shape: &LoadSpec, rate_per_s: u32) -> LoadSpec {
     let rate = Rate::new(f64::from(rate_per_s)).expect("rates of the ladder are above 0");
-    Shape { pace: Pace::constant(rate), warm_up: WARM_UP, measured: Some(LENGTH), ..shape.clone() }
+    LoadSpec { pace: Pace::constant(rate), warm_up: WARM_UP, measured: Some(LENGTH), ..shape.clone() }
 }
 
 /// As `longtail load -c` sends it by itself.
-fn closed(shape: &Shape, lanes: u32, connections: u32) -> Shape {
+fn closed(shape: &LoadSpec, lanes: u32, connections: u32) -> LoadSpec {
     let (warm_up, measured) = (SHORT_WARM_UP, Some(SHORT));
-    Shape { lanes, connections, warm_up, measured, stays_awake: true, ..shape.clone() }
+    LoadSpec { lanes, connections, warm_up, measured, stays_awake: true, ..shape.clone() }
 }
 
 /// Calls with a shape that goes to a sink of so many threads, and stops that.
 fn with_sink<C: Clock + Clone + Send>(
     loops: u32,
     shop: &Workshop<'_, C>,
-    mut what: impl FnMut(&Shape) -> Result<(), SweepError>,
+    mut what: impl FnMut(&LoadSpec) -> Result<(), SweepError>,
 ) -> Result<(), SweepError> {
     let nowhere = Transport::tcp(([127, 0, 0, 1], 1).into());
     let request = render("GET", "127.0.0.1", "/", true);
-    let shape = Shape { timestamps: Timestamps::Kernel, ..Shape::closed(nowhere, request, 1000) };
+    let shape = LoadSpec { timestamps: Timestamps::Kernel, ..LoadSpec::closed(nowhere, request, 1000) };
     let (server, transport) = start(&shape, (0, loops), shop)?;
-    let done = what(&Shape { transport, ..shape });
+    let done = what(&LoadSpec { transport, ..shape });
     server.stop(Nanos::from_secs(5), shop.clock);
     done
 }
 
 /// `None` where the user interrupted.
-fn run<C: Clock + Clone + Send>(shape: &Shape, shop: &Workshop<'_, C>) -> Result<Option<Drive>, SweepError> {
-    let done = drive(shape, shop.clock, shop.interrupt, &Progress::new(shape.lanes), None)?;
+fn run<C: Clock + Clone + Send>(shape: &LoadSpec, shop: &Workshop<'_, C>) -> Result<Option<DriveResult>, SweepError> {
+    let done = drive(shape, shop.clock, shop.interrupt, &RunProgress::new(shape.lanes), None)?;
     Ok(Some(done).filter(|done| !done.interrupted))
 }
 

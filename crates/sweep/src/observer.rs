@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::Progress;
+use engine::RunProgress;
 use model::{ClaimedRow, Nanos, Run, SweepStudy};
 
 use crate::looks::Looks;
@@ -35,7 +35,7 @@ pub enum Phase {
         /// How long the study will take from here on, this run included, where that can be told.
         left: Option<Nanos>,
         /// Requests ended so far.
-        progress: Arc<Progress>,
+        progress: Arc<RunProgress>,
         /// The last looks at server and kernel; none where nobody looks.
         looks: Arc<Looks>,
     },

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use engine::{DriveError, Progress, Raise, ensure_descriptors, spawn_scoped};
+use engine::{DriveError, RaiseOnDrop, RunProgress, ensure_descriptors, spawn_scoped};
 use model::{Clock, LaneFacts, Nanos, Probe, ServerFacts, ServerPlan, StreamPlan, Timestamps, paired};
 use probe::processes::{Follower, this_process_cpu, this_threads_cpu, tree};
 
@@ -189,10 +189,10 @@ fn run<C: Clock + Clone + Send + Sync>(
     let mut followers: Vec<Follower> = tree(subject.pid()).into_iter().map(Follower::of).collect();
     let mut session = Session::new(&plan.server, &stream, false, tools, subject);
     let shape = session.shape(&stream, connections);
-    let progress = Arc::new(Progress::new(shape.lanes));
+    let progress = Arc::new(RunProgress::new(shape.lanes));
     let over = AtomicBool::new(false);
     let (done, server_cpu, generator_cpu, received) = std::thread::scope(|scope| -> Result<_, DriveError> {
-        let _ending = Raise(&over);
+        let _ending = RaiseOnDrop(&over);
         let receiving =
             receiver.as_ref().map(|receiver| spawn_scoped(scope, "receiver", || receiver.count_until(&over)));
         let receiving = receiving.transpose()?;

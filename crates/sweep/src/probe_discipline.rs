@@ -1,7 +1,7 @@
 //! Before a sweep, where it was asked for: a short closed loop at three times the slots with keep-alive, and one with a connection
 //! for each request. Which order of service does each look like?
 
-use engine::{Progress, ensure_descriptors};
+use engine::{RunProgress, ensure_descriptors};
 use model::forecast::ServiceTime;
 use model::run::PERCENTILES;
 use model::theory::Probe;
@@ -58,7 +58,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         // Who holds the connections tells of the order too; the kernel's tracepoints do not.
         let probe = if looks == model::Probe::None { looks } else { model::Probe::Proc };
         let witnesses = Witnesses { probe, ..Witnesses::none() };
-        let Watched { done, watch, .. } = self.drive_watched(&shape, &Progress::new(shape.lanes), &witnesses)?;
+        let Watched { done, watch, .. } = self.drive_watched(&shape, &RunProgress::new(shape.lanes), &witnesses)?;
         let statistics = Some(Statistics::of(&done.tally, &done.batches, &PERCENTILES));
         let recorded = Run::recorded(connections, f64::from(MULTIPLE), done.tally, done.measured, done.elapsed);
         let run = Run { statistics, watch, ..recorded };

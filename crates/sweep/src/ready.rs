@@ -6,7 +6,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use engine::{Answer, Transport, fetch};
+use engine::{FetchedResponse, Transport, fetch};
 use launch::{Server, puma};
 use model::{Clock, Nanos, Request, ServerPlan};
 use probe::{Control, puma_stats};
@@ -39,7 +39,7 @@ pub(crate) fn wait_until_ready<C: Clock + Clone + Send>(
     question: &Question<'_>,
     clock: &C,
     stop: impl Fn() -> bool,
-) -> Result<Option<Answer>, SweepError> {
+) -> Result<Option<FetchedResponse>, SweepError> {
     let begun = clock.now();
     let left = || question.boot_timeout.saturating_sub(clock.now() - begun);
     let mut reported = question.control.is_none();

@@ -7,7 +7,7 @@ mod drive;
 mod run;
 mod settle;
 
-use engine::{Answer, Drive, Progress, Shape};
+use engine::{DriveResult, FetchedResponse, LoadSpec, RunProgress};
 use launch::Kept;
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::{Ceiling, Clock, Diagnostic, Nanos, Plan, ServerPlan, Stop, StreamPlan, SweepStudy};
@@ -80,12 +80,12 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
     }
 
     /// A run of `stream` over so many connections.
-    pub(crate) fn shape(&self, stream: &StreamPlan, connections: u32) -> Shape {
+    pub(crate) fn shape(&self, stream: &StreamPlan, connections: u32) -> LoadSpec {
         let (measured, requests_per_connection) = match stream.stop {
             Stop::After(length) => (Some(length), None),
             Stop::RequestsPerConnection(n) => (None, Some(n)),
         };
-        Shape {
+        LoadSpec {
             lanes: stream.lanes,
             timestamps: stream.timestamps,
             warm_up: stream.warm_up,
@@ -96,7 +96,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             worker_header: stream.worker_header.clone(),
             reads_app_times: stream.anatomy,
             body_bytes: stream.body.map(model::Body::bytes),
-            ..Shape::closed(
+            ..LoadSpec::closed(
                 self.subject.transport.clone(),
                 self.subject.request(stream, stream.keep_alive),
                 connections,
@@ -105,18 +105,18 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
     }
 
     /// Drives one run.
-    pub(crate) fn drive(&mut self, shape: &Shape, progress: &Progress) -> Result<Drive, SweepError> {
+    pub(crate) fn drive(&mut self, shape: &LoadSpec, progress: &RunProgress) -> Result<DriveResult, SweepError> {
         Ok(self.drive_watched(shape, progress, &Witnesses::none())?.done)
     }
 
     /// An answer outside a run, of which this account knows.
-    pub(crate) fn add_answer(&mut self, answer: &Answer) {
+    pub(crate) fn add_answer(&mut self, answer: &FetchedResponse) {
         self.ledger.add_answer(answer.worker.clone());
         self.body_bytes += answer.body_bytes;
     }
 
     /// What the generator alone reaches with each of these settings, on answers of so many bytes.
-    pub(crate) fn ceilings(&self, shapes: &[Shape], answer_bytes: u64) -> Result<Vec<Option<Ceiling>>, SweepError> {
+    pub(crate) fn ceilings(&self, shapes: &[LoadSpec], answer_bytes: u64) -> Result<Vec<Option<Ceiling>>, SweepError> {
         let tools = self.tools;
         let shop = Workshop {
             clock: &tools.clock,
@@ -167,7 +167,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         shape.warm_up = LEARNING / 5;
         shape.measured = Some(LEARNING);
         shape.requests_per_connection = None;
-        let Watched { done, server_cpu, .. } = self.drive_watched(&shape, &Progress::new(1), &Witnesses::none())?;
+        let Watched { done, server_cpu, .. } = self.drive_watched(&shape, &RunProgress::new(1), &Witnesses::none())?;
         self.cool_down();
         let cpu = server_cpu.and_then(|cpu| cpu.per_request());
         let measured = |time: Nanos| ServiceTime { time, source: ServiceTimeSource::Measured, cpu };

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use engine::{Answer, Endpoint, Tls, TlsOptions, Transport, TransportError, render_with};
+use engine::{Endpoint, FetchedResponse, TlsOptions, TlsSettings, Transport, TransportError, render_with};
 use launch::facts::BootFacts;
 use launch::{Bind, Server, Spec, affinity, puma};
 use model::{Clock, Nanos, PumaSettings, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan};
@@ -36,7 +36,7 @@ pub(crate) struct Subject {
     /// The workers' names that are known from the start; empty where they are not.
     pub(crate) workers: Vec<String>,
     /// The answer that showed it to be ready.
-    pub(crate) first_answer: Answer,
+    pub(crate) first_answer: FetchedResponse,
 }
 
 /// What is to be started, and where it will answer.
@@ -209,7 +209,7 @@ fn settings_of<C: Clock>(
 ///
 /// # Errors
 /// With both lengths.
-pub(crate) fn right_length(path: &str, stream: &StreamPlan, answer: &Answer) -> Result<(), SweepError> {
+pub(crate) fn right_length(path: &str, stream: &StreamPlan, answer: &FetchedResponse) -> Result<(), SweepError> {
     match stream.body {
         Some(body) if body.bytes() != answer.body_bytes => Err(SweepError::WrongLength {
             path: path.to_owned(),
@@ -229,7 +229,7 @@ fn transport(bind: &Bind) -> Result<Transport, TransportError> {
             let server_name = address.ip().to_string();
             let options =
                 TlsOptions { ca_file: Some(&pair.certificate), server_name: &server_name, ..TlsOptions::default() };
-            Transport { tls: Some(Tls::new(&options)?), ..Transport::tcp(*address) }
+            Transport { tls: Some(TlsSettings::new(&options)?), ..Transport::tcp(*address) }
         }
         Bind::Unix(path) => Transport::plain(vec![Endpoint::Unix(path.clone())]),
         Bind::Abstract(name) => Transport::plain(vec![Endpoint::Abstract(name.clone().into_bytes())]),

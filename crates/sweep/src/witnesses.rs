@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use engine::Drive;
+use engine::DriveResult;
 use model::{EndedBy, Heard, KernelView, Nanos, Probe, ServerCpu, Watch};
 
 use crate::hear::Hearing;
@@ -27,7 +27,7 @@ impl Witnesses<'_> {
 
 /// A run, and what they saw and heard.
 pub(crate) struct Watched {
-    pub(crate) done: Drive,
+    pub(crate) done: DriveResult,
     /// Who ended it before its time.
     pub(crate) ended_by: Option<EndedBy>,
     pub(crate) watch: Option<Watch>,

@@ -2,28 +2,28 @@
 
 use model::{BadResponse, Clock, Nanos, NetworkPath, Outcome};
 
-use super::records::{End, Kept};
+use super::records::{Ending, JournalExtras};
 use super::{BUFFER, Lane};
-use crate::connection::{LONGEST_ANSWER, State, take_answer};
-use crate::response::{Fed, Response};
-use crate::wire::{Event, Trouble, Wire};
+use crate::connection::{ConnectionState, LONGEST_ANSWER, take_answer};
+use crate::response::{FeedResult, ReceivedResponse};
+use crate::wire::{ConnectionDriver, ConnectionError, ConnectionEvent};
 
 /// Full buffers taken from one connection in a turn: 1 MiB.
 const READS_IN_A_TURN: usize = 16;
 
 /// Whether more is to be received on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum ReceiveStatus {
     /// A request is out, and its answer not complete.
     More,
     /// Nothing is out, or the connection is closed.
     End,
 }
 
-impl<C: Clock, W: Wire> Lane<'_, C, W> {
+impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     /// News of one connection.
     #[inline(always)]
-    pub(super) fn handle(&mut self, event: Event, now: Nanos) {
+    pub(super) fn handle(&mut self, event: ConnectionEvent, now: Nanos) {
         let slot = event.slot as usize;
         let connection = &mut self.connections[slot];
         // Whatever comes now is the answer, or something is no longer usual.
@@ -37,10 +37,10 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
             return;
         }
         // While a connection is opened, whatever the news: a handshake goes both ways.
-        let can_send = event.is_writable() || connection.state == State::Opening;
+        let can_send = event.is_writable() || connection.state == ConnectionState::Opening;
         let now = if can_send && connection.has_to_send() { self.send_the_rest(slot, event, now) } else { now };
         let connection = &self.connections[slot];
-        if event.is_readable() && connection.state == State::Open {
+        if event.is_readable() && connection.state == ConnectionState::Open {
             if connection.outstanding.is_empty() {
                 self.receive_idle(slot);
             } else {
@@ -52,12 +52,12 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
     /// Sends what could not be sent before. What is received after it came after it, and not before: its time from then on. What was
     /// there before anything was sent is no answer.
     #[inline(never)]
-    fn send_the_rest(&mut self, slot: usize, event: Event, now: Nanos) -> Nanos {
-        let is_opening = self.connections[slot].state == State::Opening;
+    fn send_the_rest(&mut self, slot: usize, event: ConnectionEvent, now: Nanos) -> Nanos {
+        let is_opening = self.connections[slot].state == ConnectionState::Opening;
         let is_unasked = is_opening && event.is_readable() && self.wire.has_unasked(slot);
         self.send(slot);
         let now = now.max(self.clock.now());
-        if is_unasked && self.connections[slot].state == State::Open {
+        if is_unasked && self.connections[slot].state == ConnectionState::Open {
             self.end_badly(slot, BadResponse::BeforeRequest, now);
         }
         now
@@ -76,7 +76,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
     /// Receives until the socket is drained or no request is out any more, `received` being the first that came of it. A server
     /// that sends without end does not hold up the other connections: the rest is left for the next turn.
     #[inline(never)]
-    fn receive_more(&mut self, slot: usize, closing: bool, now: Nanos, received: Result<usize, Trouble>) {
+    fn receive_more(&mut self, slot: usize, closing: bool, now: Nanos, received: Result<usize, ConnectionError>) {
         let mut received = received;
         for reads in 1..=READS_IN_A_TURN {
             match received {
@@ -84,18 +84,18 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
                     let ended = self.connections[slot].reader.end();
                     match ended {
                         // The end itself has no stamp.
-                        Some(response) => _ = self.answered_in_pieces(slot, &response, true, End::seen(now)),
+                        Some(response) => _ = self.answered_in_pieces(slot, &response, true, Ending::seen(now)),
                         None => self.end(slot, Outcome::Closed, now, None),
                     }
                     return;
                 }
                 Ok(n) => {
                     let is_drained = n < BUFFER && !closing;
-                    if self.take(slot, n, closing, now) == Taken::End || is_drained {
+                    if self.take(slot, n, closing, now) == ReceiveStatus::End || is_drained {
                         return;
                     }
                 }
-                Err(Trouble::WouldBlock) => return,
+                Err(ConnectionError::WouldBlock) => return,
                 Err(_) => return self.end(slot, Outcome::Reset, now, None),
             }
             if reads < READS_IN_A_TURN {
@@ -112,7 +112,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
     pub(super) fn receive_the_unread(&mut self, now: Nanos) {
         for (slot, closing) in std::mem::take(&mut self.unread) {
             let connection = &self.connections[slot as usize];
-            if connection.state == State::Open && !connection.outstanding.is_empty() {
+            if connection.state == ConnectionState::Open && !connection.outstanding.is_empty() {
                 let received = self.wire.receive(slot as usize, &mut self.buffer);
                 self.receive_more(slot as usize, closing, now, received);
             }
@@ -121,7 +121,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
 
     /// Takes the `n` bytes that were received into the buffer: of one answer, or of several with pipelining.
     #[inline(always)]
-    pub(super) fn take(&mut self, slot: usize, n: usize, closing: bool, now: Nanos) -> Taken {
+    pub(super) fn take(&mut self, slot: usize, n: usize, closing: bool, now: Nanos) -> ReceiveStatus {
         self.records.tally.received_bytes += n as u64;
         let end = self.arrival(slot, now);
         let connection = &mut self.connections[slot];
@@ -137,7 +137,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
 
     /// What is not one whole answer that began as the one before.
     #[inline(never)]
-    fn take_piece(&mut self, slot: usize, n: usize, closing: bool, end: End) -> Taken {
+    fn take_piece(&mut self, slot: usize, n: usize, closing: bool, end: Ending) -> ReceiveStatus {
         let mut at = 0;
         loop {
             let connection = &mut self.connections[slot];
@@ -145,24 +145,26 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
                 connection.first_byte = end.at;
             }
             let fed = connection.reader.feed(&self.buffer[at..n], &mut self.heads);
-            let used = if let Ok(Fed::Done(_, used)) = fed { used } else { n - at };
+            let used = if let Ok(FeedResult::Done(_, used)) = fed { used } else { n - at };
             // One byte more than is kept says that it is not the whole.
             if self.shape.keep_answers && connection.answer.len() <= LONGEST_ANSWER {
                 connection.answer.extend_from_slice(&self.buffer[at..at + used]);
             }
             at += used;
             match fed {
-                Ok(Fed::More) => return Taken::More,
+                Ok(FeedResult::More) => return ReceiveStatus::More,
                 // The last byte answers what is out.
-                Ok(Fed::Done(response, _)) if at == n => return self.answered_in_pieces(slot, &response, closing, end),
+                Ok(FeedResult::Done(response, _)) if at == n => {
+                    return self.answered_in_pieces(slot, &response, closing, end);
+                }
                 // Pipelining: the next answer follows. (The server has not closed before it.)
-                Ok(Fed::Done(response, _)) if connection.outstanding.len() > 1 => {
-                    if self.answered_in_pieces(slot, &response, false, end) == Taken::End {
-                        return Taken::End;
+                Ok(FeedResult::Done(response, _)) if connection.outstanding.len() > 1 => {
+                    if self.answered_in_pieces(slot, &response, false, end) == ReceiveStatus::End {
+                        return ReceiveStatus::End;
                     }
                 }
                 // Bytes after the answer, or no answer at all: this server cannot be followed on this connection.
-                Ok(Fed::Done(..)) => return self.end_badly(slot, BadResponse::TrailingBytes, end.seen),
+                Ok(FeedResult::Done(..)) => return self.end_badly(slot, BadResponse::TrailingBytes, end.seen),
                 Err(reason) => return self.end_badly(slot, reason, end.seen),
             }
         }
@@ -170,36 +172,42 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
 
     /// What came is no answer for this `reason`: neither to the oldest request, nor to those behind it.
     #[cold]
-    fn end_badly(&mut self, slot: usize, reason: BadResponse, seen: Nanos) -> Taken {
+    fn end_badly(&mut self, slot: usize, reason: BadResponse, seen: Nanos) -> ReceiveStatus {
         let measured = self.connections[slot].outstanding.iter().filter(|request| request.is_measured).count();
         self.records.tally.record_reason(reason, measured as u64);
         let bytes = self.connections[slot].reader.received();
         self.close(slot);
         self.record_all(slot, Outcome::BadResponse, Some(reason), seen, bytes);
-        Taken::End
+        ReceiveStatus::End
     }
 
     #[inline(never)]
-    fn answered_in_pieces(&mut self, slot: usize, response: &Response, closing: bool, end: End) -> Taken {
+    fn answered_in_pieces(
+        &mut self,
+        slot: usize,
+        response: &ReceivedResponse,
+        closing: bool,
+        end: Ending,
+    ) -> ReceiveStatus {
         self.answered(slot, response, closing, end)
     }
 
     /// When what was just received came: by the kernel's stamp, where there is one that can be true.
     #[inline(always)]
-    pub(super) fn arrival(&self, slot: usize, now: Nanos) -> End {
+    pub(super) fn arrival(&self, slot: usize, now: Nanos) -> Ending {
         let stamp = self.wall.as_ref().and_then(|wall| Some(wall.map(self.wire.stamp(slot)?)));
-        let Some(at) = stamp else { return End::seen(now) };
+        let Some(at) = stamp else { return Ending::seen(now) };
         // Bytes that came after the turn's time was read.
         let seen = if at > now { self.clock.now() } else { now };
         let sent = self.connections[slot].outstanding.oldest().map_or(now, |request| request.sent);
-        if sent <= at && at <= seen { End { at, seen, is_stamped: true } } else { End::seen(now) }
+        if sent <= at && at <= seen { Ending { at, seen, is_stamped: true } } else { Ending::seen(now) }
     }
 
     /// News of a connection without a request: it was closed, or sent what nobody asked for.
     #[inline(never)]
     pub(super) fn receive_idle(&mut self, slot: usize) {
         match self.wire.receive(slot, &mut self.buffer) {
-            Err(Trouble::WouldBlock) => return,
+            Err(ConnectionError::WouldBlock) => return,
             Ok(1..) => self.records.tally.closed_for_unasked += 1,
             Ok(0) | Err(_) => self.records.tally.closed_by_server += 1,
         }
@@ -208,9 +216,15 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
 
     /// A whole response came, to the oldest request; `closing`: and the server has closed the connection.
     #[inline(always)]
-    pub(super) fn answered(&mut self, slot: usize, response: &Response, closing: bool, end: End) -> Taken {
+    pub(super) fn answered(
+        &mut self,
+        slot: usize,
+        response: &ReceivedResponse,
+        closing: bool,
+        end: Ending,
+    ) -> ReceiveStatus {
         let connection = &mut self.connections[slot];
-        let Some(request) = connection.outstanding.oldest() else { return Taken::End };
+        let Some(request) = connection.outstanding.oldest() else { return ReceiveStatus::End };
         let mut outcome = Outcome::Answered(response.status);
         let is_of_length = self.shape.body_bytes.is_none_or(|bytes| bytes == response.body_bytes);
         let is_good = outcome.is_good() && is_of_length;
@@ -222,7 +236,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         let was_measured = request.is_measured;
         self.records.response(request, response, is_good, connection.first_byte, end);
         let (shape, answer, traced) = (self.shape, &mut connection.answer, &mut connection.traced);
-        self.records.end(slot, request, (outcome, is_good), end, response.bytes, || Kept {
+        self.records.end(slot, request, (outcome, is_good), end, response.bytes, || JournalExtras {
             answer: shape.keep_answers.then(|| take_answer(answer)).flatten(),
             trace: shape.traces.then(|| traced.next(response.app_time)),
             reason: None,
@@ -240,7 +254,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
         let we_keep = self.shape.keep_alive && connection.until_reconnect > 0;
         if server_keeps && we_keep {
             let next = connection.outstanding.oldest();
-            let taken = if next.is_some() { Taken::More } else { Taken::End };
+            let taken = if next.is_some() { ReceiveStatus::More } else { ReceiveStatus::End };
             if let Some(next) = next {
                 connection.reader.expect(self.shape.requests[next.request as usize].is_head);
             }
@@ -253,12 +267,18 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
 
     /// The answer was the last one of its connection: because the server wants it so, where `we_keep` it.
     #[inline(never)]
-    fn ended_with_its_connection(&mut self, slot: usize, was_measured: bool, we_keep: bool, seen: Nanos) -> Taken {
+    fn ended_with_its_connection(
+        &mut self,
+        slot: usize,
+        was_measured: bool,
+        we_keep: bool,
+        seen: Nanos,
+    ) -> ReceiveStatus {
         self.records.tally.closed_by_server += u64::from(we_keep);
         self.close(slot);
         self.free_place(slot, was_measured, seen);
         // Pipelining: what was sent behind it will not be answered any more.
         self.record_all(slot, Outcome::Closed, None, seen, 0);
-        Taken::End
+        ReceiveStatus::End
     }
 }

@@ -12,46 +12,46 @@ use super::LaneEnd;
 use crate::alike::Alike;
 use crate::app_time::AppTimes;
 use crate::connection::{Connection, Outstanding};
-use crate::head::Heads;
-use crate::journal::{Batch, Journal, Record, Trace};
-use crate::response::Response;
-use crate::shape::{Shape, Share};
+use crate::head::HeadCache;
+use crate::journal::{Journal, RecordBatch, RequestRecord, RequestTrace};
+use crate::response::ReceivedResponse;
+use crate::shape::{LaneShare, LoadSpec};
 
 /// When a request ended, and when the lane saw that it had.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct End {
+pub(super) struct Ending {
     pub(super) at: Nanos,
     pub(super) seen: Nanos,
     /// Whether the two are of two clocks, so that their distance is the lane's read lag.
     pub(super) is_stamped: bool,
 }
 
-impl End {
+impl Ending {
     /// Of what has no stamp: it ended when it was seen.
     #[inline]
-    pub(super) fn seen(now: Nanos) -> End {
-        End { at: now, seen: now, is_stamped: false }
+    pub(super) fn seen(now: Nanos) -> Ending {
+        Ending { at: now, seen: now, is_stamped: false }
     }
 }
 
 /// What a journal gets of a request beside how it ended.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct JournalExtras {
     pub(super) reason: Option<BadResponse>,
     pub(super) answer: Option<Box<[u8]>>,
-    pub(super) trace: Option<Trace>,
+    pub(super) trace: Option<RequestTrace>,
 }
 
-/// What most requests have in common, recorded once: it is added to the tally [in the end](Usual::add_to), or when somebody asks.
+/// What most requests have in common, recorded once: it is added to the tally [in the end](FastPathTotals::add_to), or when somebody asks.
 #[derive(Default)]
-struct Usual {
+struct FastPathTotals {
     /// Send lags that are the generator's own lags too: nothing else made those requests late.
     lags: Histogram,
     /// Service times of good answers that came in one piece: their first byte came with the last.
     in_one_piece: Histogram,
 }
 
-impl Usual {
+impl FastPathTotals {
     /// Adds all of it, with what the usual answers have in `alike`, and how many of them each connection had from `first_connection` on.
     fn add_to(&self, tally: &mut Tally, alike: &Alike, first_connection: usize, by_connection: &[Connection]) {
         for (status, answers) in &alike.by_status {
@@ -78,7 +78,7 @@ impl Usual {
 pub(super) struct Records {
     /// All but what is in `usual`.
     pub(super) tally: Tally,
-    usual: Usual,
+    usual: FastPathTotals,
     batches: Batches,
     /// What apps say of their time, where that is read.
     app_times: Option<AppTimes>,
@@ -95,16 +95,16 @@ pub(super) struct Records {
 impl Records {
     /// Nothing recorded yet, of a run that starts at `start`; a journal where there is a reader for it.
     pub(super) fn new<C: Clock>(
-        shape: &Shape,
-        share: Share,
+        shape: &LoadSpec,
+        share: LaneShare,
         clock: &C,
         start: Nanos,
-        journal: Option<SyncSender<Batch>>,
+        journal: Option<SyncSender<RecordBatch>>,
     ) -> Records {
         let window = shape.window(start);
         Records {
             tally: Tally::new(window, shape.connections as usize),
-            usual: Usual::default(),
+            usual: FastPathTotals::default(),
             batches: Batches::new(window),
             app_times: shape.reads_app_times.then(|| AppTimes::new(clock)),
             workers: Vec::with_capacity(64),
@@ -121,10 +121,10 @@ impl Records {
     pub(super) fn response(
         &mut self,
         request: &Outstanding,
-        response: &Response,
+        response: &ReceivedResponse,
         is_good: bool,
         first_byte: Nanos,
-        end: End,
+        end: Ending,
     ) {
         self.tally.body_bytes += response.body_bytes;
         if let Some(worker) = response.worker {
@@ -163,7 +163,7 @@ impl Records {
     /// A usual exchange has ended: all that is its own of it. `request` was sent on an open connection as soon as that was free,
     /// and its answer came in one piece.
     #[inline(always)]
-    pub(super) fn usual(&mut self, request: &Outstanding, end: End) {
+    pub(super) fn usual(&mut self, request: &Outstanding, end: Ending) {
         let (lag, response_time) = (request.sent - request.due, end.at - request.due);
         let place = Place::of(response_time);
         self.usual.lags.record(lag);
@@ -193,9 +193,9 @@ impl Records {
         slot: usize,
         request: &Outstanding,
         (outcome, is_good): (Outcome, bool),
-        end: End,
+        end: Ending,
         bytes: u64,
-        kept: impl FnOnce() -> Kept,
+        kept: impl FnOnce() -> JournalExtras,
     ) {
         let exchange = exchange(request, outcome, end, bytes);
         if request.is_measured {
@@ -219,7 +219,12 @@ impl Records {
 
     /// A good answer to `request` that is not as long as was `wanted`: the outcome that it has instead.
     #[cold]
-    pub(super) fn wrong_length(&mut self, request: &Outstanding, wanted: Option<u64>, response: &Response) -> Outcome {
+    pub(super) fn wrong_length(
+        &mut self,
+        request: &Outstanding,
+        wanted: Option<u64>,
+        response: &ReceivedResponse,
+    ) -> Outcome {
         if request.is_measured
             && let Some(wanted) = wanted
         {
@@ -238,7 +243,7 @@ impl Records {
     }
 
     /// The tally so far, all of it but the workers.
-    pub(super) fn tally(&self, heads: &Heads, connections: &[Connection]) -> Tally {
+    pub(super) fn tally(&self, heads: &HeadCache, connections: &[Connection]) -> Tally {
         let mut tally = self.tally.clone();
         self.usual.add_to(&mut tally, &heads.alike(), self.first_connection, connections);
         tally
@@ -248,18 +253,18 @@ impl Records {
     pub(super) fn unsent(&mut self, number: u64, due: Nanos, ended: Nanos, outcome: Outcome) {
         let exchange = Exchange { due, sent: ended, ended, received_bytes: 0, outcome };
         self.tally.record(&exchange, self.first_connection);
-        self.one_by_one(number, exchange, Kept::default);
+        self.one_by_one(number, exchange, JournalExtras::default);
     }
 
     #[inline(always)]
-    fn one_by_one(&mut self, number: u64, exchange: Exchange, kept: impl FnOnce() -> Kept) {
+    fn one_by_one(&mut self, number: u64, exchange: Exchange, kept: impl FnOnce() -> JournalExtras) {
         self.ended += 1;
         if self.keep_exchanges {
             self.keep(exchange);
         }
         if self.journal.is_kept() {
-            let Kept { reason, answer, trace } = kept();
-            self.journal.record(Record { number, exchange, reason, answer, trace });
+            let JournalExtras { reason, answer, trace } = kept();
+            self.journal.record(RequestRecord { number, exchange, reason, answer, trace });
         }
     }
 
@@ -269,7 +274,7 @@ impl Records {
     }
 
     /// All of it, with the names of the workers that `heads` have.
-    pub(super) fn finish(mut self, heads: &Heads, connections: &[Connection]) -> LaneEnd {
+    pub(super) fn finish(mut self, heads: &HeadCache, connections: &[Connection]) -> LaneEnd {
         let alike = heads.alike();
         for (worker, answers) in &alike.by_worker {
             self.answers_of(usize::from(*worker), WorkerCount { measured: *answers, all: *answers });
@@ -294,12 +299,12 @@ impl Records {
 
 /// When it was sent; what never was, when it ended.
 #[inline(always)]
-fn sent(request: &Outstanding, end: End) -> Nanos {
+fn sent(request: &Outstanding, end: Ending) -> Nanos {
     if request.written == 0 { end.at } else { request.sent }
 }
 
 #[inline(always)]
-fn exchange(request: &Outstanding, outcome: Outcome, end: End, bytes: u64) -> Exchange {
+fn exchange(request: &Outstanding, outcome: Outcome, end: Ending, bytes: u64) -> Exchange {
     Exchange {
         due: request.due,
         sent: sent(request, end),

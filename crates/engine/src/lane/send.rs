@@ -2,16 +2,16 @@
 
 use model::{Clock, Nanos, Outcome};
 
-use super::receive::Taken;
+use super::receive::ReceiveStatus;
 use super::{FIRST_PAUSE, LONGEST_PAUSE, Lane};
-use crate::agenda::Due;
-use crate::connection::{Outstanding, State};
-use crate::journal::Trace;
-use crate::wire::{Trouble, Wire};
+use crate::agenda::DueRequest;
+use crate::connection::{ConnectionState, Outstanding};
+use crate::journal::RequestTrace;
+use crate::wire::{ConnectionDriver, ConnectionError};
 
-impl<C: Clock, W: Wire> Lane<'_, C, W> {
+impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     #[inline(always)]
-    pub(super) fn begin(&mut self, slot: usize, due: Due, now: Nanos) {
+    pub(super) fn begin(&mut self, slot: usize, due: DueRequest, now: Nanos) {
         if self.begins_usual(slot, &due) {
             return self.begin_usual(slot, due, now);
         }
@@ -36,9 +36,9 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
             written_at: Nanos::ZERO,
             written: 0,
         });
-        if connection.state == State::Open {
+        if connection.state == ConnectionState::Open {
             self.send(slot);
-        } else if connection.state != State::Opening {
+        } else if connection.state != ConnectionState::Opening {
             self.open(slot);
         }
         // (What is being opened sends it as soon as it is there.)
@@ -48,7 +48,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
     fn open(&mut self, slot: usize) {
         let opened = self.clock.now();
         let connection = &mut self.connections[slot];
-        connection.state = State::Opening;
+        connection.state = ConnectionState::Opening;
         connection.until_reconnect = self.shape.reconnect_after.unwrap_or(u64::MAX);
         if let Some(request) = connection.outstanding.newest_mut() {
             request.opened = opened;
@@ -58,7 +58,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
             Ok(()) => {
                 if self.shape.traces {
                     let port = self.wire.local_port(slot).unwrap_or(0);
-                    self.connections[slot].traced = Trace { port, number: 0, opened, app: None };
+                    self.connections[slot].traced = RequestTrace { port, number: 0, opened, app: None };
                 }
                 self.send(slot);
             }
@@ -83,21 +83,21 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
                     request.written += n;
                     let is_whole = request.written == bytes.len();
                     connection.sent_in_full += usize::from(is_whole);
-                    connection.state = State::Open;
+                    connection.state = ConnectionState::Open;
                     connection.failed_connects = 0;
                     self.records.tally.sent_bytes += n as u64;
                     if is_whole && !connection.has_to_send() {
                         return;
                     }
                 }
-                Err(Trouble::WouldBlock) => {
+                Err(ConnectionError::WouldBlock) => {
                     if first && request.connected == Nanos::ZERO && self.wire.is_connected(slot) {
                         request.connected = instant;
                     }
                     return;
                 }
                 // A connection that was open may still have an answer to give.
-                Err(_) if connection.state == State::Open => return self.receive_what_is_left(slot),
+                Err(_) if connection.state == ConnectionState::Open => return self.receive_what_is_left(slot),
                 Err(trouble) => return self.not_sent(slot, trouble),
             }
         }
@@ -109,7 +109,7 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
     fn receive_what_is_left(&mut self, slot: usize) {
         let now = self.clock.now();
         while let Ok(n @ 1..) = self.wire.receive(slot, &mut self.buffer) {
-            if self.take(slot, n, true, now) == Taken::End {
+            if self.take(slot, n, true, now) == ReceiveStatus::End {
                 return;
             }
         }
@@ -118,8 +118,8 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
 
     /// Nothing of the request could be sent: the connection was refused, or had been closed in the meantime.
     #[cold]
-    fn not_sent(&mut self, slot: usize, trouble: Trouble) {
-        if trouble == Trouble::Reset {
+    fn not_sent(&mut self, slot: usize, trouble: ConnectionError) {
+        if trouble == ConnectionError::Reset {
             let now = self.clock.now();
             self.end(slot, Outcome::Reset, now, None);
         } else {
@@ -128,21 +128,25 @@ impl<C: Clock, W: Wire> Lane<'_, C, W> {
     }
 
     #[cold]
-    fn not_opened(&mut self, slot: usize, trouble: Trouble) {
+    fn not_opened(&mut self, slot: usize, trouble: ConnectionError) {
         let failed = self.connections[slot].failed_connects;
         self.connections[slot].failed_connects = failed.saturating_add(1);
         // A closed loop would spin on a server that is not there; an open one has its schedule, and waits for nobody.
         let pause = (!self.agenda.is_open()).then(|| Nanos(FIRST_PAUSE.0 << failed.min(10)).min(LONGEST_PAUSE));
         let is_measured = self.connections[slot].outstanding.oldest().is_some_and(|request| request.is_measured);
-        let is_exhausted = matches!(trouble, Trouble::NoPort | Trouble::NoDescriptor | Trouble::NoMemory);
+        let is_exhausted =
+            matches!(trouble, ConnectionError::NoPort | ConnectionError::NoDescriptor | ConnectionError::NoMemory);
         self.records.tally.exhausted += u64::from(is_exhausted && is_measured);
         let outcome = match trouble {
-            Trouble::Refused => Outcome::Refused,
-            Trouble::NoRoute => Outcome::NoRoute,
-            Trouble::TimedOut => Outcome::ConnectTimedOut,
-            Trouble::NoPort => Outcome::NoPort,
-            Trouble::NoDescriptor => Outcome::NoDescriptor,
-            Trouble::WouldBlock | Trouble::Reset | Trouble::NoMemory | Trouble::Failed => Outcome::ConnectFailed,
+            ConnectionError::Refused => Outcome::Refused,
+            ConnectionError::NoRoute => Outcome::NoRoute,
+            ConnectionError::TimedOut => Outcome::ConnectTimedOut,
+            ConnectionError::NoPort => Outcome::NoPort,
+            ConnectionError::NoDescriptor => Outcome::NoDescriptor,
+            ConnectionError::WouldBlock
+            | ConnectionError::Reset
+            | ConnectionError::NoMemory
+            | ConnectionError::Failed => Outcome::ConnectFailed,
         };
         let now = self.clock.now();
         self.end(slot, outcome, now, pause);

@@ -9,14 +9,14 @@
 use model::{Clock, Nanos, NetworkPath};
 
 use super::Lane;
-use crate::agenda::Due;
-use crate::connection::{Outstanding, State};
-use crate::shape::Shape;
-use crate::wire::Wire;
+use crate::agenda::DueRequest;
+use crate::connection::{ConnectionState, Outstanding};
+use crate::shape::LoadSpec;
+use crate::wire::ConnectionDriver;
 
 /// Whether exchanges of this load can be usual ones: a closed loop without pauses, pipelining or quotas of its connections, of
 /// which nobody wants to see the exchanges one by one.
-pub(super) fn may_be(shape: &Shape, has_journal: bool) -> bool {
+pub(super) fn may_be(shape: &LoadSpec, has_journal: bool) -> bool {
     let is_seen_one_by_one = has_journal || shape.keep_exchanges || shape.keep_answers || shape.traces;
     let keeps_connections =
         shape.keep_alive && shape.reconnect_after.is_none() && shape.requests_per_connection.is_none();
@@ -24,16 +24,16 @@ pub(super) fn may_be(shape: &Shape, has_journal: bool) -> bool {
     is_plain_loop && keeps_connections && !is_seen_one_by_one && !shape.reads_app_times
 }
 
-impl<C: Clock, W: Wire> Lane<'_, C, W> {
+impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     /// Whether the request that is `due` on `slot`, which has nothing out, can be a usual one.
     #[inline(always)]
-    pub(super) fn begins_usual(&self, slot: usize, due: &Due) -> bool {
-        self.may_be_usual && due.is_measured && self.connections[slot].state == State::Open
+    pub(super) fn begins_usual(&self, slot: usize, due: &DueRequest) -> bool {
+        self.may_be_usual && due.is_measured && self.connections[slot].state == ConnectionState::Open
     }
 
     /// Sends it. What does not go out whole goes on the general way.
     #[inline(always)]
-    pub(super) fn begin_usual(&mut self, slot: usize, due: Due, now: Nanos) {
+    pub(super) fn begin_usual(&mut self, slot: usize, due: DueRequest, now: Nanos) {
         self.busy += 1;
         self.busy_measured += 1;
         let index = self.shape.order.index(due.number, self.shape.requests.len());

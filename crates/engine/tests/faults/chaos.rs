@@ -4,7 +4,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use engine::Shape;
+use engine::LoadSpec;
 use model::pace::uniform;
 use model::{Nanos, Outcome, Pace, Rate};
 
@@ -70,14 +70,14 @@ fn chaos(seed: u64) -> (Server, Arc<AtomicU64>) {
 /// answer.
 const PATIENCE: [Nanos; 3] = [Nanos::from_millis(200), Nanos::from_secs(1), Nanos::from_secs(5)];
 
-fn survives(seed: u64, change: impl Fn(Shape) -> Shape) {
+fn survives(seed: u64, change: impl Fn(LoadSpec) -> LoadSpec) {
     assert!(PATIENCE.into_iter().any(|patience| survives_with(seed, patience, &change)), "not every kind of outcome");
 }
 
 /// Whether every kind of outcome came up; nothing was lost.
-fn survives_with(seed: u64, timeout: Nanos, change: impl Fn(Shape) -> Shape) -> bool {
+fn survives_with(seed: u64, timeout: Nanos, change: impl Fn(LoadSpec) -> LoadSpec) -> bool {
     let (server, answers) = chaos(seed);
-    let load = Shape { connections: CONNECTIONS, lanes: 3, timeout, ..shape(server.address) };
+    let load = LoadSpec { connections: CONNECTIONS, lanes: 3, timeout, ..shape(server.address) };
     let load = change(load);
     let done = driven(&load);
     let counts = &done.tally.counts;
@@ -100,13 +100,13 @@ fn survives_with(seed: u64, timeout: Nanos, change: impl Fn(Shape) -> Shape) -> 
 #[test]
 fn nothing_is_lost_in_a_closed_loop_on_a_server_with_every_fault() {
     for seed in [1, 2] {
-        survives(seed, |shape| Shape { requests_total: None, requests_per_connection: Some(EACH), ..shape });
+        survives(seed, |shape| LoadSpec { requests_total: None, requests_per_connection: Some(EACH), ..shape });
     }
 }
 
 #[test]
 fn nothing_is_lost_in_an_open_loop_on_a_server_with_every_fault() {
-    survives(3, |shape| Shape {
+    survives(3, |shape| LoadSpec {
         requests_total: Some(u64::from(CONNECTIONS) * EACH),
         pace: Pace::constant(Rate::new(2000.0).unwrap()),
         ..shape

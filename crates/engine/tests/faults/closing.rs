@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 
-use engine::{Progress, Shape};
+use engine::{LoadSpec, RunProgress};
 use model::{Nanos, Outcome};
 use rustix::net::{SendFlags, send};
 
@@ -113,7 +113,7 @@ fn a_close_behind_the_answer_costs_at_most_the_request_that_met_it() {
 
 #[test]
 fn what_nobody_asked_for_costs_an_idle_connection_and_no_request() {
-    let progress = Arc::new(Progress::new(1));
+    let progress = Arc::new(RunProgress::new(1));
     let seen = Arc::clone(&progress);
     let server = Server::start(move |stream, connection| {
         once(stream, ANSWER)?;
@@ -124,7 +124,7 @@ fn what_nobody_asked_for_costs_an_idle_connection_and_no_request() {
         stream.write_all(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")?;
         until_closed(stream)
     });
-    let shape = Shape { lanes: 1, connections: 1, think: Nanos::from_secs(4), ..shape(server.address) };
+    let shape = LoadSpec { lanes: 1, connections: 1, think: Nanos::from_secs(4), ..shape(server.address) };
     let done = driven_until(&shape, Arc::default(), progress);
     assert_eq!(done.tally.counts.good(), REQUESTS, "{}", shown(&done));
     // The connection is not used again after its last answer.
@@ -137,7 +137,7 @@ fn what_nobody_asked_for_costs_an_idle_connection_and_no_request() {
 fn connections_that_are_closed_while_idle_are_opened_anew_and_cost_nothing() {
     let server = Server::start(|stream, _| after_the_answer(stream));
     // The close comes while the user thinks, however busy the machine is: the server's thread does nothing else meanwhile.
-    let done = driven(&Shape { think: Nanos::from_secs(4), ..shape(server.address) });
+    let done = driven(&LoadSpec { think: Nanos::from_secs(4), ..shape(server.address) });
     assert_eq!(done.tally.counts.good(), REQUESTS, "{}", shown(&done));
     assert_eq!(done.tally.connections_opened, REQUESTS);
     // Two connections are not used again after their last answer.

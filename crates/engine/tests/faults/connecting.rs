@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use engine::{Endpoint, Progress, Shape, Transport};
+use engine::{Endpoint, LoadSpec, RunProgress, Transport};
 use model::{Nanos, Outcome};
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
@@ -41,15 +41,15 @@ fn where_nobody_listens_every_request_is_refused() {
 fn an_open_loop_keeps_its_schedule_though_nobody_listens() {
     let (_port, address) = taken_port();
     // All of them, whatever was refused before: a connection is free again at once (in exact time: `simulated.rs`).
-    let done = driven(&Shape { requests_total: Some(400), ..open(&shape(address)) });
+    let done = driven(&LoadSpec { requests_total: Some(400), ..open(&shape(address)) });
     assert_eq!(done.tally.counts.of(Outcome::Refused), 400, "{}", shown(&done));
 }
 
 #[test]
 fn a_server_that_comes_up_in_the_middle_is_found() {
     let (port, address) = taken_port();
-    let load = Shape { requests_total: Some(40), ..shape(address) };
-    let progress = Arc::new(Progress::new(load.lanes));
+    let load = LoadSpec { requests_total: Some(40), ..shape(address) };
+    let progress = Arc::new(RunProgress::new(load.lanes));
     let seen = Arc::clone(&progress);
     let server = thread::spawn(move || {
         while seen.ended() < 6 {
@@ -121,8 +121,8 @@ fn an_address_that_cannot_be_reached_fails_to_connect() {
 #[test]
 fn a_load_on_a_dead_server_can_be_interrupted() {
     let (port, address) = taken_port();
-    let load = Shape { requests_total: None, measured: Some(Nanos::from_secs(600)), ..shape(address) };
-    let (interrupt, progress) = (Arc::new(AtomicBool::new(false)), Arc::new(Progress::new(load.lanes)));
+    let load = LoadSpec { requests_total: None, measured: Some(Nanos::from_secs(600)), ..shape(address) };
+    let (interrupt, progress) = (Arc::new(AtomicBool::new(false)), Arc::new(RunProgress::new(load.lanes)));
     let (flag, seen) = (Arc::clone(&interrupt), Arc::clone(&progress));
     let watch = thread::spawn(move || {
         while seen.ended() < 4 {

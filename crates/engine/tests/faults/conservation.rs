@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
-use engine::{Drive, Endpoint, Progress, Shape, Tls, TlsOptions, Transport};
+use engine::{DriveResult, Endpoint, LoadSpec, RunProgress, TlsOptions, TlsSettings, Transport};
 use model::{Arrivals, Late, Nanos, Outcome, Pace, Profile, Rate};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -136,7 +136,7 @@ impl Counting {
             Box::new(StreamOwned::new(session, accepted(&listener)))
         };
         let options = TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() };
-        let transport = Transport { tls: Some(Tls::new(&options).unwrap()), ..Transport::tcp(address) };
+        let transport = Transport { tls: Some(TlsSettings::new(&options).unwrap()), ..Transport::tcp(address) };
         Counting::start(transport, Box::new(accept), knock(address))
     }
 
@@ -191,23 +191,23 @@ fn paces() -> [(&'static str, Pace, Late); 5] {
     ]
 }
 
-fn stopped_by(stop: Stop, shape: Shape, window: Nanos) -> Shape {
-    let shape = Shape { requests_total: None, ..shape };
+fn stopped_by(stop: Stop, shape: LoadSpec, window: Nanos) -> LoadSpec {
+    let shape = LoadSpec { requests_total: None, ..shape };
     let time = Some(window);
     match stop {
-        Stop::Number => Shape { requests_total: Some(NUMBER), ..shape },
-        Stop::Time => Shape { warm_up: Nanos::from_millis(10), measured: time, ..shape },
-        Stop::Both => Shape { requests_total: Some(NUMBER), measured: time, ..shape },
-        Stop::EachConnection => Shape { requests_per_connection: Some(9), ..shape },
-        Stop::Interruption => Shape { measured: Some(Nanos::from_secs(600)), ..shape },
+        Stop::Number => LoadSpec { requests_total: Some(NUMBER), ..shape },
+        Stop::Time => LoadSpec { warm_up: Nanos::from_millis(10), measured: time, ..shape },
+        Stop::Both => LoadSpec { requests_total: Some(NUMBER), measured: time, ..shape },
+        Stop::EachConnection => LoadSpec { requests_per_connection: Some(9), ..shape },
+        Stop::Interruption => LoadSpec { measured: Some(Nanos::from_secs(600)), ..shape },
     }
 }
 
-fn run(stop: Stop, shape: &Shape) -> Drive {
+fn run(stop: Stop, shape: &LoadSpec) -> DriveResult {
     if stop != Stop::Interruption {
         return driven(shape);
     }
-    let (interrupt, progress) = (Arc::new(AtomicBool::new(false)), Arc::new(Progress::new(shape.lanes)));
+    let (interrupt, progress) = (Arc::new(AtomicBool::new(false)), Arc::new(RunProgress::new(shape.lanes)));
     let (flag, seen) = (Arc::clone(&interrupt), Arc::clone(&progress));
     let watch = thread::spawn(move || {
         while seen.ended() < NUMBER {
@@ -233,8 +233,15 @@ fn agrees(start: impl Fn() -> Counting) {
             let agree_for = |window| {
                 let server = start();
                 let base = shape_over(server.transport.clone());
-                let shape =
-                    Shape { connections: 5, lanes: 3, pace: pace.clone(), late, keep_alive, reconnect_after, ..base };
+                let shape = LoadSpec {
+                    connections: 5,
+                    lanes: 3,
+                    pace: pace.clone(),
+                    late,
+                    keep_alive,
+                    reconnect_after,
+                    ..base
+                };
                 let shape = stopped_by(stop, shape, window);
                 let done = run(stop, &shape);
                 let what = format!("{name}, {stop:?}, keep-alive {keep_alive}, {reconnect_after:?}: {}", shown(&done));
@@ -249,13 +256,13 @@ fn agrees(start: impl Fn() -> Counting) {
 }
 
 /// How many requests are due in the window; `None` in a closed loop.
-fn due_in_window(shape: &Shape) -> Option<u64> {
+fn due_in_window(shape: &LoadSpec) -> Option<u64> {
     let until = shape.warm_up + shape.measured.unwrap();
     let due = shape.pace.schedule()?.take_while(|due| *due < until);
     Some(due.filter(|due| *due >= shape.warm_up).count() as u64)
 }
 
-fn assert_agree(stop: Stop, shape: &Shape, done: &Drive, ledger: [u64; 4], what: &str) {
+fn assert_agree(stop: Stop, shape: &LoadSpec, done: &DriveResult, ledger: [u64; 4], what: &str) {
     let (tally, counts) = (&done.tally, &done.tally.counts);
     let [connections, requests, received_bytes, sent_bytes] = ledger;
     let skipped = counts.of(Outcome::Skipped) + tally.unmeasured.of(Outcome::Skipped);

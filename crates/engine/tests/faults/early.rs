@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use engine::Shape;
+use engine::LoadSpec;
 use model::{Outcome, Request};
 
 use crate::kit::{
@@ -25,11 +25,11 @@ pub(crate) fn before_the_request(stream: &mut TcpStream) -> io::Result<()> {
 }
 
 /// Posts a [`LARGE`] body.
-fn large(shape: Shape) -> Shape {
+fn large(shape: LoadSpec) -> LoadSpec {
     let mut bytes = format!("POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: {LARGE}\r\n\r\n").into_bytes();
     bytes.resize(bytes.len() + LARGE, b'x');
     let request = Request { bytes: bytes.into(), is_head: false };
-    Shape { requests: [request].into(), ..shape }
+    LoadSpec { requests: [request].into(), ..shape }
 }
 
 #[test]

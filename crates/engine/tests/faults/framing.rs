@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::net::TcpStream;
 
-use engine::Shape;
+use engine::LoadSpec;
 use model::{BadResponse, Nanos, Outcome, WrongLengths};
 
 use crate::kit::{
@@ -124,7 +124,7 @@ fn an_answer_of_another_length_than_expected_is_told_from_a_good_one() {
     for (serve, bytes) in kinds {
         for (expected, outcome) in [(bytes, GOOD), (bytes + 1, Outcome::WrongLength), (0, Outcome::WrongLength)] {
             let server = Server::start(move |stream, _| serve(stream));
-            let done = driven(&Shape { body_bytes: Some(expected), ..shape(server.address) });
+            let done = driven(&LoadSpec { body_bytes: Some(expected), ..shape(server.address) });
             server.stop();
             assert_eq!(done.tally.counts.of(outcome), REQUESTS, "{expected} bytes: {:?}", done.tally.counts);
             assert_eq!(done.tally.all_answers(), done.tally.all_requests(), "it is a whole answer all the same");
@@ -138,7 +138,7 @@ fn an_answer_of_another_length_than_expected_is_told_from_a_good_one() {
 #[test]
 fn the_length_of_a_failure_is_nobodys_business() {
     let server = Server::start(|stream, _| always(stream, b"HTTP/1.1 503 X\r\nContent-Length: 2\r\n\r\nno"));
-    let done = driven(&Shape { body_bytes: Some(9), ..shape(server.address) });
+    let done = driven(&LoadSpec { body_bytes: Some(9), ..shape(server.address) });
     server.stop();
     assert_eq!(done.tally.counts.of(Outcome::Answered(503)), REQUESTS);
 }
@@ -149,12 +149,12 @@ fn several_reasons_are_counted_apart_and_only_of_measured_requests() {
         0..3 => once_and_wait(stream, b"HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\n"),
         _ => garbage_behind_the_answer(stream),
     });
-    let load = Shape { connections: 1, lanes: 1, ..shape(server.address) };
+    let load = LoadSpec { connections: 1, lanes: 1, ..shape(server.address) };
     let done = driven(&load);
     let reasons = [(BadResponse::ContentLength, 3), (BadResponse::TrailingBytes, REQUESTS - 3)];
     assert_eq!(done.tally.bad_responses.iter().collect::<Vec<_>>(), reasons);
     // A window that never begins: nothing is measured, and there is no reason to tell.
-    let unmeasured = Shape {
+    let unmeasured = LoadSpec {
         requests_total: None,
         requests_per_connection: None,
         warm_up: Nanos::from_millis(50),
@@ -176,7 +176,7 @@ fn what_is_out_behind_a_bad_response_is_as_bad() {
         stream.write_all(b"this is no answer\r\n\r\n")?;
         until_closed(stream)
     });
-    let load = Shape { connections: 1, lanes: 1, pipeline: 4, requests_total: Some(8), ..shape(server.address) };
+    let load = LoadSpec { connections: 1, lanes: 1, pipeline: 4, requests_total: Some(8), ..shape(server.address) };
     let done = driven(&load);
     assert_eq!(done.tally.bad_responses.iter().collect::<Vec<_>>(), [(BadResponse::NotHttp, 8)]);
     server.stop();

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::net::TcpStream;
 
-use engine::{Shape, render};
+use engine::{LoadSpec, render};
 use model::{BadResponse, Outcome};
 
 use crate::kit::{
@@ -145,7 +145,7 @@ fn an_answer_without_a_body_may_lie_about_its_length() {
 
 #[test]
 fn an_answer_to_head_has_no_body_and_keeps_its_length() {
-    let head = |shape: Shape| Shape { requests: [render("HEAD", "localhost", "/", true)].into(), ..shape };
+    let head = |shape: LoadSpec| LoadSpec { requests: [render("HEAD", "localhost", "/", true)].into(), ..shape };
     ends_in_with(GOOD, |stream| always(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), head);
     ends_in_with(GOOD, |stream| always(stream, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), head);
     ends_badly_with(BadResponse::TrailingBytes, |stream| always(stream, ANSWER), head);

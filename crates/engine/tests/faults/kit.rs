@@ -7,7 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use engine::{Drive, Progress, Shape, Transport, drive, render};
+use engine::{DriveResult, LoadSpec, RunProgress, Transport, drive, render};
 use model::{BadResponse, Clock as _, Counts, Nanos, Outcome, Pace, Rate};
 use testkit::clock::Steady as SteadyClock;
 
@@ -143,32 +143,32 @@ pub(crate) fn reset(stream: &TcpStream) -> io::Result<()> {
 // ---- the load ---------------------------------------------------------------------------------------------------------
 
 /// A closed loop of [`REQUESTS`] requests over two connections of two lanes, with much patience.
-pub(crate) fn shape(address: SocketAddr) -> Shape {
+pub(crate) fn shape(address: SocketAddr) -> LoadSpec {
     shape_over(Transport::tcp(address))
 }
 
-pub(crate) fn shape_over(transport: Transport) -> Shape {
-    Shape {
+pub(crate) fn shape_over(transport: Transport) -> LoadSpec {
+    LoadSpec {
         lanes: 2,
         requests_total: Some(REQUESTS),
         timeout: MUCH_PATIENCE,
         keep_exchanges: true,
-        ..Shape::closed(transport, render("GET", "localhost", "/", true), 2)
+        ..LoadSpec::closed(transport, render("GET", "localhost", "/", true), 2)
     }
 }
 
 /// The same as an open loop, with a connection for each request: one that had to wait for a connection longer than the
 /// timeout after the last due time would never be sent.
-pub(crate) fn open(shape: &Shape) -> Shape {
-    Shape { pace: Pace::constant(Rate::new(500.0).unwrap()), connections: REQUESTS as u32, ..shape.clone() }
+pub(crate) fn open(shape: &LoadSpec) -> LoadSpec {
+    LoadSpec { pace: Pace::constant(Rate::new(500.0).unwrap()), connections: REQUESTS as u32, ..shape.clone() }
 }
 
 /// Drives it to its end, which must come.
-pub(crate) fn driven(shape: &Shape) -> Drive {
-    driven_until(shape, Arc::new(AtomicBool::new(false)), Arc::new(Progress::new(shape.lanes)))
+pub(crate) fn driven(shape: &LoadSpec) -> DriveResult {
+    driven_until(shape, Arc::new(AtomicBool::new(false)), Arc::new(RunProgress::new(shape.lanes)))
 }
 
-pub(crate) fn driven_until(shape: &Shape, interrupt: Arc<AtomicBool>, progress: Arc<Progress>) -> Drive {
+pub(crate) fn driven_until(shape: &LoadSpec, interrupt: Arc<AtomicBool>, progress: Arc<RunProgress>) -> DriveResult {
     let (sender, receiver) = mpsc::channel();
     let this = shape.clone();
     thread::spawn(move || {
@@ -181,7 +181,7 @@ pub(crate) fn driven_until(shape: &Shape, interrupt: Arc<AtomicBool>, progress: 
 }
 
 /// Every request is in exactly one place: each exchange is a sound one, and counting them gives the tally.
-pub(crate) fn assert_sound(shape: &Shape, done: &Drive) {
+pub(crate) fn assert_sound(shape: &LoadSpec, done: &DriveResult) {
     let tally = &done.tally;
     let (mut measured, mut unmeasured) = (Counts::default(), Counts::default());
     for exchange in &done.exchanges {
@@ -206,12 +206,12 @@ pub(crate) fn assert_sound(shape: &Shape, done: &Drive) {
     }
 }
 
-pub(crate) fn kinds(done: &Drive) -> Vec<Outcome> {
+pub(crate) fn kinds(done: &DriveResult) -> Vec<Outcome> {
     done.tally.counts.iter().map(|(outcome, _)| outcome).collect()
 }
 
 /// The outcomes and their counts, without the nine hundred that did not occur.
-pub(crate) fn shown(done: &Drive) -> String {
+pub(crate) fn shown(done: &DriveResult) -> String {
     format!("{:?}", done.tally.counts.iter().collect::<Vec<_>>())
 }
 
@@ -225,18 +225,18 @@ pub(crate) fn ends_badly(reason: BadResponse, serve: Serve) {
     ends_badly_with(reason, serve, |shape| shape);
 }
 
-pub(crate) fn ends_badly_with(reason: BadResponse, serve: Serve, change: impl Fn(Shape) -> Shape) {
+pub(crate) fn ends_badly_with(reason: BadResponse, serve: Serve, change: impl Fn(LoadSpec) -> LoadSpec) {
     for done in all_in(Outcome::BadResponse, serve, change) {
         assert_eq!(done.tally.bad_responses.iter().collect::<Vec<_>>(), [(reason, REQUESTS)]);
     }
 }
 
-pub(crate) fn ends_in_with(outcome: Outcome, serve: Serve, change: impl Fn(Shape) -> Shape) {
+pub(crate) fn ends_in_with(outcome: Outcome, serve: Serve, change: impl Fn(LoadSpec) -> LoadSpec) {
     all_in(outcome, serve, change);
 }
 
 /// The loads, of which all requests ended in `outcome`.
-fn all_in(outcome: Outcome, serve: Serve, change: impl Fn(Shape) -> Shape) -> Vec<Drive> {
+fn all_in(outcome: Outcome, serve: Serve, change: impl Fn(LoadSpec) -> LoadSpec) -> Vec<DriveResult> {
     let server = Server::start(move |stream, _| serve(stream));
     let closed = change(shape(server.address));
     let (mut opened, mut loads) = (0, Vec::new());
@@ -253,10 +253,10 @@ fn all_in(outcome: Outcome, serve: Serve, change: impl Fn(Shape) -> Shape) -> Ve
 
 /// Drives a load on a server that never answers: each request times out. A busy machine may be too late with little patience:
 /// what it has not sent by then is given up, and the load is repeated with more. All loads, of which the last is as it should be.
-pub(crate) fn timed_out(shape: &Shape) -> Vec<Drive> {
+pub(crate) fn timed_out(shape: &LoadSpec) -> Vec<DriveResult> {
     let mut all = Vec::new();
     for timeout in LITTLE_PATIENCE {
-        let done = driven(&Shape { timeout, ..shape.clone() });
+        let done = driven(&LoadSpec { timeout, ..shape.clone() });
         let kinds = kinds(&done);
         let allowed = [Outcome::TimedOut, Outcome::ConnectTimedOut, Outcome::InFlight];
         assert!(kinds.iter().all(|kind| allowed.contains(kind)), "{}", shown(&done));

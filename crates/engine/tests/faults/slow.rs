@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::Shape;
+use engine::LoadSpec;
 use model::{Outcome, Request};
 
 use crate::kit::{
@@ -91,7 +91,7 @@ fn a_request_that_nobody_takes_times_out_half_sent() {
         wait_for(&is_over);
         Ok(())
     });
-    let closed = Shape { requests: [request].into(), ..shape(server.address) };
+    let closed = LoadSpec { requests: [request].into(), ..shape(server.address) };
     let mut opened = 0;
     for shape in [open(&closed), closed] {
         let all = timed_out(&shape);

@@ -5,7 +5,7 @@ mod schedule;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use engine::{GivenAddresses, IpVersion, Resolver};
+use engine::{IpVersion, Resolver, StaticAddresses};
 use model::{Late, Nanos, Objective, Order, Rate, Timing};
 
 use super::like::{self, Tool};
@@ -195,7 +195,7 @@ pub(crate) struct LoadArgs {
     pub(crate) unix: Option<String>,
     /// Take this address for a host and port of the URL, in place of a look-up (as curl does)
     #[arg(long, value_name = "HOST:PORT:ADDRESS", help_heading = "Over what")]
-    resolve: Vec<GivenAddresses>,
+    resolve: Vec<StaticAddresses>,
     /// IPv4 only
     #[arg(short = '4', long, conflicts_with = "ipv6", help_heading = "Over what")]
     ipv4: bool,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use engine::{Endpoint, Resolver, Shape};
+use engine::{Endpoint, LoadSpec, Resolver};
 use launch::GuardCommand;
 use model::counts::name;
 use model::networks::is_public;
@@ -254,7 +254,7 @@ fn run_another(args: &LoadArgs, resolver: &Resolver, generator: Generator) -> Re
 
 /// What this generator reaches with these settings; `None` where it cannot be measured.
 fn ceiling(
-    shape: &Shape,
+    shape: &LoadSpec,
     answer_bytes: u64,
     placement: Option<&Placement>,
     (clock, interrupt, started_at): (SystemClock, &AtomicBool, &str),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use engine::{Raise, Resolver, spawn_scoped};
+use engine::{RaiseOnDrop, Resolver, spawn_scoped};
 use model::{Clock as _, Nanos};
 
 use crate::args::WatchArgs;
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
     };
     let end = std::thread::scope(|scope| {
         // Whatever happens here, the threads end too.
-        let _ending = Raise(&over);
+        let _ending = RaiseOnDrop(&over);
         if let Some(control) = &control {
             let (tell, over) = (tell.clone(), &over);
             let polling = move || watch::poll_on(control, &clock, args.every, over, &tell);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::str::FromStr;
 
-use engine::Record;
+use engine::RequestRecord;
 use sha2::{Digest as _, Sha256};
 
 /// Different bodies, or counters, that are kept apart; more are only counted.
@@ -88,7 +88,7 @@ impl Checker {
     }
 
     /// Looks at one request's end. Only answers are checked; what had none is an error already.
-    pub(crate) fn look(&mut self, record: &Record) {
+    pub(crate) fn look(&mut self, record: &RequestRecord) {
         let model::Outcome::Answered(status) = record.exchange.outcome else { return };
         if let Check::Status(expected) = self.check {
             return self.judge(record.number, status == expected, || format!("status {status}"));
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
     use model::{Exchange, Nanos, Outcome};
 
-    fn answer(number: u64, body: &[u8]) -> Record {
+    fn answer(number: u64, body: &[u8]) -> RequestRecord {
         let mut raw = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
         raw.extend_from_slice(body);
         let exchange = Exchange {
@@ -211,7 +211,7 @@ mod tests {
             received_bytes: raw.len() as u32,
             outcome: Outcome::Answered(200),
         };
-        Record { number, exchange, reason: None, answer: Some(raw.into()), trace: None }
+        RequestRecord { number, exchange, reason: None, answer: Some(raw.into()), trace: None }
     }
 
     fn counted(counter: u32) -> Vec<u8> {

@@ -5,7 +5,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use engine::{Drive, DriveError, Progress, Raise, Shape, drive, spawn_scoped};
+use engine::{DriveError, DriveResult, LoadSpec, RaiseOnDrop, RunProgress, drive, spawn_scoped};
 use launch::Kept;
 use model::study::SCHEMA;
 use model::{
@@ -59,7 +59,7 @@ pub(crate) fn conduct(
     let kept = Kept::off_the_server(placement.as_ref());
     let host = Host::now();
     let recorder = Recorder::open(logs, checks)?;
-    let progress = Arc::new(Progress::new(shape.lanes));
+    let progress = Arc::new(RunProgress::new(shape.lanes));
     let ui = Ui::new();
     ui.loading(shape.measured.map(|measured| measured + shape.warm_up), shape.requests_total, &progress);
     outlets.begun(1, shape.connections, &progress, &Arc::default());
@@ -68,7 +68,7 @@ pub(crate) fn conduct(
         hearing.lock().unwrap_or_else(PoisonError::into_inner).catch_up();
     }
     let ((done, server_cpu), recorded, stopped_by, heard) = std::thread::scope(|scope| -> Result<_, DriveError> {
-        let _ending = Raise(&over);
+        let _ending = RaiseOnDrop(&over);
         let (sender, batches) = sync_channel(WAITING);
         let reader = recorder.map(|recorder| {
             let (lanes, progress) = (shape.lanes, &progress);
@@ -111,8 +111,18 @@ pub(crate) fn conduct(
     let Recorded { checks, checks_hold, failed } =
         recorded.unwrap_or(Recorded { checks: Vec::new(), checks_hold: true, failed: None });
     let after = Host::now();
-    let Drive { tally, batches, backlog, measured, elapsed, interrupted, dropped_records, lanes, clock_steps, .. } =
-        done;
+    let DriveResult {
+        tally,
+        batches,
+        backlog,
+        measured,
+        elapsed,
+        interrupted,
+        dropped_records,
+        lanes,
+        clock_steps,
+        ..
+    } = done;
     let answers = tally.all_answers();
     let ceiling = if interrupted || answers == 0 {
         None
@@ -174,7 +184,7 @@ fn judge(
 }
 
 /// Why no connection came about, where TLS is the reason: the lanes only count that none did.
-fn tls_trouble(shape: &Shape, done: &Drive) -> Option<String> {
+fn tls_trouble(shape: &LoadSpec, done: &DriveResult) -> Option<String> {
     let tls = shape.transport.tls.as_ref()?;
     let counts = &done.tally.counts;
     if counts.total() == 0 || counts.of(Outcome::ConnectFailed) < counts.total() {

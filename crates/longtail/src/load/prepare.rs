@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use engine::{Endpoint, Resolver, Shape, Tls, TlsOptions, Transport, TransportError};
+use engine::{Endpoint, LoadSpec, Resolver, TlsOptions, TlsSettings, Transport, TransportError};
 use model::{Clock, Lanes, LanesBy, LoadPlan, Nanos, Placement, ServerLocation, Timing};
-use requests::{Given, Header, Requests, Target, Template};
+use requests::{FileDefaults, RenderedRequests, RequestHeader, RequestTemplate, TargetUrl};
 
 use crate::args::LoadArgs;
 use crate::args::timestamps::Situation;
@@ -23,7 +23,7 @@ const HANDSHAKE: Duration = Duration::from_secs(4);
 /// A run that can start.
 pub(crate) struct Prepared {
     /// What the engine does.
-    pub(crate) shape: Shape,
+    pub(crate) shape: LoadSpec,
     /// What was asked, for the report.
     pub(crate) plan: LoadPlan,
     /// Time of the name resolution; `None` where the host is an address.
@@ -100,7 +100,7 @@ pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) 
         statsd_listen: args.outlets.statsd_listen,
     };
     let first = rendered.requests.first().cloned().ok_or_else(|| wrong("there is no request to send"))?;
-    let shape = Shape {
+    let shape = LoadSpec {
         requests: rendered.requests.into(),
         order: args.order(),
         lanes,
@@ -119,7 +119,7 @@ pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) 
         timeout: args.timeout,
         worker_header: args.worker_header.clone(),
         keep_answers: args.checks.iter().any(crate::load::Check::needs_answers),
-        ..Shape::closed(transport, first, schedule.connections)
+        ..LoadSpec::closed(transport, first, schedule.connections)
     };
     Ok(Prepared { shape, plan, name_resolution, placement, serving, lanes_by, server })
 }
@@ -136,16 +136,17 @@ fn given(args: &LoadArgs) -> String {
 
 /// The requests, and what to call them.
 struct Rendered {
-    target: Target,
+    target: TargetUrl,
     requests: Vec<model::Request>,
     described: String,
 }
 
-fn rendered(args: &LoadArgs, template: Template) -> Result<Rendered, Mistake> {
-    let target = args.url.as_deref().map(Target::parse).transpose()?;
+fn rendered(args: &LoadArgs, template: RequestTemplate) -> Result<Rendered, Mistake> {
+    let target = args.url.as_deref().map(TargetUrl::parse).transpose()?;
     if let Some(path) = &args.requests {
         let format = args.requests_format.as_deref().map(str::parse).transpose()?;
-        let Requests { format, target, requests } = requests::read_file(path, &Given { format, target, template })?;
+        let RenderedRequests { format, target, requests } =
+            requests::read_file(path, &FileDefaults { format, target, template })?;
         let order = if args.order() == model::Order::Sequential { "in order" } else { "at random" };
         let described = format!("{} requests of {} ({format}), {order}", requests.len(), path.display());
         return Ok(Rendered { target, requests, described });
@@ -160,7 +161,7 @@ fn rendered(args: &LoadArgs, template: Template) -> Result<Rendered, Mistake> {
 ///
 /// # Errors
 /// Where a flag is wrong, or the body cannot be read.
-pub(crate) fn template(args: &LoadArgs) -> Result<Template, Mistake> {
+pub(crate) fn template(args: &LoadArgs) -> Result<RequestTemplate, Mistake> {
     let body = match (&args.data, &args.body_file) {
         (Some(text), _) => Some(text.clone().into_bytes()),
         (None, Some(path)) => Some(requests::read_body(path)?),
@@ -172,19 +173,19 @@ pub(crate) fn template(args: &LoadArgs) -> Result<Template, Mistake> {
         None if body.is_some() => requests::Method::POST,
         None => requests::Method::GET,
     };
-    let mut headers = args.headers.iter().map(Header::parse).collect::<Result<Vec<_>, _>>()?;
+    let mut headers = args.headers.iter().map(RequestHeader::parse).collect::<Result<Vec<_>, _>>()?;
     for (name, value) in [("content-type", &args.content_type), ("accept", &args.accept), ("host", &args.host)] {
         if let Some(value) = value {
-            headers.push(Header::new(name, value)?);
+            headers.push(RequestHeader::new(name, value)?);
         }
     }
     if let Some(auth) = &args.auth {
-        headers.push(Header::basic_auth(auth)?);
+        headers.push(RequestHeader::basic_auth(auth)?);
     }
-    Ok(Template { method, headers, body, keep_alive: !args.no_keep_alive })
+    Ok(RequestTemplate { method, headers, body, keep_alive: !args.no_keep_alive })
 }
 
-fn transport(args: &LoadArgs, resolver: &Resolver, target: &Target) -> Result<Transport, Mistake> {
+fn transport(args: &LoadArgs, resolver: &Resolver, target: &TargetUrl) -> Result<Transport, Mistake> {
     let endpoints = match (&args.unix, &args.connect_to) {
         (Some(place), _) => {
             let transport = Transport::plain(vec![Endpoint::unix(OsStr::new(place))?]);
@@ -200,7 +201,7 @@ fn transport(args: &LoadArgs, resolver: &Resolver, target: &Target) -> Result<Tr
     let tls = target
         .tls
         .then(|| {
-            Tls::new(&TlsOptions {
+            TlsSettings::new(&TlsOptions {
                 insecure: args.insecure,
                 ca_file: args.cacert.as_deref(),
                 cert_file: args.cert.as_deref(),
@@ -215,14 +216,14 @@ fn transport(args: &LoadArgs, resolver: &Resolver, target: &Target) -> Result<Tr
 }
 
 /// `HOST:PORT`, or as curl has it `HOST1:PORT1:HOST2:PORT2`, of which the first two are the URL's or nothing.
-fn other_place(text: &str, target: &Target) -> Result<Target, Mistake> {
+fn other_place(text: &str, target: &TargetUrl) -> Result<TargetUrl, Mistake> {
     let own = [&target.authority, &format!("{}:{}", target.authority, target.port), &":".to_owned()]
         .into_iter()
         .find_map(|own| text.strip_prefix(&format!("{own}:")));
-    Ok(Target::parse(own.unwrap_or(text))?)
+    Ok(TargetUrl::parse(own.unwrap_or(text))?)
 }
 
-fn addresses(resolver: &Resolver, target: &Target) -> Result<Vec<Endpoint>, Mistake> {
+fn addresses(resolver: &Resolver, target: &TargetUrl) -> Result<Vec<Endpoint>, Mistake> {
     let found = resolver.resolve(&target.host, target.port).map_err(TransportError::from)?;
     Ok(found.into_iter().map(Endpoint::Tcp).collect())
 }

@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 
-use engine::{Batch, Progress, Record};
+use engine::{RecordBatch, RequestRecord, RunProgress};
 use model::Nanos;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -88,9 +88,9 @@ impl Recorder {
     }
 
     /// Takes batches until the lanes are done. Lines of several lanes are put into one order before they are written.
-    pub(crate) fn record(mut self, batches: &Receiver<Batch>, lanes: u32, progress: &Progress) -> Recorded {
+    pub(crate) fn record(mut self, batches: &Receiver<RecordBatch>, lanes: u32, progress: &RunProgress) -> Recorded {
         let mut failed = None;
-        let mut waiting = Batch::new();
+        let mut waiting = RecordBatch::new();
         while let Ok(batch) = batches.recv() {
             for record in &batch {
                 for checker in &mut self.checkers {
@@ -105,7 +105,7 @@ impl Recorder {
                 continue;
             }
             // A lane hands over what is 100 ms old, so nothing older than this is still to come.
-            waiting.extend(batch.into_iter().map(|record| Record { answer: None, ..record }));
+            waiting.extend(batch.into_iter().map(|record| RequestRecord { answer: None, ..record }));
             waiting.sort_by_key(|record| record.exchange.ended);
             let newest = waiting.last().map_or(Nanos::ZERO, |record| record.exchange.ended);
             let settled = waiting.partition_point(|record| record.exchange.ended + SETTLING < newest);
@@ -128,12 +128,12 @@ impl Recorder {
 
 impl Recorder {
     /// Writes a line a request to each log; one that cannot be written ends.
-    fn write(&mut self, batch: &[Record], start: Nanos, failed: &mut Option<Mistake>) {
+    fn write(&mut self, batch: &[RequestRecord], start: Nanos, failed: &mut Option<Mistake>) {
         let lines = &mut self.lines;
         self.logs.retain_mut(|(out, style, path)| {
             lines.clear();
             for record in batch {
-                let Record { number, exchange, reason, .. } = record;
+                let RequestRecord { number, exchange, reason, .. } = record;
                 match style {
                     Style::Csv => report::load::write_csv(lines, *number, exchange, *reason, start),
                     // Its numbers begin at 1.

@@ -9,7 +9,7 @@ use model::claimed::{Believable, FindingGrade};
 use model::objective::Figure;
 use model::study::SCHEMA;
 use model::{ClaimedLoadStudy, ClaimedRun, Nanos, Objective};
-use requests::Target;
+use requests::TargetUrl;
 use sweep::Host;
 
 use crate::args::LoadArgs;
@@ -47,7 +47,7 @@ pub(crate) fn order(
         return Err(wrong(line));
     }
     let prepared = prepare(args, resolver, &clock)?;
-    let target = Target::parse(args.url.as_deref().unwrap_or_default())?;
+    let target = TargetUrl::parse(args.url.as_deref().unwrap_or_default())?;
     let errand = errand(args, resolver, &prepared, &target, name)?;
     if let Some(line) = generator.refusal(&errand) {
         return Err(wrong(line));
@@ -60,7 +60,7 @@ pub(crate) fn order(
 
 /// What the other generator is given: the name, by which it asks for a certificate; or the very address that was checked where
 /// only some may be connected to, or was chosen.
-fn url(args: &LoadArgs, resolver: &Resolver, target: &Target, endpoint: &Endpoint) -> String {
+fn url(args: &LoadArgs, resolver: &Resolver, target: &TargetUrl, endpoint: &Endpoint) -> String {
     if gives_name(args, resolver) {
         return target.to_string();
     }
@@ -78,7 +78,7 @@ fn errand(
     args: &LoadArgs,
     resolver: &Resolver,
     prepared: &Prepared,
-    target: &Target,
+    target: &TargetUrl,
     name: &str,
 ) -> Result<Errand, Mistake> {
     let plan = &prepared.plan;
@@ -91,7 +91,7 @@ fn errand(
         )));
     }
     let template = template(args)?;
-    let own_host = template.headers.iter().find(|header| header.is("host")).and_then(requests::Header::value);
+    let own_host = template.headers.iter().find(|header| header.is("host")).and_then(requests::RequestHeader::value);
     let is_name = target.host.parse::<IpAddr>().is_err() && !gives_name(args, resolver);
     let named = is_name.then(|| target.authority.clone());
     let host = own_host.map(|host| String::from_utf8_lossy(host).into_owned()).or(named);
@@ -99,7 +99,7 @@ fn errand(
         let header = header.name();
         return Err(wrong(format!("--with {name}: it cannot leave out a header: take away -H '{header}:'")));
     }
-    let line = |header: &requests::Header| {
+    let line = |header: &requests::RequestHeader| {
         format!("{}: {}", header.name(), String::from_utf8_lossy(header.value().unwrap_or_default()))
     };
     let (rate, rate_per_connection) = args.rates();
@@ -111,7 +111,7 @@ fn errand(
         (None, Some(total)) => End::Requests(total),
         (None, None) => return Err(wrong("say when the run ends: --for or -n")),
     };
-    let credentials = target.credentials.as_ref().map(requests::Header::basic_auth).transpose()?;
+    let credentials = target.credentials.as_ref().map(requests::RequestHeader::basic_auth).transpose()?;
     let own = template.headers.iter().filter(|header| !header.is("host")).map(line);
     Ok(Errand {
         url: String::new(),

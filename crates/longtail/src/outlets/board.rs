@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use engine::Progress;
+use engine::RunProgress;
 use export::{Family, Live, LiveRun, Look, live};
 use sweep::Looks;
 
@@ -21,7 +21,7 @@ struct State {
 struct Present {
     number: u64,
     connections: u32,
-    progress: Arc<Progress>,
+    progress: Arc<RunProgress>,
     looks: Arc<Looks>,
 }
 
@@ -32,7 +32,7 @@ impl Board {
     }
 
     /// A run has begun.
-    pub(crate) fn begun(&self, number: u64, connections: u32, progress: Arc<Progress>, looks: Arc<Looks>) {
+    pub(crate) fn begun(&self, number: u64, connections: u32, progress: Arc<RunProgress>, looks: Arc<Looks>) {
         self.state().run = Some(Present { number, connections, progress, looks });
     }
 

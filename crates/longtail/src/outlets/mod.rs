@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::{Progress, Resolver};
+use engine::{Resolver, RunProgress};
 use export::Family;
 use export::otlp::Origin;
 use model::{Clock, LoadStudy, Nanos, SweepStudy};
@@ -122,7 +122,7 @@ impl Outlets {
     }
 
     /// A run has begun.
-    pub(crate) fn begun(&mut self, number: u64, connections: u32, progress: &Arc<Progress>, looks: &Arc<Looks>) {
+    pub(crate) fn begun(&mut self, number: u64, connections: u32, progress: &Arc<RunProgress>, looks: &Arc<Looks>) {
         self.begun = self.clock.wall();
         self.board.begun(number, connections, Arc::clone(progress), Arc::clone(looks));
     }

@@ -1,6 +1,6 @@
 //! What must be equal, whatever the machine does: the plan, the engine's ledger and the sink's.
 
-use engine::Drive;
+use engine::DriveResult;
 use serde::Serialize;
 use sink::Ledger;
 
@@ -23,7 +23,7 @@ impl Balance {
 }
 
 /// All that is counted of a run that was not interrupted: `planned` requests are due, and the sink answers all.
-pub(crate) fn balances(planned: u64, done: &Drive, ledger: &Ledger) -> Vec<Balance> {
+pub(crate) fn balances(planned: u64, done: &DriveResult, ledger: &Ledger) -> Vec<Balance> {
     let tally = &done.tally;
     let of = |what, expected, found| Balance { what, expected, found };
     vec![

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use engine::{Drive, Progress, Shape, Transport, drive, render};
+use engine::{DriveResult, LoadSpec, RunProgress, Transport, drive, render};
 use model::{Arrivals, Clock, Nanos, Pace, Profile, Rate, Timestamps};
 use serde::Serialize;
 use sink::{Delay, Queue, Settings, Share, Sink, Stalls};
@@ -167,15 +167,15 @@ impl Case {
         let planned = due.len() as u64;
         let (host, transport) = (sink.address().to_string(), Transport::tcp(sink.address()));
         // As many as there are requests: none waits for a connection.
-        let shape = Shape {
+        let shape = LoadSpec {
             pace: self.pace(),
             measured: Some(self.length),
             keep_exchanges: true,
             // As a load does by itself.
             timestamps: if engine::can_stamp() { Timestamps::Kernel } else { Timestamps::User },
-            ..Shape::closed(transport, render("GET", &host, "/", true), due.len() as u32)
+            ..LoadSpec::closed(transport, render("GET", &host, "/", true), due.len() as u32)
         };
-        let done = drive(&shape, &clock, interrupt, &Progress::new(1), None);
+        let done = drive(&shape, &clock, interrupt, &RunProgress::new(1), None);
         let done = done.map_err(|error| Mistake::Sweep(error.into()))?;
         let ledger = sink.stop();
         if done.interrupted {
@@ -187,7 +187,7 @@ impl Case {
 
     /// Of each request that has an answer, how far its time was from its own; `None` of laws that deal their draws to
     /// whichever request comes first.
-    fn worst_error(&self, times: &[Nanos], done: &Drive) -> Option<Nanos> {
+    fn worst_error(&self, times: &[Nanos], done: &DriveResult) -> Option<Nanos> {
         if self.truth == Truth::Draws {
             return None;
         }
@@ -197,7 +197,7 @@ impl Case {
         off.max().map(Nanos)
     }
 
-    fn outcome(&self, planned: u64, times: &[Nanos], done: &Drive, ledger: &sink::Ledger) -> Outcome {
+    fn outcome(&self, planned: u64, times: &[Nanos], done: &DriveResult, ledger: &sink::Ledger) -> Outcome {
         let balances = balances(planned, done, ledger);
         let expected = Figures::exactly(times).unwrap_or_default();
         let measured = Figures::of(&done.tally.response_time);

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use engine::{Endpoint, Shape, Tls, TlsOptions, Transport};
+use engine::{Endpoint, LoadSpec, TlsOptions, TlsSettings, Transport};
 use model::{Arrivals, Late, Nanos, Outcome, Pace, Profile, Rate};
 use sink::{Listen, Sink};
 
@@ -27,14 +27,14 @@ const CONNECTIONS: u32 = 7;
 
 impl Stop {
     /// The shape that ends so, where by time, after such a window.
-    fn of(self, shape: Shape, window: Nanos) -> Shape {
+    fn of(self, shape: LoadSpec, window: Nanos) -> LoadSpec {
         let time = Some(window);
         match self {
-            Stop::Number => Shape { requests_total: Some(NUMBER), ..shape },
-            Stop::Time => Shape { warm_up: Nanos::from_millis(10), measured: time, ..shape },
-            Stop::Both => Shape { requests_total: Some(NUMBER), measured: time, ..shape },
-            Stop::EachConnection => Shape { requests_per_connection: Some(EACH), ..shape },
-            Stop::Interruption => Shape { measured: Some(Nanos::from_secs(600)), ..shape },
+            Stop::Number => LoadSpec { requests_total: Some(NUMBER), ..shape },
+            Stop::Time => LoadSpec { warm_up: Nanos::from_millis(10), measured: time, ..shape },
+            Stop::Both => LoadSpec { requests_total: Some(NUMBER), measured: time, ..shape },
+            Stop::EachConnection => LoadSpec { requests_per_connection: Some(EACH), ..shape },
+            Stop::Interruption => LoadSpec { measured: Some(Nanos::from_secs(600)), ..shape },
         }
     }
 }
@@ -64,7 +64,7 @@ fn agree(place: impl Fn() -> Listen, transport: impl Fn(&Sink, &Listen) -> Trans
                 let place = place();
                 let sink = sink_at(place.clone());
                 let shape = shape_over(transport(&sink, &place), CONNECTIONS, 3, stop != Stop::Number);
-                let shape = stop.of(Shape { pace: pace.clone(), late, ..shape }, window);
+                let shape = stop.of(LoadSpec { pace: pace.clone(), late, ..shape }, window);
                 if stop == Stop::Interruption {
                     let done = interrupted(&shape, NUMBER);
                     assert_same_but_for_the_end(&shape, &done, &sink.stop());
@@ -79,7 +79,7 @@ fn agree(place: impl Fn() -> Listen, transport: impl Fn(&Sink, &Listen) -> Trans
 }
 
 /// How many requests were measured; both ledgers have agreed on them.
-fn one_way(stop: Stop, shape: &Shape, sink: Sink) -> u64 {
+fn one_way(stop: Stop, shape: &LoadSpec, sink: Sink) -> u64 {
     let done = driven(shape);
     assert_sound(shape, &done);
     let (tally, ledger) = (&done.tally, sink.stop());
@@ -104,7 +104,7 @@ fn one_way(stop: Stop, shape: &Shape, sink: Sink) -> u64 {
 }
 
 /// How many requests are due in the window; `None` in a closed loop.
-fn due_in_window(shape: &Shape) -> Option<u64> {
+fn due_in_window(shape: &LoadSpec) -> Option<u64> {
     let until = shape.warm_up + shape.measured?;
     let due = shape.pace.schedule()?.take_while(|due| *due < until);
     let due = due.filter(|due| *due >= shape.warm_up).count() as u64;
@@ -122,7 +122,7 @@ fn to_unix(_: &Sink, place: &Listen) -> Transport {
 
 fn to_tls(sink: &Sink, _: &Listen) -> Transport {
     let options = TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() };
-    Transport { tls: Some(Tls::new(&options).unwrap()), ..Transport::tcp(sink.address()) }
+    Transport { tls: Some(TlsSettings::new(&options).unwrap()), ..Transport::tcp(sink.address()) }
 }
 
 /// A name that no other test of this machine has.

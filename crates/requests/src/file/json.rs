@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::{Collected, lines};
 use crate::error::{RequestError, excerpt};
 use crate::template::method;
-use crate::{Header, Template};
+use crate::{RequestHeader, RequestTemplate};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -45,8 +45,8 @@ fn one(line: &[u8], collected: &mut Collected<'_>) -> Result<(), RequestError> {
         None => None,
     };
     let fields = line.header.iter().flatten().flat_map(|(name, values)| values.iter().map(move |value| (name, value)));
-    let headers = fields.map(|(name, value)| Header::new(name, value)).collect::<Result<_, _>>()?;
-    let template: Template = collected.given.template.with(method(&line.method)?, headers, body);
+    let headers = fields.map(|(name, value)| RequestHeader::new(name, value)).collect::<Result<_, _>>()?;
+    let template: RequestTemplate = collected.given.template.with(method(&line.method)?, headers, body);
     let target = collected.resolve(line.url.as_bytes())?;
     collected.add(template.render(&target))
 }

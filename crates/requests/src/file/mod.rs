@@ -18,7 +18,7 @@ use model::Request;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{RequestError, excerpt};
-use crate::{Target, Template};
+use crate::{RequestTemplate, TargetUrl};
 
 /// Bytes of the largest requests file.
 pub const LARGEST_FILE: u64 = 1 << 30;
@@ -33,7 +33,7 @@ const OVERHEAD: u64 = 64;
 /// The formats of a requests file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Format {
+pub enum RequestsFormat {
     /// vegeta's JSON lines: an object a line, its body in base64.
     Json,
     /// vegeta's plain format: `METHOD URL`, header lines, `@FILE` for a body, an empty line.
@@ -44,63 +44,64 @@ pub enum Format {
     List,
 }
 
-impl Format {
-    const ALL: [Format; 4] = [Format::Json, Format::Plain, Format::Raw, Format::List];
+impl RequestsFormat {
+    const ALL: [RequestsFormat; 4] =
+        [RequestsFormat::Json, RequestsFormat::Plain, RequestsFormat::Raw, RequestsFormat::List];
 
     /// What a file that starts with these bytes is; `None` where it has no line but empty ones and comments.
     ///
     /// # Errors
     /// Where its first line is of no format.
-    pub fn of(bytes: &[u8]) -> Result<Option<Format>, RequestError> {
+    pub fn of(bytes: &[u8]) -> Result<Option<RequestsFormat>, RequestError> {
         let Some((number, line)) = lines(bytes).find(|(_, line)| !is_skipped(line)) else { return Ok(None) };
         let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count();
         match line {
-            [b'{', ..] => Ok(Some(Format::Json)),
-            _ if words == 3 && line.windows(8).any(|part| part == b" HTTP/1.") => Ok(Some(Format::Raw)),
-            _ if plain::is_request_line(line) && words == 2 => Ok(Some(Format::Plain)),
-            _ if words == 1 => Ok(Some(Format::List)),
+            [b'{', ..] => Ok(Some(RequestsFormat::Json)),
+            _ if words == 3 && line.windows(8).any(|part| part == b" HTTP/1.") => Ok(Some(RequestsFormat::Raw)),
+            _ if plain::is_request_line(line) && words == 2 => Ok(Some(RequestsFormat::Plain)),
+            _ if words == 1 => Ok(Some(RequestsFormat::List)),
             _ => Err(RequestError::Unrecognised(excerpt(line)).at_line(number)),
         }
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for RequestsFormat {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Format::Json => "json",
-            Format::Plain => "plain",
-            Format::Raw => "raw",
-            Format::List => "list",
+            RequestsFormat::Json => "json",
+            RequestsFormat::Plain => "plain",
+            RequestsFormat::Raw => "raw",
+            RequestsFormat::List => "list",
         })
     }
 }
 
-impl FromStr for Format {
+impl FromStr for RequestsFormat {
     type Err = RequestError;
-    fn from_str(name: &str) -> Result<Format, RequestError> {
-        let known = Format::ALL.into_iter().find(|format| format.to_string() == name);
+    fn from_str(name: &str) -> Result<RequestsFormat, RequestError> {
+        let known = RequestsFormat::ALL.into_iter().find(|format| format.to_string() == name);
         known.ok_or_else(|| RequestError::Format(excerpt(name)))
     }
 }
 
 /// What the flags say about a requests file.
 #[derive(Clone, Debug, Default)]
-pub struct Given {
+pub struct FileDefaults {
     /// Its format; `None` to look at its first line.
-    pub format: Option<Format>,
+    pub format: Option<RequestsFormat>,
     /// Where all requests go; `None` for where the first one goes.
-    pub target: Option<Target>,
+    pub target: Option<TargetUrl>,
     /// Method, headers and body of a request that does not say them itself.
-    pub template: Template,
+    pub template: RequestTemplate,
 }
 
 /// The requests of a file, rendered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Requests {
+pub struct RenderedRequests {
     /// The format it was read as.
-    pub format: Format,
+    pub format: RequestsFormat,
     /// Where they go: the target that was given, or the first request's.
-    pub target: Target,
+    pub target: TargetUrl,
     /// At least one, in the file's order.
     pub requests: Vec<Request>,
 }
@@ -111,26 +112,26 @@ pub struct Requests {
 /// Where a request cannot be sent, with the number of its line; and where there is none.
 pub fn parse(
     bytes: &[u8],
-    given: &Given,
+    given: &FileDefaults,
     mut body_of: impl FnMut(&Path) -> Result<Vec<u8>, RequestError>,
-) -> Result<Requests, RequestError> {
+) -> Result<RenderedRequests, RequestError> {
     if bytes.len() as u64 > LARGEST_FILE {
         return Err(RequestError::FileTooLarge);
     }
     let format = match given.format {
         Some(format) => format,
-        None => Format::of(bytes)?.ok_or(RequestError::NoRequests)?,
+        None => RequestsFormat::of(bytes)?.ok_or(RequestError::NoRequests)?,
     };
     let mut collected = Collected { given, target: given.target.clone(), requests: Vec::new(), rendered: 0 };
     match format {
-        Format::Json => json::parse(bytes, &mut collected)?,
-        Format::Plain => plain::parse(bytes, &mut collected, &mut body_of)?,
-        Format::Raw => raw::parse(bytes, &mut collected)?,
-        Format::List => list::parse(bytes, &mut collected)?,
+        RequestsFormat::Json => json::parse(bytes, &mut collected)?,
+        RequestsFormat::Plain => plain::parse(bytes, &mut collected, &mut body_of)?,
+        RequestsFormat::Raw => raw::parse(bytes, &mut collected)?,
+        RequestsFormat::List => list::parse(bytes, &mut collected)?,
     }
     match collected {
         Collected { target: Some(target), requests, .. } if !requests.is_empty() => {
-            Ok(Requests { format, target, requests })
+            Ok(RenderedRequests { format, target, requests })
         }
         _ => Err(RequestError::NoRequests),
     }
@@ -140,7 +141,7 @@ pub fn parse(
 ///
 /// # Errors
 /// As [`parse`], and where a file cannot be read.
-pub fn read_file(path: &Path, given: &Given) -> Result<Requests, RequestError> {
+pub fn read_file(path: &Path, given: &FileDefaults) -> Result<RenderedRequests, RequestError> {
     let bytes = contents(path, LARGEST_FILE, RequestError::FileTooLarge);
     bytes.and_then(|bytes| parse(&bytes, given, read_body)).map_err(|trouble| match trouble {
         RequestError::Unreadable { .. } => trouble,
@@ -172,29 +173,29 @@ fn contents(path: &Path, most: u64, too_large: RequestError) -> Result<Vec<u8>, 
 
 /// The requests of a file so far.
 struct Collected<'a> {
-    given: &'a Given,
-    target: Option<Target>,
+    given: &'a FileDefaults,
+    target: Option<TargetUrl>,
     requests: Vec<Request>,
     rendered: u64,
 }
 
 impl Collected<'_> {
     /// The target of a request for `url`, which may be a path.
-    fn resolve(&mut self, url: &[u8]) -> Result<Target, RequestError> {
+    fn resolve(&mut self, url: &[u8]) -> Result<TargetUrl, RequestError> {
         let url = std::str::from_utf8(url).map_err(|_| RequestError::NotUtf8)?;
         if url.starts_with('/') && !url.starts_with("//") {
             let base = self.target.as_ref().ok_or_else(|| RequestError::NoTarget(excerpt(url)))?;
             return base.at(url);
         }
-        let target = Target::parse(url)?;
+        let target = TargetUrl::parse(url)?;
         self.same_origin(url, &target)?;
         // A URL without a user is sent as the user whom the flags named.
         let given = self.given.target.as_ref().and_then(|given| given.credentials.clone());
-        Ok(Target { credentials: target.credentials.clone().or(given), ..target })
+        Ok(TargetUrl { credentials: target.credentials.clone().or(given), ..target })
     }
 
     /// Refuses a request to another origin than the target's. Where there is no target yet, this is it.
-    fn same_origin(&mut self, url: &str, target: &Target) -> Result<(), RequestError> {
+    fn same_origin(&mut self, url: &str, target: &TargetUrl) -> Result<(), RequestError> {
         match &self.target {
             Some(ours) if !ours.has_origin_of(target) => {
                 Err(RequestError::OtherOrigin { url: excerpt(url), origin: target.origin(), target: ours.origin() })
@@ -238,7 +239,7 @@ mod tests {
 
     #[test]
     fn many_references_to_one_large_body_do_not_fill_the_memory() {
-        let given = Given::default();
+        let given = FileDefaults::default();
         let rendered = LARGEST_RENDERED - OVERHEAD - 1;
         let mut collected = Collected { given: &given, target: None, requests: Vec::new(), rendered };
         let request = |length: usize| Request { bytes: vec![0; length].into(), is_head: false };
@@ -248,8 +249,8 @@ mod tests {
 
     #[test]
     fn a_format_is_read_as_it_is_printed() {
-        for format in Format::ALL {
-            assert_eq!(format.to_string().parse::<Format>().unwrap(), format);
+        for format in RequestsFormat::ALL {
+            assert_eq!(format.to_string().parse::<RequestsFormat>().unwrap(), format);
         }
     }
 }

@@ -16,7 +16,7 @@ use std::path::Path;
 use http::Method;
 
 use super::{Collected, is_skipped, lines};
-use crate::Header;
+use crate::RequestHeader;
 use crate::error::{RequestError, excerpt};
 use crate::template::method;
 
@@ -25,7 +25,7 @@ struct Begun<'a> {
     line: usize,
     method: Method,
     url: &'a [u8],
-    headers: Vec<Header>,
+    headers: Vec<RequestHeader>,
 }
 
 type BodyOf<'a> = dyn FnMut(&Path) -> Result<Vec<u8>, RequestError> + 'a;
@@ -47,7 +47,7 @@ pub(super) fn parse(bytes: &[u8], collected: &mut Collected<'_>, body_of: &mut B
             begun = Some(begin(number, line).map_err(at)?);
         } else {
             let request = begun.as_mut().ok_or_else(|| at(RequestError::RequestLine(excerpt(line))))?;
-            request.headers.push(Header::parse(line).map_err(at)?);
+            request.headers.push(RequestHeader::parse(line).map_err(at)?);
         }
     }
     end(begun, None, collected)

@@ -7,13 +7,13 @@ use model::Request;
 
 use super::{Collected, LARGEST_REQUEST};
 use crate::error::{RequestError, excerpt};
-use crate::{Target, Template};
+use crate::{RequestTemplate, TargetUrl};
 
 /// More header fields than this are refused.
 const FIELDS: usize = 256;
 
 pub(super) fn parse(bytes: &[u8], collected: &mut Collected<'_>) -> Result<(), RequestError> {
-    let Template { method, headers, body, keep_alive: _ } = &collected.given.template;
+    let RequestTemplate { method, headers, body, keep_alive: _ } = &collected.given.template;
     let user = collected.given.target.as_ref().and_then(|target| target.credentials.as_ref());
     if method != http::Method::GET || !headers.is_empty() || body.is_some() || user.is_some() {
         return Err(RequestError::RawIsFixed);
@@ -97,7 +97,7 @@ fn place(path: &str, fields: &[httparse::Header<'_>], collected: &mut Collected<
     let host = fields.iter().find(|field| field.name.eq_ignore_ascii_case("host") && !field.value.is_empty());
     let host = host.ok_or_else(|| RequestError::NoTarget(excerpt(path)))?;
     let host = std::str::from_utf8(host.value).map_err(|_| RequestError::NotUtf8)?;
-    collected.same_origin(host, &Target::parse(host)?)
+    collected.same_origin(host, &TargetUrl::parse(host)?)
 }
 
 #[expect(clippy::naive_bytecount, reason = "once a file, before the start: not worth a crate")]

@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 
-use engine::{DriveError, Progress, Raise, Shape, drive, spawn_scoped};
+use engine::{DriveError, LoadSpec, RaiseOnDrop, RunProgress, drive, spawn_scoped};
 use model::{Clock, EndedBy, Nanos, Probe};
 use probe::processes::this_threads_cpu;
 use probe::server_cpu;
@@ -25,8 +25,8 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
     /// As [`Session::drive`], and looks at server and kernel meanwhile, and listens to them, as `witnesses` says.
     pub(crate) fn drive_watched(
         &mut self,
-        shape: &Shape,
-        progress: &Progress,
+        shape: &LoadSpec,
+        progress: &RunProgress,
         witnesses: &Witnesses<'_>,
     ) -> Result<Watched, SweepError> {
         let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -34,7 +34,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         let port = self.subject.bind.address().map(|address| address.port());
         let port = port.filter(|_| witnesses.probe == Probe::Bpf);
         let traces = port.is_some() && shape.reads_app_times && shape.transport.tls.is_none();
-        let shape = &Shape { traces, ..shape.clone() };
+        let shape = &LoadSpec { traces, ..shape.clone() };
         let cpu_before = this_threads_cpu();
         let tracing = port.map(|port| Tracing::begin(port, self.subject.pid(), shape));
         let setup_cpu = this_threads_cpu().saturating_sub(cpu_before);
@@ -48,7 +48,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         }
         let ((done, server_cpu), ended_by, seen, heard, traced) =
             std::thread::scope(|scope| -> Result<_, DriveError> {
-                let _ending = Raise(&over);
+                let _ending = RaiseOnDrop(&over);
                 let ending = spawn_scoped(scope, "ending", || self.end_early(&stop, &over))?;
                 let looking = sight
                     .map(|sight| spawn_scoped(scope, "sampler", || sight.look_on(clock, &over, looks)))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Drive, Progress};
+use engine::{DriveResult, RunProgress};
 use model::forecast::ServiceTime;
 use model::run::PERCENTILES;
 use model::{
@@ -62,7 +62,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         let slots = self.subject.facts.slots();
         let connections = job.connections;
         let shape = self.shape(job.stream, connections);
-        let progress = Arc::new(Progress::new(shape.lanes));
+        let progress = Arc::new(RunProgress::new(shape.lanes));
         let witnesses = Witnesses { probe: job.probe, looks: Arc::default(), statsd: self.tools.statsd };
         phase(&Phase::Running {
             number: job.number,
@@ -145,7 +145,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
     }
 
     /// Each worker's part.
-    fn workers(&mut self, done: &Drive) -> Vec<WorkerShare> {
+    fn workers(&mut self, done: &DriveResult) -> Vec<WorkerShare> {
         let shares = if self.workers_name_themselves() {
             shares_by_header(&done.tally, &self.subject.workers)
         } else {
