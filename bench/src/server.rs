@@ -12,7 +12,7 @@ use launch::puma::{Addresses, free_address};
 use model::{Clock as _, Nanos, Socket};
 use probe::{Control, ControlAddress};
 use serde::Serialize;
-use sink::Ledger;
+use sink::SinkLedger;
 
 use crate::child::Order;
 use crate::lab::Lab;
@@ -124,7 +124,7 @@ impl Running {
     }
 
     /// The sink's whole account.
-    pub(crate) fn ledger(&self) -> Option<Ledger> {
+    pub(crate) fn ledger(&self) -> Option<SinkLedger> {
         serde_json::from_str(&self.control.ask("_ledger").ok()?).ok()
     }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::{DriveResult, LoadSpec, RunProgress, Transport, drive, render};
 use model::{Counts, Nanos, Outcome};
-use sink::{Body, Ledger, Listen, Queue, Settings, Sink};
+use sink::{Listen, Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue};
 
 use crate::clock::{SteadyClock, eventually};
 
@@ -29,15 +29,15 @@ fn sink() -> Sink {
 }
 
 fn sink_at(place: Listen) -> Sink {
-    let settings = Settings {
+    let settings = SinkSettings {
         listen: vec![place],
-        queue: Queue::Shared,
+        queue: SlotQueue::Shared,
         workers: 2,
         threads: 3,
         delay: Nanos::from_micros(500).into(),
-        body: Body::Ok,
+        body: SinkBody::Ok,
         worker_header: Some("x-worker".to_owned()),
-        ..Settings::default()
+        ..SinkSettings::default()
     };
     Sink::start(settings, SteadyClock).unwrap()
 }
@@ -79,7 +79,7 @@ fn assert_sound(shape: &LoadSpec, done: &DriveResult) {
 }
 
 /// Nothing was lost or given up, and the sink has counted what we have.
-fn assert_same(shape: &LoadSpec, done: &DriveResult, ledger: &Ledger) {
+fn assert_same(shape: &LoadSpec, done: &DriveResult, ledger: &SinkLedger) {
     let tally = &done.tally;
     let requests = tally.all_requests();
     assert_eq!(tally.counts.good() + tally.unmeasured.good(), requests, "{:?}", tally.counts);
@@ -169,7 +169,7 @@ fn interrupted(shape: &LoadSpec, after: u64) -> DriveResult {
 }
 
 /// What ended well is in both ledgers, and what was in flight is in the sink's as far as it came.
-fn assert_same_but_for_the_end(shape: &LoadSpec, done: &DriveResult, ledger: &Ledger) {
+fn assert_same_but_for_the_end(shape: &LoadSpec, done: &DriveResult, ledger: &SinkLedger) {
     assert_sound(shape, done);
     let counts = &done.tally.counts;
     let (in_flight, skipped) = (counts.of(Outcome::InFlight), counts.of(Outcome::Skipped));

@@ -9,20 +9,20 @@ const MOST: usize = 4096;
 
 /// The requests of each span of time since the start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Arrivals {
+pub struct ArrivalCounts {
     /// Seconds each count is about: 1, 2, 4, …
     pub seconds_each: u64,
     /// Requests, from the start on.
     pub counts: Vec<u64>,
 }
 
-impl Default for Arrivals {
-    fn default() -> Arrivals {
-        Arrivals { seconds_each: 1, counts: Vec::new() }
+impl Default for ArrivalCounts {
+    fn default() -> ArrivalCounts {
+        ArrivalCounts { seconds_each: 1, counts: Vec::new() }
     }
 }
 
-impl Arrivals {
+impl ArrivalCounts {
     /// Counts requests that came `since` the start.
     pub(crate) fn record(&mut self, since: Nanos, requests: u64) {
         if requests == 0 {
@@ -40,7 +40,7 @@ impl Arrivals {
     }
 
     /// Adds another loop's.
-    pub(crate) fn add(&mut self, other: &Arrivals) {
+    pub(crate) fn add(&mut self, other: &ArrivalCounts) {
         while self.seconds_each < other.seconds_each {
             self.fold();
         }
@@ -66,8 +66,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn of(seconds: &[u64]) -> Arrivals {
-        let mut arrivals = Arrivals::default();
+    fn of(seconds: &[u64]) -> ArrivalCounts {
+        let mut arrivals = ArrivalCounts::default();
         for second in seconds {
             arrivals.record(Nanos::from_secs(*second), 1);
         }

@@ -32,7 +32,7 @@ impl Key {
 }
 
 #[derive(Debug, Default)]
-struct Place {
+struct ConnectionCell {
     taking: u32,
     connection: Option<Connection>,
 }
@@ -40,7 +40,7 @@ struct Place {
 /// The open connections.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
-    places: Vec<Place>,
+    places: Vec<ConnectionCell>,
     free: Vec<usize>,
 }
 
@@ -57,7 +57,7 @@ impl Connections {
     pub(crate) fn insert(&mut self, connection: Connection) -> Key {
         let key = self.next_key();
         if self.free.pop().is_none() {
-            self.places.push(Place::default());
+            self.places.push(ConnectionCell::default());
         }
         self.places[key.place()].connection = Some(connection);
         key
@@ -80,7 +80,7 @@ impl Connections {
 
     /// All that are open.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Key, &Connection)> {
-        let key = |(number, place): (usize, &Place)| Key::new(number, place.taking);
+        let key = |(number, place): (usize, &ConnectionCell)| Key::new(number, place.taking);
         self.places.iter().enumerate().filter_map(move |(number, place)| {
             place.connection.as_ref().map(|connection| (key((number, place)), connection))
         })

@@ -7,12 +7,12 @@ use std::str::FromStr;
 use model::Nanos;
 use thiserror::Error;
 
-use crate::draws::{Stream, draw};
-use crate::share::Share;
+use crate::draws::{DrawStream, draw};
+use crate::share::RequestShare;
 
 /// The law of the delays.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Delay {
+pub enum DelayLaw {
     /// Always the same.
     Constant(Nanos),
     /// Exponential: -mean · ln u.
@@ -34,7 +34,7 @@ pub enum Delay {
         /// What the others take.
         other: Nanos,
         /// How many the others are.
-        share: Share,
+        share: RequestShare,
     },
     /// Log-normal: median · e^(σ·z), z standard normal.
     LogNormal {
@@ -45,35 +45,35 @@ pub enum Delay {
     },
 }
 
-impl Default for Delay {
-    fn default() -> Delay {
-        Delay::Constant(Nanos::ZERO)
+impl Default for DelayLaw {
+    fn default() -> DelayLaw {
+        DelayLaw::Constant(Nanos::ZERO)
     }
 }
 
-impl From<Nanos> for Delay {
-    fn from(delay: Nanos) -> Delay {
-        Delay::Constant(delay)
+impl From<Nanos> for DelayLaw {
+    fn from(delay: Nanos) -> DelayLaw {
+        DelayLaw::Constant(delay)
     }
 }
 
-impl Delay {
+impl DelayLaw {
     /// The delay of request `number`.
     #[inline]
     pub fn of(&self, seed: u64, number: u64) -> Nanos {
-        let u = |number| draw(seed, Stream::Delay, number);
+        let u = |number| draw(seed, DrawStream::Delay, number);
         match *self {
-            Delay::Constant(delay) => delay,
-            Delay::Exponential { mean } => scaled(mean, -u(number).ln()),
-            Delay::Uniform { from, to } => from + scaled(to.saturating_sub(from), u(number)),
-            Delay::Bimodal { usual, other, share } => {
+            DelayLaw::Constant(delay) => delay,
+            DelayLaw::Exponential { mean } => scaled(mean, -u(number).ln()),
+            DelayLaw::Uniform { from, to } => from + scaled(to.saturating_sub(from), u(number)),
+            DelayLaw::Bimodal { usual, other, share } => {
                 if u(number) <= share.part() {
                     other
                 } else {
                     usual
                 }
             }
-            Delay::LogNormal { median, sigma } => {
+            DelayLaw::LogNormal { median, sigma } => {
                 // Box and Muller (1958): two draws make one normal deviate, z = √(-2 ln u) · cos 2πv.
                 let (radius, angle) = (u(number.wrapping_mul(2)), u(number.wrapping_mul(2).wrapping_add(1)));
                 scaled(median, (sigma * (-2.0 * radius.ln()).sqrt() * (TAU * angle).cos()).exp())
@@ -84,11 +84,13 @@ impl Delay {
     /// The law's mean.
     pub fn mean(&self) -> Nanos {
         match *self {
-            Delay::Constant(delay) => delay,
-            Delay::Exponential { mean } => mean,
-            Delay::Uniform { from, to } => scaled(from + to, 0.5),
-            Delay::Bimodal { usual, other, share } => scaled(usual, 1.0 - share.part()) + scaled(other, share.part()),
-            Delay::LogNormal { median, sigma } => scaled(median, (sigma * sigma / 2.0).exp()),
+            DelayLaw::Constant(delay) => delay,
+            DelayLaw::Exponential { mean } => mean,
+            DelayLaw::Uniform { from, to } => scaled(from + to, 0.5),
+            DelayLaw::Bimodal { usual, other, share } => {
+                scaled(usual, 1.0 - share.part()) + scaled(other, share.part())
+            }
+            DelayLaw::LogNormal { median, sigma } => scaled(median, (sigma * sigma / 2.0).exp()),
         }
     }
 }
@@ -99,14 +101,14 @@ fn scaled(time: Nanos, factor: f64) -> Nanos {
 }
 
 /// Parses to itself.
-impl fmt::Display for Delay {
+impl fmt::Display for DelayLaw {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Delay::Constant(delay) => write!(out, "{delay}"),
-            Delay::Exponential { mean } => write!(out, "exp:{mean}"),
-            Delay::Uniform { from, to } => write!(out, "uniform:{from}:{to}"),
-            Delay::Bimodal { usual, other, share } => write!(out, "bimodal:{usual}:{other}:{share}"),
-            Delay::LogNormal { median, sigma } => write!(out, "lognormal:{median}:{sigma}"),
+            DelayLaw::Constant(delay) => write!(out, "{delay}"),
+            DelayLaw::Exponential { mean } => write!(out, "exp:{mean}"),
+            DelayLaw::Uniform { from, to } => write!(out, "uniform:{from}:{to}"),
+            DelayLaw::Bimodal { usual, other, share } => write!(out, "bimodal:{usual}:{other}:{share}"),
+            DelayLaw::LogNormal { median, sigma } => write!(out, "lognormal:{median}:{sigma}"),
         }
     }
 }
@@ -119,31 +121,31 @@ impl fmt::Display for Delay {
 )]
 pub struct BadDelay(String);
 
-impl FromStr for Delay {
+impl FromStr for DelayLaw {
     type Err = BadDelay;
 
-    fn from_str(text: &str) -> Result<Delay, BadDelay> {
+    fn from_str(text: &str) -> Result<DelayLaw, BadDelay> {
         parse(text.trim()).ok_or_else(|| BadDelay(text.to_owned()))
     }
 }
 
-fn parse(text: &str) -> Option<Delay> {
+fn parse(text: &str) -> Option<DelayLaw> {
     let parts: Vec<&str> = text.split(':').collect();
     let time = |text: &str| text.parse::<Nanos>().ok();
     Some(match parts.as_slice() {
-        [delay] | ["constant", delay] => Delay::Constant(time(delay)?),
-        ["exp", mean] => Delay::Exponential { mean: time(mean)? },
+        [delay] | ["constant", delay] => DelayLaw::Constant(time(delay)?),
+        ["exp", mean] => DelayLaw::Exponential { mean: time(mean)? },
         ["uniform", from, to] => {
             let (from, to) = (time(from)?, time(to)?);
-            (from <= to).then_some(Delay::Uniform { from, to })?
+            (from <= to).then_some(DelayLaw::Uniform { from, to })?
         }
         ["bimodal", usual, other, share] => {
-            Delay::Bimodal { usual: time(usual)?, other: time(other)?, share: share.parse().ok()? }
+            DelayLaw::Bimodal { usual: time(usual)?, other: time(other)?, share: share.parse().ok()? }
         }
         ["lognormal", median, sigma] => {
             let sigma: f64 = sigma.parse().ok()?;
             let finite = (0.0..=10.0).contains(&sigma);
-            finite.then_some(Delay::LogNormal { median: time(median)?, sigma })?
+            finite.then_some(DelayLaw::LogNormal { median: time(median)?, sigma })?
         }
         _ => return None,
     })
@@ -156,11 +158,11 @@ mod tests {
 
     const COUNT: u64 = 2000;
 
-    fn law(text: &str) -> Delay {
+    fn law(text: &str) -> DelayLaw {
         text.parse().unwrap()
     }
 
-    fn sample(delay: &Delay, seed: u64) -> Vec<f64> {
+    fn sample(delay: &DelayLaw, seed: u64) -> Vec<f64> {
         let mut sample: Vec<_> = (0..COUNT).map(|number| delay.of(seed, number).as_secs_f64()).collect();
         sample.sort_by(f64::total_cmp);
         sample
@@ -253,23 +255,23 @@ mod tests {
             "lognormal:1ms:-1",
             "x:1ms",
         ] {
-            let line = text.parse::<Delay>().unwrap_err().to_string();
+            let line = text.parse::<DelayLaw>().unwrap_err().to_string();
             assert!(line.contains("write 1ms") && line.lines().count() == 1, "{line}");
         }
     }
 
-    fn any_delay() -> impl Strategy<Value = Delay> {
+    fn any_delay() -> impl Strategy<Value = DelayLaw> {
         let time = || (0u64..1 << 50).prop_map(Nanos);
         prop_oneof![
-            time().prop_map(Delay::Constant),
-            time().prop_map(|mean| Delay::Exponential { mean }),
-            (time(), time()).prop_map(|(from, more)| Delay::Uniform { from, to: from + more }),
-            (time(), time(), 0.0f64..=1.0).prop_map(|(usual, other, part)| Delay::Bimodal {
+            time().prop_map(DelayLaw::Constant),
+            time().prop_map(|mean| DelayLaw::Exponential { mean }),
+            (time(), time()).prop_map(|(from, more)| DelayLaw::Uniform { from, to: from + more }),
+            (time(), time(), 0.0f64..=1.0).prop_map(|(usual, other, part)| DelayLaw::Bimodal {
                 usual,
                 other,
-                share: Share::new(part).unwrap()
+                share: RequestShare::new(part).unwrap()
             }),
-            (time(), 0.0f64..=10.0).prop_map(|(median, sigma)| Delay::LogNormal { median, sigma }),
+            (time(), 0.0f64..=10.0).prop_map(|(median, sigma)| DelayLaw::LogNormal { median, sigma }),
         ]
     }
 

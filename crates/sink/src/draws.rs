@@ -5,7 +5,7 @@ use model::pace::uniform;
 
 /// Which law draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stream {
+pub(crate) enum DrawStream {
     /// How long a request takes.
     Delay,
     /// What goes wrong with it.
@@ -15,7 +15,7 @@ pub(crate) enum Stream {
 }
 
 /// The `number`-th draw of that stream, from (0, 1].
-pub(crate) fn draw(seed: u64, stream: Stream, number: u64) -> f64 {
+pub(crate) fn draw(seed: u64, stream: DrawStream, number: u64) -> f64 {
     // `uniform` mixes the seed, so neighbours are strangers.
     uniform(seed.wrapping_mul(4).wrapping_add(stream as u64), number)
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rustix::io::Errno;
 use thiserror::Error;
 
-use crate::Queue;
+use crate::SlotQueue;
 use crate::listen::Listen;
 use crate::settings::{MOST_BODY_BYTES, MOST_LOOPS, MOST_WORKERS};
 
@@ -32,7 +32,7 @@ pub enum SinkError {
     #[error("{queue} slots are kept by one thread, and {loops} were asked for: give 1, or the unlimited queue")]
     SlotsOfManyLoops {
         /// The queue asked for.
-        queue: Queue,
+        queue: SlotQueue,
         /// Threads asked for.
         loops: u32,
     },

@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::SinkError;
-use crate::draws::{Stream, draw};
-use crate::share::Share;
+use crate::draws::{DrawStream, draw};
+use crate::share::RequestShare;
 
 /// The fault laws. A request has one fault at most, so that the shares add up to 100 % at most.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Faults {
     /// The connection is reset in place of an answer. On a Unix socket, which knows no reset, it is closed.
-    pub reset: Share,
+    pub reset: RequestShare,
     /// The answer is cut in the middle of its body, and the connection closed. Where there is no body, in its head.
-    pub truncate: Share,
+    pub truncate: RequestShare,
     /// There is no answer, and the connection stays open.
-    pub no_answer: Share,
+    pub no_answer: RequestShare,
     /// Another status than 200.
     pub status: Vec<StatusFault>,
     /// The connection is closed after so many answers, and the last of them says so.
@@ -33,7 +33,7 @@ pub struct StatusFault {
     /// The status.
     pub code: u16,
     /// How many have it.
-    pub share: Share,
+    pub share: RequestShare,
 }
 
 /// What happens to one request.
@@ -62,7 +62,7 @@ impl Faults {
 
     /// What happens to request `number`.
     pub(crate) fn of(&self, seed: u64, number: u64) -> Option<Fault> {
-        let u = draw(seed, Stream::Fault, number);
+        let u = draw(seed, DrawStream::Fault, number);
         let mut bound = 0.0;
         let status = |(place, fault): (usize, &StatusFault)| (Fault::Status { place, code: fault.code }, fault.share);
         let statuses = self.status.iter().enumerate().map(status);
@@ -70,7 +70,7 @@ impl Faults {
         kinds.into_iter().chain(statuses).find_map(|(fault, share)| {
             bound += share.part();
             // A share of 0 hits nobody, whatever the rounding of the sum before it.
-            (u <= bound && share > Share::NONE).then_some(fault)
+            (u <= bound && share > RequestShare::NONE).then_some(fault)
         })
     }
 
@@ -109,7 +109,7 @@ impl FromStr for StatusFault {
 
     fn from_str(text: &str) -> Result<StatusFault, BadStatus> {
         let parts = text.split_once(':').and_then(|(code, share)| Some((code.parse().ok()?, share.parse().ok()?)));
-        let good = |(code, _): &(u16, Share)| (200..600).contains(code) && ![204, 205, 304].contains(code);
+        let good = |(code, _): &(u16, RequestShare)| (200..600).contains(code) && ![204, 205, 304].contains(code);
         let (code, share) = parts.filter(good).ok_or_else(|| BadStatus(text.to_owned()))?;
         Ok(StatusFault { code, share })
     }
@@ -152,7 +152,7 @@ impl FaultCounts {
 mod tests {
     use super::*;
 
-    fn share(text: &str) -> Share {
+    fn share(text: &str) -> RequestShare {
         text.parse().unwrap()
     }
 

@@ -4,7 +4,7 @@
 use model::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::arrivals::Arrivals;
+use crate::arrivals::ArrivalCounts;
 use crate::faults::FaultCounts;
 
 /// The sink's count since it started. Requests for `/_ledger` itself are in none of these.
@@ -12,7 +12,7 @@ use crate::faults::FaultCounts;
 /// While the sink runs, `requests = answers + abandoned + faults.reset + faults.truncated + faults.unanswered + waiting +
 /// busy + those being written`, and the sum of `per_worker` and `waiting` and `busy` is `requests`.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Ledger {
+pub struct SinkLedger {
     /// Whole, well-formed requests received.
     pub requests: u64,
     /// Answers wholly handed to the kernel. Whether the client read them only the client can tell.
@@ -48,7 +48,7 @@ pub struct Ledger {
     /// given at once, as it takes no time and no slot is wanting, is not in here: it has no instant to keep.
     pub lateness: Histogram,
     /// Requests by the second of their arrival.
-    pub arrivals: Arrivals,
+    pub arrivals: ArrivalCounts,
     /// What each of the sink's own threads did.
     pub per_thread: Vec<ThreadCount>,
 }
@@ -68,14 +68,14 @@ pub struct ThreadCount {
     pub sent_bytes: u64,
 }
 
-impl Ledger {
+impl SinkLedger {
     /// An empty ledger for so many workers.
-    pub(crate) fn new(workers: u32) -> Ledger {
-        Ledger { per_worker: vec![0; workers as usize], ..Ledger::default() }
+    pub(crate) fn new(workers: u32) -> SinkLedger {
+        SinkLedger { per_worker: vec![0; workers as usize], ..SinkLedger::default() }
     }
 
     /// Shows this ledger as that of thread `number` of so many.
-    pub(crate) fn of_thread(mut self, number: u32, threads: u32) -> Ledger {
+    pub(crate) fn of_thread(mut self, number: u32, threads: u32) -> SinkLedger {
         self.per_thread = vec![ThreadCount::default(); threads as usize];
         self.per_thread[number as usize] = ThreadCount {
             requests: self.requests,
@@ -93,7 +93,7 @@ impl Ledger {
     }
 
     /// Adds another thread's.
-    pub fn add(&mut self, other: &Ledger) {
+    pub fn add(&mut self, other: &SinkLedger) {
         self.requests += other.requests;
         self.answers += other.answers;
         self.abandoned += other.abandoned;
@@ -121,7 +121,7 @@ impl Ledger {
     }
 
     /// All of them in one.
-    pub(crate) fn sum(all: impl IntoIterator<Item = Ledger>) -> Ledger {
+    pub(crate) fn sum(all: impl IntoIterator<Item = SinkLedger>) -> SinkLedger {
         let mut all = all.into_iter();
         let mut sum = all.next().unwrap_or_default();
         for one in all {
@@ -146,10 +146,10 @@ mod tests {
     use model::Nanos;
     use proptest::prelude::*;
 
-    fn any_ledger() -> impl Strategy<Value = Ledger> {
+    fn any_ledger() -> impl Strategy<Value = SinkLedger> {
         let seconds = prop::collection::vec(0u64..5000, 0..20);
         (seconds, 0u32..3, 0u64..1000, 0u64..5).prop_map(|(seconds, thread, bytes, reset)| {
-            let mut ledger = Ledger::new(2);
+            let mut ledger = SinkLedger::new(2);
             for second in seconds {
                 ledger.requests += 1;
                 ledger.received_bytes += bytes;
@@ -165,7 +165,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_order_of_adding_does_not_matter(a in any_ledger(), b in any_ledger(), c in any_ledger()) {
-            let sum = |all: [&Ledger; 3]| Ledger::sum(all.map(Clone::clone));
+            let sum = |all: [&SinkLedger; 3]| SinkLedger::sum(all.map(Clone::clone));
             let one = sum([&a, &b, &c]);
             prop_assert_eq!(&sum([&c, &a, &b]), &one);
             prop_assert_eq!(one.per_thread.iter().map(|thread| thread.requests).sum::<u64>(), one.requests);
@@ -175,7 +175,7 @@ mod tests {
         #[test]
         fn a_ledger_survives_its_json(ledger in any_ledger()) {
             let text = serde_json::to_string(&ledger).unwrap();
-            prop_assert_eq!(serde_json::from_str::<Ledger>(&text).unwrap(), ledger);
+            prop_assert_eq!(serde_json::from_str::<SinkLedger>(&text).unwrap(), ledger);
         }
     }
 }

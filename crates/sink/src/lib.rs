@@ -5,7 +5,7 @@
 //! It does no work for a request but to hold its slot, reads no clock but the one it is given, and prints nothing.
 //! What is random is a pure function of the seed and the request's number, which the default answer carries: so a client
 //! can say of each request what should have become of it. What stays true: a request waits only while its queue lets it,
-//! an answer is never sent before it is due, and every request is in one place of the [`Ledger`].
+//! an answer is never sent before it is due, and every request is in one place of the [`SinkLedger`].
 
 mod arrivals;
 mod chunked;
@@ -36,15 +36,15 @@ mod text;
 mod tls;
 mod wire;
 
-pub use arrivals::Arrivals;
-pub use delay::{BadDelay, Delay};
+pub use arrivals::ArrivalCounts;
+pub use delay::{BadDelay, DelayLaw};
 pub use error::SinkError;
 pub use faults::{BadStatus, FaultCounts, Faults, StatusFault};
-pub use ledger::{Ledger, ThreadCount};
-pub use listen::{BadListen, Listen, Place};
-pub use queue::{Assignment, BadQueue, Queue};
-pub use settings::{Body, Settings};
-pub use share::{BadShare, Share};
+pub use ledger::{SinkLedger, ThreadCount};
+pub use listen::{BadListen, Listen, ListenAddress};
+pub use queue::{BadQueue, SlotQueue, WorkerAssignment};
+pub use settings::{SinkBody, SinkSettings};
+pub use share::{BadShare, RequestShare};
 pub use sink::{Sink, serve};
 pub use stalls::{BadStalls, Stalls};
 pub use tls::PemPair;

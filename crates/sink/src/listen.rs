@@ -14,14 +14,14 @@ const UNIX_ADDRESS: usize = 108;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Listen {
     /// The address.
-    pub place: Place,
+    pub place: ListenAddress,
     /// Whether it speaks TLS.
     pub tls: bool,
 }
 
 /// An address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum ListenAddress {
     /// TCP, either version of IP; port 0 takes a free one.
     Tcp(SocketAddr),
     /// A Unix socket in the file system.
@@ -32,7 +32,7 @@ pub enum Place {
 
 impl From<SocketAddr> for Listen {
     fn from(address: SocketAddr) -> Listen {
-        Listen { place: Place::Tcp(address), tls: false }
+        Listen { place: ListenAddress::Tcp(address), tls: false }
     }
 }
 
@@ -41,10 +41,10 @@ impl fmt::Display for Listen {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tls = self.tls;
         match &self.place {
-            Place::Tcp(address) if tls => write!(out, "tls://{address}"),
-            Place::Tcp(address) => write!(out, "{address}"),
-            Place::Unix(path) => write!(out, "{}unix://{}", if tls { "tls+" } else { "" }, path.display()),
-            Place::Abstract(name) => write!(out, "{}unix://@{name}", if tls { "tls+" } else { "" }),
+            ListenAddress::Tcp(address) if tls => write!(out, "tls://{address}"),
+            ListenAddress::Tcp(address) => write!(out, "{address}"),
+            ListenAddress::Unix(path) => write!(out, "{}unix://{}", if tls { "tls+" } else { "" }, path.display()),
+            ListenAddress::Abstract(name) => write!(out, "{}unix://@{name}", if tls { "tls+" } else { "" }),
         }
     }
 }
@@ -78,9 +78,9 @@ fn parse(text: &str) -> Option<Listen> {
         if !(1..UNIX_ADDRESS).contains(&name.unwrap_or(rest).len()) || rest.contains('\0') {
             return None;
         }
-        name.map_or_else(|| Place::Unix(rest.into()), |name| Place::Abstract(name.to_owned()))
+        name.map_or_else(|| ListenAddress::Unix(rest.into()), |name| ListenAddress::Abstract(name.to_owned()))
     } else {
-        Place::Tcp(rest.parse().ok()?)
+        ListenAddress::Tcp(rest.parse().ok()?)
     };
     Some(Listen { place, tls })
 }

@@ -19,7 +19,7 @@ use rustix::net::{
 };
 
 use crate::SinkError;
-use crate::listen::{Listen, Place};
+use crate::listen::{Listen, ListenAddress};
 
 /// What came of trying to accept.
 #[derive(Debug)]
@@ -47,8 +47,8 @@ impl Listener {
     /// Listens at `at`, for so many loops: a listener each.
     pub(crate) fn open_all(at: &Listen, backlog: u32, loops: u32) -> Result<Vec<Listener>, SinkError> {
         match &at.place {
-            Place::Tcp(address) => open_tcp(*address, at.tls, backlog, loops),
-            Place::Unix(_) | Place::Abstract(_) => open_unix(at, backlog, loops),
+            ListenAddress::Tcp(address) => open_tcp(*address, at.tls, backlog, loops),
+            ListenAddress::Unix(_) | ListenAddress::Abstract(_) => open_unix(at, backlog, loops),
         }
     }
 
@@ -85,7 +85,7 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let (true, Place::Unix(path)) = (self.owns_file, &self.at.place) {
+        if let (true, ListenAddress::Unix(path)) = (self.owns_file, &self.at.place) {
             // Where it fails, somebody else has taken it away.
             let _ = std::fs::remove_file(path);
         }
@@ -99,7 +99,7 @@ impl AsFd for Listener {
 }
 
 fn open_tcp(address: SocketAddr, tls: bool, backlog: u32, loops: u32) -> Result<Vec<Listener>, SinkError> {
-    let at = |address| Listen { place: Place::Tcp(address), tls };
+    let at = |address| Listen { place: ListenAddress::Tcp(address), tls };
     if loops > 1 && address.port() != 0 {
         // The kernel would let two sinks of one user share a port by the same option, each with half of the load.
         tcp_socket(address, &at(address), false)
@@ -134,14 +134,14 @@ fn tcp_socket(address: SocketAddr, at: &Listen, reuse_port: bool) -> Result<Owne
 fn open_unix(at: &Listen, backlog: u32, loops: u32) -> Result<Vec<Listener>, SinkError> {
     let failed = SinkError::of("open a listening socket");
     let address = match &at.place {
-        Place::Unix(path) => SocketAddrUnix::new(path.as_path()),
-        Place::Abstract(name) => SocketAddrUnix::new_abstract_name(name.as_bytes()),
-        Place::Tcp(_) => Err(Errno::INVAL),
+        ListenAddress::Unix(path) => SocketAddrUnix::new(path.as_path()),
+        ListenAddress::Abstract(name) => SocketAddrUnix::new_abstract_name(name.as_bytes()),
+        ListenAddress::Tcp(_) => Err(Errno::INVAL),
     };
     let address = address.map_err(|errno| refused(at, errno))?;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags(), None).map_err(&failed)?;
     let bound = match (bind(&socket, &address), &at.place) {
-        (Err(Errno::ADDRINUSE), Place::Unix(path)) if is_left_over(path) => {
+        (Err(Errno::ADDRINUSE), ListenAddress::Unix(path)) if is_left_over(path) => {
             // Where it fails, so does the next try.
             let _ = std::fs::remove_file(path);
             bind(&socket, &address)
@@ -149,7 +149,7 @@ fn open_unix(at: &Listen, backlog: u32, loops: u32) -> Result<Vec<Listener>, Sin
         (bound, _) => bound,
     };
     bound.map_err(|errno| refused(at, errno))?;
-    let owns_file = matches!(at.place, Place::Unix(_));
+    let owns_file = matches!(at.place, ListenAddress::Unix(_));
     let first = Listener { socket, at: at.clone(), shared: loops > 1, owns_file };
     listen(&first.socket, backlog_of(backlog)).map_err(|errno| refused(at, errno))?;
     let mut listeners = vec![first];
@@ -195,7 +195,7 @@ mod tests {
     }
 
     fn address(listener: &Listener) -> SocketAddr {
-        let Place::Tcp(address) = listener.at().place else { panic!("a TCP listener") };
+        let ListenAddress::Tcp(address) = listener.at().place else { panic!("a TCP listener") };
         address
     }
 
@@ -224,13 +224,13 @@ mod tests {
     #[test]
     fn a_socket_left_over_is_replaced_and_one_in_use_is_not() {
         let path = std::env::temp_dir().join(format!("sink-left-over-{}", std::process::id()));
-        let at = Listen { place: Place::Unix(path.clone()), tls: false };
+        let at = Listen { place: ListenAddress::Unix(path.clone()), tls: false };
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         let first = Listener::open_all(&at, 5, 2).unwrap();
         assert!(matches!(Listener::open_all(&at, 5, 1), Err(SinkError::AddressInUse(_))));
         drop(first);
         assert!(!path.exists());
-        let at = Listen { place: Place::Unix("/nowhere/at/all".into()), tls: false };
+        let at = Listen { place: ListenAddress::Unix("/nowhere/at/all".into()), tls: false };
         assert!(matches!(Listener::open_all(&at, 5, 1), Err(SinkError::NoFolder(_))));
     }
 }

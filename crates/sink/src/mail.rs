@@ -7,17 +7,17 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 
-use crate::{Ledger, SinkError};
+use crate::{SinkError, SinkLedger};
 
 /// What a loop is told.
 #[derive(Debug)]
 pub(crate) enum Letter {
     /// The owner wants the counts.
-    Owner(Sender<Ledger>),
+    Owner(Sender<SinkLedger>),
     /// Another loop wants them, for its inquiry of that number.
     Peer(Mailbox, u64),
     /// Another loop's counts, for this loop's inquiry of that number.
-    Counts(u64, Box<Ledger>),
+    Counts(u64, Box<SinkLedger>),
 }
 
 /// Where letters to one loop are put.

@@ -8,7 +8,7 @@ use model::anatomy::STAMPS;
 
 use crate::head::{Ending, Refusal};
 use crate::settings::SAYS_KEEP_ALIVE;
-use crate::{Body, Ledger, Settings};
+use crate::{SinkBody, SinkLedger, SinkSettings};
 
 /// The interim response that lets a client send its body.
 pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -52,12 +52,12 @@ pub(crate) struct Answers {
 
 impl Answers {
     /// Renders them for these workers. Status 0 is 200, and then come those of the faults.
-    pub(crate) fn render(settings: &Settings, workers: Range<u32>) -> Answers {
+    pub(crate) fn render(settings: &SinkSettings, workers: Range<u32>) -> Answers {
         let statuses: Vec<_> = [200].into_iter().chain(settings.faults.status.iter().map(|fault| fault.code)).collect();
         let (kind, body) = match settings.body {
-            Body::Counter => ("application/cbor", [COUNTER, &[0; 4]].concat()),
-            Body::Ok => ("text/plain", b"ok\n".to_vec()),
-            Body::Bytes(bytes) => ("application/octet-stream", vec![b'x'; bytes as usize]),
+            SinkBody::Counter => ("application/cbor", [COUNTER, &[0; 4]].concat()),
+            SinkBody::Ok => ("text/plain", b"ok\n".to_vec()),
+            SinkBody::Bytes(bytes) => ("application/octet-stream", vec![b'x'; bytes as usize]),
         };
         let (keeping, others): (Vec<&str>, Vec<&str>) =
             settings.headers.iter().map(String::as_str).partition(|line| line.eq_ignore_ascii_case(SAYS_KEEP_ALIVE));
@@ -71,7 +71,7 @@ impl Answers {
                 let status = format!("{code} {}", reason(code));
                 for ending in [kept, Ending::KeepAliveSaid, Ending::Close] {
                     let bytes = response(&status, &fields, ending, &body);
-                    let counter = if settings.body == Body::Counter { bytes.len() - 4 } else { bytes.len() };
+                    let counter = if settings.body == SinkBody::Counter { bytes.len() - 4 } else { bytes.len() };
                     all.push(Answer { body: bytes.len() - body.len(), bytes, counter });
                 }
             }
@@ -111,7 +111,7 @@ pub(crate) fn stamped(answer: &[u8], [started, ended]: [Nanos; 2]) -> Vec<u8> {
 }
 
 /// The ledger as JSON; without its body for HEAD.
-pub(crate) fn of_ledger(ledger: &Ledger, ending: Ending, bodiless: bool) -> Box<[u8]> {
+pub(crate) fn of_ledger(ledger: &SinkLedger, ending: Ending, bodiless: bool) -> Box<[u8]> {
     let body = serde_json::to_string(ledger).unwrap_or_default() + "\n";
     let whole = response("200 OK", "content-type: application/json\r\n", ending, body.as_bytes());
     whole[..whole.len() - if bodiless { body.len() } else { 0 }].into()
@@ -161,15 +161,15 @@ fn reason(code: u16) -> &'static str {
 mod tests {
     use super::*;
 
-    fn answers(body: Body, header: Option<&str>) -> Answers {
-        let mut settings = Settings { body, worker_header: header.map(str::to_owned), ..Settings::default() };
+    fn answers(body: SinkBody, header: Option<&str>) -> Answers {
+        let mut settings = SinkSettings { body, worker_header: header.map(str::to_owned), ..SinkSettings::default() };
         settings.faults.status = vec!["503:1%".parse().unwrap()];
         Answers::render(&settings, 3..5)
     }
 
     #[test]
     fn an_answer_names_its_worker() {
-        let mut answers = answers(Body::Ok, Some("x-worker"));
+        let mut answers = answers(SinkBody::Ok, Some("x-worker"));
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         assert_eq!(
             text(answers.of(0, 4, Ending::KeepAlive, Extent::Whole, 0)),
@@ -183,13 +183,18 @@ mod tests {
     #[test]
     fn an_answer_has_the_headers_that_were_asked_for() {
         let headers = vec!["server: nginx".to_owned(), "x: ".to_owned()];
-        let settings = Settings { body: Body::Ok, headers, worker_header: Some("w".to_owned()), ..Settings::default() };
+        let settings = SinkSettings {
+            body: SinkBody::Ok,
+            headers,
+            worker_header: Some("w".to_owned()),
+            ..SinkSettings::default()
+        };
         let mut answers = Answers::render(&settings, 0..1);
         assert_eq!(
             answers.of(0, 0, Ending::KeepAlive, Extent::Whole, 0),
             b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nserver: nginx\r\nx: \r\nw: 0\r\ncontent-length: 3\r\n\r\nok\n"
         );
-        let settings = Settings { headers: vec!["Connection: Keep-Alive".to_owned()], ..Settings::default() };
+        let settings = SinkSettings { headers: vec!["Connection: Keep-Alive".to_owned()], ..SinkSettings::default() };
         let mut answers = Answers::render(&settings, 0..1);
         let mut says = |ending, word: &str| {
             let answer = String::from_utf8_lossy(answers.of(0, 0, ending, Extent::Head, 0)).into_owned();
@@ -200,7 +205,7 @@ mod tests {
 
     #[test]
     fn stamps_are_the_heads_last_field_and_the_body_stays() {
-        let mut answers = answers(Body::Ok, None);
+        let mut answers = answers(SinkBody::Ok, None);
         let text = |bytes: &[u8]| String::from_utf8(stamped(bytes, [Nanos(5), Nanos(70)])).unwrap();
         let whole = text(answers.of(0, 3, Ending::KeepAlive, Extent::Whole, 0));
         assert!(whole.ends_with("\r\ncontent-length: 3\r\nx-app-stamps: 5 70\r\n\r\nok\n"), "{whole}");
@@ -210,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_counter_is_the_requests_number_in_cbor() {
-        let mut answers = answers(Body::Counter, None);
+        let mut answers = answers(SinkBody::Counter, None);
         let body = |bytes: &[u8]| bytes[bytes.len() - 32..].to_vec();
         let expected = [
             0xa2, 0x66, b's', b't', b'a', b't', b'u', b's', 0x67, b'r', b'e', b'p', b'l', b'i', b'e', b'd', 0x65, b'r',
@@ -222,7 +227,7 @@ mod tests {
 
     #[test]
     fn an_answer_without_body_says_how_long_it_would_be() {
-        for (body, length) in [(Body::Ok, "3"), (Body::Counter, "32"), (Body::Bytes(70_000), "70000")] {
+        for (body, length) in [(SinkBody::Ok, "3"), (SinkBody::Counter, "32"), (SinkBody::Bytes(70_000), "70000")] {
             let mut answers = answers(body, None);
             let head = String::from_utf8(answers.of(0, 3, Ending::Close, Extent::Head, 7).to_vec()).unwrap();
             assert!(head.ends_with(&format!("connection: close\r\ncontent-length: {length}\r\n\r\n")), "{head}");
@@ -233,6 +238,6 @@ mod tests {
                 assert!(cut < whole && (cut < head.len()) == bodiless && cut > 0);
             }
         }
-        assert_ne!(answers(Body::Bytes(0), None).of(0, 3, Ending::Close, Extent::Cut { bodiless: false }, 7), b"");
+        assert_ne!(answers(SinkBody::Bytes(0), None).of(0, 3, Ending::Close, Extent::Cut { bodiless: false }, 7), b"");
     }
 }

@@ -22,7 +22,7 @@ use rustls::ServerConfig;
 
 use crate::connection::{Connection, Phase};
 use crate::connections::{Connections, Key};
-use crate::delay::Delay;
+use crate::delay::DelayLaw;
 use crate::faults::Faults;
 use crate::head::{Ending, Memo};
 use crate::listen::Listen;
@@ -30,7 +30,7 @@ use crate::listener::Listener;
 use crate::mail::{Letter, Mailbox};
 use crate::response::Answers;
 use crate::slots::SlotPool;
-use crate::{Ledger, Settings, SinkError, tls};
+use crate::{SinkError, SinkLedger, SinkSettings, tls};
 
 /// The longest wait of a turn: how often the stop flag is looked at, and accepting tried again.
 const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
@@ -70,7 +70,7 @@ struct Inquiry {
     bodiless: bool,
     /// Loops that have not answered.
     missing: usize,
-    sum: Ledger,
+    sum: SinkLedger,
 }
 
 /// A loop that listens, and serves while it is run.
@@ -91,7 +91,7 @@ pub(crate) struct Serving<C> {
     /// The number of the next request.
     requests: Arc<AtomicU64>,
     seed: u64,
-    delay: Delay,
+    delay: DelayLaw,
     /// Those that hit requests, if any does.
     faults: Option<Faults>,
     close_after: Option<u32>,
@@ -116,7 +116,7 @@ pub(crate) struct Serving<C> {
     connections: Connections,
     pool: SlotPool,
     answers: Answers,
-    ledger: Ledger,
+    ledger: SinkLedger,
     memo: Memo,
     buffer: Box<[u8]>,
     /// Connections that may have more to read.
@@ -132,7 +132,7 @@ pub(crate) type Opened<C> = (Vec<Serving<C>>, Vec<Listen>);
 
 impl<C: Clock + Clone> Serving<C> {
     /// Listens, for all loops. What cannot work later is tried here, so that [`Serving::run`] has no errors.
-    pub(crate) fn open_all(settings: &Settings, clock: &C) -> Result<Opened<C>, SinkError> {
+    pub(crate) fn open_all(settings: &SinkSettings, clock: &C) -> Result<Opened<C>, SinkError> {
         settings.check()?;
         let speaks_tls = settings.listen.iter().any(|listen| listen.tls);
         let tls = speaks_tls.then(|| tls::configure(settings.pem.as_ref(), settings.names())).transpose()?;
@@ -158,7 +158,7 @@ impl<C: Clock + Clone> Serving<C> {
     }
 
     fn open(
-        settings: &Settings,
+        settings: &SinkSettings,
         clock: C,
         started: Nanos,
         number: u32,
@@ -205,7 +205,7 @@ impl<C: Clock + Clone> Serving<C> {
             connections: Connections::default(),
             pool: SlotPool::new(settings, number),
             answers: Answers::render(settings, workers),
-            ledger: Ledger::new(settings.workers()),
+            ledger: SinkLedger::new(settings.workers()),
             memo: Memo::default(),
             buffer: vec![0; BUFFER_BYTES].into(),
             again: Vec::new(),
@@ -220,15 +220,15 @@ impl<C: Clock + Clone> Serving<C> {
     }
 
     /// The counts of this loop now.
-    fn ledger(&self) -> Ledger {
-        let mut ledger = Ledger { waiting: self.pool.waiting(), busy: self.pool.busy(), ..self.ledger.clone() };
+    fn ledger(&self) -> SinkLedger {
+        let mut ledger = SinkLedger { waiting: self.pool.waiting(), busy: self.pool.busy(), ..self.ledger.clone() };
         ledger.arrivals.record(self.now, self.arrived);
         ledger.of_thread(self.number, self.loops)
     }
 
     /// Serves until `should_stop`, which is asked every turn and thus at least every 100 ms; then until what is in the
     /// pool is answered, or two seconds. Gives the counts of this loop at the end.
-    pub(crate) fn run(mut self, should_stop: impl Fn() -> bool) -> Ledger {
+    pub(crate) fn run(mut self, should_stop: impl Fn() -> bool) -> SinkLedger {
         // The default slack lets the kernel end a wait 50 us late. Where this fails, answers are that much later.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let mut events = Vec::with_capacity(EVENTS);

@@ -5,10 +5,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use model::{Nanos, Rate};
 
 use crate::SinkError;
-use crate::delay::Delay;
+use crate::delay::DelayLaw;
 use crate::faults::Faults;
-use crate::listen::{Listen, Place};
-use crate::queue::Queue;
+use crate::listen::{Listen, ListenAddress};
+use crate::queue::SlotQueue;
 use crate::stalls::Stalls;
 use crate::tls::PemPair;
 
@@ -21,7 +21,7 @@ pub(crate) const MOST_BODY_BYTES: u64 = 256 << 20;
 
 /// What the sink answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Body {
+pub enum SinkBody {
     /// `application/cbor`, `{status: "replied", reply: {arg: …}}` with the request's number in four bytes, lowest first.
     #[default]
     Counter,
@@ -33,7 +33,7 @@ pub enum Body {
 
 /// What a sink shall be. The default is the load sink: any request is answered at once.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
+pub struct SinkSettings {
     /// Where to listen; port 0 takes a free one.
     pub listen: Vec<Listen>,
     /// For the TLS among them; `None` makes a pair at the start, for the addresses listened at and `localhost`.
@@ -41,20 +41,20 @@ pub struct Settings {
     /// The sink's own threads, 1 to 1024. Slots and their queues need 1.
     pub loops: u32,
     /// What stands before the slots.
-    pub queue: Queue,
+    pub queue: SlotQueue,
     /// Workers, 1 to 10 000. They are names in a header here, not processes. Of no meaning to an unlimited queue, which
     /// has each loop for a worker.
     pub workers: u32,
     /// Slots a worker, 1 or more. Of no meaning to an unlimited queue.
     pub threads: u32,
     /// How long a request holds its slot, where its path is not `/sleep<seconds>`.
-    pub delay: Delay,
+    pub delay: DelayLaw,
     /// Pauses in which nothing goes out.
     pub stalls: Option<Stalls>,
     /// Chooses what is random: delays, faults, workers.
     pub seed: u64,
     /// What is answered.
-    pub body: Body,
+    pub body: SinkBody,
     /// Further response headers, each a whole line `name: value`; sent as they are, but `connection: keep-alive` only where it is true.
     pub headers: Vec<String>,
     /// The response header that names the worker (`0`, `1`, …), such as `x-worker`; `None` for none.
@@ -70,19 +70,19 @@ pub struct Settings {
     pub spin: Nanos,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for SinkSettings {
+    fn default() -> SinkSettings {
+        SinkSettings {
             listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)).into()],
             pem: None,
             loops: 1,
-            queue: Queue::Unlimited,
+            queue: SlotQueue::Unlimited,
             workers: 1,
             threads: 1,
-            delay: Delay::default(),
+            delay: DelayLaw::default(),
             stalls: None,
             seed: 0,
-            body: Body::Counter,
+            body: SinkBody::Counter,
             headers: Vec::new(),
             worker_header: None,
             // Puma's own number.
@@ -94,7 +94,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl SinkSettings {
     /// Refuses what cannot be served.
     pub(crate) fn check(&self) -> Result<(), SinkError> {
         if self.listen.is_empty() {
@@ -103,13 +103,13 @@ impl Settings {
         if !(1..=MOST_LOOPS).contains(&self.loops) {
             return Err(SinkError::BadLoops(self.loops));
         }
-        if self.queue != Queue::Unlimited && self.loops > 1 {
+        if self.queue != SlotQueue::Unlimited && self.loops > 1 {
             return Err(SinkError::SlotsOfManyLoops { queue: self.queue, loops: self.loops });
         }
         if self.threads == 0 || !(1..=MOST_WORKERS).contains(&self.workers) {
             return Err(SinkError::BadSlots { workers: self.workers, threads: self.threads });
         }
-        if let Body::Bytes(bytes) = self.body {
+        if let SinkBody::Bytes(bytes) = self.body {
             let workers = self.workers();
             if u64::from(bytes) * u64::from(workers) > MOST_BODY_BYTES {
                 return Err(SinkError::TooMuchBody { workers, bytes });
@@ -126,29 +126,29 @@ impl Settings {
 
     /// How it serves, in short: its slots, their queue, and the time an answer takes.
     pub fn laws(&self) -> String {
-        let Settings { workers, threads, queue, .. } = self;
+        let SinkSettings { workers, threads, queue, .. } = self;
         let slots = match (queue, workers, threads) {
-            (Queue::Unlimited, ..) => "no slots".to_owned(),
+            (SlotQueue::Unlimited, ..) => "no slots".to_owned(),
             (_, 1, 1) => "1 slot".to_owned(),
             (_, 1, _) => format!("{threads} slots"),
             (_, _, 1) => format!("{workers} workers of 1 slot"),
             _ => format!("{workers} workers of {threads} slots"),
         };
         let delay =
-            if self.delay == Delay::default() { "no delay".to_owned() } else { format!("delay {}", self.delay) };
+            if self.delay == DelayLaw::default() { "no delay".to_owned() } else { format!("delay {}", self.delay) };
         format!("{slots}, queue {queue}, {delay}")
     }
 
     /// Workers that a header may name.
     pub(crate) fn workers(&self) -> u32 {
-        if self.queue == Queue::Unlimited { self.loops } else { self.workers }
+        if self.queue == SlotQueue::Unlimited { self.loops } else { self.workers }
     }
 
     /// For whom a certificate that is made at the start is good.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names = vec!["localhost".to_owned()];
         for listen in &self.listen {
-            if let Place::Tcp(address) = listen.place {
+            if let ListenAddress::Tcp(address) = listen.place {
                 let name = address.ip().to_string();
                 if !names.contains(&name) {
                     names.push(name);
@@ -180,18 +180,18 @@ fn is_field_line(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Assignment;
+    use crate::WorkerAssignment;
 
-    fn slots(workers: u32, threads: u32) -> Settings {
-        Settings { queue: Queue::Shared, workers, threads, ..Settings::default() }
+    fn slots(workers: u32, threads: u32) -> SinkSettings {
+        SinkSettings { queue: SlotQueue::Shared, workers, threads, ..SinkSettings::default() }
     }
 
-    fn named(header: &str) -> Settings {
-        Settings { worker_header: Some(header.to_owned()), ..Settings::default() }
+    fn named(header: &str) -> SinkSettings {
+        SinkSettings { worker_header: Some(header.to_owned()), ..SinkSettings::default() }
     }
 
-    fn with(line: &str) -> Settings {
-        Settings { headers: vec![line.to_owned()], ..Settings::default() }
+    fn with(line: &str) -> SinkSettings {
+        SinkSettings { headers: vec![line.to_owned()], ..SinkSettings::default() }
     }
 
     #[test]
@@ -209,13 +209,13 @@ mod tests {
             with(": nginx"),
             with("server: a\r\nb: c"),
             with("Connection: close"),
-            Settings { listen: vec![], ..Settings::default() },
-            Settings { loops: 0, ..Settings::default() },
-            Settings { loops: 2, ..slots(1, 1) },
-            Settings { loops: 2, queue: Queue::Split(Assignment::Random), ..Settings::default() },
-            Settings { body: Body::Bytes(1 << 20), ..slots(1000, 1) },
-            Settings { faults: Faults { reset, truncate: reset, ..Faults::default() }, ..Settings::default() },
-            Settings { faults: Faults { close_after: Some(0), ..Faults::default() }, ..Settings::default() },
+            SinkSettings { listen: vec![], ..SinkSettings::default() },
+            SinkSettings { loops: 0, ..SinkSettings::default() },
+            SinkSettings { loops: 2, ..slots(1, 1) },
+            SinkSettings { loops: 2, queue: SlotQueue::Split(WorkerAssignment::Random), ..SinkSettings::default() },
+            SinkSettings { body: SinkBody::Bytes(1 << 20), ..slots(1000, 1) },
+            SinkSettings { faults: Faults { reset, truncate: reset, ..Faults::default() }, ..SinkSettings::default() },
+            SinkSettings { faults: Faults { close_after: Some(0), ..Faults::default() }, ..SinkSettings::default() },
         ];
         for settings in bad {
             let line = settings.check().unwrap_err().to_string();
@@ -225,6 +225,6 @@ mod tests {
         for line in ["server: nginx/1.22.1", "x:", "Connection: keep-alive"] {
             assert!(with(line).check().is_ok(), "{line}");
         }
-        assert!(Settings { loops: 4, ..Settings::default() }.check().is_ok());
+        assert!(SinkSettings { loops: 4, ..SinkSettings::default() }.check().is_ok());
     }
 }

@@ -9,10 +9,10 @@ use std::thread::JoinHandle;
 
 use model::Clock;
 
-use crate::listen::{Listen, Place};
+use crate::listen::{Listen, ListenAddress};
 use crate::mail::{Letter, Mailbox};
 use crate::serving::Serving;
-use crate::{Ledger, Settings, SinkError};
+use crate::{SinkError, SinkLedger, SinkSettings};
 
 /// A sink that serves on threads of its own, until it is stopped. Dropped, it stops in the same way.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct Sink {
     places: Vec<Listen>,
     stop: Arc<AtomicBool>,
     mailboxes: Vec<Mailbox>,
-    threads: Vec<JoinHandle<Ledger>>,
+    threads: Vec<JoinHandle<SinkLedger>>,
 }
 
 impl Sink {
@@ -29,7 +29,7 @@ impl Sink {
     /// # Errors
     /// Where the settings cannot be served, an address cannot be had or the kernel lacks what the sink needs.
     #[expect(clippy::needless_pass_by_value, reason = "who starts a sink is done with its settings")]
-    pub fn start(settings: Settings, clock: impl Clock + Clone + Send + 'static) -> Result<Sink, SinkError> {
+    pub fn start(settings: SinkSettings, clock: impl Clock + Clone + Send + 'static) -> Result<Sink, SinkError> {
         let (loops, places) = Serving::open_all(&settings, &clock)?;
         let mut sink = Sink { places, stop: Arc::default(), mailboxes: Vec::new(), threads: Vec::new() };
         for serving in loops {
@@ -54,7 +54,7 @@ impl Sink {
     /// # Panics
     /// If it listens at no TCP address: who asks for one has given one.
     pub fn address(&self) -> SocketAddr {
-        let tcp = |listen: &Listen| if let Place::Tcp(address) = listen.place { Some(address) } else { None };
+        let tcp = |listen: &Listen| if let ListenAddress::Tcp(address) = listen.place { Some(address) } else { None };
         self.places.iter().find_map(tcp).expect("the sink listens at a TCP address")
     }
 
@@ -62,7 +62,7 @@ impl Sink {
     ///
     /// # Panics
     /// If a thread of the sink died: a bug of the sink.
-    pub fn ledger(&self) -> Ledger {
+    pub fn ledger(&self) -> SinkLedger {
         let answers: Vec<_> = self
             .mailboxes
             .iter()
@@ -74,19 +74,19 @@ impl Sink {
             })
             .collect();
         let alive = "the sink's threads live until the sink is stopped";
-        Ledger::sum(answers.into_iter().map(|answered| answered.recv().expect(alive)))
+        SinkLedger::sum(answers.into_iter().map(|answered| answered.recv().expect(alive)))
     }
 
     /// Stops: takes no more requests, answers those that are in the pool within two seconds, and gives the counts.
     ///
     /// # Panics
     /// If a thread of the sink died: a bug of the sink.
-    pub fn stop(mut self) -> Ledger {
+    pub fn stop(mut self) -> SinkLedger {
         let alive = "the sink's threads live until the sink is stopped";
-        Ledger::sum(self.join().into_iter().map(|ended| ended.expect(alive)))
+        SinkLedger::sum(self.join().into_iter().map(|ended| ended.expect(alive)))
     }
 
-    fn join(&mut self) -> Vec<std::thread::Result<Ledger>> {
+    fn join(&mut self) -> Vec<std::thread::Result<SinkLedger>> {
         self.stop.store(true, Ordering::Release);
         self.mailboxes.iter().for_each(Mailbox::wake_up);
         self.threads.drain(..).map(JoinHandle::join).collect()
@@ -111,11 +111,11 @@ impl Drop for Sink {
 /// If a thread of the sink died: a bug of the sink.
 #[expect(clippy::needless_pass_by_value, reason = "who starts a sink is done with its settings")]
 pub fn serve(
-    settings: Settings,
+    settings: SinkSettings,
     clock: impl Clock + Clone + Send,
     stop: &AtomicBool,
     on_listening: impl FnOnce(&[Listen]),
-) -> Result<Ledger, SinkError> {
+) -> Result<SinkLedger, SinkError> {
     let (mut loops, places) = Serving::open_all(&settings, &clock)?;
     let give_up = AtomicBool::new(false);
     let should_stop = || stop.load(Ordering::Acquire) || give_up.load(Ordering::Acquire);
@@ -135,7 +135,7 @@ pub fn serve(
         on_listening(&places);
         let mine = mine.run(should_stop);
         let others = threads.into_iter().map(|thread| thread.join().expect("a loop has no way to fail"));
-        Ok(Ledger::sum([mine].into_iter().chain(others)))
+        Ok(SinkLedger::sum([mine].into_iter().chain(others)))
     })
 }
 

@@ -18,10 +18,10 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use model::Nanos;
 
-use crate::Settings;
+use crate::SinkSettings;
 use crate::connections::Key;
-use crate::draws::{Stream, draw};
-use crate::queue::{Assignment, Queue};
+use crate::draws::{DrawStream, draw};
+use crate::queue::{SlotQueue, WorkerAssignment};
 use crate::stalls::Stalls;
 
 /// Requests in a row that nobody can interrupt (`max_fast_inline`).
@@ -89,7 +89,7 @@ struct SlotHold {
 /// All slots of a loop, and the requests in and before them.
 #[derive(Debug)]
 pub(crate) struct SlotPool {
-    queue: Queue,
+    queue: SlotQueue,
     stalls: Option<Stalls>,
     seed: u64,
     /// What the first worker is called.
@@ -114,9 +114,9 @@ pub(crate) struct SlotPool {
 
 impl SlotPool {
     /// The pool of these settings for the loop of that number. An unlimited queue is one worker with slots for all.
-    pub(crate) fn new(settings: &Settings, number: u32) -> SlotPool {
+    pub(crate) fn new(settings: &SinkSettings, number: u32) -> SlotPool {
         let (first_worker, workers, threads) = match settings.queue {
-            Queue::Unlimited => (number, 1, u32::MAX),
+            SlotQueue::Unlimited => (number, 1, u32::MAX),
             _ => (0, settings.workers as usize, settings.threads),
         };
         let queues = if settings.queue.has_seats() { workers } else { 1 };
@@ -141,7 +141,7 @@ impl SlotPool {
 
     /// Whether a connection is accepted only while a slot is free.
     pub(crate) fn limits_accepts(&self) -> bool {
-        self.queue == Queue::Inline10
+        self.queue == SlotQueue::Inline10
     }
 
     /// Whether a connection may be accepted now.
@@ -153,14 +153,14 @@ impl SlotPool {
     pub(crate) fn open(&mut self, connection: Key) {
         let workers = self.free.len() as u64;
         let worker = match self.queue {
-            Queue::Unlimited | Queue::Shared => return,
-            Queue::Split(Assignment::RoundRobin) => (self.opened % workers) as usize,
-            Queue::Split(Assignment::Random) => {
+            SlotQueue::Unlimited | SlotQueue::Shared => return,
+            SlotQueue::Split(WorkerAssignment::RoundRobin) => (self.opened % workers) as usize,
+            SlotQueue::Split(WorkerAssignment::Random) => {
                 // The draw is from (0, 1]: its complement is from [0, 1).
-                let draw = 1.0 - draw(self.seed, Stream::Worker, self.opened);
+                let draw = 1.0 - draw(self.seed, DrawStream::Worker, self.opened);
                 ((draw * workers as f64) as u64).min(workers - 1) as usize
             }
-            Queue::Inline10 => self.freest(),
+            SlotQueue::Inline10 => self.freest(),
         };
         self.opened += 1;
         self.seats.insert(connection, Seat { worker, held: None, in_a_row: 0 });
@@ -262,7 +262,7 @@ impl SlotPool {
     fn end(&mut self, BusySlot { due, started, worker, request, .. }: BusySlot) -> FinishedRequest {
         let mut crowded = false;
         let mut is_held = false;
-        if self.queue == Queue::Inline10
+        if self.queue == SlotQueue::Inline10
             && let Some(seat) = self.seats.get_mut(&request.connection)
         {
             let has_had_its_ten = seat.in_a_row >= IN_A_ROW;

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::connections::Key;
 use crate::slots::{SlotPool, SlotRequest};
 use crate::stalls::Stalls;
-use crate::{Assignment, Delay, Queue, Settings};
+use crate::{DelayLaw, SinkSettings, SlotQueue, WorkerAssignment};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -28,8 +28,8 @@ impl Way {
     }
 }
 
-fn pool(queue: Queue, workers: u32, threads: u32) -> SlotPool {
-    SlotPool::new(&Settings { queue, workers, threads, seed: 5, ..Settings::default() }, 0)
+fn pool(queue: SlotQueue, workers: u32, threads: u32) -> SlotPool {
+    SlotPool::new(&SinkSettings { queue, workers, threads, seed: 5, ..SinkSettings::default() }, 0)
 }
 
 fn request(connection: u32, number: u64, service: Nanos, last: bool) -> SlotRequest {
@@ -42,7 +42,7 @@ fn key(connection: u32) -> Key {
 
 /// The first `count` requests of `connections` that send the next the moment they have an answer. All are accepted before
 /// the first sends.
-fn closed(mut pool: SlotPool, connections: u32, delay: Delay, count: usize) -> Vec<Way> {
+fn closed(mut pool: SlotPool, connections: u32, delay: DelayLaw, count: usize) -> Vec<Way> {
     let mut sent = vec![0; connections as usize];
     let mut number = 0;
     let mut send = |pool: &mut SlotPool, now: u64, connection: u32| {
@@ -121,7 +121,7 @@ fn a_closed_loop_without_thought_has_two_levels() {
     ];
     for (connections, slots, service, levels) in cases {
         let service = Nanos::from_millis(service);
-        let ways = closed(pool(Queue::Shared, slots, 1), connections, service.into(), 40_000);
+        let ways = closed(pool(SlotQueue::Shared, slots, 1), connections, service.into(), 40_000);
         // The first round begins together, and is not yet the regime.
         let ways = &ways[20_000..];
         for (share, level) in levels {
@@ -136,8 +136,8 @@ fn a_closed_loop_without_thought_has_two_levels() {
 #[test]
 fn littles_law_holds_for_any_delay_and_any_work_conserving_queue() {
     for delay in ["exp:200ms", "bimodal:50ms:1s:0.1", "lognormal:100ms:1", "uniform:0s:400ms"] {
-        for queue in [Queue::Shared, Queue::Split(Assignment::RoundRobin), Queue::Inline10] {
-            let delay: Delay = delay.parse().unwrap();
+        for queue in [SlotQueue::Shared, SlotQueue::Split(WorkerAssignment::RoundRobin), SlotQueue::Inline10] {
+            let delay: DelayLaw = delay.parse().unwrap();
             // With ten a worker no queue runs dry, so that a split pool is work conserving, too.
             let ways = closed(pool(queue, 4, 5), 40, delay, 150_000);
             let rate = ways.len() as f64 / ways.last().unwrap().ended as f64;
@@ -154,8 +154,8 @@ fn littles_law_holds_for_any_delay_and_any_work_conserving_queue() {
 fn a_split_pool_shows_how_many_each_worker_has() {
     // R_k = N_k·s/t where N_k ≥ t, s where not.
     let service = Nanos::from_millis(200);
-    for assignment in [Assignment::RoundRobin, Assignment::Random] {
-        let ways = closed(pool(Queue::Split(assignment), 4, 5), 50, service.into(), 50_000);
+    for assignment in [WorkerAssignment::RoundRobin, WorkerAssignment::Random] {
+        let ways = closed(pool(SlotQueue::Split(assignment), 4, 5), 50, service.into(), 50_000);
         let ways = &ways[10_000..];
         let mut connections: Vec<HashSet<u32>> = vec![HashSet::default(); 4];
         for way in ways {
@@ -163,7 +163,7 @@ fn a_split_pool_shows_how_many_each_worker_has() {
         }
         let counts: Vec<_> = connections.iter().map(HashSet::len).collect();
         assert_eq!(counts.iter().sum::<usize>(), 50, "none changes its worker");
-        if assignment == Assignment::RoundRobin {
+        if assignment == WorkerAssignment::RoundRobin {
             assert_eq!(counts, [13, 13, 12, 12]);
         } else {
             assert_ne!(counts, [13, 13, 12, 12]);
@@ -183,11 +183,11 @@ fn random_assignment_is_as_uneven_as_dice() {
     let rounds = 20_000u32;
     let mut sum = 0;
     for seed in 0..rounds {
-        let settings = Settings {
-            queue: Queue::Split(Assignment::Random),
+        let settings = SinkSettings {
+            queue: SlotQueue::Split(WorkerAssignment::Random),
             workers: 4,
             seed: u64::from(seed),
-            ..Settings::default()
+            ..SinkSettings::default()
         };
         let mut pool = SlotPool::new(&settings, 0);
         let mut counts = [0; 4];
@@ -211,7 +211,7 @@ fn inline_ten_makes_one_request_in_ten_wait_for_tens_of_others() {
     // 9/10 at s, 1/10 at s·(10·(n/t - 1) + 1).
     for (connections, threads, upper) in [(8, 4, 11), (16, 4, 31), (24, 4, 51), (32, 4, 71), (40, 5, 71), (12, 2, 51)] {
         let service = Nanos::from_millis(20);
-        let ways = closed(pool(Queue::Inline10, 1, threads), connections, service.into(), 60_000);
+        let ways = closed(pool(SlotQueue::Inline10, 1, threads), connections, service.into(), 60_000);
         let ways = &ways[20_000..];
         let (low, high) = (share_at(ways, service.0), share_at(ways, service.0 * upper));
         assert!((low - 0.9).abs() < 0.001, "{connections} on {threads}: {low} at s");
@@ -226,7 +226,7 @@ fn inline_ten_keeps_its_upper_mean_where_connections_do_not_divide() {
     // n/t = 1.6 → 7·s, 6.4 → 55·s, as the mean of those that wait for their turn: every tenth of a connection.
     for (connections, threads, upper) in [(8, 5, 7.0), (32, 5, 55.0)] {
         let service = Nanos::from_millis(20);
-        let ways = closed(pool(Queue::Inline10, 1, threads), connections, service.into(), 160_000);
+        let ways = closed(pool(SlotQueue::Inline10, 1, threads), connections, service.into(), 160_000);
         let mut turns = vec![0u64; connections as usize];
         let firsts: Vec<_> = ways
             .iter()
@@ -245,14 +245,14 @@ fn inline_ten_keeps_its_upper_mean_where_connections_do_not_divide() {
 #[test]
 fn inline_ten_alone_stays_with_its_connection() {
     // Nobody waits: no request is sent to the end of the queue, and twenty in a row take s each.
-    let ways = closed(pool(Queue::Inline10, 1, 2), 2, Nanos::from_millis(5).into(), 100);
+    let ways = closed(pool(SlotQueue::Inline10, 1, 2), 2, Nanos::from_millis(5).into(), 100);
     assert!(ways.iter().all(|way| way.response() == 5_000_000));
 }
 
 #[test]
 fn a_slot_is_held_for_a_fifth_of_a_second() {
     let ms = |ms: u64| Nanos::from_millis(ms);
-    let mut pool = pool(Queue::Inline10, 1, 1);
+    let mut pool = pool(SlotQueue::Inline10, 1, 1);
     pool.open(key(1));
     let job = |connection, number, last| request(connection, number, ms(10), last);
     pool.arrive(ms(0), job(1, 0, false));
@@ -275,7 +275,7 @@ fn a_slot_is_held_for_a_fifth_of_a_second() {
 fn a_hold_that_ends_late_costs_nobody_time() {
     let ms = |ms: u64| Nanos::from_millis(ms);
     let job = |connection, last| request(connection, 0, ms(10), last);
-    let mut pool = pool(Queue::Inline10, 1, 1);
+    let mut pool = pool(SlotQueue::Inline10, 1, 1);
     pool.open(key(1));
     pool.arrive(ms(0), job(1, false));
     pool.finish(ms(10)).unwrap();
@@ -294,7 +294,7 @@ fn a_hold_that_ends_late_costs_nobody_time() {
 
 #[test]
 fn after_ten_in_a_row_a_full_worker_is_crowded() {
-    let mut pool = pool(Queue::Inline10, 1, 1);
+    let mut pool = pool(SlotQueue::Inline10, 1, 1);
     pool.open(key(1));
     let crowded: Vec<_> = (0..12)
         .map(|number| {
@@ -309,7 +309,7 @@ fn after_ten_in_a_row_a_full_worker_is_crowded() {
 #[test]
 fn nothing_is_lost_and_nobody_waits_beside_a_free_slot() {
     // Bursts, pauses beyond the hold, connections that close: whatever comes in goes out.
-    for queue in [Queue::Shared, Queue::Split(Assignment::Random), Queue::Inline10] {
+    for queue in [SlotQueue::Shared, SlotQueue::Split(WorkerAssignment::Random), SlotQueue::Inline10] {
         let mut pool = pool(queue, 3, 2);
         let (mut arrived, mut finished, mut now) = (0, 0, 0u64);
         let mut busy = HashSet::new();
@@ -319,7 +319,7 @@ fn nothing_is_lost_and_nobody_waits_beside_a_free_slot() {
             pool.open(key(connection));
         }
         for step in 0..20_000u64 {
-            now += Delay::Exponential { mean: Nanos::from_millis(8) }.of(9, step).0;
+            now += DelayLaw::Exponential { mean: Nanos::from_millis(8) }.of(9, step).0;
             while let Some(done) = pool.finish(Nanos(now)) {
                 finished += 1;
                 busy.remove(&done.request.connection);
@@ -334,13 +334,13 @@ fn nothing_is_lost_and_nobody_waits_beside_a_free_slot() {
                 pool.open(key(connection));
             }
             if busy.insert(key(connection)) {
-                let service = Delay::Exponential { mean: Nanos::from_millis(20) }.of(2, step);
+                let service = DelayLaw::Exponential { mean: Nanos::from_millis(20) }.of(2, step);
                 pool.arrive(Nanos(now), request(connection, step, service, step % 3 == 0));
                 arrived += 1;
             }
             assert_eq!(finished + pool.waiting() + pool.busy(), arrived);
             assert!(pool.busy() <= 6);
-            assert!(queue != Queue::Shared || pool.waiting() == 0 || pool.busy() == 6);
+            assert!(queue != SlotQueue::Shared || pool.waiting() == 0 || pool.busy() == 6);
         }
         while pool.next_due().is_some() {
             finished += u64::from(pool.finish(Nanos::MAX).is_some());
@@ -352,10 +352,10 @@ fn nothing_is_lost_and_nobody_waits_beside_a_free_slot() {
 #[test]
 fn a_stall_holds_what_would_go_out_in_it() {
     let stalls: Stalls = "1s:100ms".parse().unwrap();
-    let settings = Settings { stalls: Some(stalls), ..Settings::default() };
+    let settings = SinkSettings { stalls: Some(stalls), ..SinkSettings::default() };
     let arrivals = (0..500).map(|k| Nanos::from_millis(k * 10));
-    for (queue, service) in [(Queue::Unlimited, 0), (Queue::Unlimited, 25), (Queue::Shared, 5)] {
-        let settings = Settings { queue, threads: 100, ..settings.clone() };
+    for (queue, service) in [(SlotQueue::Unlimited, 0), (SlotQueue::Unlimited, 25), (SlotQueue::Shared, 5)] {
+        let settings = SinkSettings { queue, threads: 100, ..settings.clone() };
         let service = Nanos::from_millis(service);
         for way in open(SlotPool::new(&settings, 0), arrivals.clone().map(|at| (at, service))) {
             assert_eq!(way.ended, stalls.release(Nanos(way.sent) + service).0);
@@ -369,7 +369,7 @@ fn waits(slots: u32, rho: f64, seed: u64, count: usize) -> Vec<f64> {
     let rate = Rate::new(rho * f64::from(slots)).unwrap();
     let pace = Pace::Open { profile: Profile::Flat { rate }, arrivals: Arrivals::Poisson, seed, burst: 1 };
     let arrivals = pace.schedule().unwrap().take(count);
-    let ways = open(pool(Queue::Shared, slots, 1), arrivals.map(|at| (at, Nanos::from_secs(1))));
+    let ways = open(pool(SlotQueue::Shared, slots, 1), arrivals.map(|at| (at, Nanos::from_secs(1))));
     ways[count / 10..].iter().map(|way| (way.response() - SECOND) as f64 / 1e9).collect()
 }
 
@@ -416,7 +416,8 @@ fn a_split_pool_waits_as_its_workers_do() {
     // M/D/20.
     let rate = Rate::new(16.0).unwrap();
     let pace = Pace::Open { profile: Profile::Flat { rate }, arrivals: Arrivals::Poisson, seed: 3, burst: 1 };
-    for (queue, exact) in [(Queue::Split(Assignment::Random), 0.289_060_01), (Queue::Shared, 0.035_874_1)] {
+    for (queue, exact) in [(SlotQueue::Split(WorkerAssignment::Random), 0.289_060_01), (SlotQueue::Shared, 0.035_874_1)]
+    {
         let arrivals = pace.schedule().unwrap().take(200_000);
         let ways = open(pool(queue, 4, 5), arrivals.map(|at| (at, Nanos::from_secs(1))));
         let seen = mean(ways.iter().map(|way| way.response() - SECOND)) / 1e9;
@@ -438,7 +439,7 @@ fn recursion(slots: u32, requests: &[(u64, u64)]) -> Vec<u64> {
 /// Of one queue: when each of `requests` (arrival, service), in order of arrival, is over, and by which worker.
 fn ends(workers: u32, threads: u32, requests: &[(u64, u64)]) -> Vec<(u64, u32)> {
     let requests = requests.iter().map(|(arrival, service)| (Nanos(*arrival), Nanos(*service)));
-    open(pool(Queue::Shared, workers, threads), requests).iter().map(|way| (way.ended, way.worker)).collect()
+    open(pool(SlotQueue::Shared, workers, threads), requests).iter().map(|way| (way.ended, way.worker)).collect()
 }
 
 fn any_requests() -> impl Strategy<Value = Vec<(u64, u64)>> {
@@ -480,7 +481,7 @@ proptest! {
         let seen: Vec<_> = ends(workers, threads, &requests).into_iter().map(|(end, _)| end).collect();
         prop_assert_eq!(&seen, &expected);
         // A late loop delays nobody: all arrivals are given in time, but nobody looks after the slots until they are all in.
-        let mut pool = pool(Queue::Shared, workers, threads);
+        let mut pool = pool(SlotQueue::Shared, workers, threads);
         let mut finished = Vec::new();
         for (number, (arrival, service)) in requests.iter().enumerate() {
             let request = request(number as u32, 0, Nanos(*service), false);

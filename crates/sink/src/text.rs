@@ -4,12 +4,12 @@ use std::fmt::{self, Write};
 
 use model::Nanos;
 
-use crate::Ledger;
+use crate::SinkLedger;
 
 /// Lines of seconds at most: the last ones, as somebody who ends a sink asks what it did just now.
 const SECONDS: usize = 10;
 
-impl Ledger {
+impl SinkLedger {
     /// A few lines: what is zero and what says nothing is left out.
     pub fn text(&self) -> String {
         let mut out = String::new();
@@ -96,7 +96,7 @@ impl Ledger {
 }
 
 /// As text: a histogram's buckets are thousands of lines.
-impl fmt::Debug for Ledger {
+impl fmt::Debug for SinkLedger {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.text())
     }
@@ -110,12 +110,12 @@ fn listed<'a>(kinds: impl Iterator<Item = (u64, &'a str)>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arrivals::Arrivals;
+    use crate::arrivals::ArrivalCounts;
     use crate::faults::FaultCounts;
 
     #[test]
     fn an_empty_ledger_is_short() {
-        let text = Ledger::new(1).of_thread(0, 1).text();
+        let text = SinkLedger::new(1).of_thread(0, 1).text();
         assert_eq!(
             text,
             "requests     0 (0 answered, 0 abandoned by their client, 0 waiting, 0 in a slot)\n\
@@ -126,13 +126,14 @@ mod tests {
 
     #[test]
     fn a_full_ledger_says_all() {
-        let mut ledger = Ledger { requests: 20, answers: 17, connections: 3, bad_requests: 1, ..Ledger::new(2) };
+        let mut ledger =
+            SinkLedger { requests: 20, answers: 17, connections: 3, bad_requests: 1, ..SinkLedger::new(2) };
         ledger.per_worker = vec![11, 9, 0];
-        ledger.arrivals = Arrivals { seconds_each: 1, counts: (0..12).collect() };
+        ledger.arrivals = ArrivalCounts { seconds_each: 1, counts: (0..12).collect() };
         ledger.faults = FaultCounts { reset: 2, truncated: 1, by_status: [(503, 4)].into(), ..FaultCounts::default() };
         ledger.lateness.record(Nanos::from_micros(12));
         let mut both = ledger.clone().of_thread(0, 2);
-        both.add(&Ledger::new(3).of_thread(1, 2));
+        both.add(&SinkLedger::new(3).of_thread(1, 2));
         assert_eq!(
             both.text(),
             "requests     20 (17 answered, 0 abandoned by their client, 0 waiting, 0 in a slot)\n\

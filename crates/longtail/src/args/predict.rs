@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::{ArgGroup, Args};
 use model::objective::{Compare, Figure};
 use model::{Nanos, Objective, Rate, Threads};
-use sink::Delay;
+use sink::DelayLaw;
 
 use super::format::FormatArgs;
 use crate::mistake::{Mistake, wrong};
@@ -67,7 +67,7 @@ pub(crate) struct PredictArgs {
 #[derive(Clone, Debug)]
 pub(crate) enum ServiceWord {
     /// It is given.
-    Law(Delay),
+    Law(DelayLaw),
     /// It is in that study.
     Study(PathBuf),
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use model::{Nanos, Rate};
-use sink::{Body, Delay, Faults, Listen, PemPair, Queue, Settings, Share, Stalls, StatusFault};
+use sink::{DelayLaw, Faults, Listen, PemPair, RequestShare, SinkBody, SinkSettings, SlotQueue, Stalls, StatusFault};
 
 use crate::mistake::{Mistake, wrong};
 
@@ -46,7 +46,7 @@ pub(crate) struct SinkArgs {
 
     /// What stands before the slots: unlimited, shared, split, inline10 [default: unlimited, or shared with slots]
     #[arg(long, value_name = "QUEUE", help_heading = "Slots")]
-    queue: Option<Queue>,
+    queue: Option<SlotQueue>,
     /// Slots in all, in one line: the same as --threads N
     #[arg(long, value_name = "N", conflicts_with = "threads", help_heading = "Slots")]
     slots: Option<u32>,
@@ -62,7 +62,7 @@ pub(crate) struct SinkArgs {
 
     /// Time an answer takes: 1ms, exp:5ms, uniform:1ms:9ms, bimodal:1ms:50ms:0.02, lognormal:5ms:0.8
     #[arg(long, value_name = "LAW", default_value = "0s", help_heading = "Laws")]
-    delay: Delay,
+    delay: DelayLaw,
     /// Pauses in which nothing goes out, as a garbage collection: every:length
     #[arg(long, value_name = "EVERY:LENGTH", help_heading = "Laws")]
     stall_every: Option<Stalls>,
@@ -81,13 +81,13 @@ pub(crate) struct SinkArgs {
 
     /// Connections reset in place of an answer
     #[arg(long, value_name = "SHARE", help_heading = "Faults")]
-    reset: Option<Share>,
+    reset: Option<RequestShare>,
     /// Answers cut in the middle
     #[arg(long, value_name = "SHARE", help_heading = "Faults")]
-    truncate: Option<Share>,
+    truncate: Option<RequestShare>,
     /// Requests without an answer
     #[arg(long, value_name = "SHARE", help_heading = "Faults")]
-    no_answer: Option<Share>,
+    no_answer: Option<RequestShare>,
     /// Answers with another status, such as 503:1%
     #[arg(long, value_name = "CODE:SHARE", help_heading = "Faults")]
     status: Vec<StatusFault>,
@@ -101,20 +101,20 @@ impl SinkArgs {
     ///
     /// # Errors
     /// Where a queue is asked for, and nothing that it stands before; or none, and slots.
-    pub(crate) fn settings(&self) -> Result<Settings, Mistake> {
-        let listen = if self.listen.is_empty() { Settings::default().listen } else { self.listen.clone() };
+    pub(crate) fn settings(&self) -> Result<SinkSettings, Mistake> {
+        let listen = if self.listen.is_empty() { SinkSettings::default().listen } else { self.listen.clone() };
         let threads = self.slots.or(self.threads);
         let has_slots = threads.is_some() || self.workers > 1;
-        let queue = self.queue.unwrap_or(if has_slots { Queue::Shared } else { Queue::Unlimited });
-        if queue != Queue::Unlimited && !has_slots {
+        let queue = self.queue.unwrap_or(if has_slots { SlotQueue::Shared } else { SlotQueue::Unlimited });
+        if queue != SlotQueue::Unlimited && !has_slots {
             return Err(wrong(format!(
                 "--queue {queue} stands before slots, and there are none: add --slots N, or --workers N and --threads N"
             )));
         }
-        if queue == Queue::Unlimited && threads.is_some() {
+        if queue == SlotQueue::Unlimited && threads.is_some() {
             return Err(wrong("--queue unlimited has no slots: leave it out, or --slots and --threads"));
         }
-        Ok(Settings {
+        Ok(SinkSettings {
             listen,
             pem: self.cert.clone().zip(self.key.clone()).map(|(certificate, key)| PemPair { certificate, key }),
             loops: self.loops,
@@ -124,7 +124,7 @@ impl SinkArgs {
             delay: self.delay,
             stalls: self.stall_every,
             seed: self.seed,
-            body: self.body.map_or(Body::Counter, Body::Bytes),
+            body: self.body.map_or(SinkBody::Counter, SinkBody::Bytes),
             headers: self.headers.clone(),
             worker_header: self.worker_header.clone(),
             backlog: self.backlog,

@@ -8,7 +8,7 @@ use launch::puma::{Addresses, free_address};
 use launch::{GuardCommand, Server, Spec};
 use model::{Clock, Nanos, Socket};
 use probe::{Control, ControlAddress};
-use sink::Ledger;
+use sink::SinkLedger;
 
 use crate::clock::SystemClock;
 use crate::mistake::Mistake;
@@ -66,7 +66,7 @@ impl Subject {
     }
 
     /// What it has counted so far.
-    fn ledger(&self) -> Option<Ledger> {
+    fn ledger(&self) -> Option<SinkLedger> {
         serde_json::from_str(&self.control.ask("_ledger").ok()?).ok()
     }
 
@@ -79,7 +79,7 @@ impl Subject {
     }
 
     /// Its account when nobody is connected any more; `None` where somebody stays.
-    pub(crate) fn at_rest(&self) -> Option<Ledger> {
+    pub(crate) fn at_rest(&self) -> Option<SinkLedger> {
         let begun = self.clock.now();
         loop {
             let ledger = self.ledger()?;

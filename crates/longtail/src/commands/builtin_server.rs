@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
-use sink::{Body, Queue, Settings};
+use sink::{SinkBody, SinkSettings, SlotQueue};
 
 use crate::args::BuiltinServerArgs;
 use crate::clock::SystemClock;
@@ -22,15 +22,15 @@ pub(crate) fn run(args: &BuiltinServerArgs) -> Result<Exit, Mistake> {
     for signal in [SIGINT, SIGTERM] {
         flag::register(signal, Arc::clone(&stop)).map_err(Mistake::Signals)?;
     }
-    let settings = Settings {
+    let settings = SinkSettings {
         listen: vec![args.listen.into()],
-        queue: Queue::Shared,
+        queue: SlotQueue::Shared,
         workers: args.workers,
         threads: args.threads,
         delay: args.delay.into(),
-        body: Body::Ok,
+        body: SinkBody::Ok,
         worker_header: Some(args.worker_header.clone()),
-        ..Settings::default()
+        ..SinkSettings::default()
     };
     sink::serve(settings, SystemClock::start(), &stop, |places| {
         for place in places {

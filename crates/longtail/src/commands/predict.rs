@@ -2,7 +2,7 @@
 
 use model::Study;
 use queueing::gvl::MOST_CONNECTIONS;
-use sink::Delay;
+use sink::DelayLaw;
 
 use crate::args::{PredictArgs, PredictLoad, ServiceWord};
 use crate::exit::Exit;
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
 }
 
 /// The law of the service time; of a study the service time that its theory takes.
-fn law(word: &ServiceWord) -> Result<Delay, Mistake> {
+fn law(word: &ServiceWord) -> Result<DelayLaw, Mistake> {
     let path = match word {
         ServiceWord::Law(law) => return Ok(*law),
         ServiceWord::Study(path) => path,
@@ -57,7 +57,7 @@ fn law(word: &ServiceWord) -> Result<Delay, Mistake> {
     let none = |why: &str| Mistake::Read { path: path.clone(), why: why.to_owned() };
     match store::read(path)? {
         Study::Sweep(study) => match study.service_time {
-            Some(service) => Ok(Delay::Constant(service.time)),
+            Some(service) => Ok(DelayLaw::Constant(service.time)),
             None => Err(none("its sweep has no service time; give one, such as --service 200ms")),
         },
         Study::Bodies(_) => {

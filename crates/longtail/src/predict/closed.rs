@@ -4,7 +4,7 @@ use queueing::closed::{Level, levels, quantile};
 use queueing::simulate::{Effort, Pool, closed, constant};
 use queueing::{Invalid, assignment, polling, split};
 use report::number;
-use sink::Delay;
+use sink::DelayLaw;
 
 use super::{Figure, Line, Server, Times};
 
@@ -53,7 +53,7 @@ fn line(
     let service = server.service();
     // Turns of connections that do not divide have more levels than two.
     let divides = turn == 1 || pools.iter().all(|count| *count <= threads || count.is_multiple_of(threads));
-    let exact = matches!(server.law, Delay::Constant(_)) && think == 0.0 && divides;
+    let exact = matches!(server.law, DelayLaw::Constant(_)) && think == 0.0 && divides;
     let (how, rate, wait, response) = if exact {
         let (levels, rate) = mixed(threads, pools, turn, service)?;
         let mean: f64 = levels.iter().map(|level| level.turns * level.share).sum();

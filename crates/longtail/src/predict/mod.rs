@@ -9,7 +9,7 @@ use model::Nanos;
 use queueing::simulate::{Effort, Estimate};
 use queueing::{Invalid, bounds};
 use serde::Serialize;
-use sink::Delay;
+use sink::DelayLaw;
 
 use crate::args::{Goal, PredictLoad};
 
@@ -23,7 +23,7 @@ pub(crate) struct Server {
     /// Of each worker.
     pub(crate) threads: u32,
     /// Of the time a request holds a slot.
-    pub(crate) law: Delay,
+    pub(crate) law: DelayLaw,
     /// Chooses what is random in a simulation.
     pub(crate) seed: u64,
 }

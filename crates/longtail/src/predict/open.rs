@@ -2,7 +2,7 @@
 
 use queueing::simulate::{Queues, Simulated, exponential, open};
 use queueing::{Invalid, Load, capacity, erlang, mdc, split, staircase};
-use sink::Delay;
+use sink::DelayLaw;
 
 use super::{Figure, Line, Server, Times};
 use crate::args::Goal;
@@ -57,8 +57,8 @@ enum Answer {
 impl Answer {
     fn of(server: &Server, load: Load) -> Result<Answer, Invalid> {
         match server.law {
-            Delay::Constant(_) if load.slots() <= mdc::MOST_SLOTS => Ok(Answer::Constant(mdc::Mdc::new(load)?)),
-            Delay::Exponential { .. } => Ok(Answer::Exponential(erlang::wait(load)?)),
+            DelayLaw::Constant(_) if load.slots() <= mdc::MOST_SLOTS => Ok(Answer::Constant(mdc::Mdc::new(load)?)),
+            DelayLaw::Exponential { .. } => Ok(Answer::Exponential(erlang::wait(load)?)),
             _ => {
                 let gaps = exponential(1.0 / load.rate());
                 Ok(Answer::Simulated(open(load, Queues::Shared, &gaps, &server.draws(), server.effort())?))
@@ -132,7 +132,8 @@ fn line(server: &Server, queue: &'static str, all: Load, one: Load, goal: Option
 
 /// The highest utilisation of one queue that keeps the goal; `None` where none does.
 fn highest(server: &Server, slots: u32, goal: Goal) -> Result<Option<f64>, Invalid> {
-    let simulated = !matches!(server.law, Delay::Constant(_) | Delay::Exponential { .. }) || slots > mdc::MOST_SLOTS;
+    let simulated =
+        !matches!(server.law, DelayLaw::Constant(_) | DelayLaw::Exponential { .. }) || slots > mdc::MOST_SLOTS;
     let width = if simulated { SIMULATED_WIDTH } else { 1e-9 };
     let found =
         capacity::highest(slots, server.service(), goal.limit, width, |load| Answer::of(server, load)?.figure(goal));

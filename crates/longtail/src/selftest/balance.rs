@@ -2,7 +2,7 @@
 
 use engine::DriveResult;
 use serde::Serialize;
-use sink::Ledger;
+use sink::SinkLedger;
 
 /// One count from two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -23,7 +23,7 @@ impl Balance {
 }
 
 /// All that is counted of a run that was not interrupted: `planned` requests are due, and the sink answers all.
-pub(crate) fn balances(planned: u64, done: &DriveResult, ledger: &Ledger) -> Vec<Balance> {
+pub(crate) fn balances(planned: u64, done: &DriveResult, ledger: &SinkLedger) -> Vec<Balance> {
     let tally = &done.tally;
     let of = |what, expected, found| Balance { what, expected, found };
     vec![

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use engine::{DriveResult, LoadSpec, RunProgress, Transport, drive, render};
 use model::{Arrivals, Clock, Nanos, Pace, Profile, Rate, Timestamps};
 use serde::Serialize;
-use sink::{Delay, Queue, Settings, Share, Sink, Stalls};
+use sink::{DelayLaw, RequestShare, Sink, SinkSettings, SlotQueue, Stalls};
 
 use crate::clock::SystemClock;
 use crate::mistake::Mistake;
@@ -38,7 +38,7 @@ enum Truth {
 pub(crate) struct Case {
     /// Its name in the table.
     pub(crate) name: &'static str,
-    delay: Delay,
+    delay: DelayLaw,
     truth: Truth,
     rate: f64,
     arrivals: Arrivals,
@@ -104,13 +104,13 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
         let (rate, arrivals) = (1000.0, Arrivals::Constant);
         Case { name, delay, truth: Truth::Draws, rate, arrivals, length }
     };
-    let share = Share::new(0.02).expect("a share");
+    let share = RequestShare::new(0.02).expect("a share");
     let stalls = Stalls::new(ms(1000), ms(100)).expect("shorter than what is between");
     let slots = |steady_state| Truth::FirstCome { slots: 5, steady_state };
     vec![
         paced("constant 1ms", ms(1).into(), length(3000, 300)),
-        paced("exp:5ms", Delay::Exponential { mean: ms(5) }, length(3000, 300)),
-        paced("bimodal:1ms:50ms:0.02", Delay::Bimodal { usual: ms(1), other: ms(50), share }, length(3000, 300)),
+        paced("exp:5ms", DelayLaw::Exponential { mean: ms(5) }, length(3000, 300)),
+        paced("bimodal:1ms:50ms:0.02", DelayLaw::Bimodal { usual: ms(1), other: ms(50), share }, length(3000, 300)),
         Case { truth: Truth::Stalls(stalls), ..paced("stalls 1s:100ms", ms(1).into(), length(3500, 1200)) },
         // Twice what five slots of 100 ms can do.
         Case { truth: slots(false), rate: 100.0, ..paced("D/D/5 at twice", ms(100).into(), length(1000, 300)) },
@@ -137,14 +137,14 @@ impl Case {
         Pace::Open { profile: Profile::Flat { rate }, arrivals: self.arrivals, seed: SEED, burst: 1 }
     }
 
-    fn settings(&self) -> Settings {
+    fn settings(&self) -> SinkSettings {
         let (queue, threads) = match self.truth {
-            Truth::FirstCome { slots, .. } => (Queue::Shared, slots),
-            _ => (Queue::Unlimited, 1),
+            Truth::FirstCome { slots, .. } => (SlotQueue::Shared, slots),
+            _ => (SlotQueue::Unlimited, 1),
         };
         let stalls = if let Truth::Stalls(stalls) = self.truth { Some(stalls) } else { None };
         let listen = vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()];
-        Settings { listen, queue, threads, delay: self.delay, stalls, seed: SEED, ..Settings::default() }
+        SinkSettings { listen, queue, threads, delay: self.delay, stalls, seed: SEED, ..SinkSettings::default() }
     }
 
     /// What each request should take, had it been sent when it was due. `offset` is from the sink's start to the run's.
@@ -197,7 +197,7 @@ impl Case {
         off.max().map(Nanos)
     }
 
-    fn outcome(&self, planned: u64, times: &[Nanos], done: &DriveResult, ledger: &sink::Ledger) -> Outcome {
+    fn outcome(&self, planned: u64, times: &[Nanos], done: &DriveResult, ledger: &sink::SinkLedger) -> Outcome {
         let balances = balances(planned, done, ledger);
         let expected = Figures::exactly(times).unwrap_or_default();
         let measured = Figures::of(&done.tally.response_time);

@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use model::histogram::rank;
 use model::{Histogram, Nanos};
 use serde::Serialize;
-use sink::{Delay, Stalls};
+use sink::{DelayLaw, Stalls};
 
 /// The figures of a distribution that are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -46,7 +46,7 @@ impl Figures {
 }
 
 /// The very delays that the sink draws for its first `count` requests, whichever connection gets which.
-pub(crate) fn draws(delay: &Delay, seed: u64, count: u64) -> Vec<Nanos> {
+pub(crate) fn draws(delay: &DelayLaw, seed: u64, count: u64) -> Vec<Nanos> {
     (0..count).map(|number| delay.of(seed, number)).collect()
 }
 

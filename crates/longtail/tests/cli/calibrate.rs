@@ -131,7 +131,7 @@ fn remember(lab: &Lab, kept_per_s: u32) {
 #[test]
 fn what_was_measured_of_lanes_is_the_default_and_is_said() {
     let lab = Lab::new();
-    let (sink, said) = (crate::load::sink(sink::Body::Counter), "1 lane (a lane kept 1000 req/s on 2026-11-22)");
+    let (sink, said) = (crate::load::sink(sink::SinkBody::Counter), "1 lane (a lane kept 1000 req/s on 2026-11-22)");
     let load = format!("load --rate 900/s -n 9 --no-calibrate {}", crate::load::url(&sink));
     let before = lab.run(&load).with_code(0);
     assert!(before.stdout.contains("1 lane (20000 req/s a lane, not measured here)"), "{}", before.stdout);

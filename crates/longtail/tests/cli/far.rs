@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use model::{Clock as _, LoadStudy, Nanos, ServerLocation};
-use sink::{Body, Ledger, Listen, PemPair, Settings, Sink};
+use sink::{Listen, PemPair, Sink, SinkBody, SinkLedger, SinkSettings};
 use testkit::network::{Capture, Host, Packet, Way, Wire};
 
 use crate::clock::SteadyClock;
@@ -39,10 +39,10 @@ impl Machines {
         Some(Machines { lab: Lab::new(), here, there: remote, wire })
     }
 
-    pub(crate) fn sink(&self, address: &str, settings: Settings) -> (Sink, SocketAddr) {
+    pub(crate) fn sink(&self, address: &str, settings: SinkSettings) -> (Sink, SocketAddr) {
         let listen: Listen = address.parse().unwrap();
         let sink =
-            self.there.enter(|| Sink::start(Settings { listen: vec![listen], ..settings }, SteadyClock).unwrap());
+            self.there.enter(|| Sink::start(SinkSettings { listen: vec![listen], ..settings }, SteadyClock).unwrap());
         let address = sink.address();
         (sink, address)
     }
@@ -81,7 +81,7 @@ fn certificate(lab: &Lab, name: &str) -> PemPair {
 }
 
 /// All that was planned was answered well, and the sink has counted the same.
-fn assert_same_count(study: &LoadStudy, ledger: &Ledger) {
+fn assert_same_count(study: &LoadStudy, ledger: &SinkLedger) {
     let tally = &study.run.tally;
     assert_eq!((tally.counts.failed(), ledger.bad_requests), (0, 0));
     assert_eq!(ledger.requests, tally.all_requests());
@@ -102,7 +102,8 @@ fn the_way_is_in_connect_and_response_times_and_in_nothing_else() {
         for keep_alive in [true, false] {
             let listen = if tls { format!("tls://{address}") } else { address.to_owned() };
             let pem = tls.then(|| pair.clone());
-            let (sink, at) = machines.sink(&listen, Settings { pem, body: Body::Ok, ..Settings::default() });
+            let (sink, at) =
+                machines.sink(&listen, SinkSettings { pem, body: SinkBody::Ok, ..SinkSettings::default() });
             let (scheme, port) = (if tls { "https" } else { "http" }, at.port());
             let given = if tls {
                 format!("--cacert certificate.pem --resolve app.test:{port}:{}", at.ip())
@@ -144,7 +145,7 @@ fn the_way_is_in_connect_and_response_times_and_in_nothing_else() {
 fn what_the_network_loses_is_sent_again_and_named() {
     let way = Way { delay: DELAY, loses_every: 37 };
     let Some(machines) = Machines::joined(way, way) else { return };
-    let (sink, at) = machines.sink("10.77.0.2:0", Settings { body: Body::Ok, ..Settings::default() });
+    let (sink, at) = machines.sink("10.77.0.2:0", SinkSettings { body: SinkBody::Ok, ..SinkSettings::default() });
     let ended = machines.load(&format!("-n 240 -c 6 http://{at}/")).with_code(0);
     let study = study(&machines.lab);
     assert_same_count(&study, &sink.stop());
@@ -161,7 +162,7 @@ fn what_the_network_loses_is_sent_again_and_named() {
 fn a_link_that_is_cut_for_a_second_is_the_networks() {
     let way = Way { delay: Duration::from_millis(1), loses_every: 0 };
     let Some(machines) = Machines::joined(way, way) else { return };
-    let (sink, at) = machines.sink("10.77.0.2:0", Settings { body: Body::Ok, ..Settings::default() });
+    let (sink, at) = machines.sink("10.77.0.2:0", SinkSettings { body: SinkBody::Ok, ..SinkSettings::default() });
     let words = format!("load --no-calibrate --rate 40/s -n 120 -c 16 http://{at}/");
     let mut running = Running::start(&mut machines.command(&words));
     running.until(|_| sink.ledger().requests >= 10);
@@ -181,7 +182,7 @@ fn a_link_that_is_cut_for_a_second_is_the_networks() {
 fn what_cannot_be_reached_is_said_by_its_name() {
     let Some(machines) = Machines::joined(Way::default(), Way::default()) else { return };
     let pem = Some(certificate(&machines.lab, "other.test"));
-    let (sink, at) = machines.sink("tls://10.77.0.2:0", Settings { pem, ..Settings::default() });
+    let (sink, at) = machines.sink("tls://10.77.0.2:0", SinkSettings { pem, ..SinkSettings::default() });
     let (tls, port) = (at.port(), free_port());
     machines.here.ip("route add unreachable 10.78.0.0/24");
     for (words, said) in [
@@ -208,7 +209,7 @@ fn what_cannot_be_reached_is_said_by_its_name() {
 #[test]
 fn of_several_addresses_the_one_that_is_used_is_said_and_a_public_one_announced() {
     let Some(machines) = Machines::joined(Way::default(), Way::default()) else { return };
-    let (sink, at) = machines.sink("10.77.0.2:0", Settings { body: Body::Ok, ..Settings::default() });
+    let (sink, at) = machines.sink("10.77.0.2:0", SinkSettings { body: SinkBody::Ok, ..SinkSettings::default() });
     let port = at.port();
     let ended = machines.load(&format!("-n 4 -c 2 http://several.test:{port}/")).with_code(0);
     assert!(
@@ -217,7 +218,7 @@ fn of_several_addresses_the_one_that_is_used_is_said_and_a_public_one_announced(
         ended.stderr
     );
     assert_same_count(&study(&machines.lab), &sink.stop());
-    let (sink, at) = machines.sink("203.0.113.7:0", Settings { body: Body::Ok, ..Settings::default() });
+    let (sink, at) = machines.sink("203.0.113.7:0", SinkSettings { body: SinkBody::Ok, ..SinkSettings::default() });
     let mut command = machines.command(&format!("load --no-calibrate --rate 500/s --for 200ms http://{at}/"));
     let ended = Running::start(command.env_remove("LONGTAIL_ALLOW_NET")).end().with_code(0);
     let line = format!("Loading {at}: open loop, constant, 500 req/s for 200 ms");
@@ -232,7 +233,8 @@ fn another_generator_gets_the_name_unless_only_some_networks_are_allowed() {
         return;
     }
     let pem = Some(certificate(&machines.lab, "app.test"));
-    let (_sink, at) = machines.sink("tls://10.77.0.2:0", Settings { pem, body: Body::Ok, ..Settings::default() });
+    let (_sink, at) =
+        machines.sink("tls://10.77.0.2:0", SinkSettings { pem, body: SinkBody::Ok, ..SinkSettings::default() });
     let words = format!("load --with wrk --insecure -c 2 --for 1s https://app.test:{}/", at.port());
     let by_address = Running::start(&mut machines.command(&words)).end().with_code(0);
     assert!(by_address.stdout.contains(&format!("https://{at}/")), "{}", by_address.stdout);
@@ -301,7 +303,7 @@ fn a_listener_that_only_passes_connections_on_is_not_taken_for_the_server() {
     if !has("python3") {
         return;
     }
-    let (lab, sink, port) = (Lab::new(), crate::load::sink(Body::Ok), free_port());
+    let (lab, sink, port) = (Lab::new(), crate::load::sink(SinkBody::Ok), free_port());
     let script = lab.write("forwarder.py", FORWARDER);
     let to = sink.address().port().to_string();
     let mut forwarder = Running::start(lab.program("python3").arg(script).arg(port.to_string()).arg(to));

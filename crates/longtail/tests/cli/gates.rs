@@ -13,7 +13,7 @@ use model::{
 };
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, sched_setaffinity};
-use sink::{Body, Delay, Faults, Queue, Settings, Sink};
+use sink::{DelayLaw, Faults, Sink, SinkBody, SinkSettings, SlotQueue};
 
 use crate::clock::{SteadyClock, eventually};
 use crate::lab::{Lab, PATIENCE, Running, can, free_port, has, in_a_window, none_is_empty};
@@ -28,8 +28,8 @@ fn grade(judgement: &Judgement, is: impl Fn(&Gate) -> bool) -> Option<Grade> {
     judgement.gates.iter().find(|gate| is(gate)).map(Gate::grade)
 }
 
-fn sink_with(settings: Settings) -> Sink {
-    Sink::start(Settings { listen: vec!["127.0.0.1:0".parse().unwrap()], ..settings }, SteadyClock).unwrap()
+fn sink_with(settings: SinkSettings) -> Sink {
+    Sink::start(SinkSettings { listen: vec!["127.0.0.1:0".parse().unwrap()], ..settings }, SteadyClock).unwrap()
 }
 
 /// A process that does nothing but use a processor.
@@ -62,7 +62,7 @@ fn a_lane_that_has_to_share_its_processor_is_the_limit() {
     if !can(cpus.len() > 1, "one processor: server and lane would share it") {
         return;
     }
-    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     let _busy: Vec<BusyLoop> = (0..4).map(|_| BusyLoop::on(cpus[0])).collect();
     let mut pinned = lab.program("taskset");
     pinned.args(["-c", &cpus[0].to_string(), crate::lab::LONGTAIL]);
@@ -132,8 +132,8 @@ fn what_a_stopped_generator_reads_late_is_not_in_the_kernels_times() {
 
 #[test]
 fn a_generator_that_is_stopped_in_a_closed_loop_is_the_limit_and_says_so() {
-    let delay = Delay::from(Nanos::from_millis(20));
-    let sink = sink_with(Settings { delay, ..Settings::default() });
+    let delay = DelayLaw::from(Nanos::from_millis(20));
+    let sink = sink_with(SinkSettings { delay, ..SinkSettings::default() });
     // By the generator's figures nobody can tell whether an objective is met, and so it is not known to be.
     for (objective, code) in [("", 0), ("--fail-if p50>100s", 1)] {
         let lab = Lab::new();
@@ -168,8 +168,8 @@ fn a_generator_that_is_stopped_in_a_closed_loop_is_the_limit_and_says_so() {
 
 #[test]
 fn a_generator_that_is_stopped_sends_late_and_says_so() {
-    let delay = Delay::from(Nanos::from_millis(50));
-    let (lab, sink) = (Lab::new(), sink_with(Settings { delay, ..Settings::default() }));
+    let delay = DelayLaw::from(Nanos::from_millis(50));
+    let (lab, sink) = (Lab::new(), sink_with(SinkSettings { delay, ..SinkSettings::default() }));
     let words = format!("load --no-calibrate --rate 100/s -c 300 --for 8s {}", url(&sink));
     let running = Running::start(&mut lab.longtail(&words));
     eventually(PATIENCE, || "no load".to_owned(), || (sink.ledger().requests > 10).then_some(()));
@@ -223,8 +223,8 @@ fn assert_server_bound(study: &LoadStudy) {
 #[test]
 fn a_server_that_stalls_is_the_limit_and_never_the_generator() {
     let stalls = Some("500ms:400ms".parse().unwrap());
-    let delay = Delay::from(Nanos::from_millis(20));
-    let sink = sink_with(Settings { stalls, delay, ..Settings::default() });
+    let delay = DelayLaw::from(Nanos::from_millis(20));
+    let sink = sink_with(SinkSettings { stalls, delay, ..SinkSettings::default() });
     for words in ["-c 8 --for 2s", "--rate 400/s -c 16 --for 2s"] {
         assert_server_bound(&undisturbed(&format!("{words} {}", url(&sink))));
     }
@@ -233,11 +233,11 @@ fn a_server_that_stalls_is_the_limit_and_never_the_generator() {
 #[test]
 fn an_overload_of_an_open_loop_grows_and_is_no_fault_of_the_measurement() {
     // Two slots of 100 ms are 20 a second; 60 are asked for.
-    let settings = Settings {
-        queue: Queue::Shared,
+    let settings = SinkSettings {
+        queue: SlotQueue::Shared,
         threads: 2,
-        delay: Delay::from(Nanos::from_millis(100)),
-        ..Settings::default()
+        delay: DelayLaw::from(Nanos::from_millis(100)),
+        ..SinkSettings::default()
     };
     let sink = sink_with(settings);
     let study = undisturbed(&format!("--rate 60/s -c 240 --for 3s {}", url(&sink)));
@@ -255,8 +255,8 @@ fn an_overload_of_an_open_loop_grows_and_is_no_fault_of_the_measurement() {
 #[test]
 fn an_overload_is_one_whether_time_ends_it_or_a_count_and_has_no_percentile() {
     // Five slots of 100 ms are 50 a second.
-    let delay = Delay::from(Nanos::from_millis(100));
-    let sink = sink_with(Settings { queue: Queue::Shared, threads: 5, delay, ..Settings::default() });
+    let delay = DelayLaw::from(Nanos::from_millis(100));
+    let sink = sink_with(SinkSettings { queue: SlotQueue::Shared, threads: 5, delay, ..SinkSettings::default() });
     let study = undisturbed(&format!("--rate 25/s -n 100 {}", url(&sink)));
     assert!(
         judgement(&study).verdict != Verdict::ServerBound && study.run.overload.is_none(),
@@ -309,7 +309,8 @@ fn an_overload_of_a_puma_that_no_median_shows_is_told_by_its_backlog() {
 
 #[test]
 fn a_full_accept_queue_is_named() {
-    let sink = sink_with(Settings { backlog: 1, accept_rate: Some(Rate::new(4.0).unwrap()), ..Settings::default() });
+    let sink =
+        sink_with(SinkSettings { backlog: 1, accept_rate: Some(Rate::new(4.0).unwrap()), ..SinkSettings::default() });
     let lab = Lab::new();
     load(&lab, &format!("-c 12 -n 12 {}", url(&sink))).with_code(0);
     let study = study(&lab);
@@ -347,9 +348,9 @@ fn a_machine_without_ports_is_named() {
 
 #[test]
 fn answers_that_are_all_errors_are_worth_nothing() {
-    let sink = sink_with(Settings {
+    let sink = sink_with(SinkSettings {
         faults: Faults { status: vec!["404:100%".parse().unwrap()], ..Faults::default() },
-        ..Settings::default()
+        ..SinkSettings::default()
     });
     // Whatever the objective: there is no figure to hold it against.
     for objective in ["", "--fail-if errors>50%", "--fail-if p99>100s"] {
@@ -370,7 +371,7 @@ fn a_rare_draw_of_arrivals_is_named() {
     };
     // One seed in some hundred.
     let rare = (1..100_000).find(|seed| due(*seed).abs_diff(100) > 30).unwrap();
-    let sink = sink(Body::Ok);
+    let sink = sink(SinkBody::Ok);
     for (seed, expected) in [(rare, Grade::Warn), (1, Grade::Pass)] {
         let lab = Lab::new();
         load(&lab, &format!("--rate 100/s --arrivals poisson --seed {seed} --for 1s {}", url(&sink))).with_code(0);

@@ -7,7 +7,7 @@ use std::fs;
 use launch::Scratch;
 use model::{Clock as _, Nanos};
 use rustix::process::Signal;
-use sink::Body;
+use sink::SinkBody;
 
 use crate::clock::{SteadyClock, eventually};
 use crate::kernel::loaded;
@@ -63,14 +63,14 @@ fn kill_9_of_a_sweep_leaves_nothing() {
 
 #[test]
 fn kill_9_of_a_load_leaves_nothing() {
-    let sink = sink(Body::Counter);
+    let sink = sink(SinkBody::Counter);
     killed(|_| format!("load -c 8 --for 500ms --warm-up 0s {}", url(&sink)), TIME);
 }
 
 #[test]
 fn kill_9_of_a_load_by_wrk_leaves_nothing() {
     if has("wrk") {
-        let sink = sink(Body::Counter);
+        let sink = sink(SinkBody::Counter);
         killed(|_| format!("load --with wrk -c 8 --for 1s --warm-up 1s {}", url(&sink)), TIME);
     }
 }

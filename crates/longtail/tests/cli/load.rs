@@ -12,19 +12,19 @@ pub(crate) mod receiver;
 use std::path::Path;
 
 use model::{LoadStudy, Outcome, Study};
-use sink::{Body, Settings, Sink};
+use sink::{Sink, SinkBody, SinkSettings};
 
 use crate::clock::SteadyClock;
 use crate::lab::{Ended, Lab, Running};
 
 /// A sink that answers at once.
-pub(crate) fn sink(body: Body) -> Sink {
+pub(crate) fn sink(body: SinkBody) -> Sink {
     sink_at("127.0.0.1:0", body)
 }
 
-pub(crate) fn sink_at(place: &str, body: Body) -> Sink {
+pub(crate) fn sink_at(place: &str, body: SinkBody) -> Sink {
     let place = place.parse().unwrap();
-    Sink::start(Settings { listen: vec![place], body, ..Settings::default() }, SteadyClock).unwrap()
+    Sink::start(SinkSettings { listen: vec![place], body, ..SinkSettings::default() }, SteadyClock).unwrap()
 }
 
 pub(crate) fn url(sink: &Sink) -> String {

@@ -1,7 +1,7 @@
 //! `longtail audit` of studies that longtail has just written: an honest one is possible, a changed one is found out.
 
 use serde_json::{Value, json};
-use sink::Body;
+use sink::SinkBody;
 
 use crate::lab::{Lab, has};
 use crate::load::{load, sink, url, word};
@@ -28,7 +28,7 @@ fn assert_possible(lab: &Lab, runs: usize) {
 /// `--json` is what it was called before the others had `--format json`.
 #[test]
 fn the_older_word_for_json_says_the_same() {
-    let (lab, sink) = (Lab::new(), sink(Body::Counter));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
     load(&lab, &format!("-n 20 -c 2 {}", url(&sink))).with_code(0);
     let file = word(&lab.studies()[0]);
     for command in [format!("audit {file}"), "predict --service 10ms -c 8".to_owned()] {
@@ -54,7 +54,7 @@ fn every_kind_of_load_is_possible() {
         "-c 2 --for 1s --pipeline 4",
         "-n 50 --for 60s",
     ] {
-        let (lab, sink) = (Lab::new(), sink(Body::Counter));
+        let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
         load(&lab, &format!("{words} {}", url(&sink))).with_code(0);
         assert_possible(&lab, 1);
     }
@@ -71,7 +71,7 @@ fn every_kind_of_sweep_is_possible() {
 
 #[test]
 fn a_changed_figure_is_found_out() {
-    let (lab, sink) = (Lab::new(), sink(Body::Counter));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
     load(&lab, &format!("-n 40 -c 4 {}", url(&sink))).with_code(0);
     let text = std::fs::read_to_string(&lab.studies()[0]).unwrap();
     let mut study: Value = serde_json::from_str(&text).unwrap();
@@ -89,7 +89,7 @@ fn what_hey_claimed_must_be_what_it_printed() {
     if !has("hey") {
         return;
     }
-    let (lab, sink) = (Lab::new(), sink(Body::Counter));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
     load(&lab, &format!("--with hey -c 2 -n 100 {}", url(&sink))).with_code(0);
     let mut study: Value = serde_json::from_str(&std::fs::read_to_string(&lab.studies()[0]).unwrap()).unwrap();
     let honest = lab.write("honest.json", &study.to_string());

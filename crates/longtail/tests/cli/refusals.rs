@@ -295,7 +295,7 @@ fn a_file_without_end_is_not_read_to_its_end() {
 #[test]
 fn a_name_that_is_no_text_is_written_to() {
     use std::os::unix::ffi::OsStrExt as _;
-    let (lab, sink) = (Lab::new(), crate::load::sink(sink::Body::Counter));
+    let (lab, sink) = (Lab::new(), crate::load::sink(sink::SinkBody::Counter));
     let name = std::ffi::OsStr::from_bytes(b"not\xfftext.json");
     let mut command = lab.longtail("load -c 1 -n 5 --no-calibrate");
     let ended = Running::start(command.arg(crate::load::url(&sink)).arg("-o").arg(name)).end().with_code(0);

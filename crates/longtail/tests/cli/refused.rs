@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use rustix::process::Signal;
-use sink::Body;
+use sink::SinkBody;
 
 use crate::clock::{SteadyClock, eventually};
 use crate::lab::{LONGTAIL, Lab, Running, can, has};
@@ -119,7 +119,7 @@ fn errors() -> &'static [&'static str] {
 #[test]
 fn a_load_without_any_one_system_call_ends_in_a_line_or_goes_another_way() {
     if can_refuse() {
-        let sink = sink(Body::Counter);
+        let sink = sink(SinkBody::Counter);
         refused(&format!("load -c 2 -n 20 --no-calibrate --timeout 5s {}", url(&sink)), errors(), &[]);
     }
 }
@@ -141,7 +141,7 @@ fn without_epoll_pwait2_a_load_is_made_all_the_same() {
         return;
     }
     for error in ["EPERM", "ENOSYS", "EINVAL"] {
-        let (lab, sink) = (Lab::new(), sink(Body::Counter));
+        let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
         let inject = format!("inject=epoll_pwait2:error={error}");
         let mut strace = lab.program("strace");
         strace
@@ -188,7 +188,7 @@ fn without_threads_there_is_a_line() {
     if !can(is_root, "only root can become another user") || !has("setpriv") || !has("prlimit") {
         return;
     }
-    let sink = sink(Body::Counter);
+    let sink = sink(SinkBody::Counter);
     // 1 has no room for a thread, whoever else the user is; more have room for some of them.
     for most in 1..6 {
         let lab = Lab::new();

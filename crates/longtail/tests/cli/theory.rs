@@ -8,7 +8,7 @@ use model::theory::{Resemblance, inferred};
 use model::{Discipline, Gate, Grade, Nanos, Run, SweepStudy};
 use queueing::Load;
 use queueing::mdc::Mdc;
-use sink::{Delay, Queue, Settings, Sink};
+use sink::{DelayLaw, Sink, SinkSettings, SlotQueue};
 
 use crate::clock::SteadyClock;
 use crate::lab::{LONGTAIL, Lab, Running, can, free_port, has};
@@ -136,13 +136,13 @@ fn the_sinks_orders_of_service_are_recognised() {
 
 /// Four slots in one line, each held for so long.
 fn four_slots(held: Nanos) -> Sink {
-    let settings = Settings {
+    let settings = SinkSettings {
         listen: vec!["127.0.0.1:0".parse().unwrap()],
-        queue: Queue::Shared,
+        queue: SlotQueue::Shared,
         workers: 2,
         threads: 2,
-        delay: Delay::from(held),
-        ..Settings::default()
+        delay: DelayLaw::from(held),
+        ..SinkSettings::default()
     };
     Sink::start(settings, SteadyClock).unwrap()
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use model::claimed::Believable;
 use model::{ClaimedLoadStudy, ClaimedRun, Study, SweepStudy};
 use rustix::process::Signal;
-use sink::{Body, Sink};
+use sink::{Sink, SinkBody};
 
 use crate::clock::eventually;
 use crate::lab::{Lab, PATIENCE, Running, free_port, has};
@@ -37,7 +37,7 @@ fn loads(tool: &str, prints: &[f64]) {
     if !has(tool) {
         return;
     }
-    let (lab, sink) = (Lab::new(), sink(Body::Counter));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
     let ended = load(&lab, &format!("--with {tool} -c 8 --for 1s --warm-up 1s --fail-if 'errors > 0' {}", url(&sink)));
     let ended = ended.with_code(0);
     let study = study(&lab);
@@ -85,7 +85,7 @@ fn a_count_is_kept_to_the_request() {
         if !has(tool) {
             continue;
         }
-        let (lab, sink) = (Lab::new(), sink(Body::Counter));
+        let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
         load(&lab, &format!("--with {tool} -c 4 -n 100 {}", url(&sink))).with_code(0);
         let ledger = sink.stop();
         assert_eq!((study(&lab).run.claim.requests, ledger.requests), (Some(100), 100), "{tool}");
@@ -97,7 +97,7 @@ fn what_is_sent_is_what_was_asked_for() {
     if !has("hey") {
         return;
     }
-    let (lab, sink) = (Lab::new(), sink(Body::Counter));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
     let words = "--with hey -c 2 -n 4 -k -m POST -d hello -H 'X-A: 1' --auth me:hunter2";
     load(&lab, &format!("{words} {}", url(&sink))).with_code(0);
     let (study, ledger) = (study(&lab), sink.stop());
@@ -112,7 +112,7 @@ fn an_objective_is_judged_by_what_it_claims() {
     if !has("wrk") {
         return;
     }
-    let (lab, sink) = (Lab::new(), sink(Body::Counter));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
     let words = format!("--with wrk -c 2 --for 1s --fail-if 'p99 > 0' --fail-if 'errors > 50%' {}", url(&sink));
     let ended = load(&lab, &words).with_code(1);
     assert!(ended.stdout.contains("p99 > 0s: it is"), "{}", ended.stdout);
@@ -121,7 +121,7 @@ fn an_objective_is_judged_by_what_it_claims() {
 
 #[test]
 fn mistakes_are_one_line_and_send_nothing() {
-    let (lab, sink) = (Lab::new(), sink(Body::Counter));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
     std::fs::create_dir(lab.path("bin")).unwrap();
     for (words, part) in [
         ("--with wrk --rate 5", "--with wrk: it has no open loop"),
@@ -172,7 +172,7 @@ fn a_name_is_given_on_as_the_address_that_was_looked_at() {
     if !has("wrk") {
         return;
     }
-    let (lab, sink) = (Lab::new(), sink(Body::Counter));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
     load(&lab, &format!("--with wrk -c 1 --for 1s http://localhost:{}/", sink.address().port())).with_code(0);
     let line = study(&lab).run.command_line;
     assert!(line.contains("Host: localhost:") && !line.contains("//localhost"), "{line}");
@@ -184,7 +184,7 @@ fn a_generator_that_fails_is_one_line() {
         ("echo no such thing >&2; exit 3", "exit code 3: no such thing"),
         ("echo hello", "what it printed is not understood: hello"),
     ] {
-        let (lab, sink) = (Lab::new(), sink(Body::Counter));
+        let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
         pretend(&lab, "hey", script);
         let mut command = lab.longtail(&format!("load --with hey -c 1 --for 1s {}", url(&sink)));
         let ended = Running::start(command.env("PATH", lab.path("bin"))).end().with_code(2);
@@ -207,7 +207,7 @@ fn stuck(lab: &Lab, sink: &Sink) -> Running {
 
 #[test]
 fn kill_9_takes_the_generator_and_its_children_along() {
-    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     let running = stuck(&lab, &sink);
     running.send(Signal::KILL);
     eventually(PATIENCE, || format!("{:?}", lab.living()), || lab.living().is_empty().then_some(()));
@@ -215,7 +215,7 @@ fn kill_9_takes_the_generator_and_its_children_along() {
 
 #[test]
 fn ctrl_c_ends_the_generator_and_leaves_nothing() {
-    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     let running = stuck(&lab, &sink);
     running.send(Signal::INT);
     let ended = running.end().with_code(130);

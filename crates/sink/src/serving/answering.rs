@@ -7,7 +7,7 @@ use poller::EventFlags;
 use rustix::fd::AsFd;
 
 use super::{Inquiry, LINGER, Serving, watched};
-use crate::Ledger;
+use crate::SinkLedger;
 use crate::connection::{Booking, Phase, Says, Step, Then};
 use crate::connections::Key;
 use crate::faults::Fault;
@@ -107,12 +107,12 @@ impl<C: Clock + Clone> Serving<C> {
         }
         let Some(connection) = self.connections.at(key) else { return false };
         connection.phase = Phase::Asking;
-        self.inquiries.push(Inquiry { number, key, ending, bodiless, missing, sum: Ledger::default() });
+        self.inquiries.push(Inquiry { number, key, ending, bodiless, missing, sum: SinkLedger::default() });
         false
     }
 
     /// Another loop's counts.
-    pub(super) fn hear(&mut self, number: u64, counts: &Ledger) {
+    pub(super) fn hear(&mut self, number: u64, counts: &SinkLedger) {
         let Some(place) = self.inquiries.iter().position(|inquiry| inquiry.number == number) else { return };
         let inquiry = &mut self.inquiries[place];
         inquiry.sum.add(counts);
@@ -127,7 +127,7 @@ impl<C: Clock + Clone> Serving<C> {
         }
     }
 
-    fn show_ledger(&mut self, key: Key, ending: Ending, bodiless: bool, ledger: &Ledger) -> bool {
+    fn show_ledger(&mut self, key: Key, ending: Ending, bodiless: bool, ledger: &SinkLedger) -> bool {
         let Some(connection) = self.connections.at(key) else { return false };
         let response = response::of_ledger(ledger, ending, bodiless);
         let then = if ending == Ending::Close { Then::Close } else { Then::Read };

@@ -13,9 +13,11 @@ use model::Nanos;
 use rustix::net::sockopt::set_socket_linger;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use sink::{Assignment, Body, Delay, Faults, Ledger, Listen, Queue, Settings, Share, Sink};
+use sink::{
+    DelayLaw, Faults, Listen, RequestShare, Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue, WorkerAssignment,
+};
 
-fn start(settings: Settings) -> Sink {
+fn start(settings: SinkSettings) -> Sink {
     Sink::start(settings, RealClock::start()).unwrap()
 }
 
@@ -107,7 +109,7 @@ fn any_request_is_answered_by_a_rising_counter() {
 
 #[test]
 fn each_number_is_given_once_across_all_loops() {
-    let sink = start(Settings { loops: 4, ..anywhere() });
+    let sink = start(SinkSettings { loops: 4, ..anywhere() });
     let address = sink.address();
     let one = move || {
         let mut stream = TcpStream::connect(address).unwrap();
@@ -124,7 +126,7 @@ fn each_number_is_given_once_across_all_loops() {
     assert_eq!(all, (0..800).collect::<Vec<_>>());
     let shown = Client::connect(address).get("/_ledger").body;
     let ledger = sink.ledger();
-    assert_eq!(serde_json::from_str::<Ledger>(&shown).unwrap().requests, 800);
+    assert_eq!(serde_json::from_str::<SinkLedger>(&shown).unwrap().requests, 800);
     assert_eq!((ledger.requests, ledger.answers, ledger.connections, ledger.per_thread.len()), (800, 800, 16, 4));
     assert_eq!(ledger.per_thread.iter().map(|thread| thread.connections).sum::<u64>(), 16);
     assert_conserved(&ledger);
@@ -135,7 +137,7 @@ fn each_number_is_given_once_across_all_loops() {
 
 #[test]
 fn a_large_body_arrives_whole() {
-    let sink = start(Settings { body: Body::Bytes(3_000_000), ..anywhere() });
+    let sink = start(SinkSettings { body: SinkBody::Bytes(3_000_000), ..anywhere() });
     let mut client = Client::connect(sink.address());
     for _ in 0..3 {
         let response = client.get("/");
@@ -168,16 +170,16 @@ fn count(sink: &Sink, count: usize) -> (BTreeMap<Outcome, u64>, u64, u64) {
 
 #[test]
 fn both_ledgers_agree_on_every_fault() {
-    let share = |text: &str| text.parse::<Share>().unwrap();
+    let share = |text: &str| text.parse::<RequestShare>().unwrap();
     let faults = Faults {
         reset: share("7%"),
         truncate: share("9%"),
-        no_answer: Share::NONE,
+        no_answer: RequestShare::NONE,
         status: vec!["503:11%".parse().unwrap(), "404:5%".parse().unwrap()],
         close_after: Some(6),
     };
-    for (body, seed) in [(Body::Counter, 1), (Body::Ok, 2), (Body::Bytes(100_000), 3)] {
-        let sink = start(Settings { faults: faults.clone(), body, seed, ..anywhere() });
+    for (body, seed) in [(SinkBody::Counter, 1), (SinkBody::Ok, 2), (SinkBody::Bytes(100_000), 3)] {
+        let sink = start(SinkSettings { faults: faults.clone(), body, seed, ..anywhere() });
         let (outcomes, received, connections) = count(&sink, 600);
         let of = |outcome| outcomes.get(&outcome).copied().unwrap_or(0);
         let ledger = ledger_when(&sink, |ledger| ledger.open_connections <= 1);
@@ -191,14 +193,14 @@ fn both_ledgers_agree_on_every_fault() {
         assert_eq!(ledger.sent_bytes, received);
         assert_conserved(&ledger);
         // The same seed does the same to the same requests.
-        let again = start(Settings { faults: faults.clone(), body, seed, ..anywhere() });
+        let again = start(SinkSettings { faults: faults.clone(), body, seed, ..anywhere() });
         assert_eq!(count(&again, 600).0, outcomes);
     }
 }
 
 #[test]
 fn a_connection_is_closed_after_its_answers_and_the_last_says_so() {
-    let sink = start(Settings { faults: Faults { close_after: Some(3), ..Faults::default() }, ..anywhere() });
+    let sink = start(SinkSettings { faults: Faults { close_after: Some(3), ..Faults::default() }, ..anywhere() });
     let (outcomes, _, connections) = count(&sink, 12);
     assert_eq!((outcomes, connections), ([(Outcome::Answered(200), 12)].into(), 4));
     assert_eq!(sink.stop().faults.closed, 4);
@@ -207,7 +209,7 @@ fn a_connection_is_closed_after_its_answers_and_the_last_says_so() {
 #[test]
 fn no_answer_is_silence_until_the_client_goes() {
     let faults = Faults { no_answer: "100%".parse().unwrap(), ..Faults::default() };
-    let sink = start(Settings { faults, ..anywhere() });
+    let sink = start(SinkSettings { faults, ..anywhere() });
     let mut client = Client::connect(sink.address());
     client.send(REQUEST);
     client.send(REQUEST);
@@ -224,8 +226,8 @@ fn no_answer_is_silence_until_the_client_goes() {
 
 #[test]
 fn a_delay_is_as_often_late_as_it_was_due() {
-    let delay: Delay = "exp:1ms".parse().unwrap();
-    let sink = start(Settings { delay, ..anywhere() });
+    let delay: DelayLaw = "exp:1ms".parse().unwrap();
+    let sink = start(SinkSettings { delay, ..anywhere() });
     let mut client = Client::connect(sink.address());
     for _ in 0..40 {
         client.send(REQUEST);
@@ -242,13 +244,13 @@ fn a_delay_is_as_often_late_as_it_was_due() {
 fn answers_to_several_connections_come_in_the_order_of_their_delays() {
     // The first is held for longer than any test takes. Of the others, the one that asks last is held longer too: however late it
     // asks, it is answered after the other.
-    let delay: Delay = "uniform:0s:1000s".parse().unwrap();
+    let delay: DelayLaw = "uniform:0s:1000s".parse().unwrap();
     let held = |seed, number| delay.of(seed, number);
     let second = Nanos::from_secs(1);
     let is_told_apart =
         |seed: &u64| held(*seed, 0) > second * 300 && held(*seed, 1) < held(*seed, 2) && held(*seed, 2) < second * 3;
     let seed = (1..10_000_000).find(is_told_apart).unwrap();
-    let sink = start(Settings { delay, seed, spin: Nanos::from_micros(100), ..anywhere() });
+    let sink = start(SinkSettings { delay, seed, spin: Nanos::from_micros(100), ..anywhere() });
     let mut clients: Vec<_> = (0..3)
         .map(|number| {
             let mut client = Client::connect(sink.address());
@@ -270,12 +272,12 @@ fn answers_to_several_connections_come_in_the_order_of_their_delays() {
 
 #[test]
 fn connections_are_dealt_to_workers_for_their_lives() {
-    for (assignment, even) in [(Assignment::RoundRobin, true), (Assignment::Random, false)] {
-        let sink = start(Settings {
-            queue: Queue::Split(assignment),
+    for (assignment, even) in [(WorkerAssignment::RoundRobin, true), (WorkerAssignment::Random, false)] {
+        let sink = start(SinkSettings {
+            queue: SlotQueue::Split(assignment),
             workers: 3,
             threads: 2,
-            body: Body::Ok,
+            body: SinkBody::Ok,
             worker_header: Some("x-worker".to_owned()),
             ..anywhere()
         });
@@ -295,7 +297,8 @@ fn connections_are_dealt_to_workers_for_their_lives() {
 
 #[test]
 fn inline_ten_lets_nobody_in_while_no_slot_is_free() {
-    let sink = start(Settings { queue: Queue::Inline10, workers: 1, threads: 2, body: Body::Ok, ..anywhere() });
+    let sink =
+        start(SinkSettings { queue: SlotQueue::Inline10, workers: 1, threads: 2, body: SinkBody::Ok, ..anywhere() });
     let mut first: Vec<_> = (0..2)
         .map(|number| {
             let mut client = Client::connect(sink.address());
@@ -318,7 +321,8 @@ fn inline_ten_lets_nobody_in_while_no_slot_is_free() {
 
 #[test]
 fn inline_ten_makes_room_for_who_waits_outside() {
-    let sink = start(Settings { queue: Queue::Inline10, workers: 1, threads: 1, body: Body::Ok, ..anywhere() });
+    let sink =
+        start(SinkSettings { queue: SlotQueue::Inline10, workers: 1, threads: 1, body: SinkBody::Ok, ..anywhere() });
     let mut first = Client::connect(sink.address());
     assert_eq!(first.get("/").field("connection"), None);
     let mut second = Client::connect(sink.address());
@@ -336,7 +340,7 @@ fn inline_ten_makes_room_for_who_waits_outside() {
 
 #[test]
 fn accepts_are_spaced_and_none_is_lost() {
-    let sink = start(Settings { accept_rate: Some("200".parse().unwrap()), backlog: 64, ..anywhere() });
+    let sink = start(SinkSettings { accept_rate: Some("200".parse().unwrap()), backlog: 64, ..anywhere() });
     let mut streams: Vec<_> = (0..30).map(|_| TcpStream::connect(sink.address()).unwrap()).collect();
     assert!(streams.iter_mut().all(|stream| ask(stream).0 == Outcome::Answered(200)));
     assert_eq!(sink.stop().connections, 30);
@@ -345,7 +349,7 @@ fn accepts_are_spaced_and_none_is_lost() {
 #[test]
 fn a_full_backlog_leaves_clients_outside() {
     // The one slot is busy, so that nobody is accepted; the kernel keeps backlog + 1 and drops the others' attempts.
-    let sink = start(Settings { queue: Queue::Inline10, backlog: 2, ..anywhere() });
+    let sink = start(SinkSettings { queue: SlotQueue::Inline10, backlog: 2, ..anywhere() });
     let mut busy = Client::connect(sink.address());
     busy.send("GET /sleep1000000 HTTP/1.1\r\n\r\n");
     ledger_when(&sink, |ledger| ledger.busy == 1);
@@ -362,7 +366,7 @@ fn it_listens_at_several_places_at_once() {
         let mut listen = anywhere().listen;
         listen.push(format!("unix://{}", path.display()).parse().unwrap());
         listen.push(format!("unix://@{name}").parse().unwrap());
-        let sink = start(Settings { listen, loops, ..anywhere() });
+        let sink = start(SinkSettings { listen, loops, ..anywhere() });
         assert_eq!(sink.places()[1].to_string(), format!("unix://{}", path.display()));
         let mut tcp = TcpStream::connect(sink.address()).unwrap();
         let mut unix = UnixStream::connect(&path).unwrap();
@@ -397,7 +401,7 @@ fn tls_client(sink: &Sink, certificate: CertificateDer<'static>) -> StreamOwned<
 }
 
 /// A TLS sink with a pair from files, and the certificate.
-fn tls_sink(test: &str, settings: Settings) -> (Sink, CertificateDer<'static>) {
+fn tls_sink(test: &str, settings: SinkSettings) -> (Sink, CertificateDer<'static>) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let folder = std::env::temp_dir();
     let file = |kind: &str| folder.join(format!("sink-{test}-{}.{kind}", std::process::id()));
@@ -405,7 +409,7 @@ fn tls_sink(test: &str, settings: Settings) -> (Sink, CertificateDer<'static>) {
     std::fs::write(&pem.certificate, made.cert.pem()).unwrap();
     std::fs::write(&pem.key, made.signing_key.serialize_pem()).unwrap();
     let listen: Vec<Listen> = vec!["tls://127.0.0.1:0".parse().unwrap()];
-    let sink = start(Settings { listen, pem: Some(pem.clone()), ..settings });
+    let sink = start(SinkSettings { listen, pem: Some(pem.clone()), ..settings });
     std::fs::remove_file(pem.certificate).unwrap();
     std::fs::remove_file(pem.key).unwrap();
     (sink, made.cert.der().clone())
@@ -413,7 +417,7 @@ fn tls_sink(test: &str, settings: Settings) -> (Sink, CertificateDer<'static>) {
 
 #[test]
 fn both_ledgers_agree_over_tls() {
-    let settings = Settings { body: Body::Bytes(200_000), delay: Nanos::from_micros(100).into(), ..anywhere() };
+    let settings = SinkSettings { body: SinkBody::Bytes(200_000), delay: Nanos::from_micros(100).into(), ..anywhere() };
     let (sink, certificate) = tls_sink("agree", settings);
     let mut received = 0;
     for _ in 0..3 {
@@ -454,7 +458,7 @@ fn an_announced_end_is_told_from_a_cut_over_tls() {
     client.read_to_end(&mut all).expect("the end is announced");
     assert!(all.starts_with(b"HTTP/1.1 200 OK"));
     let faults = Faults { truncate: "100%".parse().unwrap(), ..Faults::default() };
-    let (sink, certificate) = tls_sink("cut", Settings { faults, ..anywhere() });
+    let (sink, certificate) = tls_sink("cut", SinkSettings { faults, ..anywhere() });
     assert_eq!(ask(&mut tls_client(&sink, certificate)).0, Outcome::Cut);
     assert_eq!(sink.stop().faults.truncated, 1);
 }
@@ -474,10 +478,10 @@ fn what_is_no_tls_is_counted_and_closed() {
 #[test]
 fn a_pair_is_made_where_none_is_given() {
     let listen: Vec<Listen> = vec!["tls://127.0.0.1:0".parse().unwrap()];
-    let sink = start(Settings { listen, ..anywhere() });
+    let sink = start(SinkSettings { listen, ..anywhere() });
     assert!(sink.places()[0].tls);
     let nowhere = sink::PemPair { certificate: "/nowhere.crt".into(), key: "/nowhere.key".into() };
     let listen: Vec<Listen> = vec!["tls://127.0.0.1:0".parse().unwrap()];
-    let error = Sink::start(Settings { listen, pem: Some(nowhere), ..anywhere() }, RealClock::start()).unwrap_err();
+    let error = Sink::start(SinkSettings { listen, pem: Some(nowhere), ..anywhere() }, RealClock::start()).unwrap_err();
     assert!(error.to_string().contains("/nowhere.crt"), "{error}");
 }

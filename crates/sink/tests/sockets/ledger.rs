@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 
 use crate::support::{Client, RealClock, assert_conserved, ledger_when, settings, start};
 use model::Nanos;
-use sink::{Ledger, Place, SinkError, serve};
+use sink::{ListenAddress, SinkError, SinkLedger, serve};
 use testkit::clock::Stepped;
 
 /// What clients of several threads counted.
@@ -29,7 +29,7 @@ impl Counted {
         }
     }
 
-    fn assert_same(&self, ledger: &Ledger) {
+    fn assert_same(&self, ledger: &SinkLedger) {
         assert_eq!(ledger.requests, self.answers);
         assert_eq!(ledger.answers, self.answers);
         assert_eq!(ledger.connections, self.connections);
@@ -139,7 +139,7 @@ fn the_ledger_is_shown_at_once_and_leaves_no_trace() {
     for _ in 0..3 {
         let response = onlooker.get("/_ledger");
         assert_eq!(response.field("content-type"), Some("application/json"));
-        assert_eq!(serde_json::from_str::<Ledger>(&response.body).unwrap(), before);
+        assert_eq!(serde_json::from_str::<SinkLedger>(&response.body).unwrap(), before);
     }
     onlooker.send("HEAD /_ledger HTTP/1.1\r\n\r\n");
     assert_eq!(onlooker.receive_for(true).status, 200);
@@ -210,7 +210,7 @@ fn a_sink_served_on_this_thread_ends_with_its_flag() {
         (response.status, client.sent_bytes, client.received_bytes)
     });
     let ledger = serve(settings(1, 1, Nanos::ZERO), RealClock::start(), &STOP, |places| {
-        let Place::Tcp(address) = places[0].place else { panic!("a TCP listener") };
+        let ListenAddress::Tcp(address) = places[0].place else { panic!("a TCP listener") };
         listening.send(address).unwrap();
     })
     .unwrap();
@@ -221,7 +221,7 @@ fn a_sink_served_on_this_thread_ends_with_its_flag() {
 #[test]
 fn what_cannot_be_served_is_refused_at_the_start() {
     let sink = start(1, 1, Nanos::ZERO);
-    let twice = sink::Settings { listen: vec![sink.address().into()], ..settings(1, 1, Nanos::ZERO) };
+    let twice = sink::SinkSettings { listen: vec![sink.address().into()], ..settings(1, 1, Nanos::ZERO) };
     let start = |settings| sink::Sink::start(settings, RealClock::start());
     assert!(matches!(start(twice), Err(SinkError::AddressInUse(place)) if place == sink.places()[0]));
     assert!(matches!(start(settings(0, 1, Nanos::ZERO)), Err(SinkError::BadSlots { .. })));
@@ -229,7 +229,7 @@ fn what_cannot_be_served_is_refused_at_the_start() {
 
 #[test]
 fn ipv6_is_served_where_the_machine_has_it() {
-    let settings = sink::Settings { listen: vec!["[::1]:0".parse().unwrap()], ..settings(1, 1, Nanos::ZERO) };
+    let settings = sink::SinkSettings { listen: vec!["[::1]:0".parse().unwrap()], ..settings(1, 1, Nanos::ZERO) };
     match sink::Sink::start(settings, RealClock::start()) {
         Ok(sink) => assert_eq!(Client::connect(sink.address()).get("/").status, 200),
         Err(error) => assert!(matches!(error, SinkError::NotOurAddress(_) | SinkError::Kernel { .. }), "{error}"),

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use model::{Clock, Nanos};
-use sink::{Body, Ledger, Queue, Settings, Sink};
+use sink::{Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue};
 
 /// Longer than a noisy machine takes for anything here; only a test that fails waits so long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
@@ -38,18 +38,18 @@ impl Clock for RealClock {
 }
 
 /// The load sink, at a free port.
-pub(crate) fn anywhere() -> Settings {
-    Settings { listen: vec![SocketAddr::from(([127, 0, 0, 1], 0)).into()], ..Settings::default() }
+pub(crate) fn anywhere() -> SinkSettings {
+    SinkSettings { listen: vec![SocketAddr::from(([127, 0, 0, 1], 0)).into()], ..SinkSettings::default() }
 }
 
 /// Slots behind one queue.
-pub(crate) fn settings(workers: u32, threads: u32, delay: Nanos) -> Settings {
-    Settings {
-        queue: Queue::Shared,
+pub(crate) fn settings(workers: u32, threads: u32, delay: Nanos) -> SinkSettings {
+    SinkSettings {
+        queue: SlotQueue::Shared,
         workers,
         threads,
         delay: delay.into(),
-        body: Body::Ok,
+        body: SinkBody::Ok,
         worker_header: Some("x-worker".to_owned()),
         ..anywhere()
     }
@@ -143,7 +143,7 @@ impl Client {
 }
 
 /// The counts, when `settled` says that they are those the test waits for; a test that waits for ever fails.
-pub(crate) fn ledger_when(sink: &Sink, settled: impl Fn(&Ledger) -> bool) -> Ledger {
+pub(crate) fn ledger_when(sink: &Sink, settled: impl Fn(&SinkLedger) -> bool) -> SinkLedger {
     let clock = RealClock::start();
     loop {
         let ledger = sink.ledger();
@@ -156,7 +156,7 @@ pub(crate) fn ledger_when(sink: &Sink, settled: impl Fn(&Ledger) -> bool) -> Led
 }
 
 /// The law of every ledger.
-pub(crate) fn assert_conserved(ledger: &Ledger) {
+pub(crate) fn assert_conserved(ledger: &SinkLedger) {
     let in_pool = ledger.waiting + ledger.busy;
     assert_eq!(ledger.per_worker.iter().sum::<u64>() + in_pool, ledger.requests, "{ledger:?}");
     assert!(in_pool <= ledger.unfinished(), "{ledger:?}");

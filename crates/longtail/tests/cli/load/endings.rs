@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use model::Outcome;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, connect, listen, socket};
 use rustix::process::Signal;
-use sink::Body;
+use sink::SinkBody;
 
 use super::receiver::Receiver;
 use super::{load, outcomes, sink, sink_at, split, study, url};
@@ -22,7 +22,7 @@ fn in_the_middle(lab: &Lab, words: &str, sink: &sink::Sink) -> Running {
 #[test]
 fn a_signal_ends_a_load_and_its_log_is_whole() {
     for (signal, pace) in [(Signal::INT, ""), (Signal::TERM, "--rate 500/s"), (Signal::HUP, "--lanes 2")] {
-        let (lab, sink) = (Lab::new(), sink(Body::Ok));
+        let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
         let words = format!("--for 600s -c 4 {pace} --log log.csv {}sleep0.01", url(&sink));
         let running = in_the_middle(&lab, &words, &sink);
         running.send(signal);
@@ -44,7 +44,7 @@ fn a_signal_ends_a_load_and_its_log_is_whole() {
 
 #[test]
 fn a_signal_ends_an_attack_with_what_was_completed() {
-    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     let words = format!("attack --target-throughput=200 --url={}", url(&sink));
     let mut attack = Running::start(&mut lab.longtail(&words));
     attack.until(|stdout| stdout.lines().count() > 5);
@@ -124,7 +124,7 @@ fn last_line(ended: &Ended) -> &str {
 
 #[test]
 fn a_certificate_that_is_not_trusted_is_told_with_the_mend() {
-    let (lab, server) = (Lab::new(), sink_at("tls://127.0.0.1:0", Body::Ok));
+    let (lab, server) = (Lab::new(), sink_at("tls://127.0.0.1:0", SinkBody::Ok));
     let url = format!("https://{}/", server.address());
     let ended = load(&lab, &format!("-n 4 -c 1 {url}")).with_code(3);
     assert!(last_line(&ended).ends_with("--cacert FILE trusts another, --insecure any"), "{}", ended.stderr);
@@ -135,7 +135,7 @@ fn a_certificate_that_is_not_trusted_is_told_with_the_mend() {
 
 #[test]
 fn a_report_is_printed_where_the_study_cannot_be_kept() {
-    let (lab, server) = (Lab::new(), sink(Body::Ok));
+    let (lab, server) = (Lab::new(), sink(SinkBody::Ok));
     let full = load(&lab, &format!("-n 20 -c 2 -o /dev/full {}", url(&server))).with_code(2);
     assert!(full.stdout.contains("verdict:") && full.stdout.contains("total time"), "{}", full.stdout);
     assert!(last_line(&full).starts_with("longtail: '/dev/full' cannot be written"), "{}", full.stderr);
@@ -149,7 +149,7 @@ fn a_report_is_printed_where_the_study_cannot_be_kept() {
 
 #[test]
 fn a_server_that_dies_in_the_middle_ends_no_load() {
-    let (lab, server) = (Lab::new(), sink(Body::Ok));
+    let (lab, server) = (Lab::new(), sink(SinkBody::Ok));
     let running = in_the_middle(&lab, &format!("-n 400 -c 4 --rate 50/s {}", url(&server)), &server);
     let ledger = server.stop();
     running.end().with_code(0);

@@ -1,7 +1,7 @@
 //! Each example of the help, on a server of the test and for a shorter time; counts and requests files.
 
 use model::Pace;
-use sink::Body;
+use sink::SinkBody;
 
 use super::receiver::Receiver;
 use super::{assert_answered, load, loaded, sink, sink_at, split, study, url, word};
@@ -42,7 +42,7 @@ fn each_example_of_loads_help_runs() {
         let lab = Lab::new();
         lab.write("requests.txt", "/a\n/b\n");
         let socket = word(&lab.path("app.sock"));
-        let (tcp, unix) = (sink(Body::Ok), sink_at(&format!("unix://{socket}"), Body::Ok));
+        let (tcp, unix) = (sink(SinkBody::Ok), sink_at(&format!("unix://{socket}"), SinkBody::Ok));
         let words = adapted(&example, &url(&tcp), &socket);
         let ended = Running::start(lab.longtail("").args(split(&words))).end();
         // Whether an objective of the help is met is a matter of the machine.
@@ -63,7 +63,7 @@ fn each_example_of_attacks_help_runs() {
     let found = examples("attack");
     assert!(found.len() >= 2, "{found:#?}");
     for example in found {
-        let (lab, sink) = (Lab::new(), sink(Body::Ok));
+        let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
         let words = example.replace("http://localhost:3000/", &url(&sink)).replace("-n 30", "");
         let words = words.replace("--target-throughput=10", "--target-throughput=100") + " -n 5";
         let ended =
@@ -79,7 +79,7 @@ fn each_example_of_attacks_help_runs() {
 #[test]
 fn ten_requests_over_three_connections_are_ten() {
     for lanes in [1, 2, 3] {
-        let sink = sink(Body::Ok);
+        let sink = sink(SinkBody::Ok);
         let study = loaded(&format!("-n 10 -c 3 --lanes {lanes} {}", url(&sink)));
         assert_eq!((study.run.tally.counts.total(), study.plan.connections), (10, 3));
         assert_answered(&study, sink);
@@ -88,7 +88,7 @@ fn ten_requests_over_three_connections_are_ten() {
 
 #[test]
 fn time_and_number_end_a_load_whichever_comes_first() {
-    let sink = sink(Body::Ok);
+    let sink = sink(SinkBody::Ok);
     let study = loaded(&format!("-n 20 --for 60s -c 3 {}", url(&sink)));
     assert_eq!(study.run.tally.counts.total(), 20);
     assert_answered(&study, sink);
@@ -103,7 +103,7 @@ fn an_even_rate_for_a_time_is_so_many_requests() {
         ("--rate 200/s --burst 20 --for 500ms", 100),
         ("-q 50 -c 4 --for 500ms", 100),
     ] {
-        let sink = sink(Body::Ok);
+        let sink = sink(SinkBody::Ok);
         let study = loaded(&format!("{flags} {}", url(&sink)));
         assert!(matches!(study.plan.pace, Pace::Open { .. }));
         assert_eq!(study.run.tally.counts.total(), expected, "{flags}");

@@ -1,7 +1,7 @@
 //! Objectives and checks of the answers: what they find, and the exit code.
 
 use sha2::{Digest as _, Sha256};
-use sink::Body;
+use sink::SinkBody;
 
 use super::receiver::Receiver;
 use super::{load, sink, study, url};
@@ -9,7 +9,7 @@ use crate::lab::Lab;
 
 #[test]
 fn an_objective_that_is_missed_is_named_and_is_exit_1() {
-    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     let words = format!("-n 50 -c 2 --fail-if 'errors > 0' --fail-if 'max > 0s' {}", url(&sink));
     let ended = load(&lab, &words).with_code(1);
     let study = study(&lab);
@@ -21,7 +21,7 @@ fn an_objective_that_is_missed_is_named_and_is_exit_1() {
 
 #[test]
 fn an_objective_that_is_met_is_exit_0() {
-    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     let words = format!("-n 50 -c 2 --fail-if 'errors > 0.1%' --fail-if 'p50 > 60s' {}", url(&sink));
     let ended = load(&lab, &words);
     let run = study(&lab).run;
@@ -44,7 +44,7 @@ fn errors_are_counted_against_an_objective() {
 
 #[test]
 fn a_condition_ends_a_load_early() {
-    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     let ended = load(&lab, &format!("--for 600s -c 2 --stop-if 'completed > 0/s' {}", url(&sink))).with_code(0);
     assert!(ended.stderr.contains("ended early: completed > 0/s"), "{}", ended.stderr);
     let study = study(&lab);
@@ -65,13 +65,13 @@ fn checked(checks: &str, url: &str) -> (i32, Vec<String>) {
 
 #[test]
 fn each_check_holds_on_right_answers() {
-    let server = sink(Body::Ok);
+    let server = sink(SinkBody::Ok);
     let hash = Sha256::digest(b"ok\n").iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
     let checks = format!("--check status=200 --check length=3 --check sha256={hash} --check same-body");
     let (code, lines) = checked(&checks, &url(&server));
     assert_eq!((code, lines.len()), (0, 4), "{lines:?}");
     assert!(lines.iter().all(|line| !line.contains("FAILED") && line.contains("20")), "{lines:?}");
-    let server = sink(Body::Counter);
+    let server = sink(SinkBody::Counter);
     let (code, lines) = checked("--check cbor-counter", &url(&server));
     assert_eq!(code, 0, "{lines:?}");
     assert!(lines[0].contains("20 answers, 0 duplicates, 0 gaps, 0 without"), "{lines:?}");
@@ -79,14 +79,14 @@ fn each_check_holds_on_right_answers() {
 
 #[test]
 fn each_check_fails_on_wrong_answers_and_names_one() {
-    let server = sink(Body::Counter);
+    let server = sink(SinkBody::Counter);
     let wrong = "0".repeat(64);
     for check in ["status=201", "length=3", &format!("sha256={wrong}"), "same-body"] {
         let (code, lines) = checked(&format!("--check {check}"), &url(&server));
         assert_eq!(code, 1, "{check}: {lines:?}");
         assert!(lines[0].starts_with("FAILED "), "{check}: {lines:?}");
     }
-    let server = sink(Body::Ok);
+    let server = sink(SinkBody::Ok);
     let (code, lines) = checked("--check cbor-counter", &url(&server));
     assert_eq!(code, 1, "{lines:?}");
     assert!(lines[0].contains("20 without"), "{lines:?}");
@@ -94,7 +94,7 @@ fn each_check_fails_on_wrong_answers_and_names_one() {
 
 #[test]
 fn one_check_that_fails_among_many_is_exit_1() {
-    let server = sink(Body::Ok);
+    let server = sink(SinkBody::Ok);
     let (code, lines) = checked("--check status=200 --check length=4 --check same-body", &url(&server));
     assert_eq!(code, 1);
     let failed: Vec<bool> = lines.iter().map(|line| line.starts_with("FAILED")).collect();

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
-use sink::Body;
+use sink::SinkBody;
 
 use super::receiver::Receiver;
 use super::{load, sink, split, study, url};
@@ -69,7 +69,7 @@ fn assert_log_is_the_study(csv: &str, lab: &Lab) -> Vec<Line> {
 
 #[test]
 fn a_log_has_a_line_a_request_in_order_of_completion() {
-    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     load(&lab, &format!("-n 3000 -c 7 --log log.csv {}", url(&sink))).with_code(0);
     let lines = assert_log_is_the_study(&fs::read_to_string(lab.path("log.csv")).unwrap(), &lab);
     assert_eq!(lines.len(), 3000);
@@ -79,7 +79,7 @@ fn a_log_has_a_line_a_request_in_order_of_completion() {
 
 #[test]
 fn a_log_of_several_lanes_has_every_request_too() {
-    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     load(&lab, &format!("-n 3000 -c 7 --lanes 3 --log log.csv {}", url(&sink))).with_code(0);
     let lines = assert_log_is_the_study(&fs::read_to_string(lab.path("log.csv")).unwrap(), &lab);
     assert_eq!(lines.len(), 3000);
@@ -87,7 +87,7 @@ fn a_log_of_several_lanes_has_every_request_too() {
 
 #[test]
 fn a_log_of_several_lanes_is_in_order_of_completion() {
-    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     load(&lab, &format!("-n 30000 -c 8 --lanes 3 --log log.csv {}", url(&sink))).with_code(0);
     let lines = lines(&fs::read_to_string(lab.path("log.csv")).unwrap());
     assert!(lines.windows(2).all(|pair| pair[0].times[2] <= pair[1].times[2]));
@@ -95,7 +95,7 @@ fn a_log_of_several_lanes_is_in_order_of_completion() {
 
 #[test]
 fn the_log_counts_from_the_start_of_the_schedule() {
-    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     load(&lab, &format!("--rate 1000/s -n 5 --log log.csv {}", url(&sink))).with_code(0);
     let csv = fs::read_to_string(lab.path("log.csv")).unwrap();
     let mut due: Vec<&str> = csv.lines().skip(1).map(|line| line.split(',').nth(1).unwrap()).collect();
@@ -113,7 +113,7 @@ fn failures_are_in_the_log_too() {
 
 #[test]
 fn a_log_that_is_no_table_has_attacks_lines() {
-    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     load(&lab, &format!("-n 20 -c 1 --log log.txt {}", url(&sink))).with_code(0);
     let log = fs::read_to_string(lab.path("log.txt")).unwrap();
     for (number, line) in log.lines().enumerate() {
@@ -124,21 +124,21 @@ fn a_log_that_is_no_table_has_attacks_lines() {
 
 #[test]
 fn single_requests_can_be_all_that_is_printed() {
-    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     let ended = load(&lab, &format!("-n 30 -c 3 --format csv {}", url(&sink))).with_code(0);
     assert_eq!(assert_log_is_the_study(&ended.stdout, &lab).len(), 30);
 }
 
 #[test]
 fn single_requests_are_printed_and_logged_where_both_are_asked_for() {
-    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     load(&lab, &format!("-n 5 -c 1 --format csv --log log.csv {}", url(&sink))).with_code(0);
     assert!(lab.path("log.csv").exists());
 }
 
 #[test]
 fn a_reader_of_the_log_that_leaves_is_no_trouble() {
-    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     let (reader, writer) = std::io::pipe().unwrap();
     let mut reader = BufReader::new(reader);
     let mut command = lab.longtail("load --no-calibrate");
@@ -156,7 +156,7 @@ fn a_reader_of_the_log_that_leaves_is_no_trouble() {
 
 #[test]
 fn a_log_on_a_full_disk_is_said_and_the_load_goes_on() {
-    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     let ended = load(&lab, &format!("-n 20 -c 3 --log /dev/full {}", url(&sink)));
     assert!(ended.stderr.contains("/dev/full"), "{}", ended.stderr);
     assert_eq!(study(&lab).run.tally.counts.good(), 20);
@@ -172,7 +172,7 @@ fn whatever_layout_a_load_prints_report_prints_too() {
         ("--columns hey", "Response time histogram:"),
         ("--columns wrk", "Thread Stats"),
     ];
-    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     load(&lab, &format!("-n 200 -c 3 -o kept.json {}", url(&sink))).with_code(0);
     for (layout, part) in layouts {
         let lab = Lab::new();

@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
-use sink::Body;
+use sink::SinkBody;
 
 use super::receiver::Receiver;
 use super::{load, loaded, sink, split};
@@ -183,7 +183,7 @@ fn a_unix_socket_without_a_listener_is_named() {
 /// Each connection that a server saw was the load's own.
 #[test]
 fn whoever_listens_sees_the_load_alone() {
-    let sink = sink(Body::Ok);
+    let sink = sink(SinkBody::Ok);
     let study = loaded(&format!("-n 40 -c 4 --lanes 1 {}", super::url(&sink)));
     assert_eq!(study.run.tally.counts.good(), 40);
     let ledger = sink.stop();

@@ -1,6 +1,6 @@
 //! hey's and wrk's command lines as they are, against a sink, nginx and Puma. Skipped, with the reason, where there is none.
 
-use sink::Body;
+use sink::SinkBody;
 
 use super::receiver::Receiver;
 use super::{load, outcomes, sink, study, url};
@@ -24,7 +24,7 @@ const WRK: [&str; 5] =
 
 #[test]
 fn heys_command_line_works_as_it_is() {
-    let sink = sink(Body::Ok);
+    let sink = sink(SinkBody::Ok);
     let url = url(&sink);
     let mut sent = 0;
     for (words, requests, connections) in [
@@ -47,7 +47,7 @@ fn heys_command_line_works_as_it_is() {
 
 #[test]
 fn heys_csv_is_a_line_a_request() {
-    let (lab, sink) = (Lab::new(), sink(Body::Ok));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     let ended = load(&lab, &format!("--like hey -- -n 5 -c 1 -o csv {}", url(&sink))).with_code(0);
     assert_eq!(ended.stdout.lines().count(), 6, "{}", ended.stdout);
 }
@@ -67,7 +67,7 @@ fn what_hey_is_told_to_send_is_sent() {
 
 #[test]
 fn wrks_command_line_works_as_it_is() {
-    let sink = sink(Body::Ok);
+    let sink = sink(SinkBody::Ok);
     let url = url(&sink);
     let mut sent = 0;
     for (words, connections) in [
@@ -98,7 +98,7 @@ fn what_the_others_can_and_we_cannot_is_refused() {
 
 #[test]
 fn the_rest_of_their_command_lines_works_too() {
-    let sink = sink(Body::Ok);
+    let sink = sink(SinkBody::Ok);
     let url = url(&sink);
     for words in [
         "hey -- -n 5 -c 1 -o csv",

@@ -16,7 +16,7 @@ use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
 use opentelemetry_proto::tonic::metrics::v1::{Metric, NumberDataPoint};
 use prost::Message as _;
-use sink::Body;
+use sink::SinkBody;
 
 use crate::lab::{Lab, free_port};
 use crate::load::{load, sink, study, url};
@@ -206,7 +206,7 @@ fn a_receiver_that_takes_nothing_is_named_and_the_run_stands() {
         (nobody, "Connection refused"),
     ];
     for (to, why) in cases {
-        let (lab, sink) = (Lab::new(), sink(Body::default()));
+        let (lab, sink) = (Lab::new(), sink(SinkBody::default()));
         let ended = load(&lab, &format!("-n 50 -c 2 --otlp http://{to}/base {}", url(&sink))).with_code(0);
         let told: Vec<&str> = ended.stderr.lines().filter(|line| line.contains("--otlp")).collect();
         assert!(told.len() == 1 && told[0].contains(why) && told[0].contains("/base/v1/metrics"), "{}", ended.stderr);

@@ -8,7 +8,7 @@ use export::prometheus;
 use model::Outcome;
 use rustix::process::Signal;
 use serde_json::Value;
-use sink::Body;
+use sink::SinkBody;
 
 use crate::clock::eventually;
 use crate::lab::{Lab, PATIENCE, Running, free_port, has};
@@ -50,7 +50,7 @@ fn check(lab: &Lab, text: &str) {
 
 #[test]
 fn a_scrape_tells_how_a_load_stands_and_then_its_figures() {
-    let (lab, sink, port) = (Lab::new(), sink(Body::default()), free_port());
+    let (lab, sink, port) = (Lab::new(), sink(SinkBody::default()), free_port());
     let words =
         format!("load --no-calibrate -c 3 --for 600s --metrics 127.0.0.1:{port} --metrics-linger 600s {}", url(&sink));
     let load = Running::start(&mut lab.longtail(&words));
@@ -73,7 +73,7 @@ fn a_scrape_tells_how_a_load_stands_and_then_its_figures() {
 
 #[test]
 fn the_figures_of_a_finished_load_stay_to_be_scraped() {
-    let (lab, sink, port) = (Lab::new(), sink(Body::default()), free_port());
+    let (lab, sink, port) = (Lab::new(), sink(SinkBody::default()), free_port());
     let words =
         format!("load --no-calibrate -c 3 -n 500 --metrics 127.0.0.1:{port} --metrics-linger 600s {}", url(&sink));
     let mut load = Running::start(&mut lab.longtail(&words));

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use export::dogstatsd;
 use export::statsd::Values;
-use sink::Body;
+use sink::SinkBody;
 
 use super::{packets, udp};
 use crate::clock::eventually;
@@ -14,7 +14,7 @@ use crate::load::{load, sink, study, url};
 
 #[test]
 fn each_figure_of_a_load_arrives() {
-    let (lab, sink, agent) = (Lab::new(), sink(Body::default()), udp());
+    let (lab, sink, agent) = (Lab::new(), sink(SinkBody::default()), udp());
     let to = agent.local_addr().unwrap();
     let ended = load(&lab, &format!("-n 300 -c 4 --statsd-to {to} {}", url(&sink))).with_code(0);
     assert!(!ended.stderr.contains("--statsd-to"), "{}", ended.stderr);
@@ -77,7 +77,7 @@ fn nothing_is_told_of_a_sweep_before_the_servers_own_count_is_compared() {
 
 #[test]
 fn nobody_who_does_not_listen_disturbs_a_run() {
-    let (lab, sink) = (Lab::new(), sink(Body::default()));
+    let (lab, sink) = (Lab::new(), sink(SinkBody::default()));
     let ended = load(&lab, &format!("-n 200 -c 2 --statsd-to 127.0.0.1:{} {}", free_port(), url(&sink))).with_code(0);
     assert!(ended.stderr.contains("could not be sent (Connection refused"), "{}", ended.stderr);
     assert_eq!(study(&lab).run.tally.counts.good(), 200);
@@ -88,7 +88,7 @@ fn the_bridge_to_prometheus_takes_it() {
     if !has("statsd_exporter") {
         return;
     }
-    let (lab, sink, web, statsd) = (Lab::new(), sink(Body::default()), free_port(), free_port());
+    let (lab, sink, web, statsd) = (Lab::new(), sink(SinkBody::default()), free_port(), free_port());
     let mut bridge = lab.program("statsd_exporter");
     bridge.arg(format!("--statsd.listen-udp=127.0.0.1:{statsd}")).arg("--statsd.listen-tcp=");
     bridge.arg(format!("--web.listen-address=127.0.0.1:{web}"));

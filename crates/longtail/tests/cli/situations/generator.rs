@@ -4,7 +4,7 @@ use launch::affinity;
 use model::Clock as _;
 use model::{Nanos, Verdict};
 use rustix::process::Signal;
-use sink::{Body, Settings, Sink};
+use sink::{Sink, SinkBody, SinkSettings};
 
 use super::limits::{Quota, cpus, four_slots};
 use super::{Caused, Cells, Row, Seen, served};
@@ -93,7 +93,7 @@ fn without_ports() -> Caused {
     let range = "echo 40000 40009 > /proc/sys/net/ipv4/ip_local_port_range";
     Running::start(host.command("sh", &lab.path("")).args(["-c", range])).end().with_code(0);
     let listen = vec!["127.0.0.1:0".parse().unwrap()];
-    let settings = Settings { listen, body: Body::Ok, ..Settings::default() };
+    let settings = SinkSettings { listen, body: SinkBody::Ok, ..SinkSettings::default() };
     let sink = host.enter(|| Sink::start(settings, SteadyClock).unwrap());
     let words = format!("load --no-calibrate -c 20 --for 1s {}", url(&sink));
     let ended = Running::start(on(&lab, &host, THIS_MACHINE).args(words.split(' '))).end();

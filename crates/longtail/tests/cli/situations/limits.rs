@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use launch::affinity;
 use model::{Clock as _, Nanos, Rate, Verdict};
-use sink::{Delay, Queue, Settings, Sink};
+use sink::{DelayLaw, Sink, SinkSettings, SlotQueue};
 
 use super::{Caused, Cells, Row, Seen};
 use crate::clock::{SteadyClock, eventually};
@@ -88,7 +88,7 @@ pub(super) fn rows() -> Vec<Row> {
             expected: server_bound("accept queue"),
             cause: || {
                 let rate = Rate::new(4.0).unwrap();
-                let sink = sink_of(Settings { backlog: 1, accept_rate: Some(rate), ..Settings::default() });
+                let sink = sink_of(SinkSettings { backlog: 1, accept_rate: Some(rate), ..SinkSettings::default() });
                 let lab = Lab::new();
                 let ended = load(&lab, &format!("-c 12 -n 12 {}", url(&sink)));
                 Caused::Seen(Seen::load(&ended, &study(&lab)))
@@ -198,12 +198,12 @@ fn loaded_beside() -> Caused {
     Caused::Seen(Seen::load(&ended, &study(&lab)))
 }
 
-fn sink_of(settings: Settings) -> Sink {
-    Sink::start(Settings { listen: vec!["127.0.0.1:0".parse().unwrap()], ..settings }, SteadyClock).unwrap()
+fn sink_of(settings: SinkSettings) -> Sink {
+    Sink::start(SinkSettings { listen: vec!["127.0.0.1:0".parse().unwrap()], ..settings }, SteadyClock).unwrap()
 }
 
 /// A sink of four slots in one line, each held for so long.
 pub(super) fn four_slots(held: Nanos) -> Sink {
-    let delay = Delay::from(held);
-    sink_of(Settings { queue: Queue::Shared, workers: 2, threads: 2, delay, ..Settings::default() })
+    let delay = DelayLaw::from(held);
+    sink_of(SinkSettings { queue: SlotQueue::Shared, workers: 2, threads: 2, delay, ..SinkSettings::default() })
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use model::{Clock as _, Nanos, Verdict};
-use sink::{Body, Delay, Settings, Sink};
+use sink::{DelayLaw, Sink, SinkBody, SinkSettings};
 use testkit::network::Way;
 
 use super::{Caused, Cells, Row, Seen, four_slots_served};
@@ -99,8 +99,8 @@ const MISUSE: Cells = Cells { exit: Some(2), verdict: None, limit: None, discipl
 fn behind(way: Way, held: Nanos) -> Result<(Machines, Sink), Caused> {
     let none = || Caused::Skipped("no network namespace can be made here".to_owned());
     let machines = Machines::joined(way, way).ok_or_else(none)?;
-    let delay = Delay::from(held);
-    let (sink, _) = machines.sink("10.77.0.2:0", Settings { body: Body::Ok, delay, ..Settings::default() });
+    let delay = DelayLaw::from(held);
+    let (sink, _) = machines.sink("10.77.0.2:0", SinkSettings { body: SinkBody::Ok, delay, ..SinkSettings::default() });
     Ok((machines, sink))
 }
 
