@@ -408,6 +408,11 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
                 }
             }
             self.freed_before = slots;
+        } else {
+            // The load is over. A server may hold a thread for each connection that is left open, while others wait for their last answer.
+            for slot in std::mem::take(&mut self.free) {
+                self.retire(slot as usize);
+            }
         }
     }
 
@@ -418,10 +423,11 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         now < self.window.until || self.busy_measured > 0
     }
 
-    /// The count is reached: this connection is not needed any more, once nothing is out on it.
+    /// This connection is not needed any more, once nothing is out on it.
     #[cold]
     fn retire(&mut self, slot: usize) {
-        if self.connections[slot].outstanding.is_empty() {
+        let connection = &self.connections[slot];
+        if connection.outstanding.is_empty() && connection.state != State::Finished {
             self.close(slot);
             self.connections[slot].state = ConnectionState::Finished;
         }
