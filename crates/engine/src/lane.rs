@@ -427,7 +427,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
     #[cold]
     fn retire(&mut self, slot: usize) {
         let connection = &self.connections[slot];
-        if connection.outstanding.is_empty() && connection.state != State::Finished {
+        if connection.outstanding.is_empty() && connection.state != ConnectionState::Finished {
             self.close(slot);
             self.connections[slot].state = ConnectionState::Finished;
         }

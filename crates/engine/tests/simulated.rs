@@ -3,8 +3,10 @@
 //! The wire here is a model of a server with a pool of slots and one first-come-first-served line, which may be frozen
 //! once (a garbage collection, a stop of the virtual machine). Connecting and sending take no time at all.
 
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
 use engine::{
@@ -44,6 +46,8 @@ struct Scripted {
     late: Nanos,
     /// When the wall clock is set, and by how much.
     set_wall_at: Option<(Nanos, i64)>,
+    /// When each connection was closed first.
+    closed: Rc<RefCell<Vec<Option<Nanos>>>>,
 }
 
 impl Scripted {
@@ -64,6 +68,7 @@ impl Scripted {
             stamping: false,
             late: Nanos::ZERO,
             set_wall_at: None,
+            closed: Rc::new(RefCell::new(vec![None; connections])),
         }
     }
 }
@@ -171,6 +176,7 @@ impl ConnectionDriver for Scripted {
 
     fn close(&mut self, slot: usize) {
         self.inbox[slot].clear();
+        self.closed.borrow_mut()[slot].get_or_insert(self.clock.now());
     }
 }
 
@@ -496,6 +502,19 @@ fn what_finds_no_connection_can_be_skipped_and_is_counted() {
     assert_eq!(end.tally.counts.of(Outcome::Skipped), 6);
     assert_eq!(end.tally.counts.total(), 10);
     assert_eq!(end.tally.send_lag.max(), Some(Nanos::ZERO));
+}
+
+/// Two connections, one slot of 100 ms, a window of 250: the second one's last answer ends the load at 400, while one of the first, which
+/// kept the server busy for it, is still out.
+#[test]
+fn a_connection_that_is_not_needed_any_more_is_closed_at_once() {
+    let clock = Stepped::default();
+    let mut shape = shape(2, Pace::Closed);
+    shape.measured = Some(Nanos::from_millis(250));
+    let wire = Scripted::new(&clock, 2, 1, Nanos::from_millis(100));
+    let closed = Rc::clone(&wire.closed);
+    run(&shape, wire);
+    assert_eq!(*closed.borrow(), [Some(Nanos::from_millis(500)), Some(Nanos::from_millis(400))]);
 }
 
 #[test]
