@@ -36,13 +36,11 @@ pub enum Tool {
     Attack,
     /// `ic-workload-generator`.
     Workload,
-    /// longtail itself: a run of a study file.
-    Longtail,
 }
 
 impl Tool {
     /// All of them.
-    pub const ALL: [Tool; 13] = [
+    pub const ALL: [Tool; 12] = [
         Tool::Wrk,
         Tool::Wrk2,
         Tool::Hey,
@@ -55,7 +53,6 @@ impl Tool {
         Tool::ResponseTimeWrk,
         Tool::Attack,
         Tool::Workload,
-        Tool::Longtail,
     ];
 
     /// Whether its times went through wrk's `stats_correct`.
@@ -105,7 +102,6 @@ impl fmt::Display for Tool {
             Tool::ResponseTimeWrk => "response_time_wrk",
             Tool::Attack => "attack.cr",
             Tool::Workload => "ic-workload-generator",
-            Tool::Longtail => "longtail",
         })
     }
 }

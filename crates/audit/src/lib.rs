@@ -12,7 +12,6 @@ mod number;
 pub mod parse;
 mod printed;
 mod range;
-mod study;
 mod text;
 mod verdict;
 mod words;
@@ -23,7 +22,6 @@ pub use check::{Check, Evidence, Finding, Outcome};
 pub use claim::{Claim, Tool};
 pub use printed::Printed;
 pub use range::Range;
-pub use study::study;
 pub use text::text;
 pub use verdict::Verdict;
 

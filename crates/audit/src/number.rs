@@ -44,11 +44,6 @@ pub(crate) fn exact_time(seconds: f64) -> String {
     in_unit(seconds, 5, str::to_owned)
 }
 
-/// As many digits as a file has: a whole number as it is, any other with nine digits at most.
-pub(crate) fn exact(value: f64) -> String {
-    if value.fract() == 0.0 { format!("{value:.0}") } else { trimmed(&significant(value, 9)) }
-}
-
 /// Requests per second that were printed: `4880.11/s`.
 pub(crate) fn printed_rate(per_second: f64) -> String {
     format!("{}/s", trimmed(&significant(per_second, PRINTED)))

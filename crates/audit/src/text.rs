@@ -139,10 +139,6 @@ fn headline(claim: &Claim) -> String {
     if let Some(connections) = claim.connections {
         figures.push(number::count_of(connections, "connection"));
     }
-    if claim.tool == Tool::Longtail {
-        let name = claim.name.as_deref().unwrap_or_default();
-        return format!("longtail, {name}: {}", figures.join(", "));
-    }
     format!("{}, line {}: {}", claim.tool, place(claim), figures.join(", "))
 }
 

@@ -32,20 +32,6 @@ pub(crate) fn name(check: Check) -> &'static str {
         Check::WorkerShares => "workers' shares",
         Check::SharesDeviation => "Std Dev of the shares",
         Check::Failures => "failures",
-        Check::LagAndService => "response = lag + service",
-        Check::SecondsAddUp => "seconds add up",
-        Check::Intervals => "intervals of percentiles",
-        Check::SlowestRequests => "slowest requests",
-        Check::ConnectionsAddUp => "connections add up",
-        Check::WorkersAddUp => "workers add up",
-        Check::Window => "window and times",
-        Check::Runs => "runs and total time",
-        Check::Judgement => "gates and verdict",
-        Check::Watch => "looks at the server",
-        Check::Anatomy => "parts of the response time",
-        Check::Warnings => "warnings",
-        Check::Theory => "theory",
-        Check::KeptFigures => "figures as printed",
     }
 }
 
@@ -58,17 +44,6 @@ fn evidence(outcome: &Outcome) -> Option<&Evidence> {
         | Outcome::Fails { evidence } => Some(evidence),
         Outcome::Unchecked { .. } => None,
     }
-}
-
-/// `requests: 12 stands there, and 13 follows from the other figures.`
-fn contradiction(what: &str, stands: f64, follows: crate::Range) -> String {
-    let number = number::exact;
-    let expected = match (follows.low, follows.high) {
-        (low, high) if (high - low).abs() <= 1e-6 * high.abs() => format!("{} follows", number(follows.middle())),
-        (low, f64::MAX) => format!("at least {} follows", number(low)),
-        (low, high) => format!("{} to {} follows", number(low), number(high)),
-    };
-    format!("{what}: {} stands there, and {expected} from the other figures.", number(stands))
 }
 
 /// What was found, for whoever has to decide whether to believe the claim.
@@ -95,9 +70,6 @@ pub(crate) fn sentence(tool: Tool, finding: &Finding) -> String {
             number::sum(allowed.low),
             number::sum(allowed.high)
         ),
-        Evidence::Contradiction { what, stands, follows } => contradiction(what, *stands, *follows),
-        Evidence::Agree { figures } => format!("{} agree.", number::count_of(*figures, "figure")),
-        Evidence::Judged { verdict } => format!("the study itself calls this run {verdict}."),
         Evidence::Floor { shortest_s, delay_s } => format!(
             "{} is printed, and the server sleeps {} over each request.",
             number::printed_time(*shortest_s),

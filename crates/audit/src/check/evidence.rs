@@ -194,25 +194,6 @@ pub enum Evidence {
         /// √(Σ(share − 1/workers)² / (workers − 1)).
         sample_points: f64,
     },
-    /// A figure of a study that does not follow from the others.
-    Contradiction {
-        /// Which.
-        what: String,
-        /// As it stands there.
-        stands: f64,
-        /// What the others leave for it; no upper end is the largest number that there is.
-        follows: Range,
-    },
-    /// So many figures of a study follow from others, as they should.
-    Agree {
-        /// How many.
-        figures: u64,
-    },
-    /// What a study says of its own run.
-    Judged {
-        /// Its verdict.
-        verdict: String,
-    },
     /// Requests that failed.
     Failures {
         /// How many.

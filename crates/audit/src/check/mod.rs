@@ -77,34 +77,6 @@ pub enum Check {
     SharesDeviation,
     /// Requests that failed.
     Failures,
-    /// Of a study: response time = send lag + service time.
-    LagAndService,
-    /// Of a study: the seconds of a run add up to the run.
-    SecondsAddUp,
-    /// Of a study: percentiles and the intervals that they are known to.
-    Intervals,
-    /// Of a study: the slowest requests are in the histogram.
-    SlowestRequests,
-    /// Of a study: the connections' answers add up to all.
-    ConnectionsAddUp,
-    /// Of a study: the workers' answers add up, and are their shares.
-    WorkersAddUp,
-    /// Of a study: the window's length, and what was sent and completed in it.
-    Window,
-    /// Of a study: which runs it has, and its total time.
-    Runs,
-    /// Of a study: the gates' figures, and the verdict.
-    Judgement,
-    /// Of a study: looks in their order, counters that never fall, and what one look saw in two ways.
-    Watch,
-    /// Of a study: the parts of the response times.
-    Anatomy,
-    /// Of a study: the figures in its warnings.
-    Warnings,
-    /// Of a study: slots, connections, and what theory expects.
-    Theory,
-    /// Of a study: the figures of another generator are those of its output.
-    KeptFigures,
 }
 
 /// All that can be said about a claim.

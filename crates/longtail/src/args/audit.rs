@@ -10,18 +10,17 @@ const AUDIT_EXAMPLES: &str = "\
 Examples:
   longtail audit wrk.txt
   wrk -t2 -c64 -d10s --latency http://127.0.0.1:9292/ | longtail audit -
-  longtail audit study.json                    a study of longtail: does every figure follow from the others?
   longtail audit wrk.txt --format json         the claims and what was found, for a program
 
 Reads what wrk, wrk2, hey, oha, ab, h2load, bombardier and vegeta print, and the tables of Puma's scripts, and holds
-their figures against each other: Little's law, what percentiles force the mean to be, counts, bytes. Of a study of longtail itself, each run is computed again.
+their figures against each other: Little's law, what percentiles force the mean to be, counts, bytes.
 Exit code: 1 where a claim is impossible.";
 
 /// Flags of `longtail audit`.
 #[derive(Debug, Args)]
 #[command(after_help = AUDIT_EXAMPLES)]
 pub(crate) struct AuditArgs {
-    /// The output, with whatever stands around it, or a study of longtail; - is stdin
+    /// The output, with whatever stands around it; - is stdin
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) output: FormatArgs,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::args::AuditArgs;
 use crate::exit::Exit;
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, wrong};
 use crate::{store, ui};
 
 /// Audits a file, or what comes in on stdin. A claim that cannot be is a missed objective: exit 1.
@@ -13,13 +13,15 @@ use crate::{store, ui};
 /// Where the file cannot be read, or holds no output that is known.
 pub(crate) fn run(args: &AuditArgs) -> Result<Exit, Mistake> {
     let text = read(&args.file)?;
-    let unreadable = |why| Mistake::Read { path: args.file.clone(), why };
-    let audited = match audit::study(&text) {
-        Some(study) => study.map_err(unreadable)?,
-        None => audit::audit(&text),
-    };
+    if is_study(&text) {
+        let file = args.file.display();
+        return Err(wrong(format!(
+            "'{file}' is a longtail study, which carries its verdict: longtail report {file} shows it"
+        )));
+    }
+    let audited = audit::audit(&text);
     if audited.is_empty() {
-        let known = "no run of a longtail study and no output of wrk, wrk2, hey, oha, ab, h2load, bombardier, vegeta or Puma's scripts is in it";
+        let known = "no output of wrk, wrk2, hey, oha, ab, h2load, bombardier, vegeta or Puma's scripts is in it";
         return Err(Mistake::Read { path: args.file.clone(), why: known.to_owned() });
     }
     if args.output.is_json() {
@@ -30,6 +32,12 @@ pub(crate) fn run(args: &AuditArgs) -> Result<Exit, Mistake> {
     }
     let impossible = audited.iter().any(|one| matches!(one.verdict, audit::Verdict::Impossible { .. }));
     Ok(if impossible { Exit::Missed } else { Exit::Fine })
+}
+
+/// Whether the text is one of longtail's own study files.
+fn is_study(text: &str) -> bool {
+    let keys = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text);
+    keys.is_ok_and(|keys| keys.contains_key("schema") && keys.contains_key("command"))
 }
 
 /// The text, whatever its encoding was.

@@ -3,6 +3,7 @@
 //! No test is decided by how fast or how idle the machine is. Each has a folder of its own (`lab`), so they run side by side.
 
 mod anatomy;
+mod audit;
 mod bodies;
 mod builtin;
 mod calibrate;
@@ -18,7 +19,6 @@ mod load;
 mod other_server;
 mod outlets;
 mod overhead;
-mod own_audit;
 mod pipes;
 mod placement;
 mod predict;

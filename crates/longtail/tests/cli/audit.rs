@@ -1,0 +1,41 @@
+//! `longtail audit` as a command: its formats, and what it refuses.
+
+use sink::SinkBody;
+
+use crate::lab::{Lab, Running};
+use crate::load::{load, sink, url, word};
+
+const WRK: &str = include_str!("../../../audit/tests/fixtures/real/wrk.txt");
+
+/// `--json` is what it was called before the others had `--format json`.
+#[test]
+fn the_older_word_for_json_says_the_same() {
+    let lab = Lab::new();
+    let file = lab.write("wrk.txt", WRK);
+    for command in [format!("audit {}", word(&file)), "predict --service 10ms -c 8".to_owned()] {
+        let printed = |flag: &str| lab.run(&format!("{command} {flag}")).with_code(0).stdout;
+        assert_eq!(printed("--json"), printed("--format json"));
+        assert_eq!(printed("--format text"), printed(""));
+        assert_ne!(printed(""), printed("--json"));
+        let both = lab.run(&format!("{command} --json --format text")).with_code(2);
+        assert_eq!((both.stderr.lines().count(), both.stdout.as_str()), (1, ""), "{}", both.stderr);
+    }
+    let plot = lab.run("predict --service 10ms --rate 8/s --plot --format json").with_code(2);
+    assert_eq!(plot.stderr, "longtail: --plot is drawn for people: leave it out, or --format json\n");
+}
+
+#[test]
+fn a_longtail_study_is_for_report() {
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
+    load(&lab, &format!("-n 20 -c 2 {}", url(&sink))).with_code(0);
+    let file = word(&lab.studies()[0]);
+    let ended = lab.run(&format!("audit {file}")).with_code(2);
+    assert_eq!(
+        ended.stderr,
+        format!("longtail: '{file}' is a longtail study, which carries its verdict: longtail report {file} shows it\n")
+    );
+    let mut command = lab.longtail("audit -");
+    command.stdin(std::fs::File::open(&file).unwrap());
+    let piped = Running::start(&mut command).end().with_code(2);
+    assert!(piped.stderr.contains("longtail report -") && piped.stderr.lines().count() == 1, "{}", piped.stderr);
+}
