@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Late, Nanos, Order, Pace, Request, Timestamps, Timing, Window};
+use model::{Late, Nanos, Pace, Request, RequestOrder, Timestamps, Timing, Window};
 
 use crate::transport::Transport;
 
@@ -15,7 +15,7 @@ pub struct LoadSpec {
     /// What to send, rendered; never empty.
     pub requests: Arc<[Request]>,
     /// Which of them is the n-th.
-    pub order: Order,
+    pub order: RequestOrder,
     /// Connections, in total.
     pub connections: u32,
     /// Threads of the generator; never more than connections.
@@ -81,7 +81,7 @@ impl LoadSpec {
         LoadSpec {
             transport,
             requests: [request].into(),
-            order: Order::Sequential,
+            order: RequestOrder::Sequential,
             connections,
             lanes: 1,
             pace: Pace::Closed,

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use engine::{
     ConnectionDriver, ConnectionError, ConnectionEvent, Lane, LaneEnd, LaneProgress, LoadSpec, Transport, render,
 };
-use model::{Clock, Nanos, Order, Outcome, Pace, Timestamps};
+use model::{Clock, Nanos, Outcome, Pace, RequestOrder, Timestamps};
 use proptest::prelude::*;
 use rustix::event::epoll::EventFlags;
 use testkit::clock::Stepped;
@@ -233,7 +233,7 @@ fn shape(connections: u32, timestamps: Timestamps, heads: bool, wanted: Option<u
     let requests = if heads { vec![get.clone(), render("HEAD", "moody", "/", true)] } else { vec![get.clone()] };
     LoadSpec {
         requests: requests.into(),
-        order: Order::Sequential,
+        order: RequestOrder::Sequential,
         pace: Pace::Closed,
         timestamps,
         timeout: Nanos::from_millis(20),

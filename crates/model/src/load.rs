@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::capacity::Overload;
+use crate::forecast::Overload;
 use crate::objective::Figure;
 use crate::{
     Diagnostic, GeneratorFacts, Heard, Histogram, Judgement, Nanos, Objective, Pace, Quantile, Statistics, Tally,

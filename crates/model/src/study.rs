@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::forecast::ServiceTime;
 use crate::load::{LoadPlan, LoadRun};
-use crate::theory::Probe;
+use crate::theory::DisciplineProbe;
 use crate::{
     BodiesStudy, ClaimedLoadStudy, ClaimedRow, Diagnostic, Environment, LanesBy, Nanos, Placement, Plan, ProbeUsed,
     Run, ServerFacts, ServerLocation,
@@ -79,7 +79,7 @@ pub struct SweepStudy {
     pub service_time: Option<ServiceTime>,
     /// What was tried before the first run to learn the order of service (`--probe-discipline`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub probes: Vec<Probe>,
+    pub probes: Vec<DisciplineProbe>,
     /// The runs that were finished, in order.
     pub runs: Vec<Run>,
     /// Of a sweep that another generator drove (`--with`): its runs, and then `runs` is empty.

@@ -99,16 +99,16 @@ pub struct DisciplineForecast {
     #[serde(rename = "mean_ns")]
     pub mean: Nanos,
     /// Percentiles of the response time, rising.
-    pub percentiles: Vec<Allowed>,
+    pub percentiles: Vec<PercentileRange>,
     /// How well it fits, with the service time of the forecast; `None` where the run is not judged.
-    pub fit: Option<Fit>,
+    pub fit: Option<DisciplineFit>,
     /// The same by the shape of the distribution alone: with the service time that explains the measured rate.
-    pub shape: Option<Fit>,
+    pub shape: Option<DisciplineFit>,
 }
 
 /// What an order of service allows a percentile to be: two ends where it lies between two levels, or chance has a part.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Allowed {
+pub struct PercentileRange {
     /// The percentile, 0 to 1.
     pub quantile: f64,
     /// The least.
@@ -119,7 +119,7 @@ pub struct Allowed {
     pub high: Nanos,
 }
 
-impl Allowed {
+impl PercentileRange {
     /// How far off `time` is: 0 within, 0.04 where it is 4 % above the most, -0.04 where it is 4 % below the least.
     pub fn residual(&self, time: Nanos) -> f64 {
         let off = |end: Nanos| time.as_secs_f64() / end.as_secs_f64() - 1.0;
@@ -135,7 +135,7 @@ impl Allowed {
 
 /// How well an order of service fits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Fit {
+pub struct DisciplineFit {
     /// For how long a request holds a slot, as this was computed.
     #[serde(rename = "held_ns")]
     pub held: Nanos,
@@ -175,7 +175,7 @@ impl Theory {
         if let Some(why) = self.not_judged {
             return Resemblance::Unknown(why);
         }
-        let fitting = |of: fn(&DisciplineForecast) -> Option<Fit>| -> Vec<Discipline> {
+        let fitting = |of: fn(&DisciplineForecast) -> Option<DisciplineFit>| -> Vec<Discipline> {
             let fits = |forecast: &&DisciplineForecast| of(forecast).is_some_and(|fit| fit.worst <= self.tolerance);
             self.forecasts.iter().filter(fits).map(|forecast| forecast.discipline).collect()
         };
@@ -199,7 +199,7 @@ impl Theory {
 
 /// Before a sweep (`--probe-discipline`): a short closed loop at three times the slots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Probe {
+pub struct DisciplineProbe {
     /// Whether its connections carried more than one request.
     pub keep_alive: bool,
     /// Its connections.
@@ -215,7 +215,7 @@ pub struct Probe {
 
 /// What the runs of a study say together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inferred {
+pub struct InferredDiscipline {
     /// Runs that were judged, with more connections than slots.
     pub runs: usize,
     /// Orders of service that fit all of them, by shape where no run more was had; empty: no model fits.
@@ -225,9 +225,9 @@ pub struct Inferred {
 }
 
 /// Which order of service all runs look like that have more connections than `slots`; `None` without such a run.
-pub fn inferred(runs: &[Run], slots: u32) -> Option<Inferred> {
+pub fn inferred(runs: &[Run], slots: u32) -> Option<InferredDiscipline> {
     let theories = runs.iter().filter(|run| run.connections > slots).filter_map(|run| run.theory.as_ref());
-    let mut inferred = Inferred { runs: 0, disciplines: Discipline::ALL.to_vec(), by_shape: false };
+    let mut inferred = InferredDiscipline { runs: 0, disciplines: Discipline::ALL.to_vec(), by_shape: false };
     for theory in theories {
         let fitting = match theory.resemblance() {
             Resemblance::Unknown(_) => continue,
@@ -259,12 +259,12 @@ mod tests {
 
     fn theory(fits: [f64; 3], shapes: [f64; 3]) -> Theory {
         let ms = Nanos::from_millis;
-        let fit = |worst| Some(Fit { held: ms(100), worst, worst_at: Some(0.99) });
+        let fit = |worst| Some(DisciplineFit { held: ms(100), worst, worst_at: Some(0.99) });
         let forecast = |at: usize| DisciplineForecast {
             discipline: Discipline::ALL[at],
             rate: 10.0,
             mean: ms(100),
-            percentiles: vec![Allowed { quantile: 0.99, low: ms(100), high: ms(200) }],
+            percentiles: vec![PercentileRange { quantile: 0.99, low: ms(100), high: ms(200) }],
             fit: fit(fits[at]),
             shape: fit(shapes[at]),
         };
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn a_residual_is_from_the_nearer_end() {
         let ms = Nanos::from_millis;
-        let allowed = Allowed { quantile: 0.5, low: ms(100), high: ms(200) };
+        let allowed = PercentileRange { quantile: 0.5, low: ms(100), high: ms(200) };
         for (time, residual) in [(150, 0.0), (100, 0.0), (200, 0.0), (208, 0.04), (90, -0.1)] {
             assert!((allowed.residual(ms(time)) - residual).abs() < 1e-12, "{time}");
         }

@@ -4,7 +4,7 @@
 //! ones are of those that did not wait, in every model alike.
 
 use model::run::PERCENTILES;
-use model::theory::{Allowed, DisciplineForecast, Fit, NotJudged, Theory, not_the_servers};
+use model::theory::{DisciplineFit, DisciplineForecast, NotJudged, PercentileRange, Theory, not_the_servers};
 use model::{Discipline, Nanos, Run};
 
 use crate::discipline::{self, Comparison, Connections, Dealing, Figure, Measured, Recording, Scatter, Verdict};
@@ -116,7 +116,7 @@ fn of(measured: &Measured, expected: Option<Discipline>, not_judged: Option<NotJ
     let all = Discipline::ALL.into_iter().filter(|it| *it != Discipline::Split || measured.workers > 1);
     let forecasts = all.map(|discipline| {
         let said = discipline::forecast(measured, discipline, &SHOWN)?;
-        let allowed = |(quantile, (low, high)): (f64, (f64, f64))| Allowed {
+        let allowed = |(quantile, (low, high)): (f64, (f64, f64))| PercentileRange {
             quantile,
             low: Nanos::from_secs_f64(low),
             high: Nanos::from_secs_f64(high),
@@ -141,8 +141,8 @@ fn of(measured: &Measured, expected: Option<Discipline>, not_judged: Option<NotJ
 }
 
 /// `None` where it is infinitely far off: JSON knows no such number.
-fn fit_of(comparison: &Comparison) -> Option<Fit> {
-    comparison.worst.is_finite().then(|| Fit {
+fn fit_of(comparison: &Comparison) -> Option<DisciplineFit> {
+    comparison.worst.is_finite().then(|| DisciplineFit {
         held: Nanos::from_secs_f64(comparison.held),
         worst: comparison.worst,
         worst_at: comparison.worst_at,

@@ -2,7 +2,10 @@
 //! looks like, and what all of them say together.
 
 use model::forecast::ServiceTime;
-use model::theory::{Allowed, DisciplineForecast, Fit, Inferred, NotJudged, Probe, Resemblance, inferred};
+use model::theory::{
+    DisciplineFit, DisciplineForecast, DisciplineProbe, InferredDiscipline, NotJudged, PercentileRange, Resemblance,
+    inferred,
+};
 use model::{Discipline, Nanos, Run, SweepStudy, Theory};
 
 use crate::facts::{self, listed};
@@ -59,7 +62,7 @@ pub(crate) fn lines(study: &SweepStudy) -> Vec<Vec<String>> {
 }
 
 /// What a percentile may be, and how far off it is.
-fn percentile(run: &Run, allowed: &Allowed) -> [String; 2] {
+fn percentile(run: &Run, allowed: &PercentileRange) -> [String; 2] {
     let is_range = allowed.high > allowed.low + allowed.low / 100;
     let low = number::milliseconds(allowed.low);
     let says = if is_range { format!("{low} to {}", number::milliseconds(allowed.high)) } else { low };
@@ -146,13 +149,13 @@ fn unexpected(theory: &Theory, these: &[Discipline]) -> String {
 }
 
 /// `(p99 6.90 times off)`.
-fn off(fit: Option<Fit>) -> String {
+fn off(fit: Option<DisciplineFit>) -> String {
     let Some(fit) = fit else { return "(impossible)".to_owned() };
     let figure = fit.worst_at.map_or_else(|| "rate".to_owned(), number::percentile);
     format!("({figure} {} times off)", number::times(fit.worst))
 }
 
-fn nearest(theory: &Theory, of: fn(&DisciplineForecast) -> Option<Fit>) -> String {
+fn nearest(theory: &Theory, of: fn(&DisciplineForecast) -> Option<DisciplineFit>) -> String {
     let fits = theory.forecasts.iter().filter_map(|forecast| Some((forecast.discipline, of(forecast)?)));
     let nearest = fits.min_by(|(_, a), (_, b)| a.worst.total_cmp(&b.worst));
     nearest.map_or_else(
@@ -161,7 +164,7 @@ fn nearest(theory: &Theory, of: fn(&DisciplineForecast) -> Option<Fit>) -> Strin
     )
 }
 
-fn together(inferred: &Inferred, theory: &Theory) -> String {
+fn together(inferred: &InferredDiscipline, theory: &Theory) -> String {
     let runs = count_of(inferred.runs as u64, "run");
     let by_shape = if inferred.by_shape { ", by the shape" } else { "" };
     match inferred.disciplines.as_slice() {
@@ -176,7 +179,7 @@ fn together(inferred: &Inferred, theory: &Theory) -> String {
 
 /// One line of what was tried before the first run.
 pub(crate) fn probes(study: &SweepStudy) -> Option<String> {
-    let of = |probe: &Probe| {
+    let of = |probe: &DisciplineProbe| {
         let how = if probe.keep_alive { "keep-alive" } else { "a connection for each request" };
         let found = match probe.theory.as_ref().map(|theory| (theory, theory.resemblance())) {
             None => "not known, for want of a service time".to_owned(),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use engine::{FetchedResponse, LoadSpec, RunProgress, ensure_descriptors, fetch};
 use model::study::SCHEMA;
 use model::{
-    App, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Clock, Diagnostic, Nanos, Order, ServerPlan,
+    App, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Clock, Diagnostic, Nanos, RequestOrder, ServerPlan,
     Socket, SocketServer, StreamPlan,
 };
 use probe::machine;
@@ -221,7 +221,7 @@ impl<C: Clock + Clone + Send + Sync> Block<'_, C> {
             let requests = streams.iter().map(|stream| session.subject.request(stream, stream.keep_alive)).collect();
             let shape = LoadSpec {
                 requests,
-                order: Order::Sequential,
+                order: RequestOrder::Sequential,
                 warm_up: Nanos::ZERO,
                 measured: Some(self.plan.stream.warm_up),
                 requests_per_connection: None,

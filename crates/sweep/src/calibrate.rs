@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use engine::{Endpoint, LoadSpec, RunProgress, TlsOptions, TlsSettings, Transport, drive, fetch};
 use launch::puma::{Addresses, free_address};
 use launch::{GuardCommand, Server, Spec};
-use model::{Ceiling, Clock, Nanos, Order, Pace, Placement, Request, Socket};
+use model::{Ceiling, Clock, Nanos, Pace, Placement, Request, RequestOrder, Socket};
 
 use crate::error::SweepError;
 
@@ -184,7 +184,7 @@ fn measure<C: Clock + Clone + Send>(
         transport: transport.clone(),
         requests: shape.requests.iter().map(without_delay).collect(),
         pace: Pace::Closed,
-        order: Order::Sequential,
+        order: RequestOrder::Sequential,
         warm_up: WARM_UP,
         measured: Some(LENGTH),
         requests_total: None,

@@ -4,7 +4,7 @@
 use engine::{RunProgress, ensure_descriptors};
 use model::forecast::ServiceTime;
 use model::run::PERCENTILES;
-use model::theory::Probe;
+use model::theory::DisciplineProbe;
 use model::{Clock, Nanos, Run, Statistics, Stop, StreamPlan};
 
 use crate::error::SweepError;
@@ -29,7 +29,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         &mut self,
         service_time: Option<ServiceTime>,
         looks: model::Probe,
-    ) -> Result<Vec<Probe>, SweepError> {
+    ) -> Result<Vec<DisciplineProbe>, SweepError> {
         let Some(known) = service_time.filter(|known| known.time > Nanos::ZERO) else { return Ok(Vec::new()) };
         let mut probes = Vec::new();
         for keep_alive in [true, false] {
@@ -42,7 +42,12 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         Ok(probes)
     }
 
-    fn probe(&mut self, keep_alive: bool, known: ServiceTime, looks: model::Probe) -> Result<Probe, SweepError> {
+    fn probe(
+        &mut self,
+        keep_alive: bool,
+        known: ServiceTime,
+        looks: model::Probe,
+    ) -> Result<DisciplineProbe, SweepError> {
         let slots = self.subject.facts.slots();
         let connections = (slots * MULTIPLE).max(1);
         ensure_descriptors(u64::from(connections))?;
@@ -62,7 +67,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         let statistics = Some(Statistics::of(&done.tally, &done.batches, &PERCENTILES));
         let recorded = Run::recorded(connections, f64::from(MULTIPLE), done.tally, done.measured, done.elapsed);
         let run = Run { statistics, watch, ..recorded };
-        Ok(Probe {
+        Ok(DisciplineProbe {
             keep_alive,
             connections,
             measured: run.measured,

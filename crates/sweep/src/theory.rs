@@ -140,7 +140,7 @@ fn scatter(plan: &ServerPlan, stream: &StreamPlan, source: ServiceTimeSource) ->
 
 /// Who waits for whom, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Order {
+struct ServiceOrder {
     discipline: Option<Discipline>,
     /// Whether the server keeps a connection for more than one request.
     is_kept: bool,
@@ -155,11 +155,12 @@ fn order(
     server: &ServerFacts,
     keep_alive: bool,
     (service_time, connections): (Nanos, u32),
-) -> Order {
-    let unknown = Order { discipline: None, is_kept: keep_alive, dealing: Dealing::ByChance, turn: polling::TURN };
+) -> ServiceOrder {
+    let unknown =
+        ServiceOrder { discipline: None, is_kept: keep_alive, dealing: Dealing::ByChance, turn: polling::TURN };
     match kind {
-        ServerKind::Builtin => Order { discipline: Some(Discipline::Shared), ..unknown },
-        ServerKind::Command { .. } => Order { dealing: Dealing::Unknown, ..unknown },
+        ServerKind::Builtin => ServiceOrder { discipline: Some(Discipline::Shared), ..unknown },
+        ServerKind::Command { .. } => ServiceOrder { dealing: Dealing::Unknown, ..unknown },
         ServerKind::Puma { .. } => {
             let version = server.version.as_deref().and_then(version);
             let (Some(version), Some(settings)) = (version, &server.settings) else { return unknown };
@@ -174,9 +175,9 @@ fn order(
 
 /// A thread stays with its connection for a turn, and then closes it where another waits in the kernel's queue, which all workers
 /// share: they accept only while a thread is free.
-fn up_to_6(settings: &PumaSettings, unknown: Order) -> Order {
+fn up_to_6(settings: &PumaSettings, unknown: ServiceOrder) -> ServiceOrder {
     let is_kept = unknown.is_kept && keeps_alive(settings);
-    Order {
+    ServiceOrder {
         discipline: Some(if is_kept { Discipline::Turns } else { Discipline::Shared }),
         is_kept,
         turn: settings.max_fast_inline.unwrap_or(polling::TURN),
@@ -192,8 +193,8 @@ fn from_7(
     settings: &PumaSettings,
     server: &ServerFacts,
     (service_time, connections): (Nanos, u32),
-    unknown: Order,
-) -> Order {
+    unknown: ServiceOrder,
+) -> ServiceOrder {
     let is_kept = unknown.is_kept && keeps_alive(settings);
     let longest = settings.wait_for_less_busy_worker.unwrap_or(LONGEST);
     let is_throttled = version >= [7, 0, 4] && server.workers > 1 && longest > Nanos::ZERO;
@@ -212,7 +213,7 @@ fn from_7(
         _ => Some(Discipline::Split),
     };
     let dealing = if is_throttled { Dealing::Throttled(longest) } else { Dealing::ByChance };
-    Order { discipline, is_kept, dealing, ..unknown }
+    ServiceOrder { discipline, is_kept, dealing, ..unknown }
 }
 
 /// `wait_for_less_busy_worker` from Puma 6 on, where nothing else is said.
@@ -244,7 +245,7 @@ mod tests {
         ServerFacts { version, workers, threads: 5, settings: Some(settings), ..ServerFacts::default() }
     }
 
-    fn order_of(server: &ServerFacts, keep_alive: bool) -> Order {
+    fn order_of(server: &ServerFacts, keep_alive: bool) -> ServiceOrder {
         order(&PUMA, server, keep_alive, (Nanos::from_millis(100), 30))
     }
 
@@ -313,7 +314,7 @@ mod tests {
             ("8.0.2", closes, Split, false, thrice, 10),
             ("8.0.2", unthrottled, Split, true, at_once, 10),
         ] {
-            let expected = Order { discipline: Some(discipline), is_kept, dealing, turn };
+            let expected = ServiceOrder { discipline: Some(discipline), is_kept, dealing, turn };
             assert_eq!(order_of(&facts(version, 2, settings.clone()), true), expected, "{version} {settings:?}");
         }
     }

@@ -5,7 +5,7 @@ mod play;
 
 use std::path::PathBuf;
 
-use model::capacity::{Inferred, Overload};
+use model::forecast::{Estimate, Overload};
 use model::study::SCHEMA;
 use model::{
     Arrivals, Backlog, BacklogSamples, EndedBy, GeneratorFacts, LanesBy, Late, LoadPlan, LoadRun, LoadStudy, Nanos,
@@ -105,7 +105,7 @@ pub fn steep() -> LoadStudy {
     let (growth, backlog) = statistics.growth().zip(statistics.backlog).expect("it grows");
     let (capacity, slots) =
         queueing::staircase::inferred(150.0, growth, growth / 1000.0, Some(service.as_secs_f64())).expect("it grows");
-    let of = |it: queueing::staircase::Inferred| Inferred { value: it.value, half_width: it.half_width };
+    let of = |it: queueing::staircase::Inferred| Estimate { value: it.value, half_width: it.half_width };
     study.run.overload = Some(Overload {
         offered: 150.0,
         growth: Some(growth),

@@ -8,7 +8,7 @@ mod play;
 mod watch;
 
 use model::run::PERCENTILES;
-use model::theory::Fit;
+use model::theory::DisciplineFit;
 use model::{
     Ceiling, Diagnostic, Discipline, EndedBy, Heard, Nanos, Outcome, Probe, ProbeUsed, ServerFacts, ServerKind, Stop,
     SweepStudy, verdict,
@@ -212,17 +212,17 @@ pub fn theorized() -> SweepStudy {
         run.elapsed = elapsed;
     }
     let mut theory = study.runs[4].theory.clone();
-    let probe = |keep_alive, theory| model::theory::Probe {
+    let probe = |keep_alive, theory| model::theory::DisciplineProbe {
         keep_alive,
         connections: 60,
         measured: Nanos::from_secs(4),
         answers: 400,
         theory,
     };
-    let far = Fit { held: Nanos::from_millis(200), worst: 4.5, worst_at: Some(0.99) };
+    let far = DisciplineFit { held: Nanos::from_millis(200), worst: 4.5, worst_at: Some(0.99) };
     for forecast in theory.iter_mut().flat_map(|theory| &mut theory.forecasts) {
         let worst = if forecast.discipline == Discipline::Turns { 1.0 } else { 4.5 };
-        (forecast.fit, forecast.shape) = (Some(Fit { worst, ..far }), Some(far));
+        (forecast.fit, forecast.shape) = (Some(DisciplineFit { worst, ..far }), Some(far));
     }
     let mut nothing = theory.clone();
     for forecast in nothing.iter_mut().flat_map(|theory| &mut theory.forecasts) {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use engine::{IpVersion, Resolver, StaticAddresses};
-use model::{Late, Nanos, Objective, Order, Rate, Timing};
+use model::{Late, Nanos, Objective, Rate, RequestOrder, Timing};
 
 use super::like::{self, Tool};
 use super::output::ColumnsWord;
@@ -367,7 +367,7 @@ impl LoadArgs {
         }
     }
 
-    pub(crate) fn order(&self) -> Order {
-        if self.random { Order::Random { seed: self.seed } } else { Order::Sequential }
+    pub(crate) fn order(&self) -> RequestOrder {
+        if self.random { RequestOrder::Random { seed: self.seed } } else { RequestOrder::Sequential }
     }
 }

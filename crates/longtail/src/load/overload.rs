@@ -1,6 +1,6 @@
 //! What a load says of its server where it offered more than that can do.
 
-use model::capacity::{Inferred, Overload, OverloadDoubt};
+use model::forecast::{Estimate, Overload, OverloadDoubt};
 use model::{LoadPlan, LoadRun, Nanos, Pace, Profile};
 use queueing::staircase;
 
@@ -33,7 +33,7 @@ pub(crate) fn overload(run: &LoadRun, plan: &LoadPlan) -> Option<Overload> {
         (capacity, service.map(by))
     };
     let answered = run.completed_under_load();
-    let of = |it: staircase::Inferred| Inferred { value: it.value, half_width: it.half_width };
+    let of = |it: staircase::Inferred| Estimate { value: it.value, half_width: it.half_width };
     Some(Overload {
         offered,
         growth,
@@ -49,11 +49,11 @@ pub(crate) fn overload(run: &LoadRun, plan: &LoadPlan) -> Option<Overload> {
 
 /// What a request costs beside the time that was given holds its slot too. As the first of a run wait for nobody, the shortest response
 /// time tells how much that is at the most; where even that waited, it tells nothing.
-fn widened(slots: Inferred, run: &LoadRun, service: Option<f64>) -> Inferred {
+fn widened(slots: Estimate, run: &LoadRun, service: Option<f64>) -> Estimate {
     let least = run.tally.response_time.min().map(Nanos::as_secs_f64);
     let beside =
         service.zip(least).map(|(given, least)| least / given - 1.0).filter(|part| (0.0..BESIDE).contains(part));
-    Inferred { half_width: slots.half_width + slots.value * beside.unwrap_or(0.0), ..slots }
+    Estimate { half_width: slots.half_width + slots.value * beside.unwrap_or(0.0), ..slots }
 }
 
 /// A request that costs more than this part of its time beside it has waited.

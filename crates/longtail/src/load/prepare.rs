@@ -147,7 +147,7 @@ fn rendered(args: &LoadArgs, template: RequestTemplate) -> Result<Rendered, Mist
         let format = args.requests_format.as_deref().map(str::parse).transpose()?;
         let RenderedRequests { format, target, requests } =
             requests::read_file(path, &FileDefaults { format, target, template })?;
-        let order = if args.order() == model::Order::Sequential { "in order" } else { "at random" };
+        let order = if args.order() == model::RequestOrder::Sequential { "in order" } else { "at random" };
         let described = format!("{} requests of {} ({format}), {order}", requests.len(), path.display());
         return Ok(Rendered { target, requests, described });
     }

@@ -1,7 +1,7 @@
 //! What an overload says of the server: its capacity by how fast response times grew, and its slots.
 
 use model::LoadStudy;
-use model::capacity::{Inferred, Overload, OverloadDoubt};
+use model::forecast::{Estimate, Overload, OverloadDoubt};
 
 use super::part::{Body, Part};
 use crate::number;
@@ -42,7 +42,7 @@ fn inferred(overload: &Overload) -> String {
 }
 
 /// `5.00 ± 0.02`.
-fn with_error(inferred: Inferred, decimals: usize) -> String {
+fn with_error(inferred: Estimate, decimals: usize) -> String {
     format!("{} ± {}", number::fixed(inferred.value, decimals), number::fixed(inferred.half_width, decimals))
 }
 
