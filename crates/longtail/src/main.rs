@@ -11,7 +11,6 @@ mod commands;
 mod exit;
 mod fault;
 mod generators;
-mod lanes;
 mod load;
 mod mistake;
 mod outlets;

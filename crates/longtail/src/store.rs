@@ -9,9 +9,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use model::{Ceiling, LaneLimits, Study};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use model::{Ceiling, Study};
 
 use crate::mistake::Mistake;
 
@@ -175,54 +173,25 @@ impl CeilingFile {
     }
 }
 
-/// What a file remembers; nothing where it cannot be read.
-fn remembered<T: DeserializeOwned>(path: Option<&Path>) -> BTreeMap<String, T> {
-    let text = path.and_then(|path| fs::read_to_string(path).ok());
-    text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
-}
-
-/// Remembers one more.
-fn remember<T: DeserializeOwned + Serialize>(path: &Path, key: &str, value: T) -> io::Result<()> {
-    let mut all = remembered(Some(path));
-    all.insert(key.to_owned(), value);
-    path.parent().map_or(Ok(()), fs::create_dir_all)?;
-    replace(path, &serde_json::to_string_pretty(&all)?)
+impl CeilingFile {
+    fn all(&self) -> BTreeMap<String, Ceiling> {
+        let text = self.path.as_ref().and_then(|path| fs::read_to_string(path).ok());
+        text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+    }
 }
 
 impl sweep::Ceilings for CeilingFile {
     fn known(&self, settings: &str) -> Option<Ceiling> {
-        remembered(self.path.as_deref()).remove(settings)
+        self.all().remove(settings)
     }
 
     fn remember(&self, settings: &str, ceiling: &Ceiling) {
+        let Some(path) = &self.path else { return };
+        let mut all = self.all();
+        all.insert(settings.to_owned(), *ceiling);
         // A cache that cannot be written is one that has to be measured again: nobody need be told.
-        let _ = self.path.as_ref().map(|path| remember(path, settings, *ceiling));
-    }
-}
-
-/// What lanes were measured to do, by machine, until they are measured again.
-pub(crate) struct LaneFile {
-    path: Option<PathBuf>,
-}
-
-impl LaneFile {
-    /// Without a data folder nothing is remembered.
-    pub(crate) fn open() -> LaneFile {
-        LaneFile { path: data_folder().ok().map(|folder| folder.join("lanes.json")) }
-    }
-
-    /// What is remembered of a machine.
-    pub(crate) fn known(&self, machine: &str) -> Option<LaneLimits> {
-        remembered(self.path.as_deref()).remove(machine)
-    }
-
-    /// Remembers it in place of what was; where.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
-    pub(crate) fn remember(&self, machine: &str, limits: LaneLimits) -> Result<&Path, Mistake> {
-        let path = self.path.as_deref().ok_or(Mistake::NoDataFolder)?;
-        remember(path, machine, limits).map(|()| path).map_err(|why| unwritable(path, why))
+        let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+        let _ = folder.and_then(|()| replace(path, &serde_json::to_string_pretty(&all)?));
     }
 }
 

@@ -108,9 +108,8 @@ pub struct BodiesStudy {
     pub plan: BodiesPlan,
     /// The machine.
     pub environment: Environment,
-    /// Why there are so many lanes; `None` of older files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lanes_by: Option<LanesBy>,
+    /// Why there are so many lanes.
+    pub lanes_by: LanesBy,
     /// The servers under test, one a kind of socket, as they were last started.
     pub servers: Vec<SocketServer>,
     /// The runs that were finished, in the order in which they were.

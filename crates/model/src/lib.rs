@@ -71,7 +71,7 @@ pub use generator::{Ceiling, GeneratorFacts, LaneFacts};
 pub use heard::{Heard, HeardFigures, HeardSeries, MetricKind};
 pub use histogram::Histogram;
 pub use kernel::{KernelView, ProcessWaits};
-pub use lanes::{LaneLimits, Lanes, LanesBy};
+pub use lanes::LanesBy;
 pub use limit::{CpuUse, Limit};
 pub use load::{Late, LoadPlan, LoadRun, Timestamps, Timing};
 pub use network::{NetworkPath, ServerLocation};

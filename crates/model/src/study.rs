@@ -67,7 +67,7 @@ pub struct SweepStudy {
     pub plan: Plan,
     /// The machine.
     pub environment: Environment,
-    /// Why there are so many lanes; `None` where another generator has none, and of older files.
+    /// Why there are so many lanes; `None` where another generator has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lanes_by: Option<LanesBy>,
     /// The server under test.
@@ -114,9 +114,8 @@ pub struct LoadStudy {
     /// Where the server's processes may run, and where the lanes do; `None` where it is not known who serves, and of older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
-    /// Why there are so many lanes; `None` of older files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lanes_by: Option<LanesBy>,
+    /// Why there are so many lanes.
+    pub lanes_by: LanesBy,
     /// What happened.
     pub run: LoadRun,
     /// Whether the user, or `--stop-if`, ended it early.

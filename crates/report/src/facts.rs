@@ -108,7 +108,7 @@ pub(crate) fn named(name: &str, what: &str) -> String {
 /// The run's model in words: what is sent, then what the server can do at most.
 pub(crate) fn load(study: &SweepStudy) -> Vec<String> {
     let with = study.plan.with.as_deref();
-    let who = (study.lanes_by.as_ref(), study.server.placement.as_ref());
+    let who = (study.lanes_by, study.server.placement.as_ref());
     let mut lines = vec![stream_in_words(&study.plan.stream, who, with)];
     lines.push(match service_time(study) {
         Some((time, source, maximum)) => {
@@ -132,7 +132,7 @@ pub(crate) fn load(study: &SweepStudy) -> Vec<String> {
 /// `closed loop, keep-alive, 5s a run after 1s warm-up, 1 lane, answers given up after 30s`.
 pub(crate) fn stream_in_words(
     stream: &StreamPlan,
-    who: (Option<&LanesBy>, Option<&Placement>),
+    who: (Option<LanesBy>, Option<&Placement>),
     with: Option<&str>,
 ) -> String {
     let keep_alive = if stream.keep_alive { "keep-alive" } else { "a new connection for each request" };
@@ -153,10 +153,10 @@ pub(crate) fn stream_in_words(
     listed(["closed loop".to_owned(), keep_alive.to_owned(), stop, maker, timeout])
 }
 
-/// `1 lane (a lane kept 20000 req/s on 2026-11-22) on CPU 1, the server on CPU 0`: how many and why, and whether they share any
+/// `1 lane (20000 req/s a lane) on CPU 1, the server on CPU 0`: how many and why, and whether they share any
 /// processor with the server.
-pub(crate) fn lanes(lanes: u32, (by, placement): (Option<&LanesBy>, Option<&Placement>)) -> String {
-    let why = by.map(ToString::to_string).filter(|why| !why.is_empty()).map(|why| format!(" ({why})"));
+pub(crate) fn lanes(lanes: u32, (by, placement): (Option<LanesBy>, Option<&Placement>)) -> String {
+    let why = by.map(|by| by.to_string()).filter(|why| !why.is_empty()).map(|why| format!(" ({why})"));
     beside_the_server(count_of(lanes, "lane") + &why.unwrap_or_default(), placement)
 }
 

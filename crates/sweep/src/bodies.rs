@@ -48,7 +48,7 @@ pub fn conduct_bodies<C: Clock + Clone + Send + Sync>(
         command_line: tools.command_line.clone(),
         plan: plan.clone(),
         environment: machine::environment(tools.version),
-        lanes_by: tools.lanes_by.clone(),
+        lanes_by: tools.lanes_by.unwrap_or(model::LanesBy::One),
         servers: Vec::new(),
         runs: Vec::new(),
         warnings: Vec::new(),

@@ -68,7 +68,7 @@ pub fn ceilings<C: Clock + Clone + Send>(
             continue;
         }
         if server.is_none() {
-            server = Some(start(shape, (answer_bytes, 1), shop)?);
+            server = Some(start(shape, answer_bytes, shop)?);
         }
         let Some((_, transport)) = &server else { continue };
         let ceiling = measure(shape, transport, shop)?;
@@ -127,10 +127,10 @@ fn settings(shape: &LoadSpec, answer_bytes: u32, placement: Option<&Placement>) 
     ))
 }
 
-/// The load sink, with so many threads of its own, and how to connect to it as `shape` does.
-pub(crate) fn start<C: Clock + Clone + Send>(
+/// The load sink, and how to connect to it as `shape` does.
+fn start<C: Clock + Clone + Send>(
     shape: &LoadSpec,
-    (answer_bytes, loops): (u32, u32),
+    answer_bytes: u32,
     shop: &Workshop<'_, C>,
 ) -> Result<(Server, Transport), SweepError> {
     let (endpoint, place) = match kind(shape) {
@@ -145,8 +145,7 @@ pub(crate) fn start<C: Clock + Clone + Send>(
             (Endpoint::Tcp(address), format!("{scheme}{address}"))
         }
     };
-    let flags =
-        ["sink".to_owned(), format!("--listen={place}"), format!("--body={answer_bytes}"), format!("--loops={loops}")];
+    let flags = ["sink".to_owned(), format!("--listen={place}"), format!("--body={answer_bytes}")];
     let argv = std::iter::once(shop.program.to_owned()).chain(flags.map(OsString::from));
     let cpus = shop.placement.map(|placement| placement.server.clone());
     let server = Server::start(&Spec { cpus, ..Spec::command(argv, shop.dir) }, shop.guard, shop.clock)?;

@@ -126,7 +126,7 @@ fn unbegun<C>(plan: &Plan, tools: &Tools<'_, C>) -> SweepStudy {
         command_line: tools.command_line.clone(),
         plan: plan.clone(),
         environment: machine::environment(tools.version),
-        lanes_by: tools.lanes_by.clone(),
+        lanes_by: tools.lanes_by,
         server: model::ServerFacts::default(),
         probed: None,
         service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given, cpu: None }),

@@ -117,7 +117,7 @@ fn played(plan: &BodiesPlan) -> BodiesStudy {
         command_line: plan.command_line(),
         plan: plan.clone(),
         environment: environment(),
-        lanes_by: None,
+        lanes_by: model::LanesBy::One,
         servers: plan.sockets.iter().map(|socket| server(*socket)).collect(),
         runs,
         warnings: Vec::new(),

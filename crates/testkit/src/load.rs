@@ -300,7 +300,7 @@ fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) 
     let elapsed = tally.last_ended;
     let measured = plan.length.unwrap_or(tally.last_ended - tally.window.from);
     let lanes_by = match plan.pace {
-        Pace::Open { .. } => LanesBy::Rate { of_a_lane_per_s: 20_000, measured_on: Some("2026-07-20".to_owned()) },
+        Pace::Open { .. } => LanesBy::Rate,
         Pace::Closed if plan.lanes > 1 => LanesBy::Asked,
         Pace::Closed => LanesBy::Left,
     };
@@ -312,7 +312,7 @@ fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) 
         command_line: format!("longtail load {arguments}"),
         plan,
         environment: environment(),
-        lanes_by: Some(lanes_by),
+        lanes_by,
         run: LoadRun {
             statistics: Some(statistics),
             generator: GeneratorFacts {

@@ -1,6 +1,6 @@
 //! Flags of `longtail calibrate` and `longtail selftest`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use model::Nanos;
 
 use super::format::Format;
@@ -11,22 +11,10 @@ const CALIBRATE_EXAMPLES: &str = "\
 Examples:
   longtail calibrate                        every generator on PATH against the load sink, 1 s each, 3 rounds
   longtail calibrate -c 10 --for 5s --tools wrk,hey
-  longtail calibrate --only lanes           some seconds: what one lane keeps here, for the default of --lanes
   longtail calibrate --format json
 
 Each drives the same sink, with equal connections and time, on one thread where it lets one choose. What it reaches is
-the most that it can ever measure on this machine: a server that is faster is not what a table of it shows.
-Then longtail's lanes are looked at: the highest rate that one of them keeps, and how many pay. What is found is the default of
---lanes on this machine until it is measured again, unless others used the machine meanwhile.";
-
-/// What to measure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OnlyWord {
-    /// The generators beside each other
-    Generators,
-    /// What one lane keeps, and how many pay
-    Lanes,
-}
+the most that it can ever measure on this machine: a server that is faster is not what a table of it shows.";
 
 /// Flags of `longtail calibrate`.
 #[derive(Debug, Args)]
@@ -44,9 +32,6 @@ pub(crate) struct CalibrateArgs {
     /// Other generators to run [default: all of them that are on PATH]
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',')]
     tools: Vec<Generator>,
-    /// Measure this alone
-    #[arg(long, value_enum, value_name = "WHAT")]
-    only: Option<OnlyWord>,
     /// What to write
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
@@ -78,7 +63,7 @@ impl CalibrateArgs {
     /// What each generator is asked to do.
     ///
     /// # Errors
-    /// Where the time is one that not every generator can be asked for, or generators are named and not wanted.
+    /// Where the time is one that not every generator can be asked for.
     pub(crate) fn job(&self) -> Result<Job, Mistake> {
         let seconds = self.length.0 / 1_000_000_000;
         if seconds == 0 || Nanos::from_secs(seconds) != self.length {
@@ -86,9 +71,6 @@ impl CalibrateArgs {
                 "--for {} cannot be asked of every generator: give whole seconds, 1s or more",
                 self.length
             )));
-        }
-        if self.only == Some(OnlyWord::Lanes) && !self.tools.is_empty() {
-            return Err(wrong("--only lanes runs no other generator: leave out --tools, or --only"));
         }
         Ok(Job { connections: self.connections, seconds })
     }
@@ -98,16 +80,8 @@ impl CalibrateArgs {
         self.rounds
     }
 
-    /// Whether lanes are looked at.
-    pub(crate) fn wants_lanes(&self) -> bool {
-        self.only != Some(OnlyWord::Generators)
-    }
-
     /// longtail itself, and the others that are wanted: all where none is named.
     pub(crate) fn generators(&self) -> Vec<Generator> {
-        if self.only == Some(OnlyWord::Lanes) {
-            return Vec::new();
-        }
         let wanted = |one: &Generator| *one == Generator::Longtail || self.tools.is_empty() || self.tools.contains(one);
         Generator::ALL.into_iter().filter(wanted).collect()
     }

@@ -1,7 +1,7 @@
 //! How runs are made and what lies between them, whatever is sent: the flags that `sweep` and `bodies` share.
 
 use clap::Args;
-use model::Nanos;
+use model::{LanesBy, Nanos};
 
 /// How runs are made.
 #[derive(Debug, Args)]
@@ -19,16 +19,21 @@ pub(crate) struct ConductArgs {
     /// An answer that takes longer counts as timed out
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub(super) timeout: Nanos,
-    /// Threads of the generator [default: 1, or more where longtail calibrate has told that the server may be faster than one]
+    /// Threads of the generator [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub(crate) lanes: Option<u32>,
+    lanes: Option<u32>,
     /// Response header in which a worker names itself
     #[arg(long, value_name = "NAME", default_value = "x-worker-pid")]
     pub(super) worker_header: String,
 }
 
 impl ConductArgs {
-    /// Threads of the generator where nothing is known of the machine.
+    /// Why there are so many threads of the generator: one unless asked for more, as no Puma is as fast as one of them.
+    pub(crate) fn lanes_by(&self) -> LanesBy {
+        if self.lanes.is_some() { LanesBy::Asked } else { LanesBy::One }
+    }
+
+    /// Threads of the generator.
     pub(super) fn lanes(&self) -> u32 {
         self.lanes.unwrap_or(1)
     }

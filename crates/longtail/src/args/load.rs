@@ -131,9 +131,8 @@ pub(crate) struct LoadArgs {
     /// An answer that takes longer counts as timed out; after the last send they are waited for so long
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "How much")]
     pub(crate) timeout: Nanos,
-    /// Threads of the generator [default: by what longtail calibrate has measured here; else half the cores, and in an open loop no more
-    /// than one for each 20 000/s]
-    #[arg(long, value_name = "N", help_heading = "How much", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    /// Threads of the generator [default: half the cores, and in an open loop no more than one for each 20 000/s]
+    #[arg(long, visible_alias = "threads", value_name = "N", help_heading = "How much", value_parser = clap::value_parser!(u32).range(1..=1024))]
     lanes: Option<u32>,
 
     /// Method

@@ -9,7 +9,6 @@ use serde_json::json;
 
 use crate::calibrate::account::{Run, Spread};
 use crate::calibrate::conduct::Contender;
-use crate::calibrate::lanes::LaneReport;
 use crate::generators::{Generator, Job};
 use crate::selftest::machine;
 
@@ -19,8 +18,6 @@ pub(crate) struct Findings<'a> {
     pub(crate) rounds: u32,
     pub(crate) contenders: &'a [Contender],
     pub(crate) missing: &'a [Generator],
-    /// Where lanes were looked at.
-    pub(crate) lanes: Option<&'a LaneReport>,
     pub(crate) environment: &'a Environment,
     pub(crate) started_at: &'a str,
     pub(crate) interrupted: bool,
@@ -72,14 +69,8 @@ const HEAD: [&str; 2] = [
     "           median     [min..max]  x wrk  user   sys x wrk  busy    p50    p99 received unclaimed   x mean/c",
 ];
 
-/// For a terminal: generators, where there were any, then lanes.
+/// For a terminal.
 pub(crate) fn table(found: &Findings<'_>) -> String {
-    let generators = (!found.contenders.is_empty()).then(|| generators(found));
-    let parts: Vec<String> = generators.into_iter().chain(found.lanes.map(LaneReport::text)).collect();
-    parts.join("\n") + &machine(found.environment)
-}
-
-fn generators(found: &Findings<'_>) -> String {
     let Job { connections, seconds } = found.job;
     let mut text = format!(
         "{} of each to one load sink, 1 thread, {} s a run, {} in turns; medians\n\n",
@@ -94,7 +85,7 @@ fn generators(found: &Findings<'_>) -> String {
     }
     text.push('\n');
     text.push_str(&remarks(found));
-    text
+    text + &machine(found.environment)
 }
 
 fn line(contender: &Contender, wrk: Option<&Medians>) -> String {
@@ -196,7 +187,6 @@ pub(crate) fn json(found: &Findings<'_>) -> String {
         "interrupted": found.interrupted,
         "tools": found.contenders.iter().map(medians).collect::<Vec<_>>(),
         "missing": found.missing,
-        "lanes": found.lanes.map(LaneReport::json),
     });
     format!("{all:#}\n")
 }

@@ -6,7 +6,7 @@ use engine::Resolver;
 use launch::puma;
 use model::{BodiesStudy, BodyRun};
 use report::Layout;
-use sweep::{Observer, Phase, Tools, conduct_bodies, planned_slots};
+use sweep::{Observer, Phase, Tools, conduct_bodies};
 
 use super::sweep::{refuse_in_vain, say_what_is_kept, tools};
 use crate::args::environment::{addresses, with_environment};
@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::mistake::Mistake;
 use crate::store::{CeilingFile, Store};
 use crate::ui::Ui;
-use crate::{lanes, signals, ui};
+use crate::{signals, ui};
 
 /// Conducts the matrix, prints its rows as they are done, and keeps it on disk.
 ///
@@ -25,15 +25,12 @@ use crate::{lanes, signals, ui};
 pub(crate) fn run(args: &BodiesArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     let output = args.output();
     let layout = Layout { columns: output.bodies_columns()?, width: output.width() };
-    let mut plan = args.plan()?;
+    let plan = args.plan()?;
     let addresses = addresses()?;
     refuse_in_vain(plan.probe)?;
     if plan.server.kind == (model::ServerKind::Puma { command: None }) {
         puma::discover(&puma::Surroundings::here()?)?;
     }
-    let most = planned_slots(&plan.server).map_or(u32::MAX, |slots| plan.connections_on(slots));
-    let lanes = lanes::of_server(args.conduct.lanes, &plan.server, &plan.stream, most);
-    plan.stream.lanes = lanes.count;
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
     let store = Store::create("bodies", &started_at, args.save.as_deref())?;
@@ -42,7 +39,7 @@ pub(crate) fn run(args: &BodiesArgs, resolver: Resolver) -> Result<Exit, Mistake
     let command_line = with_environment(&plan.command_line());
     let clock = SystemClock::start();
     let tools = Tools {
-        lanes_by: Some(lanes.by),
+        lanes_by: Some(args.conduct.lanes_by()),
         resolver,
         ..tools(clock, (addresses, args.puma.boot_timeout), (started_at, command_line), &interrupt, &ceilings)
     };

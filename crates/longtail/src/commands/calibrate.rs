@@ -1,4 +1,4 @@
-//! `longtail calibrate`: what this machine's generators reach, side by side, and what our lanes keep.
+//! `longtail calibrate`: what this machine's generators reach, side by side.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -6,20 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use launch::{GuardCommand, Scratch};
-use model::Environment;
-use sweep::Workshop;
 
 use crate::args::CalibrateArgs;
-use crate::calibrate::{self, Contender, Findings, LaneReport, Ring, Subject};
+use crate::calibrate::{self, Contender, Findings, Ring, Subject};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
 use crate::generators::Generator;
 use crate::mistake::Mistake;
-use crate::store::LaneFile;
 use crate::ui::Ui;
-use crate::{GUARD, lanes, signals, this_program, ui};
+use crate::{GUARD, signals, this_program, ui};
 
-/// Runs every generator that is there against one sink, in rounds, then lanes of our own, and prints both.
+/// Runs every generator that is there against one sink, in rounds, and prints what they reach.
 ///
 /// # Errors
 /// Where a flag is wrong, or the sink cannot be started.
@@ -33,8 +30,6 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, Mistake> {
     let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
     let told = Ui::new();
     let (contenders, missing) = here.generators(args, &told)?;
-    let is_wanted = args.wants_lanes() && !interrupt.load(Ordering::Relaxed);
-    let lanes = is_wanted.then(|| here.lanes(&environment, &started_at, &told)).transpose()?;
     drop(told);
 
     let interrupted = interrupt.load(Ordering::Relaxed);
@@ -43,7 +38,6 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, Mistake> {
         rounds: args.rounds(),
         contenders: &contenders,
         missing: &missing,
-        lanes: lanes.as_ref(),
         environment: &environment,
         started_at: &started_at,
         interrupted,
@@ -79,9 +73,6 @@ impl Here<'_> {
                 None => missing.push(generator),
             }
         }
-        if contenders.is_empty() {
-            return Ok((contenders, missing));
-        }
         let within = std::env::temp_dir();
         let unwritable =
             |why| Mistake::Write { path: within.clone(), why, mend: "set TMPDIR to a folder you can write" };
@@ -96,20 +87,5 @@ impl Here<'_> {
         }
         subject.stop();
         Ok((contenders, missing))
-    }
-
-    /// What lanes do here. It is kept where nobody else used the machine.
-    fn lanes(&self, environment: &Environment, started_at: &str, told: &Ui) -> Result<LaneReport, Mistake> {
-        let Here { clock, program, dir, guard, interrupt } = *self;
-        let shop = Workshop { clock: &clock, guard, program, dir, interrupt, placement: None };
-        let found = sweep::lanes(lanes::cpus(), &shop, &|what| told.working(what))?;
-        let (file, machine) = (LaneFile::open(), lanes::machine(environment));
-        let before = file.known(&machine);
-        let day = started_at.get(..10).unwrap_or(started_at);
-        let kept = match found.limits(day) {
-            Ok(limits) => Ok((limits.clone(), file.remember(&machine, limits)?.display().to_string())),
-            Err(why) => Err(why),
-        };
-        Ok(LaneReport { found, kept, before })
     }
 }

@@ -10,7 +10,7 @@ use launch::{GuardCommand, LaunchError, puma};
 use model::plan::quoted;
 use model::{App, ClaimedRow, Nanos, Probe, Run, ServerKind, ServerPlan, SweepStudy};
 use report::Layout;
-use sweep::{Observer, OtherGenerator, Phase, Tools, conduct, planned_slots};
+use sweep::{Observer, OtherGenerator, Phase, Tools, conduct};
 
 use crate::args::environment::{addresses, with_environment};
 use crate::args::{OutputArgs, SweepArgs};
@@ -21,7 +21,7 @@ use crate::mistake::Mistake;
 use crate::outlets::{Ears, Outlets};
 use crate::store::{CeilingFile, Store};
 use crate::ui::Ui;
-use crate::{GUARD, lanes, signals, this_program, ui};
+use crate::{GUARD, signals, this_program, ui};
 
 /// Conducts a sweep, prints its rows as they are done, and keeps it on disk.
 ///
@@ -34,12 +34,7 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     let addresses = addresses()?;
     let found = args.with.map(Found::on_path).transpose()?;
     fall_back(&mut plan.server)?;
-    let lanes_by = args.with.is_none().then(|| {
-        let most = planned_slots(&plan.server).and_then(|slots| plan.loads(slots).iter().map(|(_, n)| *n).max());
-        let lanes = lanes::of_server(args.conduct.lanes, &plan.server, &plan.stream, most.unwrap_or(u32::MAX));
-        plan.stream.lanes = lanes.count;
-        lanes.by
-    });
+    let lanes_by = args.with.is_none().then(|| args.conduct.lanes_by());
     refuse_in_vain(plan.probe)?;
     let clock = SystemClock::start();
     let ears = Ears::open(plan.statsd_listen, true)?;

@@ -151,7 +151,6 @@ pub(crate) fn conduct(
         ..LoadRun::recorded(tally, measured, elapsed)
     };
     judge(&mut run, &plan, placement.as_ref(), (interrupted, stopped_by));
-    let lanes_by = Some(lanes_by);
     let study = LoadStudy {
         schema: SCHEMA,
         started_at,

@@ -2,16 +2,17 @@
 
 use std::ffi::OsStr;
 use std::net::IpAddr;
+use std::num::NonZero;
 use std::path::Path;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use engine::{Endpoint, LoadSpec, Resolver, TlsOptions, TlsSettings, Transport, TransportError};
-use model::{Clock, Lanes, LanesBy, LoadPlan, Nanos, Placement, ServerLocation, Timing};
+use model::{Clock, LanesBy, LoadPlan, Nanos, Placement, ServerLocation, Timing};
 use requests::{FileDefaults, RenderedRequests, RequestHeader, RequestTemplate, TargetUrl};
 
 use crate::args::LoadArgs;
 use crate::args::timestamps::Situation;
-use crate::lanes;
 use crate::load::listeners::Listeners;
 use crate::load::placement::{placement, serving};
 use crate::mistake::{Mistake, wrong};
@@ -68,8 +69,9 @@ pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) 
     let serving = if server.is_here() { serving(&endpoint, &listeners) } else { Vec::new() };
     let placement = placement(&serving);
     transport.endpoints = vec![endpoint];
-    let Lanes { count: lanes, by: lanes_by } =
-        lanes::of_load(schedule.lanes, schedule.highest_rate(), schedule.connections, placement.as_ref());
+    let cpus = available_parallelism().map_or(1, NonZero::get) as u32;
+    let (lanes, lanes_by) =
+        LanesBy::choose(schedule.lanes, schedule.highest_rate(), schedule.connections, cpus, placement.as_ref());
     let timestamps = args.timestamps.resolve(Situation {
         is_tcp: transport.endpoints.iter().all(|endpoint| matches!(endpoint, Endpoint::Tcp(_))),
         is_pipelined: args.pipeline > 1,

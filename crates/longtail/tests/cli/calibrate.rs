@@ -6,13 +6,13 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::lab::{Ended, Lab, Running, has};
-use crate::schemas::{assert_fits, assert_keeps};
+use crate::schemas::assert_keeps;
 
 /// Runs it as JSON, with these words; where a starved machine let no request of longtail's own become due in a second, with more time.
 fn calibrated(lab: &Lab, words: &str, path: Option<&str>) -> Value {
     let for_a_time = |time: &str| {
         let mut command =
-            lab.longtail(&format!("calibrate --only generators --rounds 1 -c 8 --for {time} --format json {words}"));
+            lab.longtail(&format!("calibrate --rounds 1 -c 8 --for {time} --format json {words}"));
         if let Some(path) = path {
             command.env("PATH", lab.path(path));
         }
@@ -115,57 +115,6 @@ fn a_generator_that_fails_is_named_and_the_others_go_on() {
     assert!(failures("wrk").ends_with("no such thing"), "{}", failures("wrk"));
     assert_eq!(failures("hey"), "the sink got no request of it");
     assert_eq!(all["missing"], Value::from(vec!["oha"]));
-}
-
-/// What is remembered of this machine: one that keeps `kept_per_s`.
-fn remember(lab: &Lab, kept_per_s: u32) {
-    let ours = launch::affinity::ours().expect("Linux tells");
-    let model::Environment { longtail_version, cpu, memory_bytes, kernel, .. } =
-        probe::machine::environment(env!("CARGO_PKG_VERSION"));
-    let machine = format!("{longtail_version} {cpu} cpus={ours} memory={memory_bytes} {kernel}");
-    let all = serde_json::json!({machine: {"measured_on": "2026-11-22", "kept_per_s": kept_per_s}});
-    std::fs::create_dir_all(lab.path("data/longtail")).unwrap();
-    lab.write("data/longtail/lanes.json", &all.to_string());
-}
-
-#[test]
-fn what_was_measured_of_lanes_is_the_default_and_is_said() {
-    let lab = Lab::new();
-    let (sink, said) = (crate::load::sink(sink::SinkBody::Counter), "1 lane (a lane kept 1000 req/s on 2026-11-22)");
-    let load = format!("load --rate 900/s -n 9 --no-calibrate {}", crate::load::url(&sink));
-    let before = lab.run(&load).with_code(0);
-    assert!(before.stdout.contains("1 lane (20000 req/s a lane, not measured here)"), "{}", before.stdout);
-    remember(&lab, 1000);
-    let after = lab.run(&load).with_code(0);
-    assert!(after.stdout.contains(said), "{}", after.stdout);
-    let sweep = "sweep --server builtin -t1:1 -d0.001 -R5 --multiples 1 --no-calibrate -o sweep.json";
-    let swept = lab.run(sweep).with_code(0);
-    assert!(swept.stdout.contains(said) && swept.stdout.contains("--lanes=1 "), "{}", swept.stdout);
-    let by = Some(model::LanesBy::Rate { of_a_lane_per_s: 1000, measured_on: Some("2026-11-22".to_owned()) });
-    assert_eq!(crate::lab::read(&lab.path("sweep.json")).lanes_by, by);
-}
-
-/// Which rates a machine keeps is its own affair; that something is kept only where it was found, in three tries at most, is ours.
-#[test]
-fn what_is_found_of_lanes_is_kept_or_not_and_that_is_said() {
-    let lab = Lab::new();
-    let ended = lab.run("calibrate --only lanes --format json").with_code(0);
-    assert_nothing_stays(&lab);
-    let all: Value = serde_json::from_str(&ended.stdout).unwrap();
-    // Not with each key needed: with three processors there is one more.
-    assert_fits("calibrate", &all);
-    let lanes = &all["lanes"];
-    let rungs = lanes["rungs"].as_array().unwrap();
-    assert!(all["tools"].as_array().unwrap().is_empty() && rungs[0]["rate_per_s"] == 2_000, "{all:#}");
-    for rung in rungs {
-        assert!((2..=3).contains(&rung["tries"].as_array().unwrap().len()), "{rung:#}");
-    }
-    let file = std::fs::read_to_string(lab.path("data/longtail/lanes.json")).ok();
-    let kept: Option<Value> = file.map(|text| serde_json::from_str(&text).unwrap());
-    let kept = kept.and_then(|all| all.as_object().unwrap().values().next().cloned()).unwrap_or(Value::Null);
-    assert_eq!(kept, lanes["limits"], "{all:#}");
-    let refused = lab.run("calibrate --only lanes --tools wrk").with_code(2);
-    assert!(refused.stderr.contains("leave out --tools"), "{}", refused.stderr);
 }
 
 #[test]

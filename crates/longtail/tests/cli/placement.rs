@@ -139,7 +139,7 @@ fn a_load_leaves_a_worker_its_processor_whose_parent_may_run_anywhere() {
     let words = "load -n 4 --rate 1000/s --no-calibrate --lanes 2 -o load.json";
     lab.run(&format!("{words} http://127.0.0.1:{port}/")).with_code(0);
     let study = crate::load::read(&lab.path("load.json"));
-    assert_eq!((study.placement, study.lanes_by), (Some(apart), Some(LanesBy::Asked)));
+    assert_eq!((study.placement, study.lanes_by), (Some(apart), LanesBy::Asked));
     assert!(!study.run.warnings.iter().any(|warning| matches!(warning, Diagnostic::SharedCpus { .. })));
     server.send(Signal::INT);
     server.end();

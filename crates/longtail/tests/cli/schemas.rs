@@ -36,12 +36,6 @@ fn objects(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// What a command printed is as its schema says.
-#[track_caller]
-pub(crate) fn assert_fits(command: &str, printed: &Value) {
-    assert_valid(&schema(command), printed);
-}
-
 /// What a command printed is as its schema says, each key of it is in the schema, and each is needed.
 #[track_caller]
 pub(crate) fn assert_keeps(command: &str, printed: &Value) {

@@ -44,7 +44,7 @@ pub(crate) fn environment(study: &BodiesStudy) -> Vec<(&'static str, Vec<String>
 pub(crate) fn load(study: &BodiesStudy) -> Vec<String> {
     let plan = &study.plan;
     let placement = study.server().and_then(|server| server.placement.as_ref());
-    let mut lines = vec![facts::stream_in_words(&plan.stream, (study.lanes_by.as_ref(), placement), None)];
+    let mut lines = vec![facts::stream_in_words(&plan.stream, (Some(study.lanes_by), placement), None)];
     if let Some(server) = study.server() {
         let (streams, each) = (plan.streams_on(server.slots()), plan.connections_per_stream);
         let connections = plan.connections_on(server.slots());

@@ -136,7 +136,7 @@ fn longtail(study: &LoadStudy) -> String {
     };
     listed([
         study.environment.longtail_version.clone(),
-        lanes(plan.lanes, (study.lanes_by.as_ref(), study.placement.as_ref())),
+        lanes(plan.lanes, (Some(study.lanes_by), study.placement.as_ref())),
         timing.to_owned(),
         awake(&study.run.generator.lanes),
         named("started", &study.started_at),
