@@ -40,10 +40,7 @@ pub(crate) fn said(tool: Tool, printed: &str, studies: &Path) -> Option<Said> {
         }
         (_, Some(audited)) => {
             let claim = audit::parse::claims(printed).into_iter().find(|claim| claim.tool == audited)?;
-            let at = |q: f64| {
-                let found = claim.percentiles.iter().find(|one| (one.quantile - q).abs() < 1e-9);
-                found.map(|one| one.time_s.value * 1e9)
-            };
+            let at = |q: f64| claim.percentile(q).map(|time| time.value * 1e9);
             Some(Said {
                 requests: claim.ended(),
                 failed: claim.failed(),

@@ -65,15 +65,15 @@ impl Tool {
     }
 
     /// Whose output it prints; `None` of ours.
-    pub(crate) fn claims_as(self) -> Option<audit::Tool> {
+    pub(crate) fn claims_as(self) -> Option<audit::LoadTool> {
         Some(match self {
             Tool::Longtail | Tool::Floor => return None,
-            Tool::Wrk => audit::Tool::Wrk,
-            Tool::Oha => audit::Tool::Oha,
-            Tool::Hey => audit::Tool::Hey,
-            Tool::H2load => audit::Tool::H2load,
-            Tool::Ab => audit::Tool::Ab,
-            Tool::Wrk2 => audit::Tool::Wrk2,
+            Tool::Wrk => audit::LoadTool::Wrk,
+            Tool::Oha => audit::LoadTool::Oha,
+            Tool::Hey => audit::LoadTool::Hey,
+            Tool::H2load => audit::LoadTool::H2load,
+            Tool::Ab => audit::LoadTool::Ab,
+            Tool::Wrk2 => audit::LoadTool::Wrk2,
         })
     }
 

@@ -5,14 +5,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::printed::Printed;
-use crate::range::Range;
+use crate::figure::{FigureRange, PrintedFigure};
 
 /// Whose output it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Tool {
+pub enum LoadTool {
     /// wg/wrk.
+    #[default]
     Wrk,
     /// giltene/wrk2: wrk with a rate.
     Wrk2,
@@ -38,79 +38,63 @@ pub enum Tool {
     Workload,
 }
 
-impl Tool {
-    /// All of them.
-    pub const ALL: [Tool; 12] = [
-        Tool::Wrk,
-        Tool::Wrk2,
-        Tool::Hey,
-        Tool::Oha,
-        Tool::Ab,
-        Tool::Bombardier,
-        Tool::H2load,
-        Tool::Vegeta,
-        Tool::LongTail,
-        Tool::ResponseTimeWrk,
-        Tool::Attack,
-        Tool::Workload,
-    ];
-
+impl LoadTool {
     /// Whether its times went through wrk's `stats_correct`.
     pub fn is_corrected_by_wrk(self) -> bool {
-        matches!(self, Tool::Wrk | Tool::ResponseTimeWrk)
+        matches!(self, LoadTool::Wrk | LoadTool::ResponseTimeWrk)
     }
 
     /// Whether hey made the load.
     pub(crate) fn is_heys(self) -> bool {
-        matches!(self, Tool::Hey | Tool::LongTail)
+        matches!(self, LoadTool::Hey | LoadTool::LongTail)
     }
 
     /// Whether a connection sends its next request only when the last was answered, and times run from the send: then
     /// rate times mean is at most the connections.
     pub(crate) fn is_closed_loop(self) -> bool {
-        !matches!(self, Tool::Wrk2 | Tool::Vegeta | Tool::Attack | Tool::Workload)
+        !matches!(self, LoadTool::Wrk2 | LoadTool::Vegeta | LoadTool::Attack | LoadTool::Workload)
     }
 
     /// How far its percentiles may be off by the way it keeps them, as a fraction: wrk2's histogram has three digits,
     /// vegeta's digest estimates.
     pub(crate) fn percentile_error(self) -> f64 {
         match self {
-            Tool::Wrk2 => 0.001,
-            Tool::Vegeta => 0.01,
+            LoadTool::Wrk2 => 0.001,
+            LoadTool::Vegeta => 0.01,
             _ => 0.0,
         }
     }
 
     /// Whether its rate counts requests without an answer.
     pub(crate) fn rates_errors(self) -> bool {
-        matches!(self, Tool::Hey | Tool::Oha | Tool::LongTail | Tool::Vegeta | Tool::Bombardier)
+        matches!(self, LoadTool::Hey | LoadTool::Oha | LoadTool::LongTail | LoadTool::Vegeta | LoadTool::Bombardier)
     }
 }
 
-impl fmt::Display for Tool {
+impl fmt::Display for LoadTool {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Tool::Wrk => "wrk",
-            Tool::Wrk2 => "wrk2",
-            Tool::Hey => "hey",
-            Tool::Oha => "oha",
-            Tool::Ab => "ab",
-            Tool::Bombardier => "bombardier",
-            Tool::H2load => "h2load",
-            Tool::Vegeta => "vegeta",
-            Tool::LongTail => "long_tail_hey",
-            Tool::ResponseTimeWrk => "response_time_wrk",
-            Tool::Attack => "attack.cr",
-            Tool::Workload => "ic-workload-generator",
+            LoadTool::Wrk => "wrk",
+            LoadTool::Wrk2 => "wrk2",
+            LoadTool::Hey => "hey",
+            LoadTool::Oha => "oha",
+            LoadTool::Ab => "ab",
+            LoadTool::Bombardier => "bombardier",
+            LoadTool::H2load => "h2load",
+            LoadTool::Vegeta => "vegeta",
+            LoadTool::LongTail => "long_tail_hey",
+            LoadTool::ResponseTimeWrk => "response_time_wrk",
+            LoadTool::Attack => "attack.cr",
+            LoadTool::Workload => "ic-workload-generator",
         })
     }
 }
 
 /// One run's figures.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
     /// Whose.
-    pub tool: Tool,
+    pub tool: LoadTool,
     /// Where it starts: the first line is 1.
     pub line: usize,
     /// What distinguishes it from its neighbours: the row's name, or the address.
@@ -126,27 +110,27 @@ pub struct Claim {
     /// Requests that were asked for.
     pub asked: Option<u64>,
     /// How long it ran.
-    pub duration_s: Option<Printed>,
+    pub duration_s: Option<PrintedFigure>,
     /// Requests that ended.
     pub requests: Option<u64>,
     /// Requests whose times the figures are of, where that is said.
     pub samples: Option<u64>,
     /// Requests per second.
-    pub rate_per_s: Option<Printed>,
+    pub rate_per_s: Option<PrintedFigure>,
     /// Requests per second that were asked for.
-    pub offered_per_s: Option<Printed>,
+    pub offered_per_s: Option<PrintedFigure>,
     /// Mean time.
-    pub mean_s: Option<Printed>,
+    pub mean_s: Option<PrintedFigure>,
     /// Standard deviation of the times.
-    pub stdev_s: Option<Printed>,
+    pub stdev_s: Option<PrintedFigure>,
     /// Shortest time.
-    pub min_s: Option<Printed>,
+    pub min_s: Option<PrintedFigure>,
     /// Longest time.
-    pub max_s: Option<Printed>,
+    pub max_s: Option<PrintedFigure>,
     /// Percentiles, rising; without the longest.
-    pub percentiles: Vec<Percentile>,
+    pub percentiles: Vec<PrintedPercentile>,
     /// Histogram: how many took longer than the bin before and at most this.
-    pub bins: Vec<Bin>,
+    pub bins: Vec<HistogramBin>,
     /// Answers by status, `200`, or by class, `2xx`.
     pub statuses: BTreeMap<String, u64>,
     /// Requests without an answer.
@@ -158,49 +142,49 @@ pub struct Claim {
     /// Answers slower than the tool's timeout, which have no time.
     pub timeouts: Option<u64>,
     /// Bytes received.
-    pub received_bytes: Option<Printed>,
+    pub received_bytes: Option<PrintedFigure>,
     /// Bytes an answer.
-    pub answer_bytes: Option<Printed>,
+    pub answer_bytes: Option<PrintedFigure>,
     /// Bytes received per second.
-    pub transfer_bytes_per_s: Option<Printed>,
-    /// The server's workers and threads, where they are told.
-    pub server: Option<Server>,
-    /// How long the server sleeps over each request, where that is told: none can be faster.
+    pub transfer_bytes_per_s: Option<PrintedFigure>,
+    /// The server's workers and threads, where they are stated.
+    pub server: Option<ClaimedServer>,
+    /// How long the server sleeps over each request, where that is stated: none can be faster.
     pub delay_s: Option<f64>,
     /// How the server's workers shared the requests.
-    pub shares: Option<Shares>,
+    pub shares: Option<ClaimedShares>,
     /// Request by request, in the order of their numbers.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<RequestLine>,
 }
 
 /// A percentile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Percentile {
+pub struct PrintedPercentile {
     /// 0 to 1.
     pub quantile: f64,
     /// Its time.
-    pub time_s: Printed,
+    pub time_s: PrintedFigure,
 }
 
 /// A bin of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Bin {
+pub struct HistogramBin {
     /// Its upper end.
-    pub up_to_s: Printed,
+    pub up_to_s: PrintedFigure,
     /// How many are in it.
     pub count: u64,
 }
 
 /// What is known of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Server {
+pub struct ClaimedServer {
     /// Processes, one at the least.
     pub workers: u64,
     /// Threads of each.
     pub threads: u64,
 }
 
-impl Server {
+impl ClaimedServer {
     /// Requests that it can process at once.
     pub fn slots(&self) -> u64 {
         self.workers.saturating_mul(self.threads)
@@ -209,19 +193,19 @@ impl Server {
 
 /// How the workers shared the requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Shares {
+pub struct ClaimedShares {
     /// Each worker's deviation from an even share, as a fraction of that share.
-    pub deviations: Vec<Deviation>,
+    pub deviations: Vec<ShareDeviation>,
     /// The printed standard deviation of the shares, in percentage points of all requests.
-    pub stdev_points: Option<Printed>,
+    pub stdev_points: Option<PrintedFigure>,
     /// What a request occupies a slot for when none has to wait, from the row of the same table where slots were
     /// enough: connections / rate.
-    pub unloaded_s: Option<Range>,
+    pub unloaded_s: Option<FigureRange>,
 }
 
 /// A printed deviation; unlike all other figures, it may be negative.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Deviation {
+pub struct ShareDeviation {
     /// As a fraction.
     pub value: f64,
     /// Half of its last digit.
@@ -230,51 +214,19 @@ pub struct Deviation {
 
 /// One request's line.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct RequestLine {
     /// The request's number.
     pub number: u64,
     /// The answer's status; `None` where none came.
     pub status: Option<u16>,
     /// Its time.
-    pub time_s: Printed,
+    pub time_s: PrintedFigure,
 }
 
 impl Claim {
     /// Nothing but whose it is and where it stands.
-    pub fn new(tool: Tool, line: usize) -> Claim {
-        Claim {
-            tool,
-            line,
-            name: None,
-            command: None,
-            connections: None,
-            threads: None,
-            streams: None,
-            asked: None,
-            duration_s: None,
-            requests: None,
-            samples: None,
-            rate_per_s: None,
-            offered_per_s: None,
-            mean_s: None,
-            stdev_s: None,
-            min_s: None,
-            max_s: None,
-            percentiles: Vec::new(),
-            bins: Vec::new(),
-            statuses: BTreeMap::new(),
-            errors: None,
-            unfinished: None,
-            bad_answers: None,
-            timeouts: None,
-            received_bytes: None,
-            answer_bytes: None,
-            transfer_bytes_per_s: None,
-            server: None,
-            delay_s: None,
-            shares: None,
-            answers: Vec::new(),
-        }
+    pub fn new(tool: LoadTool, line: usize) -> Claim {
+        Claim { tool, line, ..Claim::default() }
     }
 
     /// Whether there is any figure in it.
@@ -287,8 +239,18 @@ impl Claim {
         (!self.statuses.is_empty()).then(|| self.statuses.values().copied().fold(0, u64::saturating_add))
     }
 
+    /// The percentile `quantile`, 0 to 1, where it is printed.
+    pub fn percentile(&self, quantile: f64) -> Option<PrintedFigure> {
+        self.percentiles.iter().find(|one| (one.quantile - quantile).abs() < 1e-9).map(|one| one.time_s)
+    }
+
+    /// Times in all bins of the histogram.
+    pub(crate) fn counted_in_bins(&self) -> u64 {
+        self.bins.iter().fold(0, |sum, bin| sum.saturating_add(bin.count))
+    }
+
     /// Each percentile with all that it may have been.
-    pub(crate) fn percentile_ranges(&self) -> impl DoubleEndedIterator<Item = (f64, Range)> {
+    pub(crate) fn percentile_ranges(&self) -> impl DoubleEndedIterator<Item = (f64, FigureRange)> {
         let error = self.tool.percentile_error();
         self.percentiles.iter().map(move |p| (p.quantile, p.time_s.range().widened(error)))
     }
@@ -306,9 +268,14 @@ impl Claim {
     /// is counted. wrk, wrk2 and hey name them only where there are some.
     pub fn failed(&self) -> Option<u64> {
         let failed = self.bad().saturating_add(self.lost()).saturating_add(self.timeouts.unwrap_or(0));
-        let silent_without = matches!(self.tool, Tool::Wrk | Tool::Wrk2 | Tool::Hey) && self.ended().is_some();
-        let counted = !self.statuses.is_empty() || self.errors.is_some() || self.bad_answers.is_some();
-        (counted || silent_without).then_some(failed)
+        let silent_without =
+            matches!(self.tool, LoadTool::Wrk | LoadTool::Wrk2 | LoadTool::Hey) && self.ended().is_some();
+        (self.counts_failures() || silent_without).then_some(failed)
+    }
+
+    /// Whether it says anything of failures.
+    pub(crate) fn counts_failures(&self) -> bool {
+        !self.statuses.is_empty() || self.errors.is_some() || self.bad_answers.is_some()
     }
 
     /// Answers of 4xx and 5xx, and those without a status, or as many as the tool itself calls bad.
@@ -327,7 +294,7 @@ impl Claim {
     pub fn used_connections(&self) -> Option<u64> {
         let stated = self.connections?;
         match self.threads {
-            Some(threads) if self.tool.is_corrected_by_wrk() || self.tool == Tool::Wrk2 => {
+            Some(threads) if self.tool.is_corrected_by_wrk() || self.tool == LoadTool::Wrk2 => {
                 Some(stated.checked_div(threads).map_or(stated, |each| each * threads))
             }
             _ => Some(stated),
@@ -340,7 +307,7 @@ impl Claim {
     }
 
     /// The rate of requests that have a time: errors, which have none, are taken out.
-    pub(crate) fn timed_rate(&self) -> Option<Range> {
+    pub(crate) fn timed_rate(&self) -> Option<FigureRange> {
         let rate = self.rate_per_s?.range();
         match (self.answered(), self.errors) {
             (Some(answered), Some(errors)) if errors > 0 && self.tool.rates_errors() => {
@@ -353,7 +320,7 @@ impl Claim {
 
     /// The time from one request of a connection to its next, by Little's law the largest mean that there can be:
     /// at once / rate.
-    pub fn cycle_s(&self) -> Option<Range> {
-        Range::exactly(self.at_once()? as f64).over(self.timed_rate()?)
+    pub fn cycle_s(&self) -> Option<FigureRange> {
+        FigureRange::exactly(self.at_once()? as f64).over(self.timed_rate()?)
     }
 }

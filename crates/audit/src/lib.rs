@@ -4,62 +4,91 @@
 //! Pure functions on text: nothing here opens a file, prints, or measures. A figure counts as printed, with the half
 //! of its last digit that rounding may have moved it: a check fails only where no rounding can save it.
 //!
-//! [`audit`] is the whole of it; [`parse`] and [`check`] are its two halves.
+//! [`audit`] is the whole of it: [`parse`] makes claims of the text, [`check`] makes findings of a claim.
 
 pub mod check;
 pub mod claim;
+pub mod evidence;
+mod figure;
 mod number;
 pub mod parse;
-mod printed;
-mod range;
 mod text;
-mod verdict;
-mod words;
 
 use serde::{Deserialize, Serialize};
 
-pub use check::{Check, Evidence, Finding, Outcome};
-pub use claim::{Claim, Tool};
-pub use printed::Printed;
-pub use range::Range;
+pub use check::{AuditFinding, CHECKS, CheckOutcome, ClaimCheck};
+pub use claim::{Claim, LoadTool};
+pub use evidence::Evidence;
+pub use figure::{FigureRange, PrintedFigure};
 pub use text::text;
-pub use verdict::Verdict;
 
 /// A claim with all that was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Audited {
+pub struct AuditedClaim {
     /// What was claimed.
     pub claim: Claim,
     /// Whether it can be.
-    pub verdict: Verdict,
+    pub verdict: ClaimVerdict,
     /// What was checked, and what could not be.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<AuditFinding>,
 }
 
-/// What is said of a finding.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remark {
-    /// The check's name, as in "Little's law".
-    pub check: &'static str,
-    /// The evidence, in a sentence or two.
-    pub sentence: String,
+/// Whether a claim can be true.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum ClaimVerdict {
+    /// Its figures agree with each other, as far as they could be held against each other.
+    Possible,
+    /// It can be, but is not what a reader takes it for.
+    Doubtful {
+        /// By these checks.
+        by: Vec<ClaimCheck>,
+    },
+    /// No run can have had these figures.
+    Impossible {
+        /// By these checks.
+        by: Vec<ClaimCheck>,
+    },
+    /// Nothing could be checked.
+    Unchecked,
 }
 
-impl Audited {
-    /// One of its findings, in words.
-    pub fn remark(&self, finding: &Finding) -> Remark {
-        Remark { check: words::name(finding.check), sentence: words::sentence(self.claim.tool, finding) }
+impl ClaimVerdict {
+    /// What the findings amount to: one failed check is enough.
+    pub fn from_findings(findings: &[AuditFinding]) -> ClaimVerdict {
+        let by = |is_one: fn(&CheckOutcome) -> bool| -> Vec<ClaimCheck> {
+            findings.iter().filter(|finding| is_one(&finding.outcome)).map(|finding| finding.check).collect()
+        };
+        let failed = by(|outcome| matches!(outcome, CheckOutcome::Fails { .. }));
+        let doubted = by(|outcome| matches!(outcome, CheckOutcome::Doubtful { .. }));
+        if !failed.is_empty() {
+            ClaimVerdict::Impossible { by: failed }
+        } else if !doubted.is_empty() {
+            ClaimVerdict::Doubtful { by: doubted }
+        } else if findings.iter().all(|finding| finding.outcome.evidence().is_none()) {
+            ClaimVerdict::Unchecked
+        } else {
+            ClaimVerdict::Possible
+        }
+    }
+}
+
+impl AuditedClaim {
+    /// The evidence of one of its findings, in a sentence or two; empty where nothing could be checked.
+    pub fn sentence(&self, finding: &AuditFinding) -> String {
+        let evidence = finding.outcome.evidence();
+        evidence.map_or_else(String::new, |evidence| evidence.sentence(self.claim.tool, finding.check))
     }
 }
 
 /// Every claim in the text, in its order, checked.
-pub fn audit(text: &str) -> Vec<Audited> {
-    parse::claims(text).into_iter().map(of_claim).collect()
+pub fn audit(text: &str) -> Vec<AuditedClaim> {
+    parse::claims(text).into_iter().map(audit_claim).collect()
 }
 
 /// One claim, checked.
-pub fn of_claim(claim: Claim) -> Audited {
+pub fn audit_claim(claim: Claim) -> AuditedClaim {
     let findings = check::all(&claim);
-    let verdict = Verdict::of(&findings);
-    Audited { claim, verdict, findings }
+    let verdict = ClaimVerdict::from_findings(&findings);
+    AuditedClaim { claim, verdict, findings }
 }

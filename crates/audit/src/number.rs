@@ -79,11 +79,6 @@ pub(crate) fn percentile(quantile: f64) -> String {
     format!("p{}", trimmed(&format!("{:.4}", quantile * 100.0)))
 }
 
-/// How many.
-pub(crate) fn count(n: u64) -> String {
-    n.to_string()
-}
-
 /// How many of something: `1 claim`, `2 claims`.
 pub(crate) fn count_of(n: u64, one: &str) -> String {
     format!("{n} {one}{}", if n == 1 { "" } else { "s" })

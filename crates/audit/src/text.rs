@@ -1,24 +1,23 @@
 //! The report: for each claim a headline, what fails with its evidence, and one line each for what holds and what could
 //! not be checked.
 
-use crate::Audited;
-use crate::check::{Finding, Outcome};
-use crate::claim::{Claim, Tool};
-use crate::verdict::Verdict;
-use crate::{number, words};
+use crate::check::CheckOutcome;
+use crate::claim::{Claim, LoadTool};
+use crate::number::{self, count_of};
+use crate::{AuditedClaim, ClaimVerdict};
 
 /// Wider lines are broken.
 const WIDTH: usize = 110;
 
 /// The whole of it; ends with a newline.
-pub fn text(audited: &[Audited]) -> String {
+pub fn text(audited: &[AuditedClaim]) -> String {
     let mut text = summary(audited);
     for (at, each) in audited.iter().enumerate() {
         if audited[..at].iter().any(|earlier| is_like(earlier, each)) {
             continue;
         }
         text.push('\n');
-        text += &of_claim(each);
+        text += &claim_text(each);
         let alike: Vec<String> =
             audited[at + 1..].iter().filter(|later| is_like(each, later)).map(|later| place(&later.claim)).collect();
         if !alike.is_empty() {
@@ -29,16 +28,17 @@ pub fn text(audited: &[Audited]) -> String {
     text
 }
 
-/// Rows of a table of which the same was found are told once. What is impossible is told of each: the evidence counts.
-fn is_like(one: &Audited, other: &Audited) -> bool {
-    let is_row = matches!(one.claim.tool, Tool::LongTail | Tool::ResponseTimeWrk);
-    let found = |audited: &Audited| -> Vec<_> {
+/// Rows of a table of which the same was found are printed once. What is impossible is printed of each: the evidence
+/// counts.
+fn is_like(one: &AuditedClaim, other: &AuditedClaim) -> bool {
+    let is_row = matches!(one.claim.tool, LoadTool::LongTail | LoadTool::ResponseTimeWrk);
+    let found = |audited: &AuditedClaim| -> Vec<_> {
         audited.findings.iter().map(|finding| (finding.check, std::mem::discriminant(&finding.outcome))).collect()
     };
-    let explained = one.findings.iter().any(|finding| matches!(finding.outcome, Outcome::Explains { .. }));
+    let is_explained = one.findings.iter().any(|finding| matches!(finding.outcome, CheckOutcome::Explains { .. }));
     is_row
-        && !explained
-        && !matches!(one.verdict, Verdict::Impossible { .. })
+        && !is_explained
+        && !matches!(one.verdict, ClaimVerdict::Impossible { .. })
         && one.claim.tool == other.claim.tool
         && found(one) == found(other)
 }
@@ -46,72 +46,60 @@ fn is_like(one: &Audited, other: &Audited) -> bool {
 /// `22 (chunk 1kB)`
 fn place(claim: &Claim) -> String {
     let name = claim.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
-    format!("{}{name}", number::count(claim.line as u64))
+    format!("{}{name}", claim.line)
 }
 
-fn summary(audited: &[Audited]) -> String {
+fn summary(audited: &[AuditedClaim]) -> String {
     if audited.is_empty() {
         return "No load generator's output was recognised.\n".to_owned();
     }
-    let mut parts = Vec::new();
-    for verdict in ["impossible", "doubtful", "possible", "unchecked"] {
-        let n = audited.iter().filter(|each| verdict_word(&each.verdict) == verdict).count();
-        if n > 0 {
-            parts.push(format!("{} {verdict}", number::count(n as u64)));
-        }
-    }
-    format!("{}: {}.\n", number::count_of(audited.len() as u64, "claim"), parts.join(", "))
+    let part = |word: &str| {
+        let n = audited.iter().filter(|each| verdict_word(&each.verdict) == word).count();
+        (n > 0).then(|| format!("{n} {word}"))
+    };
+    let parts: Vec<String> = ["impossible", "doubtful", "possible", "unchecked"].into_iter().filter_map(part).collect();
+    format!("{}: {}.\n", count_of(audited.len() as u64, "claim"), parts.join(", "))
 }
 
-fn verdict_word(verdict: &Verdict) -> &'static str {
+fn verdict_word(verdict: &ClaimVerdict) -> &'static str {
     match verdict {
-        Verdict::Possible => "possible",
-        Verdict::Doubtful { .. } => "doubtful",
-        Verdict::Impossible { .. } => "impossible",
-        Verdict::Unchecked => "unchecked",
+        ClaimVerdict::Possible => "possible",
+        ClaimVerdict::Doubtful { .. } => "doubtful",
+        ClaimVerdict::Impossible { .. } => "impossible",
+        ClaimVerdict::Unchecked => "unchecked",
     }
 }
 
-fn of_claim(audited: &Audited) -> String {
-    let claim = &audited.claim;
-    let word = verdict_word(&audited.verdict);
-    let mut text = wrapped(&format!("{}  ", word.to_uppercase()), &headline(claim));
-    for mark in ["fails", "doubt", "why"] {
-        for finding in audited.findings.iter().filter(|finding| told_as(&finding.outcome) == Some(mark)) {
-            let sentence = words::sentence(claim.tool, finding);
-            text += &wrapped(&format!("  {mark:<6}"), &format!("{}: {sentence}", words::name(finding.check)));
-        }
+/// The headline, what fails, is doubtful or explains in full, and one line each for what holds and what is unchecked.
+fn claim_text(audited: &AuditedClaim) -> String {
+    let word = verdict_word(&audited.verdict).to_uppercase();
+    let mut text = wrapped(&format!("{word}  "), &headline(&audited.claim));
+    let (mut in_full, mut held, mut unchecked) = ([const { String::new() }; 3], Vec::new(), Vec::new());
+    for finding in &audited.findings {
+        let name = finding.check.name();
+        let (at, mark) = match &finding.outcome {
+            CheckOutcome::Fails { .. } => (0, "fails"),
+            CheckOutcome::Doubtful { .. } => (1, "doubt"),
+            CheckOutcome::Explains { .. } => (2, "why"),
+            CheckOutcome::Holds { .. } => {
+                held.push(name);
+                continue;
+            }
+            CheckOutcome::Unchecked { why } => {
+                unchecked.push(format!("{name} ({why})"));
+                continue;
+            }
+        };
+        in_full[at] += &wrapped(&format!("  {mark:<6}"), &format!("{name}: {}", audited.sentence(finding)));
     }
-    let held: Vec<&str> = audited.findings.iter().filter_map(held).collect();
+    text += &in_full.concat();
     if !held.is_empty() {
         text += &wrapped("  holds ", &held.join(", "));
     }
-    let unchecked: Vec<String> = audited.findings.iter().filter_map(unchecked).collect();
     if !unchecked.is_empty() {
         text += &wrapped("  not checked: ", &unchecked.join("; "));
     }
     text
-}
-
-/// How an outcome is marked that is told in full.
-fn told_as(outcome: &Outcome) -> Option<&'static str> {
-    match outcome {
-        Outcome::Fails { .. } => Some("fails"),
-        Outcome::Doubtful { .. } => Some("doubt"),
-        Outcome::Explains { .. } => Some("why"),
-        Outcome::Holds { .. } | Outcome::Unchecked { .. } => None,
-    }
-}
-
-fn held(finding: &Finding) -> Option<&'static str> {
-    matches!(finding.outcome, Outcome::Holds { .. }).then(|| words::name(finding.check))
-}
-
-fn unchecked(finding: &Finding) -> Option<String> {
-    match &finding.outcome {
-        Outcome::Unchecked { why } => Some(format!("{} ({why})", words::name(finding.check))),
-        _ => None,
-    }
 }
 
 /// `wrk, line 53: 4880.11/s, mean 2.31 ms, p99 21.46 ms, 4 connections`
@@ -127,17 +115,17 @@ fn headline(claim: &Claim) -> String {
         figures.push(format!("mean {}", number::printed_time(mean.value)));
     }
     for quantile in [0.5, 0.9, 0.99] {
-        let found = claim.percentiles.iter().find(|p| (p.quantile - quantile).abs() < 1e-9);
+        let found = claim.percentile(quantile);
         // With a mean the median says little more; without one it is the first figure.
         if let Some(found) = found.filter(|_| claim.mean_s.is_none() || quantile > 0.98) {
-            figures.push(format!("{} {}", number::percentile(quantile), number::printed_time(found.time_s.value)));
+            figures.push(format!("{} {}", number::percentile(quantile), number::printed_time(found.value)));
         }
     }
     if !claim.answers.is_empty() {
-        figures.push(number::count_of(claim.answers.len() as u64, "answer"));
+        figures.push(count_of(claim.answers.len() as u64, "answer"));
     }
     if let Some(connections) = claim.connections {
-        figures.push(number::count_of(connections, "connection"));
+        figures.push(count_of(connections, "connection"));
     }
     format!("{}, line {}: {}", claim.tool, place(claim), figures.join(", "))
 }

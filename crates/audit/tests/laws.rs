@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use audit::{Audited, Verdict};
+use audit::{AuditedClaim, ClaimVerdict};
 use proptest::prelude::*;
 
 const FIXTURES: [&str; 14] = [
@@ -56,9 +56,9 @@ fn hey_report(times: &[Vec<f64>]) -> String {
     text
 }
 
-fn json_round_trip(audited: &[Audited]) {
+fn json_round_trip(audited: &[AuditedClaim]) {
     let json = serde_json::to_string(audited).unwrap();
-    assert_eq!(serde_json::from_str::<Vec<Audited>>(&json).unwrap(), audited);
+    assert_eq!(serde_json::from_str::<Vec<AuditedClaim>>(&json).unwrap(), audited);
 }
 
 #[test]
@@ -131,6 +131,6 @@ proptest! {
         let text = hey_report(&times);
         let found = audit::audit(&text);
         prop_assert_eq!(found.len(), 1);
-        prop_assert!(!matches!(found[0].verdict, Verdict::Impossible { .. }), "{}\n{}", audit::text(&found), text);
+        prop_assert!(!matches!(found[0].verdict, ClaimVerdict::Impossible { .. }), "{}\n{}", audit::text(&found), text);
     }
 }

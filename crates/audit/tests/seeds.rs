@@ -1,8 +1,9 @@
 //! The five documents that longtail grew out of: the audit finds in them what a person found by hand.
 
-use audit::{Audited, Check, Evidence, Outcome, Tool, Verdict};
+use audit::evidence::{InFlight, PhantomSamples, Staircase};
+use audit::{AuditedClaim, CheckOutcome, ClaimCheck, ClaimVerdict, Evidence, LoadTool};
 
-fn seed(number: &str) -> Vec<Audited> {
+fn seed(number: &str) -> Vec<AuditedClaim> {
     audit::audit(&text_of(number))
 }
 
@@ -11,19 +12,13 @@ fn text_of(number: &str) -> String {
     String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned()
 }
 
-fn outcome(audited: &Audited, check: Check) -> &Outcome {
+fn outcome(audited: &AuditedClaim, check: ClaimCheck) -> &CheckOutcome {
     let found = audited.findings.iter().find(|finding| finding.check == check);
     &found.unwrap_or_else(|| panic!("no {check:?} in {audited:?}")).outcome
 }
 
-fn evidence(audited: &Audited, check: Check) -> &Evidence {
-    match outcome(audited, check) {
-        Outcome::Holds { evidence }
-        | Outcome::Explains { evidence }
-        | Outcome::Doubtful { evidence }
-        | Outcome::Fails { evidence } => evidence,
-        Outcome::Unchecked { why } => panic!("{check:?}: {why}"),
-    }
+fn evidence(audited: &AuditedClaim, check: ClaimCheck) -> &Evidence {
+    outcome(audited, check).evidence().unwrap_or_else(|| panic!("{check:?} is unchecked"))
 }
 
 fn is_near(value: f64, expected: f64, within: f64) -> bool {
@@ -36,20 +31,22 @@ fn four_wrk_runs_fail_by_two_to_four_times() {
     let lines: Vec<usize> = runs.iter().map(|run| run.claim.line).collect();
     assert_eq!(lines, [49, 80, 111, 142]);
     for (run, (expected, cycle_ms)) in runs.iter().zip([(2.82, 0.820), (2.07, 0.935), (3.79, 10.895), (3.92, 10.800)]) {
-        assert!(matches!(outcome(run, Check::LittlesLaw), Outcome::Fails { .. }));
-        let Evidence::InFlight { ratio, ratio_allowed, cycle_s, .. } = evidence(run, Check::LittlesLaw) else {
+        assert!(matches!(outcome(run, ClaimCheck::LittlesLaw), CheckOutcome::Fails { .. }));
+        let Evidence::InFlight(InFlight { ratio, ratio_allowed, cycle_s, .. }) = evidence(run, ClaimCheck::LittlesLaw)
+        else {
             panic!()
         };
         assert!(is_near(*ratio, expected, 0.006), "{ratio}");
         assert!(ratio_allowed.low > ratio * 0.99 && ratio_allowed.high < ratio * 1.01);
         assert!(is_near(cycle_s * 1e3, cycle_ms, 0.0006), "{cycle_s}");
-        assert!(matches!(run.verdict, Verdict::Impossible { .. }));
+        assert!(matches!(run.verdict, ClaimVerdict::Impossible { .. }));
     }
 }
 
 #[test]
 fn wrks_own_percentiles_force_a_mean_above_what_littles_law_leaves() {
-    let Evidence::ForcedMean { least_s, mean_s, .. } = evidence(&seed("001")[2], Check::PercentilesAgainstRate).clone()
+    let Evidence::ForcedMean { least_s, mean_s, .. } =
+        evidence(&seed("001")[2], ClaimCheck::PercentilesAgainstRate).clone()
     else {
         panic!()
     };
@@ -61,8 +58,9 @@ fn wrks_own_percentiles_force_a_mean_above_what_littles_law_leaves() {
 #[test]
 fn phantom_samples_make_wrks_means_as_much_too_large_as_they_are() {
     for run in seed("001") {
-        assert!(matches!(outcome(&run, Check::PhantomSamples), Outcome::Explains { .. }));
-        let Evidence::Phantoms { predicted_ratio, printed_ratio, share, .. } = evidence(&run, Check::PhantomSamples)
+        assert!(matches!(outcome(&run, ClaimCheck::PhantomSamples), CheckOutcome::Explains { .. }));
+        let Evidence::Phantoms(PhantomSamples { predicted_ratio, printed_ratio, share, .. }) =
+            evidence(&run, ClaimCheck::PhantomSamples)
         else {
             panic!()
         };
@@ -77,9 +75,11 @@ fn taking_the_phantoms_away_gives_every_row_of_a_wrk_table_the_mean_that_littles
     let rows = seed("002");
     assert_eq!(rows.len(), 28 + 4);
     for row in &rows {
-        assert_eq!(row.claim.tool, Tool::ResponseTimeWrk);
+        assert_eq!(row.claim.tool, LoadTool::ResponseTimeWrk);
         let cycle = row.claim.cycle_s().unwrap().middle();
-        let Evidence::Phantoms { mean_without_s, mean_allowed_s, .. } = evidence(row, Check::PhantomSamples) else {
+        let Evidence::Phantoms(PhantomSamples { mean_without_s, mean_allowed_s, .. }) =
+            evidence(row, ClaimCheck::PhantomSamples)
+        else {
             panic!()
         };
         assert!(is_near(mean_without_s / cycle, 1.0, 0.06), "line {}: {}", row.claim.line, mean_without_s / cycle);
@@ -92,15 +92,15 @@ fn sixty_four_connections_on_ten_slots_were_not_served_first_come_first_served()
     let rows = seed("002");
     let row = rows.iter().find(|row| row.claim.line == 138).unwrap();
     let Evidence::Fairness { cycle_s, median_s, p90_s, connections, slots } =
-        evidence(row, Check::FirstComeFirstServed)
+        evidence(row, ClaimCheck::FirstComeFirstServed)
     else {
         panic!()
     };
     assert!(is_near(cycle_s * 1e3, 4.72, 0.005));
     assert!(is_near(median_s * 1e3, 1.04, 1e-9) && is_near(p90_s * 1e3, 40.01, 1e-9));
     assert_eq!((*connections, *slots), (64, 10));
-    assert!(matches!(outcome(row, Check::FirstComeFirstServed), Outcome::Doubtful { .. }));
-    let Evidence::ForcedMean { least_s, .. } = evidence(row, Check::PercentilesAgainstRate) else { panic!() };
+    assert!(matches!(outcome(row, ClaimCheck::FirstComeFirstServed), CheckOutcome::Doubtful { .. }));
+    let Evidence::ForcedMean { least_s, .. } = evidence(row, ClaimCheck::PercentilesAgainstRate) else { panic!() };
     assert!(least_s / cycle_s > 1.7);
 }
 
@@ -108,12 +108,12 @@ fn sixty_four_connections_on_ten_slots_were_not_served_first_come_first_served()
 fn a_paced_generator_that_slept_after_each_send_is_convicted_by_its_own_lines() {
     let runs = seed("003");
     assert_eq!(runs.len(), 2);
-    assert_eq!(runs[0].verdict, Verdict::Possible);
-    assert!(matches!(outcome(&runs[0], Check::Staircase), Outcome::Unchecked { .. }));
+    assert_eq!(runs[0].verdict, ClaimVerdict::Possible);
+    assert!(matches!(outcome(&runs[0], ClaimCheck::Staircase), CheckOutcome::Unchecked { .. }));
     let run = &runs[1];
     assert_eq!(run.claim.answers.len(), 30);
-    assert!(matches!(outcome(run, Check::Staircase), Outcome::Fails { .. }));
-    let Evidence::Staircase {
+    assert!(matches!(outcome(run, ClaimCheck::Staircase), CheckOutcome::Fails { .. }));
+    let Evidence::Staircase(Staircase {
         slots,
         steps,
         step_s,
@@ -124,7 +124,7 @@ fn a_paced_generator_that_slept_after_each_send_is_convicted_by_its_own_lines() 
         first_excess_s,
         hold_measured_s,
         ..
-    } = evidence(run, Check::Staircase)
+    }) = evidence(run, ClaimCheck::Staircase)
     else {
         panic!()
     };
@@ -142,26 +142,28 @@ fn a_paced_generator_that_slept_after_each_send_is_convicted_by_its_own_lines() 
 fn hey_keeps_littles_law_and_its_counts() {
     let found = seed("004");
     let hey = &found[0];
-    assert_eq!((hey.claim.tool, hey.claim.connections, hey.claim.ended()), (Tool::Hey, Some(50), Some(824_106)));
-    assert!(matches!(outcome(hey, Check::LittlesLaw), Outcome::Holds { .. }));
-    let Evidence::InFlight { ratio, .. } = evidence(hey, Check::LittlesLaw) else { panic!() };
+    assert_eq!((hey.claim.tool, hey.claim.connections, hey.claim.ended()), (LoadTool::Hey, Some(50), Some(824_106)));
+    assert!(matches!(outcome(hey, ClaimCheck::LittlesLaw), CheckOutcome::Holds { .. }));
+    let Evidence::InFlight(InFlight { ratio, .. }) = evidence(hey, ClaimCheck::LittlesLaw) else { panic!() };
     assert!(is_near(*ratio, 0.99, 0.005), "{ratio}");
-    for check in [Check::HistogramAddsUp, Check::BytesPerAnswer, Check::RateTimesDuration] {
-        assert!(matches!(outcome(hey, check), Outcome::Holds { .. }), "{check:?}");
+    for check in [ClaimCheck::HistogramAddsUp, ClaimCheck::BytesPerAnswer, ClaimCheck::RateTimesDuration] {
+        assert!(matches!(outcome(hey, check), CheckOutcome::Holds { .. }), "{check:?}");
     }
-    assert_eq!(hey.verdict, Verdict::Possible);
+    assert_eq!(hey.verdict, ClaimVerdict::Possible);
 }
 
 #[test]
 fn a_generator_that_reached_four_fifths_of_its_rate_is_doubted() {
     let found = seed("004");
     let own = &found[1];
-    assert_eq!(own.claim.tool, Tool::Workload);
-    let Evidence::Delivery { missing, in_flight, .. } = evidence(own, Check::OfferedRate) else { panic!() };
+    assert_eq!(own.claim.tool, LoadTool::Workload);
+    let Evidence::Delivery { missing, in_flight, .. } = evidence(own, ClaimCheck::OfferedRate) else { panic!() };
     assert!(is_near(*missing, 0.2, 1e-9) && is_near(in_flight.unwrap(), 175.9, 0.05));
-    let Evidence::Failures { failed, requests, as_status_zero, .. } = evidence(own, Check::Failures) else { panic!() };
+    let Evidence::Failures { failed, requests, as_status_zero, .. } = evidence(own, ClaimCheck::Failures) else {
+        panic!()
+    };
     assert_eq!((*failed, *requests, *as_status_zero), (579, 10_000, true));
-    assert_eq!(own.verdict, Verdict::Doubtful { by: vec![Check::OfferedRate, Check::Failures] });
+    assert_eq!(own.verdict, ClaimVerdict::Doubtful { by: vec![ClaimCheck::OfferedRate, ClaimCheck::Failures] });
 }
 
 #[test]
@@ -169,14 +171,16 @@ fn the_dip_at_one_and_a_half_times_is_imbalance_times_a_fixed_count() {
     let rows = seed("000");
     let expected = [(97.01, 97.0120), (91.26, 90.7293), (95.30, 96.3451), (95.77, 96.3643), (94.46, 95.5128)];
     for (row, (predicted, printed)) in rows.iter().zip(expected) {
-        let Evidence::FullestWorker { predicted_per_s, printed_per_s, .. } = evidence(row, Check::WorkerShares) else {
+        let Evidence::FullestWorker { predicted_per_s, printed_per_s, .. } = evidence(row, ClaimCheck::WorkerShares)
+        else {
             panic!()
         };
         assert!(is_near(*predicted_per_s, predicted, 0.006), "{predicted_per_s}");
         assert!(is_near(*printed_per_s, printed, 1e-9));
-        assert_eq!(row.verdict, Verdict::Possible);
+        assert_eq!(row.verdict, ClaimVerdict::Possible);
     }
-    let explained = |row: &&Audited| matches!(outcome(row, Check::WorkerShares), Outcome::Explains { .. });
+    let explained =
+        |row: &&AuditedClaim| matches!(outcome(row, ClaimCheck::WorkerShares), CheckOutcome::Explains { .. });
     let names: Vec<_> = rows.iter().filter(explained).map(|row| row.claim.connections).collect();
     assert_eq!(names, [Some(30)]);
 }
@@ -184,11 +188,11 @@ fn the_dip_at_one_and_a_half_times_is_imbalance_times_a_fixed_count() {
 #[test]
 fn the_std_dev_column_is_of_a_population_in_percentage_points() {
     for (row, points) in seed("000").iter().zip([0.0, 0.939, 0.597, 0.258, 0.559]) {
-        let Evidence::SharesDeviation { population_points, .. } = evidence(row, Check::SharesDeviation) else {
+        let Evidence::SharesDeviation { population_points, .. } = evidence(row, ClaimCheck::SharesDeviation) else {
             panic!()
         };
         assert!(is_near(*population_points, points, 0.0006), "{population_points}");
-        assert!(matches!(outcome(row, Check::SharesDeviation), Outcome::Holds { .. }));
+        assert!(matches!(outcome(row, ClaimCheck::SharesDeviation), CheckOutcome::Holds { .. }));
     }
 }
 

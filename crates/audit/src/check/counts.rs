@@ -1,61 +1,136 @@
-//! Counts that must add up.
+//! Requests, answers, bytes and connections: what must add up or multiply, and what a tool loses on the way.
 
-use super::{Check, Evidence, Finding};
-use crate::claim::{Claim, Tool};
-use crate::range::Range;
+use super::{CheckOutcome, judged, unchecked};
+use crate::claim::{Claim, LoadTool};
+use crate::evidence::Evidence;
+use crate::figure::FigureRange;
 
 /// More than rounding explains, and yet possibly another clock or another end of the run.
 const SLIGHT: f64 = 0.01;
 /// hey keeps no more times than this.
-pub(super) const HEY_KEEPS: u64 = 1_000_000;
+const HEY_KEEPS: u64 = 1_000_000;
+/// Less than this of what was asked for was not kept up.
+pub(super) const KEPT_UP: f64 = 0.995;
+/// Fewer failures, or phantoms, than this change no percentile that is printed.
+pub(super) const FEW: f64 = 0.001;
 
-pub(super) fn rate_times_duration(claim: &Claim) -> Option<Finding> {
-    let check = Check::RateTimesDuration;
+/// Holds where the figure may be what follows from others, is doubtful where it nearly may.
+fn equal(
+    (printed, figure): (f64, FigureRange),
+    (expected, allowed): (f64, FigureRange),
+    slight: f64,
+) -> Option<CheckOutcome> {
+    let evidence = Evidence::Equal { printed, expected, allowed };
+    judged(evidence, !allowed.widened(slight).meets(figure), !allowed.meets(figure))
+}
+
+fn same_count(printed: u64, expected: u64) -> Option<CheckOutcome> {
+    let exactly = |n: u64| (n as f64, FigureRange::exactly(n as f64));
+    equal(exactly(printed), exactly(expected), 0.0)
+}
+
+pub(super) fn rate_times_duration(claim: &Claim) -> Option<CheckOutcome> {
     let (rate, duration) = (claim.rate_per_s?, claim.duration_s?);
-    let Some(requests) = claim.ended() else { return Some(Finding::unchecked(check, "requests are not counted")) };
+    let Some(requests) = claim.ended() else { return unchecked("requests are not counted") };
     // bombardier's rate is a mean of samples; any other is a quotient.
-    let slight = if claim.tool == Tool::Bombardier { 0.05 } else { SLIGHT };
+    let slight = if claim.tool == LoadTool::Bombardier { 0.05 } else { SLIGHT };
     let allowed = rate.range().times(duration.range()).widened_by(1.0);
-    let expected = rate.value * duration.value;
-    let evidence = Evidence::Equal { printed: requests as f64, expected, allowed };
-    let requests = Range::exactly(requests as f64);
-    Some(if allowed.meets(requests) {
-        Finding::holds(check, evidence)
-    } else if allowed.widened(slight).meets(requests) {
-        Finding::doubtful(check, evidence)
-    } else {
-        Finding::fails(check, evidence)
-    })
+    let requests = requests as f64;
+    equal((requests, FigureRange::exactly(requests)), (rate.value * duration.value, allowed), slight)
 }
 
 /// Where requests are counted, and statuses as well.
-pub(super) fn outcomes(claim: &Claim) -> Option<Finding> {
-    let (requests, answered) = (claim.requests?, claim.answered()?);
-    let expected = answered.saturating_add(claim.errors.unwrap_or(0));
-    let evidence = Evidence::Equal {
-        printed: requests as f64,
-        expected: expected as f64,
-        allowed: Range::exactly(expected as f64),
-    };
-    Some(if requests == expected {
-        Finding::holds(Check::OutcomesAddUp, evidence)
-    } else {
-        Finding::fails(Check::OutcomesAddUp, evidence)
-    })
+pub(super) fn outcomes(claim: &Claim) -> Option<CheckOutcome> {
+    same_count(claim.requests?, claim.answered()?.saturating_add(claim.errors.unwrap_or(0)))
 }
 
-pub(super) fn bins(claim: &Claim) -> Option<Finding> {
-    let answered = claim.answered()?;
-    if claim.bins.is_empty() {
+pub(super) fn bins(claim: &Claim) -> Option<CheckOutcome> {
+    let answered = claim.answered().filter(|_| !claim.bins.is_empty())?;
+    same_count(claim.counted_in_bins(), if claim.tool == LoadTool::Hey { answered.min(HEY_KEEPS) } else { answered })
+}
+
+/// An answer's size times the answers is the total.
+pub(super) fn bytes_per_answer(claim: &Claim) -> Option<CheckOutcome> {
+    let (total, each) = (claim.received_bytes?, claim.answer_bytes?);
+    // vegeta divides by all requests, hey by the times that it kept.
+    let answers = match claim.tool {
+        LoadTool::Vegeta => claim.requests,
+        LoadTool::Hey => claim.answered().map(|n| n.min(HEY_KEEPS)),
+        _ => claim.answered(),
+    };
+    let Some(answers) = answers.map(|n| n as f64) else { return unchecked("answers are not counted") };
+    // A whole number is a quotient that was truncated.
+    let each_range = if each.decimals == 0 { each.truncated().range() } else { each.range() };
+    equal((total.value, total.range()), (each.value * answers, each_range.scaled(answers)), SLIGHT)
+}
+
+/// The total over the duration is the rate of bytes.
+pub(super) fn transfer_rate(claim: &Claim) -> Option<CheckOutcome> {
+    let (rate, total) = (claim.transfer_bytes_per_s?, claim.received_bytes?);
+    let Some(duration) = claim.duration_s else { return unchecked("the duration is not stated") };
+    let Some(allowed) = total.range().over(duration.range()) else {
+        return unchecked("the duration has too few digits");
+    };
+    equal((rate.value, rate.range()), (total.value / duration.value, allowed), SLIGHT)
+}
+
+/// wrk gives each thread connections / threads, without the rest.
+pub(super) fn connections_opened(claim: &Claim) -> Option<CheckOutcome> {
+    let (asked, among, used) = (claim.connections?, claim.threads?, claim.used_connections()?);
+    judged(Evidence::Truncated { asked, among, used }, false, used != asked)
+}
+
+/// hey gives each connection requests / connections, without the rest.
+pub(super) fn requests_sent(claim: &Claim) -> Option<CheckOutcome> {
+    let (asked, among) = (claim.asked?, claim.connections.filter(|n| *n > 0)?);
+    if !claim.tool.is_heys() {
         return None;
     }
-    let sum = claim.bins.iter().fold(0_u64, |sum, bin| sum.saturating_add(bin.count));
-    let expected = if claim.tool == Tool::Hey { answered.min(HEY_KEEPS) } else { answered };
-    let evidence =
-        Evidence::Equal { printed: sum as f64, expected: expected as f64, allowed: Range::exactly(expected as f64) };
-    Some(if sum == expected {
-        Finding::holds(Check::HistogramAddsUp, evidence)
-    } else {
-        Finding::fails(Check::HistogramAddsUp, evidence)
-    })
+    let used = claim.ended().filter(|_| claim.tool == LoadTool::Hey).unwrap_or(asked / among * among);
+    judged(Evidence::Truncated { asked, among, used }, false, used != asked)
+}
+
+/// Requests whose times are in no figure. hey keeps the first 1,000,000 times, and divides the sum of all of them by as
+/// many as it kept (requester/report.go), so that beyond a million its mean grows with the run. wrk2 forgets what it
+/// measured while it calibrated.
+pub(super) fn samples_kept(claim: &Claim) -> Option<CheckOutcome> {
+    let (requests, kept) = match claim.tool {
+        LoadTool::Hey => claim.answered().map(|answered| (answered, answered.min(HEY_KEEPS)))?,
+        LoadTool::LongTail => claim.requests.map(|requests| (requests, requests.min(HEY_KEEPS)))?,
+        _ => (claim.ended()?, claim.samples?),
+    };
+    let mean_ratio = (claim.tool.is_heys() && kept > 0 && kept < requests).then(|| requests as f64 / kept as f64);
+    // Some may be under way when the run ends.
+    let is_doubtful = mean_ratio.is_some() || (kept as f64) < requests as f64 * (1.0 - SLIGHT);
+    judged(Evidence::SamplesLost { requests, kept, mean_ratio }, false, is_doubtful)
+}
+
+/// A rate that was asked for, against the one that the tool itself says it reached.
+pub(super) fn offered_rate(claim: &Claim) -> Option<CheckOutcome> {
+    let (offered, achieved) = (claim.offered_per_s?, claim.rate_per_s?);
+    let evidence = Evidence::Delivery {
+        offered_per_s: offered.value,
+        achieved_per_s: achieved.value,
+        missing: 1.0 - achieved.value / offered.value,
+        in_flight: claim.mean_s.map(|mean| achieved.value * mean.value),
+    };
+    judged(evidence, false, achieved.range().high < offered.value * KEPT_UP)
+}
+
+/// Requests that failed, and are in the figures nevertheless: a refused connection is a fast answer.
+pub(super) fn failures(claim: &Claim) -> Option<CheckOutcome> {
+    let requests = claim.ended().filter(|_| claim.counts_failures())?;
+    let (bad_answers, lost, timeouts) = (claim.bad(), claim.lost(), claim.timeouts.unwrap_or(0));
+    let failed = bad_answers.saturating_add(lost).saturating_add(timeouts);
+    // Only errors that the rate counts, and bad answers, make it larger than what came back good.
+    let in_rate = if claim.tool.rates_errors() { bad_answers.saturating_add(lost) } else { bad_answers };
+    let good = 1.0 - in_rate.min(requests) as f64 / requests.max(1) as f64;
+    let evidence = Evidence::Failures {
+        failed,
+        requests,
+        good_per_s: claim.rate_per_s.filter(|_| in_rate > 0).map(|rate| rate.value * good),
+        timeouts,
+        as_status_zero: claim.statuses.get("0").is_some_and(|n| *n > 0),
+    };
+    judged(evidence, false, failed as f64 > FEW * requests as f64)
 }

@@ -9,59 +9,54 @@
 //!
 //! Percentiles bound F(2E) and S, and so both.
 
-use super::{Check, Evidence, Finding, forced, little};
+use super::counts::FEW;
+use super::{CheckOutcome, judged, times, unchecked};
 use crate::claim::Claim;
-use crate::range::Range;
+use crate::evidence::{Evidence, PhantomSamples};
+use crate::figure::FigureRange;
 
-/// Fewer phantoms than this change no percentile that is printed.
-const FEW: f64 = 0.001;
 /// How near the mean without phantoms must come to Little's law to explain a failure: its limits are wide already.
 const NEAR: f64 = 0.05;
 
 /// One corner of the distribution: quantile, and the least and most that its time may be.
 struct Corner {
     quantile: f64,
-    time: Range,
+    time: FigureRange,
 }
 
-pub(super) fn samples(claim: &Claim) -> Option<Finding> {
+pub(super) fn samples(claim: &Claim) -> Option<CheckOutcome> {
     if !claim.tool.is_corrected_by_wrk() {
         return None;
     }
-    let check = Check::PhantomSamples;
     if claim.percentiles.is_empty() {
-        return Some(Finding::unchecked(
-            check,
-            "wrk adds some after every run; without --latency there are no percentiles to tell how many",
-        ));
+        return unchecked("wrk adds some after every run; without --latency there are no percentiles to tell how many");
     }
-    let Some(interval) = interval_s(claim) else {
-        return Some(Finding::unchecked(check, "connections or rate are not told"));
-    };
-    let Some(max) = claim.max_s else { return Some(Finding::unchecked(check, "the longest is not told")) };
-    let mut corners = vec![Corner { quantile: 0.0, time: Range::exactly(claim.min_s.map_or(0.0, |min| min.value)) }];
+    let Some(interval) = interval_s(claim) else { return unchecked("connections or rate are not stated") };
+    let Some(max) = claim.max_s else { return unchecked("the longest is not stated") };
+    let shortest = FigureRange::exactly(claim.min_s.map_or(0.0, |min| min.value));
+    let mut corners = vec![Corner { quantile: 0.0, time: shortest }];
     corners.extend(claim.percentiles.iter().map(|p| Corner { quantile: p.quantile, time: p.time_s.range() }));
     corners.push(Corner { quantile: 1.0, time: max.range() });
-    let evidence = undone(claim, &corners, interval)?;
-    let Evidence::Phantoms { share, mean_allowed_s, .. } = &evidence else { return None };
-    let (share, mean) = (*share, *mean_allowed_s);
-    let failed = [little::law(claim), forced::against_rate(claim)].into_iter().flatten().any(|f| f.has_failed());
-    let explained = mean.widened(NEAR).meets(interval);
-    Some(if failed && explained && share.high > FEW {
-        Finding::explains(check, evidence)
-    } else if share.low > FEW {
-        Finding::doubtful(check, evidence)
-    } else {
-        Finding::holds(check, evidence)
-    })
+    let found = without_phantoms(claim, &corners, interval)?;
+    let mut against = [times::littles_law(claim), times::percentiles_against_rate(claim)].into_iter().flatten();
+    let has_failed = against.any(|outcome| matches!(outcome, CheckOutcome::Fails { .. }));
+    let is_explained = found.mean_allowed_s.widened(NEAR).meets(interval);
+    let (least, most) = (found.share.low, found.share.high);
+    let evidence = Evidence::Phantoms(found);
+    if has_failed && is_explained && most > FEW {
+        return Some(CheckOutcome::Explains { evidence });
+    }
+    judged(evidence, false, least > FEW)
 }
 
 /// wrk's E: it divides by the connections that were asked for, opened or not.
-fn interval_s(claim: &Claim) -> Option<Range> {
-    Range::exactly(claim.connections? as f64).over(claim.rate_per_s?.range()).filter(|interval| interval.low > 0.0)
+fn interval_s(claim: &Claim) -> Option<FigureRange> {
+    FigureRange::exactly(claim.connections? as f64)
+        .over(claim.rate_per_s?.range())
+        .filter(|interval| interval.low > 0.0)
 }
 
-fn undone(claim: &Claim, corners: &[Corner], interval: Range) -> Option<Evidence> {
+fn without_phantoms(claim: &Claim, corners: &[Corner], interval: FigureRange) -> Option<PhantomSamples> {
     let twice = interval.scaled(2.0);
     // The last corner that is certainly up to 2E, and the first that is certainly beyond it.
     let inside = corners.iter().rposition(|corner| corner.time.high <= twice.low).unwrap_or(0);
@@ -83,12 +78,12 @@ fn undone(claim: &Claim, corners: &[Corner], interval: Range) -> Option<Evidence
     let most_s = [part_low, part_high].map(|part| mean_at(part.max(1e-9), most, twice.high, interval.high));
     let (part, mean_without_s) = straight(corners, interval.middle())?;
     let cycle = claim.cycle_s()?.middle();
-    Some(Evidence::Phantoms {
+    Some(PhantomSamples {
         interval_s: interval.middle(),
-        share: Range { low: 1.0 - part_high, high: 1.0 - part_low },
+        share: FigureRange { low: 1.0 - part_high, high: 1.0 - part_low },
         share_estimate: 1.0 - part,
         mean_without_s,
-        mean_allowed_s: Range { low: least_s[0].min(least_s[1]), high: most_s[0].max(most_s[1]) },
+        mean_allowed_s: FigureRange { low: least_s[0].min(least_s[1]), high: most_s[0].max(most_s[1]) },
         predicted_ratio: claim.mean_s.map(|mean| mean.value / mean_without_s),
         printed_ratio: claim.mean_s.map(|mean| mean.value / cycle),
     })
@@ -117,8 +112,8 @@ fn straight(corners: &[Corner], interval: f64) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claim::{Percentile, Tool};
-    use crate::printed::Printed;
+    use crate::claim::{LoadTool, PrintedPercentile};
+    use crate::figure::PrintedFigure;
     use proptest::prelude::*;
 
     /// As wrk does it, on whole microseconds.
@@ -143,24 +138,20 @@ mod tests {
             // One connection that is never idle: E is the mean, cut off.
             let interval = (sum / real.len() as u64).max(1);
             let all = corrected(&real, interval);
-            let exact = |us: u64| Printed { value: us as f64 / 1e6, half_width: 1e-9, decimals: 6 };
-            let mut claim = Claim::new(Tool::Wrk, 1);
+            let exact = |us: u64| PrintedFigure { value: us as f64 / 1e6, half_width: 1e-9, decimals: 6 };
+            let mut claim = Claim::new(LoadTool::Wrk, 1);
             claim.connections = Some(1);
-            claim.rate_per_s = Some(Printed { value: 1e6 / interval as f64, half_width: 1e-9, decimals: 6 });
+            claim.rate_per_s = Some(PrintedFigure { value: 1e6 / interval as f64, half_width: 1e-9, decimals: 6 });
             claim.max_s = Some(exact(*all.last().unwrap()));
             let n = all.len();
             claim.percentiles = (1..n)
-                .map(|k| Percentile { quantile: k as f64 / n as f64, time_s: exact(all[k - 1]) })
+                .map(|k| PrintedPercentile { quantile: k as f64 / n as f64, time_s: exact(all[k - 1]) })
                 .collect();
             let corners_end = real.len() as f64 / n as f64;
-            let finding = samples(&claim).unwrap();
-            let evidence = match finding.outcome {
-                super::super::Outcome::Holds { evidence }
-                | super::super::Outcome::Explains { evidence }
-                | super::super::Outcome::Doubtful { evidence } => evidence,
-                other => return Err(TestCaseError::fail(format!("{other:?}"))),
+            let outcome = samples(&claim).unwrap();
+            let Some(Evidence::Phantoms(PhantomSamples { share, .. })) = outcome.evidence() else {
+                return Err(TestCaseError::fail(format!("{outcome:?}")));
             };
-            let Evidence::Phantoms { share, .. } = evidence else { panic!("other evidence") };
             let step = 2.0 / n as f64;
             prop_assert!(share.low - step <= 1.0 - corners_end && 1.0 - corners_end <= share.high + step,
                 "{share:?} {}", 1.0 - corners_end);

@@ -1,135 +1,192 @@
-//! hey's summary. It names neither connections nor requests: the first come from a command line above it (50 where
-//! that says nothing), the second from its statuses and errors.
+//! hey's summary, oha's, which has the same lines with other units, and the rows of Puma's `long_tail_hey`.
+//!
+//! hey and oha name neither connections nor requests: the first come from a command line above (50 where that says
+//! nothing), the second from statuses and errors.
 
-use super::scan::{self, after};
-use super::{blocks, command};
-use crate::claim::{Bin, Claim, Percentile, Tool};
-use crate::printed::Printed;
+use super::words::{self, bytes, count, first, key_and_value, time_in_words};
+use super::{Report, bare, count_option, option, reports, server};
+use crate::claim::{Claim, ClaimedServer, ClaimedShares, HistogramBin, LoadTool, PrintedPercentile, ShareDeviation};
+use crate::figure::{FigureRange, PrintedFigure};
 
 /// What `-c` is when it is not given.
 const CONNECTIONS: u64 = 50;
 
-pub(super) fn claims(lines: &[String]) -> Vec<Claim> {
-    let mut claims = Vec::new();
-    let mut floor = 0;
-    for (at, block) in summaries(lines) {
-        if !is_ohas(block) {
-            claims.push(claim(lines, at, floor, block));
-        }
-        floor = at + 1;
-    }
-    claims
+/// From `Summary:` to the next one.
+pub(super) fn hey_and_oha(lines: &[String]) -> Vec<Claim> {
+    reports(lines, |line| line == "Summary:").map(|report| claim(&report)).collect()
 }
 
-/// hey's and oha's: from `Summary:` to the next one.
-pub(super) fn summaries(lines: &[String]) -> impl Iterator<Item = (usize, &[String])> {
-    blocks(lines, |line| line == "Summary:").into_iter().map(|(from, to)| (from, &lines[from..to]))
-}
-
-pub(super) fn is_ohas(block: &[String]) -> bool {
-    block.iter().take(3).any(|line| line.trim().starts_with("Success rate"))
-}
-
-fn claim(lines: &[String], at: usize, floor: usize, block: &[String]) -> Claim {
-    let mut claim = Claim::new(Tool::Hey, at + 1);
-    figures(&mut claim, block);
-    if let Some(command) = command::above(lines, at, floor, "hey") {
-        claim.command = Some(command.to_owned());
-        claim.connections = command::count(command, &["-c"]).or(Some(CONNECTIONS));
+fn claim(report: &Report<'_>) -> Claim {
+    let is_oha = report.trimmed().take(3).any(|line| line.starts_with("Success rate"));
+    let (tool, program) = if is_oha { (LoadTool::Oha, "oha") } else { (LoadTool::Hey, "hey") };
+    let mut claim = report.claim(tool, &[program]);
+    figures(&mut claim, report);
+    if let Some(command) = &claim.command {
+        claim.connections = count_option(command, &["-c"]).or(Some(CONNECTIONS));
         // With -z it goes on until then, whatever -n says.
-        let timed = command::option(command, &["-z"], scan::time).is_some();
-        claim.asked = command::count(command, &["-n"]).filter(|_| !timed);
-        // -q is of each connection.
-        claim.offered_per_s = command::option(command, &["-q"], Printed::parse)
-            .filter(|rate| rate.value > 0.0)
-            .zip(claim.connections)
-            .map(|(rate, connections)| Printed { half_width: 0.0, ..rate.scaled(connections as f64) });
+        let is_timed = option(command, &["-z"], words::time).is_some();
+        claim.asked = count_option(command, &["-n"]).filter(|_| !is_timed);
+        let rate = option(command, &["-q"], PrintedFigure::parse).map(PrintedFigure::exact);
+        // hey's is of each connection.
+        let each = claim.connections.filter(|_| !is_oha).map_or(1.0, |connections| connections as f64);
+        claim.offered_per_s = rate.filter(|rate| rate.value > 0.0 || is_oha).map(|rate| rate.scaled(each));
+        claim.streams = count_option(command, &["-p"]).filter(|_| is_oha);
     }
     claim
 }
 
-/// The lines that hey and oha have in common.
-pub(super) fn figures(claim: &mut Claim, block: &[String]) {
+/// The heads of the parts of a report; `Details (average, …)` has a tail.
+const PARTS: [&str; 6] = [
+    "Response time histogram:",
+    "Latency distribution:",
+    "Response time distribution:",
+    "Status code distribution:",
+    "Error distribution:",
+    "Details (average",
+];
+
+fn figures(claim: &mut Claim, report: &Report<'_>) {
     let mut part = "Summary:";
-    for line in block {
-        let line = line.trim();
-        if let Some(head) = head(line) {
+    for line in report.trimmed() {
+        if let Some(head) =
+            PARTS.into_iter().find(|head| line == *head || !head.ends_with(':') && line.starts_with(head))
+        {
             part = head;
+            continue;
         }
         match part {
             "Summary:" => summary(claim, line),
             "Response time histogram:" => claim.bins.extend(bin(line)),
             "Latency distribution:" | "Response time distribution:" => claim.percentiles.extend(percentile(line)),
-            "Status code distribution:" => {
-                if let Some((status, count)) = bracketed(line) {
-                    if let Some(count) = count.split_whitespace().next().and_then(scan::count) {
-                        claim.statuses.insert(status.to_owned(), count);
-                    }
-                } else if !line.is_empty() && line != part {
-                    // Text that follows in the same file.
-                    part = "";
+            "Status code distribution:" | "Error distribution:" => match bracketed(line) {
+                Some((status, n)) if part.starts_with("Status") => {
+                    claim.statuses.extend(count(first(n)).map(|n| (status.to_owned(), n)));
                 }
-            }
-            "Error distribution:" => {
-                if let Some((count, what)) = bracketed(line) {
-                    let count = scan::count(count).unwrap_or(0);
-                    claim.errors = Some(claim.errors.unwrap_or(0).saturating_add(count));
+                Some((n, what)) => {
+                    let n = count(n).unwrap_or(0);
+                    claim.errors = Some(claim.errors.unwrap_or(0).saturating_add(n));
                     // They were under way when oha's time was up: no fault of anybody.
                     if what.contains("aborted due to deadline") {
-                        claim.unfinished = Some(claim.unfinished.unwrap_or(0).saturating_add(count));
+                        claim.unfinished = Some(claim.unfinished.unwrap_or(0).saturating_add(n));
                     }
-                } else if !line.is_empty() && line != part {
-                    part = "";
                 }
-            }
+                // Text that follows in the same file.
+                None if !line.is_empty() => part = "",
+                None => {}
+            },
             _ => {}
         }
     }
 }
 
-fn head(line: &str) -> Option<&'static str> {
-    let heads = [
-        "Response time histogram:",
-        "Latency distribution:",
-        "Response time distribution:",
-        "Status code distribution:",
-        "Error distribution:",
-    ];
-    let details = line.starts_with("Details (average").then_some("Details");
-    heads.into_iter().find(|head| line == *head).or(details)
-}
-
 fn summary(claim: &mut Claim, line: &str) {
-    let time = |key: &str| after(line, key).and_then(scan::time_in_words);
-    claim.duration_s = claim.duration_s.or_else(|| time("Total:"));
-    claim.max_s = claim.max_s.or_else(|| time("Slowest:"));
-    claim.min_s = claim.min_s.or_else(|| time("Fastest:"));
-    claim.mean_s = claim.mean_s.or_else(|| time("Average:"));
-    claim.rate_per_s = claim.rate_per_s.or_else(|| after(line, "Requests/sec:").and_then(Printed::parse));
-    claim.received_bytes = claim.received_bytes.or_else(|| after(line, "Total data:").and_then(scan::bytes));
-    claim.answer_bytes = claim.answer_bytes.or_else(|| after(line, "Size/request:").and_then(scan::bytes));
-    claim.transfer_bytes_per_s = claim.transfer_bytes_per_s.or_else(|| after(line, "Size/sec:").and_then(scan::bytes));
+    let Some((key, value)) = key_and_value(line) else { return };
+    let (figure, read): (_, fn(&str) -> Option<PrintedFigure>) = match key {
+        "Total" => (&mut claim.duration_s, time_in_words),
+        "Slowest" => (&mut claim.max_s, time_in_words),
+        "Fastest" => (&mut claim.min_s, time_in_words),
+        "Average" => (&mut claim.mean_s, time_in_words),
+        "Requests/sec" => (&mut claim.rate_per_s, PrintedFigure::parse),
+        "Total data" => (&mut claim.received_bytes, bytes),
+        "Size/request" => (&mut claim.answer_bytes, bytes),
+        "Size/sec" => (&mut claim.transfer_bytes_per_s, bytes),
+        _ => return,
+    };
+    *figure = figure.or_else(|| read(value));
 }
 
 /// `0.025 [820206] |■■■` or `0.817 ms [160796] |■■■`.
-fn bin(line: &str) -> Option<Bin> {
+fn bin(line: &str) -> Option<HistogramBin> {
     let (mark, rest) = line.split_once('[')?;
-    let (count, _) = rest.split_once(']')?;
     let mark = mark.trim();
-    let up_to_s = if mark.contains(' ') { scan::time_in_words(mark)? } else { Printed::parse(mark)? };
-    Some(Bin { up_to_s, count: scan::count(count)? })
+    let up_to_s = if mark.contains(' ') { time_in_words(mark)? } else { PrintedFigure::parse(mark)? };
+    Some(HistogramBin { up_to_s, count: count(rest.split_once(']')?.0)? })
 }
 
 /// `99% in 0.0172 secs`.
-fn percentile(line: &str) -> Option<Percentile> {
+fn percentile(line: &str) -> Option<PrintedPercentile> {
     let (percent, time) = line.split_once(" in ")?;
-    let quantile = scan::quantile(percent.trim())?;
     // Where it has too few times for a percentile, hey prints an empty one: `0% in 0.0000 secs`.
-    (quantile > 0.0 && quantile < 1.0).then_some(Percentile { quantile, time_s: scan::time_in_words(time)? })
+    words::percentile(percent.trim(), time_in_words(time)).filter(|found| found.quantile > 0.0)
 }
 
 /// `[200] 824106 responses`: what is in the brackets, and the rest.
 fn bracketed(line: &str) -> Option<(&str, &str)> {
     let (inside, rest) = line.strip_prefix('[')?.split_once(']')?;
     Some((inside.trim(), rest.trim()))
+}
+
+/// The tables of Puma's `long_tail_hey`: hey's percentiles in seconds, and how the workers shared the requests.
+pub(super) fn long_tail(lines: &[String]) -> Vec<Claim> {
+    let is_head = |at: &usize| lines[*at].contains("Mult/Conn") && lines[*at].contains("req/sec");
+    (0..lines.len()).filter(is_head).flat_map(|head| table(lines, head)).collect()
+}
+
+fn table(lines: &[String], head: usize) -> Vec<Claim> {
+    let above = &lines[head.saturating_sub(3)..head];
+    let server = above.iter().rev().find_map(|line| server(line));
+    let delay_s = above.iter().rev().find_map(|line| delay_s(line));
+    let rows = lines[head + 1..].iter().enumerate();
+    let mut claims: Vec<Claim> = rows.map_while(|(offset, line)| row(line, head + offset + 2)).collect();
+    let unloaded_s = claims.iter().find_map(|claim| unloaded_s(claim, server?));
+    for claim in &mut claims {
+        (claim.server, claim.delay_s) = (server, delay_s);
+        let connections = claim.connections;
+        let asks = |line: &&str| count_option(line, &["-c"]) == connections;
+        let hey = lines[..head].iter().map(|line| bare(line)).filter(|line| line.starts_with("hey "));
+        if let Some(line) = hey.rev().find(asks) {
+            claim.command = Some(line.to_owned());
+            claim.asked = count_option(line, &["-n"]);
+        }
+        if let Some(shares) = &mut claim.shares {
+            shares.unloaded_s = unloaded_s;
+        }
+    }
+    claims
+}
+
+/// `dly 0.2` in the line above the head.
+fn delay_s(line: &str) -> Option<f64> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    words.windows(2).find(|pair| pair[0] == "dly").and_then(|pair| PrintedFigure::parse(pair[1])).map(|it| it.value)
+}
+
+/// What a request occupies its slot for, from a row where every request found one free.
+fn unloaded_s(claim: &Claim, server: ClaimedServer) -> Option<FigureRange> {
+    let connections = claim.connections.filter(|n| *n <= server.slots())?;
+    let is_even = claim.shares.as_ref()?.deviations.iter().all(|deviation| deviation.value.abs() < 0.005);
+    is_even.then(|| FigureRange::exactly(connections as f64).over(claim.rate_per_s?.range()))?
+}
+
+fn row(line: &str, number: usize) -> Option<Claim> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let ([multiple, connections], rest) = words.split_first_chunk()?;
+    PrintedFigure::parse(multiple)?;
+    let (figures, rest) = rest.split_at_checked(9)?;
+    let figures: Vec<PrintedFigure> = figures.iter().map(|word| PrintedFigure::parse(word)).collect::<Option<_>>()?;
+    let mut claim = Claim::new(LoadTool::LongTail, number);
+    claim.connections = count(connections);
+    claim.name = Some(format!("{multiple} x"));
+    claim.rate_per_s = Some(figures[0]);
+    // Its columns; 100 % is the longest.
+    let percentiles = [0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99].into_iter().zip(&figures[1..8]);
+    claim.percentiles = percentiles.map(|(quantile, time)| PrintedPercentile { quantile, time_s: *time }).collect();
+    claim.max_s = Some(figures[8]);
+    claim.requests = rest.last().and_then(|total| count(total));
+    claim.shares = shares(rest);
+    Some(claim)
+}
+
+/// `0.935   -3.6 -1.6 -1.1  6.3    3000`; a single process has but the total.
+fn shares(words: &[&str]) -> Option<ClaimedShares> {
+    let [stdev, deviations @ .., _] = words else { return None };
+    let deviations: Vec<ShareDeviation> = deviations.iter().map(|word| deviation(word)).collect::<Option<_>>()?;
+    let stdev_points = PrintedFigure::parse(stdev);
+    (!deviations.is_empty()).then_some(ClaimedShares { deviations, stdev_points, unloaded_s: None })
+}
+
+fn deviation(word: &str) -> Option<ShareDeviation> {
+    let printed = PrintedFigure::parse(word.trim_start_matches(['-', '+']))?.scaled(0.01);
+    let sign = if word.starts_with('-') { -1.0 } else { 1.0 };
+    Some(ShareDeviation { value: sign * printed.value, half_width: printed.half_width })
 }

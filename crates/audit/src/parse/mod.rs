@@ -1,38 +1,27 @@
-//! The text of a load generator into claims; one file a tool. Whatever is not understood is absent: nothing here fails.
+//! The text of a load generator into claims. Whatever is not understood is absent: nothing here fails.
 
-mod ab;
-mod attack;
-mod bombardier;
-mod command;
-mod h2load;
+mod closed_loop;
 mod hey;
-mod long_tail;
-mod oha;
-mod scan;
-mod vegeta;
-mod workload;
+mod open_loop;
+mod words;
 mod wrk;
-mod wrk2;
-mod wrk_rows;
 
-use crate::claim::{Claim, Server};
+use crate::claim::{Claim, ClaimedServer, LoadTool};
 
 /// Every claim in the text, in its order, whosever it is.
 pub fn claims(text: &str) -> Vec<Claim> {
     let lines = cleaned(text);
-    let each = [
-        wrk::claims,
-        wrk2::claims,
-        hey::claims,
-        oha::claims,
-        ab::claims,
-        bombardier::claims,
-        h2load::claims,
-        vegeta::claims,
-        attack::claims,
-        long_tail::claims,
-        wrk_rows::claims,
-        workload::claims,
+    let each: [fn(&[String]) -> Vec<Claim>; 10] = [
+        wrk::wrk_and_wrk2,
+        wrk::response_time_wrk,
+        hey::hey_and_oha,
+        hey::long_tail,
+        closed_loop::ab,
+        closed_loop::bombardier,
+        closed_loop::h2load,
+        open_loop::vegeta,
+        open_loop::attack,
+        open_loop::workload,
     ];
     let mut claims: Vec<Claim> = each.iter().flat_map(|parse| parse(&lines)).filter(Claim::says_something).collect();
     claims.sort_by_key(|claim| claim.line);
@@ -62,29 +51,93 @@ fn without_colours(line: &str) -> String {
             plain.push(if c == '\u{a0}' { ' ' } else { c });
         } else if chars.next() == Some('[') {
             // Parameters, then one letter.
-            for c in chars.by_ref() {
-                if c.is_ascii_alphabetic() {
-                    break;
-                }
-            }
+            _ = chars.by_ref().find(char::is_ascii_alphabetic);
         }
     }
     plain
 }
 
-/// Where each block starts that `opens` recognises, and where the next one does.
-fn blocks(lines: &[String], opens: impl Fn(&str) -> bool) -> Vec<(usize, usize)> {
-    let starts: Vec<usize> =
-        lines.iter().enumerate().filter(|(_, line)| opens(line.trim())).map(|(at, _)| at).collect();
-    let ends = starts.iter().skip(1).copied().chain([lines.len()]);
-    starts.iter().copied().zip(ends).collect()
+/// One output in a text: its own lines, and those above it that belong to no output before it.
+struct Report<'a> {
+    /// The index of its first line.
+    at: usize,
+    above: &'a [String],
+    lines: &'a [String],
+}
+
+/// Each output that begins with a line that `opens` recognises, up to the next one.
+fn reports(lines: &[String], opens: impl Fn(&str) -> bool) -> impl Iterator<Item = Report<'_>> {
+    let starts: Vec<usize> = (0..lines.len()).filter(|at| opens(lines[*at].trim())).collect();
+    let ends: Vec<usize> = starts.iter().skip(1).copied().chain([lines.len()]).collect();
+    let floors: Vec<usize> = [0].into_iter().chain(starts.iter().map(|at| at + 1)).collect();
+    starts.into_iter().zip(ends).zip(floors).map(|((at, end), floor)| Report {
+        at,
+        above: &lines[floor..at],
+        lines: &lines[at..end],
+    })
+}
+
+impl<'a> Report<'a> {
+    /// A claim of nothing but whose it is, and the nearest command line above that calls one of `programs`.
+    fn claim(&self, tool: LoadTool, programs: &[&str]) -> Claim {
+        let calls = |program: &&str| self.near(40).map(bare).find(|line| is_call(line, program));
+        let command = programs.iter().find_map(calls).map(str::to_owned);
+        Claim { command, ..Claim::new(tool, self.at + 1) }
+    }
+
+    /// So many lines above it, the nearest first.
+    fn near(&self, lines: usize) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.above.iter().rev().take(lines).map(|line| line.trim())
+    }
+
+    /// Its lines, trimmed.
+    fn trimmed(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.lines.iter().map(|line| line.trim())
+    }
+}
+
+/// What stands behind a shell's prompt, or the line itself.
+fn bare(line: &str) -> &str {
+    let behind = ["$ ", "% ", "# "].iter().filter_map(|prompt| line.rfind(prompt).map(|at| at + 2)).max();
+    let line = behind.map_or(line, |at| &line[at..]);
+    line.trim().trim_matches('`').trim()
+}
+
+/// Whether the line calls the program, and is no prose about it.
+fn is_call(line: &str, program: &str) -> bool {
+    let mut words = line.split_whitespace();
+    words.next().is_some_and(|first| first.rsplit('/').next() == Some(program))
+        && (line.contains("://") || words.next().is_some_and(|second| second.starts_with('-')))
+}
+
+/// The value of the first of `names` that is given and that `read` makes sense of: `-c 20`, `-c20`, `-c=20`,
+/// `--connections=20`.
+fn option<T>(command: &str, names: &[&str], read: impl Fn(&str) -> Option<T>) -> Option<T> {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    words.iter().enumerate().find_map(|(at, word)| {
+        names.iter().find_map(|name| {
+            let rest = word.strip_prefix(name)?;
+            let is_long = name.len() > 2;
+            match rest.strip_prefix('=') {
+                Some(value) => read(value),
+                None if rest.is_empty() => read(words.get(at + 1)?),
+                None if is_long => None,
+                None => read(rest),
+            }
+        })
+    })
+}
+
+/// The value of an option that is a count.
+fn count_option(command: &str, names: &[&str]) -> Option<u64> {
+    option(command, names, words::option_count)
 }
 
 /// Puma's workers and threads, from a line with its options: `-w4  -t5:5`. Without `-w` it is one process.
-fn server(line: &str) -> Option<Server> {
-    let threads = command::option(line, &["-t"], |word| word.trim_end_matches(',').split_once(':')?.1.parse().ok())?;
-    let workers = command::option(line, &["-w"], |word| word.parse().ok()).unwrap_or(1).max(1);
-    (threads > 0).then_some(Server { workers, threads })
+fn server(line: &str) -> Option<ClaimedServer> {
+    let threads = option(line, &["-t"], |word| word.trim_end_matches(',').split_once(':')?.1.parse().ok())?;
+    let workers = option(line, &["-w"], |word| word.parse().ok()).unwrap_or(1).max(1);
+    (threads > 0).then_some(ClaimedServer { workers, threads })
 }
 
 #[cfg(test)]
@@ -103,5 +156,24 @@ mod tests {
         assert_eq!(slots("Server cluster mode -w2 -t5:5, bind: tcp6"), Some(10));
         assert_eq!(slots("x.sh -t5:5 -R100"), Some(5));
         assert_eq!(slots("wrk -t8 -c16"), None);
+    }
+
+    #[test]
+    fn options_are_found_however_they_are_joined() {
+        for text in ["hey -c 20 -n 5", "wrk -t2 -c20", "hey -cpus 16 -c 20", "x --connections=20 -t8", "x -c=20"] {
+            assert_eq!(count_option(text, &["-c", "--connections"]), Some(20), "{text}");
+        }
+        assert_eq!(count_option("hey -cpus 16 http://x", &["-c"]), None);
+    }
+
+    #[test]
+    fn a_command_is_found_behind_its_prompt_and_prose_is_none() {
+        let lines = ["me@box:~$ hey -z 20s http://x/", "`hey` is a load tester, see https://x", "", "Summary:"];
+        let commands = |lines: &[&str]| -> Vec<Option<String>> {
+            let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+            reports(&lines, |line| line == "Summary:").map(|one| one.claim(LoadTool::Hey, &["hey"]).command).collect()
+        };
+        assert_eq!(commands(&lines), [Some("hey -z 20s http://x/".to_owned())]);
+        assert_eq!(commands(&lines[1..]), [None]);
     }
 }

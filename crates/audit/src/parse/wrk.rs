@@ -1,79 +1,144 @@
-//! wrk's report. `stats_correct` has been over its times: see the check of phantom samples.
+//! wrk's and wrk2's reports, and the rows of Puma's `response_time_wrk`. `stats_correct` has been over wrk's times: see
+//! the check of phantom samples. wrk2's run from when the schedule wanted a request sent.
 
-use super::scan::{self, after};
-use super::{blocks, command};
-use crate::claim::{Claim, Percentile, Tool};
-use crate::printed::Printed;
+use super::words::{bytes, count, key_and_value, percentile, time};
+use super::{Report, count_option, reports, server};
+use crate::claim::{Claim, ClaimedServer, LoadTool, PrintedPercentile};
+use crate::figure::PrintedFigure;
 
-pub(super) fn claims(lines: &[String]) -> Vec<Claim> {
-    reports(lines).filter(|(_, block)| !is_wrk2(block)).map(|(at, block)| claim(Tool::Wrk, lines, at, block)).collect()
+/// From `Running 30s test @ …` to `Transfer/sec`.
+pub(super) fn wrk_and_wrk2(lines: &[String]) -> Vec<Claim> {
+    let found = reports(lines, |line| line.starts_with("Running ") && line.contains(" test @ "));
+    found.map(|report| claim(&report)).collect()
 }
 
-/// wrk's and wrk2's reports: from `Running 30s test @ …` to `Transfer/sec`.
-pub(super) fn reports(lines: &[String]) -> impl Iterator<Item = (usize, &[String])> {
-    blocks(lines, |line| line.starts_with("Running ") && line.contains(" test @ ")).into_iter().map(|(from, to)| {
-        let last = lines[from..to].iter().position(|line| line.trim().starts_with("Transfer/sec"));
-        (from, &lines[from..last.map_or(to, |last| from + last + 1)])
-    })
-}
-
-pub(super) fn is_wrk2(block: &[String]) -> bool {
-    block.iter().any(|line| line.contains("HdrHistogram") || line.contains("Thread calibration"))
-}
-
-pub(super) fn claim(tool: Tool, lines: &[String], at: usize, block: &[String]) -> Claim {
-    let mut claim = Claim::new(tool, at + 1);
-    claim.name = block[0].split_once(" @ ").map(|(_, url)| url.trim().to_owned());
-    let floor = command::below(lines, at, "Transfer/sec");
-    let command = ["wrk", "wrk2"].iter().find_map(|program| command::above(lines, at, floor, program));
-    claim.command = command.map(str::to_owned);
+fn claim(report: &Report<'_>) -> Claim {
+    let last = report.trimmed().position(|line| line.starts_with("Transfer/sec"));
+    let block = || report.trimmed().take(last.map_or(usize::MAX, |last| last + 1));
+    let is_wrk2 = block().any(|line| line.contains("HdrHistogram") || line.contains("Thread calibration"));
+    let mut claim = report.claim(if is_wrk2 { LoadTool::Wrk2 } else { LoadTool::Wrk }, &["wrk", "wrk2"]);
+    claim.name = report.lines[0].split_once(" @ ").map(|(_, url)| url.trim().to_owned());
     // Without `--latency` there are none.
-    let mut distribution = false;
-    for line in &block[1..] {
-        let line = line.trim();
+    let mut is_distribution = false;
+    for line in block().skip(1) {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             [threads, "threads", "and", connections, "connections"] => {
-                claim.threads = scan::count(threads);
-                claim.connections = scan::count(connections);
+                (claim.threads, claim.connections) = (count(threads), count(connections));
             }
-            ["Latency", "Distribution", ..] => distribution = true,
+            ["Latency", "Distribution", ..] => is_distribution = true,
             ["Latency", mean, stdev, max, ..] => {
-                claim.mean_s = scan::time(mean);
-                claim.stdev_s = scan::time(stdev);
-                claim.max_s = scan::time(max);
+                [claim.mean_s, claim.stdev_s, claim.max_s] = [mean, stdev, max].map(time);
             }
-            [percent, time] if distribution && percent.ends_with('%') => {
-                if let (Some(quantile), Some(time_s)) = (scan::quantile(percent), scan::time(time))
-                    && quantile < 1.0
-                {
-                    claim.percentiles.push(Percentile { quantile, time_s });
-                }
+            [percent, value] if is_distribution && percent.ends_with('%') => {
+                claim.percentiles.extend(percentile(percent, time(value)));
             }
             [requests, "requests", "in", duration, read, "read"] => {
-                claim.requests = scan::count(requests);
-                claim.duration_s = scan::time(duration);
-                claim.received_bytes = scan::bytes(read);
-                distribution = false;
+                claim.requests = count(requests);
+                claim.duration_s = time(duration);
+                claim.received_bytes = bytes(read);
+                is_distribution = false;
             }
             ["Socket", "errors:", ..] => socket_errors(&mut claim, &words),
             _ => {}
         }
-        if let Some(rest) = after(line, "Requests/sec:") {
-            claim.rate_per_s = Printed::parse(rest);
-        } else if let Some(rest) = after(line, "Transfer/sec:") {
-            claim.transfer_bytes_per_s = scan::bytes(rest);
-        } else if let Some(rest) = after(line, "Non-2xx or 3xx responses:") {
-            claim.bad_answers = scan::count(rest);
+        match key_and_value(line) {
+            Some(("Requests/sec", rate)) => claim.rate_per_s = PrintedFigure::parse(rate),
+            Some(("Transfer/sec", rate)) => claim.transfer_bytes_per_s = bytes(rate),
+            Some(("Non-2xx or 3xx responses", n)) => claim.bad_answers = count(n),
+            _ => {}
         }
+    }
+    if is_wrk2 {
+        let asked = claim.command.as_ref().and_then(|command| count_option(command, &["-R", "--rate"]));
+        claim.offered_per_s = asked.map(|n| PrintedFigure { value: n as f64, half_width: 0.0, decimals: 0 });
+        claim.samples = block().find_map(total_count);
     }
     claim
 }
 
 /// `Socket errors: connect 0, read 88, write 0, timeout 12`.
 fn socket_errors(claim: &mut Claim, words: &[&str]) {
-    let of = |name: &str| words.windows(2).find(|pair| pair[0] == name).and_then(|pair| scan::count(pair[1]));
-    let each = ["connect", "read", "write"].map(|name| of(name).unwrap_or(0));
+    let named = |name: &str| words.windows(2).find(|pair| pair[0] == name).and_then(|pair| count(pair[1]));
+    let each = ["connect", "read", "write"].map(|name| named(name).unwrap_or(0));
     claim.errors = Some(each.iter().fold(0, |sum, n| sum.saturating_add(*n)));
-    claim.timeouts = of("timeout");
+    claim.timeouts = named("timeout");
+}
+
+/// `#[Max     =       12.496, Total count    =        39500]`
+fn total_count(line: &str) -> Option<u64> {
+    let (_, rest) = line.split_once("Total count")?;
+    count(rest.trim_start().strip_prefix('=')?.trim().trim_end_matches(']'))
+}
+
+/// The rows of Puma's `response_time_wrk`: wrk's rate and percentiles in milliseconds, with the size of an answer. The
+/// wrk command is in the row, or below the table for all of it.
+pub(super) fn response_time_wrk(lines: &[String]) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_named = match words[..] {
+            ["Type", "req/sec", "50%", "75%", "90%", "99%", "100%", ..] => true,
+            ["req/sec", "50%", "75%", "90%", "99%", "100%", ..] => false,
+            _ => continue,
+        };
+        claims.extend(table(lines, at, is_named));
+    }
+    claims
+}
+
+fn table(lines: &[String], head: usize, is_named: bool) -> Vec<Claim> {
+    let server = puma(lines, head);
+    let mut size = "";
+    let mut claims = Vec::new();
+    let mut end = lines.len();
+    for (at, line) in lines.iter().enumerate().skip(head + 1) {
+        // A horizontal rule, in whatever encoding it arrived, and the size behind it.
+        let ruled = line.trim().trim_start_matches(|c: char| c == '-' || !c.is_ascii());
+        if ruled.len() < line.trim().len() {
+            size = ruled.trim();
+        } else if let Some(mut claim) = row(line, at + 1, is_named, size) {
+            claim.server = server;
+            claims.push(claim);
+        } else {
+            end = at;
+            break;
+        }
+    }
+    // For the whole table, up to the next one.
+    let below = lines[end..].iter().take(20).map(|line| line.trim());
+    let common = below.take_while(|line| !line.starts_with("Type ")).find(|line| line.starts_with("wrk -"));
+    for claim in &mut claims {
+        claim.command = claim.command.take().or_else(|| common.map(str::to_owned));
+        if let Some(command) = &claim.command {
+            (claim.connections, claim.threads) = (count_option(command, &["-c"]), count_option(command, &["-t"]));
+        }
+    }
+    claims
+}
+
+fn row(line: &str, number: usize, is_named: bool, size: &str) -> Option<Claim> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (name, figures) = words.split_at_checked(usize::from(is_named))?;
+    let (printed, command) = figures.split_at_checked(7)?;
+    let printed: Vec<PrintedFigure> = printed.iter().map(|word| PrintedFigure::parse(word)).collect::<Option<_>>()?;
+    let milliseconds = |figure: PrintedFigure| figure.scaled(1e-3);
+    let mut claim = Claim::new(LoadTool::ResponseTimeWrk, number);
+    // A rate without decimals is truncated.
+    claim.rate_per_s = Some(printed[0].truncated());
+    let times = printed[1..5].iter().copied().map(milliseconds);
+    let percentiles = [0.50, 0.75, 0.90, 0.99].into_iter().zip(times);
+    claim.percentiles = percentiles.map(|(quantile, time_s)| PrintedPercentile { quantile, time_s }).collect();
+    claim.max_s = Some(milliseconds(printed[5]));
+    claim.answer_bytes = Some(printed[6]);
+    claim.command = (!command.is_empty()).then(|| command.join(" "));
+    claim.name = name.first().map(|name| format!("{name} {size}").trim().to_owned());
+    Some(claim)
+}
+
+/// The nearest line above the table, or else below it, that says how Puma was started.
+fn puma(lines: &[String], head: usize) -> Option<ClaimedServer> {
+    let starts = |line: &&String| line.contains("response_time_wrk.sh") || line.contains("Server cluster mode");
+    let above = lines[..head].iter().rev().filter(starts).find_map(|line| server(line));
+    above.or_else(|| lines[head..].iter().filter(starts).find_map(|line| server(line)))
 }

@@ -1,6 +1,6 @@
 //! One run of one generator: what the sink says, what the kernel says, and what the generator says of itself.
 
-use audit::{Check, Claim, Evidence, Outcome, Printed, Verdict};
+use audit::{Claim, ClaimCheck, ClaimVerdict, Evidence, PrintedFigure};
 use model::{Nanos, Study};
 use serde::Serialize;
 
@@ -34,13 +34,13 @@ pub(crate) struct Said {
     /// Requests that ended.
     pub(crate) claimed: Option<u64>,
     pub(crate) rate_per_s: Option<f64>,
-    pub(crate) mean_s: Option<Printed>,
-    pub(crate) p50_s: Option<Printed>,
-    pub(crate) p99_s: Option<Printed>,
+    pub(crate) mean_s: Option<PrintedFigure>,
+    pub(crate) p50_s: Option<PrintedFigure>,
+    pub(crate) p99_s: Option<PrintedFigure>,
     /// Rate x mean / connections: at most 1, in a closed loop.
     pub(crate) littles_law: Option<f64>,
     /// The audit's word, of what others print.
-    pub(crate) verdict: Option<Verdict>,
+    pub(crate) verdict: Option<ClaimVerdict>,
 }
 
 /// What it printed, understood; `None` where nothing of it is.
@@ -49,24 +49,20 @@ pub(crate) fn said(generator: Generator, printed: &str, job: Job) -> Option<Said
     let mut claim = audit::parse::claims(printed).into_iter().find(|claim| claim.tool == tool)?;
     // What it was asked for, where it does not repeat it.
     claim.connections.get_or_insert(u64::from(job.connections));
-    if tool.is_corrected_by_wrk() || tool == audit::Tool::Wrk2 {
+    if tool.is_corrected_by_wrk() || tool == audit::LoadTool::Wrk2 {
         claim.threads.get_or_insert(1);
     }
     Some(theirs(claim))
 }
 
 fn theirs(claim: Claim) -> Said {
-    let at = |q: f64| claim.percentiles.iter().find(|p| (p.quantile - q).abs() < 1e-9).map(|p| p.time_s);
-    let (p50_s, p99_s) = (at(0.5), at(0.99));
-    let audited = audit::of_claim(claim);
-    let law = audited.findings.iter().find(|finding| finding.check == Check::LittlesLaw);
-    let littles_law = law.and_then(|finding| match &finding.outcome {
-        Outcome::Holds { evidence: Evidence::InFlight { ratio, .. } }
-        | Outcome::Explains { evidence: Evidence::InFlight { ratio, .. } }
-        | Outcome::Doubtful { evidence: Evidence::InFlight { ratio, .. } }
-        | Outcome::Fails { evidence: Evidence::InFlight { ratio, .. } } => Some(*ratio),
+    let (p50_s, p99_s) = (claim.percentile(0.5), claim.percentile(0.99));
+    let audited = audit::audit_claim(claim);
+    let law = audited.findings.iter().find(|finding| finding.check == ClaimCheck::LittlesLaw);
+    let littles_law = match law.and_then(|finding| finding.outcome.evidence()) {
+        Some(Evidence::InFlight(found)) => Some(found.ratio),
         _ => None,
-    });
+    };
     Said {
         claimed: audited.claim.ended(),
         rate_per_s: audited.claim.rate_per_s.map(|rate| rate.value),
@@ -82,7 +78,7 @@ fn theirs(claim: Claim) -> Said {
 fn ours(printed: &str) -> Option<Said> {
     let Ok(Study::Load(study)) = report::json::read(printed) else { return None };
     let (run, tally) = (&study.run, &study.run.tally);
-    let exactly = |time: Nanos| Printed { value: time.as_secs_f64(), half_width: 5e-7, decimals: 6 };
+    let exactly = |time: Nanos| PrintedFigure { value: time.as_secs_f64(), half_width: 5e-7, decimals: 6 };
     let (rate, mean) = (run.completed_rate(), tally.response_time.mean());
     Some(Said {
         claimed: Some(tally.all_answers()),

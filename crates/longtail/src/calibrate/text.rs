@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use audit::{Printed, Verdict};
+use audit::{ClaimVerdict, PrintedFigure};
 use model::Environment;
 use report::number;
 use serde_json::json;
@@ -30,8 +30,8 @@ struct Medians {
     system: f64,
     sink_busy: Option<f64>,
     little: Option<f64>,
-    p50_s: Option<Printed>,
-    p99_s: Option<Printed>,
+    p50_s: Option<PrintedFigure>,
+    p99_s: Option<PrintedFigure>,
     received: u64,
     claimed: Option<u64>,
 }
@@ -41,8 +41,8 @@ impl Medians {
         let middle = |all: Vec<f64>| Spread::of(all).map(|spread| spread.median);
         let each = |figure: fn(&Run) -> Option<f64>| middle(runs.iter().filter_map(figure).collect());
         // As it was printed: the middle one, not a mean of two.
-        let printed = |figure: fn(&Run) -> Option<Printed>| {
-            let mut all: Vec<Printed> = runs.iter().filter_map(figure).collect();
+        let printed = |figure: fn(&Run) -> Option<PrintedFigure>| {
+            let mut all: Vec<PrintedFigure> = runs.iter().filter_map(figure).collect();
             all.sort_by(|a, b| a.value.total_cmp(&b.value));
             all.get(all.len().saturating_sub(1) / 2).copied()
         };
@@ -114,7 +114,7 @@ fn line(contender: &Contender, wrk: Option<&Medians>) -> String {
 }
 
 /// With the digits that it was printed with.
-fn milliseconds(time: Printed) -> String {
+fn milliseconds(time: PrintedFigure) -> String {
     let width = (time.half_width * 2.0 * 1e3).max(1e-9);
     let decimals = (-width.log10()).round().clamp(0.0, 3.0) as usize;
     number::fixed(time.value * 1e3, decimals)
@@ -148,15 +148,16 @@ fn remarks(found: &Findings<'_>) -> String {
 }
 
 /// What the audit found wrong, in words.
-fn word(verdict: &Verdict) -> Option<String> {
-    let names = |checks: &[audit::Check]| {
-        let name = |check: &audit::Check| serde_json::to_value(check).ok()?.as_str().map(|name| name.replace('_', " "));
+fn word(verdict: &ClaimVerdict) -> Option<String> {
+    let names = |checks: &[audit::ClaimCheck]| {
+        let name =
+            |check: &audit::ClaimCheck| serde_json::to_value(check).ok()?.as_str().map(|name| name.replace('_', " "));
         checks.iter().filter_map(name).collect::<Vec<_>>().join(", ")
     };
     match verdict {
-        Verdict::Doubtful { by } => Some(format!("doubtful: {}", names(by))),
-        Verdict::Impossible { by } => Some(format!("impossible: {}", names(by))),
-        Verdict::Possible | Verdict::Unchecked => None,
+        ClaimVerdict::Doubtful { by } => Some(format!("doubtful: {}", names(by))),
+        ClaimVerdict::Impossible { by } => Some(format!("impossible: {}", names(by))),
+        ClaimVerdict::Possible | ClaimVerdict::Unchecked => None,
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &AuditArgs) -> Result<Exit, Mistake> {
     } else {
         ui::print(&audit::text(&audited));
     }
-    let impossible = audited.iter().any(|one| matches!(one.verdict, audit::Verdict::Impossible { .. }));
+    let impossible = audited.iter().any(|one| matches!(one.verdict, audit::ClaimVerdict::Impossible { .. }));
     Ok(if impossible { Exit::Missed } else { Exit::Fine })
 }
 

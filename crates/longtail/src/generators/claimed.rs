@@ -1,8 +1,8 @@
 //! What a generator printed as figures of its claim, and what the audit leaves of it. Nothing is computed that it did not
 //! print, but for its errors, which are added up.
 
-use audit::claim::Server;
-use audit::{Audited, Claim, Outcome, Printed, Remark, Verdict};
+use audit::claim::ClaimedServer;
+use audit::{AuditedClaim, CheckOutcome, Claim, ClaimVerdict, PrintedFigure};
 use model::claimed::{Believable, ClaimFinding, ClaimedFigures, ClaimedPercentile, FindingGrade};
 use model::{Nanos, ServerFacts};
 
@@ -35,16 +35,17 @@ pub(crate) fn understood(
     let text = format!("{command_line}\n{printed}");
     let mut claim = audit::parse::claims(&text).into_iter().find(|claim| claim.tool == tool)?;
     claim.connections.get_or_insert(u64::from(connections));
-    let server = known.server.map(|facts| Server { workers: facts.workers.into(), threads: facts.threads.into() });
+    let server =
+        known.server.map(|facts| ClaimedServer { workers: facts.workers.into(), threads: facts.threads.into() });
     claim.server = claim.server.or(server);
     claim.delay_s = claim.delay_s.or(known.delay.map(Nanos::as_secs_f64));
     let figures = figures(&claim);
-    let audited = audit::of_claim(claim);
+    let audited = audit::audit_claim(claim);
     Some(Understood { figures, audit: believable(&audited.verdict), findings: findings(&audited) })
 }
 
 fn figures(claim: &Claim) -> ClaimedFigures {
-    let time = |printed: Option<Printed>| printed.map(nanos);
+    let time = |printed: Option<PrintedFigure>| printed.map(nanos);
     ClaimedFigures {
         requests: claim.ended(),
         failed: claim.failed(),
@@ -65,31 +66,32 @@ fn figures(claim: &Claim) -> ClaimedFigures {
 }
 
 /// A printed time, to the nanosecond: it has at most as many digits.
-fn nanos(printed: Printed) -> Nanos {
+fn nanos(printed: PrintedFigure) -> Nanos {
     Nanos((printed.value * 1e9).round() as u64)
 }
 
-fn believable(verdict: &Verdict) -> Believable {
+fn believable(verdict: &ClaimVerdict) -> Believable {
     match verdict {
-        Verdict::Possible => Believable::Possible,
-        Verdict::Doubtful { .. } => Believable::Doubtful,
-        Verdict::Impossible { .. } => Believable::Impossible,
-        Verdict::Unchecked => Believable::Unchecked,
+        ClaimVerdict::Possible => Believable::Possible,
+        ClaimVerdict::Doubtful { .. } => Believable::Doubtful,
+        ClaimVerdict::Impossible { .. } => Believable::Impossible,
+        ClaimVerdict::Unchecked => Believable::Unchecked,
     }
 }
 
-fn findings(audited: &Audited) -> Vec<ClaimFinding> {
-    let grade = |outcome: &Outcome| match outcome {
-        Outcome::Fails { .. } => Some(FindingGrade::Fails),
-        Outcome::Doubtful { .. } => Some(FindingGrade::Doubtful),
-        Outcome::Explains { .. } => Some(FindingGrade::Explains),
-        Outcome::Holds { .. } | Outcome::Unchecked { .. } => None,
+fn findings(audited: &AuditedClaim) -> Vec<ClaimFinding> {
+    let grade = |outcome: &CheckOutcome| match outcome {
+        CheckOutcome::Fails { .. } => Some(FindingGrade::Fails),
+        CheckOutcome::Doubtful { .. } => Some(FindingGrade::Doubtful),
+        CheckOutcome::Explains { .. } => Some(FindingGrade::Explains),
+        CheckOutcome::Holds { .. } | CheckOutcome::Unchecked { .. } => None,
     };
     let told = audited.findings.iter().filter_map(|finding| Some((grade(&finding.outcome)?, finding)));
     let mut findings: Vec<ClaimFinding> = told
-        .map(|(is, finding)| {
-            let Remark { check, sentence } = audited.remark(finding);
-            ClaimFinding { check: check.to_owned(), is, text: sentence }
+        .map(|(is, finding)| ClaimFinding {
+            check: finding.check.name().to_owned(),
+            is,
+            text: audited.sentence(finding),
         })
         .collect();
     // What cannot be first, then what is doubtful, then why.

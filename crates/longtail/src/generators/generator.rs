@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use audit::Tool;
+use audit::LoadTool;
 use clap::ValueEnum;
 use rustix::fs::{Access, access};
 use serde::Serialize;
@@ -74,17 +74,17 @@ impl Generator {
     }
 
     /// Whose output it prints; `None` of our own, which is read as a study.
-    pub(crate) fn tool(self) -> Option<Tool> {
+    pub(crate) fn tool(self) -> Option<LoadTool> {
         Some(match self {
             Generator::Longtail => return None,
-            Generator::Wrk => Tool::Wrk,
-            Generator::Hey => Tool::Hey,
-            Generator::Oha => Tool::Oha,
-            Generator::Ab => Tool::Ab,
-            Generator::H2load => Tool::H2load,
-            Generator::Bombardier => Tool::Bombardier,
-            Generator::Wrk2 => Tool::Wrk2,
-            Generator::Vegeta => Tool::Vegeta,
+            Generator::Wrk => LoadTool::Wrk,
+            Generator::Hey => LoadTool::Hey,
+            Generator::Oha => LoadTool::Oha,
+            Generator::Ab => LoadTool::Ab,
+            Generator::H2load => LoadTool::H2load,
+            Generator::Bombardier => LoadTool::Bombardier,
+            Generator::Wrk2 => LoadTool::Wrk2,
+            Generator::Vegeta => LoadTool::Vegeta,
         })
     }
 

@@ -1,6 +1,7 @@
 //! Words into figures: times, sizes, rates and counts as the tools write them.
 
-use crate::printed::Printed;
+use crate::claim::PrintedPercentile;
+use crate::figure::PrintedFigure;
 
 /// Number and unit: `4.32ms` is `4.32` and `ms`.
 fn split(word: &str) -> (&str, &str) {
@@ -21,26 +22,26 @@ fn seconds_in(unit: &str) -> Option<f64> {
 }
 
 /// A time with its unit, in seconds: `4.32ms`, `5.00m`, `21m47.89s`; compound ones as Go prints them.
-pub(super) fn time(word: &str) -> Option<Printed> {
+pub(super) fn time(word: &str) -> Option<PrintedFigure> {
     let mut rest = word.trim_end_matches([',', ';']);
-    let mut sum: Option<Printed> = None;
+    let mut sum: Option<PrintedFigure> = None;
     while !rest.is_empty() {
         let (number, tail) = split(rest);
         let unit_end = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
-        let part = Printed::parse(number)?.scaled(seconds_in(&tail[..unit_end])?);
+        let part = PrintedFigure::parse(number)?.scaled(seconds_in(&tail[..unit_end])?);
         // Only the last part is rounded.
-        sum = Some(Printed { value: sum.map_or(0.0, |sum| sum.value) + part.value, ..part });
+        sum = Some(PrintedFigure { value: sum.map_or(0.0, |sum| sum.value) + part.value, ..part });
         rest = &tail[unit_end..];
     }
     sum
 }
 
 /// Number and unit as two words, or as one: `0.0012 secs`, `8.0647 ms`.
-pub(super) fn time_in_words(text: &str) -> Option<Printed> {
+pub(super) fn time_in_words(text: &str) -> Option<PrintedFigure> {
     let mut words = text.split_whitespace();
     let first = words.next()?;
     match words.next().and_then(seconds_in_word) {
-        Some(unit) => Some(Printed::parse(first)?.scaled(unit)),
+        Some(unit) => Some(PrintedFigure::parse(first)?.scaled(unit)),
         None => time(first),
     }
 }
@@ -50,7 +51,7 @@ fn seconds_in_word(word: &str) -> Option<f64> {
 }
 
 /// A size, in bytes: `10.64MB` and `623.0KiB` in 1024s, `32 B`, `32 bytes`.
-pub(super) fn bytes(text: &str) -> Option<Printed> {
+pub(super) fn bytes(text: &str) -> Option<PrintedFigure> {
     let text = text.trim().trim_end_matches(',');
     let (number, unit) = split(text);
     let size = match unit.trim() {
@@ -61,7 +62,7 @@ pub(super) fn bytes(text: &str) -> Option<Printed> {
         "TB" | "TiB" | "T" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
         _ => return None,
     };
-    Some(Printed::parse(number)?.scaled(size))
+    Some(PrintedFigure::parse(number)?.scaled(size))
 }
 
 /// A count.
@@ -83,20 +84,31 @@ pub(super) fn option_count(word: &str) -> Option<u64> {
 
 /// A percentage, as a fraction: `99.9%`.
 pub(super) fn quantile(word: &str) -> Option<f64> {
-    let percent = Printed::parse(word.strip_suffix('%')?)?.value;
+    let percent = PrintedFigure::parse(word.strip_suffix('%')?)?.value;
     (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
 }
 
-/// What follows `key` on a line that starts with it.
-pub(super) fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
-    line.strip_prefix(key).map(str::trim)
+/// A percentile as two words, `99%` and `4.32ms`; not the longest.
+pub(super) fn percentile(percent: &str, time_s: Option<PrintedFigure>) -> Option<PrintedPercentile> {
+    let quantile = quantile(percent).filter(|quantile| *quantile < 1.0)?;
+    Some(PrintedPercentile { quantile, time_s: time_s? })
+}
+
+/// `key: value`, trimmed.
+pub(super) fn key_and_value(line: &str) -> Option<(&str, &str)> {
+    line.split_once(':').map(|(key, value)| (key.trim(), value.trim()))
+}
+
+/// The first word, or nothing.
+pub(super) fn first(text: &str) -> &str {
+    text.split_whitespace().next().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn near(printed: Option<Printed>, value: f64, half_width: f64) -> bool {
+    fn near(printed: Option<PrintedFigure>, value: f64, half_width: f64) -> bool {
         printed.is_some_and(|p| {
             (p.value - value).abs() <= 1e-9 * value && (p.half_width - half_width).abs() <= 1e-9 * value.max(1e-9)
         })

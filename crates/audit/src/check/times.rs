@@ -1,0 +1,180 @@
+//! What the times of a run say about each other and about its rate.
+
+use super::{CheckOutcome, judged, unchecked};
+use crate::claim::{Claim, LoadTool};
+use crate::evidence::{Evidence, InFlight};
+use crate::figure::{FigureRange, PrintedFigure};
+use crate::number;
+
+/// Above 1, and yet explained by requests under way at the run's two ends.
+const EDGE: f64 = 0.01;
+/// Above 1 by more than any edge.
+const IMPOSSIBLE: f64 = 0.05;
+/// Below 1 by so much, connections that should have been busy were not.
+const OWN_TIME: f64 = 0.05;
+/// Rounding that leaves more than this says nothing.
+const COARSE: f64 = 0.25;
+
+/// Little's law: in a closed loop without think time, rate x mean = requests at once.
+///
+/// It is strict on one side. Each connection is busy with one request at a time, so the times of all requests add up to
+/// at most connections x duration: more is impossible. Less is what the generator itself took between an answer and the
+/// next request, or what a connection idled that had sent its part of a fixed count. (J. D. C. Little, 1961.)
+pub(super) fn littles_law(claim: &Claim) -> Option<CheckOutcome> {
+    if claim.answers.is_empty() && claim.mean_s.is_none() && claim.rate_per_s.is_none() {
+        return None;
+    }
+    if !claim.tool.is_closed_loop() {
+        return unchecked(match claim.tool {
+            LoadTool::Wrk2 => "times run from when a request was due, and may add up to more than the connections",
+            _ => "open loop: how many requests are under way is not limited",
+        });
+    }
+    let Some(mean) = claim.mean_s else { return unchecked("no mean") };
+    let Some(at_once) = claim.at_once() else { return unchecked("connections are not stated") };
+    let Some(rate) = claim.timed_rate() else { return unchecked("no rate of answers") };
+    let ratio = rate.times(mean.range()).scaled(1.0 / at_once as f64);
+    let in_flight = rate.middle() * mean.value;
+    let is_impossible = ratio.low > 1.0 + IMPOSSIBLE;
+    let is_doubtful = ratio.low > 1.0 + EDGE || is_idle(claim, ratio.high);
+    let evidence = InFlight {
+        rate_per_s: rate.middle(),
+        mean_s: mean.value,
+        at_once,
+        in_flight,
+        ratio: in_flight / at_once as f64,
+        ratio_allowed: ratio,
+        cycle_s: FigureRange::exactly(at_once as f64).over(rate)?.middle(),
+        fixed_count: claim.asked.is_some(),
+    };
+    if !is_impossible && !is_doubtful && ratio.high - ratio.low > COARSE * ratio.middle() {
+        return unchecked("the mean has too few digits");
+    }
+    judged(Evidence::InFlight(evidence), is_impossible, is_doubtful)
+}
+
+/// Whether connections that should have been busy were not; one that is paced should idle.
+fn is_idle(claim: &Claim, busy_at_most: f64) -> bool {
+    claim.offered_per_s.is_none() && busy_at_most < 1.0 - OWN_TIME
+}
+
+/// What a distribution forces its mean to be; the upper end is unknown without the longest.
+struct ForcedMean {
+    least_s: f64,
+    most_s: Option<f64>,
+}
+
+/// What is above p90 took at least p90's time, and what is below it at most that.
+///
+/// With percentiles t₁ ≤ t₂ ≤ … at q₁ < q₂ < …, shortest t₀ and longest tₙ₊₁:
+/// Σ tᵢ (qᵢ₊₁ − qᵢ) ≤ mean ≤ Σ tᵢ₊₁ (qᵢ₊₁ − qᵢ), with one sample's worth of slack in each q, for tools differ in how
+/// they count ranks.
+fn forced_by_percentiles(claim: &Claim) -> Option<ForcedMean> {
+    if claim.percentiles.is_empty() {
+        return None;
+    }
+    let slack = claim.samples.or(claim.ended()).filter(|n| *n > 0).map_or(0.0, |n| 1.0 / n as f64);
+    let mut least = 0.0;
+    let (mut from, mut time) = (0.0_f64, claim.min_s.map_or(0.0, |min| min.range().low));
+    for (quantile, range) in claim.percentile_ranges() {
+        let to = (quantile + slack).clamp(from, 1.0);
+        least += time * (to - from);
+        from = to;
+        time = time.max(range.low);
+    }
+    least += time * (1.0 - from);
+    let most = claim.max_s.map(|max| {
+        let (mut to, mut time, mut most) = (1.0_f64, max.range().high, 0.0);
+        for (quantile, range) in claim.percentile_ranges().rev() {
+            let from = (quantile - slack).clamp(0.0, to);
+            most += time * (to - from);
+            to = from;
+            time = time.min(range.high);
+        }
+        most + time * to
+    });
+    Some(ForcedMean { least_s: least, most_s: most })
+}
+
+pub(super) fn percentiles_against_rate(claim: &Claim) -> Option<CheckOutcome> {
+    let ForcedMean { least_s, most_s } = forced_by_percentiles(claim)?;
+    if !claim.tool.is_closed_loop() {
+        return None;
+    }
+    let Some(cycle) = claim.cycle_s() else { return unchecked("connections are not stated") };
+    let is_below = most_s.is_some_and(|most| is_idle(claim, most / cycle.low));
+    let evidence = Evidence::ForcedMean { least_s, most_s, mean_s: cycle.middle() };
+    judged(evidence, least_s > cycle.high * (1.0 + EDGE), is_below)
+}
+
+pub(super) fn percentiles_against_mean(claim: &Claim) -> Option<CheckOutcome> {
+    against_mean(&forced_by_percentiles(claim)?, claim.mean_s?)
+}
+
+/// Bins bound the mean as percentiles do. hey's first is of the fastest alone.
+pub(super) fn histogram_against_mean(claim: &Claim) -> Option<CheckOutcome> {
+    let total = claim.counted_in_bins();
+    if total == 0 {
+        return None;
+    }
+    let mut low = claim.min_s.map_or(0.0, |min| min.range().low);
+    let (mut least, mut most) = (0.0, 0.0);
+    for bin in &claim.bins {
+        let share = bin.count as f64 / total as f64;
+        let edge = bin.up_to_s.range();
+        least += share * low.min(edge.high);
+        most += share * edge.high;
+        low = edge.low;
+    }
+    against_mean(&ForcedMean { least_s: least, most_s: Some(most) }, claim.mean_s?)
+}
+
+fn against_mean(&ForcedMean { least_s, most_s }: &ForcedMean, printed: PrintedFigure) -> Option<CheckOutcome> {
+    let mean = printed.range();
+    let is_outside = mean.high < least_s || most_s.is_some_and(|most| mean.low > most);
+    judged(Evidence::ForcedMean { least_s, most_s, mean_s: printed.value }, is_outside, false)
+}
+
+/// Percentiles rise; they and the mean lie between the shortest and the longest.
+pub(super) fn order(claim: &Claim) -> Option<CheckOutcome> {
+    let named = |name: &str, figure: Option<PrintedFigure>| figure.map(|figure| (name.to_owned(), figure));
+    let [shortest, mean, longest] =
+        [("shortest", claim.min_s), ("mean", claim.mean_s), ("longest", claim.max_s)].map(|(n, time)| named(n, time));
+    let percentiles = claim.percentiles.iter().map(|p| (number::percentile(p.quantile), p.time_s));
+    let ladder: Vec<_> = shortest.clone().into_iter().chain(percentiles).chain(longest.clone()).collect();
+    let mut pairs: Vec<_> = ladder.windows(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+    pairs.extend(shortest.zip(mean.clone()));
+    pairs.extend(mean.zip(longest));
+    if pairs.is_empty() {
+        return None;
+    }
+    let error = claim.tool.percentile_error();
+    let wrong = pairs
+        .iter()
+        .find(|((_, lower), (_, upper))| lower.range().widened(error).low > upper.range().widened(error).high);
+    let evidence = match wrong.cloned() {
+        Some(((lower, lower_s), (upper, upper_s))) => {
+            Evidence::Order { lower, lower_s: lower_s.value, upper, upper_s: upper_s.value }
+        }
+        None => Evidence::InOrder { figures: pairs.len() as u64 + 1 },
+    };
+    judged(evidence, wrong.is_some(), false)
+}
+
+/// The largest standard deviation that a mean between two ends allows: √((longest − mean)(mean − shortest)), for a
+/// distribution of nothing but the two ends (Bhatia and Davis, 2000).
+pub(super) fn spread(claim: &Claim) -> Option<CheckOutcome> {
+    let stdev = claim.stdev_s?;
+    let (Some(mean), Some(max)) = (claim.mean_s, claim.max_s) else {
+        return unchecked("mean or longest is missing");
+    };
+    let (mean, max) = (mean.range(), max.range());
+    let min = claim.min_s.map_or(0.0, |min| min.range().low);
+    // The product is largest where the mean is in the middle; over its range, at whichever end is nearer to that.
+    let middle = f64::midpoint(min, max.high).clamp(mean.low, mean.high);
+    let largest = ((max.high - middle).max(0.0) * (middle - min).max(0.0)).sqrt();
+    // Some divide by n − 1.
+    let n = claim.samples.or(claim.ended()).filter(|n| *n > 1).map_or(1.0, |n| n as f64 / (n - 1) as f64);
+    let most_s = largest * n.sqrt();
+    judged(Evidence::Spread { stdev_s: stdev.value, most_s }, stdev.range().low > most_s, false)
+}

@@ -1,0 +1,133 @@
+//! A figure as somebody printed it, and the range of values that rounding leaves for it and for what follows from it.
+
+use serde::{Deserialize, Serialize};
+
+/// A printed number. What was printed as `2.31` was anything from 2.305 to 2.315.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PrintedFigure {
+    /// As it stands there.
+    pub value: f64,
+    /// Half of its last digit: the true figure is at most this far away.
+    pub half_width: f64,
+    /// Decimals as printed, so that it can be shown with the same digits.
+    pub decimals: u8,
+}
+
+impl PrintedFigure {
+    /// Digits with at most one point: `4880.11`, `500`, `.5`. No sign, no exponent, no thousands' separators.
+    pub fn parse(text: &str) -> Option<PrintedFigure> {
+        let digits = text.bytes().filter(u8::is_ascii_digit).count();
+        let points = text.bytes().filter(|b| *b == b'.').count();
+        if digits == 0 || points > 1 || digits + points != text.len() || text.len() > 40 {
+            return None;
+        }
+        let decimals = text.find('.').map_or(0, |at| text.len() - at - 1) as u8;
+        let value = text.parse().ok()?;
+        Some(PrintedFigure { value, half_width: 0.5 * 10f64.powi(-i32::from(decimals)), decimals })
+    }
+
+    /// In another unit.
+    #[must_use]
+    pub fn scaled(self, by: f64) -> PrintedFigure {
+        PrintedFigure { value: self.value * by, half_width: self.half_width * by, decimals: self.decimals }
+    }
+
+    /// Truncated instead of rounded, or perhaps so: up to a whole last digit away.
+    #[must_use]
+    pub fn truncated(self) -> PrintedFigure {
+        PrintedFigure { half_width: self.half_width * 2.0, ..self }
+    }
+
+    /// Not rounded at all: what a user asked for.
+    #[must_use]
+    pub fn exact(self) -> PrintedFigure {
+        PrintedFigure { half_width: 0.0, ..self }
+    }
+
+    /// All that it may have been; never below zero.
+    pub fn range(self) -> FigureRange {
+        FigureRange::exactly(self.value).widened_by(self.half_width)
+    }
+}
+
+/// A number that lies between two others, both included. Only for numbers that are not negative: products and quotients
+/// take the ends as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FigureRange {
+    /// Not less than this.
+    pub low: f64,
+    /// Not more than this.
+    pub high: f64,
+}
+
+impl FigureRange {
+    /// Exactly this.
+    pub fn exactly(value: f64) -> FigureRange {
+        FigureRange { low: value, high: value }
+    }
+
+    /// The product of any two in the ranges.
+    #[must_use]
+    pub fn times(self, other: FigureRange) -> FigureRange {
+        FigureRange { low: self.low * other.low, high: self.high * other.high }
+    }
+
+    /// The quotient of any two in the ranges; `None` where the divisor may be zero.
+    pub fn over(self, other: FigureRange) -> Option<FigureRange> {
+        let is_divisor = other.low > 0.0;
+        is_divisor.then(|| FigureRange { low: self.low / other.low.max(other.high), high: self.high / other.low })
+    }
+
+    /// `by` times each.
+    #[must_use]
+    pub fn scaled(self, by: f64) -> FigureRange {
+        FigureRange { low: self.low * by, high: self.high * by }
+    }
+
+    /// A fraction more at either end.
+    #[must_use]
+    pub(crate) fn widened(self, fraction: f64) -> FigureRange {
+        FigureRange { low: self.low * (1.0 - fraction), high: self.high * (1.0 + fraction) }
+    }
+
+    /// `by` more at either end, but not below zero.
+    #[must_use]
+    pub(crate) fn widened_by(self, by: f64) -> FigureRange {
+        FigureRange { low: (self.low - by).max(0.0), high: self.high + by }
+    }
+
+    /// Whether a value in one may equal a value in the other.
+    pub fn meets(self, other: FigureRange) -> bool {
+        self.low <= other.high && other.low <= self.high
+    }
+
+    /// The middle.
+    pub fn middle(self) -> f64 {
+        f64::midpoint(self.low, self.high)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digits_printed_say_how_far_rounding_reached() {
+        for (text, value, half_width) in [("4880.11", 4880.11, 0.005), ("500", 500.0, 0.5), (".5", 0.5, 0.05)] {
+            let figure = PrintedFigure::parse(text).unwrap();
+            assert!((figure.value - value).abs() < 1e-12 && (figure.half_width - half_width).abs() < 1e-15, "{text}");
+        }
+        for text in ["", ".", "-1", "1.2.3", "1e5", "NaN", "inf", "1,000", "x"] {
+            assert_eq!(PrintedFigure::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn arithmetic_keeps_all_that_rounding_allows() {
+        let (rate, mean) = (FigureRange { low: 99.0, high: 101.0 }, FigureRange { low: 0.9, high: 1.1 });
+        assert_eq!(rate.times(mean), FigureRange { low: 99.0 * 0.9, high: 101.0 * 1.1 });
+        assert_eq!(rate.over(mean), Some(FigureRange { low: 99.0 / 1.1, high: 101.0 / 0.9 }));
+        assert_eq!(rate.over(FigureRange { low: 0.0, high: 1.0 }), None);
+        assert!(rate.meets(FigureRange::exactly(101.0)) && !rate.meets(FigureRange::exactly(101.1)));
+    }
+}
