@@ -1,16 +1,16 @@
-//! One client's connection: bytes in, requests out; a response in, bytes out. One request at a time: what a client
-//! sends ahead stays in the kernel or in `ahead` until its turn, so that neither side of a connection grows without
-//! bound and answers are in order.
+//! One client's connection: bytes in, requests out; a response in, bytes out; and the table of all that are open. One
+//! request at a time: what a client sends ahead stays in the kernel or in `ahead` until its turn, so that neither side of
+//! a connection grows without bound and answers are in order.
 
 use rustix::fd::{AsFd, BorrowedFd};
 
-use crate::head::{Ending, Memo, Refusal};
-use crate::request::{Progress, Reader, Request};
-use crate::wire::{Received, Sent, Wire};
+use crate::head::{HeadMemo, RequestHead};
+use crate::request::{ReadProgress, RequestReader};
+use crate::wire::{ClientSocket, Received, Sent};
 
 /// What follows a response once the kernel has all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Then {
+pub(crate) enum AfterResponse {
     /// The next request.
     Read,
     /// The end.
@@ -21,56 +21,40 @@ pub(crate) enum Then {
 
 /// What the connection is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum ConnectionPhase {
     /// A request, or the wait for one.
     Reading,
     /// A request is in the pool.
-    Working {
-        /// What follows its answer.
-        ending: Ending,
-        /// Whether the answer has no body.
-        bodiless: bool,
-        /// Whether the answer says when the slot was taken and given back.
-        stamped: bool,
-    },
+    Working(RequestHead),
     /// A request for the ledger waits for what the other loops have.
     Asking,
-    /// A response that the kernel has not taken wholly.
-    Writing {
-        /// What follows it.
-        then: Then,
-        /// What it is to the ledger.
-        says: Says,
-    },
+    /// A response that the kernel has not taken wholly: what follows it, and what it is to the ledger.
+    Writing(AfterResponse, ResponseKind),
     /// There is nothing more to say; what the client still sends is dropped.
     Lingering,
 }
 
 /// What a response is to the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Says {
+pub(crate) enum ResponseKind {
     /// The answer to a request.
     Answer,
     /// A part of one, cut on purpose and counted so: its bytes are still to be counted.
     Cut,
     /// Nothing: a refusal, or the ledger itself.
-    Nothing,
+    Uncounted,
 }
 
 /// What the connection needs next.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum ConnectionStep {
     /// Nothing until an event.
     Wait,
     /// Another turn: there may be more to read.
     Again,
-    /// This request served.
-    Serve(Request),
-    /// The client told to go on.
-    Continue,
-    /// The client told that this is no request.
-    Refuse(Refusal),
-    /// The wire has something to say, and no room for it.
+    /// What was read to be heeded.
+    Heed(ReadProgress),
+    /// The socket has something to say, and no room for it.
     NeedRoom,
     /// To be forgotten: the client is gone.
     Gone,
@@ -78,9 +62,9 @@ pub(crate) enum Step {
     Broken,
 }
 
-/// What the kernel may have for us. Edges are told once, so it is remembered.
+/// What the kernel may have for us. Edges are reported once, so it is remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Input {
+enum PendingInput {
     /// Nothing; an event will tell.
     Drained,
     /// Bytes.
@@ -102,37 +86,37 @@ pub(crate) enum Booking {
 
 /// One connection.
 #[derive(Debug)]
-pub(crate) struct Connection {
-    wire: Wire,
-    reader: Reader,
+pub(crate) struct SinkConnection {
+    socket: ClientSocket,
+    reader: RequestReader,
     /// What was read but belongs to later requests, from `ahead_from` on.
     ahead: Vec<u8>,
     ahead_from: usize,
     /// What it is about.
-    pub(crate) phase: Phase,
-    input: Input,
+    pub(crate) phase: ConnectionPhase,
+    input: PendingInput,
     /// What the ledger makes of it.
     pub(crate) booking: Booking,
     /// Whether it is registered for room to write, too.
-    pub(crate) told_of_room: bool,
+    pub(crate) watches_room: bool,
     /// Whether it waits for another turn already.
     pub(crate) has_turn: bool,
     /// Answers so far.
     pub(crate) answers: u32,
 }
 
-impl Connection {
+impl SinkConnection {
     /// A connection just accepted, of which nothing is known.
-    pub(crate) fn new(wire: Wire) -> Connection {
-        Connection {
-            wire,
-            reader: Reader::new(),
+    pub(crate) fn new(socket: ClientSocket) -> SinkConnection {
+        SinkConnection {
+            socket,
+            reader: RequestReader::new(),
             ahead: Vec::new(),
             ahead_from: 0,
-            phase: Phase::Reading,
-            input: Input::Drained,
+            phase: ConnectionPhase::Reading,
+            input: PendingInput::Drained,
             booking: Booking::New,
-            told_of_room: false,
+            watches_room: false,
             has_turn: false,
             answers: 0,
         }
@@ -141,139 +125,206 @@ impl Connection {
     /// The kernel has bytes, or the end of them.
     pub(crate) fn note_readable(&mut self, half_closed: bool) {
         if half_closed {
-            self.input = Input::Ending;
-        } else if self.input == Input::Drained {
-            self.input = Input::Readable;
+            self.input = PendingInput::Ending;
+        } else if self.input == PendingInput::Drained {
+            self.input = PendingInput::Readable;
         }
     }
 
     /// What to do next. Reads from the kernel at most once, into `buffer`, and only if `may_receive`: one client that
     /// sends without end must not keep the others waiting.
-    pub(crate) fn step(&mut self, buffer: &mut [u8], memo: &mut Memo, may_receive: &mut bool) -> Step {
-        match self.phase {
-            Phase::Reading if !self.wire.has_unsent() => {}
-            Phase::Lingering => return self.drop_input(buffer, may_receive),
-            Phase::Reading | Phase::Working { .. } | Phase::Asking | Phase::Writing { .. } => return Step::Wait,
+    pub(crate) fn step(&mut self, buffer: &mut [u8], memo: &mut HeadMemo, may_receive: &mut bool) -> ConnectionStep {
+        let drops_input = self.phase == ConnectionPhase::Lingering;
+        if !drops_input && (self.phase != ConnectionPhase::Reading || self.has_unsent()) {
+            return ConnectionStep::Wait;
         }
         if self.ahead_from < self.ahead.len() {
             let (taken, progress) = self.reader.feed(&self.ahead[self.ahead_from..], memo);
             self.ahead_from += taken;
             if self.ahead_from == self.ahead.len() {
-                self.ahead_from = 0;
-                self.ahead = Vec::new();
+                self.forget_ahead();
             }
-            match progress {
-                Progress::Unfinished => {}
-                other => return needs(other),
+            if progress != ReadProgress::Unfinished {
+                return ConnectionStep::Heed(progress);
             }
         }
-        match self.receive(buffer, may_receive) {
-            Ok(received) => {
-                let (taken, progress) = self.reader.feed(&buffer[..received], memo);
-                if taken < received && !matches!(progress, Progress::Refused(_)) {
-                    self.ahead.extend_from_slice(&buffer[taken..received]);
-                }
-                match progress {
-                    Progress::Unfinished if self.input != Input::Drained => Step::Again,
-                    other => needs(other),
-                }
+        let received = match self.receive(buffer, may_receive) {
+            Ok(received) => received,
+            Err(step) => return step,
+        };
+        if !drops_input {
+            let (taken, progress) = self.reader.feed(&buffer[..received], memo);
+            if taken < received {
+                self.ahead.extend_from_slice(&buffer[taken..received]);
             }
-            Err(step) => step,
+            if progress != ReadProgress::Unfinished {
+                return ConnectionStep::Heed(progress);
+            }
         }
+        if self.input == PendingInput::Drained { ConnectionStep::Wait } else { ConnectionStep::Again }
     }
 
     /// Hands a response to the kernel, the `last` one or not: how many bytes it took, and what that means. The rest is
     /// kept.
     pub(crate) fn send(&mut self, response: &[u8], last: bool) -> (usize, Sent) {
-        self.wire.send(response, last)
+        self.socket.send(response, last)
     }
 
     /// Hands what is left of a response to the kernel.
     pub(crate) fn send_rest(&mut self) -> (usize, Sent) {
-        self.wire.send_rest()
+        self.socket.send_rest()
     }
 
     /// Whether something of a response is left.
     pub(crate) fn has_unsent(&self) -> bool {
-        self.wire.has_unsent()
+        self.socket.has_unsent()
     }
 
     /// Lets the close that follows be a reset.
     pub(crate) fn reset_on_close(&self) {
-        self.wire.reset_on_close();
+        self.socket.reset_on_close();
     }
 
     /// Whether a close now would make the kernel reset the connection, and the client lose the response with it.
     pub(crate) fn may_hold_input(&self) -> bool {
-        self.input != Input::Drained || self.ahead_from < self.ahead.len()
+        self.input != PendingInput::Drained || self.ahead_from < self.ahead.len()
     }
 
     /// Says that we send no more, and drops what comes.
     pub(crate) fn linger(&mut self) {
         self.be_silent();
-        self.wire.end();
+        self.socket.end();
     }
 
     /// Says nothing any more, and drops what comes.
     pub(crate) fn be_silent(&mut self) {
-        self.phase = Phase::Lingering;
+        self.phase = ConnectionPhase::Lingering;
+        self.forget_ahead();
+    }
+
+    fn forget_ahead(&mut self) {
         self.ahead = Vec::new();
         self.ahead_from = 0;
     }
 
-    fn drop_input(&mut self, buffer: &mut [u8], may_receive: &mut bool) -> Step {
-        match self.receive(buffer, may_receive) {
-            Ok(_) if self.input != Input::Drained => Step::Again,
-            Ok(_) => Step::Wait,
-            Err(step) => step,
-        }
-    }
-
     /// Reads once: how many bytes; or what to do instead.
-    fn receive(&mut self, buffer: &mut [u8], may_receive: &mut bool) -> Result<usize, Step> {
-        if self.input == Input::Drained {
-            return Err(Step::Wait);
+    fn receive(&mut self, buffer: &mut [u8], may_receive: &mut bool) -> Result<usize, ConnectionStep> {
+        if self.input == PendingInput::Drained {
+            return Err(ConnectionStep::Wait);
         }
         if !std::mem::take(may_receive) {
-            return Err(Step::Again);
+            return Err(ConnectionStep::Again);
         }
-        match self.wire.receive(buffer) {
-            Received::Bytes(bytes, emptied) => {
-                // What comes later is a new edge. But the end of the stream was told with this edge, or before it.
-                if emptied && self.input == Input::Readable {
-                    self.input = Input::Drained;
+        match self.socket.receive(buffer) {
+            Received::Bytes { count, emptied } => {
+                // What comes later is a new edge. But the end of the stream was reported with this edge, or before it.
+                if emptied && self.input == PendingInput::Readable {
+                    self.input = PendingInput::Drained;
                 }
-                if bytes > 0 {
-                    return Ok(bytes);
+                match (count, self.has_unsent(), self.input) {
+                    (1.., ..) => Ok(count),
+                    (_, true, _) => Err(ConnectionStep::NeedRoom),
+                    (_, false, PendingInput::Drained) => Err(ConnectionStep::Wait),
+                    (_, false, PendingInput::Readable | PendingInput::Ending) => Err(ConnectionStep::Again),
                 }
-                Err(match (self.wire.has_unsent(), self.input) {
-                    (true, _) => Step::NeedRoom,
-                    (false, Input::Drained) => Step::Wait,
-                    (false, Input::Readable | Input::Ending) => Step::Again,
-                })
             }
             Received::Nothing => {
-                self.input = Input::Drained;
-                Err(Step::Wait)
+                self.input = PendingInput::Drained;
+                Err(ConnectionStep::Wait)
             }
-            Received::Interrupted => Err(Step::Again),
-            Received::End | Received::Gone => Err(Step::Gone),
-            Received::Broken => Err(Step::Broken),
+            Received::Gone => Err(ConnectionStep::Gone),
+            Received::Broken => Err(ConnectionStep::Broken),
         }
     }
 }
 
-impl AsFd for Connection {
+impl AsFd for SinkConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.wire.as_fd()
+        self.socket.as_fd()
     }
 }
 
-fn needs(progress: Progress) -> Step {
-    match progress {
-        Progress::Unfinished => Step::Wait,
-        Progress::WantsContinue => Step::Continue,
-        Progress::Whole(request) => Step::Serve(request),
-        Progress::Refused(refusal) => Step::Refuse(refusal),
+/// A connection's name: its place in the table, and how often the place was taken before. It is never given to another:
+/// an event or an answer that comes after its connection was closed finds nobody, and not the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ConnectionKey(pub(crate) u64);
+
+impl ConnectionKey {
+    fn new(place: usize, taking: u32) -> ConnectionKey {
+        ConnectionKey(u64::from(taking) << 32 | place as u64)
+    }
+
+    fn place(self) -> usize {
+        (self.0 & 0xffff_ffff) as usize
+    }
+}
+
+/// The open connections.
+#[derive(Debug, Default)]
+pub(crate) struct ConnectionTable {
+    /// How often each place was taken before, and who has it.
+    places: Vec<(u32, Option<SinkConnection>)>,
+    free: Vec<usize>,
+}
+
+impl ConnectionTable {
+    /// The key that [`ConnectionTable::insert`] will give next.
+    pub(crate) fn next_key(&self) -> ConnectionKey {
+        match self.free.last() {
+            Some(place) => ConnectionKey::new(*place, self.places[*place].0),
+            None => ConnectionKey::new(self.places.len(), 0),
+        }
+    }
+
+    /// Takes a connection in.
+    pub(crate) fn insert(&mut self, connection: SinkConnection) -> ConnectionKey {
+        let key = self.next_key();
+        if self.free.pop().is_none() {
+            self.places.push((0, None));
+        }
+        self.places[key.place()].1 = Some(connection);
+        key
+    }
+
+    /// The connection, if it is still open.
+    #[inline]
+    pub(crate) fn at(&mut self, key: ConnectionKey) -> Option<&mut SinkConnection> {
+        let (taking, connection) = self.places.get_mut(key.place())?;
+        if ConnectionKey::new(key.place(), *taking) == key { connection.as_mut() } else { None }
+    }
+
+    /// Takes a connection out; dropping it closes it.
+    pub(crate) fn remove(&mut self, key: ConnectionKey) -> Option<SinkConnection> {
+        self.at(key)?;
+        let (taking, connection) = &mut self.places[key.place()];
+        *taking = taking.wrapping_add(1);
+        self.free.push(key.place());
+        connection.take()
+    }
+
+    /// All that are open.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (ConnectionKey, &SinkConnection)> {
+        let places = self.places.iter().enumerate();
+        places.filter_map(|(place, (taking, one))| Some((ConnectionKey::new(place, *taking), one.as_ref()?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::{EventfdFlags, eventfd};
+
+    #[test]
+    fn an_old_key_finds_nobody() {
+        let connection = || SinkConnection::new(ClientSocket::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap(), None));
+        let mut table = ConnectionTable::default();
+        let (first, second) = (table.insert(connection()), table.insert(connection()));
+        assert!(table.remove(first).is_some());
+        assert!(table.remove(first).is_none());
+        assert_eq!(table.iter().map(|(key, _)| key).collect::<Vec<_>>(), [second]);
+        let third = table.insert(connection());
+        assert_ne!(first, third);
+        assert_eq!(first.place(), third.place());
+        assert!(table.at(first).is_none() && table.at(third).is_some());
     }
 }

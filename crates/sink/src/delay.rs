@@ -1,14 +1,33 @@
-//! How long a request holds its slot: a law, and a pure function of the seed and the request's number.
+//! When answers go out: how long a request holds its slot (a law, and a pure function of the seed and the request's
+//! number), and the pauses in which nothing goes out at all.
 
 use std::f64::consts::TAU;
 use std::fmt;
 use std::str::FromStr;
 
 use model::Nanos;
-use thiserror::Error;
+use model::pace::uniform;
 
-use crate::draws::{DrawStream, draw};
-use crate::share::RequestShare;
+use crate::error::BadWord;
+use crate::faults::RequestShare;
+
+/// The seeded draws. Each law has its own stream of the one seed, so that switching a fault on does not change the
+/// delays; and each draw is the request's, whichever thread serves it and whenever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DrawStream {
+    /// How long a request takes.
+    Delay,
+    /// What goes wrong with it.
+    Fault,
+    /// Which worker a connection belongs to.
+    Worker,
+}
+
+/// The `number`-th draw of that stream, from (0, 1].
+pub(crate) fn draw(seed: u64, stream: DrawStream, number: u64) -> f64 {
+    // `uniform` mixes the seed, so neighbours are strangers.
+    uniform(seed.wrapping_mul(4).wrapping_add(stream as u64), number)
+}
 
 /// The law of the delays.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,19 +99,6 @@ impl DelayLaw {
             }
         }
     }
-
-    /// The law's mean.
-    pub fn mean(&self) -> Nanos {
-        match *self {
-            DelayLaw::Constant(delay) => delay,
-            DelayLaw::Exponential { mean } => mean,
-            DelayLaw::Uniform { from, to } => scaled(from + to, 0.5),
-            DelayLaw::Bimodal { usual, other, share } => {
-                scaled(usual, 1.0 - share.part()) + scaled(other, share.part())
-            }
-            DelayLaw::LogNormal { median, sigma } => scaled(median, (sigma * sigma / 2.0).exp()),
-        }
-    }
 }
 
 /// `time · factor`, to the nanosecond.
@@ -113,19 +119,17 @@ impl fmt::Display for DelayLaw {
     }
 }
 
-/// Why a text is no delay.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(
-    "'{0}' is not a delay: write 1ms, exp:5ms (its mean), uniform:1ms:9ms, bimodal:1ms:50ms:2% or lognormal:5ms:0.5 \
-     (median, sigma)"
-)]
-pub struct BadDelay(String);
-
 impl FromStr for DelayLaw {
-    type Err = BadDelay;
+    type Err = BadWord;
 
-    fn from_str(text: &str) -> Result<DelayLaw, BadDelay> {
-        parse(text.trim()).ok_or_else(|| BadDelay(text.to_owned()))
+    fn from_str(text: &str) -> Result<DelayLaw, BadWord> {
+        parse(text.trim()).ok_or_else(|| {
+            BadWord::new(
+                text,
+                "a delay: write 1ms, exp:5ms (its mean), uniform:1ms:9ms, bimodal:1ms:50ms:2% or lognormal:5ms:0.5 \
+                 (median, sigma)",
+            )
+        })
     }
 }
 
@@ -151,10 +155,55 @@ fn parse(text: &str) -> Option<DelayLaw> {
     })
 }
 
+/// Stop-the-world pauses at every whole multiple of a time, counted from the sink's start. What would go out in one goes out at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stalls {
+    every: Nanos,
+    length: Nanos,
+}
+
+impl Stalls {
+    /// A pause of `length` at `every`, twice `every` and so on; `None` where the pauses would leave nothing between.
+    pub fn new(every: Nanos, length: Nanos) -> Option<Stalls> {
+        (length < every).then_some(Stalls { every, length })
+    }
+
+    /// When that goes out which would go out at `at`, since the sink's start.
+    pub fn release(&self, at: Nanos) -> Nanos {
+        let into = Nanos(at.0 % self.every.0);
+        if at >= self.every && into < self.length { at - into + self.length } else { at }
+    }
+}
+
+impl FromStr for Stalls {
+    type Err = BadWord;
+
+    fn from_str(text: &str) -> Result<Stalls, BadWord> {
+        let parts = text.split_once(':').and_then(|(every, length)| Some((every.parse().ok()?, length.parse().ok()?)));
+        parts.and_then(|(every, length)| Stalls::new(every, length)).ok_or_else(|| {
+            BadWord::new(text, "a stall: write 1s:100ms, a pause of 100ms every second (the pause must be the shorter)")
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    impl DelayLaw {
+        pub(crate) fn mean(&self) -> Nanos {
+            match *self {
+                DelayLaw::Constant(delay) => delay,
+                DelayLaw::Exponential { mean } => mean,
+                DelayLaw::Uniform { from, to } => scaled(from + to, 0.5),
+                DelayLaw::Bimodal { usual, other, share } => {
+                    scaled(usual, 1.0 - share.part()) + scaled(other, share.part())
+                }
+                DelayLaw::LogNormal { median, sigma } => scaled(median, (sigma * sigma / 2.0).exp()),
+            }
+        }
+    }
 
     const COUNT: u64 = 2000;
 
@@ -196,17 +245,9 @@ mod tests {
     }
 
     #[test]
-    fn exponential_delays_are_exponential() {
+    fn delays_follow_their_laws() {
         assert_follows("exp:5ms", |x| 1.0 - (-x / 0.005).exp());
-    }
-
-    #[test]
-    fn uniform_delays_are_uniform() {
         assert_follows("uniform:1ms:9ms", |x| (x - 0.001) / 0.008);
-    }
-
-    #[test]
-    fn log_normal_delays_are_normal_in_their_logarithm() {
         assert_follows("lognormal:5ms:0.8", |x| normal_below((x / 0.005).ln() / 0.8));
     }
 
@@ -242,24 +283,6 @@ mod tests {
         assert_ne!(forwards[0], delay.of(4, 0));
     }
 
-    #[test]
-    fn what_is_no_delay_is_refused_with_the_mend() {
-        for text in [
-            "",
-            "fast",
-            "exp",
-            "exp:",
-            "exp:1ms:2ms",
-            "uniform:9ms:1ms",
-            "bimodal:1ms:2ms:3",
-            "lognormal:1ms:-1",
-            "x:1ms",
-        ] {
-            let line = text.parse::<DelayLaw>().unwrap_err().to_string();
-            assert!(line.contains("write 1ms") && line.lines().count() == 1, "{line}");
-        }
-    }
-
     fn any_delay() -> impl Strategy<Value = DelayLaw> {
         let time = || (0u64..1 << 50).prop_map(Nanos);
         prop_oneof![
@@ -277,8 +300,28 @@ mod tests {
 
     proptest! {
         #[test]
+        fn order_is_kept_and_no_pause_lets_anything_out_early(
+            every in 1u64..1000, part in 0.0f64..1.0, a in 0u64..5000, b in 0u64..5000,
+        ) {
+            let stalls = Stalls::new(Nanos(every), Nanos((every as f64 * part) as u64)).unwrap();
+            let (first, second) = (stalls.release(Nanos(a.min(b))), stalls.release(Nanos(a.max(b))));
+            prop_assert!(first <= second && first.0 >= a.min(b));
+            prop_assert_eq!(stalls.release(first), first);
+        }
+
+        #[test]
         fn parse_of_print_is_itself(delay in any_delay()) {
             prop_assert_eq!(delay.to_string().parse(), Ok(delay));
         }
+    }
+
+    #[test]
+    fn what_falls_into_a_pause_goes_out_at_its_end() {
+        let stalls: Stalls = "1s:100ms".parse().unwrap();
+        let released = |ms| stalls.release(Nanos::from_millis(ms)).0 / 1_000_000;
+        assert_eq!(
+            [0, 50, 999, 1000, 1099, 1100, 1101, 5020].map(released),
+            [0, 50, 999, 1100, 1100, 1100, 1101, 5100]
+        );
     }
 }

@@ -6,11 +6,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use crate::SinkError;
-use crate::draws::{DrawStream, draw};
-use crate::share::RequestShare;
+use crate::delay::{DrawStream, draw};
+use crate::error::BadWord;
 
 /// The fault laws. A request has one fault at most, so that the shares add up to 100 % at most.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -92,25 +91,18 @@ impl Faults {
     }
 }
 
-/// Parses to itself.
-impl fmt::Display for StatusFault {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}:{}", self.code, self.share)
-    }
-}
-
-/// Why a text names no status and share.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("'{0}' is not a status and its share: write 503:1% (200 to 599, but not 204, 205 or 304, which have no body)")]
-pub struct BadStatus(String);
-
 impl FromStr for StatusFault {
-    type Err = BadStatus;
+    type Err = BadWord;
 
-    fn from_str(text: &str) -> Result<StatusFault, BadStatus> {
+    fn from_str(text: &str) -> Result<StatusFault, BadWord> {
         let parts = text.split_once(':').and_then(|(code, share)| Some((code.parse().ok()?, share.parse().ok()?)));
-        let good = |(code, _): &(u16, RequestShare)| (200..600).contains(code) && ![204, 205, 304].contains(code);
-        let (code, share) = parts.filter(good).ok_or_else(|| BadStatus(text.to_owned()))?;
+        let is_good = |code: &u16| (200..600).contains(code) && ![204, 205, 304].contains(code);
+        let (code, share) = parts.filter(|(code, _)| is_good(code)).ok_or_else(|| {
+            BadWord::new(
+                text,
+                "a status and its share: write 503:1% (200 to 599, but not 204, 205 or 304, which have no body)",
+            )
+        })?;
         Ok(StatusFault { code, share })
     }
 }
@@ -145,6 +137,44 @@ impl FaultCounts {
         for (code, count) in &other.by_status {
             *self.by_status.entry(*code).or_default() += count;
         }
+    }
+}
+
+/// A part of all requests, from none (0) to all (1); a person writes `2%` or `0.02`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct RequestShare(f64);
+
+impl RequestShare {
+    /// Nothing at all.
+    pub const NONE: RequestShare = RequestShare(0.0);
+
+    /// The share `part` of 1; `None` where it is not from 0 to 1.
+    pub fn new(part: f64) -> Option<RequestShare> {
+        (0.0..=1.0).contains(&part).then_some(RequestShare(part))
+    }
+
+    /// As a number from 0 to 1.
+    pub fn part(self) -> f64 {
+        self.0
+    }
+}
+
+/// As a fraction: the shortest text that parses to the same share.
+impl fmt::Display for RequestShare {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}", self.0)
+    }
+}
+
+impl FromStr for RequestShare {
+    type Err = BadWord;
+
+    fn from_str(text: &str) -> Result<RequestShare, BadWord> {
+        let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
+        let number: Option<f64> = number.parse().ok();
+        number
+            .and_then(|number| RequestShare::new(number / whole))
+            .ok_or_else(|| BadWord::new(text, "a share of all requests: write 2% or 0.02, from 0 to 100%"))
     }
 }
 
@@ -203,11 +233,9 @@ mod tests {
     }
 
     #[test]
-    fn a_status_without_a_body_is_refused_with_the_mend() {
-        for text in ["", "503", "503:", "99:1%", "600:1%", "204:1%", "304:1%", "x:1%", "503:200%"] {
-            let line = text.parse::<StatusFault>().unwrap_err().to_string();
-            assert!(line.contains("write 503:1%") && line.lines().count() == 1, "{line}");
+    fn percent_and_fraction_are_the_same() {
+        for (text, part) in [("0.1%", 0.001), ("0.02", 0.02), ("100%", 1.0)] {
+            assert_eq!(text.parse(), Ok(RequestShare(part)));
         }
-        assert_eq!("503:0.01".parse::<StatusFault>().unwrap().to_string(), "503:0.01");
     }
 }

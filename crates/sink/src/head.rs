@@ -1,11 +1,10 @@
 //! A request's head, once it is whole: what of it decides how the request is read and answered. It is a pure function
-//! of the head's bytes, which is why [`Memo`] may reuse it for the next head of the same bytes.
+//! of the head's bytes, which is why [`HeadMemo`] may reuse it for the next head of the same bytes.
 
 use std::mem::MaybeUninit;
 
+use model::Nanos;
 use model::anatomy::STAMPS;
-
-use crate::routes::Route;
 
 /// The longest head, in bytes, with the empty line that ends it.
 pub(crate) const LONGEST: usize = 64 * 1024;
@@ -23,7 +22,7 @@ pub(crate) enum Refusal {
 
 /// Where the body ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Framing {
+pub(crate) enum RequestFraming {
     /// There is none.
     Bodiless,
     /// After so many bytes, more than 0.
@@ -34,7 +33,7 @@ pub(crate) enum Framing {
 
 /// What happens to the connection after the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum ConnectionFate {
     /// It stays, as HTTP/1.1 has it.
     KeepAlive,
     /// It stays, and an HTTP/1.0 client has to be told.
@@ -45,15 +44,15 @@ pub(crate) enum Ending {
 
 /// What of a head matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct RequestHead {
     /// Bytes of the head, empty lines before it and the one after it included.
     pub(crate) length: usize,
     /// What is asked for.
     pub(crate) route: Route,
     /// Where the body ends.
-    pub(crate) framing: Framing,
+    pub(crate) framing: RequestFraming,
     /// What happens to the connection.
-    pub(crate) ending: Ending,
+    pub(crate) fate: ConnectionFate,
     /// HEAD: the answer has no body.
     pub(crate) bodiless_answer: bool,
     /// The client wants to know when its request got a slot and gave it back.
@@ -64,9 +63,9 @@ pub(crate) struct Head {
 
 /// What the bytes are so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Parsed {
+pub(crate) enum ParsedHead {
     /// They begin with a whole head.
-    Whole(Head),
+    Whole(RequestHead),
     /// They could be the beginning of one.
     Unfinished,
     /// They are none.
@@ -74,22 +73,22 @@ pub(crate) enum Parsed {
 }
 
 /// Reads the head that `bytes` begin with.
-pub(crate) fn parse(bytes: &[u8]) -> Parsed {
+pub(crate) fn parse(bytes: &[u8]) -> ParsedHead {
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
     let mut request = httparse::Request::new(&mut []);
     match request.parse_with_uninit_headers(bytes, &mut fields) {
-        Ok(httparse::Status::Complete(length)) if length > LONGEST => Parsed::Refused(Refusal::TooLarge),
+        Ok(httparse::Status::Complete(length)) if length > LONGEST => ParsedHead::Refused(Refusal::TooLarge),
         Ok(httparse::Status::Complete(length)) => match understand(&request, length) {
-            Ok(head) => Parsed::Whole(head),
-            Err(refusal) => Parsed::Refused(refusal),
+            Ok(head) => ParsedHead::Whole(head),
+            Err(refusal) => ParsedHead::Refused(refusal),
         },
-        Ok(httparse::Status::Partial) => Parsed::Unfinished,
-        Err(httparse::Error::TooManyHeaders) => Parsed::Refused(Refusal::TooLarge),
-        Err(_) => Parsed::Refused(Refusal::Malformed),
+        Ok(httparse::Status::Partial) => ParsedHead::Unfinished,
+        Err(httparse::Error::TooManyHeaders) => ParsedHead::Refused(Refusal::TooLarge),
+        Err(_) => ParsedHead::Refused(Refusal::Malformed),
     }
 }
 
-fn understand(request: &httparse::Request<'_, '_>, length: usize) -> Result<Head, Refusal> {
+fn understand(request: &httparse::Request<'_, '_>, length: usize) -> Result<RequestHead, Refusal> {
     let newest = request.version == Some(1);
     let mut content_length = None;
     let mut chunked = false;
@@ -120,25 +119,25 @@ fn understand(request: &httparse::Request<'_, '_>, length: usize) -> Result<Head
         }
     }
     let framing = match (chunked, content_length) {
-        (false, None | Some(0)) => Framing::Bodiless,
-        (false, Some(bytes)) => Framing::Length(bytes),
-        (true, None) if newest => Framing::Chunked,
+        (false, None | Some(0)) => RequestFraming::Bodiless,
+        (false, Some(bytes)) => RequestFraming::Length(bytes),
+        (true, None) if newest => RequestFraming::Chunked,
         // RFC 9112 section 6.1: both, or chunks from HTTP/1.0, are how requests are smuggled.
         (true, _) => return Err(Refusal::Malformed),
     };
-    let ending = match (close, newest, keep_alive) {
-        (true, _, _) | (_, false, false) => Ending::Close,
-        (_, true, _) => Ending::KeepAlive,
-        (_, false, true) => Ending::KeepAliveSaid,
+    let fate = match (close, newest, keep_alive) {
+        (true, _, _) | (_, false, false) => ConnectionFate::Close,
+        (_, true, _) => ConnectionFate::KeepAlive,
+        (_, false, true) => ConnectionFate::KeepAliveSaid,
     };
-    Ok(Head {
+    Ok(RequestHead {
         length,
         route: Route::of(request.path.unwrap_or("/")),
         framing,
-        ending,
+        fate,
         bodiless_answer: request.method == Some("HEAD"),
         asks_for_stamps,
-        expects_continue: expects_continue && newest && framing != Framing::Bodiless,
+        expects_continue: expects_continue && newest && framing != RequestFraming::Bodiless,
     })
 }
 
@@ -151,22 +150,58 @@ fn number(value: &[u8]) -> Result<u64, Refusal> {
     text.parse().map_err(|_| Refusal::Malformed)
 }
 
+/// What to do with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// `/_ledger`: the counts, at once, without a slot.
+    Ledger,
+    /// `/sleep<seconds>`, such as `/sleep0.1`: hold a slot that long.
+    Sleep(Nanos),
+    /// Anything else: hold a slot for the delay of the settings.
+    Usual,
+}
+
+impl Route {
+    /// The route of a request target in origin form or absolute form (RFC 9112 section 3.2).
+    pub(crate) fn of(target: &str) -> Route {
+        let path = path(target);
+        if path == "/_ledger" {
+            return Route::Ledger;
+        }
+        let sleep = path.strip_prefix("/sleep").map(str::parse::<Nanos>);
+        match sleep {
+            Some(Ok(duration)) => Route::Sleep(duration),
+            _ => Route::Usual,
+        }
+    }
+}
+
+/// The target without scheme, authority and query.
+fn path(target: &str) -> &str {
+    let after_scheme = target.strip_prefix("http://").or_else(|| target.strip_prefix("https://"));
+    let path = match after_scheme {
+        Some(rest) => rest.find('/').map_or("/", |slash| &rest[slash..]),
+        None => target,
+    };
+    path.split('?').next().unwrap_or(path)
+}
+
 /// The last head seen, of whatever connection: a load generator sends the same one again and again, and comparing
 /// a hundred bytes is cheaper than parsing them.
 #[derive(Debug, Default)]
-pub(crate) struct Memo {
-    last: Option<Head>,
+pub(crate) struct HeadMemo {
+    last: Option<RequestHead>,
     bytes: Vec<u8>,
 }
 
-impl Memo {
+impl HeadMemo {
     /// As [`parse`], and remembers.
-    pub(crate) fn parse(&mut self, bytes: &[u8]) -> Parsed {
+    pub(crate) fn parse(&mut self, bytes: &[u8]) -> ParsedHead {
         if let Some(head) = self.last.filter(|_| bytes.starts_with(&self.bytes)) {
-            return Parsed::Whole(head);
+            return ParsedHead::Whole(head);
         }
         let parsed = parse(bytes);
-        if let Parsed::Whole(head) = parsed {
+        if let ParsedHead::Whole(head) = parsed {
             self.last = Some(head);
             self.bytes.clear();
             self.bytes.extend_from_slice(&bytes[..head.length]);
@@ -178,29 +213,28 @@ impl Memo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Nanos;
 
-    fn head(text: &str) -> Head {
+    fn head(text: &str) -> RequestHead {
         match parse(text.as_bytes()) {
-            Parsed::Whole(head) => head,
+            ParsedHead::Whole(head) => head,
             other => panic!("{other:?}: {text}"),
         }
     }
 
     #[test]
     fn a_connection_stays_by_the_rules_of_its_version() {
-        assert_eq!(head("GET / HTTP/1.1\r\n\r\n").ending, Ending::KeepAlive);
-        assert_eq!(head("GET / HTTP/1.1\r\nConnection: Close\r\n\r\n").ending, Ending::Close);
-        assert_eq!(head("GET / HTTP/1.1\r\nconnection: te, close\r\n\r\n").ending, Ending::Close);
-        assert_eq!(head("GET / HTTP/1.0\r\n\r\n").ending, Ending::Close);
-        assert_eq!(head("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n").ending, Ending::KeepAliveSaid);
+        assert_eq!(head("GET / HTTP/1.1\r\n\r\n").fate, ConnectionFate::KeepAlive);
+        assert_eq!(head("GET / HTTP/1.1\r\nConnection: Close\r\n\r\n").fate, ConnectionFate::Close);
+        assert_eq!(head("GET / HTTP/1.1\r\nconnection: te, close\r\n\r\n").fate, ConnectionFate::Close);
+        assert_eq!(head("GET / HTTP/1.0\r\n\r\n").fate, ConnectionFate::Close);
+        assert_eq!(head("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n").fate, ConnectionFate::KeepAliveSaid);
     }
 
     #[test]
     fn a_body_is_framed_by_the_head() {
-        assert_eq!(head("POST / HTTP/1.1\r\nContent-Length: 7\r\n\r\n").framing, Framing::Length(7));
-        assert_eq!(head("POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n").framing, Framing::Bodiless);
-        assert_eq!(head("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n").framing, Framing::Chunked);
+        assert_eq!(head("POST / HTTP/1.1\r\nContent-Length: 7\r\n\r\n").framing, RequestFraming::Length(7));
+        assert_eq!(head("POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n").framing, RequestFraming::Bodiless);
+        assert_eq!(head("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n").framing, RequestFraming::Chunked);
         assert!(head("PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n").expects_continue);
         assert!(!head("PUT / HTTP/1.1\r\nExpect: 100-continue\r\n\r\n").expects_continue);
     }
@@ -218,18 +252,34 @@ mod tests {
             "no colon",
         ] {
             let text = format!("POST / HTTP/1.1\r\n{fields}\r\n\r\n");
-            assert_eq!(parse(text.as_bytes()), Parsed::Refused(Refusal::Malformed), "{fields}");
+            assert_eq!(parse(text.as_bytes()), ParsedHead::Refused(Refusal::Malformed), "{fields}");
         }
     }
 
     #[test]
     fn a_head_remembered_is_a_head_parsed() {
-        let mut memo = Memo::default();
+        let mut memo = HeadMemo::default();
         let texts = ["GET /sleep1 HTTP/1.1\r\n\r\n", "GET /sleep1 HTTP/1.1\r\na: b\r\n\r\n", "HEAD / HTTP/1.0\r\n\r\n"];
         for text in [0, 0, 1, 0, 1, 1, 2, 0].map(|i: usize| texts[i]) {
             let followed = format!("{text}GET /");
             assert_eq!(memo.parse(followed.as_bytes()), parse(text.as_bytes()));
         }
         assert_eq!(head(texts[0]).route, Route::Sleep(Nanos::from_secs(1)));
+    }
+
+    #[test]
+    fn a_sleep_is_in_seconds() {
+        let tenth = Route::Sleep(Nanos::from_millis(100));
+        for target in ["/sleep0.1", "/sleep.1?n=7", "http://localhost:9292/sleep0.1"] {
+            assert_eq!(Route::of(target), tenth, "{target}");
+        }
+    }
+
+    #[test]
+    fn any_target_is_served() {
+        for target in ["/", "*", "", "/sleep", "/sleepless", "/sleep-1", "http://host", "host:443", "/_ledger/x"] {
+            assert_eq!(Route::of(target), Route::Usual, "{target}");
+        }
+        assert_eq!(Route::of("/_ledger?now"), Route::Ledger);
     }
 }

@@ -1,10 +1,11 @@
 //! What the sink saw and said: the server's side of "client's count = server's count". Each loop keeps its own, and they
 //! are added up when somebody asks.
 
-use model::Histogram;
+use std::fmt::{self, Write};
+
+use model::{Histogram, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::arrivals::ArrivalCounts;
 use crate::faults::FaultCounts;
 
 /// The sink's count since it started. Requests for `/_ledger` itself are in none of these.
@@ -140,10 +141,168 @@ fn add_each<T: Copy + Default>(mine: &mut Vec<T>, theirs: &[T], add: impl Fn(&mu
     }
 }
 
+/// Lines of seconds at most: the last ones, as somebody who ends a sink asks what it did just now.
+const SECONDS: usize = 10;
+
+impl SinkLedger {
+    /// A few lines: what is zero and what says nothing is left out.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        let mut line = |name: &str, value: String| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(out, "{name:<13}{value}");
+        };
+        line("requests", self.requests_text());
+        line("connections", format!("{} ({} open)", self.connections, self.open_connections));
+        line("bytes", format!("{} received, {} sent", self.received_bytes, self.sent_bytes));
+        if self.per_thread.len() > 1 {
+            for (number, thread) in self.per_thread.iter().enumerate() {
+                let name = format!("  thread {number}");
+                line(&name, format!("{} requests, {} connections", thread.requests, thread.connections));
+            }
+        }
+        if self.per_worker.len() > 1 && self.per_worker.len() != self.per_thread.len() {
+            let workers: Vec<_> = self.per_worker.iter().map(u64::to_string).collect();
+            line("per worker", workers.join(" "));
+        }
+        if !self.arrivals.counts.is_empty() {
+            line("arrivals", self.arrivals_text());
+        }
+        for (name, value) in [("faults", self.faults_text()), ("troubles", self.troubles_text())] {
+            if !value.is_empty() {
+                line(name, value);
+            }
+        }
+        if self.lateness.count() > 0 {
+            line("lateness", self.lateness_text());
+        }
+        out
+    }
+
+    fn requests_text(&self) -> String {
+        let others =
+            [(self.abandoned, "abandoned by their client"), (self.waiting, "waiting"), (self.busy, "in a slot")];
+        format!("{} ({})", self.requests, listed([(self.answers, "answered")].into_iter().chain(others)))
+    }
+
+    /// `per second, the last 10 of 42 s: 998 1003 …`
+    fn arrivals_text(&self) -> String {
+        let all = &self.arrivals.counts;
+        let each = self.arrivals.seconds_each;
+        let last = &all[all.len().saturating_sub(SECONDS)..];
+        let span = if each == 1 { "second".to_owned() } else { format!("{each} seconds") };
+        let which =
+            if last.len() < all.len() { format!(", the last {} of {}", last.len(), all.len()) } else { String::new() };
+        let counts: Vec<_> = last.iter().map(u64::to_string).collect();
+        format!("per {span}{which}: {}", counts.join(" "))
+    }
+
+    fn faults_text(&self) -> String {
+        let faults = &self.faults;
+        let kinds = [
+            (faults.reset, "reset"),
+            (faults.truncated, "truncated"),
+            (faults.unanswered, "left without an answer"),
+            (faults.closed, "connections closed"),
+        ];
+        let mut text = listed(kinds.into_iter().filter(|(count, _)| *count > 0));
+        for (code, count) in &faults.by_status {
+            let _ = write!(text, "{}{count} answered {code}", if text.is_empty() { "" } else { ", " });
+        }
+        text
+    }
+
+    fn troubles_text(&self) -> String {
+        let kinds = [
+            (self.bad_requests, "bad requests"),
+            (self.failed_handshakes, "failed handshakes"),
+            (self.accept_failures, "times no descriptor for a connection"),
+            (self.stalled, "times a client read too slowly"),
+        ];
+        listed(kinds.into_iter().filter(|(count, _)| *count > 0))
+    }
+
+    fn lateness_text(&self) -> String {
+        let of = |time: Option<Nanos>| time.unwrap_or_default();
+        let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|q| of(self.lateness.quantile(q)));
+        let count = self.lateness.count();
+        format!("p50 {p50}, p99 {p99}, p99.9 {p999}, max {} of {count} held answers", of(self.lateness.max()))
+    }
+}
+
+/// As text: a histogram's buckets are thousands of lines.
+impl fmt::Debug for SinkLedger {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.text())
+    }
+}
+
+fn listed<'a>(kinds: impl Iterator<Item = (u64, &'a str)>) -> String {
+    let kinds: Vec<_> = kinds.map(|(count, name)| format!("{count} {name}")).collect();
+    kinds.join(", ")
+}
+
+/// The most counts: an hour and more in whole seconds.
+const MOST: usize = 4096;
+
+/// How many requests came when: counts by second, of which there are never more than a few thousand. A sink that runs
+/// for days counts by two seconds then, by four, and so on; no request is lost by that.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArrivalCounts {
+    /// Seconds each count is about: 1, 2, 4, …
+    pub seconds_each: u64,
+    /// Requests, from the start on.
+    pub counts: Vec<u64>,
+}
+
+impl Default for ArrivalCounts {
+    fn default() -> ArrivalCounts {
+        ArrivalCounts { seconds_each: 1, counts: Vec::new() }
+    }
+}
+
+impl ArrivalCounts {
+    /// Counts requests that came `since` the start.
+    pub(crate) fn record(&mut self, since: Nanos, requests: u64) {
+        if requests == 0 {
+            return;
+        }
+        let mut place = (since.0 / 1_000_000_000 / self.seconds_each) as usize;
+        if place >= self.counts.len() {
+            while place >= MOST {
+                self.fold();
+                place /= 2;
+            }
+            self.counts.resize(place + 1, 0);
+        }
+        self.counts[place] += requests;
+    }
+
+    /// Adds another loop's.
+    pub(crate) fn add(&mut self, other: &ArrivalCounts) {
+        while self.seconds_each < other.seconds_each {
+            self.fold();
+        }
+        let ratio = (self.seconds_each / other.seconds_each) as usize;
+        let length = other.counts.len().div_ceil(ratio);
+        if self.counts.len() < length {
+            self.counts.resize(length, 0);
+        }
+        for (place, count) in other.counts.iter().enumerate() {
+            self.counts[place / ratio] += count;
+        }
+    }
+
+    /// Twice the span for each count.
+    fn fold(&mut self) {
+        self.counts = self.counts.chunks(2).map(|pair| pair.iter().sum()).collect();
+        self.seconds_each *= 2;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Nanos;
     use proptest::prelude::*;
 
     fn any_ledger() -> impl Strategy<Value = SinkLedger> {
@@ -176,6 +335,76 @@ mod tests {
         fn a_ledger_survives_its_json(ledger in any_ledger()) {
             let text = serde_json::to_string(&ledger).unwrap();
             prop_assert_eq!(serde_json::from_str::<SinkLedger>(&text).unwrap(), ledger);
+        }
+    }
+
+    #[test]
+    fn an_empty_ledger_is_short() {
+        let text = SinkLedger::new(1).of_thread(0, 1).text();
+        assert_eq!(
+            text,
+            "requests     0 (0 answered, 0 abandoned by their client, 0 waiting, 0 in a slot)\n\
+             connections  0 (0 open)\n\
+             bytes        0 received, 0 sent\n"
+        );
+    }
+
+    #[test]
+    fn a_full_ledger_says_all() {
+        let mut ledger =
+            SinkLedger { requests: 20, answers: 17, connections: 3, bad_requests: 1, ..SinkLedger::new(2) };
+        ledger.per_worker = vec![11, 9, 0];
+        ledger.arrivals = ArrivalCounts { seconds_each: 1, counts: (0..12).collect() };
+        ledger.faults = FaultCounts { reset: 2, truncated: 1, by_status: [(503, 4)].into(), ..FaultCounts::default() };
+        ledger.lateness.record(Nanos::from_micros(12));
+        let mut both = ledger.clone().of_thread(0, 2);
+        both.add(&SinkLedger::new(3).of_thread(1, 2));
+        assert_eq!(
+            both.text(),
+            "requests     20 (17 answered, 0 abandoned by their client, 0 waiting, 0 in a slot)\n\
+             connections  3 (0 open)\n\
+             bytes        0 received, 0 sent\n\
+             \x20 thread 0   20 requests, 3 connections\n\
+             \x20 thread 1   0 requests, 0 connections\n\
+             per worker   11 9 0\n\
+             arrivals     per second, the last 10 of 12: 2 3 4 5 6 7 8 9 10 11\n\
+             faults       2 reset, 1 truncated, 4 answered 503\n\
+             troubles     1 bad requests\n\
+             lateness     p50 12us, p99 12us, p99.9 12us, max 12us of 1 held answers\n"
+        );
+    }
+
+    fn arrivals_of(seconds: &[u64]) -> ArrivalCounts {
+        let mut arrivals = ArrivalCounts::default();
+        for second in seconds {
+            arrivals.record(Nanos::from_secs(*second), 1);
+        }
+        arrivals
+    }
+
+    #[test]
+    fn a_request_is_counted_in_its_second() {
+        assert_eq!(arrivals_of(&[0, 0, 2]).counts, [2, 0, 1]);
+    }
+
+    #[test]
+    fn days_are_bounded() {
+        let days = arrivals_of(&[0, 1, 7, 10 * 86_400]);
+        assert!(days.counts.len() <= MOST && days.seconds_each == 256, "{}", days.seconds_each);
+        assert_eq!((days.counts[0], days.counts.iter().sum()), (3, 4u64));
+    }
+
+    proptest! {
+        #[test]
+        fn the_sum_of_two_is_recording_all_in_one(
+            a in prop::collection::vec(0u64..20_000, 0..40), b in prop::collection::vec(0u64..200, 0..40),
+        ) {
+            let both = arrivals_of(&[a.as_slice(), b.as_slice()].concat());
+            let (mut ab, mut ba) = (arrivals_of(&a), arrivals_of(&b));
+            ab.add(&arrivals_of(&b));
+            ba.add(&arrivals_of(&a));
+            prop_assert_eq!(&ab, &both);
+            prop_assert_eq!(&ba, &both);
         }
     }
 }

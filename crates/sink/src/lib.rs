@@ -7,44 +7,27 @@
 //! can say of each request what should have become of it. What stays true: a request waits only while its queue lets it,
 //! an answer is never sent before it is due, and every request is in one place of the [`SinkLedger`].
 
-mod arrivals;
-mod chunked;
 mod connection;
-mod connections;
 mod delay;
-mod draws;
 mod error;
 mod faults;
 mod head;
 mod ledger;
-mod listen;
 mod listener;
-mod mail;
-mod queue;
 mod request;
 mod response;
-mod routes;
 mod serving;
 mod settings;
-mod share;
 mod sink;
 mod slots;
 #[cfg(test)]
 mod slots_tests;
-mod stalls;
-mod text;
-mod tls;
 mod wire;
 
-pub use arrivals::ArrivalCounts;
-pub use delay::{BadDelay, DelayLaw};
-pub use error::SinkError;
-pub use faults::{BadStatus, FaultCounts, Faults, StatusFault};
-pub use ledger::{SinkLedger, ThreadCount};
-pub use listen::{BadListen, Listen, ListenAddress};
-pub use queue::{BadQueue, SlotQueue, WorkerAssignment};
-pub use settings::{SinkBody, SinkSettings};
-pub use share::{BadShare, RequestShare};
-pub use sink::{Sink, serve};
-pub use stalls::{BadStalls, Stalls};
-pub use tls::PemPair;
+pub use delay::{DelayLaw, Stalls};
+pub use error::{BadWord, SinkError};
+pub use faults::{FaultCounts, Faults, RequestShare, StatusFault};
+pub use ledger::{ArrivalCounts, SinkLedger, ThreadCount};
+pub use listener::{Listen, ListenAddress, PemPair};
+pub use settings::{SinkBody, SinkSettings, SlotQueue, WorkerAssignment};
+pub use sink::Sink;

@@ -1,14 +1,21 @@
-//! A listening socket and what is accepted from it. It knows nothing of HTTP.
+//! Where a sink listens: the words for it, the listening sockets, and the certificate of those that speak TLS. It knows
+//! nothing of HTTP.
 //!
 //! Several loops listen at one TCP address by a socket each (`SO_REUSEPORT`), among which the kernel deals connections
 //! by a hash of their addresses. Measured on Linux 6.18 with 64 connections on 4 loops, three times each: the loops got
 //! 9 to 20 of them so, as fair dice would; 0 to 63 where they shared one socket by `EPOLLEXCLUSIVE`, level or edge, one
 //! connection a turn or all, because the loop that was woken last is woken first. Unix sockets have no choice.
+//!
+//! TLS 1.2 and 1.3 by rustls with the `ring` provider, HTTP/1.1 the only protocol, sessions resumed as rustls does by
+//! default. Where no pair is given, one is made at the start that nobody has a reason to trust.
 
+use std::fmt::{self, Display};
 use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,9 +24,89 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, getsockname, listen, socket_with,
     sockopt,
 };
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::SinkError;
-use crate::listen::{Listen, ListenAddress};
+use crate::error::BadWord;
+
+/// Bytes of a Unix socket's address in the kernel (unix(7), `sun_path`); an abstract name or a path has one less.
+const UNIX_ADDRESS: usize = 108;
+
+/// One place to listen at.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Listen {
+    /// The address.
+    pub place: ListenAddress,
+    /// Whether it speaks TLS.
+    pub tls: bool,
+}
+
+/// An address.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ListenAddress {
+    /// TCP, either version of IP; port 0 takes a free one.
+    Tcp(SocketAddr),
+    /// A Unix socket in the file system.
+    Unix(PathBuf),
+    /// A Unix socket in Linux's abstract namespace, its name without the leading zero byte.
+    Abstract(String),
+}
+
+impl From<SocketAddr> for Listen {
+    fn from(address: SocketAddr) -> Listen {
+        Listen { place: ListenAddress::Tcp(address), tls: false }
+    }
+}
+
+/// Parses to itself: `127.0.0.1:8080`, `tls://[::1]:8443`, `unix:///run/sink.sock`, `unix://@sink`.
+impl fmt::Display for Listen {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tls = self.tls;
+        match &self.place {
+            ListenAddress::Tcp(address) if tls => write!(out, "tls://{address}"),
+            ListenAddress::Tcp(address) => write!(out, "{address}"),
+            ListenAddress::Unix(path) => write!(out, "{}unix://{}", if tls { "tls+" } else { "" }, path.display()),
+            ListenAddress::Abstract(name) => write!(out, "{}unix://@{name}", if tls { "tls+" } else { "" }),
+        }
+    }
+}
+
+/// As it is printed; `tcp://` may stand before an address, and `ssl://` means `tls://` as in Puma's words.
+impl FromStr for Listen {
+    type Err = BadWord;
+
+    fn from_str(text: &str) -> Result<Listen, BadWord> {
+        parse(text).ok_or_else(|| {
+            BadWord::new(
+                text,
+                "an address to listen at: write 127.0.0.1:8080, [::1]:8080, tls://127.0.0.1:8443, unix:///run/sink.sock or \
+                 unix://@name (a path or name of 107 bytes at most)",
+            )
+        })
+    }
+}
+
+fn parse(text: &str) -> Option<Listen> {
+    let (scheme, rest) = text.split_once("://").unwrap_or(("tcp", text));
+    let tls = match scheme {
+        "tcp" | "unix" => false,
+        "tls" | "ssl" | "tls+unix" => true,
+        _ => return None,
+    };
+    let place = if scheme.ends_with("unix") {
+        let name = rest.strip_prefix('@');
+        if !(1..UNIX_ADDRESS).contains(&name.unwrap_or(rest).len()) || rest.contains('\0') {
+            return None;
+        }
+        name.map_or_else(|| ListenAddress::Unix(rest.into()), |name| ListenAddress::Abstract(name.to_owned()))
+    } else {
+        ListenAddress::Tcp(rest.parse().ok()?)
+    };
+    Some(Listen { place, tls })
+}
 
 /// What came of trying to accept.
 #[derive(Debug)]
@@ -34,7 +121,7 @@ pub(crate) enum Accepted {
 
 /// A listening socket.
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub(crate) struct ListeningSocket {
     socket: OwnedFd,
     at: Listen,
     /// Whether other loops wait for the same socket.
@@ -43,9 +130,9 @@ pub(crate) struct Listener {
     owns_file: bool,
 }
 
-impl Listener {
+impl ListeningSocket {
     /// Listens at `at`, for so many loops: a listener each.
-    pub(crate) fn open_all(at: &Listen, backlog: u32, loops: u32) -> Result<Vec<Listener>, SinkError> {
+    pub(crate) fn open_all(at: &Listen, backlog: u32, loops: u32) -> Result<Vec<ListeningSocket>, SinkError> {
         match &at.place {
             ListenAddress::Tcp(address) => open_tcp(*address, at.tls, backlog, loops),
             ListenAddress::Unix(_) | ListenAddress::Abstract(_) => open_unix(at, backlog, loops),
@@ -83,7 +170,7 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
+impl Drop for ListeningSocket {
     fn drop(&mut self) {
         if let (true, ListenAddress::Unix(path)) = (self.owns_file, &self.at.place) {
             // Where it fails, somebody else has taken it away.
@@ -92,13 +179,13 @@ impl Drop for Listener {
     }
 }
 
-impl AsFd for Listener {
+impl AsFd for ListeningSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
-fn open_tcp(address: SocketAddr, tls: bool, backlog: u32, loops: u32) -> Result<Vec<Listener>, SinkError> {
+fn open_tcp(address: SocketAddr, tls: bool, backlog: u32, loops: u32) -> Result<Vec<ListeningSocket>, SinkError> {
     let at = |address| Listen { place: ListenAddress::Tcp(address), tls };
     if loops > 1 && address.port() != 0 {
         // The kernel would let two sinks of one user share a port by the same option, each with half of the load.
@@ -112,7 +199,7 @@ fn open_tcp(address: SocketAddr, tls: bool, backlog: u32, loops: u32) -> Result<
         listen(&socket, backlog_of(backlog)).map_err(|errno| refused(&at(address), errno))?;
         let failed = SinkError::of("open a listening socket");
         address = SocketAddr::try_from(getsockname(&socket).map_err(&failed)?).map_err(&failed)?;
-        listeners.push(Listener { socket, at: at(address), shared: false, owns_file: false });
+        listeners.push(ListeningSocket { socket, at: at(address), shared: false, owns_file: false });
     }
     Ok(listeners)
 }
@@ -131,7 +218,7 @@ fn tcp_socket(address: SocketAddr, at: &Listen, reuse_port: bool) -> Result<Owne
     Ok(socket)
 }
 
-fn open_unix(at: &Listen, backlog: u32, loops: u32) -> Result<Vec<Listener>, SinkError> {
+fn open_unix(at: &Listen, backlog: u32, loops: u32) -> Result<Vec<ListeningSocket>, SinkError> {
     let failed = SinkError::of("open a listening socket");
     let address = match &at.place {
         ListenAddress::Unix(path) => SocketAddrUnix::new(path.as_path()),
@@ -150,12 +237,12 @@ fn open_unix(at: &Listen, backlog: u32, loops: u32) -> Result<Vec<Listener>, Sin
     };
     bound.map_err(|errno| refused(at, errno))?;
     let owns_file = matches!(at.place, ListenAddress::Unix(_));
-    let first = Listener { socket, at: at.clone(), shared: loops > 1, owns_file };
+    let first = ListeningSocket { socket, at: at.clone(), shared: loops > 1, owns_file };
     listen(&first.socket, backlog_of(backlog)).map_err(|errno| refused(at, errno))?;
     let mut listeners = vec![first];
     for _ in 1..loops {
         let socket = rustix::io::fcntl_dupfd_cloexec(&listeners[0].socket, 0).map_err(&failed)?;
-        listeners.push(Listener { socket, at: at.clone(), shared: true, owns_file: false });
+        listeners.push(ListeningSocket { socket, at: at.clone(), shared: true, owns_file: false });
     }
     Ok(listeners)
 }
@@ -185,16 +272,63 @@ fn refused(at: &Listen, errno: Errno) -> SinkError {
     }
 }
 
+/// The files of a certificate and its key, in PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PemPair {
+    /// The certificate, and those that vouch for it.
+    pub certificate: PathBuf,
+    /// Its private key; may be the same file.
+    pub key: PathBuf,
+}
+
+/// What every TLS connection uses. `names` are those for which a pair that is made here shall be good.
+pub(crate) fn tls_config(pair: Option<&PemPair>, names: Vec<String>) -> Result<Arc<ServerConfig>, SinkError> {
+    let (certificates, key) = match pair {
+        Some(pair) => (certificates(&pair.certificate)?, key(&pair.key)?),
+        None => self_signed(names)?,
+    };
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, key))
+        .map_err(|error| SinkError::Tls(error.to_string()))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+type Pair = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+fn self_signed(names: Vec<String>) -> Result<Pair, SinkError> {
+    let made = rcgen::generate_simple_self_signed(names).map_err(|error| SinkError::Tls(error.to_string()))?;
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    Ok((vec![made.cert.der().clone()], key.into()))
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SinkError> {
+    const WHAT: &str = "a certificate";
+    let found = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| unreadable(path, WHAT, error))?;
+    if found.is_empty() { Err(unreadable(path, WHAT, "there is none in it")) } else { Ok(found) }
+}
+
+fn key(path: &Path) -> Result<PrivateKeyDer<'static>, SinkError> {
+    PrivateKeyDer::from_pem_file(path).map_err(|error| unreadable(path, "a private key", error))
+}
+
+fn unreadable(path: &Path, what: &'static str, reason: impl Display) -> SinkError {
+    SinkError::Unreadable { path: path.to_owned(), what, reason: reason.to_string() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::net::TcpStream;
 
-    fn open(address: SocketAddr, loops: u32) -> Result<Vec<Listener>, SinkError> {
-        Listener::open_all(&address.into(), 1024, loops)
+    fn open(address: SocketAddr, loops: u32) -> Result<Vec<ListeningSocket>, SinkError> {
+        ListeningSocket::open_all(&address.into(), 1024, loops)
     }
 
-    fn address(listener: &Listener) -> SocketAddr {
+    fn address(listener: &ListeningSocket) -> SocketAddr {
         let ListenAddress::Tcp(address) = listener.at().place else { panic!("a TCP listener") };
         address
     }
@@ -226,11 +360,28 @@ mod tests {
         let path = std::env::temp_dir().join(format!("sink-left-over-{}", std::process::id()));
         let at = Listen { place: ListenAddress::Unix(path.clone()), tls: false };
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-        let first = Listener::open_all(&at, 5, 2).unwrap();
-        assert!(matches!(Listener::open_all(&at, 5, 1), Err(SinkError::AddressInUse(_))));
+        let first = ListeningSocket::open_all(&at, 5, 2).unwrap();
+        assert!(matches!(ListeningSocket::open_all(&at, 5, 1), Err(SinkError::AddressInUse(_))));
         drop(first);
         assert!(!path.exists());
         let at = Listen { place: ListenAddress::Unix("/nowhere/at/all".into()), tls: false };
-        assert!(matches!(Listener::open_all(&at, 5, 1), Err(SinkError::NoFolder(_))));
+        assert!(matches!(ListeningSocket::open_all(&at, 5, 1), Err(SinkError::NoFolder(_))));
+    }
+
+    #[test]
+    fn parse_of_print_is_itself() {
+        for text in [
+            "127.0.0.1:8080",
+            "[::1]:0",
+            "tls://127.0.0.1:8443",
+            "unix:///run/sink.sock",
+            "unix://tmp/x",
+            "unix://@sink",
+            "tls+unix://@sink",
+        ] {
+            assert_eq!(text.parse::<Listen>().unwrap().to_string(), text);
+        }
+        assert_eq!("tcp://127.0.0.1:1".parse::<Listen>().unwrap().to_string(), "127.0.0.1:1");
+        assert_eq!("ssl://127.0.0.1:1".parse::<Listen>().unwrap().to_string(), "tls://127.0.0.1:1");
     }
 }

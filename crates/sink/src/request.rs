@@ -1,37 +1,27 @@
 //! One request after the other out of a connection's bytes, in whatever pieces they come. Bodies are read and
 //! dropped; nothing is answered here. Fed in pieces or whole, the same bytes give the same requests.
 
-use crate::chunked::Chunked;
-use crate::head::{Framing, Head, LONGEST, Memo, Parsed, Refusal};
+use crate::head::{HeadMemo, LONGEST, ParsedHead, Refusal, RequestFraming, RequestHead};
 
 /// Room for an unfinished head that a connection keeps between requests.
 const KEPT_ROOM: usize = 4096;
 
-/// A request that was received whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Request {
-    /// What it says.
-    pub(crate) head: Head,
-    /// All its bytes: head, body and the body's framing.
-    pub(crate) bytes: u64,
-}
-
 /// How far a request has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum ReadProgress {
     /// All input was taken and there is more to come.
     Unfinished,
     /// As `Unfinished`, and the client waits to be told to send the body (RFC 9110 section 10.1.1).
     WantsContinue,
-    /// This was its last byte.
-    Whole(Request),
+    /// This was its last byte; with all its bytes: head, body and the body's framing.
+    Whole(RequestHead, u64),
     /// It will never be one.
     Refused(Refusal),
 }
 
 /// Where the scan for the end of a head that comes in pieces is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scan {
+enum HeadScan {
     /// In the empty lines that may precede a request line (RFC 9112 section 2.2).
     Before,
     /// In a line.
@@ -43,84 +33,90 @@ enum Scan {
 }
 
 #[derive(Debug)]
-enum Stage {
+enum ReadStage {
     Head,
-    Length(Head, u64),
-    Chunked(Head, Chunked),
+    Length(RequestHead, u64),
+    Chunked(RequestHead, ChunkedBody),
 }
 
 /// The reader of one connection.
 #[derive(Debug)]
-pub(crate) struct Reader {
-    stage: Stage,
+pub(crate) struct RequestReader {
+    stage: ReadStage,
     /// The beginning of a head whose end has not come.
     unfinished: Vec<u8>,
-    scan: Scan,
+    scan: HeadScan,
     /// Whether the request line has come and is one.
     line_checked: bool,
     /// Bytes of this request so far, without an unfinished head.
     bytes: u64,
 }
 
-impl Reader {
+impl RequestReader {
     /// Before the first request.
-    pub(crate) fn new() -> Reader {
-        Reader { stage: Stage::Head, unfinished: Vec::new(), scan: Scan::Before, line_checked: false, bytes: 0 }
+    pub(crate) fn new() -> RequestReader {
+        RequestReader {
+            stage: ReadStage::Head,
+            unfinished: Vec::new(),
+            scan: HeadScan::Before,
+            line_checked: false,
+            bytes: 0,
+        }
     }
 
     /// Takes bytes from the front of `input`: how many, and what they make of the request. Bytes after a whole request
     /// are left for the next call; after a refusal the reader is of no more use.
-    pub(crate) fn feed(&mut self, input: &[u8], memo: &mut Memo) -> (usize, Progress) {
+    pub(crate) fn feed(&mut self, input: &[u8], memo: &mut HeadMemo) -> (usize, ReadProgress) {
         match self.try_feed(input, memo) {
             Ok((taken, progress)) => (taken, progress),
-            Err(refusal) => (input.len(), Progress::Refused(refusal)),
+            Err(refusal) => (input.len(), ReadProgress::Refused(refusal)),
         }
     }
 
-    fn try_feed(&mut self, input: &[u8], memo: &mut Memo) -> Result<(usize, Progress), Refusal> {
+    fn try_feed(&mut self, input: &[u8], memo: &mut HeadMemo) -> Result<(usize, ReadProgress), Refusal> {
         let mut taken = 0;
-        if matches!(self.stage, Stage::Head) {
+        if matches!(self.stage, ReadStage::Head) {
             let (of_head, head) = self.read_head(input, memo)?;
-            let Some(head) = head else { return Ok((of_head, Progress::Unfinished)) };
+            let Some(head) = head else { return Ok((of_head, ReadProgress::Unfinished)) };
             taken = of_head;
             self.bytes = head.length as u64;
             match head.framing {
-                Framing::Bodiless => return Ok((taken, self.whole(head))),
-                Framing::Length(bytes) => self.stage = Stage::Length(head, bytes),
-                Framing::Chunked => self.stage = Stage::Chunked(head, Chunked::new()),
+                RequestFraming::Bodiless => return Ok((taken, self.whole(head))),
+                RequestFraming::Length(bytes) => self.stage = ReadStage::Length(head, bytes),
+                RequestFraming::Chunked => self.stage = ReadStage::Chunked(head, ChunkedBody::new()),
             }
             if taken == input.len() && head.expects_continue {
-                return Ok((taken, Progress::WantsContinue));
+                return Ok((taken, ReadProgress::WantsContinue));
             }
         }
         let rest = &input[taken..];
         let (of_body, ended) = match &mut self.stage {
-            Stage::Head => unreachable!("the head was read above"),
-            Stage::Length(head, left) => {
+            ReadStage::Head => unreachable!("the head was read above"),
+            ReadStage::Length(head, left) => {
                 let here = (*left).min(rest.len() as u64);
                 *left -= here;
                 (here as usize, (*left == 0).then_some(*head))
             }
-            Stage::Chunked(head, chunked) => {
+            ReadStage::Chunked(head, chunked) => {
                 let (here, ended) = chunked.feed(rest)?;
                 (here, ended.then_some(*head))
             }
         };
         self.bytes += of_body as u64;
-        let progress = ended.map_or(Progress::Unfinished, |head| self.whole(head));
+        let progress = ended.map_or(ReadProgress::Unfinished, |head| self.whole(head));
         Ok((taken + of_body, progress))
     }
 
     /// Ends this request and gets ready for the next.
-    fn whole(&mut self, head: Head) -> Progress {
-        self.stage = Stage::Head;
-        Progress::Whole(Request { head, bytes: self.bytes })
+    fn whole(&mut self, head: RequestHead) -> ReadProgress {
+        self.stage = ReadStage::Head;
+        ReadProgress::Whole(head, self.bytes)
     }
 
     /// Takes bytes of the head: how many, and the head if they end it.
-    fn read_head(&mut self, input: &[u8], memo: &mut Memo) -> Result<(usize, Option<Head>), Refusal> {
+    fn read_head(&mut self, input: &[u8], memo: &mut HeadMemo) -> Result<(usize, Option<RequestHead>), Refusal> {
         if self.unfinished.is_empty()
-            && let Parsed::Whole(head) = memo.parse(input)
+            && let ParsedHead::Whole(head) = memo.parse(input)
         {
             return Ok((head.length, Some(head)));
         }
@@ -134,12 +130,12 @@ impl Reader {
         let parsed = memo.parse(&self.unfinished);
         self.unfinished.clear();
         self.unfinished.shrink_to(KEPT_ROOM);
-        self.scan = Scan::Before;
+        self.scan = HeadScan::Before;
         self.line_checked = false;
         match parsed {
-            Parsed::Whole(head) => Ok((end, Some(head))),
-            Parsed::Unfinished => Err(Refusal::Malformed),
-            Parsed::Refused(refusal) => Err(refusal),
+            ParsedHead::Whole(head) => Ok((end, Some(head))),
+            ParsedHead::Unfinished => Err(Refusal::Malformed),
+            ParsedHead::Refused(refusal) => Err(refusal),
         }
     }
 
@@ -148,23 +144,23 @@ impl Reader {
         let mut moved = 0;
         for (at, byte) in input.iter().enumerate() {
             self.scan = match (self.scan, byte) {
-                (Scan::Before, b'\r' | b'\n') => Scan::Before,
-                (Scan::LineEnd | Scan::EmptyLine, b'\n') => {
+                (HeadScan::Before, b'\r' | b'\n') => HeadScan::Before,
+                (HeadScan::LineEnd | HeadScan::EmptyLine, b'\n') => {
                     self.unfinished.extend_from_slice(&input[moved..=at]);
                     return Ok(Some(at + 1));
                 }
-                (Scan::LineEnd, b'\r') => Scan::EmptyLine,
+                (HeadScan::LineEnd, b'\r') => HeadScan::EmptyLine,
                 (_, b'\n') => {
                     if !self.line_checked {
                         self.unfinished.extend_from_slice(&input[moved..=at]);
                         moved = at + 1;
                         self.check_line()?;
                     }
-                    Scan::LineEnd
+                    HeadScan::LineEnd
                 }
                 // No head contains these, and a TLS client begins with one: it must not wait for our answer for ever.
                 (_, 0..=8 | 11 | 12 | 14..=31) => return Err(Refusal::Malformed),
-                _ => Scan::Line,
+                _ => HeadScan::Line,
             };
         }
         self.unfinished.extend_from_slice(&input[moved..]);
@@ -175,9 +171,112 @@ impl Reader {
     fn check_line(&mut self) -> Result<(), Refusal> {
         self.line_checked = true;
         match crate::head::parse(&self.unfinished) {
-            Parsed::Refused(refusal) => Err(refusal),
-            Parsed::Whole(_) | Parsed::Unfinished => Ok(()),
+            ParsedHead::Refused(refusal) => Err(refusal),
+            ParsedHead::Whole(_) | ParsedHead::Unfinished => Ok(()),
         }
+    }
+}
+
+/// Extensions of one chunk, or all trailers, may not be longer: as large as a head may be.
+const LONGEST_LINES: usize = LONGEST;
+
+/// How far the body has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ChunkPart {
+    /// In a chunk's size; whether a digit has come.
+    Size(bool),
+    /// After the size, up to the line's CR.
+    Extension,
+    /// Before the LF of the size line.
+    SizeEnd,
+    /// In the chunk's content.
+    Content,
+    /// Before the CR after the content.
+    ContentCr,
+    /// Before the LF after the content.
+    ContentLf,
+    /// At the start of a trailer line, or of the empty line that ends it all.
+    LineStart,
+    /// In a trailer line.
+    Trailer,
+    /// Before a trailer line's LF.
+    TrailerEnd,
+    /// Before the very last LF.
+    LastLf,
+}
+
+/// A chunked body that is being received.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChunkedBody {
+    state: ChunkPart,
+    /// Bytes that are left of the chunk.
+    left: u64,
+    /// Bytes of extensions or trailers so far.
+    lines: usize,
+}
+
+impl ChunkedBody {
+    /// Before the first chunk.
+    pub(crate) fn new() -> ChunkedBody {
+        ChunkedBody { state: ChunkPart::Size(false), left: 0, lines: 0 }
+    }
+
+    /// Takes what is the body's from the front of `input`: how many bytes, and whether they end it.
+    pub(crate) fn feed(&mut self, input: &[u8]) -> Result<(usize, bool), Refusal> {
+        let mut at = 0;
+        while at < input.len() {
+            if self.state == ChunkPart::Content {
+                let here = self.left.min((input.len() - at) as u64);
+                self.left -= here;
+                at += here as usize;
+                if self.left == 0 {
+                    self.state = ChunkPart::ContentCr;
+                }
+                continue;
+            }
+            let byte = input[at];
+            at += 1;
+            if self.state == ChunkPart::LastLf && byte == b'\n' {
+                return Ok((at, true));
+            }
+            self.state = self.after(byte)?;
+        }
+        Ok((at, false))
+    }
+
+    /// The state after a byte that is not content.
+    fn after(&mut self, byte: u8) -> Result<ChunkPart, Refusal> {
+        Ok(match (self.state, byte) {
+            (ChunkPart::Size(_), b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
+                let digit = (byte as char).to_digit(16).map_or(0, u64::from);
+                self.left = self.left.checked_mul(16).ok_or(Refusal::Malformed)? + digit;
+                ChunkPart::Size(true)
+            }
+            (ChunkPart::Size(true) | ChunkPart::Extension, b'\r') => ChunkPart::SizeEnd,
+            (ChunkPart::Size(true), b';' | b' ' | b'\t') => {
+                self.lines = 0;
+                ChunkPart::Extension
+            }
+            (ChunkPart::SizeEnd, b'\n') if self.left > 0 => ChunkPart::Content,
+            (ChunkPart::SizeEnd, b'\n') => {
+                self.lines = 0;
+                ChunkPart::LineStart
+            }
+            (ChunkPart::ContentCr, b'\r') => ChunkPart::ContentLf,
+            (ChunkPart::ContentLf, b'\n') => ChunkPart::Size(false),
+            (ChunkPart::LineStart, b'\r') => ChunkPart::LastLf,
+            (ChunkPart::Trailer, b'\r') => ChunkPart::TrailerEnd,
+            (ChunkPart::TrailerEnd, b'\n') => ChunkPart::LineStart,
+            (ChunkPart::Extension, byte) if byte != b'\n' => self.line(ChunkPart::Extension)?,
+            (ChunkPart::LineStart | ChunkPart::Trailer, byte) if byte != b'\n' => self.line(ChunkPart::Trailer)?,
+            _ => return Err(Refusal::Malformed),
+        })
+    }
+
+    /// One more byte of a line that nobody needs.
+    fn line(&mut self, state: ChunkPart) -> Result<ChunkPart, Refusal> {
+        self.lines += 1;
+        if self.lines > LONGEST_LINES { Err(Refusal::TooLarge) } else { Ok(state) }
     }
 }
 
@@ -188,18 +287,18 @@ mod tests {
     use proptest::sample::Index;
 
     /// The requests that `pieces` contain, the refusal that ends them if any, and whether one is unfinished.
-    fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Request>, Option<Refusal>) {
-        let mut memo = Memo::default();
-        let mut reader = Reader::new();
+    fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<(RequestHead, u64)>, Option<Refusal>) {
+        let mut memo = HeadMemo::default();
+        let mut reader = RequestReader::new();
         let mut requests = Vec::new();
         for mut piece in pieces {
             while !piece.is_empty() {
                 let (taken, progress) = reader.feed(piece, &mut memo);
                 piece = &piece[taken..];
                 match progress {
-                    Progress::Whole(request) => requests.push(request),
-                    Progress::Refused(refusal) => return (requests, Some(refusal)),
-                    Progress::Unfinished | Progress::WantsContinue => assert!(piece.is_empty()),
+                    ReadProgress::Whole(head, bytes) => requests.push((head, bytes)),
+                    ReadProgress::Refused(refusal) => return (requests, Some(refusal)),
+                    ReadProgress::Unfinished | ReadProgress::WantsContinue => assert!(piece.is_empty()),
                 }
             }
         }
@@ -262,7 +361,7 @@ mod tests {
             let (read, refusal) = read([text.as_bytes()]);
             // HTTP/1.0 knows no chunks.
             if refusal.is_none() {
-                prop_assert_eq!(read.iter().map(|r| r.bytes).collect::<Vec<_>>(), requests.iter().map(|r| r.len() as u64).collect::<Vec<_>>());
+                prop_assert_eq!(read.iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>(), requests.iter().map(|r| r.len() as u64).collect::<Vec<_>>());
             }
         }
     }
@@ -296,8 +395,30 @@ mod tests {
     #[test]
     fn a_client_that_sends_the_body_unasked_is_not_asked_for_it() {
         let head = "POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
-        let mut memo = Memo::default();
-        assert_eq!(Reader::new().feed(head.as_bytes(), &mut memo).1, Progress::WantsContinue);
-        assert_eq!(Reader::new().feed(format!("{head}a").as_bytes(), &mut memo).1, Progress::Unfinished);
+        let mut memo = HeadMemo::default();
+        assert_eq!(RequestReader::new().feed(head.as_bytes(), &mut memo).1, ReadProgress::WantsContinue);
+        assert_eq!(RequestReader::new().feed(format!("{head}a").as_bytes(), &mut memo).1, ReadProgress::Unfinished);
+    }
+
+    fn feed(input: &str) -> Result<(usize, bool), Refusal> {
+        ChunkedBody::new().feed(input.as_bytes())
+    }
+
+    #[test]
+    fn a_body_ends_at_its_empty_chunk() {
+        assert_eq!(feed("0\r\n\r\nGET"), Ok((5, true)));
+        assert_eq!(feed("3\r\nabc\r\n0\r\n\r\n"), Ok((13, true)));
+        assert_eq!(feed("3;name=\"v\"\r\nabc\r\n000\r\nTrailer: 1\r\n\r\n"), Ok((36, true)));
+        assert_eq!(feed("a\r\n0\r\n\r\n0\r\n\r\n\r\n0\r\n\r\n"), Ok((20, true)));
+        assert_eq!(feed("3\r\nab"), Ok((5, false)));
+    }
+
+    #[test]
+    fn what_is_not_chunked_is_refused() {
+        for input in ["\r\n", "x\r\n", "3\n", "3\r\nabcd", "3\r\nabc\n", "-1\r\n", "0\r\n\n", "11111111111111111\r\n"] {
+            assert_eq!(feed(input), Err(Refusal::Malformed), "{input:?}");
+        }
+        let endless = format!("0\r\n{}", "t".repeat(LONGEST_LINES + 1));
+        assert_eq!(feed(&endless), Err(Refusal::TooLarge));
     }
 }

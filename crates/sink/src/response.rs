@@ -6,7 +6,7 @@ use std::ops::Range;
 use model::Nanos;
 use model::anatomy::STAMPS;
 
-use crate::head::{Ending, Refusal};
+use crate::head::{ConnectionFate, Refusal};
 use crate::settings::SAYS_KEEP_ALIVE;
 use crate::{SinkBody, SinkLedger, SinkSettings};
 
@@ -19,7 +19,7 @@ const COUNTER: &[u8] = b"\xa2\x66status\x67replied\x65reply\xa1\x63arg\x44";
 
 /// One rendered answer.
 #[derive(Debug)]
-struct Answer {
+struct RenderedAnswer {
     bytes: Box<[u8]>,
     /// Where its body begins.
     body: usize,
@@ -29,7 +29,7 @@ struct Answer {
 
 /// How much of an answer is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum AnswerExtent {
     /// All.
     Whole,
     /// The head, for HEAD.
@@ -43,16 +43,16 @@ pub(crate) enum Extent {
 
 /// The answers of all workers, with any status.
 #[derive(Debug)]
-pub(crate) struct Answers {
+pub(crate) struct AnswerTable {
     /// By status, worker and ending.
-    all: Vec<Answer>,
+    all: Vec<RenderedAnswer>,
     workers: usize,
     first_worker: usize,
 }
 
-impl Answers {
+impl AnswerTable {
     /// Renders them for these workers. Status 0 is 200, and then come those of the faults.
-    pub(crate) fn render(settings: &SinkSettings, workers: Range<u32>) -> Answers {
+    pub(crate) fn render(settings: &SinkSettings, workers: Range<u32>) -> AnswerTable {
         let statuses: Vec<_> = [200].into_iter().chain(settings.faults.status.iter().map(|fault| fault.code)).collect();
         let (kind, body) = match settings.body {
             SinkBody::Counter => ("application/cbor", [COUNTER, &[0; 4]].concat()),
@@ -61,7 +61,7 @@ impl Answers {
         };
         let (keeping, others): (Vec<&str>, Vec<&str>) =
             settings.headers.iter().map(String::as_str).partition(|line| line.eq_ignore_ascii_case(SAYS_KEEP_ALIVE));
-        let kept = if keeping.is_empty() { Ending::KeepAlive } else { Ending::KeepAliveSaid };
+        let kept = if keeping.is_empty() { ConnectionFate::KeepAlive } else { ConnectionFate::KeepAliveSaid };
         let mut all = Vec::new();
         for code in statuses {
             for worker in workers.clone() {
@@ -69,35 +69,42 @@ impl Answers {
                 let others = others.iter().flat_map(|line| [line, "\r\n"]).collect::<String>();
                 let fields = format!("content-type: {kind}\r\n{others}{}", named.unwrap_or_default());
                 let status = format!("{code} {}", reason(code));
-                for ending in [kept, Ending::KeepAliveSaid, Ending::Close] {
+                for ending in [kept, ConnectionFate::KeepAliveSaid, ConnectionFate::Close] {
                     let bytes = response(&status, &fields, ending, &body);
                     let counter = if settings.body == SinkBody::Counter { bytes.len() - 4 } else { bytes.len() };
-                    all.push(Answer { body: bytes.len() - body.len(), bytes, counter });
+                    all.push(RenderedAnswer { body: bytes.len() - body.len(), bytes, counter });
                 }
             }
         }
-        Answers { all, workers: workers.len(), first_worker: workers.start as usize }
+        AnswerTable { all, workers: workers.len(), first_worker: workers.start as usize }
     }
 
     /// A worker's answer to the request of this number.
     #[inline]
-    pub(crate) fn of(&mut self, status: usize, worker: u32, ending: Ending, extent: Extent, number: u64) -> &[u8] {
+    pub(crate) fn of(
+        &mut self,
+        status: usize,
+        worker: u32,
+        ending: ConnectionFate,
+        extent: AnswerExtent,
+        number: u64,
+    ) -> &[u8] {
         let ending = match ending {
-            Ending::KeepAlive => 0,
-            Ending::KeepAliveSaid => 1,
-            Ending::Close => 2,
+            ConnectionFate::KeepAlive => 0,
+            ConnectionFate::KeepAliveSaid => 1,
+            ConnectionFate::Close => 2,
         };
         let place = (status * self.workers + worker as usize - self.first_worker) * 3 + ending;
-        let Answer { bytes, body, counter } = &mut self.all[place];
+        let RenderedAnswer { bytes, body, counter } = &mut self.all[place];
         // The counter is a u32, and starts again after 2^32 - 1.
         if let Some(hole) = bytes.get_mut(*counter..*counter + 4) {
             hole.copy_from_slice(&(number as u32).to_le_bytes());
         }
         let length = match extent {
-            Extent::Whole => bytes.len(),
-            Extent::Head => *body,
-            Extent::Cut { bodiless: false } if *body < bytes.len() => usize::midpoint(*body, bytes.len()),
-            Extent::Cut { .. } => *body / 2,
+            AnswerExtent::Whole => bytes.len(),
+            AnswerExtent::Head => *body,
+            AnswerExtent::Cut { bodiless: false } if *body < bytes.len() => usize::midpoint(*body, bytes.len()),
+            AnswerExtent::Cut { .. } => *body / 2,
         };
         &bytes[..length]
     }
@@ -111,7 +118,7 @@ pub(crate) fn stamped(answer: &[u8], [started, ended]: [Nanos; 2]) -> Vec<u8> {
 }
 
 /// The ledger as JSON; without its body for HEAD.
-pub(crate) fn of_ledger(ledger: &SinkLedger, ending: Ending, bodiless: bool) -> Box<[u8]> {
+pub(crate) fn of_ledger(ledger: &SinkLedger, ending: ConnectionFate, bodiless: bool) -> Box<[u8]> {
     let body = serde_json::to_string(ledger).unwrap_or_default() + "\n";
     let whole = response("200 OK", "content-type: application/json\r\n", ending, body.as_bytes());
     whole[..whole.len() - if bodiless { body.len() } else { 0 }].into()
@@ -123,14 +130,14 @@ pub(crate) fn of_refusal(refusal: Refusal) -> Box<[u8]> {
         Refusal::Malformed => ("400 Bad Request", "this is not a HTTP/1.1 request\n"),
         Refusal::TooLarge => ("431 Request Header Fields Too Large", "the head may have 64 KiB and 128 fields\n"),
     };
-    response(status, "content-type: text/plain\r\n", Ending::Close, body.as_bytes())
+    response(status, "content-type: text/plain\r\n", ConnectionFate::Close, body.as_bytes())
 }
 
-fn response(status: &str, fields: &str, ending: Ending, body: &[u8]) -> Box<[u8]> {
+fn response(status: &str, fields: &str, ending: ConnectionFate, body: &[u8]) -> Box<[u8]> {
     let connection = match ending {
-        Ending::KeepAlive => "",
-        Ending::KeepAliveSaid => "connection: keep-alive\r\n",
-        Ending::Close => "connection: close\r\n",
+        ConnectionFate::KeepAlive => "",
+        ConnectionFate::KeepAliveSaid => "connection: keep-alive\r\n",
+        ConnectionFate::Close => "connection: close\r\n",
     };
     let length = body.len();
     let head = format!("HTTP/1.1 {status}\r\n{fields}{connection}content-length: {length}\r\n\r\n");
@@ -161,10 +168,10 @@ fn reason(code: u16) -> &'static str {
 mod tests {
     use super::*;
 
-    fn answers(body: SinkBody, header: Option<&str>) -> Answers {
+    fn answers(body: SinkBody, header: Option<&str>) -> AnswerTable {
         let mut settings = SinkSettings { body, worker_header: header.map(str::to_owned), ..SinkSettings::default() };
         settings.faults.status = vec!["503:1%".parse().unwrap()];
-        Answers::render(&settings, 3..5)
+        AnswerTable::render(&settings, 3..5)
     }
 
     #[test]
@@ -172,10 +179,10 @@ mod tests {
         let mut answers = answers(SinkBody::Ok, Some("x-worker"));
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         assert_eq!(
-            text(answers.of(0, 4, Ending::KeepAlive, Extent::Whole, 0)),
+            text(answers.of(0, 4, ConnectionFate::KeepAlive, AnswerExtent::Whole, 0)),
             "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nx-worker: 4\r\ncontent-length: 3\r\n\r\nok\n"
         );
-        let other = text(answers.of(1, 3, Ending::Close, Extent::Whole, 0));
+        let other = text(answers.of(1, 3, ConnectionFate::Close, AnswerExtent::Whole, 0));
         assert!(other.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{other}");
         assert!(other.contains("x-worker: 3\r\nconnection: close\r\n"), "{other}");
     }
@@ -189,27 +196,27 @@ mod tests {
             worker_header: Some("w".to_owned()),
             ..SinkSettings::default()
         };
-        let mut answers = Answers::render(&settings, 0..1);
+        let mut answers = AnswerTable::render(&settings, 0..1);
         assert_eq!(
-            answers.of(0, 0, Ending::KeepAlive, Extent::Whole, 0),
+            answers.of(0, 0, ConnectionFate::KeepAlive, AnswerExtent::Whole, 0),
             b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nserver: nginx\r\nx: \r\nw: 0\r\ncontent-length: 3\r\n\r\nok\n"
         );
         let settings = SinkSettings { headers: vec!["Connection: Keep-Alive".to_owned()], ..SinkSettings::default() };
-        let mut answers = Answers::render(&settings, 0..1);
+        let mut answers = AnswerTable::render(&settings, 0..1);
         let mut says = |ending, word: &str| {
-            let answer = String::from_utf8_lossy(answers.of(0, 0, ending, Extent::Head, 0)).into_owned();
+            let answer = String::from_utf8_lossy(answers.of(0, 0, ending, AnswerExtent::Head, 0)).into_owned();
             answer.matches("onnection").count() == 1 && answer.contains(&format!("connection: {word}\r\n"))
         };
-        assert!(says(Ending::KeepAlive, "keep-alive") && says(Ending::Close, "close"));
+        assert!(says(ConnectionFate::KeepAlive, "keep-alive") && says(ConnectionFate::Close, "close"));
     }
 
     #[test]
     fn stamps_are_the_heads_last_field_and_the_body_stays() {
         let mut answers = answers(SinkBody::Ok, None);
         let text = |bytes: &[u8]| String::from_utf8(stamped(bytes, [Nanos(5), Nanos(70)])).unwrap();
-        let whole = text(answers.of(0, 3, Ending::KeepAlive, Extent::Whole, 0));
+        let whole = text(answers.of(0, 3, ConnectionFate::KeepAlive, AnswerExtent::Whole, 0));
         assert!(whole.ends_with("\r\ncontent-length: 3\r\nx-app-stamps: 5 70\r\n\r\nok\n"), "{whole}");
-        let head = text(answers.of(0, 3, Ending::KeepAlive, Extent::Head, 0));
+        let head = text(answers.of(0, 3, ConnectionFate::KeepAlive, AnswerExtent::Head, 0));
         assert_eq!(head + "ok\n", whole);
     }
 
@@ -221,23 +228,27 @@ mod tests {
             0xa2, 0x66, b's', b't', b'a', b't', b'u', b's', 0x67, b'r', b'e', b'p', b'l', b'i', b'e', b'd', 0x65, b'r',
             b'e', b'p', b'l', b'y', 0xa1, 0x63, b'a', b'r', b'g', 0x44, 0x04, 0x03, 0x02, 0x01,
         ];
-        assert_eq!(body(answers.of(0, 3, Ending::KeepAlive, Extent::Whole, 0x99_0102_0304)), expected);
-        assert_eq!(body(answers.of(0, 3, Ending::KeepAlive, Extent::Whole, 0))[28..], [0; 4]);
+        assert_eq!(body(answers.of(0, 3, ConnectionFate::KeepAlive, AnswerExtent::Whole, 0x99_0102_0304)), expected);
+        assert_eq!(body(answers.of(0, 3, ConnectionFate::KeepAlive, AnswerExtent::Whole, 0))[28..], [0; 4]);
     }
 
     #[test]
     fn an_answer_without_body_says_how_long_it_would_be() {
         for (body, length) in [(SinkBody::Ok, "3"), (SinkBody::Counter, "32"), (SinkBody::Bytes(70_000), "70000")] {
             let mut answers = answers(body, None);
-            let head = String::from_utf8(answers.of(0, 3, Ending::Close, Extent::Head, 7).to_vec()).unwrap();
+            let head =
+                String::from_utf8(answers.of(0, 3, ConnectionFate::Close, AnswerExtent::Head, 7).to_vec()).unwrap();
             assert!(head.ends_with(&format!("connection: close\r\ncontent-length: {length}\r\n\r\n")), "{head}");
-            let whole = answers.of(0, 3, Ending::Close, Extent::Whole, 7).len();
+            let whole = answers.of(0, 3, ConnectionFate::Close, AnswerExtent::Whole, 7).len();
             assert_eq!((whole - head.len()).to_string(), length);
             for bodiless in [false, true] {
-                let cut = answers.of(0, 3, Ending::Close, Extent::Cut { bodiless }, 7).len();
+                let cut = answers.of(0, 3, ConnectionFate::Close, AnswerExtent::Cut { bodiless }, 7).len();
                 assert!(cut < whole && (cut < head.len()) == bodiless && cut > 0);
             }
         }
-        assert_ne!(answers(SinkBody::Bytes(0), None).of(0, 3, Ending::Close, Extent::Cut { bodiless: false }, 7), b"");
+        assert_ne!(
+            answers(SinkBody::Bytes(0), None).of(0, 3, ConnectionFate::Close, AnswerExtent::Cut { bodiless: false }, 7),
+            b""
+        );
     }
 }

@@ -5,32 +5,30 @@
 //! allocated per request, no client can make a turn longer than one read of each connection, and loops share nothing
 //! but the number of the next request.
 
-mod accepting;
 mod answering;
 
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, TryRecvError};
 
 use model::{Clock, Nanos};
 use poller::{Event, EventFlags, Poller};
 use rustix::fd::OwnedFd;
 use rustix::thread::set_current_timer_slack;
-use rustls::ServerConfig;
+use rustls::{ServerConfig, ServerConnection};
 
-use crate::connection::{Connection, Phase};
-use crate::connections::{Connections, Key};
+use crate::connection::{Booking, ConnectionKey, ConnectionPhase, ConnectionTable, ResponseKind, SinkConnection};
 use crate::delay::DelayLaw;
 use crate::faults::Faults;
-use crate::head::{Ending, Memo};
-use crate::listen::Listen;
-use crate::listener::Listener;
-use crate::mail::{Letter, Mailbox};
-use crate::response::Answers;
+use crate::head::{HeadMemo, RequestHead};
+use crate::listener::{Accepted, Listen, ListeningSocket, tls_config};
+use crate::response::AnswerTable;
+use crate::sink::{LedgerQuery, LoopMailbox};
 use crate::slots::SlotPool;
-use crate::{SinkError, SinkLedger, SinkSettings, tls};
+use crate::wire::ClientSocket;
+use crate::{SinkError, SinkLedger, SinkSettings};
 
 /// The longest wait of a turn: how often the stop flag is looked at, and accepting tried again.
 const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
@@ -53,8 +51,8 @@ const MOST_LISTENERS: u64 = 1 << 16;
 
 /// A listener as a loop has it.
 #[derive(Debug)]
-struct Listening {
-    listener: Listener,
+struct LoopListener {
+    listener: ListeningSocket,
     /// It may have more: edges are told once.
     may_accept: bool,
     /// For a listener that speaks TLS.
@@ -63,19 +61,17 @@ struct Listening {
 
 /// A client that waits for the ledger of all loops.
 #[derive(Debug)]
-struct Inquiry {
-    number: u64,
-    key: Key,
-    ending: Ending,
-    bodiless: bool,
-    /// Loops that have not answered.
-    missing: usize,
+struct LedgerInquiry {
+    key: ConnectionKey,
+    head: RequestHead,
+    /// What the other loops answer.
+    counts: Receiver<SinkLedger>,
     sum: SinkLedger,
 }
 
 /// A loop that listens, and serves while it is run.
 #[derive(Debug)]
-pub(crate) struct Serving<C> {
+pub(crate) struct ServingLoop<C> {
     clock: C,
     /// When the sink started, by the clock.
     started: Nanos,
@@ -101,49 +97,48 @@ pub(crate) struct Serving<C> {
     next_accept: Nanos,
     poller: Poller,
     wake: Arc<OwnedFd>,
-    mailbox: Mailbox,
-    letters: Receiver<Letter>,
+    mailbox: LoopMailbox,
+    queries: Receiver<LedgerQuery>,
     has_mail: bool,
-    peers: Vec<Mailbox>,
-    inquiries: Vec<Inquiry>,
-    inquiries_made: u64,
+    peers: Vec<LoopMailbox>,
+    inquiries: Vec<LedgerInquiry>,
     /// None once the sink stops.
-    listeners: Vec<Listening>,
+    listeners: Vec<LoopListener>,
     next_listener: usize,
     stopping: bool,
     /// The kernel could not accept: another try at once would fail, too.
     cannot_accept: bool,
-    connections: Connections,
+    connections: ConnectionTable,
     pool: SlotPool,
-    answers: Answers,
+    answers: AnswerTable,
     ledger: SinkLedger,
-    memo: Memo,
+    memo: HeadMemo,
     buffer: Box<[u8]>,
     /// Connections that may have more to read.
-    again: Vec<Key>,
+    again: Vec<ConnectionKey>,
     /// Room for the next turn's.
-    again_room: Vec<Key>,
+    again_room: Vec<ConnectionKey>,
     /// Connections that are closed at an instant, in its order.
-    leaving: VecDeque<(Nanos, Key)>,
+    leaving: VecDeque<(Nanos, ConnectionKey)>,
 }
 
 /// All loops of a sink, and where it listens, with the ports that it really has.
-pub(crate) type Opened<C> = (Vec<Serving<C>>, Vec<Listen>);
+pub(crate) type Opened<C> = (Vec<ServingLoop<C>>, Vec<Listen>);
 
-impl<C: Clock + Clone> Serving<C> {
-    /// Listens, for all loops. What cannot work later is tried here, so that [`Serving::run`] has no errors.
+impl<C: Clock + Clone> ServingLoop<C> {
+    /// Listens, for all loops. What cannot work later is tried here, so that [`ServingLoop::run`] has no errors.
     pub(crate) fn open_all(settings: &SinkSettings, clock: &C) -> Result<Opened<C>, SinkError> {
         settings.check()?;
         let speaks_tls = settings.listen.iter().any(|listen| listen.tls);
-        let tls = speaks_tls.then(|| tls::configure(settings.pem.as_ref(), settings.names())).transpose()?;
+        let tls = speaks_tls.then(|| tls_config(settings.pem.as_ref(), settings.names())).transpose()?;
         let requests = Arc::new(AtomicU64::new(0));
         let started = clock.now();
-        let mut loops: Vec<Serving<C>> = (0..settings.loops)
-            .map(|number| Serving::open(settings, clock.clone(), started, number, Arc::clone(&requests)))
+        let mut loops: Vec<ServingLoop<C>> = (0..settings.loops)
+            .map(|number| ServingLoop::open(settings, clock.clone(), started, number, Arc::clone(&requests)))
             .collect::<Result<_, _>>()?;
         let mut places = Vec::new();
         for listen in &settings.listen {
-            let listeners = Listener::open_all(listen, settings.backlog, settings.loops)?;
+            let listeners = ListeningSocket::open_all(listen, settings.backlog, settings.loops)?;
             places.extend(listeners.first().map(|listener| listener.at().clone()));
             for (serving, listener) in loops.iter_mut().zip(listeners) {
                 serving.listen(listener, tls.as_ref().filter(|_| listen.tls))?;
@@ -163,18 +158,18 @@ impl<C: Clock + Clone> Serving<C> {
         started: Nanos,
         number: u32,
         requests: Arc<AtomicU64>,
-    ) -> Result<Serving<C>, SinkError> {
+    ) -> Result<ServingLoop<C>, SinkError> {
         let loops = settings.loops;
         let failed = SinkError::of("wait for connections");
         let poller = Poller::new().map_err(&failed)?;
-        let (mailbox, letters, wake) = Mailbox::new()?;
+        let (mailbox, queries, wake) = LoopMailbox::new()?;
         poller.add(&wake, WAKE, EventFlags::IN | EventFlags::ET).map_err(&failed)?;
         // Each loop accepts its part of the rate, and they take turns.
         let gap = settings.accept_rate.map_or(0.0, |rate| f64::from(loops) / rate.per_second());
         let accept_gap = Nanos::from_secs_f64(gap);
         let workers = if loops > 1 { number..number + 1 } else { 0..settings.workers() };
         let shared = shared(&clock, started);
-        Ok(Serving {
+        Ok(ServingLoop {
             clock,
             started,
             shared,
@@ -193,20 +188,19 @@ impl<C: Clock + Clone> Serving<C> {
             poller,
             wake,
             mailbox,
-            letters,
+            queries,
             has_mail: false,
             peers: Vec::new(),
             inquiries: Vec::new(),
-            inquiries_made: 0,
             listeners: Vec::new(),
             next_listener: 0,
             stopping: false,
             cannot_accept: false,
-            connections: Connections::default(),
+            connections: ConnectionTable::default(),
             pool: SlotPool::new(settings, number),
-            answers: Answers::render(settings, workers),
+            answers: AnswerTable::render(settings, workers),
             ledger: SinkLedger::new(settings.workers()),
-            memo: Memo::default(),
+            memo: HeadMemo::default(),
             buffer: vec![0; BUFFER_BYTES].into(),
             again: Vec::new(),
             again_room: Vec::new(),
@@ -214,8 +208,8 @@ impl<C: Clock + Clone> Serving<C> {
         })
     }
 
-    /// Where letters to this loop are put.
-    pub(crate) fn mailbox(&self) -> Mailbox {
+    /// Where queries to this loop are put.
+    pub(crate) fn mailbox(&self) -> LoopMailbox {
         self.mailbox.clone()
     }
 
@@ -272,7 +266,7 @@ impl<C: Clock + Clone> Serving<C> {
         self.accept();
         self.answer_the_due();
         self.see_off_the_leaving();
-        if std::mem::take(&mut self.has_mail) {
+        if std::mem::take(&mut self.has_mail) || !self.inquiries.is_empty() {
             self.read_mail();
         }
     }
@@ -315,11 +309,11 @@ impl<C: Clock + Clone> Serving<C> {
                 listening.may_accept = true;
             }
         } else {
-            self.heed_connection(Key::of(name), flags);
+            self.heed_connection(ConnectionKey(name), flags);
         }
     }
 
-    fn heed_connection(&mut self, key: Key, flags: EventFlags) {
+    fn heed_connection(&mut self, key: ConnectionKey, flags: EventFlags) {
         let Some(connection) = self.connections.at(key) else { return };
         if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
             return self.close(key);
@@ -336,13 +330,25 @@ impl<C: Clock + Clone> Serving<C> {
         self.advance(key, true);
     }
 
+    /// Answers those who want the counts, and the clients for whom all others have answered.
     fn read_mail(&mut self) {
-        while let Ok(letter) = self.letters.try_recv() {
-            match letter {
-                // Where it fails nobody waits for it any more.
-                Letter::Owner(owner) => drop(owner.send(self.ledger())),
-                Letter::Peer(peer, inquiry) => drop(peer.put(Letter::Counts(inquiry, Box::new(self.ledger())))),
-                Letter::Counts(inquiry, counts) => self.hear(inquiry, &counts),
+        while let Ok(query) = self.queries.try_recv() {
+            query.answer(self.ledger());
+        }
+        for mut inquiry in std::mem::take(&mut self.inquiries) {
+            let ended = loop {
+                match inquiry.counts.try_recv() {
+                    Ok(counts) => inquiry.sum.add(&counts),
+                    Err(ended) => break ended,
+                }
+            };
+            if ended == TryRecvError::Empty {
+                self.inquiries.push(inquiry);
+                continue;
+            }
+            inquiry.sum.add(&self.ledger());
+            if self.show_ledger(inquiry.key, &inquiry.head, &inquiry.sum) {
+                self.advance(inquiry.key, false);
             }
         }
     }
@@ -358,8 +364,9 @@ impl<C: Clock + Clone> Serving<C> {
     fn close_the_idle(&mut self) {
         self.stopping = true;
         self.listeners.clear();
-        let idle =
-            |connection: &Connection| matches!(connection.phase, Phase::Reading | Phase::Asking | Phase::Lingering);
+        let idle = |connection: &SinkConnection| {
+            matches!(connection.phase, ConnectionPhase::Reading | ConnectionPhase::Asking | ConnectionPhase::Lingering)
+        };
         let keys: Vec<_> = self.connections.iter().filter(|(_, c)| idle(c)).map(|(key, _)| key).collect();
         for key in keys {
             self.close(key);
@@ -368,9 +375,94 @@ impl<C: Clock + Clone> Serving<C> {
 
     /// Whether a request in the pool is due by `end`, or a response is not wholly sent.
     fn owes_answers(&self, end: Nanos) -> bool {
-        let writes = |connection: &Connection| matches!(connection.phase, Phase::Writing { .. });
+        let writes = |connection: &SinkConnection| matches!(connection.phase, ConnectionPhase::Writing(..));
         let due = self.pool.busy() > 0 && self.pool.next_due().is_some_and(|due| due <= end);
         due || self.connections.iter().any(|(_, connection)| writes(connection))
+    }
+
+    /// Takes a listener in.
+    fn listen(&mut self, listener: ListeningSocket, tls: Option<&Arc<ServerConfig>>) -> Result<(), SinkError> {
+        let mut flags = EventFlags::IN | EventFlags::ET;
+        if listener.is_shared() {
+            flags |= EventFlags::EXCLUSIVE;
+        }
+        let place = self.listeners.len() as u64;
+        assert!(place < MOST_LISTENERS - 1, "as many listeners as descriptors, and those are fewer");
+        self.poller.add(&listener, WAKE - 1 - place, flags).map_err(SinkError::of("wait for connections"))?;
+        self.listeners.push(LoopListener { listener, may_accept: true, tls: tls.cloned() });
+        Ok(())
+    }
+
+    /// Whether a listener may have a connection that the loop would take, now or by the rate.
+    fn may_accept(&self) -> bool {
+        !self.cannot_accept && self.listeners.iter().any(|listening| listening.may_accept) && self.pool.has_room()
+    }
+
+    /// Accepts what is there, up to a limit.
+    fn accept(&mut self) {
+        self.cannot_accept = false;
+        for _ in 0..ACCEPTS {
+            if self.next_accept > self.now || !self.may_accept() {
+                return;
+            }
+            // One of each in its turn, so that none waits behind a busy one.
+            let places = self.listeners.len();
+            let turn = (0..places).map(|step| (self.next_listener + step) % places);
+            let Some(place) = turn.into_iter().find(|place| self.listeners[*place].may_accept) else { return };
+            self.next_listener = (place + 1) % places;
+            let listening = &mut self.listeners[place];
+            match listening.listener.accept() {
+                Accepted::Connection(socket) => {
+                    let tls = listening.tls.clone();
+                    // By the schedule and not by now, as a late turn must not lower the rate; but no time is saved up.
+                    let earliest = self.now.saturating_sub(self.accept_gap);
+                    self.next_accept = self.next_accept.max(earliest) + self.accept_gap;
+                    self.take_in(socket, tls);
+                }
+                Accepted::Nobody => listening.may_accept = false,
+                Accepted::Failed => {
+                    self.ledger.accept_failures += 1;
+                    self.cannot_accept = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn take_in(&mut self, socket: OwnedFd, tls: Option<Arc<ServerConfig>>) {
+        let data = self.connections.next_key().0;
+        // Where TLS cannot be had there is no memory.
+        let tls = tls.map(ServerConnection::new).transpose();
+        let (Ok(tls), Ok(())) = (tls, self.poller.add(&socket, data, watched())) else {
+            self.ledger.accept_failures += 1;
+            return;
+        };
+        let key = self.connections.insert(SinkConnection::new(ClientSocket::new(socket, tls)));
+        self.ledger.connections += 1;
+        self.ledger.open_connections += 1;
+        self.pool.open(key);
+        if self.pool.limits_accepts() {
+            // Its request may be there, and take the slot that would let the next connection in.
+            if let Some(connection) = self.connections.at(key) {
+                connection.note_readable(false);
+            }
+            self.advance(key, true);
+        }
+    }
+
+    /// Whether somebody waits to be accepted.
+    fn has_pending_clients(&self) -> bool {
+        self.listeners.iter().any(|listening| listening.listener.has_pending())
+    }
+
+    /// Forgets a connection. A request of it that is in the pool stays there.
+    fn close(&mut self, key: ConnectionKey) {
+        let Some(connection) = self.connections.remove(key) else { return };
+        self.pool.close(self.now, key);
+        self.ledger.open_connections -= u64::from(connection.booking != Booking::Onlooker);
+        if let ConnectionPhase::Writing(_, ResponseKind::Answer) = connection.phase {
+            self.ledger.abandoned += 1;
+        }
     }
 }
 

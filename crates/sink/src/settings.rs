@@ -1,16 +1,16 @@
 //! What is asked of a sink, and whether it can be done. Nothing is started here.
 
+use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::str::FromStr;
 
 use model::{Nanos, Rate};
 
 use crate::SinkError;
-use crate::delay::DelayLaw;
+use crate::delay::{DelayLaw, Stalls};
+use crate::error::BadWord;
 use crate::faults::Faults;
-use crate::listen::{Listen, ListenAddress};
-use crate::queue::SlotQueue;
-use crate::stalls::Stalls;
-use crate::tls::PemPair;
+use crate::listener::{Listen, ListenAddress, PemPair};
 
 /// More workers than any server has; each costs three rendered responses.
 pub(crate) const MOST_WORKERS: u32 = 10_000;
@@ -29,6 +29,70 @@ pub enum SinkBody {
     Ok,
     /// `application/octet-stream`, so many bytes.
     Bytes(u32),
+}
+
+/// What stands before the slots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SlotQueue {
+    /// No slots at all: each request is served at once. Workers are the sink's own loops.
+    #[default]
+    Unlimited,
+    /// One first-come-first-served queue for the slots of all workers.
+    Shared,
+    /// Each connection belongs to a worker for its life, and each worker has a queue of its own (Puma 7.0).
+    Split(WorkerAssignment),
+    /// As Puma up to 6 with keep-alive: a slot stays with a connection for up to 10 requests in a row though others
+    /// wait, and after each answer for up to 0.2 s; connections are accepted only while a slot is free.
+    Inline10,
+}
+
+/// Which worker an accepted connection belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WorkerAssignment {
+    /// One after the other.
+    #[default]
+    RoundRobin,
+    /// By a seeded draw.
+    Random,
+}
+
+impl SlotQueue {
+    /// Whether each connection belongs to a worker.
+    pub(crate) fn has_seats(self) -> bool {
+        matches!(self, SlotQueue::Split(_) | SlotQueue::Inline10)
+    }
+}
+
+/// Parses to itself.
+impl fmt::Display for SlotQueue {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            SlotQueue::Unlimited => "unlimited",
+            SlotQueue::Shared => "shared",
+            SlotQueue::Split(WorkerAssignment::RoundRobin) => "split",
+            SlotQueue::Split(WorkerAssignment::Random) => "split:random",
+            SlotQueue::Inline10 => "inline10",
+        })
+    }
+}
+
+impl FromStr for SlotQueue {
+    type Err = BadWord;
+
+    fn from_str(text: &str) -> Result<SlotQueue, BadWord> {
+        Ok(match text {
+            "unlimited" => SlotQueue::Unlimited,
+            "shared" => SlotQueue::Shared,
+            "split" | "split:round-robin" => SlotQueue::Split(WorkerAssignment::RoundRobin),
+            "split:random" => SlotQueue::Split(WorkerAssignment::Random),
+            "inline10" => SlotQueue::Inline10,
+            _ => {
+                let queues =
+                    "a queue: write unlimited, shared, split (connections dealt in turn), split:random or inline10";
+                return Err(BadWord::new(text, queues));
+            }
+        })
+    }
 }
 
 /// What a sink shall be. The default is the load sink: any request is answered at once.
@@ -180,7 +244,6 @@ fn is_field_line(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::WorkerAssignment;
 
     fn slots(workers: u32, threads: u32) -> SinkSettings {
         SinkSettings { queue: SlotQueue::Shared, workers, threads, ..SinkSettings::default() }
@@ -226,5 +289,12 @@ mod tests {
             assert!(with(line).check().is_ok(), "{line}");
         }
         assert!(SinkSettings { loops: 4, ..SinkSettings::default() }.check().is_ok());
+    }
+
+    #[test]
+    fn parse_of_print_is_itself() {
+        for queue in ["unlimited", "shared", "split", "split:random", "inline10"] {
+            assert_eq!(queue.parse::<SlotQueue>().unwrap().to_string(), queue);
+        }
     }
 }

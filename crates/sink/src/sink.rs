@@ -1,25 +1,26 @@
-//! The two ways to run a sink: on threads of its own, or on the caller's until a flag is set. The work is in
-//! `serving.rs`.
+//! A sink on threads of its own, a loop on each (`serving.rs`), and how the loops are asked for their counts: by
+//! messages, so that they share nothing while they serve but the number of the next request.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use model::Clock;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::OwnedFd;
 
-use crate::listen::{Listen, ListenAddress};
-use crate::mail::{Letter, Mailbox};
-use crate::serving::Serving;
+use crate::listener::{Listen, ListenAddress};
+use crate::serving::ServingLoop;
 use crate::{SinkError, SinkLedger, SinkSettings};
 
-/// A sink that serves on threads of its own, until it is stopped. Dropped, it stops in the same way.
+/// A sink that serves until it is stopped. Dropped, it stops in the same way.
 #[derive(Debug)]
 pub struct Sink {
     places: Vec<Listen>,
     stop: Arc<AtomicBool>,
-    mailboxes: Vec<Mailbox>,
+    mailboxes: Vec<LoopMailbox>,
     threads: Vec<JoinHandle<SinkLedger>>,
 }
 
@@ -28,18 +29,29 @@ impl Sink {
     ///
     /// # Errors
     /// Where the settings cannot be served, an address cannot be had or the kernel lacks what the sink needs.
-    #[expect(clippy::needless_pass_by_value, reason = "who starts a sink is done with its settings")]
     pub fn start(settings: SinkSettings, clock: impl Clock + Clone + Send + 'static) -> Result<Sink, SinkError> {
-        let (loops, places) = Serving::open_all(&settings, &clock)?;
-        let mut sink = Sink { places, stop: Arc::default(), mailboxes: Vec::new(), threads: Vec::new() };
+        Sink::start_until(settings, clock, Arc::default())
+    }
+
+    /// As [`Sink::start`]; `stop` ends it too, within 100 ms.
+    ///
+    /// # Errors
+    /// As [`Sink::start`].
+    #[expect(clippy::needless_pass_by_value, reason = "who starts a sink is done with its settings")]
+    pub fn start_until(
+        settings: SinkSettings,
+        clock: impl Clock + Clone + Send + 'static,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Sink, SinkError> {
+        let (loops, places) = ServingLoop::open_all(&settings, &clock)?;
+        let mut sink = Sink { places, stop, mailboxes: Vec::new(), threads: Vec::new() };
         for serving in loops {
-            let mailbox = serving.mailbox();
+            sink.mailboxes.push(serving.mailbox());
             let stop = Arc::clone(&sink.stop);
             let run = move || serving.run(|| stop.load(Ordering::Acquire));
+            let no_thread = |source| SinkError::Kernel { what: "start the sink's thread", source };
             // Where it fails, dropping the sink stops those that were started.
-            let thread = std::thread::Builder::new().name("sink".to_owned()).spawn(run).map_err(no_thread)?;
-            sink.threads.push(thread);
-            sink.mailboxes.push(mailbox);
+            sink.threads.push(std::thread::Builder::new().name("sink".to_owned()).spawn(run).map_err(no_thread)?);
         }
         Ok(sink)
     }
@@ -63,82 +75,89 @@ impl Sink {
     /// # Panics
     /// If a thread of the sink died: a bug of the sink.
     pub fn ledger(&self) -> SinkLedger {
-        let answers: Vec<_> = self
-            .mailboxes
-            .iter()
-            .map(|mailbox| {
-                let (answer, answered) = channel();
-                // It fails only where the thread is gone, and then the answer fails.
-                mailbox.put(Letter::Owner(answer));
-                answered
-            })
-            .collect();
-        let alive = "the sink's threads live until the sink is stopped";
-        SinkLedger::sum(answers.into_iter().map(|answered| answered.recv().expect(alive)))
+        let counts: Vec<_> = LoopMailbox::ask_all(&self.mailboxes, None).iter().collect();
+        assert_eq!(counts.len(), self.mailboxes.len(), "the sink's threads live until the sink is stopped");
+        SinkLedger::sum(counts)
     }
 
     /// Stops: takes no more requests, answers those that are in the pool within two seconds, and gives the counts.
     ///
     /// # Panics
     /// If a thread of the sink died: a bug of the sink.
-    pub fn stop(mut self) -> SinkLedger {
-        let alive = "the sink's threads live until the sink is stopped";
-        SinkLedger::sum(self.join().into_iter().map(|ended| ended.expect(alive)))
+    pub fn stop(self) -> SinkLedger {
+        self.raise_stop();
+        self.wait()
     }
 
-    fn join(&mut self) -> Vec<std::thread::Result<SinkLedger>> {
+    /// Waits until its flag is raised, then ends as [`Sink::stop`].
+    ///
+    /// # Panics
+    /// If a thread of the sink died: a bug of the sink.
+    pub fn wait(mut self) -> SinkLedger {
+        SinkLedger::sum(self.threads.drain(..).map(|thread| thread.join().expect("a loop has no way to fail")))
+    }
+
+    fn raise_stop(&self) {
         self.stop.store(true, Ordering::Release);
-        self.mailboxes.iter().for_each(Mailbox::wake_up);
-        self.threads.drain(..).map(JoinHandle::join).collect()
+        self.mailboxes.iter().for_each(LoopMailbox::wake_up);
     }
 }
 
 impl Drop for Sink {
     fn drop(&mut self) {
+        self.raise_stop();
         // Whether a thread died is for `stop` to say: a drop must not panic.
-        drop(self.join());
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
 }
 
-/// Serves until `stop` is set, which is noticed within 100 ms; then answers what is in the pool within two seconds, and
-/// gives the counts. One loop serves on this thread and the others on threads of their own. `on_listening` is told where
-/// it listens, with the ports that it really has, before the first request.
-///
-/// # Errors
-/// Where the settings cannot be served, an address cannot be had or the kernel lacks what the sink needs.
-///
-/// # Panics
-/// If a thread of the sink died: a bug of the sink.
-#[expect(clippy::needless_pass_by_value, reason = "who starts a sink is done with its settings")]
-pub fn serve(
-    settings: SinkSettings,
-    clock: impl Clock + Clone + Send,
-    stop: &AtomicBool,
-    on_listening: impl FnOnce(&[Listen]),
-) -> Result<SinkLedger, SinkError> {
-    let (mut loops, places) = Serving::open_all(&settings, &clock)?;
-    let give_up = AtomicBool::new(false);
-    let should_stop = || stop.load(Ordering::Acquire) || give_up.load(Ordering::Acquire);
-    let mine = loops.remove(0);
-    std::thread::scope(|scope| {
-        let mut threads = Vec::new();
-        for serving in loops {
-            let run = || serving.run(should_stop);
-            match std::thread::Builder::new().name("sink".to_owned()).spawn_scoped(scope, run) {
-                Ok(thread) => threads.push(thread),
-                Err(source) => {
-                    give_up.store(true, Ordering::Release);
-                    return Err(no_thread(source));
-                }
-            }
-        }
-        on_listening(&places);
-        let mine = mine.run(should_stop);
-        let others = threads.into_iter().map(|thread| thread.join().expect("a loop has no way to fail"));
-        Ok(SinkLedger::sum([mine].into_iter().chain(others)))
-    })
+/// Somebody wants a loop's counts: where they go, and who is waked then.
+#[derive(Debug)]
+pub(crate) struct LedgerQuery {
+    counts: Sender<SinkLedger>,
+    asker: Option<LoopMailbox>,
 }
 
-fn no_thread(source: std::io::Error) -> SinkError {
-    SinkError::Kernel { what: "start the sink's thread", source }
+impl LedgerQuery {
+    /// Answers it.
+    pub(crate) fn answer(self, ledger: SinkLedger) {
+        // Where it fails nobody waits for it any more.
+        let _ = self.counts.send(ledger);
+        // Before the asker looks: that all have answered is seen by nobody being left who could.
+        drop(self.counts);
+        self.asker.iter().for_each(LoopMailbox::wake_up);
+    }
+}
+
+/// Where queries to one loop are put.
+#[derive(Clone, Debug)]
+pub(crate) struct LoopMailbox {
+    queries: Sender<LedgerQuery>,
+    wake: Arc<OwnedFd>,
+}
+
+impl LoopMailbox {
+    /// A mailbox; its loop's end; and the eventfd that says that there is something.
+    pub(crate) fn new() -> Result<(LoopMailbox, Receiver<LedgerQuery>, Arc<OwnedFd>), SinkError> {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let wake = Arc::new(eventfd(0, flags).map_err(SinkError::of("open an eventfd"))?);
+        let (queries, received) = channel();
+        Ok((LoopMailbox { queries, wake: Arc::clone(&wake) }, received, wake))
+    }
+
+    /// Asks these loops for their counts, for the loop `asker`. The channel ends when all that live have answered.
+    pub(crate) fn ask_all(mailboxes: &[LoopMailbox], asker: Option<&LoopMailbox>) -> Receiver<SinkLedger> {
+        let (counts, answers) = channel();
+        for mailbox in mailboxes {
+            // It fails only where the loop has ended, and then it is not waited for.
+            let _ = mailbox.queries.send(LedgerQuery { counts: counts.clone(), asker: asker.cloned() });
+            mailbox.wake_up();
+        }
+        answers
+    }
+
+    fn wake_up(&self) {
+        // Where it fails, its count is at the top and the loop is awake; at the worst the wait ends after 100 ms.
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
 }

@@ -19,10 +19,9 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use model::Nanos;
 
 use crate::SinkSettings;
-use crate::connections::Key;
-use crate::draws::{DrawStream, draw};
-use crate::queue::{SlotQueue, WorkerAssignment};
-use crate::stalls::Stalls;
+use crate::connection::ConnectionKey;
+use crate::delay::{DrawStream, Stalls, draw};
+use crate::settings::{SlotQueue, WorkerAssignment};
 
 /// Requests in a row that nobody can interrupt (`max_fast_inline`).
 const IN_A_ROW: u32 = 10;
@@ -33,7 +32,7 @@ const HOLD: Nanos = Nanos::from_millis(200);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SlotRequest {
     /// Whose it is.
-    pub(crate) connection: Key,
+    pub(crate) connection: ConnectionKey,
     /// Its number among all requests.
     pub(crate) number: u64,
     /// How long it holds its slot.
@@ -83,7 +82,7 @@ struct Seat {
 struct SlotHold {
     until: Nanos,
     number: u64,
-    connection: Key,
+    connection: ConnectionKey,
 }
 
 /// All slots of a loop, and the requests in and before them.
@@ -105,7 +104,7 @@ pub(crate) struct SlotPool {
     busy: BinaryHeap<Reverse<BusySlot>>,
     starts: u64,
     /// The connections, where each belongs to a worker.
-    seats: HashMap<Key, Seat>,
+    seats: HashMap<ConnectionKey, Seat>,
     opened: u64,
     /// In the order of their ends, as each is as long as any other. The first is a valid one, or there is none.
     holds: VecDeque<SlotHold>,
@@ -150,7 +149,7 @@ impl SlotPool {
     }
 
     /// A connection comes, and gets its worker where it needs one.
-    pub(crate) fn open(&mut self, connection: Key) {
+    pub(crate) fn open(&mut self, connection: ConnectionKey) {
         let workers = self.free.len() as u64;
         let worker = match self.queue {
             SlotQueue::Unlimited | SlotQueue::Shared => return,
@@ -167,7 +166,7 @@ impl SlotPool {
     }
 
     /// A connection goes, and with it the hold of its slot. A request of it that is in the pool stays there.
-    pub(crate) fn close(&mut self, now: Nanos, connection: Key) {
+    pub(crate) fn close(&mut self, now: Nanos, connection: ConnectionKey) {
         if let Some(Seat { worker, held: Some(_), .. }) = self.seats.remove(&connection) {
             self.release(now, worker);
         }

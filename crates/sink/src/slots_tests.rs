@@ -6,10 +6,9 @@ use std::collections::HashSet;
 use model::{Arrivals, Nanos, Pace, Profile, Rate};
 use proptest::prelude::*;
 
-use crate::connections::Key;
+use crate::connection::ConnectionKey;
 use crate::slots::{SlotPool, SlotRequest};
-use crate::stalls::Stalls;
-use crate::{DelayLaw, SinkSettings, SlotQueue, WorkerAssignment};
+use crate::{DelayLaw, SinkSettings, SlotQueue, Stalls, WorkerAssignment};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -36,8 +35,8 @@ fn request(connection: u32, number: u64, service: Nanos, last: bool) -> SlotRequ
     SlotRequest { connection: key(connection), number, service, last }
 }
 
-fn key(connection: u32) -> Key {
-    Key::of(u64::from(connection))
+fn key(connection: u32) -> ConnectionKey {
+    ConnectionKey(u64::from(connection))
 }
 
 /// The first `count` requests of `connections` that send the next the moment they have an answer. All are accepted before
@@ -61,7 +60,7 @@ fn closed(mut pool: SlotPool, connections: u32, delay: DelayLaw, count: usize) -
     while ways.len() < count {
         let due = pool.next_due().unwrap();
         while let Some(finished) = pool.finish(due) {
-            let (connection, ended) = (finished.request.connection.number() as u32, finished.due.0);
+            let (connection, ended) = (finished.request.connection.0 as u32, finished.due.0);
             let began = std::mem::replace(&mut sent[connection as usize], ended);
             ways.push(Way { connection, worker: finished.worker, sent: began, ended });
             send(&mut pool, ended, connection);
@@ -77,7 +76,7 @@ fn open(mut pool: SlotPool, requests: impl Iterator<Item = (Nanos, Nanos)>) -> V
     let settle = |pool: &mut SlotPool, ways: &mut Vec<Way>, until: Nanos| {
         while let Some(due) = pool.next_due().filter(|due| *due <= until) {
             while let Some(finished) = pool.finish(due) {
-                let way = &mut ways[finished.request.connection.number() as usize];
+                let way = &mut ways[finished.request.connection.0 as usize];
                 (way.ended, way.worker) = (finished.due.0, finished.worker);
             }
         }
@@ -491,7 +490,7 @@ proptest! {
         }
         let now = Nanos(expected.iter().max().unwrap() + late);
         while let Some(one) = pool.finish(now) {
-            prop_assert_eq!(one.due.0, expected[one.request.connection.number() as usize]);
+            prop_assert_eq!(one.due.0, expected[one.request.connection.0 as usize]);
             finished.push(one.due);
         }
         prop_assert!(finished.is_sorted() && pool.waiting() + pool.busy() == 0);

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::time::Duration;
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
 use rustls::ServerConnection;
 
@@ -13,14 +13,10 @@ use rustls::ServerConnection;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Received {
     /// Bytes at the front of the buffer, 0 of them where TLS needs more to make any; and whether the socket is empty.
-    Bytes(usize, bool),
-    /// The client's end.
-    End,
+    Bytes { count: usize, emptied: bool },
     /// Nothing there.
     Nothing,
-    /// Interrupted: to be tried again.
-    Interrupted,
-    /// The client is gone.
+    /// The client is gone, or has said that it sends no more.
     Gone,
     /// What came is no TLS.
     Broken,
@@ -39,7 +35,7 @@ pub(crate) enum Sent {
 
 /// A connected socket.
 #[derive(Debug)]
-pub(crate) struct Wire {
+pub(crate) struct ClientSocket {
     socket: OwnedFd,
     /// What the kernel did not take, from `unsent_from` on.
     unsent: Vec<u8>,
@@ -47,42 +43,39 @@ pub(crate) struct Wire {
     tls: Option<Box<ServerConnection>>,
 }
 
-impl Wire {
+impl ClientSocket {
     /// Over that socket.
-    pub(crate) fn new(socket: OwnedFd, mut tls: Option<ServerConnection>) -> Wire {
+    pub(crate) fn new(socket: OwnedFd, mut tls: Option<ServerConnection>) -> ClientSocket {
         if let Some(tls) = &mut tls {
             // One response at a time is all that is ever in there, however large.
             tls.set_buffer_limit(None);
         }
-        Wire { socket, unsent: Vec::new(), unsent_from: 0, tls: tls.map(Box::new) }
+        ClientSocket { socket, unsent: Vec::new(), unsent_from: 0, tls: tls.map(Box::new) }
     }
 
     /// Reads from the kernel once. Of a large `buffer` a part may be used for other things.
     pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> Received {
         let Some(tls) = &mut self.tls else {
-            return match recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
-                Ok((_, 0)) => Received::End,
+            return match read(&self.socket, buffer) {
                 // A read that leaves room has emptied the socket (epoll(7)).
-                Ok((_, received)) => Received::Bytes(received, received < buffer.len()),
-                Err(errno) => of_errno(errno),
+                Ok(count) => Received::Bytes { count, emptied: count < buffer.len() },
+                Err(received) => received,
             };
         };
         // What a quarter holds, and a record of which the end is in it, is never more than three quarters hold.
         let (plain, sealed) = buffer.split_at_mut(buffer.len() / 4 * 3);
-        let received = match recv(&self.socket, &mut *sealed, RecvFlags::empty()) {
-            Ok((_, 0)) => return Received::End,
-            Ok((_, received)) => received,
-            Err(errno) => return of_errno(errno),
+        let received = match read(&self.socket, sealed) {
+            Ok(received) => received,
+            Err(received) => return received,
         };
         let opened = open(tls, &sealed[..received], plain);
         let sent = flush(&self.socket, tls);
         match opened {
-            Ok((bytes, false)) if sent != Sent::Gone => Received::Bytes(bytes, received < sealed.len()),
-            Ok((0, true)) => Received::End,
-            // Its end comes with the bytes: the next read tells it, as the client has no more to say.
-            Ok((bytes, true)) if sent != Sent::Gone => Received::Bytes(bytes, received < sealed.len()),
-            Ok(_) => Received::Gone,
             Err(_) => Received::Broken,
+            // An end that comes with bytes is read again: the client has no more to say.
+            Ok((0, true)) => Received::Gone,
+            Ok(_) if sent == Sent::Gone => Received::Gone,
+            Ok((count, _)) => Received::Bytes { count, emptied: received < sealed.len() },
         }
     }
 
@@ -142,17 +135,18 @@ impl Wire {
     }
 }
 
-impl AsFd for Wire {
+impl AsFd for ClientSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
-fn of_errno(errno: Errno) -> Received {
-    match errno {
-        Errno::AGAIN => Received::Nothing,
-        Errno::INTR => Received::Interrupted,
-        _ => Received::Gone,
+fn read(socket: &OwnedFd, buffer: &mut [u8]) -> Result<usize, Received> {
+    match retry_on_intr(|| recv(socket, &mut *buffer, RecvFlags::empty())) {
+        Ok((_, 0)) => Err(Received::Gone),
+        Ok((_, received)) => Ok(received),
+        Err(Errno::AGAIN) => Err(Received::Nothing),
+        Err(_) => Err(Received::Gone),
     }
 }
 

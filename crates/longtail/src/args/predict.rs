@@ -73,9 +73,9 @@ pub(crate) enum ServiceWord {
 }
 
 impl FromStr for ServiceWord {
-    type Err = sink::BadDelay;
+    type Err = sink::BadWord;
 
-    fn from_str(text: &str) -> Result<ServiceWord, sink::BadDelay> {
+    fn from_str(text: &str) -> Result<ServiceWord, sink::BadWord> {
         match text.parse() {
             Ok(law) => Ok(ServiceWord::Law(law)),
             // What looks like a path is meant as a file.

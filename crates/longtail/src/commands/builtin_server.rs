@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
-use sink::{SinkBody, SinkSettings, SlotQueue};
+use sink::{Sink, SinkBody, SinkSettings, SlotQueue};
 
 use crate::args::BuiltinServerArgs;
 use crate::clock::SystemClock;
@@ -32,10 +32,10 @@ pub(crate) fn run(args: &BuiltinServerArgs) -> Result<Exit, Mistake> {
         worker_header: Some(args.worker_header.clone()),
         ..SinkSettings::default()
     };
-    sink::serve(settings, SystemClock::start(), &stop, |places| {
-        for place in places {
-            ui::print(&format!("listening on {place}\n"));
-        }
-    })?;
+    let sink = Sink::start_until(settings, SystemClock::start(), stop)?;
+    for place in sink.places() {
+        ui::print(&format!("listening on {place}\n"));
+    }
+    sink.wait();
     Ok(Exit::Fine)
 }

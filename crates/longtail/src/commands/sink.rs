@@ -1,5 +1,7 @@
 //! `longtail sink`: a server whose right answers are known, for whoever wants to test a generator.
 
+use sink::Sink;
+
 use crate::args::SinkArgs;
 use crate::clock::SystemClock;
 use crate::exit::Exit;
@@ -14,11 +16,11 @@ pub(crate) fn run(args: &SinkArgs) -> Result<Exit, Mistake> {
     let settings = args.settings()?;
     let laws = settings.laws();
     let stop = signals::interruption()?;
-    let ledger = sink::serve(settings, SystemClock::start(), &stop, |places| {
-        for place in places {
-            ui::print(&format!("listening on {place} ({laws})\n"));
-        }
-    })?;
+    let sink = Sink::start_until(settings, SystemClock::start(), stop)?;
+    for place in sink.places() {
+        ui::print(&format!("listening on {place} ({laws})\n"));
+    }
+    let ledger = sink.wait();
     ui::print(&ledger.text());
     Ok(Exit::Fine)
 }

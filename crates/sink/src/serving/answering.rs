@@ -6,69 +6,65 @@ use model::Clock;
 use poller::EventFlags;
 use rustix::fd::AsFd;
 
-use super::{Inquiry, LINGER, Serving, watched};
+use super::{LINGER, LedgerInquiry, ServingLoop, watched};
 use crate::SinkLedger;
-use crate::connection::{Booking, Phase, Says, Step, Then};
-use crate::connections::Key;
+use crate::connection::{AfterResponse, Booking, ConnectionKey, ConnectionPhase, ConnectionStep, ResponseKind};
 use crate::faults::Fault;
-use crate::head::{Ending, Refusal};
-use crate::mail::Letter;
-use crate::request::Request;
-use crate::response::{self, Extent};
-use crate::routes::Route;
+use crate::head::{ConnectionFate, Refusal, RequestHead, Route};
+use crate::request::ReadProgress;
+use crate::response::{self, AnswerExtent};
+use crate::sink::LoopMailbox;
 use crate::slots::{FinishedRequest, SlotRequest};
 use crate::wire::Sent;
 
-impl<C: Clock + Clone> Serving<C> {
+impl<C: Clock + Clone> ServingLoop<C> {
     /// Does all that a connection needs. Reads from the kernel only if `may_receive`.
-    pub(super) fn advance(&mut self, key: Key, mut may_receive: bool) {
+    pub(super) fn advance(&mut self, key: ConnectionKey, mut may_receive: bool) {
         while let Some(connection) = self.connections.at(key) {
-            match connection.step(&mut self.buffer, &mut self.memo, &mut may_receive) {
-                Step::Wait => return,
-                Step::Again => {
+            let goes_on = match connection.step(&mut self.buffer, &mut self.memo, &mut may_receive) {
+                ConnectionStep::Wait | ConnectionStep::Heed(ReadProgress::Unfinished) => return,
+                ConnectionStep::Again => {
                     if !std::mem::replace(&mut connection.has_turn, true) {
                         self.again.push(key);
                     }
                     return;
                 }
-                Step::NeedRoom => return self.watch_for_room(key),
-                Step::Gone => return self.close(key),
-                Step::Broken => {
+                ConnectionStep::NeedRoom => return self.watch_for_room(key),
+                ConnectionStep::Gone => return self.close(key),
+                ConnectionStep::Broken => {
                     self.ledger.failed_handshakes += 1;
                     return self.close(key);
                 }
-                Step::Continue => {
+                ConnectionStep::Heed(ReadProgress::WantsContinue) => {
                     let (bytes, sent) = connection.send(response::CONTINUE, false);
                     self.ledger.sent_bytes += bytes as u64;
                     match sent {
                         Sent::All => {}
                         Sent::Part => self.watch_for_room(key),
-                        Sent::Gone => return self.close(key),
+                        Sent::Gone => self.close(key),
                     }
+                    true
                 }
-                Step::Refuse(refusal) => return self.refuse(key, refusal),
-                Step::Serve(request) => {
-                    if !self.serve(key, request) {
-                        return;
-                    }
-                }
+                ConnectionStep::Heed(ReadProgress::Refused(refusal)) => self.refuse(key, refusal),
+                ConnectionStep::Heed(ReadProgress::Whole(head, bytes)) => self.serve(key, head, bytes),
+            };
+            if !goes_on {
+                return;
             }
         }
     }
 
     /// Takes a request: into the pool, or answers it at once. Whether the connection may go on to its next.
-    fn serve(&mut self, key: Key, request: Request) -> bool {
-        let Request { head, bytes } = request;
+    fn serve(&mut self, key: ConnectionKey, head: RequestHead, bytes: u64) -> bool {
         if head.route == Route::Ledger {
-            return self.ask_for_ledger(key, head.ending, head.bodiless_answer);
+            return self.ask_for_ledger(key, head);
         }
         let Some(connection) = self.connections.at(key) else { return false };
         if std::mem::replace(&mut connection.booking, Booking::Client) == Booking::Onlooker {
             self.ledger.connections += 1;
             self.ledger.open_connections += 1;
         }
-        let stamped = head.asks_for_stamps;
-        connection.phase = Phase::Working { ending: head.ending, bodiless: head.bodiless_answer, stamped };
+        connection.phase = ConnectionPhase::Working(head);
         self.ledger.requests += 1;
         self.ledger.received_bytes += bytes;
         self.arrived += 1;
@@ -78,73 +74,51 @@ impl<C: Clock + Clone> Serving<C> {
             Route::Sleep(duration) => duration,
             Route::Usual | Route::Ledger => self.delay.of(self.seed, number),
         };
-        if stamped {
+        if head.asks_for_stamps {
             // It came after this turn's time was read, and its stamp shall not say otherwise.
             self.look_at_the_clock();
         }
-        let request = SlotRequest { connection: key, number, service, last: head.ending == Ending::Close };
-        match self.pool.arrive(self.now, request) {
+        let last = head.fate == ConnectionFate::Close;
+        match self.pool.arrive(self.now, SlotRequest { connection: key, number, service, last }) {
             Some(finished) => self.answer(finished),
             None => false,
         }
     }
 
     /// Answers a request for the ledger, which leaves no trace in it. Whether the connection may go on to its next.
-    fn ask_for_ledger(&mut self, key: Key, ending: Ending, bodiless: bool) -> bool {
+    fn ask_for_ledger(&mut self, key: ConnectionKey, head: RequestHead) -> bool {
         let Some(connection) = self.connections.at(key) else { return false };
         if connection.booking == Booking::New {
             connection.booking = Booking::Onlooker;
             self.ledger.connections -= 1;
             self.ledger.open_connections -= 1;
         }
-        let number = self.inquiries_made;
-        self.inquiries_made += 1;
-        // A loop that has ended is not waited for.
-        let put = |peer: &&crate::mail::Mailbox| peer.put(Letter::Peer(self.mailbox.clone(), number));
-        let missing = self.peers.iter().filter(put).count();
-        if missing == 0 {
-            return self.show_ledger(key, ending, bodiless, &self.ledger());
+        if self.peers.is_empty() {
+            return self.show_ledger(key, &head, &self.ledger());
         }
-        let Some(connection) = self.connections.at(key) else { return false };
-        connection.phase = Phase::Asking;
-        self.inquiries.push(Inquiry { number, key, ending, bodiless, missing, sum: SinkLedger::default() });
+        connection.phase = ConnectionPhase::Asking;
+        let counts = LoopMailbox::ask_all(&self.peers, Some(&self.mailbox));
+        self.inquiries.push(LedgerInquiry { key, head, counts, sum: SinkLedger::default() });
         false
     }
 
-    /// Another loop's counts.
-    pub(super) fn hear(&mut self, number: u64, counts: &SinkLedger) {
-        let Some(place) = self.inquiries.iter().position(|inquiry| inquiry.number == number) else { return };
-        let inquiry = &mut self.inquiries[place];
-        inquiry.sum.add(counts);
-        inquiry.missing -= 1;
-        if inquiry.missing > 0 {
-            return;
-        }
-        let Inquiry { key, ending, bodiless, mut sum, .. } = self.inquiries.swap_remove(place);
-        sum.add(&self.ledger());
-        if self.connections.at(key).is_some() && self.show_ledger(key, ending, bodiless, &sum) {
-            self.advance(key, false);
-        }
+    pub(super) fn show_ledger(&mut self, key: ConnectionKey, head: &RequestHead, ledger: &SinkLedger) -> bool {
+        let response = response::of_ledger(ledger, head.fate, head.bodiless_answer);
+        let then = if head.fate == ConnectionFate::Close { AfterResponse::Close } else { AfterResponse::Read };
+        self.respond_uncounted(key, &response, then)
     }
 
-    fn show_ledger(&mut self, key: Key, ending: Ending, bodiless: bool, ledger: &SinkLedger) -> bool {
-        let Some(connection) = self.connections.at(key) else { return false };
-        let response = response::of_ledger(ledger, ending, bodiless);
-        let then = if ending == Ending::Close { Then::Close } else { Then::Read };
-        connection.phase = Phase::Writing { then, says: Says::Nothing };
-        let (bytes, sent) = connection.send(&response, then == Then::Close);
-        self.has_sent(key, bytes, sent)
-    }
-
-    fn refuse(&mut self, key: Key, refusal: Refusal) {
-        let Some(connection) = self.connections.at(key) else { return };
+    fn refuse(&mut self, key: ConnectionKey, refusal: Refusal) -> bool {
         self.ledger.bad_requests += 1;
         self.leaving.push_back((self.now.saturating_add(LINGER), key));
-        connection.phase = Phase::Writing { then: Then::Linger, says: Says::Nothing };
-        let (bytes, sent) = connection.send(&response::of_refusal(refusal), true);
-        if self.has_sent(key, bytes, sent) {
-            self.advance(key, false);
-        }
+        self.respond_uncounted(key, &response::of_refusal(refusal), AfterResponse::Linger)
+    }
+
+    fn respond_uncounted(&mut self, key: ConnectionKey, response: &[u8], then: AfterResponse) -> bool {
+        let Some(connection) = self.connections.at(key) else { return false };
+        connection.phase = ConnectionPhase::Writing(then, ResponseKind::Uncounted);
+        let (bytes, sent) = connection.send(response, then != AfterResponse::Read);
+        self.has_sent(key, bytes, sent)
     }
 
     /// Answers all that is due by now, and what its connections sent ahead.
@@ -170,14 +144,16 @@ impl<C: Clock + Clone> Serving<C> {
             self.ledger.abandoned += 1;
             return false;
         };
-        let Phase::Working { ending: asked, bodiless, stamped } = connection.phase else {
+        let ConnectionPhase::Working(head) = connection.phase else {
             unreachable!("a connection that is still open waits for its answer")
         };
         connection.answers += 1;
         let is_full = self.close_after.is_some_and(|most| connection.answers >= most);
-        let ending = if self.stopping || makes_room || is_full { Ending::Close } else { asked };
-        let mut extent = if bodiless { Extent::Head } else { Extent::Whole };
-        let (mut then, mut says) = (if ending == Ending::Close { Then::Close } else { Then::Read }, Says::Answer);
+        let fate = if self.stopping || makes_room || is_full { ConnectionFate::Close } else { head.fate };
+        let bodiless = head.bodiless_answer;
+        let mut extent = if bodiless { AnswerExtent::Head } else { AnswerExtent::Whole };
+        let mut then = if fate == ConnectionFate::Close { AfterResponse::Close } else { AfterResponse::Read };
+        let mut kind = ResponseKind::Answer;
         let mut status = 0;
         match fault {
             None => {}
@@ -186,8 +162,8 @@ impl<C: Clock + Clone> Serving<C> {
                 *self.ledger.faults.by_status.entry(code).or_default() += 1;
             }
             Some(Fault::Truncate) => {
-                extent = Extent::Cut { bodiless };
-                (then, says) = (Then::Close, Says::Cut);
+                extent = AnswerExtent::Cut { bodiless };
+                (then, kind) = (AfterResponse::Close, ResponseKind::Cut);
                 self.ledger.faults.truncated += 1;
             }
             Some(Fault::Reset) => {
@@ -206,23 +182,24 @@ impl<C: Clock + Clone> Serving<C> {
                 return true;
             }
         }
-        self.ledger.faults.closed += u64::from(is_full && asked != Ending::Close && says == Says::Answer);
-        connection.phase = Phase::Writing { then, says };
-        let mut answer = self.answers.of(status, worker, ending, extent, number);
+        self.ledger.faults.closed +=
+            u64::from(is_full && head.fate != ConnectionFate::Close && kind == ResponseKind::Answer);
+        connection.phase = ConnectionPhase::Writing(then, kind);
+        let mut answer = self.answers.of(status, worker, fate, extent, number);
         let with_stamps;
-        if stamped && says == Says::Answer {
+        if head.asks_for_stamps && kind == ResponseKind::Answer {
             with_stamps = response::stamped(answer, [started, due].map(|instant| self.shared + instant));
             answer = &with_stamps;
         }
         // A cut answer's end is not announced: that it is cut must be seen in TLS, too.
-        let (bytes, sent) = connection.send(answer, then == Then::Close && says == Says::Answer);
+        let (bytes, sent) = connection.send(answer, then == AfterResponse::Close && kind == ResponseKind::Answer);
         self.has_sent(key, bytes, sent)
     }
 
     /// Books what the kernel took of a response. Whether the connection goes on.
-    pub(super) fn has_sent(&mut self, key: Key, bytes: usize, sent: Sent) -> bool {
+    pub(super) fn has_sent(&mut self, key: ConnectionKey, bytes: usize, sent: Sent) -> bool {
         let Some(connection) = self.connections.at(key) else { return false };
-        let Phase::Writing { then, says } = connection.phase else {
+        let ConnectionPhase::Writing(then, kind) = connection.phase else {
             // An interim response, late.
             self.ledger.sent_bytes += bytes as u64;
             if sent == Sent::Gone {
@@ -230,12 +207,12 @@ impl<C: Clock + Clone> Serving<C> {
             }
             return sent == Sent::All;
         };
-        if says != Says::Nothing {
+        if kind != ResponseKind::Uncounted {
             self.ledger.sent_bytes += bytes as u64;
         }
         match sent {
             Sent::All => {
-                self.ledger.answers += u64::from(says == Says::Answer);
+                self.ledger.answers += u64::from(kind == ResponseKind::Answer);
                 self.after_response(key, then)
             }
             Sent::Part => {
@@ -250,22 +227,22 @@ impl<C: Clock + Clone> Serving<C> {
     }
 
     /// What follows a response. Whether the connection goes on.
-    fn after_response(&mut self, key: Key, then: Then) -> bool {
+    fn after_response(&mut self, key: ConnectionKey, then: AfterResponse) -> bool {
         let stopping = self.stopping;
         let Some(connection) = self.connections.at(key) else { return false };
-        connection.phase = Phase::Reading;
+        connection.phase = ConnectionPhase::Reading;
         match then {
-            Then::Read if !stopping => true,
-            Then::Read | Then::Close if !connection.may_hold_input() => {
+            AfterResponse::Read if !stopping => true,
+            AfterResponse::Read | AfterResponse::Close if !connection.may_hold_input() => {
                 self.close(key);
                 false
             }
-            Then::Read | Then::Close => {
+            AfterResponse::Read | AfterResponse::Close => {
                 connection.linger();
                 self.leaving.push_back((self.now.saturating_add(LINGER), key));
                 true
             }
-            Then::Linger => {
+            AfterResponse::Linger => {
                 connection.linger();
                 true
             }
@@ -273,13 +250,13 @@ impl<C: Clock + Clone> Serving<C> {
     }
 
     /// The kernel took a part only: it is to say when it takes more.
-    fn watch_for_room(&mut self, key: Key) {
+    fn watch_for_room(&mut self, key: ConnectionKey) {
         let Some(connection) = self.connections.at(key) else { return };
-        if std::mem::replace(&mut connection.told_of_room, true) {
+        if std::mem::replace(&mut connection.watches_room, true) {
             return;
         }
         self.ledger.stalled += 1;
-        if self.poller.modify(connection.as_fd(), key.number(), watched() | EventFlags::OUT).is_err() {
+        if self.poller.modify(connection.as_fd(), key.0, watched() | EventFlags::OUT).is_err() {
             self.close(key);
         }
     }

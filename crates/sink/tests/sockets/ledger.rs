@@ -1,11 +1,11 @@
 //! Client's ledger = sink's ledger, over real sockets: requests, connections, workers, bytes. No duration is asserted.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
 
 use crate::support::{Client, RealClock, assert_conserved, ledger_when, settings, start};
 use model::Nanos;
-use sink::{ListenAddress, SinkError, SinkLedger, serve};
+use sink::{Sink, SinkError, SinkLedger};
 use testkit::clock::Stepped;
 
 /// What clients of several threads counted.
@@ -200,22 +200,14 @@ fn a_request_that_takes_for_ever_does_not_keep_a_sink_from_stopping() {
 }
 
 #[test]
-fn a_sink_served_on_this_thread_ends_with_its_flag() {
-    static STOP: AtomicBool = AtomicBool::new(false);
-    let (listening, address) = channel();
-    let client = std::thread::spawn(move || {
-        let mut client = Client::connect(address.recv().unwrap());
-        let response = client.get("/");
-        STOP.store(true, Ordering::Release);
-        (response.status, client.sent_bytes, client.received_bytes)
-    });
-    let ledger = serve(settings(1, 1, Nanos::ZERO), RealClock::start(), &STOP, |places| {
-        let ListenAddress::Tcp(address) = places[0].place else { panic!("a TCP listener") };
-        listening.send(address).unwrap();
-    })
-    .unwrap();
-    let (status, sent_bytes, received_bytes) = client.join().unwrap();
-    assert_eq!((status, ledger.received_bytes, ledger.sent_bytes), (200, sent_bytes, received_bytes));
+fn a_sink_ends_with_its_flag() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let sink = Sink::start_until(settings(1, 1, Nanos::ZERO), RealClock::start(), Arc::clone(&stop)).unwrap();
+    let mut client = Client::connect(sink.address());
+    assert_eq!(client.get("/").status, 200);
+    stop.store(true, Ordering::Release);
+    let ledger = sink.wait();
+    assert_eq!((ledger.received_bytes, ledger.sent_bytes), (client.sent_bytes, client.received_bytes));
 }
 
 #[test]
