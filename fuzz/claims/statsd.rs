@@ -1,6 +1,6 @@
 //! What is true of any packet that an app may send.
 
-use export::statsd::{Collector, MOST_POINTS, MOST_SERIES, Said, parse};
+use export::statsd::{MOST_POINTS, MOST_SERIES, ParsedLine, StatsdCollector, parse};
 use model::Nanos;
 
 /// Panics where a line that was understood is not itself when it is printed and read again, where a line is in no place or in two, or where
@@ -9,11 +9,11 @@ pub(crate) fn every_line_is_in_one_place(packet: &[u8], times: u64) {
     let lines = packet.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).collect();
     for line in &lines {
-        if let Ok(Said::Values(line)) = parse(line) {
-            assert_eq!(parse(line.to_string().as_bytes()), Ok(Said::Values(line.clone())), "{line}");
+        if let ParsedLine::Values(line) = parse(line) {
+            assert_eq!(parse(line.to_string().as_bytes()), ParsedLine::Values(line.clone()), "{line}");
         }
     }
-    let mut collector = Collector::default();
+    let mut collector = StatsdCollector::default();
     for time in 0..times {
         // Every third one comes before the window.
         collector.packet((time % 3 > 0).then_some(Nanos(time)), packet);

@@ -6,40 +6,39 @@
 
 use model::MetricKind;
 
-use crate::family::{Family, Kind, Labels, Point, Value};
-use crate::statsd::{Line, Values};
+use crate::family::{Labels, MetricFamily, MetricPoint, PointValue};
+use crate::statsd::{StatsdLine, StatsdValues};
 
 /// A packet is no longer, so that no network cuts it in two.
 pub const LONGEST_PACKET: usize = 1432;
 
 /// Each figure as a line. Of a distribution its quantiles; buckets have no place in `DogStatsD`.
-pub fn lines(families: &[Family]) -> Vec<Line> {
+pub fn lines(families: &[MetricFamily]) -> Vec<StatsdLine> {
     let mut lines = Vec::new();
     for family in families {
-        let total = if family.kind == Kind::Counter { "_total" } else { "" };
-        let name = format!("{}{}{total}", family.name, family.unit.suffix());
-        for Point { labels, value } in &family.points {
+        let name = family.metric.name_with_unit();
+        for MetricPoint { labels, value } in &family.points {
             match value {
-                Value::Number(number) => lines.push(line(name.clone(), labels, None, *number)),
-                Value::Quantiles { quantiles, .. } => {
+                PointValue::Number(number) => lines.push(line(name.clone(), labels, None, *number)),
+                PointValue::Quantiles { quantiles, .. } => {
                     let of = |(q, value): &(f64, f64)| line(name.clone(), labels, Some(*q), *value);
                     lines.extend(quantiles.iter().map(of));
                 }
-                Value::Buckets { .. } => {}
+                PointValue::Buckets { .. } => {}
             }
         }
     }
     lines
 }
 
-fn line(name: String, labels: &Labels, quantile: Option<f64>, value: f64) -> Line {
+fn line(name: String, labels: &Labels, quantile: Option<f64>, value: f64) -> StatsdLine {
     let tag = |name: &str, value: &str| format!("{name}:{}", tag_value(value));
     let mut tags: Vec<String> = labels.iter().map(|(name, value)| tag(name, value)).collect();
     tags.extend(quantile.map(|q| tag("quantile", &q.to_string())));
     tags.sort_unstable();
     // An absolute gauge has no sign; none of our figures is negative.
-    let values = Values::Numbers(vec![value.max(0.0)]);
-    Line { name, kind: MetricKind::Gauge, values, rate: 1.0, tags }
+    let values = StatsdValues::Numbers(vec![value.max(0.0)]);
+    StatsdLine { name, kind: MetricKind::Gauge, values, rate: 1.0, tags }
 }
 
 /// Without what would end a tag.
@@ -48,7 +47,7 @@ fn tag_value(text: &str) -> String {
 }
 
 /// Lines put together to packets of at most [`LONGEST_PACKET`] bytes; a longer line is a packet of its own.
-pub fn packets(lines: &[Line]) -> Vec<String> {
+pub fn packets(lines: &[StatsdLine]) -> Vec<String> {
     let mut packets: Vec<String> = Vec::new();
     for line in lines {
         let line = line.to_string();

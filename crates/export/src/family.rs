@@ -5,33 +5,45 @@
 /// Names and values of labels.
 pub type Labels = Vec<(&'static str, String)>;
 
-/// One quantity.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Family {
+/// One quantity: the same at every receiver.
+#[derive(Debug, PartialEq)]
+pub struct Metric {
     /// Its name without its unit, in parts: `longtail.run.response_time`.
     pub name: &'static str,
     /// Of its values.
-    pub unit: Unit,
-    /// Whether it can fall.
-    pub kind: Kind,
+    pub unit: MetricUnit,
+    /// Whether it only rises while the program lives; else it can fall, or is of a run that is over.
+    pub is_counter: bool,
     /// What it is, in a sentence without a full stop.
     pub help: &'static str,
+}
+
+/// A quantity that can fall, or is of a run that is over.
+pub(crate) const fn gauge(name: &'static str, unit: MetricUnit, help: &'static str) -> Metric {
+    Metric { name, unit, is_counter: false, help }
+}
+
+/// A quantity and its values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MetricFamily {
+    /// What it is.
+    pub metric: &'static Metric,
     /// Its values.
-    pub points: Vec<Point>,
+    pub points: Vec<MetricPoint>,
 }
 
 /// A value and whose it is.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Point {
+pub struct MetricPoint {
     /// Whose.
     pub labels: Labels,
     /// The value.
-    pub value: Value,
+    pub value: PointValue,
 }
 
 /// What a point says.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum PointValue {
     /// One number.
     Number(f64),
     /// Some quantiles of a distribution.
@@ -56,7 +68,7 @@ pub enum Value {
 
 /// Units of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum MetricUnit {
     /// Seconds.
     Seconds,
     /// Requests per second.
@@ -73,60 +85,45 @@ pub enum Unit {
     None,
 }
 
-impl Unit {
-    /// What Prometheus appends to a name. (What is counted stands in the name.)
-    pub fn suffix(self) -> &'static str {
+impl MetricUnit {
+    /// What Prometheus appends to a name (what is counted stands in the name), and the unit as the Unified Code for Units
+    /// of Measure has it, what is counted in braces: OTLP's way. By OpenTelemetry's rules for Prometheus the second comes
+    /// to the first.
+    pub(crate) fn suffix_and_ucum(self) -> (&'static str, &'static str) {
         match self {
-            Unit::Seconds => "_seconds",
-            Unit::RequestsPerSecond => "_per_second",
-            Unit::Ratio => "_ratio",
-            Unit::Requests | Unit::Connections | Unit::Threads | Unit::None => "",
-        }
-    }
-
-    /// As the Unified Code for Units of Measure has it, what is counted in braces: OTLP's way. By OpenTelemetry's rules for Prometheus it
-    /// comes to [`Unit::suffix`].
-    pub(crate) fn ucum(self) -> &'static str {
-        match self {
-            Unit::Seconds => "s",
-            Unit::RequestsPerSecond => "{request}/s",
-            Unit::Ratio => "1",
-            Unit::Requests => "{request}",
-            Unit::Connections => "{connection}",
-            Unit::Threads => "{thread}",
-            Unit::None => "",
+            MetricUnit::Seconds => ("_seconds", "s"),
+            MetricUnit::RequestsPerSecond => ("_per_second", "{request}/s"),
+            MetricUnit::Ratio => ("_ratio", "1"),
+            MetricUnit::Requests => ("", "{request}"),
+            MetricUnit::Connections => ("", "{connection}"),
+            MetricUnit::Threads => ("", "{thread}"),
+            MetricUnit::None => ("", ""),
         }
     }
 }
 
-/// Whether a quantity can fall.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// It can, or is of a run that is over.
-    Gauge,
-    /// It only rises while the program lives.
-    Counter,
+impl Metric {
+    /// The name with its unit last, and `_total` behind what only rises.
+    pub fn name_with_unit(&self) -> String {
+        let total = if self.is_counter { "_total" } else { "" };
+        format!("{}{}{total}", self.name, self.unit.suffix_and_ucum().0)
+    }
 }
 
-impl Family {
-    /// A family of one point.
-    pub fn one(
-        (name, unit, kind): (&'static str, Unit, Kind),
-        help: &'static str,
-        labels: Labels,
-        value: Value,
-    ) -> Family {
-        Family { name, unit, kind, help, points: vec![Point { labels, value }] }
+impl MetricFamily {
+    /// Adds a point to the family of `metric`, each of which is in `families` once.
+    pub(crate) fn add(families: &mut Vec<MetricFamily>, metric: &'static Metric, point: MetricPoint) {
+        match families.iter_mut().find(|family| family.metric == metric) {
+            Some(family) => family.points.push(point),
+            None => families.push(MetricFamily { metric, points: vec![point] }),
+        }
     }
 
     /// The families of all of `families`, each name once, its points together in the order in which they came.
-    pub fn merged(families: impl IntoIterator<Item = Family>) -> Vec<Family> {
-        let mut merged: Vec<Family> = Vec::new();
-        for family in families {
-            match merged.iter_mut().find(|other| other.name == family.name) {
-                Some(other) => other.points.extend(family.points),
-                None => merged.push(family),
-            }
+    pub fn merged(families: impl IntoIterator<Item = MetricFamily>) -> Vec<MetricFamily> {
+        let mut merged = Vec::new();
+        for MetricFamily { metric, points } in families {
+            points.into_iter().for_each(|point| MetricFamily::add(&mut merged, metric, point));
         }
         merged
     }

@@ -1,7 +1,7 @@
 //! Figures in the protocols that operators use: statsd and `DogStatsD`, Prometheus' text, OTLP.
 //!
 //! Pure functions and the types between them: bytes in, figures out, and the other way round. Sockets are elsewhere
-//! (`probe::statsd`, `longtail/src/outlets`). One list of [`Family`]s is made of a run, and every protocol prints that list, so that
+//! (`probe::statsd`, `longtail/src/outlets`). One list of [`MetricFamily`]s is made of a run, and every protocol prints that list, so that
 //! a figure has the same name, unit and value wherever it arrives.
 
 pub mod dogstatsd;
@@ -12,6 +12,6 @@ pub mod otlp;
 pub mod prometheus;
 pub mod statsd;
 
-pub use family::{Family, Kind, Labels, Point, Unit, Value};
+pub use family::{Labels, Metric, MetricFamily, MetricPoint, MetricUnit, PointValue};
 pub use figures::{of_load, of_sweep};
-pub use live::{Live, LiveRun, Look, live};
+pub use live::{Live, LiveRun, live};

@@ -1,6 +1,7 @@
 //! What can be told while a run goes on: how many requests have ended, and the last looks at server and kernel.
 
-use crate::family::{Family, Kind, Labels, Unit, Value};
+use crate::family::MetricUnit::{Connections, None as NoUnit, Requests, Threads};
+use crate::family::{Labels, Metric, MetricFamily, MetricPoint, PointValue, gauge};
 
 /// How things stand.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,99 +23,88 @@ pub struct LiveRun {
     pub number: u64,
     /// Its connections.
     pub connections: u32,
-    /// The last look at each quantity, of those that were looked at lately.
-    pub looks: Vec<Look>,
+    /// The last look at each quantity, of those that were looked at lately: what, as a curve of [`model::Watch`] is named;
+    /// of which worker, empty for the whole server; and the value.
+    pub looks: Vec<(&'static str, String, u64)>,
 }
 
-/// The last value of a quantity.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Look {
-    /// Of whom: a worker; empty for the whole server.
-    pub of: String,
-    /// What, as a curve of [`model::Watch`] is named.
-    pub name: &'static str,
-    /// The value.
-    pub value: u64,
-}
+static BUILD_INFO: Metric = gauge("longtail.build_info", NoUnit, "1, with the version of longtail");
+static REQUESTS_ENDED: Metric = Metric {
+    is_counter: true,
+    ..gauge(
+        "longtail.requests_ended",
+        NoUnit,
+        "Requests that have ended in whichever way, in all runs so far, warm-up included",
+    )
+};
+static RUNS_DONE: Metric = Metric { is_counter: true, ..gauge("longtail.runs_done", NoUnit, "Runs that are over") };
+static CONNECTIONS: Metric = gauge(
+    "longtail.now.connections",
+    Connections,
+    "Connections of the run that goes on, in an open loop the most it may open; absent between runs",
+);
 
 /// What the protocols call the looks that they carry.
-const LOOKS: [(&str, &str, Unit, &str); 5] = [
+static LOOKS: [(&str, Metric); 5] = [
     (
         "accept_queue",
-        "longtail.now.accept_queue_connections",
-        Unit::Connections,
-        "Connections in the kernel's accept queue at the last look; absent between runs",
+        gauge(
+            "longtail.now.accept_queue_connections",
+            Connections,
+            "Connections in the kernel's accept queue at the last look; absent between runs",
+        ),
     ),
     (
         "open_connections",
-        "longtail.now.open_connections",
-        Unit::Connections,
-        "The server's ends of connections at the last look, those in the accept queue included; absent between runs",
+        gauge(
+            "longtail.now.open_connections",
+            Connections,
+            "The server's ends of connections at the last look, those in the accept queue included; absent between runs",
+        ),
     ),
     (
         "backlog",
-        "longtail.now.backlog_requests",
-        Unit::Requests,
-        "Requests that wait inside a worker by the server's last statistics; absent between runs",
+        gauge(
+            "longtail.now.backlog_requests",
+            Requests,
+            "Requests that wait inside a worker by the server's last statistics; absent between runs",
+        ),
     ),
     (
         "busy_threads",
-        "longtail.now.busy_threads",
-        Unit::Threads,
-        "Threads of a worker that are taken by the server's last statistics; absent between runs",
+        gauge(
+            "longtail.now.busy_threads",
+            Threads,
+            "Threads of a worker that are taken by the server's last statistics; absent between runs",
+        ),
     ),
     (
         "pool_capacity",
-        "longtail.now.free_threads",
-        Unit::Threads,
-        "Threads that a worker could still take by the server's last statistics; absent between runs",
+        gauge(
+            "longtail.now.free_threads",
+            Threads,
+            "Threads that a worker could still take by the server's last statistics; absent between runs",
+        ),
     ),
 ];
 
 /// The families of now.
-pub fn live(now: &Live) -> Vec<Family> {
-    let number =
-        |name, unit, kind, help, labels, value| Family::one((name, unit, kind), help, labels, Value::Number(value));
-    let mut families = vec![
-        number(
-            "longtail.build_info",
-            Unit::None,
-            Kind::Gauge,
-            "1, with the version of longtail",
-            vec![("version", now.version.to_owned())],
-            1.0,
-        ),
-        number(
-            "longtail.requests_ended",
-            Unit::None,
-            Kind::Counter,
-            "Requests that have ended in whichever way, in all runs so far, warm-up included",
-            Labels::new(),
-            now.requests_ended as f64,
-        ),
-        number(
-            "longtail.runs_done",
-            Unit::None,
-            Kind::Counter,
-            "Runs that are over",
-            Labels::new(),
-            now.runs_done as f64,
-        ),
-    ];
-    let Some(run) = &now.run else { return families };
-    families.push(number(
-        "longtail.now.connections",
-        Unit::Connections,
-        Kind::Gauge,
-        "Connections of the run that goes on, in an open loop the most it may open; absent between runs",
-        vec![("run", run.number.to_string())],
-        f64::from(run.connections),
-    ));
-    for (look, name, unit, help) in LOOKS {
-        for Look { of, value, .. } in run.looks.iter().filter(|seen| seen.name == look) {
-            let worker = (!of.is_empty()).then(|| ("worker", of.clone()));
-            families.push(number(name, unit, Kind::Gauge, help, worker.into_iter().collect(), *value as f64));
+pub fn live(now: &Live) -> Vec<MetricFamily> {
+    let mut families = Vec::new();
+    let mut add = |metric, labels, value: f64| {
+        MetricFamily::add(&mut families, metric, MetricPoint { labels, value: PointValue::Number(value) });
+    };
+    add(&BUILD_INFO, vec![("version", now.version.to_owned())], 1.0);
+    add(&REQUESTS_ENDED, Labels::new(), now.requests_ended as f64);
+    add(&RUNS_DONE, Labels::new(), now.runs_done as f64);
+    if let Some(run) = &now.run {
+        add(&CONNECTIONS, vec![("run", run.number.to_string())], f64::from(run.connections));
+        for (look, metric) in &LOOKS {
+            for (_, of, value) in run.looks.iter().filter(|(name, ..)| name == look) {
+                let worker = (!of.is_empty()).then(|| ("worker", of.clone()));
+                add(metric, worker.into_iter().collect(), *value as f64);
+            }
         }
     }
-    Family::merged(families)
+    families
 }

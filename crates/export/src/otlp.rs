@@ -16,14 +16,14 @@ use opentelemetry_proto::tonic::metrics::v1::{
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message as _;
 
-use crate::family::{Family, Point, Value};
+use crate::family::{MetricFamily, MetricPoint, PointValue};
 
 /// The content type of a request and its answer.
 pub const CONTENT_TYPE: &str = "application/x-protobuf";
 
 /// Whose figures they are.
 #[derive(Clone, Debug)]
-pub struct Origin<'a> {
+pub struct RunOrigin<'a> {
     /// Our version.
     pub version: &'a str,
     /// When the study began, as RFC 3339: it tells this study from others.
@@ -35,7 +35,7 @@ pub struct Origin<'a> {
 }
 
 /// The request that carries `families`.
-pub fn request(families: &[Family], origin: &Origin<'_>) -> Vec<u8> {
+pub fn request(families: &[MetricFamily], origin: &RunOrigin<'_>) -> Vec<u8> {
     let resource = Resource {
         attributes: vec![
             attribute("service.name", "longtail"),
@@ -67,10 +67,10 @@ fn attribute(key: &str, value: &str) -> KeyValue {
 }
 
 /// A family is one metric; its points are numbers or distributions, never both.
-fn metrics(family: &Family, origin: &Origin<'_>) -> Vec<Metric> {
-    let name = family.name.to_owned();
+fn metrics(family: &MetricFamily, origin: &RunOrigin<'_>) -> Vec<Metric> {
+    let name = family.metric.name.to_owned();
     let (mut numbers, mut histograms) = (Vec::new(), Vec::new());
-    for Point { labels, value } in &family.points {
+    for MetricPoint { labels, value } in &family.points {
         let attributes = || labels.iter().map(|(name, value)| attribute(name, value)).collect::<Vec<_>>();
         let number = |attributes, value| NumberDataPoint {
             attributes,
@@ -80,15 +80,15 @@ fn metrics(family: &Family, origin: &Origin<'_>) -> Vec<Metric> {
             ..NumberDataPoint::default()
         };
         match value {
-            Value::Number(value) => numbers.push(number(attributes(), *value)),
-            Value::Quantiles { quantiles, .. } => {
+            PointValue::Number(value) => numbers.push(number(attributes(), *value)),
+            PointValue::Quantiles { quantiles, .. } => {
                 for (quantile, value) in quantiles {
                     let mut attributes = attributes();
                     attributes.push(attribute("quantile", &quantile.to_string()));
                     numbers.push(number(attributes, *value));
                 }
             }
-            Value::Buckets { edges, sum, count } => {
+            PointValue::Buckets { edges, sum, count } => {
                 let below = edges.iter().map(|(_, below)| *below).chain([*count]);
                 let before = std::iter::once(0).chain(edges.iter().map(|(_, below)| *below));
                 histograms.push(HistogramDataPoint {
@@ -106,13 +106,13 @@ fn metrics(family: &Family, origin: &Origin<'_>) -> Vec<Metric> {
     }
     let metric = |name, unit: &str, data| Metric {
         name,
-        description: family.help.to_owned(),
+        description: family.metric.help.to_owned(),
         unit: unit.to_owned(),
         data: Some(data),
         ..Metric::default()
     };
     let cumulative = AggregationTemporality::Cumulative.into();
-    let unit = family.unit.ucum();
+    let unit = family.metric.unit.suffix_and_ucum().1;
     let mut metrics = Vec::new();
     if !numbers.is_empty() {
         metrics.push(metric(name.clone(), unit, Data::Gauge(Gauge { data_points: numbers })));

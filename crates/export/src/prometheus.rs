@@ -2,62 +2,56 @@
 
 use std::fmt::Write as _;
 
-use crate::family::{Family, Kind, Labels, Point, Value};
+use crate::family::{Labels, MetricFamily, MetricPoint, PointValue};
 
 /// The content type of [`exposition`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// All families as one answer. Each name may be there once: see [`Family::merged`].
-pub fn exposition(families: &[Family]) -> String {
+/// All families as one answer. Each name may be there once: see [`MetricFamily::merged`].
+pub fn exposition(families: &[MetricFamily]) -> String {
     let mut text = String::new();
     for family in families.iter().filter(|family| !family.points.is_empty()) {
-        let name = metric_name(family);
-        _ = writeln!(text, "# HELP {name} {}", family.help.replace('\\', "\\\\").replace('\n', "\\n"));
+        let name = family.metric.name_with_unit().replace('.', "_");
+        _ = writeln!(text, "# HELP {name} {}", family.metric.help.replace('\\', "\\\\").replace('\n', "\\n"));
         _ = writeln!(text, "# TYPE {name} {}", type_of(family));
-        for Point { labels, value } in &family.points {
+        for MetricPoint { labels, value } in &family.points {
             write_point(&mut text, &name, labels, value);
         }
     }
     text
 }
 
-/// The name with its unit last, and `_total` behind what only rises.
-pub fn metric_name(family: &Family) -> String {
-    let total = if family.kind == Kind::Counter { "_total" } else { "" };
-    format!("{}{}{total}", family.name.replace('.', "_"), family.unit.suffix())
-}
-
-fn type_of(family: &Family) -> &'static str {
+fn type_of(family: &MetricFamily) -> &'static str {
     match family.points.first().map(|point| &point.value) {
-        Some(Value::Quantiles { .. }) => "summary",
-        Some(Value::Buckets { .. }) => "histogram",
-        _ if family.kind == Kind::Counter => "counter",
+        Some(PointValue::Quantiles { .. }) => "summary",
+        Some(PointValue::Buckets { .. }) => "histogram",
+        _ if family.metric.is_counter => "counter",
         _ => "gauge",
     }
 }
 
-fn write_point(text: &mut String, name: &str, labels: &Labels, value: &Value) {
+fn write_point(text: &mut String, name: &str, labels: &Labels, value: &PointValue) {
     let mut line = |suffix: &str, beside: Option<(&str, String)>, value: f64| {
         _ = writeln!(text, "{name}{suffix}{} {value}", shown(labels, beside.as_ref()));
     };
-    match value {
-        Value::Number(number) => line("", None, *number),
-        Value::Quantiles { quantiles, sum, count } => {
+    let (sum, count) = match value {
+        PointValue::Number(number) => return line("", None, *number),
+        PointValue::Quantiles { quantiles, sum, count } => {
             for (quantile, time) in quantiles {
                 line("", Some(("quantile", quantile.to_string())), *time);
             }
-            line("_sum", None, *sum);
-            line("_count", None, *count as f64);
+            (*sum, *count as f64)
         }
-        Value::Buckets { edges, sum, count } => {
+        PointValue::Buckets { edges, sum, count } => {
             for (edge, below) in edges {
                 line("_bucket", Some(("le", edge.to_string())), *below as f64);
             }
             line("_bucket", Some(("le", "+Inf".to_owned())), *count as f64);
-            line("_sum", None, *sum);
-            line("_count", None, *count as f64);
+            (*sum, *count as f64)
         }
-    }
+    };
+    line("_sum", None, sum);
+    line("_count", None, count);
 }
 
 fn shown(labels: &Labels, beside: Option<&(&str, String)>) -> String {
@@ -74,13 +68,14 @@ fn escaped(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::family::Unit;
+    use crate::family::{Metric, MetricUnit};
 
     #[test]
     fn labels_are_escaped_and_units_stand_last() {
-        let labels = vec![("worker", "a\"b\\c\nd".to_owned())];
-        let family =
-            Family::one(("longtail.run.x", Unit::Seconds, Kind::Counter), "What\nit is", labels, Value::Number(0.5));
+        static METRIC: Metric =
+            Metric { name: "longtail.run.x", unit: MetricUnit::Seconds, is_counter: true, help: "What\nit is" };
+        let point = MetricPoint { labels: vec![("worker", "a\"b\\c\nd".to_owned())], value: PointValue::Number(0.5) };
+        let family = MetricFamily { metric: &METRIC, points: vec![point] };
         let expected = "# HELP longtail_run_x_seconds_total What\\nit is\n# TYPE longtail_run_x_seconds_total counter\n\
                         longtail_run_x_seconds_total{worker=\"a\\\"b\\\\c\\nd\"} 0.5\n";
         assert_eq!(exposition(&[family]), expected);

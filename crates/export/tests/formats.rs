@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use export::otlp::{self, Origin};
-use export::statsd::{Said, Values, parse};
-use export::{Family, Live, LiveRun, Look, Value, dogstatsd, live, of_load, of_sweep, prometheus};
+use export::otlp::{self, RunOrigin};
+use export::statsd::{ParsedLine, StatsdValues, parse};
+use export::{Live, LiveRun, MetricFamily, PointValue, dogstatsd, live, of_load, of_sweep, prometheus};
 use model::{Histogram, Judgement, LoadStudy, Nanos, Outcome, SweepStudy, Verdict};
 use opentelemetry_proto::tonic::collector::metrics::v1::{
     ExportMetricsPartialSuccess, ExportMetricsServiceRequest, ExportMetricsServiceResponse,
@@ -22,33 +22,33 @@ fn expect(name: &str, text: &str) {
     golden::expect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name), text);
 }
 
-fn families(study: &SweepStudy) -> Vec<Family> {
+fn families(study: &SweepStudy) -> Vec<MetricFamily> {
     let runs = study.runs.iter().zip(1..);
-    Family::merged(runs.flat_map(|(run, number)| of_sweep(study, run, number)))
+    MetricFamily::merged(runs.flat_map(|(run, number)| of_sweep(study, run, number)))
 }
 
 /// Every single number, by its name at Prometheus and its labels.
 type Figures = BTreeMap<(String, BTreeMap<String, String>), f64>;
 
-fn figures(families: &[Family]) -> Figures {
+fn figures(families: &[MetricFamily]) -> Figures {
     let mut figures = Figures::new();
     for family in families {
-        let name = prometheus::metric_name(family);
+        let name = family.metric.name_with_unit().replace('.', "_");
         for point in &family.points {
             let labels: BTreeMap<_, _> =
                 point.labels.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
             match &point.value {
-                Value::Number(number) => {
+                PointValue::Number(number) => {
                     figures.insert((name.clone(), labels), *number);
                 }
-                Value::Quantiles { quantiles, .. } => {
+                PointValue::Quantiles { quantiles, .. } => {
                     for (q, value) in quantiles {
                         let mut labels = labels.clone();
                         labels.insert("quantile".to_owned(), q.to_string());
                         figures.insert((name.clone(), labels), *value);
                     }
                 }
-                Value::Buckets { .. } => {}
+                PointValue::Buckets { .. } => {}
             }
         }
     }
@@ -62,7 +62,7 @@ fn a_scrape_of_a_watched_sweep() {
 
 #[test]
 fn a_scrape_while_a_run_goes_on() {
-    let look = |of: &str, name, value| Look { of: of.to_owned(), name, value };
+    let look = |of: &str, name, value| (name, of.to_owned(), value);
     let looks = vec![
         look("", "accept_queue", 30),
         look("", "open_connections", 10),
@@ -86,11 +86,11 @@ fn packets_of_a_watched_sweep() {
     expect("watched.statsd", &(packets.join("\n--\n") + "\n"));
 }
 
-fn of_dogstatsd(families: &[Family]) -> Figures {
+fn of_dogstatsd(families: &[MetricFamily]) -> Figures {
     let packets = dogstatsd::packets(&dogstatsd::lines(families));
     let of = |line: &str| {
-        let Ok(Said::Values(line)) = parse(line.as_bytes()) else { panic!("{line}") };
-        let Values::Numbers(values) = &line.values else { panic!("{line}") };
+        let ParsedLine::Values(line) = parse(line.as_bytes()) else { panic!("{line}") };
+        let StatsdValues::Numbers(values) = &line.values else { panic!("{line}") };
         let pairs = line.tags.iter().map(|tag| tag.split_once(':').unwrap());
         let labels = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         ((line.name.replace('.', "_"), labels), values[0])
@@ -98,7 +98,7 @@ fn of_dogstatsd(families: &[Family]) -> Figures {
     packets.iter().flat_map(|packet| packet.lines()).map(of).collect()
 }
 
-fn of_prometheus(families: &[Family]) -> Figures {
+fn of_prometheus(families: &[MetricFamily]) -> Figures {
     let text = prometheus::exposition(families);
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let of = |line: &str| {
@@ -116,8 +116,8 @@ fn of_prometheus(families: &[Family]) -> Figures {
     lines.map(of).filter(|(series, _)| shared(series)).collect()
 }
 
-fn of_otlp(families: &[Family]) -> Figures {
-    let origin = Origin {
+fn of_otlp(families: &[MetricFamily]) -> Figures {
+    let origin = RunOrigin {
         version: "0.1.0",
         study: "2026-01-01T00:00:00Z",
         begun: Nanos(5_000_000_000),
@@ -161,7 +161,7 @@ fn of_otlp(families: &[Family]) -> Figures {
     figures
 }
 
-fn every() -> Vec<Vec<Family>> {
+fn every() -> Vec<Vec<MetricFamily>> {
     let sweeps = study::every();
     let loads = load::every();
     sweeps.iter().map(families).chain(loads.iter().map(of_load)).collect()
@@ -223,8 +223,8 @@ fn buckets_are_exact_at_their_edges() {
     let study = study::canonical();
     let run = &study.runs[4];
     let families = of_sweep(&study, run, 5);
-    let family = families.iter().find(|family| family.name == "longtail.run.good_response_time").unwrap();
-    let Value::Buckets { edges, sum, count } = &family.points[0].value else { panic!("{family:?}") };
+    let family = families.iter().find(|family| family.metric.name == "longtail.run.good_response_time").unwrap();
+    let PointValue::Buckets { edges, sum, count } = &family.points[0].value else { panic!("{family:?}") };
     let times = &run.tally.response_time;
     assert_eq!(*count, run.tally.counts.good());
     assert!((sum - times.sum().as_secs_f64()).abs() < 1e-12);
@@ -239,7 +239,7 @@ fn buckets_are_exact_at_their_edges() {
 
 #[test]
 fn an_invalid_run_carries_no_headline_figure() {
-    let names = |families: &[Family]| families.iter().map(|family| family.name).collect::<Vec<_>>();
+    let names = |families: &[MetricFamily]| families.iter().map(|family| family.metric.name).collect::<Vec<_>>();
     let mut study: SweepStudy = study::canonical();
     let judgement = Judgement { verdict: Verdict::Invalid, gates: Vec::new(), limit: None, forced: false };
     study.runs[0].judgement = Some(judgement.clone());

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use engine::RunProgress;
-use export::statsd::Collector;
+use export::statsd::StatsdCollector;
 use model::{Clock, Heard, Nanos};
 use probe::StatsdSocket;
 use probe::processes::this_threads_cpu;
@@ -21,13 +21,13 @@ const REST: u32 = (8 << 20) / 256;
 #[derive(Debug)]
 pub struct Hearing {
     socket: StatsdSocket,
-    collector: Collector,
+    collector: StatsdCollector,
 }
 
 impl Hearing {
     /// Listens at `socket`.
     pub fn at(socket: StatsdSocket) -> Hearing {
-        Hearing { socket, collector: Collector::default() }
+        Hearing { socket, collector: StatsdCollector::default() }
     }
 
     /// Where app and server find it.

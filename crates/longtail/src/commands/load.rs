@@ -19,7 +19,7 @@ use crate::exit::Exit;
 use crate::generators::Generator;
 use crate::load::{Log, Prepared, conduct, order, prepare};
 use crate::mistake::Mistake;
-use crate::outlets::{Ears, Outlets};
+use crate::outlets::{Outlets, StatsdInput};
 use crate::store::{CeilingFile, Store};
 use crate::{GUARD, signals, store, this_program, ui};
 
@@ -76,7 +76,7 @@ fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<Conducted, Mistake>
     }
     args.output.check_load()?;
     let clock = SystemClock::start();
-    let ears = Ears::open(args.outlets.statsd_listen, false)?;
+    let ears = StatsdInput::open(args.outlets.statsd_listen, false)?;
     let mut outlets = Outlets::open(&args.outlets, &resolver, clock)?;
     let interrupt = signals::interruption()?;
     let started_at = wall_time();

@@ -18,7 +18,7 @@ use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
 use crate::generators::{Driver, Found};
 use crate::mistake::Mistake;
-use crate::outlets::{Ears, Outlets};
+use crate::outlets::{Outlets, StatsdInput};
 use crate::store::{CeilingFile, Store};
 use crate::ui::Ui;
 use crate::{GUARD, signals, this_program, ui};
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     let lanes_by = args.with.is_none().then(|| args.conduct.lanes_by());
     refuse_in_vain(plan.probe)?;
     let clock = SystemClock::start();
-    let ears = Ears::open(plan.statsd_listen, true)?;
+    let ears = StatsdInput::open(plan.statsd_listen, true)?;
     let mut outlets = Outlets::open(&args.outlets, &resolver, clock)?;
     let interrupt = signals::interruption()?;
     let started_at = wall_time();

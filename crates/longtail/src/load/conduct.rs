@@ -21,7 +21,7 @@ use crate::load::overload::overload;
 use crate::load::prepare::Prepared;
 use crate::load::recorder::{Log, Recorded, Recorder, WAITING};
 use crate::mistake::Mistake;
-use crate::outlets::{Ears, Outlets};
+use crate::outlets::{Outlets, StatsdInput};
 use crate::ui::{self, Ui};
 
 /// How soon Ctrl-C is passed on to the lanes.
@@ -47,7 +47,7 @@ pub(crate) struct Conducted {
 pub(crate) fn conduct(
     prepared: Prepared,
     (logs, checks): (&[Log<'_>], &[Check]),
-    (ears, outlets): (&Ears, &mut Outlets),
+    (ears, outlets): (&StatsdInput, &mut Outlets),
     (started_at, command_line): (String, String),
     ceiling: impl FnOnce(u64, Option<&Placement>) -> Result<Option<Ceiling>, Mistake>,
     clock: SystemClock,

@@ -3,27 +3,24 @@
 //! Nothing here is on a lane or waited for by one: threads read what lanes have stored, and finished runs are told between runs. What
 //! cannot be delivered is counted and said at the end; it changes no figure and no exit code. Formats are `export`'s.
 
-mod board;
-mod otlp;
 mod scrape;
-mod statsd;
+mod senders;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::{Resolver, RunProgress};
-use export::Family;
-use export::otlp::Origin;
+use export::otlp::RunOrigin;
+use export::{Live, LiveRun, MetricFamily, live};
 use model::{Clock, LoadStudy, Nanos, SweepStudy};
 use sweep::{Hearing, Looks, Phase, StatsdSocket};
 
 use crate::args::OutletArgs;
 use crate::clock::SystemClock;
 use crate::mistake::Mistake;
-use crate::outlets::board::Board;
+use crate::outlets::senders::{OtlpSender, StatsdSender};
 use crate::ui;
 
 /// How soon Ctrl-C ends the wait for a last scrape.
@@ -36,9 +33,9 @@ const SETTINGS: [&str; 3] = ["STATSD_HOST", "STATSD_PORT", "STATSD_ADDR"];
 /// All that is told.
 pub(crate) struct Outlets {
     clock: SystemClock,
-    board: Arc<Board>,
-    statsd: Option<statsd::Sender>,
-    otlp: Option<otlp::Sender>,
+    board: Arc<LiveBoard>,
+    statsd: Option<StatsdSender>,
+    otlp: Option<OtlpSender>,
     linger: Nanos,
     /// When the present run began and ended, by the wall clock.
     begun: Nanos,
@@ -48,20 +45,20 @@ pub(crate) struct Outlets {
 }
 
 /// What is heard.
-pub(crate) struct Ears {
+pub(crate) struct StatsdInput {
     /// Listens while runs go on.
     pub(crate) hearing: Option<Mutex<Hearing>>,
     /// By which settings a server is told.
     pub(crate) settings: Vec<(OsString, OsString)>,
 }
 
-impl Ears {
+impl StatsdInput {
     /// Listens where it was asked for, and says where that is.
     ///
     /// # Errors
     /// Where the address is taken.
-    pub(crate) fn open(address: Option<SocketAddr>, starts_a_server: bool) -> Result<Ears, Mistake> {
-        let Some(address) = address else { return Ok(Ears { hearing: None, settings: Vec::new() }) };
+    pub(crate) fn open(address: Option<SocketAddr>, starts_a_server: bool) -> Result<StatsdInput, Mistake> {
+        let Some(address) = address else { return Ok(StatsdInput { hearing: None, settings: Vec::new() }) };
         let socket = StatsdSocket::bind(address).map_err(|error| taken("--statsd-listen", address, &error))?;
         let address = socket.address();
         let already = SETTINGS.into_iter().find(|name| std::env::var_os(name).is_some());
@@ -76,7 +73,7 @@ impl Ears {
             }
         };
         ui::note(&format!("listening to statsd at {address}{told}"));
-        Ok(Ears { hearing: Some(Mutex::new(Hearing::at(socket))), settings })
+        Ok(StatsdInput { hearing: Some(Mutex::new(Hearing::at(socket))), settings })
     }
 }
 
@@ -89,15 +86,15 @@ impl Outlets {
         let statsd_to = args.statsd_to.as_ref().map(|to| to.address("--statsd-to", resolver)).transpose()?;
         let otlp =
             args.otlp.clone().map(|to| Ok::<_, Mistake>((to.place.address("--otlp", resolver)?, to))).transpose()?;
-        let board = Arc::new(Board::new(env!("CARGO_PKG_VERSION")));
+        let board = Arc::new(LiveBoard::default());
         if let Some(address) = args.metrics {
             let address = scrape::serve(address, Arc::clone(&board), clock)
                 .map_err(|error| taken("--metrics", address, &error))?;
             ui::note(&format!("metrics for Prometheus at http://{address}/metrics"));
         }
-        let statsd = statsd_to.map(|to| statsd::Sender::start(to, Arc::clone(&board), clock));
+        let statsd = statsd_to.map(|to| StatsdSender::start(to, Arc::clone(&board), clock));
         let statsd = statsd.transpose().map_err(|error| Mistake::Flags(format!("--statsd-to: no socket ({error})")))?;
-        let otlp = otlp.map(|(address, to)| otlp::Sender::to(address, to));
+        let otlp = otlp.map(|(address, to)| OtlpSender::new(address, to));
         Ok(Outlets {
             clock,
             board,
@@ -124,7 +121,8 @@ impl Outlets {
     /// A run has begun.
     pub(crate) fn begun(&mut self, number: u64, connections: u32, progress: &Arc<RunProgress>, looks: &Arc<Looks>) {
         self.begun = self.clock.wall();
-        self.board.begun(number, connections, Arc::clone(progress), Arc::clone(looks));
+        let (progress, looks) = (Arc::clone(progress), Arc::clone(looks));
+        self.board.state().run = Some(PresentRun { number, connections, progress, looks });
     }
 
     /// A sweep's run is over, and not yet judged to the end.
@@ -144,12 +142,12 @@ impl Outlets {
         self.done(&study.started_at, (self.begun, self.clock.wall()), export::of_load(study));
     }
 
-    fn done(&mut self, study: &str, (begun, ended): (Nanos, Nanos), families: Vec<Family>) {
+    fn done(&mut self, study: &str, (begun, ended): (Nanos, Nanos), families: Vec<MetricFamily>) {
         if let Some(statsd) = &self.statsd {
             statsd.send(&families);
         }
         if let Some(otlp) = &mut self.otlp {
-            let origin = Origin { version: env!("CARGO_PKG_VERSION"), study, begun, ended: ended.max(begun) };
+            let origin = RunOrigin { version: env!("CARGO_PKG_VERSION"), study, begun, ended: ended.max(begun) };
             otlp.send(&families, &origin);
         }
         self.board.done(families);
@@ -164,11 +162,75 @@ impl Outlets {
                 self.clock.sleep(GLANCE);
             }
         }
-        let troubles = [self.statsd.and_then(statsd::Sender::end), self.otlp.and_then(otlp::Sender::end)];
+        let troubles = [self.statsd.and_then(StatsdSender::end), self.otlp.and_then(OtlpSender::end)];
         troubles.iter().flatten().for_each(|trouble| ui::note(trouble));
     }
 }
 
 fn taken(flag: &str, address: SocketAddr, error: &std::io::Error) -> Mistake {
     Mistake::Flags(format!("{flag} {address}: it cannot be listened to ({error}); take another port, or 0 for any"))
+}
+
+/// How things stand, for whoever asks. Its lock is between threads that export; no lane knows of it.
+#[derive(Default)]
+struct LiveBoard(Mutex<LiveState>);
+
+#[derive(Default)]
+struct LiveState {
+    /// Requests that had ended when the last finished run was over.
+    ended: u64,
+    runs_done: u64,
+    run: Option<PresentRun>,
+    finished: Vec<MetricFamily>,
+}
+
+struct PresentRun {
+    number: u64,
+    connections: u32,
+    progress: Arc<Progress>,
+    looks: Arc<Looks>,
+}
+
+impl LiveBoard {
+    /// A run is over, with these figures.
+    fn done(&self, families: Vec<MetricFamily>) {
+        let mut state = self.state();
+        if let Some(run) = state.run.take() {
+            state.ended += run.progress.ended();
+        }
+        state.runs_done += 1;
+        let finished = std::mem::take(&mut state.finished);
+        state.finished = MetricFamily::merged(finished.into_iter().chain(families));
+    }
+
+    /// How things stand now.
+    fn now(&self) -> Vec<MetricFamily> {
+        self.state().families()
+    }
+
+    /// How things stand now, and all finished runs.
+    fn all(&self) -> Vec<MetricFamily> {
+        let state = self.state();
+        state.families().into_iter().chain(state.finished.iter().cloned()).collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, LiveState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LiveState {
+    fn families(&self) -> Vec<MetricFamily> {
+        let run = self.run.as_ref();
+        live(&Live {
+            version: env!("CARGO_PKG_VERSION"),
+            requests_ended: self.ended + run.map_or(0, |run| run.progress.ended()),
+            runs_done: self.runs_done,
+            run: run.map(|PresentRun { number, connections, looks, .. }| LiveRun {
+                number: *number,
+                connections: *connections,
+                looks: looks.seen(),
+            }),
+        })
+    }
 }

@@ -10,11 +10,11 @@ use std::time::Duration;
 use export::prometheus::{CONTENT_TYPE, exposition};
 use model::{Clock as _, Nanos};
 
+use super::LiveBoard;
 use crate::clock::SystemClock;
-use crate::outlets::board::Board;
 
 /// A client may take so long for each piece of its request, and of our answer.
-const PATIENCE: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_millis(500);
 /// Before the next client where the system had none to give.
 const PAUSE: Nanos = Nanos::from_millis(200);
 /// And so many pieces for the request.
@@ -26,7 +26,7 @@ const LONGEST: usize = 8192;
 ///
 /// # Errors
 /// Where the address cannot be listened to.
-pub(crate) fn serve(address: SocketAddr, board: Arc<Board>, clock: SystemClock) -> io::Result<SocketAddr> {
+pub(crate) fn serve(address: SocketAddr, board: Arc<LiveBoard>, clock: SystemClock) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;
     let address = listener.local_addr()?;
     std::thread::Builder::new().name("metrics".to_owned()).spawn(move || {
@@ -42,9 +42,9 @@ pub(crate) fn serve(address: SocketAddr, board: Arc<Board>, clock: SystemClock) 
     Ok(address)
 }
 
-fn answer(mut client: TcpStream, board: &Board) -> io::Result<()> {
-    client.set_read_timeout(Some(PATIENCE))?;
-    client.set_write_timeout(Some(PATIENCE))?;
+fn answer(mut client: TcpStream, board: &LiveBoard) -> io::Result<()> {
+    client.set_read_timeout(Some(TIMEOUT))?;
+    client.set_write_timeout(Some(TIMEOUT))?;
     let mut head = Vec::new();
     let mut piece = [0; 2048];
     for _ in 0..MOST_READS {

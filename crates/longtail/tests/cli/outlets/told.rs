@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpStream;
 
 use export::dogstatsd;
-use export::statsd::Values;
+use export::statsd::StatsdValues;
 use sink::SinkBody;
 
 use super::{packets, udp};
@@ -109,7 +109,7 @@ fn the_bridge_to_prometheus_takes_it() {
     let seen = || Some(series(&scraped())).filter(|series| series.len() == lines.len());
     let arrived = eventually(PATIENCE, scraped, seen);
     for line in lines {
-        let Values::Numbers(values) = &line.values else { panic!("{line}") };
+        let StatsdValues::Numbers(values) = &line.values else { panic!("{line}") };
         let labels = line.tags.iter().map(|tag| tag.split_once(':').unwrap());
         let labels: Vec<String> = labels.map(|(name, value)| format!("{name}=\"{value}\"")).collect();
         let name = format!("{}{{{}}}", line.name.replace('.', "_"), labels.join(","));

@@ -1,14 +1,127 @@
-//! What many lines come to: a series for each metric with its tags, exact in its figures and bounded in its memory.
+//! statsd, with what `DogStatsD` adds (several values, a sample rate, tags): one line of it, and what many lines come to.
 //!
-//! A series keeps count, sum, smallest, largest and last of all values, and up to [`MOST_POINTS`] of them to be drawn: where it is full,
+//! `NAME:VALUE[:VALUE…]|TYPE[|@RATE][|#TAG,TAG…][|…]` (statsd, "Metric types"; Datadog, "Datagram format",
+//! protocol 1.0 to 1.3). Further sections (container, time stamp) are skipped. No bytes make the parser panic, and a line
+//! that was printed parses to itself.
+//!
+//! Lines come to a series for each metric with its tags, exact in its figures and bounded in its memory. A series keeps
+//! count, sum, smallest, largest and last of all values, and up to [`MOST_POINTS`] of them to be drawn: where it is full,
 //! every second point goes, and from then on half as many are kept. Where there are [`MOST_SERIES`], lines of further ones are
 //! counted and left out. So a run takes a few megabytes at the most, whatever is sent.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use model::{Heard, HeardFigures, HeardSeries, MetricKind, Nanos};
 
-use super::line::{Line, Said, Values, parse};
+/// A name and its tags together may have so many bytes.
+pub const LONGEST_NAME: usize = 1000;
+/// No quantity is larger; so that sums of them stay finite.
+const LARGEST: f64 = 1e100;
+/// No sender leaves out more than a thousand million values for each that it sends.
+const LEAST_RATE: f64 = 1e-9;
+
+/// A line that carries values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatsdLine {
+    /// Its metric: not empty, without `:`, `|` and control characters.
+    pub name: String,
+    /// What its values are.
+    pub kind: MetricKind,
+    /// Its values; at least one.
+    pub values: StatsdValues,
+    /// Share of the values that the sender sends, above 0 and at most 1.
+    pub rate: f64,
+    /// Its tags, sorted, each once.
+    pub tags: Vec<String>,
+}
+
+/// Values of a line.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StatsdValues {
+    /// Quantities.
+    Numbers(Vec<f64>),
+    /// Of a gauge, with a sign: by how much it changes.
+    Changes(Vec<f64>),
+    /// Of a set: a name.
+    Name(String),
+}
+
+/// What a line says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ParsedLine {
+    /// Values of a metric.
+    Values(StatsdLine),
+    /// An event or a service check of `DogStatsD`: they have no value.
+    NoMetric,
+    /// Nothing: it is no statsd.
+    Malformed,
+}
+
+/// What a line says; without its line end.
+pub fn parse(line: &[u8]) -> ParsedLine {
+    match std::str::from_utf8(line) {
+        Ok(text) if text.chars().any(char::is_control) => ParsedLine::Malformed,
+        Ok(text) if text.starts_with("_e{") || text.starts_with("_sc|") => ParsedLine::NoMetric,
+        Ok(text) => values_line(text).map_or(ParsedLine::Malformed, ParsedLine::Values),
+        Err(_) => ParsedLine::Malformed,
+    }
+}
+
+fn values_line(text: &str) -> Option<StatsdLine> {
+    let mut sections = text.split('|');
+    let (name, values) = sections.next()?.split_once(':').filter(|(name, _)| !name.is_empty())?;
+    let kind = sections.next()?;
+    let kind = MetricKind::ALL.into_iter().find(|other| other.letter() == kind)?;
+    let (mut rate, mut tags) = (1.0, Vec::new());
+    for section in sections {
+        if let Some(text) = section.strip_prefix('@') {
+            rate = text.parse().ok().filter(|rate| (LEAST_RATE..=1.0).contains(rate))?;
+        } else if let Some(list) = section.strip_prefix('#') {
+            tags.extend(list.split(',').filter(|tag| !tag.is_empty()).map(str::to_owned));
+        } else if section.is_empty() {
+            return None;
+        }
+    }
+    tags.sort_unstable();
+    tags.dedup();
+    if name.len() + tags.iter().map(String::len).sum::<usize>() > LONGEST_NAME {
+        return None;
+    }
+    Some(StatsdLine { name: name.to_owned(), kind, values: values_of(kind, values)?, rate, tags })
+}
+
+fn values_of(kind: MetricKind, text: &str) -> Option<StatsdValues> {
+    if kind == MetricKind::Set {
+        // A name may have colons in it.
+        return (1..=LONGEST_NAME).contains(&text.len()).then(|| StatsdValues::Name(text.to_owned()));
+    }
+    let number = |text: &str| text.parse().ok().filter(|value: &f64| value.abs() <= LARGEST);
+    let numbers: Vec<f64> = text.split(':').map(number).collect::<Option<_>>()?;
+    let signed = text.split(':').filter(|value| value.starts_with(['+', '-'])).count();
+    match (kind, signed) {
+        (MetricKind::Gauge, signed) if signed == numbers.len() => Some(StatsdValues::Changes(numbers)),
+        // Changes and values in one line: which came when?
+        (MetricKind::Gauge, 1..) => None,
+        _ => Some(StatsdValues::Numbers(numbers)),
+    }
+}
+
+impl fmt::Display for StatsdLine {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.name)?;
+        match &self.values {
+            StatsdValues::Numbers(values) => values.iter().try_for_each(|value| write!(out, ":{value}"))?,
+            StatsdValues::Changes(values) => values.iter().try_for_each(|value| write!(out, ":{value:+}"))?,
+            StatsdValues::Name(name) => write!(out, ":{name}")?,
+        }
+        write!(out, "|{}", self.kind.letter())?;
+        if self.rate < 1.0 {
+            write!(out, "|@{}", self.rate)?;
+        }
+        if self.tags.is_empty() { Ok(()) } else { write!(out, "|#{}", self.tags.join(",")) }
+    }
+}
 
 /// Series that are kept, at the most.
 pub const MOST_SERIES: usize = 200;
@@ -19,17 +132,17 @@ const QUOTED: usize = 60;
 
 /// Puts lines together, over all runs of a server.
 #[derive(Debug, Default)]
-pub struct Collector {
-    series: BTreeMap<Key, Gathered>,
+pub struct StatsdCollector {
+    series: BTreeMap<SeriesKey, StatsdSeries>,
     heard: Heard,
 }
 
 /// Metric, tags and type.
-type Key = (String, Vec<String>, MetricKind);
+type SeriesKey = (String, Vec<String>, MetricKind);
 
 /// One series.
 #[derive(Debug, Default)]
-struct Gathered {
+struct StatsdSeries {
     /// Of a gauge: what it is now. It outlives a run, for a change is one of what was before.
     gauge: f64,
     values: u64,
@@ -40,7 +153,7 @@ struct Gathered {
     stride: u64,
 }
 
-impl Collector {
+impl StatsdCollector {
     /// Takes a packet that came at an instant since the window's start; before it: `None`.
     pub fn packet(&mut self, at: Option<Nanos>, packet: &[u8]) {
         self.heard.packets += u64::from(at.is_some());
@@ -55,17 +168,17 @@ impl Collector {
 
     fn line(&mut self, at: Option<Nanos>, text: &[u8]) {
         match (parse(text), at) {
-            (Ok(Said::Values(line)), at) => self.values(at, line),
+            (ParsedLine::Values(line), at) => self.values(at, line),
             (_, None) => self.heard.before += 1,
-            (Ok(Said::NoMetric), Some(_)) => self.heard.no_metrics += 1,
-            (Err(_), Some(_)) => {
+            (ParsedLine::NoMetric, Some(_)) => self.heard.no_metrics += 1,
+            (ParsedLine::Malformed, Some(_)) => {
                 self.heard.malformed += 1;
                 self.heard.first_malformed.get_or_insert_with(|| quoted(text));
             }
         }
     }
 
-    fn values(&mut self, at: Option<Nanos>, line: Line) {
+    fn values(&mut self, at: Option<Nanos>, line: StatsdLine) {
         let key = (line.name, line.tags, line.kind);
         let is_known = self.series.contains_key(&key);
         let Some(at) = at else {
@@ -110,31 +223,31 @@ impl Collector {
     }
 }
 
-impl Gathered {
+impl StatsdSeries {
     /// What a gauge is after these values; a gauge that nobody has set begins at 0, as with statsd.
-    fn set(&mut self, values: &Values) {
+    fn set(&mut self, values: &StatsdValues) {
         match values {
-            Values::Numbers(values) => self.gauge = values.last().copied().unwrap_or(self.gauge),
-            Values::Changes(changes) => self.gauge += changes.iter().sum::<f64>(),
-            Values::Name(_) => {}
+            StatsdValues::Numbers(values) => self.gauge = values.last().copied().unwrap_or(self.gauge),
+            StatsdValues::Changes(changes) => self.gauge += changes.iter().sum::<f64>(),
+            StatsdValues::Name(_) => {}
         }
     }
 
-    fn add(&mut self, at: Nanos, values: &Values, weight: f64) {
+    fn add(&mut self, at: Nanos, values: &StatsdValues, weight: f64) {
         match values {
-            Values::Numbers(values) => {
+            StatsdValues::Numbers(values) => {
                 for value in values {
                     self.gauge = *value;
                     self.value(at, *value, weight);
                 }
             }
-            Values::Changes(changes) => {
+            StatsdValues::Changes(changes) => {
                 for change in changes {
                     self.gauge += change;
                     self.value(at, self.gauge, weight);
                 }
             }
-            Values::Name(_) => {
+            StatsdValues::Name(_) => {
                 self.values += 1;
                 self.stands_for += weight;
             }
@@ -170,9 +283,9 @@ impl Gathered {
     }
 
     /// All but what the gauge is.
-    fn take(&mut self) -> Gathered {
+    fn take(&mut self) -> StatsdSeries {
         let gauge = self.gauge;
-        std::mem::replace(self, Gathered { gauge, ..Gathered::default() })
+        std::mem::replace(self, StatsdSeries { gauge, ..StatsdSeries::default() })
     }
 }
 
@@ -189,6 +302,84 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn line(text: &str) -> StatsdLine {
+        match parse(text.as_bytes()) {
+            ParsedLine::Values(line) => line,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    /// The lines of statsd's and Datadog's own pages, and of puma-plugin-statsd.
+    #[test]
+    fn lines_of_the_protocols_pages_are_understood() {
+        assert!(line("gorets:1|c|@0.1").rate.total_cmp(&0.1).is_eq());
+        assert_eq!(line("glork:320|ms").kind, MetricKind::Timer);
+        assert_eq!(line("gaugor:333|g").values, StatsdValues::Numbers(vec![333.0]));
+        assert_eq!(line("gaugor:-10|g").values, StatsdValues::Changes(vec![-10.0]));
+        assert_eq!(line("gaugor:+4|g").values, StatsdValues::Changes(vec![4.0]));
+        assert_eq!(line("uniques:765|s").values, StatsdValues::Name("765".to_owned()));
+        assert_eq!(line("users.online:1|c|@0.5|#country:china").tags, ["country:china"]);
+        assert_eq!(line("song.length:240:234:2.5|h|#b,a,b,").values, StatsdValues::Numbers(vec![240.0, 234.0, 2.5]));
+        assert_eq!(line("song.length:240|h|#b,a,b,").tags, ["a", "b"]);
+        assert_eq!(line("page.views:15|c|#env:dev|c:83c0a99c0a54c0c187f461c7980e9b57f3f6a8b0c918").tags, ["env:dev"]);
+        assert_eq!(line("page.views:15|c|#env:dev|T1656581400").values, StatsdValues::Numbers(vec![15.0]));
+        assert_eq!(line("puma.backlog:7|h|#pod_name:web-1,grouping:web").tags, ["grouping:web", "pod_name:web-1"]);
+        assert_eq!(parse(b"_e{5,4}:title|text|#a"), ParsedLine::NoMetric);
+        assert_eq!(parse(b"_sc|Redis connection|2|m:timed out"), ParsedLine::NoMetric);
+    }
+
+    #[test]
+    fn what_is_no_statsd_is_malformed() {
+        let cases =
+            ["", "a", "a:1", ":1|c", "a:1|c|", "a:1|x", "a:1|", "a:|c", "a:1:|c", "a:one|c", "a:NaN|g", "a:inf|g"];
+        for text in cases.into_iter().chain(["a:1e101|g", "a:+1:2|g", "a:1|c|@0", "a:1|c|@1.1", "a\x1b[2J:1|c"]) {
+            assert_eq!(parse(text.as_bytes()), ParsedLine::Malformed, "{text}");
+        }
+        assert_eq!(parse(b"a:\xff|c"), ParsedLine::Malformed);
+        assert_eq!(parse(format!("{}:1|c", "n".repeat(LONGEST_NAME + 1)).as_bytes()), ParsedLine::Malformed);
+    }
+
+    fn any_line() -> impl Strategy<Value = StatsdLine> {
+        let name = "[a-zA-Z0-9_.,=/ äß-]{1,30}";
+        let tags = prop::collection::btree_set("[a-z:./= ]{1,12}", 0..4);
+        let rate = prop_oneof![Just(1.0), 1e-9f64..1.0];
+        let values = prop::collection::vec(prop_oneof![-1e100..1e100, -1000.0..1000.0, Just(0.0)], 1..4);
+        (name, 0..MetricKind::ALL.len(), values, rate, tags, "[a-z0-9:@#]{1,9}", any::<bool>()).prop_map(
+            |(name, kind, values, rate, tags, of_set, changes): (_, _, Vec<f64>, _, _, _, _)| {
+                let kind = MetricKind::ALL[kind];
+                let values = match kind {
+                    MetricKind::Set => StatsdValues::Name(of_set),
+                    MetricKind::Gauge if changes => StatsdValues::Changes(values),
+                    // A value with a sign would be a change.
+                    MetricKind::Gauge => StatsdValues::Numbers(values.into_iter().map(f64::abs).collect()),
+                    _ => StatsdValues::Numbers(values),
+                };
+                StatsdLine { name, kind, values, rate, tags: tags.into_iter().collect() }
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_printed_and_parsed_is_itself(line in any_line()) {
+            prop_assert_eq!(parse(line.to_string().as_bytes()), ParsedLine::Values(line));
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse(&bytes);
+        }
+
+        #[test]
+        fn what_was_understood_is_printed_as_a_line_that_says_the_same(
+            text in "[a-c+-]{0,3}:[-+0-9.e:]{0,6}\\|(c|g|ms|h|d|s)(\\|@[0-9.]{1,4})?(\\|#[a-c,:]{0,6})?(\\|T[0-9]{1,3})?",
+        ) {
+            if let ParsedLine::Values(line) = parse(text.as_bytes()) {
+                prop_assert_eq!(parse(line.to_string().as_bytes()), ParsedLine::Values(line));
+            }
+        }
+    }
+
     const AT: Option<Nanos> = Some(Nanos::from_millis(5));
 
     fn figures(heard: &Heard, metric: &str) -> HeardFigures {
@@ -197,7 +388,7 @@ mod tests {
 
     #[test]
     fn each_type_comes_to_what_it_means() {
-        let mut collector = Collector::default();
+        let mut collector = StatsdCollector::default();
         collector.packet(AT, b"jobs:3|c\njobs:2|c|@0.5\r\nrack:120:80|ms\nbusy:4|g\nbusy:+2|g\nwho:ann|s\nwho:bob|s\n");
         let heard = collector.take();
         assert_eq!((heard.packets, heard.lines, heard.malformed), (1, 7, 0));
@@ -214,7 +405,7 @@ mod tests {
 
     #[test]
     fn tags_make_a_series_in_whatever_order() {
-        let mut collector = Collector::default();
+        let mut collector = StatsdCollector::default();
         collector.packet(AT, b"a:1|c|#x,y\na:1|c|#y,x\na:1|c");
         let heard = collector.take();
         assert_eq!(heard.series.iter().map(|series| series.values).collect::<Vec<_>>(), [1, 2]);
@@ -223,7 +414,7 @@ mod tests {
 
     #[test]
     fn what_came_before_the_window_is_counted_and_a_gauge_stays() {
-        let mut collector = Collector::default();
+        let mut collector = StatsdCollector::default();
         collector.packet(None, b"busy:4|g\njobs:1|c\nrubbish");
         collector.packet(AT, b"busy:-1|g");
         let heard = collector.take();
@@ -237,7 +428,7 @@ mod tests {
 
     #[test]
     fn rubbish_is_counted_and_the_first_is_quoted() {
-        let mut collector = Collector::default();
+        let mut collector = StatsdCollector::default();
         collector.packet(AT, b"\x1b[31m\nmore\n_e{1,1}:a|b\n\n");
         let heard = collector.take();
         assert_eq!((heard.malformed, heard.no_metrics, heard.lines), (2, 1, 0));
@@ -246,7 +437,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_and_what_is_left_out_is_counted() {
-        let mut collector = Collector::default();
+        let mut collector = StatsdCollector::default();
         for n in 0..MOST_SERIES + 50 {
             collector.packet(AT, format!("metric.{n}:1|c").as_bytes());
         }
@@ -268,7 +459,7 @@ mod tests {
         fn no_packet_makes_it_panic_and_every_line_is_in_one_place(
             packets in prop::collection::vec((any::<bool>(), "([a-b]:[0-9]{1,2}\\|(c|g|s|x)(\\|@0\\.[0-9])?\n|_sc\\|x\n|[a-z|:]{1,4}\n){0,6}"), 0..6),
         ) {
-            let mut collector = Collector::default();
+            let mut collector = StatsdCollector::default();
             let mut lines = 0;
             for (in_window, packet) in &packets {
                 collector.packet(in_window.then_some(Nanos(1)), packet.as_bytes());
@@ -281,7 +472,7 @@ mod tests {
 
         #[test]
         fn the_figures_are_those_of_all_values(values in prop::collection::vec(0u32..1000, 1..900)) {
-            let mut collector = Collector::default();
+            let mut collector = StatsdCollector::default();
             for value in &values {
                 collector.packet(AT, format!("x:{value}|h").as_bytes());
             }
