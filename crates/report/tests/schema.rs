@@ -175,22 +175,10 @@ fn every_warning_is_valid() {
 #[test]
 fn every_reason_for_lanes_is_valid() {
     let schema = schema();
-    for by in [
-        LanesBy::Asked,
-        LanesBy::Rate,
-        LanesBy::Half,
-        LanesBy::Left,
-        LanesBy::Connections,
-        LanesBy::One,
-    ] {
+    for by in [LanesBy::Asked, LanesBy::Rate, LanesBy::Half, LanesBy::Left, LanesBy::Connections, LanesBy::One] {
         // The match makes the compiler ask for a new one here.
         match by {
-            LanesBy::Asked
-            | LanesBy::Rate
-            | LanesBy::Half
-            | LanesBy::Left
-            | LanesBy::Connections
-            | LanesBy::One => {}
+            LanesBy::Asked | LanesBy::Rate | LanesBy::Half | LanesBy::Left | LanesBy::Connections | LanesBy::One => {}
         }
         assert_valid(&schema, &value(LoadStudy { lanes_by: by, ..load::tiny() }));
     }

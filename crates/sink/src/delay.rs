@@ -99,6 +99,19 @@ impl DelayLaw {
             }
         }
     }
+
+    /// The law's mean.
+    pub fn mean(&self) -> Nanos {
+        match *self {
+            DelayLaw::Constant(delay) => delay,
+            DelayLaw::Exponential { mean } => mean,
+            DelayLaw::Uniform { from, to } => scaled(from + to, 0.5),
+            DelayLaw::Bimodal { usual, other, share } => {
+                scaled(usual, 1.0 - share.part()) + scaled(other, share.part())
+            }
+            DelayLaw::LogNormal { median, sigma } => scaled(median, (sigma * sigma / 2.0).exp()),
+        }
+    }
 }
 
 /// `time · factor`, to the nanosecond.
@@ -190,20 +203,6 @@ impl FromStr for Stalls {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    impl DelayLaw {
-        pub(crate) fn mean(&self) -> Nanos {
-            match *self {
-                DelayLaw::Constant(delay) => delay,
-                DelayLaw::Exponential { mean } => mean,
-                DelayLaw::Uniform { from, to } => scaled(from + to, 0.5),
-                DelayLaw::Bimodal { usual, other, share } => {
-                    scaled(usual, 1.0 - share.part()) + scaled(other, share.part())
-                }
-                DelayLaw::LogNormal { median, sigma } => scaled(median, (sigma * sigma / 2.0).exp()),
-            }
-        }
-    }
 
     const COUNT: u64 = 2000;
 

@@ -187,7 +187,7 @@ struct LiveState {
 struct PresentRun {
     number: u64,
     connections: u32,
-    progress: Arc<Progress>,
+    progress: Arc<RunProgress>,
     looks: Arc<Looks>,
 }
 
