@@ -6,11 +6,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use launch::Server;
 use launch::puma::{Addresses, free_address};
-use model::{Clock as _, Nanos, Socket};
-use probe::{Control, ControlAddress};
+use model::{Clock as _, ControlAddress, Nanos, Socket};
+use probe::sink_ledger;
 use serde::Serialize;
 use sink::SinkLedger;
 
@@ -19,6 +20,7 @@ use crate::lab::Lab;
 
 /// Longest wait for a server to answer, or to have nothing open any more.
 const PATIENCE: Nanos = Nanos::from_secs(10);
+const LONGEST_ANSWER: Duration = Duration::from_secs(5);
 const STEP: Nanos = Nanos::from_millis(10);
 
 /// Which server a case wants.
@@ -39,7 +41,6 @@ pub(crate) enum Kind {
 /// A server that runs.
 pub(crate) struct Running {
     server: Server,
-    control: Control,
     kind: Kind,
     /// How often nginx was asked for its count: it counts that too.
     asked: Cell<u64>,
@@ -78,8 +79,7 @@ impl Running {
         };
         let order = Order { cpu: lab.cpus.map(|(_, server)| server), becomes: true, terminal: false, folder };
         let server = lab.start(&order, argv, &[]).map_err(|why| format!("{} does not start: {why}", kind.name()))?;
-        let control = Control { address: ControlAddress::Tcp(plain), token: String::new() };
-        let running = Running { server, control, kind: kind.clone(), asked: Cell::new(0), plain, tls };
+        let running = Running { server, kind: kind.clone(), asked: Cell::new(0), plain, tls };
         let begun = lab.clock.now();
         while running.count().is_none() {
             let gone = running.server.exited();
@@ -115,7 +115,7 @@ impl Running {
                 })
             }
             Kind::Nginx => {
-                let count = of_stub_status(&self.control.ask(STATUS).ok()?)?;
+                let count = of_stub_status(&self.status_page()?)?;
                 self.asked.set(self.asked.get() + 1);
                 let requests = count.requests.checked_sub(self.asked.get())?;
                 Some(Count { requests, answers: requests, ..count })
@@ -123,9 +123,15 @@ impl Running {
         }
     }
 
+    /// What nginx counts.
+    fn status_page(&self) -> Option<String> {
+        let answer = probe::http::get(&ControlAddress::Tcp(self.plain), STATUS, LONGEST_ANSWER).ok()?;
+        answer.is_ok().then(|| String::from_utf8_lossy(&answer.body).into_owned())
+    }
+
     /// The sink's whole account.
     pub(crate) fn ledger(&self) -> Option<SinkLedger> {
-        serde_json::from_str(&self.control.ask("_ledger").ok()?).ok()
+        sink_ledger::read(self.plain).ok()
     }
 
     /// Its count when nobody is connected any more; `None` where somebody stays, or it does not answer.

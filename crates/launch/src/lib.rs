@@ -27,7 +27,7 @@ pub use error::LaunchError;
 pub use exit::{Exit, Stopped};
 pub use output::Output;
 pub use pair::Pair;
-pub use puma::{Addresses, Control, Puma, Surroundings};
+pub use puma::{Addresses, Puma, Surroundings};
 pub use scratch::Scratch;
 pub use server::Server;
 pub use spec::{GuardCommand, Spec};

@@ -8,11 +8,10 @@ mod listeners;
 mod settings;
 
 use std::ffi::{OsStr, OsString};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use model::{App, ServerKind, ServerPlan, Socket};
+use model::{App, ControlAddress, ControlServer, ServerKind, ServerPlan, Socket};
 
 pub use self::discover::discover;
 use self::discover::given;
@@ -77,24 +76,6 @@ impl Surroundings {
     }
 }
 
-/// How Puma's control server is asked, for `/stats` for one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Control {
-    /// Where it listens.
-    pub address: ControlAddress,
-    /// What it wants as `?token=`.
-    pub token: String,
-}
-
-/// Where a control server listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ControlAddress {
-    /// On loopback.
-    Tcp(SocketAddr),
-    /// A socket file in a directory that only this user can enter.
-    Unix(PathBuf),
-}
-
 /// A Puma that is ready to be started, once: each start of a server wants its own.
 #[derive(Clone, Debug)]
 pub struct Puma {
@@ -103,7 +84,7 @@ pub struct Puma {
     /// Where it will listen.
     pub bind: Bind,
     /// Its control server.
-    pub control: Control,
+    pub control: ControlServer,
 }
 
 /// Makes the command out of the plan, chooses ports or names, and writes our app where none is given, and a certificate
@@ -175,7 +156,7 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
     Ok(Puma {
         spec: Spec { argv, env, dir: around.dir.clone(), scratch: Some(Arc::new(scratch)), cpus: plan.cpus.clone() },
         bind,
-        control: Control { address: control, token },
+        control: ControlServer { address: control, token },
     })
 }
 

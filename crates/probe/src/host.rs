@@ -11,8 +11,8 @@ const LEAST_TICKS: u64 = 100;
 /// Counters at one moment; what cannot be read is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Host {
-    /// Time of all processors, in ticks, and of that the stolen.
-    cpu: Option<(u64, u64)>,
+    /// Time of all processors.
+    cpu: Option<CpuTicks>,
     /// `TcpExt: ListenOverflows`.
     listen_overflows: Option<u64>,
     /// `TcpExt: ListenDrops`: those, and connects dropped for other reasons.
@@ -24,10 +24,9 @@ pub struct Host {
 impl Host {
     /// The counters now.
     pub fn now() -> Host {
-        let read = |path| fs::read_to_string(path).unwrap_or_default();
-        let tcp = read("/proc/net/netstat");
+        let tcp = fs::read_to_string("/proc/net/netstat").unwrap_or_default();
         Host {
-            cpu: cpu(&read("/proc/stat")),
+            cpu: CpuTicks::now(),
             listen_overflows: counter(&tcp, "TcpExt:", "ListenOverflows"),
             listen_drops: counter(&tcp, "TcpExt:", "ListenDrops"),
             syn_retransmits: counter(&tcp, "TcpExt:", "TCPSynRetrans"),
@@ -37,9 +36,8 @@ impl Host {
     /// Share of all processors' time since `before` that the hypervisor gave to others, 0 to 1. `None` where so little time has
     /// passed that a single tick would be a share worth a word.
     pub fn steal_since(&self, before: &Host) -> Option<f64> {
-        let ((all, stolen), (all_before, stolen_before)) = (self.cpu?, before.cpu?);
-        let passed = all.checked_sub(all_before).filter(|ticks| *ticks >= LEAST_TICKS)?;
-        Some(stolen.saturating_sub(stolen_before) as f64 / passed as f64)
+        let passed = self.cpu?.since(&before.cpu?).filter(|passed| passed.all >= LEAST_TICKS)?;
+        Some(passed.steal as f64 / passed.all as f64)
     }
 
     /// Connects since `before` that a full accept queue dropped.
@@ -58,11 +56,34 @@ impl Host {
     }
 }
 
-/// The line `cpu` of `/proc/stat`: user nice system idle iowait irq softirq steal … (proc(5)); guest time is in user's.
-fn cpu(stat: &str) -> Option<(u64, u64)> {
-    let line = stat.lines().next()?.strip_prefix("cpu ")?;
-    let ticks: Vec<u64> = line.split_ascii_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
-    Some((ticks.iter().sum(), *ticks.get(7)?))
+/// What processors have done since boot, in ticks: a line of `/proc/stat`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CpuTicks {
+    pub(crate) all: u64,
+    pub(crate) idle: u64,
+    pub(crate) steal: u64,
+}
+
+impl CpuTicks {
+    /// Of all processors, up to now.
+    pub(crate) fn now() -> Option<CpuTicks> {
+        CpuTicks::named(&fs::read_to_string("/proc/stat").ok()?, "cpu")
+    }
+
+    /// Of the line of this name: user nice system idle iowait irq softirq steal … (proc(5)); guest time is in user's.
+    pub(crate) fn named(stat: &str, name: &str) -> Option<CpuTicks> {
+        let line = stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+        let ticks: Vec<u64> = line.split_ascii_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
+        let [_, _, _, idle, iowait, _, _, steal] = ticks[..] else { return None };
+        Some(CpuTicks { all: ticks.iter().sum(), idle: idle + iowait, steal })
+    }
+
+    /// What passed since `before`, if anything did. The kernel's iowait may fall (proc(5)).
+    pub(crate) fn since(&self, before: &CpuTicks) -> Option<CpuTicks> {
+        let all = self.all.checked_sub(before.all).filter(|all| *all > 0)?;
+        let (idle, steal) = (self.idle.saturating_sub(before.idle), self.steal.saturating_sub(before.steal));
+        Some(CpuTicks { all, idle: idle.min(all), steal })
+    }
 }
 
 /// A counter of `/proc/net/netstat`: a line of names, then a line of values, each behind the same prefix.
@@ -79,14 +100,22 @@ mod tests {
 
     #[test]
     fn stolen_time_is_a_share_of_all() {
-        let at = |line| Host { cpu: cpu(line), ..Host::default() };
+        let at = |stat| Host { cpu: CpuTicks::named(stat, "cpu"), ..Host::default() };
         let before = at("cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 1");
         let after = at("cpu  140 0 120 820 0 0 0 20 0 0\n");
         assert_eq!(after.steal_since(&before), Some(0.2));
         assert_eq!(before.steal_since(&before), None, "no time has passed");
         let soon = at("cpu  101 0 100 800 0 0 0 1 0 0");
         assert_eq!(soon.steal_since(&before), None, "one of two ticks");
-        assert_eq!(cpu("intr 5"), None);
+        assert_eq!(at("intr 5").cpu, None);
+        let stat =
+            "cpu  1 1 1 1 1 1 1 1 0 0\ncpu0 10 1 5 900 50 2 3 4 0 0\ncpu1 1 0 0 9 0 0 0 0\ncpu10 7 0 0 1 0 0 0 0\n";
+        let busy = |name| CpuTicks::named(stat, name).map(|ticks| ticks.all - ticks.idle);
+        assert_eq!(["cpu0", "cpu1", "cpu10", "cpu2"].map(busy), [Some(25), Some(1), Some(7), None]);
+        // The kernel's iowait falls.
+        let [before, after] =
+            ["cpu 9 0 0 50 9 0 0 0", "cpu 99 0 0 51 5 0 0 0"].map(|stat| CpuTicks::named(stat, "cpu").unwrap());
+        assert_eq!(after.since(&before), Some(CpuTicks { all: 87, idle: 0, steal: 0 }));
     }
 
     #[test]

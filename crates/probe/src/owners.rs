@@ -8,10 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 
-use crate::processes::parent;
-use crate::sock_diag::{self, FAMILIES, SockDiag};
+use proctree::ProcessStat;
+
+use crate::sock_diag::{FAMILIES, SockDiag};
+use crate::sockets::{self, LISTEN, TcpSocket};
 
 /// Where a socket listens.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,91 +63,37 @@ pub struct Listening {
 /// Where there is no `sock_diag`, and `/proc/net` cannot be read either.
 pub fn listening() -> io::Result<Vec<Listening>> {
     let mut all = by_sock_diag().or_else(|_| by_table())?;
-    let table = fs::read("/proc/net/unix").unwrap_or_default();
-    all.extend(unix(&String::from_utf8_lossy(&table)));
+    let unix = sockets::unix_table().unwrap_or_default().into_iter().filter(|socket| socket.is_listener);
+    all.extend(unix.map(|socket| Listening {
+        place: Place::Unix(socket.address),
+        inode: socket.inode,
+        user: None,
+        is_v6_only: false,
+    }));
     Ok(all)
 }
 
-/// TCP listeners, as the kernel lists them by themselves.
+/// TCP listeners, as the kernel lists them by themselves. It may lack IPv6.
 fn by_sock_diag() -> io::Result<Vec<Listening>> {
     let mut kernel = SockDiag::open()?;
     let mut all = Vec::new();
-    let [four, six] = FAMILIES.map(|family| {
-        kernel.ask(family, 1 << sock_diag::LISTEN, 0, &mut |message| {
-            all.push(Listening {
-                place: Place::Tcp(message.address()),
-                inode: message.inode(),
-                user: Some(message.user()),
-                is_v6_only: message.is_v6_only().unwrap_or(false),
-            });
-        })
-    });
-    // The kernel may lack IPv6.
-    let _ = six;
+    let asked =
+        FAMILIES.map(|family| kernel.ask(family, 1 << LISTEN, 0, &mut |socket| all.push(Listening::of(&socket))));
+    let [four, _six] = asked;
     four.map(|()| all)
 }
 
 /// TCP listeners from the table of all sockets.
 fn by_table() -> io::Result<Vec<Listening>> {
-    let mut all = tcp(&fs::read_to_string("/proc/net/tcp")?);
-    // Absent where the kernel has no IPv6.
-    all.extend(tcp(&fs::read_to_string("/proc/net/tcp6").unwrap_or_default()));
-    Ok(all)
+    let all = sockets::tcp_table()?;
+    Ok(all.iter().filter(|socket| socket.state == LISTEN).map(Listening::of).collect())
 }
 
-/// State of a listener in `/proc/net/tcp`, and its flag in `/proc/net/unix` (`__SO_ACCEPTCON`).
-const LISTEN: &str = "0A";
-const ACCEPTS: u32 = 1 << 16;
-
-fn tcp(table: &str) -> Vec<Listening> {
-    let of_line = |line: &str| {
-        let columns: Vec<&str> = line.split_ascii_whitespace().take(10).collect();
-        let [_, local, _, state, _, _, _, user, _, inode] = columns[..] else { return None };
-        if state != LISTEN {
-            return None;
-        }
-        Some(Listening {
-            place: Place::Tcp(address(local)?),
-            inode: inode.parse().ok()?,
-            user: Some(user.parse().ok()?),
-            is_v6_only: false,
-        })
-    };
-    table.lines().skip(1).filter_map(of_line).collect()
-}
-
-/// `0100007F:9C41`: words of four bytes as the machine stores them, in hexadecimal, and the port.
-fn address(text: &str) -> Option<SocketAddr> {
-    let (host, port) = text.split_once(':')?;
-    let port = u16::from_str_radix(port, 16).ok()?;
-    let word = |at: usize| Some(u32::from_str_radix(host.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
-    let ip = if host.len() == 8 {
-        IpAddr::V4(Ipv4Addr::from(word(0)?))
-    } else {
-        let mut bytes = [0; 16];
-        for at in 0..4 {
-            bytes[at * 4..at * 4 + 4].copy_from_slice(&word(at * 8)?);
-        }
-        IpAddr::V6(Ipv6Addr::from(bytes))
-    };
-    Some(SocketAddr::new(ip, port))
-}
-
-fn unix(table: &str) -> Vec<Listening> {
-    let of_line = |line: &str| {
-        // Num: RefCount Protocol Flags Type St Inode Path; the path may hold blanks.
-        let columns: Vec<&str> = line.split_ascii_whitespace().take(7).collect();
-        let [_, _, _, flags, _, _, inode] = columns[..] else { return None };
-        if u32::from_str_radix(flags, 16).ok()? & ACCEPTS == 0 {
-            return None;
-        }
-        // What follows the inode, which is the first word from the seventh column on that is it.
-        let after = line.find(&format!(" {inode} "))? + inode.len() + 2;
-        let path = line.get(after..).filter(|path| !path.is_empty())?;
-        let inode = inode.parse().ok()?;
-        Some(Listening { place: Place::Unix(path.to_owned()), inode, user: None, is_v6_only: false })
-    };
-    table.lines().skip(1).filter_map(of_line).collect()
+impl Listening {
+    fn of(socket: &TcpSocket) -> Listening {
+        let TcpSocket { address, inode, user, is_v6_only, .. } = *socket;
+        Listening { place: Place::Tcp(address), inode, user: Some(user), is_v6_only }
+    }
 }
 
 /// The processes that hold some of these sockets.
@@ -161,19 +109,13 @@ impl Holders {
     /// Those whose parent holds none: the first process of each server. A service manager that keeps a socket for its server
     /// (`systemd`, process 1) is none.
     pub fn roots(&self) -> Vec<u32> {
-        let is_server = |pid: &u32| *pid != 1 && comm(*pid).as_deref() != Some("systemd");
-        let servers: BTreeSet<u32> = self.pids.keys().copied().filter(is_server).collect();
-        let is_root = |pid: &u32| parent_of(*pid).is_none_or(|parent| !servers.contains(&parent));
-        servers.iter().copied().filter(is_root).collect()
+        let stats: BTreeMap<u32, Option<ProcessStat>> =
+            self.pids.keys().map(|pid| (*pid, ProcessStat::of(*pid))).collect();
+        let is_server = |pid: u32| pid != 1 && stats[&pid].as_ref().is_none_or(|stat| stat.name != "systemd");
+        let is_below = |parent: u32| stats.contains_key(&parent) && is_server(parent);
+        let is_root = |pid: &u32| stats[pid].as_ref().is_none_or(|stat| !is_below(stat.parent));
+        stats.keys().copied().filter(|pid| is_server(*pid) && is_root(pid)).collect()
     }
-}
-
-fn comm(pid: u32) -> Option<String> {
-    fs::read_to_string(format!("/proc/{pid}/comm")).ok().map(|text| text.trim_end().to_owned())
-}
-
-fn parent_of(pid: u32) -> Option<u32> {
-    parent(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
 /// All processes that hold one of the sockets with these inodes, as far as this user may see.
@@ -226,26 +168,6 @@ mod tests {
     use super::*;
     use std::net::{TcpListener, TcpStream};
     use std::os::unix::net::UnixListener;
-
-    #[test]
-    fn addresses_of_both_families_are_understood() {
-        assert_eq!(address("0100007F:9C41"), Some("127.0.0.1:40001".parse().unwrap()));
-        let six = "00000000000000000000000001000000:1F90";
-        assert_eq!(address(six), Some("[::1]:8080".parse().unwrap()));
-        assert_eq!(address("00000000:0050"), Some("0.0.0.0:80".parse().unwrap()));
-        assert_eq!((address("x"), address("01:1"), address("0100007F:")), (None, None, None));
-    }
-
-    #[test]
-    fn a_path_may_hold_blanks_and_numbers() {
-        let table = "Num       RefCount Protocol Flags    Type St Inode Path\n\
-            0000000003027b53: 00000002 00000000 00010000 0001 01 2821344 /run/a 2821344 b.sock\n\
-            0000000003027b54: 00000003 00000000 00000000 0001 03 2821345 /run/a b.sock\n\
-            0000000003027b55: 00000002 00000000 00010000 0001 01   812 @name\n\
-            0000000003027b56: 00000002 00000000 00010000 0001 01   813\n";
-        let found: Vec<(String, u64)> = unix(table).into_iter().map(|one| (one.place.to_string(), one.inode)).collect();
-        assert_eq!(found, [("/run/a 2821344 b.sock".to_owned(), 2_821_344), ("@name".to_owned(), 812)]);
-    }
 
     #[test]
     fn this_process_holds_what_it_listens_on() {
@@ -326,7 +248,7 @@ mod tests {
         let held = &holders(&inodes).pids[&std::process::id()];
         assert_eq!((inodes.len(), held), (2, &inodes));
         // Each has a queue of its own, and the server's is both.
-        let seen = crate::InetDiag::of_port(address.port()).unwrap().look().unwrap();
+        let seen = sockets::ServerListener::of_port(address.port()).look().unwrap();
         assert_eq!(seen.limit, Some(16));
         drop((one, other));
     }

@@ -1,54 +1,61 @@
-//! A server's processes, and what their threads had of the CPU and waited for one.
+//! What a server's processes have of the machine: time on a CPU and waits for one, memory, threads.
 //!
 //! `/proc/PID/schedstat` is of the main thread alone, so the threads' are summed up: `/proc/PID/task/TID/schedstat` has ns on
 //! a CPU, ns on a run queue, and time slices (Documentation/scheduler/sched-stats.rst). Everybody may read it.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 
 use model::Nanos;
+pub use proctree::tree;
 use rustix::time::{ClockId, clock_gettime};
-
-/// A process and all that descend from it, by their ids, rising. Only itself where `/proc` does not tell.
-pub fn tree(root: u32) -> Vec<u32> {
-    let mut parents = BTreeMap::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-        if let Some(parent) = fs::read_to_string(entry.path().join("stat")).ok().as_deref().and_then(parent) {
-            parents.insert(pid, parent);
-        }
-    }
-    let mut family = vec![root];
-    let mut at = 0;
-    while let Some(parent) = family.get(at).copied() {
-        family.extend(parents.iter().filter(|(_, of)| **of == parent).map(|(pid, _)| *pid));
-        at += 1;
-    }
-    family.sort_unstable();
-    family
-}
-
-/// The fourth word of `/proc/PID/stat`; the second is a name in brackets that may hold blanks and brackets.
-pub(crate) fn parent(stat: &str) -> Option<u32> {
-    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
-}
 
 /// CPU time of the calling thread so far.
 pub fn this_threads_cpu() -> Nanos {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Nanos::from_secs(time.tv_sec.cast_unsigned()) + Nanos(time.tv_nsec.cast_unsigned())
+    cpu_time(ClockId::ThreadCPUTime)
 }
 
 /// CPU time of this process so far, of threads that have ended too.
 pub fn this_process_cpu() -> Nanos {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
+    cpu_time(ClockId::ProcessCPUTime)
+}
+
+fn cpu_time(clock: ClockId) -> Nanos {
+    let time = clock_gettime(clock);
     Nanos::from_secs(time.tv_sec.cast_unsigned()) + Nanos(time.tv_nsec.cast_unsigned())
+}
+
+/// Counters of a tree of processes at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TreeUse {
+    /// Time on a CPU so far, in user and kernel mode, of all that live and of their children that were waited for. In
+    /// steps of the kernel's tick, 10 ms.
+    pub cpu: Option<Nanos>,
+    /// Resident memory, what is shared counted once: the sum of the proportional set sizes (PSS).
+    pub memory_bytes: Option<u64>,
+}
+
+/// What the process and its descendants have taken so far; absent where the kernel does not say it of all of them.
+pub fn use_of_tree(root: u32) -> TreeUse {
+    let Some(first) = proctree::ProcessStat::of(root) else { return TreeUse::default() };
+    let all: Vec<_> = proctree::descendants(root).into_iter().chain([first]).collect();
+    let ticks: u64 = all.iter().map(|process| process.cpu_ticks + process.waited_ticks).sum();
+    let per_second = rustix::param::clock_ticks_per_second();
+    TreeUse {
+        cpu: Some(Nanos::from_secs_f64(ticks as f64 / per_second as f64)),
+        memory_bytes: all.iter().map(|process| proportional_set_size(process.pid)).sum(),
+    }
+}
+
+fn proportional_set_size(pid: u32) -> Option<u64> {
+    let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
 /// What a process's threads had of the CPU since the first look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Used {
+pub struct CpuShare {
     /// On a CPU, in ns.
     pub cpu: u64,
     /// Ready to run, and waiting for a CPU, in ns.
@@ -61,18 +68,18 @@ pub struct Used {
 #[derive(Debug)]
 pub struct Follower {
     pid: u32,
-    counters: Counters<2>,
+    counters: ThreadCounters<2>,
 }
 
 impl Follower {
     /// Follows the process `pid` from the first look on.
     pub fn of(pid: u32) -> Follower {
-        Follower { pid, counters: Counters::default() }
+        Follower { pid, counters: ThreadCounters::default() }
     }
 
     /// Follows the process `pid`, which was born meanwhile: all that it has used counts.
     pub fn of_newborn(pid: u32) -> Follower {
-        Follower { pid, counters: Counters { begun: true, ..Counters::default() } }
+        Follower { pid, counters: ThreadCounters { begun: true, ..ThreadCounters::default() } }
     }
 
     /// Whom it follows.
@@ -81,33 +88,27 @@ impl Follower {
     }
 
     /// What it used up to now; `None` where it is gone or the kernel does not count.
-    pub fn look(&mut self) -> Option<Used> {
-        let folder = format!("/proc/{}/task", self.pid);
-        let [cpu, run_queue] = self.counters.take(read(Path::new(&folder)))?;
-        Some(Used { cpu, run_queue, threads: self.counters.threads() as u64 })
+    pub fn look(&mut self) -> Option<CpuShare> {
+        let [cpu, run_queue] = self.counters.take(each_thread(self.pid, "schedstat", schedstat))?;
+        Some(CpuShare { cpu, run_queue, threads: self.counters.threads.len() as u64 })
     }
 }
 
 /// Counters that each thread of a process has, summed up from the first look on. The sums never fall.
 #[derive(Debug)]
-pub(crate) struct Counters<const N: usize> {
+pub(crate) struct ThreadCounters<const N: usize> {
     threads: BTreeMap<u32, [u64; N]>,
     sum: [u64; N],
     begun: bool,
 }
 
-impl<const N: usize> Default for Counters<N> {
+impl<const N: usize> Default for ThreadCounters<N> {
     fn default() -> Self {
-        Counters { threads: BTreeMap::new(), sum: [0; N], begun: false }
+        ThreadCounters { threads: BTreeMap::new(), sum: [0; N], begun: false }
     }
 }
 
-impl<const N: usize> Counters<N> {
-    /// Threads at the last look.
-    pub(crate) fn threads(&self) -> usize {
-        self.threads.len()
-    }
-
+impl<const N: usize> ThreadCounters<N> {
     /// The sums with what the threads have `now`; `None` where there are none.
     pub(crate) fn take(&mut self, now: BTreeMap<u32, [u64; N]>) -> Option<[u64; N]> {
         if now.is_empty() {
@@ -131,15 +132,14 @@ impl<const N: usize> Counters<N> {
     }
 }
 
-/// Each thread's two figures. One that ends meanwhile is left out.
-fn read(folder: &Path) -> BTreeMap<u32, [u64; 2]> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let figures = entries.filter_map(|entry| {
+/// What a file of each thread of a process says. One that ends meanwhile is left out.
+pub(crate) fn each_thread<T>(pid: u32, file: &str, read: fn(&str) -> Option<T>) -> BTreeMap<u32, T> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let of_thread = |entry: fs::DirEntry| {
         let thread = entry.file_name().to_str()?.parse().ok()?;
-        let text = fs::read_to_string(entry.path().join("schedstat")).ok()?;
-        Some((thread, schedstat(&text)?))
-    });
-    figures.collect()
+        Some((thread, read(&fs::read_to_string(entry.path().join(file)).ok()?)?))
+    };
+    entries.filter_map(of_thread).collect()
 }
 
 fn schedstat(text: &str) -> Option<[u64; 2]> {
@@ -150,54 +150,40 @@ fn schedstat(text: &str) -> Option<[u64; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn threads(figures: &[(u32, u64, u64)]) -> BTreeMap<u32, [u64; 2]> {
-        figures.iter().map(|(thread, cpu, queue)| (*thread, [*cpu, *queue])).collect()
-    }
+    use std::process::{Command, Stdio};
 
     #[test]
     fn threads_that_come_and_go_leave_what_they_used() {
-        let mut counters = Counters::default();
+        let threads = |figures: &[(u32, u64, u64)]| figures.iter().map(|(thread, a, b)| (*thread, [*a, *b])).collect();
+        let mut counters = ThreadCounters::default();
         assert_eq!(counters.take(threads(&[(1, 100, 10), (2, 50, 5)])), Some([0, 0]), "before the first look");
         assert_eq!(counters.take(threads(&[(1, 110, 10), (2, 70, 9)])), Some([30, 4]));
         // 2 has ended, 3 is new.
         assert_eq!(counters.take(threads(&[(1, 110, 10), (3, 5, 1)])), Some([35, 5]));
-        assert_eq!(counters.threads(), 2);
         // Another thread 3.
         assert_eq!(counters.take(threads(&[(1, 111, 10), (3, 2, 1)])), Some([38, 6]));
         assert_eq!(counters.take(threads(&[])), None, "it is gone: absent, not 0");
-    }
-
-    #[test]
-    fn of_one_that_was_born_meanwhile_all_counts() {
-        let mut counters = Follower::of_newborn(1).counters;
-        assert_eq!(counters.take(BTreeMap::from([(1, [100, 10])])), Some([100, 10]));
-        assert_eq!(counters.take(BTreeMap::from([(1, [110, 10]), (2, [5, 1])])), Some([115, 11]));
-    }
-
-    #[test]
-    fn a_name_may_hold_anything() {
-        assert_eq!(parent("12 (a) R 3 (x) S 7 12 12 0"), Some(7));
-        assert_eq!(parent("12 (puma: cluster worker 0: 11 [app]) S 11 1 1"), Some(11));
-        assert_eq!(parent(""), None);
+        let mut newborn = Follower::of_newborn(1).counters;
+        assert_eq!(newborn.take(threads(&[(1, 100, 10)])), Some([100, 10]), "all counts");
+        assert_eq!(newborn.take(threads(&[(1, 110, 10), (2, 5, 1)])), Some([115, 11]));
     }
 
     #[test]
     fn this_process_uses_cpu() {
         let mut follower = Follower::of(std::process::id());
-        let first = follower.look().unwrap();
-        assert_eq!(first.cpu, 0);
+        assert_eq!(follower.look().unwrap().cpu, 0);
         // The kernel adds up at its ticks and whenever another thread gets the CPU.
         let used = (0..u64::MAX).find_map(|_| follower.look().filter(|used| used.cpu > 0)).unwrap();
         assert!(used.threads >= 1, "{used:?}");
     }
 
     #[test]
-    fn a_child_is_of_the_family() {
-        let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
-        let family = tree(std::process::id());
-        assert!(family.contains(&child.id()) && family.contains(&std::process::id()));
+    fn who_is_gone_says_nothing_and_not_0() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let used = use_of_tree(child.id());
+        assert!(used.memory_bytes.is_some_and(|bytes| bytes > 0) && used.cpu.is_some(), "{used:?}");
         drop(child.stdin.take());
         child.wait().unwrap();
+        assert_eq!(use_of_tree(child.id()), TreeUse::default());
     }
 }

@@ -7,11 +7,11 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use model::Nanos;
+use model::{ControlServer, Nanos};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Control, ControlError};
+use crate::control::{self, ControlError, LONGEST_WAIT};
 
 /// A poll that takes longer is not waited for.
 const SOON: Duration = Duration::from_millis(500);
@@ -44,70 +44,55 @@ pub struct WorkerStats {
     pub pool_capacity: Option<u32>,
 }
 
-#[derive(Deserialize)]
-struct Status {
-    max_threads: Option<u32>,
-    requests_count: Option<u64>,
-    backlog: Option<u32>,
-    pool_capacity: Option<u32>,
-}
-
-#[derive(Deserialize)]
-struct WorkerStatus {
-    pid: u32,
-    booted: bool,
-    last_checkin: Option<String>,
-    last_status: Value,
-}
-
 /// Asks for the statistics.
 ///
 /// # Errors
 /// Where the control server does not answer, or not with statistics (it may not yet have any).
-pub fn read(control: &Control) -> Result<PumaStats, ControlError> {
-    parse(&control.ask("stats")?)
+pub fn read(control: &ControlServer) -> Result<PumaStats, ControlError> {
+    parse(&control::ask(control, "stats", LONGEST_WAIT)?)
 }
 
 /// As [`read`], but gives up soon: for who asks again anyway.
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_soon(control: &Control) -> Result<PumaStats, ControlError> {
-    parse(&control.ask_within(SOON, "stats")?)
+pub fn read_soon(control: &ControlServer) -> Result<PumaStats, ControlError> {
+    parse(&control::ask(control, "stats", SOON)?)
 }
 
 /// Understands the body of `/stats`.
 ///
 /// # Errors
 /// Where it is not JSON of that form.
-pub fn parse(text: &str) -> Result<PumaStats, ControlError> {
-    let malformed = |error: serde_json::Error| ControlError::Malformed(error.to_string());
-    let value: Value = serde_json::from_str(text).map_err(malformed)?;
-    let Some(status) = value.get("worker_status") else {
-        return Ok(PumaStats { cluster: false, workers: vec![worker(None, true, None, value).map_err(malformed)?] });
+pub fn parse(text: &[u8]) -> Result<PumaStats, ControlError> {
+    #[derive(Deserialize)]
+    struct InCluster {
+        pid: u32,
+        booted: bool,
+        last_checkin: Option<String>,
+        last_status: Value,
+    }
+    let stats: Value = serde_json::from_slice(text)?;
+    let Some(statuses) = stats.get("worker_status") else {
+        return Ok(PumaStats { cluster: false, workers: vec![worker(None, true, None, &stats)] });
     };
-    let statuses: Vec<WorkerStatus> = Deserialize::deserialize(status).map_err(malformed)?;
-    let workers = statuses.into_iter().map(|s| worker(Some(s.pid), s.booted, s.last_checkin, s.last_status));
-    Ok(PumaStats { cluster: true, workers: workers.collect::<Result<_, _>>().map_err(malformed)? })
+    let statuses: Vec<InCluster> = Deserialize::deserialize(statuses)?;
+    let workers = statuses.into_iter().map(|one| worker(Some(one.pid), one.booted, one.last_checkin, &one.last_status));
+    Ok(PumaStats { cluster: true, workers: workers.collect() })
 }
 
-fn worker(
-    pid: Option<u32>,
-    booted: bool,
-    last_checkin: Option<String>,
-    status: Value,
-) -> Result<WorkerStats, serde_json::Error> {
-    let ready = booted && status.get("backlog").is_some();
-    let status: Status = serde_json::from_value(status)?;
-    Ok(WorkerStats {
+fn worker(pid: Option<u32>, booted: bool, last_checkin: Option<String>, status: &Value) -> WorkerStats {
+    let count = |name: &str| status.get(name).and_then(Value::as_u64);
+    let threads = |name: &str| count(name).and_then(|number| u32::try_from(number).ok());
+    WorkerStats {
         pid,
-        ready,
+        ready: booted && status.get("backlog").is_some(),
         last_checkin,
-        max_threads: status.max_threads,
-        requests_count: status.requests_count,
-        backlog: status.backlog,
-        pool_capacity: status.pool_capacity,
-    })
+        max_threads: threads("max_threads"),
+        requests_count: count("requests_count"),
+        backlog: threads("backlog"),
+        pool_capacity: threads("pool_capacity"),
+    }
 }
 
 impl WorkerStats {
@@ -161,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_worker_that_has_not_reported_is_not_ready() {
-        let stats = parse(CLUSTER_5_6).unwrap();
+        let stats = parse(CLUSTER_5_6.as_bytes()).unwrap();
         assert!(stats.cluster && !stats.is_ready());
         assert_eq!(stats.workers[0].requests_count, Some(7));
         assert_eq!(stats.requests_count(), None, "absent is not 0");
@@ -169,33 +154,34 @@ mod tests {
 
     #[test]
     fn single_mode_is_one_worker_and_always_fresh() {
-        let stats =
-            parse(r#"{"started_at":"x","backlog":0,"running":5,"pool_capacity":5,"max_threads":5,"requests_count":3}"#)
-                .unwrap();
+        let stats = parse(
+            br#"{"started_at":"x","backlog":0,"running":5,"pool_capacity":5,"max_threads":5,"requests_count":3}"#,
+        )
+        .unwrap();
         assert!(!stats.cluster && stats.is_ready() && stats.is_newer_than(&stats.clone()));
         assert_eq!(stats.requests_count(), Some(3));
     }
 
     #[test]
     fn figures_are_fresh_when_every_worker_has_checked_in_again() {
-        let before = parse(CLUSTER_5_6).unwrap();
+        let before = parse(CLUSTER_5_6.as_bytes()).unwrap();
         assert!(!before.is_newer_than(&before));
-        let one = parse(&CLUSTER_5_6.replacen(":05Z", ":10Z", 1)).unwrap();
+        let one = parse(CLUSTER_5_6.replacen(":05Z", ":10Z", 1).as_bytes()).unwrap();
         assert!(!one.is_newer_than(&before));
-        let both = parse(&CLUSTER_5_6.replace(":05Z", ":10Z")).unwrap();
+        let both = parse(CLUSTER_5_6.replace(":05Z", ":10Z").as_bytes()).unwrap();
         assert!(both.is_newer_than(&before));
     }
 
     #[test]
     fn puma_3_has_no_requests_count() {
-        let stats = parse(r#"{"backlog":0,"running":5,"pool_capacity":5,"max_threads":5}"#).unwrap();
+        let stats = parse(br#"{"backlog":0,"running":5,"pool_capacity":5,"max_threads":5}"#).unwrap();
         assert_eq!(stats.requests_count(), None);
         assert!(stats.is_ready());
     }
 
     #[test]
     fn a_workers_figures_are_as_old_as_its_report() {
-        let stats = parse(CLUSTER_5_6).unwrap();
+        let stats = parse(CLUSTER_5_6.as_bytes()).unwrap();
         // 2026-01-01T00:00:05Z
         let reported = Nanos::from_secs(1_767_225_605);
         assert_eq!(stats.workers[0].age(reported + Nanos::from_millis(4300)), Some(Nanos::from_millis(4300)));
@@ -210,6 +196,6 @@ mod tests {
 
     #[test]
     fn what_is_no_json_is_an_error() {
-        assert!(parse("Unsupported action").is_err());
+        assert!(parse(b"Unsupported action").is_err());
     }
 }

@@ -7,7 +7,11 @@ use std::path::Path;
 
 use model::{Cpus, Nanos, Placement, ProcessCpu, ServerCpu};
 
-use crate::processes::{Follower, Used, tree};
+use proctree::tree;
+
+use crate::cgroup::{cpu_groups, tightest_quota};
+use crate::host::CpuTicks;
+use crate::processes::{CpuShare, Follower};
 
 /// A look at a server before a run.
 #[derive(Debug)]
@@ -46,14 +50,15 @@ impl Before {
         let newborn: Vec<Follower> = newborn.into_iter().filter(is_new).map(Follower::of_newborn).collect();
         self.followers.extend(newborn);
         let process = |follower: &mut Follower| {
-            let Used { cpu, run_queue, .. } = follower.look()?;
+            let CpuShare { cpu, run_queue, .. } = follower.look()?;
             Some(ProcessCpu { pid: follower.pid(), cpu: Nanos(cpu), run_queue: Nanos(run_queue) })
         };
         let processes: Vec<ProcessCpu> = self.followers.iter_mut().filter_map(process).collect();
         let elapsed = at.saturating_sub(self.at);
         let busiest = processes.iter().max_by_key(|process| process.cpu)?.pid;
         let cpus = self.placement.server.len() as f64;
-        let quota = quota(busiest).filter(|(quota, _)| *quota < cpus);
+        let read = |path: &str| fs::read_to_string(path).ok();
+        let quota = tightest_quota(&cgroups(busiest), &read).filter(|(quota, _)| *quota < cpus);
         let used = busy(&self.placement.server).zip(self.busy).map(|(now, before)| now - before);
         Some(ServerCpu {
             processes,
@@ -62,7 +67,7 @@ impl Before {
             of: quota.as_ref().map_or(cpus, |(quota, _)| *quota),
             // Under a quota only who is in the same group takes of it.
             is_shared: match &quota {
-                Some((_, group)) => groups(std::process::id()).iter().any(|own| Path::new(own).starts_with(group)),
+                Some((_, group)) => cgroups(std::process::id()).iter().any(|own| Path::new(own).starts_with(group)),
                 None => self.placement.is_shared(),
             },
             busy: used.filter(|_| quota.is_none()).map(|used| used / elapsed.as_secs_f64().max(1e-9)),
@@ -71,18 +76,12 @@ impl Before {
     }
 }
 
-/// How long these CPUs were busy so far, in seconds of one CPU: `/proc/stat`, whose fourth and fifth figures are idle time.
+/// How long these CPUs were busy so far, in seconds of one CPU.
 fn busy(cpus: &Cpus) -> Option<f64> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
-    let ticks: Option<u64> = cpus.iter().map(|cpu| busy_ticks(&stat, cpu)).sum();
+    let busy = |cpu| CpuTicks::named(&stat, &format!("cpu{cpu}")).map(|ticks| ticks.all - ticks.idle);
+    let ticks: Option<u64> = cpus.iter().map(busy).sum();
     Some(ticks? as f64 / rustix::param::clock_ticks_per_second() as f64)
-}
-
-fn busy_ticks(stat: &str, cpu: u32) -> Option<u64> {
-    let line = stat.lines().find_map(|line| line.strip_prefix(&format!("cpu{cpu} ")))?;
-    let ticks: Vec<u64> = line.split_ascii_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
-    let idle = ticks.get(3)? + ticks.get(4)?;
-    Some(ticks.iter().sum::<u64>() - idle)
 }
 
 /// Whether the process runs the Ruby that has a lock: `JRuby` and `TruffleRuby` have other names.
@@ -93,57 +92,13 @@ fn is_ruby(pid: u32) -> bool {
     name.is_some_and(|name| name.starts_with("ruby"))
 }
 
-/// The folders of the control groups that may give this process a quota, as far as they can be seen here.
-fn groups(pid: u32) -> Vec<String> {
-    let list = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-    let folder = |line: &str| {
-        let mut parts = line.splitn(3, ':');
-        let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-        let is_v2 = controllers.is_empty();
-        let root = if is_v2 { "/sys/fs/cgroup" } else { "/sys/fs/cgroup/cpu" };
-        (is_v2 || controllers.split(',').any(|one| one == "cpu")).then(|| format!("{root}{path}"))
-    };
-    list.lines().filter_map(folder).collect()
-}
-
-/// The tightest quota of a process, in CPUs, and the folder of the control group that has it; `None` where it has none.
-fn quota(pid: u32) -> Option<(f64, String)> {
-    let read = |folder: &Path, file: &str| fs::read_to_string(folder.join(file)).unwrap_or_default();
-    let of = |folder: &Path| {
-        parse_quota(&read(folder, "cpu.max")).or_else(|| {
-            let (quota, period) = (read(folder, "cpu.cfs_quota_us"), read(folder, "cpu.cfs_period_us"));
-            parse_quota(&format!("{} {}", quota.trim(), period.trim()))
-        })
-    };
-    let all = groups(pid);
-    let folders = all.iter().flat_map(|folder| Path::new(folder).ancestors());
-    let quotas = folders.filter_map(|folder| Some((of(folder)?, folder.to_string_lossy().into_owned())));
-    quotas.min_by(|(a, _), (b, _)| a.total_cmp(b))
-}
-
-/// `50000 100000` is half a CPU; `max` and `-1` are no quota.
-fn parse_quota(text: &str) -> Option<f64> {
-    let mut words = text.split_ascii_whitespace();
-    let (quota, period) = (words.next()?.parse::<f64>().ok()?, words.next()?.parse::<f64>().ok()?);
-    (quota > 0.0 && period > 0.0).then_some(quota / period)
+fn cgroups(pid: u32) -> Vec<String> {
+    cpu_groups(&fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_quota_is_read_as_the_kernel_writes_it() {
-        let read = ["50000 100000\n", "max 100000", "-1 100000", "", "150000 100000"].map(parse_quota);
-        assert_eq!(read, [Some(0.5), None, None, None, Some(1.5)]);
-    }
-
-    #[test]
-    fn what_is_not_idle_is_busy() {
-        let stat =
-            "cpu  1 1 1 1 1 1 1 1 0 0\ncpu0 10 1 5 900 50 2 3 4 0 0\ncpu1 1 0 0 9 0 0 0 0\ncpu10 7 0 0 1 0 0 0 0\n";
-        assert_eq!([0, 1, 10, 2].map(|cpu| busy_ticks(stat, cpu)), [Some(25), Some(1), Some(7), None]);
-    }
 
     #[test]
     fn a_child_that_computes_is_seen() {

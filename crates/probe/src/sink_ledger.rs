@@ -2,22 +2,30 @@
 
 use std::net::SocketAddr;
 
+use model::{ControlAddress, ControlServer};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
-use crate::control::{Control, ControlAddress, ControlError};
-
-#[derive(Deserialize)]
-struct Ledger {
-    requests: u64,
-}
+use crate::control::{self, ControlError, LONGEST_WAIT};
 
 /// Requests that the built-in server at `address` has taken since its start.
 ///
 /// # Errors
 /// Where it does not answer, or not with a ledger.
 pub fn requests(address: SocketAddr) -> Result<u64, ControlError> {
-    let control = Control { address: ControlAddress::Tcp(address), token: String::new() };
-    let text = control.ask("_ledger")?;
-    let ledger: Ledger = serde_json::from_str(&text).map_err(|error| ControlError::Malformed(error.to_string()))?;
-    Ok(ledger.requests)
+    #[derive(Deserialize)]
+    struct SinkRequests {
+        requests: u64,
+    }
+    read::<SinkRequests>(address).map(|ledger| ledger.requests)
+}
+
+/// As much as `T` wants of the ledger of the sink at `address`.
+///
+/// # Errors
+/// Where it does not answer, or not with such a ledger.
+pub fn read<T: DeserializeOwned>(address: SocketAddr) -> Result<T, ControlError> {
+    let sink = ControlServer { address: ControlAddress::Tcp(address), token: String::new() };
+    let text = control::ask(&sink, "_ledger", LONGEST_WAIT)?;
+    Ok(serde_json::from_slice(&text)?)
 }

@@ -9,6 +9,8 @@ use std::os::fd::OwnedFd;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
 
+use crate::sockets::{LISTEN, TcpSocket};
+
 /// Message types and flags (`linux/netlink.h`, `linux/sock_diag.h`).
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
@@ -17,11 +19,6 @@ const NLM_F_REQUEST: u16 = 0x001;
 const NLM_F_DUMP: u16 = 0x300;
 
 const IPPROTO_TCP: u8 = 6;
-/// States (`include/net/tcp_states.h`).
-pub(crate) const ESTABLISHED: u8 = 1;
-pub(crate) const CLOSE_WAIT: u8 = 8;
-pub(crate) const LISTEN: u8 = 10;
-
 /// IPv4 and IPv6, which are asked for one by one.
 pub(crate) const FAMILIES: [u8; 2] = [AddressFamily::INET.as_raw() as u8, AddressFamily::INET6.as_raw() as u8];
 
@@ -48,63 +45,25 @@ const INET_DIAG_SKV6ONLY: u16 = 11;
 /// The kernel writes no larger piece of a dump (`NLMSG_GOODSIZE` and what a reader offers, up to 32 KiB).
 const BUFFER: usize = 64 * 1024;
 
-/// One socket as the kernel tells of it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Message<'a> {
-    /// `struct inet_diag_msg`.
-    socket: &'a [u8; MESSAGE],
-    /// What follows it.
-    attributes: &'a [u8],
-}
-
-impl Message<'_> {
-    fn bytes<const N: usize>(self, at: usize) -> [u8; N] {
-        std::array::from_fn(|n| self.socket[at + n])
+/// One socket, by `struct inet_diag_msg` and the attributes that follow it.
+fn socket(message: &[u8; MESSAGE], attributes: &[u8]) -> TcpSocket {
+    fn bytes<const N: usize>(message: &[u8; MESSAGE], at: usize) -> [u8; N] {
+        std::array::from_fn(|n| message[at + n])
     }
-
-    fn word(self, at: usize) -> u32 {
-        u32::from_ne_bytes(self.bytes(at))
-    }
-
-    /// Its state (`tcp_states.h`).
-    pub(crate) fn state(self) -> u8 {
-        self.socket[STATE]
-    }
-
-    /// Where it is bound.
-    pub(crate) fn address(self) -> SocketAddr {
-        let ip = if self.socket[FAMILY] == FAMILIES[0] {
-            IpAddr::V4(Ipv4Addr::from(self.bytes::<4>(SOURCE)))
-        } else {
-            IpAddr::V6(Ipv6Addr::from(self.bytes::<16>(SOURCE)))
-        };
-        SocketAddr::new(ip, u16::from_be_bytes(self.bytes(SOURCE_PORT)))
-    }
-
-    /// `idiag_rqueue`.
-    pub(crate) fn receive_queue(self) -> u32 {
-        self.word(RECEIVE_QUEUE)
-    }
-
-    /// `idiag_wqueue`.
-    pub(crate) fn send_queue(self) -> u32 {
-        self.word(SEND_QUEUE)
-    }
-
-    /// Whose it is.
-    pub(crate) fn user(self) -> u32 {
-        self.word(USER)
-    }
-
-    /// Its number in `/proc/PID/fd`; 0 of a connection that nobody has accepted yet.
-    pub(crate) fn inode(self) -> u64 {
-        u64::from(self.word(INODE))
-    }
-
-    /// Of an IPv6 listener, whether it takes no IPv4; `None` where the kernel does not say.
-    pub(crate) fn is_v6_only(self) -> Option<bool> {
-        let value = attribute(self.attributes, INET_DIAG_SKV6ONLY)?;
-        Some(*value.first()? != 0)
+    let word = |at: usize| u32::from_ne_bytes(bytes(message, at));
+    let ip = if message[FAMILY] == FAMILIES[0] {
+        IpAddr::V4(Ipv4Addr::from(bytes::<4>(message, SOURCE)))
+    } else {
+        IpAddr::V6(Ipv6Addr::from(bytes::<16>(message, SOURCE)))
+    };
+    TcpSocket {
+        address: SocketAddr::new(ip, u16::from_be_bytes(bytes(message, SOURCE_PORT))),
+        state: message[STATE],
+        receive_queue: word(RECEIVE_QUEUE),
+        limit: (message[STATE] == LISTEN).then(|| word(SEND_QUEUE)),
+        user: word(USER),
+        inode: u64::from(word(INODE)),
+        is_v6_only: attribute(attributes, INET_DIAG_SKV6ONLY).and_then(<[u8]>::first).is_some_and(|byte| *byte != 0),
     }
 }
 
@@ -147,15 +106,15 @@ impl SockDiag {
         family: u8,
         states: u32,
         port: u16,
-        found: &mut dyn FnMut(Message<'_>),
+        found: &mut dyn FnMut(TcpSocket),
     ) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         let request = request(family, states, port, self.sequence);
         // The kernel filters by both; what it tells is held against them all the same.
-        let mut asked_for = |message: Message<'_>| {
-            let is_state = 1_u32.checked_shl(message.state().into()).is_some_and(|state| states & state != 0);
-            if is_state && (port == 0 || message.address().port() == port) {
-                found(message);
+        let mut asked_for = |socket: TcpSocket| {
+            let is_state = 1_u32.checked_shl(socket.state.into()).is_some_and(|state| states & state != 0);
+            if is_state && (port == 0 || socket.address.port() == port) {
+                found(socket);
             }
         };
         sendto(&self.socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
@@ -188,7 +147,7 @@ fn request(family: u8, states: u32, port: u16, sequence: u32) -> [u8; HEADER + R
 }
 
 /// Tells each socket of one datagram of the answer; `true` where it was the last.
-fn take(mut datagram: &[u8], sequence: u32, found: &mut dyn FnMut(Message<'_>)) -> io::Result<bool> {
+fn take(mut datagram: &[u8], sequence: u32, found: &mut dyn FnMut(TcpSocket)) -> io::Result<bool> {
     while !datagram.is_empty() {
         let field = |at: usize| datagram.get(at..at + 4).and_then(|four| four.try_into().ok()).map(u32::from_ne_bytes);
         let (Some(length), Some(kind), Some(of)) = (field(0), field(4), field(8)) else {
@@ -206,8 +165,8 @@ fn take(mut datagram: &[u8], sequence: u32, found: &mut dyn FnMut(Message<'_>)) 
             }
             _ => {
                 let split = body.split_first_chunk::<MESSAGE>();
-                let (socket, attributes) = split.ok_or_else(|| malformed("a socket is cut"))?;
-                found(Message { socket, attributes });
+                let (message, attributes) = split.ok_or_else(|| malformed("a socket is cut"))?;
+                found(socket(message, attributes));
             }
         }
         datagram = datagram.get((length as usize).next_multiple_of(4)..).unwrap_or_default();
@@ -237,7 +196,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_cut_or_an_error_is_no_count() {
-        let mut never = |message: Message<'_>| panic!("{message:?}");
+        let mut never = |socket: TcpSocket| panic!("{socket:?}");
         assert!(take(&[1, 2, 3], 1, &mut never).is_err());
         let mut error = [0; 36];
         error[..4].copy_from_slice(&36u32.to_ne_bytes());

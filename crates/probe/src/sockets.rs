@@ -1,17 +1,27 @@
-//! The server's sockets as the kernel lists them in `/proc/net/tcp`, `tcp6` and `unix`, which everybody may read.
+//! A server's sockets as the kernel lists them: its listener, the accept queue, its ends of connections. Everybody may look.
 //!
-//! Of a listening TCP socket the column `rx_queue` is the length of its accept queue (`sk_ack_backlog`; Linux
-//! `net/ipv4/tcp_ipv4.c`, `get_tcp4_sock`); of a connection it is its unread bytes.
+//! **TCP** by `sock_diag` where there is netlink, else by `/proc/net/tcp` and `tcp6`. Of a listener the receive queue is the length
+//! of its accept queue (`sk_ack_backlog`; Linux `tcp_diag_get_info` and `get_tcp4_sock`), of a connection its unread bytes. A connection that
+//! nobody has accepted yet has no inode. The kernel walks its whole hash of sockets for a dump, but hands out those of the port alone, so
+//! that a look costs a fraction of what `/proc/net/tcp` costs where there are many others.
 //!
-//! Of a Unix socket there are no queues in the table, but the server's end of each connection has the listener's address,
+//! **Unix** by `/proc/net/unix`. There are no queues in that table, but the server's end of each connection has the listener's address,
 //! path or abstract name alike, while ours has none (`net/unix/af_unix.c`, `unix_stream_connect`); before it is accepted it
 //! is in state `SS_CONNECTING` and has no inode (`unix_seq_show`: no `sk_socket`). It stays, as with TCP, until the
 //! server closes it, whatever we did.
-//!
-//! Reading walks all sockets of the network namespace: fine between runs, not for every millisecond.
 
 use std::fs;
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use crate::sock_diag::{FAMILIES, SockDiag};
+
+/// States (`include/net/tcp_states.h`).
+pub(crate) const ESTABLISHED: u8 = 1;
+pub(crate) const CLOSE_WAIT: u8 = 8;
+pub(crate) const LISTEN: u8 = 10;
+/// Those of a listener, and of a connection that the server has not closed.
+const OPEN: u32 = 1 << LISTEN | 1 << ESTABLISHED | 1 << CLOSE_WAIT;
 
 /// What the kernel holds for one listener of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,6 +32,8 @@ pub struct ServerSockets {
     pub accept_queue: u32,
     /// The server's ends of connections that it has not closed yet, those in the accept queue included.
     pub open: u32,
+    /// Those of them that it has accepted.
+    pub accepted: u32,
     /// Those of them with bytes that the server has not read; of a Unix socket the kernel does not tell.
     pub unread: Option<u32>,
     /// The longest accept queue that the listener allows; of the kernel's tables nobody can tell.
@@ -39,7 +51,7 @@ pub struct AcceptQueue {
 
 /// One socket of a server: its listener, or its end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Socket {
+pub struct ServerSocket {
     /// Whether it is a listener.
     pub is_listener: bool,
     /// Its number in `/proc/PID/fd`; 0 of a connection that nobody has accepted yet.
@@ -51,55 +63,144 @@ pub struct Socket {
     pub limit: Option<u32>,
 }
 
+impl ServerSocket {
+    /// Whether it is a connection that the server has accepted.
+    pub fn is_accepted(&self) -> bool {
+        !self.is_listener && self.inode != 0
+    }
+}
+
 impl ServerSockets {
+    /// The sum of these.
+    pub fn of(sockets: &[ServerSocket]) -> ServerSockets {
+        let mut seen = ServerSockets { unread: Some(0), ..ServerSockets::default() };
+        for socket in sockets {
+            if socket.is_listener {
+                seen.listening = true;
+                seen.accept_queue += socket.queue.unwrap_or(0);
+                seen.limit =
+                    socket.limit.map_or(seen.limit, |limit| Some(seen.limit.unwrap_or(0).saturating_add(limit)));
+            } else {
+                seen.open += 1;
+                seen.accepted += u32::from(socket.is_accepted());
+                // A Unix listener has no length to tell: who waits there has no inode.
+                seen.accept_queue += u32::from(socket.queue.is_none() && !socket.is_accepted());
+            }
+            let is_unread = !socket.is_listener && socket.queue > Some(0);
+            seen.unread = socket.queue.and(seen.unread).map(|unread| unread + u32::from(is_unread));
+        }
+        seen
+    }
+
     /// Whether the server has nothing left to do for anybody.
     pub fn is_idle(self) -> bool {
         self.accept_queue == 0 && self.open == 0
     }
 
-    /// The sum of these.
-    pub(crate) fn of(sockets: &[Socket], unread: Option<u32>) -> ServerSockets {
-        let mut seen = ServerSockets { unread, ..ServerSockets::default() };
-        for socket in sockets {
-            seen.add(socket);
-        }
-        seen
+    fn queue(self) -> AcceptQueue {
+        AcceptQueue { length: self.accept_queue, limit: self.limit }
+    }
+}
+
+/// A listener, and the cheapest way that this kernel has to look at it many times a second.
+#[derive(Debug)]
+pub struct ServerListener(Source);
+
+#[derive(Debug)]
+enum Source {
+    /// TCP, by netlink, at a port, of the families of IP that have a listener there.
+    Diag(SockDiag, u16, Vec<u8>),
+    /// TCP, where there is no netlink: by the kernel's table.
+    Table(u16),
+    /// A Unix socket, by its address.
+    Unix(String),
+}
+
+impl ServerListener {
+    /// The listener of a TCP port, IPv4 and IPv6 alike.
+    pub fn of_port(port: u16) -> ServerListener {
+        ServerListener(diag(port).unwrap_or(Source::Table(port)))
     }
 
-    /// Adds one socket.
-    pub(crate) fn add(&mut self, socket: &Socket) {
-        if socket.is_listener {
-            self.listening = true;
-            self.accept_queue += socket.queue.unwrap_or(0);
-            self.limit = socket.limit.map_or(self.limit, |limit| Some(self.limit.unwrap_or(0).saturating_add(limit)));
-        } else {
-            self.open += 1;
-            match socket.queue {
-                Some(bytes) => self.unread = self.unread.map(|unread| unread + u32::from(bytes > 0)),
-                // A Unix listener has no length to tell: who waits there has no inode.
-                None => self.accept_queue += u32::from(socket.inode == 0),
-            }
+    /// The listener of a Unix socket: its path, or `@` and its abstract name.
+    pub fn of_unix(address: &str) -> ServerListener {
+        ServerListener(Source::Unix(address.to_owned()))
+    }
+
+    /// Where it is looked at.
+    pub fn source(&self) -> &'static str {
+        match self.0 {
+            Source::Diag(..) => "sock_diag",
+            Source::Table(_) => "/proc/net/tcp",
+            Source::Unix(_) => "/proc/net/unix",
+        }
+    }
+
+    /// The accept queue now; with netlink only the hash of listeners is walked, a hundredth of the work of [`ServerListener::all`].
+    ///
+    /// # Errors
+    /// Where the kernel does not tell.
+    pub fn queue(&mut self) -> io::Result<AcceptQueue> {
+        let all = match &mut self.0 {
+            Source::Diag(kernel, port, families) => ask(kernel, *port, families, 1 << LISTEN)?,
+            _ => self.all()?,
+        };
+        Ok(ServerSockets::of(&all).queue())
+    }
+
+    /// What the kernel holds now, in sum.
+    ///
+    /// # Errors
+    /// Where it does not tell.
+    pub fn look(&mut self) -> io::Result<ServerSockets> {
+        Ok(ServerSockets::of(&self.all()?))
+    }
+
+    /// What the kernel holds now, one by one.
+    ///
+    /// # Errors
+    /// Where it does not tell.
+    pub fn all(&mut self) -> io::Result<Vec<ServerSocket>> {
+        match &mut self.0 {
+            Source::Diag(kernel, port, families) => ask(kernel, *port, families, OPEN),
+            Source::Table(port) => all_of_port(*port),
+            Source::Unix(address) => all_of_unix(address),
         }
     }
 }
 
-/// The sockets of the local TCP port `port`, IPv4 and IPv6.
+/// A family without a listener has no connections either, and asking for them is half of the cost; the kernel may lack IPv6.
+fn diag(port: u16) -> io::Result<Source> {
+    let mut kernel = SockDiag::open()?;
+    let mut is_listening =
+        |family: &u8| ask(&mut kernel, port, &[*family], 1 << LISTEN).is_ok_and(|all| !all.is_empty());
+    let families: Vec<u8> = FAMILIES.into_iter().filter(|family| is_listening(family)).collect();
+    if families.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, format!("nothing listens on port {port}")));
+    }
+    Ok(Source::Diag(kernel, port, families))
+}
+
+fn ask(kernel: &mut SockDiag, port: u16, families: &[u8], states: u32) -> io::Result<Vec<ServerSocket>> {
+    let mut all = Vec::new();
+    for family in families {
+        kernel.ask(*family, states, port, &mut |socket| all.push(socket.of_server()))?;
+    }
+    Ok(all)
+}
+
+/// The sockets of the local TCP port `port`, IPv4 and IPv6, by the kernel's table.
 ///
 /// # Errors
 /// Where `/proc/net/tcp` cannot be read.
 pub fn of_port(port: u16) -> io::Result<ServerSockets> {
-    Ok(ServerSockets::of(&all_of_port(port)?, Some(0)))
+    Ok(ServerSockets::of(&all_of_port(port)?))
 }
 
-/// As [`of_port`], one by one.
-///
-/// # Errors
-/// As [`of_port`].
-pub(crate) fn all_of_port(port: u16) -> io::Result<Vec<Socket>> {
-    let mut all = tcp(&fs::read_to_string("/proc/net/tcp")?, port);
-    // Absent where the kernel has no IPv6.
-    all.extend(tcp(&fs::read_to_string("/proc/net/tcp6").unwrap_or_default(), port));
-    Ok(all)
+pub(crate) fn all_of_port(port: u16) -> io::Result<Vec<ServerSocket>> {
+    let is_ours =
+        |socket: &TcpSocket| socket.address.port() == port && [LISTEN, ESTABLISHED, CLOSE_WAIT].contains(&socket.state);
+    Ok(tcp_table()?.iter().filter(|socket| is_ours(socket)).map(TcpSocket::of_server).collect())
 }
 
 /// The sockets of a Unix listener: its path as the server gave it to bind(2), or `@` and its abstract name.
@@ -107,67 +208,135 @@ pub(crate) fn all_of_port(port: u16) -> io::Result<Vec<Socket>> {
 /// # Errors
 /// Where `/proc/net/unix` cannot be read.
 pub fn of_unix(address: &str) -> io::Result<ServerSockets> {
-    Ok(ServerSockets::of(&all_of_unix(address)?, None))
+    Ok(ServerSockets::of(&all_of_unix(address)?))
 }
 
-/// As [`of_unix`], one by one.
-///
-/// # Errors
-/// As [`of_unix`].
-pub(crate) fn all_of_unix(address: &str) -> io::Result<Vec<Socket>> {
-    // Any byte may be in a path.
-    let table = fs::read("/proc/net/unix")?;
-    Ok(unix(&String::from_utf8_lossy(&table), address))
+fn all_of_unix(address: &str) -> io::Result<Vec<ServerSocket>> {
+    Ok(at_address(&unix_table()?, address))
 }
 
-/// States in `/proc/net/tcp` (`include/net/tcp_states.h`).
-const ESTABLISHED: &str = "01";
-const CLOSE_WAIT: &str = "08";
-const LISTEN: &str = "0A";
-
-/// States in `/proc/net/unix` (`include/uapi/linux/net.h`), and the flag of a listener (`__SO_ACCEPTCON`).
-const SS_CONNECTING: &str = "02";
-const SS_CONNECTED: &str = "03";
-const ACCEPTS: u32 = 1 << 16;
-
-fn unix(table: &str, address: &str) -> Vec<Socket> {
-    let of_line = |line: &str| {
-        // Num: RefCount Protocol Flags Type St Inode Path; the inode is padded with blanks, the path may hold some.
-        let rest = line.strip_suffix(address).filter(|rest| rest.ends_with(' '))?;
-        let columns: Vec<&str> = rest.split_ascii_whitespace().collect();
-        let [_, _, _, flags, _, state, inode] = columns[..] else { return None };
-        let is_listener = u32::from_str_radix(flags, 16).is_ok_and(|flags| flags & ACCEPTS != 0);
-        let is_open = state == SS_CONNECTED || state == SS_CONNECTING;
-        let inode = inode.parse().ok()?;
-        (is_listener || is_open).then_some(Socket { is_listener, inode, queue: None, limit: None })
+fn at_address(table: &[UnixSocket], address: &str) -> Vec<ServerSocket> {
+    let ours = table.iter().filter(|socket| socket.address == address && (socket.is_listener || socket.is_open));
+    let of_server = |socket: &UnixSocket| ServerSocket {
+        is_listener: socket.is_listener,
+        inode: socket.inode,
+        queue: None,
+        limit: None,
     };
-    table.lines().skip(1).filter_map(of_line).collect()
+    ours.map(of_server).collect()
 }
 
-fn tcp(table: &str, port: u16) -> Vec<Socket> {
-    let of_line = |line: &str| {
-        // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode
-        let columns: Vec<&str> = line.split_ascii_whitespace().take(10).collect();
-        let [_, local, _, state, queues, _, _, _, _, inode] = columns[..] else { return None };
-        let hex = |text: &str| u32::from_str_radix(text, 16).ok();
-        if local.rsplit_once(':').and_then(|(_, p)| hex(p)) != Some(u32::from(port)) {
-            return None;
+/// A TCP socket as the kernel tells of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TcpSocket {
+    /// Where it is bound.
+    pub(crate) address: SocketAddr,
+    pub(crate) state: u8,
+    pub(crate) receive_queue: u32,
+    /// Of a listener the longest accept queue, which the table does not tell.
+    pub(crate) limit: Option<u32>,
+    /// Whose it is.
+    pub(crate) user: u32,
+    pub(crate) inode: u64,
+    /// Whether a listener takes IPv6 alone, where the kernel says so; the table does not.
+    pub(crate) is_v6_only: bool,
+}
+
+impl TcpSocket {
+    fn of_server(&self) -> ServerSocket {
+        let TcpSocket { state, inode, receive_queue, limit, .. } = *self;
+        ServerSocket { is_listener: state == LISTEN, inode, queue: Some(receive_queue), limit }
+    }
+}
+
+/// All TCP sockets, by the kernel's table.
+pub(crate) fn tcp_table() -> io::Result<Vec<TcpSocket>> {
+    let mut all: Vec<TcpSocket> = fs::read_to_string("/proc/net/tcp")?.lines().filter_map(tcp_line).collect();
+    // Absent where the kernel has no IPv6.
+    all.extend(fs::read_to_string("/proc/net/tcp6").unwrap_or_default().lines().filter_map(tcp_line));
+    Ok(all)
+}
+
+fn tcp_line(line: &str) -> Option<TcpSocket> {
+    // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode
+    let ([_, local, _, state, queues, _, _, user, _, inode], _) = columns(line)?;
+    Some(TcpSocket {
+        address: address(local)?,
+        state: u8::from_str_radix(state, 16).ok()?,
+        receive_queue: u32::from_str_radix(queues.split_once(':')?.1, 16).ok()?,
+        limit: None,
+        user: user.parse().ok()?,
+        inode: inode.parse().ok()?,
+        is_v6_only: false,
+    })
+}
+
+/// `0100007F:9C41`: words of four bytes as the machine stores them, in hexadecimal, and the port.
+fn address(text: &str) -> Option<SocketAddr> {
+    let (host, port) = text.split_once(':')?;
+    let port = u16::from_str_radix(port, 16).ok()?;
+    let word = |at: usize| Some(u32::from_str_radix(host.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
+    let ip = if host.len() == 8 {
+        IpAddr::V4(Ipv4Addr::from(word(0)?))
+    } else {
+        let mut bytes = [0; 16];
+        for at in 0..4 {
+            bytes[at * 4..at * 4 + 4].copy_from_slice(&word(at * 8)?);
         }
-        let is_listener = state == LISTEN;
-        let queue = Some(queues.split_once(':').and_then(|(_, rx)| hex(rx)).unwrap_or(0));
-        let inode = inode.parse().ok()?;
-        let is_ours = is_listener || state == ESTABLISHED || state == CLOSE_WAIT;
-        is_ours.then_some(Socket { is_listener, inode, queue, limit: None })
+        IpAddr::V6(Ipv6Addr::from(bytes))
     };
-    table.lines().skip(1).filter_map(of_line).collect()
+    Some(SocketAddr::new(ip, port))
+}
+
+/// A Unix socket that has an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UnixSocket {
+    pub(crate) is_listener: bool,
+    is_open: bool,
+    pub(crate) inode: u64,
+    /// Its path, or `@` and its abstract name.
+    pub(crate) address: String,
+}
+
+/// All Unix sockets that have an address. Any byte may be in a path.
+pub(crate) fn unix_table() -> io::Result<Vec<UnixSocket>> {
+    Ok(String::from_utf8_lossy(&fs::read("/proc/net/unix")?).lines().filter_map(unix_line).collect())
+}
+
+fn unix_line(line: &str) -> Option<UnixSocket> {
+    /// States (`include/uapi/linux/net.h`), and the flag of a listener (`__SO_ACCEPTCON`).
+    const SS_CONNECTING: &str = "02";
+    const SS_CONNECTED: &str = "03";
+    const ACCEPTS: u32 = 1 << 16;
+    // Num: RefCount Protocol Flags Type St Inode Path; the inode is padded with blanks, the path may hold some.
+    let ([_, _, _, flags, _, state, inode], address) = columns(line)?;
+    let address = address.strip_prefix(' ').filter(|address| !address.is_empty())?.to_owned();
+    Some(UnixSocket {
+        is_listener: u32::from_str_radix(flags, 16).ok()? & ACCEPTS != 0,
+        is_open: state == SS_CONNECTED || state == SS_CONNECTING,
+        inode: inode.parse().ok()?,
+        address,
+    })
+}
+
+/// The first words of a line, and the rest of it.
+fn columns<const N: usize>(line: &str) -> Option<([&str; N], &str)> {
+    let (mut words, mut rest) = ([""; N], line);
+    for word in &mut words {
+        rest = rest.trim_start_matches(' ');
+        let end = rest.find(' ').unwrap_or(rest.len());
+        (*word, rest) = rest.split_at(end);
+    }
+    (!words[N - 1].is_empty()).then_some((words, rest))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
     use std::net::{TcpListener, TcpStream};
     use std::os::linux::net::SocketAddrExt as _;
-    use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+    use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener, UnixStream};
 
     #[test]
     fn the_kernels_table_is_understood() {
@@ -177,10 +346,13 @@ mod tests {
             2: 0100007F:9C41 0100007F:D432 08 00000000:00000000 00:00000000 00000000     0        0 0 1 0 20 4 30 10 -1\n\
             3: 0100007F:9C41 0100007F:D433 06 00000000:00000000 00:00000000 00000000     0        0 0 1 0 20 4 30 10 -1\n\
             4: 0100007F:D431 0100007F:9C41 01 00000000:00000000 00:00000000 00000000     0        0 0 1 0 20 4 30 10 -1\n";
-        let all = tcp(table, 0x9C41);
-        assert_eq!(all.iter().map(|socket| socket.inode).collect::<Vec<_>>(), [1, 0, 0]);
-        let sockets = ServerSockets::of(&all, Some(0));
-        assert_eq!(sockets, ServerSockets { listening: true, accept_queue: 3, open: 2, unread: Some(1), limit: None });
+        let all: Vec<TcpSocket> = table.lines().filter_map(tcp_line).collect();
+        let states: Vec<(u8, u64)> = all.iter().map(|socket| (socket.state, socket.inode)).collect();
+        assert_eq!(states, [(LISTEN, 1), (ESTABLISHED, 0), (CLOSE_WAIT, 0), (6, 0), (ESTABLISHED, 0)]);
+        let all: Vec<ServerSocket> = all[..3].iter().map(TcpSocket::of_server).collect();
+        let expected =
+            ServerSockets { listening: true, accept_queue: 3, open: 2, unread: Some(1), ..ServerSockets::default() };
+        assert_eq!(ServerSockets::of(&all), expected);
     }
 
     #[test]
@@ -207,17 +379,23 @@ mod tests {
             0000000003027b55: 00000003 00000000 00000000 0001 03 2821346 /x/run/a b.sock\n\
             00000000a3c3fbdf: 00000003 00000000 00000000 0001 03 2817629\n\
             0000000003027b53: 00000003 00000000 00000000 0001 02     0 @name\n";
-        let of = |address| ServerSockets::of(&unix(table, address), None);
+        let table: Vec<UnixSocket> = table.lines().filter_map(unix_line).collect();
+        let of = |address| ServerSockets::of(&at_address(&table, address));
         assert_eq!(
             of("/run/a b.sock"),
-            ServerSockets { listening: true, accept_queue: 1, open: 3, ..ServerSockets::default() }
+            ServerSockets { listening: true, accept_queue: 1, open: 3, accepted: 2, ..ServerSockets::default() }
         );
         assert_eq!(of("@name"), ServerSockets { accept_queue: 1, open: 1, ..ServerSockets::default() });
-        assert_eq!(of("name"), ServerSockets::default());
+        assert_eq!((of("name").open, of("b.sock").listening, of("b.sock").open), (0, true, 0));
+        let line = "0000000003027b53: 00000002 00000000 00010000 0001 01   812 /run/a 812 b.sock";
+        assert_eq!(
+            unix_line(line).map(|socket| (socket.address, socket.inode)),
+            Some(("/run/a 812 b.sock".to_owned(), 812))
+        );
     }
 
     /// Until the server has closed its ends, and whatever the clients do, it is not idle.
-    fn unix_connections_are_the_servers_until_it_closes_them(name: &str, address: &SocketAddr) {
+    fn unix_connections_are_the_servers_until_it_closes_them(name: &str, address: &UnixAddress) {
         let listener = UnixListener::bind_addr(address).unwrap();
         let seen = || of_unix(name).unwrap();
         assert!(seen().listening && seen().is_idle());
@@ -237,7 +415,7 @@ mod tests {
     #[test]
     fn a_unix_socket_with_a_path_is_known_by_it() {
         let path = std::env::temp_dir().join(format!("probe of {}.sock", std::process::id()));
-        let address = SocketAddr::from_pathname(&path).unwrap();
+        let address = UnixAddress::from_pathname(&path).unwrap();
         unix_connections_are_the_servers_until_it_closes_them(path.to_str().unwrap(), &address);
         fs::remove_file(path).unwrap();
     }
@@ -245,7 +423,71 @@ mod tests {
     #[test]
     fn an_abstract_unix_socket_is_known_by_its_name() {
         let name = format!("probe of {}", std::process::id());
-        let address = SocketAddr::from_abstract_name(&name).unwrap();
+        let address = UnixAddress::from_abstract_name(&name).unwrap();
         unix_connections_are_the_servers_until_it_closes_them(&format!("@{name}"), &address);
+    }
+
+    #[test]
+    fn addresses_of_both_families_are_understood() {
+        assert_eq!(address("0100007F:9C41"), Some("127.0.0.1:40001".parse().unwrap()));
+        let six = "00000000000000000000000001000000:1F90";
+        assert_eq!(address(six), Some("[::1]:8080".parse().unwrap()));
+        assert_eq!(address("00000000:0050"), Some("0.0.0.0:80".parse().unwrap()));
+        assert_eq!((address("x"), address("01:1"), address("0100007F:")), (None, None, None));
+    }
+
+    /// Both ways of asking the kernel must agree, whatever is connected.
+    #[test]
+    fn what_sock_diag_tells_is_what_the_table_tells() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(address) else { continue };
+            let port = listener.local_addr().unwrap().port();
+            let mut diag = ServerListener::of_port(port);
+            let seen = diag.look().unwrap();
+            assert!(seen.listening && seen.is_idle() && seen.limit.is_some_and(|limit| limit > 0), "{seen:?}");
+            let mut clients: Vec<_> =
+                (0..5).map(|_| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).collect();
+            let accepted: Vec<_> = (0..2).map(|_| listener.accept().unwrap()).collect();
+            clients[4].write_all(b"x").unwrap();
+            // What is sent over loopback may be on its way for a moment, on a machine that is busy.
+            let expected = (3, 5, Some(1));
+            let is_there = |seen: &ServerSockets| (seen.accept_queue, seen.open, seen.unread) == expected;
+            let mut looks = std::iter::repeat_with(|| diag.look().unwrap()).take(1_000_000);
+            let seen = looks.find(is_there).unwrap_or_else(|| panic!("{:?}", ServerListener::of_port(port).look()));
+            assert_eq!(diag.queue().unwrap(), AcceptQueue { length: 3, limit: seen.limit });
+            // The table is no snapshot: a read of it may miss a socket, or show it twice, where others come and go meanwhile.
+            let table = || of_port(port).unwrap();
+            let agrees = (0..10_000).any(|_| ServerSockets { limit: None, ..seen } == table());
+            assert!(agrees, "{seen:?}, and the table {:?}", table());
+            // One by one too, and who is not accepted yet has no inode in either.
+            let inodes = |all: Vec<ServerSocket>| {
+                let mut inodes: Vec<u64> = all.iter().map(|socket| socket.inode).collect();
+                inodes.sort_unstable();
+                inodes
+            };
+            let one_by_one = inodes(diag.all().unwrap());
+            let table = || inodes(all_of_port(port).unwrap());
+            assert!((0..10_000).any(|_| one_by_one == table()), "{one_by_one:?}, and the table {:?}", table());
+            assert_eq!(one_by_one.iter().filter(|inode| **inode == 0).count(), 3);
+            drop((clients, accepted));
+        }
+    }
+
+    #[test]
+    fn more_sockets_than_one_datagram_holds_are_all_counted() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut diag = ServerListener::of_port(address.port());
+        let pairs: Vec<_> =
+            (0..400).map(|_| (TcpStream::connect(address).unwrap(), listener.accept().unwrap())).collect();
+        assert_eq!((diag.look().unwrap().open, diag.look().unwrap().accept_queue), (400, 0));
+        drop(pairs);
+    }
+
+    #[test]
+    fn where_nothing_listens_there_is_nothing_to_ask() {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        assert_eq!(diag(port).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(ServerListener::of_port(port).source(), "/proc/net/tcp");
     }
 }

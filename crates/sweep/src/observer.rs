@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::RunProgress;
 use model::{ClaimedRow, Nanos, Run, SweepStudy};
 
-use crate::looks::Looks;
+use crate::watch::LiveReadings;
 
 /// What is going on now.
 #[derive(Clone, Debug)]
@@ -36,8 +36,8 @@ pub enum Phase {
         left: Option<Nanos>,
         /// Requests ended so far.
         progress: Arc<RunProgress>,
-        /// The last looks at server and kernel; none where nobody looks.
-        looks: Arc<Looks>,
+        /// The last readings of server and kernel; none where nobody looks.
+        live: Arc<LiveReadings>,
     },
     /// A run of another generator, which does not tell how far it is.
     OtherRunning {

@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 
 use engine::{FetchedResponse, Transport, fetch};
 use launch::{Server, puma};
-use model::{Clock, Nanos, Request, ServerPlan};
-use probe::{Control, puma_stats};
+use model::{Clock, ControlServer, Nanos, Request, ServerPlan};
+use probe::puma_stats;
 
 use crate::error::SweepError;
 
@@ -25,7 +25,7 @@ pub(crate) struct Question<'a> {
     pub(crate) request: &'a Request,
     pub(crate) path: &'a str,
     pub(crate) worker_header: &'a str,
-    pub(crate) control: Option<&'a Control>,
+    pub(crate) control: Option<&'a ControlServer>,
     pub(crate) boot_timeout: Nanos,
     pub(crate) interrupt: &'a AtomicBool,
 }

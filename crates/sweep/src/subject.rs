@@ -6,16 +6,16 @@ use std::path::Path;
 use engine::{Endpoint, FetchedResponse, TlsOptions, TlsSettings, Transport, TransportError, render_with};
 use launch::facts::BootFacts;
 use launch::{Bind, Server, Spec, affinity, puma};
-use model::{Clock, Nanos, PumaSettings, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan};
-use probe::process::{self, ProcessUse};
-use probe::processes::tree;
+use model::{Clock, ControlServer, Nanos, PumaSettings, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan};
+use probe::processes::{TreeUse, tree, use_of_tree};
 use probe::puma_stats::{self, PumaStats};
-use probe::{Control, ControlAddress, Listener};
+use probe::sampler::Sampler;
+use probe::sockets::ServerListener;
 
 use crate::error::SweepError;
 use crate::ready::{Question, last_lines, wait_until_ready};
 use crate::tools::Tools;
-use crate::watch::Sight;
+use crate::watch;
 
 /// How long a server may take to finish its requests when it is told to stop, before it is killed.
 const GRACE: Nanos = Nanos::from_secs(30);
@@ -31,7 +31,7 @@ pub(crate) struct Subject {
     authority: String,
     /// What is requested where the stream says nothing else.
     path: String,
-    pub(crate) control: Option<Control>,
+    pub(crate) control: Option<ControlServer>,
     pub(crate) facts: ServerFacts,
     /// The workers' names that are known from the start; empty where they are not.
     pub(crate) workers: Vec<String>,
@@ -49,7 +49,7 @@ struct Preparation {
     /// Without the path, where the plan says that.
     url: String,
     path: String,
-    control: Option<Control>,
+    control: Option<ControlServer>,
 }
 
 impl Subject {
@@ -141,22 +141,22 @@ impl Subject {
     }
 
     /// What its processes have taken so far.
-    pub(crate) fn process_use(&self) -> ProcessUse {
-        process::of_tree(self.server.pid())
+    pub(crate) fn process_use(&self) -> TreeUse {
+        use_of_tree(self.server.pid())
     }
 
     /// Its listener, to be looked at: what the kernel holds for it.
-    pub(crate) fn listener(&self) -> Listener {
+    pub(crate) fn listener(&self) -> ServerListener {
         match &self.bind {
-            Bind::Tcp(address) | Bind::Ssl(address, _) => Listener::of_port(address.port()),
-            Bind::Unix(path) => Listener::of_unix(&path.to_string_lossy()),
-            Bind::Abstract(name) => Listener::of_unix(&format!("@{name}")),
+            Bind::Tcp(address) | Bind::Ssl(address, _) => ServerListener::of_port(address.port()),
+            Bind::Unix(path) => ServerListener::of_unix(&path.to_string_lossy()),
+            Bind::Abstract(name) => ServerListener::of_unix(&format!("@{name}")),
         }
     }
 
     /// What is to be looked at while a run goes on.
-    pub(crate) fn sight(&self) -> Sight {
-        Sight::of(self.listener(), self.server.pid())
+    pub(crate) fn sampler(&self) -> Sampler {
+        Sampler::of_processes(self.listener(), &[self.server.pid()], watch::SAMPLING)
     }
 
     /// Its first process.
@@ -242,10 +242,6 @@ fn prepare<C>(plan: &ServerPlan, stream: &StreamPlan, tools: &Tools<'_, C>) -> R
         ServerKind::Puma { .. } => {
             let around = puma::Surroundings::here()?;
             let puma = puma::prepare(plan, &tools.addresses, &around)?;
-            let control_address = match puma.control.address {
-                puma::ControlAddress::Tcp(address) => ControlAddress::Tcp(address),
-                puma::ControlAddress::Unix(path) => ControlAddress::Unix(path),
-            };
             Ok(Preparation {
                 spec: puma.spec,
                 name: "Puma".to_owned(),
@@ -253,7 +249,7 @@ fn prepare<C>(plan: &ServerPlan, stream: &StreamPlan, tools: &Tools<'_, C>) -> R
                 url: puma.bind.to_string(),
                 bind: puma.bind,
                 path,
-                control: Some(Control { address: control_address, token: puma.control.token }),
+                control: Some(puma.control),
             })
         }
         ServerKind::Builtin => {
@@ -291,7 +287,7 @@ fn prepare<C>(plan: &ServerPlan, stream: &StreamPlan, tools: &Tools<'_, C>) -> R
             if !address.ip().is_loopback() {
                 return Err(bad("a server that is started here must answer on this machine's loopback"));
             }
-            if Listener::of_port(address.port()).look().is_ok_and(|sockets| sockets.listening) {
+            if ServerListener::of_port(address.port()).look().is_ok_and(|sockets| sockets.listening) {
                 return Err(bad("something listens on that port already, and would be measured in its place"));
             }
             let asked = stream.path.clone().or_else(|| (own_path == "/").then_some(path));

@@ -1,226 +1,322 @@
-//! Looks at server and kernel while a run goes on, from threads of their own, and only by what everybody may read.
+//! What is sampled of server and kernel while a run goes on, and the [`Watch`] that becomes of it: on the axis of the run's window, counters
+//! from its begin or a process's birth, and what could not be had absent.
 //!
-//! The accept queue is looked at 20 times a second, connections and processes 4 times, the server's statistics, whether there
-//! are new processes, and which process holds how many of the connections, once. A look at
-//! the connections takes up to a millisecond of CPU (the kernel walks its hash of sockets), one at the processes some microseconds a
-//! thread; all become rarer where they have taken more than a twentieth of one CPU. What is kept is bounded too: where it is full, every second look of what there is goes, and from
-//! then on half as many are taken. Lanes share nothing with these threads but the machine. What was seen becomes a
-//! [`model::Watch`] in `watch/tracks.rs`.
+//! [`probe::sampler`] looks, from threads of its own: at connections and processes 4 times a second, at new processes, at who holds how
+//! many of the connections, and at the server's statistics once. Lanes share nothing with these threads but the machine. What is kept is
+//! bounded: where it is full every second look goes, and from then on every second is left out.
 
-mod tracks;
-
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
 
-use model::{Clock, Nanos};
-use probe::processes::{self, Follower, Used, this_threads_cpu};
-use probe::puma_stats::{self, PumaStats, WorkerStats};
-use probe::sockets::{AcceptQueue, ServerSockets, Socket};
-use probe::{Control, Listener, owners};
+use model::watch::{Curve, HELD_CONNECTIONS, Track};
+use model::{Clock, ControlServer, Nanos, Watch};
+use probe::puma_stats::{PumaStats, WorkerStats};
+use probe::sampler::{self, Observation, Sampler, SamplingPlan, ThinnedList};
+use probe::server_processes::ProcessSample;
+use probe::sockets::{AcceptQueue, ServerSockets};
 
-pub(crate) use self::tracks::watch;
-use crate::looks::Looks;
+/// How closely a server is looked at beside a run.
+pub(crate) const SAMPLING: SamplingPlan =
+    SamplingPlan { period: Nanos::from_millis(250), search_every: 4, has_details: false };
 
-/// Between two looks at the accept queue.
-const PERIOD: Nanos = Nanos::from_millis(50);
-/// So many of them to one look at the connections and processes.
-const OTHERS_EVERY: usize = 5;
-/// So many of those to one search for processes that were born meanwhile.
-const SEARCH_EVERY: usize = 4;
-/// Between two polls of the server's statistics.
-const POLL: Nanos = Nanos::from_secs(1);
-/// The looks may take this part of one CPU: a twentieth.
-const PART: u64 = 20;
-/// Looks before that is judged.
-const FIRST_LOOKS: usize = 20;
-/// Looks that are kept of a run, at the most: five minutes at full rate.
-const MOST_LOOKS: usize = 6000;
-/// Whose connections are whose is looked at where there are no more of them than this: each is a link to be read.
-const MOST_CONNECTIONS: usize = 2000;
-/// Processes that are followed, at the most.
-const MOST_PROCESSES: usize = 64;
+/// The last value of each quantity, by name and whom it is of, for whoever shows them while a run goes on. Written by the threads that
+/// look; no lane knows of it. It lives as long as its run.
+#[derive(Debug, Default)]
+pub struct LiveReadings(Mutex<BTreeMap<(&'static str, String), u64>>);
 
-/// What is to be looked at.
-pub(crate) struct Sight {
-    listener: Listener,
-    root: u32,
-    followers: Vec<Follower>,
-    missing: Vec<String>,
+impl LiveReadings {
+    /// What was seen of a quantity; `None` takes away what was seen before.
+    pub fn show(&self, name: &'static str, of: &str, value: Option<u64>) {
+        let mut readings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match value {
+            Some(value) => readings.insert((name, of.to_owned()), value),
+            None => readings.remove(&(name, of.to_owned())),
+        };
+    }
+
+    /// All of them: name, whom it is of, value.
+    pub fn seen(&self) -> Vec<(&'static str, String, u64)> {
+        let readings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        readings.iter().map(|((name, of), value)| (*name, of.clone(), *value)).collect()
+    }
 }
 
-/// What was seen of sockets and processes, by the run's clock.
-pub(crate) struct Seen {
+/// What was seen of sockets and processes, by the run's clock: five minutes at full rate.
+#[derive(Default)]
+pub(crate) struct SampledServer {
     source: &'static str,
-    queue: Vec<(Nanos, Option<AcceptQueue>)>,
-    sockets: Vec<(Nanos, Option<ServerSockets>)>,
-    processes: Vec<(Nanos, Vec<Option<Used>>)>,
-    /// Connections that each process holds.
-    held: Vec<(Nanos, Vec<Option<u64>>)>,
-    pids: Vec<u32>,
-    missing: Vec<String>,
+    queue: ThinnedList<(Nanos, Option<AcceptQueue>), 6000>,
+    looks: ThinnedList<ServerLook, 1200>,
+    missing: BTreeSet<String>,
     cpu: Nanos,
+}
+
+#[derive(Clone)]
+struct ServerLook {
+    at: Nanos,
+    sockets: Option<ServerSockets>,
+    processes: Vec<ProcessSample>,
 }
 
 /// What the server's statistics said, and when by both clocks.
-pub(crate) struct Polled {
-    polls: Vec<Poll>,
+#[derive(Default)]
+pub(crate) struct PolledStatistics {
+    polls: ThinnedList<StatisticsPoll, 6000>,
     cpu: Nanos,
 }
 
-struct Poll {
+#[derive(Clone)]
+struct StatisticsPoll {
     at: Nanos,
     wall: Nanos,
     stats: Option<PumaStats>,
 }
 
-impl Sight {
-    /// Of the server behind `listener` whose first process is `root`.
-    pub(crate) fn of(listener: Listener, root: u32) -> Sight {
-        let mut missing = Vec::new();
-        let mut family = processes::tree(root);
-        if family.len() > MOST_PROCESSES {
-            missing.push(format!("{} of the server's {} processes", family.len() - MOST_PROCESSES, family.len()));
-            family.truncate(MOST_PROCESSES);
-        }
-        Sight { listener, root, followers: family.into_iter().map(Follower::of).collect(), missing }
-    }
-
-    /// Follows those too that were born since the last search.
-    fn search(&mut self) {
-        for pid in processes::tree(self.root) {
-            let is_known = self.followers.iter().any(|follower| follower.pid() == pid);
-            if !is_known && self.followers.len() < MOST_PROCESSES {
-                self.followers.push(Follower::of_newborn(pid));
+/// Looks until `over`.
+pub(crate) fn sample(sampler: Sampler, clock: &impl Clock, over: &AtomicBool, live: &LiveReadings) -> SampledServer {
+    let mut seen = SampledServer { source: sampler.source(), ..SampledServer::default() };
+    sampler.run(clock, over, |observation| {
+        match observation {
+            Observation::Queue { at, queue } => {
+                live.show("accept_queue", "", queue.map(|queue| u64::from(queue.length)));
+                seen.queue.push((at, queue));
             }
-        }
-    }
-
-    /// How many of the server's connections each process holds; `None` of one whose files this user may not see.
-    fn held(&mut self) -> std::io::Result<Vec<Option<u64>>> {
-        let is_accepted = |socket: &Socket| !socket.is_listener && socket.inode != 0;
-        let all: BTreeSet<u64> =
-            self.listener.all()?.iter().filter(|socket| is_accepted(socket)).map(|socket| socket.inode).collect();
-        if all.len() > MOST_CONNECTIONS {
-            return Ok(Vec::new());
-        }
-        let of = |pid| Some(owners::sockets_of(pid).ok()?.intersection(&all).count() as u64);
-        Ok(self.followers.iter().map(|follower| of(follower.pid())).collect())
-    }
-
-    /// Looks until `over`.
-    pub(crate) fn look_on(mut self, clock: &impl Clock, over: &AtomicBool, looks: &Looks) -> Seen {
-        let (begun, begun_with) = (clock.now(), this_threads_cpu());
-        let mut seen = Seen {
-            source: self.listener.source(),
-            queue: Vec::new(),
-            sockets: Vec::new(),
-            processes: Vec::new(),
-            held: Vec::new(),
-            pids: Vec::new(),
-            missing: std::mem::take(&mut self.missing),
-            cpu: Nanos::ZERO,
-        };
-        let mut failure = None;
-        let (mut period, mut next, mut number) = (PERIOD, begun, 0);
-        while clock.sleep_until(next, over) {
-            let at = clock.now();
-            let mut failed = |error: std::io::Error| failure = Some(error.to_string());
-            seen.queue.push((at, self.listener.queue().map_err(&mut failed).ok()));
-            let length = |(_, queue): &(Nanos, Option<AcceptQueue>)| queue.map(|queue| u64::from(queue.length));
-            looks.show("accept_queue", "", seen.queue.last().and_then(length));
-            if number % OTHERS_EVERY == 0 {
-                seen.sockets.push((clock.now(), self.listener.look().map_err(&mut failed).ok()));
-                if number % (OTHERS_EVERY * SEARCH_EVERY) == OTHERS_EVERY {
-                    self.search();
-                    seen.held.extend(self.held().map_err(&mut failed).ok().map(|held| (clock.now(), held)));
-                }
-                let open = |(_, seen): &(Nanos, Option<ServerSockets>)| seen.map(|seen| u64::from(seen.open));
-                looks.show("open_connections", "", seen.sockets.last().and_then(open));
-                let at = clock.now();
-                seen.processes.push((at, self.followers.iter_mut().map(Follower::look).collect()));
+            Observation::Server(look) => {
+                live.show("open_connections", "", look.sockets.map(|sockets| u64::from(sockets.open)));
+                seen.cpu = look.cpu;
+                seen.missing.extend(look.missing);
+                seen.looks.push(ServerLook { at: look.at, sockets: look.sockets, processes: look.processes });
             }
-            number += 1;
-            seen.cpu = this_threads_cpu().saturating_sub(begun_with);
-            let now = clock.now();
-            let is_dear = number > FIRST_LOOKS && seen.cpu * PART > now - begun;
-            if seen.queue.len() >= MOST_LOOKS {
-                halve(&mut seen.queue);
-                halve(&mut seen.sockets);
-                halve(&mut seen.processes);
-                halve(&mut seen.held);
-                period = period * 2;
-            } else if is_dear && period < POLL {
-                period = period * 2;
-            }
-            // A look that came late is not made up for.
-            next = (next + period).max(now);
+            _ => {}
         }
-        seen.pids = self.followers.iter().map(Follower::pid).collect();
-        seen.missing.extend(failure.map(|why| format!("the sockets, at some looks: {why}")));
-        seen
-    }
+        true
+    });
+    seen
 }
 
-/// Asks the server for its statistics until `over`.
-pub(crate) fn poll_on(
-    control: &Control,
+/// Asks the server for its statistics until `over`. `single` names the one worker of single mode, whose statistics name none.
+pub(crate) fn poll(
+    control: &ControlServer,
     clock: &impl Clock,
     over: &AtomicBool,
-    (looks, single): (&Looks, &str),
-) -> Polled {
-    let begun_with = this_threads_cpu();
-    let (mut polls, mut next, mut period) = (Vec::new(), clock.now(), POLL);
-    while clock.sleep_until(next, over) {
-        let stats = puma_stats::read_soon(control).ok();
+    (live, single): (&LiveReadings, &str),
+) -> PolledStatistics {
+    let mut polled = PolledStatistics::default();
+    sampler::poll(control, clock, Nanos::ZERO, over, |observation| {
+        let Observation::Statistics { at, wall, cpu, stats } = observation else { return true };
         for worker in stats.iter().flat_map(|stats| &stats.workers) {
-            let of = name_of(worker, single);
-            for (name, _, value) in FIGURES {
-                looks.show(name, &of, value(worker));
+            for (name, _, value) in WORKER_FIGURES {
+                live.show(name, &name_of(worker, single), value(worker));
             }
         }
-        polls.push(Poll { at: clock.now(), wall: clock.wall(), stats });
-        if polls.len() >= MOST_LOOKS {
-            halve(&mut polls);
-            period = period * 2;
-        }
-        next = (next + period).max(clock.now());
-    }
-    Polled { polls, cpu: this_threads_cpu().saturating_sub(begun_with) }
+        polled.cpu = cpu;
+        polled.polls.push(StatisticsPoll { at, wall, stats: stats.ok() });
+        true
+    });
+    polled
 }
 
-/// A figure of a worker, and its name and unit.
-type Figure = (&'static str, &'static str, fn(&WorkerStats) -> Option<u64>);
+/// A figure of `T`: its name, its unit, and where it is.
+type Figure<T> = (&'static str, &'static str, fn(&T) -> Option<u64>);
 
-/// What is taken of a worker's statistics.
-const FIGURES: [Figure; 4] = [
+const QUEUE_FIGURES: [Figure<AcceptQueue>; 2] = [
+    ("accept_queue", "connections", |seen| Some(seen.length.into())),
+    ("accept_queue_limit", "connections", |seen| seen.limit.map(u64::from)),
+];
+const SOCKET_FIGURES: [Figure<ServerSockets>; 2] = [
+    ("open_connections", "connections", |seen| Some(seen.open.into())),
+    ("unread_connections", "connections", |seen| seen.unread.map(u64::from)),
+];
+/// The first two are counters.
+const PROCESS_FIGURES: [Figure<ProcessSample>; 3] = [
+    ("cpu", "ns", |seen| Some(seen.used?.cpu)),
+    ("run_queue_wait", "ns", |seen| Some(seen.used?.run_queue)),
+    ("threads", "threads", |seen| Some(seen.used?.threads)),
+];
+const COUNTERS: usize = 2;
+const WORKER_FIGURES: [Figure<WorkerStats>; 4] = [
     ("backlog", "requests", |worker| worker.backlog.map(u64::from)),
     ("busy_threads", "threads", |worker| worker.busy_threads().map(u64::from)),
     ("pool_capacity", "threads", |worker| worker.pool_capacity.map(u64::from)),
     ("requests_count", "requests", |worker| worker.requests_count),
 ];
 
-/// A worker's name; `single` is that of the one worker of single mode.
+/// A worker's name.
 fn name_of(worker: &WorkerStats, single: &str) -> String {
     worker.pid.map_or_else(|| single.to_owned(), |pid| pid.to_string())
 }
 
-/// Every second look goes.
-fn halve<T>(looks: &mut Vec<T>) {
-    let mut keep = false;
-    looks.retain(|_| {
-        keep = !keep;
-        keep
-    });
+/// All that was seen, from the instant `from` on.
+pub(crate) fn watch(seen: &SampledServer, polled: Option<&PolledStatistics>, from: Nanos, single: &str) -> Watch {
+    let queue: Vec<_> = seen.queue.items().iter().filter(|(at, _)| *at >= from).collect();
+    let looks: Vec<&ServerLook> = seen.looks.items().iter().filter(|look| look.at >= from).collect();
+    let pids: BTreeSet<u32> = looks.iter().flat_map(|look| &look.processes).map(|process| process.pid).collect();
+    let at: Vec<Nanos> = looks.iter().map(|look| look.at - from).collect();
+    let queues = QUEUE_FIGURES.map(|figure| curve("", figure, queue.iter().map(|(_, queue)| queue.as_ref())));
+    let sockets = SOCKET_FIGURES.map(|figure| curve("", figure, looks.iter().map(|look| look.sockets.as_ref())));
+    let mut watch = Watch { tracks: Vec::new(), cpu: seen.cpu, missing: seen.missing.iter().cloned().collect() };
+    watch.tracks.push(track(seen.source, queue.iter().map(|(at, _)| *at - from).collect(), queues.into()));
+    watch.tracks.push(track(seen.source, at.clone(), sockets.into()));
+    let of_processes = pids.iter().flat_map(|pid| process_curves(*pid, &looks)).collect();
+    watch.tracks.push(track("/proc/PID/task/TID/schedstat", at, of_processes));
+    watch.tracks.push(held_track(&pids, &looks, from));
+    if let Some(PolledStatistics { polls, cpu }) = polled {
+        let polls = polls.items();
+        watch.cpu += *cpu;
+        let failed = polls.iter().filter(|poll| poll.stats.is_none()).count();
+        if failed > 0 {
+            watch.missing.push(format!("the server's statistics: {failed} of {} polls had no answer", polls.len()));
+        }
+        let polls: Vec<&StatisticsPoll> = polls.iter().filter(|poll| poll.at >= from).collect();
+        watch.tracks.push(statistics_track(&polls, from, single));
+    }
+    watch.tracks.retain(|track| !track.curves.is_empty());
+    watch
+}
+
+fn curve<'a, T: 'a>(of: &str, (name, unit, value): Figure<T>, seen: impl Iterator<Item = Option<&'a T>>) -> Curve {
+    let values = seen.map(|seen| seen.and_then(value)).collect();
+    Curve { of: of.to_owned(), name: name.to_owned(), unit: unit.to_owned(), values, staleness: Vec::new() }
+}
+
+/// Curves that have at least one value.
+fn track(source: &str, at: Vec<Nanos>, mut curves: Vec<Curve>) -> Track {
+    curves.retain(|curve| curve.values.iter().any(Option::is_some));
+    Track { source: source.to_owned(), at, curves }
+}
+
+/// The process at each look.
+fn seen_of<'a>(pid: u32, looks: &'a [&ServerLook]) -> impl Iterator<Item = Option<&'a ProcessSample>> {
+    looks.iter().map(move |look| look.processes.iter().find(|process| process.pid == pid))
+}
+
+fn process_curves(pid: u32, looks: &[&ServerLook]) -> Vec<Curve> {
+    let was_there = looks.first().is_some_and(|look| look.processes.iter().any(|process| process.pid == pid));
+    let mut curves = PROCESS_FIGURES.map(|figure| curve(&pid.to_string(), figure, seen_of(pid, looks)));
+    for counter in &mut curves[..COUNTERS] {
+        // It begins with the window, and that of a process that was born in it with its birth.
+        let before = if was_there { counter.values.first().copied().flatten() } else { Some(0) };
+        for value in &mut counter.values {
+            *value = value.zip(before).and_then(|(value, before)| value.checked_sub(before));
+        }
+    }
+    curves.into()
+}
+
+/// Who holds how many connections is looked at more rarely than the rest.
+fn held_track(pids: &BTreeSet<u32>, looks: &[&ServerLook], from: Nanos) -> Track {
+    let is_look = |look: &&&ServerLook| look.processes.iter().any(|process| process.connections.is_some());
+    let looks: Vec<&ServerLook> = looks.iter().filter(is_look).copied().collect();
+    let held: Figure<ProcessSample> = (HELD_CONNECTIONS, "connections", |seen| seen.connections.map(u64::from));
+    let curves = pids.iter().map(|pid| curve(&pid.to_string(), held, seen_of(*pid, &looks))).collect();
+    track("/proc/PID/fd", looks.iter().map(|look| look.at - from).collect(), curves)
+}
+
+fn statistics_track(polls: &[&StatisticsPoll], from: Nanos, single: &str) -> Track {
+    let workers = |poll: &StatisticsPoll| poll.stats.clone().map_or_else(Vec::new, |stats| stats.workers);
+    let names: BTreeSet<String> =
+        polls.iter().flat_map(|poll| workers(poll)).map(|worker| name_of(&worker, single)).collect();
+    let mut curves = Vec::new();
+    for name in &names {
+        let said: Vec<Option<WorkerStats>> = polls
+            .iter()
+            .map(|poll| workers(poll).into_iter().find(|worker| name_of(worker, single) == *name))
+            .collect();
+        let ages: Vec<Option<Nanos>> = said
+            .iter()
+            .zip(polls)
+            .map(|(worker, poll)| worker.as_ref().and_then(|worker| worker.age(poll.wall)))
+            .collect();
+        let is_live = said.iter().zip(&ages).all(|(worker, age)| worker.is_none() || *age == Some(Nanos::ZERO));
+        for figure in WORKER_FIGURES {
+            let staleness = if is_live { Vec::new() } else { ages.clone() };
+            curves.push(Curve { staleness, ..curve(name, figure, said.iter().map(Option::as_ref)) });
+        }
+    }
+    track("puma stats", polls.iter().map(|poll| poll.at - from).collect(), curves)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use probe::processes::CpuShare;
+    use probe::puma_stats;
+
+    const FROM: Nanos = Nanos::from_secs(3);
+
+    fn names(track: &Track) -> Vec<(&str, &str)> {
+        track.curves.iter().map(|curve| (curve.of.as_str(), curve.name.as_str())).collect()
+    }
+
+    fn process(pid: u32, cpu: u64, connections: Option<u32>) -> ProcessSample {
+        let used = (cpu > 0).then(|| CpuShare { cpu, run_queue: cpu / 10, threads: 3 });
+        ProcessSample { pid, used, connections, ..ProcessSample::default() }
+    }
+
+    /// Looks at 2.95, 3, 3.01 and 3.25 s; of the process 12 nothing is seen, and 13 is born before the last.
+    fn seen() -> SampledServer {
+        let ms = Nanos::from_millis;
+        let mut seen = SampledServer { source: "sock_diag", cpu: ms(1), ..SampledServer::default() };
+        for (at, length) in [(2900, Some(9)), (3000, Some(1)), (3050, None), (3100, Some(4))] {
+            seen.queue.push((ms(at), length.map(|length| AcceptQueue { length, limit: Some(128) })));
+        }
+        for (at, cpu, held) in [(2950, 100, Some(9)), (3000, 150, None), (3010, 200, Some(3)), (3250, 400, None)] {
+            let sockets = Some(ServerSockets { listening: true, open: 6, ..ServerSockets::default() });
+            let mut processes = vec![process(11, cpu, held), process(12, 0, None)];
+            processes.extend((at == 3250).then(|| process(13, 70, None)));
+            seen.looks.push(ServerLook { at: ms(at), sockets, processes });
+        }
+        seen
+    }
 
     #[test]
-    fn where_it_is_full_every_second_look_goes() {
-        let mut looks: Vec<u32> = (0..7).collect();
-        halve(&mut looks);
-        assert_eq!(looks, [0, 2, 4, 6]);
+    fn the_axis_begins_with_the_window_and_what_could_not_be_had_is_absent() {
+        let watch = watch(&seen(), None, FROM, "");
+        let (track, queue) = watch.curve("accept_queue").unwrap();
+        assert_eq!(track.at, [0, 50, 100].map(Nanos::from_millis));
+        assert_eq!(queue.values, [Some(1), None, Some(4)]);
+        assert_eq!(names(track), [("", "accept_queue"), ("", "accept_queue_limit")]);
+        // Nothing tells the unread ones.
+        assert_eq!(names(&watch.tracks[1]), [("", "open_connections")]);
+        let figures = ["cpu", "run_queue_wait", "threads"];
+        let expected: Vec<(&str, &str)> =
+            ["11", "13"].into_iter().flat_map(|of| figures.map(|name| (of, name))).collect();
+        assert_eq!(names(&watch.tracks[2]), expected);
+        let values: Vec<&[Option<u64>]> = watch.tracks[2].curves.iter().map(|curve| curve.values.as_slice()).collect();
+        assert_eq!(values[0], [Some(0), Some(50), Some(250)], "a counter begins with the window");
+        assert_eq!(values[2], [Some(3); 3]);
+        assert_eq!(values[3], [None, None, Some(70)], "who was born meanwhile is counted from birth");
+        assert_eq!(names(&watch.tracks[3]), [("11", "held_connections")]);
+        assert_eq!(watch.tracks[3].at, [Nanos::from_millis(10)]);
+        assert_eq!((watch.tracks[3].curves[0].values.as_slice(), watch.tracks.len()), (&[Some(3)][..], 4));
+    }
+
+    #[test]
+    fn statistics_have_their_age_and_a_poll_without_an_answer_is_a_gap() {
+        let text = br#"{"workers":1,"worker_status":[{"pid":11,"booted":true,"last_checkin":"1970-01-01T00:01:00Z",
+            "last_status":{"backlog":2,"running":5,"pool_capacity":1,"max_threads":5}}]}"#;
+        let stats = puma_stats::parse(text).unwrap();
+        let mut polled = PolledStatistics { cpu: Nanos(1), ..PolledStatistics::default() };
+        for (seconds, stats) in [(2, Some(stats.clone())), (3, Some(stats)), (4, None)] {
+            let wall = Nanos::from_secs(59 + seconds);
+            polled.polls.push(StatisticsPoll { at: Nanos::from_secs(seconds), wall, stats });
+        }
+        let watch = watch(&seen(), Some(&polled), FROM, "");
+        let track = &watch.tracks[4];
+        assert_eq!(names(track), [("11", "backlog"), ("11", "busy_threads"), ("11", "pool_capacity")]);
+        assert_eq!(track.curves[1].values, [Some(4), None]);
+        assert_eq!(track.curves[1].staleness, [Some(Nanos::from_secs(2)), None]);
+        assert_eq!(watch.missing, ["the server's statistics: 1 of 3 polls had no answer"]);
+        assert_eq!(watch.cpu, Nanos(1_000_001));
+    }
+
+    #[test]
+    fn what_cannot_be_seen_any_more_is_not_shown() {
+        let live = LiveReadings::default();
+        live.show("accept_queue", "", Some(3));
+        live.show("backlog", "71", Some(1));
+        live.show("accept_queue", "", None);
+        assert_eq!(live.seen(), [("backlog", "71".to_owned(), 1)]);
     }
 }

@@ -6,14 +6,14 @@ use engine::DriveResult;
 use model::{EndedBy, Heard, KernelView, Nanos, Probe, ServerCpu, Watch};
 
 use crate::hear::Hearing;
-use crate::looks::Looks;
+use crate::watch::LiveReadings;
 
 /// Who looks on while a run goes on.
 pub(crate) struct Witnesses<'a> {
     /// What is looked at.
     pub(crate) probe: Probe,
-    /// Where the last looks are shown.
-    pub(crate) looks: Arc<Looks>,
+    /// Where the last readings are shown.
+    pub(crate) live: Arc<LiveReadings>,
     /// Who listens.
     pub(crate) statsd: Option<&'a Mutex<Hearing>>,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Witnesses<'a> {
 impl Witnesses<'_> {
     /// Nobody.
     pub(crate) fn none() -> Self {
-        Witnesses { probe: Probe::None, looks: Arc::default(), statsd: None }
+        Witnesses { probe: Probe::None, live: Arc::default(), statsd: None }
     }
 }
 

@@ -6,9 +6,9 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use launch::puma::{ControlAddress, discover, prepare};
+use launch::puma::{discover, prepare};
 use launch::{Addresses, Bind, LaunchError, Scratch, Surroundings};
-use model::{App, ServerKind, ServerPlan, Socket, Threads};
+use model::{App, ControlAddress, ServerKind, ServerPlan, Socket, Threads};
 
 use crate::kit::folder;
 

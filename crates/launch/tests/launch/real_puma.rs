@@ -5,9 +5,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use launch::facts::BootFacts;
-use launch::puma::{ControlAddress, prepare};
+use launch::puma::prepare;
 use launch::{Addresses, Exit, LaunchError, Server, Surroundings};
-use model::{App, ServerKind, ServerPlan, Socket, Threads};
+use model::{App, ControlAddress, ServerKind, ServerPlan, Socket, Threads};
 
 use crate::clock::SteadyClock;
 use crate::kit::{PATIENCE, children, eventually, folder, guard, lives};

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 use engine::Resolver;
 use model::Nanos;
+use model::{ControlAddress, ControlServer};
+use probe::control;
 use probe::owners::Place;
-use probe::{Control, ControlAddress};
 
 use super::format::Format;
 use super::limits::check_times;
 use crate::mistake::{Mistake, wrong};
-use crate::watch::Word;
+use crate::watch::TargetName;
 
 /// Looks cannot be taken more often and still say anything.
 const SHORTEST: Nanos = Nanos::from_millis(100);
@@ -35,7 +36,7 @@ holds which connection is for root and the server's own user. q, Esc and Ctrl-C 
 pub(crate) struct WatchArgs {
     /// A port (9292 or :9292), a process (4242 or pid:4242), a Unix socket (/run/puma.sock or @name), or HOST:PORT
     #[arg(value_name = "PORT|PID|SOCKET|HOST:PORT")]
-    pub(crate) target: Word,
+    pub(crate) target: TargetName,
     /// Of a process that listens on several ports, this one
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
@@ -92,23 +93,23 @@ impl WatchArgs {
     ///
     /// # Errors
     /// Where it is none that can be asked from here, or the state file does not name one.
-    pub(crate) fn control(&self, resolver: &Resolver) -> Result<Option<Control>, Mistake> {
+    pub(crate) fn control(&self, resolver: &Resolver) -> Result<Option<ControlServer>, Mistake> {
         let find = |host: &str, port: u16| {
             resolver.resolve(host, port).map(|found| found[0]).map_err(|error| error.to_string())
         };
         if let Some(path) = &self.state {
             let read = |why: String| Mistake::Read { path: path.clone(), why };
             let text = std::fs::read_to_string(path).map_err(|error| read(error.to_string()))?;
-            return Control::from_state(&text, &find).map(Some).map_err(read);
+            return control::from_state_file(&text, &find).map(Some).map_err(read);
         }
         let Some(url) = &self.control_url else { return Ok(None) };
-        let address = ControlAddress::parse(url, &find).map_err(|why| wrong(format!("--control-url: {why}")))?;
-        Ok(Some(Control { address, token: self.control_token.clone().unwrap_or_default() }))
+        let address = control::parse_address(url, &find).map_err(|why| wrong(format!("--control-url: {why}")))?;
+        Ok(Some(ControlServer { address, token: self.control_token.clone().unwrap_or_default() }))
     }
 }
 
 /// Where a control server listens.
-pub(crate) fn place(control: &Control) -> Place {
+pub(crate) fn place(control: &ControlServer) -> Place {
     match &control.address {
         ControlAddress::Tcp(address) => Place::Tcp(*address),
         ControlAddress::Unix(path) => Place::Unix(path.to_string_lossy().into_owned()),
@@ -126,7 +127,7 @@ mod tests {
         Resolver::within(Some("127.0.0.0/8,::1/128".parse().unwrap()))
     }
 
-    fn asked(words: &[&str]) -> Result<Option<Control>, String> {
+    fn asked(words: &[&str]) -> Result<Option<ControlServer>, String> {
         let words = ["longtail", "watch"].iter().chain(words).map(OsString::from);
         match parse(words).map_err(|mistake| mistake.to_string())? {
             Invocation::Command(Command::Watch(args)) => {

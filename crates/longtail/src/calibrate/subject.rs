@@ -7,7 +7,7 @@ use std::path::Path;
 use launch::puma::{Addresses, free_address};
 use launch::{GuardCommand, Server, Spec};
 use model::{Clock, Nanos, Socket};
-use probe::{Control, ControlAddress};
+use probe::sink_ledger;
 use sink::SinkLedger;
 
 use crate::clock::SystemClock;
@@ -20,7 +20,7 @@ const STEP: Nanos = Nanos::from_millis(10);
 /// A sink that runs as a process of its own, under guard.
 pub(crate) struct Subject {
     server: Server,
-    control: Control,
+    address: SocketAddr,
     clock: SystemClock,
     /// Where it is.
     pub(crate) url: String,
@@ -51,8 +51,7 @@ impl Subject {
         let address: SocketAddr = free_address(Socket::Tcp4, &Addresses::default())?;
         let words = [program.to_owned(), "sink".into(), format!("--listen={address}").into()];
         let server = Server::start(&Spec::command(words.map(OsString::from), dir), guard, &clock)?;
-        let control = Control { address: ControlAddress::Tcp(address), token: String::new() };
-        let subject = Subject { server, control, clock, url: format!("http://{address}/") };
+        let subject = Subject { server, address, clock, url: format!("http://{address}/") };
         let begun = clock.now();
         while subject.ledger().is_none() {
             if subject.server.exited().is_some() || clock.now() - begun > PATIENCE {
@@ -67,7 +66,7 @@ impl Subject {
 
     /// What it has counted so far.
     fn ledger(&self) -> Option<SinkLedger> {
-        serde_json::from_str(&self.control.ask("_ledger").ok()?).ok()
+        sink_ledger::read(self.address).ok()
     }
 
     /// The sink now, while it is busy.

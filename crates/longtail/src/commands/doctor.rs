@@ -3,12 +3,13 @@
 //! What is asked, and what the answers mean, is in `probe::doctor`; here it becomes text.
 
 use launch::{Surroundings, puma};
-use probe::doctor::{Around, Check, Fitness, Grade, Group, examine};
+use probe::doctor::{Fitness, MachineCheck, MachineGrade, Programs, examine};
 use serde_json::json;
 
 use crate::args::DoctorArgs;
 use crate::clock::SystemClock;
 use crate::exit::Exit;
+use crate::generators::Generator;
 use crate::mistake::Mistake;
 use crate::ui;
 
@@ -24,52 +25,54 @@ const INDENT: usize = 25;
 pub(crate) fn run(args: DoctorArgs) -> Result<Exit, Mistake> {
     let around = Surroundings::here()?;
     let puma = puma::discover(&around).map_err(|error| error.to_string());
-    let around = Around { path: around.path, puma };
-    let checks = examine(&around, &SystemClock::start());
+    let generators = Generator::ALL.into_iter().filter(|generator| *generator != Generator::Longtail);
+    let programs = Programs { path: around.path, puma, generators: generators.map(Generator::name).collect() };
+    let checks = examine(&programs, &SystemClock::start());
     let fitness = Fitness::of(&checks);
     ui::print(&if args.format.is_json() { json(&checks, &fitness) } else { text(&checks, &fitness) });
     Ok(if fitness.fit { Exit::Fine } else { Exit::Missed })
 }
 
-fn json(checks: &[Check], fitness: &Fitness) -> String {
+fn json(checks: &[MachineCheck], fitness: &Fitness) -> String {
     let all = json!({ "longtail_version": env!("CARGO_PKG_VERSION"), "fitness": fitness, "checks": checks });
     format!("{all:#}\n")
 }
 
-fn text(checks: &[Check], fitness: &Fitness) -> String {
+fn text(checks: &[MachineCheck], fitness: &Fitness) -> String {
     let mut text = String::new();
     for group in checks.chunk_by(|a, b| a.group == b.group) {
-        text.push_str(heading(group[0].group));
+        text.push_str(group[0].group);
         text.push('\n');
         for check in group {
             push(&mut text, &format!("{} {:<22}", mark(check.grade), check.name), &check.seen);
-            if let Some(mend) = &check.mend {
+            if let Some(hint) = &check.hint {
                 push(&mut text, "", &format!("spoils {}", check.spoils));
-                push(&mut text, "", &format!("→ {mend}"));
+                push(&mut text, "", &format!("→ {hint}"));
             }
         }
         text.push('\n');
     }
-    text + &fitness.text() + "\n"
+    text + &verdict(fitness) + "\n"
 }
 
-fn heading(group: Group) -> &'static str {
-    match group {
-        Group::Processors => "processors",
-        Group::Now => "right now",
-        Group::Timers => "timers",
-        Group::Network => "network",
-        Group::Sight => "what can be seen",
-        Group::Programs => "programs",
+/// `fit`, `fit with doubts: 3`, `not fit: busy; doubts: 2`, and how much is unknown.
+fn verdict(fitness: &Fitness) -> String {
+    let mut verdict = if fitness.fit { "fit".to_owned() } else { format!("not fit: {}", fitness.bad.join(", ")) };
+    if fitness.doubts > 0 {
+        verdict += &format!("{} doubts: {}", if fitness.fit { " with" } else { ";" }, fitness.doubts);
     }
+    if fitness.unknown > 0 {
+        verdict += &format!("; unknown: {}", fitness.unknown);
+    }
+    verdict
 }
 
-fn mark(grade: Grade) -> char {
+fn mark(grade: MachineGrade) -> char {
     match grade {
-        Grade::Fine => '✓',
-        Grade::Warn => '!',
-        Grade::Bad => '✗',
-        Grade::Unknown => '?',
+        MachineGrade::Fine => '✓',
+        MachineGrade::Warn => '!',
+        MachineGrade::Bad => '✗',
+        MachineGrade::Unknown => '?',
     }
 }
 
@@ -100,24 +103,24 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    fn check(name: &'static str, grade: Grade, seen: &str, mend: Option<&str>) -> Check {
-        Check {
-            group: Group::Network,
+    fn check(name: &'static str, grade: MachineGrade, seen: &str, hint: Option<&str>) -> MachineCheck {
+        MachineCheck {
+            group: "network",
             name,
             seen: seen.to_owned(),
             figures: BTreeMap::new(),
             grade,
             spoils: "the tail",
-            mend: mend.map(str::to_owned),
+            hint: hint.map(str::to_owned),
         }
     }
 
     #[test]
-    fn what_is_not_fine_has_its_mend_below() {
+    fn what_is_not_fine_has_its_hint_below() {
         let checks = [
-            check("TIME_WAIT", Grade::Fine, "3 connections", None),
-            check("somaxconn", Grade::Warn, "128", Some("sudo sysctl -w net.core.somaxconn=4096")),
-            check("tcp_syncookies", Grade::Unknown, "/proc/x does not tell", None),
+            check("TIME_WAIT", MachineGrade::Fine, "3 connections", None),
+            check("somaxconn", MachineGrade::Warn, "128", Some("sudo sysctl -w net.core.somaxconn=4096")),
+            check("tcp_syncookies", MachineGrade::Unknown, "/proc/x does not tell", None),
         ];
         let expected = "\
 network
@@ -130,6 +133,16 @@ network
 fit with doubts: 1; unknown: 1
 ";
         assert_eq!(text(&checks, &Fitness::of(&checks)), expected);
+    }
+
+    #[test]
+    fn the_last_line_is_the_verdict() {
+        let of = |bad: &[&'static str], doubts, unknown| {
+            verdict(&Fitness { fit: bad.is_empty(), bad: bad.to_vec(), doubts, unknown })
+        };
+        assert_eq!([of(&[], 0, 0), of(&[], 2, 0), of(&[], 0, 1)], ["fit", "fit with doubts: 2", "fit; unknown: 1"]);
+        assert_eq!(of(&["busy", "cpu quota"], 0, 0), "not fit: busy, cpu quota");
+        assert_eq!(of(&["busy"], 1, 1), "not fit: busy; doubts: 1; unknown: 1");
     }
 
     #[test]

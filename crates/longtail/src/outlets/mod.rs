@@ -15,7 +15,7 @@ use engine::{Resolver, RunProgress};
 use export::otlp::RunOrigin;
 use export::{Live, LiveRun, MetricFamily, live};
 use model::{Clock, LoadStudy, Nanos, SweepStudy};
-use sweep::{Hearing, Looks, Phase, StatsdSocket};
+use sweep::{Hearing, LiveReadings, Phase, StatsdSocket};
 
 use crate::args::OutletArgs;
 use crate::clock::SystemClock;
@@ -110,8 +110,8 @@ impl Outlets {
     /// What a sweep is doing now.
     pub(crate) fn phase(&mut self, phase: &Phase) {
         match phase {
-            Phase::Running { number, connections, progress, looks, .. } => {
-                self.begun(*number as u64, *connections, progress, looks);
+            Phase::Running { number, connections, progress, live, .. } => {
+                self.begun(*number as u64, *connections, progress, live);
             }
             Phase::CoolingDown => self.ended = self.clock.wall(),
             _ => {}
@@ -119,9 +119,15 @@ impl Outlets {
     }
 
     /// A run has begun.
-    pub(crate) fn begun(&mut self, number: u64, connections: u32, progress: &Arc<RunProgress>, looks: &Arc<Looks>) {
+    pub(crate) fn begun(
+        &mut self,
+        number: u64,
+        connections: u32,
+        progress: &Arc<RunProgress>,
+        live: &Arc<LiveReadings>,
+    ) {
         self.begun = self.clock.wall();
-        let (progress, looks) = (Arc::clone(progress), Arc::clone(looks));
+        let (progress, looks) = (Arc::clone(progress), Arc::clone(live));
         self.board.state().run = Some(PresentRun { number, connections, progress, looks });
     }
 
@@ -188,7 +194,7 @@ struct PresentRun {
     number: u64,
     connections: u32,
     progress: Arc<RunProgress>,
-    looks: Arc<Looks>,
+    looks: Arc<LiveReadings>,
 }
 
 impl LiveBoard {

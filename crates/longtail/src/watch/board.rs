@@ -1,39 +1,37 @@
 //! All that was seen so far, as series: what the screen, the table and the JSON show. Plain arithmetic; nothing is read here.
-//! What a whole look adds: `board/looks.rs`; what a server says of itself: `board/statistics.rs`.
-
-mod looks;
-#[cfg(test)]
-pub(crate) mod samples;
-mod statistics;
-#[cfg(test)]
-mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use model::Nanos;
 use probe::host::Host;
+use probe::puma_stats::{PumaStats, WorkerStats};
+use probe::sampler::{Observation, ServerSample};
+use probe::server_processes::ProcessSample;
 
 use super::quantity::Quantity;
-use super::sampler::Seen;
-use super::series::Series;
+use super::series::QuantitySeries;
 
 /// Of plots, so many of the last looks are kept.
 const MOST_PLOTTED: usize = 400;
+/// Of processes that have ended, so many are kept: the last ones.
+pub(super) const MOST_GONE: usize = 64;
+/// Why statistics are not taken.
+pub(super) const ANOTHER: &str = "the control server is another server's: none of its workers is among the processes";
 
 /// Whose a series is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Of {
+pub(crate) enum Whose {
     /// The whole server's; of overflows and drops the whole network namespace's.
-    All,
+    Server,
     /// A process's.
     Process(u32),
 }
 
 /// A process that was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Process {
+pub(crate) struct WatchedProcess {
     pub(crate) title: String,
-    pub(crate) parent: Option<u32>,
+    pub(crate) parent: u32,
     pub(crate) first_seen: Nanos,
     pub(crate) last_seen: Nanos,
     /// Whether the last look found it.
@@ -42,42 +40,42 @@ pub(crate) struct Process {
 
 /// All that was seen so far.
 #[derive(Debug, Default)]
-pub(crate) struct Board {
-    series: BTreeMap<(Of, Quantity), Series>,
+pub(crate) struct WatchBoard {
+    pub(super) series: BTreeMap<(Whose, Quantity), QuantitySeries>,
     plots: BTreeMap<Quantity, VecDeque<Option<f64>>>,
-    processes: BTreeMap<u32, Process>,
+    /// Every process that was seen, by its id.
+    pub(super) processes: BTreeMap<u32, WatchedProcess>,
     /// The counters of each process at the last look.
     counters: BTreeMap<(u32, Quantity), u64>,
     /// When the last whole look was taken, and the machine's counters then.
     last_look: Option<(Nanos, Host)>,
     /// The longest accept queue since the last whole look.
     longest: Option<f64>,
-    queue_limit: Option<u32>,
-    slots: Option<u32>,
+    /// The longest accept queue that is allowed.
+    pub(super) queue_limit: Option<u32>,
+    /// What the server can process at once, as it says.
+    pub(super) slots: Option<u32>,
     stats_failure: Option<String>,
     missing: Vec<String>,
-    looks: (u64, u64),
+    /// Looks at the queue, and at all the rest.
+    pub(super) looks: (u64, u64),
     cpu: Nanos,
     polling_cpu: Nanos,
-    now: Nanos,
-    ended: Option<Nanos>,
-    is_elsewhere: bool,
+    /// When the last observation was made.
+    pub(crate) now: Nanos,
+    /// When the server was found to have ended.
+    pub(crate) ended: Option<Nanos>,
+    /// Whether the server is on another machine, whose clock is another too.
+    pub(super) is_elsewhere: bool,
 }
 
-impl Board {
+/// What a worker says of itself.
+type WorkerFigure = fn(&WorkerStats) -> Option<u32>;
+
+impl WatchBoard {
     /// With what is known to be missing from the start.
-    pub(crate) fn new(missing: Vec<String>) -> Board {
-        Board { missing, ..Board::default() }
-    }
-
-    /// Of a server on another machine, whose clock is another too.
-    pub(crate) fn elsewhere(missing: Vec<String>) -> Board {
-        Board { is_elsewhere: true, ..Board::new(missing) }
-    }
-
-    /// Whether the server is on another machine.
-    pub(crate) fn is_elsewhere(&self) -> bool {
-        self.is_elsewhere
+    pub(crate) fn new(missing: Vec<String>, is_elsewhere: bool) -> WatchBoard {
+        WatchBoard { missing, is_elsewhere, ..WatchBoard::default() }
     }
 
     /// Whether a quantity is looked for: of a server here all but the time of a connect, of one elsewhere what is seen from here.
@@ -89,39 +87,90 @@ impl Board {
         }
     }
 
+    /// A series, where anything was ever looked for.
+    pub(crate) fn of(&self, whose: Whose, quantity: Quantity) -> Option<&QuantitySeries> {
+        self.series.get(&(whose, quantity))
+    }
+
+    /// What the last look found.
+    pub(crate) fn last(&self, whose: Whose, quantity: Quantity) -> Option<f64> {
+        self.of(whose, quantity)?.last
+    }
+
+    /// The last values of a quantity, a look each; of the accept queue the longest of each.
+    pub(crate) fn plotted(&self, quantity: Quantity) -> Vec<Option<f64>> {
+        self.plots.get(&quantity).map(|plot| plot.iter().copied().collect()).unwrap_or_default()
+    }
+
+    /// The processes that are there.
+    pub(crate) fn living(&self) -> impl Iterator<Item = u32> {
+        self.processes.iter().filter(|(_, process)| process.is_there).map(|(pid, _)| *pid)
+    }
+
+    /// A process's part of the whole, by the means or by the last look.
+    pub(crate) fn share(&self, pid: u32, quantity: Quantity, by: fn(&QuantitySeries) -> Option<f64>) -> Option<f64> {
+        let of = |pid: &u32| self.of(Whose::Process(*pid), quantity).and_then(by);
+        let whole: f64 = self.processes.keys().filter_map(of).sum();
+        of(&pid).filter(|_| whole > 0.0).map(|part| part / whole)
+    }
+
+    /// What could not be read, a line each.
+    pub(crate) fn missing(&self) -> Vec<String> {
+        let failure = self.stats_failure.iter().map(|why| format!("busy slots: {why}"));
+        self.missing.iter().cloned().chain(failure).collect()
+    }
+
+    /// CPU time that our own looks took.
+    pub(crate) fn cpu(&self) -> Nanos {
+        self.cpu + self.polling_cpu
+    }
+
+    /// That as a part of one CPU.
+    pub(crate) fn cpu_part(&self) -> f64 {
+        self.cpu().as_secs_f64() / self.now.as_secs_f64().max(1e-9)
+    }
+
+    /// It is over now.
+    pub(crate) fn close(&mut self, at: Nanos) {
+        self.now = self.now.max(at);
+    }
+
     /// Takes in one observation.
-    pub(crate) fn take(&mut self, seen: Seen) {
-        match seen {
-            Seen::Queue { at, queue } => {
+    pub(crate) fn take(&mut self, observation: Observation) {
+        match observation {
+            Observation::Queue { at, queue } => {
                 self.now = at;
                 self.looks.0 += 1;
                 let length = queue.map(|queue| f64::from(queue.length));
                 self.queue_limit = queue.and_then(|queue| queue.limit).or(self.queue_limit);
                 self.longest = self.longest.into_iter().chain(length).reduce(f64::max);
-                self.gauge(Of::All, Quantity::AcceptQueue, at, length);
+                self.gauge(Whose::Server, Quantity::AcceptQueue, at, length);
             }
-            Seen::All(look) => self.look(*look),
-            Seen::Stats { at, wall, cpu, stats } => self.stats(at, wall, cpu, stats),
-            Seen::Connected { at, took } => {
+            Observation::Server(look) => self.take_look(*look),
+            Observation::Statistics { at, wall, cpu, stats } => {
+                self.polling_cpu = cpu;
+                self.take_statistics(at, wall, stats);
+            }
+            Observation::Connected { at, took } => {
                 self.now = at;
                 self.looks.1 += 1;
                 let took = took.map_err(|why| self.miss(format!("connect time, at some looks: the server {why}")));
-                self.gauge(Of::All, Quantity::Connect, at, took.ok().map(Nanos::as_millis_f64));
+                self.gauge(Whose::Server, Quantity::Connect, at, took.ok().map(Nanos::as_millis_f64));
                 self.plot_all();
             }
-            Seen::Ended { at } => {
+            Observation::Ended { at } => {
                 self.now = at;
                 self.ended = Some(at);
             }
         }
     }
 
-    fn series(&mut self, key: (Of, Quantity)) -> &mut Series {
-        self.series.entry(key).or_default()
+    fn series(&mut self, whose: Whose, quantity: Quantity) -> &mut QuantitySeries {
+        self.series.entry((whose, quantity)).or_default()
     }
 
-    fn gauge(&mut self, of: Of, quantity: Quantity, at: Nanos, value: Option<f64>) {
-        self.series((of, quantity)).take(at, value);
+    fn gauge(&mut self, whose: Whose, quantity: Quantity, at: Nanos, value: Option<f64>) {
+        self.series(whose, quantity).take(at, value);
     }
 
     fn plot(&mut self, quantity: Quantity, value: Option<f64>) {
@@ -134,15 +183,9 @@ impl Board {
 
     /// Notes the last value of each quantity of the whole server for its plot; the accept queue's is noted by itself.
     fn plot_all(&mut self) {
-        for quantity in Quantity::OF_ALL.into_iter().filter(|quantity| *quantity != Quantity::AcceptQueue) {
-            let last = self.last(Of::All, quantity);
-            self.plot(quantity, last);
+        for quantity in Quantity::OF_SERVER.into_iter().filter(|quantity| *quantity != Quantity::AcceptQueue) {
+            self.plot(quantity, self.last(Whose::Server, quantity));
         }
-    }
-
-    /// It is over now.
-    pub(crate) fn close(&mut self, at: Nanos) {
-        self.now = self.now.max(at);
     }
 
     /// Adds to what is missing, once.
@@ -152,71 +195,177 @@ impl Board {
         }
     }
 
-    /// A series, where anything was ever looked for.
-    pub(crate) fn of(&self, of: Of, quantity: Quantity) -> Option<&Series> {
-        self.series.get(&(of, quantity))
+    fn take_look(&mut self, look: ServerSample) {
+        let at = look.at;
+        self.now = at;
+        self.looks.1 += 1;
+        self.cpu = look.cpu;
+        for line in look.missing {
+            self.miss(line);
+        }
+        let sockets = look.sockets;
+        let held: u32 = look.processes.iter().filter_map(|process| process.connections).sum();
+        let is_told = look.processes.iter().any(|process| process.connections.is_some());
+        let elsewhere = sockets.filter(|_| is_told).map(|sockets| sockets.accepted.saturating_sub(held));
+        let gauges = [
+            (Quantity::Open, sockets.map(|sockets| sockets.open)),
+            (Quantity::Accepted, sockets.map(|sockets| sockets.accepted)),
+            (Quantity::Unread, sockets.and_then(|sockets| sockets.unread)),
+            (Quantity::Elsewhere, elsewhere),
+        ];
+        for (quantity, value) in gauges {
+            self.gauge(Whose::Server, quantity, at, value.map(f64::from));
+        }
+        self.take_processes(at, &look.processes);
+        self.take_machine(at, look.host);
+        self.last_look = Some((at, look.host));
+        let longest = self.longest.take();
+        self.plot(Quantity::AcceptQueue, longest);
+        self.plot_all();
     }
 
-    /// All series.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (Of, Quantity, &Series)> {
-        self.series.iter().map(|((of, quantity), series)| (*of, *quantity, series))
+    fn take_processes(&mut self, at: Nanos, processes: &[ProcessSample]) {
+        let is_gone = |pid: &u32| processes.iter().all(|process| process.pid != *pid);
+        for pid in self.living().filter(is_gone).collect::<Vec<_>>() {
+            self.gone(pid, at);
+        }
+        for quantity in [Quantity::Cpu, Quantity::RunQueueWait, Quantity::Voluntary, Quantity::Involuntary] {
+            self.rate(at, quantity, processes);
+        }
+        for process in processes {
+            let whose = Whose::Process(process.pid);
+            self.gauge(whose, Quantity::Accepted, at, process.connections.map(f64::from));
+            self.gauge(whose, Quantity::Memory, at, process.memory_bytes.map(|bytes| bytes as f64));
+            self.gauge(whose, Quantity::Threads, at, process.used.map(|used| used.threads as f64));
+            let ProcessSample { title, parent, .. } = process.clone();
+            let first_seen = self.processes.get(&process.pid).map_or(at, |known| known.first_seen);
+            let watched = WatchedProcess { title, parent, first_seen, last_seen: at, is_there: true };
+            self.processes.insert(process.pid, watched);
+        }
+        self.forget();
+        let threads: Option<u64> = processes.iter().map(|process| process.used.map(|used| used.threads)).sum();
+        let threads = threads.filter(|_| !processes.is_empty());
+        self.gauge(Whose::Server, Quantity::Threads, at, threads.map(|n| n as f64));
     }
 
-    /// What the last look found.
-    pub(crate) fn last(&self, of: Of, quantity: Quantity) -> Option<f64> {
-        self.of(of, quantity)?.last()
+    /// What the processes have used, whose sum is the server's. A process has a rate from its second look on.
+    fn rate(&mut self, at: Nanos, quantity: Quantity, processes: &[ProcessSample]) {
+        let before = self.last_look.map(|(at, _)| at);
+        let (mut all, mut any) = (Some(0.0), false);
+        for process in processes {
+            let key = (process.pid, quantity);
+            let Some((count, scale)) = counter(process, quantity) else {
+                all = None;
+                self.gauge(Whose::Process(process.pid), quantity, at, None);
+                self.counters.remove(&key);
+                continue;
+            };
+            // A later process of the same number begins anew.
+            let counted = self.counters.insert(key, count).and_then(|earlier| count.checked_sub(earlier));
+            if let (Some(from), Some(counted)) = (before, counted.map(|n| n as f64 * scale)) {
+                self.series(Whose::Process(process.pid), quantity).count(from, at, counted);
+                all = all.map(|all| all + counted);
+                any = true;
+            }
+        }
+        match (before, all) {
+            (Some(from), Some(all)) if any => self.series(Whose::Server, quantity).count(from, at, all),
+            (Some(_), _) => self.gauge(Whose::Server, quantity, at, None),
+            (None, _) => {}
+        }
     }
 
-    /// The last values of a quantity, a look each; of the accept queue the longest of each.
-    pub(crate) fn plotted(&self, quantity: Quantity) -> Vec<Option<f64>> {
-        self.plots.get(&quantity).map(|plot| plot.iter().copied().collect()).unwrap_or_default()
+    /// A process that has ended: what it had stays, and nothing of it is there now.
+    fn gone(&mut self, pid: u32, at: Nanos) {
+        if let Some(process) = self.processes.get_mut(&pid) {
+            process.is_there = false;
+        }
+        for quantity in Quantity::OF_PROCESS {
+            self.counters.remove(&(pid, quantity));
+            if let Some(series) = self.series.get_mut(&(Whose::Process(pid), quantity)) {
+                series.take(at, None);
+            }
+        }
     }
 
-    /// Every process that was seen, by its id.
-    pub(crate) fn processes(&self) -> &BTreeMap<u32, Process> {
-        &self.processes
+    /// Those that ended first go, where there are many.
+    fn forget(&mut self) {
+        let ended = self.processes.iter().filter(|(_, process)| !process.is_there);
+        let mut gone: Vec<(Nanos, u32)> = ended.map(|(pid, process)| (process.last_seen, *pid)).collect();
+        gone.sort_unstable();
+        for (_, pid) in &gone[..gone.len().saturating_sub(MOST_GONE)] {
+            self.processes.remove(pid);
+            self.series.retain(|(whose, _), _| *whose != Whose::Process(*pid));
+            self.miss(format!("processes that ended, but for the last {MOST_GONE}"));
+        }
     }
 
-    /// A process's part of the whole, by the means or by the last look.
-    pub(crate) fn share(&self, pid: u32, quantity: Quantity, by: fn(&Series) -> Option<f64>) -> Option<f64> {
-        let of = |of| self.of(of, quantity).and_then(by);
-        let whole: f64 = self.processes.keys().filter_map(|pid| of(Of::Process(*pid))).sum();
-        of(Of::Process(pid)).filter(|_| whole > 0.0).map(|part| part / whole)
+    fn take_machine(&mut self, at: Nanos, host: Host) {
+        let Some((from, before)) = self.last_look else { return };
+        let counted = [
+            (Quantity::Overflows, host.listen_overflows_since(&before)),
+            (Quantity::Drops, host.listen_drops_since(&before)),
+            (Quantity::SynRetransmits, host.syn_retransmits_since(&before)),
+        ];
+        for (quantity, counted) in counted {
+            match counted {
+                Some(n) => self.series(Whose::Server, quantity).count(from, at, n as f64),
+                None => self.gauge(Whose::Server, quantity, at, None),
+            }
+        }
     }
 
-    /// The longest accept queue that is allowed.
-    pub(crate) fn queue_limit(&self) -> Option<u32> {
-        self.queue_limit
+    /// Busy slots and backlogs, if they are of the server that is watched.
+    fn take_statistics(&mut self, at: Nanos, wall: Nanos, stats: Result<PumaStats, String>) {
+        let ours = stats.and_then(|stats| if self.are_ours(&stats) { Ok(stats) } else { Err(ANOTHER.to_owned()) });
+        self.stats_failure = ours.as_ref().err().cloned();
+        let Ok(PumaStats { workers, .. }) = ours else {
+            let is_said = |quantity: Quantity| matches!(quantity, Quantity::Busy | Quantity::Backlog);
+            for (_, series) in self.series.iter_mut().filter(|((_, quantity), _)| is_said(*quantity)) {
+                series.take(at, None);
+            }
+            return;
+        };
+        // Another machine's clock does not tell how old its words are by ours.
+        let age = |worker: &WorkerStats| worker.age(wall).filter(|_| !self.is_elsewhere);
+        let ages: Vec<Option<Nanos>> = workers.iter().map(age).collect();
+        let oldest = ages.iter().max().copied().flatten();
+        let sum = |value: WorkerFigure| workers.iter().map(value).sum::<Option<u32>>().filter(|_| !workers.is_empty());
+        self.slots = sum(|worker| worker.max_threads);
+        let figures: [(Quantity, WorkerFigure); 2] =
+            [(Quantity::Busy, WorkerStats::busy_threads), (Quantity::Backlog, |worker| worker.backlog)];
+        for (quantity, value) in figures {
+            self.gauge(Whose::Server, quantity, at, sum(value).map(f64::from));
+            self.series(Whose::Server, quantity).aged(oldest);
+            for (worker, age) in workers.iter().zip(&ages) {
+                // In single mode no process is named, and there is but one.
+                let Some(pid) = worker.pid.or_else(|| self.only_process()) else { continue };
+                self.gauge(Whose::Process(pid), quantity, at, value(worker).map(f64::from));
+                self.series(Whose::Process(pid), quantity).aged(*age);
+            }
+        }
     }
 
-    /// What the server can process at once, as it says.
-    pub(crate) fn slots(&self) -> Option<u32> {
-        self.slots
+    /// The process that is there, where it is the only one.
+    fn only_process(&self) -> Option<u32> {
+        let mut there = self.living();
+        there.next().filter(|_| there.next().is_none())
     }
 
-    /// What could not be read, a line each.
-    pub(crate) fn missing(&self) -> Vec<String> {
-        let failure = self.stats_failure.iter().map(|why| format!("busy slots: {why}"));
-        self.missing.iter().cloned().chain(failure).collect()
+    /// Whether one of these workers is among the processes; unknown ones are taken for ours.
+    fn are_ours(&self, stats: &PumaStats) -> bool {
+        let is_there = |worker: &WorkerStats| worker.pid.is_none_or(|pid| self.processes.contains_key(&pid));
+        self.processes.is_empty() || stats.workers.is_empty() || stats.workers.iter().any(is_there)
     }
+}
 
-    /// Looks at the queue, and at all the rest.
-    pub(crate) fn looks(&self) -> (u64, u64) {
-        self.looks
-    }
-
-    /// CPU time that our own looks took.
-    pub(crate) fn cpu(&self) -> Nanos {
-        self.cpu + self.polling_cpu
-    }
-
-    /// When the last observation was made.
-    pub(crate) fn now(&self) -> Nanos {
-        self.now
-    }
-
-    /// When the server was found to have ended.
-    pub(crate) fn ended(&self) -> Option<Nanos> {
-        self.ended
+/// A process's counter and how much one of it is.
+fn counter(process: &ProcessSample, quantity: Quantity) -> Option<(u64, f64)> {
+    match quantity {
+        Quantity::Cpu => process.used.map(|used| (used.cpu, 1e-9)),
+        Quantity::RunQueueWait => process.used.map(|used| (used.run_queue, 1e-9)),
+        Quantity::Voluntary => process.switches.map(|switches| (switches.voluntary, 1.0)),
+        Quantity::Involuntary => process.switches.map(|switches| (switches.involuntary, 1.0)),
+        _ => None,
     }
 }

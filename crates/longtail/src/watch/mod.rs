@@ -1,36 +1,68 @@
 //! `longtail watch`: looks at a server that was there before us, and sends it nothing but questions to its control server; to one on
 //! another machine also a connect a second, which carries nothing.
 //!
-//! `target` finds it; `sampler` reads from threads of its own and tells a `Board`, which is plain arithmetic; `screen`
-//! draws the board on a terminal (`terminal` owns that), `text` and `json` print it at the end. Another source of readings is one
-//! more thread that sends `Seen`, and one more arm of `Board::take`.
+//! `target` finds it; `probe::sampler` looks at it from threads of its own and tells a `WatchBoard`, which is plain arithmetic;
+//! `screen` draws the board on a terminal (`terminal` owns that), `text` and `json` print it at the end. Another source of readings is one
+//! more thread that sends an `Observation`, and one more arm of `WatchBoard::take`.
 
 mod board;
+#[cfg(test)]
+mod board_tests;
 mod json;
 mod quantity;
-mod sampler;
 mod screen;
 mod series;
 mod target;
 mod terminal;
 mod text;
 
-pub(crate) use self::board::Board;
+pub(crate) use self::board::WatchBoard;
 pub(crate) use self::json::json;
-pub(crate) use self::sampler::{Sampler, Seen, connect_on, poll_on};
-pub(crate) use self::target::{Target, Word};
-pub(crate) use self::terminal::{Screen, is_a_terminal};
+pub(crate) use self::target::{TargetName, WatchTarget};
+pub(crate) use self::terminal::{WatchScreen, is_a_terminal};
 pub(crate) use self::text::{line, line_head, table};
 
-use model::Nanos;
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use engine::{Endpoint, reach};
+use model::{Clock, Nanos};
+use probe::sampler::Observation;
+
+/// A connect to another machine may take so long: two retransmissions of its first segment, after 1 and 3 s.
+const LONGEST_CONNECT: Duration = Duration::from_secs(4);
+/// Another machine is not connected to more often.
+const CONNECT_PERIOD: Nanos = Nanos::from_secs(1);
 
 /// Why a watch is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum WatchEnd {
     /// Its time is up.
     Time,
     /// The user ended it.
     User,
     /// The server has ended, that long after the start.
     Server(Nanos),
+}
+
+/// Connects to a server on another machine once a period until `over`, and closes at once: all of its state that is seen from here.
+pub(crate) fn connect(
+    to: SocketAddr,
+    clock: &impl Clock,
+    every: Nanos,
+    over: &AtomicBool,
+    tell: impl Fn(Observation) -> bool,
+) {
+    let mut next = clock.now();
+    while clock.sleep_until(next, over) {
+        let began = clock.now();
+        let made = reach(&Endpoint::Tcp(to), LONGEST_CONNECT);
+        let at = clock.now();
+        let took = made.map(|()| at - began).map_err(|unreachable| unreachable.to_string());
+        if !tell(Observation::Connected { at, took }) {
+            return;
+        }
+        next = (next + every.max(CONNECT_PERIOD)).max(at);
+    }
 }

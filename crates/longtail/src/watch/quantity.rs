@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// One quantity; of the whole server, and most of each process too.
+/// One quantity; of the whole server, and most of each process too. In the order of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Quantity {
     AcceptQueue,
@@ -26,22 +26,33 @@ pub(crate) enum Quantity {
 
 /// How a quantity is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
+enum Notation {
     /// A number of things.
     Count,
     /// Things a second.
     PerSecond,
     /// CPUs, in percent of one.
     Percent,
-    /// Bytes.
     Bytes,
-    /// Milliseconds.
     Milliseconds,
+}
+
+/// The words for a quantity.
+struct QuantityWords {
+    /// For people.
+    label: &'static str,
+    /// In JSON.
+    name: &'static str,
+    /// In JSON.
+    unit: &'static str,
+    notation: Notation,
+    /// Who says it; empty where the sampler knows.
+    source: &'static str,
 }
 
 impl Quantity {
     /// Those of the whole server, in the order of the table.
-    pub(crate) const OF_ALL: [Quantity; 16] = [
+    pub(crate) const OF_SERVER: [Quantity; 16] = [
         Quantity::Connect,
         Quantity::AcceptQueue,
         Quantity::Open,
@@ -73,100 +84,78 @@ impl Quantity {
         Quantity::Memory,
     ];
 
-    /// Those that come of a counter, as what it counted a second.
+    fn words(self) -> QuantityWords {
+        use Notation::{Bytes, Count, Milliseconds, PerSecond, Percent};
+        const SCHEDSTAT: &str = "/proc/PID/task/TID/schedstat";
+        const STATUS: &str = "/proc/PID/task/TID/status";
+        const NETSTAT: &str = "/proc/net/netstat, all servers";
+        let (label, name, unit, notation, source) = match self {
+            Quantity::AcceptQueue => ("accept queue", "accept_queue", "connections", Count, ""),
+            Quantity::Open => ("open connections", "open_connections", "connections", Count, ""),
+            Quantity::Accepted => {
+                ("accepted connections", "accepted_connections", "connections", Count, "/proc/PID/fd")
+            }
+            Quantity::Unread => ("unread connections", "unread_connections", "connections", Count, ""),
+            Quantity::Elsewhere => {
+                ("held by nobody seen", "unplaced_connections", "connections", Count, "/proc/PID/fd")
+            }
+            Quantity::Busy => ("busy slots", "busy_threads", "threads", Count, "puma stats"),
+            Quantity::Backlog => ("server's own queue", "backlog", "requests", Count, "puma stats"),
+            Quantity::Cpu => ("CPU, %", "cpu", "cpus", Percent, SCHEDSTAT),
+            Quantity::RunQueueWait => ("run-queue wait, %", "run_queue_wait", "threads_waiting", Percent, SCHEDSTAT),
+            Quantity::Voluntary => ("voluntary switches/s", "voluntary_switches", "switches_per_s", PerSecond, STATUS),
+            Quantity::Involuntary => {
+                ("involuntary switches/s", "involuntary_switches", "switches_per_s", PerSecond, STATUS)
+            }
+            Quantity::Threads => ("threads", "threads", "threads", Count, SCHEDSTAT),
+            Quantity::Memory => ("resident memory", "resident_memory", "bytes", Bytes, "/proc/PID/statm"),
+            Quantity::Overflows => ("queue overflows/s", "listen_overflows", "connects_per_s", PerSecond, NETSTAT),
+            Quantity::Drops => ("dropped connects/s", "listen_drops", "connects_per_s", PerSecond, NETSTAT),
+            Quantity::SynRetransmits => {
+                ("repeated connects/s", "syn_retransmits", "connects_per_s", PerSecond, NETSTAT)
+            }
+            Quantity::Connect => ("connect time, ms", "connect_time", "ms", Milliseconds, ""),
+        };
+        QuantityWords { label, name, unit, notation, source }
+    }
+
+    /// Whether it comes of a counter, as what it counted a second.
     pub(crate) fn is_rate(self) -> bool {
-        matches!(self.shown(), Shown::PerSecond | Shown::Percent)
+        matches!(self.words().notation, Notation::PerSecond | Notation::Percent)
     }
 
     /// Its name in JSON.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Quantity::AcceptQueue => "accept_queue",
-            Quantity::Open => "open_connections",
-            Quantity::Accepted => "accepted_connections",
-            Quantity::Unread => "unread_connections",
-            Quantity::Elsewhere => "unplaced_connections",
-            Quantity::Busy => "busy_threads",
-            Quantity::Backlog => "backlog",
-            Quantity::Cpu => "cpu",
-            Quantity::RunQueueWait => "run_queue_wait",
-            Quantity::Voluntary => "voluntary_switches",
-            Quantity::Involuntary => "involuntary_switches",
-            Quantity::Threads => "threads",
-            Quantity::Memory => "resident_memory",
-            Quantity::Overflows => "listen_overflows",
-            Quantity::Drops => "listen_drops",
-            Quantity::SynRetransmits => "syn_retransmits",
-            Quantity::Connect => "connect_time",
-        }
+        self.words().name
     }
 
     /// Its unit in JSON.
     pub(crate) fn unit(self) -> &'static str {
-        match self {
-            Quantity::AcceptQueue | Quantity::Open | Quantity::Accepted | Quantity::Unread | Quantity::Elsewhere => {
-                "connections"
-            }
-            Quantity::Busy | Quantity::Threads => "threads",
-            Quantity::Backlog => "requests",
-            Quantity::Cpu => "cpus",
-            Quantity::RunQueueWait => "threads_waiting",
-            Quantity::Voluntary | Quantity::Involuntary => "switches_per_s",
-            Quantity::Memory => "bytes",
-            Quantity::Overflows | Quantity::Drops | Quantity::SynRetransmits => "connects_per_s",
-            Quantity::Connect => "ms",
-        }
+        self.words().unit
     }
 
-    /// How it is written.
-    pub(crate) fn shown(self) -> Shown {
-        match self {
-            Quantity::Cpu | Quantity::RunQueueWait => Shown::Percent,
-            Quantity::Memory => Shown::Bytes,
-            Quantity::Connect => Shown::Milliseconds,
-            Quantity::Voluntary
-            | Quantity::Involuntary
-            | Quantity::Overflows
-            | Quantity::Drops
-            | Quantity::SynRetransmits => Shown::PerSecond,
-            _ => Shown::Count,
-        }
+    /// Who says it; `sockets` is where the sockets are looked at.
+    pub(crate) fn source(self, sockets: &'static str) -> &'static str {
+        let source = self.words().source;
+        if source.is_empty() { sockets } else { source }
+    }
+
+    /// A number of it, as it is written.
+    pub(crate) fn written(self, value: Option<f64>) -> String {
+        use report::number;
+        number::or_none(value, |value| match self.words().notation {
+            // What was counted is whole; its mean may not be.
+            Notation::Count if value.fract() == 0.0 => number::fixed(value, 0),
+            Notation::Count | Notation::PerSecond => number::or_zero(value, number::significant),
+            Notation::Percent => number::or_zero(value, number::percent),
+            Notation::Bytes => number::bytes(value),
+            Notation::Milliseconds => number::significant(value),
+        })
     }
 }
 
 impl fmt::Display for Quantity {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.pad(match self {
-            Quantity::AcceptQueue => "accept queue",
-            Quantity::Open => "open connections",
-            Quantity::Accepted => "accepted connections",
-            Quantity::Unread => "unread connections",
-            Quantity::Elsewhere => "held by nobody seen",
-            Quantity::Busy => "busy slots",
-            Quantity::Backlog => "server's own queue",
-            Quantity::Cpu => "CPU, %",
-            Quantity::RunQueueWait => "run-queue wait, %",
-            Quantity::Voluntary => "voluntary switches/s",
-            Quantity::Involuntary => "involuntary switches/s",
-            Quantity::Threads => "threads",
-            Quantity::Memory => "resident memory",
-            Quantity::Overflows => "queue overflows/s",
-            Quantity::Drops => "dropped connects/s",
-            Quantity::SynRetransmits => "repeated connects/s",
-            Quantity::Connect => "connect time, ms",
-        })
+        out.pad(self.words().label)
     }
-}
-
-/// A number as its quantity is written.
-pub(crate) fn written(quantity: Quantity, value: Option<f64>) -> String {
-    use report::number;
-    number::or_none(value, |value| match quantity.shown() {
-        // What was counted is whole; its mean may not be.
-        Shown::Count if value.fract() == 0.0 => number::fixed(value, 0),
-        Shown::Count | Shown::PerSecond => number::or_zero(value, number::significant),
-        Shown::Percent => number::or_zero(value, number::percent),
-        Shown::Bytes => number::bytes(value),
-        Shown::Milliseconds => number::significant(value),
-    })
 }

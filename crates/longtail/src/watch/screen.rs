@@ -9,10 +9,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Row, Sparkline, Table};
 use report::number;
 
-use super::board::{Board, Of};
-use super::quantity::{Quantity, written};
-use super::series::Series;
-use super::{Target, text};
+use super::board::{WatchBoard, Whose};
+use super::quantity::Quantity;
+use super::series::QuantitySeries;
+use super::{WatchTarget, text};
 
 /// Columns of a name, of a figure, and of what is behind it.
 const NAMES: u16 = 22;
@@ -43,7 +43,7 @@ const ROWS: [Quantity; 13] = [
 ];
 
 /// Draws all of it.
-pub(crate) fn draw(frame: &mut Frame<'_>, target: &Target, board: &Board, source: &str) {
+pub(crate) fn draw(frame: &mut Frame<'_>, target: &WatchTarget, board: &WatchBoard, source: &'static str) {
     let missing = board.missing();
     let parts = Layout::vertical([
         Constraint::Length(2),
@@ -55,11 +55,11 @@ pub(crate) fn draw(frame: &mut Frame<'_>, target: &Target, board: &Board, source
     let [head, upper, lower, absent, foot] = parts.areas(frame.area());
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let title = Line::styled(format!("longtail watch  {}", text::whom(target, board)), bold);
-    let since = match board.ended() {
+    let since = match board.ended {
         Some(at) => format!("server ended after {}", number::length(at)),
-        None => format!("for {}", number::minutes(board.now())),
+        None => format!("for {}", number::minutes(board.now)),
     };
-    let looks = number::percent(board.cpu().as_secs_f64() / board.now().as_secs_f64().max(1e-9));
+    let looks = number::percent(board.cpu_part());
     let state = format!("{since}; the looks take {looks} % of one CPU");
     frame.render_widget(Paragraph::new(vec![title, Line::raw(state)]), head);
     figures(frame, upper, board, source);
@@ -70,11 +70,11 @@ pub(crate) fn draw(frame: &mut Frame<'_>, target: &Target, board: &Board, source
 }
 
 /// The rows that a board has.
-fn rows(board: &Board) -> impl Iterator<Item = Quantity> {
+fn rows(board: &WatchBoard) -> impl Iterator<Item = Quantity> {
     ROWS.into_iter().filter(|quantity| board.looks_for(*quantity))
 }
 
-fn figures(frame: &mut Frame<'_>, area: Rect, board: &Board, source: &str) {
+fn figures(frame: &mut Frame<'_>, area: Rect, board: &WatchBoard, source: &'static str) {
     for (at, quantity) in rows(board).enumerate() {
         let Some(row) = area.rows().nth(at) else { return };
         let columns = Layout::horizontal([
@@ -85,37 +85,37 @@ fn figures(frame: &mut Frame<'_>, area: Rect, board: &Board, source: &str) {
             Constraint::Length(if area.width >= NAMES + FIGURES + BETWEEN + NARROW + SOURCE { SOURCE } else { 0 }),
         ]);
         let [name, now, between, plot, origin] = columns.areas(row);
-        let value = board.last(Of::All, quantity);
+        let value = board.last(Whose::Server, quantity);
         let is_full = match quantity {
-            Quantity::Busy => value.zip(board.slots()).is_some_and(|(busy, slots)| busy >= f64::from(slots)),
+            Quantity::Busy => value.zip(board.slots).is_some_and(|(busy, slots)| busy >= f64::from(slots)),
             Quantity::AcceptQueue | Quantity::Overflows | Quantity::Drops => value.is_some_and(|value| value > 0.0),
             _ => false,
         };
         let style = if is_full { Style::new().fg(Color::Yellow) } else { Style::new() };
         frame.render_widget(Paragraph::new(quantity.to_string()), name);
-        let now_text = format!("{:>width$}", written(quantity, value), width = usize::from(FIGURES) - 1);
+        let now_text = format!("{:>width$}", quantity.written(value), width = usize::from(FIGURES) - 1);
         frame.render_widget(Paragraph::new(Span::styled(now_text, style)), now);
         frame.render_widget(Paragraph::new(behind(quantity, board)), between);
         if plot.width >= NARROW {
             frame.render_widget(sparkline(&board.plotted(quantity), usize::from(plot.width) - 1), plot);
         }
-        frame.render_widget(Paragraph::new(text::origin(quantity, source)), origin);
+        frame.render_widget(Paragraph::new(quantity.source(source)), origin);
     }
 }
 
 /// Mean and most, and what the figure is part of or how old it is.
-fn behind(quantity: Quantity, board: &Board) -> String {
-    let series = board.of(Of::All, quantity);
-    let figure = |value: fn(&Series) -> Option<f64>| written(quantity, series.and_then(value));
-    let age = series.and_then(Series::staleness).filter(|(age, _)| *age > Nanos::ZERO);
+fn behind(quantity: Quantity, board: &WatchBoard) -> String {
+    let series = board.of(Whose::Server, quantity);
+    let figure = |value: fn(&QuantitySeries) -> Option<f64>| quantity.written(series.and_then(value));
+    let age = series.and_then(|series| series.staleness).filter(|(age, _)| *age > Nanos::ZERO);
     match (quantity, age) {
         (Quantity::Busy, _) => {
-            let of = number::or_none(board.slots(), number::count);
+            let of = number::or_none(board.slots, number::count);
             let age = age.map(|(age, _)| format!(", {} old", number::length(age))).unwrap_or_default();
             format!("of {of}{age}")
         }
         (_, Some((age, _))) => format!("{} old", number::length(age)),
-        _ => format!("mean {} max {}", figure(Series::mean), figure(Series::most)),
+        _ => format!("mean {} max {}", figure(QuantitySeries::mean), figure(|series| series.most)),
     }
 }
 
@@ -129,9 +129,9 @@ fn sparkline(values: &[Option<f64>], width: usize) -> Sparkline<'static> {
 }
 
 /// One line a process that is there, the busiest first.
-fn processes(frame: &mut Frame<'_>, area: Rect, board: &Board) {
-    let mut there: Vec<u32> = board.processes().iter().filter(|(_, one)| one.is_there).map(|(pid, _)| *pid).collect();
-    let cpu = |pid: &u32| board.of(Of::Process(*pid), Quantity::Cpu).and_then(Series::mean).unwrap_or(0.0);
+fn processes(frame: &mut Frame<'_>, area: Rect, board: &WatchBoard) {
+    let mut there: Vec<u32> = board.living().collect();
+    let cpu = |pid: &u32| board.of(Whose::Process(*pid), Quantity::Cpu).and_then(QuantitySeries::mean).unwrap_or(0.0);
     there.sort_by(|a, b| cpu(b).total_cmp(&cpu(a)).then(a.cmp(b)));
     // As many figures as leave room for a title.
     let fitting = usize::from((area.width.saturating_sub(2 * CELLS) / CELLS).max(1));
@@ -140,7 +140,7 @@ fn processes(frame: &mut Frame<'_>, area: Rect, board: &Board) {
     let rows = there.iter().map(|pid| {
         let mut cells: Vec<String> =
             columns.iter().map(|(_, figure)| format!("{:>width$}", figure(board, *pid))).collect();
-        cells.push(board.processes().get(pid).map(|one| one.title.clone()).unwrap_or_default());
+        cells.push(board.processes.get(pid).map(|one| one.title.clone()).unwrap_or_default());
         Row::new(cells)
     });
     let mut widths = vec![Constraint::Length(CELLS - 1); columns.len()];
@@ -152,7 +152,7 @@ fn processes(frame: &mut Frame<'_>, area: Rect, board: &Board) {
 }
 
 /// A figure of a process.
-type Figure = fn(&Board, u32) -> String;
+type Figure = fn(&WatchBoard, u32) -> String;
 
 /// The columns of the processes' table, the weightiest first: those to the right go where a terminal is narrow.
 const COLUMNS: [(&str, Figure); 11] = [
@@ -169,26 +169,26 @@ const COLUMNS: [(&str, Figure); 11] = [
     ("memory", |board, pid| last(board, pid, Quantity::Memory)),
 ];
 
-fn last(board: &Board, pid: u32, quantity: Quantity) -> String {
-    written(quantity, board.last(Of::Process(pid), quantity))
+fn last(board: &WatchBoard, pid: u32, quantity: Quantity) -> String {
+    quantity.written(board.last(Whose::Process(pid), quantity))
 }
 
-fn share(board: &Board, pid: u32, quantity: Quantity) -> String {
-    let part = board.share(pid, quantity, Series::last);
+fn share(board: &WatchBoard, pid: u32, quantity: Quantity) -> String {
+    let part = board.share(pid, quantity, |series| series.last);
     number::or_none(part, |part| number::or_zero(part, number::percent))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::watch::board::samples::{look, member, queue, stats};
+    use crate::watch::board_tests::{look, member, queue, stats};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
     use std::collections::BTreeSet;
     use std::path::Path;
 
-    fn target() -> Target {
-        Target {
+    fn target() -> WatchTarget {
+        WatchTarget {
             places: vec![probe::owners::Place::Tcp("127.0.0.1:9292".parse().unwrap())],
             inodes: BTreeSet::new(),
             roots: vec![10],
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    fn drawn(board: &Board, (width, height): (u16, u16)) -> String {
+    fn drawn(board: &WatchBoard, (width, height): (u16, u16)) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(frame, &target(), board, "sock_diag")).unwrap();
         let buffer = terminal.backend().buffer().clone();
@@ -209,8 +209,8 @@ mod tests {
         lines.collect::<Vec<_>>().join("\n") + "\n"
     }
 
-    fn board() -> Board {
-        let mut board = Board::new(vec!["nothing but this line".to_owned()]);
+    fn board() -> WatchBoard {
+        let mut board = WatchBoard::new(vec!["nothing but this line".to_owned()], false);
         for second in 0..30 {
             board.take(queue(second * 1000 + 500, (second % 7) as u32 * 3));
             board.take(look(
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn the_screen_is_as_the_golden_files() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-        let blind = Board::new(vec!["the server's processes: run as root".to_owned()]);
+        let blind = WatchBoard::new(vec!["the server's processes: run as root".to_owned()], false);
         let cases = [
             ("watch_screen.txt", drawn(&board(), (130, 24))),
             ("watch_screen_small.txt", drawn(&board(), (60, 14))),

@@ -3,31 +3,33 @@
 //! A look that found nothing leaves a gap: it is in no mean, and `last` is absent after it.
 
 use model::Nanos;
+use probe::sampler::ThinnedList;
 
-/// Points that are kept, at the most: where it is full every second one goes, and from then on every second is left out.
+/// Points that are kept, at the most.
 const MOST_POINTS: usize = 2400;
 
 /// One quantity over time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Series {
-    looks: u64,
-    absent: u64,
-    least: Option<f64>,
-    most: Option<f64>,
-    last: Option<f64>,
+pub(crate) struct QuantitySeries {
+    /// Looks that found something.
+    pub(super) looks: u64,
+    /// Looks that did not.
+    pub(super) absent: u64,
+    pub(super) least: Option<f64>,
+    pub(super) most: Option<f64>,
+    /// What the last look found.
+    pub(super) last: Option<f64>,
     /// Value times seconds, and the seconds.
     area: f64,
     covered: f64,
     /// The look before, where it found something.
     before: Option<(Nanos, f64)>,
-    points: Vec<(Nanos, Option<f64>)>,
-    /// Of so many looks one is kept as a point.
-    stride: u64,
-    /// How old the last value may have been, and the oldest.
-    staleness: Option<(Nanos, Nanos)>,
+    points: ThinnedList<(Nanos, Option<f64>), MOST_POINTS>,
+    /// How old the last value may have been when it was read, and the oldest.
+    pub(super) staleness: Option<(Nanos, Nanos)>,
 }
 
-impl Series {
+impl QuantitySeries {
     /// What there was at this instant. Between two looks the mean of both stands for the time.
     pub(crate) fn take(&mut self, at: Nanos, value: Option<f64>) {
         if let (Some((earlier, before)), Some(value)) = (self.before, value) {
@@ -65,18 +67,7 @@ impl Series {
         } else {
             self.absent += 1;
         }
-        self.stride = self.stride.max(1);
-        if (self.looks + self.absent - 1).is_multiple_of(self.stride) {
-            self.points.push((at, value));
-        }
-        if self.points.len() >= MOST_POINTS {
-            let mut number = 0;
-            self.points.retain(|_| {
-                number += 1;
-                number % 2 == 1
-            });
-            self.stride *= 2;
-        }
+        self.points.push((at, value));
     }
 
     /// Mean over the time that was covered; of one single look what that found.
@@ -84,34 +75,9 @@ impl Series {
         if self.covered > 0.0 { Some(self.area / self.covered) } else { self.least.filter(|_| self.looks == 1) }
     }
 
-    /// The least.
-    pub(crate) fn least(&self) -> Option<f64> {
-        self.least
-    }
-
-    /// The most.
-    pub(crate) fn most(&self) -> Option<f64> {
-        self.most
-    }
-
-    /// What the last look found.
-    pub(crate) fn last(&self) -> Option<f64> {
-        self.last
-    }
-
-    /// Looks that found something, and that did not.
-    pub(crate) fn looks(&self) -> (u64, u64) {
-        (self.looks, self.absent)
-    }
-
-    /// How old the last value may have been when it was read, and the oldest of all.
-    pub(crate) fn staleness(&self) -> Option<(Nanos, Nanos)> {
-        self.staleness
-    }
-
     /// Instants and values that were kept.
     pub(crate) fn points(&self) -> &[(Nanos, Option<f64>)] {
-        &self.points
+        self.points.items()
     }
 }
 
@@ -126,8 +92,8 @@ mod tests {
 
     #[test]
     fn a_gauge_is_weighed_by_time_and_a_gap_is_in_no_mean() {
-        let mut series = Series::default();
-        assert_eq!((series.mean(), series.last()), (None, None));
+        let mut series = QuantitySeries::default();
+        assert_eq!((series.mean(), series.last), (None, None));
         series.take(seconds(0), Some(2.0));
         assert_eq!(series.mean(), Some(2.0), "one look");
         series.take(seconds(1), Some(4.0));
@@ -135,47 +101,33 @@ mod tests {
         // 3 for one second, 4 for three.
         assert_eq!(series.mean(), Some(3.75));
         series.take(seconds(5), None);
-        assert_eq!((series.last(), series.looks()), (None, (3, 1)));
+        assert_eq!((series.last, series.looks, series.absent), (None, 3, 1));
         series.take(seconds(9), Some(0.0));
         assert_eq!(
-            (series.mean(), series.least(), series.most(), series.last()),
+            (series.mean(), series.least, series.most, series.last),
             (Some(3.75), Some(0.0), Some(4.0), Some(0.0))
         );
     }
 
     #[test]
     fn the_mean_of_a_rate_is_all_that_was_counted_by_all_the_time() {
-        let mut series = Series::default();
+        let mut series = QuantitySeries::default();
         series.count(seconds(0), seconds(1), 10.0);
         series.count(seconds(1), seconds(4), 6.0);
         series.count(seconds(4), seconds(4), 5.0);
-        assert_eq!((series.least(), series.mean(), series.most()), (Some(2.0), Some(4.0), Some(10.0)));
-        assert_eq!(series.looks(), (2, 0), "no time, no rate");
+        assert_eq!((series.least, series.mean(), series.most), (Some(2.0), Some(4.0), Some(10.0)));
+        assert_eq!((series.looks, series.absent), (2, 0), "no time, no rate");
     }
 
     #[test]
     fn the_oldest_age_is_kept_beside_the_last() {
-        let mut series = Series::default();
+        let mut series = QuantitySeries::default();
         series.aged(None);
-        assert_eq!(series.staleness(), None);
+        assert_eq!(series.staleness, None);
         for age in [2, 5, 1] {
             series.aged(Some(seconds(age)));
         }
-        assert_eq!(series.staleness(), Some((seconds(1), seconds(5))));
-    }
-
-    #[test]
-    fn points_are_bounded_and_still_span_the_whole() {
-        let mut series = Series::default();
-        for n in 0..20_000 {
-            series.take(seconds(n), Some(n as f64));
-        }
-        let points = series.points();
-        assert!(points.len() < MOST_POINTS && points.len() >= MOST_POINTS / 2, "{}", points.len());
-        assert_eq!(points[0].0, seconds(0));
-        let gaps: Vec<u64> = points.windows(2).map(|pair| (pair[1].0 - pair[0].0).0 / 1_000_000_000).collect();
-        assert!(gaps.iter().all(|gap| *gap == gaps[0]), "{gaps:?}");
-        assert_eq!(series.looks(), (20_000, 0));
+        assert_eq!(series.staleness, Some((seconds(1), seconds(5))));
     }
 
     proptest! {
@@ -183,8 +135,8 @@ mod tests {
         fn parts_that_are_a_whole_at_each_look_are_so_in_the_mean(
             looks in prop::collection::vec((1u64..5, prop::collection::vec(0u32..50, 3)), 2..30),
         ) {
-            let mut parts = vec![Series::default(); 3];
-            let mut whole = Series::default();
+            let mut parts = vec![QuantitySeries::default(); 3];
+            let mut whole = QuantitySeries::default();
             let mut at = Nanos::ZERO;
             for (gap, values) in &looks {
                 at += seconds(*gap);
@@ -193,9 +145,9 @@ mod tests {
                     part.take(at, Some(f64::from(*value)));
                 }
             }
-            let sum: f64 = parts.iter().filter_map(Series::mean).sum();
+            let sum: f64 = parts.iter().filter_map(QuantitySeries::mean).sum();
             prop_assert!((sum - whole.mean().unwrap()).abs() < 1e-9);
-            prop_assert!(whole.least() <= whole.mean() && whole.mean() <= whole.most());
+            prop_assert!(whole.least <= whole.mean() && whole.mean() <= whole.most);
         }
     }
 }

@@ -8,9 +8,11 @@ use std::path::Path;
 use std::str::FromStr;
 
 use engine::{Endpoint, Resolver};
-use probe::Listener;
+use model::Nanos;
 use probe::owners::{self, Listening, Place};
 use probe::processes::tree;
+use probe::sampler::{Sampler, SamplingPlan};
+use probe::sockets::ServerListener;
 
 use crate::args::HostPort;
 use crate::load::is_of_this_machine;
@@ -18,7 +20,7 @@ use crate::mistake::{Mistake, wrong};
 
 /// What the user wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Word {
+pub(crate) enum TargetName {
     /// A number: a port that is listened on, else a process.
     Number(u32),
     /// `:PORT`
@@ -31,10 +33,10 @@ pub(crate) enum Word {
     Host(String, u16),
 }
 
-impl FromStr for Word {
+impl FromStr for TargetName {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Word, String> {
+    fn from_str(text: &str) -> Result<TargetName, String> {
         let wrong = || {
             format!(
                 "'{text}' is no server: write a port (9292 or :9292), a process (4242 or pid:4242), a Unix socket (/tmp/puma.sock or @name), or another machine's HOST:PORT"
@@ -42,25 +44,25 @@ impl FromStr for Word {
         };
         let rest = text.strip_prefix("unix://").unwrap_or(text);
         if rest.starts_with('/') || rest.len() > 1 && rest.starts_with('@') {
-            return Ok(Word::Unix(rest.to_owned()));
+            return Ok(TargetName::Unix(rest.to_owned()));
         }
         if let Some(port) = text.strip_prefix(':') {
-            return port.parse().ok().filter(|port| *port > 0).map(Word::Port).ok_or_else(wrong);
+            return port.parse().ok().filter(|port| *port > 0).map(TargetName::Port).ok_or_else(wrong);
         }
         if let Some(pid) = text.strip_prefix("pid:") {
-            return pid.parse().ok().filter(|pid| *pid > 0).map(Word::Process).ok_or_else(wrong);
+            return pid.parse().ok().filter(|pid| *pid > 0).map(TargetName::Process).ok_or_else(wrong);
         }
         if let Ok(number) = text.parse() {
-            return Some(number).filter(|number| *number > 0).map(Word::Number).ok_or_else(wrong);
+            return Some(number).filter(|number| *number > 0).map(TargetName::Number).ok_or_else(wrong);
         }
         let HostPort { host, port } = text.parse().map_err(|_| wrong())?;
-        if port > 0 { Ok(Word::Host(host, port)) } else { Err(wrong()) }
+        if port > 0 { Ok(TargetName::Host(host, port)) } else { Err(wrong()) }
     }
 }
 
 /// A server that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct WatchTarget {
     /// Where it listens: one port, perhaps of several addresses, or one Unix socket.
     pub(crate) places: Vec<Place>,
     /// Its listening sockets.
@@ -75,27 +77,27 @@ pub(crate) struct Target {
     pub(crate) elsewhere: Option<SocketAddr>,
 }
 
-impl Target {
+impl WatchTarget {
     /// The server that `word` means, of its listeners the one of `port`. `control` is where its control server listens,
     /// which is not what is watched.
     ///
     /// # Errors
     /// Where there is none, several are meant, or this user may not see it.
     pub(crate) fn find(
-        word: &Word,
+        word: &TargetName,
         port: Option<u16>,
         control: Option<&Place>,
         resolver: &Resolver,
-    ) -> Result<Target, Mistake> {
+    ) -> Result<WatchTarget, Mistake> {
         let unreadable = |why: io::Error| wrong(format!("/proc/net/tcp cannot be read ({why}): is /proc mounted?"));
         let all = owners::listening().map_err(unreadable)?;
         match word {
-            Word::Port(_) | Word::Unix(_) | Word::Host(..) if port.is_some() => {
+            TargetName::Port(_) | TargetName::Unix(_) | TargetName::Host(..) if port.is_some() => {
                 Err(wrong("--port chooses among the ports of a process: leave it out here"))
             }
-            Word::Port(port) => of_port(*port, &all),
-            Word::Unix(path) => of_unix(path, &all),
-            Word::Host(host, port) => {
+            TargetName::Port(port) => of_port(*port, &all),
+            TargetName::Unix(path) => of_unix(path, &all),
+            TargetName::Host(host, port) => {
                 let address = resolver.resolve(host, *port).map_err(|error| wrong(error.to_string()))?[0];
                 if is_of_this_machine(&Endpoint::Tcp(address)) {
                     return of_port(*port, &all);
@@ -107,8 +109,8 @@ impl Target {
                 }
                 Ok(of_another_machine(address))
             }
-            Word::Process(pid) => of_process(*pid, port, control, &all),
-            Word::Number(number) => {
+            TargetName::Process(pid) => of_process(*pid, port, control, &all),
+            TargetName::Number(number) => {
                 let as_port = u16::try_from(*number).ok().filter(|port| is_open(*port, &all));
                 let is_process = exists(*number);
                 match as_port {
@@ -126,12 +128,15 @@ impl Target {
         }
     }
 
-    /// The listener, to be looked at.
-    pub(crate) fn listener(&self) -> Listener {
-        match &self.places[0] {
-            Place::Tcp(address) => Listener::of_port(address.port()),
-            Place::Unix(address) => Listener::of_unix(address),
-        }
+    /// What looks at it.
+    pub(crate) fn sampler(&self, period: Nanos) -> Sampler {
+        let listener = match &self.places[0] {
+            Place::Tcp(address) => ServerListener::of_port(address.port()),
+            Place::Unix(address) => ServerListener::of_unix(address),
+        };
+        let plan = SamplingPlan { period, search_every: 1, has_details: true };
+        let sampler = Sampler::of_processes(listener, &self.roots, plan);
+        if self.is_process { sampler } else { sampler.following(self.inodes.clone()) }
     }
 
     /// Where it listens, in words.
@@ -164,7 +169,7 @@ fn held(pid: u32) -> io::Result<BTreeSet<u64>> {
     Ok(inodes)
 }
 
-fn of_port(port: u16, all: &[Listening]) -> Result<Target, Mistake> {
+fn of_port(port: u16, all: &[Listening]) -> Result<WatchTarget, Mistake> {
     let ours: Vec<&Listening> = all.iter().filter(|one| one.place.port() == Some(port)).collect();
     if ours.is_empty() {
         return Err(wrong(format!(
@@ -174,7 +179,7 @@ fn of_port(port: u16, all: &[Listening]) -> Result<Target, Mistake> {
     Ok(of_listeners(&ours))
 }
 
-fn of_unix(path: &str, all: &[Listening]) -> Result<Target, Mistake> {
+fn of_unix(path: &str, all: &[Listening]) -> Result<WatchTarget, Mistake> {
     let place = Place::Unix(path.to_owned());
     let mut ours: Vec<&Listening> = all.iter().filter(|one| one.place == place).collect();
     if ours.is_empty() && !path.starts_with('@') {
@@ -193,7 +198,7 @@ fn of_unix(path: &str, all: &[Listening]) -> Result<Target, Mistake> {
     Ok(of_listeners(&ours))
 }
 
-fn of_listeners(ours: &[&Listening]) -> Target {
+fn of_listeners(ours: &[&Listening]) -> WatchTarget {
     let inodes: BTreeSet<u64> = ours.iter().map(|one| one.inode).collect();
     let holders = owners::holders(&inodes);
     let seen: BTreeSet<u64> = holders.pids.values().flatten().copied().collect();
@@ -213,7 +218,7 @@ fn of_listeners(ours: &[&Listening]) -> Target {
             "the server's processes: none that can be seen from here holds its socket".to_owned()
         });
     }
-    Target {
+    WatchTarget {
         places: ours.iter().map(|one| one.place.clone()).collect(),
         inodes,
         roots: holders.roots(),
@@ -223,8 +228,8 @@ fn of_listeners(ours: &[&Listening]) -> Target {
     }
 }
 
-fn of_another_machine(address: SocketAddr) -> Target {
-    Target {
+fn of_another_machine(address: SocketAddr) -> WatchTarget {
+    WatchTarget {
         places: vec![Place::Tcp(address)],
         inodes: BTreeSet::new(),
         roots: Vec::new(),
@@ -234,7 +239,7 @@ fn of_another_machine(address: SocketAddr) -> Target {
     }
 }
 
-fn of_process(pid: u32, port: Option<u16>, control: Option<&Place>, all: &[Listening]) -> Result<Target, Mistake> {
+fn of_process(pid: u32, port: Option<u16>, control: Option<&Place>, all: &[Listening]) -> Result<WatchTarget, Mistake> {
     if !exists(pid) {
         return Err(wrong(format!("there is no process {pid}: a port (:9292) finds its server")));
     }
@@ -271,7 +276,7 @@ fn of_process(pid: u32, port: Option<u16>, control: Option<&Place>, all: &[Liste
         );
         return Err(wrong(format!("process {pid} listens on {}: {mend}", places.join(", "))));
     }
-    Ok(Target {
+    Ok(WatchTarget {
         places: ours.iter().map(|one| one.place.clone()).collect(),
         inodes: ours.iter().map(|one| one.inode).collect(),
         roots: vec![pid],
@@ -288,14 +293,14 @@ mod tests {
 
     #[test]
     fn words_are_understood() {
-        let word = |text: &str| text.parse::<Word>();
-        assert_eq!(word("9292"), Ok(Word::Number(9292)));
-        assert_eq!(word(":9292"), Ok(Word::Port(9292)));
-        assert_eq!(word("pid:70000"), Ok(Word::Process(70_000)));
-        assert_eq!(word("unix:///tmp/a b.sock"), Ok(Word::Unix("/tmp/a b.sock".to_owned())));
-        assert_eq!(word("@name"), Ok(Word::Unix("@name".to_owned())));
-        assert_eq!(word("app.internal:9292"), Ok(Word::Host("app.internal".to_owned(), 9292)));
-        assert_eq!(word("[fd00::1]:80"), Ok(Word::Host("[fd00::1]".to_owned(), 80)));
+        let word = |text: &str| text.parse::<TargetName>();
+        assert_eq!(word("9292"), Ok(TargetName::Number(9292)));
+        assert_eq!(word(":9292"), Ok(TargetName::Port(9292)));
+        assert_eq!(word("pid:70000"), Ok(TargetName::Process(70_000)));
+        assert_eq!(word("unix:///tmp/a b.sock"), Ok(TargetName::Unix("/tmp/a b.sock".to_owned())));
+        assert_eq!(word("@name"), Ok(TargetName::Unix("@name".to_owned())));
+        assert_eq!(word("app.internal:9292"), Ok(TargetName::Host("app.internal".to_owned(), 9292)));
+        assert_eq!(word("[fd00::1]:80"), Ok(TargetName::Host("[fd00::1]".to_owned(), 80)));
         for bad in ["", "@", ":0", ":70000", "pid:x", "puma", "http://127.0.0.1:80", "-1", "0", "h:0", "::1:1"] {
             assert!(word(bad).is_err_and(|line| line.contains(":9292")), "{bad}");
         }
@@ -307,29 +312,33 @@ mod tests {
         let (one, other) = (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
         let port = |listener: &TcpListener| listener.local_addr().unwrap().port();
         let here = std::process::id();
-        let found = Target::find(&Word::Port(port(&one)), None, None, &Resolver::default()).unwrap();
+        let found = WatchTarget::find(&TargetName::Port(port(&one)), None, None, &Resolver::default()).unwrap();
         assert_eq!((found.place(), found.inodes.len()), (one.local_addr().unwrap().to_string(), 1));
         assert!(found.roots == [here] && found.missing.is_empty() && !found.is_process, "{found:?}");
-        let several = Target::find(&Word::Process(here), None, None, &Resolver::default()).unwrap_err().to_string();
+        let several =
+            WatchTarget::find(&TargetName::Process(here), None, None, &Resolver::default()).unwrap_err().to_string();
         assert!(several.contains("--port") && several.contains(&port(&other).to_string()), "{several}");
-        let chosen = Target::find(&Word::Process(here), Some(port(&other)), None, &Resolver::default()).unwrap();
+        let chosen =
+            WatchTarget::find(&TargetName::Process(here), Some(port(&other)), None, &Resolver::default()).unwrap();
         assert!(chosen.is_process && chosen.roots == [here]);
         assert_eq!(chosen.place(), other.local_addr().unwrap().to_string());
-        let neither = Target::find(&Word::Process(here), Some(1), None, &Resolver::default()).unwrap_err().to_string();
+        let neither =
+            WatchTarget::find(&TargetName::Process(here), Some(1), None, &Resolver::default()).unwrap_err().to_string();
         assert!(neither.contains("does not listen on port 1"), "{neither}");
     }
 
     #[test]
     fn who_is_not_there_is_said() {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let line = |word: Word| Target::find(&word, None, None, &Resolver::default()).unwrap_err().to_string();
-        assert!(line(Word::Port(port)).starts_with("nothing listens on port"));
-        assert!(line(Word::Process(u32::MAX)).starts_with("there is no process"));
-        assert!(line(Word::Number(u32::MAX)).contains("neither a port"));
-        assert!(line(Word::Unix("/no/such.sock".to_owned())).starts_with("nothing listens on /no/such.sock"));
+        let line =
+            |word: TargetName| WatchTarget::find(&word, None, None, &Resolver::default()).unwrap_err().to_string();
+        assert!(line(TargetName::Port(port)).starts_with("nothing listens on port"));
+        assert!(line(TargetName::Process(u32::MAX)).starts_with("there is no process"));
+        assert!(line(TargetName::Number(u32::MAX)).contains("neither a port"));
+        assert!(line(TargetName::Unix("/no/such.sock".to_owned())).starts_with("nothing listens on /no/such.sock"));
         let sleeper = std::process::Command::new("sleep").arg("60").spawn();
         if let Ok(mut sleeper) = sleeper {
-            let said = line(Word::Process(sleeper.id()));
+            let said = line(TargetName::Process(sleeper.id()));
             sleeper.kill().unwrap();
             sleeper.wait().unwrap();
             assert!(said.contains("listen nowhere"), "{said}");

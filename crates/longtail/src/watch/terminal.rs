@@ -6,7 +6,7 @@ use std::time::Duration;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 
-use super::{Board, Target, screen};
+use super::{WatchBoard, WatchTarget, screen};
 use crate::mistake::Mistake;
 
 /// Whether there is somebody who looks and can press a key.
@@ -15,17 +15,17 @@ pub(crate) fn is_a_terminal() -> bool {
 }
 
 /// The terminal in raw mode, on its other screen; dropped it is as it was before.
-pub(crate) struct Screen {
+pub(crate) struct WatchScreen {
     terminal: DefaultTerminal,
 }
 
-impl Screen {
+impl WatchScreen {
     /// Takes the terminal. A panic gives it back too, before it is told.
     ///
     /// # Errors
     /// Where it is none that can be drawn on.
-    pub(crate) fn take() -> Result<Screen, Mistake> {
-        ratatui::try_init().map(|terminal| Screen { terminal }).map_err(|why| {
+    pub(crate) fn take() -> Result<WatchScreen, Mistake> {
+        ratatui::try_init().map(|terminal| WatchScreen { terminal }).map_err(|why| {
             // What of it was done already.
             let _ = ratatui::try_restore();
             unusable(&why)
@@ -36,7 +36,12 @@ impl Screen {
     ///
     /// # Errors
     /// Where the terminal is gone.
-    pub(crate) fn draw(&mut self, target: &Target, board: &Board, source: &str) -> Result<(), Mistake> {
+    pub(crate) fn draw(
+        &mut self,
+        target: &WatchTarget,
+        board: &WatchBoard,
+        source: &'static str,
+    ) -> Result<(), Mistake> {
         self.terminal.draw(|frame| screen::draw(frame, target, board, source)).map_err(|why| unusable(&why))?;
         Ok(())
     }
@@ -60,7 +65,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for WatchScreen {
     fn drop(&mut self) {
         ratatui::restore();
     }

@@ -3,10 +3,10 @@
 use model::Nanos;
 use report::number;
 
-use super::board::{Board, Of};
-use super::quantity::{Quantity, written};
-use super::series::Series;
-use super::{End, Target};
+use super::board::{WatchBoard, Whose};
+use super::quantity::Quantity;
+use super::series::QuantitySeries;
+use super::{WatchEnd, WatchTarget};
 
 /// Columns of names and of each number.
 const NAMES: usize = 24;
@@ -16,11 +16,10 @@ const NUMBERS: usize = 10;
 const NAMED: usize = 3;
 
 /// Who is watched, in a line.
-pub(super) fn whom(target: &Target, board: &Board) -> String {
-    let there: Vec<String> =
-        board.processes().iter().filter(|(_, one)| one.is_there).map(|(pid, _)| pid.to_string()).collect();
+pub(super) fn whom(target: &WatchTarget, board: &WatchBoard) -> String {
+    let there: Vec<String> = board.living().map(|pid| pid.to_string()).collect();
     let processes = match there.len() {
-        0 if board.is_elsewhere() => "another machine".to_owned(),
+        0 if board.is_elsewhere => "another machine".to_owned(),
         0 => "no process that can be seen".to_owned(),
         1 => format!("process {}", there[0]),
         n if n <= NAMED => format!("processes {}", there.join(" ")),
@@ -30,48 +29,35 @@ pub(super) fn whom(target: &Target, board: &Board) -> String {
 }
 
 /// How it ended.
-pub(super) fn ending(end: End, board: &Board) -> String {
+pub(super) fn ending(end: WatchEnd, board: &WatchBoard) -> String {
     match end {
-        End::Time => format!("watched for {}", number::length(board.now())),
-        End::User => format!("watched for {}, until it was ended", number::length(board.now())),
-        End::Server(after) => format!("server ended after {}", number::length(after)),
+        WatchEnd::Time => format!("watched for {}", number::length(board.now)),
+        WatchEnd::User => format!("watched for {}, until it was ended", number::length(board.now)),
+        WatchEnd::Server(after) => format!("server ended after {}", number::length(after)),
     }
 }
 
 /// What is behind a number: who said it, how old it may be, and of how much.
-pub(super) fn remark(quantity: Quantity, board: &Board, source: &str) -> String {
-    let said = origin(quantity, source);
+pub(super) fn remark(quantity: Quantity, board: &WatchBoard, source: &'static str) -> String {
+    let said = quantity.source(source);
     match quantity {
         Quantity::AcceptQueue => {
-            board.queue_limit().map_or_else(|| said.to_owned(), |limit| format!("{said}; at most {limit}"))
+            board.queue_limit.map_or_else(|| said.to_owned(), |limit| format!("{said}; at most {limit}"))
         }
         Quantity::Busy | Quantity::Backlog => {
-            let age = board.of(Of::All, quantity).and_then(Series::staleness).map(|(_, oldest)| oldest);
+            let age = board.of(Whose::Server, quantity).and_then(|series| series.staleness).map(|(_, oldest)| oldest);
             let age = age.filter(|age| *age > Nanos::ZERO).map(|age| format!(", up to {} old", number::length(age)));
-            let slots = board.slots().filter(|_| quantity == Quantity::Busy).map(|slots| format!("; of {slots}"));
+            let slots = board.slots.filter(|_| quantity == Quantity::Busy).map(|slots| format!("; of {slots}"));
             format!("{said}{}{}", age.unwrap_or_default(), slots.unwrap_or_default())
         }
         _ => said.to_owned(),
     }
 }
 
-/// Who says it.
-pub(super) fn origin(quantity: Quantity, source: &str) -> &str {
-    match quantity {
-        Quantity::AcceptQueue | Quantity::Open | Quantity::Unread | Quantity::Connect => source,
-        Quantity::Accepted | Quantity::Elsewhere => "/proc/PID/fd",
-        Quantity::Busy | Quantity::Backlog => "puma stats",
-        Quantity::Cpu | Quantity::RunQueueWait | Quantity::Threads => "/proc/PID/task/TID/schedstat",
-        Quantity::Voluntary | Quantity::Involuntary => "/proc/PID/task/TID/status",
-        Quantity::Memory => "/proc/PID/statm",
-        Quantity::Overflows | Quantity::Drops | Quantity::SynRetransmits => "/proc/net/netstat, all servers",
-    }
-}
-
 /// The table at the end.
-pub(crate) fn table(target: &Target, board: &Board, end: End, source: &str) -> String {
-    let (queue, others) = board.looks();
-    let part = number::percent(board.cpu().as_secs_f64() / board.now().as_secs_f64().max(1e-9));
+pub(crate) fn table(target: &WatchTarget, board: &WatchBoard, end: WatchEnd, source: &'static str) -> String {
+    let (queue, others) = board.looks;
+    let part = number::percent(board.cpu_part());
     let looks = number::count_of(queue, "look");
     let cells = columns(["min", "mean", "max", "last"].into_iter().map(str::to_owned));
     let mut lines = vec![
@@ -80,20 +66,20 @@ pub(crate) fn table(target: &Target, board: &Board, end: End, source: &str) -> S
         String::new(),
         format!("{:NAMES$}{cells}   source", ""),
     ];
-    for quantity in Quantity::OF_ALL.into_iter().filter(|quantity| board.looks_for(*quantity)) {
+    for quantity in Quantity::OF_SERVER.into_iter().filter(|quantity| board.looks_for(*quantity)) {
         let remark = remark(quantity, board, source);
-        lines.push(row(&quantity.to_string(), quantity, board.of(Of::All, quantity), &remark));
+        lines.push(row(&quantity.to_string(), quantity, board.of(Whose::Server, quantity), &remark));
     }
-    for (pid, process) in board.processes() {
+    for (pid, process) in &board.processes {
         let part = |part| number::or_zero(part, number::percent);
-        let share = |quantity| number::or_none(board.share(*pid, quantity, Series::mean), part);
+        let share = |quantity| number::or_none(board.share(*pid, quantity, QuantitySeries::mean), part);
         let gone = if process.is_there { "" } else { ", gone" };
         let (cpu, connections) = (share(Quantity::Cpu), share(Quantity::Accepted));
         let title = &process.title;
         lines.push(String::new());
         lines.push(format!("{pid}{gone}: {cpu} % of the CPU, {connections} % of the connections: {title}"));
         for quantity in Quantity::OF_PROCESS {
-            if let Some(series) = board.of(Of::Process(*pid), quantity) {
+            if let Some(series) = board.of(Whose::Process(*pid), quantity) {
                 lines.push(row(&format!("  {quantity}"), quantity, Some(series), ""));
             }
         }
@@ -104,9 +90,10 @@ pub(crate) fn table(target: &Target, board: &Board, end: End, source: &str) -> S
     lines.join("\n") + "\n"
 }
 
-fn row(name: &str, quantity: Quantity, series: Option<&Series>, remark: &str) -> String {
-    let figures: [fn(&Series) -> Option<f64>; 4] = [Series::least, Series::mean, Series::most, Series::last];
-    let cells = columns(figures.iter().map(|figure| written(quantity, series.and_then(figure))));
+fn row(name: &str, quantity: Quantity, series: Option<&QuantitySeries>, remark: &str) -> String {
+    let figures: [fn(&QuantitySeries) -> Option<f64>; 4] =
+        [|series| series.least, QuantitySeries::mean, |series| series.most, |series| series.last];
+    let cells = columns(figures.iter().map(|figure| quantity.written(series.and_then(figure))));
     format!("{name:NAMES$}{cells}   {remark}").trim_end().to_owned()
 }
 
@@ -134,24 +121,24 @@ pub(crate) fn line_head() -> String {
 }
 
 /// The last look in a line; of the accept queue the longest since the line before.
-pub(crate) fn line(board: &Board) -> String {
+pub(crate) fn line(board: &WatchBoard) -> String {
     let value = |quantity| match quantity {
         Quantity::AcceptQueue => board.plotted(quantity).last().copied().flatten(),
-        _ => board.last(Of::All, quantity),
+        _ => board.last(Whose::Server, quantity),
     };
-    let cells = columns(LINE.iter().map(|(quantity, _)| written(*quantity, value(*quantity))));
-    format!("{:>8}{cells}\n", number::fixed(board.now().as_secs_f64(), 1))
+    let cells = columns(LINE.iter().map(|(quantity, _)| quantity.written(value(*quantity))));
+    format!("{:>8}{cells}\n", number::fixed(board.now.as_secs_f64(), 1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::watch::board::samples::{look, member, queue, stats};
+    use crate::watch::board_tests::{look, member, queue, stats};
     use std::collections::BTreeSet;
 
     #[test]
     fn what_is_absent_is_a_dash_and_the_rest_has_its_source() {
-        let target = Target {
+        let target = WatchTarget {
             places: vec![probe::owners::Place::Tcp("127.0.0.1:9292".parse().unwrap())],
             inodes: BTreeSet::new(),
             roots: vec![10],
@@ -159,12 +146,12 @@ mod tests {
             missing: Vec::new(),
             elsewhere: None,
         };
-        let mut board = Board::default();
+        let mut board = WatchBoard::default();
         for seen in [queue(0, 2), look(0, vec![member(11, 0, Some(7)), member(12, 0, None)]), queue(500, 6), stats(2)] {
             board.take(seen);
         }
         board.take(look(2, vec![member(11, 30, Some(7)), member(12, 10, None)]));
-        let text = table(&target, &board, End::Time, "sock_diag");
+        let text = table(&target, &board, WatchEnd::Time, "sock_diag");
         let expected = "\
 127.0.0.1:9292, processes 11 12
 watched for 2.00 s; 2 looks at the queue, 2 at the rest took 0.100 % of one CPU

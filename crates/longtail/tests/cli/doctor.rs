@@ -20,12 +20,12 @@ fn the_text_is_grouped_marked_and_narrow() {
     let ended = examined(&lab, "doctor");
     assert_eq!(ended.stderr, "");
     let text = ended.stdout;
-    for heading in ["processors", "right now", "timers", "network", "what can be seen", "programs"] {
+    for heading in ["processors", "right now", "timers", "network", "kernel", "programs"] {
         assert_eq!(text.lines().filter(|line| *line == heading).count(), 1, "{heading}: {text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
     let with = |mark: &str| text.lines().filter(|line| line.starts_with(mark)).count();
-    assert_eq!(with("! ") + with("✗ "), text.matches("  → ").count(), "each doubt has its mend: {text}");
+    assert_eq!(with("! ") + with("✗ "), text.matches("  → ").count(), "each doubt has its hint: {text}");
     let last = text.lines().last().unwrap();
     assert_eq!(last.starts_with("not fit: "), with("✗ ") > 0, "{last}");
     assert!(last.starts_with("fit") || last.starts_with("not fit: "), "{last}");
@@ -40,7 +40,7 @@ fn the_json_has_every_check_with_its_grade() {
     let checks = file["checks"].as_array().unwrap();
     let names: BTreeSet<&str> = checks.iter().map(|check| check["name"].as_str().unwrap()).collect();
     assert_eq!(names.len(), checks.len());
-    for name in ["affinity", "stolen time", "waits of a lane", "file descriptors", "BPF", "other generators"] {
+    for name in ["processors", "stolen time", "late waits", "file descriptors", "BPF", "other generators"] {
         assert!(names.contains(name), "{name}: {names:?}");
     }
     let graded = |grade: &str| checks.iter().filter(|check| check["grade"] == grade).count();
@@ -53,9 +53,8 @@ fn the_json_has_every_check_with_its_grade() {
 fn a_machine_without_ruby_is_told_what_to_install() {
     let lab = Lab::new();
     let ended = Running::start(lab.longtail("doctor").env("PATH", lab.path("nothing"))).end();
-    for (name, mend) in [("! Puma", "→ gem install puma"), ("! Ruby", "→ sudo apt-get install ruby")] {
-        assert!(ended.stdout.contains(name) && ended.stdout.contains(mend), "{}", ended.stdout);
-    }
+    let said = ended.stdout;
+    assert!(said.contains("! Puma") && said.contains("→ sudo apt-get install ruby, then gem install puma"), "{said}");
 }
 
 #[test]
@@ -67,7 +66,7 @@ fn one_processor_and_few_descriptors_make_a_machine_unfit() {
     }
     let ended = Running::start(lab.program("sh").args(["-c", &script])).end().with_code(1);
     let last = ended.stdout.lines().last().unwrap();
-    for name in ["server beside us", "file descriptors"] {
+    for name in ["processors", "file descriptors"] {
         assert!(last.starts_with("not fit: ") && last.contains(name), "{last}");
     }
 }

@@ -248,8 +248,8 @@ fn a_puma_is_watched_with_its_slots_and_its_workers() {
     command.arg("-S").arg(lab.path("puma.state")).arg("--control-token=secret");
     command.arg(format!("--control-url=tcp://127.0.0.1:{control}")).arg(rackup);
     let puma = Running::start(&mut command);
-    let control_server = probe::Control {
-        address: probe::ControlAddress::Tcp(([127, 0, 0, 1], control).into()),
+    let control_server = model::ControlServer {
+        address: model::ControlAddress::Tcp(([127, 0, 0, 1], control).into()),
         token: "secret".to_owned(),
     };
     let stats = || probe::puma_stats::read_soon(&control_server);

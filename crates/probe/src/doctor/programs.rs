@@ -1,85 +1,23 @@
-//! What is there to be measured, and what to compare with: programs, asked for their versions.
+//! What there is to be measured and to compare with: Puma, which is asked for its version, and other generators.
 
-use std::ffi::{OsStr, OsString};
-use std::io;
-use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, Stdio};
 
 use model::{Clock, Nanos};
 use rustix::fs::{OFlags, fcntl_setfl};
 
-use super::check::{Check, Group, Question};
+use super::{Answer, Evidence, Programs};
 
-const fn question(name: &'static str, spoils: &'static str) -> Question {
-    Question { group: Group::Programs, name, spoils }
-}
+/// How long Puma may take to tell its version.
+const LONGEST: Nanos = Nanos::from_millis(1500);
+const STEP: Nanos = Nanos::from_millis(5);
 
-/// How long all programs together may take.
-const PATIENCE: Nanos = Nanos::from_millis(1500);
-const LOOK_EVERY: Nanos = Nanos::from_millis(5);
-
-/// Other generators, and what makes each say its version. hey has no such word.
-const GENERATORS: [(&str, Option<&str>); 8] = [
-    ("wrk", Some("-v")),
-    ("hey", None),
-    ("oha", Some("--version")),
-    ("ab", Some("-V")),
-    ("h2load", Some("--version")),
-    ("bombardier", Some("--version")),
-    ("wrk2", Some("-v")),
-    ("vegeta", Some("-version")),
-];
-
-/// What is looked for, and where.
-#[derive(Clone, Debug)]
-pub struct Around {
-    /// `PATH`.
-    pub path: OsString,
-    /// The command that a sweep would start Puma with; or why there is none.
-    pub puma: Result<Vec<OsString>, String>,
-}
-
-/// Asks all programs at once.
-pub(super) fn checks(around: &Around, clock: &impl Clock) -> Vec<Check> {
-    let start = |program: &str, words: &[&str]| {
-        Asked::start(find(program, &around.path)?.as_os_str(), words.iter().map(OsStr::new))
-    };
-    let mut puma = around.puma.as_ref().ok().and_then(|argv| {
-        let (program, words) = argv.split_first()?;
-        Asked::start(program, words.iter().map(OsString::as_os_str).chain([OsStr::new("--version")]))
-    });
-    let mut ruby = start("ruby", &["--version"]);
-    // A Ruby without YJIT refuses the flag.
-    let mut yjit = start("ruby", &["--yjit", "--version"]);
-    let mut generators = GENERATORS.map(|(name, word)| start(name, &[word?]));
-    let deadline = clock.now() + PATIENCE;
-    let mut all: Vec<&mut Asked> =
-        [&mut puma, &mut ruby, &mut yjit].into_iter().chain(&mut generators).flatten().collect();
-    while all.iter_mut().any(|asked| !asked.has_ended()) && clock.now() < deadline {
-        clock.sleep(LOOK_EVERY);
-    }
-    let there = GENERATORS.map(|(name, _)| find(name, &around.path).is_some());
-    let said = generators.map(Answer::of);
-    vec![
-        puma_check(around, &Answer::of(puma)),
-        ruby_check(&Answer::of(ruby), &Answer::of(yjit)),
-        generators_check(there, &said),
-    ]
-}
-
-/// An executable file in `PATH`.
-fn find(program: &str, path: &OsStr) -> Option<PathBuf> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let executable =
-        |file: &PathBuf| file.metadata().is_ok_and(|at| at.is_file() && at.permissions().mode() & 0o111 != 0);
-    std::env::split_paths(path).map(|folder| folder.join(program)).find(executable)
-}
-
-/// What came of asking a program.
+/// What came of asking Puma.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Answer {
-    /// It is not there, or cannot be started.
+pub(super) enum PumaVersion {
+    /// It cannot be started.
     Missing,
     /// It did not end in time.
     Late,
@@ -87,191 +25,147 @@ enum Answer {
     Said(String),
 }
 
-impl Answer {
-    fn of(asked: Option<Asked>) -> Answer {
-        asked.map_or(Answer::Missing, |asked| asked.said().map_or(Answer::Late, Answer::Said))
-    }
-
-    fn text(&self) -> Option<&str> {
-        if let Answer::Said(text) = self { Some(text) } else { None }
-    }
-}
-
-/// A program that was asked for its version.
-struct Asked(Child);
-
-impl Asked {
-    fn start<'a>(program: &OsStr, words: impl Iterator<Item = &'a OsStr>) -> Option<Asked> {
-        let mut command = Command::new(program);
-        command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().ok().map(Asked)
-    }
-
-    fn has_ended(&mut self) -> bool {
-        !matches!(self.0.try_wait(), Ok(None))
-    }
-
-    /// What it printed, wherever; `None` where it has not ended. Versions fit into a pipe, so nothing is read before; and
-    /// nothing is waited for, so that a child of its own that holds the pipe open holds nobody up.
-    fn said(mut self) -> Option<String> {
-        if !self.has_ended() {
-            return None;
+/// Asks the Puma that a sweep would start. One that does not answer in time is killed.
+pub(super) fn puma_version(programs: &Programs, clock: &impl Clock) -> PumaVersion {
+    let Ok(Some((program, words))) = programs.puma.as_ref().map(|argv| argv.split_first()) else {
+        return PumaVersion::Missing;
+    };
+    let mut command = Command::new(program);
+    command.args(words).arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let Ok(mut child) = command.spawn() else { return PumaVersion::Missing };
+    let deadline = clock.now() + LONGEST;
+    while matches!(child.try_wait(), Ok(None)) {
+        if clock.now() >= deadline {
+            let _ = child.kill();
+            let _ = child.wait();
+            return PumaVersion::Late;
         }
-        let mut said = Vec::new();
-        drain(self.0.stdout.take()?, &mut said);
-        drain(self.0.stderr.take()?, &mut said);
-        Some(String::from_utf8_lossy(&said).into_owned())
+        clock.sleep(STEP);
     }
+    PumaVersion::Said(printed(&mut child))
 }
 
-/// All that is in a pipe now.
-fn drain(mut pipe: impl io::Read + AsFd, said: &mut Vec<u8>) {
-    if fcntl_setfl(&pipe, OFlags::NONBLOCK).is_ok() {
-        // It ends with "would block" where the pipe is still open; what came before that is kept.
-        let _ = pipe.read_to_end(said);
+/// What is in the pipes of a child that has ended. A version fits into a pipe; nothing is waited for, so that a child of its own that
+/// holds the pipe open holds nobody up.
+fn printed(child: &mut Child) -> String {
+    let mut bytes = Vec::new();
+    if let (Some(mut out), Some(mut err)) = (child.stdout.take(), child.stderr.take()) {
+        for is_set in [fcntl_setfl(&out, OFlags::NONBLOCK), fcntl_setfl(&err, OFlags::NONBLOCK)] {
+            if is_set.is_err() {
+                return String::new();
+            }
+        }
+        // Each ends with "would block" where it is still open; what came before that is kept.
+        let _ = out.read_to_end(&mut bytes);
+        let _ = err.read_to_end(&mut bytes);
     }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
-impl Drop for Asked {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Whether an executable of this name is in `PATH`.
+fn is_there(program: &str, path: &OsStr) -> bool {
+    std::env::split_paths(path).any(|folder| {
+        let file = folder.join(program).metadata();
+        file.is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    })
 }
 
-/// The first word that looks like a version: `5.6.5`, `v1.2.6`, `nghttp2/1.52.0`, `debian/4.1.0-3+b2`, `3.1.2p20`.
-fn version(said: &str) -> Option<&str> {
-    let words = said.split_ascii_whitespace().map(|word| {
-        let word = word.rsplit('/').next().unwrap_or(word).trim_end_matches([',', ')']);
-        word.strip_prefix('v').unwrap_or(word)
-    });
-    words.into_iter().find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'))
-}
-
-fn puma_check(around: &Around, answer: &Answer) -> Check {
-    const ASKED: Question = question("Puma", "sweep: it measures the built-in server instead");
-    let argv = match &around.puma {
+pub(super) fn puma(evidence: &Evidence<'_>) -> Option<Answer> {
+    let install = if is_there("ruby", &evidence.programs.path) {
+        "gem install puma"
+    } else {
+        "sudo apt-get install ruby, then gem install puma"
+    };
+    let argv = match &evidence.programs.puma {
         Ok(argv) => argv,
-        Err(why) => return ASKED.warn(why.clone(), "gem install puma"),
+        Err(why) => return Some(Answer::warn(why.clone(), install)),
     };
     let command = argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-    let said = match answer {
-        Answer::Missing => return ASKED.warn(format!("{command} cannot be started"), "gem install puma"),
-        Answer::Late => return ASKED.unknown(format!("{command} did not say its version in time")),
-        Answer::Said(said) => said,
+    let said = match &evidence.puma {
+        PumaVersion::Missing => return Some(Answer::warn(format!("{command} cannot be started"), install)),
+        PumaVersion::Late => return None,
+        PumaVersion::Said(said) => said,
     };
     // Ruby's warnings may stand before it.
-    if let Some(version) = said.lines().find_map(|line| version(line.strip_prefix("puma version ")?)) {
-        return ASKED.fine(format!("{version} ({command})"));
+    if let Some(version) = said.lines().find_map(|line| line.strip_prefix("puma version ")) {
+        return Some(Answer::fine(format!("{} ({command})", version.trim())));
     }
     let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("nothing");
     let last: String = last.trim().chars().take(60).collect();
-    ASKED.warn(format!("{command} --version says: {last}"), "bundle install, or gem install puma")
-}
-
-fn ruby_check(answer: &Answer, with_yjit: &Answer) -> Check {
-    const ASKED: Question = question("Ruby", "sweep: there is no Puma without it");
-    let said = match answer {
-        Answer::Missing => return ASKED.warn("not found", "sudo apt-get install ruby"),
-        Answer::Late => return ASKED.unknown("it did not say its version in time"),
-        Answer::Said(said) => said,
-    };
-    let Some(version) = version(said) else { return ASKED.unknown("it says no version") };
-    let yjit = match with_yjit.text() {
-        Some(said) if said.contains("+YJIT") => ", with YJIT (-Y)",
-        Some(_) => ", without YJIT (-Y cannot be used)",
-        None => "; of YJIT it did not tell in time",
-    };
-    ASKED.fine(format!("{version}{yjit}"))
+    Some(Answer::warn(format!("{command} --version says: {last}"), "bundle install, or gem install puma"))
 }
 
 /// That there are none spoils no number.
-fn generators_check(there: [bool; 8], answers: &[Answer; 8]) -> Check {
-    const ASKED: Question = question("other generators", "nothing; our numbers have none beside them");
-    let (mut found, mut missing) = (Vec::new(), Vec::new());
-    for ((name, _), (there, answer)) in GENERATORS.iter().zip(there.into_iter().zip(answers)) {
-        match (there, answer.text().and_then(version)) {
-            (true, Some(version)) => found.push(format!("{name} {version}")),
-            (true, None) => found.push((*name).to_owned()),
-            (false, _) => missing.push(*name),
-        }
-    }
+pub(super) fn generators(evidence: &Evidence<'_>) -> Option<Answer> {
+    let Programs { path, generators, .. } = &evidence.programs;
+    let (found, missing): (Vec<&str>, Vec<&str>) = generators.iter().partition(|name| is_there(name, path));
     let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
-    ASKED.fine(if missing.is_empty() { found } else { format!("{found}; not found: {}", missing.join(", ")) })
+    Some(Answer::fine(if missing.is_empty() { found } else { format!("{found}; not found: {}", missing.join(", ")) }))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::Grade;
+    use super::super::MachineGrade::{Fine, Unknown, Warn};
+    use super::super::tests::ask_of;
     use super::*;
+    use std::ffi::OsString;
+    use testkit::clock::{Steady, Stepped};
 
-    #[test]
-    fn versions_are_found_in_what_programs_really_say() {
-        for (said, expected) in [
-            ("puma version 5.6.5\n", Some("5.6.5")),
-            ("ruby 3.1.2p20 (2022-04-12 revision 4491bb740a) [x86_64-linux-gnu]\n", Some("3.1.2p20")),
-            ("wrk debian/4.1.0-3+b2 [epoll] Copyright (C) 2012 Will Glozer\nUsage: …", Some("4.1.0-3+b2")),
-            ("wrk 4.0.0 [epoll] Copyright (C) 2012 Will Glozer\n", Some("4.0.0")),
-            ("This is ApacheBench, Version 2.3 <$Revision$>\n", Some("2.3")),
-            ("h2load nghttp2/1.52.0\n", Some("1.52.0")),
-            ("oha 1.4.5\n", Some("1.4.5")),
-            ("bombardier version v1.2.6 linux/amd64\n", Some("1.2.6")),
-            ("Version: 12.8.4\nCommit: abc\n", Some("12.8.4")),
-            ("Usage: hey [options...] <url>\n", None),
-        ] {
-            assert_eq!(version(said), expected, "{said}");
+    /// Sleeps, and stands still.
+    struct Still;
+
+    impl Clock for Still {
+        fn now(&self) -> Nanos {
+            Nanos::ZERO
+        }
+
+        fn wall(&self) -> Nanos {
+            Nanos::ZERO
+        }
+
+        fn sleep(&self, duration: Nanos) {
+            Steady.sleep(duration);
         }
     }
 
-    fn said(text: &str) -> Answer {
-        Answer::Said(text.to_owned())
-    }
-
-    fn around() -> Around {
-        Around { path: OsString::new(), puma: Ok(vec!["bundle".into(), "exec".into(), "puma".into()]) }
+    fn programs(puma: &str) -> Programs {
+        let puma = puma.split(' ').map(OsString::from).collect();
+        Programs { path: "/usr/bin:/bin".into(), puma: Ok(puma), generators: vec!["sh", "no-such-generator"] }
     }
 
     #[test]
-    fn a_puma_that_cannot_say_its_version_is_a_doubt() {
-        let none = Around { puma: Err("no Puma".to_owned()), ..around() };
-        let check = puma_check(&around(), &said("puma version 6.4.2\n"));
-        assert_eq!((check.grade, check.seen.as_str()), (Grade::Fine, "6.4.2 (bundle exec puma)"));
-        let broken = "Could not find gem 'puma' in locally installed gems 1.2.\n";
-        assert_eq!(puma_check(&around(), &said(broken)).grade, Grade::Warn);
-        assert_eq!(puma_check(&around(), &Answer::Late).grade, Grade::Unknown);
-        assert_eq!(puma_check(&none, &Answer::Missing).grade, Grade::Warn);
+    fn a_puma_that_cannot_tell_its_version_is_a_doubt() {
+        let said = |text: &str| PumaVersion::Said(text.to_owned());
+        let cases = [
+            (said("x.rb: warning: y\npuma version 6.4.2\n"), Fine, "6.4.2 (bundle exec puma)"),
+            (
+                said("Could not find gem 'puma' in locally installed gems 1.2.\n"),
+                Warn,
+                "bundle exec puma --version says: Could",
+            ),
+            (said(""), Warn, "bundle exec puma --version says: nothing"),
+            (PumaVersion::Missing, Warn, "bundle exec puma cannot be started"),
+            (PumaVersion::Late, Unknown, "puma --version does not tell"),
+        ];
+        let programs = programs("bundle exec puma");
+        for (puma, grade, seen) in cases {
+            let check = ask_of("Puma", &[], |all| (all.puma, all.programs) = (puma, programs.clone()));
+            assert!(check.grade == grade && check.seen.starts_with(seen), "{check:?}");
+        }
+        let generators = ask_of("other generators", &[], |all| all.programs = programs.clone());
+        assert_eq!(generators.seen, "sh; not found: no-such-generator");
     }
 
     #[test]
-    fn yjit_is_there_if_ruby_says_so() {
-        let of = |yjit| ruby_check(&said("ruby 3.1.2p20 (2022)"), &yjit).seen;
-        assert_eq!(of(said("ruby 3.1.2p20 (2022) +YJIT [x86_64-linux]")), "3.1.2p20, with YJIT (-Y)");
-        assert_eq!(of(said("ruby: invalid option --yjit")), "3.1.2p20, without YJIT (-Y cannot be used)");
-        assert_eq!(ruby_check(&Answer::Missing, &Answer::Missing).grade, Grade::Warn);
-    }
-
-    #[test]
-    fn generators_are_listed_those_that_are_missing_too() {
-        let mut there = [false; 8];
-        let mut answers = [const { Answer::Missing }; 8];
-        (there[0], there[1], answers[0]) = (true, true, said("wrk 4.1.0 [epoll]"));
-        let seen = generators_check(there, &answers).seen;
-        assert_eq!(seen, "wrk 4.1.0, hey; not found: oha, ab, h2load, bombardier, wrk2, vegeta");
-    }
-
-    #[test]
-    fn a_pipe_that_stays_open_holds_nobody_up() {
-        let words = ["-c", "echo tool 1.2; sleep 5 &"].map(OsStr::new);
-        let mut asked = Asked::start(OsStr::new("sh"), words.into_iter()).unwrap();
-        asked.0.wait().unwrap();
-        assert_eq!(asked.said().as_deref(), Some("tool 1.2\n"));
-    }
-
-    #[test]
-    fn a_program_that_does_not_end_is_not_waited_for() {
-        let asked = Asked::start(OsStr::new("sleep"), [OsStr::new("1000")].into_iter()).unwrap();
-        let pid = asked.0.id();
-        assert_eq!(asked.said(), None);
-        assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "it was ended");
+    fn a_program_that_does_not_end_or_leaves_a_pipe_open_holds_nobody_up() {
+        let folder = std::env::temp_dir().join(format!("doctor of {}", std::process::id()));
+        std::fs::write(&folder, "#!/bin/sh\necho puma version 1.2\nsleep 5 &\n").unwrap();
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let script = Programs { puma: Ok(vec!["sh".into(), folder.clone().into()]), ..programs("") };
+        assert_eq!(puma_version(&script, &Still), PumaVersion::Said("puma version 1.2\n".to_owned()));
+        std::fs::remove_file(folder).unwrap();
+        let endless = Programs { puma: Ok(vec!["sh".into(), "-c".into(), "exec sleep 1000".into()]), ..programs("") };
+        assert_eq!(puma_version(&endless, &Stepped::default()), PumaVersion::Late);
+        assert_eq!(puma_version(&programs("no-such-puma"), &Stepped::default()), PumaVersion::Missing);
     }
 }

@@ -12,7 +12,7 @@ use probe::server_cpu;
 use super::Session;
 use crate::error::SweepError;
 use crate::kernel::{self, Tracing};
-use crate::watch::{poll_on, watch};
+use crate::watch::{self, watch};
 use crate::witnesses::{Watched, Witnesses};
 
 /// Batches of requests that may wait to be joined with what the kernel saw.
@@ -39,10 +39,10 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         let tracing = port.map(|port| Tracing::begin(port, self.subject.pid(), shape));
         let setup_cpu = this_threads_cpu().saturating_sub(cpu_before);
         let (journal, records) = traces.then(|| sync_channel(BATCHES)).unzip();
-        let sight = (witnesses.probe != Probe::None).then(|| self.subject.sight());
-        let control = self.subject.control.as_ref().filter(|_| sight.is_some());
+        let sampler = (witnesses.probe != Probe::None).then(|| self.subject.sampler());
+        let control = self.subject.control.as_ref().filter(|_| sampler.is_some());
         let single = self.subject.workers.first().map_or("", String::as_str);
-        let looks = &*witnesses.looks;
+        let live = &*witnesses.live;
         if let Some(hearing) = witnesses.statsd {
             hearing.lock().unwrap_or_else(PoisonError::into_inner).catch_up();
         }
@@ -50,11 +50,11 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             std::thread::scope(|scope| -> Result<_, DriveError> {
                 let _ending = RaiseOnDrop(&over);
                 let ending = spawn_scoped(scope, "ending", || self.end_early(&stop, &over))?;
-                let looking = sight
-                    .map(|sight| spawn_scoped(scope, "sampler", || sight.look_on(clock, &over, looks)))
+                let sampling = sampler
+                    .map(|sampler| spawn_scoped(scope, "sampler", || watch::sample(sampler, clock, &over, live)))
                     .transpose()?;
                 let polling = control.map(|control| {
-                    spawn_scoped(scope, "statistics", || poll_on(control, clock, &over, (looks, single)))
+                    spawn_scoped(scope, "statistics", || watch::poll(control, clock, &over, (live, single)))
                 });
                 let polling = polling.transpose()?;
                 let hearing = witnesses.statsd.map(|hearing| {
@@ -75,7 +75,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
                 let ended = done.as_ref().map_or(0, |done| done.tally.all_requests());
                 let server_cpu = before.and_then(|before| before.after(clock.now(), ended));
                 over.store(true, Ordering::Relaxed);
-                let seen = looking.map(|looking| looking.join().expect("looking never panics"));
+                let seen = sampling.map(|sampling| sampling.join().expect("sampling never panics"));
                 let seen =
                     seen.map(|seen| (seen, polling.map(|polling| polling.join().expect("polling never panics"))));
                 let heard = hearing.map(|hearing| hearing.join().expect("hearing never panics"));
@@ -88,7 +88,8 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
                     tracing.map(|tracing| tracing.join().expect("tracing never panics")),
                 ))
             })?;
-        let mut watch = seen.map(|(seen, polled)| watch(seen, polled, done.start + shape.warm_up, single));
+        let from = done.start + shape.warm_up;
+        let mut watch = seen.map(|(seen, polled)| watch(&seen, polled.as_ref(), from, single));
         let kernel = traced.and_then(|traced| kernel::view(traced, &done.tally, watch.as_mut()));
         self.ledger.add_run(&done.tally);
         self.body_bytes += done.tally.body_bytes;

@@ -63,7 +63,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         let connections = job.connections;
         let shape = self.shape(job.stream, connections);
         let progress = Arc::new(RunProgress::new(shape.lanes));
-        let witnesses = Witnesses { probe: job.probe, looks: Arc::default(), statsd: self.tools.statsd };
+        let witnesses = Witnesses { probe: job.probe, live: Arc::default(), statsd: self.tools.statsd };
         phase(&Phase::Running {
             number: job.number,
             of: job.of,
@@ -72,7 +72,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             left: job.left(self.tools.clock.now()),
             length: shape.measured.map(|measured| measured + shape.warm_up),
             progress: Arc::clone(&progress),
-            looks: Arc::clone(&witnesses.looks),
+            live: Arc::clone(&witnesses.live),
         });
         let (before, taken_before) = (Host::now(), self.subject.process_use());
         let family = tree(self.subject.pid());

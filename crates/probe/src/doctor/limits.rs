@@ -1,0 +1,142 @@
+//! What limits connections: descriptors, ports, and the queue of a listener; and whether tracepoints may be attached.
+//!
+//! Kernel facts are those of Linux `net/ipv4/{inet_connection_sock,tcp_ipv4}.c` and `Documentation/networking/ip-sysctl.rst`.
+
+use super::{Answer, Evidence};
+
+/// Descriptors that longtail needs beside its connections.
+const OTHER_DESCRIPTORS: u64 = 64;
+/// How long a closed connection keeps its port (`TCP_TIMEWAIT_LEN`, include/net/tcp.h), in seconds.
+const TIME_WAIT: u64 = 60;
+/// The queue that Puma asks for.
+const BACKLOG: u64 = 1024;
+
+pub(super) fn descriptors(evidence: &Evidence<'_>) -> Option<Answer> {
+    // `Max open files            1024                 524288               files`
+    let limits = (evidence.read)("/proc/self/limits")?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    let limit = |word: &str| if word == "unlimited" { Some(u64::MAX) } else { word.parse().ok() };
+    let mut words = line.split_ascii_whitespace();
+    let (soft, hard) = (words.next()?, words.next()?);
+    let room = limit(hard)?.saturating_sub(OTHER_DESCRIPTORS);
+    let raised = if limit(soft)? < limit(hard)? { ", longtail raises its own" } else { "" };
+    // Lacking is the negative of having.
+    let seen = format!("{soft} soft, {hard} hard{raised}");
+    let answer = Answer::graded(-(room as f64), -4000.0, -200.0, seen, "sudo prlimit --pid $$ --nofile=65536:65536");
+    Some(answer.with("soft", limit(soft)? as f64).with("hard", limit(hard)? as f64))
+}
+
+/// How many connects a second the ports allow, and how many of them are held by connections that were closed (`TIME_WAIT`).
+pub(super) fn ports(evidence: &Evidence<'_>) -> Option<Answer> {
+    let range = (evidence.read)("/proc/sys/net/ipv4/ip_local_port_range")?;
+    let (first, last) = range.trim().split_once(char::is_whitespace)?;
+    let ports = (last.trim().parse::<u64>().ok()? + 1).checked_sub(first.parse().ok()?)?;
+    let reuse = evidence.number("/proc/sys/net/ipv4/tcp_tw_reuse")?;
+    // Reused after a second: 1 everywhere, 2 on loopback only.
+    let per_second = |is_reused: bool| if is_reused { ports } else { ports / TIME_WAIT };
+    let (loopback, elsewhere) = (per_second(reuse == 1 || reuse == 2), per_second(reuse == 1));
+    // `TCP: inuse 19 orphan 0 tw 3453 alloc 19 mem 119`
+    let sockets = evidence.field("/proc/net/sockstat", "TCP").unwrap_or_default();
+    let held = sockets.split_ascii_whitespace().skip_while(|word| *word != "tw").nth(1);
+    let held = held.and_then(|count| count.parse::<u64>().ok());
+    let in_time_wait = held.map_or_else(String::new, |count| format!(", {count} of them in TIME_WAIT"));
+    let seen = format!(
+        "{ports}{in_time_wait}; {loopback} connects/s to a server here, {elsewhere}/s elsewhere (tcp_tw_reuse {reuse})"
+    );
+    let held_share = held.map_or(0.0, |held| held as f64 / ports.max(1) as f64);
+    // Where ports are reused after a second, full is not empty-handed.
+    let (many, too_many) = if reuse == 0 { (0.25, 0.90) } else { (0.50, f64::INFINITY) };
+    let answer = if held_share > many {
+        Answer::graded(held_share, many, too_many, seen, "sleep 60")
+    } else {
+        let hint = if reuse == 0 {
+            "sudo sysctl -w net.ipv4.tcp_tw_reuse=2"
+        } else {
+            "sudo sysctl -w net.ipv4.ip_local_port_range='10240 65535'"
+        };
+        Answer::graded(-(loopback as f64), -10_000.0, -100.0, seen, hint)
+    };
+    Some(
+        answer
+            .with("ports", ports as f64)
+            .with("loopback_per_s", loopback as f64)
+            .with("elsewhere_per_s", elsewhere as f64),
+    )
+}
+
+pub(super) fn accept_queue(evidence: &Evidence<'_>) -> Option<Answer> {
+    let limit = evidence.number("/proc/sys/net/core/somaxconn")?;
+    let seen = format!("somaxconn {limit}: a listener of Puma holds {} connections", limit.min(BACKLOG) + 1);
+    let hint = "sudo sysctl -w net.core.somaxconn=4096";
+    Some(Answer::graded(-(limit as f64), -(BACKLOG as f64), -16.0, seen, hint).with("connections", limit as f64))
+}
+
+/// Tried out, since a kernel that is locked down may refuse what is permitted.
+pub(super) fn tracepoints(evidence: &Evidence<'_>) -> Option<Answer> {
+    let hint = "sudo setcap cap_bpf,cap_perfmon+ep \"$(command -v longtail)\", or run it as root; the kernel must be 6.3 or later";
+    Some(match &evidence.tracepoints {
+        Ok(()) => Answer::fine("works (sweep --probe bpf)"),
+        Err(missing) => Answer::warn(missing.clone(), hint),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::MachineGrade::{Bad, Fine, Unknown, Warn};
+    use super::super::tests::{ask, ask_of};
+
+    #[test]
+    fn descriptors_are_judged_by_the_limit_that_can_be_reached() {
+        let cases = [
+            ("1024", "524288", Fine, "1024 soft, 524288 hard, longtail raises its own"),
+            ("1024", "1024", Warn, "1024 soft, 1024 hard"),
+            ("256", "256", Bad, "256 soft, 256 hard"),
+            ("unlimited", "unlimited", Fine, "unlimited soft, unlimited hard"),
+        ];
+        for (soft, hard, grade, seen) in cases {
+            let text = format!("Limit  Soft Limit  Hard Limit  Units\nMax open files   {soft}   {hard}   files\n");
+            let check = ask("file descriptors", &[("/proc/self/limits", &text)]);
+            assert_eq!((check.grade, check.seen.as_str()), (grade, seen));
+        }
+    }
+
+    #[test]
+    fn ports_over_the_time_that_they_are_kept_is_a_rate_and_what_waits_holds_them() {
+        let all = "32768\t60999\n";
+        let cases = [
+            (all, "2\n", 0, Fine, "28232 connects/s to a server here, 470/s elsewhere", ""),
+            (all, "0\n", 0, Warn, "470 connects/s to a server here, 470/s elsewhere", "tcp_tw_reuse=2"),
+            ("40000\t40099\n", "0\n", 0, Bad, "1 connects/s", "tcp_tw_reuse=2"),
+            ("60999\t32768\n", "2\n", 0, Unknown, "does not tell", ""),
+            (all, "0\n", 8000, Warn, "8000 of them in TIME_WAIT", "sleep 60"),
+            (all, "0\n", 27_000, Bad, "27000 of them", "sleep 60"),
+            (all, "2\n", 8000, Fine, "8000 of them", ""),
+            (all, "2\n", 27_000, Warn, "27000 of them", "sleep 60"),
+        ];
+        for (range, reuse, waiting, grade, seen, hint) in cases {
+            let sockets = format!("sockets: used 53\nTCP: inuse 19 orphan 0 tw {waiting} alloc 19 mem 119\n");
+            let files = [
+                ("/proc/sys/net/ipv4/ip_local_port_range", range),
+                ("/proc/sys/net/ipv4/tcp_tw_reuse", reuse),
+                ("/proc/net/sockstat", sockets.as_str()),
+            ];
+            let check = ask("ephemeral ports", &files);
+            assert!(check.grade == grade && check.seen.contains(seen), "{check:?}");
+            assert!(check.hint.unwrap_or_default().contains(hint));
+        }
+    }
+
+    #[test]
+    fn a_listener_holds_one_more_than_its_queue() {
+        let of = |limit| ask("accept queue", &[("/proc/sys/net/core/somaxconn", limit)]);
+        assert_eq!(of("128\n").seen, "somaxconn 128: a listener of Puma holds 129 connections");
+        assert_eq!((of("128").grade, of("4096").grade), (Warn, Fine));
+    }
+
+    #[test]
+    fn what_the_kernel_refuses_says_why() {
+        let check =
+            ask_of("BPF", &[], |all| all.tracepoints = Err("the tracepoint x: Operation not permitted".to_owned()));
+        assert_eq!((check.grade, check.seen.as_str()), (Warn, "the tracepoint x: Operation not permitted"));
+    }
+}

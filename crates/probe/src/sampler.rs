@@ -1,0 +1,261 @@
+//! Looks at a server and the kernel again and again, from threads of its own, and tells what it sees: to a sweep while a run goes
+//! on, to `watch` until the user has seen enough.
+//!
+//! The accept queue is looked at 20 times a second. Connections and processes are rarer, as a [`SamplingPlan`] says: the kernel walks its
+//! hash of sockets for the connections, and we all of `/proc` for new processes. A look that took long makes the next one wait, so that
+//! all together take a twentieth of one CPU at the most. Nothing is kept here.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+
+use model::{Clock, ControlServer, Nanos};
+
+use crate::host::Host;
+use crate::owners;
+use crate::processes::this_threads_cpu;
+use crate::puma_stats::{self, PumaStats};
+use crate::server_processes::{ProcessSample, ServerProcesses};
+use crate::sockets::{AcceptQueue, ServerListener, ServerSocket, ServerSockets};
+
+/// Between two looks at the accept queue.
+const QUEUE_PERIOD: Nanos = Nanos::from_millis(50);
+/// The looks may take this part of one CPU: a twentieth.
+const CPU_PART: u64 = 20;
+/// The server's statistics are not asked for more often.
+const STATISTICS_PERIOD: Nanos = Nanos::from_secs(1);
+/// Beside a run, whose connections are whose is looked at where there are no more of them than this: each is a link to be read.
+const MOST_CONNECTIONS: usize = 2000;
+
+/// How closely a server is looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct SamplingPlan {
+    /// Between two looks at connections and processes.
+    pub period: Nanos,
+    /// So many of them to one search for new processes, and for whose connections are whose.
+    pub search_every: usize,
+    /// Whether context switches, memory and the machine's counters are wanted too.
+    pub has_details: bool,
+}
+
+/// One observation.
+#[derive(Debug)]
+pub enum Observation {
+    /// The accept queue; `None` where the kernel did not tell.
+    Queue {
+        /// When.
+        at: Nanos,
+        /// What was seen.
+        queue: Option<AcceptQueue>,
+    },
+    /// All that is looked at once a period.
+    Server(Box<ServerSample>),
+    /// What the server says of itself.
+    Statistics {
+        /// When.
+        at: Nanos,
+        /// When, by the wall clock.
+        wall: Nanos,
+        /// CPU time that asking has taken so far.
+        cpu: Nanos,
+        /// What it said, or why nothing.
+        stats: Result<PumaStats, String>,
+    },
+    /// A connection to a server on another machine was made.
+    Connected {
+        /// When.
+        at: Nanos,
+        /// How long that took, or why none was.
+        took: Result<Nanos, String>,
+    },
+    /// The server has ended.
+    Ended {
+        /// When that was seen.
+        at: Nanos,
+    },
+}
+
+/// Sockets, processes and machine at one instant.
+#[derive(Debug, Default)]
+pub struct ServerSample {
+    /// When.
+    pub at: Nanos,
+    /// `None` where the kernel did not tell.
+    pub sockets: Option<ServerSockets>,
+    /// Those that live.
+    pub processes: Vec<ProcessSample>,
+    /// The machine's counters, where details are wanted.
+    pub host: Host,
+    /// What could not be read.
+    pub missing: Vec<String>,
+    /// CPU time that all looks have taken so far.
+    pub cpu: Nanos,
+}
+
+/// Looks at one server.
+#[derive(Debug)]
+pub struct Sampler {
+    listener: ServerListener,
+    processes: ServerProcesses,
+    /// The listening sockets whose holders are followed; of a process that was named, nobody else is.
+    listening: Option<BTreeSet<u64>>,
+    plan: SamplingPlan,
+    looks: usize,
+}
+
+impl Sampler {
+    /// Of the server behind `listener` whose first processes are `roots`.
+    pub fn of_processes(listener: ServerListener, roots: &[u32], plan: SamplingPlan) -> Sampler {
+        Sampler { listener, processes: ServerProcesses::of(roots), listening: None, plan, looks: 0 }
+    }
+
+    /// Follows whoever holds the listening sockets, of which there are `inodes` now.
+    #[must_use]
+    pub fn following(self, inodes: BTreeSet<u64>) -> Sampler {
+        Sampler { listening: Some(inodes), ..self }
+    }
+
+    /// Where the sockets are looked at.
+    pub fn source(&self) -> &'static str {
+        self.listener.source()
+    }
+
+    /// Looks until `over`, or until `tell` wants no more. Who listens no more has ended.
+    pub fn run(mut self, clock: &impl Clock, over: &AtomicBool, mut tell: impl FnMut(Observation) -> bool) {
+        let (mut next_queue, mut next_look) = (clock.now(), clock.now());
+        while clock.sleep_until(next_queue.min(next_look), over) {
+            let before = this_threads_cpu();
+            let at = clock.now();
+            // The queue first: it is the shorter look.
+            let is_look = next_queue > at;
+            let seen =
+                if is_look { self.look(at) } else { Observation::Queue { at, queue: self.listener.queue().ok() } };
+            if !tell(seen) {
+                return;
+            }
+            let rest = this_threads_cpu().saturating_sub(before) * CPU_PART;
+            let (next, period) =
+                if is_look { (&mut next_look, self.plan.period) } else { (&mut next_queue, QUEUE_PERIOD) };
+            // A look that came late is not made up for, and one that was dear is not soon repeated.
+            *next = (*next + period).max(clock.now()).max(at + rest);
+        }
+    }
+
+    fn look(&mut self, at: Nanos) -> Observation {
+        let mut missing = Vec::new();
+        let sockets = self.listener.all().map_err(|error| missing.push(format!("the sockets, at some looks: {error}")));
+        let sockets = sockets.ok();
+        let is_listener = |socket: &&ServerSocket| socket.is_listener;
+        let listeners: Option<BTreeSet<u64>> =
+            sockets.as_ref().map(|sockets| sockets.iter().filter(is_listener).map(|socket| socket.inode).collect());
+        self.follow(listeners.as_ref());
+        let is_listening = listeners.is_none_or(|listeners| !listeners.is_empty());
+        let is_gone = !self.processes.is_alive() && (self.processes.is_known() || !is_listening);
+        if is_gone && (self.listening.is_none() || !is_listening) {
+            return Observation::Ended { at };
+        }
+        let is_search = self.looks.is_multiple_of(self.plan.search_every);
+        self.looks += 1;
+        if is_search {
+            self.processes.search();
+        }
+        let accepted: Option<BTreeSet<u64>> = sockets
+            .as_ref()
+            .filter(|_| is_search)
+            .map(|sockets| sockets.iter().filter(|socket| socket.is_accepted()).map(|socket| socket.inode).collect());
+        let has_details = self.plan.has_details;
+        let accepted = accepted.filter(|all| has_details || all.len() <= MOST_CONNECTIONS);
+        let processes = self.processes.look(accepted.as_ref(), has_details);
+        if self.processes.left_out() > 0 {
+            missing.push(format!("{} more processes of the server", self.processes.left_out()));
+        }
+        if has_details && !processes.is_empty() && processes.iter().all(|process| process.connections.is_none()) {
+            missing.push("connections of each process: only root and the server's own user may see them".to_owned());
+        }
+        let sockets = sockets.as_deref().map(ServerSockets::of);
+        let host = if has_details { Host::now() } else { Host::default() };
+        Observation::Server(Box::new(ServerSample { at, sockets, processes, host, missing, cpu: this_threads_cpu() }))
+    }
+
+    /// Finds the processes anew where other sockets listen now, or where those that did are gone.
+    fn follow(&mut self, now: Option<&BTreeSet<u64>>) {
+        let (Some(known), Some(now)) = (&mut self.listening, now) else { return };
+        let is_lost = self.processes.is_known() && !self.processes.is_alive();
+        if now.is_empty() || (now == known && !is_lost) {
+            return;
+        }
+        known.clone_from(now);
+        self.processes.re_root(&owners::holders(now).roots());
+    }
+}
+
+/// Asks the server for its statistics once a period until `over`, or until `tell` wants no more.
+pub fn poll(
+    control: &ControlServer,
+    clock: &impl Clock,
+    period: Nanos,
+    over: &AtomicBool,
+    mut tell: impl FnMut(Observation) -> bool,
+) {
+    let mut next = clock.now();
+    while clock.sleep_until(next, over) {
+        let stats = puma_stats::read_soon(control).map_err(|error| error.to_string());
+        let (at, wall) = (clock.now(), clock.wall());
+        if !tell(Observation::Statistics { at, wall, cpu: this_threads_cpu(), stats }) {
+            return;
+        }
+        next = (next + period.max(STATISTICS_PERIOD)).max(clock.now());
+    }
+}
+
+/// A list that is bounded: where it is full every second item goes, and from then on every second is left out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThinnedList<T, const MOST: usize> {
+    items: Vec<T>,
+    offered: usize,
+    stride: usize,
+}
+
+impl<T, const MOST: usize> Default for ThinnedList<T, MOST> {
+    fn default() -> Self {
+        ThinnedList { items: Vec::new(), offered: 0, stride: 1 }
+    }
+}
+
+impl<T, const MOST: usize> ThinnedList<T, MOST> {
+    /// Adds the last item, or leaves it out.
+    pub fn push(&mut self, item: T) {
+        if self.offered.is_multiple_of(self.stride) {
+            self.items.push(item);
+        }
+        self.offered += 1;
+        if self.items.len() >= MOST {
+            let mut number = 0;
+            self.items.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
+            self.stride *= 2;
+        }
+    }
+
+    /// What was kept: every item of a stride.
+    pub fn items(&self) -> &[T] {
+        &self.items
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_bounded_and_still_spans_the_whole() {
+        let mut list = ThinnedList::<usize, 24>::default();
+        for n in 0..2000 {
+            list.push(n);
+            assert!(list.items().len() < 24 && list.items()[0] == 0);
+        }
+        let gaps: Vec<usize> = list.items().windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(gaps.len() >= 11 && gaps.iter().all(|gap| *gap == gaps[0]), "{gaps:?}");
+    }
+}

@@ -1,0 +1,131 @@
+//! Processes as `/proc/PID/stat` shows them, and who descends from whom.
+//!
+//! The one place that reads that file: the guard kills by it, the samplers follow a server by it. Everybody may read it.
+
+use std::fs;
+
+/// A process, by `/proc/PID/stat` (proc(5)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessStat {
+    /// Its id.
+    pub pid: u32,
+    /// Its program's name, which may hold anything.
+    pub name: String,
+    /// Its parent's id.
+    pub parent: u32,
+    /// Whether it has ended and only its parent has not waited for it yet (state Z or X).
+    pub is_dead: bool,
+    /// Its time on a CPU, in user and kernel mode, in ticks.
+    pub cpu_ticks: u64,
+    /// The same of its children that have ended and were waited for.
+    pub waited_ticks: u64,
+    /// When it started, in ticks after the machine's boot: with its id this names a process for ever.
+    pub started: u64,
+}
+
+impl ProcessStat {
+    /// The process `pid`, dead or alive; `None` where there is none.
+    pub fn of(pid: u32) -> Option<ProcessStat> {
+        ProcessStat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    /// `pid (name) state ppid …`: the name may hold parentheses too, so the last one ends it.
+    fn parse(text: &str) -> Option<ProcessStat> {
+        let (start, rest) = text.rsplit_once(')')?;
+        let (pid, name) = start.split_once(" (")?;
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        // Counted from 1 as in proc(5); the first of these is the third.
+        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+        Some(ProcessStat {
+            pid: pid.parse().ok()?,
+            name: name.to_owned(),
+            parent: u32::try_from(number(4)?).ok()?,
+            is_dead: matches!(*fields.first()?, "Z" | "X"),
+            cpu_ticks: number(14)? + number(15)?,
+            waited_ticks: number(16)? + number(17)?,
+            started: number(22)?,
+        })
+    }
+}
+
+/// Every process that can be seen, by its id.
+pub fn all() -> Vec<ProcessStat> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut all: Vec<ProcessStat> = pids.filter_map(ProcessStat::of).collect();
+    all.sort_unstable_by_key(|process| process.pid);
+    all
+}
+
+/// All that descend from a process, without itself.
+pub fn descendants(ancestor: u32) -> Vec<ProcessStat> {
+    below(ancestor, all())
+}
+
+/// A process and all that descend from it, by their ids, rising. Only itself where `/proc` does not tell.
+pub fn tree(root: u32) -> Vec<u32> {
+    let mut tree: Vec<u32> = descendants(root).iter().map(|process| process.pid).chain([root]).collect();
+    tree.sort_unstable();
+    tree
+}
+
+fn below(ancestor: u32, mut others: Vec<ProcessStat>) -> Vec<ProcessStat> {
+    let mut parents = vec![ancestor];
+    let mut found = Vec::new();
+    while let Some(parent) = parents.pop() {
+        let (children, rest) = others.into_iter().partition::<Vec<_>, _>(|process| process.parent == parent);
+        others = rest;
+        parents.extend(children.iter().map(|child| child.pid));
+        found.extend(children);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_process_may_be_called_anything() {
+        let line = |name: &str, state| {
+            format!("77 ({name}) {state} 5 77 77 0 -1 4194304 100 0 0 0 30 12 7 1 20 0 6 0 999 1 1\n")
+        };
+        for name in ["puma", "a) b (c)", "puma: x) R 9 (y", ""] {
+            let expected = ProcessStat {
+                pid: 77,
+                name: name.to_owned(),
+                parent: 5,
+                is_dead: false,
+                cpu_ticks: 42,
+                waited_ticks: 8,
+                started: 999,
+            };
+            assert_eq!(ProcessStat::parse(&line(name, 'S')), Some(expected.clone()));
+            assert_eq!(ProcessStat::parse(&line(name, 'Z')), Some(ProcessStat { is_dead: true, ..expected }));
+        }
+        for cut in ["", "nonsense", "77 (a) S 1", "77 (a"] {
+            assert_eq!(ProcessStat::parse(cut), None, "{cut}");
+        }
+    }
+
+    #[test]
+    fn grandchildren_are_descendants_and_cousins_are_not() {
+        let process = |(pid, parent)| ProcessStat { pid, parent, ..ProcessStat::default() };
+        let all = [(5, 3), (2, 1), (3, 2), (4, 1), (6, 5), (2000, 4)].map(process).to_vec();
+        let mut found: Vec<_> = below(2, all).iter().map(|process| process.pid).collect();
+        found.sort_unstable();
+        assert_eq!(found, [3, 5, 6]);
+    }
+
+    #[test]
+    fn a_child_is_in_the_tree_of_its_parent() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let both = tree(std::process::id());
+        assert!(both.contains(&child.id()) && both.contains(&std::process::id()), "{both:?}");
+        assert_eq!(tree(child.id()), [child.id()]);
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!(ProcessStat::of(child.id()), None);
+    }
+}
