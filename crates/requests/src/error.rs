@@ -78,13 +78,13 @@ pub enum RequestError {
         /// What the system said.
         why: io::Error,
     },
-    /// Larger than [`crate::LARGEST_FILE`].
+    /// Larger than 1 GiB.
     #[error("the requests file is larger than 1 GiB: use a part of it")]
     FileTooLarge,
-    /// Larger than [`crate::LARGEST_REQUEST`].
+    /// Larger than 64 MiB.
     #[error("the request is larger than 64 MiB: make its body smaller")]
     RequestTooLarge,
-    /// All together larger than [`crate::LARGEST_RENDERED`].
+    /// All together larger than 2 GiB.
     #[error("up to here the requests take more than 2 GiB of memory: use a part of the file, or smaller bodies")]
     RenderedTooLarge,
     /// Not one request.

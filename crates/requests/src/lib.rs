@@ -2,20 +2,15 @@
 //!
 //! A [`TargetUrl`] says where, a [`RequestTemplate`] says what, and [`RequestTemplate::render`] makes the bytes of both. A requests file
 //! ([`parse`]) makes many. Pure functions, but for [`read_file`] and [`read_body`]: nothing here opens a socket, reads a
-//! clock or prints, and nothing of it runs once the load has started. Which request is the n-th is the model's `Order`.
+//! clock or prints, and nothing of it runs once the load has started. Which request is the n-th is the model's `RequestOrder`.
 
 mod error;
 mod file;
-mod header;
 mod target;
 mod template;
 
 pub use error::RequestError;
-pub use file::{
-    FileDefaults, LARGEST_FILE, LARGEST_RENDERED, LARGEST_REQUEST, RenderedRequests, RequestsFormat, parse, read_body,
-    read_file,
-};
-pub use header::RequestHeader;
+pub use file::{FileDefaults, RenderedRequests, RequestsFormat, parse, read_body, read_file};
 pub use http::Method;
 pub use target::TargetUrl;
-pub use template::{RequestTemplate, method};
+pub use template::{RequestHeader, RequestTemplate, method};

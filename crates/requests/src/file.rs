@@ -1,0 +1,465 @@
+//! Requests files: four formats, one result.
+//!
+//! All requests of a file go to one origin, because a run has one. What the flags say (method, headers, body) is the
+//! default of each request, and what the request says itself wins; raw requests alone go out as they are.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::Method;
+use model::Request;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{RequestError, excerpt};
+use crate::target::TargetUrl;
+use crate::template::{RequestHeader, RequestTemplate, method};
+
+/// Bytes of the largest requests file.
+const LARGEST_FILE: u64 = 1 << 30;
+/// Bytes of the largest request, head and body; and of the largest body file.
+const LARGEST_REQUEST: u64 = 64 << 20;
+/// Bytes that the requests of a file may take in memory: a short line becomes a whole head, and many lines may name
+/// one large body.
+const LARGEST_RENDERED: u64 = 2 << 30;
+/// Bytes that a request takes beside its own, roughly: pointer, counts, the allocator's.
+const OVERHEAD: u64 = 64;
+/// More header fields than this are refused in a raw request.
+const FIELDS: usize = 256;
+
+/// The formats of a requests file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestsFormat {
+    /// vegeta's JSON lines: an object a line, its body in base64.
+    Json,
+    /// vegeta's plain format: `METHOD URL`, header lines, `@FILE` for a body, an empty line.
+    Plain,
+    /// Whole HTTP/1.1 requests back to back, each body as long as its Content-Length says.
+    Raw,
+    /// A URL or a path a line.
+    List,
+}
+
+impl RequestsFormat {
+    const NAMES: [(RequestsFormat, &str); 4] = [
+        (RequestsFormat::Json, "json"),
+        (RequestsFormat::Plain, "plain"),
+        (RequestsFormat::Raw, "raw"),
+        (RequestsFormat::List, "list"),
+    ];
+
+    /// What a file that starts with these bytes is; `None` where it has no line but empty ones and comments.
+    fn detect(bytes: &[u8]) -> Result<Option<RequestsFormat>, RequestError> {
+        let Some((number, line)) = lines(bytes).find(|(_, line)| !is_skipped(line)) else { return Ok(None) };
+        let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count();
+        match line {
+            [b'{', ..] => Ok(Some(RequestsFormat::Json)),
+            _ if words == 3 && line.windows(8).any(|part| part == b" HTTP/1.") => Ok(Some(RequestsFormat::Raw)),
+            _ if is_request_line(line) && words == 2 => Ok(Some(RequestsFormat::Plain)),
+            _ if words == 1 => Ok(Some(RequestsFormat::List)),
+            _ => Err(RequestError::Unrecognised(excerpt(line)).at_line(number)),
+        }
+    }
+}
+
+impl fmt::Display for RequestsFormat {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = RequestsFormat::NAMES.iter().find(|(format, _)| format == self);
+        out.write_str(name.map_or("", |(_, name)| name))
+    }
+}
+
+impl FromStr for RequestsFormat {
+    type Err = RequestError;
+    fn from_str(text: &str) -> Result<RequestsFormat, RequestError> {
+        let known = RequestsFormat::NAMES.into_iter().find(|(_, name)| *name == text);
+        known.map(|(format, _)| format).ok_or_else(|| RequestError::Format(excerpt(text)))
+    }
+}
+
+/// What the flags say about a requests file.
+#[derive(Clone, Debug, Default)]
+pub struct FileDefaults {
+    /// Its format; `None` to look at its first line.
+    pub format: Option<RequestsFormat>,
+    /// Where all requests go; `None` for where the first one goes.
+    pub target: Option<TargetUrl>,
+    /// Method, headers and body of a request that does not say them itself.
+    pub template: RequestTemplate,
+}
+
+/// The requests of a file, rendered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenderedRequests {
+    /// The format it was read as.
+    pub format: RequestsFormat,
+    /// Where they go: the target that was given, or the first request's.
+    pub target: TargetUrl,
+    /// At least one, in the file's order.
+    pub requests: Vec<Request>,
+}
+
+/// Reads a requests file's bytes. `body_of` reads the files that `@FILE` lines name.
+///
+/// # Errors
+/// Where a request cannot be sent, with the number of its line; and where there is none.
+pub fn parse(
+    bytes: &[u8],
+    given: &FileDefaults,
+    body_of: impl FnMut(&Path) -> Result<Vec<u8>, RequestError>,
+) -> Result<RenderedRequests, RequestError> {
+    if bytes.len() as u64 > LARGEST_FILE {
+        return Err(RequestError::FileTooLarge);
+    }
+    let detect = || RequestsFormat::detect(bytes)?.ok_or(RequestError::NoRequests);
+    let format = given.format.map_or_else(detect, Ok)?;
+    let mut collected = CollectedRequests { given, target: given.target.clone(), requests: Vec::new(), rendered: 0 };
+    match format {
+        RequestsFormat::Json => collected.json(bytes),
+        RequestsFormat::Plain => collected.plain(bytes, body_of),
+        RequestsFormat::Raw => collected.raw(bytes),
+        RequestsFormat::List => collected.list(bytes),
+    }?;
+    let CollectedRequests { target, requests, .. } = collected;
+    match target {
+        Some(target) if !requests.is_empty() => Ok(RenderedRequests { format, target, requests }),
+        _ => Err(RequestError::NoRequests),
+    }
+}
+
+/// Reads a requests file and the body files that it names; their paths start from the working directory, as vegeta's do.
+///
+/// # Errors
+/// As [`parse`], and where a file cannot be read.
+pub fn read_file(path: &Path, given: &FileDefaults) -> Result<RenderedRequests, RequestError> {
+    let bytes = contents(path, LARGEST_FILE, RequestError::FileTooLarge);
+    bytes.and_then(|bytes| parse(&bytes, given, read_body)).map_err(|trouble| match trouble {
+        RequestError::Unreadable { .. } => trouble,
+        trouble => RequestError::In { path: path.to_owned(), trouble: Box::new(trouble) },
+    })
+}
+
+/// Reads a body from a file.
+///
+/// # Errors
+/// Where it cannot be read, or is larger than 64 MiB.
+pub fn read_body(path: &Path) -> Result<Vec<u8>, RequestError> {
+    contents(path, LARGEST_REQUEST, RequestError::RequestTooLarge)
+}
+
+/// All of a file, but for one larger than `most`: a device has no end.
+fn contents(path: &Path, most: u64, too_large: RequestError) -> Result<Vec<u8>, RequestError> {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    match read() {
+        Ok(bytes) if bytes.len() as u64 > most => Err(too_large),
+        Ok(bytes) => Ok(bytes),
+        Err(why) => Err(RequestError::Unreadable { path: excerpt(path.as_os_str().as_encoded_bytes()), why }),
+    }
+}
+
+/// The requests of a file so far.
+struct CollectedRequests<'a> {
+    given: &'a FileDefaults,
+    target: Option<TargetUrl>,
+    requests: Vec<Request>,
+    rendered: u64,
+}
+
+impl CollectedRequests<'_> {
+    /// The target of a request for `url`, which may be a path.
+    fn resolve(&mut self, url: &[u8]) -> Result<TargetUrl, RequestError> {
+        let url = std::str::from_utf8(url).map_err(|_| RequestError::NotUtf8)?;
+        if url.starts_with('/') && !url.starts_with("//") {
+            let base = self.target.as_ref().ok_or_else(|| RequestError::NoTarget(excerpt(url)))?;
+            return base.at(url);
+        }
+        let target = TargetUrl::parse(url)?;
+        self.same_origin(url, &target)?;
+        // A URL without a user is sent as the user whom the flags named.
+        let given = self.given.target.as_ref().and_then(|given| given.credentials.clone());
+        Ok(TargetUrl { credentials: target.credentials.clone().or(given), ..target })
+    }
+
+    /// Refuses a request to another origin than the target's. Where there is no target yet, this is it.
+    fn same_origin(&mut self, url: &str, target: &TargetUrl) -> Result<(), RequestError> {
+        match &self.target {
+            Some(ours) if !ours.has_origin_of(target) => {
+                Err(RequestError::OtherOrigin { url: excerpt(url), origin: target.origin(), target: ours.origin() })
+            }
+            Some(_) => Ok(()),
+            None => {
+                self.target = Some(target.clone());
+                Ok(())
+            }
+        }
+    }
+
+    fn add(&mut self, request: Request) -> Result<(), RequestError> {
+        let bytes = request.bytes.len() as u64;
+        if bytes > LARGEST_REQUEST {
+            return Err(RequestError::RequestTooLarge);
+        }
+        self.rendered += bytes + OVERHEAD;
+        if self.rendered > LARGEST_RENDERED {
+            return Err(RequestError::RenderedTooLarge);
+        }
+        self.requests.push(request);
+        Ok(())
+    }
+
+    /// The request that stands at this line.
+    fn add_rendered(&mut self, line: usize, template: &RequestTemplate, url: &[u8]) -> Result<(), RequestError> {
+        let target = self.resolve(url);
+        target.and_then(|target| self.add(template.render(&target))).map_err(|error| error.at_line(line))
+    }
+
+    /// A URL or a path a line, `#` for a comment.
+    fn list(&mut self, bytes: &[u8]) -> Result<(), RequestError> {
+        let template = &self.given.template;
+        let mut lines = lines(bytes).filter(|(_, line)| !is_skipped(line));
+        lines.try_for_each(|(number, line)| self.add_rendered(number, template, line))
+    }
+
+    /// vegeta's JSON lines: `{"method":"POST","url":"http://…","body":"base64","header":{"Name":["value"]}}`.
+    fn json(&mut self, bytes: &[u8]) -> Result<(), RequestError> {
+        for (number, line) in lines(bytes).filter(|(_, line)| !line.is_empty()) {
+            let at = |error: RequestError| error.at_line(number);
+            let (template, url) = JsonRequest::parse(line).and_then(|line| line.template(self.given)).map_err(at)?;
+            self.add_rendered(number, &template, url.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// vegeta's plain format: a request line, its headers, and a body by reference.
+    ///
+    /// ```text
+    /// # a comment
+    /// POST http://localhost:3000/things
+    /// Content-Type: application/json
+    /// @thing.json
+    ///
+    /// GET http://localhost:3000/things/1
+    /// ```
+    ///
+    /// A header line means what it means in a flag, so that `Accept:` leaves a header out.
+    fn plain(
+        &mut self,
+        bytes: &[u8],
+        mut body_of: impl FnMut(&Path) -> Result<Vec<u8>, RequestError>,
+    ) -> Result<(), RequestError> {
+        let mut begun: Option<PlainRequest<'_>> = None;
+        for (number, line) in lines(bytes) {
+            let at = |error: RequestError| error.at_line(number);
+            let orphan = || at(RequestError::RequestLine(excerpt(line)));
+            if line.is_empty() {
+                self.end(begun.take(), None)?;
+            } else if is_skipped(line) {
+                // Comments may stand between a request's headers.
+            } else if let Some(path) = line.strip_prefix(b"@") {
+                let request = begun.take().ok_or_else(orphan)?;
+                let body = match std::str::from_utf8(path.trim_ascii()) {
+                    Ok("") => Err(RequestError::NoBodyPath),
+                    Ok(path) => body_of(Path::new(path)),
+                    Err(_) => Err(RequestError::NotUtf8),
+                };
+                self.end(Some(request), Some(body.map_err(at)?))?;
+            } else if is_request_line(line) {
+                self.end(begun.take(), None)?;
+                begun = Some(PlainRequest::begin(number, line).map_err(at)?);
+            } else {
+                let request = begun.as_mut().ok_or_else(orphan)?;
+                request.headers.push(RequestHeader::parse(line).map_err(at)?);
+            }
+        }
+        self.end(begun, None)
+    }
+
+    fn end(&mut self, begun: Option<PlainRequest<'_>>, body: Option<Vec<u8>>) -> Result<(), RequestError> {
+        let Some(PlainRequest { line, method, url, headers }) = begun else { return Ok(()) };
+        self.add_rendered(line, &self.given.template.with(method, headers, body), url)
+    }
+
+    /// Whole HTTP/1.1 requests back to back, sent byte for byte. A head is parsed only to find where its request ends and where it goes.
+    fn raw(&mut self, bytes: &[u8]) -> Result<(), RequestError> {
+        let RequestTemplate { method, headers, body, keep_alive: _ } = &self.given.template;
+        let user = self.given.target.as_ref().and_then(|target| target.credentials.as_ref());
+        if method != Method::GET || !headers.is_empty() || body.is_some() || user.is_some() {
+            return Err(RequestError::RawIsFixed);
+        }
+        let (mut rest, mut line) = (bytes, 1);
+        loop {
+            // Empty lines between requests are nobody's (RFC 9112 section 2.2), and editors end files with one.
+            let blank = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+            line += line_ends(&rest[..blank]);
+            rest = &rest[blank..];
+            if rest.is_empty() {
+                return Ok(());
+            }
+            let length = self.raw_request(rest).map_err(|error| error.at_line(line))?;
+            line += line_ends(&rest[..length]);
+            rest = &rest[length..];
+        }
+    }
+
+    /// Takes the request that `rest` begins with; its length.
+    fn raw_request(&mut self, rest: &[u8]) -> Result<usize, RequestError> {
+        let window = &rest[..rest.len().min(LARGEST_REQUEST as usize)];
+        let mut fields = [httparse::EMPTY_HEADER; FIELDS];
+        let mut request = httparse::Request::new(&mut fields);
+        let head = match request.parse(window).map_err(RequestError::RawGrammar)? {
+            httparse::Status::Complete(length) => length,
+            httparse::Status::Partial if window.len() < rest.len() => return Err(RequestError::RequestTooLarge),
+            httparse::Status::Partial => return Err(RequestError::RawHeadCut),
+        };
+        if window[..head].split_inclusive(|byte| *byte == b'\n').any(|line| !line.ends_with(b"\r\n")) {
+            return Err(RequestError::RawLineEnd);
+        }
+        let values = |name: &'static str| {
+            let fields = request.headers.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
+            fields.map(|field| field.value)
+        };
+        if values("transfer-encoding").next().is_some() {
+            return Err(RequestError::RawTransferEncoding);
+        }
+        let (method, path) = (request.method.unwrap_or_default(), request.path.unwrap_or_default());
+        if method == "CONNECT" {
+            return Err(RequestError::Connect);
+        }
+        // The one length that all fields agree on; without any, there is no body (RFC 9112 section 6.3).
+        let lengths = values("content-length").map(raw_length).collect::<Result<Vec<u64>, _>>()?;
+        let said = lengths.first().copied().unwrap_or(0);
+        let there = (rest.len() - head) as u64;
+        if lengths.iter().any(|length| *length != said) {
+            return Err(RequestError::RawLength);
+        }
+        if said > LARGEST_REQUEST {
+            return Err(RequestError::RequestTooLarge);
+        }
+        if said > there {
+            return Err(RequestError::RawBodyCut { said, there });
+        }
+        // It goes to the target: by the URL in its first line if it has one, else by its Host where no target was given. (Captured
+        // requests name the host that they were captured from, so that where a target was given another Host is no error.)
+        if path.contains("://") && !path.starts_with('/') {
+            self.resolve(path.as_bytes())?;
+        } else if self.given.target.is_none() {
+            let host = values("host").find(|value| !value.is_empty());
+            let host = host.ok_or_else(|| RequestError::NoTarget(excerpt(path)))?;
+            let host = std::str::from_utf8(host).map_err(|_| RequestError::NotUtf8)?;
+            self.same_origin(host, &TargetUrl::parse(host)?)?;
+        }
+        let length = head + said as usize;
+        self.add(Request { bytes: rest[..length].into(), is_head: method == "HEAD" })?;
+        Ok(length)
+    }
+}
+
+/// A line of vegeta's. Stricter than there where leniency would send something else than was meant: a key that the format does not know
+/// (`headers`, for one) is an error.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JsonRequest {
+    method: String,
+    url: String,
+    #[serde(default)]
+    body: Option<String>,
+    #[serde(default)]
+    header: Option<BTreeMap<String, Vec<String>>>,
+}
+
+impl JsonRequest {
+    fn parse(line: &[u8]) -> Result<JsonRequest, RequestError> {
+        serde_json::from_slice(line).map_err(|error| {
+            // serde says "at line 1" of each line; ours is the file's.
+            let text = error.to_string();
+            let why = text.rsplit_once(" at line ").map_or(&*text, |(why, _)| why);
+            RequestError::Json { column: error.column(), why: excerpt(why) }
+        })
+    }
+
+    /// What is sent, and its URL.
+    fn template(self, given: &FileDefaults) -> Result<(RequestTemplate, String), RequestError> {
+        // Whether there is a body is up to vegeta's omitempty: an empty one is none.
+        let body = self.body.filter(|body| !body.is_empty()).map(|body| STANDARD.decode(body)).transpose();
+        let fields = self.header.iter().flatten().flat_map(|(name, all)| all.iter().map(move |value| (name, value)));
+        let headers = fields.map(|(name, value)| RequestHeader::new(name, value)).collect::<Result<_, _>>();
+        let body = body.map_err(RequestError::Base64)?;
+        Ok((given.template.with(method(&self.method)?, headers?, body), self.url))
+    }
+}
+
+/// A request of the plain format whose end has not come yet.
+struct PlainRequest<'a> {
+    line: usize,
+    method: Method,
+    url: &'a [u8],
+    headers: Vec<RequestHeader>,
+}
+
+impl PlainRequest<'_> {
+    fn begin(line: usize, text: &[u8]) -> Result<PlainRequest<'_>, RequestError> {
+        let (name, url) = text.split_at(text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len()));
+        let name = std::str::from_utf8(name).map_err(|_| RequestError::NotUtf8)?;
+        Ok(PlainRequest { line, method: method(name)?, url: url.trim_ascii(), headers: Vec::new() })
+    }
+}
+
+/// Whether the line begins with a word in capitals and a space, which no header line does.
+fn is_request_line(line: &[u8]) -> bool {
+    let word = line.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+    !word.is_empty() && word.len() < line.len() && word.iter().all(u8::is_ascii_uppercase)
+}
+
+fn raw_length(value: &[u8]) -> Result<u64, RequestError> {
+    let digits = std::str::from_utf8(value).unwrap_or_default().trim();
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_number).ok_or(RequestError::RawLength)
+}
+
+#[expect(clippy::naive_bytecount, reason = "once a file, before the start: not worth a crate")]
+fn line_ends(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte == b'\n').count()
+}
+
+/// Lines with their numbers, from 1, without the space around them. A byte order mark is none of the first line.
+fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).enumerate().map(|(index, line)| (index + 1, line))
+}
+
+/// Empty lines and comments.
+fn is_skipped(line: &[u8]) -> bool {
+    line.is_empty() || line[0] == b'#'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_references_to_one_large_body_do_not_fill_the_memory() {
+        let given = FileDefaults::default();
+        let rendered = LARGEST_RENDERED - OVERHEAD - 1;
+        let mut collected = CollectedRequests { given: &given, target: None, requests: Vec::new(), rendered };
+        let request = |length: usize| Request { bytes: vec![0; length].into(), is_head: false };
+        assert!(collected.add(request(1)).is_ok());
+        assert!(matches!(collected.add(request(1)), Err(RequestError::RenderedTooLarge)));
+    }
+
+    #[test]
+    fn a_format_is_read_as_it_is_printed() {
+        for (format, name) in RequestsFormat::NAMES {
+            assert_eq!((format.to_string().as_str(), name.parse::<RequestsFormat>().unwrap()), (name, format));
+        }
+    }
+}
