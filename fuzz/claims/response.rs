@@ -1,5 +1,7 @@
 //! What is true of any stream of bytes that a server may send.
 
+use std::collections::HashMap;
+
 use engine::{FeedResult, HeadCache, ReceivedResponse, ResponseReader};
 use model::BadResponse;
 
@@ -7,7 +9,7 @@ use model::BadResponse;
 #[derive(Debug, PartialEq)]
 struct Read {
     responses: Vec<ReceivedResponse>,
-    workers: Vec<String>,
+    workers: HashMap<String, u16>,
     /// Bytes of a response that the connection's end cut off; `None` where the bytes were refused.
     unfinished: Option<u64>,
 }
@@ -20,7 +22,7 @@ pub(crate) fn in_pieces_is_as_whole(bytes: &[u8], size: usize, to_head: bool) {
         let counted: u64 = whole.responses.iter().map(|response| response.bytes).sum();
         assert_eq!(counted + unfinished, bytes.len() as u64, "bytes are conserved");
     }
-    assert!(whole.responses.iter().all(|response| (200..=999).contains(&response.status)));
+    assert!(whole.responses.iter().all(|response| (200..=999).contains(&response.head.status)));
 }
 
 fn read(bytes: &[u8], size: usize, to_head: bool) -> Read {
@@ -31,7 +33,7 @@ fn read(bytes: &[u8], size: usize, to_head: bool) -> Read {
         responses.extend(reader.end());
         reader.received()
     });
-    Read { responses, workers: heads.workers().to_vec(), unfinished }
+    Read { responses, workers: heads.workers().clone(), unfinished }
 }
 
 fn feed(

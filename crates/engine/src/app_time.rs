@@ -2,33 +2,30 @@
 
 use model::{AppTime, Clock, Dissection, Exchange, Nanos};
 
-use crate::lead::ClockOffset;
+use crate::clock_offset::{COMPARISONS, ClockOffset};
 
 /// Metrics of `Server-Timing` that are the whole app's, the surest first. Others are parts of it, or of something else.
 const WHOLE: [&str; 3] = ["app", "total", "process_action.action_controller"];
-
-/// How often the lane's clock and the shared one are compared.
-const COMPARISONS: u32 = 32;
 
 /// What one lane adds up of what apps say.
 #[derive(Debug)]
 pub(crate) struct AppTimes {
     /// The shared clock's. Both are `CLOCK_MONOTONIC` at bottom, so it stays.
-    lead: ClockOffset,
+    shared: ClockOffset,
     dissection: Dissection,
 }
 
 impl AppTimes {
     /// Compares the clocks.
     pub(crate) fn new<C: Clock>(clock: &C) -> AppTimes {
-        AppTimes { lead: ClockOffset::now(clock, C::shared, COMPARISONS), dissection: Dissection::default() }
+        AppTimes { shared: ClockOffset::measure(clock, C::shared, COMPARISONS), dissection: Dissection::default() }
     }
 
     /// Takes in a measured good answer.
     pub(crate) fn record(&mut self, exchange: &Exchange, said: Option<AppTime>) {
         let said = said.map(|said| match said {
             AppTime::Stamps { started, ended } => {
-                AppTime::Stamps { started: self.lead.here(started), ended: self.lead.here(ended) }
+                AppTime::Stamps { started: self.shared.here(started), ended: self.shared.here(ended) }
             }
             took @ AppTime::Took(_) => took,
         });

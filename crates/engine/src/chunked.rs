@@ -1,4 +1,4 @@
-//! Where a chunked body ends (RFC 9112 section 7.1). The bytes themselves are not kept.
+//! Where a chunked body ends, and what is in its chunks (RFC 9112 section 7.1).
 
 /// A chunk larger than this is a lie, not a chunk.
 const LARGEST_CHUNK: u64 = 1 << 48;
@@ -24,43 +24,37 @@ enum ChunkState {
 /// Follows a chunked body, fed in any pieces.
 #[derive(Clone, Debug)]
 pub(crate) struct ChunkedDecoder {
-    part: ChunkState,
+    state: ChunkState,
     left: u64,
     digits: u32,
     line: u32,
-    /// Bytes inside the chunks so far.
-    content: u64,
 }
 
 impl ChunkedDecoder {
     pub(crate) fn new() -> ChunkedDecoder {
-        ChunkedDecoder { part: ChunkState::Size, left: 0, digits: 0, line: 0, content: 0 }
+        ChunkedDecoder { state: ChunkState::Size, left: 0, digits: 0, line: 0 }
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.part == ChunkState::Done
+        self.state == ChunkState::Done
     }
 
-    /// Bytes inside the chunks so far.
-    pub(crate) fn content(&self) -> u64 {
-        self.content
-    }
-
-    /// Takes bytes of the body until it ends; how many it took. `None`: this is no chunked body.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Option<usize> {
+    /// Takes bytes of the body until it ends, and gives what is in its chunks to `content`; how many it took. `None`: this is no
+    /// chunked body.
+    pub(crate) fn feed(&mut self, bytes: &[u8], mut content: impl FnMut(&[u8])) -> Option<usize> {
         let mut at = 0;
-        while at < bytes.len() && self.part != ChunkState::Done {
-            if self.part == ChunkState::Body {
-                let take = self.left.min((bytes.len() - at) as u64);
-                at += take as usize;
-                self.left -= take;
-                self.content += take;
+        while at < bytes.len() && self.state != ChunkState::Done {
+            if self.state == ChunkState::Body {
+                let take = self.left.min((bytes.len() - at) as u64) as usize;
+                content(&bytes[at..at + take]);
+                at += take;
+                self.left -= take as u64;
                 if self.left == 0 {
-                    self.part = ChunkState::BodyCr;
+                    self.state = ChunkState::BodyCr;
                 }
                 continue;
             }
-            self.part = self.next(bytes[at])?;
+            self.state = self.next(bytes[at])?;
             at += 1;
         }
         Some(at)
@@ -71,7 +65,7 @@ impl ChunkedDecoder {
         if self.line > LONGEST_LINE {
             return None;
         }
-        Some(match (self.part, byte) {
+        Some(match (self.state, byte) {
             (ChunkState::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
                 self.left = self.left * 16 + u64::from((byte as char).to_digit(16)?);
                 self.digits += 1;
@@ -111,7 +105,7 @@ mod tests {
 
     fn taken(text: &str) -> Option<(usize, bool)> {
         let mut chunked = ChunkedDecoder::new();
-        let taken = chunked.feed(text.as_bytes())?;
+        let taken = chunked.feed(text.as_bytes(), |_| ())?;
         Some((taken, chunked.is_done()))
     }
 

@@ -6,6 +6,7 @@ use model::Nanos;
 
 use crate::journal::RequestTrace;
 use crate::response::ResponseReader;
+use crate::scheduler::DueRequest;
 
 /// Bytes of the longest answer that is kept for checks.
 pub(crate) const LONGEST_ANSWER: usize = 2 * 1024 * 1024;
@@ -32,16 +33,9 @@ pub(crate) enum ConnectionState {
 /// A request that was begun and has not ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outstanding {
-    /// Its number in the run.
-    pub(crate) number: u64,
+    pub(crate) due: DueRequest,
     /// Which of the rendered requests it is.
     pub(crate) request: u32,
-    /// When it was due.
-    pub(crate) due: Nanos,
-    /// Whether that is in the measured window.
-    pub(crate) is_measured: bool,
-    /// Since when the generator could have begun it.
-    pub(crate) possible: Nanos,
     /// When it was begun: from here the timeout counts.
     pub(crate) begun: Nanos,
     /// When the connection was opened for it; zero where it was open already.
@@ -54,6 +48,16 @@ pub(crate) struct Outstanding {
     pub(crate) written_at: Nanos,
     /// Bytes of it sent.
     pub(crate) written: usize,
+}
+
+impl Outstanding {
+    /// Begun and not sent.
+    #[inline(always)]
+    pub(crate) fn new(due: DueRequest, request: usize, begun: Nanos) -> Outstanding {
+        let zero = Nanos::ZERO;
+        let request = request as u32;
+        Outstanding { due, request, begun, opened: zero, connected: zero, sent: zero, written_at: zero, written: 0 }
+    }
 }
 
 /// The requests that are out on a connection, the oldest first: the one whose answer comes next. The oldest stands here in place,
@@ -140,11 +144,9 @@ pub(crate) struct Connection {
     pub(crate) outstanding: RequestsInFlight,
     /// How many of them are sent in full: the next byte to send belongs to the one behind those.
     pub(crate) sent_in_full: usize,
-    /// Whether nothing is special so far about what is out: one measured request, not HEAD, sent whole in one go on a connection that was open,
-    /// and nothing of its answer has come.
-    pub(crate) is_usual: bool,
-    /// Answers of [the usual kind](crate::lane) so far.
-    pub(crate) usual_answers: u64,
+    /// Whether what is out is on the [fast path](crate::lane) so far: one measured request, not HEAD, sent whole in one go on a connection
+    /// that was open, and nothing of its answer has come.
+    pub(crate) on_fast_path: bool,
     /// When the first byte of the present answer was seen.
     pub(crate) first_byte: Nanos,
     /// Closed loop: when its next request is due.
@@ -170,8 +172,7 @@ impl Connection {
             state: ConnectionState::Closed,
             outstanding: RequestsInFlight::new(pipeline),
             sent_in_full: 0,
-            is_usual: false,
-            usual_answers: 0,
+            on_fast_path: false,
             first_byte: Nanos::ZERO,
             next_due: start,
             requests_left,
@@ -196,19 +197,8 @@ mod tests {
     use super::*;
 
     fn request(number: u64) -> Outstanding {
-        Outstanding {
-            number,
-            request: 0,
-            due: Nanos::ZERO,
-            is_measured: true,
-            possible: Nanos::ZERO,
-            begun: Nanos::ZERO,
-            opened: Nanos::ZERO,
-            connected: Nanos::ZERO,
-            sent: Nanos::ZERO,
-            written_at: Nanos::ZERO,
-            written: 0,
-        }
+        let due = DueRequest { number, at: Nanos::ZERO, possible: Nanos::ZERO, is_measured: true };
+        Outstanding::new(due, 0, Nanos::ZERO)
     }
 
     #[test]
@@ -218,15 +208,18 @@ mod tests {
         for number in 0..3 {
             flight.push(request(number));
         }
-        assert_eq!(flight.iter().map(|request| request.number).collect::<Vec<_>>(), [0, 1, 2]);
-        assert_eq!((flight.len(), flight.oldest().unwrap().number, flight.newest_mut().unwrap().number), (3, 0, 2));
+        assert_eq!(flight.iter().map(|request| request.due.number).collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!(
-            (0..4).map(|n| flight.get_mut(n).map(|r| r.number)).collect::<Vec<_>>(),
+            (flight.len(), flight.oldest().unwrap().due.number, flight.newest_mut().unwrap().due.number),
+            (3, 0, 2)
+        );
+        assert_eq!(
+            (0..4).map(|n| flight.get_mut(n).map(|r| r.due.number)).collect::<Vec<_>>(),
             [Some(0), Some(1), Some(2), None]
         );
-        assert_eq!(flight.pop().unwrap().number, 0);
+        assert_eq!(flight.pop().unwrap().due.number, 0);
         flight.push(request(3));
-        let rest: Vec<_> = std::iter::from_fn(|| flight.pop()).map(|r| r.number).collect();
+        let rest: Vec<_> = std::iter::from_fn(|| flight.pop()).map(|r| r.due.number).collect();
         assert_eq!(rest, [1, 2, 3]);
         assert_eq!(flight.len(), 0);
     }

@@ -4,15 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use model::{Anatomy, BacklogSamples, Batches, Clock, Dissection, Exchange, LaneFacts, Nanos, Tally, Timestamps};
+use model::{Anatomy, BacklogSamples, Batches, Clock, Dissection, LaneFacts, Nanos, Tally};
 use thiserror::Error;
 
+use crate::descriptors::{self, LimitError, ensure_descriptors};
 use crate::journal::RecordBatch;
 use crate::lane::{Lane, LaneEnd};
-use crate::limits::{LimitError, ensure_descriptors};
-use crate::own_files;
+use crate::load_spec::{LaneShare, LoadSpec};
 use crate::progress::{LaneProgress, RunProgress};
-use crate::shape::{LaneShare, LoadSpec};
 use crate::wire::ConnectionDriver;
 use crate::wire_socket::SocketDriver;
 use crate::wire_tls::TlsDriver;
@@ -29,8 +28,6 @@ pub struct DriveResult {
     pub batches: Batches,
     /// Where the response times went by what the app said; `None` where it was not asked, or said nothing.
     pub anatomy: Option<Anatomy>,
-    /// Each exchange by time of completion, where the shape asked to keep them.
-    pub exchanges: Vec<Exchange>,
     /// What each lane's thread used of the CPU, where the kernel says.
     pub lanes: Vec<LaneFacts>,
     /// How often the wall clock was set meanwhile; `None` where nobody needed it.
@@ -94,27 +91,27 @@ impl Drop for RaiseOnDrop<'_> {
 /// # Panics
 /// Where a lane does: our bug.
 pub fn drive<C: Clock + Clone + Send>(
-    shape: &LoadSpec,
+    spec: &LoadSpec,
     clock: &C,
     interrupt: &AtomicBool,
     progress: &RunProgress,
     journal: Option<&SyncSender<RecordBatch>>,
 ) -> Result<DriveResult, DriveError> {
-    ensure_descriptors(u64::from(shape.connections))?;
+    ensure_descriptors(u64::from(spec.connections))?;
     let (start, ends) = std::thread::scope(|scope| {
         let (ready, readied) = channel();
         let mut starts = Vec::new();
-        let lanes: Vec<_> = shape
+        let lanes: Vec<_> = spec
             .shares()
             .into_iter()
-            .zip(progress.places())
-            .map(|(share, place)| {
-                let (clock, journal) = (clock.clone(), journal.cloned());
+            .zip(progress.lanes())
+            .map(|(share, progress)| {
                 let (begin, begun) = channel();
-                let gate = StartBarrier { ready: ready.clone(), begun };
+                let barrier = StartBarrier { ready: ready.clone(), begun };
                 starts.push(begin);
-                let run = move || run_lane(shape, share, clock, gate, (interrupt, place), journal);
-                spawn_scoped(scope, format!("lane-{}", share.lane), run)
+                let (clock, journal) = (clock.clone(), journal.cloned());
+                let lane = LaneThread { spec, share, clock, barrier, interrupt, progress, journal };
+                spawn_scoped(scope, format!("lane-{}", share.lane), move || lane.run())
             })
             .collect();
         drop(ready);
@@ -129,11 +126,10 @@ pub fn drive<C: Clock + Clone + Send>(
         }
         drop(starts);
         let join = |lane: Result<ScopedJoinHandle<'_, _>, DriveError>| lane?.join().expect("a lane never panics");
-        let ends: Vec<Result<Option<LaneEnd>, DriveError>> = lanes.into_iter().map(join).collect();
-        (start, ends)
+        (start, lanes.into_iter().map(join).collect::<Vec<_>>())
     });
     let ends: Vec<Option<LaneEnd>> = ends.into_iter().collect::<Result<_, _>>()?;
-    Ok(merge(shape, start, clock.now(), ends.into_iter().flatten().collect()))
+    Ok(merge(spec, start, clock.now(), ends.into_iter().flatten()))
 }
 
 /// Where a lane waits until all of them are ready.
@@ -152,92 +148,77 @@ impl StartBarrier {
     }
 }
 
-/// One lane, over the kind of wire that the shape wants.
-fn run_lane<C: Clock>(
-    shape: &LoadSpec,
+/// What one lane's thread is given.
+struct LaneThread<'a, C> {
+    spec: &'a LoadSpec,
     share: LaneShare,
     clock: C,
-    gate: StartBarrier,
-    seen_by: (&AtomicBool, &LaneProgress),
+    barrier: StartBarrier,
+    interrupt: &'a AtomicBool,
+    progress: &'a LaneProgress,
     journal: Option<SyncSender<RecordBatch>>,
-) -> Result<Option<LaneEnd>, DriveError> {
-    // It only makes the calls cheaper.
-    own_files::take();
-    let (first, slots) = (share.first_connection, share.connections as usize);
-    let failed = |errno: rustix::io::Errno| DriveError::Lane(errno.into());
-    if let Some(tls) = shape.transport.tls.clone() {
-        let mut wire = TlsDriver::new(&shape.transport, tls, first, slots).map_err(failed)?;
-        if shape.timestamps == Timestamps::Kernel {
-            wire.stamp_arrivals().map_err(failed)?;
-        }
-        Ok(run_on(wire, shape, share, clock, gate, seen_by, journal))
-    } else {
-        let mut wire = SocketDriver::new(&shape.transport, first, slots).map_err(failed)?;
-        if shape.timestamps == Timestamps::Kernel {
-            wire.stamp_arrivals().map_err(failed)?;
-        }
-        Ok(run_on(wire, shape, share, clock, gate, seen_by, journal))
+}
+
+impl<C: Clock> LaneThread<'_, C> {
+    /// Runs the lane, over the kind of sockets that the load wants.
+    fn run(self) -> Result<Option<LaneEnd>, DriveError> {
+        // It only makes the calls cheaper.
+        descriptors::unshare_table();
+        let failed = |errno: rustix::io::Errno| DriveError::Lane(errno.into());
+        let (first, slots) = (self.share.first_connection, self.share.connections as usize);
+        let sockets = SocketDriver::new(&self.spec.transport, first, slots, self.spec.timestamps).map_err(failed)?;
+        Ok(match self.spec.transport.tls.clone() {
+            Some(tls) => self.run_over(TlsDriver::new(sockets, tls)),
+            None => self.run_over(sockets),
+        })
+    }
+
+    fn run_over(self, wire: impl ConnectionDriver) -> Option<LaneEnd> {
+        let start = self.barrier.wait()?;
+        let lane = Lane::new(self.spec, self.share, self.clock, wire, start, self.journal);
+        Some(lane.run(self.interrupt, self.progress))
     }
 }
 
-fn run_on<C: Clock, W: ConnectionDriver>(
-    wire: W,
-    shape: &LoadSpec,
-    share: LaneShare,
-    clock: C,
-    gate: StartBarrier,
-    (interrupt, place): (&AtomicBool, &LaneProgress),
-    journal: Option<SyncSender<RecordBatch>>,
-) -> Option<LaneEnd> {
-    let start = gate.wait()?;
-    Some(Lane::new(shape, share, clock, wire, start, journal).run(interrupt, place))
-}
-
-fn merge(shape: &LoadSpec, start: Nanos, now: Nanos, ends: Vec<LaneEnd>) -> DriveResult {
-    let window = shape.window(start);
-    let mut tally = Tally::new(window, shape.connections as usize);
-    let mut batches = Batches::new(window);
+fn merge(spec: &LoadSpec, start: Nanos, now: Nanos, ends: impl Iterator<Item = LaneEnd>) -> DriveResult {
+    let window = spec.window(start);
+    let mut all = DriveResult {
+        tally: Tally::new(window, spec.connections as usize),
+        batches: Batches::new(window),
+        anatomy: None,
+        lanes: Vec::new(),
+        clock_steps: None,
+        backlog: None,
+        dropped_records: 0,
+        start,
+        measured: Nanos::ZERO,
+        elapsed: now.saturating_sub(start),
+        interrupted: false,
+    };
     let mut dissection = Dissection::default();
-    let mut exchanges = Vec::new();
     let mut interrupted_at: Option<Nanos> = None;
-    let mut dropped_records = 0;
-    let mut lanes = Vec::new();
-    let mut clock_steps = None;
-    let mut backlog: Option<BacklogSamples> = None;
     for end in ends {
-        tally.merge(&end.tally);
-        batches.merge(end.batches);
+        all.tally.merge(&end.tally);
+        all.batches.merge(end.batches);
         end.dissection.iter().for_each(|of_lane| dissection.merge(of_lane));
-        exchanges.extend(end.exchanges);
-        dropped_records += end.dropped_records;
-        lanes.extend(end.facts);
-        clock_steps = clock_steps.max(end.clock_steps);
-        match (&mut backlog, end.backlog) {
-            (Some(all), Some(of_lane)) => all.merge(of_lane),
-            (all, of_lane) => *all = of_lane,
+        all.dropped_records += end.dropped_records;
+        all.lanes.extend(end.facts);
+        all.clock_steps = all.clock_steps.max(end.clock_steps);
+        match (&mut all.backlog, end.backlog) {
+            (Some(backlog), Some(of_lane)) => backlog.merge(of_lane),
+            (backlog, of_lane) => *backlog = of_lane,
         }
         interrupted_at = [interrupted_at, end.interrupted_at].into_iter().flatten().min();
     }
-    exchanges.sort_by_key(|exchange| exchange.ended);
-    let until = match (shape.measured, interrupted_at) {
+    let until = match (spec.measured, interrupted_at) {
         (_, Some(instant)) => instant.min(window.until),
         // A count may end the run before its time.
-        (Some(_), None) if shape.requests_total.is_some() => tally.last_ended.min(window.until),
+        (Some(_), None) if spec.requests_total.is_some() => all.tally.last_ended.min(window.until),
         (Some(_), None) => window.until,
-        (None, None) => tally.last_ended,
+        (None, None) => all.tally.last_ended,
     };
-    DriveResult {
-        measured: until.saturating_sub(window.from),
-        elapsed: now.saturating_sub(start),
-        interrupted: interrupted_at.is_some(),
-        start,
-        tally,
-        batches,
-        anatomy: dissection.anatomy(),
-        exchanges,
-        lanes,
-        clock_steps,
-        backlog,
-        dropped_records,
-    }
+    all.measured = until.saturating_sub(window.from);
+    all.interrupted = interrupted_at.is_some();
+    all.anatomy = dissection.anatomy();
+    all
 }

@@ -6,8 +6,8 @@ use model::{BadResponse, Clock, Nanos, Outcome, Request};
 use thiserror::Error;
 
 use crate::drive::{DriveError, drive};
+use crate::load_spec::LoadSpec;
 use crate::progress::RunProgress;
-use crate::shape::LoadSpec;
 use crate::transport::Transport;
 
 /// What came back.
@@ -50,14 +50,14 @@ pub fn fetch<C: Clock + Clone + Send>(
     clock: &C,
     interrupt: &AtomicBool,
 ) -> Result<FetchedResponse, FetchError> {
-    let shape = LoadSpec {
+    let spec = LoadSpec {
         requests_total: Some(1),
         keep_alive: false,
         timeout,
         worker_header: worker_header.to_owned(),
         ..LoadSpec::closed(transport.clone(), request.clone(), 1)
     };
-    let done = drive(&shape, clock, interrupt, &RunProgress::new(1), None)?;
+    let done = drive(&spec, clock, interrupt, &RunProgress::new(1), None)?;
     if let Some((reason, _)) = done.tally.bad_responses.iter().next() {
         return Err(FetchError::BadResponse(reason));
     }

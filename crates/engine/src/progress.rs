@@ -58,19 +58,16 @@ impl RunProgress {
 
     /// Requests ended so far in all lanes, warm-up included.
     pub fn ended(&self) -> u64 {
-        self.lanes.iter().map(|place| place.ended.load(Ordering::Relaxed)).sum()
+        self.lanes.iter().map(|lane| lane.ended.load(Ordering::Relaxed)).sum()
     }
 
     /// What all lanes have recorded up to about the last call of this, merged; `None` where not all have answered yet.
     /// Each call asks anew: costs each lane a copy of its tally (about 1 MB), so once a second is often enough.
     pub fn tally(&self) -> Option<Tally> {
-        let answers: Option<Vec<Tally>> = self
-            .lanes
-            .iter()
-            .map(|place| place.answer.lock().unwrap_or_else(PoisonError::into_inner).clone())
-            .collect();
-        for place in &self.lanes {
-            place.asked.store(true, Ordering::Relaxed);
+        let answers: Option<Vec<Tally>> =
+            self.lanes.iter().map(|lane| lane.answer.lock().unwrap_or_else(PoisonError::into_inner).clone()).collect();
+        for lane in &self.lanes {
+            lane.asked.store(true, Ordering::Relaxed);
         }
         answers?.into_iter().reduce(|mut all, tally| {
             all.merge(&tally);
@@ -78,7 +75,7 @@ impl RunProgress {
         })
     }
 
-    pub(crate) fn places(&self) -> &[LaneProgress] {
+    pub(crate) fn lanes(&self) -> &[LaneProgress] {
         &self.lanes
     }
 }

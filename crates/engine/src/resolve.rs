@@ -4,6 +4,7 @@
 //! address in any spelling that the C library knows (`127.1`, `0x7f.1`, `fe80::1%eth0`) is read here, so that no name server is
 //! asked about it. Under [`Resolver::allowed`] a name server is asked only where its own address is allowed.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs};
@@ -87,11 +88,8 @@ pub enum ResolveError {
         source: io::Error,
     },
     /// The name is known, without an address.
-    #[error("{host} has no address (check the name, or give one with --resolve HOST:PORT:ADDRESS)")]
-    NoAddress {
-        /// The name.
-        host: String,
-    },
+    #[error("{0} has no address (check the name, or give one with --resolve HOST:PORT:ADDRESS)")]
+    NoAddress(String),
     /// It has addresses of the other version of IP only.
     #[error("{host} has no {wanted} address, only {found}")]
     OtherVersion {
@@ -158,17 +156,13 @@ impl Resolver {
             }
         }
         if addresses.is_empty() {
-            return Err(ResolveError::NoAddress { host: host.to_owned() });
+            return Err(ResolveError::NoAddress(host.to_owned()));
         }
         // One forbidden address refuses the name: which of them a connection takes must not decide.
         addresses.iter().try_for_each(|address| self.check(host, address.ip()))?;
-        let mut each_once = Vec::new();
-        for address in addresses {
-            if !each_once.contains(&address) {
-                each_once.push(address);
-            }
-        }
-        Ok(each_once)
+        let mut seen = HashSet::new();
+        addresses.retain(|address| seen.insert(*address));
+        Ok(addresses)
     }
 
     /// Whether an address, which the user named as `host`, may be connected to.
@@ -245,13 +239,10 @@ impl SystemFiles {
             let address = server.split('%').next().unwrap_or_default().parse();
             address.is_ok_and(|address| allowed.permits(address))
         };
-        let mut servers = servers.peekable();
-        if servers.peek().is_none() {
-            // Without any the C library asks this machine.
-            let here = IpAddr::V4(Ipv4Addr::LOCALHOST);
-            return (!allowed.permits(here)).then(|| format!("the name server {here}"));
-        }
-        servers.find(|server| !is_allowed(server)).map(|server| format!("the name server {server}"))
+        let servers: Vec<&str> = servers.collect();
+        // Without any the C library asks this machine.
+        let asked = if servers.is_empty() { vec!["127.0.0.1"] } else { servers };
+        asked.into_iter().find(|server| !is_allowed(server)).map(|server| format!("the name server {server}"))
     }
 }
 

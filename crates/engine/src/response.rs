@@ -1,6 +1,6 @@
 //! One connection's response, fed as the bytes come: in whatever pieces, the result is the same.
 
-use model::{AppTime, BadResponse};
+use model::BadResponse;
 
 use crate::chunked::ChunkedDecoder;
 use crate::head::{BodyFraming, HeadCache, ResponseHead};
@@ -8,34 +8,12 @@ use crate::head::{BodyFraming, HeadCache, ResponseHead};
 /// A whole response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedResponse {
-    /// Status code.
-    pub status: u16,
-    /// Whether the connection can carry another request.
-    pub keep_alive: bool,
-    /// The worker that answered, as an index into [`HeadCache::workers`].
-    pub worker: Option<u16>,
-    /// What the app says of its time, as [`ResponseHead::app_time`].
-    pub app_time: Option<AppTime>,
-    /// Its bytes, head included.
+    /// Its head.
+    pub head: ResponseHead,
+    /// Its bytes, head and interim responses included.
     pub bytes: u64,
     /// Of those the content: without the head, and without what chunks are wrapped in.
     pub body_bytes: u64,
-}
-
-impl ReceivedResponse {
-    /// The response that `head` begins and its bytes in all, where the head says how long its body is.
-    pub(crate) fn of(head: &ResponseHead) -> Option<(ReceivedResponse, usize)> {
-        let body_bytes = match head.framing {
-            BodyFraming::Length(length) => length,
-            BodyFraming::Empty if head.status >= 200 => 0,
-            _ => return None,
-        };
-        // (A length of 2^64 - 1 is no lie that one could tell from the head.)
-        let bytes = (head.length as u64).checked_add(body_bytes)?;
-        let ResponseHead { status, keep_alive, worker, app_time, .. } = *head;
-        let response = ReceivedResponse { status, keep_alive, worker, app_time, bytes, body_bytes };
-        (head.status >= 200).then_some((response, usize::try_from(bytes).ok()?))
-    }
 }
 
 /// What became of the bytes.
@@ -47,23 +25,29 @@ pub enum FeedResult {
     Done(ReceivedResponse, usize),
 }
 
+/// What comes next of the response that is being read.
 #[derive(Clone, Debug)]
 enum ReadState {
     Head,
-    Length(ResponseHead, u64),
-    Chunked(ResponseHead, ChunkedDecoder),
-    /// With the bytes of the content so far.
-    UntilClose(ResponseHead, u64),
+    /// So many bytes of its body.
+    Length(u64),
+    Chunked(ChunkedDecoder),
+    UntilClose,
 }
 
 /// Reads one response after the other.
 #[derive(Clone, Debug)]
 pub struct ResponseReader {
     state: ReadState,
+    /// The head, once it was read.
+    head: Option<ResponseHead>,
     /// The start of a head that came in pieces.
     partial: Vec<u8>,
     /// Bytes of the present response so far; 0 between two.
     bytes: u64,
+    /// Of those the content.
+    body_bytes: u64,
+    /// Where the head of the last response is cached.
     hint: u8,
     /// Whether the request was HEAD, so that the response has no body.
     to_head: bool,
@@ -71,7 +55,8 @@ pub struct ResponseReader {
 
 impl Default for ResponseReader {
     fn default() -> ResponseReader {
-        ResponseReader { state: ReadState::Head, partial: Vec::new(), bytes: 0, hint: 0, to_head: false }
+        let partial = Vec::new();
+        ResponseReader { state: ReadState::Head, head: None, partial, bytes: 0, body_bytes: 0, hint: 0, to_head: false }
     }
 }
 
@@ -92,111 +77,122 @@ impl ResponseReader {
     pub fn reset(&mut self) {
         self.state = ReadState::Head;
         self.partial.clear();
-        self.bytes = 0;
+        (self.bytes, self.body_bytes) = (0, 0);
+    }
+
+    /// The common case: `bytes` are a whole response, and its head is as the one before.
+    #[inline]
+    pub(crate) fn whole(&self, bytes: &[u8], heads: &HeadCache) -> Option<ReceivedResponse> {
+        if self.bytes > 0 || self.to_head {
+            return None;
+        }
+        let head = *heads.whole(bytes, self.hint)?;
+        Some(ReceivedResponse { head, bytes: bytes.len() as u64, body_bytes: (bytes.len() - head.length) as u64 })
+    }
+
+    /// Where the head of this connection's last response is cached.
+    #[inline]
+    pub(crate) fn hint(&self) -> u8 {
+        self.hint
     }
 
     /// Takes the next bytes of the connection.
     ///
     /// # Errors
     /// Where they can not be (part of) a response.
-    #[inline]
     pub fn feed(&mut self, bytes: &[u8], heads: &mut HeadCache) -> Result<FeedResult, BadResponse> {
-        match self.whole(bytes, heads) {
-            Some(response) => Ok(FeedResult::Done(*response, bytes.len())),
-            None => self.feed_piece(bytes, heads),
-        }
-    }
-
-    /// The common case: a read brought a whole response, and its head is as the one before.
-    #[inline]
-    pub(crate) fn whole<'h>(&self, bytes: &[u8], heads: &'h HeadCache) -> Option<&'h ReceivedResponse> {
-        let is_between_two = self.bytes == 0 && !self.to_head;
-        if is_between_two { heads.whole(bytes, self.hint) } else { None }
-    }
-
-    /// Where the head of this connection's last response is remembered.
-    #[inline]
-    pub(crate) fn hint(&self) -> u8 {
-        self.hint
-    }
-
-    fn feed_piece(&mut self, bytes: &[u8], heads: &mut HeadCache) -> Result<FeedResult, BadResponse> {
         let mut at = 0;
-        loop {
-            match &mut self.state {
-                ReadState::Head => {
-                    let before = self.partial.len();
-                    let head = if before == 0 {
-                        heads.read(&bytes[at..], &mut self.hint)?
-                    } else {
-                        self.partial.extend_from_slice(&bytes[at..]);
-                        heads.read(&self.partial, &mut self.hint)?
-                    };
-                    let Some(head) = head else {
-                        if before == 0 {
-                            self.partial.extend_from_slice(&bytes[at..]);
-                        }
-                        self.bytes += (bytes.len() - at) as u64;
-                        return Ok(FeedResult::More);
-                    };
-                    at += head.length - before;
-                    self.bytes += (head.length - before) as u64;
-                    self.partial.clear();
-                    if head.status == 101 {
-                        return Err(BadResponse::SwitchedProtocol);
-                    }
-                    if head.status < 200 {
-                        // An interim response (100, 103): the real one follows (RFC 9110 section 15.2).
-                        continue;
-                    }
-                    let framing = if self.to_head { BodyFraming::Empty } else { head.framing };
-                    self.state = match framing {
-                        BodyFraming::Empty => return Ok(FeedResult::Done(self.done(head, 0, 0), at)),
-                        BodyFraming::Length(length) => ReadState::Length(head, length),
-                        BodyFraming::Chunked => ReadState::Chunked(head, ChunkedDecoder::new()),
-                        BodyFraming::UntilClose => ReadState::UntilClose(head, 0),
-                    };
-                }
-                ReadState::Length(head, left) => {
-                    let take = (*left).min((bytes.len() - at) as u64);
-                    *left -= take;
-                    at += take as usize;
-                    let (head, done) = (*head, *left == 0);
-                    self.bytes += take;
-                    let BodyFraming::Length(length) = head.framing else { unreachable!("its head says a length") };
-                    return Ok(if done { FeedResult::Done(self.done(head, 0, length), at) } else { FeedResult::More });
-                }
-                ReadState::Chunked(head, chunked) => {
-                    let take = chunked.feed(&bytes[at..]).ok_or(BadResponse::ChunkedBody)?;
-                    at += take;
-                    let (head, done, content) = (*head, chunked.is_done(), chunked.content());
-                    self.bytes += take as u64;
-                    return Ok(if done { FeedResult::Done(self.done(head, 0, content), at) } else { FeedResult::More });
-                }
-                ReadState::UntilClose(_, content) => {
-                    *content += (bytes.len() - at) as u64;
-                    self.bytes += (bytes.len() - at) as u64;
-                    return Ok(FeedResult::More);
-                }
+        while matches!(self.state, ReadState::Head) {
+            match self.read_head(&bytes[at..], heads)? {
+                Some(taken) => at += taken,
+                None => return Ok(FeedResult::More),
             }
         }
+        let rest = &bytes[at..];
+        let (taken, content, is_done) = match &mut self.state {
+            ReadState::Length(left) => {
+                let taken = (*left).min(rest.len() as u64);
+                *left -= taken;
+                (taken, taken, *left == 0)
+            }
+            ReadState::Chunked(decoder) => {
+                let mut content = 0;
+                let taken = decoder.feed(rest, |piece| content += piece.len() as u64);
+                (taken.ok_or(BadResponse::ChunkedBody)? as u64, content, decoder.is_done())
+            }
+            ReadState::UntilClose | ReadState::Head => (rest.len() as u64, rest.len() as u64, false),
+        };
+        self.bytes += taken;
+        self.body_bytes += content;
+        let response = if is_done { self.finished() } else { None };
+        Ok(response.map_or(FeedResult::More, |response| FeedResult::Done(response, at + taken as usize)))
+    }
+
+    /// Reads a head, the final response's or an interim one's; how many of the bytes it took, or `None` where it needs more.
+    fn read_head(&mut self, bytes: &[u8], heads: &mut HeadCache) -> Result<Option<usize>, BadResponse> {
+        let before = self.partial.len();
+        let head = if before == 0 {
+            heads.read(bytes, &mut self.hint)?
+        } else {
+            self.partial.extend_from_slice(bytes);
+            heads.read(&self.partial, &mut self.hint)?
+        };
+        let Some(head) = head else {
+            if before == 0 {
+                self.partial.extend_from_slice(bytes);
+            }
+            self.bytes += bytes.len() as u64;
+            return Ok(None);
+        };
+        let taken = head.length - before;
+        self.bytes += taken as u64;
+        self.partial.clear();
+        if head.status == 101 {
+            return Err(BadResponse::SwitchedProtocol);
+        }
+        // After an interim response (100, 103) the real one follows (RFC 9110 section 15.2).
+        if head.status >= 200 {
+            self.head = Some(head);
+            let framing = if self.to_head { BodyFraming::Empty } else { head.framing };
+            self.state = match framing {
+                BodyFraming::Empty => ReadState::Length(0),
+                BodyFraming::Length(length) => ReadState::Length(length),
+                BodyFraming::Chunked => ReadState::Chunked(ChunkedDecoder::new()),
+                BodyFraming::UntilClose => ReadState::UntilClose,
+            };
+        }
+        Ok(Some(taken))
     }
 
     /// The connection has ended: the response that it completes, if it does.
     pub fn end(&mut self) -> Option<ReceivedResponse> {
-        match self.state {
-            ReadState::UntilClose(head, content) => Some(self.done(head, 0, content)),
-            _ => None,
-        }
+        if matches!(self.state, ReadState::UntilClose) { self.finished() } else { None }
     }
 
-    #[inline]
-    fn done(&mut self, head: ResponseHead, more_bytes: u64, body_bytes: u64) -> ReceivedResponse {
-        let bytes = self.bytes + more_bytes;
-        self.bytes = 0;
-        self.state = ReadState::Head;
-        let ResponseHead { status, keep_alive, worker, app_time, .. } = head;
-        ReceivedResponse { status, keep_alive, worker, app_time, bytes, body_bytes }
+    /// The response that is complete now; the next one begins.
+    fn finished(&mut self) -> Option<ReceivedResponse> {
+        let response = ReceivedResponse { head: self.head.take()?, bytes: self.bytes, body_bytes: self.body_bytes };
+        self.reset();
+        Some(response)
+    }
+}
+
+/// The body of the whole response `raw`, chunks joined; `None` where it is none. For those who check answers after the fact, never on a
+/// lane's time.
+pub fn response_body(raw: &[u8]) -> Option<Vec<u8>> {
+    let (mut heads, mut rest) = (HeadCache::new(""), raw);
+    loop {
+        let head = heads.read(rest, &mut 0).ok()??;
+        rest = &rest[head.length..];
+        if head.status < 200 {
+            continue;
+        }
+        if head.framing != BodyFraming::Chunked {
+            return Some(rest.to_vec());
+        }
+        let (mut decoder, mut body) = (ChunkedDecoder::new(), Vec::new());
+        decoder.feed(rest, |content| body.extend_from_slice(content))?;
+        return decoder.is_done().then_some(body);
     }
 }
 
@@ -270,9 +266,15 @@ mod tests {
         #[test]
         fn in_pieces_is_as_whole((bytes, status, content) in any_response(), sizes in prop::collection::vec(1usize..30, 0..80)) {
             let whole = read(&bytes, &[]).unwrap().unwrap();
-            prop_assert_eq!(whole.status, status);
+            prop_assert_eq!(whole.head.status, status);
             prop_assert_eq!((whole.bytes, whole.body_bytes), (bytes.len() as u64, content));
             prop_assert_eq!(read(&bytes, &sizes).unwrap(), Some(whole));
+            let (mut reader, mut heads) = (ResponseReader::default(), HeadCache::new(""));
+            for _ in 0..2 {
+                let recognised = reader.whole(&bytes, &heads);
+                let read = reader.feed(&bytes, &mut heads);
+                prop_assert!(recognised.is_none_or(|response| read == Ok(FeedResult::Done(response, bytes.len()))));
+            }
         }
 
         #[test]
@@ -317,5 +319,19 @@ mod tests {
     #[test]
     fn a_body_cut_short_is_no_response() {
         assert_eq!(read(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nok", &[]), Ok(None));
+    }
+
+    #[test]
+    fn a_body_is_what_is_behind_the_last_head() {
+        assert_eq!(response_body(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").as_deref(), Some(&b"ok"[..]));
+        let interim = b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+        assert_eq!(response_body(interim).as_deref(), Some(&b"ok"[..]));
+    }
+
+    #[test]
+    fn chunks_are_joined() {
+        let raw = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n";
+        assert_eq!(response_body(raw).as_deref(), Some(&b"abcde"[..]));
+        assert_eq!(response_body(&raw[..raw.len() - 12]), None);
     }
 }

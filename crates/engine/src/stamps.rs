@@ -1,21 +1,19 @@
-//! When bytes came, by the kernel's account: a stamp with each receive, and what it is on the lane's clock.
+//! When bytes came, by the kernel's account: a stamp with each receive.
 //!
 //! The stamp (`SO_TIMESTAMPNS`) is taken in the softirq that brings a segment in, so neither a late wake-up of the lane nor
 //! its being preempted is in it. It is that of the last segment that a receive touched, and segments that wait together for a
 //! reader take the stamp of the latest: with one request out on a connection, the arrival of the last byte read
 //! (Documentation/networking/timestamping.rst; `tcp_try_coalesce`, `net/ipv4/tcp_input.c`). Its clock is the wall clock, which
-//! runs as fast as the monotonic one but may be set: [`WallClock`] finds that out.
+//! runs as fast as the monotonic one but may be set: [`WallClock`](crate::clock_offset::WallClock) finds that out.
 
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd};
 
-use model::{Clock, Nanos};
+use model::Nanos;
 use nix::sys::socket::sockopt::ReceiveTimestampns;
 use nix::sys::socket::{MsgFlags, recvmsg, setsockopt};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, socket};
-
-use crate::lead::ClockOffset;
 
 /// Receives together with stamps.
 #[derive(Debug)]
@@ -97,73 +95,9 @@ pub fn can_stamp() -> bool {
     ArrivalStamps::new().is_ok()
 }
 
-/// How often the two clocks are compared at the start and later: the best comparison counts.
-const AT_FIRST: u32 = 32;
-const LATER: u32 = 8;
-/// How often they are compared.
-const BETWEEN: Nanos = Nanos::from_secs(1);
-/// Clocks this much further apart than before: the wall clock was set.
-const STEP: u64 = 20_000;
-
-/// The wall clock as seen from the lane's clock. The two run at the same speed (`timekeeping.c` slews both alike), so
-/// their distance changes only when the wall clock is set.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WallClock {
-    lead: ClockOffset,
-    next_look: Nanos,
-    steps: u32,
-}
-
-impl WallClock {
-    /// Compares the two clocks.
-    pub(crate) fn new<C: Clock>(clock: &C) -> WallClock {
-        WallClock { lead: ClockOffset::now(clock, C::wall, AT_FIRST), next_look: clock.now() + BETWEEN, steps: 0 }
-    }
-
-    /// Compares them again, once a second.
-    #[inline]
-    pub(crate) fn look<C: Clock>(&mut self, clock: &C, now: Nanos) {
-        if now >= self.next_look {
-            self.look_now(clock);
-            self.next_look = now + BETWEEN;
-        }
-    }
-
-    /// Compares them again: whether the wall clock was set in between.
-    #[cold]
-    pub(crate) fn look_now<C: Clock>(&mut self, clock: &C) {
-        let lead = ClockOffset::now(clock, C::wall, LATER);
-        if lead.nanos.abs_diff(self.lead.nanos) > STEP + lead.within + self.lead.within {
-            self.steps += 1;
-            self.lead = lead;
-        }
-    }
-
-    /// How often the wall clock was found to have been set.
-    pub(crate) fn steps(&self) -> u32 {
-        self.steps
-    }
-
-    /// A stamp on the lane's clock.
-    #[inline]
-    pub(crate) fn map(&self, stamp: Nanos) -> Nanos {
-        self.lead.here(stamp)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use testkit::clock::Stepped;
-
-    #[test]
-    fn a_stamp_is_the_instant_of_its_arrival() {
-        let clock = Stepped::at(Nanos::from_secs(5));
-        let wall = WallClock::new(&clock);
-        let stamp = clock.wall();
-        clock.advance(Nanos::from_millis(3));
-        assert_eq!(wall.map(stamp), Nanos::from_secs(5));
-    }
 
     #[test]
     fn the_stamp_is_the_one_that_a_walk_over_the_messages_finds() {
@@ -186,23 +120,5 @@ mod tests {
         assert_eq!(control.stamp(), Some(Nanos(seconds.cast_unsigned() * 1_000_000_000 + nanos.cast_unsigned())));
         control.forget();
         assert_eq!(control.stamp(), None);
-    }
-
-    #[test]
-    fn a_clock_that_is_set_is_found_out_and_one_that_is_not_is_not() {
-        let clock = Stepped::default();
-        let mut wall = WallClock::new(&clock);
-        for second in 1..=5 {
-            clock.set(Nanos::from_secs(second));
-            wall.look(&clock, clock.now());
-        }
-        assert_eq!(wall.steps(), 0);
-        for by in [1_000_000, -3_600_000_000_000] {
-            clock.set_wall(by);
-            clock.advance(BETWEEN);
-            wall.look(&clock, clock.now());
-        }
-        assert_eq!(wall.steps(), 2);
-        assert_eq!(wall.map(clock.wall()), clock.now());
     }
 }

@@ -3,9 +3,7 @@
 //! The bytes themselves are `wire_tls`. TLS 1.2 and 1.3 by rustls with the `ring` provider; HTTP/1.1 is the only protocol offered.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::net::{SocketAddr as UnixAddr, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,8 +18,9 @@ use rustls::{
     CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
+use crate::connect::connect_blocking;
+use crate::endpoint::{Endpoint, TransportError, unreadable};
 use crate::resolve::without_brackets;
-use crate::transport::{Endpoint, TransportError, unreadable};
 
 /// TLS for every connection of a run.
 ///
@@ -63,18 +62,12 @@ impl TlsSettings {
         let name = ServerName::try_from(server_name.to_owned())
             .map_err(|_| TransportError::ServerName(server_name.to_owned()))?;
         let provider = Arc::new(ring::default_provider());
-        let verifier: Arc<dyn ServerCertVerifier> = if options.insecure {
-            Arc::new(Anyone { schemes: provider.signature_verification_algorithms.supported_schemes() })
-        } else if let Some(file) = options.ca_file {
-            Arc::new(CaFileVerifier::new(file, &provider)?)
-        } else {
-            verifier(system_roots()?, &provider)?
-        };
+        let policy = Arc::new(TrustPolicy::new(options, &provider)?);
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(TransportError::Tls)?
             .dangerous()
-            .with_custom_certificate_verifier(verifier);
+            .with_custom_certificate_verifier(policy);
         let mut config = match (options.cert_file, options.key_file) {
             (None, None) => builder.with_no_client_auth(),
             (None, Some(_)) => return Err(TransportError::KeyAlone),
@@ -90,28 +83,11 @@ impl TlsSettings {
     }
 
     /// Shakes hands once, blocking, and says why that fails, if TLS is the reason. A lane only counts that it failed; this is
-    /// for whoever has to tell a person. Each read and write may take `timeout`.
+    /// for whoever has to tell a person. The connect, each read and each write may take `timeout`.
     pub fn failure(&self, endpoint: &Endpoint, timeout: Duration) -> Option<TransportError> {
-        let shaken = match endpoint {
-            Endpoint::Tcp(address) => {
-                let stream = TcpStream::connect_timeout(address, timeout).ok()?;
-                stream.set_read_timeout(Some(timeout)).ok()?;
-                stream.set_write_timeout(Some(timeout)).ok()?;
-                self.shake_hands(stream)
-            }
-            Endpoint::Unix(_) | Endpoint::Abstract(_) => {
-                let stream = match endpoint {
-                    Endpoint::Abstract(name) => UnixStream::connect_addr(&UnixAddr::from_abstract_name(name).ok()?),
-                    Endpoint::Unix(path) => UnixStream::connect(path),
-                    Endpoint::Tcp(_) => return None,
-                };
-                let stream = stream.ok()?;
-                stream.set_read_timeout(Some(timeout)).ok()?;
-                stream.set_write_timeout(Some(timeout)).ok()?;
-                self.shake_hands(stream)
-            }
-        };
-        let error = shaken.err()?;
+        // Of whichever family: it only reads and writes.
+        let mut stream = UnixStream::from(connect_blocking(endpoint, timeout).ok()?);
+        let error = self.shake_hands(&mut stream).err()?;
         let endpoint = endpoint.clone();
         match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
             Some(Error::InvalidCertificate(reason)) => {
@@ -127,13 +103,17 @@ impl TlsSettings {
         }
     }
 
-    fn shake_hands(&self, mut stream: impl Read + Write) -> io::Result<()> {
-        let mut session =
-            ClientConnection::new(Arc::clone(&self.config), self.name.clone()).map_err(io::Error::other)?;
+    fn shake_hands(&self, stream: &mut (impl Read + Write)) -> io::Result<()> {
+        let mut session = self.session().map_err(io::Error::other)?;
         while session.is_handshaking() {
-            session.complete_io(&mut stream)?;
+            session.complete_io(stream)?;
         }
         Ok(())
+    }
+
+    /// A client's side of a new connection.
+    pub(crate) fn session(&self) -> Result<ClientConnection, Error> {
+        ClientConnection::new(Arc::clone(&self.config), self.name.clone())
     }
 }
 
@@ -146,41 +126,43 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TransportEr
     if found.is_empty() { Err(unreadable(path, WHAT, "there is none in it")) } else { Ok(found) }
 }
 
-/// The system's authorities; those that cannot be read are left out, as everywhere.
-fn system_roots() -> Result<RootCertStore, TransportError> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() { Err(TransportError::NoRoots) } else { Ok(roots) }
-}
-
-fn verifier(roots: RootCertStore, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, TransportError> {
-    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
-        .build()
-        .map_err(|_| TransportError::NoRoots)
-}
-
-/// Trusts the authorities of one file, and a server certificate that is itself in that file.
-///
-/// The second is what OpenSSL and so curl do, and what makes `openssl req -x509` usable: the pair it writes calls itself
-/// an authority, and webpki takes no authority for a server (`CaUsedAsEndEntity`) even where it is trusted by name.
+/// Whom a client trusts.
 #[derive(Debug)]
-struct CaFileVerifier {
-    authorities: Arc<WebPkiServerVerifier>,
-    certificates: Vec<CertificateDer<'static>>,
+struct TrustPolicy {
+    /// `None`: anyone (`--insecure`), though the certificate is expired, of another name, or one that webpki cannot even read. The
+    /// handshake's signature is not checked either then: it would prove that the server holds the key of a certificate which proves
+    /// nothing. The connection is encrypted, towards whoever answers.
+    authorities: Option<Arc<WebPkiServerVerifier>>,
+    /// Certificates that are trusted for a server as they are.
+    ///
+    /// That is what OpenSSL and so curl do with those of `--cacert`, and what makes `openssl req -x509` usable: the pair it writes calls
+    /// itself an authority, and webpki takes no authority for a server (`CaUsedAsEndEntity`) even where it is trusted by name.
+    exact: Vec<CertificateDer<'static>>,
+    schemes: Vec<SignatureScheme>,
 }
 
-impl CaFileVerifier {
-    fn new(file: &Path, provider: &Arc<CryptoProvider>) -> Result<CaFileVerifier, TransportError> {
-        let certificates = certificates(file)?;
-        let mut roots = RootCertStore::empty();
-        for certificate in &certificates {
-            roots.add(certificate.clone()).map_err(|error| unreadable(file, "a certificate", error))?;
+impl TrustPolicy {
+    fn new(options: &TlsOptions<'_>, provider: &Arc<CryptoProvider>) -> Result<TrustPolicy, TransportError> {
+        let schemes = provider.signature_verification_algorithms.supported_schemes();
+        if options.insecure {
+            return Ok(TrustPolicy { authorities: None, exact: Vec::new(), schemes });
         }
-        Ok(CaFileVerifier { authorities: verifier(roots, provider)?, certificates })
+        let mut roots = RootCertStore::empty();
+        let exact = options.ca_file.map(certificates).transpose()?.unwrap_or_default();
+        if let Some(file) = options.ca_file {
+            for certificate in &exact {
+                roots.add(certificate.clone()).map_err(|error| unreadable(file, "a certificate", error))?;
+            }
+        } else {
+            // Those that cannot be read are left out, as everywhere.
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+        let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
+        Ok(TrustPolicy { authorities: Some(authorities.map_err(|_| TransportError::NoRoots)?), exact, schemes })
     }
 }
 
-impl ServerCertVerifier for CaFileVerifier {
+impl ServerCertVerifier for TrustPolicy {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -189,10 +171,11 @@ impl ServerCertVerifier for CaFileVerifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match self.authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+        let Some(authorities) = &self.authorities else { return Ok(ServerCertVerified::assertion()) };
+        match authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             // webpki looks at the dates before it looks at this, so only the name is still to be checked
             // (webpki 0.103, verify_cert.rs, check_issuer_independent_properties).
-            Err(Error::InvalidCertificate(CertificateError::Other(_))) if self.certificates.contains(end_entity) => {
+            Err(Error::InvalidCertificate(CertificateError::Other(_))) if self.exact.contains(end_entity) => {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
             }
@@ -206,7 +189,8 @@ impl ServerCertVerifier for CaFileVerifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.authorities.verify_tls12_signature(message, cert, dss)
+        let anyone = || Ok(HandshakeSignatureValid::assertion());
+        self.authorities.as_ref().map_or_else(anyone, |known| known.verify_tls12_signature(message, cert, dss))
     }
 
     fn verify_tls13_signature(
@@ -215,51 +199,8 @@ impl ServerCertVerifier for CaFileVerifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.authorities.verify_tls13_signature(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.authorities.supported_verify_schemes()
-    }
-}
-
-/// Accepts any certificate (`--insecure`): expired, of another name, one that webpki cannot even read.
-///
-/// The handshake's signature is not checked either: it would prove that the server holds the key of a certificate which proves
-/// nothing. The connection is encrypted, towards whoever answers.
-#[derive(Debug)]
-struct Anyone {
-    schemes: Vec<SignatureScheme>,
-}
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
+        let anyone = || Ok(HandshakeSignatureValid::assertion());
+        self.authorities.as_ref().map_or_else(anyone, |known| known.verify_tls13_signature(message, cert, dss))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

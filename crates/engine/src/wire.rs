@@ -7,6 +7,7 @@ use model::Nanos;
 
 use crate::tcp_info::TcpInfo;
 use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
 
 /// News of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,37 +40,25 @@ impl ConnectionEvent {
 
 const CLOSING: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);
 
-/// Why an operation on a connection did nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConnectionError {
-    /// Not now; an event will say when.
-    WouldBlock,
-    /// The connect was refused.
-    Refused,
-    /// The connection is gone: reset, or a write to a closed one.
-    Reset,
-    /// There is no route to the host.
-    NoRoute,
-    /// The kernel has given up trying to connect.
-    TimedOut,
-    /// This machine has no port left for it.
-    NoPort,
-    /// This process, or this machine, has no descriptor left for it.
-    NoDescriptor,
-    /// This machine has no memory left for it.
-    NoMemory,
-    /// Anything else.
-    Failed,
+/// Whether an operation that failed so did nothing for now, and an event will say when to try again.
+#[inline]
+pub(crate) fn would_block(errno: Errno) -> bool {
+    matches!(errno, Errno::AGAIN | Errno::INTR | Errno::INPROGRESS)
 }
 
-/// Connections by number (slot), nonblocking.
+/// Whether the connection is gone: reset, or written to after it was closed.
+pub(crate) fn is_reset(errno: Errno) -> bool {
+    matches!(errno, Errno::CONNRESET | Errno::PIPE | Errno::NOTCONN | Errno::CONNABORTED)
+}
+
+/// Connections by number (slot), nonblocking. What goes wrong is said as the kernel says it; a TLS session that fails is `EPROTO`.
 pub trait ConnectionDriver {
     /// Starts to open the connection. Done when a send succeeds; until then it would block, and is tried again at each
     /// event of the connection, whatever its kind (a handshake goes both ways).
     ///
     /// # Errors
     /// Where even the start of it fails.
-    fn open(&mut self, slot: usize) -> Result<(), ConnectionError>;
+    fn open(&mut self, slot: usize) -> Result<(), Errno>;
 
     /// Whether the socket of a connection that is being opened is connected, so that what is still missing is a handshake.
     fn is_connected(&self, slot: usize) -> bool;
@@ -96,7 +85,7 @@ pub trait ConnectionDriver {
     ///
     /// # Errors
     /// Where nothing can be received now, or ever.
-    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, ConnectionError>;
+    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, Errno>;
 
     /// When the kernel received the last of the bytes that the last `receive` of this slot returned, by the wall clock;
     /// `None` where it does not say.
@@ -106,7 +95,7 @@ pub trait ConnectionDriver {
     ///
     /// # Errors
     /// Where none can be sent now, or ever, or the connection could not be opened.
-    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, ConnectionError>;
+    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Errno>;
 
     /// Closes the connection, if it is open. No event of it will come any more.
     fn close(&mut self, slot: usize);

@@ -7,7 +7,6 @@
 
 use std::io::{self, Read, Write};
 use std::mem;
-use std::sync::Arc;
 
 use model::Nanos;
 use rustix::event::epoll::EventFlags;
@@ -16,8 +15,7 @@ use rustls::ClientConnection;
 
 use crate::tcp_info::TcpInfo;
 use crate::tls::TlsSettings;
-use crate::transport::Transport;
-use crate::wire::{ConnectionDriver, ConnectionError, ConnectionEvent};
+use crate::wire::{ConnectionDriver, ConnectionEvent, is_reset, would_block};
 use crate::wire_socket::SocketDriver;
 
 /// The most plaintext in one record (RFC 8446 section 5.1), and so the most that can be encrypted and not yet sent.
@@ -41,7 +39,7 @@ struct TlsSession {
     /// Plaintext bytes that are encrypted and not yet called sent, for the record they are in is not all sent.
     held: usize,
     /// What broke the connection, found while there was something else to return.
-    trouble: Option<ConnectionError>,
+    trouble: Option<Errno>,
     /// Whether the peer has said or shown that nothing more comes.
     has_ended: bool,
     is_owed: bool,
@@ -50,27 +48,10 @@ struct TlsSession {
 }
 
 impl TlsDriver {
-    /// As [`SocketDriver::new`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn new(
-        transport: &Transport,
-        tls: TlsSettings,
-        first_connection: u32,
-        slots: usize,
-    ) -> Result<TlsDriver, Errno> {
-        let sockets = SocketDriver::new(transport, first_connection, slots)?;
-        let sessions = (0..slots).map(|_| TlsSession::default()).collect();
-        Ok(TlsDriver { sockets, tls, sessions, owed: Vec::with_capacity(slots) })
-    }
-
-    /// As [`SocketDriver::stamp_arrivals`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn stamp_arrivals(&mut self) -> Result<(), Errno> {
-        self.sockets.stamp_arrivals()
+    /// TLS over the connections of `sockets`.
+    pub fn new(sockets: SocketDriver, tls: TlsSettings) -> TlsDriver {
+        let sessions: Vec<_> = (0..sockets.slots()).map(|_| TlsSession::default()).collect();
+        TlsDriver { sockets, tls, owed: Vec::with_capacity(sessions.len()), sessions }
     }
 
     /// Goes on with the handshake: `Ok` when it is done, `WouldBlock` while it waits for the server or the socket.
@@ -78,9 +59,9 @@ impl TlsDriver {
     /// A server that is not to be trusted, breaks the protocol, or leaves before the end: `Failed`, for no connection has
     /// come about. If it resets the connection, that is a `Reset` here too.
     #[cold]
-    fn handshake(&mut self, slot: usize) -> Result<(), ConnectionError> {
+    fn handshake(&mut self, slot: usize) -> Result<(), Errno> {
         let session = &mut self.sessions[slot];
-        let tls = session.tls.as_mut().ok_or(ConnectionError::Failed)?;
+        let tls = session.tls.as_mut().ok_or(Errno::PROTO)?;
         let mut pipe = Pipe::new(&mut self.sockets, slot);
         loop {
             pipe.flush(tls)?;
@@ -89,9 +70,9 @@ impl TlsDriver {
             }
             // To the very end, a short read or not: the event that brought us here may have announced an end too.
             match tls.read_tls(&mut pipe) {
-                Ok(0) => return Err(ConnectionError::Failed),
+                Ok(0) => return Err(Errno::PROTO),
                 Ok(_) => {}
-                Err(_) => return Err(pipe.trouble.unwrap_or(ConnectionError::Failed)),
+                Err(_) => return Err(pipe.trouble.unwrap_or(Errno::PROTO)),
             }
             match tls.process_new_packets() {
                 Ok(state) if state.plaintext_bytes_to_read() > 0 || state.peer_has_closed() => {
@@ -102,7 +83,7 @@ impl TlsDriver {
                 Err(_) => {
                     // The server is told why, if it still listens.
                     let _ = pipe.flush(tls);
-                    return Err(ConnectionError::Failed);
+                    return Err(Errno::PROTO);
                 }
             }
         }
@@ -119,11 +100,10 @@ fn owe(is_owed: &mut bool, owed: &mut Vec<u32>, slot: usize) {
 }
 
 impl ConnectionDriver for TlsDriver {
-    fn open(&mut self, slot: usize) -> Result<(), ConnectionError> {
+    fn open(&mut self, slot: usize) -> Result<(), Errno> {
         self.sockets.open(slot)?;
-        let tls = ClientConnection::new(Arc::clone(&self.tls.config), self.tls.name.clone())
-            .map_err(|_| ConnectionError::Failed)?;
-        self.sessions[slot] = TlsSession { tls: Some(tls), ..TlsSession::default() };
+        let session = self.tls.session().map_err(|_| Errno::PROTO)?;
+        self.sessions[slot] = TlsSession { tls: Some(session), ..TlsSession::default() };
         Ok(())
     }
 
@@ -152,12 +132,12 @@ impl ConnectionDriver for TlsDriver {
         }
     }
 
-    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, ConnectionError> {
+    fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, Errno> {
         if !self.sessions[slot].is_established {
             self.handshake(slot)?;
         }
         let session = &mut self.sessions[slot];
-        let tls = session.tls.as_mut().ok_or(ConnectionError::Failed)?;
+        let tls = session.tls.as_mut().ok_or(Errno::PROTO)?;
         let mut pipe = Pipe::new(&mut self.sockets, slot);
         session.is_owed = false;
         let mut filled = 0;
@@ -167,7 +147,7 @@ impl ConnectionDriver for TlsDriver {
                 Ok(n) => filled += n,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 // The stream has ended, and the peer has not said so.
-                Err(_) => break Err(ConnectionError::Reset),
+                Err(_) => break Err(Errno::CONNRESET),
             }
             if filled == buffer.len() {
                 return Ok(filled);
@@ -177,20 +157,20 @@ impl ConnectionDriver for TlsDriver {
             }
             // An end that came with the bytes is found when they are all read.
             if pipe.is_drained && !session.has_ended {
-                return if filled > 0 { Ok(filled) } else { Err(ConnectionError::WouldBlock) };
+                return if filled > 0 { Ok(filled) } else { Err(Errno::AGAIN) };
             }
             match tls.read_tls(&mut pipe) {
                 Ok(0) => session.has_ended = true,
                 Ok(_) => session.stamp = pipe.sockets.stamp(slot),
-                Err(_) if pipe.trouble == Some(ConnectionError::WouldBlock) => continue,
+                Err(_) if pipe.trouble == Some(Errno::AGAIN) => continue,
                 Err(_) => {
-                    session.trouble = pipe.trouble.or(Some(ConnectionError::Failed));
+                    session.trouble = pipe.trouble.or(Some(Errno::PROTO));
                     continue;
                 }
             }
             match tls.process_new_packets() {
                 Ok(state) => session.has_ended |= state.peer_has_closed(),
-                Err(_) => session.trouble = Some(ConnectionError::Failed),
+                Err(_) => session.trouble = Some(Errno::PROTO),
             }
             // An alert, or the refusal to renegotiate. Not while part of a request waits: that goes, and is counted, in send().
             if tls.wants_write() && session.held == 0 {
@@ -212,14 +192,14 @@ impl ConnectionDriver for TlsDriver {
 
     /// A record at a time. When the socket takes only a part of one, all of its plaintext but the last byte is called
     /// sent: the caller comes back for that byte when the socket can take more, and the rest of the record goes first then.
-    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, ConnectionError> {
+    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Errno> {
         if !self.sessions[slot].is_established {
             self.handshake(slot)?;
         }
         let session = &mut self.sessions[slot];
-        let tls = session.tls.as_mut().ok_or(ConnectionError::Failed)?;
+        let tls = session.tls.as_mut().ok_or(Errno::PROTO)?;
         if session.trouble.is_some() {
-            return Err(ConnectionError::Reset);
+            return Err(Errno::CONNRESET);
         }
         let mut pipe = Pipe::new(&mut self.sockets, slot);
         if tls.wants_write() {
@@ -229,11 +209,11 @@ impl ConnectionDriver for TlsDriver {
         while sent < bytes.len() {
             let record = &bytes[sent..][..RECORD.min(bytes.len() - sent)];
             // Nothing is pending, so the session has room for a record.
-            let encrypted = tls.writer().write(record).map_err(|_| ConnectionError::Failed)?;
+            let encrypted = tls.writer().write(record).map_err(|_| Errno::PROTO)?;
             sent += encrypted;
             match pipe.flush(tls) {
                 Ok(()) => {}
-                Err(ConnectionError::WouldBlock) => {
+                Err(Errno::AGAIN) => {
                     session.held = 1;
                     sent -= 1;
                     break;
@@ -248,7 +228,7 @@ impl ConnectionDriver for TlsDriver {
                 }
             }
         }
-        if sent > 0 { Ok(sent) } else { Err(ConnectionError::WouldBlock) }
+        if sent > 0 { Ok(sent) } else { Err(Errno::AGAIN) }
     }
 
     /// Says goodbye (`close_notify`) where there is somebody to hear it, for many servers log a connection that ends without.
@@ -268,7 +248,7 @@ struct Pipe<'a> {
     sockets: &'a mut SocketDriver,
     slot: usize,
     /// Why the last operation failed.
-    trouble: Option<ConnectionError>,
+    trouble: Option<Errno>,
     /// Whether the last read brought less than it could have: nothing is left for now.
     is_drained: bool,
 }
@@ -279,15 +259,16 @@ impl<'a> Pipe<'a> {
     }
 
     /// Sends all that the session has encrypted.
-    fn flush(&mut self, tls: &mut ClientConnection) -> Result<(), ConnectionError> {
+    fn flush(&mut self, tls: &mut ClientConnection) -> Result<(), Errno> {
         while tls.wants_write() {
-            tls.write_tls(self).map_err(|_| self.trouble.unwrap_or(ConnectionError::Failed))?;
+            tls.write_tls(self).map_err(|_| self.trouble.unwrap_or(Errno::PROTO))?;
         }
         Ok(())
     }
 
-    fn failed(&mut self, trouble: ConnectionError) -> io::Error {
-        self.trouble = Some(trouble);
+    fn failed(&mut self, errno: Errno) -> io::Error {
+        let trouble = if is_reset(errno) { Errno::CONNRESET } else { errno };
+        self.trouble = Some(if would_block(errno) { Errno::AGAIN } else { trouble });
         io::ErrorKind::WouldBlock.into()
     }
 }

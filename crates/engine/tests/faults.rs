@@ -10,8 +10,6 @@ mod chaos;
 mod closing;
 #[path = "faults/connecting.rs"]
 mod connecting;
-#[path = "faults/conservation.rs"]
-mod conservation;
 #[path = "faults/early.rs"]
 mod early;
 #[path = "faults/framing.rs"]

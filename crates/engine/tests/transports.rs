@@ -7,7 +7,7 @@
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr as UnixAddr, UnixListener, UnixStream};
+use std::os::unix::net::{SocketAddr as UnixAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
@@ -15,12 +15,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use engine::{
-    ConnectionDriver, ConnectionError, ConnectionEvent, Endpoint, SocketDriver, TlsDriver, TlsOptions, TlsSettings,
-    Transport, TransportError,
+    ConnectionDriver, ConnectionEvent, Endpoint, SocketDriver, TlsDriver, TlsOptions, TlsSettings, Transport,
+    TransportError,
 };
-use model::Nanos;
+use model::{Nanos, Timestamps};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{HandshakeKind, RootCertStore, ServerConfig, ServerConnection, StreamOwned, SupportedProtocolVersion};
@@ -40,9 +41,9 @@ enum End {
     /// The stream ended, cleanly.
     Closed,
     /// Opening, or sending the first byte of the request, failed.
-    NotSent(ConnectionError),
+    NotSent(Errno),
     /// Something failed afterwards.
-    Broke(ConnectionError),
+    Broke(Errno),
 }
 
 #[derive(Debug)]
@@ -93,7 +94,7 @@ fn exchange_watched(
                         assert!(n > 0 && sent + n <= request.len(), "{n} of {} bytes sent", request.len() - sent);
                         sent += n;
                     }
-                    Err(ConnectionError::WouldBlock) => {
+                    Err(Errno::AGAIN) => {
                         if sent > 0 {
                             done.blocked += 1;
                             on_blocked();
@@ -123,7 +124,7 @@ fn exchange_watched(
                             break;
                         }
                     }
-                    Err(ConnectionError::WouldBlock) => break,
+                    Err(Errno::AGAIN) => break,
                     Err(trouble) => {
                         done.end = End::Broke(trouble);
                         return done;
@@ -210,124 +211,77 @@ impl Drop for Scratch {
 
 fn sockets(transport: &Transport, first_connection: u32, slots: usize) -> SocketDriver {
     transport.check().expect("can be used here");
-    SocketDriver::new(transport, first_connection, slots).expect("an epoll instance")
+    SocketDriver::new(transport, first_connection, slots, Timestamps::User).expect("an epoll instance")
 }
 
-#[test]
-fn an_exchange_over_ipv4() {
-    let (listener, address) = tcp_listener();
-    let server = serve_tcp(listener, 1, |mut stream| answer_one(&mut stream).is_ok());
-    let mut wire = sockets(&Transport::tcp(address), 0, 1);
+trait Stream: Read + Write {}
+impl<S: Read + Write> Stream for S {}
+
+/// One exchange with a server at `endpoint`, whose connections `accept` gives.
+fn exchanges_over(endpoint: Endpoint, accept: impl FnOnce() -> Box<dyn Stream> + Send + 'static) {
+    let server = thread::spawn(move || answer_one(&mut accept()).is_ok());
+    let mut wire = sockets(&Transport::plain(vec![endpoint]), 0, 1);
     answered(&mut wire, 0);
     wire.close(0);
-    assert_eq!(server.join().expect("no panic"), [true]);
+    assert!(server.join().expect("no panic"));
+}
+
+fn exchanges_over_tcp(listener: TcpListener) {
+    let address = listener.local_addr().expect("bound");
+    exchanges_over(Endpoint::Tcp(address), move || Box::new(listener.accept().expect("a connection").0));
 }
 
 #[test]
 #[expect(clippy::print_stderr, reason = "a skip says why")]
-fn an_exchange_over_ipv6() {
-    let Ok(listener) = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) else {
-        return eprintln!("skipped: this machine has no ::1");
-    };
-    let address = listener.local_addr().expect("bound");
-    let server = serve_tcp(listener, 1, |mut stream| answer_one(&mut stream).is_ok());
-    let mut wire = sockets(&Transport::tcp(address), 0, 1);
-    answered(&mut wire, 0);
-    wire.close(0);
-    assert_eq!(server.join().expect("no panic"), [true]);
-}
-
-#[test]
-fn an_exchange_over_a_unix_socket() {
+fn an_exchange_over_each_kind_of_address() {
+    exchanges_over_tcp(tcp_listener().0);
+    match TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) {
+        Ok(listener) => exchanges_over_tcp(listener),
+        Err(_) => eprintln!("IPv6 is skipped: this machine has no ::1"),
+    }
     let scratch = Scratch::new();
-    let path = scratch.0.join("app.sock");
-    let listener = UnixListener::bind(&path).expect("bound");
-    let server = thread::spawn(move || answer_one(&mut listener.accept().expect("a connection").0).is_ok());
-    let endpoint = Endpoint::unix(path.as_os_str()).expect("short enough");
-    let mut wire = sockets(&Transport::plain(vec![endpoint]), 0, 1);
-    answered(&mut wire, 0);
-    wire.close(0);
-    assert!(server.join().expect("no panic"));
-}
-
-#[test]
-fn an_exchange_over_an_abstract_unix_socket() {
-    let name = format!("longtail-transports-{}", std::process::id());
+    let (path, name) = (scratch.0.join("app.sock"), format!("longtail-transports-{}", std::process::id()));
+    let in_folder = UnixListener::bind(&path).expect("bound");
     let address = UnixAddr::from_abstract_name(&name).expect("a name");
-    let listener = UnixListener::bind_addr(&address).expect("bound");
-    let server = thread::spawn(move || answer_one(&mut listener.accept().expect("a connection").0).is_ok());
-    let endpoint = Endpoint::unix(format!("@{name}").as_ref()).expect("short enough");
-    let mut wire = sockets(&Transport::plain(vec![endpoint]), 0, 1);
-    answered(&mut wire, 0);
-    wire.close(0);
-    assert!(server.join().expect("no panic"));
-}
-
-#[test]
-fn connections_are_spread_evenly_over_endpoints_whichever_lane_has_them() {
-    let listeners: Vec<_> = (0..3).map(|_| tcp_listener()).collect();
-    let endpoints = listeners.iter().map(|(_, address)| Endpoint::Tcp(*address)).collect();
-    let transport = Transport::plain(endpoints);
-    // Two lanes of 4 and 5 connections: 0 to 3, 4 to 8.
-    let (mut a, mut b) = (sockets(&transport, 0, 4), sockets(&transport, 4, 5));
-    let servers: Vec<_> = listeners
-        .into_iter()
-        .map(|(listener, _)| serve_tcp(listener, 3, |mut stream| answer_one(&mut stream).is_ok()))
-        .collect();
-    for slot in 0..4 {
-        answered(&mut a, slot);
-        a.close(slot);
-    }
-    for slot in 0..5 {
-        answered(&mut b, slot);
-        b.close(slot);
-    }
-    for server in servers {
-        assert_eq!(server.join().expect("no panic"), [true; 3]);
+    let abstract_one = UnixListener::bind_addr(&address).expect("bound");
+    for (place, listener) in [(path.into_os_string(), in_folder), (format!("@{name}").into(), abstract_one)] {
+        let endpoint = Endpoint::unix(&place).expect("short enough");
+        exchanges_over(endpoint, move || Box::new(listener.accept().expect("a connection").0));
     }
 }
 
+/// Whom each of two or three servers saw, when nine or four connections of two lanes each made a request.
 #[test]
-fn the_server_sees_the_source_addresses_in_turn() {
-    let (listener, address) = tcp_listener();
-    let server = serve_tcp(listener, 4, |mut stream| {
-        let peer = stream.peer_addr().expect("connected").ip();
-        answer_one(&mut stream).expect("answered");
-        peer
-    });
+fn connections_go_evenly_to_each_endpoint_and_from_each_source_whichever_lane_has_them() {
     let sources: [IpAddr; 2] = [[127, 0, 0, 2].into(), [127, 0, 0, 3].into()];
-    let transport = Transport { source_ips: sources.to_vec(), ..Transport::tcp(address) };
-    let mut wire = sockets(&transport, 0, 4);
-    for slot in 0..4 {
-        answered(&mut wire, slot);
-        wire.close(slot);
-    }
-    assert_eq!(server.join().expect("no panic"), [sources[0], sources[1], sources[0], sources[1]]);
-}
-
-#[test]
-fn every_endpoint_is_reached_from_every_source() {
-    let listeners: Vec<_> = (0..2).map(|_| tcp_listener()).collect();
-    let endpoints = listeners.iter().map(|(_, address)| Endpoint::Tcp(*address)).collect();
-    let sources: Vec<IpAddr> = vec![[127, 0, 0, 2].into(), [127, 0, 0, 3].into()];
-    let transport = Transport { source_ips: sources.clone(), ..Transport::plain(endpoints) };
-    let servers: Vec<_> = listeners
-        .into_iter()
-        .map(|(listener, _)| {
-            serve_tcp(listener, 2, |mut stream| {
-                let peer = stream.peer_addr().expect("connected").ip();
-                answer_one(&mut stream).expect("answered");
-                peer
-            })
-        })
-        .collect();
-    let mut wire = sockets(&transport, 0, 4);
-    for slot in 0..4 {
-        answered(&mut wire, slot);
-        wire.close(slot);
-    }
-    for server in servers {
-        assert_eq!(server.join().expect("no panic"), sources);
+    let local: IpAddr = Ipv4Addr::LOCALHOST.into();
+    for (endpoints, source_ips, lanes, seen) in [
+        (3, vec![], [4, 5], vec![local; 3]),
+        (1, sources.to_vec(), [4, 0], [sources, sources].concat()),
+        (2, sources.to_vec(), [1, 3], sources.to_vec()),
+    ] {
+        let listeners: Vec<_> = (0..endpoints).map(|_| tcp_listener()).collect();
+        let places = listeners.iter().map(|(_, address)| Endpoint::Tcp(*address)).collect();
+        let transport = Transport { source_ips, ..Transport::plain(places) };
+        let serve = |mut stream: TcpStream| {
+            let peer = stream.peer_addr().expect("connected").ip();
+            answer_one(&mut stream).expect("answered");
+            peer
+        };
+        let servers = listeners.into_iter().map(|(listener, _)| serve_tcp(listener, seen.len(), serve));
+        let servers: Vec<_> = servers.collect();
+        let mut first = 0;
+        for slots in lanes {
+            let mut wire = sockets(&transport, first, slots);
+            for slot in 0..slots {
+                answered(&mut wire, slot);
+                wire.close(slot);
+            }
+            first += slots as u32;
+        }
+        for server in servers {
+            assert_eq!(server.join().expect("no panic"), seen);
+        }
     }
 }
 
@@ -350,18 +304,19 @@ fn a_source_that_cannot_be_used_is_told_before_the_start() {
 fn nobody_listening_is_refused() {
     let (listener, address) = tcp_listener();
     drop(listener);
-    let done = exchange(&mut sockets(&Transport::tcp(address), 0, 1), 0, false, REQUEST, 1);
-    assert_eq!(done.end, End::NotSent(ConnectionError::Refused));
-
     let scratch = Scratch::new();
-    let path = scratch.0.join("gone.sock");
-    drop(UnixListener::bind(&path).expect("bound"));
-    let left_over = Transport::plain(vec![Endpoint::Unix(path)]);
-    let done = exchange(&mut sockets(&left_over, 0, 1), 0, false, REQUEST, 1);
-    assert_eq!(done.end, End::NotSent(ConnectionError::Refused));
-    let missing = Transport::plain(vec![Endpoint::Unix(scratch.0.join("never.sock"))]);
-    let done = exchange(&mut sockets(&missing, 0, 1), 0, false, REQUEST, 1);
-    assert_eq!(done.end, End::NotSent(ConnectionError::Failed));
+    let (gone, never) = (scratch.0.join("gone.sock"), scratch.0.join("never.sock"));
+    drop(UnixListener::bind(&gone).expect("bound"));
+    for (endpoint, trouble) in [
+        (Endpoint::Tcp(address), Errno::CONNREFUSED),
+        (Endpoint::Unix(gone), Errno::CONNREFUSED),
+        (Endpoint::Unix(never), Errno::NOENT),
+    ] {
+        let done = exchange(&mut sockets(&Transport::plain(vec![endpoint]), 0, 1), 0, false, REQUEST, 1);
+        assert_eq!(done.end, End::NotSent(trouble));
+    }
+    let done = exchange(&mut encrypted(address, insecure(), 1), 0, false, REQUEST, 1);
+    assert_eq!(done.end, End::NotSent(Errno::CONNREFUSED), "with TLS too");
 }
 
 #[test]
@@ -374,7 +329,7 @@ fn a_unix_socket_whose_accept_queue_is_full_refuses() {
     let opened: Vec<_> = (0..8).map(|slot| wire.open(slot)).collect();
     // A queue of n holds n + 1 (net/unix/af_unix.c, unix_recvq_full).
     assert_eq!(opened[..2], [Ok(()), Ok(())]);
-    assert_eq!(opened[2..], [Err(ConnectionError::Refused); 6]);
+    assert_eq!(opened[2..], [Err(Errno::CONNREFUSED); 6]);
     // And takes the next as soon as there is room.
     let (accepted, _) = listener.accept().expect("one of them");
     assert_eq!(wire.open(2), Ok(()));
@@ -470,6 +425,11 @@ fn server_config(pair: &Pair, versions: &[&'static SupportedProtocolVersion], cl
     builder.with_single_cert(vec![pair.cert.clone()], pair.key()).expect("a pair")
 }
 
+/// Of a server whom nobody vouches for.
+fn own_config() -> ServerConfig {
+    server_config(&Pair::self_signed(|_| {}), BOTH, None)
+}
+
 fn insecure() -> TlsSettings {
     TlsSettings::new(&TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() })
         .expect("nothing to read")
@@ -482,7 +442,7 @@ fn trusting(scratch: &Scratch, cert_pem: &str, server_name: &str) -> TlsSettings
 }
 
 fn encrypted(address: SocketAddr, tls: TlsSettings, slots: usize) -> TlsDriver {
-    TlsDriver::new(&Transport::tcp(address), tls, 0, slots).expect("an epoll instance")
+    TlsDriver::new(sockets(&Transport::tcp(address), 0, slots), tls)
 }
 
 type Served = StreamOwned<ServerConnection, TcpStream>;
@@ -517,88 +477,63 @@ fn one_exchange(config: ServerConfig, tls: TlsSettings) -> (End, bool) {
 // ---- TLS: whom to trust -----------------------------------------------------------------------------------------------
 
 #[test]
-fn insecure_accepts_what_nobody_vouches_for_in_both_versions() {
-    let pair = Pair::self_signed(|_| {});
-    for version in BOTH {
-        assert_eq!(one_exchange(server_config(&pair, &[version], None), insecure()), (End::Answered, true));
-    }
-}
-
-#[test]
-fn insecure_accepts_an_expired_certificate_of_another_name() {
-    let pair = Pair::self_signed(|params| {
-        params.not_after = date_time_ymd(2001, 1, 1);
-        params.subject_alt_names = vec![rcgen::SanType::DnsName("elsewhere.example".try_into().expect("a name"))];
-    });
-    assert_eq!(one_exchange(server_config(&pair, BOTH, None), insecure()), (End::Answered, true));
-}
-
-#[test]
 #[expect(clippy::print_stderr, reason = "a skip says why")]
 fn without_insecure_a_certificate_nobody_vouches_for_fails() {
     let tls = match TlsSettings::new(&TlsOptions { server_name: "localhost", ..TlsOptions::default() }) {
         Err(TransportError::NoRoots) => return eprintln!("skipped: no certificate authority is installed here"),
         tls => tls.expect("the system's authorities"),
     };
-    let config = server_config(&Pair::self_signed(|_| {}), BOTH, None);
-    assert_eq!(one_exchange(config, tls), (End::NotSent(ConnectionError::Failed), false));
+    let config = own_config();
+    assert_eq!(one_exchange(config, tls), (End::NotSent(Errno::PROTO), false));
 }
 
 #[test]
-fn a_given_authority_vouches_for_its_own_and_for_nobody_else() {
+fn a_certificate_is_trusted_where_somebody_vouches_for_it_and_its_name_and_dates_fit() {
     let scratch = Scratch::new();
     let (ours, another) = (authority(), authority());
-    let pair = Pair::signed_by(&ours, "localhost");
-    let tls = trusting(&scratch, &ours.pem(), "localhost");
-    assert_eq!(one_exchange(server_config(&pair, BOTH, None), tls.clone()), (End::Answered, true));
-    let pair = Pair::signed_by(&another, "localhost");
-    assert_eq!(one_exchange(server_config(&pair, BOTH, None), tls), (End::NotSent(ConnectionError::Failed), false));
-}
-
-#[test]
-fn a_self_signed_certificate_that_is_given_is_trusted() {
-    let scratch = Scratch::new();
-    let plain = Pair::self_signed(|_| {});
+    let (vouched, foreign) = (Pair::signed_by(&ours, "localhost"), Pair::signed_by(&another, "localhost"));
+    let own = Pair::self_signed(|_| {});
     // As `openssl req -x509` makes it.
-    let calls_itself_authority = Pair::self_signed(|params| params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained));
-    for pair in [plain, calls_itself_authority] {
-        let config = || server_config(&pair, BOTH, None);
-        let tls = trusting(&scratch, &pair.cert_pem, "localhost");
-        assert_eq!(one_exchange(config(), tls), (End::Answered, true));
-        let another_name = trusting(&scratch, &pair.cert_pem, "elsewhere.example");
-        assert_eq!(one_exchange(config(), another_name), (End::NotSent(ConnectionError::Failed), false));
-    }
-}
-
-#[test]
-fn a_given_certificate_that_has_expired_fails() {
-    let scratch = Scratch::new();
-    for is_ca in [IsCa::NoCa, IsCa::Ca(BasicConstraints::Unconstrained)] {
-        let pair = Pair::self_signed(|params| {
+    let is_ca = || IsCa::Ca(BasicConstraints::Unconstrained);
+    let calls_itself_authority = Pair::self_signed(|params| params.is_ca = is_ca());
+    let expired = |is_ca| {
+        Pair::self_signed(|params| {
             params.is_ca = is_ca;
             params.not_after = date_time_ymd(2001, 1, 1);
-        });
-        let tls = trusting(&scratch, &pair.cert_pem, "localhost");
-        let config = server_config(&pair, BOTH, None);
-        assert_eq!(one_exchange(config, tls), (End::NotSent(ConnectionError::Failed), false));
+        })
+    };
+    let (expired, expired_authority) = (expired(IsCa::NoCa), expired(is_ca()));
+    let of_address = Pair::self_signed(|params| {
+        params.subject_alt_names = vec![rcgen::SanType::IpAddress([127, 0, 0, 1].into())];
+    });
+    let elsewhere = Pair::self_signed(|params| {
+        params.not_after = date_time_ymd(2001, 1, 1);
+        params.subject_alt_names = vec![rcgen::SanType::DnsName("elsewhere.example".try_into().expect("a name"))];
+    });
+    let given = |pem: &str, name| trusting(&scratch, pem, name);
+    for (what, pair, tls, is_trusted) in [
+        ("its authority is given", &vouched, given(&ours.pem(), "localhost"), true),
+        ("another authority is given", &foreign, given(&ours.pem(), "localhost"), false),
+        ("self-signed, and given", &own, given(&own.cert_pem, "localhost"), true),
+        ("given, of another name", &own, given(&own.cert_pem, "elsewhere.example"), false),
+        ("an authority's own", &calls_itself_authority, given(&calls_itself_authority.cert_pem, "localhost"), true),
+        ("the same, of another name", &calls_itself_authority, given(&calls_itself_authority.cert_pem, "x.y"), false),
+        ("expired", &expired, given(&expired.cert_pem, "localhost"), false),
+        ("an authority's, expired", &expired_authority, given(&expired_authority.cert_pem, "localhost"), false),
+        ("an address's", &of_address, given(&of_address.cert_pem, "127.0.0.1"), true),
+        ("another address's", &of_address, given(&of_address.cert_pem, "[::1]"), false),
+        ("nobody vouches, and insecure", &own, insecure(), true),
+        ("expired, of another name, and insecure", &elsewhere, insecure(), true),
+    ] {
+        let expected = if is_trusted { (End::Answered, true) } else { (End::NotSent(Errno::PROTO), false) };
+        for version in BOTH {
+            assert_eq!(one_exchange(server_config(pair, &[version], None), tls.clone()), expected, "{what}");
+        }
     }
 }
 
 #[test]
-fn a_certificate_for_an_address_is_valid_for_that_address() {
-    let scratch = Scratch::new();
-    let pair = Pair::self_signed(|params| {
-        params.subject_alt_names = vec![rcgen::SanType::IpAddress([127, 0, 0, 1].into())];
-    });
-    let config = || server_config(&pair, BOTH, None);
-    let tls = trusting(&scratch, &pair.cert_pem, "127.0.0.1");
-    assert_eq!(one_exchange(config(), tls), (End::Answered, true));
-    let tls = trusting(&scratch, &pair.cert_pem, "[::1]");
-    assert_eq!(one_exchange(config(), tls), (End::NotSent(ConnectionError::Failed), false));
-}
-
-#[test]
-fn a_server_that_asks_who_we_are_is_told_in_both_versions() {
+fn a_server_that_asks_who_we_are_is_told_or_refuses_in_both_versions() {
     let scratch = Scratch::new();
     let (pair, issuer) = (Pair::self_signed(|_| {}), authority());
     let clients = Pair::new(issuer.as_ref(), issuer.key());
@@ -613,25 +548,10 @@ fn a_server_that_asks_who_we_are_is_told_in_both_versions() {
                 TlsSettings::new(&TlsOptions { cert_file: Some(cert_file), key_file, ..options }).expect("a pair");
             assert_eq!(one_exchange(server_config(&pair, &[version], Some(&clients)), tls), (End::Answered, true));
         }
-    }
-}
-
-#[test]
-fn a_missing_client_certificate_fails_in_both_versions() {
-    let (pair, issuer) = (Pair::self_signed(|_| {}), authority());
-    let clients = Pair::new(issuer.as_ref(), issuer.key());
-    for version in BOTH {
         let (end, served) = one_exchange(server_config(&pair, &[version], Some(&clients)), insecure());
-        assert!(!served);
         // TLS 1.3: our side of the handshake is over before the server has looked for the certificate, and the request is out.
-        assert!(
-            matches!(
-                end,
-                End::NotSent(ConnectionError::Failed | ConnectionError::Reset)
-                    | End::Broke(ConnectionError::Failed | ConnectionError::Reset)
-            ),
-            "{version:?}: {end:?}"
-        );
+        let (End::NotSent(errno) | End::Broke(errno)) = end else { panic!("{version:?}: {end:?}") };
+        assert!(!served && matches!(errno, Errno::PROTO | Errno::CONNRESET), "{version:?}: {errno}");
     }
 }
 
@@ -660,7 +580,7 @@ fn files_and_names_that_are_of_no_use_are_told_with_the_mend() {
 
 #[test]
 fn a_connection_carries_one_exchange_after_the_other() {
-    let (server, address) = serve_tls(server_config(&Pair::self_signed(|_| {}), BOTH, None), 1, |mut stream| {
+    let (server, address) = serve_tls(own_config(), 1, |mut stream| {
         for _ in 0..100 {
             assert_eq!(read_head(&mut stream).expect("a request"), REQUEST);
             stream.write_all(ANSWER).expect("written");
@@ -679,7 +599,7 @@ fn a_connection_carries_one_exchange_after_the_other() {
 
 #[test]
 fn http_1_1_is_what_we_ask_for_and_the_name_is_told() {
-    let mut config = server_config(&Pair::self_signed(|_| {}), BOTH, None);
+    let mut config = own_config();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let (server, address) = serve_tls(config, 1, |mut stream| {
         answer_one(&mut stream).expect("answered");
@@ -693,7 +613,7 @@ fn http_1_1_is_what_we_ask_for_and_the_name_is_told() {
 
 #[test]
 fn later_connections_resume_the_session_of_the_first() {
-    let (server, address) = serve_tls(server_config(&Pair::self_signed(|_| {}), BOTH, None), 3, |mut stream| {
+    let (server, address) = serve_tls(own_config(), 3, |mut stream| {
         answer_one(&mut stream).expect("answered");
         stream.conn.handshake_kind()
     });
@@ -707,21 +627,53 @@ fn later_connections_resume_the_session_of_the_first() {
     assert_eq!(kinds[1..], [Some(HandshakeKind::Resumed); 2]);
 }
 
+fn read_hello(stream: &mut TcpStream) {
+    let mut record = [0; 5];
+    stream.read_exact(&mut record).expect("a record's head");
+    let length = usize::from(u16::from_be_bytes([record[3], record[4]]));
+    stream.read_exact(&mut vec![0; length]).expect("a client hello");
+}
+
 #[test]
-fn a_server_that_speaks_plaintext_fails() {
-    let (listener, address) = tcp_listener();
-    let server = serve_tcp(listener, 1, |mut stream| {
-        let mut hello = [0; 1024];
-        let _ = stream.read(&mut hello).expect("a client hello");
-        stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").expect("written");
+fn a_handshake_that_does_not_come_about_has_failed_or_was_reset() {
+    /// The end, with what the client still sends read: a close with something unread would be a reset.
+    fn end(stream: &mut TcpStream) {
         stream.shutdown(Shutdown::Write).expect("shut");
-        let _ = io::copy(&mut stream, &mut io::sink());
-    });
-    let mut wire = encrypted(address, insecure(), 1);
-    let done = exchange(&mut wire, 0, false, REQUEST, 1);
-    assert_eq!(done.end, End::NotSent(ConnectionError::Failed));
-    wire.close(0);
-    server.join().expect("no panic");
+        let _ = io::copy(stream, &mut io::sink());
+    }
+    let servers: [(&str, fn(&mut TcpStream), Errno); 5] = [
+        ("closes at once", end, Errno::PROTO),
+        ("closes after the client hello", |stream| (read_hello(stream), end(stream)).1, Errno::PROTO),
+        (
+            "closes in the middle of its own first message",
+            |stream| {
+                read_hello(stream);
+                stream.write_all(&[22, 3, 3, 0, 100, 2, 0, 0, 96, 3, 3]).expect("written");
+                end(stream);
+            },
+            Errno::PROTO,
+        ),
+        (
+            "speaks plaintext",
+            |stream| {
+                read_hello(stream);
+                stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").expect("written");
+                end(stream);
+            },
+            Errno::PROTO,
+        ),
+        // What is not read when a socket is closed makes a reset of it.
+        ("resets", |stream| stream.read_exact(&mut [0; 5]).expect("a record's head"), Errno::CONNRESET),
+    ];
+    for (what, serve, expected) in servers {
+        let (listener, address) = tcp_listener();
+        let server = serve_tcp(listener, 1, move |mut stream| serve(&mut stream));
+        let mut wire = encrypted(address, insecure(), 1);
+        let done = exchange(&mut wire, 0, false, REQUEST, 1);
+        assert_eq!(done.end, End::NotSent(expected), "{what}");
+        wire.close(0);
+        server.join().expect("no panic");
+    }
 }
 
 #[test]
@@ -753,121 +705,48 @@ fn a_person_is_told_why_a_handshake_fails_and_what_to_do() {
     assert!(told(Some(asks_who), &insecure()).expect("a failure").contains("--cert"));
 }
 
-#[test]
-fn a_server_that_closes_in_the_handshake_fails() {
-    let (listener, address) = tcp_listener();
-    // At once; after the client hello; in the middle of its own first message.
-    let server = serve_tcp(listener, 3, {
-        let mut turn = 0;
-        move |mut stream: TcpStream| {
-            turn += 1;
-            if turn > 1 {
-                let mut record = [0; 5];
-                stream.read_exact(&mut record).expect("a record's head");
-                let length = usize::from(u16::from_be_bytes([record[3], record[4]]));
-                stream.read_exact(&mut vec![0; length]).expect("a client hello");
-            }
-            if turn > 2 {
-                stream.write_all(&[22, 3, 3, 0, 100, 2, 0, 0, 96, 3, 3]).expect("written");
-            }
-            stream.shutdown(Shutdown::Write).expect("shut");
-            let _ = io::copy(&mut stream, &mut io::sink());
-        }
-    });
-    let mut wire = encrypted(address, insecure(), 1);
-    for turn in 0..3 {
-        let done = exchange(&mut wire, 0, false, REQUEST, 1);
-        assert_eq!(done.end, End::NotSent(ConnectionError::Failed), "turn {turn}");
-        wire.close(0);
-    }
-    server.join().expect("no panic");
-}
-
-#[test]
-fn a_server_that_resets_in_the_handshake_is_a_reset() {
-    let (listener, address) = tcp_listener();
-    let server = serve_tcp(listener, 1, |mut stream| {
-        // What is not read when a socket is closed makes a reset of it.
-        stream.read_exact(&mut [0; 5]).expect("a record's head");
-    });
-    let done = exchange(&mut encrypted(address, insecure(), 1), 0, false, REQUEST, 1);
-    assert_eq!(done.end, End::NotSent(ConnectionError::Reset));
-    server.join().expect("no panic");
-}
-
-#[test]
-fn nobody_listening_is_refused_with_tls_too() {
-    let (listener, address) = tcp_listener();
-    drop(listener);
-    let done = exchange(&mut encrypted(address, insecure(), 1), 0, false, REQUEST, 1);
-    assert_eq!(done.end, End::NotSent(ConnectionError::Refused));
-}
-
-/// Sends what the session has encrypted and `then` in one piece.
-fn send_at_once(stream: &mut Served, then: &[u8]) {
+/// What the session has encrypted.
+fn flight(session: &mut ServerConnection) -> Vec<u8> {
     let mut flight = Vec::new();
-    while stream.conn.wants_write() {
-        stream.conn.write_tls(&mut flight).expect("into memory");
+    while session.wants_write() {
+        session.write_tls(&mut flight).expect("into memory");
     }
-    flight.extend_from_slice(then);
-    stream.sock.write_all(&flight).expect("written");
+    flight
 }
 
 #[test]
-fn an_end_that_is_announced_is_an_end_and_one_that_is_not_is_a_reset() {
+fn an_answer_ends_as_the_server_says_and_what_is_cut_or_garbled_is_told() {
     const UNTIL_CLOSE: &[u8] = b"HTTP/1.0 200 OK\r\n\r\nuntil the end";
-    let (server, address) = serve_tls(server_config(&Pair::self_signed(|_| {}), BOTH, None), 3, {
-        let mut turn = 0;
-        move |mut stream| {
-            turn += 1;
+    let reset = || End::Broke(Errno::CONNRESET);
+    for (content, is_announced, then, closes, expected) in [
+        (UNTIL_CLOSE, true, &[][..], true, End::Closed),
+        // The socket stays open: nothing but what came with the answer tells the end.
+        (UNTIL_CLOSE, true, &[], false, End::Closed),
+        (UNTIL_CLOSE, false, &[], true, reset()),
+        // The head of a record of 64 bytes, and no more.
+        (&ANSWER[..20], false, &[23, 3, 3, 0, 64, 1, 2, 3], true, reset()),
+        // A record of a kind that does not exist.
+        (&ANSWER[..20], false, &[99; 16], false, End::Broke(Errno::PROTO)),
+    ] {
+        let (server, address) = serve_tls(own_config(), 1, move |mut stream| {
             read_head(&mut stream).expect("a request");
-            stream.conn.writer().write_all(UNTIL_CLOSE).expect("buffered");
-            if turn < 3 {
+            stream.conn.writer().write_all(content).expect("buffered");
+            if is_announced {
                 stream.conn.send_close_notify();
             }
-            send_at_once(&mut stream, &[]);
-            // The second time the socket stays open: nothing but what came with the answer tells the end.
-            if turn != 2 {
+            let in_one_piece = [&flight(&mut stream.conn), then].concat();
+            stream.sock.write_all(&in_one_piece).expect("written");
+            if closes {
                 stream.sock.shutdown(Shutdown::Write).expect("shut");
             }
             let _ = io::copy(&mut stream.sock, &mut io::sink());
-        }
-    });
-    let mut wire = encrypted(address, insecure(), 1);
-    for end in [End::Closed, End::Closed, End::Broke(ConnectionError::Reset)] {
+        });
+        let mut wire = encrypted(address, insecure(), 1);
         let done = exchange(&mut wire, 0, false, REQUEST, usize::MAX);
-        assert_eq!((done.end, &done.received[..]), (end, UNTIL_CLOSE));
+        assert_eq!((done.end, &done.received[..]), (expected, content));
         wire.close(0);
+        server.join().expect("no panic");
     }
-    server.join().expect("no panic");
-}
-
-#[test]
-fn a_record_cut_short_is_a_reset_and_garbage_fails() {
-    let (server, address) = serve_tls(server_config(&Pair::self_signed(|_| {}), BOTH, None), 2, {
-        let mut turn = 0;
-        move |mut stream| {
-            turn += 1;
-            read_head(&mut stream).expect("a request");
-            stream.conn.writer().write_all(&ANSWER[..20]).expect("buffered");
-            if turn == 1 {
-                // The head of a record of 64 bytes, and no more.
-                send_at_once(&mut stream, &[23, 3, 3, 0, 64, 1, 2, 3]);
-                stream.sock.shutdown(Shutdown::Write).expect("shut");
-            } else {
-                // A record of a kind that does not exist.
-                send_at_once(&mut stream, &[99; 16]);
-            }
-            let _ = io::copy(&mut stream.sock, &mut io::sink());
-        }
-    });
-    let mut wire = encrypted(address, insecure(), 1);
-    for trouble in [ConnectionError::Reset, ConnectionError::Failed] {
-        let done = exchange(&mut wire, 0, false, REQUEST, ANSWER.len());
-        assert_eq!((done.end, &done.received[..]), (End::Broke(trouble), &ANSWER[..20]));
-        wire.close(0);
-    }
-    server.join().expect("no panic");
 }
 
 #[test]
@@ -885,11 +764,7 @@ fn news_read_with_the_handshake_is_announced() {
             session.process_new_packets().expect("a client hello");
         }
         session.writer().write_all(ANSWER).expect("buffered");
-        let mut flight = Vec::new();
-        while session.wants_write() {
-            session.write_tls(&mut flight).expect("into memory");
-        }
-        stream.write_all(&flight).expect("written");
+        stream.write_all(&flight(&mut session)).expect("written");
         let _ = io::copy(&mut stream, &mut io::sink());
     });
     let mut wire = encrypted(address, insecure(), 1);
@@ -907,25 +782,21 @@ fn news_read_with_the_handshake_is_announced() {
     let mut buffer = vec![0; BUFFER];
     assert_eq!(wire.receive(0, &mut buffer), Ok(ANSWER.len()));
     assert_eq!(&buffer[..ANSWER.len()], ANSWER);
-    assert_eq!(wire.receive(0, &mut buffer), Err(ConnectionError::WouldBlock));
+    assert_eq!(wire.receive(0, &mut buffer), Err(Errno::AGAIN));
     wire.close(0);
     server.join().expect("no panic");
 }
 
 #[test]
 fn bytes_that_dribble_in_make_the_same_answer() {
-    let config = Arc::new(server_config(&Pair::self_signed(|_| {}), BOTH, None));
+    let config = Arc::new(own_config());
     let (listener, address) = tcp_listener();
     let server = serve_tcp(listener, 1, move |mut stream| {
         stream.set_nodelay(true).expect("TCP");
         let mut session = ServerConnection::new(Arc::clone(&config)).expect("a session");
         let mut request = Vec::new();
         loop {
-            let mut flight = Vec::new();
-            while session.wants_write() {
-                session.write_tls(&mut flight).expect("into memory");
-            }
-            for byte in flight {
+            for byte in flight(&mut session) {
                 stream.write_all(&[byte]).expect("written");
             }
             if request.ends_with(b"\r\n\r\n") {
@@ -1003,26 +874,8 @@ fn send_to_slow_reader(wire: &mut impl ConnectionDriver, length: usize, reads: &
 }
 
 #[test]
-fn a_megabyte_of_request_gets_through_to_a_slow_reader() {
-    const LENGTH: usize = 1 << 20;
-    let config = Arc::new(server_config(&Pair::self_signed(|_| {}), BOTH, None));
-    let scratch = Scratch::new();
-    let path = scratch.0.join("slow.sock");
-    let listener = UnixListener::bind(&path).expect("bound");
-    let (reads, may_read) = mpsc::channel();
-    let server = thread::spawn(move || {
-        let (stream, _): (UnixStream, _) = listener.accept().expect("a connection");
-        slow_reader(stream, config, &may_read, LENGTH);
-    });
-    let transport = Transport::plain(vec![Endpoint::Unix(path)]);
-    let mut wire = TlsDriver::new(&transport, insecure(), 0, 1).expect("an epoll instance");
-    send_to_slow_reader(&mut wire, LENGTH, &reads);
-    server.join().expect("no panic");
-}
-
-#[test]
 fn what_is_called_sent_is_not_in_a_buffer_of_ours() {
-    let config = Arc::new(server_config(&Pair::self_signed(|_| {}), BOTH, None));
+    let config = Arc::new(own_config());
     let scratch = Scratch::new();
     let path = scratch.0.join("slow.sock");
     let listener = UnixListener::bind(&path).expect("bound");
@@ -1038,7 +891,7 @@ fn what_is_called_sent_is_not_in_a_buffer_of_ours() {
         slow_reader(stream, config, &may_read, length);
     });
     let transport = Transport::plain(vec![Endpoint::Unix(path)]);
-    let mut wire = TlsDriver::new(&transport, insecure(), 0, 1).expect("an epoll instance");
+    let mut wire = TlsDriver::new(sockets(&transport, 0, 1), insecure());
     // How much does the kernel hold?
     let everything = body(1 << 20);
     wire.open(0).expect("connected");
@@ -1062,7 +915,7 @@ fn what_is_called_sent_is_not_in_a_buffer_of_ours() {
 fn more_than_tcp_buffers_gets_through_to_a_slow_reader() {
     // The kernel holds up to 4 MiB for the sender (tcp_wmem) and 6 MiB for the receiver (tcp_rmem).
     const LENGTH: usize = 32 << 20;
-    let config = Arc::new(server_config(&Pair::self_signed(|_| {}), BOTH, None));
+    let config = Arc::new(own_config());
     let (listener, address) = tcp_listener();
     let (reads, may_read) = mpsc::channel();
     let server = serve_tcp(listener, 1, move |stream| slow_reader(stream, Arc::clone(&config), &may_read, LENGTH));
@@ -1073,10 +926,10 @@ fn more_than_tcp_buffers_gets_through_to_a_slow_reader() {
 #[test]
 fn a_server_that_leaves_in_the_middle_of_the_request_breaks_the_connection() {
     const LENGTH: usize = 32 << 20;
-    let (server, address) = serve_tls(server_config(&Pair::self_signed(|_| {}), BOTH, None), 1, |mut stream| {
+    let (server, address) = serve_tls(own_config(), 1, |mut stream| {
         stream.read_exact(&mut [0]).expect("the first byte");
     });
     let done = exchange(&mut encrypted(address, insecure(), 1), 0, false, &body(LENGTH), usize::MAX);
-    assert_eq!(done.end, End::Broke(ConnectionError::Reset));
+    assert_eq!(done.end, End::Broke(Errno::CONNRESET));
     server.join().expect("no panic");
 }

@@ -1,34 +1,31 @@
 //! Client's ledger = server's ledger: the engine drives a sink in this process, over real sockets, and both must have
-//! counted the same, to the byte. No duration and no rate is looked at.
+//! counted the same, to the byte: every stop rule and every pace over every transport. No duration and no rate is looked at.
 
 #[path = "cli/clock.rs"]
 mod clock;
-#[path = "ledger/every_way.rs"]
-mod every_way;
 
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ffi::OsStr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::sync_channel;
 
-use engine::{DriveResult, LoadSpec, RunProgress, Transport, drive, render};
-use model::{Counts, Nanos, Outcome};
+use engine::{DriveResult, Endpoint, LoadSpec, RunProgress, TlsOptions, TlsSettings, Transport, drive, render};
+use model::{Arrivals, Counts, Late, Nanos, Outcome, Pace, Profile, Rate};
 use sink::{Listen, Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue};
 
 use crate::clock::{SteadyClock, eventually};
 
-const CONNECTIONS: [u32; 3] = [1, 7, 64];
-const LANES: [u32; 2] = [1, 3];
 /// Only a test that fails waits so long, and no request times out before.
 const PATIENCE: Nanos = Nanos::from_secs(300);
 /// Lengths of a window, one after the other until one was long enough: a busy machine may let nothing of a closed loop become due in
 /// a short one. Each run's ledgers agree.
 const WINDOWS: [Nanos; 4] =
     [Nanos::from_millis(40), Nanos::from_millis(400), Nanos::from_secs(4), Nanos::from_secs(40)];
+/// A stop by number, and by each connection's number.
+const NUMBER: u64 = 61;
+const EACH: u64 = 9;
 
-fn sink() -> Sink {
-    sink_at(SocketAddr::from(([127, 0, 0, 1], 0)).into())
-}
-
-fn sink_at(place: Listen) -> Sink {
+fn sink(place: Listen) -> Sink {
     let settings = SinkSettings {
         listen: vec![place],
         queue: SlotQueue::Shared,
@@ -42,152 +39,273 @@ fn sink_at(place: Listen) -> Sink {
     Sink::start(settings, SteadyClock).unwrap()
 }
 
-fn shape(sink: &Sink, connections: u32, lanes: u32, keep_alive: bool) -> LoadSpec {
-    shape_over(Transport::tcp(sink.address()), connections, lanes, keep_alive)
-}
-
-fn shape_over(transport: Transport, connections: u32, lanes: u32, keep_alive: bool) -> LoadSpec {
+fn spec(transport: Transport, connections: u32, lanes: u32, keep_alive: bool) -> LoadSpec {
     let request = render("GET", "localhost", "/", keep_alive);
+    let worker_header = "x-worker".to_owned();
     LoadSpec {
         lanes,
         keep_alive,
         timeout: PATIENCE,
-        worker_header: "x-worker".to_owned(),
-        keep_exchanges: true,
+        worker_header,
         ..LoadSpec::closed(transport, request, connections)
     }
 }
 
-fn driven(shape: &LoadSpec) -> DriveResult {
-    drive(shape, &SteadyClock, &AtomicBool::new(false), &RunProgress::new(shape.lanes), None).unwrap()
-}
-
-/// Each exchange is a sound one, and counting them gives the tally.
-fn assert_sound(shape: &LoadSpec, done: &DriveResult) {
+/// Drives it to its end, or until more than `at_most` requests have ended. Each exchange of its journal is a sound one, and counting them
+/// gives the tally.
+fn driven(spec: &LoadSpec, at_most: Option<u64>) -> DriveResult {
+    let (interrupt, progress) = (AtomicBool::new(false), RunProgress::new(spec.lanes));
+    let (journal, records) = sync_channel(10_000);
+    let done = std::thread::scope(|scope| {
+        let (interrupt, progress) = (&interrupt, &progress);
+        if let Some(at_most) = at_most {
+            scope.spawn(move || {
+                let seen = || format!("{} ended", progress.ended());
+                eventually(PATIENCE, seen, || (progress.ended() > at_most).then_some(()));
+                interrupt.store(true, Ordering::Relaxed);
+            });
+        }
+        drive(spec, &SteadyClock, interrupt, progress, Some(&journal)).unwrap()
+    });
+    drop(journal);
+    assert_eq!((done.interrupted, done.dropped_records), (at_most.is_some(), 0));
     let tally = &done.tally;
-    let (mut measured, mut warm_up) = (Counts::default(), Counts::default());
-    for exchange in &done.exchanges {
+    let (mut measured, mut warm_up, mut bytes) = (Counts::default(), Counts::default(), 0);
+    for exchange in records.iter().flatten().map(|record| record.exchange) {
         assert!(exchange.due <= exchange.sent && exchange.sent <= exchange.ended, "{exchange:?}");
         if tally.measures(exchange.due) { &mut measured } else { &mut warm_up }.record(exchange.outcome);
+        bytes += u64::from(exchange.received_bytes);
     }
     assert_eq!((&measured, &warm_up), (&tally.counts, &tally.unmeasured));
-    assert_eq!(tally.all_requests(), done.exchanges.len() as u64);
-    let bytes: u64 = done.exchanges.iter().map(|exchange| u64::from(exchange.received_bytes)).sum();
     assert_eq!(tally.received_bytes, bytes);
-    assert_eq!(tally.per_connection.len(), shape.connections as usize);
+    assert_eq!(tally.per_connection.len(), spec.connections as usize);
     assert_eq!(tally.per_connection.iter().sum::<u64>(), tally.counts.good());
+    done
 }
 
-/// Nothing was lost or given up, and the sink has counted what we have.
-fn assert_same(shape: &LoadSpec, done: &DriveResult, ledger: &SinkLedger) {
+/// Nothing that was sent was lost or given up, and the sink has counted what we have.
+fn assert_same(spec: &LoadSpec, done: &DriveResult, ledger: &SinkLedger) {
     let tally = &done.tally;
-    let requests = tally.all_requests();
-    assert_eq!(tally.counts.good() + tally.unmeasured.good(), requests, "{:?}", tally.counts);
-    assert_eq!((ledger.requests, ledger.answers), (requests, requests));
-    assert_eq!((ledger.abandoned, ledger.bad_requests, ledger.waiting, ledger.busy), (0, 0, 0, 0));
-    assert_eq!(ledger.received_bytes, tally.sent_bytes);
-    assert_eq!(ledger.sent_bytes, tally.received_bytes);
-    assert_eq!(ledger.connections, tally.connections_opened);
-    assert_eq!(ledger.connections, if shape.keep_alive { u64::from(shape.connections) } else { requests });
-    assert_eq!(tally.closed_by_server, 0);
+    let skipped = tally.counts.of(Outcome::Skipped) + tally.unmeasured.of(Outcome::Skipped);
+    assert!(skipped == 0 || spec.late == Late::Skip);
+    let sent = tally.all_requests() - skipped;
+    assert_eq!(tally.counts.good() + tally.unmeasured.good(), sent, "{:?}", tally.counts);
+    assert_eq!(
+        [tally.connections_opened, sent, sent, tally.sent_bytes, tally.received_bytes],
+        [ledger.connections, ledger.requests, ledger.answers, ledger.received_bytes, ledger.sent_bytes],
+        "connections, requests, answers, bytes there, bytes back"
+    );
+    assert_eq!((ledger.abandoned, ledger.bad_requests, ledger.failed_handshakes), (0, 0, 0));
+    assert_eq!((ledger.waiting, ledger.busy, tally.closed_by_server), (0, 0, 0));
     let by_worker = |worker: usize| tally.per_worker.get(&worker.to_string()).map_or(0, |count| count.all);
     assert_eq!(ledger.per_worker, [by_worker(0), by_worker(1)]);
     assert_eq!(tally.per_worker.values().map(|count| count.measured).sum::<u64>(), tally.counts.answered());
 }
 
-fn by_count(keep_alive: bool) {
-    const EACH: u64 = 9;
-    for (connections, lanes) in CONNECTIONS.into_iter().flat_map(|c| LANES.map(|lanes| (c, lanes))) {
-        let sink = sink();
-        let shape = LoadSpec { requests_per_connection: Some(EACH), ..shape(&sink, connections, lanes, keep_alive) };
-        let done = driven(&shape);
-        assert_sound(&shape, &done);
-        assert_same(&shape, &done, &sink.ledger());
-        assert_eq!(done.tally.counts.total(), u64::from(connections) * EACH);
-        assert!(done.tally.per_connection.iter().all(|good| *good == EACH));
-        assert_same(&shape, &done, &sink.stop());
+/// What ended well is in both ledgers, and what was in flight is in the sink's as far as it came.
+fn assert_same_but_for_the_end(spec: &LoadSpec, done: &DriveResult, ledger: &SinkLedger) {
+    let (tally, counts) = (&done.tally, &done.tally.counts);
+    let (in_flight, skipped) = (counts.of(Outcome::InFlight), counts.of(Outcome::Skipped));
+    assert_eq!(counts.total(), counts.good() + in_flight + skipped, "{counts:?}");
+    assert!(spec.pace.is_open() || in_flight <= u64::from(spec.connections));
+    assert!((counts.good()..=counts.total()).contains(&ledger.requests), "{counts:?} {ledger:?}");
+    assert!(ledger.answers >= counts.good() && ledger.bad_requests == 0, "{counts:?} {ledger:?}");
+    assert!(ledger.received_bytes <= tally.sent_bytes && ledger.sent_bytes >= tally.received_bytes);
+    assert!(ledger.connections <= tally.connections_opened);
+}
+
+/// Each number of connections and lanes, with keep-alive and without, against sinks over loopback.
+fn with_each_size(check: impl Fn(&dyn Fn() -> (Sink, LoadSpec))) {
+    for (connections, lanes) in [1, 7, 64].into_iter().flat_map(|connections| [(connections, 1), (connections, 3)]) {
+        for keep_alive in [true, false] {
+            check(&|| {
+                let sink = sink(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into());
+                let spec = spec(Transport::tcp(sink.address()), connections, lanes, keep_alive);
+                (sink, spec)
+            });
+        }
     }
 }
 
-fn by_time(keep_alive: bool) {
-    for (connections, lanes) in CONNECTIONS.into_iter().flat_map(|c| LANES.map(|lanes| (c, lanes))) {
-        let agree = |window: Nanos| {
-            let sink = sink();
-            let (warm_up, measured) = (window / 4, Some(window));
-            let shape = LoadSpec { warm_up, measured, ..shape(&sink, connections, lanes, keep_alive) };
-            let done = driven(&shape);
-            assert_sound(&shape, &done);
-            assert_same(&shape, &done, &sink.ledger());
-            assert_same(&shape, &done, &sink.stop());
-            done.tally.counts.total() > 0
-        };
-        assert!(WINDOWS.into_iter().any(agree), "nothing was measured");
-    }
-}
-
-#[test]
-fn both_ledgers_agree_when_a_count_ends_a_run_with_keep_alive() {
-    by_count(true);
-}
-
-#[test]
-fn both_ledgers_agree_when_a_count_ends_a_run_with_a_connection_a_request() {
-    by_count(false);
-}
-
-#[test]
-fn both_ledgers_agree_when_time_ends_a_run_with_keep_alive() {
-    by_time(true);
-}
-
-#[test]
-fn both_ledgers_agree_when_time_ends_a_run_with_a_connection_a_request() {
-    by_time(false);
-}
-
-#[test]
-fn no_connection_outlives_its_run() {
-    let sink = sink();
-    let shape = LoadSpec { requests_per_connection: Some(3), ..shape(&sink, 7, 3, true) };
-    driven(&shape);
-    eventually(PATIENCE, || format!("{:?}", sink.ledger()), || (sink.ledger().open_connections == 0).then_some(()));
-}
-
-/// A load that is interrupted once more than `after` requests have ended.
-fn interrupted(shape: &LoadSpec, after: u64) -> DriveResult {
-    let (interrupt, progress) = (AtomicBool::new(false), RunProgress::new(shape.lanes));
-    let done = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let seen = || format!("{} ended", progress.ended());
-            eventually(PATIENCE, seen, || (progress.ended() > after).then_some(()));
-            interrupt.store(true, Ordering::Relaxed);
-        });
-        drive(shape, &SteadyClock, &interrupt, &progress, None).unwrap()
-    });
-    assert!(done.interrupted);
+/// The sink has the same ledger while it runs and when it has stopped.
+fn assert_same_twice(spec: &LoadSpec, sink: Sink) -> DriveResult {
+    let done = driven(spec, None);
+    assert_same(spec, &done, &sink.ledger());
+    let ledger = sink.stop();
+    assert_same(spec, &done, &ledger);
+    let all = done.tally.all_requests();
+    assert_eq!(ledger.connections, if spec.keep_alive { u64::from(spec.connections) } else { all });
     done
 }
 
-/// What ended well is in both ledgers, and what was in flight is in the sink's as far as it came.
-fn assert_same_but_for_the_end(shape: &LoadSpec, done: &DriveResult, ledger: &SinkLedger) {
-    assert_sound(shape, done);
-    let counts = &done.tally.counts;
-    let (in_flight, skipped) = (counts.of(Outcome::InFlight), counts.of(Outcome::Skipped));
-    assert_eq!(counts.total(), counts.good() + in_flight + skipped, "{counts:?}");
-    if !shape.pace.is_open() {
-        assert!(in_flight <= u64::from(shape.connections));
-    }
-    assert!((counts.good()..=counts.total()).contains(&ledger.requests), "{counts:?} {ledger:?}");
-    assert!(ledger.answers >= counts.good() && ledger.bad_requests == 0, "{counts:?} {ledger:?}");
-    assert!(ledger.received_bytes <= done.tally.sent_bytes && ledger.sent_bytes >= done.tally.received_bytes);
+#[test]
+fn both_ledgers_agree_when_a_count_ends_a_run() {
+    with_each_size(|start| {
+        let (sink, spec) = start();
+        let done = assert_same_twice(&LoadSpec { requests_per_connection: Some(EACH), ..spec }, sink);
+        assert!(done.tally.per_connection.iter().all(|good| *good == EACH));
+    });
+}
+
+#[test]
+fn both_ledgers_agree_when_time_ends_a_run() {
+    with_each_size(|start| {
+        let agree = |window: Nanos| {
+            let (sink, spec) = start();
+            let spec = LoadSpec { warm_up: window / 4, measured: Some(window), ..spec };
+            assert_same_twice(&spec, sink).tally.counts.total() > 0
+        };
+        assert!(WINDOWS.into_iter().any(agree), "nothing was measured");
+    });
 }
 
 #[test]
 fn a_run_that_is_interrupted_loses_no_request() {
-    for (connections, lanes) in CONNECTIONS.into_iter().flat_map(|c| LANES.map(|lanes| (c, lanes))) {
-        let sink = sink();
-        let shape = LoadSpec { measured: Some(Nanos::from_secs(600)), ..shape(&sink, connections, lanes, true) };
-        let done = interrupted(&shape, 100);
-        assert_same_but_for_the_end(&shape, &done, &sink.stop());
+    with_each_size(|start| {
+        let (sink, spec) = start();
+        let spec = LoadSpec { measured: Some(Nanos::from_secs(600)), ..spec };
+        let done = driven(&spec, Some(100));
+        assert_same_but_for_the_end(&spec, &done, &sink.stop());
+    });
+}
+
+#[test]
+fn no_connection_outlives_its_run() {
+    with_each_size(|start| {
+        let (sink, spec) = start();
+        driven(&LoadSpec { requests_per_connection: Some(3), ..spec }, None);
+        eventually(PATIENCE, || format!("{:?}", sink.ledger()), || (sink.ledger().open_connections == 0).then_some(()));
+    });
+}
+
+/// The ways to end a load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stop {
+    Number,
+    Time,
+    Both,
+    EachConnection,
+    Interruption,
+}
+
+const STOPS: [Stop; 5] = [Stop::Number, Stop::Time, Stop::Both, Stop::EachConnection, Stop::Interruption];
+
+impl Stop {
+    /// The load that ends so, where by time, after such a window.
+    fn of(self, spec: LoadSpec, window: Nanos) -> LoadSpec {
+        let time = Some(window);
+        match self {
+            Stop::Number => LoadSpec { requests_total: Some(NUMBER), ..spec },
+            Stop::Time => LoadSpec { warm_up: Nanos::from_millis(10), measured: time, ..spec },
+            Stop::Both => LoadSpec { requests_total: Some(NUMBER), measured: time, ..spec },
+            Stop::EachConnection => LoadSpec { requests_per_connection: Some(EACH), ..spec },
+            Stop::Interruption => LoadSpec { measured: Some(Nanos::from_secs(600)), ..spec },
+        }
     }
+}
+
+fn paces() -> [(Pace, Late); 5] {
+    let profile = Profile::Flat { rate: Rate::new(3000.0).unwrap() };
+    let open = |arrivals, burst| Pace::Open { profile: profile.clone(), arrivals, seed: 7, burst };
+    [
+        (Pace::Closed, Late::Queue),
+        (open(Arrivals::Constant, 1), Late::Queue),
+        (open(Arrivals::Poisson, 1), Late::Queue),
+        (open(Arrivals::Constant, 20), Late::Queue),
+        (open(Arrivals::Constant, 20), Late::Skip),
+    ]
+}
+
+/// Each way against a sink at a place of its own, which `transport` leads to; in turn with keep-alive, without, and with a reconnect now
+/// and then.
+fn agree(place: impl Fn() -> Listen, transport: impl Fn(&Sink, &Listen) -> Transport) {
+    let mut connections = [(true, None), (false, None), (true, Some(3))].into_iter().cycle();
+    for (pace, late) in paces() {
+        // The requests of each connection are a stop rule of the closed loop.
+        for stop in STOPS.into_iter().filter(|stop| *stop != Stop::EachConnection || !pace.is_open()) {
+            let (keep_alive, reconnect_after) = connections.next().unwrap();
+            let agree_for = |window| {
+                let place = place();
+                let sink = sink(place.clone());
+                let spec = spec(transport(&sink, &place), 7, 3, keep_alive);
+                let spec = LoadSpec { pace: pace.clone(), late, reconnect_after, ..spec };
+                one_way(stop, &stop.of(spec, window), sink) > 0
+            };
+            assert!(WINDOWS.into_iter().any(agree_for), "{pace:?} {stop:?}: nothing was measured");
+        }
+    }
+}
+
+/// How many requests were measured; both ledgers have agreed on them.
+fn one_way(stop: Stop, spec: &LoadSpec, sink: Sink) -> u64 {
+    let done = driven(spec, (stop == Stop::Interruption).then_some(NUMBER));
+    let total = done.tally.counts.total();
+    match stop {
+        Stop::Number => assert_eq!(total, NUMBER),
+        Stop::EachConnection => assert_eq!(total, EACH * u64::from(spec.connections)),
+        Stop::Interruption => {
+            assert_same_but_for_the_end(spec, &done, &sink.stop());
+            return total;
+        }
+        // A schedule says how many are due in the window, however busy the machine is.
+        Stop::Time | Stop::Both => {
+            let until = spec.warm_up + spec.measured.unwrap();
+            let due = spec.pace.schedule().map(|schedule| schedule.take_while(|due| *due < until));
+            let due = due.map(|due| due.filter(|due| *due >= spec.warm_up).count() as u64);
+            let most = spec.requests_total.unwrap_or(u64::MAX);
+            assert!(total <= most && due.is_none_or(|due| total == due.min(most)), "{:?} {stop:?}", spec.pace);
+        }
+    }
+    assert_same(spec, &done, &sink.stop());
+    total
+}
+
+fn to_tcp(sink: &Sink, _: &Listen) -> Transport {
+    Transport::tcp(sink.address())
+}
+
+fn to_unix(_: &Sink, place: &Listen) -> Transport {
+    let place = place.to_string();
+    Transport::plain(vec![Endpoint::unix(OsStr::new(place.strip_prefix("unix://").unwrap())).unwrap()])
+}
+
+fn to_tls(sink: &Sink, _: &Listen) -> Transport {
+    let options = TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() };
+    Transport { tls: Some(TlsSettings::new(&options).unwrap()), ..Transport::tcp(sink.address()) }
+}
+
+/// A name that no other test of this machine has.
+fn name() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("longtail-ledger-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+#[test]
+fn both_ledgers_agree_over_ipv4_however_a_load_is_paced_and_ends() {
+    agree(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into(), to_tcp);
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a skip says why")]
+fn both_ledgers_agree_over_ipv6_however_a_load_is_paced_and_ends() {
+    if TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_err() {
+        return eprintln!("SKIPPED: no IPv6 on this machine");
+    }
+    agree(|| SocketAddr::from((Ipv6Addr::LOCALHOST, 0)).into(), to_tcp);
+}
+
+#[test]
+fn both_ledgers_agree_over_a_unix_socket_however_a_load_is_paced_and_ends() {
+    let folder = launch::Scratch::new(&std::env::temp_dir()).unwrap();
+    agree(|| format!("unix://{}/{}.sock", folder.path().display(), name()).parse().unwrap(), to_unix);
+}
+
+#[test]
+fn both_ledgers_agree_over_an_abstract_socket_however_a_load_is_paced_and_ends() {
+    agree(|| format!("unix://@{}", name()).parse().unwrap(), to_unix);
+}
+
+#[test]
+fn both_ledgers_agree_over_tls_however_a_load_is_paced_and_ends() {
+    agree(|| "tls://127.0.0.1:0".parse().unwrap(), to_tls);
 }

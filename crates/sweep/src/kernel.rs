@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 
-use engine::{LoadSpec, RecordBatch, RunProgress, shared_lead};
+use engine::{LoadSpec, RecordBatch, RunProgress, shared_clock_lead};
 use model::forecast::ServiceTime;
 use model::{Clock, KernelView, Nanos, Probe, ProbeUsed, Tally, Watch};
 use probe::bpf::{self, Path, Wanted};
@@ -72,7 +72,7 @@ impl Tracing {
         journal: Option<&Receiver<RecordBatch>>,
     ) -> Result<Told, String> {
         let begun_with = processes::this_threads_cpu();
-        let lead = shared_lead(clock);
+        let lead = shared_clock_lead(clock);
         let failed = |missing: bpf::Missing| missing.to_string();
         let mut join = None;
         loop {

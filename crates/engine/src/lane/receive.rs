@@ -2,11 +2,13 @@
 
 use model::{BadResponse, Clock, Nanos, NetworkPath, Outcome};
 
-use super::records::{Ending, JournalExtras};
+use rustix::io::Errno;
+
+use super::records::{Ending, JournalExtras, JudgedOutcome};
 use super::{BUFFER, Lane};
 use crate::connection::{ConnectionState, LONGEST_ANSWER, take_answer};
 use crate::response::{FeedResult, ReceivedResponse};
-use crate::wire::{ConnectionDriver, ConnectionError, ConnectionEvent};
+use crate::wire::{ConnectionDriver, ConnectionEvent, would_block};
 
 /// Full buffers taken from one connection in a turn: 1 MiB.
 const READS_IN_A_TURN: usize = 16;
@@ -26,11 +28,11 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     pub(super) fn handle(&mut self, event: ConnectionEvent, now: Nanos) {
         let slot = event.slot as usize;
         let connection = &mut self.connections[slot];
-        // Whatever comes now is the answer, or something is no longer usual.
-        if connection.is_usual && event.is_readable() {
-            connection.is_usual = false;
+        // Whatever comes now is the answer, or something leaves the fast path.
+        if connection.on_fast_path && event.is_readable() {
+            connection.on_fast_path = false;
             let received = self.wire.receive(slot, &mut self.buffer);
-            let is_taken = matches!(received, Ok(n) if !event.is_closing() && self.take_usual(slot, n, now));
+            let is_taken = matches!(received, Ok(n) if !event.is_closing() && self.take_on_fast_path(slot, n, now));
             if !is_taken {
                 self.receive_more(slot, event.is_closing(), now, received);
             }
@@ -42,9 +44,13 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let connection = &self.connections[slot];
         if event.is_readable() && connection.state == ConnectionState::Open {
             if connection.outstanding.is_empty() {
-                self.receive_idle(slot);
-            } else {
-                self.receive(slot, event.is_closing(), now);
+                return self.receive_idle(slot);
+            }
+            let received = self.wire.receive(slot, &mut self.buffer);
+            match received {
+                // One read has mostly brought it all: the socket is drained, and not closed.
+                Ok(n @ 1..BUFFER) if !event.is_closing() => _ = self.take(slot, n, false, now),
+                _ => self.receive_more(slot, event.is_closing(), now, received),
             }
         }
     }
@@ -63,20 +69,10 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         now
     }
 
-    /// Receives what there is. One read has mostly brought it all: the socket is drained, and not closed.
-    #[inline(always)]
-    fn receive(&mut self, slot: usize, closing: bool, now: Nanos) {
-        let received = self.wire.receive(slot, &mut self.buffer);
-        match received {
-            Ok(n @ 1..BUFFER) if !closing => _ = self.take(slot, n, false, now),
-            _ => self.receive_more(slot, closing, now, received),
-        }
-    }
-
     /// Receives until the socket is drained or no request is out any more, `received` being the first that came of it. A server
     /// that sends without end does not hold up the other connections: the rest is left for the next turn.
     #[inline(never)]
-    fn receive_more(&mut self, slot: usize, closing: bool, now: Nanos, received: Result<usize, ConnectionError>) {
+    fn receive_more(&mut self, slot: usize, closing: bool, now: Nanos, received: Result<usize, Errno>) {
         let mut received = received;
         for reads in 1..=READS_IN_A_TURN {
             match received {
@@ -95,7 +91,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                         return;
                     }
                 }
-                Err(ConnectionError::WouldBlock) => return,
+                Err(errno) if would_block(errno) => return,
                 Err(_) => return self.end(slot, Outcome::Reset, now, None),
             }
             if reads < READS_IN_A_TURN {
@@ -126,9 +122,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let end = self.arrival(slot, now);
         let connection = &mut self.connections[slot];
         if let Some(response) = connection.reader.whole(&self.buffer[..n], &self.heads)
-            && !self.shape.keep_answers
+            && !self.spec.keep_answers
         {
-            let response = *response;
             connection.first_byte = end.at;
             return self.answered(slot, &response, closing, end);
         }
@@ -147,25 +142,24 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             let fed = connection.reader.feed(&self.buffer[at..n], &mut self.heads);
             let used = if let Ok(FeedResult::Done(_, used)) = fed { used } else { n - at };
             // One byte more than is kept says that it is not the whole.
-            if self.shape.keep_answers && connection.answer.len() <= LONGEST_ANSWER {
+            if self.spec.keep_answers && connection.answer.len() <= LONGEST_ANSWER {
                 connection.answer.extend_from_slice(&self.buffer[at..at + used]);
             }
             at += used;
-            match fed {
+            let response = match fed {
                 Ok(FeedResult::More) => return ReceiveStatus::More,
-                // The last byte answers what is out.
-                Ok(FeedResult::Done(response, _)) if at == n => {
-                    return self.answered_in_pieces(slot, &response, closing, end);
-                }
-                // Pipelining: the next answer follows. (The server has not closed before it.)
-                Ok(FeedResult::Done(response, _)) if connection.outstanding.len() > 1 => {
-                    if self.answered_in_pieces(slot, &response, false, end) == ReceiveStatus::End {
-                        return ReceiveStatus::End;
-                    }
-                }
-                // Bytes after the answer, or no answer at all: this server cannot be followed on this connection.
-                Ok(FeedResult::Done(..)) => return self.end_badly(slot, BadResponse::TrailingBytes, end.seen),
+                Ok(FeedResult::Done(response, _)) => response,
                 Err(reason) => return self.end_badly(slot, reason, end.seen),
+            };
+            // With pipelining the next answer may follow, and the server has not closed before that.
+            let is_last = at == n;
+            if !is_last && connection.outstanding.len() <= 1 {
+                // Bytes after the answer: this server cannot be followed on this connection.
+                return self.end_badly(slot, BadResponse::TrailingBytes, end.seen);
+            }
+            let status = self.answered_in_pieces(slot, &response, closing && is_last, end);
+            if is_last || status == ReceiveStatus::End {
+                return status;
             }
         }
     }
@@ -173,7 +167,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     /// What came is no answer for this `reason`: neither to the oldest request, nor to those behind it.
     #[cold]
     fn end_badly(&mut self, slot: usize, reason: BadResponse, seen: Nanos) -> ReceiveStatus {
-        let measured = self.connections[slot].outstanding.iter().filter(|request| request.is_measured).count();
+        let measured = self.connections[slot].outstanding.iter().filter(|request| request.due.is_measured).count();
         self.records.tally.record_reason(reason, measured as u64);
         let bytes = self.connections[slot].reader.received();
         self.close(slot);
@@ -207,7 +201,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     #[inline(never)]
     pub(super) fn receive_idle(&mut self, slot: usize) {
         match self.wire.receive(slot, &mut self.buffer) {
-            Err(ConnectionError::WouldBlock) => return,
+            Err(errno) if would_block(errno) => return,
             Ok(1..) => self.records.tally.closed_for_unasked += 1,
             Ok(0) | Err(_) => self.records.tally.closed_by_server += 1,
         }
@@ -225,20 +219,25 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     ) -> ReceiveStatus {
         let connection = &mut self.connections[slot];
         let Some(request) = connection.outstanding.oldest() else { return ReceiveStatus::End };
-        let mut outcome = Outcome::Answered(response.status);
-        let is_of_length = self.shape.body_bytes.is_none_or(|bytes| bytes == response.body_bytes);
-        let is_good = outcome.is_good() && is_of_length;
+        let mut outcome = Outcome::Answered(response.head.status);
+        let mut is_good = outcome.is_good();
         let took = end.at.saturating_sub(request.begun);
-        let is_slow = request.is_measured && took >= NetworkPath::SLOW;
-        if outcome.is_good() && !is_of_length {
-            outcome = self.records.wrong_length(request, self.shape.body_bytes, response);
+        let was_measured = request.due.is_measured;
+        let is_slow = was_measured && took >= NetworkPath::SLOW;
+        if let Some(wanted) = self.spec.body_bytes
+            && is_good
+            && wanted != response.body_bytes
+        {
+            (outcome, is_good) = (Outcome::WrongLength, false);
+            if was_measured {
+                self.records.tally.record_wrong_length(wanted, response.body_bytes);
+            }
         }
-        let was_measured = request.is_measured;
         self.records.response(request, response, is_good, connection.first_byte, end);
-        let (shape, answer, traced) = (self.shape, &mut connection.answer, &mut connection.traced);
-        self.records.end(slot, request, (outcome, is_good), end, response.bytes, || JournalExtras {
-            answer: shape.keep_answers.then(|| take_answer(answer)).flatten(),
-            trace: shape.traces.then(|| traced.next(response.app_time)),
+        let (spec, answer, traced) = (self.spec, &mut connection.answer, &mut connection.traced);
+        self.records.end(slot, request, JudgedOutcome { outcome, is_good }, end, response.bytes, || JournalExtras {
+            answer: spec.keep_answers.then(|| take_answer(answer)).flatten(),
+            trace: spec.traces.then(|| traced.next(response.head.app_time)),
             reason: None,
         });
         connection.outstanding.drop_oldest();
@@ -250,13 +249,13 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         // Answered before it was asked in full: the rest of the request would be read as the next one.
         let asked_in_full = connection.sent_in_full > 0;
         connection.sent_in_full = connection.sent_in_full.saturating_sub(1);
-        let server_keeps = response.keep_alive && asked_in_full && !closing;
-        let we_keep = self.shape.keep_alive && connection.until_reconnect > 0;
+        let server_keeps = response.head.keep_alive && asked_in_full && !closing;
+        let we_keep = self.spec.keep_alive && connection.until_reconnect > 0;
         if server_keeps && we_keep {
             let next = connection.outstanding.oldest();
             let taken = if next.is_some() { ReceiveStatus::More } else { ReceiveStatus::End };
             if let Some(next) = next {
-                connection.reader.expect(self.shape.requests[next.request as usize].is_head);
+                connection.reader.expect(self.spec.requests[next.request as usize].is_head);
             }
             self.free_place(slot, was_measured, end.seen);
             taken

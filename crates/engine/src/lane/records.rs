@@ -6,16 +6,38 @@ use std::sync::mpsc::SyncSender;
 
 use model::histogram::Place;
 use model::tally::WorkerCount;
-use model::{BadResponse, Batches, Clock, Exchange, Histogram, Nanos, Outcome, Phases, Tally};
+use model::{
+    BacklogSamples, BadResponse, Batches, Clock, Dissection, Exchange, Histogram, LaneFacts, Nanos, Outcome, Phases,
+    Tally,
+};
 
-use super::LaneEnd;
-use crate::alike::Alike;
 use crate::app_time::AppTimes;
-use crate::connection::{Connection, Outstanding};
-use crate::head::HeadCache;
+use crate::connection::Outstanding;
+use crate::head::{CACHED_HEADS, CachedHead, HeadCache};
 use crate::journal::{Journal, RecordBatch, RequestRecord, RequestTrace};
+use crate::load_spec::{LaneShare, LoadSpec};
 use crate::response::ReceivedResponse;
-use crate::shape::{LaneShare, LoadSpec};
+
+/// What a lane leaves behind.
+#[derive(Debug)]
+pub struct LaneEnd {
+    /// All it recorded.
+    pub tally: Tally,
+    /// The good answers by time.
+    pub batches: Batches,
+    /// What apps said of their time, where the load asked for it.
+    pub dissection: Option<Dissection>,
+    /// Records that the journal's reader was too slow for.
+    pub dropped_records: u64,
+    /// When it was interrupted, if it was.
+    pub interrupted_at: Option<Nanos>,
+    /// What its thread used of the CPU; `None` where the kernel does not say.
+    pub facts: Option<LaneFacts>,
+    /// How often the wall clock was set meanwhile; `None` where nobody needed it.
+    pub clock_steps: Option<u32>,
+    /// Open loop: what was due and not answered.
+    pub backlog: Option<BacklogSamples>,
+}
 
 /// When a request ended, and when the lane saw that it had.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +56,13 @@ impl Ending {
     }
 }
 
+/// How a request ended, and whether that is good: not every answer with a good status is, where a length is wanted.
+#[derive(Clone, Copy)]
+pub(super) struct JudgedOutcome {
+    pub(super) outcome: Outcome,
+    pub(super) is_good: bool,
+}
+
 /// What a journal gets of a request beside how it ended.
 #[derive(Default)]
 pub(super) struct JournalExtras {
@@ -42,26 +71,39 @@ pub(super) struct JournalExtras {
     pub(super) trace: Option<RequestTrace>,
 }
 
-/// What most requests have in common, recorded once: it is added to the tally [in the end](FastPathTotals::add_to), or when somebody asks.
+/// Answers of the fast path that began with one cached head: they are alike in all but their times, and so they are only counted.
+#[derive(Clone, Copy, Default)]
+struct AnswersOfHead {
+    serial: u64,
+    status: u16,
+    worker: Option<u16>,
+    /// Of one answer.
+    bytes: u64,
+    body_bytes: u64,
+    count: u64,
+}
+
+impl AnswersOfHead {
+    fn add_to(&self, tally: &mut Tally) {
+        if self.count > 0 {
+            tally.add_alike(self.status, self.count);
+            tally.received_bytes += self.count * self.bytes;
+            tally.body_bytes += self.count * self.body_bytes;
+        }
+    }
+}
+
+/// Times that stand in several places of the tally for most requests, recorded once.
 #[derive(Default)]
-struct FastPathTotals {
+struct SharedTimes {
     /// Send lags that are the generator's own lags too: nothing else made those requests late.
     lags: Histogram,
     /// Service times of good answers that came in one piece: their first byte came with the last.
     in_one_piece: Histogram,
 }
 
-impl FastPathTotals {
-    /// Adds all of it, with what the usual answers have in `alike`, and how many of them each connection had from `first_connection` on.
-    fn add_to(&self, tally: &mut Tally, alike: &Alike, first_connection: usize, by_connection: &[Connection]) {
-        for (status, answers) in &alike.by_status {
-            tally.add_alike(*status, *answers);
-        }
-        tally.received_bytes += alike.bytes;
-        tally.body_bytes += alike.body_bytes;
-        for (count, connection) in tally.per_connection[first_connection..].iter_mut().zip(by_connection) {
-            *count += connection.usual_answers;
-        }
+impl SharedTimes {
+    fn add_to(&self, tally: &mut Tally) {
         tally.send_lag.merge(&self.lags);
         tally.generator_lag.merge(&self.lags);
         tally.service_time.merge(&self.in_one_piece);
@@ -76,16 +118,15 @@ impl FastPathTotals {
 
 /// What one lane has recorded so far.
 pub(super) struct Records {
-    /// All but what is in `usual`.
+    /// All but what is in `by_head` and `shared`.
     pub(super) tally: Tally,
-    usual: FastPathTotals,
+    by_head: [AnswersOfHead; CACHED_HEADS],
+    shared: SharedTimes,
     batches: Batches,
     /// What apps say of their time, where that is read.
     app_times: Option<AppTimes>,
     /// Answers by worker. Folded into the tally by name at the end.
     workers: Vec<WorkerCount>,
-    exchanges: Vec<Exchange>,
-    keep_exchanges: bool,
     pub(super) journal: Journal,
     first_connection: usize,
     /// Requests ended so far.
@@ -95,21 +136,20 @@ pub(super) struct Records {
 impl Records {
     /// Nothing recorded yet, of a run that starts at `start`; a journal where there is a reader for it.
     pub(super) fn new<C: Clock>(
-        shape: &LoadSpec,
+        spec: &LoadSpec,
         share: LaneShare,
         clock: &C,
         start: Nanos,
         journal: Option<SyncSender<RecordBatch>>,
     ) -> Records {
-        let window = shape.window(start);
+        let window = spec.window(start);
         Records {
-            tally: Tally::new(window, shape.connections as usize),
-            usual: FastPathTotals::default(),
+            tally: Tally::new(window, spec.connections as usize),
+            by_head: Default::default(),
+            shared: SharedTimes::default(),
             batches: Batches::new(window),
-            app_times: shape.reads_app_times.then(|| AppTimes::new(clock)),
+            app_times: spec.reads_app_times.then(|| AppTimes::new(clock)),
             workers: Vec::with_capacity(64),
-            exchanges: Vec::new(),
-            keep_exchanges: shape.keep_exchanges,
             journal: Journal::new(journal),
             first_connection: share.first_connection as usize,
             ended: 0,
@@ -127,11 +167,10 @@ impl Records {
         end: Ending,
     ) {
         self.tally.body_bytes += response.body_bytes;
-        if let Some(worker) = response.worker {
-            let count = WorkerCount { measured: u64::from(request.is_measured), all: 1 };
-            self.answers_of(usize::from(worker), count);
+        if let Some(worker) = response.head.worker {
+            self.count_worker(worker, WorkerCount { measured: u64::from(request.due.is_measured), all: 1 });
         }
-        if !request.is_measured || !is_good {
+        if !request.due.is_measured || !is_good {
             return;
         }
         let phases = &mut self.tally.phases;
@@ -145,39 +184,64 @@ impl Records {
         if request.written_at > request.sent {
             phases.write.record(request.written_at - request.sent);
         }
-        let sent = sent(request, end);
-        let service_time = end.at.saturating_sub(sent);
+        let exchange = exchange(request, Outcome::Answered(response.head.status), end, 0);
+        let service_time = exchange.service_time();
         if first_byte == end.at {
-            self.usual.in_one_piece.record(service_time);
+            self.shared.in_one_piece.record(service_time);
         } else {
             self.tally.service_time.record(service_time);
-            phases.first_byte.record(first_byte.saturating_sub(sent));
+            phases.first_byte.record(first_byte.saturating_sub(exchange.sent));
             phases.read.record(end.at.saturating_sub(first_byte));
         }
         if let Some(app_times) = &mut self.app_times {
-            let exchange = exchange(request, Outcome::Answered(response.status), end, 0);
-            app_times.record(&exchange, response.app_time);
+            app_times.record(&exchange, response.head.app_time);
         }
     }
 
-    /// A usual exchange has ended: all that is its own of it. `request` was sent on an open connection as soon as that was free,
-    /// and its answer came in one piece.
+    /// An exchange of the fast path has ended on connection `slot`: `request` was sent on an open connection as soon as that was free, and
+    /// its answer came in one piece, with the `head` that is cached at `hint`.
     #[inline(always)]
-    pub(super) fn usual(&mut self, request: &Outstanding, end: Ending) {
-        let (lag, response_time) = (request.sent - request.due, end.at - request.due);
+    pub(super) fn fast_path(&mut self, slot: usize, request: &Outstanding, end: Ending, hint: u8, head: &CachedHead) {
+        let due = request.due.at;
+        let (lag, response_time) = (request.sent - due, end.at - due);
         let place = Place::of(response_time);
-        self.usual.lags.record(lag);
-        self.usual.in_one_piece.record(end.at - request.sent);
-        self.batches.record_at(place, request.due, response_time, lag);
-        self.tally.record_own(place, request.due, request.sent, end.at);
+        self.shared.lags.record(lag);
+        self.shared.in_one_piece.record(end.at - request.sent);
+        self.batches.record_at(place, due, response_time, lag);
+        self.tally.record_own(place, due, request.sent, end.at);
+        self.tally.per_connection[self.first_connection + slot] += 1;
         if end.is_stamped {
             self.tally.read_lag.record(end.seen - end.at);
         }
+        let index = usize::from(hint) % CACHED_HEADS;
+        if self.by_head[index].serial != head.serial {
+            self.begin_count(index, head);
+        }
+        self.by_head[index].count += 1;
         self.ended += 1;
     }
 
+    /// From here on the answers that begin with this `head` are counted at `index`.
+    #[cold]
+    fn begin_count(&mut self, index: usize, cached: &CachedHead) {
+        self.end_count(index);
+        let (bytes, head) = (cached.length as u64, cached.head);
+        let body_bytes = bytes - head.length as u64;
+        let (serial, status, worker) = (cached.serial, head.status, head.worker);
+        self.by_head[index] = AnswersOfHead { serial, status, worker, bytes, body_bytes, count: 0 };
+    }
+
+    fn end_count(&mut self, index: usize) {
+        let answers = std::mem::take(&mut self.by_head[index]);
+        answers.add_to(&mut self.tally);
+        if let Some(worker) = answers.worker {
+            self.count_worker(worker, WorkerCount { measured: answers.count, all: answers.count });
+        }
+    }
+
     #[inline]
-    fn answers_of(&mut self, worker: usize, more: WorkerCount) {
+    fn count_worker(&mut self, worker: u16, more: WorkerCount) {
+        let worker = usize::from(worker);
         if worker >= self.workers.len() {
             self.workers.resize(worker + 1, WorkerCount::default());
         }
@@ -185,52 +249,36 @@ impl Records {
         self.workers[worker].measured += more.measured;
     }
 
-    /// Records how `request` of connection `slot` ended, and whether that is good; with the `bytes` that were received of its
-    /// answer, and what else is `kept` of it, which is only asked for where there is a journal.
+    /// Records how `request` of connection `slot` ended; with the `bytes` that were received of its
+    /// answer, and what else the journal gets, which is only asked for where there is one.
     #[inline(always)]
     pub(super) fn end(
         &mut self,
         slot: usize,
         request: &Outstanding,
-        (outcome, is_good): (Outcome, bool),
+        JudgedOutcome { outcome, is_good }: JudgedOutcome,
         end: Ending,
         bytes: u64,
-        kept: impl FnOnce() -> JournalExtras,
+        extras: impl FnOnce() -> JournalExtras,
     ) {
         let exchange = exchange(request, outcome, end, bytes);
-        if request.is_measured {
+        if request.due.is_measured {
             let begun = if request.opened > Nanos::ZERO { request.opened } else { exchange.sent };
-            let lag = begun.saturating_sub(request.possible);
+            let lag = begun.saturating_sub(request.due.possible);
             if lag == exchange.send_lag() && exchange.was_sent() {
-                self.usual.lags.record(lag);
+                self.shared.lags.record(lag);
             } else {
                 self.record_lags(lag, exchange.was_sent().then(|| exchange.send_lag()));
             }
             if is_good {
-                self.batches.record(request.due, exchange.response_time(), lag);
+                self.batches.record(exchange.due, exchange.response_time(), lag);
             }
             if end.is_stamped {
                 self.tally.read_lag.record(end.seen - end.at);
             }
         }
-        self.tally.record_judged(&exchange, self.first_connection + slot, request.is_measured, is_good);
-        self.one_by_one(request.number, exchange, kept);
-    }
-
-    /// A good answer to `request` that is not as long as was `wanted`: the outcome that it has instead.
-    #[cold]
-    pub(super) fn wrong_length(
-        &mut self,
-        request: &Outstanding,
-        wanted: Option<u64>,
-        response: &ReceivedResponse,
-    ) -> Outcome {
-        if request.is_measured
-            && let Some(wanted) = wanted
-        {
-            self.tally.record_wrong_length(wanted, response.body_bytes);
-        }
-        Outcome::WrongLength
+        self.tally.record_judged(&exchange, self.first_connection + slot, request.due.is_measured, is_good);
+        self.note(request.due.number, exchange, extras);
     }
 
     /// Where something beside the generator made a request late, or it was not sent.
@@ -242,53 +290,44 @@ impl Records {
         }
     }
 
-    /// The tally so far, all of it but the workers.
-    pub(super) fn tally(&self, heads: &HeadCache, connections: &[Connection]) -> Tally {
-        let mut tally = self.tally.clone();
-        self.usual.add_to(&mut tally, &heads.alike(), self.first_connection, connections);
-        tally
-    }
-
     /// Records a request that never had a connection.
     pub(super) fn unsent(&mut self, number: u64, due: Nanos, ended: Nanos, outcome: Outcome) {
         let exchange = Exchange { due, sent: ended, ended, received_bytes: 0, outcome };
         self.tally.record(&exchange, self.first_connection);
-        self.one_by_one(number, exchange, JournalExtras::default);
+        self.note(number, exchange, JournalExtras::default);
     }
 
     #[inline(always)]
-    fn one_by_one(&mut self, number: u64, exchange: Exchange, kept: impl FnOnce() -> JournalExtras) {
+    fn note(&mut self, number: u64, exchange: Exchange, extras: impl FnOnce() -> JournalExtras) {
         self.ended += 1;
-        if self.keep_exchanges {
-            self.keep(exchange);
-        }
         if self.journal.is_kept() {
-            let JournalExtras { reason, answer, trace } = kept();
+            let JournalExtras { reason, answer, trace } = extras();
             self.journal.record(RequestRecord { number, exchange, reason, answer, trace });
         }
     }
 
-    #[cold]
-    fn keep(&mut self, exchange: Exchange) {
-        self.exchanges.push(exchange);
+    /// The tally so far, all of it but the workers.
+    pub(super) fn tally(&self) -> Tally {
+        let mut tally = self.tally.clone();
+        self.by_head.iter().for_each(|answers| answers.add_to(&mut tally));
+        self.shared.add_to(&mut tally);
+        tally
     }
 
     /// All of it, with the names of the workers that `heads` have.
-    pub(super) fn finish(mut self, heads: &HeadCache, connections: &[Connection]) -> LaneEnd {
-        let alike = heads.alike();
-        for (worker, answers) in &alike.by_worker {
-            self.answers_of(usize::from(*worker), WorkerCount { measured: *answers, all: *answers });
+    pub(super) fn finish(mut self, heads: &HeadCache) -> LaneEnd {
+        (0..CACHED_HEADS).for_each(|index| self.end_count(index));
+        self.shared.add_to(&mut self.tally);
+        for (name, index) in heads.workers() {
+            if let Some(count) = self.workers.get(usize::from(*index)) {
+                self.tally.per_worker.insert(name.clone(), *count);
+            }
         }
-        for (name, count) in heads.workers().iter().zip(&self.workers) {
-            self.tally.per_worker.insert(name.clone(), *count);
-        }
-        self.usual.add_to(&mut self.tally, &alike, self.first_connection, connections);
         LaneEnd {
             dropped_records: self.journal.close(),
             tally: self.tally,
             batches: self.batches,
             dissection: self.app_times.map(AppTimes::into_dissection),
-            exchanges: self.exchanges,
             interrupted_at: None,
             facts: None,
             clock_steps: None,
@@ -297,17 +336,12 @@ impl Records {
     }
 }
 
-/// When it was sent; what never was, when it ended.
-#[inline(always)]
-fn sent(request: &Outstanding, end: Ending) -> Nanos {
-    if request.written == 0 { end.at } else { request.sent }
-}
-
 #[inline(always)]
 fn exchange(request: &Outstanding, outcome: Outcome, end: Ending, bytes: u64) -> Exchange {
     Exchange {
-        due: request.due,
-        sent: sent(request, end),
+        due: request.due.at,
+        // What never was sent, when it ended.
+        sent: if request.written == 0 { end.at } else { request.sent },
         ended: end.at,
         received_bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
         outcome,

@@ -1,47 +1,39 @@
 //! Phase B of a turn: requests begun and sent, the clock read before each send.
 
 use model::{Clock, Nanos, Outcome};
+use rustix::io::Errno;
 
+use super::Lane;
 use super::receive::ReceiveStatus;
-use super::{FIRST_PAUSE, LONGEST_PAUSE, Lane};
-use crate::agenda::DueRequest;
 use crate::connection::{ConnectionState, Outstanding};
 use crate::journal::RequestTrace;
-use crate::wire::{ConnectionDriver, ConnectionError};
+use crate::scheduler::DueRequest;
+use crate::wire::{ConnectionDriver, is_reset, would_block};
+
+/// Closed loop: the pause after a failed connect, doubled with each failure in a row.
+const FIRST_PAUSE: Nanos = Nanos::from_millis(10);
+const LONGEST_PAUSE: Nanos = Nanos::from_secs(1);
 
 impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     #[inline(always)]
     pub(super) fn begin(&mut self, slot: usize, due: DueRequest, now: Nanos) {
-        if self.begins_usual(slot, &due) {
-            return self.begin_usual(slot, due, now);
+        if self.begins_on_fast_path(slot, &due) {
+            return self.begin_on_fast_path(slot, due, now);
         }
         self.busy += 1;
-        let is_measured = due.is_measured;
-        self.busy_measured += usize::from(is_measured);
-        let request = self.shape.order.index(due.number, self.shape.requests.len());
+        self.busy_measured += usize::from(due.is_measured);
+        let request = self.spec.order.index(due.number, self.spec.requests.len());
         let connection = &mut self.connections[slot];
         if connection.outstanding.is_empty() {
-            connection.reader.expect(self.shape.requests[request].is_head);
+            connection.reader.expect(self.spec.requests[request].is_head);
         }
-        connection.outstanding.push(Outstanding {
-            number: due.number,
-            request: request as u32,
-            due: due.at,
-            is_measured,
-            possible: due.possible,
-            begun: now,
-            opened: Nanos::ZERO,
-            connected: Nanos::ZERO,
-            sent: Nanos::ZERO,
-            written_at: Nanos::ZERO,
-            written: 0,
-        });
-        if connection.state == ConnectionState::Open {
-            self.send(slot);
-        } else if connection.state != ConnectionState::Opening {
-            self.open(slot);
+        connection.outstanding.push(Outstanding::new(due, request, now));
+        match connection.state {
+            ConnectionState::Open => self.send(slot),
+            // It is sent as soon as the connection is there.
+            ConnectionState::Opening => {}
+            ConnectionState::Closed | ConnectionState::Finished => self.open(slot),
         }
-        // (What is being opened sends it as soon as it is there.)
     }
 
     /// Opens the connection for the request that was just begun.
@@ -49,20 +41,20 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let opened = self.clock.now();
         let connection = &mut self.connections[slot];
         connection.state = ConnectionState::Opening;
-        connection.until_reconnect = self.shape.reconnect_after.unwrap_or(u64::MAX);
+        connection.until_reconnect = self.spec.reconnect_after.unwrap_or(u64::MAX);
         if let Some(request) = connection.outstanding.newest_mut() {
             request.opened = opened;
         }
         self.records.tally.connections_opened += 1;
         match self.wire.open(slot) {
             Ok(()) => {
-                if self.shape.traces {
+                if self.spec.traces {
                     let port = self.wire.local_port(slot).unwrap_or(0);
                     self.connections[slot].traced = RequestTrace { port, number: 0, opened, app: None };
                 }
                 self.send(slot);
             }
-            Err(trouble) => self.not_opened(slot, trouble),
+            Err(errno) => self.not_opened(slot, errno),
         }
     }
 
@@ -71,7 +63,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     pub(super) fn send(&mut self, slot: usize) {
         let connection = &mut self.connections[slot];
         while let Some(request) = connection.outstanding.get_mut(connection.sent_in_full) {
-            let bytes = &self.shape.requests[request.request as usize].bytes;
+            let bytes = &self.spec.requests[request.request as usize].bytes;
             let first = request.written == 0;
             let instant = if first { self.clock.now() } else { request.sent };
             match self.wire.send(slot, &bytes[request.written..]) {
@@ -90,7 +82,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                         return;
                     }
                 }
-                Err(ConnectionError::WouldBlock) => {
+                Err(errno) if would_block(errno) => {
                     if first && request.connected == Nanos::ZERO && self.wire.is_connected(slot) {
                         request.connected = instant;
                     }
@@ -98,7 +90,11 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                 }
                 // A connection that was open may still have an answer to give.
                 Err(_) if connection.state == ConnectionState::Open => return self.receive_what_is_left(slot),
-                Err(trouble) => return self.not_sent(slot, trouble),
+                Err(errno) if is_reset(errno) => {
+                    let now = self.clock.now();
+                    return self.end(slot, Outcome::Reset, now, None);
+                }
+                Err(errno) => return self.not_opened(slot, errno),
             }
         }
     }
@@ -116,39 +112,53 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.end(slot, Outcome::Reset, now, None);
     }
 
-    /// Nothing of the request could be sent: the connection was refused, or had been closed in the meantime.
+    /// The connection did not come about, or had been closed before any of the request could be sent.
     #[cold]
-    fn not_sent(&mut self, slot: usize, trouble: ConnectionError) {
-        if trouble == ConnectionError::Reset {
-            let now = self.clock.now();
-            self.end(slot, Outcome::Reset, now, None);
-        } else {
-            self.not_opened(slot, trouble);
-        }
-    }
-
-    #[cold]
-    fn not_opened(&mut self, slot: usize, trouble: ConnectionError) {
-        let failed = self.connections[slot].failed_connects;
-        self.connections[slot].failed_connects = failed.saturating_add(1);
-        // A closed loop would spin on a server that is not there; an open one has its schedule, and waits for nobody.
-        let pause = (!self.agenda.is_open()).then(|| Nanos(FIRST_PAUSE.0 << failed.min(10)).min(LONGEST_PAUSE));
-        let is_measured = self.connections[slot].outstanding.oldest().is_some_and(|request| request.is_measured);
-        let is_exhausted =
-            matches!(trouble, ConnectionError::NoPort | ConnectionError::NoDescriptor | ConnectionError::NoMemory);
+    fn not_opened(&mut self, slot: usize, errno: Errno) {
+        let connection = &mut self.connections[slot];
+        let failed = connection.failed_connects;
+        connection.failed_connects = failed.saturating_add(1);
+        let is_measured = connection.outstanding.oldest().is_some_and(|request| request.due.is_measured);
+        let (outcome, is_exhausted) = not_connected(errno);
         self.records.tally.exhausted += u64::from(is_exhausted && is_measured);
-        let outcome = match trouble {
-            ConnectionError::Refused => Outcome::Refused,
-            ConnectionError::NoRoute => Outcome::NoRoute,
-            ConnectionError::TimedOut => Outcome::ConnectTimedOut,
-            ConnectionError::NoPort => Outcome::NoPort,
-            ConnectionError::NoDescriptor => Outcome::NoDescriptor,
-            ConnectionError::WouldBlock
-            | ConnectionError::Reset
-            | ConnectionError::NoMemory
-            | ConnectionError::Failed => Outcome::ConnectFailed,
-        };
+        // A closed loop would spin on a server that is not there; an open one has its schedule, and waits for nobody.
+        let pause = (!self.scheduler.is_open()).then(|| Nanos(FIRST_PAUSE.0 << failed.min(10)).min(LONGEST_PAUSE));
         let now = self.clock.now();
         self.end(slot, outcome, now, pause);
+    }
+}
+
+/// What becomes of a request whose connection did not come about, and whether that is for want of something on this machine.
+fn not_connected(errno: Errno) -> (Outcome, bool) {
+    match errno {
+        Errno::CONNREFUSED => (Outcome::Refused, false),
+        Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::NETDOWN | Errno::HOSTDOWN => (Outcome::NoRoute, false),
+        Errno::TIMEDOUT => (Outcome::ConnectTimedOut, false),
+        Errno::ADDRNOTAVAIL => (Outcome::NoPort, true),
+        Errno::MFILE | Errno::NFILE => (Outcome::NoDescriptor, true),
+        Errno::NOBUFS | Errno::NOMEM => (Outcome::ConnectFailed, true),
+        _ => (Outcome::ConnectFailed, false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_no_connection_comes_about_is_counted_by_name() {
+        for (errno, outcome, is_exhausted) in [
+            (Errno::CONNREFUSED, Outcome::Refused, false),
+            (Errno::NETUNREACH, Outcome::NoRoute, false),
+            (Errno::HOSTUNREACH, Outcome::NoRoute, false),
+            (Errno::TIMEDOUT, Outcome::ConnectTimedOut, false),
+            (Errno::ADDRNOTAVAIL, Outcome::NoPort, true),
+            (Errno::MFILE, Outcome::NoDescriptor, true),
+            (Errno::NFILE, Outcome::NoDescriptor, true),
+            (Errno::NOMEM, Outcome::ConnectFailed, true),
+            (Errno::PERM, Outcome::ConnectFailed, false),
+        ] {
+            assert_eq!(not_connected(errno), (outcome, is_exhausted), "{errno}");
+        }
     }
 }

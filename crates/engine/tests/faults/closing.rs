@@ -9,8 +9,8 @@ use model::{Nanos, Outcome};
 use rustix::net::{SendFlags, send};
 
 use crate::kit::{
-    ANSWER, GOOD, REQUESTS, Server, answered_over, driven, driven_until, ends_in, ends_in_one_of, kinds, once, pause,
-    read_request, reset, shape, shown, until_closed,
+    ANSWER, GOOD, REQUESTS, Serve, Server, answered_over, driven, driven_until, ends_in, ends_in_one_of, kinds, once,
+    pause, read_request, reset, shape, shown, until_closed,
 };
 
 pub(crate) fn before_the_head(stream: &mut TcpStream) -> io::Result<()> {
@@ -68,28 +68,9 @@ pub(crate) fn with_the_request_unread(stream: &mut TcpStream) -> io::Result<()> 
 }
 
 #[test]
-fn a_server_that_closes_before_the_head_has_closed_early() {
-    ends_in(Outcome::Closed, before_the_head);
-}
-
-#[test]
-fn a_server_that_closes_in_the_head_has_closed_early() {
-    ends_in(Outcome::Closed, in_the_head);
-}
-
-#[test]
-fn a_server_that_closes_behind_the_head_has_closed_early() {
-    ends_in(Outcome::Closed, behind_the_head);
-}
-
-#[test]
-fn a_server_that_closes_in_the_body_has_closed_early() {
-    ends_in(Outcome::Closed, in_the_body);
-}
-
-#[test]
-fn a_server_that_shuts_its_half_before_the_answer_has_closed_early() {
-    ends_in(Outcome::Closed, half_before_the_answer);
+fn a_server_that_closes_before_its_answer_is_whole_has_closed_early() {
+    let servers: [Serve; 5] = [before_the_head, in_the_head, behind_the_head, in_the_body, half_before_the_answer];
+    servers.into_iter().for_each(|serve| ends_in(Outcome::Closed, serve));
 }
 
 #[test]

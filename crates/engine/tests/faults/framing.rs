@@ -60,26 +60,22 @@ fn a_body_shorter_than_its_length_is_cut_or_awaited() {
 
 #[test]
 fn a_length_that_no_body_has_is_awaited_or_refused() {
-    ends_in(Outcome::TimedOut, |stream| {
-        once_and_wait(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nhello")
-    });
-    ends_badly(BadResponse::ContentLength, |stream| {
-        once_and_wait(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n\r\nhello")
-    });
-    ends_badly(BadResponse::ContentLength, |stream| {
-        once_and_wait(stream, b"HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello")
-    });
-    ends_badly(BadResponse::ContentLength, |stream| {
-        once_and_wait(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello")
-    });
+    let answer = |length: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\nhello").into_bytes();
+    let longest = answer("18446744073709551615");
+    ends_in(Outcome::TimedOut, move |stream| once_and_wait(stream, &longest));
+    for length in ["18446744073709551616", "five", "5\r\nContent-Length: 6"] {
+        let answer = answer(length);
+        ends_badly(BadResponse::ContentLength, move |stream| once_and_wait(stream, &answer));
+    }
 }
 
 #[test]
 fn a_chunk_that_is_none_is_refused() {
     ends_badly(BadResponse::ChunkedBody, a_chunk_that_overflows);
     ends_badly(BadResponse::ChunkedBody, garbage_for_a_chunk);
-    ends_badly(BadResponse::ChunkedBody, |stream| chunked(stream, "5\r\nhello, longer\r\n0\r\n\r\n"));
-    ends_badly(BadResponse::ChunkedBody, |stream| chunked(stream, "-5\r\nhello\r\n0\r\n\r\n"));
+    for body in ["5\r\nhello, longer\r\n0\r\n\r\n", "-5\r\nhello\r\n0\r\n\r\n"] {
+        ends_badly(BadResponse::ChunkedBody, move |stream| chunked(stream, body));
+    }
 }
 
 #[test]
@@ -103,15 +99,11 @@ fn what_nobody_asked_for_behind_an_answer_spoils_it() {
 
 #[test]
 fn a_coded_body_is_taken_as_it_is() {
-    ends_in(GOOD, |stream| {
-        loop {
-            read_request(stream)?;
-            // An empty file of gzip's, and not a byte of it is looked at.
-            let body = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0";
-            let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", body.len());
-            stream.write_all(&[head.as_bytes(), body].concat())?;
-        }
-    });
+    // An empty file of gzip's, and not a byte of it is looked at.
+    let body = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0";
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", body.len());
+    let answer = [head.as_bytes(), body].concat();
+    ends_in(GOOD, move |stream| always(stream, &answer));
 }
 
 #[test]

@@ -64,40 +64,26 @@ fn a_thousand_fields_are_refused_and_two_hundred_are_not() {
 }
 
 #[test]
-fn a_status_that_is_none_is_refused() {
-    ends_badly(BadResponse::StatusLine, |stream| with_status(stream, "99 Low"));
-    ends_badly(BadResponse::StatusLine, |stream| with_status(stream, "099 Low"));
-    ends_badly(BadResponse::StatusLine, |stream| with_status(stream, "1000 High"));
-    ends_badly(BadResponse::StatusLine, |stream| with_status(stream, "abc Word"));
-    ends_badly(BadResponse::StatusLine, |stream| with_status(stream, "-200 OK"));
-}
-
-#[test]
-fn a_status_that_nobody_knows_is_counted_as_it_is() {
+fn a_status_that_is_none_is_refused_and_one_that_nobody_knows_is_counted_as_it_is() {
+    for status in ["99 Low", "099 Low", "1000 High", "abc Word", "-200 OK"] {
+        ends_badly(BadResponse::StatusLine, move |stream| with_status(stream, status));
+    }
     ends_in(Outcome::Answered(999), |stream| with_status(stream, "999 Go Away"));
     ends_in(Outcome::Answered(299), |stream| with_status(stream, "299"));
 }
 
 #[test]
-fn what_is_no_http_is_refused() {
+fn what_is_no_answer_in_http_1_is_refused() {
     ends_badly(BadResponse::NotHttp, ssh);
     ends_badly(BadResponse::NotHttp, tls_alert);
-    ends_badly(BadResponse::NotHttp, |stream| once_and_wait(stream, b"HTTP/2.0 200 OK\r\n\r\n"));
-    ends_badly(BadResponse::NotHttp, |stream| once_and_wait(stream, b"\0\0\x12\x04\0\0\0\0\0"));
-}
-
-#[test]
-fn a_line_that_is_no_field_is_refused() {
-    ends_badly(BadResponse::MalformedHead, |stream| {
-        once_and_wait(stream, b"HTTP/1.1 200 OK\r\nX-Split: one\r\nand two\r\nContent-Length: 5\r\n\r\nhello")
-    });
-}
-
-#[test]
-fn another_protocol_that_nobody_asked_for_is_refused() {
-    ends_badly(BadResponse::SwitchedProtocol, |stream| {
-        once_and_wait(stream, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n")
-    });
+    for (reason, bytes) in [
+        (BadResponse::NotHttp, &b"HTTP/2.0 200 OK\r\n\r\n"[..]),
+        (BadResponse::NotHttp, b"\0\0\x12\x04\0\0\0\0\0"),
+        (BadResponse::MalformedHead, b"HTTP/1.1 200 OK\r\nX-Split: one\r\nand two\r\nContent-Length: 5\r\n\r\nhello"),
+        (BadResponse::SwitchedProtocol, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"),
+    ] {
+        ends_badly(reason, move |stream| once_and_wait(stream, bytes));
+    }
 }
 
 #[test]
@@ -122,22 +108,21 @@ fn interim_responses_are_not_the_answer() {
 
 #[test]
 fn http_1_0_closes_unless_it_says_that_it_does_not() {
-    ends_in(GOOD, |stream| {
-        read_request(stream)?;
-        stream.write_all(b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello")?;
-        until_closed(stream)
-    });
-    let closes: crate::kit::Serve = |stream| always(stream, b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello");
-    assert_eq!(answered_over(closes), REQUESTS);
-    let keeps: crate::kit::Serve =
-        |stream| always(stream, b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello");
-    assert_eq!(answered_over(keeps), 2);
+    const CLOSES: &[u8] = b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    const KEEPS: &[u8] = b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello";
+    ends_in(GOOD, |stream| once_and_wait(stream, CLOSES));
+    assert_eq!(answered_over(|stream| always(stream, CLOSES)), REQUESTS);
+    assert_eq!(answered_over(|stream| always(stream, KEEPS)), 2);
 }
 
 #[test]
 fn an_answer_without_a_body_may_lie_about_its_length() {
-    ends_in(Outcome::Answered(204), |stream| always(stream, b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n"));
-    ends_in(Outcome::Answered(304), |stream| always(stream, b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"));
+    for (status, answer) in [
+        (204, &b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n"[..]),
+        (304, b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"),
+    ] {
+        ends_in(Outcome::Answered(status), move |stream| always(stream, answer));
+    }
     ends_badly(BadResponse::TrailingBytes, |stream| {
         always(stream, b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello")
     });

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use engine::{DriveResult, LoadSpec, RunProgress, Transport, drive, render};
-use model::{BadResponse, Clock as _, Counts, Nanos, Outcome, Pace, Rate};
+use model::{BadResponse, Clock as _, Counts, Exchange, Nanos, Outcome, Pace, Rate};
 use testkit::clock::Steady as SteadyClock;
 
 /// Longer than a noisy machine takes for anything here; only a test that fails waits so long.
@@ -152,7 +152,6 @@ pub(crate) fn shape_over(transport: Transport) -> LoadSpec {
         lanes: 2,
         requests_total: Some(REQUESTS),
         timeout: MUCH_PATIENCE,
-        keep_exchanges: true,
         ..LoadSpec::closed(transport, render("GET", "localhost", "/", true), 2)
     }
 }
@@ -170,30 +169,32 @@ pub(crate) fn driven(shape: &LoadSpec) -> DriveResult {
 
 pub(crate) fn driven_until(shape: &LoadSpec, interrupt: Arc<AtomicBool>, progress: Arc<RunProgress>) -> DriveResult {
     let (sender, receiver) = mpsc::channel();
+    let (journal, records) = mpsc::sync_channel(10_000);
     let this = shape.clone();
     thread::spawn(move || {
         // Nobody listens any more where the load came too late.
-        let _ = sender.send(drive(&this, &SteadyClock, &interrupt, &progress, None).unwrap());
+        let _ = sender.send(drive(&this, &SteadyClock, &interrupt, &progress, Some(&journal)).unwrap());
     });
     let done = receiver.recv_timeout(PATIENCE).expect("a load that ends, and no lane that panics");
-    assert_sound(shape, &done);
+    let exchanges: Vec<_> = records.iter().flatten().map(|record| record.exchange).collect();
+    assert_sound(shape, &done, &exchanges);
     done
 }
 
 /// Every request is in exactly one place: each exchange is a sound one, and counting them gives the tally.
-pub(crate) fn assert_sound(shape: &LoadSpec, done: &DriveResult) {
+fn assert_sound(shape: &LoadSpec, done: &DriveResult, exchanges: &[Exchange]) {
     let tally = &done.tally;
     let (mut measured, mut unmeasured) = (Counts::default(), Counts::default());
-    for exchange in &done.exchanges {
+    for exchange in exchanges {
         assert!(exchange.due <= exchange.sent && exchange.sent <= exchange.ended, "{exchange:?}");
         if tally.measures(exchange.due) { &mut measured } else { &mut unmeasured }.record(exchange.outcome);
     }
     assert_eq!((&measured, &unmeasured), (&tally.counts, &tally.unmeasured));
-    assert_eq!(tally.all_requests(), done.exchanges.len() as u64);
+    assert_eq!(tally.all_requests(), exchanges.len() as u64);
     assert_eq!(tally.bad_responses.total(), tally.counts.of(Outcome::BadResponse), "{:?}", tally.bad_responses);
     assert_eq!(tally.wrong_lengths.is_some(), tally.counts.of(Outcome::WrongLength) > 0);
     // What a server sends to a connection that has no request is received too, and belongs to none.
-    let bytes: u64 = done.exchanges.iter().map(|exchange| u64::from(exchange.received_bytes)).sum();
+    let bytes: u64 = exchanges.iter().map(|exchange| u64::from(exchange.received_bytes)).sum();
     assert!(bytes <= tally.received_bytes, "{bytes} of {} bytes", tally.received_bytes);
     assert_eq!(tally.per_connection.len(), shape.connections as usize);
     assert_eq!(tally.per_connection.iter().sum::<u64>(), tally.counts.good());
@@ -216,34 +217,60 @@ pub(crate) fn shown(done: &DriveResult) -> String {
 }
 
 /// Every request to such a server ends in `outcome`, in a closed loop and in an open one.
-pub(crate) fn ends_in(outcome: Outcome, serve: Serve) {
+pub(crate) fn ends_in(outcome: Outcome, serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static) {
     ends_in_with(outcome, serve, |shape| shape);
 }
 
+pub(crate) fn ends_in_with(
+    outcome: Outcome,
+    serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static,
+    change: impl Fn(LoadSpec) -> LoadSpec,
+) {
+    for done in loads(outcome == Outcome::TimedOut, serve, change) {
+        assert_eq!(kinds(&done), [outcome], "{}", shown(&done));
+    }
+}
+
 /// Every request to such a server ends in a bad response, for this reason and no other.
-pub(crate) fn ends_badly(reason: BadResponse, serve: Serve) {
+pub(crate) fn ends_badly(
+    reason: BadResponse,
+    serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static,
+) {
     ends_badly_with(reason, serve, |shape| shape);
 }
 
-pub(crate) fn ends_badly_with(reason: BadResponse, serve: Serve, change: impl Fn(LoadSpec) -> LoadSpec) {
-    for done in all_in(Outcome::BadResponse, serve, change) {
+pub(crate) fn ends_badly_with(
+    reason: BadResponse,
+    serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static,
+    change: impl Fn(LoadSpec) -> LoadSpec,
+) {
+    for done in loads(false, serve, change) {
+        assert_eq!(kinds(&done), [Outcome::BadResponse], "{}", shown(&done));
         assert_eq!(done.tally.bad_responses.iter().collect::<Vec<_>>(), [(reason, REQUESTS)]);
     }
 }
 
-pub(crate) fn ends_in_with(outcome: Outcome, serve: Serve, change: impl Fn(LoadSpec) -> LoadSpec) {
-    all_in(outcome, serve, change);
+/// The same where the server and the client race: each of `outcomes` is right.
+pub(crate) fn ends_in_one_of(
+    outcomes: &[Outcome],
+    serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static,
+) {
+    for done in loads(false, serve, |shape| shape) {
+        assert!(kinds(&done).iter().all(|kind| outcomes.contains(kind)), "{}", shown(&done));
+    }
 }
 
-/// The loads, of which all requests ended in `outcome`.
-fn all_in(outcome: Outcome, serve: Serve, change: impl Fn(LoadSpec) -> LoadSpec) -> Vec<DriveResult> {
+/// An open and a closed load on such a server, which has taken as many connections as they have opened.
+fn loads(
+    never_answers: bool,
+    serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static,
+    change: impl Fn(LoadSpec) -> LoadSpec,
+) -> Vec<DriveResult> {
     let server = Server::start(move |stream, _| serve(stream));
     let closed = change(shape(server.address));
     let (mut opened, mut loads) = (0, Vec::new());
     for shape in [open(&closed), closed] {
-        let mut all = if outcome == Outcome::TimedOut { timed_out(&shape) } else { vec![driven(&shape)] };
-        let last = all.last().unwrap();
-        assert_eq!(kinds(last), [outcome], "{}", shown(last));
+        let mut all = if never_answers { timed_out(&shape) } else { vec![driven(&shape)] };
         opened += all.iter().map(|done| done.tally.connections_opened).sum::<u64>();
         loads.extend(all.pop());
     }
@@ -268,21 +295,8 @@ pub(crate) fn timed_out(shape: &LoadSpec) -> Vec<DriveResult> {
     panic!("requests were given up unsent: {}", shown(all.last().unwrap()))
 }
 
-/// The same where the server and the client race: each of `outcomes` is right.
-pub(crate) fn ends_in_one_of(outcomes: &[Outcome], serve: Serve) {
-    let server = Server::start(move |stream, _| serve(stream));
-    let closed = shape(server.address);
-    let mut opened = 0;
-    for shape in [open(&closed), closed] {
-        let done = driven(&shape);
-        assert!(kinds(&done).iter().all(|kind| outcomes.contains(kind)), "{}", shown(&done));
-        opened += done.tally.connections_opened;
-    }
-    assert_eq!(server.stop(), opened);
-}
-
 /// Every request is answered well; how many connections that took.
-pub(crate) fn answered_over(serve: Serve) -> u64 {
+pub(crate) fn answered_over(serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static) -> u64 {
     let server = Server::start(move |stream, _| serve(stream));
     let done = driven(&shape(server.address));
     assert_eq!(kinds(&done), [GOOD], "{}", shown(&done));

@@ -99,7 +99,7 @@ impl Checker {
         let Some(raw) = record.answer.as_deref() else {
             return self.judge(record.number, false, || "more than 2 MiB, which is not looked into".to_owned());
         };
-        let Some(body) = engine::body(raw) else {
+        let Some(body) = engine::response_body(raw) else {
             return self.judge(record.number, false, || "no body that can be read".to_owned());
         };
         match self.check {

@@ -1,45 +1,33 @@
 //! The laws that the engine is held against, how each is run, and what came of it.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, OnceLock};
 
 use engine::{DriveResult, LoadSpec, RunProgress, Transport, drive, render};
-use model::{Arrivals, Clock, Nanos, Pace, Profile, Rate, Timestamps};
+use model::{Arrivals, Clock, Exchange, Histogram, Nanos, Pace, Profile, Rate, Timestamps};
 use serde::Serialize;
-use sink::{DelayLaw, RequestShare, Sink, SinkSettings, SlotQueue, Stalls};
+use sink::{DelayLaw, RequestShare, Sink, SinkLedger, SinkSettings, SlotQueue, Stalls};
 
 use crate::clock::SystemClock;
 use crate::mistake::Mistake;
-use crate::selftest::balance::{Balance, balances};
 use crate::selftest::truth::{self, Figures};
 
 /// Of arrivals and delays: the same seed, the same numbers.
 const SEED: u64 = 1;
 
-/// What the right times follow from.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Truth {
-    /// The sink's own draws: nobody waits.
-    Draws,
-    /// The draws and the pauses.
-    Stalls(Stalls),
-    /// Due times and slots.
-    FirstCome {
-        /// How many at once.
-        slots: u32,
-        /// Whether the steady state is known too.
-        steady_state: bool,
-    },
-}
-
 /// One law.
 #[derive(Clone, Debug)]
-pub(crate) struct Case {
+pub(crate) struct SelftestCase {
     /// Its name in the table.
     pub(crate) name: &'static str,
     delay: DelayLaw,
-    truth: Truth,
+    /// How many requests the sink serves at once, the first that came first; `None`: all.
+    slots: Option<u32>,
+    stalls: Option<Stalls>,
+    /// Whether the steady state is known too.
+    has_steady_state: bool,
     rate: f64,
     arrivals: Arrivals,
     /// When the last request is due.
@@ -48,7 +36,7 @@ pub(crate) struct Case {
 
 /// What came of it.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Outcome {
+pub(crate) struct CaseResult {
     /// The law.
     pub(crate) case: &'static str,
     /// Requests that the schedule holds.
@@ -69,63 +57,100 @@ pub(crate) struct Outcome {
     /// Requests per second that were sent in the same time.
     pub(crate) sent_per_s: f64,
     /// How late requests were sent.
-    pub(crate) send_lag: Lag,
+    pub(crate) send_lag: LagQuantiles,
     /// How late the sink itself was with its answers: a part of the error that is not the engine's.
-    pub(crate) sink_lateness: Lag,
+    pub(crate) sink_lateness: LagQuantiles,
     /// How long the engine's lane stood in the kernel's run queue, where the kernel says: time that others had.
     #[serde(rename = "run_queue_ns")]
     pub(crate) run_queue: Option<Nanos>,
-    /// What must be equal.
-    pub(crate) balances: Vec<Balance>,
+    /// What must be equal, whatever the machine does.
+    pub(crate) balances: Vec<CountBalance>,
     /// Whether all of it is.
     pub(crate) conserved: bool,
 }
 
 /// How late something was.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub(crate) struct Lag {
+pub(crate) struct LagQuantiles {
     #[serde(rename = "p50_ns")]
     pub(crate) p50: Option<Nanos>,
     #[serde(rename = "p99_ns")]
     pub(crate) p99: Option<Nanos>,
 }
 
-impl Lag {
-    fn of(times: &model::Histogram) -> Lag {
-        Lag { p50: times.quantile(0.5), p99: times.quantile(0.99) }
+impl From<&Histogram> for LagQuantiles {
+    fn from(times: &Histogram) -> LagQuantiles {
+        LagQuantiles { p50: times.quantile(0.5), p99: times.quantile(0.99) }
     }
 }
 
+/// One count from two sides: the plan, the engine's ledger or the sink's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct CountBalance {
+    /// What is counted.
+    pub(crate) what: &'static str,
+    /// As it should be.
+    pub(crate) expected: u64,
+    /// As it was found.
+    pub(crate) found: u64,
+}
+
+impl CountBalance {
+    /// Whether the two agree.
+    pub(crate) fn holds(self) -> bool {
+        self.expected == self.found
+    }
+}
+
+/// All that is counted of a run that was not interrupted: `planned` requests are due, and the sink answers all.
+fn balances(planned: u64, done: &DriveResult, ledger: &SinkLedger) -> Vec<CountBalance> {
+    let (tally, good) = (&done.tally, done.tally.counts.good());
+    let balances = [
+        ("requests planned, and ended in one way or another", planned, tally.counts.total()),
+        ("requests planned, and answered well", planned, good),
+        ("answers, and response times recorded", good, tally.response_time.count()),
+        ("answers, and those of each connection", good, tally.per_connection.iter().sum()),
+        ("requests sent, and received by the sink", tally.all_requests(), ledger.requests),
+        ("answers received, and sent by the sink", tally.all_answers(), ledger.answers),
+        ("requests of the sink, and its arrivals by second", ledger.requests, ledger.arrivals.counts.iter().sum()),
+        ("bytes sent, and received by the sink", tally.sent_bytes, ledger.received_bytes),
+        ("bytes received, and sent by the sink", tally.received_bytes, ledger.sent_bytes),
+        ("connections opened, and accepted by the sink", tally.connections_opened, ledger.connections),
+    ];
+    balances.map(|(what, expected, found)| CountBalance { what, expected, found }).into()
+}
+
 /// All laws, each for a while: 5 s in all where it shall be quick.
-pub(crate) fn all(quick: bool) -> Vec<Case> {
+pub(crate) fn all(quick: bool) -> Vec<SelftestCase> {
     let ms = Nanos::from_millis;
-    let length = |usual, short| ms(if quick { short } else { usual });
-    let paced = |name, delay, length| {
-        let (rate, arrivals) = (1000.0, Arrivals::Constant);
-        Case { name, delay, truth: Truth::Draws, rate, arrivals, length }
+    let case = |name, delay, usual, short| SelftestCase {
+        name,
+        delay,
+        slots: None,
+        stalls: None,
+        has_steady_state: false,
+        rate: 1000.0,
+        arrivals: Arrivals::Constant,
+        length: ms(if quick { short } else { usual }),
     };
     let share = RequestShare::new(0.02).expect("a share");
-    let stalls = Stalls::new(ms(1000), ms(100)).expect("shorter than what is between");
-    let slots = |steady_state| Truth::FirstCome { slots: 5, steady_state };
+    let stalls = Stalls::new(ms(1000), ms(100));
+    let bimodal = DelayLaw::Bimodal { usual: ms(1), other: ms(50), share };
+    // Twice what five slots of 100 ms can do; and 5 slots of 10 ms at 0.8.
+    let (twice, loaded) =
+        (case("D/D/5 at twice", ms(100).into(), 1000, 300), case("M/D/5 at 0.8", ms(10).into(), 10_000, 700));
     vec![
-        paced("constant 1ms", ms(1).into(), length(3000, 300)),
-        paced("exp:5ms", DelayLaw::Exponential { mean: ms(5) }, length(3000, 300)),
-        paced("bimodal:1ms:50ms:0.02", DelayLaw::Bimodal { usual: ms(1), other: ms(50), share }, length(3000, 300)),
-        Case { truth: Truth::Stalls(stalls), ..paced("stalls 1s:100ms", ms(1).into(), length(3500, 1200)) },
-        // Twice what five slots of 100 ms can do.
-        Case { truth: slots(false), rate: 100.0, ..paced("D/D/5 at twice", ms(100).into(), length(1000, 300)) },
-        // 5 slots of 10 ms at 0.8.
-        Case {
-            truth: slots(true),
-            rate: 400.0,
-            arrivals: Arrivals::Poisson,
-            ..paced("M/D/5 at 0.8", ms(10).into(), length(10_000, 700))
-        },
-        paced("rate 1000/s", Nanos::ZERO.into(), length(3000, 500)),
+        case("constant 1ms", ms(1).into(), 3000, 300),
+        case("exp:5ms", DelayLaw::Exponential { mean: ms(5) }, 3000, 300),
+        case("bimodal:1ms:50ms:0.02", bimodal, 3000, 300),
+        SelftestCase { stalls, ..case("stalls 1s:100ms", ms(1).into(), 3500, 1200) },
+        SelftestCase { slots: Some(5), rate: 100.0, ..twice },
+        SelftestCase { slots: Some(5), rate: 400.0, arrivals: Arrivals::Poisson, has_steady_state: true, ..loaded },
+        case("rate 1000/s", Nanos::ZERO.into(), 3000, 500),
     ]
 }
 
-impl Case {
+impl SelftestCase {
     /// When each request is due, from the start.
     fn due(&self) -> Vec<Nanos> {
         let schedule = self.pace().schedule().into_iter().flatten();
@@ -138,21 +163,18 @@ impl Case {
     }
 
     fn settings(&self) -> SinkSettings {
-        let (queue, threads) = match self.truth {
-            Truth::FirstCome { slots, .. } => (SlotQueue::Shared, slots),
-            _ => (SlotQueue::Unlimited, 1),
-        };
-        let stalls = if let Truth::Stalls(stalls) = self.truth { Some(stalls) } else { None };
+        let (delay, stalls, seed) = (self.delay, self.stalls, SEED);
         let listen = vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()];
-        SinkSettings { listen, queue, threads, delay: self.delay, stalls, seed: SEED, ..SinkSettings::default() }
+        let queue = if self.slots.is_some() { SlotQueue::Shared } else { SlotQueue::Unlimited };
+        SinkSettings { listen, queue, threads: self.slots.unwrap_or(1), delay, stalls, seed, ..SinkSettings::default() }
     }
 
     /// What each request should take, had it been sent when it was due. `offset` is from the sink's start to the run's.
     fn expected(&self, due: &[Nanos], offset: Nanos) -> Vec<Nanos> {
-        match self.truth {
-            Truth::Draws => truth::draws(&self.delay, SEED, due.len() as u64),
-            Truth::Stalls(stalls) => truth::stalled(due, offset, self.delay.mean(), stalls),
-            Truth::FirstCome { slots, .. } => truth::first_come(due, slots, self.delay.mean()),
+        match (self.slots, self.stalls) {
+            (Some(slots), _) => truth::first_come(due, slots, self.delay.mean()),
+            (None, Some(stalls)) => truth::stalled(due, offset, self.delay.mean(), stalls),
+            (None, None) => truth::draws(&self.delay, SEED, due.len() as u64),
         }
     }
 
@@ -160,66 +182,65 @@ impl Case {
     ///
     /// # Errors
     /// Where the sink or the engine cannot start.
-    pub(crate) fn run(&self, clock: SystemClock, interrupt: &AtomicBool) -> Result<Option<Outcome>, Mistake> {
-        let first_look = FirstLook { clock, at: Arc::new(AtomicU64::new(u64::MAX)) };
-        let sink = Sink::start(self.settings(), first_look.clone())?;
+    pub(crate) fn run(&self, clock: SystemClock, interrupt: &AtomicBool) -> Result<Option<CaseResult>, Mistake> {
+        let sink_clock = SinkClock { clock, first: Arc::default() };
+        let sink = Sink::start(self.settings(), sink_clock.clone())?;
         let due = self.due();
-        let planned = due.len() as u64;
         let (host, transport) = (sink.address().to_string(), Transport::tcp(sink.address()));
-        // As many as there are requests: none waits for a connection.
-        let shape = LoadSpec {
+        let spec = LoadSpec {
             pace: self.pace(),
             measured: Some(self.length),
-            keep_exchanges: true,
             // As a load does by itself.
             timestamps: if engine::can_stamp() { Timestamps::Kernel } else { Timestamps::User },
+            // As many connections as there are requests: none waits for one.
             ..LoadSpec::closed(transport, render("GET", &host, "/", true), due.len() as u32)
         };
-        let done = drive(&shape, &clock, interrupt, &RunProgress::new(1), None);
+        let (journal, records) = sync_channel(due.len());
+        let done = drive(&spec, &clock, interrupt, &RunProgress::new(1), Some(&journal));
         let done = done.map_err(|error| Mistake::Sweep(error.into()))?;
         let ledger = sink.stop();
         if done.interrupted {
             return Ok(None);
         }
-        let offset = done.start.saturating_sub(first_look.seen());
-        Ok(Some(self.outcome(planned, &self.expected(&due, offset), &done, &ledger)))
+        drop(journal);
+        let exchanges = records.iter().flatten().map(|record| record.exchange).collect();
+        let offset = done.start.saturating_sub(sink_clock.first.get().copied().unwrap_or_default());
+        Ok(Some(self.result(&self.expected(&due, offset), exchanges, &done, &ledger)))
     }
 
-    /// Of each request that has an answer, how far its time was from its own; `None` of laws that deal their draws to
-    /// whichever request comes first.
-    fn worst_error(&self, times: &[Nanos], done: &DriveResult) -> Option<Nanos> {
-        if self.truth == Truth::Draws {
-            return None;
-        }
-        let mut exchanges: Vec<_> = done.exchanges.iter().filter(|exchange| exchange.outcome.is_good()).collect();
-        exchanges.sort_by_key(|exchange| exchange.due);
-        let off = exchanges.iter().zip(times).map(|(one, time)| one.response_time().0.abs_diff(time.0));
-        off.max().map(Nanos)
-    }
-
-    fn outcome(&self, planned: u64, times: &[Nanos], done: &DriveResult, ledger: &sink::SinkLedger) -> Outcome {
+    fn result(
+        &self,
+        times: &[Nanos],
+        mut exchanges: Vec<Exchange>,
+        done: &DriveResult,
+        ledger: &SinkLedger,
+    ) -> CaseResult {
+        let planned = times.len() as u64;
         let balances = balances(planned, done, ledger);
         let expected = Figures::exactly(times).unwrap_or_default();
         let measured = Figures::of(&done.tally.response_time);
-        let less = |(a, b): (Nanos, Nanos)| a.0.cast_signed() - b.0.cast_signed();
         let error = |measured: Figures| {
-            let (a, b) = (measured.all(), expected.all());
-            std::array::from_fn(|at| less((a[at], b[at])))
+            let (measured, expected) = (measured.all(), expected.all());
+            std::array::from_fn(|at| measured[at].0.cast_signed() - expected[at].0.cast_signed())
         };
-        let steady = matches!(self.truth, Truth::FirstCome { steady_state: true, .. });
+        exchanges.retain(|exchange| exchange.outcome.is_good());
+        exchanges.sort_by_key(|exchange| exchange.due);
+        let off = exchanges.iter().zip(times).map(|(one, time)| Nanos(one.response_time().0.abs_diff(time.0)));
+        // Laws without slots and pauses deal their draws to whichever request comes first.
+        let tells_each = self.slots.is_some() || self.stalls.is_some();
         let per_second = |count: u64| count as f64 / self.length.as_secs_f64();
-        Outcome {
+        CaseResult {
             case: self.name,
             planned,
-            steady_state: steady.then(|| truth::steady_state(self.delay.mean())),
+            steady_state: self.has_steady_state.then(|| truth::steady_state(self.delay.mean())),
             expected,
             measured,
             error_ns: measured.map(error),
-            worst_error: self.worst_error(times, done),
+            worst_error: off.max().filter(|_| tells_each),
             offered_per_s: per_second(planned),
             sent_per_s: per_second(done.tally.sent_in_window),
-            send_lag: Lag::of(&done.tally.send_lag),
-            sink_lateness: Lag::of(&ledger.lateness),
+            send_lag: LagQuantiles::from(&done.tally.send_lag),
+            sink_lateness: LagQuantiles::from(&ledger.lateness),
             run_queue: done.lanes.iter().map(|lane| lane.run_queue).reduce(|a, b| a + b),
             conserved: balances.iter().all(|balance| balance.holds()),
             balances,
@@ -229,23 +250,15 @@ impl Case {
 
 /// The sink's clock, which remembers its first reading: the instant that the sink counts its pauses from.
 #[derive(Clone)]
-struct FirstLook {
+struct SinkClock {
     clock: SystemClock,
-    at: Arc<AtomicU64>,
+    first: Arc<OnceLock<Nanos>>,
 }
 
-impl FirstLook {
-    fn seen(&self) -> Nanos {
-        Nanos(self.at.load(Ordering::Relaxed))
-    }
-}
-
-impl Clock for FirstLook {
+impl Clock for SinkClock {
     fn now(&self) -> Nanos {
         let now = self.clock.now();
-        if self.at.load(Ordering::Relaxed) == u64::MAX {
-            self.at.store(now.0, Ordering::Relaxed);
-        }
+        self.first.get_or_init(|| now);
         now
     }
 

@@ -1,7 +1,6 @@
-//! `longtail selftest`, in parts: the laws (`cases`), their right answers (`truth`), what must be equal whatever the
-//! machine does (`balance`), and the table (`text`).
+//! `longtail selftest`, in parts: the laws (`cases`), their right answers (`truth`), and the
+//! table (`text`).
 
-mod balance;
 mod cases;
 mod text;
 mod truth;

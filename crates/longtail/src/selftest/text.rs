@@ -1,11 +1,10 @@
 //! The table of the self-test.
 
-use std::fmt::Write as _;
-
 use model::{Environment, Nanos};
 use report::number;
 
-use crate::selftest::cases::Outcome;
+use crate::selftest::cases::{CaseResult, CountBalance};
+use crate::selftest::truth::Figures;
 
 const HEAD: [&str; 2] = [
     "                        response time,  mean      p50      p99    p99.9     sent   send lag us  sink's  counts",
@@ -13,85 +12,65 @@ const HEAD: [&str; 2] = [
 ];
 
 /// What was found, law by law.
-pub(crate) fn table(outcomes: &[Outcome], environment: &Environment) -> String {
-    let mut text = HEAD.join("\n") + "\n";
-    for outcome in outcomes {
-        text.push_str(&block(outcome));
-    }
-    text.push_str(&closing(outcomes, environment));
-    text
+pub(crate) fn table(results: &[CaseResult], environment: &Environment) -> String {
+    let blocks: String = results.iter().map(block).collect();
+    HEAD.join("\n") + "\n" + &blocks + "\n" + &closing(results) + &machine(environment)
 }
 
-fn block(outcome: &Outcome) -> String {
-    let millis = |times: [Nanos; 4]| times.map(|time| number::fixed(time.as_millis_f64(), 3));
+fn block(result: &CaseResult) -> String {
+    let millis = |figures: Figures| figures.all().map(|time| number::fixed(time.as_millis_f64(), 3));
     let none = || std::array::from_fn(|_| number::NONE.to_owned());
-    let mut text = String::new();
-    if let Some(theory) = outcome.steady_state {
-        text.push_str(&row(outcome.case, "theory", &millis(theory.all()), ""));
-    }
-    let name = if outcome.steady_state.is_some() { "" } else { outcome.case };
-    let offered = format!("{:>9}", number::fixed(outcome.offered_per_s, 1));
-    text.push_str(&row(name, "expected", &millis(outcome.expected.all()), &offered));
     let micros = |time: Option<Nanos>| number::or_none(time, |time| number::fixed(time.0 as f64 / 1e3, 0));
-    let rest = format!(
-        "{:>9}{:>7}{:>7}{:>8}",
-        number::fixed(outcome.sent_per_s, 1),
-        micros(outcome.send_lag.p50),
-        micros(outcome.send_lag.p99),
-        micros(outcome.sink_lateness.p99),
-    );
-    let measured = outcome.measured.map_or_else(none, |measured| millis(measured.all()));
-    text.push_str(&row("", "measured", &measured, &rest));
-    let sign = |ns: i64| format!("{:+.3}", ns as f64 / 1e6);
-    let error = outcome.error_ns.map_or_else(none, |all| all.map(sign));
-    let off = format!("{:+.2}%", (outcome.sent_per_s / outcome.offered_per_s - 1.0) * 100.0);
-    let agree = if outcome.conserved { format!("yes {}", outcome.planned) } else { "NO".to_owned() };
-    text.push_str(&row("", "error", &error, &format!("{off:>9}{:>22}  {agree}", "")));
-    text
+    let offered = format!("{:>9}", number::fixed(result.offered_per_s, 1));
+    let sent = number::fixed(result.sent_per_s, 1);
+    let [p50, p99, sink] = [result.send_lag.p50, result.send_lag.p99, result.sink_lateness.p99].map(micros);
+    let error = |all: [i64; 4]| all.map(|ns| format!("{:+.3}", ns as f64 / 1e6));
+    let off = format!("{:+.2}%", (result.sent_per_s / result.offered_per_s - 1.0) * 100.0);
+    let agree = if result.conserved { format!("yes {}", result.planned) } else { "NO".to_owned() };
+    let theory = result.steady_state.map(|theory| ("theory", millis(theory), String::new()));
+    let rows = theory.into_iter().chain([
+        ("expected", millis(result.expected), offered),
+        ("measured", result.measured.map_or_else(none, millis), format!("{sent:>9}{p50:>7}{p99:>7}{sink:>8}")),
+        ("error", result.error_ns.map_or_else(none, error), format!("{off:>9}{:>22}  {agree}", "")),
+    ]);
+    let names = std::iter::once(result.case).chain(std::iter::repeat(""));
+    let line = |(name, (what, [mean, p50, p99, p999], rest)): (&str, (&str, [String; 4], String))| {
+        format!("{name:<22}{what:<9}{mean:>9}{p50:>9}{p99:>9}{p999:>9}{rest}").trim_end().to_owned() + "\n"
+    };
+    names.zip(rows).map(line).collect()
 }
 
-fn row(name: &str, what: &str, figures: &[String; 4], rest: &str) -> String {
-    let [mean, p50, p99, p999] = figures;
-    let line = format!("{name:<22}{what:<9}{mean:>9}{p50:>9}{p99:>9}{p999:>9}{rest}");
-    format!("{}\n", line.trim_end())
-}
-
-fn closing(outcomes: &[Outcome], environment: &Environment) -> String {
-    let mut text = String::from("\n");
-    for outcome in outcomes {
-        for balance in outcome.balances.iter().filter(|balance| !balance.holds()) {
-            let (what, expected, found) = (balance.what, balance.expected, balance.found);
-            let _ = writeln!(text, "NOT CONSERVED {}: {what}: {expected} and {found}", outcome.case);
+fn closing(results: &[CaseResult]) -> String {
+    let mut lines = Vec::new();
+    for result in results {
+        for CountBalance { what, expected, found } in result.balances.iter().filter(|balance| !balance.holds()) {
+            lines.push(format!("NOT CONSERVED {}: {what}: {expected} and {found}", result.case));
         }
     }
-    let all = outcomes.iter().all(|outcome| outcome.conserved);
-    let requests: u64 = outcomes.iter().map(|outcome| outcome.planned).sum();
-    if all {
-        let counts = outcomes.first().map_or(0, |outcome| outcome.balances.len());
-        let _ = writeln!(
-            text,
+    if lines.is_empty() {
+        let requests: u64 = results.iter().map(|result| result.planned).sum();
+        let counts = results.first().map_or(0, |result| result.balances.len());
+        lines.push(format!(
             "All {requests} requests are in both ledgers, with their answers, bytes and connections ({counts} counts a case)."
-        );
+        ));
     }
-    for outcome in outcomes {
-        if let Some(worst) = outcome.worst_error {
-            let (case, worst) = (outcome.case, number::time(worst));
-            let _ = writeln!(text, "{case}: the time of each request is known; the worst is {worst} off.");
-        }
+    for (result, worst) in results.iter().filter_map(|result| Some((result, result.worst_error?))) {
+        let (case, worst) = (result.case, number::time(worst));
+        lines.push(format!("{case}: the time of each request is known; the worst is {worst} off."));
     }
-    let waits = outcomes.iter().filter_map(|outcome| Some((outcome.run_queue?, outcome.case)));
+    let waits = results.iter().filter_map(|result| Some((result.run_queue?, result.case)));
     if let Some((most, case)) = waits.clone().max() {
         let sum: Nanos = waits.map(|(wait, _)| wait).sum();
         let (sum, most) = (number::time(sum), number::time(most));
-        let _ = writeln!(text, "The engine waited {sum} for a CPU that others had, {most} of it in {case}.");
+        lines.push(format!("The engine waited {sum} for a CPU that others had, {most} of it in {case}."));
     }
-    text.push_str(
+    lines.push(
         "Expected: of exactly these seeded arrivals and delays. Theory: of the steady state, which a run only nears. Error:\n\
          measured from the due time, less expected; in it are the network, the machine's wake-ups, the sink's own lateness\n\
-         and up to 0.1 % of the histogram. Times are printed and never fail the test; counts do.\n",
+         and up to 0.1 % of the histogram. Times are printed and never fail the test; counts do.\n"
+            .to_owned(),
     );
-    text.push_str(&machine(environment));
-    text
+    lines.join("\n")
 }
 
 /// Where it was measured.
@@ -102,15 +81,13 @@ pub(crate) fn machine(environment: &Environment) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selftest::balance::Balance;
-    use crate::selftest::cases::Lag;
-    use crate::selftest::truth::Figures;
+    use crate::selftest::cases::LagQuantiles;
 
     #[test]
     fn a_request_in_one_ledger_only_is_named_with_both_counts() {
-        let balances = vec![Balance { what: "requests sent, and received by the sink", expected: 7, found: 6 }];
+        let balances = vec![CountBalance { what: "requests sent, and received by the sink", expected: 7, found: 6 }];
         let times = Figures { mean: Nanos(1_000_000), ..Figures::default() };
-        let outcome = Outcome {
+        let outcome = CaseResult {
             case: "constant 1ms",
             planned: 7,
             steady_state: None,
@@ -120,8 +97,8 @@ mod tests {
             worst_error: None,
             offered_per_s: 7.0,
             sent_per_s: 7.0,
-            send_lag: Lag::default(),
-            sink_lateness: Lag::default(),
+            send_lag: LagQuantiles::default(),
+            sink_lateness: LagQuantiles::default(),
             run_queue: None,
             conserved: balances.iter().all(|balance| balance.holds()),
             balances,

@@ -54,8 +54,6 @@ pub struct LoadSpec {
     pub reads_app_times: bool,
     /// Bytes of the content that every good answer must have; `None` where any will do.
     pub body_bytes: Option<u64>,
-    /// Whether each exchange is kept, in order of completion (tests, logs).
-    pub keep_exchanges: bool,
     /// Whether the journal gets the raw bytes of each answer, up to 2 MiB (checks).
     pub keep_answers: bool,
     /// Whether the journal tells how the kernel and the app know each request ([`crate::Trace`]). Not with pipelining.
@@ -101,7 +99,6 @@ impl LoadSpec {
             worker_header: String::new(),
             reads_app_times: false,
             body_bytes: None,
-            keep_exchanges: false,
             keep_answers: false,
             traces: false,
         }
@@ -111,6 +108,15 @@ impl LoadSpec {
     pub fn window(&self, start: Nanos) -> Window {
         let from = start + self.warm_up;
         Window { from, until: self.measured.map_or(Nanos::MAX, |length| from + length) }
+    }
+
+    /// Whether requests can take the lane's fast path: a closed loop without pauses, pipelining or quotas of its connections, of which
+    /// nobody wants to see the requests one by one.
+    pub(crate) fn allows_fast_path(&self) -> bool {
+        let keeps_connections =
+            self.keep_alive && self.reconnect_after.is_none() && self.requests_per_connection.is_none();
+        let is_plain_loop = !self.pace.is_open() && self.think == Nanos::ZERO && self.pipeline <= 1;
+        is_plain_loop && keeps_connections && !self.keep_answers && !self.traces && !self.reads_app_times
     }
 
     /// Connections dealt out to lanes: 10 on 4 lanes are 3 + 3 + 2 + 2.

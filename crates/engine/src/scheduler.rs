@@ -8,7 +8,7 @@ use std::iter::{Peekable, Skip, StepBy};
 
 use model::{Nanos, Schedule, Summary, Window};
 
-use crate::shape::{LaneShare, LoadSpec};
+use crate::load_spec::{LaneShare, LoadSpec};
 
 /// A request that is due: its number in the run, and since when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +35,9 @@ pub(crate) struct Scheduler {
     /// Closed loop: measured requests that may still be begun.
     left: u64,
     /// Open loop: when the last request so far was due.
-    last_due: Nanos,
+    pub(crate) last_due: Nanos,
     /// Open loop: due, and not yet begun.
-    queued: VecDeque<DueRequest>,
+    pub(crate) queued: VecDeque<DueRequest>,
     /// Of those, how many found no free connection when they became due.
     waiting: usize,
 }
@@ -119,22 +119,6 @@ impl Scheduler {
         self.waiting = self.queued.len();
     }
 
-    /// Open loop: how many are due and not begun.
-    pub(crate) fn queued(&self) -> usize {
-        self.queued.len()
-    }
-
-    /// Open loop: when the last request so far was due.
-    pub(crate) fn last_due(&self) -> Nanos {
-        self.last_due
-    }
-
-    /// Open loop: whether something is due and not begun.
-    #[inline]
-    pub(crate) fn has_queued(&self) -> bool {
-        !self.queued.is_empty()
-    }
-
     /// Closed loop: the next request, due then; `None` where all have been begun.
     #[inline]
     pub(crate) fn next_at(&mut self, due: Nanos) -> Option<DueRequest> {
@@ -166,7 +150,7 @@ impl Scheduler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::tests::shape;
+    use crate::load_spec::tests::shape;
     use model::{Pace, Rate};
 
     #[test]
@@ -176,9 +160,9 @@ mod tests {
         shape.measured = Some(Nanos::from_secs(1));
         let mut all = Vec::new();
         for share in shape.shares() {
-            let mut agenda = Scheduler::new(&shape, share, Nanos::ZERO);
-            agenda.queue_due(Nanos::from_secs(10));
-            while let Some(due) = agenda.pop(Nanos::from_secs(10), &mut Summary::default()) {
+            let mut scheduler = Scheduler::new(&shape, share, Nanos::ZERO);
+            scheduler.queue_due(Nanos::from_secs(10));
+            while let Some(due) = scheduler.pop(Nanos::from_secs(10), &mut Summary::default()) {
                 all.push((due.number, due.at));
             }
         }
@@ -192,11 +176,11 @@ mod tests {
         let mut shape = shape(64, 1);
         shape.pace = Pace::constant(Rate::new(1000.0).unwrap());
         (shape.warm_up, shape.measured) = (Nanos::from_millis(10), Some(Nanos::from_secs(1)));
-        let mut agenda = Scheduler::new(&shape, shape.shares()[0], Nanos::ZERO);
-        agenda.queue_due(Nanos::from_millis(12));
-        agenda.mark_waiting();
+        let mut scheduler = Scheduler::new(&shape, shape.shares()[0], Nanos::ZERO);
+        scheduler.queue_due(Nanos::from_millis(12));
+        scheduler.mark_waiting();
         let mut waits = Summary::default();
-        let popped = std::iter::from_fn(|| agenda.pop(Nanos::from_millis(15), &mut waits)).count();
+        let popped = std::iter::from_fn(|| scheduler.pop(Nanos::from_millis(15), &mut waits)).count();
         assert_eq!(popped, 13);
         // Due at 10, 11 and 12 ms.
         assert_eq!((waits.count, waits.max), (3, Nanos::from_millis(5)));
@@ -208,8 +192,8 @@ mod tests {
             let mut shape = shape(64, lanes);
             shape.requests_total = Some(n);
             let begun = |share| {
-                let mut agenda = Scheduler::new(&shape, share, Nanos::ZERO);
-                std::iter::from_fn(|| agenda.next_at(Nanos::ZERO)).count() as u64
+                let mut scheduler = Scheduler::new(&shape, share, Nanos::ZERO);
+                std::iter::from_fn(|| scheduler.next_at(Nanos::ZERO)).count() as u64
             };
             assert_eq!(shape.shares().into_iter().map(begun).sum::<u64>(), n);
         }
@@ -222,9 +206,9 @@ mod tests {
         shape.warm_up = Nanos::from_secs(1);
         shape.requests_total = Some(50);
         let count = |share| {
-            let mut agenda = Scheduler::new(&shape, share, Nanos::ZERO);
-            agenda.queue_due(Nanos::from_secs(1000));
-            agenda.queued.len()
+            let mut scheduler = Scheduler::new(&shape, share, Nanos::ZERO);
+            scheduler.queue_due(Nanos::from_secs(1000));
+            scheduler.queued.len()
         };
         assert_eq!(shape.shares().into_iter().map(count).sum::<usize>(), 150);
     }

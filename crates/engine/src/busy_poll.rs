@@ -1,0 +1,288 @@
+//! Whether a lane polls while it has nothing to do, instead of sleeping.
+//!
+//! To sleep and to be woken takes tens of microseconds, on a virtual machine more than a hundred, and all of it is charged to the server's
+//! account: a closed loop with few connections then measures the wake-ups. So a lane of a closed loop polls for news before it
+//! sleeps, as long as answers have lately come within [`LONGEST`], by the rule of KVM's halt polling (`grow_halt_poll_ns`,
+//! `shrink_halt_poll_ns` in Linux' `virt/kvm/kvm_main.c`): a sleep that ended soon doubles the time, one that took long halves it. Against a
+//! slow server it is off by itself after a few answers.
+//!
+//! A sleep that found only some of what was out answered has cost the server nothing: it had work meanwhile. That halves the time too, for
+//! polling reads one response per system call, where a sleeper finds many at once. So that this is seen while the lane polls, it sleeps
+//! for a trial now and then ([`TRIAL`]).
+//!
+//! Responses are waited for: while pieces of long ones come, a lane sleeps between them, for each piece that it reads at once costs
+//! two system calls (`lane/run.rs`, `wait`).
+//!
+//! A lane that polls takes a core. Where that core is wanted by somebody else (more is runnable than there are cores, or the lane
+//! itself waits for one) it is off, for longer each time. What is spent polling is counted apart from work.
+
+use std::fs::File;
+
+use model::{Clock, Cpus, Nanos};
+
+use crate::cpu_time::{SchedStat, word};
+use crate::wire::{ConnectionDriver, ConnectionEvent};
+
+/// The longest time of polling for one answer.
+const LONGEST: Nanos = Nanos::from_micros(200);
+/// The first time of polling.
+const SHORTEST: Nanos = Nanos::from_micros(10);
+/// How often a sleep is tried instead.
+const TRIAL: Nanos = Nanos::from_millis(10);
+/// How often it is asked whether somebody wants the core.
+const BETWEEN: Nanos = Nanos::from_millis(10);
+/// So many checks in a row that find it so: it is no passer-by, such as a thread of the kernel.
+const ENOUGH: u32 = 3;
+/// How long it is off the first time somebody does; doubled each time up to [`LONGEST_OFF`].
+const FIRST_OFF: Nanos = Nanos::from_millis(100);
+const LONGEST_OFF: Nanos = Nanos::from_secs(10);
+/// Waiting for a core for more than this share of the time: somebody wants it.
+const WAITING: f64 = 0.05;
+
+/// The rule, and what it has learnt.
+#[derive(Debug)]
+pub(crate) struct BusyPoll {
+    /// How long to poll for the next answer.
+    budget: Nanos,
+    /// Not at all before then.
+    off_until: Nanos,
+    off_for: Nanos,
+    next_check: Nanos,
+    next_trial: Nanos,
+    /// Checks in a row that found somebody who wants the core.
+    wanted: u32,
+    cores: CoreContention,
+    /// Time spent polling in vain, or before an answer came.
+    spent: Nanos,
+}
+
+impl BusyPoll {
+    /// Off so far; `None` where the process has fewer cores than `lanes`, or nobody can say whether one is free.
+    pub(crate) fn new(lanes: u32) -> Option<BusyPoll> {
+        let own = std::thread::available_parallelism().ok()?.get();
+        let cores = CoreContention::open()?;
+        (lanes as usize <= own).then(|| BusyPoll {
+            budget: Nanos::ZERO,
+            off_until: Nanos::ZERO,
+            off_for: FIRST_OFF,
+            next_check: Nanos::ZERO,
+            next_trial: Nanos::ZERO,
+            wanted: 0,
+            cores,
+            spent: Nanos::ZERO,
+        })
+    }
+
+    /// Waits for news of the connections that have something `out`, `at_most` this long; polls as long as the budget allows before it sleeps.
+    #[inline]
+    pub(crate) fn wait(
+        &mut self,
+        clock: &impl Clock,
+        wire: &mut impl ConnectionDriver,
+        at_most: Nanos,
+        out: usize,
+        events: &mut Vec<ConnectionEvent>,
+    ) {
+        let mut budget = self.budget.min(at_most);
+        if budget > Nanos::ZERO {
+            // What is there already was not waited for.
+            wire.wait(Nanos::ZERO, events);
+            if !events.is_empty() {
+                return;
+            }
+        }
+        let began = clock.now();
+        if budget > Nanos::ZERO && self.is_trial(began) {
+            budget = Nanos::ZERO;
+        }
+        let mut waited = Nanos::ZERO;
+        while waited < budget {
+            wire.wait(Nanos::ZERO, events);
+            let now = clock.now();
+            waited = now.saturating_sub(began);
+            if !events.is_empty() {
+                return self.spend(waited, now);
+            }
+        }
+        if waited > Nanos::ZERO {
+            self.spend(waited, began + waited);
+        }
+        wire.wait(at_most.saturating_sub(waited), events);
+        let now = clock.now();
+        self.slept(now.saturating_sub(began), events.len() >= out, now);
+    }
+
+    /// Time spent polling without work so far.
+    pub(crate) fn spent(&self) -> Nanos {
+        self.spent
+    }
+
+    /// Whether it is time to sleep for once; then the next time is a while away.
+    #[inline]
+    fn is_trial(&mut self, now: Nanos) -> bool {
+        let is_due = now >= self.next_trial;
+        if is_due {
+            self.next_trial = now + TRIAL;
+        }
+        is_due
+    }
+
+    /// `time` was spent polling until `now`.
+    fn spend(&mut self, time: Nanos, now: Nanos) {
+        self.spent += time;
+        if now >= self.next_check {
+            let is_wanted = self.cores.is_wanted(now);
+            self.core_checked(is_wanted, now);
+        }
+    }
+
+    /// A sleep ended `after` the wait had begun (what was spent polling before it included), and `all` that was out was answered.
+    fn slept(&mut self, after: Nanos, all: bool, now: Nanos) {
+        if after > LONGEST || !all {
+            self.budget = if self.budget > SHORTEST { self.budget / 2 } else { Nanos::ZERO };
+        } else if now >= self.off_until {
+            self.budget = (self.budget * 2).clamp(SHORTEST, LONGEST);
+            if self.next_check == Nanos::ZERO {
+                self.cores.begin(now);
+                self.next_check = now + BETWEEN;
+            }
+        }
+    }
+
+    /// It was found whether somebody wants the core.
+    fn core_checked(&mut self, is_wanted: bool, now: Nanos) {
+        self.next_check = now + BETWEEN;
+        self.wanted = if is_wanted { self.wanted + 1 } else { 0 };
+        if !is_wanted {
+            // What was crowded once may be calm now.
+            self.off_for = (self.off_for / 2).max(FIRST_OFF);
+        }
+        if self.wanted >= ENOUGH {
+            self.wanted = 0;
+            self.budget = Nanos::ZERO;
+            self.off_until = now + self.off_for;
+            self.off_for = (self.off_for * 2).min(LONGEST_OFF);
+            // Compared with what was before, the time off would count.
+            self.next_check = Nanos::ZERO;
+        }
+    }
+}
+
+/// What the kernel says of who wants a core.
+#[derive(Debug)]
+struct CoreContention {
+    /// `1.2 0.9 0.8 2/345 6789`: the fourth word begins with what is runnable now (`proc_loadavg(5)`).
+    loadavg: File,
+    schedstat: SchedStat,
+    online: u64,
+    waited: Nanos,
+    since: Nanos,
+}
+
+impl CoreContention {
+    fn open() -> Option<CoreContention> {
+        let online = std::fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
+        Some(CoreContention {
+            loadavg: File::open("/proc/loadavg").ok()?,
+            schedstat: SchedStat::open()?,
+            online: online.parse::<Cpus>().ok()?.len() as u64,
+            waited: Nanos::ZERO,
+            since: Nanos::ZERO,
+        })
+    }
+
+    /// From now on it counts how long this thread waits.
+    fn begin(&mut self, now: Nanos) {
+        self.since = now;
+        self.waited = self.schedstat.run_queue().unwrap_or_default();
+    }
+
+    /// Whether more is runnable than there are cores, or this thread had to wait for one. Unknown is wanted.
+    fn is_wanted(&mut self, now: Nanos) -> bool {
+        let before = (self.waited, self.since);
+        self.begin(now);
+        let waited = self.waited.saturating_sub(before.0).0 as f64 / (now.saturating_sub(before.1).0 as f64).max(1.0);
+        let is_crowded = word(&self.loadavg, 3, |word| word.split('/').next()?.parse::<u64>().ok())
+            .is_none_or(|runnable| runnable > self.online);
+        is_crowded || waited > WAITING
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn poll() -> BusyPoll {
+        BusyPoll::new(1).expect("Linux has these files")
+    }
+
+    #[test]
+    fn quick_answers_wake_it_and_slow_ones_put_it_to_sleep() {
+        let mut poll = poll();
+        let mut budgets = |slept: Nanos| {
+            let budget_after = |n| {
+                poll.slept(slept, true, Nanos::from_millis(n));
+                poll.budget.0 / 1000
+            };
+            (0..6).map(budget_after).collect::<Vec<_>>()
+        };
+        assert_eq!(budgets(Nanos::from_micros(30)), [10, 20, 40, 80, 160, 200]);
+        assert_eq!(budgets(Nanos::from_millis(1)), [100, 50, 25, 12, 6, 0], "a slow server's lane sleeps");
+    }
+
+    #[test]
+    fn a_server_that_had_work_meanwhile_needs_nobody_awake() {
+        let mut poll = poll();
+        let soon = Nanos::from_micros(30);
+        for n in 0..3 {
+            poll.slept(soon, true, Nanos::from_millis(n));
+        }
+        assert_eq!(poll.budget, SHORTEST * 4);
+        for n in 3..6 {
+            poll.slept(soon, false, Nanos::from_millis(n));
+        }
+        assert_eq!(poll.budget, Nanos::ZERO);
+    }
+
+    #[test]
+    fn a_sleep_is_tried_now_and_then() {
+        let mut poll = poll();
+        let trials: Vec<u64> = (100..140).filter(|n| poll.is_trial(Nanos::from_millis(*n))).collect();
+        assert_eq!(trials, [100, 110, 120, 130]);
+    }
+
+    #[test]
+    fn it_is_off_for_longer_each_time_somebody_wants_the_core() {
+        let mut poll = poll();
+        let soon = Nanos::from_micros(30);
+        poll.slept(soon, true, Nanos::ZERO);
+        poll.core_checked(false, Nanos::from_millis(10));
+        assert_eq!(poll.budget, SHORTEST);
+        for at in [20, 30] {
+            poll.core_checked(true, Nanos::from_millis(at));
+        }
+        assert_eq!(poll.budget, SHORTEST, "it may be a passer-by");
+        poll.core_checked(true, Nanos::from_millis(40));
+        poll.slept(soon, true, Nanos::from_millis(139));
+        assert_eq!(poll.budget, Nanos::ZERO);
+        poll.slept(soon, true, Nanos::from_millis(140));
+        assert_eq!(poll.budget, SHORTEST);
+        for at in [150, 160, 170] {
+            poll.core_checked(true, Nanos::from_millis(at));
+        }
+        poll.slept(soon, true, Nanos::from_millis(369));
+        assert_eq!(poll.budget, Nanos::ZERO);
+        poll.slept(soon, true, Nanos::from_millis(370));
+        for at in 38..=40 {
+            poll.core_checked(false, Nanos::from_millis(10 * at));
+        }
+        assert_eq!(poll.off_for, FIRST_OFF, "it has been calm");
+    }
+
+    #[test]
+    fn the_kernels_files_are_understood() {
+        let cores = CoreContention::open().unwrap();
+        assert!(word(&cores.loadavg, 3, |word| word.split('/').next()?.parse::<u64>().ok()).is_some());
+        assert!(cores.schedstat.run_queue().is_some());
+    }
+}

@@ -1,0 +1,247 @@
+//! A turn of the lane, again and again: wait, receive, send; and what becomes due, or too late, with time.
+
+use std::cmp::Reverse;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use model::{Clock, Counts, LaneFacts, Late, Nanos, Outcome, Timestamps, Timing};
+
+use super::Lane;
+use super::records::LaneEnd;
+use crate::busy_poll::BusyPoll;
+use crate::clock_offset::WallClock;
+use crate::connection::ConnectionState;
+use crate::cpu_time::{CpuAccount, LONGEST_WAKE_DELAY, NOTABLE};
+use crate::progress::LaneProgress;
+use crate::scheduler::DueRequest;
+use crate::wire::{ConnectionDriver, ConnectionEvent};
+
+/// The longest wait in one go: how late a lane may notice a timeout or the user's interruption.
+const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
+/// Before a due time, how long a lane polls for it ([`Timing::Spin`]).
+const SPIN: Nanos = LONGEST_WAKE_DELAY;
+/// What a lane that coalesces rounds its waits up to ([`Timing::Coalesce`]).
+const COALESCED: Nanos = Nanos::from_millis(1);
+
+impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
+    /// Runs to the end: all planned requests ended, or `interrupt` was set. `progress` is where others see how far this lane is.
+    pub fn run(mut self, interrupt: &AtomicBool, progress: &LaneProgress) -> LaneEnd {
+        let mut events = Vec::with_capacity(1024);
+        let mut now = self.clock.now();
+        while now < self.start {
+            self.wire.wait((self.start - now).min(LONGEST_WAIT), &mut events);
+            now = self.clock.now();
+        }
+        // Pipelining: a stamp may be of a later answer's bytes.
+        let is_stamped = self.spec.timestamps == Timestamps::Kernel && self.spec.pipeline <= 1;
+        self.wall = is_stamped.then(|| WallClock::new(&self.clock));
+        let may_poll = self.spec.stays_awake && !self.scheduler.is_open();
+        self.busy_poll = may_poll.then(|| BusyPoll::new(self.spec.lanes)).flatten();
+        self.send_what_is_due(now);
+        let mut interrupted_at = None;
+        let (began_at, account) = (now, CpuAccount::begin());
+        self.standstill.read_cpu_time();
+        while !self.is_over(now) {
+            let before = now;
+            if self.scheduler.is_open() {
+                // What was sent since has taken its time, and the next due time does not wait for it.
+                now = self.clock.now();
+                if now >= self.backlog.next() {
+                    self.sample_the_backlog(now);
+                }
+            }
+            let at_most = self.longest_wait(now);
+            let until = now + at_most;
+            self.wait(at_most, &mut events);
+            now = self.clock.now();
+            if now.saturating_sub(before) > at_most + NOTABLE {
+                self.standstill.was_late(before + at_most, now);
+            }
+            if at_most > Nanos::ZERO && events.is_empty() {
+                self.wake_delay.woke(until, now);
+            }
+            if !self.unread.is_empty() {
+                self.receive_the_unread(now);
+            }
+            for event in &events {
+                self.handle(*event, now);
+            }
+            if now >= self.next_scan {
+                self.expire_timeouts(now);
+            }
+            while let Some(Reverse((until, slot))) = self.pausing.peek().copied()
+                && until <= now
+            {
+                self.pausing.pop();
+                self.free.push(slot);
+            }
+            self.send_what_is_due(now);
+            self.records.journal.age(now);
+            progress.show(self.records.ended, || self.records.tally());
+            if interrupt.load(Ordering::Relaxed) {
+                interrupted_at = Some(now);
+                break;
+            }
+        }
+        progress.show(self.records.ended, || self.records.tally());
+        let spun = self.busy_poll.as_ref().map_or(Nanos::ZERO, BusyPoll::spent);
+        let elapsed = now.saturating_sub(began_at);
+        let facts = account.and_then(|account| account.end(elapsed, spun, &self.standstill));
+        self.finish(interrupted_at, facts)
+    }
+
+    /// Waits for news, `at_most` this long: polling at first, where that pays. It does not pay for the rest of answers of which the
+    /// last news, still in `events`, were but pieces: who sleeps finds more of them at once, and reads less often.
+    #[inline]
+    fn wait(&mut self, at_most: Nanos, events: &mut Vec<ConnectionEvent>) {
+        let ended_before = std::mem::replace(&mut self.ended_before, self.records.ended);
+        let were_pieces = !events.is_empty() && self.records.ended == ended_before;
+        match &mut self.busy_poll {
+            Some(busy_poll) if at_most > Nanos::ZERO && !were_pieces => {
+                // Several may be out on a connection, and its news come as one.
+                let out = self.busy.min(self.connections.len());
+                busy_poll.wait(&self.clock, &mut self.wire, at_most, out, events);
+            }
+            _ => self.wire.wait(at_most, events),
+        }
+    }
+
+    /// Open loop: notes how many requests are due and not answered; those that were given up are among them. Once nothing becomes due any
+    /// more there is no load to have a backlog of.
+    #[cold]
+    fn sample_the_backlog(&mut self, now: Nanos) {
+        let given_up = |counts: &Counts| counts.of(Outcome::TimedOut);
+        let tally = &self.records.tally;
+        let unanswered = given_up(&tally.counts) + given_up(&tally.unmeasured);
+        let waiting = (self.busy + self.scheduler.queued.len()) as u64;
+        let ended_at = self.scheduler.ended_at();
+        self.backlog.take(ended_at.map_or(now, |last_due| now.min(last_due)), waiting + unanswered);
+        if let Some(last_due) = ended_at {
+            self.backlog.end(last_due);
+        }
+    }
+
+    /// Whether nothing is left to do.
+    fn is_over(&mut self, now: Nanos) -> bool {
+        self.busy == 0
+            && (self.scheduler.is_over(now)
+                || !self.scheduler.is_open() && self.connections.iter().all(|c| c.state == ConnectionState::Finished))
+    }
+
+    /// How long nothing will have to be done.
+    fn longest_wait(&mut self, now: Nanos) -> Nanos {
+        let is_free = !self.scheduler.is_open() && !self.free.is_empty();
+        if !self.unread.is_empty() || is_free && self.keeps_loading(now) && !self.scheduler.is_exhausted() {
+            return Nanos::ZERO;
+        }
+        let mut until = self.next_scan.min(now + LONGEST_WAIT);
+        if let Some(due) = self.scheduler.next_due() {
+            until = until.min(match self.spec.timing {
+                Timing::Precise => due.saturating_sub(self.wake_delay.expected()).max(now),
+                Timing::Spin => due.saturating_sub(SPIN).max(now),
+                Timing::Coalesce => Nanos(due.0.div_ceil(COALESCED.0) * COALESCED.0),
+            });
+        }
+        if let Some(Reverse((pause_end, _))) = self.pausing.peek() {
+            until = until.min(*pause_end);
+        }
+        until.saturating_sub(now)
+    }
+
+    /// Begins what is due: in a closed loop a request on each free connection, in an open loop whatever the
+    /// schedule says, as far as connections are free.
+    #[inline]
+    fn send_what_is_due(&mut self, now: Nanos) {
+        if self.scheduler.is_open() {
+            self.scheduler.queue_due(now);
+            if !self.scheduler.queued.is_empty()
+                && self.scheduler.ended_at().is_some_and(|last| now.saturating_sub(last) >= self.spec.timeout)
+            {
+                // The server does not keep up: a timeout after the last due time nothing more is sent. What is out has its own timeout still.
+                self.drop_queued(now, Outcome::InFlight);
+            }
+            while !self.scheduler.queued.is_empty()
+                && let Some(slot) = self.free.pop()
+                && let Some(due) = self.scheduler.pop(now, &mut self.records.tally.queued)
+            {
+                self.begin(slot as usize, due, now);
+            }
+            if !self.scheduler.queued.is_empty() {
+                match self.spec.late {
+                    Late::Queue => self.scheduler.mark_waiting(),
+                    Late::Skip => self.drop_queued(now, Outcome::Skipped),
+                }
+            }
+        } else if !self.free.is_empty() && self.keeps_loading(now) {
+            // A request that fails at once frees its connection again: that one waits for the next turn.
+            std::mem::swap(&mut self.free, &mut self.freed_before);
+            let mut slots = std::mem::take(&mut self.freed_before);
+            for slot in slots.drain(..) {
+                let due = self.connections[slot as usize].next_due;
+                match self.scheduler.next_at(due) {
+                    Some(due) => self.begin(slot as usize, due, now),
+                    None => self.retire(slot as usize),
+                }
+            }
+            self.freed_before = slots;
+        } else {
+            // The load is over. A server may hold a thread for each connection that is left open, while others wait for their last answer.
+            while let Some(slot) = self.free.pop() {
+                self.retire(slot as usize);
+            }
+        }
+    }
+
+    /// Closed loop: whether free connections are to make another request. After the window they do so, unmeasured,
+    /// until the last measured request has ended: those still out would find the server emptier than everybody before.
+    #[inline]
+    fn keeps_loading(&self, now: Nanos) -> bool {
+        now < self.window.until || self.busy_measured > 0
+    }
+
+    /// Open loop: what is due and has found no connection is not sent any more. It is skipped as soon as it is due, or in flight now.
+    #[cold]
+    fn drop_queued(&mut self, now: Nanos, outcome: Outcome) {
+        while let Some(DueRequest { number, at: due, .. }) = self.scheduler.pop(now, &mut self.records.tally.queued) {
+            let ended = if outcome == Outcome::Skipped { due } else { now.max(due) };
+            self.records.unsent(number, due, ended, outcome);
+        }
+    }
+
+    /// Ends the requests that have taken longer than the timeout.
+    fn expire_timeouts(&mut self, now: Nanos) {
+        if let Some(wall) = &mut self.wall {
+            wall.check(&self.clock, now);
+        }
+        let step = (self.spec.timeout / 20).clamp(Nanos::from_millis(1), LONGEST_WAIT);
+        self.next_scan = now + step;
+        self.standstill.read_cpu_time();
+        for slot in 0..self.connections.len() {
+            // The oldest one's answer comes first, so whatever is out behind it is given up with it.
+            let oldest = self.connections[slot].outstanding.oldest();
+            if oldest.is_some_and(|request| now.saturating_sub(request.begun) >= self.spec.timeout) {
+                let is_connected = self.connections[slot].state == ConnectionState::Open;
+                let outcome = if is_connected { Outcome::TimedOut } else { Outcome::ConnectTimedOut };
+                self.end(slot, outcome, now, None);
+            }
+        }
+    }
+
+    /// Records what has not ended, and names the workers.
+    fn finish(mut self, interrupted_at: Option<Nanos>, facts: Option<LaneFacts>) -> LaneEnd {
+        // Not the turn's time: the last turn may have sent after it.
+        let now = self.clock.now();
+        if let Some(wall) = &mut self.wall {
+            wall.check_now(&self.clock);
+        }
+        for slot in 0..self.connections.len() {
+            self.end(slot, Outcome::InFlight, now, None);
+        }
+        self.drop_queued(now, Outcome::InFlight);
+        let clock_steps = self.wall.map(|wall| wall.steps());
+        let backlog = self.scheduler.is_open().then(|| {
+            self.backlog.end(self.scheduler.last_due);
+            self.backlog
+        });
+        LaneEnd { interrupted_at, facts, clock_steps, backlog, ..self.records.finish(&self.heads) }
+    }
+}
