@@ -125,34 +125,34 @@ mod tests {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::{SocketAddr, UnixListener};
 
-    const PATIENCE: Duration = Duration::from_secs(1);
+    const TIMEOUT: Duration = Duration::from_secs(1);
 
     #[test]
     fn a_port_refuses_as_long_as_nobody_listens() {
         let listener = TcpListener::bind("127.0.0.9:0").unwrap();
         let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
-        assert_eq!(reach(&endpoint, PATIENCE), Ok(()));
+        assert_eq!(reach(&endpoint, TIMEOUT), Ok(()));
         drop(listener);
-        assert_eq!(reach(&endpoint, PATIENCE), Err(Unreachable::Refused));
+        assert_eq!(reach(&endpoint, TIMEOUT), Err(Unreachable::Refused));
     }
 
     #[test]
     fn a_unix_socket_refuses_where_there_is_none_or_nobody_at_it() {
         let path = std::env::temp_dir().join(format!("refuses-{}.sock", std::process::id()));
         let endpoint = Endpoint::Unix(path.clone());
-        assert_eq!(reach(&endpoint, PATIENCE), Err(Unreachable::Refused), "there is no such file");
+        assert_eq!(reach(&endpoint, TIMEOUT), Err(Unreachable::Refused), "there is no such file");
         let listener = UnixListener::bind(&path).unwrap();
-        assert_eq!(reach(&endpoint, PATIENCE), Ok(()));
+        assert_eq!(reach(&endpoint, TIMEOUT), Ok(()));
         drop(listener);
-        assert_eq!(reach(&endpoint, PATIENCE), Err(Unreachable::Refused), "the file is left");
+        assert_eq!(reach(&endpoint, TIMEOUT), Err(Unreachable::Refused), "the file is left");
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(reach(&Endpoint::Unix("/dev/null/x".into()), PATIENCE), Err(Unreachable::Refused));
+        assert_eq!(reach(&Endpoint::Unix("/dev/null/x".into()), TIMEOUT), Err(Unreachable::Refused));
 
         let name = format!("refuses-{}", std::process::id()).into_bytes();
         let endpoint = Endpoint::Abstract(name.clone());
-        assert_eq!(reach(&endpoint, PATIENCE), Err(Unreachable::Refused));
+        assert_eq!(reach(&endpoint, TIMEOUT), Err(Unreachable::Refused));
         let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(name).unwrap()).unwrap();
-        assert_eq!(reach(&endpoint, PATIENCE), Ok(()));
+        assert_eq!(reach(&endpoint, TIMEOUT), Ok(()));
         drop(listener);
     }
 
@@ -167,6 +167,6 @@ mod tests {
         let waiting = stream();
         connect(&waiting, &address).unwrap();
         assert_eq!(connect(stream(), &address), Err(Errno::AGAIN), "the queue is full");
-        assert_eq!(reach(&Endpoint::Abstract(name), PATIENCE), Ok(()));
+        assert_eq!(reach(&Endpoint::Abstract(name), TIMEOUT), Ok(()));
     }
 }

@@ -138,7 +138,7 @@ impl RequestsInFlight {
 
 /// One connection, or the place of one: it is opened again after the server has closed it.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct LaneConnection {
     pub(crate) state: ConnectionState,
     /// The requests that are out. More than one only with pipelining.
     pub(crate) outstanding: RequestsInFlight,
@@ -166,9 +166,9 @@ pub(crate) struct Connection {
     pub(crate) answer: Vec<u8>,
 }
 
-impl Connection {
-    pub(crate) fn new(requests_left: u64, start: Nanos, pipeline: u32) -> Connection {
-        Connection {
+impl LaneConnection {
+    pub(crate) fn new(requests_left: u64, start: Nanos, pipeline: u32) -> LaneConnection {
+        LaneConnection {
             state: ConnectionState::Closed,
             outstanding: RequestsInFlight::new(pipeline),
             sent_in_full: 0,

@@ -20,7 +20,7 @@ use model::{BacklogSamples, BadResponse, Clock, Nanos, NetworkPath, Outcome, Win
 
 use crate::busy_poll::BusyPoll;
 use crate::clock_offset::WallClock;
-use crate::connection::{Connection, ConnectionState, take_answer};
+use crate::connection::{ConnectionState, LaneConnection, take_answer};
 use crate::cpu_time::{Standstill, WakeDelay};
 use crate::head::HeadCache;
 use crate::journal::RecordBatch;
@@ -41,7 +41,7 @@ pub struct Lane<'a, C, W> {
     wire: W,
     window: Window,
     scheduler: Scheduler,
-    connections: Vec<Connection>,
+    connections: Vec<LaneConnection>,
     heads: HeadCache,
     /// Whether there is a [fast path](fast_path) for this load.
     allows_fast_path: bool,
@@ -100,7 +100,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
             wire,
             window,
             scheduler: Scheduler::new(spec, share, start),
-            connections: (0..share.connections).map(|_| Connection::new(quota, start, pipeline)).collect(),
+            connections: (0..share.connections).map(|_| LaneConnection::new(quota, start, pipeline)).collect(),
             heads,
             allows_fast_path: journal.is_none() && spec.allows_fast_path(),
             reads_paths: spec.transport.leaves_loopback(),

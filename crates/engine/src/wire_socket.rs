@@ -27,13 +27,13 @@ pub struct SocketDriver {
     poller: Poller,
     /// What the last wait brought.
     news: Vec<poller::Event>,
-    slots: Vec<Socket>,
+    slots: Vec<SlotSocket>,
     /// What the kernel says of when bytes came, where it is asked.
     stamps: Option<ArrivalStamps>,
 }
 
 /// A slot's socket. The generation tells the events of a closed socket from those of its successor.
-struct Socket {
+struct SlotSocket {
     fd: Option<OwnedFd>,
     generation: u32,
 }
@@ -63,7 +63,7 @@ impl SocketDriver {
             addresses,
             poller: Poller::new()?,
             news: Vec::with_capacity(EVENTS),
-            slots: (0..slots).map(|_| Socket { fd: None, generation: 0 }).collect(),
+            slots: (0..slots).map(|_| SlotSocket { fd: None, generation: 0 }).collect(),
             stamps: if timestamps == Timestamps::Kernel { Some(ArrivalStamps::new()?) } else { None },
         })
     }

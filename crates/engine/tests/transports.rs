@@ -556,9 +556,9 @@ fn a_server_that_asks_who_we_are_is_told_or_refuses_in_both_versions() {
 }
 
 #[test]
-fn files_and_names_that_are_of_no_use_are_told_with_the_mend() {
+fn files_and_names_that_are_of_no_use_are_refused_with_the_mend() {
     let scratch = Scratch::new();
-    let told = |options: TlsOptions<'_>| TlsSettings::new(&options).expect_err("of no use").to_string();
+    let error_of = |options: TlsOptions<'_>| TlsSettings::new(&options).expect_err("of no use").to_string();
     let options = TlsOptions { server_name: "localhost", insecure: true, ..TlsOptions::default() };
     let pair = Pair::self_signed(|_| {});
     let cert = scratch.file("cert.pem", &pair.cert_pem);
@@ -567,13 +567,13 @@ fn files_and_names_that_are_of_no_use_are_told_with_the_mend() {
     let text = scratch.file("text.pem", "no certificate");
     let missing = Path::new("/nonexistent/ca.pem");
     let verified = TlsOptions { insecure: false, ..options };
-    assert!(told(TlsOptions { ca_file: Some(missing), ..verified }).starts_with("cannot read /nonexistent/ca.pem"));
-    assert!(told(TlsOptions { ca_file: Some(&text), ..verified }).contains("there is none in it"));
-    assert!(told(TlsOptions { key_file: Some(&key), ..options }).contains("--cert"));
-    assert!(told(TlsOptions { cert_file: Some(&cert), ..options }).contains("a private key"));
+    assert!(error_of(TlsOptions { ca_file: Some(missing), ..verified }).starts_with("cannot read /nonexistent/ca.pem"));
+    assert!(error_of(TlsOptions { ca_file: Some(&text), ..verified }).contains("there is none in it"));
+    assert!(error_of(TlsOptions { key_file: Some(&key), ..options }).contains("--cert"));
+    assert!(error_of(TlsOptions { cert_file: Some(&cert), ..options }).contains("a private key"));
     let mismatch = TlsOptions { cert_file: Some(&cert), key_file: Some(&other_key), ..options };
-    assert!(told(mismatch).contains("belong together"));
-    assert!(told(TlsOptions { server_name: "a b", ..options }).contains("a b is neither"));
+    assert!(error_of(mismatch).contains("belong together"));
+    assert!(error_of(TlsOptions { server_name: "a b", ..options }).contains("a b is neither"));
 }
 
 // ---- TLS: what a server may do ----------------------------------------------------------------------------------------
@@ -678,7 +678,7 @@ fn a_handshake_that_does_not_come_about_has_failed_or_was_reset() {
 
 #[test]
 fn a_person_is_told_why_a_handshake_fails_and_what_to_do() {
-    let told = |config: Option<ServerConfig>, tls: &TlsSettings| {
+    let diagnosis = |config: Option<ServerConfig>, tls: &TlsSettings| {
         let (listener, address) = tcp_listener();
         let server = serve_tcp(listener, 1, move |mut stream| {
             if let Some(config) = &config {
@@ -696,13 +696,13 @@ fn a_person_is_told_why_a_handshake_fails_and_what_to_do() {
     let scratch = Scratch::new();
     let (pair, issuer) = (Pair::self_signed(|_| {}), authority());
     let config = || Some(server_config(&pair, BOTH, None));
-    let untrusted = told(config(), &trusting(&scratch, &issuer.as_ref().pem(), "localhost")).expect("a failure");
+    let untrusted = diagnosis(config(), &trusting(&scratch, &issuer.as_ref().pem(), "localhost")).expect("a failure");
     assert!(untrusted.contains("UnknownIssuer") && untrusted.contains("--cacert"), "{untrusted}");
-    assert_eq!(told(config(), &trusting(&scratch, &pair.cert_pem, "localhost")), None);
-    assert!(told(None, &insecure()).expect("a failure").contains("does not speak TLS"));
+    assert_eq!(diagnosis(config(), &trusting(&scratch, &pair.cert_pem, "localhost")), None);
+    assert!(diagnosis(None, &insecure()).expect("a failure").contains("does not speak TLS"));
     let clients = Pair::new(issuer.as_ref(), issuer.key());
     let asks_who = server_config(&pair, &[&rustls::version::TLS12], Some(&clients));
-    assert!(told(Some(asks_who), &insecure()).expect("a failure").contains("--cert"));
+    assert!(diagnosis(Some(asks_who), &insecure()).expect("a failure").contains("--cert"));
 }
 
 /// What the session has encrypted.
@@ -715,7 +715,7 @@ fn flight(session: &mut ServerConnection) -> Vec<u8> {
 }
 
 #[test]
-fn an_answer_ends_as_the_server_says_and_what_is_cut_or_garbled_is_told() {
+fn an_answer_ends_as_the_server_says_and_what_is_cut_or_garbled_is_an_error() {
     const UNTIL_CLOSE: &[u8] = b"HTTP/1.0 200 OK\r\n\r\nuntil the end";
     let reset = || End::Broke(Errno::CONNRESET);
     for (content, is_announced, then, closes, expected) in [

@@ -16,7 +16,7 @@ use sink::{Listen, Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue};
 use crate::clock::{SteadyClock, eventually};
 
 /// Only a test that fails waits so long, and no request times out before.
-const PATIENCE: Nanos = Nanos::from_secs(300);
+const TIME_LIMIT: Nanos = Nanos::from_secs(300);
 /// Lengths of a window, one after the other until one was long enough: a busy machine may let nothing of a closed loop become due in
 /// a short one. Each run's ledgers agree.
 const WINDOWS: [Nanos; 4] =
@@ -45,7 +45,7 @@ fn spec(transport: Transport, connections: u32, lanes: u32, keep_alive: bool) ->
     LoadSpec {
         lanes,
         keep_alive,
-        timeout: PATIENCE,
+        timeout: TIME_LIMIT,
         worker_header,
         ..LoadSpec::closed(transport, request, connections)
     }
@@ -61,7 +61,7 @@ fn driven(spec: &LoadSpec, at_most: Option<u64>) -> DriveResult {
         if let Some(at_most) = at_most {
             scope.spawn(move || {
                 let seen = || format!("{} ended", progress.ended());
-                eventually(PATIENCE, seen, || (progress.ended() > at_most).then_some(()));
+                eventually(TIME_LIMIT, seen, || (progress.ended() > at_most).then_some(()));
                 interrupt.store(true, Ordering::Relaxed);
             });
         }
@@ -174,7 +174,11 @@ fn no_connection_outlives_its_run() {
     with_each_size(|start| {
         let (sink, spec) = start();
         driven(&LoadSpec { requests_per_connection: Some(3), ..spec }, None);
-        eventually(PATIENCE, || format!("{:?}", sink.ledger()), || (sink.ledger().open_connections == 0).then_some(()));
+        eventually(
+            TIME_LIMIT,
+            || format!("{:?}", sink.ledger()),
+            || (sink.ledger().open_connections == 0).then_some(()),
+        );
     });
 }
 

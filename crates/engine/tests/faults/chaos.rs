@@ -68,10 +68,10 @@ fn chaos(seed: u64) -> (Server, Arc<AtomicU64>) {
 
 /// So long an answer is waited for, one after the other until every kind of outcome came up: a busy machine may be too slow for any
 /// answer.
-const PATIENCE: [Nanos; 3] = [Nanos::from_millis(200), Nanos::from_secs(1), Nanos::from_secs(5)];
+const TIMEOUTS: [Nanos; 3] = [Nanos::from_millis(200), Nanos::from_secs(1), Nanos::from_secs(5)];
 
 fn survives(seed: u64, change: impl Fn(LoadSpec) -> LoadSpec) {
-    assert!(PATIENCE.into_iter().any(|patience| survives_with(seed, patience, &change)), "not every kind of outcome");
+    assert!(TIMEOUTS.into_iter().any(|timeout| survives_with(seed, timeout, &change)), "not every kind of outcome");
 }
 
 /// Whether every kind of outcome came up; nothing was lost.

@@ -7,8 +7,8 @@ use engine::{LoadSpec, render};
 use model::{BadResponse, Outcome};
 
 use crate::kit::{
-    ANSWER, GOOD, REQUESTS, always, answered_over, ends_badly, ends_badly_with, ends_in, ends_in_with, once_and_wait,
-    read_request, until_closed,
+    ANSWER, GOOD, REQUESTS, always, answered_over, ends_badly, ends_in, kinds, loads, once_and_wait, read_request,
+    shown, until_closed,
 };
 
 fn with_status(stream: &mut TcpStream, status: &str) -> io::Result<()> {
@@ -130,8 +130,17 @@ fn an_answer_without_a_body_may_lie_about_its_length() {
 
 #[test]
 fn an_answer_to_head_has_no_body_and_keeps_its_length() {
-    let head = |shape: LoadSpec| LoadSpec { requests: [render("HEAD", "localhost", "/", true)].into(), ..shape };
-    ends_in_with(GOOD, |stream| always(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), head);
-    ends_in_with(GOOD, |stream| always(stream, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), head);
-    ends_badly_with(BadResponse::TrailingBytes, |stream| always(stream, ANSWER), head);
+    for (answer, outcome) in [
+        (&b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"[..], GOOD),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", GOOD),
+        // One that has a body all the same.
+        (ANSWER, Outcome::BadResponse),
+    ] {
+        let head = |shape: LoadSpec| LoadSpec { requests: [render("HEAD", "localhost", "/", true)].into(), ..shape };
+        for done in loads(false, move |stream| always(stream, answer), head) {
+            assert_eq!(kinds(&done), [outcome], "{}", shown(&done));
+            let reasons: Vec<_> = done.tally.bad_responses.iter().map(|(reason, _)| reason).collect();
+            assert!(reasons.is_empty() || reasons == [BadResponse::TrailingBytes], "{reasons:?}");
+        }
+    }
 }

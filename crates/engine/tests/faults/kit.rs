@@ -1,4 +1,4 @@
-//! A server on threads of its own that treats each connection as it is told, and a load that must end.
+//! A server on threads of its own that treats each connection as a test says, and a load that must end.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -12,11 +12,11 @@ use model::{BadResponse, Clock as _, Counts, Exchange, Nanos, Outcome, Pace, Rat
 use testkit::clock::Steady as SteadyClock;
 
 /// Longer than a noisy machine takes for anything here; only a test that fails waits so long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(300);
 /// Of a load whose requests are answered, closed or refused: none of them may time out because the machine is busy.
-pub(crate) const MUCH_PATIENCE: Nanos = Nanos::from_secs(120);
+pub(crate) const LONG_TIMEOUT: Nanos = Nanos::from_secs(120);
 /// Of a load on a server that never answers, as short as this machine lets it be just now: see [`timed_out`].
-const LITTLE_PATIENCE: [Nanos; 3] = [Nanos::from_millis(300), Nanos::from_secs(3), Nanos::from_secs(30)];
+const SHORT_TIMEOUTS: [Nanos; 3] = [Nanos::from_millis(300), Nanos::from_secs(3), Nanos::from_secs(30)];
 /// A whole answer that keeps the connection.
 pub(crate) const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 /// Requests of each load of [`ends_in`].
@@ -67,8 +67,8 @@ impl Server {
                 if stopped.load(Ordering::Acquire) {
                     break;
                 }
-                stream.set_read_timeout(Some(PATIENCE)).unwrap();
-                stream.set_write_timeout(Some(PATIENCE)).unwrap();
+                stream.set_read_timeout(Some(TIME_LIMIT)).unwrap();
+                stream.set_write_timeout(Some(TIME_LIMIT)).unwrap();
                 let (serve, number) = (Arc::clone(&serve), accepted);
                 serving.push(thread::spawn(move || {
                     if let Err(error) = serve(&mut stream, number) {
@@ -142,7 +142,7 @@ pub(crate) fn reset(stream: &TcpStream) -> io::Result<()> {
 
 // ---- the load ---------------------------------------------------------------------------------------------------------
 
-/// A closed loop of [`REQUESTS`] requests over two connections of two lanes, with much patience.
+/// A closed loop of [`REQUESTS`] requests over two connections of two lanes, with a long timeout.
 pub(crate) fn shape(address: SocketAddr) -> LoadSpec {
     shape_over(Transport::tcp(address))
 }
@@ -151,7 +151,7 @@ pub(crate) fn shape_over(transport: Transport) -> LoadSpec {
     LoadSpec {
         lanes: 2,
         requests_total: Some(REQUESTS),
-        timeout: MUCH_PATIENCE,
+        timeout: LONG_TIMEOUT,
         ..LoadSpec::closed(transport, render("GET", "localhost", "/", true), 2)
     }
 }
@@ -175,7 +175,7 @@ pub(crate) fn driven_until(shape: &LoadSpec, interrupt: Arc<AtomicBool>, progres
         // Nobody listens any more where the load came too late.
         let _ = sender.send(drive(&this, &SteadyClock, &interrupt, &progress, Some(&journal)).unwrap());
     });
-    let done = receiver.recv_timeout(PATIENCE).expect("a load that ends, and no lane that panics");
+    let done = receiver.recv_timeout(TIME_LIMIT).expect("a load that ends, and no lane that panics");
     let exchanges: Vec<_> = records.iter().flatten().map(|record| record.exchange).collect();
     assert_sound(shape, &done, &exchanges);
     done
@@ -218,15 +218,7 @@ pub(crate) fn shown(done: &DriveResult) -> String {
 
 /// Every request to such a server ends in `outcome`, in a closed loop and in an open one.
 pub(crate) fn ends_in(outcome: Outcome, serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static) {
-    ends_in_with(outcome, serve, |shape| shape);
-}
-
-pub(crate) fn ends_in_with(
-    outcome: Outcome,
-    serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static,
-    change: impl Fn(LoadSpec) -> LoadSpec,
-) {
-    for done in loads(outcome == Outcome::TimedOut, serve, change) {
+    for done in loads(outcome == Outcome::TimedOut, serve, |shape| shape) {
         assert_eq!(kinds(&done), [outcome], "{}", shown(&done));
     }
 }
@@ -236,15 +228,7 @@ pub(crate) fn ends_badly(
     reason: BadResponse,
     serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static,
 ) {
-    ends_badly_with(reason, serve, |shape| shape);
-}
-
-pub(crate) fn ends_badly_with(
-    reason: BadResponse,
-    serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static,
-    change: impl Fn(LoadSpec) -> LoadSpec,
-) {
-    for done in loads(false, serve, change) {
+    for done in loads(false, serve, |shape| shape) {
         assert_eq!(kinds(&done), [Outcome::BadResponse], "{}", shown(&done));
         assert_eq!(done.tally.bad_responses.iter().collect::<Vec<_>>(), [(reason, REQUESTS)]);
     }
@@ -278,11 +262,11 @@ fn loads(
     loads
 }
 
-/// Drives a load on a server that never answers: each request times out. A busy machine may be too late with little patience:
+/// Drives a load on a server that never answers: each request times out. A busy machine may be too late with a short timeout:
 /// what it has not sent by then is given up, and the load is repeated with more. All loads, of which the last is as it should be.
 pub(crate) fn timed_out(shape: &LoadSpec) -> Vec<DriveResult> {
     let mut all = Vec::new();
-    for timeout in LITTLE_PATIENCE {
+    for timeout in SHORT_TIMEOUTS {
         let done = driven(&LoadSpec { timeout, ..shape.clone() });
         let kinds = kinds(&done);
         let allowed = [Outcome::TimedOut, Outcome::ConnectTimedOut, Outcome::InFlight];

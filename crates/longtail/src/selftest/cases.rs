@@ -12,7 +12,7 @@ use sink::{DelayLaw, RequestShare, Sink, SinkLedger, SinkSettings, SlotQueue, St
 
 use crate::clock::SystemClock;
 use crate::mistake::Mistake;
-use crate::selftest::truth::{self, Figures};
+use crate::selftest::truth::{self, ResponseFigures};
 
 /// Of arrivals and delays: the same seed, the same numbers.
 const SEED: u64 = 1;
@@ -42,11 +42,11 @@ pub(crate) struct CaseResult {
     /// Requests that the schedule holds.
     pub(crate) planned: u64,
     /// Response times of the steady state, where theory knows them.
-    pub(crate) steady_state: Option<Figures>,
+    pub(crate) steady_state: Option<ResponseFigures>,
     /// Response times that exactly these requests should have had.
-    pub(crate) expected: Figures,
+    pub(crate) expected: ResponseFigures,
     /// As the engine has measured them, from the due time.
-    pub(crate) measured: Option<Figures>,
+    pub(crate) measured: Option<ResponseFigures>,
     /// Measured - expected, in the order mean, p50, p99, p99.9.
     pub(crate) error_ns: Option<[i64; 4]>,
     /// Of laws that tell the time of each single request: how far the worst of them was off.
@@ -217,9 +217,9 @@ impl SelftestCase {
     ) -> CaseResult {
         let planned = times.len() as u64;
         let balances = balances(planned, done, ledger);
-        let expected = Figures::exactly(times).unwrap_or_default();
-        let measured = Figures::of(&done.tally.response_time);
-        let error = |measured: Figures| {
+        let expected = ResponseFigures::exactly(times).unwrap_or_default();
+        let measured = ResponseFigures::of(&done.tally.response_time);
+        let error = |measured: ResponseFigures| {
             let (measured, expected) = (measured.all(), expected.all());
             std::array::from_fn(|at| measured[at].0.cast_signed() - expected[at].0.cast_signed())
         };

@@ -11,7 +11,7 @@ use sink::{DelayLaw, Stalls};
 
 /// The figures of a distribution that are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Figures {
+pub(crate) struct ResponseFigures {
     #[serde(rename = "mean_ns")]
     pub(crate) mean: Nanos,
     #[serde(rename = "p50_ns")]
@@ -22,21 +22,21 @@ pub(crate) struct Figures {
     pub(crate) p999: Nanos,
 }
 
-impl Figures {
+impl ResponseFigures {
     /// Exactly, by nearest rank; `None` of nothing.
-    pub(crate) fn exactly(times: &[Nanos]) -> Option<Figures> {
+    pub(crate) fn exactly(times: &[Nanos]) -> Option<ResponseFigures> {
         let mut sorted = times.to_vec();
         sorted.sort_unstable();
         let count = sorted.len() as u64;
         let at = |q| sorted.get(rank(q, count) as usize - 1).copied();
         let mean = Nanos(sorted.iter().copied().sum::<Nanos>().0.checked_div(count)?);
-        Some(Figures { mean, p50: at(0.5)?, p99: at(0.99)?, p999: at(0.999)? })
+        Some(ResponseFigures { mean, p50: at(0.5)?, p99: at(0.99)?, p999: at(0.999)? })
     }
 
     /// Of a histogram, `None` of an empty one.
-    pub(crate) fn of(times: &Histogram) -> Option<Figures> {
+    pub(crate) fn of(times: &Histogram) -> Option<ResponseFigures> {
         let at = |q| times.quantile(q);
-        Some(Figures { mean: times.mean()?, p50: at(0.5)?, p99: at(0.99)?, p999: at(0.999)? })
+        Some(ResponseFigures { mean: times.mean()?, p50: at(0.5)?, p99: at(0.99)?, p999: at(0.999)? })
     }
 
     /// In the order they are printed.
@@ -73,9 +73,9 @@ pub(crate) fn first_come(due: &[Nanos], slots: u32, service: Nanos) -> Vec<Nanos
 pub(crate) const MD5_WAIT: [f64; 4] = [0.289_060_007_263, 0.051_470_91, 1.937_438_8, 3.006_321_8];
 
 /// The same as response times.
-pub(crate) fn steady_state(service: Nanos) -> Figures {
+pub(crate) fn steady_state(service: Nanos) -> ResponseFigures {
     let [mean, p50, p99, p999] = MD5_WAIT.map(|wait| Nanos((service.0 as f64 * (wait + 1.0)).round() as u64));
-    Figures { mean, p50, p99, p999 }
+    ResponseFigures { mean, p50, p99, p999 }
 }
 
 #[cfg(test)]
@@ -100,7 +100,7 @@ mod tests {
     fn a_long_path_of_random_arrivals_comes_to_the_steady_state() {
         let service = Nanos::from_millis(10);
         let times = first_come(&due(Arrivals::Poisson, 400.0, 2_000_000), 5, service);
-        let path = Figures::exactly(&times).unwrap();
+        let path = ResponseFigures::exactly(&times).unwrap();
         let ratios: Vec<f64> =
             path.all().into_iter().zip(steady_state(service).all()).map(|(a, b)| a.0 as f64 / b.0 as f64).collect();
         // Neighbours wait together, so that two million requests tell the last of these to about 2 %.
