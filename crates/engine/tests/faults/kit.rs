@@ -245,7 +245,7 @@ pub(crate) fn ends_in_one_of(
 }
 
 /// An open and a closed load on such a server, which has taken as many connections as they have opened.
-fn loads(
+pub(crate) fn loads(
     never_answers: bool,
     serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static,
     change: impl Fn(LoadSpec) -> LoadSpec,
