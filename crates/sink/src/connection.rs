@@ -2,11 +2,9 @@
 //! request at a time: what a client sends ahead stays in the kernel or in `ahead` until its turn, so that neither side of
 //! a connection grows without bound and answers are in order.
 
-use rustix::fd::{AsFd, BorrowedFd};
-
 use crate::head::{HeadMemo, RequestHead};
 use crate::request::{ReadProgress, RequestReader};
-use crate::wire::{ClientSocket, Received, Sent};
+use crate::wire::{ClientSocket, Received};
 
 /// What follows a response once the kernel has all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +85,8 @@ pub(crate) enum Booking {
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct SinkConnection {
-    socket: ClientSocket,
+    /// Its bytes.
+    pub(crate) socket: ClientSocket,
     reader: RequestReader,
     /// What was read but belongs to later requests, from `ahead_from` on.
     ahead: Vec<u8>,
@@ -135,7 +134,7 @@ impl SinkConnection {
     /// sends without end must not keep the others waiting.
     pub(crate) fn step(&mut self, buffer: &mut [u8], memo: &mut HeadMemo, may_receive: &mut bool) -> ConnectionStep {
         let drops_input = self.phase == ConnectionPhase::Lingering;
-        if !drops_input && (self.phase != ConnectionPhase::Reading || self.has_unsent()) {
+        if !drops_input && (self.phase != ConnectionPhase::Reading || self.socket.has_unsent()) {
             return ConnectionStep::Wait;
         }
         if self.ahead_from < self.ahead.len() {
@@ -162,27 +161,6 @@ impl SinkConnection {
             }
         }
         if self.input == PendingInput::Drained { ConnectionStep::Wait } else { ConnectionStep::Again }
-    }
-
-    /// Hands a response to the kernel, the `last` one or not: how many bytes it took, and what that means. The rest is
-    /// kept.
-    pub(crate) fn send(&mut self, response: &[u8], last: bool) -> (usize, Sent) {
-        self.socket.send(response, last)
-    }
-
-    /// Hands what is left of a response to the kernel.
-    pub(crate) fn send_rest(&mut self) -> (usize, Sent) {
-        self.socket.send_rest()
-    }
-
-    /// Whether something of a response is left.
-    pub(crate) fn has_unsent(&self) -> bool {
-        self.socket.has_unsent()
-    }
-
-    /// Lets the close that follows be a reset.
-    pub(crate) fn reset_on_close(&self) {
-        self.socket.reset_on_close();
     }
 
     /// Whether a close now would make the kernel reset the connection, and the client lose the response with it.
@@ -221,7 +199,7 @@ impl SinkConnection {
                 if emptied && self.input == PendingInput::Readable {
                     self.input = PendingInput::Drained;
                 }
-                match (count, self.has_unsent(), self.input) {
+                match (count, self.socket.has_unsent(), self.input) {
                     (1.., ..) => Ok(count),
                     (_, true, _) => Err(ConnectionStep::NeedRoom),
                     (_, false, PendingInput::Drained) => Err(ConnectionStep::Wait),
@@ -235,12 +213,6 @@ impl SinkConnection {
             Received::Gone => Err(ConnectionStep::Gone),
             Received::Broken => Err(ConnectionStep::Broken),
         }
-    }
-}
-
-impl AsFd for SinkConnection {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
     }
 }
 

@@ -8,51 +8,14 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::listener::Listen;
-use crate::settings::{MOST_BODY_BYTES, MOST_LOOPS, MOST_WORKERS, SlotQueue};
 
 /// Why the sink could not start. Once it runs it has no errors: what clients do wrong is counted in its ledger.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SinkError {
-    /// Without a slot nothing would ever be answered; with too many workers the sink would only allocate.
-    #[error("{workers} workers x {threads} threads cannot be: give 1 to {MOST_WORKERS} workers and 1 thread or more")]
-    BadSlots {
-        /// Workers asked for.
-        workers: u32,
-        /// Threads a worker asked for.
-        threads: u32,
-    },
-    /// Nobody could ever connect.
-    #[error("no place to listen at: give one, such as 127.0.0.1:8080")]
-    NowhereToListen,
-    /// Without a loop nothing would be served.
-    #[error("{0} threads cannot be: give 1 to {MOST_LOOPS}")]
-    BadLoops(u32),
-    /// Slots and their queue are one loop's.
-    #[error("{queue} slots are kept by one thread, and {loops} were asked for: give 1, or the unlimited queue")]
-    SlotsOfManyLoops {
-        /// The queue asked for.
-        queue: SlotQueue,
-        /// Threads asked for.
-        loops: u32,
-    },
-    /// The rendered answers would need too much memory.
-    #[error("{workers} workers with {bytes} bytes of body each are too much: keep their product to {MOST_BODY_BYTES}")]
-    TooMuchBody {
-        /// Workers, or loops.
-        workers: u32,
-        /// Bytes of a body.
-        bytes: u32,
-    },
-    /// A request has one fault at most.
-    #[error("faults for {percent}% of all requests: a request has one at most, so keep their sum to 100%")]
-    TooManyFaults {
-        /// The sum of all shares.
-        percent: f64,
-    },
-    /// A connection would be closed before its first answer.
-    #[error("a connection cannot be closed after 0 answers: give 1 or more, or --reset 100%")]
-    CloseAfterNone,
+    /// What is asked for cannot be served.
+    #[error("{0}")]
+    Settings(String),
     /// A file does not hold what it should.
     #[error("cannot read {what} from {}: {reason} (it must be PEM; give both files, or neither for a pair made now)", path.display())]
     Unreadable {
@@ -66,14 +29,6 @@ pub enum SinkError {
     /// Certificate and key do not fit together, or TLS cannot use them.
     #[error("TLS cannot be served: {0}; check that the key is the certificate's")]
     Tls(String),
-    /// The response would not be HTTP.
-    #[error("{0:?} cannot name the worker's header: use letters, digits and '-', and no name that HTTP needs itself")]
-    BadWorkerHeader(String),
-    /// No response could carry this line.
-    #[error(
-        "{0:?} cannot be a response's header: write 'name: value', and no name that HTTP needs itself (content-length, content-type, connection, transfer-encoding)"
-    )]
-    BadHeader(String),
     /// Something listens there already.
     #[error("{0} is in use: stop what listens there, or choose another port (port 0 takes a free one)")]
     AddressInUse(Listen),
@@ -141,7 +96,7 @@ mod tests {
     use std::str::FromStr;
 
     use super::*;
-    use crate::{DelayLaw, RequestShare, Stalls, StatusFault};
+    use crate::{DelayLaw, RequestShare, SlotQueue, Stalls, StatusFault};
 
     fn assert_refused<T: FromStr<Err = BadWord> + std::fmt::Debug>(hint: &str, texts: &[&str]) {
         for text in texts {

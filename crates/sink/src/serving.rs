@@ -10,7 +10,7 @@ mod answering;
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use model::{Clock, Nanos};
@@ -20,8 +20,6 @@ use rustix::thread::set_current_timer_slack;
 use rustls::{ServerConfig, ServerConnection};
 
 use crate::connection::{Booking, ConnectionKey, ConnectionPhase, ConnectionTable, ResponseKind, SinkConnection};
-use crate::delay::DelayLaw;
-use crate::faults::Faults;
 use crate::head::{HeadMemo, RequestHead};
 use crate::listener::{Accepted, Listen, ListeningSocket, tls_config};
 use crate::response::AnswerTable;
@@ -83,20 +81,15 @@ pub(crate) struct ServingLoop<C> {
     arrived: u64,
     /// This loop among all, from 0.
     number: u32,
-    loops: u32,
     /// The number of the next request.
     requests: Arc<AtomicU64>,
-    seed: u64,
-    delay: DelayLaw,
-    /// Those that hit requests, if any does.
-    faults: Option<Faults>,
-    close_after: Option<u32>,
-    spin: Nanos,
+    settings: SinkSettings,
+    /// Whether a fault may hit a request.
+    has_faults: bool,
     /// Time between two accepts.
     accept_gap: Nanos,
     next_accept: Nanos,
     poller: Poller,
-    wake: Arc<OwnedFd>,
     mailbox: LoopMailbox,
     queries: Receiver<LedgerQuery>,
     has_mail: bool,
@@ -162,8 +155,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
         let loops = settings.loops;
         let failed = SinkError::of("wait for connections");
         let poller = Poller::new().map_err(&failed)?;
-        let (mailbox, queries, wake) = LoopMailbox::new()?;
-        poller.add(&wake, WAKE, EventFlags::IN | EventFlags::ET).map_err(&failed)?;
+        let (mailbox, queries) = LoopMailbox::new()?;
+        poller.add(&mailbox.wake, WAKE, EventFlags::IN | EventFlags::ET).map_err(&failed)?;
         // Each loop accepts its part of the rate, and they take turns.
         let gap = settings.accept_rate.map_or(0.0, |rate| f64::from(loops) / rate.per_second());
         let accept_gap = Nanos::from_secs_f64(gap);
@@ -176,17 +169,12 @@ impl<C: Clock + Clone> ServingLoop<C> {
             now: Nanos::ZERO,
             arrived: 0,
             number,
-            loops,
             requests,
-            seed: settings.seed,
-            delay: settings.delay,
-            faults: settings.faults.hit_requests().then(|| settings.faults.clone()),
-            close_after: settings.faults.close_after,
-            spin: settings.spin,
+            settings: settings.clone(),
+            has_faults: settings.faults.total() > 0.0,
             accept_gap,
             next_accept: accept_gap / u64::from(loops) * u64::from(number),
             poller,
-            wake,
             mailbox,
             queries,
             has_mail: false,
@@ -217,16 +205,16 @@ impl<C: Clock + Clone> ServingLoop<C> {
     fn ledger(&self) -> SinkLedger {
         let mut ledger = SinkLedger { waiting: self.pool.waiting(), busy: self.pool.busy(), ..self.ledger.clone() };
         ledger.arrivals.record(self.now, self.arrived);
-        ledger.of_thread(self.number, self.loops)
+        ledger.of_thread(self.number, self.settings.loops)
     }
 
-    /// Serves until `should_stop`, which is asked every turn and thus at least every 100 ms; then until what is in the
+    /// Serves until `stop` is set, which is looked at every turn and thus at least every 100 ms; then until what is in the
     /// pool is answered, or two seconds. Gives the counts of this loop at the end.
-    pub(crate) fn run(mut self, should_stop: impl Fn() -> bool) -> SinkLedger {
+    pub(crate) fn run(mut self, stop: &AtomicBool) -> SinkLedger {
         // The default slack lets the kernel end a wait 50 us late. Where this fails, answers are that much later.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let mut events = Vec::with_capacity(EVENTS);
-        while !should_stop() {
+        while !stop.load(Ordering::Acquire) {
             self.turn(&mut events, Nanos::MAX);
         }
         self.close_the_idle();
@@ -290,7 +278,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         if !self.again.is_empty() || (may_accept && self.accept_gap == Nanos::ZERO) {
             return Nanos::ZERO;
         }
-        let awake_from = self.pool.next_due().map(|due| due.saturating_sub(self.spin));
+        let awake_from = self.pool.next_due().map(|due| due.saturating_sub(self.settings.spin));
         let leaves = self.leaving.front().map(|(at, _)| *at);
         let accepts = may_accept.then_some(self.next_accept);
         let next = [awake_from, leaves, accepts, Some(end)].into_iter().flatten().min().unwrap_or(end);
@@ -302,7 +290,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
     fn heed(&mut self, name: u64, flags: EventFlags) {
         if name == WAKE {
             // It says nothing but that the wait is over; read, so that the next write is an edge again.
-            let _ = rustix::io::read(&self.wake, &mut [0; 8]);
+            let _ = rustix::io::read(&self.mailbox.wake, &mut [0; 8]);
             self.has_mail = true;
         } else if name >= WAKE - MOST_LISTENERS {
             if let Some(listening) = self.listeners.get_mut((WAKE - 1 - name) as usize) {
@@ -321,8 +309,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
         if flags.intersects(EventFlags::IN | EventFlags::RDHUP) {
             connection.note_readable(flags.contains(EventFlags::RDHUP));
         }
-        if flags.contains(EventFlags::OUT) && connection.has_unsent() {
-            let (bytes, sent) = connection.send_rest();
+        if flags.contains(EventFlags::OUT) && connection.socket.has_unsent() {
+            let (bytes, sent) = connection.socket.send_rest();
             if !self.has_sent(key, bytes, sent) {
                 return;
             }

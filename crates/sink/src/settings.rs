@@ -159,33 +159,56 @@ impl Default for SinkSettings {
 }
 
 impl SinkSettings {
-    /// Refuses what cannot be served.
+    /// Refuses what cannot be served, in a line that says how to mend it.
     pub(crate) fn check(&self) -> Result<(), SinkError> {
+        let SinkSettings { queue, workers, threads, loops, .. } = self;
+        let refused = |line: String| Err(SinkError::Settings(line));
         if self.listen.is_empty() {
-            return Err(SinkError::NowhereToListen);
+            return refused("no place to listen at: give one, such as 127.0.0.1:8080".to_owned());
         }
-        if !(1..=MOST_LOOPS).contains(&self.loops) {
-            return Err(SinkError::BadLoops(self.loops));
+        if !(1..=MOST_LOOPS).contains(loops) {
+            return refused(format!("{loops} threads cannot be: give 1 to {MOST_LOOPS}"));
         }
-        if self.queue != SlotQueue::Unlimited && self.loops > 1 {
-            return Err(SinkError::SlotsOfManyLoops { queue: self.queue, loops: self.loops });
+        if *queue != SlotQueue::Unlimited && *loops > 1 {
+            return refused(format!(
+                "{queue} slots are kept by one thread, and {loops} were asked for: give 1, or the unlimited queue"
+            ));
         }
-        if self.threads == 0 || !(1..=MOST_WORKERS).contains(&self.workers) {
-            return Err(SinkError::BadSlots { workers: self.workers, threads: self.threads });
+        if *threads == 0 || !(1..=MOST_WORKERS).contains(workers) {
+            return refused(format!(
+                "{workers} workers x {threads} threads cannot be: give 1 to {MOST_WORKERS} workers and 1 thread or more"
+            ));
         }
-        if let SinkBody::Bytes(bytes) = self.body {
-            let workers = self.workers();
-            if u64::from(bytes) * u64::from(workers) > MOST_BODY_BYTES {
-                return Err(SinkError::TooMuchBody { workers, bytes });
-            }
+        if let (SinkBody::Bytes(bytes), workers) = (self.body, self.workers())
+            && u64::from(bytes) * u64::from(workers) > MOST_BODY_BYTES
+        {
+            return refused(format!(
+                "{workers} workers with {bytes} bytes of body each are too much: keep their product to {MOST_BODY_BYTES}"
+            ));
         }
         if let Some(name) = self.worker_header.as_ref().filter(|name| !can_name_a_field(name)) {
-            return Err(SinkError::BadWorkerHeader(name.clone()));
+            return refused(format!(
+                "{name:?} cannot name the worker's header: use letters, digits and '-', and no name that HTTP needs itself"
+            ));
         }
         if let Some(line) = self.headers.iter().find(|line| !is_field_line(line)) {
-            return Err(SinkError::BadHeader(line.clone()));
+            return refused(format!(
+                "{line:?} cannot be a response's header: write 'name: value', and no name that HTTP needs itself \
+                 (content-length, content-type, connection, transfer-encoding)"
+            ));
         }
-        self.faults.check()
+        // Shares as 33.3 % and 66.7 % may exceed 1 by their rounding.
+        if self.faults.total() > 1.0 + 1e-9 {
+            let percent = self.faults.total() * 100.0;
+            return refused(format!(
+                "faults for {percent}% of all requests: a request has one at most, so keep their sum to 100%"
+            ));
+        }
+        if self.faults.close_after == Some(0) {
+            let line = "a connection cannot be closed after 0 answers: give 1 or more, or --reset 100%";
+            return refused(line.to_owned());
+        }
+        Ok(())
     }
 
     /// How it serves, in short: its slots, their queue, and the time an answer takes.

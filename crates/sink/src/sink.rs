@@ -48,7 +48,7 @@ impl Sink {
         for serving in loops {
             sink.mailboxes.push(serving.mailbox());
             let stop = Arc::clone(&sink.stop);
-            let run = move || serving.run(|| stop.load(Ordering::Acquire));
+            let run = move || serving.run(&stop);
             let no_thread = |source| SinkError::Kernel { what: "start the sink's thread", source };
             // Where it fails, dropping the sink stops those that were started.
             sink.threads.push(std::thread::Builder::new().name("sink".to_owned()).spawn(run).map_err(no_thread)?);
@@ -133,16 +133,17 @@ impl LedgerQuery {
 #[derive(Clone, Debug)]
 pub(crate) struct LoopMailbox {
     queries: Sender<LedgerQuery>,
-    wake: Arc<OwnedFd>,
+    /// The eventfd that says that there is something.
+    pub(crate) wake: Arc<OwnedFd>,
 }
 
 impl LoopMailbox {
-    /// A mailbox; its loop's end; and the eventfd that says that there is something.
-    pub(crate) fn new() -> Result<(LoopMailbox, Receiver<LedgerQuery>, Arc<OwnedFd>), SinkError> {
+    /// A mailbox, and its loop's end.
+    pub(crate) fn new() -> Result<(LoopMailbox, Receiver<LedgerQuery>), SinkError> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let wake = Arc::new(eventfd(0, flags).map_err(SinkError::of("open an eventfd"))?);
         let (queries, received) = channel();
-        Ok((LoopMailbox { queries, wake: Arc::clone(&wake) }, received, wake))
+        Ok((LoopMailbox { queries, wake }, received))
     }
 
     /// Asks these loops for their counts, for the loop `asker`. The channel ends when all that live have answered.

@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering;
 
 use model::Clock;
 use poller::EventFlags;
-use rustix::fd::AsFd;
 
 use super::{LINGER, LedgerInquiry, ServingLoop, watched};
 use crate::SinkLedger;
@@ -36,7 +35,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
                     return self.close(key);
                 }
                 ConnectionStep::Heed(ReadProgress::WantsContinue) => {
-                    let (bytes, sent) = connection.send(response::CONTINUE, false);
+                    let (bytes, sent) = connection.socket.send(response::CONTINUE, false);
                     self.ledger.sent_bytes += bytes as u64;
                     match sent {
                         Sent::All => {}
@@ -72,7 +71,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let service = match head.route {
             Route::Sleep(duration) => duration,
-            Route::Usual | Route::Ledger => self.delay.of(self.seed, number),
+            Route::Usual | Route::Ledger => self.settings.delay.of(self.settings.seed, number),
         };
         if head.asks_for_stamps {
             // It came after this turn's time was read, and its stamp shall not say otherwise.
@@ -117,7 +116,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
     fn respond_uncounted(&mut self, key: ConnectionKey, response: &[u8], then: AfterResponse) -> bool {
         let Some(connection) = self.connections.at(key) else { return false };
         connection.phase = ConnectionPhase::Writing(then, ResponseKind::Uncounted);
-        let (bytes, sent) = connection.send(response, then != AfterResponse::Read);
+        let (bytes, sent) = connection.socket.send(response, then != AfterResponse::Read);
         self.has_sent(key, bytes, sent)
     }
 
@@ -138,7 +137,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         let FinishedRequest { request: SlotRequest { connection: key, number, .. }, worker, started, due, crowded } =
             finished;
         self.ledger.per_worker[worker as usize] += 1;
-        let fault = self.faults.as_ref().and_then(|faults| faults.of(self.seed, number));
+        let fault = if self.has_faults { self.settings.faults.of(self.settings.seed, number) } else { None };
         let makes_room = crowded && self.has_pending_clients();
         let Some(connection) = self.connections.at(key) else {
             self.ledger.abandoned += 1;
@@ -148,7 +147,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
             unreachable!("a connection that is still open waits for its answer")
         };
         connection.answers += 1;
-        let is_full = self.close_after.is_some_and(|most| connection.answers >= most);
+        let is_full = self.settings.faults.close_after.is_some_and(|most| connection.answers >= most);
         let fate = if self.stopping || makes_room || is_full { ConnectionFate::Close } else { head.fate };
         let bodiless = head.bodiless_answer;
         let mut extent = if bodiless { AnswerExtent::Head } else { AnswerExtent::Whole };
@@ -168,7 +167,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
             }
             Some(Fault::Reset) => {
                 self.ledger.faults.reset += 1;
-                connection.reset_on_close();
+                connection.socket.reset_on_close();
                 self.close(key);
                 return false;
             }
@@ -192,7 +191,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
             answer = &with_stamps;
         }
         // A cut answer's end is not announced: that it is cut must be seen in TLS, too.
-        let (bytes, sent) = connection.send(answer, then == AfterResponse::Close && kind == ResponseKind::Answer);
+        let (bytes, sent) =
+            connection.socket.send(answer, then == AfterResponse::Close && kind == ResponseKind::Answer);
         self.has_sent(key, bytes, sent)
     }
 
@@ -256,7 +256,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
             return;
         }
         self.ledger.stalled += 1;
-        if self.poller.modify(connection.as_fd(), key.0, watched() | EventFlags::OUT).is_err() {
+        if self.poller.modify(&connection.socket, key.0, watched() | EventFlags::OUT).is_err() {
             self.close(key);
         }
     }

@@ -25,27 +25,13 @@ fn requests_sent_ahead_are_answered_in_order() {
     client.send(
         "GET /sleep0.02 HTTP/1.1\r\n\r\nHEAD / HTTP/1.1\r\n\r\nGET /_ledger HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n",
     );
-    assert_eq!(client.receive().body, "ok\n");
-    assert_eq!(client.receive_for(true).body, "");
-    assert!(client.receive().body.contains("\"requests\":2"));
-    assert_eq!(client.receive().body, "ok\n");
-    assert_eq!(sink.stop().answers, 3);
-}
-
-#[test]
-fn many_requests_sent_ahead_are_all_answered() {
-    let sink = start(1, 2, Nanos::ZERO);
-    let mut client = Client::connect(sink.address());
-    let mut writer = client.stream.try_clone().unwrap();
-    let request = b"GET /abcdefgh HTTP/1.1\r\nHost: sink\r\n\r\n";
-    let all = std::thread::spawn(move || (0..50).for_each(|_| writer.write_all(&request.repeat(200)).unwrap()));
-    for _ in 0..50 * 200 {
-        assert_eq!(client.receive().status, 200);
-    }
-    all.join().unwrap();
+    assert_eq!(client.receive().body, b"ok\n");
+    assert_eq!(client.receive_for(true).body, b"");
+    assert!(String::from_utf8(client.receive().body).unwrap().contains("\"requests\":2"));
+    assert_eq!(client.receive().body, b"ok\n");
     let ledger = sink.stop();
-    assert_eq!((ledger.requests, ledger.answers, ledger.connections), (10_000, 10_000, 1));
-    assert_eq!((ledger.received_bytes, ledger.sent_bytes), (10_000 * request.len() as u64, client.received_bytes));
+    assert_eq!(ledger.answers, 3);
+    assert!(ledger.sent_bytes < client.received_bytes, "the ledger is not in its own count");
 }
 
 #[test]
@@ -57,16 +43,6 @@ fn many_ledgers_asked_ahead_do_not_exhaust_the_stack() {
         assert_eq!(client.receive().status, 200);
     }
     assert_well(&sink);
-}
-
-#[test]
-fn a_head_request_has_no_body() {
-    let sink = start(1, 1, Nanos::ZERO);
-    let mut client = Client::connect(sink.address());
-    client.send("HEAD / HTTP/1.1\r\n\r\n");
-    assert_eq!(client.receive_for(true).field("content-length"), Some("3"));
-    assert_eq!(client.get("/").body, "ok\n");
-    assert_eq!(sink.stop().sent_bytes, client.received_bytes);
 }
 
 #[test]
@@ -111,33 +87,25 @@ fn old_clients_are_told_what_becomes_of_the_connection() {
 }
 
 #[test]
-fn garbage_is_told_so_and_closed() {
+fn a_client_that_is_refused_can_read_why_and_is_closed() {
     let sink = start(1, 1, Nanos::ZERO);
-    for garbage in [
-        "hello\r\n\r\n",
-        "\x16\x03\x01\x02\x00\x01\x00",
-        "GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
-        "GET / HTTP/3\r\n\r\n",
-        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n",
+    let endless = format!("GET / HTTP/1.1\r\na: {}", "b".repeat(300_000));
+    for (status, garbage) in [
+        (400, "hello\r\n\r\n"),
+        (400, "\x16\x03\x01\x02\x00\x01\x00"),
+        (400, "GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n"),
+        (400, "GET / HTTP/3\r\n\r\n"),
+        (400, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n"),
+        (431, &endless),
     ] {
         let mut client = Client::connect(sink.address());
         client.send(garbage);
         let response = client.receive();
-        assert_eq!((response.status, response.field("connection")), (400, Some("close")), "{garbage:?}");
+        assert_eq!((response.status, response.field("connection")), (status, Some("close")), "{garbage:.99?}");
         assert!(client.is_closed());
     }
     let ledger = sink.ledger();
-    assert_eq!((ledger.bad_requests, ledger.requests, ledger.received_bytes, ledger.sent_bytes), (5, 0, 0, 0));
-    assert_well(&sink);
-}
-
-#[test]
-fn a_client_that_sends_on_can_still_read_why_it_was_refused() {
-    let sink = start(1, 1, Nanos::ZERO);
-    let mut client = Client::connect(sink.address());
-    client.send(format!("GET / HTTP/1.1\r\na: {}", "b".repeat(300_000)));
-    assert_eq!(client.receive().status, 431);
-    assert!(client.is_closed());
+    assert_eq!((ledger.bad_requests, ledger.requests, ledger.received_bytes, ledger.sent_bytes), (6, 0, 0, 0));
     assert_well(&sink);
 }
 
@@ -251,7 +219,8 @@ fn a_client_that_reads_late_gets_every_answer() {
     }
     all.join().unwrap().unwrap();
     let ledger = sink.stop();
-    assert_eq!((ledger.answers, ledger.sent_bytes as usize), (count as u64, received));
+    assert_eq!((ledger.requests, ledger.answers, ledger.connections), (count as u64, count as u64, 1));
+    assert_eq!((ledger.received_bytes, ledger.sent_bytes), ((request.len() * count) as u64, received as u64));
 }
 
 #[test]

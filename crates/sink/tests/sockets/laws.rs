@@ -8,7 +8,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as UnixAddress, UnixStream};
 use std::sync::Arc;
 
-use crate::support::{Client, PATIENCE, RealClock, anywhere, assert_conserved, ledger_when};
+use crate::support::{Client, Failure, PATIENCE, REQUEST, anywhere, assert_conserved, ledger_when};
 use model::Nanos;
 use rustix::net::sockopt::set_socket_linger;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -16,93 +16,27 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use sink::{
     DelayLaw, Faults, Listen, RequestShare, Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue, WorkerAssignment,
 };
+use testkit::clock::Steady;
 
 fn start(settings: SinkSettings) -> Sink {
-    Sink::start(settings, RealClock::start()).unwrap()
+    Sink::start(settings, Steady).unwrap()
 }
 
 /// Bytes of the load sink's answer.
 const ANSWER_BYTES: usize =
     "HTTP/1.1 200 OK\r\ncontent-type: application/cbor\r\ncontent-length: 32\r\n\r\n".len() + 32;
 
-const REQUEST: &[u8] = b"GET /any/thing HTTP/1.1\r\nHost: sink\r\n\r\n";
-
-/// How one request went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Outcome {
-    /// This status, with a whole body.
-    Answered(u16),
-    /// An answer that ends too early.
-    Cut,
-    /// The connection was reset.
-    Reset,
-    /// The connection was closed without a byte.
-    Closed,
-}
-
-/// Sends a request and reads its answer: how it went, the body, and whether the connection stays.
-fn ask(stream: &mut (impl Read + Write)) -> (Outcome, Vec<u8>, bool, u64) {
-    let nothing = |outcome| (outcome, Vec::new(), false, 0);
-    if stream.write_all(REQUEST).is_err() {
-        return nothing(Outcome::Closed);
-    }
-    let mut bytes = Vec::new();
-    let mut expected = None;
-    loop {
-        if expected.is_some_and(|(_, end)| bytes.len() == end) {
-            break;
-        }
-        let mut piece = [0; 1 << 14];
-        match stream.read(&mut piece) {
-            Ok(0) if bytes.is_empty() => return nothing(Outcome::Closed),
-            Ok(0) => return (Outcome::Cut, Vec::new(), false, bytes.len() as u64),
-            Ok(read) => bytes.extend_from_slice(&piece[..read]),
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => return nothing(Outcome::Reset),
-            // A TLS end that was not announced.
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                return (Outcome::Cut, Vec::new(), false, bytes.len() as u64);
-            }
-            Err(error) => panic!("{error}"),
-        }
-        let unknown = if expected.is_none() { bytes.as_slice() } else { &[] };
-        let head_end = unknown.windows(4).position(|end| end == b"\r\n\r\n");
-        if let Some(end) = head_end.map(|end| end + 4) {
-            let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
-            let length: usize = head.split("content-length: ").nth(1).unwrap().trim().parse().unwrap();
-            expected = Some((end, end + length));
-        }
-    }
-    let (body, end) = expected.unwrap();
-    let head = String::from_utf8(bytes[..body].to_vec()).unwrap();
-    let status = head[9..12].parse().unwrap();
-    (Outcome::Answered(status), bytes[body..].to_vec(), !head.contains("connection: close"), end as u64)
-}
-
-/// What the seed's body says: its counter.
-fn counter(body: &[u8]) -> u32 {
-    assert_eq!(&body[..28], b"\xa2\x66status\x67replied\x65reply\xa1\x63arg\x44");
-    u32::from_le_bytes(body[28..].try_into().unwrap())
-}
-
 #[test]
 fn any_request_is_answered_by_a_rising_counter() {
     let sink = start(anywhere());
     let mut client = Client::connect(sink.address());
-    for (number, line) in ["GET /", "POST /a/b?c", "DELETE *", "QUERY /x", "PUT http://a/"].into_iter().enumerate() {
+    for (number, line) in (0..).zip(["GET /", "POST /a/b?c", "DELETE *", "QUERY /x", "PUT http://a/"]) {
         client.send(format!("{line} HTTP/1.1\r\nHost: sink\r\n\r\n"));
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            client.stream.read_exact(&mut byte).unwrap();
-            head.push(byte[0]);
-        }
-        assert_eq!(
-            String::from_utf8(head).unwrap(),
-            "HTTP/1.1 200 OK\r\ncontent-type: application/cbor\r\ncontent-length: 32\r\n\r\n"
-        );
-        let mut body = [0; 32];
-        client.stream.read_exact(&mut body).unwrap();
-        assert_eq!(counter(&body), number as u32);
+        let response = client.receive();
+        assert_eq!((response.status, response.counter()), (200, number));
+        let fields = [("content-type", "application/cbor"), ("content-length", "32")];
+        assert_eq!(response.fields, fields.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        assert_eq!(client.received_bytes, u64::from(number + 1) * ANSWER_BYTES as u64);
     }
     assert_conserved(&sink.stop());
 }
@@ -112,8 +46,8 @@ fn each_number_is_given_once_across_all_loops() {
     let sink = start(SinkSettings { loops: 4, ..anywhere() });
     let address = sink.address();
     let one = move || {
-        let mut stream = TcpStream::connect(address).unwrap();
-        (0..50).map(|_| counter(&ask(&mut stream).1)).collect::<Vec<_>>()
+        let mut client = Client::connect(address);
+        (0..50).map(|_| client.get("/").counter()).collect::<Vec<_>>()
     };
     let clients: Vec<_> = (0..16).map(|_| std::thread::spawn(one)).collect();
     let mut all = Vec::new();
@@ -126,7 +60,7 @@ fn each_number_is_given_once_across_all_loops() {
     assert_eq!(all, (0..800).collect::<Vec<_>>());
     let shown = Client::connect(address).get("/_ledger").body;
     let ledger = sink.ledger();
-    assert_eq!(serde_json::from_str::<SinkLedger>(&shown).unwrap().requests, 800);
+    assert_eq!(serde_json::from_slice::<SinkLedger>(&shown).unwrap().requests, 800);
     assert_eq!((ledger.requests, ledger.answers, ledger.connections, ledger.per_thread.len()), (800, 800, 16, 4));
     assert_eq!(ledger.per_thread.iter().map(|thread| thread.connections).sum::<u64>(), 16);
     assert_conserved(&ledger);
@@ -152,18 +86,19 @@ fn a_large_body_arrives_whole() {
 }
 
 /// Asks `count` times, over a new connection where the last has ended; what the client counted, and the bytes it got.
-fn count(sink: &Sink, count: usize) -> (BTreeMap<Outcome, u64>, u64, u64) {
+fn count(sink: &Sink, count: usize) -> (BTreeMap<Result<u16, Failure>, u64>, u64, u64) {
     let (mut outcomes, mut received, mut connections) = (BTreeMap::new(), 0, 0);
-    let mut stream = None;
+    let mut client = None;
     for _ in 0..count {
-        let mut open = stream.take().unwrap_or_else(|| {
+        let mut open = client.take().unwrap_or_else(|| {
             connections += 1;
-            TcpStream::connect(sink.address()).unwrap()
+            Client::connect(sink.address())
         });
-        let (outcome, _, stays, bytes) = ask(&mut open);
-        *outcomes.entry(outcome).or_default() += 1;
-        received += bytes;
-        stream = stays.then_some(open);
+        let before = open.received_bytes;
+        let asked = open.ask();
+        received += open.received_bytes - before;
+        client = asked.as_ref().is_ok_and(|response| response.field("connection").is_none()).then_some(open);
+        *outcomes.entry(asked.map(|response| response.status)).or_default() += 1;
     }
     (outcomes, received, connections)
 }
@@ -184,10 +119,10 @@ fn both_ledgers_agree_on_every_fault() {
         let of = |outcome| outcomes.get(&outcome).copied().unwrap_or(0);
         let ledger = ledger_when(&sink, |ledger| ledger.open_connections <= 1);
         assert_eq!((ledger.requests, ledger.connections), (600, connections));
-        assert_eq!((of(Outcome::Reset), of(Outcome::Cut)), (ledger.faults.reset, ledger.faults.truncated));
-        assert_eq!(Some(&of(Outcome::Answered(503))), ledger.faults.by_status.get(&503));
-        assert_eq!(Some(&of(Outcome::Answered(404))), ledger.faults.by_status.get(&404));
-        assert_eq!((of(Outcome::Closed), ledger.abandoned, ledger.unfinished()), (0, 0, 0));
+        assert_eq!((of(Err(Failure::Reset)), of(Err(Failure::Cut))), (ledger.faults.reset, ledger.faults.truncated));
+        assert_eq!(Some(&of(Ok(503))), ledger.faults.by_status.get(&503));
+        assert_eq!(Some(&of(Ok(404))), ledger.faults.by_status.get(&404));
+        assert_eq!((of(Err(Failure::Closed)), ledger.abandoned, ledger.unfinished()), (0, 0, 0));
         assert!(ledger.faults.closed > 0 && ledger.faults.reset > 10 && ledger.faults.truncated > 10, "{ledger:?}");
         assert_eq!(ledger.answers, 600 - ledger.faults.reset - ledger.faults.truncated);
         assert_eq!(ledger.sent_bytes, received);
@@ -202,7 +137,7 @@ fn both_ledgers_agree_on_every_fault() {
 fn a_connection_is_closed_after_its_answers_and_the_last_says_so() {
     let sink = start(SinkSettings { faults: Faults { close_after: Some(3), ..Faults::default() }, ..anywhere() });
     let (outcomes, _, connections) = count(&sink, 12);
-    assert_eq!((outcomes, connections), ([(Outcome::Answered(200), 12)].into(), 4));
+    assert_eq!((outcomes, connections), ([(Ok(200), 12)].into(), 4));
     assert_eq!(sink.stop().faults.closed, 4);
 }
 
@@ -231,8 +166,7 @@ fn a_delay_is_as_often_late_as_it_was_due() {
     let mut client = Client::connect(sink.address());
     for _ in 0..40 {
         client.send(REQUEST);
-        let mut answer = [0; ANSWER_BYTES];
-        client.stream.read_exact(&mut answer).unwrap();
+        client.receive();
     }
     let ledger = sink.stop();
     let held = (0..40).filter(|number| delay.of(0, *number) > Nanos::ZERO).count();
@@ -259,14 +193,12 @@ fn answers_to_several_connections_come_in_the_order_of_their_delays() {
             client
         })
         .collect();
-    let mut answer = [0; ANSWER_BYTES];
-    clients[2].stream.read_exact(&mut answer).unwrap();
-    assert_eq!(counter(&answer[answer.len() - 32..]), 2);
+    assert_eq!(clients[2].receive().counter(), 2);
     for client in &clients {
         client.stream.set_nonblocking(true).unwrap();
     }
-    clients[1].stream.read_exact(&mut answer).unwrap();
-    let early = clients[0].stream.read_exact(&mut answer).map_err(|error| error.kind());
+    assert_eq!(clients[1].receive().counter(), 1);
+    let early = clients[0].stream.read(&mut [0]).map_err(|error| error.kind());
     assert_eq!(early, Err(ErrorKind::WouldBlock), "it asked first, and is held");
 }
 
@@ -341,8 +273,8 @@ fn inline_ten_makes_room_for_who_waits_outside() {
 #[test]
 fn accepts_are_spaced_and_none_is_lost() {
     let sink = start(SinkSettings { accept_rate: Some("200".parse().unwrap()), backlog: 64, ..anywhere() });
-    let mut streams: Vec<_> = (0..30).map(|_| TcpStream::connect(sink.address()).unwrap()).collect();
-    assert!(streams.iter_mut().all(|stream| ask(stream).0 == Outcome::Answered(200)));
+    let mut clients: Vec<_> = (0..30).map(|_| Client::connect(sink.address())).collect();
+    assert!(clients.iter_mut().all(|client| client.get("/").status == 200));
     assert_eq!(sink.stop().connections, 30);
 }
 
@@ -368,14 +300,12 @@ fn it_listens_at_several_places_at_once() {
         listen.push(format!("unix://@{name}").parse().unwrap());
         let sink = start(SinkSettings { listen, loops, ..anywhere() });
         assert_eq!(sink.places()[1].to_string(), format!("unix://{}", path.display()));
-        let mut tcp = TcpStream::connect(sink.address()).unwrap();
-        let mut unix = UnixStream::connect(&path).unwrap();
+        let mut tcp = Client::connect(sink.address());
+        let mut unix = Client::over(UnixStream::connect(&path).unwrap());
         let abstract_address = UnixAddress::from_abstract_name(&name).unwrap();
-        let mut abstract_unix = UnixStream::connect_addr(&abstract_address).unwrap();
+        let mut abstract_unix = Client::over(UnixStream::connect_addr(&abstract_address).unwrap());
         for _ in 0..10 {
-            assert_eq!(ask(&mut tcp).0, Outcome::Answered(200));
-            assert_eq!(ask(&mut unix).0, Outcome::Answered(200));
-            assert_eq!(ask(&mut abstract_unix).0, Outcome::Answered(200));
+            assert_eq!([tcp.get("/").status, unix.get("/").status, abstract_unix.get("/").status], [200; 3]);
         }
         let ledger = sink.stop();
         assert_eq!((ledger.connections, ledger.answers), (3, 30));
@@ -384,7 +314,7 @@ fn it_listens_at_several_places_at_once() {
 }
 
 /// A TLS client that trusts `certificate` alone.
-fn tls_client(sink: &Sink, certificate: CertificateDer<'static>) -> StreamOwned<ClientConnection, TcpStream> {
+fn tls_client(sink: &Sink, certificate: CertificateDer<'static>) -> Client<StreamOwned<ClientConnection, TcpStream>> {
     let mut roots = RootCertStore::empty();
     roots.add(certificate).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -397,7 +327,7 @@ fn tls_client(sink: &Sink, certificate: CertificateDer<'static>) -> StreamOwned<
     let client = ClientConnection::new(Arc::new(config), name).unwrap();
     let stream = TcpStream::connect(sink.address()).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    StreamOwned::new(client, stream)
+    Client::over(StreamOwned::new(client, stream))
 }
 
 /// A TLS sink with a pair from files, and the certificate.
@@ -423,10 +353,10 @@ fn both_ledgers_agree_over_tls() {
     for _ in 0..3 {
         let mut client = tls_client(&sink, certificate.clone());
         for _ in 0..10 {
-            let (outcome, body, stays, bytes) = ask(&mut client);
-            assert_eq!((outcome, body.len(), stays), (Outcome::Answered(200), 200_000, true));
-            received += bytes;
+            let response = client.ask().unwrap();
+            assert_eq!((response.status, response.body.len(), response.field("connection")), (200, 200_000, None));
         }
+        received += client.received_bytes;
     }
     let ledger = sink.stop();
     assert_eq!((ledger.requests, ledger.answers, ledger.connections), (30, 30, 3));
@@ -439,12 +369,9 @@ fn many_requests_sent_ahead_over_tls_are_all_answered() {
     let (sink, certificate) = tls_sink("ahead", anywhere());
     let mut client = tls_client(&sink, certificate);
     let count = 5000;
-    client.write_all(&REQUEST.repeat(count)).unwrap();
-    let one = ANSWER_BYTES;
-    let mut answers = vec![0; one * count];
-    client.read_exact(&mut answers).unwrap();
-    for (number, answer) in answers.chunks(one).enumerate() {
-        assert_eq!(counter(&answer[one - 32..]), number as u32);
+    client.send(REQUEST.repeat(count));
+    for number in 0..count {
+        assert_eq!(client.receive().counter(), number as u32);
     }
     assert_eq!(sink.stop().answers, count as u64);
 }
@@ -453,13 +380,13 @@ fn many_requests_sent_ahead_over_tls_are_all_answered() {
 fn an_announced_end_is_told_from_a_cut_over_tls() {
     let (sink, certificate) = tls_sink("end", anywhere());
     let mut client = tls_client(&sink, certificate);
-    client.write_all(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
+    client.send("GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
     let mut all = Vec::new();
-    client.read_to_end(&mut all).expect("the end is announced");
+    client.stream.read_to_end(&mut all).expect("the end is announced");
     assert!(all.starts_with(b"HTTP/1.1 200 OK"));
     let faults = Faults { truncate: "100%".parse().unwrap(), ..Faults::default() };
     let (sink, certificate) = tls_sink("cut", SinkSettings { faults, ..anywhere() });
-    assert_eq!(ask(&mut tls_client(&sink, certificate)).0, Outcome::Cut);
+    assert_eq!(tls_client(&sink, certificate).ask(), Err(Failure::Cut));
     assert_eq!(sink.stop().faults.truncated, 1);
 }
 
@@ -482,6 +409,6 @@ fn a_pair_is_made_where_none_is_given() {
     assert!(sink.places()[0].tls);
     let nowhere = sink::PemPair { certificate: "/nowhere.crt".into(), key: "/nowhere.key".into() };
     let listen: Vec<Listen> = vec!["tls://127.0.0.1:0".parse().unwrap()];
-    let error = Sink::start(SinkSettings { listen, pem: Some(nowhere), ..anywhere() }, RealClock::start()).unwrap_err();
+    let error = Sink::start(SinkSettings { listen, pem: Some(nowhere), ..anywhere() }, Steady).unwrap_err();
     assert!(error.to_string().contains("/nowhere.crt"), "{error}");
 }

@@ -1,41 +1,16 @@
-//! What the tests over real sockets share: a clock, a sink with usual settings, and a client that reads what a server
+//! What the tests over real sockets share: a sink with usual settings, and a client that reads what a server
 //! really says. Nothing here asserts a duration; time limits only end a test that would hang.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use model::{Clock, Nanos};
 use sink::{Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue};
+use testkit::clock::Steady;
 
 /// Longer than a noisy machine takes for anything here; only a test that fails waits so long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
-
-/// The machine's monotonic clock.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RealClock(Instant);
-
-impl RealClock {
-    #[expect(clippy::disallowed_methods, reason = "real sockets need the real clock")]
-    pub(crate) fn start() -> RealClock {
-        RealClock(Instant::now())
-    }
-}
-
-impl Clock for RealClock {
-    fn now(&self) -> Nanos {
-        self.0.elapsed().into()
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "real sockets need the real clock")]
-    fn sleep(&self, duration: Nanos) {
-        std::thread::sleep(duration.into());
-    }
-
-    fn wall(&self) -> Nanos {
-        unreachable!("the sink has no use for the wall clock")
-    }
-}
 
 /// The load sink, at a free port.
 pub(crate) fn anywhere() -> SinkSettings {
@@ -56,7 +31,7 @@ pub(crate) fn settings(workers: u32, threads: u32, delay: Nanos) -> SinkSettings
 }
 
 pub(crate) fn start(workers: u32, threads: u32, delay: Nanos) -> Sink {
-    Sink::start(settings(workers, threads, delay), RealClock::start()).unwrap()
+    Sink::start(settings(workers, threads, delay), Steady).unwrap()
 }
 
 /// A response as it came.
@@ -65,9 +40,7 @@ pub(crate) struct Response {
     pub(crate) status: u16,
     /// Names in lower case.
     pub(crate) fields: Vec<(String, String)>,
-    pub(crate) body: String,
-    /// Of head and body.
-    pub(crate) bytes: u64,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Response {
@@ -78,11 +51,31 @@ impl Response {
     pub(crate) fn worker(&self) -> usize {
         self.field("x-worker").unwrap().parse().unwrap()
     }
+
+    /// What the seed's body says: its counter.
+    pub(crate) fn counter(&self) -> u32 {
+        assert_eq!(&self.body[..28], b"\xa2\x66status\x67replied\x65reply\xa1\x63arg\x44");
+        u32::from_le_bytes(self.body[28..].try_into().unwrap())
+    }
 }
 
+/// Why there was no response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Failure {
+    /// It ends too early.
+    Cut,
+    /// The connection was reset.
+    Reset,
+    /// The connection was closed without a byte.
+    Closed,
+}
+
+/// Any request.
+pub(crate) const REQUEST: &[u8] = b"GET /any/thing HTTP/1.1\r\nHost: sink\r\n\r\n";
+
 /// One connection to the sink.
-pub(crate) struct Client {
-    pub(crate) stream: TcpStream,
+pub(crate) struct Client<S = TcpStream> {
+    pub(crate) stream: S,
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
 }
@@ -93,6 +86,12 @@ impl Client {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
+        Client::over(stream)
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    pub(crate) fn over(stream: S) -> Client<S> {
         Client { stream, sent_bytes: 0, received_bytes: 0 }
     }
 
@@ -101,12 +100,31 @@ impl Client {
         self.sent_bytes += bytes.as_ref().len() as u64;
     }
 
+    /// Fills `bytes`; before the first byte of a response the connection may also be at its end.
+    fn fill(&mut self, bytes: &mut [u8], is_first: bool) -> Result<(), Failure> {
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match self.stream.read(&mut bytes[filled..]) {
+                Ok(0) => return Err(if is_first && filled == 0 { Failure::Closed } else { Failure::Cut }),
+                Ok(read) => {
+                    filled += read;
+                    self.received_bytes += read as u64;
+                }
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return Err(Failure::Reset),
+                // A TLS end that was not announced.
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(Failure::Cut),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        Ok(())
+    }
+
     /// Reads one response; to HEAD without its body.
-    pub(crate) fn receive_for(&mut self, head_request: bool) -> Response {
+    pub(crate) fn try_receive(&mut self, head_request: bool) -> Result<Response, Failure> {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             let mut byte = [0];
-            self.stream.read_exact(&mut byte).unwrap();
+            self.fill(&mut byte, head.is_empty())?;
             head.push(byte[0]);
         }
         let text = String::from_utf8(head).unwrap();
@@ -116,15 +134,16 @@ impl Client {
             .map(|line| line.split_once(": ").unwrap())
             .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
             .collect();
-        let mut response = Response { status, fields, body: String::new(), bytes: text.len() as u64 };
+        let mut response = Response { status, fields, body: Vec::new() };
         if status != 100 && !head_request {
-            let mut body = vec![0; response.field("content-length").unwrap().parse().unwrap()];
-            self.stream.read_exact(&mut body).unwrap();
-            response.bytes += body.len() as u64;
-            response.body = String::from_utf8(body).unwrap();
+            response.body = vec![0; response.field("content-length").unwrap().parse().unwrap()];
+            self.fill(&mut response.body, false)?;
         }
-        self.received_bytes += response.bytes;
-        response
+        Ok(response)
+    }
+
+    pub(crate) fn receive_for(&mut self, head_request: bool) -> Response {
+        self.try_receive(head_request).unwrap()
     }
 
     pub(crate) fn receive(&mut self) -> Response {
@@ -136,6 +155,12 @@ impl Client {
         self.receive()
     }
 
+    /// Sends a request and says how it went: the status, or the failure.
+    pub(crate) fn ask(&mut self) -> Result<Response, Failure> {
+        self.stream.write_all(REQUEST).map_err(|_| Failure::Closed)?;
+        self.try_receive(false)
+    }
+
     /// Whether the server has closed, and without another byte.
     pub(crate) fn is_closed(&mut self) -> bool {
         matches!(self.stream.read(&mut [0; 1]), Ok(0))
@@ -144,14 +169,14 @@ impl Client {
 
 /// The counts, when `settled` says that they are those the test waits for; a test that waits for ever fails.
 pub(crate) fn ledger_when(sink: &Sink, settled: impl Fn(&SinkLedger) -> bool) -> SinkLedger {
-    let clock = RealClock::start();
+    let begun = Steady.now();
     loop {
         let ledger = sink.ledger();
         if settled(&ledger) {
             return ledger;
         }
-        assert!(clock.now() < PATIENCE.into(), "it does not settle: {ledger:?}");
-        clock.sleep(Nanos::from_millis(1));
+        assert!(Steady.now() - begun < PATIENCE.into(), "it does not settle: {ledger:?}");
+        Steady.sleep(Nanos::from_millis(1));
     }
 }
 
