@@ -18,10 +18,20 @@ pub struct Metric {
     pub help: &'static str,
 }
 
-/// A quantity that can fall, or is of a run that is over.
-pub(crate) const fn gauge(name: &'static str, unit: MetricUnit, help: &'static str) -> Metric {
-    Metric { name, unit, is_counter: false, help }
+/// A table of quantities: `NAME = "name" Unit, "help";`, with `counter` before the name of what only rises.
+macro_rules! metrics {
+    (@is_counter) => { false };
+    (@is_counter counter) => { true };
+    ($($metric:ident = $($counter:ident)? $name:literal $unit:ident, $help:literal;)*) => {
+        $(static $metric: $crate::family::Metric = $crate::family::Metric {
+            name: $name,
+            unit: $crate::family::MetricUnit::$unit,
+            is_counter: metrics!(@is_counter $($counter)?),
+            help: $help,
+        };)*
+    };
 }
+pub(crate) use metrics;
 
 /// A quantity and its values.
 #[derive(Clone, Debug, PartialEq)]

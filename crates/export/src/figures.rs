@@ -10,95 +10,56 @@ use model::{
     Histogram, Judgement, LoadStudy, Nanos, Quantile, Run, SweepStudy, Tally, Verdict, WorkerShare, accept_wait,
 };
 
-use crate::family::MetricUnit::{Connections, None as NoUnit, Ratio, Requests, RequestsPerSecond, Seconds};
-use crate::family::{Labels, Metric, MetricFamily, MetricPoint, PointValue, gauge};
+use crate::family::{Labels, Metric, MetricFamily, MetricPoint, PointValue, metrics};
 
-static VERDICT: Metric = gauge("longtail.run.verdict", NoUnit, "1 for each run that is over, with what limited it");
-static WARNINGS: Metric = gauge("longtail.run.caveats", NoUnit, "Doubts about the run");
-static CONNECTIONS: Metric = gauge("longtail.run.connections", Connections, "Connections that the run had");
-static MEASURED: Metric = gauge("longtail.run.measured", Seconds, "Length of the measured window");
-static GOOD_REQUESTS: Metric =
-    gauge("longtail.run.good_requests", Requests, "Measured requests that had a good answer");
-static PLANNED_REQUESTS: Metric = gauge(
-    "longtail.run.planned_requests",
-    Requests,
-    "Measured requests by how they ended; together all that were planned",
-);
-static BAD_RESPONSES: Metric = gauge(
-    "longtail.run.bad_responses",
-    Requests,
-    "Measured requests that ended in a bad response, by what was wrong with it",
-);
-static WORKER_REQUESTS: Metric =
-    gauge("longtail.run.worker_requests", Requests, "Requests of the run that each worker of the server had");
-static ACCEPT_QUEUE_MEAN: Metric = gauge(
-    "longtail.run.accept_queue_mean_connections",
-    Connections,
-    "Connections in the kernel's accept queue, mean over the window",
-);
-static ACCEPT_QUEUE_MOST: Metric = gauge(
-    "longtail.run.accept_queue_most_connections",
-    Connections,
-    "Connections in the kernel's accept queue at most, at any look",
-);
-static OPEN_MEAN: Metric = gauge(
-    "longtail.run.open_mean_connections",
-    Connections,
-    "The server's ends of connections, those in the accept queue included, mean over the window",
-);
-static BACKLOG_MOST: Metric = gauge(
-    "longtail.run.backlog_most_requests",
-    Requests,
-    "Requests that wait inside a worker at most, by the server's statistics",
-);
-static COMPLETED: Metric =
-    gauge("longtail.run.completed_requests", RequestsPerSecond, "Good answers per second of the measured window");
-static SENT: Metric =
-    gauge("longtail.run.sent_requests", RequestsPerSecond, "Requests sent per second of the measured window");
-static OFFERED: Metric =
-    gauge("longtail.run.offered_requests", RequestsPerSecond, "Requests per second that the schedule wanted sent");
-static RESPONSE_TIME: Metric = gauge(
-    "longtail.run.response_time",
-    Seconds,
-    "Response time, from when a request was due to its answer's last byte, of a run that is over; \
-     sum and count are of the good answers",
-);
-static LONGEST_RESPONSE_TIME: Metric = gauge(
-    "longtail.run.longest_response_time",
-    Seconds,
-    "The longest response time of a run that is over; absent where a request has no answer",
-);
-static SERVICE_TIME: Metric = gauge(
-    "longtail.run.service_time",
-    Seconds,
-    "Service time, from when a request was sent to its answer's last byte, of a run that is over; \
-     sum and count are of the good answers",
-);
-static GOOD_RESPONSE_TIME: Metric = gauge(
-    "longtail.run.good_response_time",
-    Seconds,
-    "Response times of the good answers alone: what failed or has no answer is in no bucket",
-);
-static ACCEPT_QUEUE_WAIT: Metric = gauge(
-    "longtail.run.accept_queue_wait",
-    Seconds,
-    "Mean wait of a request in the kernel's accept queue, by the queue's length and the rate",
-);
-static KERNEL_WAIT: Metric = gauge(
-    "longtail.run.kernel_wait",
-    Seconds,
-    "Waits by the kernel's tracepoints: of a connection until it is accepted, of a request until it is read, from there to its answer, of a thread for a CPU",
-);
-static RESPONSE_PART: Metric = gauge(
-    "longtail.run.response_part",
-    Seconds,
-    "Means of the parts of the response time, by the stamps of kernel, client and app; together the whole",
-);
-static OF_MAXIMUM: Metric = gauge(
-    "longtail.run.completed_of_maximum",
-    Ratio,
-    "Completed rate over the theoretical maximum, slots / service time",
-);
+metrics! {
+    VERDICT = "longtail.run.verdict" None,
+        "1 for each run that is over, with what limited it";
+    WARNINGS = "longtail.run.caveats" None,
+        "Doubts about the run";
+    CONNECTIONS = "longtail.run.connections" Connections,
+        "Connections that the run had";
+    MEASURED = "longtail.run.measured" Seconds,
+        "Length of the measured window";
+    GOOD_REQUESTS = "longtail.run.good_requests" Requests,
+        "Measured requests that had a good answer";
+    PLANNED_REQUESTS = "longtail.run.planned_requests" Requests,
+        "Measured requests by how they ended; together all that were planned";
+    BAD_RESPONSES = "longtail.run.bad_responses" Requests,
+        "Measured requests that ended in a bad response, by what was wrong with it";
+    WORKER_REQUESTS = "longtail.run.worker_requests" Requests,
+        "Requests of the run that each worker of the server had";
+    ACCEPT_QUEUE_MEAN = "longtail.run.accept_queue_mean_connections" Connections,
+        "Connections in the kernel's accept queue, mean over the window";
+    ACCEPT_QUEUE_MOST = "longtail.run.accept_queue_most_connections" Connections,
+        "Connections in the kernel's accept queue at most, at any look";
+    OPEN_MEAN = "longtail.run.open_mean_connections" Connections,
+        "The server's ends of connections, those in the accept queue included, mean over the window";
+    BACKLOG_MOST = "longtail.run.backlog_most_requests" Requests,
+        "Requests that wait inside a worker at most, by the server's statistics";
+    COMPLETED = "longtail.run.completed_requests" RequestsPerSecond,
+        "Good answers per second of the measured window";
+    SENT = "longtail.run.sent_requests" RequestsPerSecond,
+        "Requests sent per second of the measured window";
+    OFFERED = "longtail.run.offered_requests" RequestsPerSecond,
+        "Requests per second that the schedule wanted sent";
+    RESPONSE_TIME = "longtail.run.response_time" Seconds,
+        "Response time, from when a request was due to its answer's last byte, of a run that is over; sum and count are of the good answers";
+    LONGEST_RESPONSE_TIME = "longtail.run.longest_response_time" Seconds,
+        "The longest response time of a run that is over; absent where a request has no answer";
+    SERVICE_TIME = "longtail.run.service_time" Seconds,
+        "Service time, from when a request was sent to its answer's last byte, of a run that is over; sum and count are of the good answers";
+    GOOD_RESPONSE_TIME = "longtail.run.good_response_time" Seconds,
+        "Response times of the good answers alone: what failed or has no answer is in no bucket";
+    ACCEPT_QUEUE_WAIT = "longtail.run.accept_queue_wait" Seconds,
+        "Mean wait of a request in the kernel's accept queue, by the queue's length and the rate";
+    KERNEL_WAIT = "longtail.run.kernel_wait" Seconds,
+        "Waits by the kernel's tracepoints: of a connection until it is accepted, of a request until it is read, from there to its answer, of a thread for a CPU";
+    RESPONSE_PART = "longtail.run.response_part" Seconds,
+        "Means of the parts of the response time, by the stamps of kernel, client and app; together the whole";
+    OF_MAXIMUM = "longtail.run.completed_of_maximum" Ratio,
+        "Completed rate over the theoretical maximum, slots / service time";
+}
 
 /// Edges of the histogram of response times, in microseconds: the usual ones of Prometheus' clients, and some to either side.
 #[rustfmt::skip]

@@ -1,7 +1,6 @@
 //! What can be told while a run goes on: how many requests have ended, and the last looks at server and kernel.
 
-use crate::family::MetricUnit::{Connections, None as NoUnit, Requests, Threads};
-use crate::family::{Labels, Metric, MetricFamily, MetricPoint, PointValue, gauge};
+use crate::family::{Labels, Metric, MetricFamily, MetricPoint, PointValue, metrics};
 
 /// How things stand.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,64 +27,32 @@ pub struct LiveRun {
     pub looks: Vec<(&'static str, String, u64)>,
 }
 
-static BUILD_INFO: Metric = gauge("longtail.build_info", NoUnit, "1, with the version of longtail");
-static REQUESTS_ENDED: Metric = Metric {
-    is_counter: true,
-    ..gauge(
-        "longtail.requests_ended",
-        NoUnit,
-        "Requests that have ended in whichever way, in all runs so far, warm-up included",
-    )
-};
-static RUNS_DONE: Metric = Metric { is_counter: true, ..gauge("longtail.runs_done", NoUnit, "Runs that are over") };
-static CONNECTIONS: Metric = gauge(
-    "longtail.now.connections",
-    Connections,
-    "Connections of the run that goes on, in an open loop the most it may open; absent between runs",
-);
+metrics! {
+    BUILD_INFO = "longtail.build_info" None, "1, with the version of longtail";
+    REQUESTS_ENDED = counter "longtail.requests_ended" None,
+        "Requests that have ended in whichever way, in all runs so far, warm-up included";
+    RUNS_DONE = counter "longtail.runs_done" None, "Runs that are over";
+    CONNECTIONS = "longtail.now.connections" Connections,
+        "Connections of the run that goes on, in an open loop the most it may open; absent between runs";
+    ACCEPT_QUEUE = "longtail.now.accept_queue_connections" Connections,
+        "Connections in the kernel's accept queue at the last look; absent between runs";
+    OPEN_CONNECTIONS = "longtail.now.open_connections" Connections,
+        "The server's ends of connections at the last look, those in the accept queue included; absent between runs";
+    BACKLOG = "longtail.now.backlog_requests" Requests,
+        "Requests that wait inside a worker by the server's last statistics; absent between runs";
+    BUSY_THREADS = "longtail.now.busy_threads" Threads,
+        "Threads of a worker that are taken by the server's last statistics; absent between runs";
+    FREE_THREADS = "longtail.now.free_threads" Threads,
+        "Threads that a worker could still take by the server's last statistics; absent between runs";
+}
 
 /// What the protocols call the looks that they carry.
-static LOOKS: [(&str, Metric); 5] = [
-    (
-        "accept_queue",
-        gauge(
-            "longtail.now.accept_queue_connections",
-            Connections,
-            "Connections in the kernel's accept queue at the last look; absent between runs",
-        ),
-    ),
-    (
-        "open_connections",
-        gauge(
-            "longtail.now.open_connections",
-            Connections,
-            "The server's ends of connections at the last look, those in the accept queue included; absent between runs",
-        ),
-    ),
-    (
-        "backlog",
-        gauge(
-            "longtail.now.backlog_requests",
-            Requests,
-            "Requests that wait inside a worker by the server's last statistics; absent between runs",
-        ),
-    ),
-    (
-        "busy_threads",
-        gauge(
-            "longtail.now.busy_threads",
-            Threads,
-            "Threads of a worker that are taken by the server's last statistics; absent between runs",
-        ),
-    ),
-    (
-        "pool_capacity",
-        gauge(
-            "longtail.now.free_threads",
-            Threads,
-            "Threads that a worker could still take by the server's last statistics; absent between runs",
-        ),
-    ),
+static LOOKS: [(&str, &Metric); 5] = [
+    ("accept_queue", &ACCEPT_QUEUE),
+    ("open_connections", &OPEN_CONNECTIONS),
+    ("backlog", &BACKLOG),
+    ("busy_threads", &BUSY_THREADS),
+    ("pool_capacity", &FREE_THREADS),
 ];
 
 /// The families of now.
@@ -99,8 +66,8 @@ pub fn live(now: &Live) -> Vec<MetricFamily> {
     add(&RUNS_DONE, Labels::new(), now.runs_done as f64);
     if let Some(run) = &now.run {
         add(&CONNECTIONS, vec![("run", run.number.to_string())], f64::from(run.connections));
-        for (look, metric) in &LOOKS {
-            for (_, of, value) in run.looks.iter().filter(|(name, ..)| name == look) {
+        for (look, metric) in LOOKS {
+            for (_, of, value) in run.looks.iter().filter(|(name, ..)| *name == look) {
                 let worker = (!of.is_empty()).then(|| ("worker", of.clone()));
                 add(metric, worker.into_iter().collect(), *value as f64);
             }

@@ -5,11 +5,11 @@ use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
     App, Batches, Bodies, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Diagnostic, Exchange,
-    GeneratorFacts, LaneFacts, Nanos, Outcome, Run, ServerFacts, ServerKind, ServerPlan, ServerUse, Socket,
-    SocketServer, Statistics, Stop, StreamPlan, Tally, Threads, Timestamps, Verdict, Window, verdict,
+    GeneratorFacts, LaneFacts, Nanos, Outcome, Run, ServerFacts, ServerPlan, ServerUse, Socket, SocketServer,
+    Statistics, Stop, StreamPlan, Tally, Timestamps, Verdict, Window, verdict,
 };
 
-use crate::machine::{environment, note_lags};
+use crate::machine::{environment, note_lags, puma, stream};
 
 const WARM_UP: Nanos = Nanos::from_millis(500);
 const LENGTH: Nanos = Nanos::from_secs(2);
@@ -55,29 +55,10 @@ pub fn empty() -> BodiesStudy {
 
 fn plan(bodies: &str, sockets: &[Socket], repeat: u32) -> BodiesPlan {
     BodiesPlan {
-        server: ServerPlan {
-            kind: ServerKind::Puma { command: None },
-            workers: Some(2),
-            threads: Some(Threads { min: 5, max: 5 }),
-            rackup: None,
-            app: App::Bodies,
-            config: None,
-            yjit: true,
-            socket: sockets[0],
-            cpus: None,
-        },
+        server: ServerPlan { app: App::Bodies, yjit: true, socket: sockets[0], ..puma(2, 5) },
         stream: StreamPlan {
-            delay: None,
-            path: None,
-            body: None,
-            keep_alive: true,
-            stop: Stop::After(LENGTH),
-            warm_up: WARM_UP,
-            timeout: Nanos::from_secs(30),
-            lanes: 1,
             timestamps: timestamps(sockets),
-            worker_header: "x-worker-pid".to_owned(),
-            anatomy: false,
+            ..stream(Stop::After(LENGTH), WARM_UP, Nanos::from_secs(30))
         },
         sockets: sockets.to_vec(),
         bodies: bodies.parse::<Bodies>().expect("bodies of this file"),

@@ -9,9 +9,9 @@ pub mod claimed;
 pub mod clock;
 pub mod golden;
 pub mod load;
+pub mod machine;
 pub mod network;
 pub mod output;
 pub mod study;
 
-mod machine;
 mod statsd;

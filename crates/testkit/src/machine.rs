@@ -1,8 +1,41 @@
 //! What the studies share: the machine, a generator at ease on it, and what its lanes note of themselves.
 
 use model::{
-    BadResponse, Batches, Ceiling, Environment, Exchange, GeneratorFacts, LaneFacts, Nanos, Outcome, Tally, Timestamps,
+    App, BadResponse, Batches, Ceiling, Environment, Exchange, GeneratorFacts, LaneFacts, Nanos, Outcome, ServerKind,
+    ServerPlan, Socket, Stop, StreamPlan, Tally, Threads, Timestamps,
 };
+
+/// A Puma on so many workers and threads, its own app, over IPv4.
+pub fn puma(workers: impl Into<Option<u32>>, threads: impl Into<Option<u32>>) -> ServerPlan {
+    ServerPlan {
+        kind: ServerKind::Puma { command: None },
+        workers: workers.into(),
+        threads: threads.into().map(|threads| Threads { min: threads, max: threads }),
+        rackup: None,
+        app: App::Sleep,
+        config: None,
+        yjit: false,
+        socket: Socket::Tcp4,
+        cpus: None,
+    }
+}
+
+/// Requests over kept connections by one lane.
+pub(crate) fn stream(stop: Stop, warm_up: Nanos, timeout: Nanos) -> StreamPlan {
+    StreamPlan {
+        delay: None,
+        path: None,
+        body: None,
+        keep_alive: true,
+        stop,
+        warm_up,
+        timeout,
+        lanes: 1,
+        timestamps: Timestamps::Kernel,
+        worker_header: "x-worker-pid".to_owned(),
+        anatomy: false,
+    }
+}
 
 pub(crate) fn environment() -> Environment {
     Environment {

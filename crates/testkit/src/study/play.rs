@@ -9,11 +9,11 @@ use model::pace::uniform;
 use model::run::{PERCENTILES, ShareSource};
 use model::study::SCHEMA;
 use model::{
-    Batches, Exchange, Forecast, Nanos, Outcome, Placement, Plan, Reading, Run, ServerFacts, ServerKind, ServerPlan,
-    Socket, Statistics, Stop, StreamPlan, SweepStudy, Tally, Threads, Timestamps, Window, WorkerShare, verdict,
+    Batches, Exchange, Forecast, Nanos, Outcome, Placement, Plan, Reading, Run, ServerFacts, ServerPlan, Statistics,
+    Stop, StreamPlan, SweepStudy, Tally, Window, WorkerShare, verdict,
 };
 
-use crate::machine::{at_ease, environment, note_lags, note_reason};
+use crate::machine::{at_ease, environment, note_lags, note_reason, puma, stream};
 
 const WARM_UP: Nanos = Nanos::from_secs(1);
 const TIMEOUT: Nanos = Nanos::from_secs(20);
@@ -73,29 +73,11 @@ pub(super) fn played(setup: &Setup) -> SweepStudy {
 
 fn plan(setup: &Setup) -> Plan {
     Plan {
-        server: ServerPlan {
-            kind: ServerKind::Puma { command: None },
-            workers: Some(setup.workers),
-            threads: Some(Threads { min: setup.threads, max: setup.threads }),
-            rackup: None,
-            app: model::App::Sleep,
-            config: None,
-            yjit: false,
-            socket: Socket::Tcp4,
-            cpus: None,
-        },
+        server: puma(setup.workers, setup.threads),
         stream: StreamPlan {
             delay: Some(Nanos::from_millis(200)),
-            path: None,
-            body: None,
             keep_alive: setup.keep_alive,
-            stop: setup.stop,
-            warm_up: WARM_UP,
-            timeout: TIMEOUT,
-            lanes: 1,
-            timestamps: Timestamps::Kernel,
-            worker_header: "x-worker-pid".to_owned(),
-            anatomy: false,
+            ..stream(setup.stop, WARM_UP, TIMEOUT)
         },
         multiples: setup.multiples.clone(),
         connections: Vec::new(),
