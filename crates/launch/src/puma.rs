@@ -253,27 +253,13 @@ mod tests {
         let told = |said: &str| {
             let transcript = crate::output::Transcript::default();
             transcript.read(said.as_bytes());
-            lacks(&plan(), &transcript.so_far()).map(|error| error.to_string())
+            lacks(&testkit::machine::puma(None, None), &transcript.so_far()).map(|error| error.to_string())
         };
         let line = told(&said).unwrap();
         assert!(line.contains(&format!("cd {}/ext/puma_http11 && ruby extconf.rb", root.display())), "{line}");
         let elsewhere = told("x.rb:1:in `require': cannot load such file -- puma/puma_http11 (LoadError)\n").unwrap();
         assert!(elsewhere.contains("rake compile"), "{elsewhere}");
         assert_eq!(told("cannot load such file -- rack (LoadError)\n"), None);
-    }
-
-    fn plan() -> ServerPlan {
-        ServerPlan {
-            kind: ServerKind::Puma { command: None },
-            workers: None,
-            threads: None,
-            rackup: None,
-            app: App::Sleep,
-            config: None,
-            yjit: false,
-            socket: Socket::Tcp4,
-            cpus: None,
-        }
     }
 
     #[test]

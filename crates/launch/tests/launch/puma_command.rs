@@ -67,17 +67,7 @@ fn found(around: &Surroundings) -> String {
 }
 
 fn plan() -> ServerPlan {
-    ServerPlan {
-        kind: ServerKind::Puma { command: None },
-        workers: None,
-        threads: None,
-        rackup: None,
-        app: App::Sleep,
-        config: None,
-        yjit: false,
-        socket: Socket::Tcp4,
-        cpus: None,
-    }
+    testkit::machine::puma(None, None)
 }
 
 #[test]

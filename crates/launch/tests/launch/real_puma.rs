@@ -7,7 +7,8 @@ use std::time::Duration;
 use launch::facts::BootFacts;
 use launch::puma::prepare;
 use launch::{Addresses, Exit, LaunchError, Server, Surroundings};
-use model::{App, ControlAddress, ServerKind, ServerPlan, Socket, Threads};
+use model::{ControlAddress, ServerPlan, Threads};
+use testkit::machine::puma;
 
 use crate::clock::SteadyClock;
 use crate::kit::{PATIENCE, children, eventually, folder, guard, lives};
@@ -29,17 +30,8 @@ fn worker(answer: &str) -> u32 {
 
 #[expect(clippy::print_stderr, reason = "a skip says why")]
 fn runs_and_leaves_nothing(workers: Option<u32>) {
-    let plan = ServerPlan {
-        kind: ServerKind::Puma { command: None },
-        workers,
-        threads: Some(Threads { min: 1, max: 3 }),
-        rackup: None,
-        app: App::Sleep,
-        config: None,
-        yjit: false,
-        socket: Socket::Tcp4,
-        cpus: None,
-    };
+    let threads = Some(Threads { min: 1, max: 3 });
+    let plan = ServerPlan { threads, ..puma(workers, None) };
     let folder = folder();
     let around = Surroundings { dir: folder.path().to_owned(), ..Surroundings::here().unwrap() };
     let puma = match prepare(&plan, &Addresses::default(), &around) {
@@ -104,17 +96,7 @@ fn puma_in_cluster_mode_runs_and_leaves_nothing() {
 fn an_app_that_does_not_load_is_why_puma_did_not_start() {
     let folder = folder();
     std::fs::write(folder.path().join("broken.ru"), "require 'no_such_library'\n").unwrap();
-    let plan = ServerPlan {
-        kind: ServerKind::Puma { command: None },
-        workers: Some(0),
-        threads: None,
-        rackup: Some("broken.ru".into()),
-        app: App::Sleep,
-        config: None,
-        yjit: false,
-        socket: Socket::Tcp4,
-        cpus: None,
-    };
+    let plan = ServerPlan { rackup: Some("broken.ru".into()), ..puma(0, None) };
     let around = Surroundings { dir: folder.path().to_owned(), ..Surroundings::here().unwrap() };
     let puma = match prepare(&plan, &Addresses::default(), &around) {
         Err(LaunchError::NoPuma) => return eprintln!("skipped: puma is not on PATH"),

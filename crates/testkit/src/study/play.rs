@@ -9,8 +9,8 @@ use model::pace::uniform;
 use model::run::{PERCENTILES, ShareSource};
 use model::study::SCHEMA;
 use model::{
-    Batches, Exchange, Forecast, Nanos, Outcome, Placement, Plan, Reading, Run, ServerFacts, ServerPlan, Statistics,
-    Stop, StreamPlan, SweepStudy, Tally, Window, WorkerShare, verdict,
+    Batches, Exchange, Forecast, Nanos, Outcome, Placement, Plan, Reading, Run, ServerFacts, Statistics, Stop,
+    StreamPlan, SweepStudy, Tally, Window, WorkerShare, verdict,
 };
 
 use crate::machine::{at_ease, environment, note_lags, note_reason, puma, stream};
