@@ -30,7 +30,7 @@ pub(crate) enum Mistake {
     Sink(#[from] sink::SinkError),
     /// Theory has no answer.
     #[error(transparent)]
-    Theory(#[from] queueing::Invalid),
+    Theory(#[from] queueing::QueueingError),
     /// A file could not be written.
     #[error("'{path}' cannot be written ({why}): {mend}")]
     Write {

@@ -1,10 +1,10 @@
-//! Why a formula has no answer.
+//! Why a formula has no answer, and the checks that refuse a parameter before a formula makes a NaN of it.
 
 use thiserror::Error;
 
-/// What is wrong with what a formula was given. The text is one line, with the mend where there is one.
+/// What is wrong with what a formula was given, in one line.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
-pub enum Invalid {
+pub enum QueueingError {
     /// Zero, negative, infinite, or not a number.
     #[error("{what} must be a number above 0, which {value} is not")]
     NotPositive {
@@ -41,19 +41,9 @@ pub enum Invalid {
         /// Of what.
         what: &'static str,
         /// How many were given.
-        value: u64,
+        value: u32,
         /// How many there may be.
-        limit: u64,
-    },
-    /// Fewer than it takes.
-    #[error("{given} {what} are too few: it takes {needed}")]
-    TooFew {
-        /// Of what.
-        what: &'static str,
-        /// How many were given.
-        given: usize,
-        /// How many it takes.
-        needed: usize,
+        limit: u32,
     },
     /// The objective is missed even by a server without load.
     #[error("no load keeps it: without any load it is {at_rest} already, and the limit is {limit}")]
@@ -63,7 +53,28 @@ pub enum Invalid {
         /// What it was to be.
         limit: f64,
     },
-    /// What was measured does not determine the answer.
+    /// What was given does not determine the answer.
     #[error("{0} do not determine the answer")]
     Undetermined(&'static str),
+}
+
+pub(crate) fn positive(what: &'static str, value: f64) -> Result<f64, QueueingError> {
+    if value > 0.0 && value.is_finite() { Ok(value) } else { Err(QueueingError::NotPositive { what, value }) }
+}
+
+pub(crate) fn not_negative(what: &'static str, value: f64) -> Result<f64, QueueingError> {
+    if value >= 0.0 && value.is_finite() { Ok(value) } else { Err(QueueingError::Negative { what, value }) }
+}
+
+/// At least 0 and below 1: the quantile at 1 of an unbounded law is infinite.
+pub(crate) fn share(value: f64) -> Result<f64, QueueingError> {
+    if (0.0..1.0).contains(&value) { Ok(value) } else { Err(QueueingError::NotAShare(value)) }
+}
+
+pub(crate) fn some(what: &'static str, count: u32) -> Result<u32, QueueingError> {
+    if count > 0 { Ok(count) } else { Err(QueueingError::None(what)) }
+}
+
+pub(crate) fn at_most(what: &'static str, value: u32, limit: u32) -> Result<u32, QueueingError> {
+    if value <= limit { Ok(value) } else { Err(QueueingError::TooMany { what, value, limit }) }
 }

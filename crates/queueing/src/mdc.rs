@@ -6,67 +6,49 @@
 //! Research Letters 29 (2001) 221-229, whose sums have positive terms only. Valid for ρ < 1 and up to [`MOST_SLOTS`]
 //! slots; the tables are met to 1e-10.
 
-mod states;
-
-use self::states::States;
-use crate::{Invalid, Load, check, erlang, poisson, search};
+use crate::QueueingError;
+use crate::error::at_most;
+use crate::numeric::{first_where, poisson, solve_linear};
+use crate::open_loop::{ErlangQueue, OfferedLoad, SteadyQueue};
 
 /// The most slots: beyond, the linear equations take seconds.
 pub const MOST_SLOTS: u32 = 256;
 
 /// The steady state of an M/D/c queue.
 #[derive(Clone, Debug)]
-pub struct Mdc {
-    load: Load,
-    /// Of the number in the system.
-    states: States,
+pub struct ConstantServiceQueue {
+    load: OfferedLoad,
+    sizes: SystemSizes,
     /// Mean wait of M/M/c, above which that of M/D/c never is.
     longest: f64,
 }
 
-impl Mdc {
+impl ConstantServiceQueue {
     /// Solves for the steady state: linear equations, some milliseconds.
     ///
     /// # Errors
     /// Where there is no steady state, or there are more than [`MOST_SLOTS`] slots.
-    pub fn new(load: Load) -> Result<Mdc, Invalid> {
-        let load = load.steady()?;
-        check::at_most("slots", load.slots(), MOST_SLOTS)?;
-        let longest = erlang::wait(load)?.mean_wait();
-        Ok(Mdc { load, states: States::solve(load.slots() as usize, load.work())?, longest })
+    pub fn new(load: OfferedLoad) -> Result<ConstantServiceQueue, QueueingError> {
+        at_most("slots", load.slots(), MOST_SLOTS)?;
+        let longest = ErlangQueue::new(load)?.mean_wait();
+        Ok(ConstantServiceQueue { load, sizes: SystemSizes::solve(load.slots() as usize, load.work())?, longest })
     }
+}
 
-    /// The load that it is the answer to.
-    pub fn load(&self) -> Load {
+impl SteadyQueue for ConstantServiceQueue {
+    fn load(&self) -> OfferedLoad {
         self.load
     }
 
-    /// Probability of `count` in the system, waiting and in service.
-    pub fn probability(&self, count: usize) -> f64 {
-        // So low a probability may be below the rounding of the others.
-        self.states.probability(count).max(0.0)
-    }
-
-    /// The share that waits at all.
-    pub fn delayed(&self) -> f64 {
-        self.wait_above(0.0)
-    }
-
-    /// Mean wait of all: the mean number waiting / λ (Little).
-    pub fn mean_wait(&self) -> f64 {
+    /// The mean number waiting / λ (Little).
+    fn mean_wait(&self) -> f64 {
         // At hardly any load the quotient of two roundings; an exponential service waits longer in any case.
-        (self.states.mean_waiting() / self.load.rate()).clamp(0.0, self.longest)
+        (self.sizes.mean_waiting() / self.load.rate()).clamp(0.0, self.longest)
     }
 
-    /// Mean response time: wait and service.
-    pub fn mean_response(&self) -> f64 {
-        self.mean_wait() + self.load.service()
-    }
-
-    /// The share that waits for longer than `x`. For `(k - 1)·s ≤ x < k·s`
-    /// `P(W ≤ x) = Σ Q(kc - 1 - j) · e^(-y) y^j / j!` over `j < kc`, with `y = λ·(k·s - x)` and `Q(j) = P(N ≤ c + j)`;
-    /// summed here as its complement, so that small shares keep their digits.
-    pub fn wait_above(&self, x: f64) -> f64 {
+    /// For `(k - 1)·s ≤ x < k·s` `P(W ≤ x) = Σ Q(kc - 1 - j) · e^(-y) y^j / j!` over `j < kc`, with `y = λ·(k·s - x)` and
+    /// `Q(j) = P(N ≤ c + j)`; summed here as its complement, so that small shares keep their digits.
+    fn wait_above(&self, x: f64) -> f64 {
         if x < 0.0 {
             return 1.0;
         }
@@ -77,11 +59,11 @@ impl Mdc {
         let last = k * slots as f64 - 1.0;
         // Beyond these the Poisson terms are nothing: y is at most the offered work.
         let terms = (y + 12.0 * y.sqrt() + 40.0).min(last + 1.0);
-        let weights = poisson::probabilities(y, terms as usize);
+        let weights = poisson(y, terms as usize);
         let later: f64 = 1.0 - weights.iter().sum::<f64>();
         let longer: f64 = (0u32..)
             .zip(&weights)
-            .map(|(j, weight)| weight * self.states.above(slots as f64 + last - f64::from(j)))
+            .map(|(j, weight)| weight * self.sizes.above(slots as f64 + last - f64::from(j)))
             .sum();
         // Where all terms of the sum are there, what is left of the Poisson law counts in full.
         let all = longer + if terms > last { later.max(0.0) } else { 0.0 };
@@ -89,20 +71,132 @@ impl Mdc {
         all.clamp(0.0, 1.0)
     }
 
-    /// The quantile of the wait.
-    ///
-    /// # Errors
-    /// Where `share` is not in 0 to 1.
-    pub fn wait_quantile(&self, share: f64) -> Result<f64, Invalid> {
-        Ok(search::quantile(|x| self.wait_above(x), check::share(share)?, self.load.service()))
+    fn response_above(&self, x: f64) -> f64 {
+        self.wait_above(x - self.load.service())
+    }
+}
+
+/// How far off the equations of the tail may be, which nobody solved for.
+const RESIDUE: f64 = 1e-13;
+
+/// Why there may be no answer after all.
+const UNBALANCED: QueueingError = QueueingError::Undetermined("the balance equations, so near to a full load,");
+
+/// The most states before the tail.
+const MOST: usize = 1400;
+
+/// Probabilities of 0, 1, … in the system, by Crommelin's equations with a geometric tail:
+/// `p(j) = a(j)·Σ p(k), k ≤ c, + Σ p(k)·a(j - k + c), c < k ≤ c + j`, where `a` is the Poisson law of the arrivals in one
+/// service time. Far out `p(n + 1) / p(n)` is `1/τ`, with `τ > 1` the root of `λs·(τ - 1) = c·ln τ` (Tijms, A First Course
+/// in Stochastic Models, 9.6), so that finitely many unknowns are enough. How many is checked, not guessed: the equation
+/// of the first state of the tail must hold too.
+#[derive(Clone, Debug)]
+struct SystemSizes {
+    slots: usize,
+    /// Of the sizes before the tail, and of the tail's first.
+    probabilities: Vec<f64>,
+    /// `above[n]`: the probability of more than `n`.
+    above: Vec<f64>,
+    /// Of two neighbours of the tail, the farther / the nearer: `1/τ`.
+    ratio: f64,
+}
+
+impl SystemSizes {
+    /// For `work` below `slots`.
+    fn solve(slots: usize, work: f64) -> Result<SystemSizes, QueueingError> {
+        let c = slots as f64;
+        // λs·(τ - 1) - c·ln τ falls to 1/ρ and rises from there.
+        let rises = |tau: f64| work * (tau - 1.0) > c * tau.ln();
+        let lowest = c / work;
+        let mut high = 2.0 * lowest;
+        while !rises(high) {
+            high *= 2.0;
+        }
+        let tau = first_where(lowest, high, rises);
+        let ratio = 1.0 / tau;
+        let mut more = 40.max((36.0 / tau.ln().max(0.6)) as usize);
+        loop {
+            let states = SystemSizes::with_tail_at(slots, work, ratio, slots + more).ok_or(UNBALANCED)?;
+            if states.residue(work) <= RESIDUE {
+                return Ok(states);
+            }
+            more *= 2;
+            if slots + more > MOST {
+                return Err(UNBALANCED);
+            }
+        }
     }
 
-    /// The quantile of the response time: the wait's and the service time.
-    ///
-    /// # Errors
-    /// As [`Mdc::wait_quantile`].
-    pub fn response_quantile(&self, share: f64) -> Result<f64, Invalid> {
-        Ok(self.wait_quantile(share)? + self.load.service())
+    fn with_tail_at(slots: usize, work: f64, ratio: f64, tail: usize) -> Option<SystemSizes> {
+        let arrivals = poisson(work, tail + slots + 1);
+        let mut matrix = vec![vec![0.0; tail + 1]; tail + 1];
+        for (j, row) in matrix.iter_mut().enumerate().take(tail) {
+            for entry in row.iter_mut().take(slots + 1) {
+                *entry += arrivals[j];
+            }
+            for k in slots + 1..=slots + j {
+                let weight = arrivals[j + slots - k];
+                if k <= tail {
+                    row[k] += weight;
+                } else {
+                    row[tail] += weight * ratio.powf((k - tail) as f64);
+                }
+            }
+            row[j] -= 1.0;
+        }
+        // The probabilities' sum in place of the last equation, which the others imply.
+        matrix[tail].fill(1.0);
+        matrix[tail][tail] = 1.0 / (1.0 - ratio);
+        let mut right = vec![0.0; tail + 1];
+        right[tail] = 1.0;
+        let probabilities = solve_linear(matrix, right)?;
+        let mut above = vec![0.0; tail + 1];
+        above[tail] = probabilities[tail] * ratio / (1.0 - ratio);
+        for n in (0..tail).rev() {
+            above[n] = above[n + 1] + probabilities[n + 1];
+        }
+        Some(SystemSizes { slots, probabilities, above, ratio })
+    }
+
+    /// By how much the first states of the tail miss their own equations.
+    fn residue(&self, work: f64) -> f64 {
+        let tail = self.probabilities.len() - 1;
+        let arrivals = poisson(work, tail + 2 * self.slots + 2);
+        let few: f64 = self.probabilities[..=self.slots].iter().sum();
+        (tail..=tail + 1)
+            .map(|j| {
+                let more: f64 =
+                    (self.slots + 1..=self.slots + j).map(|k| self.probability(k) * arrivals[j + self.slots - k]).sum();
+                (arrivals[j] * few + more - self.probability(j)).abs()
+            })
+            .fold(0.0, f64::max)
+    }
+
+    fn probability(&self, count: usize) -> f64 {
+        let tail = self.probabilities.len() - 1;
+        if count <= tail {
+            self.probabilities[count]
+        } else {
+            self.probabilities[tail] * self.ratio.powf((count - tail) as f64)
+        }
+    }
+
+    /// Probability of more than `count`, a whole number.
+    fn above(&self, count: f64) -> f64 {
+        let tail = self.above.len() - 1;
+        if count <= tail as f64 {
+            self.above[count as usize]
+        } else {
+            self.above[tail] * self.ratio.powf(count - tail as f64)
+        }
+    }
+
+    /// Mean number waiting.
+    fn mean_waiting(&self) -> f64 {
+        // Σ P(N > n) over n ≥ c, the tail's part as its geometric sum.
+        let tail = self.above.len() - 1;
+        let near: f64 = self.above[self.slots..tail].iter().sum();
+        near + self.above[tail] / (1.0 - self.ratio)
     }
 }
 

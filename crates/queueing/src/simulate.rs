@@ -7,16 +7,18 @@
 //! of chance alone: that of a queue near saturation, whose warm-up is longer than the run, is too narrow.
 
 mod closed;
-mod estimate;
-mod open;
 
-pub use closed::{Pool, Throttle, closed, closed_dealt_anew, closed_throttled, dealt_by_throttle};
-pub(crate) use estimate::nearest_rank;
-pub use estimate::{Effort, Estimate, Simulated};
-pub use open::{Queues, open};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use model::forecast::Estimate;
+
+pub use self::closed::{AcceptThrottle, PoolArrivals, ThreadPool, closed, dealt_by_throttle};
+use crate::error::{not_negative, positive, share, some};
+use crate::{OfferedLoad, QueueingError};
 
 /// A law of times: the `number`-th draw of the stream `seed`.
-pub type Law<'a> = &'a dyn Fn(u64, u64) -> f64;
+pub type TimeLaw<'a> = &'a dyn Fn(u64, u64) -> f64;
 
 /// Always `time`.
 pub fn constant(time: f64) -> impl Fn(u64, u64) -> f64 {
@@ -30,17 +32,177 @@ pub fn exponential(mean: f64) -> impl Fn(u64, u64) -> f64 {
 
 /// Which law draws, so that each has a stream of its own.
 #[derive(Clone, Copy)]
-enum Stream {
+enum RandomStream {
     Arrival,
     Service,
     Worker,
     Think,
 }
 
-/// The seed of a stream of a replication.
-fn stream(seed: u64, replication: u32, stream: Stream) -> u64 {
-    // The draws mix their seed: neighbours are strangers.
-    seed.wrapping_mul(1 << 10).wrapping_add(u64::from(replication)).wrapping_mul(4).wrapping_add(stream as u64)
+/// How much is simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SimulationEffort {
+    /// Independent runs. There is an interval from 2 to 31 of them.
+    pub replications: u32,
+    /// Requests measured in each.
+    pub requests: u32,
+    /// Requests before them, in each.
+    pub warm_up: u32,
+    /// Chooses what is random.
+    pub seed: u64,
+}
+
+impl SimulationEffort {
+    /// The seed of a stream of a replication.
+    fn stream(&self, replication: u32, stream: RandomStream) -> u64 {
+        // The draws mix their seed: neighbours are strangers.
+        self.seed.wrapping_mul(1 << 10).wrapping_add(u64::from(replication)).wrapping_mul(4).wrapping_add(stream as u64)
+    }
+
+    fn replicate(
+        &self,
+        run: impl FnMut(u32) -> Result<Replication, QueueingError>,
+    ) -> Result<Simulated, QueueingError> {
+        some("replication", self.replications)?;
+        some("request", self.requests)?;
+        Ok(Simulated { replications: (0..self.replications).map(run).collect::<Result<_, _>>()? })
+    }
+}
+
+/// One independent run.
+#[derive(Clone, Debug, Default)]
+struct Replication {
+    /// Ascending, once finished.
+    waits: Vec<f64>,
+    /// Ascending, once finished.
+    responses: Vec<f64>,
+    /// Requests per unit of time.
+    rate: f64,
+}
+
+impl Replication {
+    fn record(&mut self, wait: f64, response: f64) {
+        self.waits.push(wait);
+        self.responses.push(response);
+    }
+
+    fn finished(mut self, span: f64) -> Result<Replication, QueueingError> {
+        self.rate = self.waits.len() as f64 / positive("the simulated time", span)?;
+        self.waits.sort_by(f64::total_cmp);
+        self.responses.sort_by(f64::total_cmp);
+        Ok(self)
+    }
+}
+
+/// What was simulated.
+#[derive(Clone, Debug)]
+pub struct Simulated {
+    replications: Vec<Replication>,
+}
+
+/// Student's t at 97.5 %, for 1 to 30 degrees of freedom.
+const STUDENT: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
+    2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+];
+
+impl Simulated {
+    /// Requests per unit of time.
+    pub fn rate(&self) -> Estimate {
+        self.mean_of(|run| run.rate)
+    }
+
+    /// Mean wait.
+    pub fn mean_wait(&self) -> Estimate {
+        self.mean_of(|run| mean(&run.waits))
+    }
+
+    /// Mean response time.
+    pub fn mean_response(&self) -> Estimate {
+        self.mean_of(|run| mean(&run.responses))
+    }
+
+    /// Quantile of the wait, by nearest rank.
+    ///
+    /// # Errors
+    /// Where `at` is not in 0 to 1.
+    pub fn wait_quantile(&self, at: f64) -> Result<Estimate, QueueingError> {
+        share(at)?;
+        Ok(self.mean_of(|run| nearest_rank(&run.waits, at)))
+    }
+
+    /// Quantile of the response time, by nearest rank.
+    ///
+    /// # Errors
+    /// Where `at` is not in 0 to 1.
+    pub fn response_quantile(&self, at: f64) -> Result<Estimate, QueueingError> {
+        share(at)?;
+        Ok(self.mean_of(|run| nearest_rank(&run.responses, at)))
+    }
+
+    /// All response times, ascending.
+    pub fn responses(&self) -> Vec<f64> {
+        let mut all: Vec<f64> = self.replications.iter().flat_map(|run| run.responses.iter().copied()).collect();
+        all.sort_by(f64::total_cmp);
+        all
+    }
+
+    fn mean_of(&self, figure: impl Fn(&Replication) -> f64) -> Estimate {
+        let figures: Vec<f64> = self.replications.iter().map(figure).collect();
+        let value = mean(&figures);
+        let beyond = figures.len() - 1;
+        let variance = figures.iter().map(|figure| (figure - value).powi(2)).sum::<f64>() / beyond as f64;
+        let t = beyond.checked_sub(1).and_then(|at| STUDENT.get(at));
+        Estimate { value, half_width: t.map_or(f64::INFINITY, |t| t * (variance / figures.len() as f64).sqrt()) }
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The least of an ascending, non-empty list that at least `share` of it do not exceed.
+pub(crate) fn nearest_rank(ascending: &[f64], share: f64) -> f64 {
+    // A share such as 0.9 is not exact in binary: 0.9 · 10 must not become the tenth.
+    let rank = (share * ascending.len() as f64 - 1e-9).ceil().max(1.0) as usize;
+    ascending[rank.min(ascending.len()) - 1]
+}
+
+/// Simulates an open loop of the laws `gaps` between arrivals and `services`, whose means are those of `load`: one queue, first come,
+/// first served. Each arrival takes the slot that is free first (Kiefer and Wolfowitz, Trans. AMS 78, 1955), so no event list is
+/// needed.
+///
+/// # Errors
+/// Where there is no steady state, the effort is none, or a law gives no time.
+pub fn open(
+    load: OfferedLoad,
+    gaps: TimeLaw<'_>,
+    services: TimeLaw<'_>,
+    effort: SimulationEffort,
+) -> Result<Simulated, QueueingError> {
+    let load = load.steady()?;
+    effort.replicate(|replication| {
+        let [arrivals, draws] =
+            [RandomStream::Arrival, RandomStream::Service].map(|which| effort.stream(replication, which));
+        // Times from 0 on are in the order of their bits.
+        let mut free: BinaryHeap<Reverse<u64>> = (0..load.slots()).map(|_| Reverse(0)).collect();
+        let mut run = Replication::default();
+        let (mut now, mut began) = (0.0, 0.0);
+        let warm_up = u64::from(effort.warm_up);
+        for number in 0..warm_up + u64::from(effort.requests) {
+            now += not_negative("a gap", gaps(arrivals, number))?;
+            let service = not_negative("a service time", services(draws, number))?;
+            let first_free = free.pop().map_or(0.0, |Reverse(bits)| f64::from_bits(bits));
+            let wait = f64::max(first_free - now, 0.0);
+            free.push(Reverse((now + wait + service).to_bits()));
+            if number < warm_up {
+                began = now;
+            } else {
+                run.record(wait, wait + service);
+            }
+        }
+        run.finished(now - began)
+    })
 }
 
 #[cfg(test)]

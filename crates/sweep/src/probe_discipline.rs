@@ -51,7 +51,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         let slots = self.subject.facts.slots();
         let connections = (slots * MULTIPLE).max(1);
         ensure_descriptors(u64::from(connections))?;
-        let turn = known.time * u64::from(queueing::polling::TURN);
+        let turn = known.time * u64::from(queueing::puma::TURN);
         let of_answers = known.time * (ANSWERS / u64::from(slots.max(1)));
         let stream = StreamPlan {
             keep_alive,

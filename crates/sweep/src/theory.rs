@@ -3,7 +3,7 @@
 //!
 //! Source: Puma 5.6.5, 6.6.1, 7.0.4, 7.2.1, 8.0.2 and its main branch of 2026-07, `lib/puma/server.rb` (`process_client`,
 //! `handle_servers`), `thread_pool.rb`, `request.rb`, `response.rb`, `cluster_accept_loop_delay.rb`: see
-//! `queueing::{polling, split, throttle}`.
+//! `queueing::puma`.
 
 use std::collections::BTreeSet;
 
@@ -11,9 +11,8 @@ use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::theory::NotJudged;
 use model::watch::HELD_CONNECTIONS;
 use model::{Discipline, Histogram, Nanos, PumaSettings, Run, ServerFacts, ServerKind, ServerPlan, StreamPlan, Theory};
-use queueing::discipline::{Connections, Dealing, Scatter};
-use queueing::throttle::{self, Rest};
-use queueing::{beside, polling};
+use queueing::discipline::{self, ClosedLoopServer, ConnectionDealing, ServiceOrder, TOLERANCE};
+use queueing::puma;
 
 /// Theory beside a run with or without keep-alive; `None` where there is none.
 pub(crate) fn beside(
@@ -24,32 +23,23 @@ pub(crate) fn beside(
     (known, app_scatters): (Option<ServiceTime>, bool),
 ) -> Option<Theory> {
     let known = known?;
-    let scatter = scatter(plan, stream, known.source);
-    if app_scatters && scatter == Scatter::Some && run.connections > server.slots() {
-        return Some(Theory::not_judged(NotJudged::AppScatters, beside::TOLERANCE));
+    let scatters = scatters(plan, stream, known.source);
+    if app_scatters && scatters && run.connections > server.slots() {
+        return Some(Theory::not_judged(NotJudged::AppScatters, TOLERANCE));
     }
     let order = order(&plan.kind, server, keep_alive, (known.time, run.connections));
-    let held = Held::of(run);
+    let held = HeldConnections::of(run);
     let Some((workers, threads)) = shape(plan, server, &held) else {
-        return Some(Theory::not_judged(NotJudged::ShapeUnknown, beside::TOLERANCE));
+        return Some(Theory::not_judged(NotJudged::ShapeUnknown, TOLERANCE));
     };
-    let setting = beside::Server {
-        workers,
-        threads,
-        service_time: known.time,
-        scatter,
-        connections_are: if order.is_kept { Connections::Kept } else { Connections::OfOneRequest },
-        dealing: order.dealing,
-        turn: order.turn,
-        by_worker: held.of_workers(workers).filter(|_| order.is_kept),
-        expected: order.discipline,
-    };
-    beside::theory(run, &setting)
+    let by_worker = held.of_workers(workers).filter(|_| order.is_kept);
+    let service_time = known.time;
+    discipline::theory(run, &ClosedLoopServer { workers, threads, service_time, scatters, order, by_worker })
 }
 
 /// Who held the connections of a run, as far as it was looked at.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Held {
+struct HeldConnections {
     /// Connections of each process that held any, the fullest first: the same at each look that found all of them, which are half of
     /// all looks at the least.
     by_worker: Option<Vec<u32>>,
@@ -59,9 +49,9 @@ struct Held {
     processes: usize,
 }
 
-impl Held {
-    fn of(run: &Run) -> Held {
-        let Some(watch) = &run.watch else { return Held::default() };
+impl HeldConnections {
+    fn of(run: &Run) -> HeldConnections {
+        let Some(watch) = &run.watch else { return HeldConnections::default() };
         let processes: BTreeSet<&str> = watch.curves("cpu").map(|(_, curve)| curve.of.as_str()).collect();
         let curves: Vec<_> = watch.curves(HELD_CONNECTIONS).map(|(_, curve)| curve).collect();
         let looks = curves.first().map_or(0, |curve| curve.values.len());
@@ -78,7 +68,7 @@ impl Held {
         let whole: Vec<Vec<u32>> = (0..looks).filter_map(in_look).collect();
         // Where some wait in the kernel a look may still find all of them, for a moment.
         let is_steady = whole.windows(2).all(|pair| pair[0] == pair[1]) && whole.len() * 2 >= looks;
-        Held {
+        HeldConnections {
             by_worker: whole.into_iter().next().filter(|_| is_steady),
             holders: curves.iter().filter(|curve| curve.most() > Some(0)).count(),
             processes: processes.len(),
@@ -97,7 +87,7 @@ impl Held {
 
 /// Workers and threads of each. Of another command that was given by its slots alone the workers are the processes that hold
 /// connections; `None` where that was not seen, or does not divide the slots.
-fn shape(plan: &ServerPlan, server: &ServerFacts, held: &Held) -> Option<(u32, u32)> {
+fn shape(plan: &ServerPlan, server: &ServerFacts, held: &HeldConnections) -> Option<(u32, u32)> {
     let is_told = !matches!(plan.kind, ServerKind::Command { .. }) || plan.workers.is_some() || plan.threads.is_some();
     if is_told {
         return Some((server.workers, server.threads));
@@ -130,23 +120,12 @@ pub(crate) fn app_scatters(run: &Run, server: &ServerFacts) -> bool {
 }
 
 /// Our own apps sleep for as long as they are asked to; of others it is not known.
-fn scatter(plan: &ServerPlan, stream: &StreamPlan, source: ServiceTimeSource) -> Scatter {
+fn scatters(plan: &ServerPlan, stream: &StreamPlan, source: ServiceTimeSource) -> bool {
     let is_ours = plan.rackup.is_none()
         && stream.path.is_none()
         && stream.body.is_none()
         && !matches!(plan.kind, ServerKind::Command { .. });
-    if is_ours && source == ServiceTimeSource::Given { Scatter::Constant } else { Scatter::Some }
-}
-
-/// Who waits for whom, as far as it is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct ServiceOrder {
-    discipline: Option<Discipline>,
-    /// Whether the server keeps a connection for more than one request.
-    is_kept: bool,
-    dealing: Dealing,
-    /// Requests of one connection in a row, where there are turns.
-    turn: u32,
+    !(is_ours && source == ServiceTimeSource::Given)
 }
 
 /// The order of service of this server under `connections` connections.
@@ -157,10 +136,10 @@ fn order(
     (service_time, connections): (Nanos, u32),
 ) -> ServiceOrder {
     let unknown =
-        ServiceOrder { discipline: None, is_kept: keep_alive, dealing: Dealing::ByChance, turn: polling::TURN };
+        ServiceOrder { discipline: None, is_kept: keep_alive, dealing: ConnectionDealing::ByChance, turn: puma::TURN };
     match kind {
         ServerKind::Builtin => ServiceOrder { discipline: Some(Discipline::Shared), ..unknown },
-        ServerKind::Command { .. } => ServiceOrder { dealing: Dealing::Unknown, ..unknown },
+        ServerKind::Command { .. } => ServiceOrder { dealing: ConnectionDealing::Unknown, ..unknown },
         ServerKind::Puma { .. } => {
             let version = server.version.as_deref().and_then(version);
             let (Some(version), Some(settings)) = (version, &server.settings) else { return unknown };
@@ -180,7 +159,7 @@ fn up_to_6(settings: &PumaSettings, unknown: ServiceOrder) -> ServiceOrder {
     ServiceOrder {
         discipline: Some(if is_kept { Discipline::Turns } else { Discipline::Shared }),
         is_kept,
-        turn: settings.max_fast_inline.unwrap_or(polling::TURN),
+        turn: settings.max_fast_inline.unwrap_or(puma::TURN),
         ..unknown
     }
 }
@@ -201,8 +180,8 @@ fn from_7(
     // Where a worker accepts no faster than it serves, the others wait in the kernel: neither one line nor one for each.
     let waits_in_the_kernel = || {
         let a_workers_share = f64::from(connections) / f64::from(server.workers.max(1));
-        let rest = throttle::rest(longest.as_secs_f64(), server.threads, service_time.as_secs_f64());
-        matches!(rest, Ok(Rest::Holds(held)) if held < a_workers_share)
+        let rest = puma::held_at_rest(longest.as_secs_f64(), server.threads, service_time.as_secs_f64());
+        matches!(rest, Ok(Some(held)) if held < a_workers_share)
     };
     let discipline = match settings.queue_requests {
         _ if server.workers <= 1 => Some(Discipline::Shared),
@@ -212,7 +191,7 @@ fn from_7(
         _ if is_throttled && waits_in_the_kernel() => None,
         _ => Some(Discipline::Split),
     };
-    let dealing = if is_throttled { Dealing::Throttled(longest) } else { Dealing::ByChance };
+    let dealing = if is_throttled { ConnectionDealing::Throttled(longest) } else { ConnectionDealing::ByChance };
     ServiceOrder { discipline, is_kept, dealing, ..unknown }
 }
 
@@ -269,7 +248,7 @@ mod tests {
         ] {
             let order = order_of(&facts(version, workers, PumaSettings::default()), keep_alive);
             assert_eq!(order.discipline, discipline, "{version} {keep_alive} {workers}");
-            let is_throttled = matches!(order.dealing, Dealing::Throttled(_));
+            let is_throttled = matches!(order.dealing, ConnectionDealing::Throttled(_));
             assert_eq!(
                 is_throttled,
                 workers > 1 && ["7.0.4", "7.2.1", "8.0.2", "8.0.0.dev"].contains(&version),
@@ -304,7 +283,7 @@ mod tests {
         let turns_of_3 = PumaSettings { max_fast_inline: Some(3), ..PumaSettings::default() };
         let unthrottled = PumaSettings { wait_for_less_busy_worker: Some(Nanos::ZERO), ..PumaSettings::default() };
         let ms = Nanos::from_millis;
-        let (thrice, at_once) = (Dealing::Throttled(ms(5)), Dealing::ByChance);
+        let (thrice, at_once) = (ConnectionDealing::Throttled(ms(5)), ConnectionDealing::ByChance);
         for (version, settings, discipline, is_kept, dealing, turn) in [
             ("6.6.1", off.clone(), Shared, false, at_once, 10),
             ("6.6.1", closes.clone(), Shared, false, at_once, 10),
@@ -340,10 +319,10 @@ mod tests {
 
     #[test]
     fn who_holds_the_connections_is_known_where_every_look_says_the_same() {
-        let of = |connections, held: &[&[Option<u64>]]| Held::of(&run(connections, held));
+        let of = |connections, held: &[&[Option<u64>]]| HeldConnections::of(&run(connections, held));
         let master: &[Option<u64>] = &[Some(0), Some(0)];
         let seen = of(15, &[master, &[Some(8), Some(8)], &[Some(7), Some(7)]]);
-        assert_eq!(seen, Held { by_worker: Some(vec![8, 7]), holders: 2, processes: 3 });
+        assert_eq!(seen, HeldConnections { by_worker: Some(vec![8, 7]), holders: 2, processes: 3 });
         assert_eq!(of(15, &[&[Some(8), Some(9)], &[Some(7), Some(6)]]).by_worker, None, "they moved");
         assert_eq!(of(15, &[&[Some(8), Some(4)], &[Some(7), Some(7)]]).by_worker, Some(vec![8, 7]), "a look too early");
         assert_eq!(of(15, &[&[Some(5)], &[Some(5)]]).by_worker, None, "five wait in the kernel");
@@ -353,7 +332,7 @@ mod tests {
             "all were accepted for a moment"
         );
         assert_eq!(of(15, &[&[None], &[Some(15)]]).by_worker, Some(vec![15]));
-        assert_eq!(Held::of(&Run { watch: None, ..run(1, &[]) }), Held::default());
+        assert_eq!(HeldConnections::of(&Run { watch: None, ..run(1, &[]) }), HeldConnections::default());
         assert_eq!([2, 3].map(|workers| seen.of_workers(workers)), [Some(vec![8, 7]), Some(vec![8, 7, 0])]);
         assert_eq!([1, 4].map(|workers| seen.of_workers(workers)), [None, None], "as many workers as processes may be");
     }
@@ -389,12 +368,16 @@ mod tests {
         plan.kind = ServerKind::Command { argv, slots: 10, url: String::new() };
         (plan.workers, plan.threads) = (None, None);
         let server = ServerFacts { workers: 1, threads: 10, ..ServerFacts::default() };
-        let of = |holders, processes| shape(&plan, &server, &Held { by_worker: None, holders, processes });
+        let of = |holders, processes| shape(&plan, &server, &HeldConnections { by_worker: None, holders, processes });
         assert_eq!(of(0, 1), Some((1, 10)), "there is one process");
         assert_eq!([of(1, 2), of(1, 3)], [Some((1, 10)), None], "a parent and its one child; one of two children");
         assert_eq!(of(2, 3), Some((2, 5)));
         assert_eq!([of(3, 4), of(0, 3), of(0, 0)], [None; 3]);
         plan.workers = Some(2);
-        assert_eq!(shape(&plan, &server, &Held::default()), Some((1, 10)), "as it was told, which the facts say");
+        assert_eq!(
+            shape(&plan, &server, &HeldConnections::default()),
+            Some((1, 10)),
+            "as it was told, which the facts say"
+        );
     }
 }

@@ -87,8 +87,9 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         self.welcome(&workers);
         let new = replaced(&workers, &family, &tree(self.subject.pid()));
         run.warnings.extend((new > 0).then_some(Diagnostic::WorkersChanged { new }));
-        let forecast = service_time
-            .and_then(|ServiceTime { time, source, .. }| queueing::closed::forecast(connections, slots, time, source));
+        let forecast = service_time.and_then(|ServiceTime { time, source, .. }| {
+            queueing::closed_loop::forecast(connections, slots, time, source)
+        });
         let mut row = ClaimedRow { repeat, multiple, run, server_requests, workers, readings, forecast };
         let runs = 1 + u64::from(stream.warm_up > Nanos::ZERO);
         let unknown = || Diagnostic::LedgerUnknown { reason: "it has no count that longtail can read".to_owned() };

@@ -103,18 +103,17 @@ pub fn steep() -> LoadStudy {
     let mut study = played(line, plan, &Server { delay: service, ..PUMA }, |_| None);
     let statistics = study.run.statistics.clone().expect("it was looked at");
     let (growth, backlog) = statistics.growth().zip(statistics.backlog).expect("it grows");
-    let (capacity, slots) =
-        queueing::staircase::inferred(150.0, growth, growth / 1000.0, Some(service.as_secs_f64())).expect("it grows");
-    let of = |it: queueing::staircase::Inferred| Estimate { value: it.value, half_width: it.half_width };
+    let capacity = queueing::open_loop::capacity(150.0, growth, growth / 1000.0).expect("it grows");
+    let by = |time: f64| Estimate { value: capacity.value * time, half_width: capacity.half_width * time };
     study.run.overload = Some(Overload {
         offered: 150.0,
         growth: Some(growth),
         backlog_growth: backlog.growth,
         backlog_at_end: backlog.at_end,
-        capacity: of(capacity),
+        capacity,
         answered: study.run.completed_rate(),
         service_time: Some(service),
-        slots: slots.map(of),
+        slots: Some(by(service.as_secs_f64())),
         doubt: None,
     });
     study

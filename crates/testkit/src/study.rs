@@ -13,6 +13,7 @@ use model::{
     Ceiling, Diagnostic, Discipline, EndedBy, Heard, Nanos, Outcome, Probe, ProbeUsed, ServerFacts, ServerKind, Stop,
     SweepStudy, verdict,
 };
+use queueing::discipline::{ClosedLoopServer, ConnectionDealing, ServiceOrder, theory};
 
 use self::play::{Setup, play, played};
 use self::watch::{seen, stamped, told_by_kernel};
@@ -191,16 +192,18 @@ pub fn judged() -> SweepStudy {
 /// shorter service time, the fourth is too short; before them a probe that saw turns of ten, and one that nothing fits.
 pub fn theorized() -> SweepStudy {
     let mut study = canonical();
-    let server = queueing::beside::Server {
+    let server = ClosedLoopServer {
         workers: study.server.workers,
         threads: study.server.threads,
         service_time: Nanos::from_millis(200),
-        scatter: queueing::discipline::Scatter::Constant,
-        connections_are: queueing::discipline::Connections::Kept,
-        dealing: queueing::discipline::Dealing::ByChance,
-        turn: queueing::polling::TURN,
+        scatters: false,
+        order: ServiceOrder {
+            discipline: Some(Discipline::Turns),
+            is_kept: true,
+            dealing: ConnectionDealing::ByChance,
+            turn: queueing::puma::TURN,
+        },
         by_worker: None,
-        expected: Some(Discipline::Turns),
     };
     for (at, run) in study.runs.iter_mut().enumerate() {
         let service_time = if at == 2 { Nanos::from_millis(150) } else { server.service_time };
@@ -208,7 +211,7 @@ pub fn theorized() -> SweepStudy {
         if at == 3 {
             run.elapsed = Nanos::from_secs(2);
         }
-        run.theory = queueing::beside::theory(run, &queueing::beside::Server { service_time, ..server.clone() });
+        run.theory = theory(run, &ClosedLoopServer { service_time, ..server.clone() });
         run.elapsed = elapsed;
     }
     let mut theory = study.runs[4].theory.clone();

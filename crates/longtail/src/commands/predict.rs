@@ -1,13 +1,13 @@
 //! `longtail predict`: what queueing theory says of a server, before there is one.
 
 use model::Study;
-use queueing::gvl::MOST_CONNECTIONS;
+use queueing::machine_repair::MOST_CONNECTIONS;
 use sink::DelayLaw;
 
 use crate::args::{PredictArgs, PredictLoad, ServiceWord};
 use crate::exit::Exit;
 use crate::mistake::{Mistake, wrong};
-use crate::predict::{self, Server};
+use crate::predict::{self, PredictedServer};
 use crate::{store, ui};
 
 /// Prints the prediction.
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
     if law.mean().0 == 0 {
         return Err(Mistake::Flags("--service wants more than 0: what takes no time never waits".to_owned()));
     }
-    let server = Server { workers, threads, law, seed: args.seed };
+    let server = PredictedServer { workers, threads, law, seed: args.seed };
     let load = args.load()?;
     if args.cpu.is_some_and(|cpu| cpu.0 == 0 || cpu >= law.mean()) {
         return Err(wrong("--cpu is a part of the service time: more than 0, and less than that"));
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
     } else {
         ui::print(&predict::text::table(&prediction, ui::terminal_width()));
         if args.plot {
-            ui::print(&predict::text::plot(&predict::steps(&server)?));
+            ui::print(&predict::text::plot(&predict::plot_steps(&server)?));
         }
     }
     Ok(Exit::Fine)

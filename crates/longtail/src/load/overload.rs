@@ -2,7 +2,6 @@
 
 use model::forecast::{Estimate, Overload, OverloadDoubt};
 use model::{LoadPlan, LoadRun, Nanos, Pace, Profile};
-use queueing::staircase;
 
 /// Two ways to the same capacity may differ by this part.
 const AGREE: f64 = 0.05;
@@ -22,38 +21,32 @@ pub(crate) fn overload(run: &LoadRun, plan: &LoadPlan) -> Option<Overload> {
     // Times that do not grow alike for all say nothing of the capacity: the backlog does.
     let agrees = |growth: &f64| (offered / (1.0 + growth) / (offered - backlog.growth) - 1.0).abs() <= AGREE;
     let growth = statistics.growth().filter(agrees);
-    let service = plan.service_time.map(Nanos::as_secs_f64);
-    let (capacity, slots) = if let Some((growth, steadiness)) = growth.zip(statistics.steadiness) {
-        let error = steadiness.growth / steadiness.growth_in_errors;
-        staircase::inferred(offered, growth, error, service).ok()?
+    let capacity = if let Some((growth, steadiness)) = growth.zip(statistics.steadiness) {
+        queueing::open_loop::capacity(offered, growth, steadiness.growth / steadiness.growth_in_errors).ok()?
     } else {
-        let capacity =
-            staircase::Inferred { value: offered - backlog.growth, half_width: IN_95_PERCENT * backlog.error };
-        let by = |time| staircase::Inferred { value: capacity.value * time, half_width: capacity.half_width * time };
-        (capacity, service.map(by))
+        Estimate { value: offered - backlog.growth, half_width: IN_95_PERCENT * backlog.error }
     };
     let answered = run.completed_under_load();
-    let of = |it: staircase::Inferred| Estimate { value: it.value, half_width: it.half_width };
     Some(Overload {
         offered,
         growth,
         backlog_growth: backlog.growth,
         backlog_at_end: backlog.at_end,
-        capacity: of(capacity),
+        capacity,
         answered,
         service_time: plan.service_time,
-        slots: slots.map(of).map(|slots| widened(slots, run, service)),
+        slots: plan.service_time.map(|time| slots(capacity, time.as_secs_f64(), run)),
         doubt: doubt(run, capacity.value, answered),
     })
 }
 
-/// What a request costs beside the time that was given holds its slot too. As the first of a run wait for nobody, the shortest response
-/// time tells how much that is at the most; where even that waited, it tells nothing.
-fn widened(slots: Estimate, run: &LoadRun, service: Option<f64>) -> Estimate {
-    let least = run.tally.response_time.min().map(Nanos::as_secs_f64);
-    let beside =
-        service.zip(least).map(|(given, least)| least / given - 1.0).filter(|part| (0.0..BESIDE).contains(part));
-    Estimate { half_width: slots.half_width + slots.value * beside.unwrap_or(0.0), ..slots }
+/// Capacity x service time. What a request costs beside the time that was given holds its slot too. As the first of a run wait for
+/// nobody, the shortest response time tells how much that is at the most; where even that waited, it tells nothing.
+fn slots(capacity: Estimate, service: f64, run: &LoadRun) -> Estimate {
+    let beside = run.tally.response_time.min().map(|least| least.as_secs_f64() / service - 1.0);
+    let beside = beside.filter(|part| (0.0..BESIDE).contains(part)).unwrap_or(0.0);
+    let value = capacity.value * service;
+    Estimate { value, half_width: capacity.half_width * service + value * beside }
 }
 
 /// A request that costs more than this part of its time beside it has waited.

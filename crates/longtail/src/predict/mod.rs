@@ -1,24 +1,33 @@
 //! What queueing theory expects of a server: the exact formula where there is one, else a simulation with its interval.
 
-mod closed;
 mod lock;
-mod open;
 pub(crate) mod text;
 
 use model::Nanos;
-use queueing::simulate::{Effort, Estimate};
-use queueing::{Invalid, bounds};
+use model::forecast::Estimate;
+use queueing::closed_loop::{ResponseLevel, assigned_at_random, dealt_evenly, levels_in_step, quantile};
+use queueing::mdc::{ConstantServiceQueue, MOST_SLOTS};
+use queueing::open_loop::{ErlangQueue, SteadyQueue, highest_utilisation};
+use queueing::puma::{HOLD_SECONDS, TURN};
+use queueing::simulate::{self, PoolArrivals, Simulated, SimulationEffort, ThreadPool};
+use queueing::{OfferedLoad, QueueingError};
+use report::number;
 use serde::Serialize;
 use sink::DelayLaw;
 
 use crate::args::{Goal, PredictLoad};
 
-pub(crate) use self::lock::{ByThreads, Closed, Lock};
-pub(crate) use self::open::{Step, steps};
+pub(crate) use self::lock::{LockedThreads, RubyLock};
+
+/// A simulated objective is searched to this part of the slots.
+const SIMULATED_WIDTH: f64 = 0.002;
+
+/// Above this a simulation is doubted.
+const NEARLY_FULL: f64 = 0.9;
 
 /// A server as theory knows it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Server {
+pub(crate) struct PredictedServer {
     pub(crate) workers: u32,
     /// Of each worker.
     pub(crate) threads: u32,
@@ -28,7 +37,7 @@ pub(crate) struct Server {
     pub(crate) seed: u64,
 }
 
-impl Server {
+impl PredictedServer {
     fn slots(&self) -> u32 {
         self.workers * self.threads
     }
@@ -38,34 +47,39 @@ impl Server {
         self.law.mean().as_secs_f64()
     }
 
+    /// What its slots can do at most, in requests per second.
+    fn at_most(&self) -> f64 {
+        f64::from(self.slots()) / self.service()
+    }
+
     /// A law for the simulator: the sink's own draws.
     fn draws(&self) -> impl Fn(u64, u64) -> f64 + use<> {
         let law = self.law;
         move |seed, number| law.of(seed, number).as_secs_f64()
     }
 
-    /// Some service times of each slot to warm up.
-    fn effort(&self) -> Effort {
-        let usual = Effort::new(20_000, self.seed);
-        Effort { warm_up: usual.warm_up.max(self.slots() * 20), ..usual }
+    /// `requests` for each of ten runs, and some service times of each slot to warm up.
+    fn effort(&self, rounds: u32) -> SimulationEffort {
+        let (requests, warm_up) = (20_000.max(rounds), 4000.max(self.slots() * 20).max(rounds));
+        SimulationEffort { replications: 10, requests, warm_up, seed: self.seed }
     }
 }
 
-/// A figure in ns; the half width of its 95 % interval where it is simulated.
+/// A time in ns; the half width of its 95 % interval where it is simulated.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Figure {
+pub(crate) struct PredictedTime {
     pub(crate) ns: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) half_width_ns: Option<u64>,
 }
 
-impl Figure {
-    fn exact(seconds: f64) -> Figure {
-        Figure { ns: nanos(seconds), half_width_ns: None }
+impl PredictedTime {
+    fn exact(seconds: f64) -> PredictedTime {
+        PredictedTime { ns: nanos(seconds), half_width_ns: None }
     }
 
-    fn estimated(seconds: Estimate) -> Figure {
-        Figure { ns: nanos(seconds.value), half_width_ns: Some(nanos(seconds.half_width)) }
+    fn simulated(seconds: Estimate) -> PredictedTime {
+        PredictedTime { ns: nanos(seconds.value), half_width_ns: Some(nanos(seconds.half_width)) }
     }
 }
 
@@ -75,23 +89,16 @@ fn nanos(seconds: f64) -> u64 {
 
 /// A time's mean and percentiles.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Times {
-    pub(crate) mean: Figure,
-    pub(crate) p50: Figure,
-    pub(crate) p95: Figure,
-    pub(crate) p99: Figure,
+pub(crate) struct TimeSummary {
+    pub(crate) mean: PredictedTime,
+    pub(crate) p50: PredictedTime,
+    pub(crate) p95: PredictedTime,
+    pub(crate) p99: PredictedTime,
 }
 
-impl Times {
-    /// By a function of a share.
-    fn of(mean: Figure, quantile: impl Fn(f64) -> Result<Figure, Invalid>) -> Result<Times, Invalid> {
-        Ok(Times { mean, p50: quantile(0.5)?, p95: quantile(0.95)?, p99: quantile(0.99)? })
-    }
-}
-
-/// One order of service.
+/// What one order of service makes of the load.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Line {
+pub(crate) struct PredictedQueue {
     /// shared, split, turns
     pub(crate) queue: &'static str,
     /// The formula, or that it is simulated.
@@ -101,9 +108,9 @@ pub(crate) struct Line {
     /// Share of the time that a slot is busy.
     pub(crate) utilisation: f64,
     /// Absent in an overload, which has no steady state.
-    pub(crate) wait: Option<Times>,
+    pub(crate) wait: Option<TimeSummary>,
     /// As the wait.
-    pub(crate) response: Option<Times>,
+    pub(crate) response: Option<TimeSummary>,
     /// The highest rate that keeps the objective; absent without one, or where none keeps it.
     pub(crate) highest_rate_per_s: Option<f64>,
 }
@@ -125,11 +132,11 @@ pub(crate) struct Prediction {
     pub(crate) knee_connections: f64,
     /// As it was asked for.
     pub(crate) objective: Option<String>,
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<PredictedQueue>,
     /// What else is to be known.
     pub(crate) notes: Vec<String>,
     /// What Ruby's lock leaves, where it was asked for.
-    pub(crate) lock: Option<Lock>,
+    pub(crate) lock: Option<RubyLock>,
 }
 
 /// What theory says; of Ruby's lock where it is known how long a request holds it, `cpu`.
@@ -137,30 +144,20 @@ pub(crate) struct Prediction {
 /// # Errors
 /// Where it says nothing.
 pub(crate) fn predict(
-    server: &Server,
+    server: &PredictedServer,
     load: PredictLoad,
     goal: Option<Goal>,
     cpu: Option<Nanos>,
-) -> Result<Prediction, Invalid> {
-    let think = match load {
-        PredictLoad::Open(_) => 0.0,
-        PredictLoad::Closed(_, think) => think.as_secs_f64(),
-    };
-    let all = bounds::Bounds::new(&[bounds::Station { servers: server.slots(), demand: server.service() }], think)?;
-    let (words, lines, notes) = match load {
+) -> Result<Prediction, QueueingError> {
+    let (words, think, (lines, notes)) = match load {
         PredictLoad::Open(rate) => {
-            let (lines, notes) = open::lines(server, rate.per_second(), goal)?;
-            (
-                format!("open loop, random arrivals, {} req/s", report::number::rate_in_words(rate.per_second())),
-                lines,
-                notes,
-            )
+            let words = format!("open loop, random arrivals, {} req/s", number::rate_in_words(rate.per_second()));
+            (words, 0.0, open_loop(server, rate.per_second(), goal)?)
         }
         PredictLoad::Closed(connections, pause) => {
-            let (lines, notes) = closed::lines(server, connections, think)?;
-            let pauses =
-                if pause.0 == 0 { String::new() } else { format!(" that pause {}", report::number::asked(pause)) };
-            (format!("closed loop, {connections} connections{pauses}"), lines, notes)
+            let pauses = if pause.0 == 0 { String::new() } else { format!(" that pause {}", number::asked(pause)) };
+            let words = format!("closed loop, {connections} connections{pauses}");
+            (words, pause.as_secs_f64(), closed_loop(server, connections, pause.as_secs_f64())?)
         }
     };
     Ok(Prediction {
@@ -170,11 +167,230 @@ pub(crate) fn predict(
         service: server.law.to_string(),
         service_mean_ns: server.law.mean().0,
         load: words,
-        at_most_per_s: all.saturation,
-        knee_connections: all.knee,
+        at_most_per_s: server.at_most(),
+        knee_connections: server.at_most() * (think + server.service()),
         objective: goal.map(|goal| goal.objective.to_string()),
         lines,
         notes,
         lock: cpu.map(|cpu| lock::lock(server, cpu.as_secs_f64(), load)).transpose()?,
     })
+}
+
+/// How it is known what a queue does.
+enum QueueModel {
+    Exact(Box<dyn SteadyQueue>),
+    /// Levels of constant service, with that service time.
+    Levels(Vec<ResponseLevel>, f64),
+    Simulated(Simulated),
+}
+
+impl QueueModel {
+    /// Random arrivals: M/D/c and M/M/c exactly, other laws simulated.
+    fn open(server: &PredictedServer, load: OfferedLoad) -> Result<QueueModel, QueueingError> {
+        match server.law {
+            DelayLaw::Constant(_) if load.slots() <= MOST_SLOTS => {
+                Ok(QueueModel::Exact(Box::new(ConstantServiceQueue::new(load)?)))
+            }
+            DelayLaw::Exponential { .. } => Ok(QueueModel::Exact(Box::new(ErlangQueue::new(load)?))),
+            _ => {
+                let gaps = simulate::exponential(1.0 / load.rate());
+                simulate::open(load, &gaps, &server.draws(), server.effort(0)).map(QueueModel::Simulated)
+            }
+        }
+    }
+
+    /// Mean wait and mean response time, or the quantile of both at that share.
+    fn times(&self, share: Option<f64>) -> Result<[PredictedTime; 2], QueueingError> {
+        Ok(match (self, share) {
+            (QueueModel::Exact(queue), None) => [queue.mean_wait(), queue.mean_response()].map(PredictedTime::exact),
+            (QueueModel::Exact(queue), Some(share)) => {
+                [queue.wait_quantile(share)?, queue.response_quantile(share)?].map(PredictedTime::exact)
+            }
+            (QueueModel::Levels(levels, service), share) => {
+                let mean = || levels.iter().map(|level| level.turns * level.share).sum();
+                let turns: f64 = share.map_or_else(|| Ok(mean()), |share| quantile(levels, share))?;
+                [(turns - 1.0) * service, turns * service].map(PredictedTime::exact)
+            }
+            (QueueModel::Simulated(all), None) => [all.mean_wait(), all.mean_response()].map(PredictedTime::simulated),
+            (QueueModel::Simulated(all), Some(share)) => {
+                [all.wait_quantile(share)?, all.response_quantile(share)?].map(PredictedTime::simulated)
+            }
+        })
+    }
+
+    /// Wait and response time.
+    fn summaries(&self) -> Result<[TimeSummary; 2], QueueingError> {
+        let [mean, p50, p95, p99] =
+            [self.times(None)?, self.times(Some(0.5))?, self.times(Some(0.95))?, self.times(Some(0.99))?];
+        Ok([0, 1].map(|at| TimeSummary { mean: mean[at], p50: p50[at], p95: p95[at], p99: p99[at] }))
+    }
+}
+
+type LinesAndNotes = (Vec<PredictedQueue>, Vec<String>);
+
+/// The load of one queue of each order of service: shared, and split. A single worker has but one queue.
+fn queues(server: &PredictedServer, load: OfferedLoad) -> Result<Vec<(&'static str, OfferedLoad)>, QueueingError> {
+    let mut all = vec![("shared", load)];
+    if server.workers > 1 {
+        all.push(("split", load.of_one_worker(server.workers)?));
+    }
+    Ok(all)
+}
+
+fn open_loop(server: &PredictedServer, rate: f64, goal: Option<Goal>) -> Result<LinesAndNotes, QueueingError> {
+    let load = OfferedLoad::new(server.slots(), rate, server.service())?;
+    let full = load.utilisation();
+    let line = |(queue, one): (&'static str, OfferedLoad)| {
+        let model = if full < 1.0 { Some(QueueModel::open(server, one)?) } else { None };
+        let how = match (&model, server.law) {
+            (None, _) => "overload".to_owned(),
+            (Some(QueueModel::Simulated(_)), _) => format!("M/G/{}, simulated", one.slots()),
+            (Some(_), DelayLaw::Constant(_)) => format!("M/D/{}, exact", one.slots()),
+            (Some(_), _) => format!("M/M/{}, exact", one.slots()),
+        };
+        let [wait, response] = match model {
+            Some(model) => model.summaries()?.map(Some),
+            None => [None; 2],
+        };
+        let highest = goal.map(|goal| highest(server, one.slots(), goal)).transpose()?.flatten();
+        Ok(PredictedQueue {
+            queue,
+            how,
+            rate_per_s: rate.min(server.at_most()),
+            utilisation: full.min(1.0),
+            wait,
+            response,
+            highest_rate_per_s: highest.map(|full| full * server.at_most()),
+        })
+    };
+    let lines: Vec<PredictedQueue> =
+        queues(server, load)?.into_iter().map(line).collect::<Result<_, QueueingError>>()?;
+    let mut notes = Vec::new();
+    if full >= 1.0 {
+        notes.push(format!(
+            "overload: no steady state. Response times grow by {} s in each second; after a minute they are {} s",
+            number::significant(full - 1.0),
+            number::significant(load.response_in_overload(60.0))
+        ));
+    }
+    if let (Some(goal), true) = (goal, lines.iter().all(|line| line.highest_rate_per_s.is_none())) {
+        notes.push(format!("no rate keeps {}: a request takes longer without any load", goal.objective));
+    }
+    let is_doubted = |line: &PredictedQueue| {
+        let highest = line.highest_rate_per_s.unwrap_or(0.0) / server.at_most();
+        line.how.ends_with("simulated") && full.max(highest) > NEARLY_FULL
+    };
+    if lines.iter().any(is_doubted) {
+        notes.push(
+            "simulated this near to full, a run may not have forgotten how it began: true waits may be longer"
+                .to_owned(),
+        );
+    }
+    Ok((lines, notes))
+}
+
+/// The highest utilisation of one queue that keeps the goal; of a simulation by the upper end of its interval. `None` where none does.
+fn highest(server: &PredictedServer, slots: u32, goal: Goal) -> Result<Option<f64>, QueueingError> {
+    let simulated = !matches!(server.law, DelayLaw::Constant(_) | DelayLaw::Exponential { .. }) || slots > MOST_SLOTS;
+    let width = if simulated { SIMULATED_WIDTH } else { 1e-9 };
+    let found = highest_utilisation(slots, server.service(), goal.limit, width, |load| {
+        let [_, response] = QueueModel::open(server, load)?.times(goal.share)?;
+        Ok((response.ns + response.half_width_ns.unwrap_or(0)) as f64 / 1e9)
+    });
+    match found {
+        Ok(full) => Ok(Some(full)),
+        Err(QueueingError::OutOfReach { .. }) => Ok(None),
+        Err(why) => Err(why),
+    }
+}
+
+/// Connections that wait for their answers: shared, split with the connections dealt evenly, and turns of ten, for which all wait in one
+/// line.
+fn closed_loop(server: &PredictedServer, connections: u32, think: f64) -> Result<LinesAndNotes, QueueingError> {
+    let pool = |threads, connections, turn| ThreadPool { threads, connections, turn, hold: HOLD_SECONDS };
+    let one_line = |turn| vec![pool(server.slots(), connections, turn)];
+    let mut lines = vec![closed_line(server, "shared", &one_line(1), think)?];
+    let mut notes = Vec::new();
+    if server.workers > 1 {
+        let dealt = dealt_evenly(connections, server.workers).into_iter().filter(|count| *count > 0);
+        let pools: Vec<_> = dealt.map(|count| pool(server.threads, count, 1)).collect();
+        lines.push(closed_line(server, "split", &pools, think)?);
+        notes.push("split: the connections dealt evenly to the workers".to_owned());
+        if let (Ok(dealt), true) = (assigned_at_random(connections, server.workers, server.threads), think == 0.0) {
+            notes.push(format!(
+                "dealt at random the fullest worker has {} instead of {}, and the expected rate is {} % of all slots busy",
+                number::significant(dealt.fullest),
+                number::significant(f64::from(connections) / f64::from(server.workers)),
+                number::percent(dealt.rate)
+            ));
+        }
+    }
+    lines.push(closed_line(server, "turns", &one_line(TURN), think)?);
+    notes.push("turns: Puma up to 6 with keep-alive, ten requests of one connection in a row".to_owned());
+    Ok((lines, notes))
+}
+
+/// The levels of constant service exactly, all else simulated.
+fn closed_line(
+    server: &PredictedServer,
+    queue: &'static str,
+    pools: &[ThreadPool],
+    think: f64,
+) -> Result<PredictedQueue, QueueingError> {
+    let service = server.service();
+    // Turns of connections that do not divide have more levels than those in step.
+    let divides = |pool: &ThreadPool| {
+        pool.turn == 1 || pool.connections <= pool.threads || pool.connections.is_multiple_of(pool.threads)
+    };
+    let is_exact = matches!(server.law, DelayLaw::Constant(_)) && think == 0.0 && pools.iter().all(divides);
+    let (how, rate, model) = if is_exact {
+        let busy = |pool: &ThreadPool| f64::from(pool.connections.min(pool.threads));
+        let all_busy: f64 = pools.iter().map(busy).sum();
+        let mut levels = Vec::new();
+        for pool in pools {
+            // Each with the weight of its rate.
+            let of_all = busy(pool) / all_busy;
+            let weighted = |level: ResponseLevel| ResponseLevel { share: level.share * of_all, ..level };
+            levels.extend(levels_in_step(pool.connections, pool.threads, pool.turn)?.into_iter().map(weighted));
+        }
+        levels.sort_by(|a, b| a.turns.total_cmp(&b.turns));
+        ("levels, exact", all_busy / service, QueueModel::Levels(levels, service))
+    } else {
+        // Some rounds of everybody's turn to warm up, and as many to look at.
+        let effort = server.effort(pools.iter().map(|pool| pool.connections).sum::<u32>() * 20);
+        let thinks = simulate::constant(think);
+        let simulated = simulate::closed(pools, PoolArrivals::Kept, &thinks, &server.draws(), effort)?;
+        ("simulated", simulated.rate().value, QueueModel::Simulated(simulated))
+    };
+    let [wait, response] = model.summaries()?.map(Some);
+    let utilisation = (rate / server.at_most()).min(1.0);
+    let (how, highest_rate_per_s) = (how.to_owned(), None);
+    Ok(PredictedQueue { queue, how, rate_per_s: rate, utilisation, wait, response, highest_rate_per_s })
+}
+
+/// A point of the plot.
+pub(crate) struct PlotStep {
+    pub(crate) rate_per_s: f64,
+    /// p99 of the response time for each queue: its name and the time.
+    pub(crate) p99: Vec<(&'static str, Nanos)>,
+}
+
+/// p99 from a tenth to nearly all of what the slots can do.
+///
+/// # Errors
+/// As the prediction.
+pub(crate) fn plot_steps(server: &PredictedServer) -> Result<Vec<PlotStep>, QueueingError> {
+    [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95]
+        .into_iter()
+        .map(|full| {
+            let rate = full * server.at_most();
+            let load = OfferedLoad::new(server.slots(), rate, server.service())?;
+            let p99 = |(queue, one)| {
+                let [_, response] = QueueModel::open(server, one)?.times(Some(0.99))?;
+                Ok((queue, Nanos(response.ns)))
+            };
+            let p99s = queues(server, load)?.into_iter().map(p99).collect::<Result<_, QueueingError>>()?;
+            Ok(PlotStep { rate_per_s: rate, p99: p99s })
+        })
+        .collect()
 }

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use model::Nanos;
 use report::{Width, broken, number};
 
-use super::{ByThreads, Closed, Figure, Line, Lock, Prediction, Step, Times};
+use super::lock::LockedLoop;
+use super::{LockedThreads, PlotStep, PredictedQueue, PredictedTime, Prediction, RubyLock, TimeSummary};
 
 /// The widest bar of the plot.
 const BAR: f64 = 40.0;
@@ -15,17 +16,17 @@ const QUEUE: usize = 45;
 
 /// Columns that stand together.
 #[derive(Clone, Copy)]
-enum Figures {
+enum ColumnGroup {
     Wait,
     Response,
     Highest,
 }
 
-impl Figures {
+impl ColumnGroup {
     fn columns(self) -> usize {
         match self {
-            Figures::Wait | Figures::Response => 32,
-            Figures::Highest => 11,
+            ColumnGroup::Wait | ColumnGroup::Response => 32,
+            ColumnGroup::Highest => 11,
         }
     }
 }
@@ -48,8 +49,8 @@ pub(crate) fn table(prediction: &Prediction, width: Width) -> String {
         number::significant(prediction.knee_connections)
     );
     out.push_str(&broken(&limits, width));
-    let highest = prediction.objective.is_some().then_some(Figures::Highest);
-    let all: Vec<Figures> = [Figures::Wait, Figures::Response].into_iter().chain(highest).collect();
+    let highest = prediction.objective.is_some().then_some(ColumnGroup::Highest);
+    let all: Vec<ColumnGroup> = [ColumnGroup::Wait, ColumnGroup::Response].into_iter().chain(highest).collect();
     for part in parts(&all, width) {
         out.push('\n');
         lines(&mut out, &prediction.lines, &part);
@@ -73,10 +74,10 @@ pub(crate) fn table(prediction: &Prediction, width: Width) -> String {
 }
 
 /// As many figures side by side as there is room for.
-fn parts(all: &[Figures], width: Width) -> Vec<Vec<Figures>> {
-    let mut parts: Vec<Vec<Figures>> = Vec::new();
+fn parts(all: &[ColumnGroup], width: Width) -> Vec<Vec<ColumnGroup>> {
+    let mut parts: Vec<Vec<ColumnGroup>> = Vec::new();
     for figures in all {
-        let fits = |part: &Vec<Figures>| {
+        let fits = |part: &Vec<ColumnGroup>| {
             width.fits(QUEUE + part.iter().chain([figures]).map(|figures| figures.columns()).sum::<usize>())
         };
         match parts.last_mut() {
@@ -88,16 +89,16 @@ fn parts(all: &[Figures], width: Width) -> Vec<Vec<Figures>> {
 }
 
 /// The head and a line a queue, with these figures.
-fn lines(out: &mut String, lines: &[Line], part: &[Figures]) {
+fn lines(out: &mut String, lines: &[PredictedQueue], part: &[ColumnGroup]) {
     let mut bands = " ".repeat(QUEUE);
     let mut names = format!("{:7} {:20} {:>8} {:>7}", "queue", "how", "req/s", "% full");
     for figures in part {
         match figures {
-            Figures::Wait => _ = write!(bands, "{:^32}", "─────── wait, ms ───────"),
-            Figures::Response => _ = write!(bands, "{:^32}", "─── response time, ms ───"),
-            Figures::Highest => _ = write!(names, " {:>10}", "max req/s"),
+            ColumnGroup::Wait => _ = write!(bands, "{:^32}", "─────── wait, ms ───────"),
+            ColumnGroup::Response => _ = write!(bands, "{:^32}", "─── response time, ms ───"),
+            ColumnGroup::Highest => _ = write!(names, " {:>10}", "max req/s"),
         }
-        if !matches!(figures, Figures::Highest) {
+        if !matches!(figures, ColumnGroup::Highest) {
             let _ = write!(names, " {:>7} {:>7} {:>7} {:>7}", "mean", "p50", "p95", "p99");
         }
     }
@@ -112,7 +113,7 @@ fn lines(out: &mut String, lines: &[Line], part: &[Figures]) {
 }
 
 /// What Ruby's lock leaves, by the number of threads.
-fn locked(out: &mut String, prediction: &Prediction, lock: &Lock, width: Width) {
+fn locked(out: &mut String, prediction: &Prediction, lock: &RubyLock, width: Width) {
     let computes = format!(
         "Ruby's lock: each request computes {} of its {}, and of a worker's threads one does so at a time.",
         number::span(Nanos(lock.cpu_ns)),
@@ -127,11 +128,11 @@ fn locked(out: &mut String, prediction: &Prediction, lock: &Lock, width: Width) 
     let _ = writeln!(out, "{:14}{:^30}  {}", "", "── req/s of all workers ──", with[0]);
     let _ = writeln!(out, "{:14}{:>10}{:>10}{:>10}  {}", "threads each", "at most", "all busy", "% of max", with[1]);
     for line in &lock.by_threads {
-        let ByThreads { threads, at_most_per_s, all_busy_per_s, of_slots, closed, offered_of_all_busy } = *line;
+        let LockedThreads { threads, at_most_per_s, all_busy_per_s, of_slots, closed, offered_of_all_busy } = *line;
         let [at_most, all_busy] = [at_most_per_s, all_busy_per_s].map(number::rate);
         let share = number::percent(of_slots);
         let _ = write!(out, "{threads:>12}  {at_most:>10}{all_busy:>10}{share:>10}  ");
-        if let Some(Closed { rate_per_s, response_mean_ns }) = closed {
+        if let Some(LockedLoop { rate_per_s, response_mean_ns }) = closed {
             let mean = number::milliseconds(Nanos(response_mean_ns));
             let _ = write!(out, "{:>7}{mean:>9}", number::rate(rate_per_s));
         }
@@ -163,14 +164,14 @@ fn service(prediction: &Prediction) -> String {
     }
 }
 
-fn row(out: &mut String, line: &Line, part: &[Figures]) {
+fn row(out: &mut String, line: &PredictedQueue, part: &[ColumnGroup]) {
     let (rate, full) = (number::rate(line.rate_per_s), number::percent(line.utilisation));
     let _ = write!(out, "{:7} {:20} {rate:>8} {full:>7}", line.queue, line.how);
     for figures in part {
         let times = match figures {
-            Figures::Wait => line.wait,
-            Figures::Response => line.response,
-            Figures::Highest => {
+            ColumnGroup::Wait => line.wait,
+            ColumnGroup::Response => line.response,
+            ColumnGroup::Highest => {
                 let _ = write!(out, " {:>10}", number::or_none(line.highest_rate_per_s, number::rate));
                 continue;
             }
@@ -182,26 +183,26 @@ fn row(out: &mut String, line: &Line, part: &[Figures]) {
     out.push('\n');
 }
 
-fn each(times: Option<Times>) -> [Option<Figure>; 4] {
+fn each(times: Option<TimeSummary>) -> [Option<PredictedTime>; 4] {
     times.map_or([None; 4], |times| [times.mean, times.p50, times.p95, times.p99].map(Some))
 }
 
 /// The widest interval among a line's response times, as a part of its figure.
-fn widest(line: &Line) -> Option<f64> {
-    let part = |figure: Figure| Some(figure.half_width_ns? as f64 / figure.ns as f64);
+fn widest(line: &PredictedQueue) -> Option<f64> {
+    let part = |figure: PredictedTime| Some(figure.half_width_ns? as f64 / figure.ns as f64);
     each(line.response).into_iter().flatten().filter_map(part).max_by(f64::total_cmp)
 }
 
 /// p99 over the rate, as bars.
-pub(crate) fn plot(steps: &[Step]) -> String {
-    let longest = steps.iter().flat_map(|step| &step.p99).map(|(_, time)| *time).fold(0.0, f64::max);
+pub(crate) fn plot(steps: &[PlotStep]) -> String {
+    let longest = steps.iter().flat_map(|step| &step.p99).map(|(_, time)| time.0).max().unwrap_or(1);
     let mut out = "\np99 of the response time, ms, over the rate\n".to_owned();
     for step in steps {
         for (place, (queue, time)) in step.p99.iter().enumerate() {
             let rate = if place == 0 { number::rate(step.rate_per_s) } else { String::new() };
             let shape = if place == 0 { "█" } else { "░" };
-            let bar = shape.repeat((time / longest * BAR).round().max(1.0) as usize);
-            let _ = writeln!(out, "{rate:>8} {queue:6} {:>7} {bar}", number::milliseconds(Nanos::from_secs_f64(*time)));
+            let bar = shape.repeat((time.0 as f64 / longest as f64 * BAR).round().max(1.0) as usize);
+            let _ = writeln!(out, "{rate:>8} {queue:6} {:>7} {bar}", number::milliseconds(*time));
         }
     }
     out

@@ -6,8 +6,9 @@ use std::io::Write as _;
 
 use model::theory::{Resemblance, inferred};
 use model::{Discipline, Gate, Grade, Nanos, Run, SweepStudy};
-use queueing::Load;
-use queueing::mdc::Mdc;
+use queueing::OfferedLoad;
+use queueing::mdc::ConstantServiceQueue;
+use queueing::open_loop::SteadyQueue as _;
 use sink::{DelayLaw, Sink, SinkSettings, SlotQueue};
 
 use crate::clock::SteadyClock;
@@ -168,7 +169,7 @@ fn poisson_arrivals_beside_the_exact_formula() {
     let sink = four_slots(Nanos::from_millis(20));
     // Four fifths of what the slots can do. Printed and not asserted: these are times of a real machine.
     let study = loaded(&format!("--rate 160/s --arrivals poisson --for 8s {}", url(&sink)));
-    let theory = Mdc::new(Load::new(4, 160.0, 0.02).unwrap()).unwrap();
+    let theory = ConstantServiceQueue::new(OfferedLoad::new(4, 160.0, 0.02).unwrap()).unwrap();
     let mut table =
         "M/D/c, 80 % of four slots of 20 ms: response times, ms\n        theory  measured  95 % interval\n".to_owned();
     let mut row = |name: &str, says: f64, seen: Option<Nanos>, interval: String| {

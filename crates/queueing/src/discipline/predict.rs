@@ -1,162 +1,153 @@
 //! The distributions that the disciplines predict: by formula where the service is constant, simulated where it scatters.
 
-use super::{Connections, Dealing, Discipline, Measured, Recording, Scatter};
-use crate::closed::{self, Level};
-use crate::simulate::{self, Effort, Law, Pool, Simulated, Throttle, constant, exponential};
-use crate::{Invalid, phantom, polling, split, throttle};
+use model::Discipline;
+
+use super::{ClosedLoopServer, ConnectionDealing, EDGE};
+use crate::QueueingError;
+use crate::closed_loop::{dealt_evenly, levels_in_step, levels_on_average};
+use crate::puma::{HOLD_SECONDS, LONGEST_DELAY_SECONDS};
+use crate::simulate::{
+    self, AcceptThrottle, PoolArrivals, SimulationEffort, ThreadPool, TimeLaw, constant, exponential, nearest_rank,
+};
 
 /// What random choices are made from: fixed, so that a comparison is a function of the figures.
 const SEED: u64 = 1;
 
+/// From an answer to the client's next connection, in seconds, where each acceptor waits for one.
+const RECONNECT: f64 = 0.000_1;
+
 /// Response times for each law of service that is possible.
-pub(super) struct Prediction {
+pub(super) struct ResponsePrediction {
     /// Requests per second.
     pub(super) rate: f64,
     /// Ascending samples, one list a law.
-    laws: Vec<Vec<f64>>,
+    pub(super) laws: Vec<Vec<f64>>,
 }
 
-impl Prediction {
-    /// From the lowest quantile at `from` to the highest at `to` of any law.
-    pub(super) fn range(&self, from: f64, to: f64) -> (f64, f64) {
-        let (mut low, mut high) = (f64::INFINITY, 0.0f64);
-        for law in &self.laws {
-            low = low.min(simulate::nearest_rank(law, from));
-            high = high.max(simulate::nearest_rank(law, to));
-        }
-        (low, high)
+impl ResponsePrediction {
+    /// What the quantile at `share` may be by any law, and at the shares beside it.
+    pub(super) fn range(&self, share: f64) -> (f64, f64) {
+        let (from, to) = ((share - EDGE).max(0.0), (share + EDGE).min(1.0));
+        let lows = self.laws.iter().map(|law| nearest_rank(law, from));
+        let highs = self.laws.iter().map(|law| nearest_rank(law, to));
+        (lows.fold(f64::INFINITY, f64::min), highs.fold(0.0, f64::max))
     }
 }
 
 /// What `discipline` predicts: once, or for each assignment of connections to workers that is tried.
-pub(super) fn all(measured: &Measured, discipline: Discipline) -> Result<Vec<Prediction>, Invalid> {
-    let known = measured.by_worker.clone();
-    let even = || {
-        let (each, rest) = (measured.connections / measured.workers, measured.connections % measured.workers);
-        (0..measured.workers).map(|worker| each + u32::from(worker < rest)).collect::<Vec<_>>()
-    };
-    if discipline == Discipline::Split && measured.connections_are == Connections::OfOneRequest {
-        return Ok(vec![dealt_anew(measured, &even())?]);
+pub(super) fn all(
+    server: &ClosedLoopServer,
+    connections: u32,
+    discipline: Discipline,
+) -> Result<Vec<ResponsePrediction>, QueueingError> {
+    if discipline == Discipline::Split && !server.order.is_kept {
+        return Ok(vec![dealt_anew(server, connections)?]);
     }
-    let assignments = match (discipline, known) {
+    let assignments = match (discipline, &server.by_worker) {
         // A connection whose turn is over is closed where another waits to be accepted (`process_client`, `request.rb`), and so goes
         // to the end of the kernel's queue, which all workers share.
-        (Discipline::Shared, _) | (Discipline::Turns, None) => vec![vec![measured.connections]],
+        (Discipline::Shared, _) | (Discipline::Turns, None) => vec![vec![connections]],
         // Where all were accepted (their requests came after them, so that no thread was taken) nobody is closed, and the turns are
         // those of each worker.
-        (Discipline::Split | Discipline::Turns, Some(known)) => vec![known],
+        (Discipline::Split | Discipline::Turns, Some(known)) => vec![known.clone()],
         (Discipline::Split, None) => {
-            let draws = if measured.scatter == Scatter::Constant { 200 } else { 8 };
-            (0..draws).map(|draw| dealt(measured, SEED + draw)).collect::<Result<_, _>>()?
+            let draws = if server.scatters { 8 } else { 200 };
+            (0..draws).map(|draw| dealt(server, connections, SEED + draw)).collect::<Result<_, _>>()?
         }
     };
-    assignments.iter().map(|assignment| predict(measured, discipline, assignment)).collect()
+    assignments.iter().map(|assignment| assigned(server, discipline, assignment)).collect()
 }
 
 /// Connections of each worker, in one draw.
-fn dealt(measured: &Measured, seed: u64) -> Result<Vec<u32>, Invalid> {
-    match measured.dealing {
-        Dealing::ByChance | Dealing::Unknown => Ok(at_random(measured.connections, measured.workers, seed)),
-        Dealing::Throttled(longest) => {
-            let of = if seed.is_multiple_of(2) { Throttle::quiet } else { Throttle::busy };
-            let throttle = of(longest.as_secs_f64());
-            simulate::dealt_by_throttle(measured.connections, measured.workers, measured.threads, throttle, seed)
+fn dealt(server: &ClosedLoopServer, connections: u32, seed: u64) -> Result<Vec<u32>, QueueingError> {
+    match server.order.dealing {
+        ConnectionDealing::ByChance | ConnectionDealing::Unknown => {
+            let mut counts = vec![0; server.workers as usize];
+            for connection in 0..u64::from(connections) {
+                let drawn = 1.0 - model::pace::uniform(seed, connection);
+                counts[(drawn * f64::from(server.workers)) as usize] += 1;
+            }
+            Ok(counts)
+        }
+        ConnectionDealing::Throttled(longest) => {
+            let of = if seed.is_multiple_of(2) { AcceptThrottle::quiet } else { AcceptThrottle::busy };
+            simulate::dealt_by_throttle(connections, server.workers, server.threads, of(longest.as_secs_f64()), seed)
         }
     }
-}
-
-/// Each connection's worker by dice.
-fn at_random(connections: u32, workers: u32, seed: u64) -> Vec<u32> {
-    let mut counts = vec![0; workers as usize];
-    for connection in 0..u64::from(connections) {
-        counts[((1.0 - model::pace::uniform(seed, connection)) * f64::from(workers)) as usize] += 1;
-    }
-    counts
 }
 
 /// Split queues where each request is a connection of its own, and so dealt to a worker anew: by chance, or by a throttle, on a quiet
 /// machine or on a busy one.
-fn dealt_anew(measured: &Measured, even: &[u32]) -> Result<Prediction, Invalid> {
-    let pools: Vec<Pool> = even.iter().map(|count| Pool::first_come(measured.threads, *count)).collect();
-    let effort = Effort { replications: 4, requests: 20_000.max(20 * measured.connections), warm_up: 5000, seed: SEED };
-    let run = |law: Law<'_>| -> Result<Vec<Simulated>, Invalid> {
-        match measured.dealing {
-            Dealing::ByChance => Ok(vec![simulate::closed_dealt_anew(&pools, &constant(0.0), law, effort)?]),
-            // A throttle on a quiet machine deals as evenly as can be.
-            Dealing::Unknown => Ok(vec![
-                simulate::closed_dealt_anew(&pools, &constant(0.0), law, effort)?,
-                simulate::closed_throttled(&pools, Throttle::quiet(throttle::LONGEST_SECONDS), law, effort)?,
-            ]),
-            Dealing::Throttled(longest) => [Throttle::quiet, Throttle::busy]
-                .map(|of| simulate::closed_throttled(&pools, of(longest.as_secs_f64()), law, effort))
-                .into_iter()
-                .collect(),
+fn dealt_anew(server: &ClosedLoopServer, connections: u32) -> Result<ResponsePrediction, QueueingError> {
+    let throttled = |throttle| (PoolArrivals::Throttled(throttle), RECONNECT);
+    let ways = match server.order.dealing {
+        ConnectionDealing::ByChance => vec![(PoolArrivals::Random, 0.0)],
+        // A throttle on a quiet machine deals as evenly as can be.
+        ConnectionDealing::Unknown => {
+            vec![(PoolArrivals::Random, 0.0), throttled(AcceptThrottle::quiet(LONGEST_DELAY_SECONDS))]
+        }
+        ConnectionDealing::Throttled(longest) => {
+            [AcceptThrottle::quiet, AcceptThrottle::busy].map(|of| throttled(of(longest.as_secs_f64()))).to_vec()
         }
     };
-    let sleeps = run(&constant(measured.service))?;
-    let rate = sleeps.iter().map(|sleeps| sleeps.rate().value).sum::<f64>() / sleeps.len() as f64;
-    let mut laws: Vec<Vec<f64>> = sleeps.iter().map(Simulated::responses).collect();
-    if measured.scatter == Scatter::Some {
-        laws.extend(run(&exponential(measured.service))?.iter().map(Simulated::responses));
+    let even = dealt_evenly(connections, server.workers).into_iter();
+    let pools: Vec<_> = even.map(|count| ThreadPool::first_come(server.threads, count)).collect();
+    let effort =
+        SimulationEffort { replications: 4, requests: 20_000.max(20 * connections), warm_up: 5000, seed: SEED };
+    let run = |law: TimeLaw<'_>| {
+        let each =
+            ways.iter().map(|(arrivals, pause)| simulate::closed(&pools, *arrivals, &constant(*pause), law, effort));
+        each.collect::<Result<Vec<_>, _>>()
+    };
+    let mut all = run(&constant(server.service()))?;
+    let rate = all.iter().map(|sleeps| sleeps.rate().value).sum::<f64>() / all.len() as f64;
+    if server.scatters {
+        all.extend(run(&exponential(server.service()))?);
     }
-    recorded(measured, &mut laws)?;
-    Ok(Prediction { rate, laws })
+    Ok(ResponsePrediction { rate, laws: all.iter().map(simulate::Simulated::responses).collect() })
 }
 
-/// As the recorder that was used writes it down.
-fn recorded(measured: &Measured, laws: &mut [Vec<f64>]) -> Result<(), Invalid> {
-    if measured.recording == Recording::Wrk {
-        for law in laws {
-            *law = phantom::recorded_by_wrk(law, measured.connections, measured.rate)?;
-        }
-    }
-    Ok(())
-}
-
-fn predict(measured: &Measured, discipline: Discipline, assignment: &[u32]) -> Result<Prediction, Invalid> {
+fn assigned(
+    server: &ClosedLoopServer,
+    discipline: Discipline,
+    assignment: &[u32],
+) -> Result<ResponsePrediction, QueueingError> {
     let (threads, turn) = match discipline {
-        Discipline::Shared => (measured.workers * measured.threads, 1),
-        Discipline::Split => (measured.threads, 1),
-        Discipline::Turns if measured.by_worker.is_some() => (measured.threads, measured.turn),
-        Discipline::Turns => (measured.workers * measured.threads, measured.turn),
+        Discipline::Shared => (server.slots(), 1),
+        Discipline::Split => (server.threads, 1),
+        Discipline::Turns if server.by_worker.is_some() => (server.threads, server.order.turn),
+        Discipline::Turns => (server.slots(), server.order.turn),
     };
-    let shares = split::closed(assignment, threads, measured.service)?;
-    let rate = shares.iter().map(|share| share.rate).sum();
+    let pools: Vec<ThreadPool> = assignment
+        .iter()
+        .filter(|connections| **connections > 0)
+        .map(|connections| ThreadPool { threads, connections: *connections, turn, hold: HOLD_SECONDS })
+        .collect();
+    let busy = |pool: &ThreadPool| f64::from(pool.connections.min(threads));
+    let all_busy: f64 = pools.iter().map(busy).sum();
     // In step, requests take whole numbers of turns; with a little jitter all of one queue take the mean. What is real is between the
     // two. (Of split queues whose dealing is by chance that varies by more.)
-    let (mut in_step, mut smooth) = (Vec::new(), Vec::new());
-    for share in shares.iter().filter(|share| share.connections > 0) {
-        // A worker has as many samples as requests.
-        let samples: f64 = 4000.0 * share.rate / rate;
-        let add = |law: &mut Vec<f64>, levels: Vec<Level>| {
-            for Level { turns, share } in levels {
-                let count = (samples * share).round() as usize;
-                law.extend(std::iter::repeat_n(turns * measured.service, count));
+    let in_step_alone = discipline == Discipline::Split && server.by_worker.is_none();
+    let ways =
+        if in_step_alone { vec![levels_in_step as fn(_, _, _) -> _] } else { vec![levels_in_step, levels_on_average] };
+    let mut laws = Vec::new();
+    for levels_of in ways {
+        let mut law = Vec::new();
+        for pool in &pools {
+            // A worker has as many samples as requests.
+            let samples = 4000.0 * busy(pool) / all_busy;
+            for level in levels_of(pool.connections, threads, turn)? {
+                let count = (samples * level.share).round() as usize;
+                law.extend(std::iter::repeat_n(level.turns * server.service(), count));
             }
-        };
-        if turn == 1 {
-            add(&mut in_step, closed::levels(share.connections, threads)?);
-            smooth.extend(std::iter::repeat_n(share.response, samples.round() as usize));
-        } else {
-            add(&mut in_step, polling::levels_in_step(share.connections, threads, turn)?);
-            add(&mut smooth, polling::levels(share.connections, threads, turn)?);
         }
+        law.sort_by(f64::total_cmp);
+        laws.push(law);
     }
-    in_step.sort_by(f64::total_cmp);
-    let mut laws = vec![in_step];
-    if discipline != Discipline::Split || measured.by_worker.is_some() {
-        smooth.sort_by(f64::total_cmp);
-        laws.push(smooth);
+    if server.scatters {
+        let effort = SimulationEffort { replications: 2, requests: 10_000, warm_up: 5000, seed: SEED };
+        let service = exponential(server.service());
+        laws.push(simulate::closed(&pools, PoolArrivals::Kept, &constant(0.0), &service, effort)?.responses());
     }
-    if measured.scatter == Scatter::Some {
-        let pools: Vec<Pool> = assignment
-            .iter()
-            .filter(|connections| **connections > 0)
-            .map(|connections| Pool { threads, connections: *connections, turn, hold: polling::HOLD_SECONDS })
-            .collect();
-        let effort = Effort { replications: 2, requests: 10_000, warm_up: 5000, seed: SEED };
-        laws.push(simulate::closed(&pools, &constant(0.0), &exponential(measured.service), effort)?.responses());
-    }
-    recorded(measured, &mut laws)?;
-    Ok(Prediction { rate, laws })
+    Ok(ResponsePrediction { rate: all_busy / server.service(), laws })
 }

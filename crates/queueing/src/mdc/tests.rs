@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn mdc(slots: u32, rho: f64) -> Mdc {
-    Mdc::new(Load::of_utilisation(slots, rho).unwrap()).unwrap()
+fn mdc(slots: u32, rho: f64) -> ConstantServiceQueue {
+    ConstantServiceQueue::new(OfferedLoad::of_utilisation(slots, rho)).unwrap()
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn m_d_c_is_the_table() {
                 "M/D/{slots} at {rho}, {what}: {seen}, exactly {exact}"
             );
         };
-        near("delayed", queue.delayed(), delayed);
+        near("delayed", queue.wait_above(0.0), delayed);
         near("mean wait", queue.mean_wait(), wq);
         for (share, exact) in [0.5, 0.9, 0.99, 0.999].into_iter().zip(quantiles) {
             let seen = queue.wait_quantile(share).unwrap();
@@ -106,10 +106,10 @@ fn m_d_c_is_the_table() {
     }
 }
 
-/// The mean wait once more, by Crommelin's series, which shares no step with [`Mdc`]:
+/// The mean wait once more, by Crommelin's series, which shares no step with [`ConstantServiceQueue`]:
 /// `Wq / s = Σ [P(N ≥ i·c) - P(N ≥ i·c + 1) / ρ]` over `i ≥ 1`, `N` Poisson with mean `i·c·ρ`.
 /// Near ρ = 1 it takes for ever.
-fn mean_wait_by_series(load: Load) -> f64 {
+fn mean_wait_by_series(load: OfferedLoad) -> f64 {
     let (slots, rho) = (f64::from(load.slots()), load.utilisation());
     let mut sum = 0.0;
     for i in 1u32.. {
@@ -138,8 +138,8 @@ fn mean_wait_by_series(load: Load) -> f64 {
 fn the_mean_is_crommelins_series() {
     for slots in [1, 2, 3, 5, 8, 20, 40, 100] {
         for rho in [0.05, 0.3, 0.5, 0.8, 0.9, 0.95] {
-            let load = Load::of_utilisation(slots, rho).unwrap();
-            let (seen, series) = (Mdc::new(load).unwrap().mean_wait(), mean_wait_by_series(load));
+            let load = OfferedLoad::of_utilisation(slots, rho);
+            let (seen, series) = (ConstantServiceQueue::new(load).unwrap().mean_wait(), mean_wait_by_series(load));
             assert!((seen - series).abs() < 1e-11 + 1e-10 * series, "M/D/{slots} at {rho}: {seen}, series {series}");
         }
     }
@@ -150,22 +150,22 @@ fn one_slot_is_pollaczek_and_khinchine() {
     for rho in [0.1, 0.5, 0.9, 0.99] {
         let exact = rho / (2.0 * (1.0 - rho));
         assert!((mdc(1, rho).mean_wait() / exact - 1.0).abs() < 1e-9, "{rho}");
-        assert!((mdc(1, rho).delayed() - rho).abs() < 1e-11);
+        assert!((mdc(1, rho).wait_above(0.0) - rho).abs() < 1e-11);
     }
 }
 
 #[test]
 fn other_peoples_figures_are_met() {
     // Q-MAM (MATLAB) by way of imperial-qore/line-solver, whose truncation is some 1e-9.
-    let two = Mdc::new(Load::new(2, 2.0, 0.6).unwrap()).unwrap();
+    let two = ConstantServiceQueue::new(OfferedLoad::new(2, 2.0, 0.6).unwrap()).unwrap();
     assert!((two.mean_wait() - 0.175_821_645_673_367).abs() < 2e-9);
     for (count, p) in [(0, 0.238_685_365_188_794), (1, 0.322_629_269_626_472), (2, 0.231_148_685_357_196)] {
-        assert!((two.probability(count) - p).abs() < 1e-10);
+        assert!((two.sizes.probability(count) - p).abs() < 1e-10);
     }
-    let three = Mdc::new(Load::new(3, 2.0, 1.2).unwrap()).unwrap();
+    let three = ConstantServiceQueue::new(OfferedLoad::new(3, 2.0, 1.2).unwrap()).unwrap();
     assert!((three.mean_wait() - 0.664_680_268_427_454).abs() < 2e-9);
-    assert!((three.probability(0) - 0.049_841_430_456_382_3).abs() < 1e-10);
-    assert!((three.probability(3) - 0.181_953_124_332_401).abs() < 1e-10);
+    assert!((three.sizes.probability(0) - 0.049_841_430_456_382_3).abs() < 1e-10);
+    assert!((three.sizes.probability(3) - 0.181_953_124_332_401).abs() < 1e-10);
 }
 
 #[test]
@@ -175,20 +175,26 @@ fn many_slots_and_nearly_full_ones_have_an_answer() {
     {
         let queue = mdc(slots, rho);
         // The wait of half an exponential service, within some percent at such loads.
-        let half = 0.5 * crate::erlang::wait(queue.load()).unwrap().mean_wait();
+        let half = 0.5 * ErlangQueue::new(queue.load()).unwrap().mean_wait();
         let (wait, p99) = (queue.mean_wait(), queue.wait_quantile(0.99).unwrap());
         assert!(
             wait >= half * 0.999_999 - 1e-9 && wait <= half * 1.35 + 1e-9,
             "M/D/{slots} at {rho}: {wait}, half {half}"
         );
-        assert!(p99.is_finite() && p99 >= 0.0 && queue.probability(0) >= 0.0);
+        assert!(p99.is_finite() && p99 >= 0.0);
     }
 }
 
 #[test]
 fn what_cannot_be_is_refused() {
-    assert!(matches!(Mdc::new(Load::new(5, 5.0, 1.0).unwrap()), Err(Invalid::NoSteadyState { .. })));
-    assert!(matches!(Mdc::new(Load::of_utilisation(257, 0.5).unwrap()), Err(Invalid::TooMany { .. })));
+    assert!(matches!(
+        ConstantServiceQueue::new(OfferedLoad::new(5, 5.0, 1.0).unwrap()),
+        Err(QueueingError::NoSteadyState { .. })
+    ));
+    assert!(matches!(
+        ConstantServiceQueue::new(OfferedLoad::of_utilisation(257, 0.5)),
+        Err(QueueingError::TooMany { .. })
+    ));
     assert_eq!(mdc(2, 0.5).wait_quantile(f64::NAN).map_err(|error| error.to_string().is_empty()), Err(false));
 }
 
@@ -200,9 +206,9 @@ proptest! {
         let (here, later) = (queue.wait_above(x), queue.wait_above(x + 0.1));
         prop_assert!((0.0..=1.0).contains(&here) && later <= here + 1e-12, "{} {}", here, later);
         // A constant service waits less than an exponential one.
-        let exponential = crate::erlang::wait(queue.load()).unwrap();
+        let exponential = ErlangQueue::new(queue.load()).unwrap();
         prop_assert!(queue.mean_wait() <= exponential.mean_wait() + 1e-12);
-        prop_assert!(queue.delayed() <= exponential.delayed + 1e-12);
+        prop_assert!(queue.wait_above(0.0) <= exponential.wait_above(0.0) + 1e-12);
     }
 
     #[test]

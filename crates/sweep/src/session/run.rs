@@ -118,8 +118,8 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         };
         let known = service_time.unwrap_or_default();
         let cpu_rate = run.generator.server.as_ref().and_then(|cpu| cpu.maximum_rate(self.subject.facts.workers));
-        run.forecast = queueing::closed::forecast(connections, slots, known.time, known.source)
-            .map(|forecast| queueing::closed::on_cpus(forecast, connections, cpu_rate, run.completed_rate()));
+        run.forecast = queueing::closed_loop::forecast(connections, slots, known.time, known.source)
+            .map(|forecast| queueing::closed_loop::on_cpus(forecast, connections, cpu_rate, run.completed_rate()));
         run.judgement = Some(verdict::of_run(&run, slots));
         run.warnings = doubts::of_run(&run, job.stream.keep_alive, self.subject.facts.placement.as_ref(), ended_by);
         run.warnings.extend(turns::of_run(&run, slots, job.stream.keep_alive));
