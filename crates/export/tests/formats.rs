@@ -241,7 +241,7 @@ fn buckets_are_exact_at_their_edges() {
 fn an_invalid_run_carries_no_headline_figure() {
     let names = |families: &[MetricFamily]| families.iter().map(|family| family.metric.name).collect::<Vec<_>>();
     let mut study: SweepStudy = study::canonical();
-    let judgement = Judgement { verdict: Verdict::Invalid, gates: Vec::new(), limit: None, forced: false };
+    let judgement = Judgement { verdict: Verdict::Invalid, checks: Vec::new(), limit: None, forced: false };
     study.runs[0].judgement = Some(judgement.clone());
     let sweep = names(&of_sweep(&study, &study.runs[0], 1));
     let mut study: LoadStudy = load::every()[0].clone();

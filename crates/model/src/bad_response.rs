@@ -2,14 +2,18 @@
 //!
 //! Only a failure comes here, so nothing of this costs a good request anything.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 use thiserror::Error;
 
 /// What is wrong with a [bad response](crate::Outcome::BadResponse): the first thing that its reader met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Error, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum BadResponse {
     /// It does not begin as HTTP/1.0 and HTTP/1.1 do: another protocol, or noise.
     #[error("the response is not HTTP/1.1")]
@@ -46,18 +50,7 @@ pub enum BadResponse {
 impl BadResponse {
     /// Its name in files: `trailing_bytes`.
     pub fn name(self) -> &'static str {
-        match self {
-            BadResponse::NotHttp => "not_http",
-            BadResponse::StatusLine => "status_line",
-            BadResponse::MalformedHead => "malformed_head",
-            BadResponse::FoldedLine => "folded_line",
-            BadResponse::LongHead => "long_head",
-            BadResponse::ContentLength => "content_length",
-            BadResponse::ChunkedBody => "chunked_body",
-            BadResponse::SwitchedProtocol => "switched_protocol",
-            BadResponse::TrailingBytes => "trailing_bytes",
-            BadResponse::BeforeRequest => "before_request",
-        }
+        self.into()
     }
 }
 
@@ -98,6 +91,19 @@ impl BadResponses {
     }
 }
 
+/// Each reason, the most frequent first, with its number of requests in brackets where there are several:
+/// `the response's chunked body is malformed (37), bytes after the end of the response (3)`.
+impl fmt::Display for BadResponses {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut all: Vec<_> = self.iter().collect();
+        all.sort_by_key(|(_, requests)| Reverse(*requests));
+        match &all[..] {
+            [(reason, _)] => write!(out, "{reason}"),
+            _ => out.write_str(&all.iter().map(|(reason, n)| format!("{reason} ({n})")).collect::<Vec<_>>().join(", ")),
+        }
+    }
+}
+
 /// How long the content of those answers was that were [not as long as they were to be](crate::Outcome::WrongLength).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrongLengths {
@@ -122,6 +128,18 @@ impl WrongLengths {
             wanted_bytes: self.wanted_bytes,
             shortest_bytes: self.shortest_bytes.min(other.shortest_bytes),
             longest_bytes: self.longest_bytes.max(other.longest_bytes),
+        }
+    }
+}
+
+/// `10240 bytes wanted, 0 to 5120 came`. All digits: a length may be wrong by one.
+impl fmt::Display for WrongLengths {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let WrongLengths { wanted_bytes, shortest_bytes, longest_bytes } = self;
+        write!(out, "{wanted_bytes} byte{} wanted, ", if *wanted_bytes == 1 { "" } else { "s" })?;
+        match shortest_bytes == longest_bytes {
+            true => write!(out, "{shortest_bytes} came"),
+            false => write!(out, "{shortest_bytes} to {longest_bytes} came"),
         }
     }
 }
@@ -174,5 +192,24 @@ pub(crate) mod tests {
         words.sort_unstable();
         words.dedup();
         assert_eq!(words.len(), ALL.len(), "no two are said alike");
+    }
+    #[test]
+    fn one_reason_needs_no_number_and_none_no_words() {
+        let mut reasons = BadResponses::default();
+        assert_eq!(reasons.to_string(), "");
+        reasons.record(BadResponse::ContentLength, 37);
+        let length = "the response's Content-Length is not a number, or there are two";
+        assert_eq!(reasons.to_string(), length);
+        reasons.record(BadResponse::TrailingBytes, 3);
+        reasons.record(BadResponse::NotHttp, 1);
+        let rest = "bytes after the end of the response (3), the response is not HTTP/1.1 (1)";
+        assert_eq!(reasons.to_string(), format!("{length} (37), {rest}"));
+    }
+
+    #[test]
+    fn lengths_are_told_to_the_byte() {
+        let one = WrongLengths::of(10_240, 10_239);
+        assert_eq!(one.to_string(), "10240 bytes wanted, 10239 came");
+        assert_eq!(one.and(WrongLengths::of(10_240, 0)).to_string(), "10240 bytes wanted, 0 to 10239 came");
     }
 }

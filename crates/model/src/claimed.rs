@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::objective::Figure;
-use crate::{Diagnostic, Environment, Forecast, Gate, LoadPlan, Nanos, Placement, Reading, WorkerShare};
+use crate::{Diagnostic, Environment, Forecast, LoadPlan, Nanos, Placement, Reading, WorkerShare};
 
 /// One run of another generator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -213,10 +213,10 @@ impl ClaimedRun {
     }
 
     /// What the machine did meanwhile, as far as it was not as it should be.
-    pub fn machine_troubles(&self) -> Vec<Gate> {
-        let steal = self.steal.map(|share| Gate::Steal { share });
-        let overflows = self.listen_overflows.map(|dropped| Gate::ListenOverflows { dropped });
-        steal.into_iter().chain(overflows).filter(|gate| gate.grade() > crate::Grade::Pass).collect()
+    pub fn machine_troubles(&self) -> Vec<Diagnostic> {
+        let steal = self.steal.map(|share| Diagnostic::Steal { share });
+        let overflows = self.listen_overflows.map(|dropped| Diagnostic::ListenOverflows { dropped });
+        steal.into_iter().chain(overflows).filter(|check| check.grade() > crate::Grade::Passed).collect()
     }
 
     /// Processors that it kept busy, on average; `None` where its CPU time is not known.

@@ -2,7 +2,7 @@
 
 use crate::run::PERCENTILES;
 use crate::{
-    Backlog, Diagnostic, EndedBy, GeneratorFacts, LaneFacts, LoadRun, Nanos, Pace, Placement, Quantile, Run,
+    Backlog, Diagnostic, EndedBy, GeneratorFacts, Grade, LaneFacts, LoadRun, Nanos, Pace, Placement, Quantile, Run,
     Statistics, Tally, accept_wait,
 };
 
@@ -10,8 +10,6 @@ use crate::{
 const FAIR: f64 = 0.9;
 /// Measured rates this far above the theoretical maximum are no rounding.
 const ABOVE: f64 = 1.02;
-/// A generator that sends less than this of what was due has fallen behind.
-const KEPT_UP: f64 = 0.995;
 
 /// Doubts that any tally can raise; `percentiles` are those that will be printed.
 fn of_tally(
@@ -22,7 +20,7 @@ fn of_tally(
     ended_by: Option<EndedBy>,
 ) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
-    warnings.extend(ended_by.map(|by| Diagnostic::Interrupted { by: Some(by) }));
+    warnings.extend(ended_by.map(|by| Diagnostic::Interrupted { by }));
     let counts = &tally.counts;
     if counts.failed() > 0 && ended_by.is_none() {
         warnings.push(Diagnostic::Failures { failed: counts.failed(), planned: counts.total() });
@@ -170,9 +168,10 @@ pub fn of_load(
         ended_by,
     );
     warnings.extend(shared(&run.generator, placement));
-    let due = run.tally.counts.total();
-    if pace.is_open() && ended_by.is_none() && (run.tally.sent_in_window as f64) < KEPT_UP * due as f64 {
-        warnings.push(Diagnostic::FellBehind { due, sent_in_time: run.tally.sent_in_window });
+    let sending = Diagnostic::SentInTime { sent: run.tally.sent_in_window, due: run.tally.counts.total() };
+    let is_late = run.tally.counts.total() > 0 && sending.grade() > Grade::Passed;
+    if pace.is_open() && ended_by.is_none() && is_late {
+        warnings.push(sending);
     }
     warnings.extend(of_backlog(run));
     if run.tally.queued.count > 0 {
@@ -300,10 +299,10 @@ mod tests {
         load.tally.queued.record(Nanos::from_millis(7));
         let pace = Pace::constant(Rate::new(1000.0).unwrap());
         let named = codes(&of_load(&load, &pace, true, None, None));
-        for code in ["FellBehind", "QueuedInGenerator", "LogIncomplete"] {
+        for code in ["SentInTime", "QueuedInGenerator", "LogIncomplete"] {
             assert!(named.contains(&code.to_owned()), "{named:?}");
         }
-        assert!(!codes(&of_load(&load, &Pace::Closed, true, None, None)).contains(&"FellBehind".to_owned()));
+        assert!(!codes(&of_load(&load, &Pace::Closed, true, None, None)).contains(&"SentInTime".to_owned()));
     }
 
     #[test]

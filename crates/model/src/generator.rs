@@ -1,10 +1,10 @@
-//! What a generator's lanes and machine did during a run, by the kernel's account, for the gates of [`crate::gate`].
+//! What a generator's lanes and machine did during a run, by the kernel's account, for the checks of [`crate::check`].
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Nanos, ServerCpu};
 
-/// What a generator's lanes and machine did during a run, for the gates. What could not be read is absent.
+/// What a generator's lanes and machine did during a run, for the checks. What could not be read is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GeneratorFacts {
     /// Each lane's use of the CPU.

@@ -7,10 +7,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Gate, GeneratorFacts, LaneFacts, Nanos, NetworkPath, Tally};
+use crate::{Diagnostic, GeneratorFacts, LaneFacts, Nanos, NetworkPath, Tally};
 
 /// What limited a run. A run that was offered less than the server can do, or whose figures are void, has none.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "limit", rename_all = "snake_case")]
 pub enum Limit {
     /// The server's threads: all are taken, by requests that wait.
@@ -55,10 +55,10 @@ pub enum Limit {
         /// The share of all service time that went into round trips, or into requests with a retransmission: the larger.
         share: f64,
     },
-    /// The generator, by this gate.
+    /// The generator, by this check.
     Generator {
-        /// The gate that failed.
-        gate: Gate,
+        /// The check that failed.
+        check: Diagnostic,
     },
     /// The CPUs that server and generator share.
     SharedCpus(CpuUse),
@@ -193,7 +193,7 @@ impl fmt::Display for Limit {
                 }
                 write!(f, "{:.0} % of the service time is the network's", share * 100.0)
             }
-            Limit::Generator { gate } => f.write_str(&gate.text()),
+            Limit::Generator { check } => check.fmt(f),
             Limit::NotKnown { cpu: None } => f.write_str("nothing was read of the server"),
         }
     }
@@ -302,7 +302,10 @@ mod tests {
                 Limit::Network { round_trip: None, slow: 20, retransmitted: 19, share: 0.55 },
                 "network: 19 of 20 slow requests had a segment that was sent again; 55 % of the service time is the network's",
             ),
-            (Limit::Generator { gate: Gate::LaneCpu { share: 0.95 } }, "generator: lane CPU 95.0 %"),
+            (
+                Limit::Generator { check: Diagnostic::LaneCpu { share: 0.95 } },
+                "generator: the busiest generator thread used 95.0 % of a CPU",
+            ),
             (Limit::NotKnown { cpu: None }, "not known: nothing was read of the server"),
         ] {
             assert_eq!(limit.to_string(), said);

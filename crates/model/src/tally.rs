@@ -227,6 +227,15 @@ impl Tally {
         self.add_wrong_lengths(WrongLengths::of(wanted_bytes, bytes));
     }
 
+    /// What more is known of the requests that ended in `outcome` than their number.
+    pub fn reason(&self, outcome: Outcome) -> Option<String> {
+        match outcome {
+            Outcome::BadResponse => (self.bad_responses.total() > 0).then(|| self.bad_responses.to_string()),
+            Outcome::WrongLength => self.wrong_lengths.map(|lengths| lengths.to_string()),
+            _ => None,
+        }
+    }
+
     fn add_wrong_lengths(&mut self, more: WrongLengths) {
         self.wrong_lengths = Some(self.wrong_lengths.map_or(more, |known| known.and(more)));
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Limit, Nanos, Run, Verdict};
+use crate::{Nanos, Run, Verdict};
 
 /// An order of service: who waits for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -249,7 +249,7 @@ pub fn not_the_servers(run: &Run) -> Option<NotJudged> {
     let judgement = run.judgement.as_ref()?;
     match judgement.verdict {
         Verdict::GeneratorBound | Verdict::Invalid => Some(NotJudged::NotTheServers),
-        _ => judgement.limit.filter(Limit::is_computing).map(|_| NotJudged::Computes),
+        _ => judgement.limit.as_ref().filter(|limit| limit.is_computing()).map(|_| NotJudged::Computes),
     }
 }
 

@@ -1,14 +1,14 @@
 //! Was it the server that was measured, or the generator? Each run's evidence, graded, and the verdict from it.
 //!
-//! What stays true: no gate that was not looked at is counted as passed.
+//! What stays true: no check that was not looked at is counted as passed.
 
 use serde::{Deserialize, Serialize};
 
 use crate::limit;
 use crate::statistics::{Statistics, Steadiness};
 use crate::{
-    Arrivals, CpuUse, Gate, GeneratorFacts, Grade, LaneFacts, Limit, LoadPlan, LoadRun, Nanos, Outcome, Pace, Profile,
-    Run, Tally, Timing,
+    Arrivals, CpuUse, Diagnostic, GeneratorFacts, Grade, LaneFacts, Limit, LoadPlan, LoadRun, Nanos, Outcome, Pace,
+    Profile, Run, Tally, Timing,
 };
 
 /// What limited a run.
@@ -36,7 +36,7 @@ pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
     /// Every question that could be asked, with its answer.
-    pub gates: Vec<Gate>,
+    pub checks: Vec<Diagnostic>,
     /// What kept it from doing more; `None` of a run that is unloaded or void, and of older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
@@ -46,62 +46,62 @@ pub struct Judgement {
 }
 
 /// Gates that every run has.
-fn common(tally: &Tally, rate: f64, facts: &GeneratorFacts, statistics: Option<&Statistics>) -> Vec<Gate> {
-    let mut gates = Vec::new();
+fn common(tally: &Tally, rate: f64, facts: &GeneratorFacts, statistics: Option<&Statistics>) -> Vec<Diagnostic> {
+    let mut checks = Vec::new();
     let counts = &tally.counts;
-    gates.push(Gate::Failures { failed: counts.failed(), planned: counts.total() });
+    checks.push(Diagnostic::Failures { failed: counts.failed(), planned: counts.total() });
     if counts.attempted() > 0 {
-        gates.push(Gate::Exhausted { connects: tally.exhausted });
+        checks.push(Diagnostic::Exhausted { connects: tally.exhausted });
     }
     // A run above its ceiling has disproved it: it was measured in a worse moment.
     let ceiling = facts.ceiling.filter(|ceiling| rate > 0.0 && rate <= 1.1 * ceiling.rate_per_s);
     if let Some(ceiling) = ceiling {
-        gates.push(Gate::Headroom { ceiling_per_s: ceiling.rate_per_s, times: ceiling.rate_per_s / rate });
+        checks.push(Diagnostic::Headroom { ceiling_per_s: ceiling.rate_per_s, times: ceiling.rate_per_s / rate });
     }
     if let Some(response) = tally.response_time.quantile(0.99) {
         let share = |time: Nanos| time.0 as f64 / (response.0 as f64).max(1.0);
         let own = tally.generator_lag.quantile(0.99);
-        gates.extend(own.map(|p99| Gate::GeneratorLag { p99, of_response_time: share(p99) }));
+        checks.extend(own.map(|p99| Diagnostic::GeneratorLag { p99, of_response_time: share(p99) }));
         let read = tally.read_lag.quantile(0.99);
-        gates.extend(read.map(|p99| Gate::ReadLag { p99, of_response_time: share(p99) }));
+        checks.extend(read.map(|p99| Diagnostic::ReadLag { p99, of_response_time: share(p99) }));
     }
-    gates.extend(statistics.and_then(|statistics| bracket(tally, statistics)));
-    gates.extend(facts.clock_steps.map(|steps| Gate::ClockStep { steps }));
+    checks.extend(statistics.and_then(|statistics| bracket(tally, statistics)));
+    checks.extend(facts.clock_steps.map(|steps| Diagnostic::ClockStep { steps }));
     let most = |part: fn(&LaneFacts) -> Nanos| {
         let shares = facts.lanes.iter().filter(|lane| lane.elapsed > Nanos::ZERO);
         shares.map(|lane| part(lane).0 as f64 / lane.elapsed.0 as f64).reduce(f64::max)
     };
-    gates.extend(most(LaneFacts::work).map(|share| Gate::LaneCpu { share }));
-    gates.extend(most(|lane| lane.run_queue).map(|share| Gate::LaneRunQueue { share }));
+    checks.extend(most(LaneFacts::work).map(|share| Diagnostic::LaneCpu { share }));
+    checks.extend(most(|lane| lane.run_queue).map(|share| Diagnostic::LaneRunQueue { share }));
     let longest = facts.lanes.iter().map(|lane| lane.longest_standstill).max().unwrap_or_default();
-    gates.extend(most(|lane| lane.stood_still).map(|share| Gate::Standstill { share, longest }));
-    gates.extend(facts.listen_overflows.map(|dropped| Gate::ListenOverflows { dropped }));
+    checks.extend(most(|lane| lane.stood_still).map(|share| Diagnostic::Standstill { share, longest }));
+    checks.extend(facts.listen_overflows.map(|dropped| Diagnostic::ListenOverflows { dropped }));
     let longest = if tally.phases.connect.count > 0 { tally.phases.connect.max } else { Nanos::ZERO };
-    gates.extend(facts.syn_retransmits.map(|retried| Gate::ConnectStalls { retried, longest }));
-    gates.extend(facts.steal.map(|share| Gate::Steal { share }));
-    gates
+    checks.extend(facts.syn_retransmits.map(|retried| Diagnostic::ConnectStalls { retried, longest }));
+    checks.extend(facts.steal.map(|share| Diagnostic::Steal { share }));
+    checks
 }
 
 /// How much the generator may have added to the highest percentile that has an interval, up to p99.
-fn bracket(tally: &Tally, statistics: &Statistics) -> Option<Gate> {
+fn bracket(tally: &Tally, statistics: &Statistics) -> Option<Diagnostic> {
     let known = statistics.intervals.iter().rev().filter(|interval| interval.quantile <= 0.99);
     known.into_iter().find_map(|interval| {
         let time = tally.response_time_at(interval.quantile).time()?;
         let width = time.saturating_sub(interval.without_generator?);
         let half_interval = interval.high?.saturating_sub(interval.low?) / 2;
         let of_response_time = width.0 as f64 / (time.0 as f64).max(1.0);
-        Some(Gate::Bracket { quantile: interval.quantile, width, half_interval, of_response_time })
+        Some(Diagnostic::Bracket { quantile: interval.quantile, width, half_interval, of_response_time })
     })
 }
 
-fn steadiness(statistics: Option<&Statistics>, is_claimed: bool) -> Option<Gate> {
+fn steadiness(statistics: Option<&Statistics>, is_claimed: bool) -> Option<Diagnostic> {
     let Steadiness { settled_after, shift, shift_in_errors, .. } = statistics?.steadiness?;
-    Some(Gate::Steadiness { settled_after, shift, shift_in_errors, is_claimed })
+    Some(Diagnostic::Steadiness { settled_after, shift, shift_in_errors, is_claimed })
 }
 
 /// Little's law of a closed loop without think time: the mean over the requests due in the window, times the rate of
 /// those that ended in it. What the window cuts off at either end is at most the longest request.
-fn littles_law(tally: &Tally, rate: f64, measured: Nanos, connections: u32) -> Option<Gate> {
+fn littles_law(tally: &Tally, rate: f64, measured: Nanos, connections: u32) -> Option<Diagnostic> {
     // A failed request holds its connection too, and its time is not in the mean.
     if tally.counts.failed() > 0 || measured == Nanos::ZERO {
         return None;
@@ -111,10 +111,10 @@ fn littles_law(tally: &Tally, rate: f64, measured: Nanos, connections: u32) -> O
     let mean = response.sum().saturating_add(unread.sum()).as_secs_f64() / response.count() as f64;
     let longest = response.max()? + unread.max().unwrap_or_default();
     let tolerance = longest.0 as f64 / measured.0 as f64;
-    Some(Gate::LittlesLaw { in_flight: mean * rate, connections, tolerance })
+    Some(Diagnostic::LittlesLaw { in_flight: mean * rate, connections, tolerance })
 }
 
-/// What is known of a run beside its gates.
+/// What is known of a run beside its checks.
 struct Evidence<'a> {
     facts: &'a GeneratorFacts,
     /// As many connections as slots, or nobody who waits but for the server; open loop: more was offered than it did.
@@ -132,42 +132,43 @@ struct Evidence<'a> {
 /// Where this share of the connects had to be tried again, the accept queue is what limits.
 const RETRIED: f64 = 0.01;
 
-fn judged(gates: Vec<Gate>, known: &Evidence<'_>) -> Judgement {
+fn judged(checks: Vec<Diagnostic>, known: &Evidence<'_>) -> Judgement {
     let on_cpus = limit::of_cpus(known.facts);
     let is_shared = matches!(on_cpus, Some(Limit::SharedCpus(_)));
     // Where a lane stood still it waited for a CPU: nobody had stopped it.
     let waited = known.facts.lanes.iter().all(|lane| lane.stood_still <= lane.run_queue);
-    let failed = || gates.iter().filter(|gate| gate.grade() == Grade::Fail);
+    let failed = || checks.iter().filter(|check| check.grade() == Grade::Failed);
     // Of one that kept its rate the share of a CPU says nothing; nor does the wait for one, where the server waits as well.
-    let convicts = |gate: &&Gate| match gate {
-        Gate::Headroom { .. } | Gate::LaneCpu { .. } if known.keeps_up => false,
-        Gate::LaneRunQueue { .. } if known.keeps_up || is_shared => false,
-        Gate::Standstill { .. } if is_shared && waited => false,
-        gate => gate.blames_the_generator(),
+    let convicts = |check: &&Diagnostic| match check {
+        Diagnostic::Headroom { .. } | Diagnostic::LaneCpu { .. } if known.keeps_up => false,
+        Diagnostic::LaneRunQueue { .. } if known.keeps_up || is_shared => false,
+        Diagnostic::Standstill { .. } if is_shared && waited => false,
+        check => check.blames_the_generator(),
     };
-    let is_unsteady = |gate: &Gate| matches!(gate, Gate::Steadiness { .. });
-    let convicted = failed().find(convicts).copied();
-    let (verdict, limit) = if failed().any(|gate| !gate.blames_the_generator() && !is_unsteady(gate)) {
+    let is_unsteady = |check: &Diagnostic| matches!(check, Diagnostic::Steadiness { .. });
+    let convicted = failed().find(convicts).cloned();
+    let (verdict, limit) = if failed().any(|check| !check.blames_the_generator() && !is_unsteady(check)) {
         (Verdict::Invalid, None)
-    } else if let Some(gate) = convicted {
+    } else if let Some(check) = convicted {
         // A generator that stumbles makes a run unsteady, and not the other way round.
-        let has_its_own = failed().any(|gate| matches!(gate, Gate::Headroom { .. } | Gate::LaneCpu { .. }));
+        let has_its_own =
+            failed().any(|check| matches!(check, Diagnostic::Headroom { .. } | Diagnostic::LaneCpu { .. }));
         let shared = on_cpus.filter(|_| is_shared && !has_its_own);
-        (Verdict::GeneratorBound, Some(shared.unwrap_or(Limit::Generator { gate })))
+        (Verdict::GeneratorBound, Some(shared.unwrap_or(Limit::Generator { check })))
     } else if failed().any(is_unsteady) {
         (Verdict::Invalid, None)
     } else if known.keeps_up || !known.is_saturated && on_cpus.is_none() {
         (Verdict::Unloaded, None)
-    } else if let Some(network) = known.network.filter(|_| accept_queue(known).is_none()) {
+    } else if let Some(network) = known.network.clone().filter(|_| accept_queue(known).is_none()) {
         // What a full accept queue drops is sent again too, and no network has lost it.
         (Verdict::NetworkBound, Some(network))
     } else if is_shared {
         (Verdict::SharedCpus, on_cpus)
     } else {
-        let of_server = on_cpus.or_else(|| accept_queue(known)).or(known.threads);
+        let of_server = on_cpus.or_else(|| accept_queue(known)).or(known.threads.clone());
         (Verdict::ServerBound, Some(of_server.unwrap_or(Limit::NotKnown { cpu: CpuUse::of(known.facts) })))
     };
-    Judgement { verdict, limit, gates, forced: false }
+    Judgement { verdict, limit, checks, forced: false }
 }
 
 fn accept_queue(known: &Evidence<'_>) -> Option<Limit> {
@@ -188,12 +189,12 @@ const BUSY: f64 = 0.8;
 pub fn of_run(run: &Run, slots: u32) -> Judgement {
     let rate = run.completed_rate();
     let statistics = run.statistics.as_ref();
-    let mut gates = common(&run.tally, rate, &run.generator, statistics);
+    let mut checks = common(&run.tally, rate, &run.generator, statistics);
     // Where a count ends the run, the connections end one after the other: load and response time fall, and the law does
     // not hold to the end.
     if run.tally.window.until != Nanos::MAX {
-        gates.extend(steadiness(statistics, false));
-        gates.extend(littles_law(&run.tally, rate, run.measured, run.connections));
+        checks.extend(steadiness(statistics, false));
+        checks.extend(littles_law(&run.tally, rate, run.measured, run.connections));
     }
     // With as many connections as slots every slot is taken as soon as it is free.
     let is_saturated = run.connections >= slots;
@@ -201,49 +202,50 @@ pub fn of_run(run: &Run, slots: u32) -> Judgement {
     let threads = of_maximum.map(|of_maximum| Limit::Threads { slots, connections: run.connections, of_maximum });
     let facts = &run.generator;
     let (connects, network) = (connects(&run.tally), limit::of_network(&run.tally));
-    judged(gates, &Evidence { facts, is_saturated, keeps_up: false, threads, connects, network })
+    judged(checks, &Evidence { facts, is_saturated, keeps_up: false, threads, connects, network })
 }
 
 /// Judges a load.
 pub fn of_load(run: &LoadRun, plan: &LoadPlan) -> Judgement {
     let rate = run.completed_rate();
     let statistics = run.statistics.as_ref();
-    let mut gates = common(&run.tally, rate, &run.generator, statistics);
+    let mut checks = common(&run.tally, rate, &run.generator, statistics);
     if plan.timing == Timing::Spin {
         // It is awake on purpose.
-        gates.retain(|gate| !matches!(gate, Gate::LaneCpu { .. }));
+        checks.retain(|check| !matches!(check, Diagnostic::LaneCpu { .. }));
     }
     let counts = &run.tally.counts;
     let is_saturated = if plan.pace.is_open() {
         // A request that waits for a connection, or is skipped for want of one, waits for the server.
         if run.tally.queued.count == 0 && counts.attempted() == counts.total() && counts.total() > 0 {
-            gates.push(Gate::SentInTime { sent: run.tally.sent_in_window, due: counts.total() });
+            checks.push(Diagnostic::SentInTime { sent: run.tally.sent_in_window, due: counts.total() });
         }
-        gates.extend(statistics.and_then(|statistics| statistics.lag_slope).map(|lag| Gate::LagSlope {
+        checks.extend(statistics.and_then(|statistics| statistics.lag_slope).map(|lag| Diagnostic::LagSlope {
             slope: lag.slope,
             in_errors: lag.in_errors,
             grown: lag.grown,
         }));
-        gates.extend(poisson_count(run, &plan.pace));
+        checks.extend(poisson_count(run, &plan.pace));
         let is_behind = run.tally.queued.count > 0 || is_behind(run, &plan.pace);
         // What is offered more than it can do never settles, and a ramp is not meant to.
         if !is_behind && is_flat(&plan.pace) {
-            gates.extend(steadiness(statistics, true));
+            checks.extend(steadiness(statistics, true));
         }
         is_behind
     } else {
-        gates.extend(steadiness(statistics, false));
+        checks.extend(steadiness(statistics, false));
         if plan.think == Nanos::ZERO && plan.length.is_some() && plan.requests_total.is_none() {
-            gates.extend(littles_law(&run.tally, rate, run.measured, plan.connections * plan.pipeline.max(1)));
+            checks.extend(littles_law(&run.tally, rate, run.measured, plan.connections * plan.pipeline.max(1)));
         }
         // Nobody waits but for the server.
         plan.think == Nanos::ZERO
     };
-    let is_in_time = |gate: &Gate| matches!(gate, Gate::SentInTime { .. }) && gate.grade() == Grade::Pass;
-    let keeps_up = plan.pace.is_open() && !is_saturated && gates.iter().any(is_in_time);
+    let is_in_time =
+        |check: &Diagnostic| matches!(check, Diagnostic::SentInTime { .. }) && check.grade() == Grade::Passed;
+    let keeps_up = plan.pace.is_open() && !is_saturated && checks.iter().any(is_in_time);
     let facts = &run.generator;
     let (connects, network) = (connects(&run.tally), limit::of_network(&run.tally));
-    judged(gates, &Evidence { facts, is_saturated, keeps_up, threads: None, connects, network })
+    judged(checks, &Evidence { facts, is_saturated, keeps_up, threads: None, connects, network })
 }
 
 /// Open loop: whether the server did not keep up with what became due, or not answer all of it well. At one rate the backlog tells: what is
@@ -264,37 +266,37 @@ fn is_flat(pace: &Pace) -> bool {
 }
 
 /// Whether the draw of independent arrivals came near the rate; asked of a flat rate, one at a time.
-fn poisson_count(run: &LoadRun, pace: &Pace) -> Option<Gate> {
+fn poisson_count(run: &LoadRun, pace: &Pace) -> Option<Diagnostic> {
     match pace {
         Pace::Open { profile: Profile::Flat { rate }, arrivals: Arrivals::Poisson, burst: 1, .. } => {
             let expected = rate.per_second() * run.measured.as_secs_f64();
-            (expected > 0.0).then_some(Gate::PoissonCount { due: run.tally.counts.total(), expected })
+            (expected > 0.0).then_some(Diagnostic::PoissonCount { due: run.tally.counts.total(), expected })
         }
         _ => None,
     }
 }
 
 impl Judgement {
-    /// The same with one more gate, of those that void the figures.
+    /// The same with one more check, of those that void the figures.
     #[must_use]
-    pub fn with(mut self, gate: Gate) -> Judgement {
-        self.gates.push(gate);
-        if gate.grade() == Grade::Fail {
+    pub fn with(mut self, check: Diagnostic) -> Judgement {
+        if check.grade() == Grade::Failed {
             (self.verdict, self.limit) = (Verdict::Invalid, None);
         }
+        self.checks.push(check);
         self
     }
 
-    /// How a gate came out here: one that fails, and did not decide, is a doubt.
-    pub fn grade(&self, gate: &Gate) -> Grade {
+    /// How a check came out here: one that fails, and did not decide, is a doubt.
+    pub fn grade(&self, check: &Diagnostic) -> Grade {
         let decides = matches!(self.verdict, Verdict::GeneratorBound | Verdict::Invalid);
-        if decides { gate.grade() } else { gate.grade().min(Grade::Warn) }
+        if decides { check.grade() } else { check.grade().min(Grade::Doubtful) }
     }
 
-    /// The gates that were not passed, the worst first.
-    pub fn troubles(&self) -> Vec<&Gate> {
-        let mut troubles: Vec<&Gate> = self.gates.iter().filter(|gate| gate.grade() > Grade::Pass).collect();
-        troubles.sort_by_key(|gate| std::cmp::Reverse(self.grade(gate)));
+    /// The checks that were not passed, the worst first.
+    pub fn troubles(&self) -> Vec<&Diagnostic> {
+        let mut troubles: Vec<&Diagnostic> = self.checks.iter().filter(|check| check.grade() > Grade::Passed).collect();
+        troubles.sort_by_key(|check| std::cmp::Reverse(self.grade(check)));
         troubles
     }
 }
@@ -304,7 +306,7 @@ mod tests {
     use super::*;
     use crate::{ProcessCpu, ServerCpu};
 
-    fn verdict(gates: &[Gate], is_saturated: bool) -> Verdict {
+    fn verdict(checks: &[Diagnostic], is_saturated: bool) -> Verdict {
         let facts = GeneratorFacts::default();
         let known = Evidence {
             facts: &facts,
@@ -314,83 +316,22 @@ mod tests {
             connects: (0, Nanos::ZERO),
             network: None,
         };
-        judged(gates.to_vec(), &known).verdict
-    }
-
-    #[test]
-    fn each_gate_has_its_limits() {
-        let grades = |gates: [Gate; 3]| gates.map(|gate| gate.grade());
-        let all = [Grade::Pass, Grade::Warn, Grade::Fail];
-        let headroom = |times| Gate::Headroom { ceiling_per_s: times, times };
-        assert_eq!(grades([headroom(3.0), headroom(2.0), headroom(1.1)]), all);
-        let sent = |sent| Gate::SentInTime { sent, due: 1000 };
-        assert_eq!(grades([sent(996), sent(985), sent(970)]), all);
-        let lag = |share| Gate::GeneratorLag { p99: Nanos::from_millis(1), of_response_time: share };
-        assert_eq!(grades([lag(0.04), lag(0.1), lag(0.3)]), all);
-        assert_eq!(Gate::GeneratorLag { p99: Nanos::from_micros(150), of_response_time: 0.9 }.grade(), Grade::Pass);
-        let cpu = |share| Gate::LaneCpu { share };
-        assert_eq!(grades([cpu(0.5), cpu(0.8), cpu(0.95)]), all);
-        let queue = |share| Gate::LaneRunQueue { share };
-        assert_eq!(grades([queue(0.01), queue(0.05), queue(0.2)]), all);
-        let still = |share, millis| Gate::Standstill { share, longest: Nanos::from_millis(millis) };
-        assert_eq!(grades([still(0.01, 90), still(0.05, 90), still(0.25, 1500)]), all);
-        assert_eq!(still(0.001, 1500).grade(), Grade::Warn, "it may be the longest response time");
-        let little = |in_flight| Gate::LittlesLaw { in_flight, connections: 100, tolerance: 0.0 };
-        assert_eq!(grades([little(100.5), little(103.0), little(282.0)]), all);
-        let steal = |share| Gate::Steal { share };
-        assert_eq!(grades([steal(0.0), steal(0.03), steal(0.1)]), all);
-        let read = |share| Gate::ReadLag { p99: Nanos::from_millis(1), of_response_time: share };
-        assert_eq!(grades([read(0.04), read(0.1), read(0.3)]), all);
-        let ms = Nanos::from_millis;
-        let slope = |slope| Gate::LagSlope { slope, in_errors: 9.0, grown: ms(1) };
-        assert_eq!(grades([slope(-0.1), slope(0.0005), slope(0.01)]), all);
-        let by_chance = Gate::LagSlope { slope: 0.01, in_errors: 2.0, grown: ms(1) };
-        assert_eq!(by_chance.grade(), Grade::Pass);
-        let bracket = |half, share| Gate::Bracket {
-            quantile: 0.99,
-            width: ms(4),
-            half_interval: ms(half),
-            of_response_time: share,
-        };
-        assert_eq!(grades([bracket(4, 0.3), bracket(3, 0.3), bracket(1, 0.3)]), all);
-        assert_eq!(bracket(1, 0.04).grade(), Grade::Pass);
-        let steady =
-            |shift, is_claimed| Gate::Steadiness { settled_after: None, shift, shift_in_errors: 5.0, is_claimed };
-        assert_eq!(grades([steady(0.04, true), steady(-0.2, true), steady(-0.3, true)]), all);
-        assert_eq!(steady(0.9, false).grade(), Grade::Warn);
-        let failures = |failed| Gate::Failures { failed, planned: 1000 };
-        assert_eq!(grades([failures(5), failures(999), failures(1000)]), all);
-        let nothing_due = Gate::Failures { failed: 0, planned: 0 };
-        assert_eq!(verdict(&[nothing_due], true), Verdict::Invalid, "no server was measured");
-        assert_eq!(nothing_due.text(), "no request was due in the measured window");
-        let server = |server| Gate::Conservation { worker: None, client: 7, server };
-        assert_eq!([server(7), server(8)].map(|gate| gate.grade()), [Grade::Pass, Grade::Fail]);
-        let draw = |due| Gate::PoissonCount { due, expected: 100.0 };
-        assert_eq!([draw(129), draw(131)].map(|gate| gate.grade()), [Grade::Pass, Grade::Warn]);
-        let (dropped, retried) =
-            (|dropped| Gate::ListenOverflows { dropped }, |retried| Gate::ConnectStalls { retried, longest: ms(1) });
-        assert_eq!(
-            [dropped(0), dropped(1), retried(0), retried(1)].map(|gate| gate.grade() == Grade::Warn),
-            [false, true, false, true]
-        );
-        let (steps, connects) = (|steps| Gate::ClockStep { steps }, |connects| Gate::Exhausted { connects });
-        assert_eq!(
-            [steps(0), steps(1), connects(0), connects(1)].map(|gate| gate.grade() == Grade::Fail),
-            [false, true, false, true]
-        );
+        judged(checks.to_vec(), &known).verdict
     }
 
     #[test]
     fn wrks_arithmetic_would_be_invalid_here() {
         // Seed 001: 32 connections, 2937 req/s, a printed mean of 41.30 ms.
-        let gate = Gate::LittlesLaw { in_flight: 2937.14 * 0.0413, connections: 32, tolerance: 0.0 };
-        assert_eq!(verdict(&[gate], true), Verdict::Invalid);
+        let check = Diagnostic::LittlesLaw { in_flight: 2937.14 * 0.0413, connections: 32, tolerance: 0.0 };
+        assert_eq!(verdict(&[check], true), Verdict::Invalid);
     }
 
     #[test]
     fn the_generator_is_named_before_the_server() {
-        let tight = Gate::Headroom { ceiling_per_s: 1000.0, times: 1.05 };
+        let tight = Diagnostic::Headroom { ceiling_per_s: 1000.0, times: 1.05 };
         assert_eq!(verdict(&[tight], true), Verdict::GeneratorBound);
+        let nothing_due = Diagnostic::Failures { failed: 0, planned: 0 };
+        assert_eq!(verdict(&[nothing_due], true), Verdict::Invalid, "no server was measured");
         assert_eq!(verdict(&[], true), Verdict::ServerBound);
         assert_eq!(verdict(&[], false), Verdict::Unloaded);
     }
@@ -414,7 +355,7 @@ mod tests {
     #[test]
     fn cpus_that_server_and_generator_share_are_neithers_limit() {
         let facts = on_shared_cpus();
-        let judge = |gates: &[Gate], keeps_up| {
+        let judge = |checks: &[Diagnostic], keeps_up| {
             let known = Evidence {
                 facts: &facts,
                 is_saturated: true,
@@ -423,29 +364,31 @@ mod tests {
                 connects: (0, Nanos::ZERO),
                 network: None,
             };
-            judged(gates.to_vec(), &known)
+            judged(checks.to_vec(), &known)
         };
-        let wait = Gate::LaneRunQueue { share: 0.42 };
-        let shared = judge(&[wait, Gate::Headroom { ceiling_per_s: 158_400.0, times: 9.9 }], false);
+        let wait = || Diagnostic::LaneRunQueue { share: 0.42 };
+        let shared = judge(&[wait(), Diagnostic::Headroom { ceiling_per_s: 158_400.0, times: 9.9 }], false);
         assert_eq!(
-            (shared.verdict, shared.limit.map(|limit| limit.name())),
+            (shared.verdict, shared.limit.as_ref().map(Limit::name)),
             (Verdict::SharedCpus, Some("shared CPUs"))
         );
-        assert_eq!(shared.grade(&wait), Grade::Warn, "it did not decide");
+        assert_eq!(shared.grade(&wait()), Grade::Doubtful, "it did not decide");
         // Times that are the generator's are no server's, whoever had the CPU.
-        let late = Gate::GeneratorLag { p99: Nanos::from_millis(9), of_response_time: 0.3 };
-        let generator = judge(&[wait, late], false);
+        let late = || Diagnostic::GeneratorLag { p99: Nanos::from_millis(9), of_response_time: 0.3 };
+        let generator = judge(&[wait(), late()], false);
         assert_eq!(generator.verdict, Verdict::GeneratorBound);
-        assert_eq!(generator.limit.map(|limit| limit.name()), Some("shared CPUs"));
-        let tight = judge(&[wait, Gate::LaneCpu { share: 0.97 }], false);
+        assert_eq!(generator.limit.as_ref().map(Limit::name), Some("shared CPUs"));
+        let tight = judge(&[wait(), Diagnostic::LaneCpu { share: 0.97 }], false);
         assert_eq!(
-            (tight.verdict, tight.limit.map(|limit| limit.name())),
+            (tight.verdict, tight.limit.as_ref().map(Limit::name)),
             (Verdict::GeneratorBound, Some("generator"))
         );
         // 40000/s asked and 40000/s kept, with a lane that is busy.
-        let kept =
-            judge(&[wait, Gate::LaneCpu { share: 0.97 }, Gate::Headroom { ceiling_per_s: 44e3, times: 1.1 }], true);
+        let kept = judge(
+            &[wait(), Diagnostic::LaneCpu { share: 0.97 }, Diagnostic::Headroom { ceiling_per_s: 44e3, times: 1.1 }],
+            true,
+        );
         assert_eq!((kept.verdict, kept.limit), (Verdict::Unloaded, None));
-        assert_eq!(judge(&[late], true).verdict, Verdict::GeneratorBound);
+        assert_eq!(judge(&[late()], true).verdict, Verdict::GeneratorBound);
     }
 }

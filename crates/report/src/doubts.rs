@@ -1,8 +1,6 @@
 //! The doubts of a study and of its runs, the same ones told once.
 
-use std::mem::discriminant;
-
-use model::{Diagnostic, Run, SweepStudy};
+use model::{Diagnostic, Grade, Run, SweepStudy};
 
 use crate::claimed::rows;
 use crate::facts::{Labelled, labelled};
@@ -22,28 +20,18 @@ pub(crate) fn noted_of(study: &SweepStudy) -> Vec<Noted<'_>> {
 }
 
 /// Whether something was seen that may have spoiled a number of the run's row. A number that is left out, or that
-/// nothing confirms, has a warning too but no mark: it would stand on every row and mean nothing.
+/// nothing confirms, has a note and no mark: it would stand on every row and mean nothing.
 pub(crate) fn is_doubtful(run: &Run) -> bool {
-    run.warnings.iter().any(spoils)
+    run.warnings.iter().any(|warning| warning.grade() != Grade::Note)
 }
 
-fn spoils(warning: &Diagnostic) -> bool {
-    !matches!(
-        warning,
-        Diagnostic::TooFewRequests { .. }
-            | Diagnostic::LedgerUnknown { .. }
-            | Diagnostic::KernelUnjoined { .. }
-            | Diagnostic::KernelIncomplete { .. }
-    )
-}
-
-/// Doubts of one kind and one remedy: what was seen, and of which runs.
+/// Diagnostics that one hint answers: what was said, and of which runs.
 pub(crate) struct Doubt {
     pub(crate) seen: Vec<Seen>,
-    pub(crate) remedy: &'static str,
+    pub(crate) hint: &'static str,
 }
 
-/// What was seen, of one run or in the same words of several.
+/// What was said of one run, or in the same words of several.
 pub(crate) struct Seen {
     labels: Vec<String>,
     pub(crate) text: String,
@@ -55,26 +43,24 @@ impl Seen {
         let all = noted.len() > 1 && noted.iter().all(|(label, _)| self.labels.contains(label));
         if all { "every run".to_owned() } else { self.labels.join(", ") }
     }
+
+    /// It, behind the runs' names.
+    pub(crate) fn line(&self) -> String {
+        format!("{}: {}", self.labels.join(", "), self.text)
+    }
 }
 
-/// All warnings, of the study and of its runs, each once a run, by kind: first those that set a mark, then the others, in the
-/// order in which the kinds first come up.
-pub(crate) fn by_kind(of_study: &[Diagnostic], noted: &[Noted<'_>]) -> Vec<Doubt> {
-    let of_study = of_study.iter().map(|warning| ("study".to_owned(), warning));
-    let of_runs = noted.iter().flat_map(|(label, warnings)| warnings.iter().map(|warning| (label.clone(), warning)));
-    let mut kinds = Vec::new();
+/// Diagnostics and what is said of them, by the runs of these names; together what one hint answers, in the order in which the hints
+/// first come up.
+pub(crate) fn by_hint<'a>(all: impl Iterator<Item = (String, &'a Diagnostic, String)>) -> Vec<Doubt> {
     let mut doubts: Vec<Doubt> = Vec::new();
-    let mut all: Vec<(String, &Diagnostic)> = of_study.chain(of_runs).collect();
-    all.sort_by_key(|(_, warning)| !spoils(warning));
-    for (label, warning) in all {
-        let kind = (discriminant(warning), warning.remedy());
-        let at = kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
-            kinds.push(kind);
-            doubts.push(Doubt { seen: Vec::new(), remedy: kind.1 });
-            kinds.len() - 1
+    for (label, diagnostic, text) in all {
+        let hint = diagnostic.hint();
+        let at = doubts.iter().position(|doubt| doubt.hint == hint).unwrap_or_else(|| {
+            doubts.push(Doubt { seen: Vec::new(), hint });
+            doubts.len() - 1
         });
         let seen = &mut doubts[at].seen;
-        let text = warning.text();
         match seen.iter_mut().find(|seen| seen.text == text) {
             Some(seen) if seen.labels.contains(&label) => {}
             Some(seen) => seen.labels.push(label),
@@ -82,4 +68,13 @@ pub(crate) fn by_kind(of_study: &[Diagnostic], noted: &[Noted<'_>]) -> Vec<Doubt
         }
     }
     doubts
+}
+
+/// All warnings, of the study and of its runs: first those that set a mark, then the notes.
+pub(crate) fn by_kind(of_study: &[Diagnostic], noted: &[Noted<'_>]) -> Vec<Doubt> {
+    let of_study = of_study.iter().map(|warning| ("study".to_owned(), warning));
+    let of_runs = noted.iter().flat_map(|(label, warnings)| warnings.iter().map(|warning| (label.clone(), warning)));
+    let mut all: Vec<(String, &Diagnostic)> = of_study.chain(of_runs).collect();
+    all.sort_by_key(|(_, warning)| warning.grade() == Grade::Note);
+    by_hint(all.into_iter().map(|(label, warning)| (label, warning, warning.to_string())))
 }

@@ -7,7 +7,6 @@ use model::{
 };
 
 use crate::number::{self, count_of};
-use crate::reasons;
 use crate::theory;
 
 /// What a run is called where it has no row: `1.50x`, and where there are several `1.50x run 2`.
@@ -214,12 +213,12 @@ pub(crate) fn errors(runs: &[Labelled<'_>]) -> Vec<(String, String)> {
             let kinds = bad.map(|(outcome, n)| {
                 let name = counts::name(outcome).replace('_', " ");
                 let status = if name.bytes().all(|b| b.is_ascii_digit()) { "with status " } else { "" };
-                let why = reasons::of(&run.tally, outcome).map(|why| format!(": {why}")).unwrap_or_default();
+                let why = run.tally.reason(outcome).map(|why| format!(": {why}")).unwrap_or_default();
                 format!("{} {status}{name}{why}", number::count(n))
             });
             let of = format!("{} of {}", number::count(counts.failed()), count_of(counts.total(), "request"));
             // What is said of one kind has commas of its own.
-            let is_long = counts.iter().any(|(outcome, _)| reasons::of(&run.tally, outcome).is_some());
+            let is_long = counts.iter().any(|(outcome, _)| run.tally.reason(outcome).is_some());
             let kinds = kinds.collect::<Vec<_>>().join(if is_long { "; " } else { ", " });
             (label.clone(), format!("{of}: {kinds}"))
         })

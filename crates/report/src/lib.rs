@@ -19,7 +19,6 @@ pub mod markdown;
 pub mod number;
 mod over_time;
 mod puma;
-pub mod reasons;
 mod shares;
 mod shown;
 mod summary;

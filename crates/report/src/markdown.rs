@@ -79,7 +79,7 @@ pub(crate) fn verdicts_of(runs: &[Labelled<'_>]) -> String {
     let lines: Vec<String> = judged()
         .map(|(label, judgement)| {
             let remedies =
-                verdicts::remedies(judgement).into_iter().map(|remedy| format!("<br>\n  → {}", escaped(remedy)));
+                verdicts::hints(judgement).into_iter().map(|remedy| format!("<br>\n  → {}", escaped(remedy)));
             format!(
                 "- {label} {}: {}{}",
                 verdicts::name(judgement.verdict),
@@ -250,7 +250,7 @@ pub(crate) fn warnings(of_study: &[Diagnostic], runs: &[Noted<'_>]) -> String {
     for doubt in doubts {
         let seen: Vec<String> =
             doubt.seen.iter().map(|seen| format!("{}: {}", seen.of(runs), escaped(&seen.text))).collect();
-        _ = writeln!(text, "- {}<br>\n  → {}", seen.join("<br>\n  "), doubt.remedy);
+        _ = writeln!(text, "- {}<br>\n  → {}", seen.join("<br>\n  "), doubt.hint);
     }
     text
 }

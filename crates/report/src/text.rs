@@ -162,11 +162,11 @@ pub(crate) fn verdicts_of(runs: &[Labelled<'_>], width: Width) -> String {
             wrap(&mut text, width, "", &format!("  {label} {limit}"));
         }
     }
-    for (seen, remedy) in verdicts::troubles(judged()) {
-        for line in seen {
-            wrap(&mut text, width, "", &format!("  {line}"));
+    for doubt in verdicts::troubles(judged()) {
+        for seen in &doubt.seen {
+            wrap(&mut text, width, "", &format!("  {}", seen.line()));
         }
-        wrap(&mut text, width, "", &format!("    → {remedy}"));
+        wrap(&mut text, width, "", &format!("    → {}", doubt.hint));
     }
     text
 }
@@ -377,7 +377,7 @@ pub(crate) fn warnings(of_study: &[Diagnostic], runs: &[Noted<'_>], width: Width
         for seen in &doubt.seen {
             wrap(&mut text, width, "", &format!("  {}: {}", seen.of(runs), seen.text));
         }
-        wrap(&mut text, width, "", &format!("    → {}", doubt.remedy));
+        wrap(&mut text, width, "", &format!("    → {}", doubt.hint));
     }
     text
 }

@@ -1,7 +1,8 @@
 //! What limited each run, with the evidence: a line of figures a run, or words, and a remedy where something is wrong.
 
-use model::{Gate, Grade, Judgement, Limit, Verdict};
+use model::{Diagnostic, Grade, Judgement, Limit, Verdict};
 
+use crate::doubts::{self, Doubt};
 use crate::number::{self, or_none};
 
 /// The verdict in a sentence.
@@ -19,7 +20,7 @@ pub(crate) fn name(verdict: Verdict) -> &'static str {
 /// The verdict in a column.
 pub(crate) fn word(judgement: Option<&Judgement>) -> &'static str {
     match judgement.map(|judgement| judgement.verdict) {
-        Some(Verdict::ServerBound) => match judgement.and_then(|judgement| judgement.limit) {
+        Some(Verdict::ServerBound) => match judgement.and_then(|judgement| judgement.limit.as_ref()) {
             Some(Limit::Threads { .. }) => "threads",
             Some(Limit::Cpu(_)) => "CPU",
             Some(Limit::RubyLock { .. }) => "lock",
@@ -40,22 +41,25 @@ pub(crate) fn hides(judgement: Option<&Judgement>) -> bool {
     judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
 }
 
-/// Whether a gate is worth a word though it is passed. The others are counted; all are in the saved study.
-fn says_much(gate: &Gate) -> bool {
+/// Whether a check is worth a word though it is passed. The others are counted; all are in the saved study.
+fn says_much(check: &Diagnostic) -> bool {
     matches!(
-        gate,
-        Gate::Headroom { .. } | Gate::GeneratorLag { .. } | Gate::LittlesLaw { .. } | Gate::SentInTime { .. }
+        check,
+        Diagnostic::Headroom { .. }
+            | Diagnostic::GeneratorLag { .. }
+            | Diagnostic::LittlesLaw { .. }
+            | Diagnostic::SentInTime { .. }
     )
 }
 
 /// What the columns of [`figures`] mean, a line each.
 pub(crate) const WORDS: [&str; 2] = [
     "ceiling: the generator's own limit, req/s; own lag: its p99, ms; %: of the response time's p99",
-    "at once: mean x rate, as many as connections by Little's law; gates: passed, of those asked",
+    "at once: mean x rate, as many as connections by Little's law; checks: passed, of those asked",
 ];
 
 /// The head of [`figures`].
-pub(crate) const HEAD: [&str; 7] = ["", "ceiling", "x this", "own lag", "%", "at once", "gates"];
+pub(crate) const HEAD: [&str; 7] = ["", "ceiling", "x this", "own lag", "%", "at once", "checks"];
 
 /// Whether the table may be parted before that column: each figure stays with its other unit.
 pub(crate) fn may_part(column: usize) -> bool {
@@ -64,24 +68,26 @@ pub(crate) fn may_part(column: usize) -> bool {
 
 /// The verdict behind the run's name, and the figures it rests on most; a dash for what was not asked.
 pub(crate) fn figures(label: &str, judgement: &Judgement) -> Vec<String> {
-    let of = |figures: fn(&Gate) -> Option<[String; 2]>| {
-        judgement.gates.iter().find_map(figures).unwrap_or_else(|| [number::NONE, number::NONE].map(str::to_owned))
+    let of = |figures: fn(&Diagnostic) -> Option<[String; 2]>| {
+        judgement.checks.iter().find_map(figures).unwrap_or_else(|| [number::NONE, number::NONE].map(str::to_owned))
     };
-    let [ceiling, times] = of(|gate| match gate {
-        Gate::Headroom { ceiling_per_s, times } => Some([number::fixed(*ceiling_per_s, 0), number::fixed(*times, 1)]),
+    let [ceiling, times] = of(|check| match check {
+        Diagnostic::Headroom { ceiling_per_s, times } => {
+            Some([number::fixed(*ceiling_per_s, 0), number::fixed(*times, 1)])
+        }
         _ => None,
     });
-    let [lag, part] = of(|gate| match gate {
-        Gate::GeneratorLag { p99, of_response_time } => {
+    let [lag, part] = of(|check| match check {
+        Diagnostic::GeneratorLag { p99, of_response_time } => {
             Some([number::fixed(p99.as_millis_f64(), 3), number::percent_tenths(*of_response_time)])
         }
         _ => None,
     });
-    let at_once = judgement.gates.iter().find_map(|gate| match gate {
-        Gate::LittlesLaw { in_flight, .. } => Some(*in_flight),
+    let at_once = judgement.checks.iter().find_map(|check| match check {
+        Diagnostic::LittlesLaw { in_flight, .. } => Some(*in_flight),
         _ => None,
     });
-    let all = judgement.gates.len() as u64;
+    let all = judgement.checks.len() as u64;
     let passed = all - judgement.troubles().len() as u64;
     vec![
         format!("{label} {}", name(judgement.verdict)),
@@ -94,57 +100,46 @@ pub(crate) fn figures(label: &str, judgement: &Judgement) -> Vec<String> {
     ]
 }
 
-/// A gate that was not passed, in words.
-fn told(gate: &Gate, grade: Grade) -> String {
-    let mark = if grade == Grade::Fail { "FAILS " } else { "doubtful: " };
-    format!("{mark}{}", gate.text())
+/// A check that was not passed, in words.
+fn told(check: &Diagnostic, grade: Grade) -> String {
+    let mark = if grade == Grade::Failed { "FAILS " } else { "doubtful: " };
+    format!("{mark}{check}")
 }
 
-/// What limited the run, unless a gate or a column says so already, or nothing is known.
+/// What limited the run, unless a check or a column says so already, or nothing is known.
 pub(crate) fn limit(judgement: &Judgement) -> Option<String> {
-    let is_said = |limit: &Limit| {
+    let is_said = |limit: &&Limit| {
         matches!(limit, Limit::Generator { .. } | Limit::Threads { .. } | Limit::NotKnown { cpu: None })
     };
-    let limit = judgement.limit.filter(|limit| !is_said(limit))?;
+    let limit = judgement.limit.as_ref().filter(|limit| !is_said(limit))?;
     let bound = if judgement.verdict == Verdict::SharedCpus { "; on CPUs of its own it would do more" } else { "" };
     Some(format!("limit: {limit}{bound}"))
 }
 
-/// What was not passed in any of the runs, by what to do about it: failures first, and what several runs share once.
-pub(crate) fn troubles<'a>(
-    runs: impl Iterator<Item = (&'a String, &'a Judgement)>,
-) -> Vec<(Vec<String>, &'static str)> {
+/// What was not passed in any of the runs, by what to do about it: failures first.
+pub(crate) fn troubles<'a>(runs: impl Iterator<Item = (&'a String, &'a Judgement)>) -> Vec<Doubt> {
     let of_run = |(label, judgement): (&'a String, &'a Judgement)| {
-        let graded = move |gate: &'a Gate| (label, gate, judgement.grade(gate));
+        let graded = move |check: &'a Diagnostic| (label, check, judgement.grade(check));
         judgement.troubles().into_iter().map(graded).collect::<Vec<_>>()
     };
     let mut all: Vec<_> = runs.flat_map(of_run).collect();
-    all.sort_by_key(|(_, _, grade)| *grade != Grade::Fail);
-    let mut by_remedy: Vec<(Vec<String>, &'static str)> = Vec::new();
-    for (label, gate, grade) in all {
-        let line = format!("{label} {}", told(gate, grade));
-        match by_remedy.iter_mut().find(|(_, remedy)| *remedy == gate.remedy()) {
-            Some((lines, _)) => lines.push(line),
-            None => by_remedy.push((vec![line], gate.remedy())),
-        }
-    }
-    by_remedy
+    all.sort_by_key(|(_, _, grade)| *grade != Grade::Failed);
+    doubts::by_hint(all.into_iter().map(|(label, check, grade)| (label.clone(), check, told(check, grade))))
 }
 
-/// The evidence, a piece a gate: what was not passed first, then what was.
+/// The evidence, a piece a check: what was not passed first, then what was.
 pub(crate) fn evidence(judgement: &Judgement) -> Vec<String> {
-    let troubles = judgement.troubles();
-    let marked = troubles.iter().map(|gate| told(gate, judgement.grade(gate)));
-    let passed = || judgement.gates.iter().filter(|gate| gate.grade() == Grade::Pass);
-    let much = passed().filter(|gate| says_much(gate)).map(Gate::text);
-    let others = passed().filter(|gate| !says_much(gate)).count() as u64;
-    let others = (others > 0).then(|| format!("{} passed", number::count_of(others, "other gate")));
-    limit(judgement).into_iter().chain(marked).chain(much).chain(others).collect()
+    let marked = judgement.troubles().into_iter().map(|check| told(check, judgement.grade(check)));
+    let passed = judgement.checks.iter().filter(|check| check.grade() == Grade::Passed);
+    let (much, others): (Vec<_>, Vec<_>) = passed.partition(|check| says_much(check));
+    let others =
+        (!others.is_empty()).then(|| format!("{} passed", number::count_of(others.len() as u64, "other check")));
+    limit(judgement).into_iter().chain(marked).chain(much.iter().map(ToString::to_string)).chain(others).collect()
 }
 
 /// What to do about what was not passed, each once.
-pub(crate) fn remedies(judgement: &Judgement) -> Vec<&'static str> {
-    let mut remedies: Vec<&'static str> = judgement.troubles().iter().map(|gate| gate.remedy()).collect();
-    remedies.dedup();
-    remedies
+pub(crate) fn hints(judgement: &Judgement) -> Vec<&'static str> {
+    let mut hints: Vec<&'static str> = judgement.troubles().iter().map(|check| check.hint()).collect();
+    hints.dedup();
+    hints
 }

@@ -64,7 +64,7 @@ fn marks_verdicts_and_errors_stay_at_any_width() {
             for columns in ALL {
                 let row = text::row(&study, run, within(columns));
                 assert_eq!(kept(&row), kept(&whole), "{columns}: {row}");
-                let limit = run.judgement.as_ref().and_then(|judgement| judgement.limit);
+                let limit = run.judgement.as_ref().and_then(|judgement| judgement.limit.clone());
                 let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict);
                 let word = match verdict {
                     Some(Verdict::Invalid) => "INVALID",

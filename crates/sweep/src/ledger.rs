@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::run::ShareSource;
-use model::{Clock, ControlServer, Diagnostic, Gate, Nanos, Tally, WorkerShare};
+use model::{Clock, ControlServer, Diagnostic, Nanos, Tally, WorkerShare};
 use probe::puma_stats::{self, PumaStats};
 
 /// Between two polls. A poll is answered by Puma's master, not by the workers that are measured.
@@ -79,14 +79,14 @@ pub(crate) struct Accounts {
 
 impl Accounts {
     /// The question that they answer.
-    pub(crate) fn gate(self) -> Gate {
-        Gate::Conservation { worker: self.worker, client: self.client, server: self.server }
+    pub(crate) fn check(self) -> Diagnostic {
+        Diagnostic::Conservation { worker: self.worker, client: self.client, server: self.server }
     }
 
     /// What is doubtful where they differ.
     pub(crate) fn warning(self) -> Option<Diagnostic> {
         let Accounts { worker, client, server } = self;
-        (client != server).then_some(Diagnostic::LedgersDiffer { worker, client, server })
+        (client != server).then_some(Diagnostic::Conservation { worker, client, server })
     }
 }
 
@@ -178,20 +178,20 @@ mod tests {
     fn equal_accounts_raise_no_doubt() {
         let accounts = ledger(&[(11, 3), (12, 0)]).beside_puma(&stats(&[(11, 3), (12, 0)])).unwrap();
         assert_eq!(accounts, Accounts { worker: None, client: 3, server: 3 });
-        assert_eq!((accounts.warning(), accounts.gate().grade()), (None, Grade::Pass));
+        assert_eq!((accounts.warning(), accounts.check().grade()), (None, Grade::Passed));
     }
 
     #[test]
     fn a_request_in_the_wrong_worker_is_a_difference_though_the_sums_agree() {
         let accounts = ledger(&[(11, 3), (12, 1)]).beside_puma(&stats(&[(11, 2), (12, 2)])).unwrap();
         assert_eq!(accounts, Accounts { worker: Some(11), client: 3, server: 2 });
-        assert_eq!(accounts.gate().grade(), Grade::Fail);
+        assert_eq!(accounts.check().grade(), Grade::Failed);
     }
 
     #[test]
     fn a_request_that_somebody_else_sent_is_a_difference() {
         let accounts = ledger(&[(11, 3)]).beside_puma(&stats(&[(11, 4)])).unwrap();
-        assert_eq!(accounts.warning(), Some(Diagnostic::LedgersDiffer { worker: None, client: 3, server: 4 }));
+        assert_eq!(accounts.warning(), Some(Diagnostic::Conservation { worker: None, client: 3, server: 4 }));
     }
 
     #[test]

@@ -103,7 +103,7 @@ pub fn failing() -> SweepStudy {
         let (failed, planned) = (counts.failed(), counts.total());
         let answered: u64 = run.workers.iter().map(|share| share.requests).sum();
         run.warnings = vec![
-            Diagnostic::LedgersDiffer { worker: None, client: answered, server: answered + failed / 2 },
+            Diagnostic::Conservation { worker: None, client: answered, server: answered + failed / 2 },
             Diagnostic::Failures { failed, planned },
             Diagnostic::QuantilesHidden { from, unanswered: failed, outcomes: counts.failures() },
         ];
@@ -156,7 +156,7 @@ pub fn short() -> SweepStudy {
 pub fn interrupted() -> SweepStudy {
     let mut study = canonical();
     study.runs.truncate(2);
-    study.runs[1].warnings = vec![Diagnostic::Interrupted { by: Some(EndedBy::User) }];
+    study.runs[1].warnings = vec![Diagnostic::Interrupted { by: EndedBy::User }];
     study.total_time = Nanos::from_secs(63);
     study.interrupted = true;
     study

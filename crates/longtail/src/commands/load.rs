@@ -10,7 +10,6 @@ use model::counts::name;
 use model::networks::is_public;
 use model::plan::quoted;
 use model::{BadResponse, BadResponses, Ceiling, LoadPlan, Outcome, Placement, Study, Tally, Verdict};
-use report::reasons::bad_responses;
 use sweep::{Phase, Workshop};
 
 use crate::args::{AttackArgs, LoadArgs, load_words};
@@ -205,7 +204,7 @@ fn unanswered(tally: &Tally, plan: &LoadPlan) -> String {
 /// What was wrong with what came back; what is no HTTP may be TLS.
 fn why_bad(reasons: &BadResponses, tls: bool) -> String {
     let ask = if reasons.of(BadResponse::NotHttp) > 0 && !tls { ": does it speak TLS (https://)?" } else { "" };
-    bad_responses(reasons).unwrap_or_default() + ask
+    reasons.to_string() + ask
 }
 
 /// A load that another generator makes.

@@ -27,7 +27,7 @@ fn account_doubts(study: &BodiesStudy) -> Vec<&Diagnostic> {
     let is_one = |warning: &&Diagnostic| {
         matches!(
             warning,
-            Diagnostic::LedgersDiffer { .. } | Diagnostic::LedgerUnknown { .. } | Diagnostic::BytesDiffer { .. }
+            Diagnostic::Conservation { .. } | Diagnostic::LedgerUnknown { .. } | Diagnostic::BytesDiffer { .. }
         )
     };
     all.filter(is_one).collect()
@@ -166,7 +166,7 @@ fn an_answer_that_somebody_else_had_is_missed_by_the_account() {
     bodies.send(Signal::CONT);
     bodies.end().with_code(3);
     let study = read(&lab);
-    let [Diagnostic::BytesDiffer { client, app }, Diagnostic::LedgersDiffer { .. }] = study.warnings[..] else {
+    let [Diagnostic::BytesDiffer { client, app }, Diagnostic::Conservation { .. }] = study.warnings[..] else {
         panic!("{:?}", study.warnings)
     };
     assert_eq!(app, client + 7 * 1024);

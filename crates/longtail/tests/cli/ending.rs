@@ -59,7 +59,7 @@ fn interrupted(server: &str, signal: Signal) {
     assert!(study.interrupted);
     assert_eq!(study.runs.len(), 1, "the run that was interrupted, and none after it");
     let run = &study.runs[0];
-    assert!(run.warnings.contains(&Diagnostic::Interrupted { by: Some(EndedBy::User) }), "{:?}", run.warnings);
+    assert!(run.warnings.contains(&Diagnostic::Interrupted { by: EndedBy::User }), "{:?}", run.warnings);
     assert_conserved(run);
     let counts = &run.tally.counts;
     assert_eq!(counts.total(), counts.good() + counts.of(Outcome::InFlight), "{counts:?}");
@@ -111,7 +111,7 @@ fn interrupted_twice() -> Option<SweepStudy> {
 fn the_second_signal_leaves_at_once() {
     if let Some(study) = interrupted_twice() {
         assert_eq!(study.runs.len(), 1);
-        assert!(study.runs[0].warnings.contains(&Diagnostic::Interrupted { by: Some(EndedBy::User) }));
+        assert!(study.runs[0].warnings.contains(&Diagnostic::Interrupted { by: EndedBy::User }));
         assert_conserved(&study.runs[0]);
     }
 }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use launch::affinity;
 use model::{
-    Arrivals, Clock as _, Diagnostic, Gate, Grade, Judgement, LoadStudy, Nanos, Outcome, Pace, Profile, Quantile, Rate,
-    Run, Verdict,
+    Arrivals, Clock as _, Diagnostic, Grade, Judgement, LoadStudy, Nanos, Outcome, Pace, Profile, Quantile, Rate, Run,
+    Verdict,
 };
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -24,8 +24,8 @@ fn judgement(study: &LoadStudy) -> &Judgement {
 }
 
 /// The grade of the gate that `is` picks out; `None` where it was not asked.
-fn grade(judgement: &Judgement, is: impl Fn(&Gate) -> bool) -> Option<Grade> {
-    judgement.gates.iter().find(|gate| is(gate)).map(Gate::grade)
+fn grade(judgement: &Judgement, is: impl Fn(&Diagnostic) -> bool) -> Option<Grade> {
+    judgement.checks.iter().find(|gate| is(gate)).map(Diagnostic::grade)
 }
 
 fn sink_with(settings: SinkSettings) -> Sink {
@@ -70,14 +70,19 @@ fn a_lane_that_has_to_share_its_processor_is_the_limit() {
     Running::start(&mut pinned).end().with_code(0);
     let study = study(&lab);
     let judgement = judgement(&study);
-    assert_eq!(grade(judgement, |gate| matches!(gate, Gate::LaneRunQueue { .. })), Some(Grade::Fail), "{judgement:?}");
+    assert_eq!(
+        grade(judgement, |gate| matches!(gate, Diagnostic::LaneRunQueue { .. })),
+        Some(Grade::Failed),
+        "{judgement:?}"
+    );
     assert!(is_void(judgement) || judgement.verdict == Verdict::GeneratorBound, "{judgement:?}");
 }
 
 /// Whether the machine itself spoiled the run: whatever else was seen, the figures are worth nothing then.
 fn is_void(judgement: &Judgement) -> bool {
-    let is_fail = |is: fn(&Gate) -> bool| grade(judgement, is) == Some(Grade::Fail);
-    is_fail(|gate| matches!(gate, Gate::Steal { .. })) || is_fail(|gate| matches!(gate, Gate::ClockStep { .. }))
+    let is_fail = |is: fn(&Diagnostic) -> bool| grade(judgement, is) == Some(Grade::Failed);
+    is_fail(|gate| matches!(gate, Diagnostic::Steal { .. }))
+        || is_fail(|gate| matches!(gate, Diagnostic::ClockStep { .. }))
 }
 
 /// Stops all threads of a process, and waits until they are.
@@ -127,7 +132,11 @@ fn what_a_stopped_generator_reads_late_is_not_in_the_kernels_times() {
     assert!(tally.read_lag.max() > Some(unread), "{:?} of {unread}", tally.read_lag.max());
     assert!(tally.response_time.max() < tally.read_lag.max(), "{:?}", tally.response_time.max());
     let judgement = judgement(&study);
-    assert_eq!(grade(judgement, |gate| matches!(gate, Gate::ReadLag { .. })), Some(Grade::Fail), "{judgement:?}");
+    assert_eq!(
+        grade(judgement, |gate| matches!(gate, Diagnostic::ReadLag { .. })),
+        Some(Grade::Failed),
+        "{judgement:?}"
+    );
 }
 
 #[test]
@@ -147,8 +156,8 @@ fn a_generator_that_is_stopped_in_a_closed_loop_is_the_limit_and_says_so() {
         let ended = running.end();
         let study = study(&lab);
         let judgement = judgement(&study);
-        let standstill = |gate: &Gate| matches!(gate, Gate::Standstill { .. });
-        assert_eq!(grade(judgement, standstill), Some(Grade::Fail), "{judgement:?}");
+        let standstill = |gate: &Diagnostic| matches!(gate, Diagnostic::Standstill { .. });
+        assert_eq!(grade(judgement, standstill), Some(Grade::Failed), "{judgement:?}");
         if is_void(judgement) {
             continue;
         }
@@ -181,7 +190,11 @@ fn a_generator_that_is_stopped_sends_late_and_says_so() {
     let study = study(&lab);
     let judgement = judgement(&study);
     assert!(is_void(judgement) || judgement.verdict == Verdict::GeneratorBound, "{judgement:?}");
-    assert_eq!(grade(judgement, |gate| matches!(gate, Gate::GeneratorLag { .. })), Some(Grade::Fail), "{judgement:?}");
+    assert_eq!(
+        grade(judgement, |gate| matches!(gate, Diagnostic::GeneratorLag { .. })),
+        Some(Grade::Failed),
+        "{judgement:?}"
+    );
     // None of them was left out, and none was moved: the delay is in the response times. The next was due 10 ms after the stop.
     assert_eq!(study.run.tally.counts.total(), 800);
     assert!(study.run.tally.response_time.max() > Some(Nanos::from_millis(980)));
@@ -207,8 +220,9 @@ fn undisturbed(words: &str) -> LoadStudy {
 
 /// Whether the kernel says that the lane had to wait for a processor, or the machine for its host.
 fn is_disturbed(judgement: &Judgement) -> bool {
-    let is_more = |is: fn(&Gate) -> bool| grade(judgement, is) > Some(Grade::Pass);
-    is_more(|gate| matches!(gate, Gate::LaneRunQueue { .. })) || is_more(|gate| matches!(gate, Gate::Steal { .. }))
+    let is_more = |is: fn(&Diagnostic) -> bool| grade(judgement, is) > Some(Grade::Passed);
+    is_more(|gate| matches!(gate, Diagnostic::LaneRunQueue { .. }))
+        || is_more(|gate| matches!(gate, Diagnostic::Steal { .. }))
 }
 
 /// The server is the limit. A generator that was kept from its work may be it too, and says why.
@@ -249,7 +263,7 @@ fn an_overload_of_an_open_loop_grows_and_is_no_fault_of_the_measurement() {
     // Each second brings three seconds' work: two more to wait for. The slots are held for exactly so long, and a second that the
     // machine takes for something else turns the line by a third of that.
     assert!(growth.is_some_and(|growth| (1.0..3.0).contains(&growth)), "{growth:?}");
-    assert_eq!(grade(judgement(&study), |gate| matches!(gate, Gate::Steadiness { .. })), None, "it is not asked");
+    assert_eq!(grade(judgement(&study), |gate| matches!(gate, Diagnostic::Steadiness { .. })), None, "it is not asked");
 }
 
 #[test]
@@ -315,9 +329,9 @@ fn a_full_accept_queue_is_named() {
     load(&lab, &format!("-c 12 -n 12 {}", url(&sink))).with_code(0);
     let study = study(&lab);
     let judgement = judgement(&study);
-    let is_named = |is: fn(&Gate) -> bool| grade(judgement, is) == Some(Grade::Warn);
-    assert!(is_named(|gate| matches!(gate, Gate::ListenOverflows { .. })), "{judgement:?}");
-    assert!(is_named(|gate| matches!(gate, Gate::ConnectStalls { .. })), "{judgement:?}");
+    let is_named = |is: fn(&Diagnostic) -> bool| grade(judgement, is) == Some(Grade::Doubtful);
+    assert!(is_named(|gate| matches!(gate, Diagnostic::ListenOverflows { .. })), "{judgement:?}");
+    assert!(is_named(|gate| matches!(gate, Diagnostic::ConnectStalls { .. })), "{judgement:?}");
 }
 
 #[test]
@@ -340,7 +354,11 @@ fn a_machine_without_ports_is_named() {
     }
     let study = crate::load::read(&lab.path("study.json"));
     let judgement = judgement(&study);
-    assert_eq!(grade(judgement, |gate| matches!(gate, Gate::Exhausted { .. })), Some(Grade::Fail), "{judgement:?}");
+    assert_eq!(
+        grade(judgement, |gate| matches!(gate, Diagnostic::Exhausted { .. })),
+        Some(Grade::Failed),
+        "{judgement:?}"
+    );
     assert!(is_void(judgement) || judgement.verdict == Verdict::GeneratorBound, "{judgement:?}");
     assert!(study.run.tally.exhausted > 0 && study.run.tally.counts.good() > 0);
     assert!(study.run.tally.counts.of(Outcome::NoPort) > 0, "{:?}", study.run.tally.counts);
@@ -372,12 +390,12 @@ fn a_rare_draw_of_arrivals_is_named() {
     // One seed in some hundred.
     let rare = (1..100_000).find(|seed| due(*seed).abs_diff(100) > 30).unwrap();
     let sink = sink(SinkBody::Ok);
-    for (seed, expected) in [(rare, Grade::Warn), (1, Grade::Pass)] {
+    for (seed, expected) in [(rare, Grade::Doubtful), (1, Grade::Passed)] {
         let lab = Lab::new();
         load(&lab, &format!("--rate 100/s --arrivals poisson --seed {seed} --for 1s {}", url(&sink))).with_code(0);
         let study = study(&lab);
         assert_eq!(study.run.tally.counts.total(), due(seed) as u64);
-        assert_eq!(grade(judgement(&study), |gate| matches!(gate, Gate::PoissonCount { .. })), Some(expected));
+        assert_eq!(grade(judgement(&study), |gate| matches!(gate, Diagnostic::PoissonCount { .. })), Some(expected));
     }
 }
 
@@ -406,14 +424,14 @@ fn swept(app: &str, words: &str, meanwhile: impl Fn(u16, &AtomicBool) -> bool + 
 }
 
 fn conserved(judgement: &Judgement) -> Option<Grade> {
-    grade(judgement, |gate| matches!(gate, Gate::Conservation { .. }))
+    grade(judgement, |gate| matches!(gate, Diagnostic::Conservation { .. }))
 }
 
 #[test]
 fn a_server_that_counts_what_we_count_conserves() {
     let app = "run lambda { |env| sleep 0.01; [200, {'x-worker-pid' => Process.pid.to_s}, ['ok']] }\n";
     for judgement in swept(app, "-w2 -t2:2", |_, _| true).into_iter().flatten() {
-        assert_eq!(conserved(&judgement), Some(Grade::Pass), "{judgement:?}");
+        assert_eq!(conserved(&judgement), Some(Grade::Passed), "{judgement:?}");
     }
 }
 
@@ -421,7 +439,7 @@ fn a_server_that_counts_what_we_count_conserves() {
 fn a_server_whose_answers_name_the_wrong_worker_is_found_out() {
     let app = "run lambda { |env| sleep 0.01; [200, {'x-worker-pid' => '1'}, ['ok']] }\n";
     for judgement in swept(app, "-w2 -t2:2", |_, _| true).into_iter().flatten() {
-        assert_eq!(conserved(&judgement), Some(Grade::Fail), "{judgement:?}");
+        assert_eq!(conserved(&judgement), Some(Grade::Failed), "{judgement:?}");
         assert_eq!(judgement.verdict, Verdict::Invalid);
     }
 }
@@ -444,7 +462,7 @@ fn a_request_that_somebody_else_sent_is_found_out() {
         false
     };
     for judgement in swept(app, "-t2:2", somebody).into_iter().flatten() {
-        assert_eq!(conserved(&judgement), Some(Grade::Fail), "{judgement:?}");
+        assert_eq!(conserved(&judgement), Some(Grade::Failed), "{judgement:?}");
         assert_eq!(judgement.verdict, Verdict::Invalid);
     }
 }

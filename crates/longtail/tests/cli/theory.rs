@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use model::theory::{Resemblance, inferred};
-use model::{Discipline, Gate, Grade, Nanos, Run, SweepStudy};
+use model::{Diagnostic, Discipline, Grade, Nanos, Run, SweepStudy};
 use queueing::OfferedLoad;
 use queueing::mdc::ConstantServiceQueue;
 use queueing::open_loop::SteadyQueue as _;
@@ -61,10 +61,10 @@ fn assert_looks_like(first: SweepStudy, again: impl Fn() -> SweepStudy, this: Di
 
 /// Whether a lane waited for a processor, or the hypervisor took some, for longer than is passed over.
 pub(crate) fn shared_its_processors(run: &Run) -> bool {
-    let gates = run.judgement.iter().flat_map(|judgement| &judgement.gates);
-    gates
-        .filter(|gate| matches!(gate, Gate::LaneRunQueue { .. } | Gate::Steal { .. }))
-        .any(|gate| gate.grade() > Grade::Pass)
+    let checks = run.judgement.iter().flat_map(|judgement| &judgement.checks);
+    checks
+        .filter(|check| matches!(check, Diagnostic::LaneRunQueue { .. } | Diagnostic::Steal { .. }))
+        .any(|check| check.grade() > Grade::Passed)
 }
 
 fn major(study: &SweepStudy) -> u32 {

@@ -88,7 +88,7 @@ fn verdicts_of(runs: &[Labelled<'_>], width: Width) -> String {
         let told = evidence.into_iter().take(told).collect::<Vec<_>>().join("; ");
         let line = format!("{}: {told}{rest}", verdicts::name(judgement.verdict));
         wrap(&mut text, width, &format!("  {label:<labels$}  "), &line);
-        for remedy in verdicts::remedies(judgement) {
+        for remedy in verdicts::hints(judgement) {
             if !remedies.contains(&remedy) {
                 remedies.push(remedy);
             }

@@ -61,7 +61,7 @@ fn parts(study: &ClaimedLoadStudy) -> Vec<Part> {
     let doubts: Vec<String> = run
         .warnings
         .iter()
-        .map(|warning| (warning.text(), warning.remedy()))
+        .map(|warning| (warning.to_string(), warning.hint()))
         .chain(machine(run))
         .flat_map(|(seen, remedy)| [seen, format!("  → {remedy}")])
         .collect();

@@ -6,7 +6,7 @@ pub(crate) mod load;
 pub(crate) mod rows;
 
 use model::claimed::{Believable, FindingGrade};
-use model::{ClaimedRun, Diagnostic, Gate};
+use model::{ClaimedRun, Diagnostic};
 
 use crate::number::{self, or_none};
 
@@ -41,7 +41,7 @@ fn made_by(run: &ClaimedRun) -> String {
 
 /// What the machine spoiled meanwhile, with the remedy.
 fn machine(run: &ClaimedRun) -> Vec<(String, &'static str)> {
-    run.machine_troubles().iter().map(|gate: &Gate| (gate.text(), gate.remedy())).collect()
+    run.machine_troubles().iter().map(|check| (check.to_string(), check.hint())).collect()
 }
 
 /// Whether something may have spoiled a figure of it.

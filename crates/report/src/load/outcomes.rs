@@ -4,7 +4,6 @@ use model::{LoadStudy, Outcome, counts};
 
 use super::part::{Body, Part, Row, head};
 use crate::number::{self, NONE};
-use crate::reasons;
 
 /// The status codes, exactly.
 pub(crate) fn statuses(study: &LoadStudy) -> Option<Part> {
@@ -26,7 +25,7 @@ pub(crate) fn errors(study: &LoadStudy) -> Option<Part> {
         return None;
     }
     let tally = &study.run.tally;
-    let why = tally.counts.iter().filter_map(|(outcome, _)| Some((outcome, reasons::of(tally, outcome)?)));
+    let why = tally.counts.iter().filter_map(|(outcome, _)| Some((outcome, tally.reason(outcome)?)));
     let why: Vec<String> = why.map(|(outcome, why)| format!("{}: {why}", in_words(outcome))).collect();
     let table = Body::Table(head(["", "requests", "% of all"]), rows);
     let why = (!why.is_empty()).then_some(Body::Lines(why));

@@ -1,6 +1,6 @@
 //! What is said about the numbers: checks, objectives, doubts with their remedies, and what the words mean.
 
-use model::{Gate, Grade, LoadStudy};
+use model::{Diagnostic, Grade, LoadStudy};
 
 use super::part::{Body, Part};
 use crate::number;
@@ -16,15 +16,15 @@ pub(crate) fn log(study: &LoadStudy) -> Option<Part> {
 pub(crate) fn verdict(study: &LoadStudy) -> Option<Part> {
     let judgement = study.run.judgement.as_ref()?;
     let mut lines = vec![verdicts::evidence(judgement).join("; ")];
-    lines.extend(verdicts::remedies(judgement).iter().map(|remedy| format!("  → {remedy}")));
+    lines.extend(verdicts::hints(judgement).iter().map(|remedy| format!("  → {remedy}")));
     let counts = &study.run.tally.counts;
-    let failures = Gate::Failures { failed: counts.failed(), planned: counts.total() };
+    let failures = Diagnostic::Failures { failed: counts.failed(), planned: counts.total() };
     // Whose limit it was is not all that there is to say of a server that answers only some.
     let failed = match failures.grade() {
-        Grade::Warn => {
+        Grade::Doubtful => {
             format!(", {} % of requests failed", number::percent_tenths(counts.failed() as f64 / counts.total() as f64))
         }
-        Grade::Pass | Grade::Fail => String::new(),
+        _ => String::new(),
     };
     let title = format!("verdict: {}{failed}", verdicts::name(judgement.verdict));
     Some(Part::new(title, vec![Body::Lines(lines)]))
@@ -50,9 +50,9 @@ pub(crate) fn warnings(study: &LoadStudy) -> Option<Part> {
     let warnings = &study.run.warnings;
     let mut lines: Vec<String> = Vec::new();
     for (at, warning) in warnings.iter().enumerate() {
-        lines.push(warning.text());
-        if warnings.get(at + 1).map(model::Diagnostic::remedy) != Some(warning.remedy()) {
-            lines.push(format!("  → {}", warning.remedy()));
+        lines.push(warning.to_string());
+        if warnings.get(at + 1).map(model::Diagnostic::hint) != Some(warning.hint()) {
+            lines.push(format!("  → {}", warning.hint()));
         }
     }
     (!lines.is_empty()).then(|| Part::new("warnings", vec![Body::Lines(lines)]))

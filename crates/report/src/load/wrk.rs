@@ -15,7 +15,6 @@ use std::fmt::Write as _;
 use model::{Histogram, LoadStudy, Nanos, Outcome};
 
 use crate::number::{self, NONE};
-use crate::reasons::bad_responses;
 
 const PERCENTILES: [u32; 4] = [50, 75, 90, 99];
 
@@ -51,7 +50,7 @@ pub fn whole(study: &LoadStudy) -> String {
     if bad > 0 {
         _ = writeln!(text, "  Non-2xx or 3xx responses: {}", number::count(bad));
     }
-    if let Some(reasons) = bad_responses(&tally.bad_responses) {
+    if let Some(reasons) = tally.reason(Outcome::BadResponse) {
         _ = writeln!(text, "  Bad responses: {reasons}");
     }
     let elapsed = run.elapsed.as_secs_f64();

@@ -13,7 +13,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         match self.reconcile() {
             Ok(accounts) => {
                 for run in runs {
-                    run.judgement = run.judgement.take().map(|judgement| judgement.with(accounts.gate()));
+                    run.judgement = run.judgement.take().map(|judgement| judgement.with(accounts.check()));
                 }
                 accounts.warning()
             }

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use model::theory::inferred;
-use model::{CpuUse, Discipline, Gate, GeneratorFacts, Grade, Judgement, LoadStudy, Nanos, SweepStudy, Verdict};
+use model::{CpuUse, Diagnostic, Discipline, GeneratorFacts, Grade, Judgement, LoadStudy, Nanos, SweepStudy, Verdict};
 
 use crate::clock::eventually;
 use crate::lab::{Ended, Lab, PATIENCE, Running, can, free_port};
@@ -98,7 +98,7 @@ impl Seen {
         facts: &GeneratorFacts,
         discipline: Option<Discipline>,
     ) -> Seen {
-        let limit = judgement.and_then(|judgement| judgement.limit);
+        let limit = judgement.and_then(|judgement| judgement.limit.as_ref());
         let cells = Cells {
             exit: ended.status.code(),
             verdict: judgement.map(|judgement| judgement.verdict),
@@ -115,10 +115,16 @@ const OTHERS: f64 = 0.03;
 
 /// Whether the kernel says that a lane waited for a processor, the machine for its host, or that others had a part of the CPUs.
 fn disturbed(judgement: &Judgement, facts: &GeneratorFacts) -> Option<String> {
-    let is_of_machine = |gate: &&Gate| matches!(gate, Gate::LaneRunQueue { .. } | Gate::Steal { .. });
-    let by_gate = judgement.gates.iter().filter(is_of_machine).find(|gate| gate.grade() > Grade::Pass).map(Gate::text);
+    let is_of_machine =
+        |check: &&Diagnostic| matches!(check, Diagnostic::LaneRunQueue { .. } | Diagnostic::Steal { .. });
+    let by_check = judgement
+        .checks
+        .iter()
+        .filter(is_of_machine)
+        .find(|check| check.grade() > Grade::Passed)
+        .map(ToString::to_string);
     let cpu = CpuUse::of(facts).filter(|cpu| cpu.others.is_some_and(|others| others >= OTHERS * cpu.of));
-    by_gate.or_else(|| cpu.map(|cpu| cpu.to_string()))
+    by_check.or_else(|| cpu.map(|cpu| cpu.to_string()))
 }
 
 type Group = (&'static str, fn() -> Vec<Row>);
