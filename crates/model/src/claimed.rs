@@ -114,8 +114,8 @@ pub struct ClaimFinding {
     pub text: String,
 }
 
-/// How a check came out that is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// How a check came out that is worth a word, the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingGrade {
     /// It cannot be so.

@@ -1,10 +1,10 @@
 //! Flags of `longtail calibrate` and `longtail selftest`.
 
-use clap::Args;
+use clap::{Args, ValueEnum as _};
 use model::Nanos;
 
 use super::format::Format;
-use crate::generators::{Generator, Job};
+use crate::generators::{Generator, LoadEnd, LoadOrder};
 use crate::mistake::{Mistake, wrong};
 
 const CALIBRATE_EXAMPLES: &str = "\
@@ -64,15 +64,14 @@ impl CalibrateArgs {
     ///
     /// # Errors
     /// Where the time is one that not every generator can be asked for.
-    pub(crate) fn job(&self) -> Result<Job, Mistake> {
-        let seconds = self.length.0 / 1_000_000_000;
-        if seconds == 0 || Nanos::from_secs(seconds) != self.length {
+    pub(crate) fn order(&self) -> Result<LoadOrder, Mistake> {
+        if self.length == Nanos::ZERO || !self.length.0.is_multiple_of(1_000_000_000) {
             return Err(wrong(format!(
                 "--for {} cannot be asked of every generator: give whole seconds, 1s or more",
                 self.length
             )));
         }
-        Ok(Job { connections: self.connections, seconds })
+        Ok(LoadOrder::closed_loop("", self.connections, 1, LoadEnd::After(self.length)))
     }
 
     /// In how many rounds.
@@ -83,6 +82,6 @@ impl CalibrateArgs {
     /// longtail itself, and the others that are wanted: all where none is named.
     pub(crate) fn generators(&self) -> Vec<Generator> {
         let wanted = |one: &Generator| *one == Generator::Longtail || self.tools.is_empty() || self.tools.contains(one);
-        Generator::ALL.into_iter().filter(wanted).collect()
+        Generator::value_variants().iter().copied().filter(wanted).collect()
     }
 }

@@ -4,7 +4,7 @@ use audit::{Claim, ClaimCheck, ClaimVerdict, Evidence, PrintedFigure};
 use model::{Nanos, Study};
 use serde::Serialize;
 
-use crate::generators::{Generator, Job};
+use crate::generators::Generator;
 
 /// A run that was done.
 #[derive(Clone, Debug, Serialize)]
@@ -44,11 +44,11 @@ pub(crate) struct Said {
 }
 
 /// What it printed, understood; `None` where nothing of it is.
-pub(crate) fn said(generator: Generator, printed: &str, job: Job) -> Option<Said> {
-    let Some(tool) = generator.tool() else { return ours(printed) };
+pub(crate) fn said(generator: Generator, printed: &str, connections: u32) -> Option<Said> {
+    let Some(tool) = generator.prints() else { return ours(printed) };
     let mut claim = audit::parse::claims(printed).into_iter().find(|claim| claim.tool == tool)?;
     // What it was asked for, where it does not repeat it.
-    claim.connections.get_or_insert(u64::from(job.connections));
+    claim.connections.get_or_insert(u64::from(connections));
     if tool.is_corrected_by_wrk() || tool == audit::LoadTool::Wrk2 {
         claim.threads.get_or_insert(1);
     }
@@ -112,9 +112,8 @@ impl Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::ValueEnum as _;
     use testkit::output::WRK;
-
-    const JOB: Job = Job { connections: 10, seconds: 1 };
 
     #[test]
     fn the_middle_of_an_even_number_is_between_two() {
@@ -125,14 +124,14 @@ mod tests {
 
     #[test]
     fn what_is_no_output_says_nothing() {
-        for generator in Generator::ALL {
-            assert!(said(generator, "unable to connect", JOB).is_none());
+        for generator in Generator::value_variants() {
+            assert!(said(*generator, "unable to connect", 10).is_none());
         }
     }
 
     #[test]
     fn wrk_is_held_against_the_connections_it_was_given() {
-        let said = said(Generator::Wrk, WRK, JOB).unwrap();
+        let said = said(Generator::Wrk, WRK, 10).unwrap();
         assert_eq!((said.claimed, said.littles_law), (Some(10_000), Some(1.0)));
         assert!((said.p99_s.unwrap().value - 0.0015).abs() < 1e-12);
     }

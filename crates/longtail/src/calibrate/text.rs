@@ -3,24 +3,31 @@
 use std::fmt::Write as _;
 
 use audit::{ClaimVerdict, PrintedFigure};
-use model::Environment;
+use model::{Environment, Nanos};
 use report::number;
 use serde_json::json;
 
 use crate::calibrate::account::{Run, Spread};
 use crate::calibrate::conduct::Contender;
-use crate::generators::{Generator, Job};
+use crate::generators::{Generator, LoadOrder};
 use crate::selftest::machine;
 
 /// All that was found.
 pub(crate) struct Findings<'a> {
-    pub(crate) job: Job,
+    pub(crate) order: &'a LoadOrder,
     pub(crate) rounds: u32,
     pub(crate) contenders: &'a [Contender],
     pub(crate) missing: &'a [Generator],
     pub(crate) environment: &'a Environment,
     pub(crate) started_at: &'a str,
     pub(crate) interrupted: bool,
+}
+
+impl Findings<'_> {
+    /// Of each run.
+    fn length(&self) -> Nanos {
+        self.order.time().unwrap_or_default()
+    }
 }
 
 /// Medians of one generator's runs.
@@ -71,7 +78,7 @@ const HEAD: [&str; 2] = [
 
 /// For a terminal.
 pub(crate) fn table(found: &Findings<'_>) -> String {
-    let Job { connections, seconds } = found.job;
+    let (connections, seconds) = (found.order.connections, found.length().0 / 1_000_000_000);
     let mut text = format!(
         "{} of each to one load sink, 1 thread, {} s a run, {} in turns; medians\n\n",
         number::count_of(connections, "connection"),
@@ -182,8 +189,8 @@ pub(crate) fn json(found: &Findings<'_>) -> String {
     let all = json!({
         "started_at": found.started_at,
         "environment": found.environment,
-        "connections": found.job.connections,
-        "length_ns": found.job.seconds * 1_000_000_000,
+        "connections": found.order.connections,
+        "length_ns": found.length(),
         "rounds": found.rounds,
         "interrupted": found.interrupted,
         "tools": found.contenders.iter().map(medians).collect::<Vec<_>>(),

@@ -16,7 +16,7 @@ use crate::args::{AttackArgs, LoadArgs, load_words};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
 use crate::generators::Generator;
-use crate::load::{Log, Prepared, conduct, order, prepare};
+use crate::load::{Log, Prepared, conduct, order_load, prepare};
 use crate::mistake::Mistake;
 use crate::outlets::{Outlets, StatsdInput};
 use crate::store::{CeilingFile, Store};
@@ -209,7 +209,7 @@ fn why_bad(reasons: &BadResponses, tls: bool) -> String {
 
 /// A load that another generator makes.
 fn run_another(args: &LoadArgs, resolver: &Resolver, generator: Generator) -> Result<Conducted, Mistake> {
-    let ordered = order(args, resolver, generator, SystemClock::start())?;
+    let ordered = order_load(args, resolver, generator, SystemClock::start())?;
     announce(ordered.prepared());
     let interrupt = signals::interruption()?;
     let started_at = wall_time();

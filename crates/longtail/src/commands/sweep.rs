@@ -16,7 +16,7 @@ use crate::args::environment::{addresses, with_environment};
 use crate::args::{OutputArgs, SweepArgs};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
-use crate::generators::{Driver, Found};
+use crate::generators::{GeneratorDriver, InstalledGenerator};
 use crate::mistake::Mistake;
 use crate::outlets::{Outlets, StatsdInput};
 use crate::store::{CeilingFile, Store};
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     let layout = Layout { columns: args.output.sweep_columns()?, width: args.output.width() };
     let mut plan = args.plan()?;
     let addresses = addresses()?;
-    let found = args.with.map(Found::on_path).transpose()?;
+    let found = args.with.map(InstalledGenerator::on_path).transpose()?;
     fall_back(&mut plan.server)?;
     let lanes_by = args.with.is_none().then(|| args.conduct.lanes_by());
     refuse_in_vain(plan.probe)?;
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
     let store = Store::create("sweep", &started_at, args.save.as_deref())?;
-    let driver = found.map(|found| Driver::new(found, clock)).transpose()?;
+    let driver = found.map(|found| GeneratorDriver::new(found, clock)).transpose()?;
     let interrupt = Arc::clone(&interrupt);
     let ceilings = CeilingFile::of_day(&started_at);
     let command_line = with_environment(&plan.command_line());

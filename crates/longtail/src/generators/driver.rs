@@ -1,106 +1,80 @@
-//! One run of another generator for a load or a sweep: its warm-up, thrown away, then the run, then what it says.
+//! One run of another generator for a load or a sweep: its warm-up, thrown away, then the run, then what it claims and
+//! what the audit leaves of that. Nothing is computed that it did not print, but for its errors, which are added up.
 
 use std::ffi::OsString;
 use std::fs;
-use std::sync::Arc;
+use std::path::PathBuf;
 
-use launch::{Exit, GuardCommand, Scratch};
-use model::plan::quoted;
-use model::{ClaimedRun, Clock, Nanos, Stop};
+use audit::claim::ClaimedServer;
+use audit::{AuditedClaim, CheckOutcome, Claim, ClaimVerdict, PrintedFigure};
+use model::claimed::{Believable, ClaimFinding, ClaimedFigures, ClaimedPercentile, FindingGrade};
+use model::{ClaimedRun, Nanos, ServerFacts, Stop};
 use sweep::{OtherGenerator, Task};
 
 use crate::clock::SystemClock;
-use crate::generators::claimed::{Known, Understood, understood};
-use crate::generators::{End, Errand, Generator, Load, Words, used_by_children};
-use crate::mistake::Mistake;
-use crate::{GUARD, this_program};
-
-/// A generator that has not ended so long after its time (and its last answer's timeout) is taken for stuck.
-const PATIENCE: Nanos = Nanos::from_secs(20);
-/// Time for a program to tell its version.
-const MOMENT: Nanos = Nanos::from_secs(5);
-const STEP: Nanos = Nanos::from_millis(10);
+use crate::generators::{Generator, GeneratorRunner, LoadEnd, LoadOrder, ProcessReport};
+use crate::mistake::{Mistake, wrong};
+use crate::this_program;
 
 /// A generator that was found on PATH.
-pub(crate) struct Found {
-    generator: Generator,
-    program: OsString,
+pub(crate) struct InstalledGenerator {
+    pub(crate) generator: Generator,
+    pub(crate) program: OsString,
 }
 
-impl Found {
+impl InstalledGenerator {
     /// Looks for it.
     ///
     /// # Errors
     /// Where it is not on PATH.
-    pub(crate) fn on_path(generator: Generator) -> Result<Found, Mistake> {
+    pub(crate) fn on_path(generator: Generator) -> Result<InstalledGenerator, Mistake> {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let missing = || {
-            let name = generator.name();
-            Mistake::Flags(format!("--with {name}: {name} is not on PATH; install it, or leave out --with"))
-        };
+        let name = generator.name();
+        let missing = || wrong(format!("--with {name}: {name} is not on PATH; install it, or leave out --with"));
         let program = generator.program(&path, &this_program()).ok_or_else(missing)?;
-        Ok(Found { generator, program })
+        Ok(InstalledGenerator { generator, program })
     }
 }
 
 /// A generator, ready to run.
-pub(crate) struct Driver {
-    found: Found,
+pub(crate) struct GeneratorDriver {
+    installed: InstalledGenerator,
     version: Option<String>,
-    scratch: Arc<Scratch>,
-    guard: GuardCommand,
-    clock: SystemClock,
+    runner: GeneratorRunner,
 }
 
-/// What a process came to.
-struct Ended {
-    printed: String,
-    command_line: String,
-    elapsed: Nanos,
-    cpu: Option<Nanos>,
+/// What is known of the server whom the load goes to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KnownServer<'a> {
+    pub(crate) facts: Option<&'a ServerFacts>,
+    /// How long it sleeps over each request.
+    pub(crate) delay: Option<Nanos>,
 }
 
-impl Driver {
+impl GeneratorDriver {
     /// Makes it ready: asks for its version, and makes a folder for its files.
     ///
     /// # Errors
     /// Where no folder can be made.
-    pub(crate) fn new(found: Found, clock: SystemClock) -> Result<Driver, Mistake> {
-        let within = std::env::temp_dir();
-        let mend = "set TMPDIR to a folder you can write";
-        let scratch = Scratch::new(&within).map_err(|why| Mistake::Write { path: within, why, mend })?;
-        let guard = GuardCommand::this_program(GUARD);
-        let mut driver = Driver { found, version: None, scratch: Arc::new(scratch), guard, clock };
-        driver.version = driver.ask_version();
-        Ok(driver)
+    pub(crate) fn new(installed: InstalledGenerator, clock: SystemClock) -> Result<GeneratorDriver, Mistake> {
+        let runner = GeneratorRunner::new(clock)?;
+        let version = runner.version(installed.generator, &installed.program);
+        Ok(GeneratorDriver { installed, version, runner })
     }
 
     /// A body for it, in a file.
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub(crate) fn keep_body(&self, body: &[u8]) -> Result<std::path::PathBuf, Mistake> {
-        let path = self.scratch.path().join("body");
+    pub(crate) fn keep_body(&self, body: &[u8]) -> Result<PathBuf, Mistake> {
+        let path = self.runner.folder().join("body");
         fs::write(&path, body).map_err(|why| Mistake::Write { path: path.clone(), why, mend: "is the disk full?" })?;
         Ok(path)
     }
 
-    fn ask_version(&self) -> Option<String> {
-        let flag = self.found.generator.version_flag()?;
-        let argv = vec![self.found.program.clone(), flag.into()];
-        let words = Words { argv, env: Vec::new(), report: None };
-        let load = Load::start(&words.argv, &words, &self.scratch, (&self.guard, &self.clock)).ok()?;
-        let begun = self.clock.now();
-        while load.ended().is_none() && self.clock.now() - begun < MOMENT {
-            self.clock.sleep(STEP);
-        }
-        let stderr = load.complaint().unwrap_or_default();
-        version_in(&load.printed()).or_else(|| version_in(&stderr))
-    }
-
     /// Its name.
     pub(crate) fn name(&self) -> &'static str {
-        self.found.generator.name()
+        self.installed.generator.name()
     }
 
     /// One run; `Ok(None)` where `ended` says to give up.
@@ -109,164 +83,173 @@ impl Driver {
     /// Where it fails, or what it prints is not understood.
     pub(crate) fn run(
         &self,
-        errand: &Errand,
-        known: Known<'_>,
+        order: &LoadOrder,
+        known: KnownServer<'_>,
         ended: &dyn Fn() -> bool,
     ) -> Result<Option<ClaimedRun>, String> {
-        let generator = self.found.generator;
-        let understand =
-            |done: &Ended| understood(generator, (&done.command_line, &done.printed), errand.connections, known);
+        let InstalledGenerator { generator, program } = &self.installed;
+        let process = |end| self.runner.run((*generator, program), order, end, &mut |_| ended());
+        let understand = |report: &ProcessReport| audited_figures(*generator, report, order.connections, known);
         let mut warm_up_requests = None;
-        if errand.warm_up > Nanos::ZERO {
-            let Some(done) = self.process(errand, End::After(errand.warm_up), ended)? else { return Ok(None) };
-            warm_up_requests = understand(&done).and_then(|warm_up| warm_up.figures.requests);
+        if order.warm_up > Nanos::ZERO {
+            let Some(report) = process(LoadEnd::After(order.warm_up))? else { return Ok(None) };
+            warm_up_requests = understand(&report).and_then(|warm_up| warm_up.figures.requests);
         }
-        let Some(done) = self.process(errand, errand.end, ended)? else { return Ok(None) };
+        let Some(report) = process(order.end)? else { return Ok(None) };
         let not_understood = || {
-            let last = done.printed.lines().rev().map(str::trim).find(|line| !line.is_empty());
+            let last = report.printed.lines().rev().map(str::trim).find(|line| !line.is_empty());
             format!("what it printed is not understood{}", last.map(|line| format!(": {line}")).unwrap_or_default())
         };
-        let Understood { figures, audit, findings } = understand(&done).ok_or_else(not_understood)?;
+        let AuditedFigures { figures, audit, findings } = understand(&report).ok_or_else(not_understood)?;
         Ok(Some(ClaimedRun {
             by: generator.name().to_owned(),
             version: self.version.clone(),
-            command_line: done.command_line,
-            connections: errand.connections,
+            command_line: report.command_line,
+            connections: order.connections,
             claim: figures,
-            output: done.printed,
+            output: report.printed,
             warm_up_requests,
             audit,
             findings,
-            cpu: done.cpu,
-            elapsed: done.elapsed,
+            cpu: report.cpu.map(|(user, system)| user + system),
+            elapsed: report.elapsed,
             steal: None,
             listen_overflows: None,
             warnings: Vec::new(),
         }))
     }
-
-    /// One process of it, to its end.
-    fn process(&self, errand: &Errand, end: End, ended: &dyn Fn() -> bool) -> Result<Option<Ended>, String> {
-        let folder = self.scratch.path();
-        let Found { generator, program } = &self.found;
-        // Of those that read their targets from a file.
-        let targets = format!("{} {}\n", errand.method, errand.url);
-        fs::write(folder.join("targets"), targets).map_err(|why| why.to_string())?;
-        let words = generator.errand(program, errand, end, folder);
-        let env = words.env.iter().map(|(name, value)| format!("{name}={}", value.to_string_lossy()));
-        let argv = words.argv.iter().map(|word| quoted(&word.to_string_lossy()));
-        let command_line = env.chain(argv).collect::<Vec<_>>().join(" ");
-        let cpu_before = used_by_children();
-        let begun = self.clock.now();
-        let load = self.start(&words.argv, &words)?;
-        let time = match end {
-            End::After(time) => Some(time),
-            // However slow the server is, each request ends by its timeout.
-            End::Requests(_) => None,
-        };
-        let latest = time.map(|time| begun + time + errand.timeout + PATIENCE);
-        let exit = loop {
-            if let Some(exit) = load.ended() {
-                break exit;
-            }
-            if ended() {
-                return Ok(None);
-            }
-            if latest.is_some_and(|latest| self.clock.now() > latest) {
-                return Err(format!("it had not ended {} after its time, and was killed", errand.timeout + PATIENCE));
-            }
-            self.clock.sleep(STEP);
-        };
-        let elapsed = self.clock.now() - begun;
-        let (printed, complaint) = (load.printed(), load.complaint());
-        // Its guard has to be gone before its CPU time is known.
-        drop(load);
-        let used = |(user, system): (Nanos, Nanos)| user + system;
-        let cpu = used_by_children().zip(cpu_before).map(|(after, before)| used(after).saturating_sub(used(before)));
-        if ended() {
-            return Ok(None);
-        }
-        if exit != Exit::Code(0) {
-            let why = complaint.map(|line| format!(": {line}")).unwrap_or_default();
-            return Err(format!("{exit}{why}"));
-        }
-        let printed = match &words.report {
-            None => printed,
-            Some(argv) => self.report(argv, &words)?,
-        };
-        Ok(Some(Ended { printed, command_line, elapsed, cpu }))
-    }
-
-    fn start(&self, argv: &[OsString], words: &Words) -> Result<Load, String> {
-        Load::start(argv, words, &self.scratch, (&self.guard, &self.clock)).map_err(|why| why.to_string())
-    }
-
-    fn report(&self, argv: &[OsString], words: &Words) -> Result<String, String> {
-        let report = self.start(argv, words)?;
-        let begun = self.clock.now();
-        while report.ended().is_none() && self.clock.now() - begun < PATIENCE {
-            self.clock.sleep(STEP);
-        }
-        Ok(report.printed())
-    }
 }
 
-impl OtherGenerator for Driver {
+impl OtherGenerator for GeneratorDriver {
     fn run(&self, task: &Task<'_>, ended: &dyn Fn() -> bool) -> Result<Option<ClaimedRun>, String> {
         let stream = &task.plan.stream;
-        let errand = Errand::of_sweep(task);
-        // A path of the user's own need not sleep.
-        let delay = stream.delay.filter(|_| stream.path.is_none() && task.plan.server.rackup.is_none());
-        let known = Known { server: Some(task.server), delay };
-        Driver::run(self, &errand, known, ended)
-    }
-}
-
-impl Errand {
-    fn of_sweep(task: &Task<'_>) -> Errand {
-        let stream = &task.plan.stream;
-        Errand {
-            url: task.url.to_owned(),
-            host: None,
-            connections: task.connections,
-            threads: stream.lanes,
-            end: match stream.stop {
-                Stop::After(time) => End::After(time),
-                Stop::RequestsPerConnection(each) => End::Requests(each * u64::from(task.connections)),
-            },
+        let end = match stream.stop {
+            Stop::After(time) => LoadEnd::After(time),
+            Stop::RequestsPerConnection(each) => LoadEnd::Requests(each * u64::from(task.connections)),
+        };
+        let order = LoadOrder {
             warm_up: stream.warm_up,
-            rate: None,
-            rate_per_connection: None,
             keep_alive: stream.keep_alive,
             timeout: stream.timeout,
-            method: "GET".to_owned(),
-            headers: Vec::new(),
-            body: None,
-        }
+            ..LoadOrder::closed_loop(task.url, task.connections, stream.lanes, end)
+        };
+        // A path of the user's own need not sleep.
+        let delay = stream.delay.filter(|_| stream.path.is_none() && task.plan.server.rackup.is_none());
+        GeneratorDriver::run(self, &order, KnownServer { facts: Some(task.server), delay }, ended)
     }
 }
 
-/// The first thing that looks like a version: `wrk debian/4.1.0-3+b2 [epoll]` is 4.1.0.
-fn version_in(text: &str) -> Option<String> {
-    let words = text.split(|c: char| !c.is_ascii_digit() && c != '.').map(|word| word.trim_matches('.'));
-    words.into_iter().find(|word| word.contains('.')).map(str::to_owned)
+/// A claim as it was understood and checked.
+struct AuditedFigures {
+    figures: ClaimedFigures,
+    audit: Believable,
+    findings: Vec<ClaimFinding>,
+}
+
+/// What `generator` printed; `None` where it is not understood.
+fn audited_figures(
+    generator: Generator,
+    report: &ProcessReport,
+    connections: u32,
+    known: KnownServer<'_>,
+) -> Option<AuditedFigures> {
+    let tool = generator.prints()?;
+    // The command line says what the output does not: connections, and what was asked for.
+    let text = format!("{}\n{}", report.command_line, report.printed);
+    let mut claim = audit::parse::claims(&text).into_iter().find(|claim| claim.tool == tool)?;
+    claim.connections.get_or_insert(u64::from(connections));
+    let server = known.facts.map(|it| ClaimedServer { workers: it.workers.into(), threads: it.threads.into() });
+    claim.server = claim.server.or(server);
+    claim.delay_s = claim.delay_s.or(known.delay.map(Nanos::as_secs_f64));
+    let figures = figures(&claim);
+    let audited = audit::audit_claim(claim);
+    let audit = match audited.verdict {
+        ClaimVerdict::Possible => Believable::Possible,
+        ClaimVerdict::Doubtful { .. } => Believable::Doubtful,
+        ClaimVerdict::Impossible { .. } => Believable::Impossible,
+        ClaimVerdict::Unchecked => Believable::Unchecked,
+    };
+    Some(AuditedFigures { figures, audit, findings: findings(&audited) })
+}
+
+fn figures(claim: &Claim) -> ClaimedFigures {
+    // To the nanosecond: it has at most as many digits.
+    let nanos = |printed: PrintedFigure| Nanos((printed.value * 1e9).round() as u64);
+    let percentiles = claim.percentiles.iter();
+    ClaimedFigures {
+        requests: claim.ended(),
+        failed: claim.failed(),
+        rate_per_s: claim.rate_per_s.map(|rate| rate.value),
+        duration: claim.duration_s.map(nanos),
+        mean: claim.mean_s.map(nanos),
+        stdev: claim.stdev_s.map(nanos),
+        min: claim.min_s.map(nanos),
+        max: claim.max_s.map(nanos),
+        percentiles: percentiles
+            .map(|one| ClaimedPercentile { quantile: one.quantile, time: nanos(one.time_s) })
+            .collect(),
+        statuses: claim.statuses.clone(),
+        received_bytes: claim.received_bytes.map(|bytes| bytes.value),
+    }
+}
+
+/// What the audit has to say: what cannot be first, then what is doubtful, then why.
+fn findings(audited: &AuditedClaim) -> Vec<ClaimFinding> {
+    let worth_a_word = audited.findings.iter().filter_map(|finding| {
+        let is = match finding.outcome {
+            CheckOutcome::Fails { .. } => FindingGrade::Fails,
+            CheckOutcome::Doubtful { .. } => FindingGrade::Doubtful,
+            CheckOutcome::Explains { .. } => FindingGrade::Explains,
+            CheckOutcome::Holds { .. } | CheckOutcome::Unchecked { .. } => return None,
+        };
+        Some(ClaimFinding { check: finding.check.name().to_owned(), is, text: audited.sentence(finding) })
+    });
+    let mut findings: Vec<ClaimFinding> = worth_a_word.collect();
+    findings.sort_by_key(|finding| finding.is);
+    findings
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use testkit::output::WRK;
+
+    fn read(printed: &str) -> Option<AuditedFigures> {
+        let report = ProcessReport {
+            printed: printed.to_owned(),
+            complaint: None,
+            command_line: "wrk -t1 -c10 -d1s http://127.0.0.1:1/".to_owned(),
+            elapsed: Nanos::ZERO,
+            cpu: None,
+        };
+        audited_figures(Generator::Wrk, &report, 10, KnownServer::default())
+    }
 
     #[test]
-    fn versions_are_found_where_the_tools_say_them() {
-        for (text, version) in [
-            ("wrk debian/4.1.0-3+b2 [epoll] Copyright (C) 2012 Will Glozer", Some("4.1.0")),
-            ("This is ApacheBench, Version 2.3 <$Revision$>", Some("2.3")),
-            ("h2load nghttp2/1.52.0", Some("1.52.0")),
-            ("oha 1.4.5", Some("1.4.5")),
-            ("bombardier version v1.2.6 linux/amd64", Some("1.2.6")),
-            ("what?", None),
-        ] {
-            assert_eq!(version_in(text).as_deref(), version, "{text}");
-        }
+    fn only_what_was_printed_is_a_figure() {
+        let figures = read(WRK).unwrap().figures;
+        let quantiles: Vec<f64> = figures.percentiles.iter().map(|one| one.quantile).collect();
+        assert_eq!(quantiles, [0.5, 0.75, 0.9, 0.99]);
+        assert_eq!((figures.requests, figures.failed, figures.min), (Some(10_000), Some(0), None));
+        assert_eq!((figures.percentile(0.99), figures.max), (Some(Nanos(1_500_000)), Some(Nanos(2_000_000))));
+    }
+
+    #[test]
+    fn errors_are_those_that_it_tells() {
+        let with_errors =
+            WRK.replace("Requests/sec", "  Socket errors: connect 1, read 2, write 3, timeout 4\nRequests/sec");
+        assert_eq!(read(&with_errors).unwrap().figures.failed, Some(10));
+    }
+
+    #[test]
+    fn a_mean_beyond_littles_law_is_found_out() {
+        let read = read(&WRK.replace("Latency     1.00ms", "Latency     1.90ms")).unwrap();
+        assert_eq!(read.audit, Believable::Impossible);
+        assert!(read.findings.iter().any(|finding| finding.check == "Little's law"), "{:?}", read.findings);
+    }
+
+    #[test]
+    fn nothing_known_is_nothing_understood() {
+        assert!(read("unable to connect").is_none());
     }
 }

@@ -1,19 +1,102 @@
-//! Other load generators, as `longtail calibrate` and `--with` run them: who they are (`generator`), what one can be
-//! asked for (`order`, `abilities`), its command line (`commands`), its process (`child`), what it says of its run
-//! (`claimed`), one run for a load or a sweep (`driver`).
+//! Other load generators, as `longtail calibrate` and `--with` run them: which there are (here), what one is asked to do
+//! and whether it can (`order`), its command line (`command`), its process (`process`), and what it claims (`driver`).
 
-mod abilities;
-mod child;
-mod claimed;
-mod commands;
+mod command;
 mod driver;
-mod generator;
 mod order;
-#[cfg(test)]
-pub(crate) mod samples;
+mod process;
 
-pub(crate) use child::{Load, used_by_children};
-pub(crate) use claimed::Known;
-pub(crate) use driver::{Driver, Found};
-pub(crate) use generator::{Generator, Job, Words};
-pub(crate) use order::{End, Errand};
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use audit::LoadTool;
+use clap::ValueEnum;
+use rustix::fs::{Access, access};
+use serde::Serialize;
+
+pub(crate) use driver::{GeneratorDriver, InstalledGenerator, KnownServer};
+pub(crate) use order::{LoadEnd, LoadOrder};
+pub(crate) use process::{GeneratorRunner, ProcessReport};
+
+/// What can make load, in the order of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Generator {
+    #[value(hide = true)]
+    Longtail,
+    Wrk,
+    Hey,
+    Oha,
+    Ab,
+    H2load,
+    Bombardier,
+    Wrk2,
+    Vegeta,
+}
+
+/// What is known of a generator without running it.
+struct GeneratorFacts {
+    /// Its program, and what people call it.
+    name: &'static str,
+    /// Whose output it prints; `None` of our own, which is read as a study.
+    prints: Option<LoadTool>,
+    /// What makes it print its version; `None` of one that does not.
+    version_flag: Option<&'static str>,
+    /// The percentiles that it prints, rising; without the longest.
+    percentiles: &'static [f64],
+}
+
+impl Generator {
+    fn facts(self) -> GeneratorFacts {
+        let (name, prints, version_flag, percentiles): (_, _, _, &[f64]) = match self {
+            Generator::Longtail => ("longtail", None, None, &[]),
+            Generator::Wrk => ("wrk", Some(LoadTool::Wrk), Some("-v"), &[0.50, 0.75, 0.90, 0.99]),
+            Generator::Hey => ("hey", Some(LoadTool::Hey), None, &[0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99]),
+            Generator::Oha => {
+                let percentiles = &[0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 0.999, 0.9999];
+                ("oha", Some(LoadTool::Oha), Some("--version"), percentiles)
+            }
+            Generator::Ab => ("ab", Some(LoadTool::Ab), Some("-V"), &[0.50, 0.66, 0.75, 0.80, 0.90, 0.95, 0.98, 0.99]),
+            Generator::H2load => ("h2load", Some(LoadTool::H2load), Some("--version"), &[]),
+            Generator::Bombardier => {
+                ("bombardier", Some(LoadTool::Bombardier), Some("--version"), &[0.50, 0.75, 0.90, 0.95, 0.99])
+            }
+            Generator::Wrk2 => {
+                ("wrk2", Some(LoadTool::Wrk2), Some("-v"), &[0.50, 0.75, 0.90, 0.99, 0.999, 0.9999, 0.99999])
+            }
+            Generator::Vegeta => ("vegeta", Some(LoadTool::Vegeta), Some("-version"), &[0.50, 0.90, 0.95, 0.99]),
+        };
+        GeneratorFacts { name, prints, version_flag, percentiles }
+    }
+
+    /// Its program's name.
+    pub(crate) fn name(self) -> &'static str {
+        self.facts().name
+    }
+
+    /// Whose output it prints; `None` of our own, which is read as a study.
+    pub(crate) fn prints(self) -> Option<LoadTool> {
+        self.facts().prints
+    }
+
+    /// Its program in `path`, the value of PATH; `this_program` is our own.
+    pub(crate) fn program(self, path: &OsStr, this_program: &OsStr) -> Option<OsString> {
+        if self == Generator::Longtail {
+            return Some(this_program.to_owned());
+        }
+        let file = |folder: PathBuf| folder.join(self.name());
+        let can_run = |file: &PathBuf| file.is_file() && access(file, Access::EXEC_OK).is_ok();
+        std::env::split_paths(path).map(file).find(can_run).map(Into::into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_not_on_path_is_missing() {
+        let found = |one: Generator| one.program(OsStr::new("/nowhere:/proc/self"), OsStr::new("/bin/us"));
+        assert_eq!((found(Generator::Wrk), found(Generator::Longtail)), (None, Some("/bin/us".into())));
+    }
+}

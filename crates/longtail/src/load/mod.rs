@@ -15,4 +15,4 @@ pub(crate) use conduct::conduct;
 pub(crate) use listeners::is_of_this_machine;
 pub(crate) use prepare::{Prepared, prepare};
 pub(crate) use recorder::Log;
-pub(crate) use with::order;
+pub(crate) use with::order_load;

@@ -14,14 +14,14 @@ use sweep::Host;
 
 use crate::args::LoadArgs;
 use crate::clock::SystemClock;
-use crate::generators::{Driver, End, Errand, Found, Generator, Known};
+use crate::generators::{Generator, GeneratorDriver, InstalledGenerator, KnownServer, LoadEnd, LoadOrder};
 use crate::load::prepare::{Prepared, prepare, template};
 use crate::mistake::{Mistake, wrong};
 
 /// Another generator's load, with nothing left to decide.
-pub(crate) struct Ordered {
-    driver: Driver,
-    errand: Errand,
+pub(crate) struct OrderedLoad {
+    driver: GeneratorDriver,
+    order: LoadOrder,
     prepared: Prepared,
 }
 
@@ -29,12 +29,12 @@ pub(crate) struct Ordered {
 ///
 /// # Errors
 /// Where a flag is wrong, the generator cannot do it or is not there, or nobody takes connections where it would go.
-pub(crate) fn order(
+pub(crate) fn order_load(
     args: &LoadArgs,
     resolver: &Resolver,
     generator: Generator,
     clock: SystemClock,
-) -> Result<Ordered, Mistake> {
+) -> Result<OrderedLoad, Mistake> {
     let name = generator.name();
     if generator == Generator::Longtail {
         return Err(wrong("--with longtail: it is longtail that makes the load anyway; leave it out"));
@@ -48,14 +48,14 @@ pub(crate) fn order(
     }
     let prepared = prepare(args, resolver, &clock)?;
     let target = TargetUrl::parse(args.url.as_deref().unwrap_or_default())?;
-    let errand = errand(args, resolver, &prepared, &target, name)?;
-    if let Some(line) = generator.refusal(&errand) {
+    let order = load_order(args, resolver, &prepared, &target, name)?;
+    if let Some(line) = generator.refusal(&order) {
         return Err(wrong(line));
     }
-    let driver = Driver::new(Found::on_path(generator)?, clock)?;
+    let driver = GeneratorDriver::new(InstalledGenerator::on_path(generator)?, clock)?;
     let body = template(args)?.body.map(|body| driver.keep_body(&body)).transpose()?;
     let url = url(args, resolver, &target, &prepared.shape.transport.endpoints[0]);
-    Ok(Ordered { driver, errand: Errand { url, body, ..errand }, prepared })
+    Ok(OrderedLoad { driver, order: LoadOrder { url, body, ..order }, prepared })
 }
 
 /// What the other generator is given: the name, by which it asks for a certificate; or the very address that was checked where
@@ -74,13 +74,13 @@ fn gives_name(args: &LoadArgs, resolver: &Resolver) -> bool {
 }
 
 /// What it is to do, but for the URL, which is known when somebody was found to listen, and for where its body is.
-fn errand(
+fn load_order(
     args: &LoadArgs,
     resolver: &Resolver,
     prepared: &Prepared,
     target: &TargetUrl,
     name: &str,
-) -> Result<Errand, Mistake> {
+) -> Result<LoadOrder, Mistake> {
     let plan = &prepared.plan;
     if prepared.shape.transport.endpoints.iter().any(|endpoint| !matches!(endpoint, Endpoint::Tcp(_))) {
         return Err(wrong(format!("--with {name}: it needs a TCP address")));
@@ -107,13 +107,13 @@ fn errand(
         (Some(_), Some(_)) => {
             return Err(wrong(format!("--with {name}: give --for or -n: what comes first ends only our own runs")));
         }
-        (Some(length), None) => End::After(length),
-        (None, Some(total)) => End::Requests(total),
+        (Some(length), None) => LoadEnd::After(length),
+        (None, Some(total)) => LoadEnd::Requests(total),
         (None, None) => return Err(wrong("say when the run ends: --for or -n")),
     };
     let credentials = target.credentials.as_ref().map(requests::RequestHeader::basic_auth).transpose()?;
     let own = template.headers.iter().filter(|header| !header.is("host")).map(line);
-    Ok(Errand {
+    Ok(LoadOrder {
         url: String::new(),
         host,
         connections: plan.connections,
@@ -130,7 +130,7 @@ fn errand(
     })
 }
 
-impl Ordered {
+impl OrderedLoad {
     /// Runs it. `Ok(None)` where the user ended it: what another generator has not finished has no figures.
     ///
     /// # Errors
@@ -140,19 +140,21 @@ impl Ordered {
         (started_at, command_line): (String, String),
         interrupt: &AtomicBool,
     ) -> Result<Option<ClaimedLoadStudy>, Mistake> {
-        let Ordered { driver, errand, prepared } = self;
+        let OrderedLoad { driver, order, prepared } = self;
         // Before this thread is kept to some of its processors, as then the generator is too.
         let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
         let kept = Kept::off_the_server(prepared.placement.as_ref());
         let before = Host::now();
         let ended = || interrupt.load(Ordering::Relaxed);
         let failed = |why| wrong(format!("--with {}: {why}", driver.name()));
-        let Some(mut run) = driver.run(&errand, Known::default(), &ended).map_err(failed)? else { return Ok(None) };
+        let Some(mut run) = driver.run(&order, KnownServer::default(), &ended).map_err(failed)? else {
+            return Ok(None);
+        };
         let after = Host::now();
         drop(kept);
         run.steal = after.steal_since(&before);
         run.listen_overflows = after.listen_overflows_since(&before).filter(|_| prepared.server.is_here());
-        without_secrets(&mut run, &errand);
+        without_secrets(&mut run, &order);
         let missed = missed(&run, &prepared.plan.fail_if);
         Ok(Some(ClaimedLoadStudy {
             schema: SCHEMA,
@@ -173,13 +175,13 @@ impl Ordered {
 
     /// How long it takes, warm-up included; `None` where a count ends it.
     pub(crate) fn length(&self) -> Option<Nanos> {
-        self.errand.time().map(|time| time + self.errand.warm_up)
+        self.order.time().map(|time| time + self.order.warm_up)
     }
 }
 
 /// Takes credentials and cookies out of the command line: it goes into reports.
-fn without_secrets(run: &mut ClaimedRun, errand: &Errand) {
-    for header in &errand.headers {
+fn without_secrets(run: &mut ClaimedRun, order: &LoadOrder) {
+    for header in &order.headers {
         let name = header.split(':').next().unwrap_or_default();
         if ["authorization", "cookie", "proxy-authorization"].iter().any(|secret| name.eq_ignore_ascii_case(secret)) {
             let shown = model::plan::quoted(header);

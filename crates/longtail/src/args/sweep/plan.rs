@@ -8,7 +8,7 @@ use crate::args::limits::{check_path, check_timeout, check_times};
 use crate::args::probe::ProbeWord;
 use crate::args::server::ServerWord;
 use crate::args::timestamps::Situation;
-use crate::generators::{End, Errand, Generator};
+use crate::generators::{Generator, LoadEnd, LoadOrder};
 use crate::mistake::{Mistake, wrong};
 
 impl SweepArgs {
@@ -136,22 +136,14 @@ impl SweepArgs {
         {
             return Err(wrong(line));
         }
-        let errand = Errand {
-            url: String::new(),
-            host: None,
-            connections: 1,
-            threads: self.conduct.lanes(),
-            end: self.requests_per_connection.map_or(End::After(self.length), End::Requests),
+        let end = self.requests_per_connection.map_or(LoadEnd::After(self.length), LoadEnd::Requests);
+        let order = LoadOrder {
             warm_up: self.warm_up.unwrap_or(Nanos::ZERO),
-            rate: None,
-            rate_per_connection: None,
             keep_alive: !self.no_keep_alive,
             timeout: self.conduct.timeout,
-            method: "GET".to_owned(),
-            headers: Vec::new(),
-            body: None,
+            ..LoadOrder::closed_loop("", 1, self.conduct.lanes(), end)
         };
-        if let Some(line) = with.refusal(&errand) {
+        if let Some(line) = with.refusal(&order) {
             return Err(wrong(line));
         }
         if self.body.is_some() && self.puma.has_rackup() {
