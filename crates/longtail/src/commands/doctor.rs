@@ -12,6 +12,7 @@ use crate::exit::Exit;
 use crate::generators::Generator;
 use crate::mistake::Mistake;
 use crate::ui;
+use clap::ValueEnum as _;
 
 /// No line is longer than this.
 const WIDTH: usize = 110;
@@ -25,8 +26,9 @@ const INDENT: usize = 25;
 pub(crate) fn run(args: DoctorArgs) -> Result<Exit, Mistake> {
     let around = Surroundings::here()?;
     let puma = puma::discover(&around).map_err(|error| error.to_string());
-    let generators = Generator::ALL.into_iter().filter(|generator| *generator != Generator::Longtail);
-    let programs = Programs { path: around.path, puma, generators: generators.map(Generator::name).collect() };
+    let generators = Generator::value_variants().iter().filter(|generator| **generator != Generator::Longtail);
+    let programs =
+        Programs { path: around.path, puma, generators: generators.map(|generator| generator.name()).collect() };
     let checks = examine(&programs, &SystemClock::start());
     let fitness = Fitness::of(&checks);
     ui::print(&if args.format.is_json() { json(&checks, &fitness) } else { text(&checks, &fitness) });
