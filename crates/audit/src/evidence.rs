@@ -229,47 +229,43 @@ pub struct Staircase {
 impl Evidence {
     /// What was found, for whoever has to decide whether to believe the claim.
     pub(crate) fn sentence(&self, tool: LoadTool, check: ClaimCheck) -> String {
-        match self {
-            Evidence::InFlight(found) => found.sentence(),
+        match *self {
+            Evidence::InFlight(ref found) => found.sentence(),
             Evidence::ForcedMean { least_s, most_s, mean_s } => {
                 let whose = if check == ClaimCheck::HistogramAgainstMean { "the histogram" } else { "its percentiles" };
                 let most = most_s.map_or_else(String::new, |most| format!(" and {} at the most", time(most)));
                 let against = match check {
-                    ClaimCheck::PercentilesAgainstRate => format!("connections / rate leaves {}", time(*mean_s)),
-                    _ => format!("the printed mean is {}", printed_time(*mean_s)),
+                    ClaimCheck::PercentilesAgainstRate => format!("connections / rate leaves {}", time(mean_s)),
+                    _ => format!("the printed mean is {}", printed_time(mean_s)),
                 };
-                format!("{whose} force a mean of {} at the least{most}; {against}.", time(*least_s))
+                format!("{whose} force a mean of {} at the least{most}; {against}.", time(least_s))
             }
-            Evidence::Order { lower, lower_s, upper, upper_s } => {
-                format!("the {lower} is {} and yet the {upper} is {}.", printed_time(*lower_s), printed_time(*upper_s))
+            Evidence::Order { ref lower, lower_s, ref upper, upper_s } => {
+                format!("the {lower} is {} and yet the {upper} is {}.", printed_time(lower_s), printed_time(upper_s))
             }
-            Evidence::InOrder { figures } => format!("{} in order.", count_of(*figures, "figure")),
-            Evidence::Spread { stdev_s, most_s } => format!(
-                "{} is printed; with this mean and longest it is at most {}.",
-                printed_time(*stdev_s),
-                time(*most_s)
-            ),
-            Evidence::Equal { printed, expected, allowed } => format!(
-                "{} is printed, and {} follows from the other figures ({} to {} as they are rounded).",
-                sum(*printed),
-                sum(*expected),
-                sum(allowed.low),
-                sum(allowed.high)
-            ),
-            Evidence::Floor { shortest_s, delay_s } => format!(
-                "{} is printed, and the server sleeps {} over each request.",
-                printed_time(*shortest_s),
-                printed_time(*delay_s)
-            ),
-            Evidence::Ideal { rate_per_s, maximum_per_s, cycle_s, ideal_s } => format!(
-                "{} is {} of the {} that the slots allow; the mean is {}, and {} if nothing but the sleep took time.",
-                printed_rate(*rate_per_s),
-                percent(rate_per_s / maximum_per_s),
-                rate(*maximum_per_s),
-                time(*cycle_s),
-                time(*ideal_s)
-            ),
-            Evidence::Phantoms(found) => found.sentence(),
+            Evidence::InOrder { figures } => format!("{} in order.", count_of(figures, "figure")),
+            Evidence::Spread { stdev_s, most_s } => {
+                let (stdev, most) = (printed_time(stdev_s), time(most_s));
+                format!("{stdev} is printed; with this mean and longest it is at most {most}.")
+            }
+            Evidence::Equal { printed, expected, allowed } => {
+                let [printed, expected, low, high] = [printed, expected, allowed.low, allowed.high].map(sum);
+                format!(
+                    "{printed} is printed, and {expected} follows from the other figures ({low} to {high} as they are rounded)."
+                )
+            }
+            Evidence::Floor { shortest_s, delay_s } => {
+                let [shortest, delay] = [shortest_s, delay_s].map(printed_time);
+                format!("{shortest} is printed, and the server sleeps {delay} over each request.")
+            }
+            Evidence::Ideal { rate_per_s, maximum_per_s, cycle_s, ideal_s } => {
+                let ([mean, ideal], part) = ([cycle_s, ideal_s].map(time), percent(rate_per_s / maximum_per_s));
+                let (printed, maximum) = (printed_rate(rate_per_s), rate(maximum_per_s));
+                format!(
+                    "{printed} is {part} of the {maximum} that the slots allow; the mean is {mean}, and {ideal} if nothing but the sleep took time."
+                )
+            }
+            Evidence::Phantoms(ref found) => found.sentence(),
             Evidence::Truncated { asked, among, used } => {
                 let (what, done, each) = match check {
                     ClaimCheck::ConnectionsOpened => ("connections", "opened", "threads takes"),
@@ -279,77 +275,70 @@ impl Evidence {
                     "{asked} {what} were asked for and {used} {done}: each of {among} {each} {asked} / {among}, without the rest."
                 )
             }
-            Evidence::Staircase(found) => found.sentence(),
-            Evidence::FullestWorker { largest_share, predicted_per_s, printed_per_s, even_per_s } => format!(
-                "one worker got {} of a fixed number of requests, and the run ends with it: that alone gives {} instead of {}, and {} is printed. The dip is imbalance, and not capacity.",
-                percent(*largest_share),
-                rate(*predicted_per_s),
-                rate(*even_per_s),
-                printed_rate(*printed_per_s)
-            ),
-            Evidence::SharesDeviation { printed_points, population_points, sample_points } => format!(
-                "{} is printed; the printed shares have {} (as a population) or {} (as a sample).",
-                points(*printed_points),
-                points(*population_points),
-                points(*sample_points)
-            ),
-            Evidence::Fairness { .. }
-            | Evidence::SamplesLost { .. }
-            | Evidence::Delivery { .. }
-            | Evidence::Failures { .. } => self.what_the_tool_did(tool),
+            Evidence::Staircase(ref found) => found.sentence(),
+            Evidence::FullestWorker { largest_share, predicted_per_s, printed_per_s, even_per_s } => {
+                let [predicted, even] = [predicted_per_s, even_per_s].map(rate);
+                let (share, printed) = (percent(largest_share), printed_rate(printed_per_s));
+                format!(
+                    "one worker got {share} of a fixed number of requests, and the run ends with it: that alone gives {predicted} instead of {even}, and {printed} is printed. The dip is imbalance, and not capacity."
+                )
+            }
+            Evidence::SharesDeviation { printed_points, population_points, sample_points } => {
+                let [printed, population, sample] = [printed_points, population_points, sample_points].map(points);
+                format!(
+                    "{printed} is printed; the printed shares have {population} (as a population) or {sample} (as a sample)."
+                )
+            }
+            Evidence::Fairness { cycle_s, median_s, p90_s, connections, slots } => {
+                let ([median, p90], everybody) = ([median_s, p90_s].map(printed_time), time(cycle_s));
+                let cause = if tool.is_corrected_by_wrk() {
+                    " (Puma up to 6 does, with keep-alive), or the slow samples are wrk's own, or both"
+                } else {
+                    ""
+                };
+                format!(
+                    "first come, first served gives everybody about {everybody} with {connections} connections on {slots} slots; here half took {median} or less and a tenth {p90} or more. The server serves some connections many times in a row while others wait{cause}."
+                )
+            }
+            Evidence::SamplesLost { .. } | Evidence::Delivery { .. } | Evidence::Failures { .. } => {
+                self.what_is_left_out(tool)
+            }
         }
     }
 
-    /// Sentences that depend on whose output it is, or that have parts.
-    fn what_the_tool_did(&self, tool: LoadTool) -> String {
+    /// Of what is not in the figures, or should not be: in parts.
+    fn what_is_left_out(&self, tool: LoadTool) -> String {
         let mut text = String::new();
-        match self {
-            Evidence::Fairness { cycle_s, median_s, p90_s, connections, slots } => {
-                text = format!(
-                    "first come, first served gives everybody about {} with {connections} connections on {slots} slots; here half took {} or less and a tenth {} or more. The server serves some connections many times in a row while others wait",
-                    time(*cycle_s),
-                    printed_time(*median_s),
-                    printed_time(*p90_s)
-                );
-                text += if tool.is_corrected_by_wrk() {
-                    " (Puma up to 6 does, with keep-alive), or the slow samples are wrk's own, or both."
-                } else {
-                    "."
-                };
-            }
+        match *self {
             Evidence::SamplesLost { requests, kept, mean_ratio } => {
-                text = format!("of {} only {kept} have a time in the figures", count_of(*requests, "request"));
-                _ = match mean_ratio {
-                    Some(ratio) => write!(
-                        text,
-                        ": hey keeps the first million, and divides the sum of all times by as many, so that its mean is {} times too large. Percentiles and histogram are of the start of the run.",
-                        times(*ratio)
+                text = format!("of {} only {kept} have a time in the figures", count_of(requests, "request"));
+                text += &match mean_ratio.map(times) {
+                    Some(ratio) => format!(
+                        ": hey keeps the first million, and divides the sum of all times by as many, so that its mean is {ratio} times too large. Percentiles and histogram are of the start of the run."
                     ),
-                    None => write!(text, "; the start of the run was used to calibrate."),
+                    None => "; the start of the run was used to calibrate.".to_owned(),
                 };
             }
             Evidence::Delivery { offered_per_s, achieved_per_s, missing, in_flight } => {
+                let ([asked, reached], part) = ([offered_per_s, achieved_per_s].map(printed_rate), percent(missing));
                 text = format!(
-                    "{} was asked for and {} reached: {} of the load is missing, and the times are of a lighter one.",
-                    printed_rate(*offered_per_s),
-                    printed_rate(*achieved_per_s),
-                    percent(*missing)
+                    "{asked} was asked for and {reached} reached: {part} of the load is missing, and the times are of a lighter one."
                 );
-                if let Some(n) = in_flight {
-                    _ = write!(text, " On average {} requests were under way.", number::in_flight(*n));
+                if let Some(n) = in_flight.map(number::in_flight) {
+                    _ = write!(text, " On average {n} requests were under way.");
                 }
             }
             Evidence::Failures { failed, requests, good_per_s, timeouts, as_status_zero } => {
-                text = format!("{failed} of {} failed", count_of(*requests, "request"));
+                text = format!("{failed} of {} failed", count_of(requests, "request"));
                 if let Some(good) = good_per_s {
-                    let good = if failed >= requests { "none".to_owned() } else { rate(*good) };
+                    let good = if failed >= requests { "none".to_owned() } else { rate(good) };
                     _ = write!(text, ", and are in its rate: {good} of it was good");
                 }
                 text.push('.');
-                if *timeouts > 0 {
+                if timeouts > 0 {
                     _ = write!(text, " {timeouts} took longer than {tool}'s timeout and have left its distribution.");
                 }
-                if *as_status_zero {
+                if as_status_zero {
                     text += " Those without an answer stand among the statuses as 0, and nothing says that they are not in the times.";
                 }
             }

@@ -2,6 +2,7 @@
 //!
 //! What is asked, and what the answers mean, is in `probe::doctor`; here it becomes text.
 
+use clap::ValueEnum as _;
 use launch::{Surroundings, puma};
 use probe::doctor::{Fitness, MachineCheck, MachineGrade, Programs, examine};
 use serde_json::json;
@@ -12,7 +13,6 @@ use crate::exit::Exit;
 use crate::generators::Generator;
 use crate::mistake::Mistake;
 use crate::ui;
-use clap::ValueEnum as _;
 
 /// No line is longer than this.
 const WIDTH: usize = 110;

@@ -5,13 +5,13 @@ use sink::SinkBody;
 use crate::lab::{Lab, Running};
 use crate::load::{load, sink, url, word};
 
-const WRK: &str = include_str!("../../../audit/tests/fixtures/real/wrk.txt");
+const H2LOAD: &str = include_str!("../../../audit/tests/fixtures/real/h2load.txt");
 
 /// `--json` is what it was called before the others had `--format json`.
 #[test]
 fn the_older_word_for_json_says_the_same() {
     let lab = Lab::new();
-    let file = lab.write("wrk.txt", WRK);
+    let file = lab.write("h2load.txt", H2LOAD);
     for command in [format!("audit {}", word(&file)), "predict --service 10ms -c 8".to_owned()] {
         let printed = |flag: &str| lab.run(&format!("{command} {flag}")).with_code(0).stdout;
         assert_eq!(printed("--json"), printed("--format json"));
