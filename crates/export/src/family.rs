@@ -7,7 +7,7 @@ pub type Labels = Vec<(&'static str, String)>;
 
 /// One quantity: the same at every receiver.
 #[derive(Debug, PartialEq)]
-pub struct Metric {
+pub struct ExportedMetric {
     /// Its name without its unit, in parts: `longtail.run.response_time`.
     pub name: &'static str,
     /// Of its values.
@@ -23,7 +23,7 @@ macro_rules! metrics {
     (@is_counter) => { false };
     (@is_counter counter) => { true };
     ($($metric:ident = $($counter:ident)? $name:literal $unit:ident, $help:literal;)*) => {
-        $(static $metric: $crate::family::Metric = $crate::family::Metric {
+        $(static $metric: $crate::family::ExportedMetric = $crate::family::ExportedMetric {
             name: $name,
             unit: $crate::family::MetricUnit::$unit,
             is_counter: metrics!(@is_counter $($counter)?),
@@ -37,7 +37,7 @@ pub(crate) use metrics;
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricFamily {
     /// What it is.
-    pub metric: &'static Metric,
+    pub metric: &'static ExportedMetric,
     /// Its values.
     pub points: Vec<MetricPoint>,
 }
@@ -112,7 +112,7 @@ impl MetricUnit {
     }
 }
 
-impl Metric {
+impl ExportedMetric {
     /// The name with its unit last, and `_total` behind what only rises.
     pub fn name_with_unit(&self) -> String {
         let total = if self.is_counter { "_total" } else { "" };
@@ -122,7 +122,7 @@ impl Metric {
 
 impl MetricFamily {
     /// Adds a point to the family of `metric`, each of which is in `families` once.
-    pub(crate) fn add(families: &mut Vec<MetricFamily>, metric: &'static Metric, point: MetricPoint) {
+    pub(crate) fn add(families: &mut Vec<MetricFamily>, metric: &'static ExportedMetric, point: MetricPoint) {
         match families.iter_mut().find(|family| family.metric == metric) {
             Some(family) => family.points.push(point),
             None => families.push(MetricFamily { metric, points: vec![point] }),

@@ -10,7 +10,7 @@ use model::{
     Histogram, Judgement, LoadStudy, Nanos, Quantile, Run, SweepStudy, Tally, Verdict, WorkerShare, accept_wait,
 };
 
-use crate::family::{Labels, Metric, MetricFamily, MetricPoint, PointValue, metrics};
+use crate::family::{ExportedMetric, Labels, MetricFamily, MetricPoint, PointValue, metrics};
 
 metrics! {
     VERDICT = "longtail.run.verdict" None,
@@ -79,26 +79,26 @@ struct RunFigures {
 }
 
 impl RunFigures {
-    fn push(&mut self, metric: &'static Metric, labels: &[(&'static str, &str)], value: PointValue) {
+    fn push(&mut self, metric: &'static ExportedMetric, labels: &[(&'static str, &str)], value: PointValue) {
         let own = labels.iter().map(|(name, value)| (*name, (*value).to_owned()));
         let labels = self.labels.iter().cloned().chain(own).collect();
         MetricFamily::add(&mut self.families, metric, MetricPoint { labels, value });
     }
 
     /// One number, where it is known and is one.
-    fn number(&mut self, metric: &'static Metric, value: impl Into<Option<f64>>) {
+    fn number(&mut self, metric: &'static ExportedMetric, value: impl Into<Option<f64>>) {
         if let Some(value) = value.into().filter(|value| value.is_finite()) {
             self.push(metric, &[], PointValue::Number(value));
         }
     }
 
-    fn time(&mut self, metric: &'static Metric, time: Option<Nanos>) {
+    fn time(&mut self, metric: &'static ExportedMetric, time: Option<Nanos>) {
         self.number(metric, time.map(Nanos::as_secs_f64));
     }
 
     fn quantiles(
         &mut self,
-        metric: &'static Metric,
+        metric: &'static ExportedMetric,
         times: &Histogram,
         quantiles: &[f64],
         at: impl Fn(f64) -> Quantile,

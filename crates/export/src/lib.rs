@@ -12,6 +12,6 @@ pub mod otlp;
 pub mod prometheus;
 pub mod statsd;
 
-pub use family::{Labels, Metric, MetricFamily, MetricPoint, MetricUnit, PointValue};
+pub use family::{ExportedMetric, Labels, MetricFamily, MetricPoint, MetricUnit, PointValue};
 pub use figures::{of_load, of_sweep};
 pub use live::{Live, LiveRun, live};

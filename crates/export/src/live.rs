@@ -1,6 +1,6 @@
 //! What can be told while a run goes on: how many requests have ended, and the last looks at server and kernel.
 
-use crate::family::{Labels, Metric, MetricFamily, MetricPoint, PointValue, metrics};
+use crate::family::{ExportedMetric, Labels, MetricFamily, MetricPoint, PointValue, metrics};
 
 /// How things stand.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,7 +47,7 @@ metrics! {
 }
 
 /// What the protocols call the looks that they carry.
-static LOOKS: [(&str, &Metric); 5] = [
+static LOOKS: [(&str, &ExportedMetric); 5] = [
     ("accept_queue", &ACCEPT_QUEUE),
     ("open_connections", &OPEN_CONNECTIONS),
     ("backlog", &BACKLOG),

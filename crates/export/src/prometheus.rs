@@ -68,12 +68,12 @@ fn escaped(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::family::{Metric, MetricUnit};
+    use crate::family::{ExportedMetric, MetricUnit};
 
     #[test]
     fn labels_are_escaped_and_units_stand_last() {
-        static METRIC: Metric =
-            Metric { name: "longtail.run.x", unit: MetricUnit::Seconds, is_counter: true, help: "What\nit is" };
+        static METRIC: ExportedMetric =
+            ExportedMetric { name: "longtail.run.x", unit: MetricUnit::Seconds, is_counter: true, help: "What\nit is" };
         let point = MetricPoint { labels: vec![("worker", "a\"b\\c\nd".to_owned())], value: PointValue::Number(0.5) };
         let family = MetricFamily { metric: &METRIC, points: vec![point] };
         let expected = "# HELP longtail_run_x_seconds_total What\\nit is\n# TYPE longtail_run_x_seconds_total counter\n\

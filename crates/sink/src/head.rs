@@ -61,30 +61,16 @@ pub(crate) struct RequestHead {
     pub(crate) expects_continue: bool,
 }
 
-/// What the bytes are so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ParsedHead {
-    /// They begin with a whole head.
-    Whole(RequestHead),
-    /// They could be the beginning of one.
-    Unfinished,
-    /// They are none.
-    Refused(Refusal),
-}
-
-/// Reads the head that `bytes` begin with.
-pub(crate) fn parse(bytes: &[u8]) -> ParsedHead {
+/// The head that `bytes` begin with; `None` where they could be the beginning of one.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Option<RequestHead>, Refusal> {
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
     let mut request = httparse::Request::new(&mut []);
     match request.parse_with_uninit_headers(bytes, &mut fields) {
-        Ok(httparse::Status::Complete(length)) if length > LONGEST => ParsedHead::Refused(Refusal::TooLarge),
-        Ok(httparse::Status::Complete(length)) => match understand(&request, length) {
-            Ok(head) => ParsedHead::Whole(head),
-            Err(refusal) => ParsedHead::Refused(refusal),
-        },
-        Ok(httparse::Status::Partial) => ParsedHead::Unfinished,
-        Err(httparse::Error::TooManyHeaders) => ParsedHead::Refused(Refusal::TooLarge),
-        Err(_) => ParsedHead::Refused(Refusal::Malformed),
+        Ok(httparse::Status::Complete(length)) if length > LONGEST => Err(Refusal::TooLarge),
+        Ok(httparse::Status::Complete(length)) => understand(&request, length).map(Some),
+        Ok(httparse::Status::Partial) => Ok(None),
+        Err(httparse::Error::TooManyHeaders) => Err(Refusal::TooLarge),
+        Err(_) => Err(Refusal::Malformed),
     }
 }
 
@@ -196,17 +182,17 @@ pub(crate) struct HeadMemo {
 
 impl HeadMemo {
     /// As [`parse`], and remembers.
-    pub(crate) fn parse(&mut self, bytes: &[u8]) -> ParsedHead {
-        if let Some(head) = self.last.filter(|_| bytes.starts_with(&self.bytes)) {
-            return ParsedHead::Whole(head);
+    pub(crate) fn parse(&mut self, bytes: &[u8]) -> Result<Option<RequestHead>, Refusal> {
+        if self.last.is_some() && bytes.starts_with(&self.bytes) {
+            return Ok(self.last);
         }
-        let parsed = parse(bytes);
-        if let ParsedHead::Whole(head) = parsed {
-            self.last = Some(head);
+        let parsed = parse(bytes)?;
+        if let Some(head) = parsed {
+            self.last = parsed;
             self.bytes.clear();
             self.bytes.extend_from_slice(&bytes[..head.length]);
         }
-        parsed
+        Ok(parsed)
     }
 }
 
@@ -215,10 +201,7 @@ mod tests {
     use super::*;
 
     fn head(text: &str) -> RequestHead {
-        match parse(text.as_bytes()) {
-            ParsedHead::Whole(head) => head,
-            other => panic!("{other:?}: {text}"),
-        }
+        parse(text.as_bytes()).unwrap().expect(text)
     }
 
     #[test]
@@ -252,7 +235,7 @@ mod tests {
             "no colon",
         ] {
             let text = format!("POST / HTTP/1.1\r\n{fields}\r\n\r\n");
-            assert_eq!(parse(text.as_bytes()), ParsedHead::Refused(Refusal::Malformed), "{fields}");
+            assert_eq!(parse(text.as_bytes()), Err(Refusal::Malformed), "{fields}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! One request after the other out of a connection's bytes, in whatever pieces they come. Bodies are read and
 //! dropped; nothing is answered here. Fed in pieces or whole, the same bytes give the same requests.
 
-use crate::head::{HeadMemo, LONGEST, ParsedHead, Refusal, RequestFraming, RequestHead};
+use crate::head::{HeadMemo, LONGEST, Refusal, RequestFraming, RequestHead};
 
 /// Room for an unfinished head that a connection keeps between requests.
 const KEPT_ROOM: usize = 4096;
@@ -116,7 +116,7 @@ impl RequestReader {
     /// Takes bytes of the head: how many, and the head if they end it.
     fn read_head(&mut self, input: &[u8], memo: &mut HeadMemo) -> Result<(usize, Option<RequestHead>), Refusal> {
         if self.unfinished.is_empty()
-            && let ParsedHead::Whole(head) = memo.parse(input)
+            && let Ok(Some(head)) = memo.parse(input)
         {
             return Ok((head.length, Some(head)));
         }
@@ -132,11 +132,8 @@ impl RequestReader {
         self.unfinished.shrink_to(KEPT_ROOM);
         self.scan = HeadScan::Before;
         self.line_checked = false;
-        match parsed {
-            ParsedHead::Whole(head) => Ok((end, Some(head))),
-            ParsedHead::Unfinished => Err(Refusal::Malformed),
-            ParsedHead::Refused(refusal) => Err(refusal),
-        }
+        // What has the end of a head and is no whole one is none.
+        parsed?.map_or(Err(Refusal::Malformed), |head| Ok((end, Some(head))))
     }
 
     /// Moves bytes of `input` to the unfinished head, up to its end: how many, if it is there.
@@ -170,10 +167,7 @@ impl RequestReader {
     /// Whether what has come up to the end of the request line can become a request.
     fn check_line(&mut self) -> Result<(), Refusal> {
         self.line_checked = true;
-        match crate::head::parse(&self.unfinished) {
-            ParsedHead::Refused(refusal) => Err(refusal),
-            ParsedHead::Whole(_) | ParsedHead::Unfinished => Ok(()),
-        }
+        crate::head::parse(&self.unfinished).map(drop)
     }
 }
 

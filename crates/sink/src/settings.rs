@@ -1,5 +1,6 @@
 //! What is asked of a sink, and whether it can be done. Nothing is started here.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;
@@ -233,16 +234,12 @@ impl SinkSettings {
 
     /// For whom a certificate that is made at the start is good.
     pub(crate) fn names(&self) -> Vec<String> {
-        let mut names = vec!["localhost".to_owned()];
-        for listen in &self.listen {
-            if let ListenAddress::Tcp(address) = listen.place {
-                let name = address.ip().to_string();
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-            }
-        }
-        names
+        let ip = |listen: &Listen| match listen.place {
+            ListenAddress::Tcp(address) => Some(address.ip().to_string()),
+            ListenAddress::Unix(_) | ListenAddress::Abstract(_) => None,
+        };
+        let names: BTreeSet<String> = self.listen.iter().filter_map(ip).chain(["localhost".to_owned()]).collect();
+        names.into_iter().collect()
     }
 }
 

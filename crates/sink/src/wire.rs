@@ -171,7 +171,7 @@ fn open(tls: &mut ServerConnection, mut sealed: &[u8], plain: &mut [u8]) -> io::
 /// Hands what TLS has to say to the kernel.
 fn flush(socket: &OwnedFd, tls: &mut ServerConnection) -> Sent {
     while tls.wants_write() {
-        match tls.write_tls(&mut Socket(socket)) {
+        match tls.write_tls(&mut TlsOutput(socket)) {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Sent::Part,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -182,9 +182,9 @@ fn flush(socket: &OwnedFd, tls: &mut ServerConnection) -> Sent {
 }
 
 /// A socket that rustls can write to.
-struct Socket<'a>(&'a OwnedFd);
+struct TlsOutput<'a>(&'a OwnedFd);
 
-impl Write for Socket<'_> {
+impl Write for TlsOutput<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Ok(send(self.0, bytes, SendFlags::NOSIGNAL)?)
     }

@@ -8,6 +8,7 @@ pub mod bodies;
 pub mod claimed;
 pub mod clock;
 pub mod golden;
+pub mod http;
 pub mod load;
 pub mod machine;
 pub mod network;

@@ -14,6 +14,7 @@ use model::{
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use sink::{DelayLaw, Faults, Sink, SinkBody, SinkSettings, SlotQueue};
+use testkit::http::KeptRequest;
 
 use crate::clock::{SteadyClock, eventually};
 use crate::lab::{Lab, PATIENCE, Running, can, free_port, has, in_a_window, none_is_empty};
@@ -106,12 +107,7 @@ fn read_late(words: &str) -> (LoadStudy, Nanos) {
     let running = Running::start(&mut lab.longtail(&words));
     let (mut stream, _) = eventually(PATIENCE, || "no load".to_owned(), || listener.accept().ok());
     stream.set_nonblocking(false).unwrap();
-    let mut byte = [0];
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        stream.read_exact(&mut byte).unwrap();
-        head.push(byte[0]);
-    }
+    KeptRequest::read(&mut stream).unwrap();
     stop(&running);
     stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
     let answered = SteadyClock.now();

@@ -7,7 +7,6 @@ mod logs;
 mod mistakes;
 mod other_tools;
 mod pace;
-pub(crate) mod receiver;
 
 use std::path::Path;
 

@@ -7,8 +7,8 @@ use model::Outcome;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, connect, listen, socket};
 use rustix::process::Signal;
 use sink::SinkBody;
+use testkit::http::Receiver;
 
-use super::receiver::Receiver;
 use super::{load, outcomes, sink, sink_at, split, study, url};
 use crate::lab::{Ended, Lab, Running};
 

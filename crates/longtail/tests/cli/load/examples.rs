@@ -2,8 +2,8 @@
 
 use model::Pace;
 use sink::SinkBody;
+use testkit::http::Receiver;
 
-use super::receiver::Receiver;
 use super::{assert_answered, load, loaded, sink, sink_at, split, study, url, word};
 use crate::lab::{Lab, Running, has};
 

@@ -2,8 +2,8 @@
 
 use sha2::{Digest as _, Sha256};
 use sink::SinkBody;
+use testkit::http::Receiver;
 
-use super::receiver::Receiver;
 use super::{load, sink, study, url};
 use crate::lab::Lab;
 

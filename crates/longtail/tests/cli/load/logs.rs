@@ -6,8 +6,8 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 use sink::SinkBody;
+use testkit::http::Receiver;
 
-use super::receiver::Receiver;
 use super::{load, sink, split, study, url};
 use crate::lab::{Lab, Running};
 

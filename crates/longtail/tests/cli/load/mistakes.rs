@@ -4,8 +4,8 @@ use std::os::unix::net::UnixListener;
 use std::process::Command;
 
 use sink::SinkBody;
+use testkit::http::Receiver;
 
-use super::receiver::Receiver;
 use super::{load, loaded, sink, split};
 use crate::lab::{Lab, Running, free_port, has};
 

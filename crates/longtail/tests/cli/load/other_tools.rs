@@ -1,8 +1,8 @@
 //! hey's and wrk's command lines as they are, against a sink, nginx and Puma. Skipped, with the reason, where there is none.
 
 use sink::SinkBody;
+use testkit::http::Receiver;
 
-use super::receiver::Receiver;
 use super::{load, outcomes, sink, study, url};
 use crate::clock::eventually;
 use crate::lab::{Lab, PATIENCE, Running, free_port, has};

@@ -1,7 +1,8 @@
 //! What the receiving side saw of a schedule: how many, and in which order. Never when.
 
-use super::receiver::Receiver;
 use super::{load, loaded, study};
+use testkit::http::Receiver;
+
 use crate::lab::Lab;
 
 fn numbered(lab: &Lab, count: usize) {

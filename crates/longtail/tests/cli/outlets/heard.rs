@@ -1,45 +1,22 @@
 //! `--statsd-listen`: each packet that an app sends during a run is in its figures, or counted where it is not.
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
+use std::net::UdpSocket;
 
 use model::{Clock as _, Heard, HeardFigures, MetricKind};
+use testkit::http::Receiver;
 
 use super::{packets, udp};
 use crate::clock::SteadyClock;
 use crate::lab::{Lab, Running, free_port, has};
 use crate::load::{load, study};
 
-/// A server that sends so many lines before each of its answers. Its threads end with the test's process.
-fn chatty(statsd: SocketAddr, lines: &'static str) -> (SocketAddr, Arc<AtomicU64>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let answered = Arc::new(AtomicU64::new(0));
-    let count = Arc::clone(&answered);
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let count = Arc::clone(&count);
-            thread::spawn(move || serve(stream, statsd, lines, &count));
-        }
-    });
-    (address, answered)
-}
-
-fn serve(mut stream: TcpStream, statsd: SocketAddr, lines: &str, answered: &AtomicU64) -> Option<()> {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    loop {
-        let (mut request, mut byte) = (Vec::new(), [0]);
-        while !request.ends_with(b"\r\n\r\n") {
-            stream.read_exact(&mut byte).ok()?;
-            request.push(byte[0]);
-        }
-        socket.send_to(lines.as_bytes(), statsd).unwrap();
-        answered.fetch_add(1, Ordering::Relaxed);
-        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").ok()?;
-    }
+/// A server that sends these lines before each of its answers.
+fn chatty(statsd: String, lines: &'static str) -> Receiver {
+    Receiver::by(move |_| {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.send_to(lines.as_bytes(), &statsd).unwrap();
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec()
+    })
 }
 
 fn figures(heard: &Heard, metric: &str) -> HeardFigures {
@@ -52,15 +29,15 @@ const LINES: &str = "app.requests:1|c|#route:root\napp.jobs:1|c|@0.5\napp.rack:2
 #[test]
 fn every_packet_of_a_load_is_heard_once() {
     let (lab, statsd) = (Lab::new(), format!("127.0.0.1:{}", free_port()));
-    let (server, answered) = chatty(statsd.parse().unwrap(), LINES);
+    let server = chatty(statsd.clone(), LINES);
     let begun = SteadyClock.now();
-    let ended = load(&lab, &format!("-n 60 -c 3 --statsd-listen {statsd} http://{server}/")).with_code(0);
+    let ended = load(&lab, &format!("-n 60 -c 3 --statsd-listen {statsd} {}", server.url())).with_code(0);
     let took = SteadyClock.now() - begun;
     assert!(ended.stderr.contains(&format!("listening to statsd at {statsd}\n")), "{}", ended.stderr);
     let study = study(&lab);
     assert_eq!(study.plan.statsd_listen, statsd.parse().ok());
     let heard = study.run.heard.as_ref().unwrap();
-    let n = answered.load(Ordering::Relaxed);
+    let n = server.kept().len() as u64;
     // The window is the whole run, and each packet left before its answer did.
     assert_eq!((study.run.tally.counts.good(), n), (60, 60));
     assert_eq!((heard.packets, heard.lines, heard.malformed, heard.no_metrics), (n, 4 * n, n, n));

@@ -1,10 +1,7 @@
 //! `--otlp`: a receiver decodes what comes with the messages of `opentelemetry-proto`, and finds every figure in the study.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::net::SocketAddr;
 
 use model::counts::name;
 use model::watch::Curve;
@@ -17,40 +14,16 @@ use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
 use opentelemetry_proto::tonic::metrics::v1::{Metric, NumberDataPoint};
 use prost::Message as _;
 use sink::SinkBody;
+use testkit::http::Receiver;
 
 use crate::lab::{Lab, free_port};
 use crate::load::{load, sink, study, url};
 
-/// What was posted: the head's first line, and the body.
-type Posts = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
-
-/// A receiver with this answer. Its thread ends with the test's process.
-fn receiver(answer: &'static [u8]) -> (SocketAddr, Posts) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let posts = Posts::default();
-    let kept = Arc::clone(&posts);
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            take(stream, &kept, answer);
-        }
-    });
-    (address, posts)
-}
-
-fn take(mut stream: TcpStream, posts: &Posts, answer: &[u8]) -> Option<()> {
-    let (mut head, mut byte) = (Vec::new(), [0]);
-    while !head.ends_with(b"\r\n\r\n") {
-        stream.read_exact(&mut byte).ok()?;
-        head.push(byte[0]);
-    }
-    let head = String::from_utf8(head).unwrap();
-    assert!(head.contains("\r\nContent-Type: application/x-protobuf\r\n"), "{head}");
-    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).unwrap().parse().unwrap();
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).ok()?;
-    posts.lock().unwrap().push((head.lines().next().unwrap().to_owned(), body));
-    stream.write_all(answer).ok()
+fn receiver(answer: &'static [u8]) -> Receiver {
+    Receiver::by(move |request| {
+        assert_eq!(request.field("content-type"), Some("application/x-protobuf"));
+        answer.to_vec()
+    })
 }
 
 const FINE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\n\r\n";
@@ -166,18 +139,19 @@ fn assert_is_of(metric: &Metric, run: &Run, study: &SweepStudy) -> usize {
 
 #[test]
 fn every_figure_of_a_sweep_is_that_of_its_study() {
-    let (lab, (address, posts)) = (Lab::new(), receiver(FINE));
+    let (lab, receiver) = (Lab::new(), receiver(FINE));
     let words = format!(
-        "sweep --server builtin -w2 -t2:2 -d0.005 --for 1s --warm-up 100ms --multiples 1,3 --no-calibrate --otlp http://{address}"
+        "sweep --server builtin -w2 -t2:2 -d0.005 --for 1s --warm-up 100ms --multiples 1,3 --no-calibrate --otlp http://{}",
+        receiver.address
     );
     let ended = lab.run(&words).with_code(0);
     assert!(!ended.stderr.contains("--otlp"), "{}", ended.stderr);
     let study = lab.study();
-    let posts = posts.lock().unwrap();
+    let posts = receiver.kept();
     assert_eq!((posts.len(), study.runs.len()), (2, 2));
-    for ((line, body), run) in posts.iter().zip(&study.runs) {
-        assert_eq!(line, "POST /v1/metrics HTTP/1.1");
-        let request = ExportMetricsServiceRequest::decode(body.as_slice()).unwrap();
+    for (post, run) in posts.iter().zip(&study.runs) {
+        assert!(post.head.starts_with("POST /v1/metrics HTTP/1.1\r\n"), "{}", post.head);
+        let request = ExportMetricsServiceRequest::decode(post.body.as_slice()).unwrap();
         let [resource] = request.resource_metrics.as_slice() else { panic!("{request:?}") };
         let labels = text(&resource.resource.as_ref().unwrap().attributes);
         assert_eq!((labels["service.name"].as_str(), &labels["longtail.study"]), ("longtail", &study.started_at));
@@ -196,9 +170,9 @@ fn every_figure_of_a_sweep_is_that_of_its_study() {
 
 #[test]
 fn a_receiver_that_takes_nothing_is_named_and_the_run_stands() {
-    let refusing = receiver(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n").0;
+    let refusing = receiver(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n").address;
     // partial_success { rejected_data_points: 3, error_message: "full" }
-    let rejecting = receiver(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n\x0a\x08\x08\x03\x12\x04full").0;
+    let rejecting = receiver(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n\x0a\x08\x08\x03\x12\x04full").address;
     let nobody = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let cases = [
         (refusing, "it answered 503 Service Unavailable"),

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::{Clock as _, Nanos, Verdict};
 use rustix::process::Signal;
+use testkit::http::Receiver;
 
 use super::{Caused, Cells, Row, Seen, four_slots_served, served};
 use crate::clock::SteadyClock;
 use crate::lab::{Lab, Running, free_port, has};
-use crate::load::receiver::Receiver;
 use crate::load::{load, study};
 
 #[expect(clippy::too_many_lines, reason = "a table")]

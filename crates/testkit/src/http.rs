@@ -1,0 +1,115 @@
+//! A server that keeps each request it gets, as it came, and answers as a test has it.
+
+use std::io::{self, Read, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+/// A request as it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptRequest {
+    /// With the empty line that ends it.
+    pub head: String,
+    /// What followed it.
+    pub body: Vec<u8>,
+}
+
+impl KeptRequest {
+    /// Reads one, body included.
+    ///
+    /// # Errors
+    /// Where the client leaves, or sends no text.
+    pub fn read(stream: &mut impl Read) -> io::Result<KeptRequest> {
+        let (mut head, mut byte) = (Vec::new(), [0]);
+        while !head.ends_with(b"\r\n\r\n") {
+            stream.read_exact(&mut byte)?;
+            head.push(byte[0]);
+        }
+        let mut request = KeptRequest { head: String::from_utf8(head).map_err(io::Error::other)?, body: Vec::new() };
+        let length = request.field("content-length").map_or(Ok(0), str::parse).map_err(io::Error::other)?;
+        request.body.resize(length, 0);
+        stream.read_exact(&mut request.body)?;
+        Ok(request)
+    }
+
+    /// The value of a field, its name in lower case.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        let fields = self.head.lines().filter_map(|line| line.split_once(": "));
+        fields.into_iter().find_map(|(its, value)| its.eq_ignore_ascii_case(name).then_some(value))
+    }
+}
+
+/// The server. Its threads end with the test's process.
+pub struct Receiver {
+    /// Where it listens.
+    pub address: SocketAddr,
+    requests: Arc<Mutex<Vec<KeptRequest>>>,
+}
+
+impl Receiver {
+    /// A server that gives every request this answer.
+    pub fn answering(answer: &'static str) -> Receiver {
+        Receiver::by(move |_| answer.into())
+    }
+
+    /// A server that answers each request with what `answer` makes of it, and closes where it is asked to.
+    ///
+    /// # Panics
+    /// Where no port is free.
+    pub fn by(answer: impl Fn(&KeptRequest) -> Vec<u8> + Send + Sync + 'static) -> Receiver {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+        let address = listener.local_addr().expect("it listens");
+        let (requests, answer) = (Arc::default(), Arc::new(answer));
+        let receiver = Receiver { address, requests: Arc::clone(&requests) };
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (requests, answer) = (Arc::clone(&requests), Arc::clone(&answer));
+                thread::spawn(move || serve(stream, &requests, &*answer));
+            }
+        });
+        receiver
+    }
+
+    /// A server that greets whoever asks.
+    pub fn start() -> Receiver {
+        Receiver::answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+    }
+
+    /// Its root.
+    pub fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
+    /// Each request so far.
+    pub fn kept(&self) -> Vec<KeptRequest> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Each request, head and body, as text.
+    pub fn requests(&self) -> Vec<String> {
+        self.kept().into_iter().map(|kept| kept.head + &String::from_utf8_lossy(&kept.body)).collect()
+    }
+
+    /// The target of each.
+    pub fn targets(&self) -> Vec<String> {
+        self.kept().iter().filter_map(|kept| Some(kept.head.split(' ').nth(1)?.to_owned())).collect()
+    }
+}
+
+fn serve(
+    mut stream: TcpStream,
+    requests: &Mutex<Vec<KeptRequest>>,
+    answer: &dyn Fn(&KeptRequest) -> Vec<u8>,
+) -> io::Result<()> {
+    loop {
+        let request = KeptRequest::read(&mut stream)?;
+        let answer = answer(&request);
+        let closes = request.field("connection") == Some("close");
+        // Before the answer: a client that has it finds its request here.
+        requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        stream.write_all(&answer)?;
+        if closes {
+            return Ok(());
+        }
+    }
+}
