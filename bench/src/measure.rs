@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 
-use launch::Exit;
+use launch::ServerExit;
 use model::{Clock as _, Nanos};
 use serde::Serialize;
 
@@ -159,7 +159,7 @@ pub(crate) fn run(
     let (printed, complaint) = (text("stdout"), text("stderr"));
     let why = || last_line(&complaint).or_else(|| last_line(&printed)).map(|l| format!(": {l}")).unwrap_or_default();
     // perf (6.1) now and then ends with 0 where its child did not; then there is no request, or no output that is understood.
-    if exit != Exit::Code(0) {
+    if exit != ServerExit::Code(0) {
         return Err(format!("{exit}{}", why()));
     }
     let account = fs::read_to_string(Order::account(&folder)).ok().and_then(|text| serde_json::from_str(&text).ok());

@@ -44,21 +44,21 @@ pub(crate) fn keep_to(cpus: &Cpus) -> Result<(), Errno> {
 
 /// The calling thread is kept to some processors as long as this lives, and has its own again then.
 #[derive(Debug)]
-pub struct Kept {
+pub struct CpuRestriction {
     before: Cpus,
 }
 
-impl Kept {
+impl CpuRestriction {
     /// Off the server's processors, where some are left without it; `None` where nothing is changed.
-    pub fn off_the_server(placement: Option<&Placement>) -> Option<Kept> {
+    pub fn off_the_server(placement: Option<&Placement>) -> Option<CpuRestriction> {
         let placement = placement.filter(|placement| !placement.is_shared())?;
         let before = ours().filter(|before| *before != placement.lanes)?;
         keep_to(&placement.lanes).ok()?;
-        Some(Kept { before })
+        Some(CpuRestriction { before })
     }
 }
 
-impl Drop for Kept {
+impl Drop for CpuRestriction {
     fn drop(&mut self) {
         // They were ours a moment ago.
         let _ = keep_to(&self.before);
@@ -79,7 +79,7 @@ mod tests {
         apart(|all| {
             let last: Cpus = all.iter().last().into_iter().collect();
             let placement = Placement { server: all.without(&last), lanes: last.clone() };
-            let kept = Kept::off_the_server(Some(&placement));
+            let kept = CpuRestriction::off_the_server(Some(&placement));
             assert!(kept.is_some());
             assert_eq!((ours(), apart(|theirs| theirs)), (Some(last.clone()), last));
             drop(kept);
@@ -92,7 +92,10 @@ mod tests {
         apart(|all| {
             let ourselves = beside([(std::process::id(), Vec::new())]).expect("this process lives");
             assert!(ourselves.is_shared() && ourselves.lanes == all);
-            assert!(Kept::off_the_server(Some(&ourselves)).is_none() && Kept::off_the_server(None).is_none());
+            assert!(
+                CpuRestriction::off_the_server(Some(&ourselves)).is_none()
+                    && CpuRestriction::off_the_server(None).is_none()
+            );
             assert_eq!(ours(), Some(all));
         });
     }

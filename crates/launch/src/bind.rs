@@ -1,10 +1,13 @@
-//! Where a server listens: as Puma is told it (`-b`), and as a person reads it.
+//! Where a server listens: as Puma is told it (`-b`), and as a person reads it; and the certificate that is made for it.
 
 use std::fmt;
-use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 
-use crate::pair::Pair;
+use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 
 /// Where a server listens, and how it is spoken to there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +15,7 @@ pub enum Bind {
     /// TCP, either version of IP.
     Tcp(SocketAddr),
     /// TLS over TCP, with this pair.
-    Ssl(SocketAddr, Pair),
+    Ssl(SocketAddr, TlsPair),
     /// A Unix socket in the file system.
     Unix(PathBuf),
     /// A Unix socket in Linux's abstract namespace, its name without the leading zero byte.
@@ -62,13 +65,49 @@ impl fmt::Display for Bind {
     }
 }
 
+/// The files of a self-signed certificate (ECDSA on P-256), in PEM.
+///
+/// No authority knows it: whoever is to trust it must be given the certificate itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsPair {
+    /// The certificate: for `localhost`, 127.0.0.1, `::1` and the address that the server listens on.
+    pub certificate: PathBuf,
+    /// Its key, which only this user can read.
+    pub key: PathBuf,
+}
+
+impl TlsPair {
+    /// Makes one in `dir` for a server that listens on `host`.
+    pub(crate) fn make(dir: &Path, host: IpAddr) -> io::Result<TlsPair> {
+        let (certificate, key) = pem(host).map_err(io::Error::other)?;
+        let pair = TlsPair { certificate: dir.join("cert.pem"), key: dir.join("key.pem") };
+        fs::write(&pair.certificate, certificate)?;
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&pair.key)?.write_all(key.as_bytes())?;
+        Ok(pair)
+    }
+}
+
+fn pem(host: IpAddr) -> Result<(String, String), rcgen::Error> {
+    let mut names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
+    let host = host.to_string();
+    if !names.contains(&host) {
+        names.push(host);
+    }
+    let mut params = CertificateParams::new(names)?;
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "a server that longtail measures");
+    let key = KeyPair::generate()?;
+    Ok((params.self_signed(&key)?.pem(), key.serialize_pem()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn each_kind_is_told_to_puma_and_to_a_person() {
-        let pair = Pair { certificate: "/x/cert.pem".into(), key: "/x/key.pem".into() };
+        let pair = TlsPair { certificate: "/x/cert.pem".into(), key: "/x/key.pem".into() };
         let address: SocketAddr = "[::1]:9".parse().unwrap();
         let cases = [
             (Bind::Tcp(address), "tcp://[::1]:9", "http://[::1]:9", "[::1]:9"),
@@ -84,5 +123,14 @@ mod tests {
         for (bind, argument, text, host) in cases {
             assert_eq!((bind.argument(), bind.to_string(), bind.host()), (argument.into(), text.into(), host.into()));
         }
+    }
+
+    #[test]
+    fn only_its_owner_can_read_the_key() {
+        let scratch = crate::Scratch::new(&std::env::temp_dir()).unwrap();
+        let pair = TlsPair::make(scratch.path(), [127, 0, 0, 2].into()).unwrap();
+        assert_eq!(fs::metadata(&pair.key).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(fs::read_to_string(&pair.key).unwrap().starts_with("-----BEGIN PRIVATE KEY-----\n"));
+        assert!(fs::read_to_string(&pair.certificate).unwrap().starts_with("-----BEGIN CERTIFICATE-----\n"));
     }
 }

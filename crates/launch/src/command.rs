@@ -9,31 +9,9 @@ use std::path::{Path, PathBuf};
 /// The words of a text, split as a POSIX shell does at blanks, quotes and backslashes.
 ///
 /// # Errors
-/// A quote without its end, a backslash at the end, or no word at all: what is wrong, to follow "is no command:".
+/// What is wrong, to follow "is no command:".
 pub(crate) fn words(text: &str) -> Result<Vec<String>, &'static str> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote: Option<char> = None;
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match (quote, letter) {
-            (Some(mark), _) if letter == mark => quote = None,
-            (Some('"'), '\\') if letters.peek().is_some_and(|next| "\\\"$`".contains(*next)) => {
-                word.get_or_insert_default().extend(letters.next());
-            }
-            (None, '\'' | '"') => {
-                quote = Some(letter);
-                word.get_or_insert_default();
-            }
-            (None, '\\') => word.get_or_insert_default().push(letters.next().ok_or("it ends with a backslash")?),
-            (None, blank) if blank.is_whitespace() => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(letter),
-        }
-    }
-    if quote.is_some() {
-        return Err("a quote has no end");
-    }
-    words.extend(word);
+    let words = shlex::split(text).ok_or("a quote has no end, or it ends with a backslash")?;
     if words.is_empty() { Err("it is empty; write one such as 'bundle exec puma'") } else { Ok(words) }
 }
 

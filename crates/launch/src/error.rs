@@ -1,13 +1,11 @@
 //! Why a server was not started: the mistakes a user can mend, each as one line that says how.
 //!
-//! Not here: a server that started and later died is no error but an [`Exit`].
+//! Not here: a server that started and later died is no error but a [`ServerExit`](crate::ServerExit).
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
-
-use crate::Exit;
 
 /// Why a server was not started. Every message is one line, with the mend.
 #[derive(Debug, Error)]
@@ -115,15 +113,5 @@ pub enum LaunchError {
         program: String,
         /// What the kernel said.
         reason: String,
-    },
-    /// It was executed and ended before it was ready.
-    #[error("the server ended ({exit}) before it answered: {line}; to see all of it, run: {command_line}")]
-    EndedAtBoot {
-        /// How it ended.
-        exit: Exit,
-        /// The line of its output that tells most.
-        line: String,
-        /// The command, as a shell takes it.
-        command_line: String,
     },
 }

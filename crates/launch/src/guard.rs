@@ -18,7 +18,6 @@
 //! that left the process group where the guard alone is killed. A server that runs as another user (`sudo`) cannot be
 //! killed by us at all: it is reported as beyond reach.
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Read as _;
@@ -38,9 +37,8 @@ use rustix::stdio;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
-use crate::protocol::{LineBuffer, Order, Report};
-use crate::sys;
-use crate::{Exit, affinity};
+use crate::protocol::{GuardOrder, GuardReport, LineBuffer, ServerExit, line};
+use crate::{affinity, sys};
 
 /// In the place of a scratch directory, or of processors, where there are none.
 pub(crate) const NONE: &str = "-";
@@ -69,8 +67,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
 }
 
 /// Keeps the guard, and so what it starts, to these processors.
-fn keep_to(cpus: &str) -> Result<(), Report> {
-    let wrong = |why: String| Report::Failed(format!("the server cannot be kept to the processors {cpus}: {why}"));
+fn keep_to(cpus: &str) -> Result<(), GuardReport> {
+    let wrong = |why: String| GuardReport::Failed(format!("the server cannot be kept to the processors {cpus}: {why}"));
     let cpus: Cpus = cpus.parse().map_err(wrong)?;
     affinity::keep_to(&cpus).map_err(|errno| wrong(errno.to_string()))
 }
@@ -83,22 +81,22 @@ struct Guard {
 }
 
 /// What a guard waits for.
-enum Event {
+enum GuardEvent {
     /// A child died; perhaps the server, perhaps what it left behind.
     Death,
-    Ordered(Order),
+    Ordered(GuardOrder),
     GraceOver,
     LongtailGone,
 }
 
 impl Guard {
-    fn start(argv: &[OsString]) -> Result<Guard, Report> {
-        let failed = |what: &'static str| move |error: std::io::Error| Report::Failed(format!("{what}: {error}"));
+    fn start(argv: &[OsString]) -> Result<Guard, GuardReport> {
+        let failed = |what: &'static str| move |error: std::io::Error| GuardReport::Failed(format!("{what}: {error}"));
         if rustix::thread::gettid() != rustix::process::getpid() {
-            return Err(Report::Failed("it does not run in its main thread".to_owned()));
+            return Err(GuardReport::Failed("it does not run in its main thread".to_owned()));
         }
         let Some((program, arguments)) = argv.split_first() else {
-            return Err(Report::Failed("it was given no command".to_owned()));
+            return Err(GuardReport::Failed("it was given no command".to_owned()));
         };
         // Only what `ps` shows; a kernel that refuses does no harm.
         let _ = rustix::thread::set_name(c"longtail-guard");
@@ -116,9 +114,9 @@ impl Guard {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null()).stdout(output()?).stderr(output()?).process_group(0);
         sys::die_with(&mut command, rustix::process::getpid());
-        let child = command.spawn().map_err(|error| Report::NotExecuted(error.to_string()))?;
+        let child = command.spawn().map_err(|error| GuardReport::NotExecuted(error.to_string()))?;
         let server = Pid::from_child(&child);
-        tell(&Report::Started(server.as_raw_pid()));
+        tell(&GuardReport::Started(server.as_raw_pid()));
         Ok(Guard { server, deaths })
     }
 
@@ -131,46 +129,43 @@ impl Guard {
         let mut exit = None;
         while exit.is_none() {
             match self.next_event(&mut orders, grace.as_ref()) {
-                Event::Death => exit = self.reap_dead().exit,
-                Event::Ordered(Order::Stop(time)) if grace.is_none() => {
+                GuardEvent::Death => exit = self.reap_dead().exit,
+                GuardEvent::Ordered(GuardOrder::Stop(time)) if grace.is_none() => {
                     // It is not reaped yet, so its number cannot be another process's.
                     let asked = rustix::process::kill_process(self.server, Signal::TERM);
                     grace = alarm(time);
                     // Who was not asked, or whose grace nobody can measure, is not waited for.
                     forced = asked.is_err() || grace.is_none();
                 }
-                Event::Ordered(Order::Stop(_)) => {}
-                Event::Ordered(Order::Kill) | Event::GraceOver => forced = true,
-                Event::LongtailGone => (forced, longtail_gone) = (true, true),
+                GuardEvent::Ordered(GuardOrder::Stop(_)) => {}
+                GuardEvent::Ordered(GuardOrder::Kill) | GuardEvent::GraceOver => forced = true,
+                GuardEvent::LongtailGone => (forced, longtail_gone) = (true, true),
             }
             if forced {
                 break;
             }
         }
         if let Some(exit) = exit {
-            tell(&Report::Exited(exit));
+            tell(&GuardReport::Exited(exit));
         } else {
-            tell(&Report::Forced);
+            tell(&GuardReport::Forced);
             let _ = rustix::process::kill_process_group(self.server, Signal::KILL);
         }
         let end = self.kill_all();
         if exit.is_none() {
-            tell(&Report::Exited(end.exit.unwrap_or(Exit::Unknown)));
-        }
-        if end.leftovers > 0 {
-            tell(&Report::Leftovers(end.leftovers));
+            tell(&GuardReport::Exited(end.exit.unwrap_or(ServerExit::Unknown)));
         }
         for pid in end.beyond_reach {
-            tell(&Report::BeyondReach(pid));
+            tell(&GuardReport::BeyondReach(pid));
         }
         if let Some(scratch) = scratch.filter(|_| longtail_gone) {
             // Its owner can no longer do it, and nobody is left to tell.
             let _ = fs::remove_dir_all(scratch);
         }
-        tell(&Report::Ended);
+        tell(&GuardReport::Ended);
     }
 
-    fn next_event(&self, orders: &mut LineBuffer, grace: Option<&OwnedFd>) -> Event {
+    fn next_event(&self, orders: &mut LineBuffer, grace: Option<&OwnedFd>) -> GuardEvent {
         loop {
             let mut waits =
                 vec![PollFd::new(&self.deaths, PollFlags::IN), PollFd::from_borrowed_fd(stdio::stdin(), PollFlags::IN)];
@@ -183,30 +178,32 @@ impl Guard {
             if ready[0] {
                 let mut bytes = [0; 256];
                 while matches!((&self.deaths).read(&mut bytes), Ok(n) if n > 0) {}
-                return Event::Death;
+                return GuardEvent::Death;
             }
             if ready[1] {
                 let mut bytes = [0; 256];
                 match rustix::io::read(stdio::stdin(), &mut bytes) {
-                    Ok(0) => return Event::LongtailGone,
+                    Ok(0) => return GuardEvent::LongtailGone,
                     // One order at a time is ever of use: whoever says more after `stop` says `kill`, which comes last.
-                    Ok(n) => match orders.feed(&bytes[..n]).iter().rev().find_map(|line| line.parse().ok()) {
-                        Some(order) => return Event::Ordered(order),
-                        None => continue,
-                    },
+                    Ok(n) => {
+                        match orders.feed(&bytes[..n]).iter().rev().find_map(|line| serde_json::from_str(line).ok()) {
+                            Some(order) => return GuardEvent::Ordered(order),
+                            None => continue,
+                        }
+                    }
                     Err(Errno::INTR | Errno::AGAIN) => continue,
-                    Err(_) => return Event::LongtailGone,
+                    Err(_) => return GuardEvent::LongtailGone,
                 }
             }
             if ready.get(2) == Some(&true) {
-                return Event::GraceOver;
+                return GuardEvent::GraceOver;
             }
         }
     }
 
     /// Reaps every child that is dead, the server or what it left to us.
-    fn reap_dead(&self) -> Reaped {
-        let mut reaped = Reaped { exit: None, childless: false };
+    fn reap_dead(&self) -> ReapedChildren {
+        let mut reaped = ReapedChildren { exit: None, childless: false };
         let mut refusals = 0;
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
@@ -225,31 +222,25 @@ impl Guard {
 
     /// Kills every descendant until there is none, whatever they fork meanwhile. As a subreaper without children, this
     /// process has no descendants.
-    fn kill_all(&self) -> End {
+    fn kill_all(&self) -> LastDeaths {
         // A scan of /proc can miss what is forked meanwhile: it is repeated. What it never shows we cannot reach.
         const BLIND_SCANS: u32 = 1000;
-        let me = rustix::process::getpid().as_raw_pid();
+        let me = std::process::id();
         let mut exit = None;
-        let mut killed = BTreeSet::new();
         let mut blind = 0;
         loop {
             let reaped = self.reap_dead();
             exit = exit.or(reaped.exit);
-            let mut end = End { exit, leftovers: killed.len() as u32, beyond_reach: Vec::new() };
+            let mut end = LastDeaths { exit, beyond_reach: Vec::new() };
             if reaped.childless || blind > BLIND_SCANS {
                 return end;
             }
             let mut one_will_die = false;
-            for process in descendants(me) {
-                let pid = Pid::from_raw(process.pid).expect("a process id in /proc is above 0");
+            for process in proctree::descendants(me) {
+                let Some(pid) = Pid::from_raw(process.pid.cast_signed()) else { continue };
                 match rustix::process::kill_process(pid, Signal::KILL) {
-                    Ok(()) => {
-                        one_will_die |= process.parent == me;
-                        if pid != self.server && !process.dead {
-                            killed.insert(process.pid);
-                        }
-                    }
-                    Err(Errno::PERM) => end.beyond_reach.push(process.pid),
+                    Ok(()) => one_will_die |= process.parent == me,
+                    Err(Errno::PERM) => end.beyond_reach.push(pid.as_raw_pid()),
                     // Gone meanwhile.
                     Err(_) => {}
                 }
@@ -274,25 +265,24 @@ impl Guard {
 const MOST_REFUSALS: u32 = 10;
 
 /// What was found among the dead.
-struct Reaped {
+struct ReapedChildren {
     /// How the server ended, where it was among them.
-    exit: Option<Exit>,
+    exit: Option<ServerExit>,
     /// Whether no child is left, dead or alive.
     childless: bool,
 }
 
 /// What the end took.
-struct End {
-    exit: Option<Exit>,
-    leftovers: u32,
+struct LastDeaths {
+    exit: Option<ServerExit>,
     beyond_reach: Vec<i32>,
 }
 
-fn exit_of(status: WaitStatus) -> Exit {
+fn exit_of(status: WaitStatus) -> ServerExit {
     match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Exit::Code(code),
-        (None, Some(signal)) => Exit::Signal(signal),
-        (None, None) => Exit::Unknown,
+        (Some(code), _) => ServerExit::Code(code),
+        (None, Some(signal)) => ServerExit::Signal(signal),
+        (None, None) => ServerExit::Unknown,
     }
 }
 
@@ -308,68 +298,7 @@ fn alarm(time: Nanos) -> Option<OwnedFd> {
     Some(timer)
 }
 
-fn tell(report: &Report) {
-    let line = format!("{report}\n");
+fn tell(report: &GuardReport) {
     // One write of fewer than PIPE_BUF bytes is never torn. Where nobody listens any more, the work goes on.
-    let _ = rustix::io::write(stdio::stdout(), line.as_bytes());
-}
-
-/// A process, as `/proc/<pid>/stat` shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Process {
-    pid: i32,
-    parent: i32,
-    /// Dead and not yet reaped.
-    dead: bool,
-}
-
-/// Every process below `ancestor`, by one look at `/proc`.
-fn descendants(ancestor: i32) -> Vec<Process> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let all = numbers.filter_map(|pid| parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)).collect();
-    below(ancestor, all)
-}
-
-fn below(ancestor: i32, mut others: Vec<Process>) -> Vec<Process> {
-    let mut family = vec![ancestor];
-    let mut found: Vec<Process> = Vec::new();
-    while let Some(parent) = family.pop() {
-        let (children, rest) = others.into_iter().partition::<Vec<_>, _>(|process| process.parent == parent);
-        others = rest;
-        family.extend(children.iter().map(|child| child.pid));
-        found.extend(children);
-    }
-    found
-}
-
-/// `pid (name) state ppid …`, proc(5). The name may hold anything, parentheses too, so the last one ends it.
-fn parse_stat(text: &str) -> Option<Process> {
-    let (pid, _) = text.split_once(' ')?;
-    let (_, after_name) = text.rsplit_once(") ")?;
-    let mut fields = after_name.split(' ');
-    let state = fields.next()?;
-    Some(Process { pid: pid.parse().ok()?, parent: fields.next()?.parse().ok()?, dead: matches!(state, "Z" | "X") })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_process_may_be_called_anything() {
-        let text = "42 (a) R 7 (b) S 41 42 42 0 -1";
-        assert_eq!(parse_stat(text), Some(Process { pid: 42, parent: 41, dead: false }));
-        assert_eq!(parse_stat("43 (x) Z 1 1"), Some(Process { pid: 43, parent: 1, dead: true }));
-        assert_eq!(parse_stat("nonsense"), None);
-    }
-
-    #[test]
-    fn grandchildren_are_descendants_and_cousins_are_not() {
-        let process = |pid, parent| Process { pid, parent, dead: false };
-        let all = vec![process(5, 3), process(2, 1), process(3, 2), process(4, 1), process(6, 5), process(2000, 4)];
-        let mut found: Vec<_> = below(2, all).iter().map(|process| process.pid).collect();
-        found.sort_unstable();
-        assert_eq!(found, [3, 5, 6]);
-    }
+    let _ = rustix::io::write(stdio::stdout(), line(report).as_bytes());
 }

@@ -1,47 +1,24 @@
-//! The words between longtail and a guard: one line each, orders one way, reports the other.
+//! The words between longtail and a guard: one line of JSON each, orders one way, reports the other; and how a server ended.
 //!
-//! Not an interface for others: both ends are the same executable. What is printed here is read back as itself.
+//! Not an interface for others: both ends are the same executable.
 
 use std::fmt;
-use std::str::FromStr;
 
 use model::Nanos;
-
-use crate::Exit;
+use serde::{Deserialize, Serialize};
 
 /// What longtail tells a guard. The end of the pipe is an order too: longtail is dead, kill everything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum GuardOrder {
     /// SIGTERM, and SIGKILL after this grace.
     Stop(Nanos),
     /// SIGKILL to everything.
     Kill,
 }
 
-impl fmt::Display for Order {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Order::Stop(grace) => write!(out, "stop {grace}"),
-            Order::Kill => out.write_str("kill"),
-        }
-    }
-}
-
-impl FromStr for Order {
-    type Err = ();
-
-    fn from_str(line: &str) -> Result<Order, ()> {
-        match line.split_once(' ') {
-            Some(("stop", grace)) => Ok(Order::Stop(grace.parse().map_err(drop)?)),
-            None if line == "kill" => Ok(Order::Kill),
-            _ => Err(()),
-        }
-    }
-}
-
-/// What a guard tells longtail. The end of the pipe without [`Report::Ended`] means that the guard was killed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Report {
+/// What a guard tells longtail. The end of the pipe without [`GuardReport::Ended`] means that the guard was killed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum GuardReport {
     /// The server runs, with this process id.
     Started(i32),
     /// The guard could not do its work.
@@ -49,56 +26,39 @@ pub(crate) enum Report {
     /// The program could not be executed.
     NotExecuted(String),
     /// The server's own process ended.
-    Exited(Exit),
+    Exited(ServerExit),
     /// It had to be killed.
     Forced,
-    /// So many other processes had to be killed.
-    Leftovers(u32),
-    /// This one could not be killed.
+    /// This process could not be killed.
     BeyondReach(i32),
     /// Nothing lives any more (but what is beyond reach).
     Ended,
 }
 
-impl fmt::Display for Report {
+/// How a server's process ended. Not why: that is in its [`ServerOutput`](crate::ServerOutput).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ServerExit {
+    /// By itself, with this exit code (0 to 255).
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// It is gone, but so is its guard, which alone could have said how.
+    Unknown,
+}
+
+impl fmt::Display for ServerExit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Report::Started(pid) => write!(out, "pid {pid}"),
-            Report::Failed(reason) => write!(out, "failed {}", one_line(reason)),
-            Report::NotExecuted(reason) => write!(out, "not_executed {}", one_line(reason)),
-            Report::Exited(Exit::Code(code)) => write!(out, "exit {code}"),
-            Report::Exited(Exit::Signal(number)) => write!(out, "signal {number}"),
-            Report::Exited(Exit::Unknown) => out.write_str("vanished"),
-            Report::Forced => out.write_str("forced"),
-            Report::Leftovers(n) => write!(out, "leftovers {n}"),
-            Report::BeyondReach(pid) => write!(out, "beyond_reach {pid}"),
-            Report::Ended => out.write_str("ended"),
+            ServerExit::Code(code) => write!(out, "exit code {code}"),
+            ServerExit::Signal(number) => write!(out, "signal {number}"),
+            ServerExit::Unknown => out.write_str("nobody saw how"),
         }
     }
 }
 
-impl FromStr for Report {
-    type Err = ();
-
-    fn from_str(line: &str) -> Result<Report, ()> {
-        fn number<T: FromStr>(text: &str) -> Result<T, ()> {
-            text.parse().map_err(|_| ())
-        }
-        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-        Ok(match word {
-            "pid" => Report::Started(number(rest)?),
-            "failed" => Report::Failed(rest.to_owned()),
-            "not_executed" => Report::NotExecuted(rest.to_owned()),
-            "exit" => Report::Exited(Exit::Code(number(rest)?)),
-            "signal" => Report::Exited(Exit::Signal(number(rest)?)),
-            "vanished" => Report::Exited(Exit::Unknown),
-            "forced" => Report::Forced,
-            "leftovers" => Report::Leftovers(number(rest)?),
-            "beyond_reach" => Report::BeyondReach(number(rest)?),
-            "ended" => Report::Ended,
-            _ => return Err(()),
-        })
-    }
+/// An order or a report as a line.
+pub(crate) fn line(words: &impl Serialize) -> String {
+    serde_json::to_string(words).expect("words and numbers are JSON") + "\n"
 }
 
 /// A pipe's bytes, cut into whole lines.
@@ -116,49 +76,19 @@ impl LineBuffer {
     }
 }
 
-/// The text with every control character, a line's end among them, made a space: it stays one line on any terminal.
-pub(crate) fn one_line(text: &str) -> String {
-    text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_understood_at_the_other_end() {
-        let reports = [
-            Report::Started(42),
-            Report::Failed("no such thing".to_owned()),
-            Report::NotExecuted("Permission denied (os error 13)".to_owned()),
-            Report::Exited(Exit::Code(3)),
-            Report::Exited(Exit::Signal(9)),
-            Report::Exited(Exit::Unknown),
-            Report::Forced,
-            Report::Leftovers(7),
-            Report::BeyondReach(1234),
-            Report::Ended,
-        ];
-        for report in reports {
-            assert_eq!(report.to_string().parse(), Ok(report));
-        }
-        for order in [Order::Stop(Nanos::from_millis(1500)), Order::Stop(Nanos::ZERO), Order::Kill] {
-            assert_eq!(order.to_string().parse(), Ok(order));
-        }
-        assert_eq!("hello".parse::<Order>(), Err(()));
-        assert_eq!("hello".parse::<Report>(), Err(()));
-    }
-
-    #[test]
-    fn a_report_stays_one_line_whatever_the_reason_holds() {
-        assert_eq!(Report::Failed("two\nlines".to_owned()).to_string(), "failed two lines");
-    }
-
-    #[test]
-    fn lines_are_given_out_when_they_are_whole() {
+    fn whatever_is_said_is_one_line_that_is_given_out_when_it_is_whole() {
+        let report = GuardReport::Failed("two\nlines, and \"quotes\"".to_owned());
+        let text = line(&report) + &line(&GuardReport::Exited(ServerExit::Signal(9)));
         let mut buffer = LineBuffer::default();
-        assert!(buffer.feed(b"pi").is_empty());
-        assert_eq!(buffer.feed(b"d 1\nexit 0\nen"), ["pid 1", "exit 0"]);
-        assert_eq!(buffer.feed(b"ded\n"), ["ended"]);
+        assert!(buffer.feed(&text.as_bytes()[..5]).is_empty());
+        let lines = buffer.feed(&text.as_bytes()[5..]);
+        let reports: Vec<GuardReport> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(reports, [report, GuardReport::Exited(ServerExit::Signal(9))]);
+        assert!(serde_json::from_str::<GuardOrder>("hello").is_err());
     }
 }

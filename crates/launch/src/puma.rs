@@ -15,11 +15,11 @@ use model::{App, ControlAddress, ControlServer, ServerKind, ServerPlan, Socket};
 
 pub use self::discover::discover;
 use self::discover::given;
-use self::listeners::Listeners;
+use self::listeners::ChosenAddresses;
 pub use self::listeners::free_address;
 pub use self::settings::{has_config, settings};
 use crate::scratch::random_hex;
-use crate::{Bind, LaunchError, Output, Pair, Scratch, Spec, app};
+use crate::{Bind, LaunchError, Scratch, ServerOutput, Spec, TlsPair, app};
 
 /// Bytes of a directory's path to which `/longtail-run-xxxxxxxx/control.sock` can be added: a socket's path has 108 at the
 /// most (unix(7)). `server.sock` is shorter.
@@ -114,7 +114,7 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
     if let Some(config) = plan.config.clone().filter(|path| path != Path::new("-") && missing(path)) {
         return Err(LaunchError::ConfigMissing(config));
     }
-    let listeners = Listeners::choose(plan.socket, addresses)?;
+    let listeners = ChosenAddresses::choose(plan.socket, addresses)?;
     let scratch = scratch(&around.temporary)?;
     let dir = scratch.path();
     let unwritable = |source| LaunchError::Scratch { within: dir.to_owned(), source };
@@ -125,7 +125,7 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
     };
     let bind = match (plan.socket, listeners.server) {
         (Socket::Ssl4 | Socket::Ssl6, Some(address)) => {
-            Bind::Ssl(address, Pair::make(dir, address.ip()).map_err(unwritable)?)
+            Bind::Ssl(address, TlsPair::make(dir, address.ip()).map_err(unwritable)?)
         }
         (_, Some(address)) => Bind::Tcp(address),
         (Socket::Aunix, None) => Bind::Abstract(format!("longtail-{}", random_hex(32))),
@@ -162,7 +162,7 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
 
 /// What a Puma that was asked for this has said it lacks, where it has said so. It need not have ended: in cluster mode
 /// the master starts one worker after the other, each of which fails to load the app.
-pub fn lacks(plan: &ServerPlan, output: &Output) -> Option<LaunchError> {
+pub fn lacks(plan: &ServerPlan, output: &ServerOutput) -> Option<LaunchError> {
     if !matches!(plan.kind, ServerKind::Puma { .. }) {
         return None;
     }
@@ -184,7 +184,7 @@ pub fn lacks(plan: &ServerPlan, output: &Output) -> Option<LaunchError> {
 const NO_EXTENSION: [&str; 2] = ["cannot load such file -- puma/puma_http11", "incompatible library version"];
 
 /// How to build it: in the checkout whose file wanted it, which Ruby's message names.
-fn build_extension(output: &Output) -> String {
+fn build_extension(output: &ServerOutput) -> String {
     let root = output.lines().find_map(|line| {
         let (before, _) = line.split_once("/lib/puma")?;
         let root = Path::new(before.get(before.find('/')?..)?);
@@ -200,7 +200,7 @@ fn build_extension(output: &Output) -> String {
 
 /// What a Puma's workers say where they cannot start: its master tries again for ever. The first may be a passing trouble, such as a
 /// database that is not there yet; `None` until a second one has failed.
-pub fn failed_workers(plan: &ServerPlan, output: &Output) -> Option<Vec<String>> {
+pub fn failed_workers(plan: &ServerPlan, output: &ServerOutput) -> Option<Vec<String>> {
     const LINES: usize = 12;
     if !matches!(plan.kind, ServerKind::Puma { .. }) {
         return None;

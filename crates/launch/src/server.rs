@@ -17,8 +17,8 @@ use rustix::time::Timespec;
 use crate::command::find_program;
 use crate::guard::NONE;
 use crate::output::Transcript;
-use crate::protocol::{LineBuffer, Order, Report};
-use crate::{Exit, GuardCommand, LaunchError, Output, Spec, Stopped};
+use crate::protocol::{GuardOrder, GuardReport, LineBuffer, ServerExit, line};
+use crate::{GuardCommand, LaunchError, ServerOutput, Spec};
 
 /// How long a guard may take to say that its server runs, and, beyond the grace, that it has ended. Generous: only a
 /// guard that is itself stuck takes seconds.
@@ -29,33 +29,49 @@ const MOMENT: Nanos = Nanos::from_millis(1);
 /// How long one look at the guard's reports may wait for more.
 const LOOK: Nanos = Nanos::from_millis(50);
 
+/// What it took to stop a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoppedServer {
+    /// How the server's own process ended.
+    pub exit: ServerExit,
+    /// Whether it outlived the grace period and was killed.
+    pub forced: bool,
+    /// Processes that still live because we may not kill them (another user's, such as after `sudo`). Usually none.
+    pub beyond_reach: Vec<i32>,
+}
+
 /// A server that was started. Dropping it kills it.
 pub struct Server {
     pid: Pid,
     spec: Spec,
     transcript: Transcript,
-    watch: Mutex<Watch>,
+    link: Mutex<GuardLink>,
 }
 
 /// Our end of the pipes to the guard, and all it has said.
-struct Watch {
+struct GuardLink {
     guard: Child,
     orders: Option<ChildStdin>,
     reports: ChildStdout,
     lines: LineBuffer,
-    started: Option<Pid>,
+    said: GuardSaid,
     /// The server's process group, until it is known to be empty.
     group: Option<Pid>,
-    refused: Option<Report>,
-    exit: Option<Exit>,
+    state: GuardState,
+}
+
+/// What a guard has said.
+#[derive(Default)]
+struct GuardSaid {
+    started: Option<Pid>,
+    refused: Option<GuardReport>,
+    exit: Option<ServerExit>,
     forced: bool,
-    leftovers: u32,
     beyond_reach: Vec<i32>,
-    state: State,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum GuardState {
     /// The guard is there and keeps its server.
     Kept,
     /// The guard said that nothing lives any more.
@@ -83,33 +99,31 @@ impl Server {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut guard = command.spawn().map_err(|error| LaunchError::Guard(error.to_string()))?;
 
-        let piped = "asked for above";
-        let (orders, reports) = (guard.stdin.take(), guard.stdout.take().expect(piped));
-        let output = guard.stderr.take().expect(piped);
-        let mut watch = Watch::new(guard, orders, reports);
+        let output = guard.stderr.take().expect("it was asked for");
+        let mut link = GuardLink::new(guard);
         let transcript = Transcript::default();
         let reader = transcript.clone();
         let spawned = std::thread::Builder::new().name("server-output".to_owned()).spawn(move || reader.read(output));
         if let Err(error) = spawned {
-            watch.kill();
+            link.kill();
             return Err(LaunchError::Guard(error.to_string()));
         }
 
         let begun = clock.now();
-        while watch.started.is_none() && watch.refused.is_none() && watch.state == State::Kept {
-            watch.listen(LOOK);
+        while link.said.started.is_none() && link.said.refused.is_none() && link.state == GuardState::Kept {
+            link.listen(LOOK);
             if clock.now().saturating_sub(begun) > GUARD_PATIENCE {
-                watch.kill();
+                link.kill();
                 return Err(LaunchError::Guard("it does not answer".to_owned()));
             }
         }
-        if let Some(pid) = watch.started {
-            return Ok(Server { pid, spec: spec.clone(), transcript, watch: Mutex::new(watch) });
+        if let Some(pid) = link.said.started {
+            return Ok(Server { pid, spec: spec.clone(), transcript, link: Mutex::new(link) });
         }
-        watch.kill();
-        Err(match watch.refused.take() {
-            Some(Report::NotExecuted(reason)) => LaunchError::NotExecuted { program: spec.program(), reason },
-            Some(Report::Failed(reason)) => LaunchError::Guard(reason),
+        link.kill();
+        Err(match link.said.refused.take() {
+            Some(GuardReport::NotExecuted(reason)) => LaunchError::NotExecuted { program: spec.program(), reason },
+            Some(GuardReport::Failed(reason)) => LaunchError::Guard(reason),
             _ => {
                 wait_for(&transcript, clock);
                 let said = transcript.so_far().telling_line();
@@ -135,84 +149,76 @@ impl Server {
 
     /// How the server ended by itself, or `None` while anything of it lives. Does not wait. With `Some`, all it wrote
     /// is in [`Server::output`], and what it left behind was killed.
-    pub fn exited(&self) -> Option<Exit> {
-        let mut watch = self.watch();
-        watch.listen(Nanos::ZERO);
-        let all_read = self.transcript.finished() || !watch.beyond_reach.is_empty();
-        match watch.state {
-            State::Ended if all_read => Some(watch.exit()),
-            State::Lost => {
-                watch.kill_group();
-                Some(watch.exit())
+    pub fn exited(&self) -> Option<ServerExit> {
+        let mut link = self.link();
+        link.listen(Nanos::ZERO);
+        let all_read = self.transcript.is_finished() || !link.said.beyond_reach.is_empty();
+        match link.state {
+            GuardState::Ended if all_read => Some(link.exit()),
+            GuardState::Lost => {
+                link.kill_group();
+                Some(link.exit())
             }
-            State::Kept | State::Ended => None,
+            GuardState::Kept | GuardState::Ended => None,
         }
     }
 
-    /// Where it ended by itself: that, as the error to show to the user who waits for it to be ready.
-    pub fn boot_error(&self) -> Option<LaunchError> {
-        let exit = self.exited()?;
-        let line = self.output().telling_line().unwrap_or_else(|| "it wrote nothing".to_owned());
-        Some(LaunchError::EndedAtBoot { exit, line, command_line: self.command_line() })
-    }
-
     /// What it has written so far.
-    pub fn output(&self) -> Output {
+    pub fn output(&self) -> ServerOutput {
         self.transcript.so_far()
     }
 
     /// Asks it to stop (SIGTERM), kills it when `grace` has passed, and returns when nothing of it lives. Where it has
     /// ended already, says how.
-    pub fn stop(&self, grace: Nanos, clock: &dyn Clock) -> Stopped {
-        self.watch().order(Order::Stop(grace));
+    pub fn stop(&self, grace: Nanos, clock: &dyn Clock) -> StoppedServer {
+        self.link().order(GuardOrder::Stop(grace));
         let begun = clock.now();
         let patience = grace.saturating_add(GUARD_PATIENCE);
         loop {
             // The lock is taken anew each time, so that others may look at the server meanwhile.
-            let mut watch = self.watch();
-            watch.listen(LOOK);
-            if watch.state != State::Kept {
+            let mut link = self.link();
+            link.listen(LOOK);
+            if link.state != GuardState::Kept {
                 break;
             }
             if clock.now().saturating_sub(begun) > patience {
                 // The guard is stuck (stopped by a debugger?). Killing it kills the server.
-                watch.kill_guard();
+                link.kill_guard();
             }
         }
-        let mut watch = self.watch();
-        let lost = watch.state == State::Lost;
-        watch.bury();
-        let stopped = Stopped {
-            exit: watch.exit(),
-            forced: watch.forced || lost,
-            leftovers: watch.leftovers,
-            beyond_reach: watch.beyond_reach.clone(),
+        let mut link = self.link();
+        let lost = link.state == GuardState::Lost;
+        link.bury();
+        let stopped = StoppedServer {
+            exit: link.exit(),
+            forced: link.said.forced || lost,
+            beyond_reach: link.said.beyond_reach.clone(),
         };
         if lost {
             let begun = clock.now();
-            while watch.kill_group() && clock.now().saturating_sub(begun) <= LAST_PATIENCE {
+            while link.kill_group() && clock.now().saturating_sub(begun) <= LAST_PATIENCE {
                 clock.sleep(MOMENT);
             }
         }
-        drop(watch);
+        drop(link);
         if stopped.beyond_reach.is_empty() {
             wait_for(&self.transcript, clock);
         }
         stopped
     }
 
-    fn watch(&self) -> MutexGuard<'_, Watch> {
+    fn link(&self) -> MutexGuard<'_, GuardLink> {
         // A report is taken whole, so a panic elsewhere cannot have left it half taken.
-        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+        self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let watch = self.watch.get_mut().unwrap_or_else(PoisonError::into_inner);
-        watch.kill();
-        if watch.state == State::Lost {
-            watch.kill_group();
+        let link = self.link.get_mut().unwrap_or_else(PoisonError::into_inner);
+        link.kill();
+        if link.state == GuardState::Lost {
+            link.kill_group();
         }
     }
 }
@@ -226,33 +232,28 @@ impl fmt::Debug for Server {
     }
 }
 
-impl Watch {
-    fn new(guard: Child, orders: Option<ChildStdin>, reports: ChildStdout) -> Watch {
-        Watch {
+impl GuardLink {
+    fn new(mut guard: Child) -> GuardLink {
+        GuardLink {
+            orders: guard.stdin.take(),
+            reports: guard.stdout.take().expect("it was asked for"),
             guard,
-            orders,
-            reports,
             lines: LineBuffer::default(),
-            started: None,
+            said: GuardSaid::default(),
             group: None,
-            refused: None,
-            exit: None,
-            forced: false,
-            leftovers: 0,
-            beyond_reach: Vec::new(),
-            state: State::Kept,
+            state: GuardState::Kept,
         }
     }
 
     /// How the server ended; unknown where nobody said.
-    fn exit(&self) -> Exit {
-        self.exit.unwrap_or(Exit::Unknown)
+    fn exit(&self) -> ServerExit {
+        self.said.exit.unwrap_or(ServerExit::Unknown)
     }
 
-    fn order(&mut self, order: Order) {
+    fn order(&mut self, order: GuardOrder) {
         if let Some(orders) = &mut self.orders {
             // Where the guard is gone already, the end of its reports says so.
-            let _ = orders.write_all(format!("{order}\n").as_bytes());
+            let _ = orders.write_all(line(&order).as_bytes());
         }
     }
 
@@ -260,47 +261,46 @@ impl Watch {
     fn listen(&mut self, wait: Nanos) {
         let mut wait = Timespec { tv_sec: 0, tv_nsec: wait.0.cast_signed() };
         let mut bytes = [0; 1024];
-        while self.state == State::Kept {
+        while self.state == GuardState::Kept {
             let mut waits = [PollFd::new(&self.reports, PollFlags::IN)];
             if !matches!(poll(&mut waits, Some(&wait)), Ok(n) if n > 0) {
                 return;
             }
             match self.reports.read(&mut bytes) {
-                Ok(0) => self.state = State::Lost,
+                Ok(0) => self.state = GuardState::Lost,
                 Ok(n) => {
                     for line in self.lines.feed(&bytes[..n]) {
                         self.take(&line);
                     }
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(_) => self.state = State::Lost,
+                Err(_) => self.state = GuardState::Lost,
             }
             wait.tv_nsec = 0;
         }
     }
 
     fn take(&mut self, line: &str) {
-        match line.parse() {
-            Ok(Report::Started(pid)) => {
-                self.started = Pid::from_raw(pid);
-                self.group = self.started;
+        match serde_json::from_str(line) {
+            Ok(GuardReport::Started(pid)) => {
+                self.said.started = Pid::from_raw(pid);
+                self.group = self.said.started;
             }
-            Ok(refused @ (Report::Failed(_) | Report::NotExecuted(_))) => self.refused = Some(refused),
-            Ok(Report::Exited(exit)) => self.exit = Some(exit),
-            Ok(Report::Forced) => self.forced = true,
-            Ok(Report::Leftovers(n)) => self.leftovers = n,
-            Ok(Report::BeyondReach(pid)) => self.beyond_reach.push(pid),
-            Ok(Report::Ended) => self.state = State::Ended,
-            Err(()) => self.refused = Some(Report::Failed(format!("it said '{line}'"))),
+            Ok(refused @ (GuardReport::Failed(_) | GuardReport::NotExecuted(_))) => self.said.refused = Some(refused),
+            Ok(GuardReport::Exited(exit)) => self.said.exit = Some(exit),
+            Ok(GuardReport::Forced) => self.said.forced = true,
+            Ok(GuardReport::BeyondReach(pid)) => self.said.beyond_reach.push(pid),
+            Ok(GuardReport::Ended) => self.state = GuardState::Ended,
+            Err(_) => self.said.refused = Some(GuardReport::Failed(format!("it said '{line}'"))),
         }
     }
 
     /// Has everything killed and returns when the guard is gone.
     fn kill(&mut self) {
-        self.order(Order::Kill);
+        self.order(GuardOrder::Kill);
         self.orders = None;
         let mut looks = GUARD_PATIENCE.0 / LOOK.0;
-        while self.state == State::Kept {
+        while self.state == GuardState::Kept {
             self.listen(LOOK);
             looks = looks.saturating_sub(1);
             if looks == 0 {
@@ -337,7 +337,7 @@ impl Watch {
 /// Waits until all is read that the server wrote. Bounded: a process that nobody could kill may hold the pipe.
 fn wait_for(transcript: &Transcript, clock: &dyn Clock) {
     let begun = clock.now();
-    while !transcript.finished() && clock.now().saturating_sub(begun) <= LAST_PATIENCE {
+    while !transcript.is_finished() && clock.now().saturating_sub(begun) <= LAST_PATIENCE {
         clock.sleep(MOMENT);
     }
 }

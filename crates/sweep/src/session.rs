@@ -8,7 +8,7 @@ mod run;
 mod settle;
 
 use engine::{DriveResult, FetchedResponse, LoadSpec, RunProgress};
-use launch::Kept;
+use launch::CpuRestriction;
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::{Ceiling, Clock, Diagnostic, Nanos, Plan, ServerPlan, Stop, StreamPlan, SweepStudy};
 use probe::puma_stats::PumaStats;
@@ -35,7 +35,7 @@ pub(crate) struct Session<'a, C> {
     pub(crate) tools: &'a Tools<'a, C>,
     pub(crate) subject: Subject,
     /// Off the server's processors while this lasts, where there are others.
-    kept: Option<Kept>,
+    kept: Option<CpuRestriction>,
     ledger: Ledger,
     /// The last fresh statistics: what the next run's are counted from.
     stats: Option<PumaStats>,
@@ -58,7 +58,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         let mut ledger = Ledger::default();
         ledger.add_answer(subject.first_answer.worker.clone());
         let body_bytes = subject.first_answer.body_bytes;
-        let kept = Kept::off_the_server(subject.facts.placement.as_ref());
+        let kept = CpuRestriction::off_the_server(subject.facts.placement.as_ref());
         Session {
             server,
             stream,

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use engine::{Endpoint, FetchedResponse, TlsOptions, TlsSettings, Transport, TransportError, render_with};
-use launch::facts::BootFacts;
+use launch::facts::BootLines;
 use launch::{Bind, Server, Spec, affinity, puma};
 use model::{Clock, ControlServer, Nanos, PumaSettings, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan};
 use probe::processes::{TreeUse, tree, use_of_tree};
@@ -319,7 +319,7 @@ fn describe(
     dir: &Path,
 ) -> ServerFacts {
     let output = server.output();
-    let boot = BootFacts::read(output.lines());
+    let boot = BootLines::read(output.lines());
     let (planned_workers, planned_threads) = match &plan.kind {
         ServerKind::Command { slots, .. } => match (plan.workers, plan.threads) {
             (None, None) => (1, *slots),

@@ -16,38 +16,32 @@ use crate::LaunchError;
 /// # Panics
 /// Where the kind has no address: such a server takes none of those.
 pub fn free_address(socket: Socket, addresses: &Addresses) -> Result<SocketAddr, LaunchError> {
-    Listeners::choose(socket, addresses).map(|listeners| listeners.server.expect("a kind with an address"))
+    ChosenAddresses::choose(socket, addresses).map(|listeners| listeners.server.expect("a kind with an address"))
 }
 
 /// The addresses, free a moment ago.
-pub(super) struct Listeners {
+pub(super) struct ChosenAddresses {
     /// `None` for a Unix socket.
     pub(super) server: Option<SocketAddr>,
     pub(super) control: Option<SocketAddr>,
 }
 
-impl Listeners {
-    pub(super) fn choose(socket: Socket, addresses: &Addresses) -> Result<Listeners, LaunchError> {
+impl ChosenAddresses {
+    pub(super) fn choose(socket: Socket, addresses: &Addresses) -> Result<ChosenAddresses, LaunchError> {
         let host4 = loopback4(&addresses.host4)?;
         let server = match socket {
-            Socket::Tcp4 | Socket::Ssl4 => Some(IpAddr::V4(host4)),
-            Socket::Tcp6 | Socket::Ssl6 => Some(IpAddr::V6(loopback6(&addresses.host6)?)),
+            Socket::Tcp4 | Socket::Ssl4 => Some(host4),
+            Socket::Tcp6 | Socket::Ssl6 => Some(loopback6(&addresses.host6)?),
             Socket::Unix | Socket::Aunix => None,
         };
         if let (Some(port), true, true) = (addresses.port, addresses.port == addresses.control_port, server.is_some()) {
             return Err(LaunchError::SamePort(port));
         }
         // Both are held until both are chosen, so that they differ.
-        let control = match addresses.control_port {
-            Some(port) => Some(hold(host4.into(), Some(port), "PUMA_TEST_CTRL")?),
-            None => None,
-        };
-        let server = match server {
-            Some(host) => Some(hold(host, addresses.port, "PUMA_TEST_PORT")?),
-            None => None,
-        };
+        let control = addresses.control_port.map(|port| hold(host4, Some(port), "PUMA_TEST_CTRL")).transpose()?;
+        let server = server.map(|host| hold(host, addresses.port, "PUMA_TEST_PORT")).transpose()?;
         let address = |(_, address)| address;
-        Ok(Listeners { server: server.map(address), control: control.map(address) })
+        Ok(ChosenAddresses { server: server.map(address), control: control.map(address) })
     }
 }
 
@@ -70,23 +64,21 @@ fn hold(host: IpAddr, port: Option<u16>, setting: &'static str) -> Result<(TcpLi
     })
 }
 
-fn loopback4(host: &str) -> Result<Ipv4Addr, LaunchError> {
+fn loopback4(host: &str) -> Result<IpAddr, LaunchError> {
     let address = if host == "localhost" { Ok(Ipv4Addr::LOCALHOST) } else { host.parse() };
-    address.ok().filter(Ipv4Addr::is_loopback).ok_or_else(|| LaunchError::NotLoopback {
-        host: host.to_owned(),
-        setting: "PUMA_TEST_HOST4",
-        allowed: "127.0.0.1 and others of 127.0.0.0/8",
-    })
+    let found = address.ok().filter(Ipv4Addr::is_loopback).map(IpAddr::V4);
+    found.ok_or_else(|| outside(host, "PUMA_TEST_HOST4", "127.0.0.1 and others of 127.0.0.0/8"))
 }
 
-fn loopback6(host: &str) -> Result<Ipv6Addr, LaunchError> {
+fn loopback6(host: &str) -> Result<IpAddr, LaunchError> {
     let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
     let address = if bare == "localhost" { Ok(Ipv6Addr::LOCALHOST) } else { bare.parse() };
-    address.ok().filter(Ipv6Addr::is_loopback).ok_or_else(|| LaunchError::NotLoopback {
-        host: host.to_owned(),
-        setting: "PUMA_TEST_HOST6",
-        allowed: "::1",
-    })
+    let found = address.ok().filter(Ipv6Addr::is_loopback).map(IpAddr::V6);
+    found.ok_or_else(|| outside(host, "PUMA_TEST_HOST6", "::1"))
+}
+
+fn outside(host: &str, setting: &'static str, allowed: &'static str) -> LaunchError {
+    LaunchError::NotLoopback { host: host.to_owned(), setting, allowed }
 }
 
 #[cfg(test)]

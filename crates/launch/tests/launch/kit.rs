@@ -1,10 +1,10 @@
 //! What the tests share: the guard's command, bounded waits, and a look at which processes live.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use launch::{GuardCommand, Server, Spec};
 use model::{Clock as _, Nanos};
+use proctree::ProcessStat;
 
 use crate::clock::SteadyClock;
 
@@ -48,30 +48,22 @@ pub(crate) fn said(server: &Server, word: &str) -> String {
     })
 }
 
-/// The fields of `/proc/<pid>/stat` after the name: state, parent, process group…
-fn stat(pid: u32) -> Option<Vec<String>> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, fields) = text.rsplit_once(") ")?;
-    Some(fields.split(' ').map(str::to_owned).collect())
-}
-
 /// A process that is dead but not yet reaped, perhaps by an init that is slow or careless, does not live.
 pub(crate) fn lives(pid: u32) -> bool {
-    stat(pid).is_some_and(|fields| fields[0] != "Z" && fields[0] != "X")
+    ProcessStat::of(pid).is_some_and(|process| !process.is_dead)
 }
 
 pub(crate) fn parent(pid: u32) -> u32 {
-    stat(pid).unwrap()[1].parse().unwrap()
+    ProcessStat::of(pid).unwrap().parent
 }
 
 pub(crate) fn process_group(pid: u32) -> u32 {
-    stat(pid).unwrap()[2].parse().unwrap()
+    let pid = rustix::process::Pid::from_raw(pid.cast_signed());
+    rustix::process::getpgid(pid).unwrap().as_raw_pid().cast_unsigned()
 }
 
 pub(crate) fn children(pid: u32) -> Vec<u32> {
-    let entries = fs::read_dir("/proc").unwrap().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(|child| stat(*child).is_some_and(|fields| fields[1] == pid.to_string())).collect()
+    proctree::all().iter().filter(|process| process.parent == pid).map(|process| process.pid).collect()
 }
 
 pub(crate) fn send(pid: u32, signal: rustix::process::Signal) {

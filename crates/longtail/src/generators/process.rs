@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use launch::{Exit, GuardCommand, Scratch, Server, Spec};
+use launch::{GuardCommand, Scratch, Server, ServerExit, Spec};
 use model::plan::quoted;
 use model::{Clock, Nanos};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -121,7 +121,7 @@ impl GeneratorRunner {
         if meanwhile(elapsed) {
             return Ok(None);
         }
-        if exit != Exit::Code(0) {
+        if exit != ServerExit::Code(0) {
             return Err(format!("{exit}{}", complaint.map(|line| format!(": {line}")).unwrap_or_default()));
         }
         let printed = match &command.report {

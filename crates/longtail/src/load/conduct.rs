@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use engine::{DriveError, DriveResult, LoadSpec, RaiseOnDrop, RunProgress, drive, spawn_scoped};
-use launch::Kept;
+use launch::CpuRestriction;
 use model::study::SCHEMA;
 use model::{
     Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome,
@@ -56,7 +56,7 @@ pub(crate) fn conduct(
     let Prepared { shape, plan, name_resolution, placement, serving, lanes_by, server } = prepared;
     // Before this thread is kept to some of its processors.
     let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
-    let kept = Kept::off_the_server(placement.as_ref());
+    let kept = CpuRestriction::off_the_server(placement.as_ref());
     let host = Host::now();
     let recorder = Recorder::open(logs, checks)?;
     let progress = Arc::new(RunProgress::new(shape.lanes));

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::{Endpoint, Resolver};
-use launch::Kept;
+use launch::CpuRestriction;
 use model::claimed::{Believable, FindingGrade};
 use model::objective::Figure;
 use model::study::SCHEMA;
@@ -143,7 +143,7 @@ impl OrderedLoad {
         let OrderedLoad { driver, order, prepared } = self;
         // Before this thread is kept to some of its processors, as then the generator is too.
         let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
-        let kept = Kept::off_the_server(prepared.placement.as_ref());
+        let kept = CpuRestriction::off_the_server(prepared.placement.as_ref());
         let before = Host::now();
         let ended = || interrupt.load(Ordering::Relaxed);
         let failed = |why| wrong(format!("--with {}: {why}", driver.name()));

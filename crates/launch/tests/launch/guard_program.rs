@@ -3,7 +3,7 @@
 //! `guard COMMAND…` starts the command, says `server PID`, repeats what it writes, and never ends by itself: the tests
 //! kill it, to see that nothing is left. `guard keep …` is the hidden subcommand.
 
-#[path = "../tests/launch/clock.rs"]
+#[path = "clock.rs"]
 mod clock;
 
 use std::io::Write as _;
