@@ -42,10 +42,10 @@ pub struct Theory {
     pub not_judged: Option<NotJudged>,
     /// Connections that each worker was seen to hold, the most first: then they did not wait in one line for all workers. `None` where
     /// that was not seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub by_worker: Option<Vec<u32>>,
     /// Requests in a turn, where the server's configuration says other than ten.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
     /// What each says, in the order of [`Discipline::ALL`]; with one worker split queues are a shared one, and left out.
     pub forecasts: Vec<DisciplineForecast>,

@@ -85,10 +85,10 @@ pub fn conduct<C: Clock + Clone + Send + Sync>(
             let (mut run, _) = session
                 .run(&job, study.service_time, &mut |phase| observer.phase(phase))
                 .inspect_err(|_| observer.compared(&study))?;
-            let asked = (&plan.server, &plan.stream);
             let scatters = |run| theory::app_scatters(run, &study.server);
-            let known = (study.service_time, study.runs.iter().any(scatters) || scatters(&run));
-            run.theory = theory::beside(&run, plan.stream.keep_alive, asked, &study.server, known);
+            let app_scatters = study.runs.iter().any(scatters) || scatters(&run);
+            let known = study.service_time;
+            run.theory = theory::beside(&run, &plan.server, &plan.stream, &study.server, known, app_scatters);
             study.runs.push(run);
             study.interrupted = tools.is_interrupted();
             study.total_time = tools.clock.now() - begun;

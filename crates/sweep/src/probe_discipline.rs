@@ -72,13 +72,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             connections,
             measured: run.measured,
             answers: run.tally.counts.good(),
-            theory: theory::beside(
-                &run,
-                keep_alive,
-                (self.server, self.stream),
-                &self.subject.facts,
-                (Some(known), false),
-            ),
+            theory: theory::beside(&run, self.server, &stream, &self.subject.facts, Some(known), false),
         })
     }
 }

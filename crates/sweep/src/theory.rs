@@ -14,20 +14,22 @@ use model::{Discipline, Histogram, Nanos, PumaSettings, Run, ServerFacts, Server
 use queueing::discipline::{self, ClosedLoopServer, ConnectionDealing, ServiceOrder, TOLERANCE};
 use queueing::puma;
 
-/// Theory beside a run with or without keep-alive; `None` where there is none.
+/// Theory beside a run that `stream` describes, with or without keep-alive; `None` where there is none. `app_scatters`: some requests
+/// take the app many times longer, also where nobody waits.
 pub(crate) fn beside(
     run: &Run,
-    keep_alive: bool,
-    (plan, stream): (&ServerPlan, &StreamPlan),
+    plan: &ServerPlan,
+    stream: &StreamPlan,
     server: &ServerFacts,
-    (known, app_scatters): (Option<ServiceTime>, bool),
+    known: Option<ServiceTime>,
+    app_scatters: bool,
 ) -> Option<Theory> {
     let known = known?;
     let scatters = scatters(plan, stream, known.source);
     if app_scatters && scatters && run.connections > server.slots() {
         return Some(Theory::not_judged(NotJudged::AppScatters, TOLERANCE));
     }
-    let order = order(&plan.kind, server, keep_alive, (known.time, run.connections));
+    let order = order(&plan.kind, server, stream.keep_alive, known.time, run.connections);
     let held = HeldConnections::of(run);
     let Some((workers, threads)) = shape(plan, server, &held) else {
         return Some(Theory::not_judged(NotJudged::ShapeUnknown, TOLERANCE));
@@ -133,7 +135,8 @@ fn order(
     kind: &ServerKind,
     server: &ServerFacts,
     keep_alive: bool,
-    (service_time, connections): (Nanos, u32),
+    service_time: Nanos,
+    connections: u32,
 ) -> ServiceOrder {
     let unknown =
         ServiceOrder { discipline: None, is_kept: keep_alive, dealing: ConnectionDealing::ByChance, turn: puma::TURN };
@@ -146,7 +149,8 @@ fn order(
             if version[0] <= 6 {
                 up_to_6(settings, unknown)
             } else {
-                from_7(version, settings, server, (service_time, connections), unknown)
+                let connections_each = f64::from(connections) / f64::from(server.workers.max(1));
+                from_7(version, settings, server, service_time, connections_each, unknown)
             }
         }
     }
@@ -171,7 +175,8 @@ fn from_7(
     version: [u32; 3],
     settings: &PumaSettings,
     server: &ServerFacts,
-    (service_time, connections): (Nanos, u32),
+    service_time: Nanos,
+    connections_each: f64,
     unknown: ServiceOrder,
 ) -> ServiceOrder {
     let is_kept = unknown.is_kept && keeps_alive(settings);
@@ -179,9 +184,8 @@ fn from_7(
     let is_throttled = version >= [7, 0, 4] && server.workers > 1 && longest > Nanos::ZERO;
     // Where a worker accepts no faster than it serves, the others wait in the kernel: neither one line nor one for each.
     let waits_in_the_kernel = || {
-        let a_workers_share = f64::from(connections) / f64::from(server.workers.max(1));
         let rest = puma::held_at_rest(longest.as_secs_f64(), server.threads, service_time.as_secs_f64());
-        matches!(rest, Ok(Some(held)) if held < a_workers_share)
+        matches!(rest, Ok(Some(held)) if held < connections_each)
     };
     let discipline = match settings.queue_requests {
         _ if server.workers <= 1 => Some(Discipline::Shared),
@@ -225,7 +229,7 @@ mod tests {
     }
 
     fn order_of(server: &ServerFacts, keep_alive: bool) -> ServiceOrder {
-        order(&PUMA, server, keep_alive, (Nanos::from_millis(100), 30))
+        order(&PUMA, server, keep_alive, Nanos::from_millis(100), 30)
     }
 
     #[test]
@@ -259,7 +263,7 @@ mod tests {
         assert_eq!(order_of(&nameless, true).discipline, None);
         let unread = ServerFacts { settings: None, ..facts("8.0.2", 2, PumaSettings::default()) };
         assert_eq!(order_of(&unread, true).discipline, None, "its config file is not known");
-        let builtin = order(&ServerKind::Builtin, &ServerFacts::default(), true, (Nanos::from_millis(5), 1));
+        let builtin = order(&ServerKind::Builtin, &ServerFacts::default(), true, Nanos::from_millis(5), 1);
         assert_eq!(builtin.discipline, Some(Discipline::Shared));
     }
 
@@ -267,7 +271,7 @@ mod tests {
     fn a_fast_app_may_leave_the_excess_in_the_kernel() {
         // A worker of 5 threads and 1 ms holds 5 at rest, and one of 10 ms holds 50.
         let server = facts("8.0.2", 2, PumaSettings::default());
-        let of = |ms, keep_alive| order(&PUMA, &server, keep_alive, (Nanos::from_millis(ms), 30)).discipline;
+        let of = |ms, keep_alive| order(&PUMA, &server, keep_alive, Nanos::from_millis(ms), 30).discipline;
         assert_eq!(
             [of(1, false), of(10, false), of(1, true)],
             [None, Some(Discipline::Split), Some(Discipline::Split)]

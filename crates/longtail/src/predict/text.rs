@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use model::Nanos;
-use report::{Width, broken, number};
+use report::number::{self, milliseconds, or_none};
+use report::{Width, broken};
 
 use super::lock::LockedLoop;
 use super::{LockedThreads, PlotStep, PredictedQueue, PredictedTime, Prediction, RubyLock, TimeSummary};
@@ -11,22 +12,68 @@ use super::{LockedThreads, PlotStep, PredictedQueue, PredictedTime, Prediction, 
 /// The widest bar of the plot.
 const BAR: f64 = 40.0;
 
-/// Columns of the queue's name, how it is known, its rate and how full it is.
-const QUEUE: usize = 45;
-
-/// Columns that stand together.
-#[derive(Clone, Copy)]
-enum ColumnGroup {
-    Wait,
-    Response,
-    Highest,
-}
+/// Columns that stand together, all lines of one width: two of the head, and one for each queue.
+struct ColumnGroup(Vec<String>);
 
 impl ColumnGroup {
-    fn columns(self) -> usize {
-        match self {
-            ColumnGroup::Wait | ColumnGroup::Response => 32,
-            ColumnGroup::Highest => 11,
+    fn of(prediction: &Prediction, heads: [String; 2], cells: impl Fn(&PredictedQueue) -> String) -> ColumnGroup {
+        ColumnGroup(heads.into_iter().chain(prediction.lines.iter().map(cells)).collect())
+    }
+
+    fn times(prediction: &Prediction, title: &str, of: fn(&PredictedQueue) -> Option<TimeSummary>) -> ColumnGroup {
+        let names = ["mean", "p50", "p95", "p99"].map(|name| format!(" {name:>7}")).concat();
+        let cell = |time| format!(" {:>7}", or_none(time, |time: PredictedTime| milliseconds(Nanos(time.ns))));
+        let cells = |line: &PredictedQueue| each(of(line)).map(cell).concat();
+        ColumnGroup::of(prediction, [format!("{title:^32}"), names], cells)
+    }
+
+    fn width(&self) -> usize {
+        self.0[0].chars().count()
+    }
+}
+
+/// The queue's name, how it is known, its rate and how full it is.
+fn queue_columns(prediction: &Prediction) -> ColumnGroup {
+    let names = format!("{:7} {:20} {:>8} {:>7}", "queue", "how", "req/s", "% full");
+    ColumnGroup::of(prediction, [" ".repeat(names.len()), names], |line| {
+        let (rate, full) = (number::rate(line.rate_per_s), number::percent(line.utilisation));
+        format!("{:7} {:20} {rate:>8} {full:>7}", line.queue, line.how)
+    })
+}
+
+/// Wait, response time and, with an objective, the highest rate.
+fn figure_columns(prediction: &Prediction) -> Vec<ColumnGroup> {
+    let mut all = vec![
+        ColumnGroup::times(prediction, "─────── wait, ms ───────", |line| line.wait),
+        ColumnGroup::times(prediction, "─── response time, ms ───", |line| line.response),
+    ];
+    if prediction.objective.is_some() {
+        let highest = |line: &PredictedQueue| format!(" {:>10}", or_none(line.highest_rate_per_s, number::rate));
+        all.push(ColumnGroup::of(prediction, [" ".repeat(11), format!(" {:>10}", "max req/s")], highest));
+    }
+    all
+}
+
+/// As many figures side by side as there is room for, each part with the queues' names.
+fn queue_table(out: &mut String, prediction: &Prediction, width: Width) {
+    let (queues, figures) = (queue_columns(prediction), figure_columns(prediction));
+    let mut left = figures.as_slice();
+    while let [first, rest @ ..] = left {
+        let (mut part, mut columns) = (vec![&queues, first], queues.width() + first.width());
+        left = rest;
+        while let [next, rest @ ..] = left
+            && width.fits(columns + next.width())
+        {
+            part.push(next);
+            columns += next.width();
+            left = rest;
+        }
+        out.push('\n');
+        for at in 0..prediction.lines.len() + 2 {
+            let line: String = part.iter().map(|group| group.0[at].as_str()).collect();
+            if !line.trim().is_empty() {
+                let _ = writeln!(out, "{}", line.trim_end());
+            }
         }
     }
 }
@@ -49,12 +96,7 @@ pub(crate) fn table(prediction: &Prediction, width: Width) -> String {
         number::significant(prediction.knee_connections)
     );
     out.push_str(&broken(&limits, width));
-    let highest = prediction.objective.is_some().then_some(ColumnGroup::Highest);
-    let all: Vec<ColumnGroup> = [ColumnGroup::Wait, ColumnGroup::Response].into_iter().chain(highest).collect();
-    for part in parts(&all, width) {
-        out.push('\n');
-        lines(&mut out, &prediction.lines, &part);
-    }
+    queue_table(&mut out, prediction, width);
     out.push('\n');
     let mut remarks = Vec::new();
     if let Some(objective) = &prediction.objective {
@@ -71,45 +113,6 @@ pub(crate) fn table(prediction: &Prediction, width: Width) -> String {
         locked(&mut out, prediction, lock, width);
     }
     out
-}
-
-/// As many figures side by side as there is room for.
-fn parts(all: &[ColumnGroup], width: Width) -> Vec<Vec<ColumnGroup>> {
-    let mut parts: Vec<Vec<ColumnGroup>> = Vec::new();
-    for figures in all {
-        let fits = |part: &Vec<ColumnGroup>| {
-            width.fits(QUEUE + part.iter().chain([figures]).map(|figures| figures.columns()).sum::<usize>())
-        };
-        match parts.last_mut() {
-            Some(part) if fits(part) => part.push(*figures),
-            _ => parts.push(vec![*figures]),
-        }
-    }
-    parts
-}
-
-/// The head and a line a queue, with these figures.
-fn lines(out: &mut String, lines: &[PredictedQueue], part: &[ColumnGroup]) {
-    let mut bands = " ".repeat(QUEUE);
-    let mut names = format!("{:7} {:20} {:>8} {:>7}", "queue", "how", "req/s", "% full");
-    for figures in part {
-        match figures {
-            ColumnGroup::Wait => _ = write!(bands, "{:^32}", "─────── wait, ms ───────"),
-            ColumnGroup::Response => _ = write!(bands, "{:^32}", "─── response time, ms ───"),
-            ColumnGroup::Highest => _ = write!(names, " {:>10}", "max req/s"),
-        }
-        if !matches!(figures, ColumnGroup::Highest) {
-            let _ = write!(names, " {:>7} {:>7} {:>7} {:>7}", "mean", "p50", "p95", "p99");
-        }
-    }
-    for head in [bands.trim_end(), &names] {
-        if !head.is_empty() {
-            let _ = writeln!(out, "{head}");
-        }
-    }
-    for line in lines {
-        row(out, line, part);
-    }
 }
 
 /// What Ruby's lock leaves, by the number of threads.
@@ -133,7 +136,7 @@ fn locked(out: &mut String, prediction: &Prediction, lock: &RubyLock, width: Wid
         let share = number::percent(of_slots);
         let _ = write!(out, "{threads:>12}  {at_most:>10}{all_busy:>10}{share:>10}  ");
         if let Some(LockedLoop { rate_per_s, response_mean_ns }) = closed {
-            let mean = number::milliseconds(Nanos(response_mean_ns));
+            let mean = milliseconds(Nanos(response_mean_ns));
             let _ = write!(out, "{:>7}{mean:>9}", number::rate(rate_per_s));
         }
         if let Some(full) = offered_of_all_busy {
@@ -164,25 +167,6 @@ fn service(prediction: &Prediction) -> String {
     }
 }
 
-fn row(out: &mut String, line: &PredictedQueue, part: &[ColumnGroup]) {
-    let (rate, full) = (number::rate(line.rate_per_s), number::percent(line.utilisation));
-    let _ = write!(out, "{:7} {:20} {rate:>8} {full:>7}", line.queue, line.how);
-    for figures in part {
-        let times = match figures {
-            ColumnGroup::Wait => line.wait,
-            ColumnGroup::Response => line.response,
-            ColumnGroup::Highest => {
-                let _ = write!(out, " {:>10}", number::or_none(line.highest_rate_per_s, number::rate));
-                continue;
-            }
-        };
-        for figure in each(times) {
-            let _ = write!(out, " {:>7}", number::or_none(figure, |figure| number::milliseconds(Nanos(figure.ns))));
-        }
-    }
-    out.push('\n');
-}
-
 fn each(times: Option<TimeSummary>) -> [Option<PredictedTime>; 4] {
     times.map_or([None; 4], |times| [times.mean, times.p50, times.p95, times.p99].map(Some))
 }
@@ -202,7 +186,7 @@ pub(crate) fn plot(steps: &[PlotStep]) -> String {
             let rate = if place == 0 { number::rate(step.rate_per_s) } else { String::new() };
             let shape = if place == 0 { "█" } else { "░" };
             let bar = shape.repeat((time.0 as f64 / longest as f64 * BAR).round().max(1.0) as usize);
-            let _ = writeln!(out, "{rate:>8} {queue:6} {:>7} {bar}", number::milliseconds(*time));
+            let _ = writeln!(out, "{rate:>8} {queue:6} {:>7} {bar}", milliseconds(*time));
         }
     }
     out
