@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::iter::{Peekable, Skip, StepBy};
 
-use model::{Nanos, Schedule, Summary, Window};
+use model::{DueTimes, DurationSummary, Nanos, Window};
 
 use crate::load_spec::{LaneShare, LoadSpec};
 
@@ -27,7 +27,7 @@ pub(crate) struct Scheduler {
     window: Window,
     lanes: u64,
     /// Open loop: due times still to come.
-    schedule: Option<Peekable<StepBy<Skip<Schedule>>>>,
+    schedule: Option<Peekable<StepBy<Skip<DueTimes>>>>,
     /// The next request's number.
     number: u64,
     /// The first number that is not sent any more.
@@ -101,7 +101,7 @@ impl Scheduler {
     /// Open loop: the request that has been due longest. If it is measured and had to wait for a connection, that is added to
     /// `waits`.
     #[inline]
-    pub(crate) fn pop(&mut self, now: Nanos, waits: &mut Summary) -> Option<DueRequest> {
+    pub(crate) fn pop(&mut self, now: Nanos, waits: &mut DurationSummary) -> Option<DueRequest> {
         let mut due = self.queued.pop_front()?;
         if self.waiting > 0 {
             self.waiting -= 1;
@@ -162,7 +162,7 @@ mod tests {
         for share in shape.shares() {
             let mut scheduler = Scheduler::new(&shape, share, Nanos::ZERO);
             scheduler.queue_due(Nanos::from_secs(10));
-            while let Some(due) = scheduler.pop(Nanos::from_secs(10), &mut Summary::default()) {
+            while let Some(due) = scheduler.pop(Nanos::from_secs(10), &mut DurationSummary::default()) {
                 all.push((due.number, due.at));
             }
         }
@@ -179,7 +179,7 @@ mod tests {
         let mut scheduler = Scheduler::new(&shape, shape.shares()[0], Nanos::ZERO);
         scheduler.queue_due(Nanos::from_millis(12));
         scheduler.mark_waiting();
-        let mut waits = Summary::default();
+        let mut waits = DurationSummary::default();
         let popped = std::iter::from_fn(|| scheduler.pop(Nanos::from_millis(15), &mut waits)).count();
         assert_eq!(popped, 13);
         // Due at 10, 11 and 12 ms.

@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use model::{Heard, HeardFigures, HeardSeries, MetricKind, Nanos};
+use model::{MetricKind, Nanos, StatsdFigures, StatsdMetric, StatsdReport};
 
 /// A name and its tags together may have so many bytes.
 pub const LONGEST_NAME: usize = 1000;
@@ -134,7 +134,7 @@ const QUOTED: usize = 60;
 #[derive(Debug, Default)]
 pub struct StatsdCollector {
     series: BTreeMap<SeriesKey, StatsdSeries>,
-    heard: Heard,
+    heard: StatsdReport,
 }
 
 /// Metric, tags and type.
@@ -147,7 +147,7 @@ struct StatsdSeries {
     gauge: f64,
     values: u64,
     stands_for: f64,
-    figures: Option<HeardFigures>,
+    figures: Option<StatsdFigures>,
     points: Vec<(Nanos, f64)>,
     /// Each so many-th value becomes a point.
     stride: u64,
@@ -200,13 +200,13 @@ impl StatsdCollector {
     }
 
     /// What was heard since the last call; gauges stay what they are.
-    pub fn take(&mut self) -> Heard {
+    pub fn take(&mut self) -> StatsdReport {
         let mut heard = std::mem::take(&mut self.heard);
         for ((metric, tags, kind), gathered) in &mut self.series {
             let gathered = gathered.take();
             if gathered.values > 0 {
                 let (at, points) = gathered.points.into_iter().unzip();
-                heard.series.push(HeardSeries {
+                heard.series.push(StatsdMetric {
                     metric: metric.clone(),
                     tags: tags.clone(),
                     kind: *kind,
@@ -256,9 +256,9 @@ impl StatsdSeries {
 
     fn value(&mut self, at: Nanos, value: f64, weight: f64) {
         self.stands_for += weight;
-        let before = self.figures.unwrap_or(HeardFigures { sum: 0.0, mean: 0.0, last: value, min: value, max: value });
+        let before = self.figures.unwrap_or(StatsdFigures { sum: 0.0, mean: 0.0, last: value, min: value, max: value });
         let sum = before.sum + value * weight;
-        self.figures = Some(HeardFigures {
+        self.figures = Some(StatsdFigures {
             sum,
             mean: sum / self.stands_for,
             last: value,
@@ -382,7 +382,7 @@ mod tests {
 
     const AT: Option<Nanos> = Some(Nanos::from_millis(5));
 
-    fn figures(heard: &Heard, metric: &str) -> HeardFigures {
+    fn figures(heard: &StatsdReport, metric: &str) -> StatsdFigures {
         heard.of(metric).and_then(|series| series.figures).unwrap()
     }
 
@@ -392,12 +392,12 @@ mod tests {
         collector.packet(AT, b"jobs:3|c\njobs:2|c|@0.5\r\nrack:120:80|ms\nbusy:4|g\nbusy:+2|g\nwho:ann|s\nwho:bob|s\n");
         let heard = collector.take();
         assert_eq!((heard.packets, heard.lines, heard.malformed), (1, 7, 0));
-        assert_eq!(figures(&heard, "jobs"), HeardFigures { sum: 7.0, mean: 7.0 / 3.0, last: 2.0, min: 2.0, max: 3.0 });
+        assert_eq!(figures(&heard, "jobs"), StatsdFigures { sum: 7.0, mean: 7.0 / 3.0, last: 2.0, min: 2.0, max: 3.0 });
         let jobs = heard.of("jobs").unwrap();
         assert!(jobs.values == 2 && jobs.stands_for.total_cmp(&3.0).is_eq(), "{jobs:?}");
         assert_eq!(
             figures(&heard, "rack"),
-            HeardFigures { sum: 200.0, mean: 100.0, last: 80.0, min: 80.0, max: 120.0 }
+            StatsdFigures { sum: 200.0, mean: 100.0, last: 80.0, min: 80.0, max: 120.0 }
         );
         assert!(figures(&heard, "busy").last.total_cmp(&6.0).is_eq());
         assert_eq!((heard.of("who").unwrap().values, heard.of("who").unwrap().figures), (2, None));
@@ -422,8 +422,8 @@ mod tests {
         assert!(figures(&heard, "busy").last.total_cmp(&3.0).is_eq());
         collector.packet(AT, b"busy:-1|g");
         let heard = collector.take();
-        assert_eq!(figures(&heard, "busy"), HeardFigures { sum: 2.0, mean: 2.0, last: 2.0, min: 2.0, max: 2.0 });
-        assert_eq!(collector.take(), Heard::default());
+        assert_eq!(figures(&heard, "busy"), StatsdFigures { sum: 2.0, mean: 2.0, last: 2.0, min: 2.0, max: 2.0 });
+        assert_eq!(collector.take(), StatsdReport::default());
     }
 
     #[test]
@@ -480,7 +480,7 @@ mod tests {
             let figures = figures(&heard, "x");
             let exact = |value: Option<&u32>| f64::from(*value.unwrap());
             let sum = values.iter().map(|value| f64::from(*value)).sum::<f64>();
-            let expected = HeardFigures {
+            let expected = StatsdFigures {
                 sum,
                 mean: sum / values.len() as f64,
                 last: exact(values.last()),

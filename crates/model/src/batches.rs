@@ -4,7 +4,7 @@
 //! less the run knows than its count of answers suggests (see [`crate::statistics`]). Recording is a handful of
 //! instructions and, once warm, allocates nothing. Not part of the study: what is derived from it is.
 
-use crate::histogram::{self, Place};
+use crate::histogram::{self, BucketIndex};
 use crate::{Nanos, Window};
 
 /// Batches at the most. Where nobody knows how long a run will be, their time doubles whenever they are full.
@@ -77,12 +77,12 @@ impl Batches {
     /// Records a good answer: when its request was due, within the window; its response time; the generator's own lag.
     #[inline]
     pub fn record(&mut self, due: Nanos, response_time: Nanos, lag: Nanos) {
-        self.record_at(Place::of(response_time), due, response_time, lag);
+        self.record_at(BucketIndex::of(response_time), due, response_time, lag);
     }
 
     /// As [`Batches::record`], where the place of the response time is known.
     #[inline]
-    pub fn record_at(&mut self, place: Place, due: Nanos, response_time: Nanos, lag: Nanos) {
+    pub fn record_at(&mut self, place: BucketIndex, due: Nanos, response_time: Nanos, lag: Nanos) {
         let since = due.saturating_sub(self.from).0;
         // (Less than a batch's time after the last one's start: not before it either.)
         if since.wrapping_sub(self.last as u64 * self.width.0) >= self.width.0 && !self.find(since) {
@@ -168,7 +168,7 @@ impl Batches {
 
 /// The bucket of times that have this place in a histogram.
 #[inline]
-fn bucket(place: Place) -> usize {
+fn bucket(place: BucketIndex) -> usize {
     place.0 / NEIGHBOURS
 }
 
@@ -191,13 +191,13 @@ mod tests {
     fn buckets_rise_with_the_time_and_are_narrow() {
         let mut last = 0;
         for time in (0..4_000).chain((12..42).flat_map(|power| [(1 << power) - 1, 1 << power, 3 << (power - 1)])) {
-            let at = bucket(Place::of(Nanos(time)));
+            let at = bucket(BucketIndex::of(Nanos(time)));
             assert!(at >= last || time < 4_000, "{time}");
             last = at;
         }
-        assert_ne!(bucket(Place::of(Nanos(1_000_000))), bucket(Place::of(Nanos(1_032_000))));
-        assert_eq!(bucket(Place::of(Nanos::MAX)), bucket(Place::of(Nanos((1 << 42) - 1))));
-        assert!(bucket(Place::of(Nanos::MAX)) < BUCKETS);
+        assert_ne!(bucket(BucketIndex::of(Nanos(1_000_000))), bucket(BucketIndex::of(Nanos(1_032_000))));
+        assert_eq!(bucket(BucketIndex::of(Nanos::MAX)), bucket(BucketIndex::of(Nanos((1 << 42) - 1))));
+        assert!(bucket(BucketIndex::of(Nanos::MAX)) < BUCKETS);
     }
 
     proptest! {

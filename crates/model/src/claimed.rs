@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::objective::Figure;
+use crate::objective::ObjectiveFigure;
 use crate::{Diagnostic, Environment, Forecast, LoadPlan, Nanos, Placement, Reading, WorkerShare};
 
 /// One run of another generator.
@@ -185,20 +185,20 @@ impl ClaimedFigures {
     }
 
     /// The value of an objective's figure, in its unit; `None` where the generator did not print it.
-    pub fn figure(&self, figure: Figure) -> Option<f64> {
+    pub fn figure(&self, figure: ObjectiveFigure) -> Option<f64> {
         let nanos = |time: Option<Nanos>| time.map(|time| time.0 as f64);
         match figure {
-            Figure::ResponseTime(q) => nanos(self.percentile(q)),
-            Figure::Mean => nanos(self.mean),
-            Figure::Max => nanos(self.max),
-            Figure::Errors => self.failed.map(|failed| failed as f64),
-            Figure::ErrorShare => Some(self.failed? as f64 / self.all()?.max(1) as f64),
+            ObjectiveFigure::ResponseTime(q) => nanos(self.percentile(q)),
+            ObjectiveFigure::Mean => nanos(self.mean),
+            ObjectiveFigure::Max => nanos(self.max),
+            ObjectiveFigure::Errors => self.failed.map(|failed| failed as f64),
+            ObjectiveFigure::ErrorShare => Some(self.failed? as f64 / self.all()?.max(1) as f64),
             // What it says itself; where requests failed, only the good part of it.
-            Figure::Completed => {
+            ObjectiveFigure::Completed => {
                 let good = self.good()? as f64 / self.requests?.max(1) as f64;
                 Some(self.rate_per_s? * good)
             }
-            Figure::ServiceTime(_) | Figure::SentShare => None,
+            ObjectiveFigure::ServiceTime(_) | ObjectiveFigure::SentShare => None,
         }
     }
 }
@@ -312,11 +312,14 @@ mod tests {
     #[test]
     fn a_figure_that_was_not_printed_is_none_and_never_guessed() {
         let claim = run(100, 10).claim;
-        assert_eq!(claim.figure(Figure::ResponseTime(0.99)), Some(9e6));
-        assert_eq!(claim.figure(Figure::ResponseTime(0.95)), None);
-        assert_eq!((claim.figure(Figure::Max), claim.figure(Figure::SentShare)), (None, None));
-        assert_eq!((claim.figure(Figure::Errors), claim.figure(Figure::ErrorShare)), (Some(10.0), Some(0.1)));
-        assert_eq!(claim.figure(Figure::Completed), Some(90.0));
+        assert_eq!(claim.figure(ObjectiveFigure::ResponseTime(0.99)), Some(9e6));
+        assert_eq!(claim.figure(ObjectiveFigure::ResponseTime(0.95)), None);
+        assert_eq!((claim.figure(ObjectiveFigure::Max), claim.figure(ObjectiveFigure::SentShare)), (None, None));
+        assert_eq!(
+            (claim.figure(ObjectiveFigure::Errors), claim.figure(ObjectiveFigure::ErrorShare)),
+            (Some(10.0), Some(0.1))
+        );
+        assert_eq!(claim.figure(ObjectiveFigure::Completed), Some(90.0));
     }
 
     #[test]

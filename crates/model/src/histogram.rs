@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, Summary};
+use crate::{DurationSummary, Nanos};
 
 /// Each power of two from 2^11 ns on is cut into 2^10 buckets; below, each nanosecond has one.
 const CUTS: u32 = 10;
@@ -35,13 +35,13 @@ fn place(time: u64) -> usize {
 
 /// Where a time stands in the histograms, for who records it in several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(pub(crate) usize);
+pub struct BucketIndex(pub(crate) usize);
 
-impl Place {
+impl BucketIndex {
     /// The place of a time.
     #[inline]
-    pub fn of(time: Nanos) -> Place {
-        Place(place(time.0))
+    pub fn of(time: Nanos) -> BucketIndex {
+        BucketIndex(place(time.0))
     }
 }
 
@@ -81,12 +81,12 @@ impl Histogram {
     /// Records one time.
     #[inline]
     pub fn record(&mut self, time: Nanos) {
-        self.record_at(Place::of(time), time);
+        self.record_at(BucketIndex::of(time), time);
     }
 
     /// As [`Histogram::record`] of a time whose place is known.
     #[inline]
-    pub(crate) fn record_at(&mut self, place: Place, time: Nanos) {
+    pub(crate) fn record_at(&mut self, place: BucketIndex, time: Nanos) {
         self.counts[place.0.min(BUCKETS - 1)] += 1;
         self.count += 1;
         // Rarely true: a branch is cheaper than to store it each time.
@@ -132,8 +132,8 @@ impl Histogram {
     }
 
     /// Its exact figures.
-    pub fn summary(&self) -> Summary {
-        Summary { count: self.count, sum: self.sum(), min: Nanos(self.min), max: Nanos(self.max) }
+    pub fn summary(&self) -> DurationSummary {
+        DurationSummary { count: self.count, sum: self.sum(), min: Nanos(self.min), max: Nanos(self.max) }
     }
 
     /// The standard deviation (of the population), from the buckets: within 0.1 %. `None` of an empty histogram.

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::forecast::Overload;
-use crate::objective::Figure;
+use crate::objective::ObjectiveFigure;
 use crate::{
-    Diagnostic, GeneratorFacts, Heard, Histogram, Judgement, Nanos, Objective, Pace, Quantile, Statistics, Tally,
+    Diagnostic, GeneratorFacts, Histogram, Judgement, Nanos, Objective, Pace, Quantile, Statistics, StatsdReport, Tally,
 };
 
 /// What `longtail load` was asked to do.
@@ -143,7 +143,7 @@ pub struct LoadRun {
     pub overload: Option<Overload>,
     /// What the app said over statsd meanwhile; `None` where nobody listened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heard: Option<Heard>,
+    pub heard: Option<StatsdReport>,
     /// What the generator and its machine did.
     #[serde(default)]
     pub generator: GeneratorFacts,
@@ -207,7 +207,7 @@ impl LoadRun {
 
     /// The value of an objective's figure, in its unit. A response time that requests without an answer could change
     /// is infinite: it cannot have met a limit.
-    pub fn figure(&self, figure: Figure) -> f64 {
+    pub fn figure(&self, figure: ObjectiveFigure) -> f64 {
         let tally = &self.tally;
         let counts = &tally.counts;
         let planned = counts.total().max(1) as f64;
@@ -220,14 +220,14 @@ impl LoadRun {
             Quantile::TooFew => or_infinite(times.quantile(q)),
         };
         match figure {
-            Figure::ResponseTime(q) => quantile(q, self.response_time(q), &tally.response_time),
-            Figure::ServiceTime(q) => quantile(q, self.service_time(q), &tally.service_time),
-            Figure::Mean => or_infinite(tally.response_time.mean()),
-            Figure::Max => or_infinite(tally.longest_response_time().time()),
-            Figure::ErrorShare => counts.failed() as f64 / planned,
-            Figure::Errors => counts.failed() as f64,
-            Figure::SentShare => tally.sent_in_window as f64 / planned,
-            Figure::Completed => self.completed_rate(),
+            ObjectiveFigure::ResponseTime(q) => quantile(q, self.response_time(q), &tally.response_time),
+            ObjectiveFigure::ServiceTime(q) => quantile(q, self.service_time(q), &tally.service_time),
+            ObjectiveFigure::Mean => or_infinite(tally.response_time.mean()),
+            ObjectiveFigure::Max => or_infinite(tally.longest_response_time().time()),
+            ObjectiveFigure::ErrorShare => counts.failed() as f64 / planned,
+            ObjectiveFigure::Errors => counts.failed() as f64,
+            ObjectiveFigure::SentShare => tally.sent_in_window as f64 / planned,
+            ObjectiveFigure::Completed => self.completed_rate(),
         }
     }
 

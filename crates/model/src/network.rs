@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::phases::Summary;
+use crate::phases::DurationSummary;
 use crate::{Histogram, Nanos};
 
 /// Where the server of a load is.
@@ -35,13 +35,13 @@ impl ServerLocation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkPath {
     /// The shortest round trip of each connection to another machine, read when it ended.
-    pub round_trip: Summary,
+    pub round_trip: DurationSummary,
     /// Segments that were sent again, on those connections.
     pub retransmitted: u64,
     /// Measured requests that took [`NetworkPath::SLOW`] or longer, whatever came of them.
     pub slow: u64,
     /// Of those: the time, from their begin, of each while which TCP sent something again.
-    pub slow_with_retransmission: Summary,
+    pub slow_with_retransmission: DurationSummary,
 }
 
 impl NetworkPath {

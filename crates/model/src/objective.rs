@@ -13,7 +13,7 @@ use crate::Nanos;
 #[serde(try_from = "String", into = "String")]
 pub struct Objective {
     /// Which figure.
-    pub figure: Figure,
+    pub figure: ObjectiveFigure,
     /// Whether it is missed above or below the limit.
     pub compare: Compare,
     /// The limit, in the figure's unit: ns, a fraction, requests per second, or a count.
@@ -22,7 +22,7 @@ pub struct Objective {
 
 /// A figure that an objective can be about.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Figure {
+pub enum ObjectiveFigure {
     /// A quantile of the response time, 0 to 1, in ns.
     ResponseTime(f64),
     /// A quantile of the service time, 0 to 1, in ns.
@@ -80,17 +80,17 @@ fn parse(text: &str) -> Option<Objective> {
         (0.0..100.0).contains(&percent).then_some(percent / 100.0)
     };
     let (figure, limit) = match name {
-        "mean" => (Figure::Mean, time(value)?),
-        "max" => (Figure::Max, time(value)?),
+        "mean" => (ObjectiveFigure::Mean, time(value)?),
+        "max" => (ObjectiveFigure::Max, time(value)?),
         "errors" => match share(value) {
-            Some(share) => (Figure::ErrorShare, share),
-            None => (Figure::Errors, number(value)?),
+            Some(share) => (ObjectiveFigure::ErrorShare, share),
+            None => (ObjectiveFigure::Errors, number(value)?),
         },
-        "sent" => (Figure::SentShare, share(value.strip_suffix("of offered").map_or(value, str::trim))?),
-        "completed" => (Figure::Completed, number(value.strip_suffix("/s").unwrap_or(value))?),
+        "sent" => (ObjectiveFigure::SentShare, share(value.strip_suffix("of offered").map_or(value, str::trim))?),
+        "completed" => (ObjectiveFigure::Completed, number(value.strip_suffix("/s").unwrap_or(value))?),
         name => match name.strip_prefix("service ") {
-            Some(rest) => (Figure::ServiceTime(quantile(rest.trim())?), time(value)?),
-            None => (Figure::ResponseTime(quantile(name)?), time(value)?),
+            Some(rest) => (ObjectiveFigure::ServiceTime(quantile(rest.trim())?), time(value)?),
+            None => (ObjectiveFigure::ResponseTime(quantile(name)?), time(value)?),
         },
     };
     Some(Objective { figure, compare, limit })
@@ -111,12 +111,13 @@ impl Objective {
             return "not bounded (requests had no answer, or waited for ever longer)".to_owned();
         }
         match self.figure {
-            Figure::ResponseTime(_) | Figure::ServiceTime(_) | Figure::Mean | Figure::Max => {
-                Nanos(value.round() as u64).to_string()
-            }
-            Figure::ErrorShare | Figure::SentShare => format!("{}%", plain(value * 100.0)),
-            Figure::Errors => plain(value),
-            Figure::Completed => format!("{}/s", plain(value)),
+            ObjectiveFigure::ResponseTime(_)
+            | ObjectiveFigure::ServiceTime(_)
+            | ObjectiveFigure::Mean
+            | ObjectiveFigure::Max => Nanos(value.round() as u64).to_string(),
+            ObjectiveFigure::ErrorShare | ObjectiveFigure::SentShare => format!("{}%", plain(value * 100.0)),
+            ObjectiveFigure::Errors => plain(value),
+            ObjectiveFigure::Completed => format!("{}/s", plain(value)),
         }
     }
 }
@@ -130,13 +131,13 @@ fn plain(value: f64) -> String {
 impl fmt::Display for Objective {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.figure {
-            Figure::ResponseTime(q) => write!(out, "p{}", plain(q * 100.0)),
-            Figure::ServiceTime(q) => write!(out, "service p{}", plain(q * 100.0)),
-            Figure::Mean => out.write_str("mean"),
-            Figure::Max => out.write_str("max"),
-            Figure::ErrorShare | Figure::Errors => out.write_str("errors"),
-            Figure::SentShare => out.write_str("sent"),
-            Figure::Completed => out.write_str("completed"),
+            ObjectiveFigure::ResponseTime(q) => write!(out, "p{}", plain(q * 100.0)),
+            ObjectiveFigure::ServiceTime(q) => write!(out, "service p{}", plain(q * 100.0)),
+            ObjectiveFigure::Mean => out.write_str("mean"),
+            ObjectiveFigure::Max => out.write_str("max"),
+            ObjectiveFigure::ErrorShare | ObjectiveFigure::Errors => out.write_str("errors"),
+            ObjectiveFigure::SentShare => out.write_str("sent"),
+            ObjectiveFigure::Completed => out.write_str("completed"),
         }?;
         let sign = if self.compare == Compare::Above { '>' } else { '<' };
         write!(out, " {sign} {}", self.shown(self.limit))

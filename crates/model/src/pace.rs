@@ -84,10 +84,10 @@ impl Pace {
 
     /// The due times in order, from request 0, since the start of the run; `None` in a closed loop, where the
     /// answers decide.
-    pub fn schedule(&self) -> Option<Schedule> {
+    pub fn schedule(&self) -> Option<DueTimes> {
         match self {
             Pace::Closed => None,
-            Pace::Open { profile, arrivals, seed, burst } => Some(Schedule {
+            Pace::Open { profile, arrivals, seed, burst } => Some(DueTimes {
                 profile: profile.clone(),
                 arrivals: *arrivals,
                 seed: *seed,
@@ -163,7 +163,7 @@ fn higher(one: Rate, other: Rate) -> Rate {
 
 /// The due times of an open loop, one after the other. Endless, and monotone.
 #[derive(Clone, Debug)]
-pub struct Schedule {
+pub struct DueTimes {
     profile: Profile,
     arrivals: Arrivals,
     seed: u64,
@@ -175,7 +175,7 @@ pub struct Schedule {
     due: Nanos,
 }
 
-impl Iterator for Schedule {
+impl Iterator for DueTimes {
     type Item = Nanos;
 
     #[inline]

@@ -6,7 +6,7 @@ use crate::{Exchange, Nanos};
 
 /// How often, how long in all, and the extremes. Exact; recording never allocates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct DurationSummary {
     /// How many.
     pub count: u64,
     /// Sum, in ns.
@@ -20,13 +20,13 @@ pub struct Summary {
     pub max: Nanos,
 }
 
-impl Default for Summary {
-    fn default() -> Summary {
-        Summary { count: 0, sum: Nanos::ZERO, min: Nanos::MAX, max: Nanos::ZERO }
+impl Default for DurationSummary {
+    fn default() -> DurationSummary {
+        DurationSummary { count: 0, sum: Nanos::ZERO, min: Nanos::MAX, max: Nanos::ZERO }
     }
 }
 
-impl Summary {
+impl DurationSummary {
     /// Adds one time.
     #[inline]
     pub fn record(&mut self, time: Nanos) {
@@ -53,7 +53,7 @@ impl Summary {
     }
 
     /// Adds another lane's.
-    pub fn merge(&mut self, other: &Summary) {
+    pub fn merge(&mut self, other: &DurationSummary) {
         self.count += other.count;
         self.sum = self.sum.saturating_add(other.sum);
         self.min = self.min.min(other.min);
@@ -65,15 +65,15 @@ impl Summary {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phases {
     /// From the start of a connect until the socket was connected.
-    pub connect: Summary,
+    pub connect: DurationSummary,
     /// From there until the TLS handshake was done.
-    pub handshake: Summary,
+    pub handshake: DurationSummary,
     /// From the first byte of the request handed to the kernel to the last; 0 where one call took all.
-    pub write: Summary,
+    pub write: DurationSummary,
     /// From the first byte sent to the first byte of the answer seen.
-    pub first_byte: Summary,
+    pub first_byte: DurationSummary,
     /// From there to the last byte of the answer.
-    pub read: Summary,
+    pub read: DurationSummary,
 }
 
 impl Phases {

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Anatomy, Diagnostic, Forecast, GeneratorFacts, Heard, Judgement, KernelView, Nanos, Quantile, Reading, Statistics,
-    Tally, Theory, Watch,
+    Anatomy, Diagnostic, Forecast, GeneratorFacts, Judgement, KernelView, Nanos, Quantile, Reading, Statistics,
+    StatsdReport, Tally, Theory, Watch,
 };
 
 /// One row of a study.
@@ -34,7 +34,7 @@ pub struct Run {
     pub watch: Option<Watch>,
     /// What app and server said over statsd meanwhile; `None` where nobody listened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heard: Option<Heard>,
+    pub heard: Option<StatsdReport>,
     /// Where the response times went, by what the app said; `None` where it was not asked, or said nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anatomy: Option<Anatomy>,

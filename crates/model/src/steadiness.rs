@@ -71,7 +71,7 @@ pub fn shift(series: &[f64]) -> Option<Shift> {
 
 /// A straight line through points, by least squares.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Line {
+pub struct LinearFit {
     /// Its slope.
     pub slope: f64,
     /// The slope over its standard error; 10^9 where all points are on the line.
@@ -79,7 +79,7 @@ pub struct Line {
 }
 
 /// The line through (x, y); `None` of fewer than 8 points, or where all have the same x.
-pub fn line(points: &[(f64, f64)]) -> Option<Line> {
+pub fn line(points: &[(f64, f64)]) -> Option<LinearFit> {
     if points.len() < 8 {
         return None;
     }
@@ -93,7 +93,7 @@ pub fn line(points: &[(f64, f64)]) -> Option<Line> {
     let left: f64 = points.iter().map(|p| (p.1 - y0 - slope * (p.0 - x0)).powi(2)).sum();
     let error = (left / (n - 2.0) / xx).sqrt();
     let t = if error > 0.0 { slope / error } else { slope.signum() * if slope == 0.0 { 0.0 } else { CERTAIN } };
-    Some(Line { slope, t })
+    Some(LinearFit { slope, t })
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -138,7 +138,7 @@ mod tests {
         let x = [10.0, 8.0, 13.0, 9.0, 11.0, 14.0, 6.0, 4.0, 12.0, 7.0, 5.0];
         let y = [8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68];
         let points: Vec<(f64, f64)> = x.into_iter().zip(y).collect();
-        let Line { slope, t } = line(&points).unwrap();
+        let LinearFit { slope, t } = line(&points).unwrap();
         assert!((slope - 0.500_090_9).abs() < 1e-6 && (t - 4.241_455).abs() < 1e-5, "{slope} {t}");
     }
 }

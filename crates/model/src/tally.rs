@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::histogram::Place;
+use crate::histogram::BucketIndex;
 use crate::phases::Slowest;
 use crate::{
-    BadResponse, BadResponses, Counts, Exchange, Histogram, Nanos, NetworkPath, Outcome, Phases, Series, Summary,
-    WrongLengths,
+    BadResponse, BadResponses, Counts, DurationSummary, Exchange, Histogram, Nanos, NetworkPath, Outcome, Phases,
+    Series, WrongLengths,
 };
 
 /// The measured part of a run, `from` inclusive and `until` exclusive, on the run's clock.
@@ -78,7 +78,7 @@ pub struct Tally {
     /// Requests whose first byte was *sent* inside the window, whenever they were due.
     pub sent_in_window: u64,
     /// Open loop: how long those requests waited in the generator for a free connection that found none when due.
-    pub queued: Summary,
+    pub queued: DurationSummary,
     /// Where the time of the measured good answers went.
     pub phases: Phases,
     /// The slowest of them.
@@ -132,7 +132,7 @@ impl Tally {
             failed_response_time: Histogram::default(),
             completed_in_window: 0,
             sent_in_window: 0,
-            queued: Summary::default(),
+            queued: DurationSummary::default(),
             phases: Phases::default(),
             slowest: Slowest::default(),
             per_connection: vec![0; connections],
@@ -200,7 +200,7 @@ impl Tally {
     /// its outcome, its connection, and that it was sent and completed in the window ([`Tally::add_alike`]). `place` is that of its
     /// response time.
     #[inline(always)]
-    pub fn record_own(&mut self, place: Place, due: Nanos, sent: Nanos, ended: Nanos) {
+    pub fn record_own(&mut self, place: BucketIndex, due: Nanos, sent: Nanos, ended: Nanos) {
         let response_time = ended - due;
         self.last_ended = self.last_ended.max(ended);
         self.series.record(ended - self.window.from, response_time, true);

@@ -115,7 +115,7 @@ fn littles_law(tally: &Tally, rate: f64, measured: Nanos, connections: u32) -> O
 }
 
 /// What is known of a run beside its checks.
-struct Evidence<'a> {
+struct RunEvidence<'a> {
     facts: &'a GeneratorFacts,
     /// As many connections as slots, or nobody who waits but for the server; open loop: more was offered than it did.
     is_saturated: bool,
@@ -132,7 +132,7 @@ struct Evidence<'a> {
 /// Where this share of the connects had to be tried again, the accept queue is what limits.
 const RETRIED: f64 = 0.01;
 
-fn judged(checks: Vec<Diagnostic>, known: &Evidence<'_>) -> Judgement {
+fn judged(checks: Vec<Diagnostic>, known: &RunEvidence<'_>) -> Judgement {
     let on_cpus = limit::of_cpus(known.facts);
     let is_shared = matches!(on_cpus, Some(Limit::SharedCpus(_)));
     // Where a lane stood still it waited for a CPU: nobody had stopped it.
@@ -171,7 +171,7 @@ fn judged(checks: Vec<Diagnostic>, known: &Evidence<'_>) -> Judgement {
     Judgement { verdict, limit, checks, forced: false }
 }
 
-fn accept_queue(known: &Evidence<'_>) -> Option<Limit> {
+fn accept_queue(known: &RunEvidence<'_>) -> Option<Limit> {
     let (dropped, retried) = (known.facts.listen_overflows?, known.facts.syn_retransmits?);
     let (connects, longest) = known.connects;
     let is_it = dropped > 0 && retried > 0 && retried as f64 >= RETRIED * connects as f64;
@@ -202,7 +202,7 @@ pub fn of_run(run: &Run, slots: u32) -> Judgement {
     let threads = of_maximum.map(|of_maximum| Limit::Threads { slots, connections: run.connections, of_maximum });
     let facts = &run.generator;
     let (connects, network) = (connects(&run.tally), limit::of_network(&run.tally));
-    judged(checks, &Evidence { facts, is_saturated, keeps_up: false, threads, connects, network })
+    judged(checks, &RunEvidence { facts, is_saturated, keeps_up: false, threads, connects, network })
 }
 
 /// Judges a load.
@@ -245,7 +245,7 @@ pub fn of_load(run: &LoadRun, plan: &LoadPlan) -> Judgement {
     let keeps_up = plan.pace.is_open() && !is_saturated && checks.iter().any(is_in_time);
     let facts = &run.generator;
     let (connects, network) = (connects(&run.tally), limit::of_network(&run.tally));
-    judged(checks, &Evidence { facts, is_saturated, keeps_up, threads: None, connects, network })
+    judged(checks, &RunEvidence { facts, is_saturated, keeps_up, threads: None, connects, network })
 }
 
 /// Open loop: whether the server did not keep up with what became due, or not answer all of it well. At one rate the backlog tells: what is
@@ -308,7 +308,7 @@ mod tests {
 
     fn verdict(checks: &[Diagnostic], is_saturated: bool) -> Verdict {
         let facts = GeneratorFacts::default();
-        let known = Evidence {
+        let known = RunEvidence {
             facts: &facts,
             is_saturated,
             keeps_up: false,
@@ -356,7 +356,7 @@ mod tests {
     fn cpus_that_server_and_generator_share_are_neithers_limit() {
         let facts = on_shared_cpus();
         let judge = |checks: &[Diagnostic], keeps_up| {
-            let known = Evidence {
+            let known = RunEvidence {
                 facts: &facts,
                 is_saturated: true,
                 keeps_up,

@@ -1,6 +1,6 @@
 //! What app and server said over statsd while the runs went on: a line a metric.
 
-use model::{Heard, HeardSeries, MetricKind, Nanos, Run, SweepStudy};
+use model::{MetricKind, Nanos, Run, StatsdMetric, StatsdReport, SweepStudy};
 
 use crate::facts;
 use crate::number::{self, NONE};
@@ -25,7 +25,7 @@ pub(crate) fn lines(study: &SweepStudy) -> Vec<Vec<String>> {
 }
 
 /// A line for each metric, its name behind the run's.
-pub(crate) fn of_run(label: &str, heard: &Heard) -> Vec<Vec<String>> {
+pub(crate) fn of_run(label: &str, heard: &StatsdReport) -> Vec<Vec<String>> {
     let mut lines: Vec<_> = heard.series.iter().take(MOST_LINES).map(line).collect();
     if !label.is_empty() {
         for line in &mut lines {
@@ -35,8 +35,8 @@ pub(crate) fn of_run(label: &str, heard: &Heard) -> Vec<Vec<String>> {
     lines
 }
 
-fn line(series: &HeardSeries) -> Vec<String> {
-    let figure = |of: fn(&model::HeardFigures) -> f64| {
+fn line(series: &StatsdMetric) -> Vec<String> {
+    let figure = |of: fn(&model::StatsdFigures) -> f64| {
         series.figures.as_ref().map_or_else(|| NONE.to_owned(), |figures| number::anything(of(figures)))
     };
     let total = if series.kind == MetricKind::Counter { figure(|figures| figures.sum) } else { NONE.to_owned() };
@@ -53,7 +53,7 @@ fn line(series: &HeardSeries) -> Vec<String> {
 }
 
 /// Metric and tags, cut where they are too long.
-fn shown(series: &HeardSeries) -> String {
+fn shown(series: &StatsdMetric) -> String {
     let tags = if series.tags.is_empty() { String::new() } else { format!(" {}", series.tags.join(",")) };
     let text = format!("{}{tags}", series.metric);
     if text.chars().count() <= WIDEST { text } else { text.chars().take(WIDEST - 1).chain(['…']).collect() }
@@ -62,19 +62,20 @@ fn shown(series: &HeardSeries) -> String {
 /// What is to be said beside the lines, one a run.
 pub(crate) fn missing(study: &SweepStudy) -> Vec<String> {
     let heard = study.runs.iter().filter_map(|run| Some((facts::label(study, run), run, run.heard.as_ref()?)));
-    let line = |(label, run, heard): (String, &Run, &Heard)| Some(format!("{label}: {}", beside(heard, run.elapsed)?));
+    let line =
+        |(label, run, heard): (String, &Run, &StatsdReport)| Some(format!("{label}: {}", beside(heard, run.elapsed)?));
     heard.filter_map(line).collect()
 }
 
 /// What of it is not in the lines, and what it cost where that is much; of a run of that length.
-pub(crate) fn beside(heard: &Heard, elapsed: Nanos) -> Option<String> {
+pub(crate) fn beside(heard: &StatsdReport, elapsed: Nanos) -> Option<String> {
     let share = heard.cpu.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
     let cost = (share > MUCH).then(|| format!("listening took {} % of one CPU", number::percent(share)));
     let parts: Vec<String> = not_shown(heard).into_iter().chain(cost).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-fn not_shown(heard: &Heard) -> Option<String> {
+fn not_shown(heard: &StatsdReport) -> Option<String> {
     let mut parts = Vec::new();
     if heard.packets == 0 {
         let before = match heard.before {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use engine::RunProgress;
 use export::statsd::StatsdCollector;
-use model::{Clock, Heard, Nanos};
+use model::{Clock, Nanos, StatsdReport};
 use probe::StatsdSocket;
 use probe::processes::this_threads_cpu;
 
@@ -46,7 +46,13 @@ impl Hearing {
     }
 
     /// Hears until `over`. The window begins `warm_up` after the start that `progress` tells.
-    pub fn hear_on(&mut self, clock: &impl Clock, progress: &RunProgress, warm_up: Nanos, over: &AtomicBool) -> Heard {
+    pub fn hear_on(
+        &mut self,
+        clock: &impl Clock,
+        progress: &RunProgress,
+        warm_up: Nanos,
+        over: &AtomicBool,
+    ) -> StatsdReport {
         let begun_with = this_threads_cpu();
         let mut buffer = StatsdSocket::buffer();
         let (mut dropped_before, mut rest) = (None, REST);

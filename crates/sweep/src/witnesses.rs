@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use engine::DriveResult;
-use model::{EndedBy, Heard, KernelView, Nanos, Probe, ServerCpu, Watch};
+use model::{EndedBy, KernelView, Nanos, Probe, ServerCpu, StatsdReport, Watch};
 
 use crate::hear::Hearing;
 use crate::watch::LiveReadings;
@@ -31,7 +31,7 @@ pub(crate) struct Watched {
     /// Who ended it before its time.
     pub(crate) ended_by: Option<EndedBy>,
     pub(crate) watch: Option<Watch>,
-    pub(crate) heard: Option<Heard>,
+    pub(crate) heard: Option<StatsdReport>,
     pub(crate) kernel: Option<KernelView>,
     /// What the server had of the CPU.
     pub(crate) server_cpu: Option<ServerCpu>,

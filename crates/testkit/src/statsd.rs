@@ -1,20 +1,20 @@
 //! What puma-plugin-statsd and an app would have said during a run.
 
-use model::{Heard, HeardFigures, HeardSeries, MetricKind, Nanos};
+use model::{MetricKind, Nanos, StatsdFigures, StatsdMetric, StatsdReport};
 
 /// What puma-plugin-statsd and an app with one timer would have said, and a line that is none.
-pub(crate) fn heard() -> Heard {
+pub(crate) fn heard() -> StatsdReport {
     let series = |metric: &str, tags: &[&str], kind, values: &[f64], rate: f64| {
         let sum = values.iter().sum::<f64>();
         let least = |least: f64, value: &f64| least.min(*value);
         let most = |most: f64, value: &f64| most.max(*value);
-        HeardSeries {
+        StatsdMetric {
             metric: metric.to_owned(),
             tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
             kind,
             values: values.len() as u64,
             stands_for: values.len() as f64 / rate,
-            figures: Some(HeardFigures {
+            figures: Some(StatsdFigures {
                 sum: sum / rate,
                 mean: sum / values.len() as f64,
                 last: values.last().copied().unwrap_or(0.0),
@@ -25,7 +25,7 @@ pub(crate) fn heard() -> Heard {
             points: values.to_vec(),
         }
     };
-    let mut heard = Heard {
+    let mut heard = StatsdReport {
         series: vec![
             series("app.jobs", &[], MetricKind::Counter, &[3.0, 2.0], 0.5),
             series("app.rack", &["route:/|a"], MetricKind::Timer, &[201.5, 0.0004, 1e12], 1.0),
@@ -42,7 +42,7 @@ pub(crate) fn heard() -> Heard {
         dropped_by_kernel: Some(2),
         cpu: Nanos::from_millis(1200),
     };
-    let names = HeardSeries { figures: None, ..series("app.users", &[], MetricKind::Set, &[], 1.0) };
-    heard.series.insert(2, HeardSeries { values: 1, stands_for: 1.0, ..names });
+    let names = StatsdMetric { figures: None, ..series("app.users", &[], MetricKind::Set, &[], 1.0) };
+    heard.series.insert(2, StatsdMetric { values: 1, stands_for: 1.0, ..names });
     heard
 }

@@ -10,8 +10,8 @@ mod watch;
 use model::run::PERCENTILES;
 use model::theory::DisciplineFit;
 use model::{
-    Ceiling, Diagnostic, Discipline, EndedBy, Heard, Nanos, Outcome, Probe, ProbeUsed, ServerFacts, ServerKind, Stop,
-    SweepStudy, verdict,
+    Ceiling, Diagnostic, Discipline, EndedBy, Nanos, Outcome, Probe, ProbeUsed, ServerFacts, ServerKind, StatsdReport,
+    Stop, SweepStudy, verdict,
 };
 use queueing::discipline::{ClosedLoopServer, ConnectionDealing, ServiceOrder, theory};
 
@@ -60,7 +60,7 @@ pub fn watched() -> SweepStudy {
         run.anatomy = Some(stamped(run));
     }
     study.plan.statsd_listen = "127.0.0.1:8125".parse().ok();
-    study.runs[0].heard = Some(Heard { before: 3, dropped_by_kernel: Some(0), ..Heard::default() });
+    study.runs[0].heard = Some(StatsdReport { before: 3, dropped_by_kernel: Some(0), ..StatsdReport::default() });
     study.runs[1].heard = Some(heard());
     study
 }

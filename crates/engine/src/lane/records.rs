@@ -4,7 +4,7 @@
 
 use std::sync::mpsc::SyncSender;
 
-use model::histogram::Place;
+use model::histogram::BucketIndex;
 use model::tally::WorkerCount;
 use model::{
     BacklogSamples, BadResponse, Batches, Clock, Dissection, Exchange, Histogram, LaneFacts, Nanos, Outcome, Phases,
@@ -204,7 +204,7 @@ impl Records {
     pub(super) fn fast_path(&mut self, slot: usize, request: &Outstanding, end: Ending, hint: u8, head: &CachedHead) {
         let due = request.due.at;
         let (lag, response_time) = (request.sent - due, end.at - due);
-        let place = Place::of(response_time);
+        let place = BucketIndex::of(response_time);
         self.shared.lags.record(lag);
         self.shared.in_one_piece.record(end.at - request.sent);
         self.batches.record_at(place, due, response_time, lag);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{ArgGroup, Args};
-use model::objective::{Compare, Figure};
+use model::objective::{Compare, ObjectiveFigure};
 use model::{Nanos, Objective, Rate, Threads};
 use sink::DelayLaw;
 
@@ -104,8 +104,8 @@ impl FromStr for Goal {
     fn from_str(text: &str) -> Result<Goal, String> {
         let objective: Objective = text.parse().map_err(|bad: model::objective::BadObjective| bad.to_string())?;
         let share = match (objective.figure, objective.compare) {
-            (Figure::ResponseTime(share), Compare::Below) => Some(share),
-            (Figure::Mean, Compare::Below) => None,
+            (ObjectiveFigure::ResponseTime(share), Compare::Below) => Some(share),
+            (ObjectiveFigure::Mean, Compare::Below) => None,
             _ => return Err(format!("'{text}' cannot be predicted: write such as 'p99 < 2s' or 'mean < 300ms'")),
         };
         Ok(Goal { objective, share, limit: objective.limit / 1e9 })

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use model::objective::Figure;
+use model::objective::ObjectiveFigure;
 use model::{Nanos, Objective, Rate};
 
 use crate::generators::Generator;
@@ -143,11 +143,15 @@ impl Generator {
     }
 
     /// Whether it can say what is judged here, before it has run.
-    pub(crate) fn reports(self, figure: Figure) -> bool {
+    pub(crate) fn reports(self, figure: ObjectiveFigure) -> bool {
         match figure {
-            Figure::ResponseTime(q) => self.facts().percentiles.iter().any(|known| (known - q).abs() < 1e-9),
-            Figure::Mean | Figure::Max | Figure::ErrorShare | Figure::Errors | Figure::Completed => true,
-            Figure::ServiceTime(_) | Figure::SentShare => false,
+            ObjectiveFigure::ResponseTime(q) => self.facts().percentiles.iter().any(|known| (known - q).abs() < 1e-9),
+            ObjectiveFigure::Mean
+            | ObjectiveFigure::Max
+            | ObjectiveFigure::ErrorShare
+            | ObjectiveFigure::Errors
+            | ObjectiveFigure::Completed => true,
+            ObjectiveFigure::ServiceTime(_) | ObjectiveFigure::SentShare => false,
         }
     }
 
@@ -158,13 +162,15 @@ impl Generator {
         }
         let name = self.name();
         let what = match objective.figure {
-            Figure::ResponseTime(_) if self.facts().percentiles.is_empty() => "no percentile at all".to_owned(),
-            Figure::ResponseTime(_) => {
+            ObjectiveFigure::ResponseTime(_) if self.facts().percentiles.is_empty() => {
+                "no percentile at all".to_owned()
+            }
+            ObjectiveFigure::ResponseTime(_) => {
                 let all: Vec<String> =
                     self.facts().percentiles.iter().map(|q| report::number::percentile(*q)).collect();
                 format!("of percentiles {} only", all.join(" "))
             }
-            Figure::ServiceTime(_) => "one kind of time only, judged without the word service".to_owned(),
+            ObjectiveFigure::ServiceTime(_) => "one kind of time only, judged without the word service".to_owned(),
             _ => "not what was sent of what was due".to_owned(),
         };
         Some(format!("--fail-if '{objective}': {name} reports {what}"))

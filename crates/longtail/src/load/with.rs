@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::{Endpoint, Resolver};
 use launch::CpuRestriction;
 use model::claimed::{Believable, FindingGrade};
-use model::objective::Figure;
+use model::objective::ObjectiveFigure;
 use model::study::SCHEMA;
 use model::{ClaimedLoadStudy, ClaimedRun, Nanos, Objective};
 use requests::TargetUrl;
@@ -206,11 +206,11 @@ fn missed(run: &ClaimedRun, objectives: &[Objective]) -> Vec<String> {
 
 /// Whether an impossible claim leaves nothing of this figure: of its times always, of its rate unless it is known that the
 /// times alone are wrong, of its count of errors nothing is lost.
-fn is_spoiled(run: &ClaimedRun, figure: Figure) -> bool {
+fn is_spoiled(run: &ClaimedRun, figure: ObjectiveFigure) -> bool {
     let is_explained = run.findings.iter().any(|finding| finding.is == FindingGrade::Explains);
     let touches = match figure {
-        Figure::Errors | Figure::ErrorShare => false,
-        Figure::Completed => !is_explained,
+        ObjectiveFigure::Errors | ObjectiveFigure::ErrorShare => false,
+        ObjectiveFigure::Completed => !is_explained,
         _ => true,
     };
     run.audit == Believable::Impossible && touches

@@ -15,7 +15,7 @@
 
 use std::fmt::Write as _;
 
-use model::{BadResponses, Histogram, LoadStudy, Nanos, Outcome, Summary, counts};
+use model::{BadResponses, DurationSummary, Histogram, LoadStudy, Nanos, Outcome, counts};
 
 use crate::number;
 
@@ -92,14 +92,14 @@ fn percentiles(study: &LoadStudy) -> String {
 fn details(study: &LoadStudy) -> String {
     let (run, phases) = (&study.run, &study.run.tally.phases);
     let answers = run.tally.counts.good();
-    let opened = Summary {
+    let opened = DurationSummary {
         sum: phases.connect.sum.saturating_add(phases.handshake.sum),
         min: Nanos(if phases.handshake.count > 0 { phases.handshake.min.0 } else { 0 })
             .saturating_add(phases.connect.min),
         max: phases.connect.max.saturating_add(phases.handshake.max),
         ..phases.connect
     };
-    let mut resolved = Summary::default();
+    let mut resolved = DurationSummary::default();
     if let Some(time) = run.name_resolution {
         resolved.record(time);
     }
@@ -119,7 +119,7 @@ fn details(study: &LoadStudy) -> String {
 }
 
 /// Average, fastest and slowest over all answers, as hey counts: a phase that an answer did not have took it no time.
-fn over_all(phase: &Summary, answers: u64) -> [Nanos; 3] {
+fn over_all(phase: &DurationSummary, answers: u64) -> [Nanos; 3] {
     let average = Nanos(phase.sum.0.checked_div(answers).unwrap_or(0));
     [average, if phase.count < answers { Nanos::ZERO } else { phase.min }, phase.max]
 }

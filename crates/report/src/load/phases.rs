@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use model::{LoadStudy, Summary};
+use model::{DurationSummary, LoadStudy};
 
 use super::part::{Body, Part, Row, head};
 use crate::number::{self, NONE, or_none};
@@ -13,7 +13,7 @@ pub(crate) fn part(study: &LoadStudy) -> Option<Part> {
     if run.tally.counts.good() == 0 {
         return None;
     }
-    let mut name_resolution = Summary::default();
+    let mut name_resolution = DurationSummary::default();
     if let Some(time) = run.name_resolution {
         name_resolution.record(time);
     }
@@ -34,7 +34,7 @@ pub(crate) fn part(study: &LoadStudy) -> Option<Part> {
     Some(Part::new("details by phase of the good answers, ms", vec![table]))
 }
 
-fn row(name: &str, phase: &Summary, note: &str) -> Row {
+fn row(name: &str, phase: &DurationSummary, note: &str) -> Row {
     let occurred = phase.count > 0;
     let [mean, min, max] = [phase.mean(), occurred.then_some(phase.min), occurred.then_some(phase.max)]
         .map(|time| or_none(time, number::milliseconds));

@@ -2,7 +2,7 @@
 
 use std::net::UdpSocket;
 
-use model::{Clock as _, Heard, HeardFigures, MetricKind};
+use model::{Clock as _, MetricKind, StatsdFigures, StatsdReport};
 use testkit::http::Receiver;
 
 use super::{packets, udp};
@@ -19,7 +19,7 @@ fn chatty(statsd: String, lines: &'static str) -> Receiver {
     })
 }
 
-fn figures(heard: &Heard, metric: &str) -> HeardFigures {
+fn figures(heard: &StatsdReport, metric: &str) -> StatsdFigures {
     heard.of(metric).and_then(|series| series.figures).unwrap_or_else(|| panic!("no {metric}: {heard:?}"))
 }
 
@@ -43,8 +43,8 @@ fn every_packet_of_a_load_is_heard_once() {
     assert_eq!((heard.packets, heard.lines, heard.malformed, heard.no_metrics), (n, 4 * n, n, n));
     assert_eq!((heard.before, heard.left_out, heard.dropped_by_kernel), (0, 0, Some(0)));
     assert_eq!(heard.first_malformed.as_deref(), Some("what is this?"));
-    let exactly = |figures: HeardFigures, [sum, mean, last, min, max]: [f64; 5]| {
-        assert_eq!(figures, HeardFigures { sum, mean, last, min, max });
+    let exactly = |figures: StatsdFigures, [sum, mean, last, min, max]: [f64; 5]| {
+        assert_eq!(figures, StatsdFigures { sum, mean, last, min, max });
     };
     exactly(figures(heard, "app.requests"), [60.0, 1.0, 1.0, 1.0, 1.0]);
     exactly(figures(heard, "app.jobs"), [120.0, 1.0, 1.0, 1.0, 1.0]);

@@ -9,9 +9,9 @@ use crate::Nanos;
 
 /// What was heard during a run's measured window and the wait for its last answers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Heard {
+pub struct StatsdReport {
     /// By metric, tags and type, rising.
-    pub series: Vec<HeardSeries>,
+    pub series: Vec<StatsdMetric>,
     /// Packets that came in the window.
     pub packets: u64,
     /// Lines of them that were understood.
@@ -36,7 +36,7 @@ pub struct Heard {
 
 /// One metric with its tags.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HeardSeries {
+pub struct StatsdMetric {
     /// As it was sent: `puma.backlog`.
     pub metric: String,
     /// As they were sent, sorted: `grouping:web`, `canary`.
@@ -48,7 +48,7 @@ pub struct HeardSeries {
     /// How many they stand for: each value once for each that the sender left out by its sample rate.
     pub stands_for: f64,
     /// The figures of the values; `None` of a set, whose values are names.
-    pub figures: Option<HeardFigures>,
+    pub figures: Option<StatsdFigures>,
     /// When some of the values came, or all of them.
     #[serde(rename = "at_ns")]
     pub at: Vec<Nanos>,
@@ -58,7 +58,7 @@ pub struct HeardSeries {
 
 /// What the values of a series come to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HeardFigures {
+pub struct StatsdFigures {
     /// Sum of the values, each as often as it stands for; of a counter, what it counted.
     pub sum: f64,
     /// `sum` over what they stand for; of a gauge the mean of what was reported, and not over time.
@@ -125,9 +125,9 @@ impl MetricKind {
     }
 }
 
-impl Heard {
+impl StatsdReport {
     /// The first series of that metric.
-    pub fn of(&self, metric: &str) -> Option<&HeardSeries> {
+    pub fn of(&self, metric: &str) -> Option<&StatsdMetric> {
         self.series.iter().find(|series| series.metric == metric)
     }
 }
