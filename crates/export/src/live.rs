@@ -1,4 +1,4 @@
-//! What can be told while a run goes on: how many requests have ended, and the last looks at server and kernel.
+//! What is known while a run goes on: how many requests have ended, and the last looks at server and kernel.
 
 use crate::family::{ExportedMetric, Labels, MetricFamily, MetricPoint, PointValue, metrics};
 

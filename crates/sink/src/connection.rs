@@ -50,8 +50,8 @@ pub(crate) enum ConnectionStep {
     Wait,
     /// Another turn: there may be more to read.
     Again,
-    /// What was read to be heeded.
-    Heed(ReadProgress),
+    /// What was read to be handled.
+    Read(ReadProgress),
     /// The socket has something to say, and no room for it.
     NeedRoom,
     /// To be forgotten: the client is gone.
@@ -144,7 +144,7 @@ impl SinkConnection {
                 self.forget_ahead();
             }
             if progress != ReadProgress::Unfinished {
-                return ConnectionStep::Heed(progress);
+                return ConnectionStep::Read(progress);
             }
         }
         let received = match self.receive(buffer, may_receive) {
@@ -157,7 +157,7 @@ impl SinkConnection {
                 self.ahead.extend_from_slice(&buffer[taken..received]);
             }
             if progress != ReadProgress::Unfinished {
-                return ConnectionStep::Heed(progress);
+                return ConnectionStep::Read(progress);
             }
         }
         if self.input == PendingInput::Drained { ConnectionStep::Wait } else { ConnectionStep::Again }

@@ -51,7 +51,7 @@ const MOST_LISTENERS: u64 = 1 << 16;
 #[derive(Debug)]
 struct LoopListener {
     listener: ListeningSocket,
-    /// It may have more: edges are told once.
+    /// It may have more: edges are reported once.
     may_accept: bool,
     /// For a listener that speaks TLS.
     tls: Option<Arc<ServerConfig>>,
@@ -222,7 +222,6 @@ impl<C: Clock + Clone> ServingLoop<C> {
         while self.owes_answers(end) && self.now < end {
             self.turn(&mut events, end);
         }
-        let _ = set_current_timer_slack(None);
         self.ledger()
     }
 
@@ -248,12 +247,12 @@ impl<C: Clock + Clone> ServingLoop<C> {
         }
         self.again_room = again;
         for event in events {
-            self.heed(event.data.u64(), event.flags);
+            self.handle_event(event.data.u64(), event.flags);
             self.keep_up();
         }
         self.accept();
         self.answer_the_due();
-        self.see_off_the_leaving();
+        self.close_the_lingering();
         if std::mem::take(&mut self.has_mail) || !self.inquiries.is_empty() {
             self.read_mail();
         }
@@ -287,7 +286,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
     }
 
     /// One event.
-    fn heed(&mut self, name: u64, flags: EventFlags) {
+    fn handle_event(&mut self, name: u64, flags: EventFlags) {
         if name == WAKE {
             // It says nothing but that the wait is over; read, so that the next write is an edge again.
             let _ = rustix::io::read(&self.mailbox.wake, &mut [0; 8]);
@@ -297,11 +296,11 @@ impl<C: Clock + Clone> ServingLoop<C> {
                 listening.may_accept = true;
             }
         } else {
-            self.heed_connection(ConnectionKey(name), flags);
+            self.handle_connection_event(ConnectionKey(name), flags);
         }
     }
 
-    fn heed_connection(&mut self, key: ConnectionKey, flags: EventFlags) {
+    fn handle_connection_event(&mut self, key: ConnectionKey, flags: EventFlags) {
         let Some(connection) = self.connections.at(key) else { return };
         if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
             return self.close(key);
@@ -341,7 +340,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         }
     }
 
-    fn see_off_the_leaving(&mut self) {
+    fn close_the_lingering(&mut self) {
         while let Some((_, key)) = self.leaving.front().copied().filter(|(at, _)| *at <= self.now) {
             self.leaving.pop_front();
             self.close(key);

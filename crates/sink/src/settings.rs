@@ -251,7 +251,7 @@ fn can_name_a_field(name: &str) -> bool {
 }
 
 /// The one header of those that HTTP needs itself that may be asked for: where a connection is kept the answer says so, as nginx's
-/// do. Otherwise only who speaks HTTP/1.0 is told.
+/// do. Otherwise only a client of HTTP/1.0 learns it.
 pub(crate) const SAYS_KEEP_ALIVE: &str = "connection: keep-alive";
 
 /// `name: value`, the value of what can be seen, blanks and tabs (RFC 9110 section 5.5), without what is obsolete.

@@ -111,7 +111,7 @@ impl Drop for Sink {
     }
 }
 
-/// Somebody wants a loop's counts: where they go, and who is waked then.
+/// A query for a loop's counts: where they go, and which loop is woken then.
 #[derive(Debug)]
 pub(crate) struct LedgerQuery {
     counts: Sender<SinkLedger>,

@@ -1,7 +1,7 @@
-//! Figures in the protocols of operators while longtail works: what is heard (statsd), and what is told (`DogStatsD`, Prometheus, OTLP).
+//! Figures in the protocols of operators while longtail works: what comes in (statsd), and what goes out (`DogStatsD`, Prometheus, OTLP).
 //!
-//! Nothing here is on a lane or waited for by one: threads read what lanes have stored, and finished runs are told between runs. What
-//! cannot be delivered is counted and said at the end; it changes no figure and no exit code. Formats are `export`'s.
+//! Nothing here is on a lane or waited for by one: threads read what lanes have stored, and finished runs are exported between runs, once
+//! they are judged. What cannot be delivered is counted and said at the end; it changes no figure and no exit code. Formats are `export`'s.
 
 mod scrape;
 mod senders;
@@ -30,7 +30,7 @@ const GLANCE: Nanos = Nanos::from_millis(50);
 /// third.
 const SETTINGS: [&str; 3] = ["STATSD_HOST", "STATSD_PORT", "STATSD_ADDR"];
 
-/// All that is told.
+/// All that goes out.
 pub(crate) struct Outlets {
     clock: SystemClock,
     board: Arc<LiveBoard>,
@@ -44,11 +44,11 @@ pub(crate) struct Outlets {
     times: Vec<(Nanos, Nanos)>,
 }
 
-/// What is heard.
+/// What comes in by statsd.
 pub(crate) struct StatsdInput {
     /// Listens while runs go on.
     pub(crate) hearing: Option<Mutex<Hearing>>,
-    /// By which settings a server is told.
+    /// By which settings a server learns where to send.
     pub(crate) settings: Vec<(OsString, OsString)>,
 }
 
@@ -63,16 +63,16 @@ impl StatsdInput {
         let address = socket.address();
         let already = SETTINGS.into_iter().find(|name| std::env::var_os(name).is_some());
         let mut settings = Vec::new();
-        let told = match already {
+        let note = match already {
             _ if !starts_a_server => String::new(),
-            Some(name) => format!("; {name} is set already, so the server is told nothing else"),
+            Some(name) => format!("; {name} is set already and stays as it is"),
             None => {
                 let values = [address.ip().to_string(), address.port().to_string(), address.to_string()];
                 settings = SETTINGS.into_iter().map(OsString::from).zip(values.map(OsString::from)).collect();
-                format!("; the server is told by {}", SETTINGS.join(", "))
+                format!("; the server finds it by {}", SETTINGS.join(", "))
             }
         };
-        ui::note(&format!("listening to statsd at {address}{told}"));
+        ui::note(&format!("listening to statsd at {address}{note}"));
         Ok(StatsdInput { hearing: Some(Mutex::new(Hearing::at(socket))), settings })
     }
 }

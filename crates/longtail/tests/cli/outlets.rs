@@ -1,10 +1,10 @@
-//! Figures in and out: what is heard over statsd, and what arrives at receivers of statsd, OTLP and Prometheus. Every figure that
+//! Figures in and out: what comes in by statsd, and what arrives at receivers of statsd, OTLP and Prometheus. Every figure that
 //! arrives is one of the study, and every packet that was sent is in exactly one place.
 
-mod heard;
 mod otlp;
 mod scraped;
-mod told;
+mod statsd_in;
+mod statsd_out;
 
 use std::net::UdpSocket;
 use std::time::Duration;

@@ -21,7 +21,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
     pub(super) fn advance(&mut self, key: ConnectionKey, mut may_receive: bool) {
         while let Some(connection) = self.connections.at(key) {
             let goes_on = match connection.step(&mut self.buffer, &mut self.memo, &mut may_receive) {
-                ConnectionStep::Wait | ConnectionStep::Heed(ReadProgress::Unfinished) => return,
+                ConnectionStep::Wait | ConnectionStep::Read(ReadProgress::Unfinished) => return,
                 ConnectionStep::Again => {
                     if !std::mem::replace(&mut connection.has_turn, true) {
                         self.again.push(key);
@@ -34,7 +34,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
                     self.ledger.failed_handshakes += 1;
                     return self.close(key);
                 }
-                ConnectionStep::Heed(ReadProgress::WantsContinue) => {
+                ConnectionStep::Read(ReadProgress::WantsContinue) => {
                     let (bytes, sent) = connection.socket.send(response::CONTINUE, false);
                     self.ledger.sent_bytes += bytes as u64;
                     match sent {
@@ -44,8 +44,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
                     }
                     true
                 }
-                ConnectionStep::Heed(ReadProgress::Refused(refusal)) => self.refuse(key, refusal),
-                ConnectionStep::Heed(ReadProgress::Whole(head, bytes)) => self.serve(key, head, bytes),
+                ConnectionStep::Read(ReadProgress::Refused(refusal)) => self.refuse(key, refusal),
+                ConnectionStep::Read(ReadProgress::Whole(head, bytes)) => self.serve(key, head, bytes),
             };
             if !goes_on {
                 return;

@@ -81,7 +81,7 @@ fn a_server_that_is_started_knows_where_to_send() {
     let mut sweep = lab.longtail(words);
     sweep.arg("-r").arg(&app);
     let ended = Running::start(&mut sweep).end().with_code(0);
-    assert!(ended.stderr.contains("the server is told by STATSD_HOST, STATSD_PORT, STATSD_ADDR"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the server finds it by STATSD_HOST, STATSD_PORT, STATSD_ADDR"), "{}", ended.stderr);
     let study = lab.study();
     for (run, number) in study.runs.iter().zip(1..) {
         let (heard, answers) = (run.heard.as_ref().unwrap(), run.tally.counts.good());
