@@ -89,34 +89,15 @@ impl GeneratorDriver {
     ) -> Result<Option<ClaimedRun>, String> {
         let InstalledGenerator { generator, program } = &self.installed;
         let process = |end| self.runner.run((*generator, program), order, end, &mut |_| ended());
-        let understand = |report: &ProcessReport| audited_figures(*generator, report, order.connections, known);
+        let version = self.version.as_deref();
+        let claimed = |report: ProcessReport| claimed_run((*generator, version), report, order.connections, known);
         let mut warm_up_requests = None;
         if order.warm_up > Nanos::ZERO {
             let Some(report) = process(LoadEnd::After(order.warm_up))? else { return Ok(None) };
-            warm_up_requests = understand(&report).and_then(|warm_up| warm_up.figures.requests);
+            warm_up_requests = claimed(report).ok().and_then(|warm_up| warm_up.claim.requests);
         }
         let Some(report) = process(order.end)? else { return Ok(None) };
-        let not_understood = || {
-            let last = report.printed.lines().rev().map(str::trim).find(|line| !line.is_empty());
-            format!("what it printed is not understood{}", last.map(|line| format!(": {line}")).unwrap_or_default())
-        };
-        let AuditedFigures { figures, audit, findings } = understand(&report).ok_or_else(not_understood)?;
-        Ok(Some(ClaimedRun {
-            by: generator.name().to_owned(),
-            version: self.version.clone(),
-            command_line: report.command_line,
-            connections: order.connections,
-            claim: figures,
-            output: report.printed,
-            warm_up_requests,
-            audit,
-            findings,
-            cpu: report.cpu.map(|(user, system)| user + system),
-            elapsed: report.elapsed,
-            steal: None,
-            listen_overflows: None,
-            warnings: Vec::new(),
-        }))
+        Ok(Some(ClaimedRun { warm_up_requests, ..claimed(report)? }))
     }
 }
 
@@ -139,37 +120,51 @@ impl OtherGenerator for GeneratorDriver {
     }
 }
 
-/// A claim as it was understood and checked.
-struct AuditedFigures {
-    figures: ClaimedFigures,
-    audit: Believable,
-    findings: Vec<ClaimFinding>,
-}
-
-/// What `generator` printed; `None` where it is not understood.
-fn audited_figures(
-    generator: Generator,
-    report: &ProcessReport,
+/// What a process of `generator` claims, audited.
+///
+/// # Errors
+/// Where what it printed is not understood.
+fn claimed_run(
+    (generator, version): (Generator, Option<&str>),
+    report: ProcessReport,
     connections: u32,
     known: KnownServer<'_>,
-) -> Option<AuditedFigures> {
-    let tool = generator.prints()?;
+) -> Result<ClaimedRun, String> {
     // The command line says what the output does not: connections, and what was asked for.
     let text = format!("{}\n{}", report.command_line, report.printed);
-    let mut claim = audit::parse::claims(&text).into_iter().find(|claim| claim.tool == tool)?;
+    let claim = audit::parse::claims(&text).into_iter().find(|claim| Some(claim.tool) == generator.prints());
+    let not_understood = || {
+        let last = report.printed.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        format!("what it printed is not understood{}", last.map(|line| format!(": {line}")).unwrap_or_default())
+    };
+    let mut claim = claim.ok_or_else(not_understood)?;
     claim.connections.get_or_insert(u64::from(connections));
     let server = known.facts.map(|it| ClaimedServer { workers: it.workers.into(), threads: it.threads.into() });
     claim.server = claim.server.or(server);
     claim.delay_s = claim.delay_s.or(known.delay.map(Nanos::as_secs_f64));
     let figures = figures(&claim);
     let audited = audit::audit_claim(claim);
-    let audit = match audited.verdict {
-        ClaimVerdict::Possible => Believable::Possible,
-        ClaimVerdict::Doubtful { .. } => Believable::Doubtful,
-        ClaimVerdict::Impossible { .. } => Believable::Impossible,
-        ClaimVerdict::Unchecked => Believable::Unchecked,
-    };
-    Some(AuditedFigures { figures, audit, findings: findings(&audited) })
+    Ok(ClaimedRun {
+        by: generator.name().to_owned(),
+        version: version.map(str::to_owned),
+        command_line: report.command_line,
+        connections,
+        claim: figures,
+        output: report.printed,
+        warm_up_requests: None,
+        audit: match audited.verdict {
+            ClaimVerdict::Possible => Believable::Possible,
+            ClaimVerdict::Doubtful { .. } => Believable::Doubtful,
+            ClaimVerdict::Impossible { .. } => Believable::Impossible,
+            ClaimVerdict::Unchecked => Believable::Unchecked,
+        },
+        findings: findings(&audited),
+        cpu: report.cpu.map(|(user, system)| user + system),
+        elapsed: report.elapsed,
+        steal: None,
+        listen_overflows: None,
+        warnings: Vec::new(),
+    })
 }
 
 fn figures(claim: &Claim) -> ClaimedFigures {
@@ -214,7 +209,7 @@ mod tests {
     use super::*;
     use testkit::output::WRK;
 
-    fn read(printed: &str) -> Option<AuditedFigures> {
+    fn read(printed: &str) -> Result<ClaimedRun, String> {
         let report = ProcessReport {
             printed: printed.to_owned(),
             complaint: None,
@@ -222,12 +217,12 @@ mod tests {
             elapsed: Nanos::ZERO,
             cpu: None,
         };
-        audited_figures(Generator::Wrk, &report, 10, KnownServer::default())
+        claimed_run((Generator::Wrk, None), report, 10, KnownServer::default())
     }
 
     #[test]
     fn only_what_was_printed_is_a_figure() {
-        let figures = read(WRK).unwrap().figures;
+        let figures = read(WRK).unwrap().claim;
         let quantiles: Vec<f64> = figures.percentiles.iter().map(|one| one.quantile).collect();
         assert_eq!(quantiles, [0.5, 0.75, 0.9, 0.99]);
         assert_eq!((figures.requests, figures.failed, figures.min), (Some(10_000), Some(0), None));
@@ -238,7 +233,7 @@ mod tests {
     fn errors_are_those_that_it_tells() {
         let with_errors =
             WRK.replace("Requests/sec", "  Socket errors: connect 1, read 2, write 3, timeout 4\nRequests/sec");
-        assert_eq!(read(&with_errors).unwrap().figures.failed, Some(10));
+        assert_eq!(read(&with_errors).unwrap().claim.failed, Some(10));
     }
 
     #[test]
@@ -250,6 +245,6 @@ mod tests {
 
     #[test]
     fn nothing_known_is_nothing_understood() {
-        assert!(read("unable to connect").is_none());
+        assert_eq!(read("unable to connect").unwrap_err(), "what it printed is not understood: unable to connect");
     }
 }

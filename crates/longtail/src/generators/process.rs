@@ -4,7 +4,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use launch::{GuardCommand, Scratch, Server, ServerExit, Spec};
@@ -51,13 +51,6 @@ pub(crate) struct ProcessReport {
     pub(crate) cpu: Option<(Nanos, Nanos)>,
 }
 
-/// A child that makes load. Dropping it kills it and all that it has started.
-struct GeneratorProcess {
-    server: Server,
-    stdout: PathBuf,
-    stderr: PathBuf,
-}
-
 impl GeneratorRunner {
     /// # Errors
     /// Where no folder can be made.
@@ -98,7 +91,7 @@ impl GeneratorRunner {
         let begun = self.clock.now();
         let process = self.start(&command.argv, &command.env)?;
         let exit = loop {
-            if let Some(exit) = process.server.exited() {
+            if let Some(exit) = process.exited() {
                 break exit;
             }
             let since = self.clock.now() - begun;
@@ -111,7 +104,7 @@ impl GeneratorRunner {
             self.clock.sleep(POLL_EVERY);
         };
         let elapsed = self.clock.now() - begun;
-        let (printed, complaint) = (process.printed(), process.complaint());
+        let (printed, complaint) = (self.printed(), self.complaint());
         // Its guard has to be gone before its CPU time is known.
         drop(process);
         let since = |((user, system), (user_before, system_before)): ((Nanos, Nanos), (Nanos, Nanos))| {
@@ -142,42 +135,42 @@ impl GeneratorRunner {
     fn printed_within(&self, argv: &[OsString], time: Nanos) -> Result<(String, Option<String>), String> {
         let process = self.start(argv, &[])?;
         let begun = self.clock.now();
-        while process.server.exited().is_none() && self.clock.now() - begun < time {
+        while process.exited().is_none() && self.clock.now() - begun < time {
             self.clock.sleep(POLL_EVERY);
         }
-        Ok((process.printed(), process.complaint()))
+        Ok((self.printed(), self.complaint()))
     }
 
-    fn start(&self, argv: &[OsString], env: &[(&'static str, OsString)]) -> Result<GeneratorProcess, String> {
-        let (stdout, stderr) = (self.folder().join("stdout"), self.folder().join("stderr"));
+    /// What the last process has printed.
+    fn printed(&self) -> String {
+        self.text("stdout")
+    }
+
+    /// The last line of what it has complained about, or of what it has printed.
+    fn complaint(&self) -> Option<String> {
+        let last = |text: &str| text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
+        last(&self.text("stderr")).or_else(|| last(&self.printed()))
+    }
+
+    fn text(&self, file: &str) -> String {
+        String::from_utf8_lossy(&fs::read(self.folder().join(file)).unwrap_or_default()).into_owned()
+    }
+
+    /// A child that makes load. Dropping it kills it and all that it has started.
+    fn start(&self, argv: &[OsString], env: &[(&'static str, OsString)]) -> Result<Server, String> {
+        let files = ["stdout", "stderr"].map(|name| self.folder().join(name));
         let shell = ["/bin/sh", "-c", INTO_FILES, "longtail"].map(OsString::from);
-        let files = [&stdout, &stderr].map(|file| file.as_os_str().to_owned());
-        let all = shell.into_iter().chain(files).chain(argv.iter().cloned());
+        let into = files.iter().map(|file| file.as_os_str().to_owned());
+        let all = shell.into_iter().chain(into).chain(argv.iter().cloned());
         let mut spec = Spec::command(all, &std::env::current_dir().unwrap_or_else(|_| self.folder().to_owned()));
         spec.env = env.iter().map(|(name, value)| (OsString::from(name), value.clone())).collect();
         spec.scratch = Some(Arc::clone(&self.scratch));
-        for file in [&stdout, &stderr] {
+        for file in &files {
             // What the one before has left is not its.
             let _ = fs::remove_file(file);
         }
-        let server = Server::start(&spec, &self.guard, &self.clock).map_err(|why| why.to_string())?;
-        Ok(GeneratorProcess { server, stdout, stderr })
+        Server::start(&spec, &self.guard, &self.clock).map_err(|why| why.to_string())
     }
-}
-
-impl GeneratorProcess {
-    fn printed(&self) -> String {
-        text(&self.stdout)
-    }
-
-    fn complaint(&self) -> Option<String> {
-        let last = |text: &str| text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
-        last(&text(&self.stderr)).or_else(|| last(&self.printed()))
-    }
-}
-
-fn text(file: &Path) -> String {
-    String::from_utf8_lossy(&fs::read(file).unwrap_or_default()).into_owned()
 }
 
 /// CPU time of all children that have been waited for, and theirs: user and system. Between two readings only one
