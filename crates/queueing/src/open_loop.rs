@@ -323,16 +323,16 @@ mod tests {
     /// attack.cr at 10/s against five threads that sleep for a second, as published: the first thirty requests, in ms.
     #[test]
     fn the_slope_of_a_published_overload_says_five_slots() {
-        let times = [
-            [1084.256459, 1003.922321, 1007.010609, 1006.996584, 1006.848442],
-            [1572.553522, 1488.259955, 1493.056372, 1492.577039, 1492.794815],
-            [2058.5828, 1973.825591, 1979.109512, 1977.648623, 1978.068666],
-            [2544.502687, 2460.307499, 2464.68821, 2464.86035, 2465.058777],
-            [3031.285542, 2947.01984, 2950.920225, 2950.153828, 2950.326412],
-            [3519.205594, 3432.929646, 3437.5964, 3434.916412, 3436.291459],
-        ]
-        .as_flattened()
-        .to_vec();
+        let times: Vec<f64> = "
+            1084.256459 1003.922321 1007.010609 1006.996584 1006.848442
+            1572.553522 1488.259955 1493.056372 1492.577039 1492.794815
+            2058.5828 1973.825591 1979.109512 1977.648623 1978.068666
+            2544.502687 2460.307499 2464.68821 2464.86035 2465.058777
+            3031.285542 2947.01984 2950.920225 2950.153828 2950.326412
+            3519.205594 3432.929646 3437.5964 3434.916412 3436.291459"
+            .split_whitespace()
+            .map(|time| time.parse().unwrap())
+            .collect();
         // By least squares over arrivals `gap` ms apart.
         let slots = |gap: f64| {
             let at: Vec<f64> = (0..30).map(|k| (f64::from(k) - 14.5) * gap).collect();
@@ -394,16 +394,14 @@ mod tests {
         }
     }
 
-    fn highest_at(share: f64, queue: impl SteadyQueue) -> Result<f64, QueueingError> {
-        queue.response_quantile(share)
-    }
-
     fn highest_of_exponential(slots: u32, share: f64, limit: f64) -> Result<f64, QueueingError> {
-        highest_utilisation(slots, 1.0, limit, 1e-10, |load| highest_at(share, ErlangQueue::new(load)?))
+        let figure = |load| ErlangQueue::new(load)?.response_quantile(share);
+        highest_utilisation(slots, 1.0, limit, 1e-10, figure)
     }
 
     fn highest_of_constant(slots: u32, share: f64, limit: f64) -> Result<f64, QueueingError> {
-        highest_utilisation(slots, 1.0, limit, 1e-10, |load| highest_at(share, ConstantServiceQueue::new(load)?))
+        let figure = |load| ConstantServiceQueue::new(load)?.response_quantile(share);
+        highest_utilisation(slots, 1.0, limit, 1e-10, figure)
     }
 
     #[test]
