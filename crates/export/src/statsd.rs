@@ -72,7 +72,7 @@ fn values_line(text: &str) -> Option<StatsdLine> {
     let mut sections = text.split('|');
     let (name, values) = sections.next()?.split_once(':').filter(|(name, _)| !name.is_empty())?;
     let kind = sections.next()?;
-    let kind = MetricKind::ALL.into_iter().find(|other| other.letter() == kind)?;
+    let kind = MetricKind::ALL.iter().copied().find(|other| other.letter() == kind)?;
     let (mut rate, mut tags) = (1.0, Vec::new());
     for section in sections {
         if let Some(text) = section.strip_prefix('@') {

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::steadiness::CERTAIN;
+use crate::steadiness::{CERTAIN, mean};
 use crate::{Nanos, Window};
 
 /// Samples at the most. Where nobody knows how long a run will be, the time between two doubles whenever they are full.
@@ -114,7 +114,6 @@ impl BacklogSamples {
         let ends: Vec<f64> = (1..=PARTS).map(|part| self.all[part * last / PARTS] as f64).collect();
         let increments: Vec<f64> = ends.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let count = increments.len() as f64;
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let by = mean(&increments);
         let variance = increments.iter().map(|increment| (increment - by).powi(2)).sum::<f64>() / (count - 1.0);
         let part = self.width.as_secs_f64() * last as f64 / PARTS as f64;

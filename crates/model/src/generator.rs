@@ -10,7 +10,6 @@ pub struct GeneratorFacts {
     /// Each lane's use of the CPU.
     pub lanes: Vec<LaneFacts>,
     /// How often the wall clock, by which the kernel stamps arrivals, was set meanwhile; `None` where no stamps were taken.
-    #[serde(default)]
     pub clock_steps: Option<u32>,
     /// What the same settings reach against a server that takes no time.
     pub ceiling: Option<Ceiling>,
@@ -19,7 +18,6 @@ pub struct GeneratorFacts {
     /// Connects dropped by full accept queues in this network namespace.
     pub listen_overflows: Option<u64>,
     /// Connects that the kernel tried again for want of an answer, in this network namespace (`TCPSynRetrans`).
-    #[serde(default)]
     pub syn_retransmits: Option<u64>,
     /// What the server's processes had of the CPU at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,13 +37,13 @@ pub struct LaneFacts {
     #[serde(rename = "elapsed_ns")]
     pub elapsed: Nanos,
     /// Of the time on a CPU: awake without work, for answers that were to come soon.
-    #[serde(default, rename = "spun_ns")]
+    #[serde(rename = "spun_ns")]
     pub spun: Nanos,
     /// Time in the measured window in which it did not run for 10 ms or longer, and neither its wait nor its work explains it.
-    #[serde(default, rename = "stood_still_ns")]
+    #[serde(rename = "stood_still_ns")]
     pub stood_still: Nanos,
     /// The longest such stretch.
-    #[serde(default, rename = "longest_standstill_ns")]
+    #[serde(rename = "longest_standstill_ns")]
     pub longest_standstill: Nanos,
 }
 

@@ -3,7 +3,7 @@
 //! Pure arithmetic: names are resolved by `engine::Resolver`, which asks here about each address before anybody connects to it.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use thiserror::Error;
@@ -56,31 +56,25 @@ impl AllowedNetworks {
 
 impl Network {
     fn contains(self, address: IpAddr) -> bool {
-        match (self.address, address) {
-            (IpAddr::V4(ours), IpAddr::V4(theirs)) => {
-                let apart = ours.to_bits() ^ theirs.to_bits();
-                apart.leading_zeros() >= u32::from(self.bits)
-            }
-            (IpAddr::V6(ours), IpAddr::V6(theirs)) => {
-                let apart = ours.to_bits() ^ theirs.to_bits();
-                apart.leading_zeros() >= u32::from(self.bits)
-            }
-            _ => false,
-        }
+        let apart = bits_of(self.address) ^ bits_of(address);
+        self.address.is_ipv4() == address.is_ipv4() && apart.leading_zeros() >= u32::from(self.bits)
     }
 
     /// Its first address.
     fn first(self) -> IpAddr {
+        let first = bits_of(self.address) & u128::MAX.checked_shl(128 - u32::from(self.bits)).unwrap_or(0);
         match self.address {
-            IpAddr::V4(address) => {
-                let mask = u32::MAX.checked_shl(32 - u32::from(self.bits)).unwrap_or(0);
-                IpAddr::V4((address.to_bits() & mask).into())
-            }
-            IpAddr::V6(address) => {
-                let mask = u128::MAX.checked_shl(128 - u32::from(self.bits)).unwrap_or(0);
-                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & mask))
-            }
+            IpAddr::V4(_) => IpAddr::V4(((first >> 96) as u32).into()),
+            IpAddr::V6(_) => IpAddr::V6(first.into()),
         }
+    }
+}
+
+/// The bits of an address, the first ones highest.
+fn bits_of(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
+        IpAddr::V6(address) => address.to_bits(),
     }
 }
 

@@ -4,6 +4,7 @@
 //! value that came in the window; the points are kept to draw it, and where there were too many, only some of them.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumMessage as _, VariantArray as _};
 
 use crate::Nanos;
 
@@ -72,56 +73,55 @@ pub struct StatsdFigures {
 }
 
 /// The types of statsd and `DogStatsD`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum MetricKind {
     /// `c`: each value is added.
+    #[strum(serialize = "c", message = "counter")]
     Counter,
     /// `g`: each value replaces the one before.
+    #[strum(serialize = "g", message = "gauge")]
     Gauge,
     /// `ms`: a time in milliseconds.
+    #[strum(serialize = "ms", message = "timer, ms")]
     Timer,
     /// `h`: one observation.
+    #[strum(serialize = "h", message = "histogram")]
     Histogram,
     /// `d`: one observation, to be put together on the server.
+    #[strum(serialize = "d", message = "distribution")]
     Distribution,
     /// `s`: a name, of which the different ones count.
+    #[strum(serialize = "s", message = "set")]
     Set,
 }
 
 impl MetricKind {
     /// All of them.
-    pub const ALL: [MetricKind; 6] = [
-        MetricKind::Counter,
-        MetricKind::Gauge,
-        MetricKind::Timer,
-        MetricKind::Histogram,
-        MetricKind::Distribution,
-        MetricKind::Set,
-    ];
+    pub const ALL: &[MetricKind] = MetricKind::VARIANTS;
 
     /// As a line spells it.
     pub fn letter(self) -> &'static str {
-        match self {
-            MetricKind::Counter => "c",
-            MetricKind::Gauge => "g",
-            MetricKind::Timer => "ms",
-            MetricKind::Histogram => "h",
-            MetricKind::Distribution => "d",
-            MetricKind::Set => "s",
-        }
+        self.into()
     }
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        match self {
-            MetricKind::Counter => "counter",
-            MetricKind::Gauge => "gauge",
-            MetricKind::Timer => "timer, ms",
-            MetricKind::Histogram => "histogram",
-            MetricKind::Distribution => "distribution",
-            MetricKind::Set => "set",
-        }
+        self.get_message().unwrap_or_default()
     }
 }
 

@@ -96,7 +96,7 @@ pub fn line(points: &[(f64, f64)]) -> Option<LinearFit> {
     Some(LinearFit { slope, t })
 }
 
-fn mean(values: &[f64]) -> f64 {
+pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / (values.len() as f64).max(1.0)
 }
 

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The measured part of a run, `from` inclusive and `until` exclusive, on the run's clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     /// End of the warm-up.
     #[serde(rename = "from_ns")]
@@ -43,7 +43,7 @@ pub struct WorkerCount {
 }
 
 /// All that a lane records, and after the merge all that a run recorded.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
     /// Which requests are measured.
     pub window: Window,
@@ -53,10 +53,8 @@ pub struct Tally {
     /// measured ones were waited for.
     pub unmeasured: Counts,
     /// Why the measured bad responses were bad; the sum is their number in `counts`. Empty in a file from before it was counted.
-    #[serde(default)]
     pub bad_responses: BadResponses,
     /// How long the measured answers of a wrong length were; none of them, or a file from before it was recorded: `None`.
-    #[serde(default)]
     pub wrong_lengths: Option<WrongLengths>,
     /// Response times of the good answers.
     pub response_time: Histogram,
@@ -69,7 +67,6 @@ pub struct Tally {
     pub generator_lag: Histogram,
     /// How late the generator read the answers, by the kernel's stamps: from an answer's arrival in the kernel to when the
     /// lane had it. Empty where the kernel was not asked; it is not in the response times.
-    #[serde(default)]
     pub read_lag: Histogram,
     /// Response times of the answers that were not good: another population, never mixed with the good ones.
     pub failed_response_time: Histogram,
@@ -90,25 +87,21 @@ pub struct Tally {
     /// Bytes of responses received over all connections, heads, unfinished responses and unmeasured ones included.
     pub received_bytes: u64,
     /// Of those the content of whole answers, without heads and without what chunks are wrapped in.
-    #[serde(default)]
     pub body_bytes: u64,
     /// Bytes of requests handed to the kernel over all connections, unmeasured ones included.
     pub sent_bytes: u64,
     /// Connections opened, the first ones included.
     pub connections_opened: u64,
     /// Connects that failed because this machine had no port, descriptor or memory for them.
-    #[serde(default)]
     pub exhausted: u64,
     /// Kept-alive connections that the server closed.
     pub closed_by_server: u64,
     /// Kept-alive connections that we closed between two requests, because the server sent on them what nobody had asked for.
-    #[serde(default)]
     pub closed_for_unasked: u64,
     /// End of the last measured request.
     #[serde(rename = "last_ended_ns")]
     pub last_ended: Nanos,
     /// What TCP says of the connections.
-    #[serde(default)]
     pub network: NetworkPath,
     /// Second by second since the window's start.
     pub series: Series,
@@ -120,33 +113,11 @@ impl Tally {
         let span = if window.until == Nanos::MAX { Nanos::from_secs(60) } else { window.until - window.from };
         Tally {
             window,
-            counts: Counts::default(),
-            unmeasured: Counts::default(),
-            bad_responses: BadResponses::default(),
-            wrong_lengths: None,
-            response_time: Histogram::default(),
-            service_time: Histogram::default(),
-            send_lag: Histogram::default(),
-            generator_lag: Histogram::default(),
-            read_lag: Histogram::default(),
-            failed_response_time: Histogram::default(),
-            completed_in_window: 0,
-            sent_in_window: 0,
-            queued: DurationSummary::default(),
-            phases: Phases::default(),
-            slowest: Slowest::default(),
             per_connection: vec![0; connections],
-            per_worker: BTreeMap::new(),
-            received_bytes: 0,
-            body_bytes: 0,
-            sent_bytes: 0,
-            connections_opened: 0,
-            exhausted: 0,
-            closed_by_server: 0,
-            closed_for_unasked: 0,
-            network: NetworkPath::default(),
             last_ended: window.from,
+            // Room beforehand, so that no lane has to ask for it.
             series: Series::with_span(span + Nanos::from_secs(60)),
+            ..Tally::default()
         }
     }
 

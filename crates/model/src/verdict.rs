@@ -41,7 +41,6 @@ pub struct Judgement {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
     /// Whether the user wants an invalid run's figures all the same.
-    #[serde(default)]
     pub forced: bool,
 }
 
