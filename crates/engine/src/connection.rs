@@ -89,16 +89,6 @@ impl RequestsInFlight {
         self.oldest.as_ref()
     }
 
-    #[inline]
-    pub(crate) fn newest_mut(&mut self) -> Option<&mut Outstanding> {
-        self.behind.back_mut().or(self.oldest.as_mut())
-    }
-
-    /// All of them, the oldest first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Outstanding> {
-        self.oldest.iter().chain(&self.behind)
-    }
-
     /// The n-th from the oldest, from 0.
     #[inline]
     pub(crate) fn get_mut(&mut self, n: usize) -> Option<&mut Outstanding> {
@@ -114,25 +104,13 @@ impl RequestsInFlight {
         }
     }
 
-    #[cold]
-    fn next(&mut self) {
-        self.oldest = self.behind.pop_front();
-    }
-
     /// The oldest has ended.
     #[inline]
     pub(crate) fn drop_oldest(&mut self) {
         self.oldest = None;
         if !self.behind.is_empty() {
-            self.next();
+            self.oldest = self.behind.pop_front();
         }
-    }
-
-    #[inline]
-    pub(crate) fn pop(&mut self) -> Option<Outstanding> {
-        let oldest = self.oldest.take();
-        self.next();
-        oldest
     }
 }
 
@@ -204,23 +182,18 @@ mod tests {
     #[test]
     fn requests_leave_in_the_order_in_which_they_came() {
         let mut flight = RequestsInFlight::new(3);
-        assert!(flight.pop().is_none() && flight.is_empty());
+        assert!(flight.is_empty() && flight.oldest().is_none());
         for number in 0..3 {
             flight.push(request(number));
         }
-        assert_eq!(flight.iter().map(|request| request.due.number).collect::<Vec<_>>(), [0, 1, 2]);
-        assert_eq!(
-            (flight.len(), flight.oldest().unwrap().due.number, flight.newest_mut().unwrap().due.number),
-            (3, 0, 2)
-        );
-        assert_eq!(
-            (0..4).map(|n| flight.get_mut(n).map(|r| r.due.number)).collect::<Vec<_>>(),
-            [Some(0), Some(1), Some(2), None]
-        );
-        assert_eq!(flight.pop().unwrap().due.number, 0);
+        let numbers: Vec<_> = (0..4).map(|n| flight.get_mut(n).map(|request| request.due.number)).collect();
+        assert_eq!((numbers, flight.len()), (vec![Some(0), Some(1), Some(2), None], 3));
+        flight.drop_oldest();
         flight.push(request(3));
-        let rest: Vec<_> = std::iter::from_fn(|| flight.pop()).map(|r| r.due.number).collect();
-        assert_eq!(rest, [1, 2, 3]);
-        assert_eq!(flight.len(), 0);
+        for number in 1..4 {
+            assert_eq!(flight.oldest().unwrap().due.number, number);
+            flight.drop_oldest();
+        }
+        assert_eq!((flight.len(), flight.is_empty()), (0, true));
     }
 }

@@ -11,21 +11,15 @@ use thiserror::Error;
 /// Descriptors that the process needs beside its connections.
 const OTHERS: u64 = 64;
 
-/// Why the connections can not be had.
+/// The process may not open as many descriptors as its connections need.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum LimitError {
-    /// The process may not open so many descriptors.
-    #[error(
-        "{connections} connections need {needed} file descriptors and the limit is {limit}: raise it (ulimit -n {needed}) or lower the connections"
-    )]
-    Descriptors {
-        /// Connections asked for.
-        connections: u64,
-        /// Descriptors needed.
-        needed: u64,
-        /// Descriptors allowed.
-        limit: u64,
-    },
+#[error(
+    "{connections} connections need {needed} file descriptors and the limit is {limit}: raise it (ulimit -n {needed}) or lower the connections"
+)]
+pub struct LimitError {
+    connections: u64,
+    needed: u64,
+    limit: u64,
 }
 
 /// Raises the limit of open descriptors as far as `connections` need it.
@@ -40,11 +34,8 @@ pub fn ensure_descriptors(connections: u64) -> Result<(), LimitError> {
     }
     // Only root may raise the maximum; the attempt costs nothing.
     let raised = Rlimit { current: Some(needed), maximum: maximum.map(|maximum| maximum.max(needed)) };
-    setrlimit(Resource::Nofile, raised).map_err(|_| LimitError::Descriptors {
-        connections,
-        needed,
-        limit: maximum.or(current).unwrap_or(0),
-    })
+    let limit = maximum.or(current).unwrap_or(0);
+    setrlimit(Resource::Nofile, raised).map_err(|_| LimitError { connections, needed, limit })
 }
 
 /// Where the kernel lists what the calling thread has open.

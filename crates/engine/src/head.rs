@@ -120,26 +120,27 @@ impl HeadCache {
     /// Where no continuation of `bytes` would be a head that we accept.
     #[inline]
     pub fn read(&mut self, bytes: &[u8], hint: &mut u8) -> Result<Option<ResponseHead>, BadResponse> {
-        if let Some(known) = self.heads.get(usize::from(*hint))
-            && bytes.starts_with(&known.bytes)
-        {
-            return Ok(Some(known.head));
+        match self.cached_at(*hint, bytes) {
+            Some(known) => Ok(Some(known.head)),
+            None => self.recall_or_parse(bytes, hint),
         }
-        self.recall_or_parse(bytes, hint)
     }
 
     /// The head of `bytes`, if they are one whole response whose head is the one cached at `hint`.
     #[inline]
     pub(crate) fn whole(&self, bytes: &[u8], hint: u8) -> Option<&ResponseHead> {
-        let known = self.heads.get(usize::from(hint))?;
-        (known.length == bytes.len() && bytes.starts_with(&known.bytes)).then_some(&known.head)
+        self.cached_at(hint, bytes).filter(|known| known.length == bytes.len()).map(|known| &known.head)
     }
 
     /// As [`HeadCache::whole`], if the response is good, as long as wanted, and its connection goes on.
     #[inline]
     pub(crate) fn fast_path(&self, bytes: &[u8], hint: u8) -> Option<&CachedHead> {
-        let known = self.heads.get(usize::from(hint))?;
-        (known.fast_path_length == bytes.len() && bytes.starts_with(&known.bytes)).then_some(known)
+        self.cached_at(hint, bytes).filter(|known| known.fast_path_length == bytes.len())
+    }
+
+    #[inline]
+    fn cached_at(&self, hint: u8, bytes: &[u8]) -> Option<&CachedHead> {
+        self.heads.get(usize::from(hint)).filter(|known| bytes.starts_with(&known.bytes))
     }
 
     #[cold]

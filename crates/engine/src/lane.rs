@@ -144,7 +144,11 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
     /// Records that all that is out on `slot` ended in `outcome`, a bad response for this `reason`; `bytes` were received of the
     /// oldest's answer.
     fn record_all(&mut self, slot: usize, outcome: Outcome, reason: Option<BadResponse>, now: Nanos, mut bytes: u64) {
-        while let Some(request) = self.connections[slot].outstanding.pop() {
+        while let Some(request) = self.connections[slot].outstanding.oldest().copied() {
+            self.connections[slot].outstanding.drop_oldest();
+            if let (Some(reason), true) = (reason, request.due.is_measured) {
+                self.records.tally.record_reason(reason, 1);
+            }
             let is_kept = self.spec.keep_answers && self.records.journal.is_kept();
             let answer = is_kept.then(|| take_answer(&mut self.connections[slot].answer)).flatten();
             let judged = JudgedOutcome { outcome, is_good: outcome.is_good() };

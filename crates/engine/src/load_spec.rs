@@ -56,7 +56,7 @@ pub struct LoadSpec {
     pub body_bytes: Option<u64>,
     /// Whether the journal gets the raw bytes of each answer, up to 2 MiB (checks).
     pub keep_answers: bool,
-    /// Whether the journal tells how the kernel and the app know each request ([`crate::Trace`]). Not with pipelining.
+    /// Whether the journal tells how the kernel and the app know each request ([`crate::RequestTrace`]). Not with pipelining.
     pub traces: bool,
 }
 

@@ -461,5 +461,7 @@ mod tests {
         for (format, name) in RequestsFormat::NAMES {
             assert_eq!((format.to_string().as_str(), name.parse::<RequestsFormat>().unwrap()), (name, format));
         }
+        let error = "yaml".parse::<RequestsFormat>().unwrap_err();
+        assert!(error.to_string().contains("write json, plain, raw or list"), "{error}");
     }
 }

@@ -204,59 +204,61 @@ fn a_file_without_a_request_is_refused() {
 }
 
 #[test]
-fn a_mistake_in_a_list_has_its_line() {
-    refused("http://a/\n\nhttp://a/b c\n", "line 3: 'http://a/b c' is no URL");
-    refused("http://a/\nftp://a/\n", "line 2: 'ftp://a/' is neither http:// nor https://");
-    refused(b"http://a/\n/\xff\n", "line 2: the line is not UTF-8");
-    refused("http://a/\n/\u{1b}[31m\n", "line 2: '/\\u{1b}[31m' is no path");
-}
-
-#[test]
-fn a_mistake_in_the_plain_format_has_its_line() {
-    refused("GET http://a/\nX-A 1\n", "line 2: 'X-A 1' is no header");
-    refused("GET http://a/\nX A: 1\n", "line 2:");
-    refused("GET http://a/\n@/etc/missing\n", "line 2: '/etc/missing' cannot be read (");
-    refused("GET http://a/\n@ \n", "line 2: @ without a path");
-    refused("GET http://a/\n@/etc/body\nX: late\n", "line 3: 'X: late' begins no request");
-    refused("GET http://a/\n\n@/etc/body\n", "line 3: '@/etc/body' begins no request");
-    refused("CONNECT http://a/\n", "line 1: CONNECT opens a tunnel");
-    refused("GET http://a/ HTTP/2\n", "line 1:");
+fn a_mistake_in_a_list_or_the_plain_format_has_its_line() {
+    for (file, says) in [
+        (&b"http://a/\n\nhttp://a/b c\n"[..], "line 3: 'http://a/b c' is no URL"),
+        (b"http://a/\nftp://a/\n", "line 2: 'ftp://a/' is neither http:// nor https://"),
+        (b"http://a/\n/\xff\n", "line 2: the line is not UTF-8"),
+        (b"http://a/\n/\x1b[31m\n", "line 2: '/\\u{1b}[31m' is no path"),
+        (b"GET http://a/\nX-A 1\n", "line 2: 'X-A 1' is no header"),
+        (b"GET http://a/\nX A: 1\n", "line 2:"),
+        (b"GET http://a/\n@/etc/missing\n", "line 2: '/etc/missing' cannot be read ("),
+        (b"GET http://a/\n@ \n", "line 2: @ without a path"),
+        (b"GET http://a/\n@/etc/body\nX: late\n", "line 3: 'X: late' begins no request"),
+        (b"GET http://a/\n\n@/etc/body\n", "line 3: '@/etc/body' begins no request"),
+        (b"CONNECT http://a/\n", "line 1: CONNECT opens a tunnel"),
+        (b"GET http://a/ HTTP/2\n", "line 1:"),
+        (b"\n<html lang=de>\n", "line 2: '<html lang=de>' begins no format that is known"),
+        (b"Host: a\n", "line 1: 'Host: a' begins no format"),
+    ] {
+        refused(file, says);
+    }
     let given = FileDefaults { format: Some(RequestsFormat::Plain), ..FileDefaults::default() };
     assert!(refusal("get http://a/", &given).contains("line 1: 'get http://a/' begins no request"));
 }
 
 #[test]
 fn a_mistake_in_a_json_line_has_its_line() {
-    let with = |rest: &str| format!("{{\"method\":\"GET\",\"url\":\"http://a/\"}}\n{rest}");
-    refused(with("{\"method\":\"GET\"}"), "line 2: column 16: missing field `url`: write {\"method\"");
-    refused(with("{\"method\":\"GET\",\"url\":\"/\",\"headers\":{}}"), "unknown field `headers`");
-    refused(with("{\"method\":\"GET\",\"url\":\"/\",\"body\":\"Punch!\"}"), "line 2: the body is not base64");
-    refused(with("{\"method\":\"\",\"url\":\"/\"}"), "line 2: '' is no method");
-    refused(
-        with("{\"method\":\"GET\",\"url\":\"/\",\"header\":{\"A\":[\"b\\r\\nC: d\"]}}"),
-        "line 2: the value of the header 'A'",
-    );
-    refused(with("{\n\"method\":\"GET\"}"), "line 2: column 1: EOF");
-    refused(with("GET http://a/"), "line 2: column 1: expected value");
+    for (line, says) in [
+        (r#"{"method":"GET"}"#, "line 2: column 16: missing field `url`: write {\"method\""),
+        (r#"{"method":"GET","url":"/","headers":{}}"#, "unknown field `headers`"),
+        (r#"{"method":"GET","url":"/","body":"Punch!"}"#, "line 2: the body is not base64"),
+        (r#"{"method":"","url":"/"}"#, "line 2: '' is no method"),
+        (r#"{"method":"GET","url":"/","header":{"A":["b\r\nC: d"]}}"#, "line 2: the value of the header 'A'"),
+        ("{\n\"method\":\"GET\"}", "line 2: column 1: EOF"),
+        ("GET http://a/", "line 2: column 1: expected value"),
+    ] {
+        refused(format!("{{\"method\":\"GET\",\"url\":\"http://a/\"}}\n{line}"), says);
+    }
 }
 
 #[test]
 fn a_mistake_in_a_raw_request_has_the_line_it_begins_at() {
-    let with = |rest: &str| format!("GET / HTTP/1.1\r\nHost: a\r\n\r\n{rest}");
-    refused(with("GET / HTTP/1.1\r\nHost: a\r\n"), "line 4: the head of the request that begins here has no end");
-    refused(with("\r\nGET / HTTP/2.0\r\n\r\n"), "line 5: the request that begins here is not HTTP/1.1");
-    refused(
-        with("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nshort"),
-        "says 9 bytes of body and 5 are left",
-    );
-    refused(with("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n"), "is not one number");
-    refused(with("POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), "is not one number");
-    refused(with("POST / HTTP/1.1\r\nContent-Length: 18446744073709551616\r\n\r\n"), "is not one number");
-    refused(with("POST / HTTP/1.1\r\nContent-Length: 18446744073709551615\r\n\r\n"), "larger than 64 MiB");
-    refused(with("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), "give the body whole");
-    refused(with("GET / HTTP/1.1\nHost: a\n\n"), "line 4: a line of this request's head ends with LF alone");
-    refused(with("CONNECT a:1 HTTP/1.1\r\n\r\n"), "line 4: CONNECT opens a tunnel");
-    refused(with("GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n"), "line 4: 'http://b/' goes to http://b");
+    for (request, says) in [
+        ("GET / HTTP/1.1\r\nHost: a\r\n", "line 4: the head of the request that begins here has no end"),
+        ("\r\nGET / HTTP/2.0\r\n\r\n", "line 5: the request that begins here is not HTTP/1.1"),
+        ("POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nshort", "says 9 bytes of body and 5 are left"),
+        ("POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n", "is not one number"),
+        ("POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "is not one number"),
+        ("POST / HTTP/1.1\r\nContent-Length: 18446744073709551616\r\n\r\n", "is not one number"),
+        ("POST / HTTP/1.1\r\nContent-Length: 18446744073709551615\r\n\r\n", "larger than 64 MiB"),
+        ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "give the body whole"),
+        ("GET / HTTP/1.1\nHost: a\n\n", "line 4: a line of this request's head ends with LF alone"),
+        ("CONNECT a:1 HTTP/1.1\r\n\r\n", "line 4: CONNECT opens a tunnel"),
+        ("GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n", "line 4: 'http://b/' goes to http://b"),
+    ] {
+        refused(format!("GET / HTTP/1.1\r\nHost: a\r\n\r\n{request}"), says);
+    }
 }
 
 #[test]
@@ -264,14 +266,6 @@ fn a_request_larger_than_64_mib_is_refused() {
     let huge = |_: &Path| Ok(vec![0; 64 << 20]);
     let error = parse(b"POST http://a/\n@huge\n", &FileDefaults::default(), huge).unwrap_err();
     assert_eq!(error.to_string(), "line 1: the request is larger than 64 MiB: make its body smaller");
-}
-
-#[test]
-fn a_first_line_of_no_format_is_refused() {
-    refused("\n<html lang=de>\n", "line 2: '<html lang=de>' begins no format that is known");
-    refused("Host: a\n", "line 1: 'Host: a' begins no format");
-    assert_eq!("raw".parse::<RequestsFormat>().unwrap(), RequestsFormat::Raw);
-    assert!("yaml".parse::<RequestsFormat>().unwrap_err().to_string().contains("write json, plain, raw or list"));
 }
 
 #[test]

@@ -13,15 +13,6 @@ use crate::wire::{ConnectionDriver, ConnectionEvent, would_block};
 /// Full buffers taken from one connection in a turn: 1 MiB.
 const READS_IN_A_TURN: usize = 16;
 
-/// Whether more is to be received on a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ReceiveStatus {
-    /// A request is out, and its answer not complete.
-    More,
-    /// Nothing is out, or the connection is closed.
-    End,
-}
-
 impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     /// News of one connection.
     #[inline(always)]
@@ -87,7 +78,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                 }
                 Ok(n) => {
                     let is_drained = n < BUFFER && !closing;
-                    if self.take(slot, n, closing, now) == ReceiveStatus::End || is_drained {
+                    if self.take(slot, n, closing, now) || is_drained {
                         return;
                     }
                 }
@@ -115,9 +106,10 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// Takes the `n` bytes that were received into the buffer: of one answer, or of several with pipelining.
+    /// Takes the `n` bytes that were received into the buffer: of one answer, or of several with pipelining. Whether that is all: nothing is
+    /// out on the connection any more, or it is closed.
     #[inline(always)]
-    pub(super) fn take(&mut self, slot: usize, n: usize, closing: bool, now: Nanos) -> ReceiveStatus {
+    pub(super) fn take(&mut self, slot: usize, n: usize, closing: bool, now: Nanos) -> bool {
         self.records.tally.received_bytes += n as u64;
         let end = self.arrival(slot, now);
         let connection = &mut self.connections[slot];
@@ -132,7 +124,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
 
     /// What is not one whole answer that began as the one before.
     #[inline(never)]
-    fn take_piece(&mut self, slot: usize, n: usize, closing: bool, end: Ending) -> ReceiveStatus {
+    fn take_piece(&mut self, slot: usize, n: usize, closing: bool, end: Ending) -> bool {
         let mut at = 0;
         loop {
             let connection = &mut self.connections[slot];
@@ -147,7 +139,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             }
             at += used;
             let response = match fed {
-                Ok(FeedResult::More) => return ReceiveStatus::More,
+                Ok(FeedResult::More) => return false,
                 Ok(FeedResult::Done(response, _)) => response,
                 Err(reason) => return self.end_badly(slot, reason, end.seen),
             };
@@ -157,32 +149,24 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                 // Bytes after the answer: this server cannot be followed on this connection.
                 return self.end_badly(slot, BadResponse::TrailingBytes, end.seen);
             }
-            let status = self.answered_in_pieces(slot, &response, closing && is_last, end);
-            if is_last || status == ReceiveStatus::End {
-                return status;
+            let is_done = self.answered_in_pieces(slot, &response, closing && is_last, end);
+            if is_last || is_done {
+                return is_done;
             }
         }
     }
 
     /// What came is no answer for this `reason`: neither to the oldest request, nor to those behind it.
     #[cold]
-    fn end_badly(&mut self, slot: usize, reason: BadResponse, seen: Nanos) -> ReceiveStatus {
-        let measured = self.connections[slot].outstanding.iter().filter(|request| request.due.is_measured).count();
-        self.records.tally.record_reason(reason, measured as u64);
+    fn end_badly(&mut self, slot: usize, reason: BadResponse, seen: Nanos) -> bool {
         let bytes = self.connections[slot].reader.received();
         self.close(slot);
         self.record_all(slot, Outcome::BadResponse, Some(reason), seen, bytes);
-        ReceiveStatus::End
+        true
     }
 
     #[inline(never)]
-    fn answered_in_pieces(
-        &mut self,
-        slot: usize,
-        response: &ReceivedResponse,
-        closing: bool,
-        end: Ending,
-    ) -> ReceiveStatus {
+    fn answered_in_pieces(&mut self, slot: usize, response: &ReceivedResponse, closing: bool, end: Ending) -> bool {
         self.answered(slot, response, closing, end)
     }
 
@@ -210,15 +194,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
 
     /// A whole response came, to the oldest request; `closing`: and the server has closed the connection.
     #[inline(always)]
-    pub(super) fn answered(
-        &mut self,
-        slot: usize,
-        response: &ReceivedResponse,
-        closing: bool,
-        end: Ending,
-    ) -> ReceiveStatus {
+    pub(super) fn answered(&mut self, slot: usize, response: &ReceivedResponse, closing: bool, end: Ending) -> bool {
         let connection = &mut self.connections[slot];
-        let Some(request) = connection.outstanding.oldest() else { return ReceiveStatus::End };
+        let Some(request) = connection.outstanding.oldest() else { return true };
         let mut outcome = Outcome::Answered(response.head.status);
         let mut is_good = outcome.is_good();
         let took = end.at.saturating_sub(request.begun);
@@ -253,12 +231,12 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let we_keep = self.spec.keep_alive && connection.until_reconnect > 0;
         if server_keeps && we_keep {
             let next = connection.outstanding.oldest();
-            let taken = if next.is_some() { ReceiveStatus::More } else { ReceiveStatus::End };
+            let is_done = next.is_none();
             if let Some(next) = next {
                 connection.reader.expect(self.spec.requests[next.request as usize].is_head);
             }
             self.free_place(slot, was_measured, end.seen);
-            taken
+            is_done
         } else {
             self.ended_with_its_connection(slot, was_measured, we_keep, end.seen)
         }
@@ -266,18 +244,12 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
 
     /// The answer was the last one of its connection: because the server wants it so, where `we_keep` it.
     #[inline(never)]
-    fn ended_with_its_connection(
-        &mut self,
-        slot: usize,
-        was_measured: bool,
-        we_keep: bool,
-        seen: Nanos,
-    ) -> ReceiveStatus {
+    fn ended_with_its_connection(&mut self, slot: usize, was_measured: bool, we_keep: bool, seen: Nanos) -> bool {
         self.records.tally.closed_by_server += u64::from(we_keep);
         self.close(slot);
         self.free_place(slot, was_measured, seen);
         // Pipelining: what was sent behind it will not be answered any more.
         self.record_all(slot, Outcome::Closed, None, seen, 0);
-        ReceiveStatus::End
+        true
     }
 }

@@ -4,7 +4,6 @@ use model::{Clock, Nanos, Outcome};
 use rustix::io::Errno;
 
 use super::Lane;
-use super::receive::ReceiveStatus;
 use crate::connection::{ConnectionState, Outstanding};
 use crate::journal::RequestTrace;
 use crate::scheduler::DueRequest;
@@ -42,7 +41,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let connection = &mut self.connections[slot];
         connection.state = ConnectionState::Opening;
         connection.until_reconnect = self.spec.reconnect_after.unwrap_or(u64::MAX);
-        if let Some(request) = connection.outstanding.newest_mut() {
+        if let Some(request) = connection.outstanding.get_mut(0) {
             request.opened = opened;
         }
         self.records.tally.connections_opened += 1;
@@ -105,7 +104,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     fn receive_what_is_left(&mut self, slot: usize) {
         let now = self.clock.now();
         while let Ok(n @ 1..) = self.wire.receive(slot, &mut self.buffer) {
-            if self.take(slot, n, true, now) == ReceiveStatus::End {
+            if self.take(slot, n, true, now) {
                 return;
             }
         }
