@@ -12,7 +12,7 @@ use crate::number::{self, count_of, exact_time, percent, points, printed_rate, p
 /// The numbers that prove a finding. Times in seconds; quotients as ranges are what rounding allows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Evidence {
+pub enum ClaimEvidence {
     /// Rate and mean against the requests at once.
     InFlight(InFlight),
     /// A mean forced by parts of the distribution.
@@ -226,12 +226,12 @@ pub struct Staircase {
     pub missing_least: Option<f64>,
 }
 
-impl Evidence {
+impl ClaimEvidence {
     /// What was found, for whoever has to decide whether to believe the claim.
     pub(crate) fn sentence(&self, tool: LoadTool, check: ClaimCheck) -> String {
         match *self {
-            Evidence::InFlight(ref found) => found.sentence(),
-            Evidence::ForcedMean { least_s, most_s, mean_s } => {
+            ClaimEvidence::InFlight(ref found) => found.sentence(),
+            ClaimEvidence::ForcedMean { least_s, most_s, mean_s } => {
                 let whose = if check == ClaimCheck::HistogramAgainstMean { "the histogram" } else { "its percentiles" };
                 let most = most_s.map_or_else(String::new, |most| format!(" and {} at the most", time(most)));
                 let against = match check {
@@ -240,33 +240,33 @@ impl Evidence {
                 };
                 format!("{whose} force a mean of {} at the least{most}; {against}.", time(least_s))
             }
-            Evidence::Order { ref lower, lower_s, ref upper, upper_s } => {
+            ClaimEvidence::Order { ref lower, lower_s, ref upper, upper_s } => {
                 format!("the {lower} is {} and yet the {upper} is {}.", printed_time(lower_s), printed_time(upper_s))
             }
-            Evidence::InOrder { figures } => format!("{} in order.", count_of(figures, "figure")),
-            Evidence::Spread { stdev_s, most_s } => {
+            ClaimEvidence::InOrder { figures } => format!("{} in order.", count_of(figures, "figure")),
+            ClaimEvidence::Spread { stdev_s, most_s } => {
                 let (stdev, most) = (printed_time(stdev_s), time(most_s));
                 format!("{stdev} is printed; with this mean and longest it is at most {most}.")
             }
-            Evidence::Equal { printed, expected, allowed } => {
+            ClaimEvidence::Equal { printed, expected, allowed } => {
                 let [printed, expected, low, high] = [printed, expected, allowed.low, allowed.high].map(sum);
                 format!(
                     "{printed} is printed, and {expected} follows from the other figures ({low} to {high} as they are rounded)."
                 )
             }
-            Evidence::Floor { shortest_s, delay_s } => {
+            ClaimEvidence::Floor { shortest_s, delay_s } => {
                 let [shortest, delay] = [shortest_s, delay_s].map(printed_time);
                 format!("{shortest} is printed, and the server sleeps {delay} over each request.")
             }
-            Evidence::Ideal { rate_per_s, maximum_per_s, cycle_s, ideal_s } => {
+            ClaimEvidence::Ideal { rate_per_s, maximum_per_s, cycle_s, ideal_s } => {
                 let ([mean, ideal], part) = ([cycle_s, ideal_s].map(time), percent(rate_per_s / maximum_per_s));
                 let (printed, maximum) = (printed_rate(rate_per_s), rate(maximum_per_s));
                 format!(
                     "{printed} is {part} of the {maximum} that the slots allow; the mean is {mean}, and {ideal} if nothing but the sleep took time."
                 )
             }
-            Evidence::Phantoms(ref found) => found.sentence(),
-            Evidence::Truncated { asked, among, used } => {
+            ClaimEvidence::Phantoms(ref found) => found.sentence(),
+            ClaimEvidence::Truncated { asked, among, used } => {
                 let (what, done, each) = match check {
                     ClaimCheck::ConnectionsOpened => ("connections", "opened", "threads takes"),
                     _ => ("requests", "sent", "connections sends"),
@@ -275,21 +275,21 @@ impl Evidence {
                     "{asked} {what} were asked for and {used} {done}: each of {among} {each} {asked} / {among}, without the rest."
                 )
             }
-            Evidence::Staircase(ref found) => found.sentence(),
-            Evidence::FullestWorker { largest_share, predicted_per_s, printed_per_s, even_per_s } => {
+            ClaimEvidence::Staircase(ref found) => found.sentence(),
+            ClaimEvidence::FullestWorker { largest_share, predicted_per_s, printed_per_s, even_per_s } => {
                 let [predicted, even] = [predicted_per_s, even_per_s].map(rate);
                 let (share, printed) = (percent(largest_share), printed_rate(printed_per_s));
                 format!(
                     "one worker got {share} of a fixed number of requests, and the run ends with it: that alone gives {predicted} instead of {even}, and {printed} is printed. The dip is imbalance, and not capacity."
                 )
             }
-            Evidence::SharesDeviation { printed_points, population_points, sample_points } => {
+            ClaimEvidence::SharesDeviation { printed_points, population_points, sample_points } => {
                 let [printed, population, sample] = [printed_points, population_points, sample_points].map(points);
                 format!(
                     "{printed} is printed; the printed shares have {population} (as a population) or {sample} (as a sample)."
                 )
             }
-            Evidence::Fairness { cycle_s, median_s, p90_s, connections, slots } => {
+            ClaimEvidence::Fairness { cycle_s, median_s, p90_s, connections, slots } => {
                 let ([median, p90], everybody) = ([median_s, p90_s].map(printed_time), time(cycle_s));
                 let cause = if tool.is_corrected_by_wrk() {
                     " (Puma up to 6 does, with keep-alive), or the slow samples are wrk's own, or both"
@@ -300,7 +300,7 @@ impl Evidence {
                     "first come, first served gives everybody about {everybody} with {connections} connections on {slots} slots; here half took {median} or less and a tenth {p90} or more. The server serves some connections many times in a row while others wait{cause}."
                 )
             }
-            Evidence::SamplesLost { .. } | Evidence::Delivery { .. } | Evidence::Failures { .. } => {
+            ClaimEvidence::SamplesLost { .. } | ClaimEvidence::Delivery { .. } | ClaimEvidence::Failures { .. } => {
                 self.what_is_left_out(tool)
             }
         }
@@ -310,7 +310,7 @@ impl Evidence {
     fn what_is_left_out(&self, tool: LoadTool) -> String {
         let mut text = String::new();
         match *self {
-            Evidence::SamplesLost { requests, kept, mean_ratio } => {
+            ClaimEvidence::SamplesLost { requests, kept, mean_ratio } => {
                 text = format!("of {} only {kept} have a time in the figures", count_of(requests, "request"));
                 text += &match mean_ratio.map(times) {
                     Some(ratio) => format!(
@@ -319,7 +319,7 @@ impl Evidence {
                     None => "; the start of the run was used to calibrate.".to_owned(),
                 };
             }
-            Evidence::Delivery { offered_per_s, achieved_per_s, missing, in_flight } => {
+            ClaimEvidence::Delivery { offered_per_s, achieved_per_s, missing, in_flight } => {
                 let ([asked, reached], part) = ([offered_per_s, achieved_per_s].map(printed_rate), percent(missing));
                 text = format!(
                     "{asked} was asked for and {reached} reached: {part} of the load is missing, and the times are of a lighter one."
@@ -328,7 +328,7 @@ impl Evidence {
                     _ = write!(text, " On average {n} requests were under way.");
                 }
             }
-            Evidence::Failures { failed, requests, good_per_s, timeouts, as_status_zero } => {
+            ClaimEvidence::Failures { failed, requests, good_per_s, timeouts, as_status_zero } => {
                 text = format!("{failed} of {} failed", count_of(requests, "request"));
                 if let Some(good) = good_per_s {
                     let good = if failed >= requests { "none".to_owned() } else { rate(good) };

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use check::{AuditFinding, CHECKS, CheckOutcome, ClaimCheck};
 pub use claim::{Claim, LoadTool};
-pub use evidence::Evidence;
+pub use evidence::ClaimEvidence;
 pub use figure::{FigureRange, PrintedFigure};
 pub use text::text;
 

@@ -1,7 +1,7 @@
 //! The five documents that longtail grew out of: the audit finds in them what a person found by hand.
 
 use audit::evidence::{InFlight, PhantomSamples, Staircase};
-use audit::{AuditedClaim, CheckOutcome, ClaimCheck, ClaimVerdict, Evidence, LoadTool};
+use audit::{AuditedClaim, CheckOutcome, ClaimCheck, ClaimEvidence, ClaimVerdict, LoadTool};
 
 fn seed(number: &str) -> Vec<AuditedClaim> {
     audit::audit(&text_of(number))
@@ -17,7 +17,7 @@ fn outcome(audited: &AuditedClaim, check: ClaimCheck) -> &CheckOutcome {
     &found.unwrap_or_else(|| panic!("no {check:?} in {audited:?}")).outcome
 }
 
-fn evidence(audited: &AuditedClaim, check: ClaimCheck) -> &Evidence {
+fn evidence(audited: &AuditedClaim, check: ClaimCheck) -> &ClaimEvidence {
     outcome(audited, check).evidence().unwrap_or_else(|| panic!("{check:?} is unchecked"))
 }
 
@@ -32,7 +32,8 @@ fn four_wrk_runs_fail_by_two_to_four_times() {
     assert_eq!(lines, [49, 80, 111, 142]);
     for (run, (expected, cycle_ms)) in runs.iter().zip([(2.82, 0.820), (2.07, 0.935), (3.79, 10.895), (3.92, 10.800)]) {
         assert!(matches!(outcome(run, ClaimCheck::LittlesLaw), CheckOutcome::Fails { .. }));
-        let Evidence::InFlight(InFlight { ratio, ratio_allowed, cycle_s, .. }) = evidence(run, ClaimCheck::LittlesLaw)
+        let ClaimEvidence::InFlight(InFlight { ratio, ratio_allowed, cycle_s, .. }) =
+            evidence(run, ClaimCheck::LittlesLaw)
         else {
             panic!()
         };
@@ -45,7 +46,7 @@ fn four_wrk_runs_fail_by_two_to_four_times() {
 
 #[test]
 fn wrks_own_percentiles_force_a_mean_above_what_littles_law_leaves() {
-    let Evidence::ForcedMean { least_s, mean_s, .. } =
+    let ClaimEvidence::ForcedMean { least_s, mean_s, .. } =
         evidence(&seed("001")[2], ClaimCheck::PercentilesAgainstRate).clone()
     else {
         panic!()
@@ -59,7 +60,7 @@ fn wrks_own_percentiles_force_a_mean_above_what_littles_law_leaves() {
 fn phantom_samples_make_wrks_means_as_much_too_large_as_they_are() {
     for run in seed("001") {
         assert!(matches!(outcome(&run, ClaimCheck::PhantomSamples), CheckOutcome::Explains { .. }));
-        let Evidence::Phantoms(PhantomSamples { predicted_ratio, printed_ratio, share, .. }) =
+        let ClaimEvidence::Phantoms(PhantomSamples { predicted_ratio, printed_ratio, share, .. }) =
             evidence(&run, ClaimCheck::PhantomSamples)
         else {
             panic!()
@@ -77,7 +78,7 @@ fn taking_the_phantoms_away_gives_every_row_of_a_wrk_table_the_mean_that_littles
     for row in &rows {
         assert_eq!(row.claim.tool, LoadTool::ResponseTimeWrk);
         let cycle = row.claim.cycle_s().unwrap().middle();
-        let Evidence::Phantoms(PhantomSamples { mean_without_s, mean_allowed_s, .. }) =
+        let ClaimEvidence::Phantoms(PhantomSamples { mean_without_s, mean_allowed_s, .. }) =
             evidence(row, ClaimCheck::PhantomSamples)
         else {
             panic!()
@@ -91,7 +92,7 @@ fn taking_the_phantoms_away_gives_every_row_of_a_wrk_table_the_mean_that_littles
 fn sixty_four_connections_on_ten_slots_were_not_served_first_come_first_served() {
     let rows = seed("002");
     let row = rows.iter().find(|row| row.claim.line == 138).unwrap();
-    let Evidence::Fairness { cycle_s, median_s, p90_s, connections, slots } =
+    let ClaimEvidence::Fairness { cycle_s, median_s, p90_s, connections, slots } =
         evidence(row, ClaimCheck::FirstComeFirstServed)
     else {
         panic!()
@@ -100,7 +101,7 @@ fn sixty_four_connections_on_ten_slots_were_not_served_first_come_first_served()
     assert!(is_near(median_s * 1e3, 1.04, 1e-9) && is_near(p90_s * 1e3, 40.01, 1e-9));
     assert_eq!((*connections, *slots), (64, 10));
     assert!(matches!(outcome(row, ClaimCheck::FirstComeFirstServed), CheckOutcome::Doubtful { .. }));
-    let Evidence::ForcedMean { least_s, .. } = evidence(row, ClaimCheck::PercentilesAgainstRate) else { panic!() };
+    let ClaimEvidence::ForcedMean { least_s, .. } = evidence(row, ClaimCheck::PercentilesAgainstRate) else { panic!() };
     assert!(least_s / cycle_s > 1.7);
 }
 
@@ -113,7 +114,7 @@ fn a_paced_generator_that_slept_after_each_send_is_convicted_by_its_own_lines() 
     let run = &runs[1];
     assert_eq!(run.claim.answers.len(), 30);
     assert!(matches!(outcome(run, ClaimCheck::Staircase), CheckOutcome::Fails { .. }));
-    let Evidence::Staircase(Staircase {
+    let ClaimEvidence::Staircase(Staircase {
         slots,
         steps,
         step_s,
@@ -144,7 +145,7 @@ fn hey_keeps_littles_law_and_its_counts() {
     let hey = &found[0];
     assert_eq!((hey.claim.tool, hey.claim.connections, hey.claim.ended()), (LoadTool::Hey, Some(50), Some(824_106)));
     assert!(matches!(outcome(hey, ClaimCheck::LittlesLaw), CheckOutcome::Holds { .. }));
-    let Evidence::InFlight(InFlight { ratio, .. }) = evidence(hey, ClaimCheck::LittlesLaw) else { panic!() };
+    let ClaimEvidence::InFlight(InFlight { ratio, .. }) = evidence(hey, ClaimCheck::LittlesLaw) else { panic!() };
     assert!(is_near(*ratio, 0.99, 0.005), "{ratio}");
     for check in [ClaimCheck::HistogramAddsUp, ClaimCheck::BytesPerAnswer, ClaimCheck::RateTimesDuration] {
         assert!(matches!(outcome(hey, check), CheckOutcome::Holds { .. }), "{check:?}");
@@ -157,9 +158,9 @@ fn a_generator_that_reached_four_fifths_of_its_rate_is_doubted() {
     let found = seed("004");
     let own = &found[1];
     assert_eq!(own.claim.tool, LoadTool::Workload);
-    let Evidence::Delivery { missing, in_flight, .. } = evidence(own, ClaimCheck::OfferedRate) else { panic!() };
+    let ClaimEvidence::Delivery { missing, in_flight, .. } = evidence(own, ClaimCheck::OfferedRate) else { panic!() };
     assert!(is_near(*missing, 0.2, 1e-9) && is_near(in_flight.unwrap(), 175.9, 0.05));
-    let Evidence::Failures { failed, requests, as_status_zero, .. } = evidence(own, ClaimCheck::Failures) else {
+    let ClaimEvidence::Failures { failed, requests, as_status_zero, .. } = evidence(own, ClaimCheck::Failures) else {
         panic!()
     };
     assert_eq!((*failed, *requests, *as_status_zero), (579, 10_000, true));
@@ -171,7 +172,8 @@ fn the_dip_at_one_and_a_half_times_is_imbalance_times_a_fixed_count() {
     let rows = seed("000");
     let expected = [(97.01, 97.0120), (91.26, 90.7293), (95.30, 96.3451), (95.77, 96.3643), (94.46, 95.5128)];
     for (row, (predicted, printed)) in rows.iter().zip(expected) {
-        let Evidence::FullestWorker { predicted_per_s, printed_per_s, .. } = evidence(row, ClaimCheck::WorkerShares)
+        let ClaimEvidence::FullestWorker { predicted_per_s, printed_per_s, .. } =
+            evidence(row, ClaimCheck::WorkerShares)
         else {
             panic!()
         };
@@ -188,7 +190,8 @@ fn the_dip_at_one_and_a_half_times_is_imbalance_times_a_fixed_count() {
 #[test]
 fn the_std_dev_column_is_of_a_population_in_percentage_points() {
     for (row, points) in seed("000").iter().zip([0.0, 0.939, 0.597, 0.258, 0.559]) {
-        let Evidence::SharesDeviation { population_points, .. } = evidence(row, ClaimCheck::SharesDeviation) else {
+        let ClaimEvidence::SharesDeviation { population_points, .. } = evidence(row, ClaimCheck::SharesDeviation)
+        else {
             panic!()
         };
         assert!(is_near(*population_points, points, 0.0006), "{population_points}");

@@ -2,7 +2,7 @@
 
 use super::{CheckOutcome, judged, unchecked};
 use crate::claim::{Claim, LoadTool};
-use crate::evidence::Evidence;
+use crate::evidence::ClaimEvidence;
 use crate::figure::FigureRange;
 
 /// More than rounding explains, and yet possibly another clock or another end of the run.
@@ -20,7 +20,7 @@ fn equal(
     (expected, allowed): (f64, FigureRange),
     slight: f64,
 ) -> Option<CheckOutcome> {
-    let evidence = Evidence::Equal { printed, expected, allowed };
+    let evidence = ClaimEvidence::Equal { printed, expected, allowed };
     judged(evidence, !allowed.widened(slight).meets(figure), !allowed.meets(figure))
 }
 
@@ -77,7 +77,7 @@ pub(super) fn transfer_rate(claim: &Claim) -> Option<CheckOutcome> {
 /// wrk gives each thread connections / threads, without the rest.
 pub(super) fn connections_opened(claim: &Claim) -> Option<CheckOutcome> {
     let (asked, among, used) = (claim.connections?, claim.threads?, claim.used_connections()?);
-    judged(Evidence::Truncated { asked, among, used }, false, used != asked)
+    judged(ClaimEvidence::Truncated { asked, among, used }, false, used != asked)
 }
 
 /// hey gives each connection requests / connections, without the rest.
@@ -87,7 +87,7 @@ pub(super) fn requests_sent(claim: &Claim) -> Option<CheckOutcome> {
         return None;
     }
     let used = claim.ended().filter(|_| claim.tool == LoadTool::Hey).unwrap_or(asked / among * among);
-    judged(Evidence::Truncated { asked, among, used }, false, used != asked)
+    judged(ClaimEvidence::Truncated { asked, among, used }, false, used != asked)
 }
 
 /// Requests whose times are in no figure. hey keeps the first 1,000,000 times, and divides the sum of all of them by as
@@ -102,13 +102,13 @@ pub(super) fn samples_kept(claim: &Claim) -> Option<CheckOutcome> {
     let mean_ratio = (claim.tool.is_heys() && kept > 0 && kept < requests).then(|| requests as f64 / kept as f64);
     // Some may be under way when the run ends.
     let is_doubtful = mean_ratio.is_some() || (kept as f64) < requests as f64 * (1.0 - SLIGHT);
-    judged(Evidence::SamplesLost { requests, kept, mean_ratio }, false, is_doubtful)
+    judged(ClaimEvidence::SamplesLost { requests, kept, mean_ratio }, false, is_doubtful)
 }
 
 /// A rate that was asked for, against the one that the tool itself says it reached.
 pub(super) fn offered_rate(claim: &Claim) -> Option<CheckOutcome> {
     let (offered, achieved) = (claim.offered_per_s?, claim.rate_per_s?);
-    let evidence = Evidence::Delivery {
+    let evidence = ClaimEvidence::Delivery {
         offered_per_s: offered.value,
         achieved_per_s: achieved.value,
         missing: 1.0 - achieved.value / offered.value,
@@ -125,7 +125,7 @@ pub(super) fn failures(claim: &Claim) -> Option<CheckOutcome> {
     // Only errors that the rate counts, and bad answers, make it larger than what came back good.
     let in_rate = if claim.tool.rates_errors() { bad_answers.saturating_add(lost) } else { bad_answers };
     let good = 1.0 - in_rate.min(requests) as f64 / requests.max(1) as f64;
-    let evidence = Evidence::Failures {
+    let evidence = ClaimEvidence::Failures {
         failed,
         requests,
         good_per_s: claim.rate_per_s.filter(|_| in_rate > 0).map(|rate| rate.value * good),

@@ -10,7 +10,7 @@ mod times;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Claim;
-use crate::evidence::Evidence;
+use crate::evidence::ClaimEvidence;
 
 /// The checks by name, as JSON has them; [`CHECKS`] says what each does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -117,22 +117,22 @@ pub enum CheckOutcome {
     /// The figures agree.
     Holds {
         /// The numbers.
-        evidence: Evidence,
+        evidence: ClaimEvidence,
     },
     /// No judgement of its own, but the reason of another's.
     Explains {
         /// The numbers.
-        evidence: Evidence,
+        evidence: ClaimEvidence,
     },
     /// It can be so, and is not what a reader takes it for.
     Doubtful {
         /// The numbers.
-        evidence: Evidence,
+        evidence: ClaimEvidence,
     },
     /// It cannot be so, whatever rounding did.
     Fails {
         /// The numbers.
-        evidence: Evidence,
+        evidence: ClaimEvidence,
     },
     /// A figure is missing.
     Unchecked {
@@ -143,7 +143,7 @@ pub enum CheckOutcome {
 
 impl CheckOutcome {
     /// The numbers; `None` where a figure is missing.
-    pub fn evidence(&self) -> Option<&Evidence> {
+    pub fn evidence(&self) -> Option<&ClaimEvidence> {
         match self {
             CheckOutcome::Holds { evidence }
             | CheckOutcome::Explains { evidence }
@@ -155,7 +155,7 @@ impl CheckOutcome {
 }
 
 /// Fails where it cannot be so, else is doubtful where it is not what a reader takes it for, else holds.
-fn judged(evidence: Evidence, is_impossible: bool, is_doubtful: bool) -> Option<CheckOutcome> {
+fn judged(evidence: ClaimEvidence, is_impossible: bool, is_doubtful: bool) -> Option<CheckOutcome> {
     Some(match (is_impossible, is_doubtful) {
         (true, _) => CheckOutcome::Fails { evidence },
         (false, true) => CheckOutcome::Doubtful { evidence },

@@ -12,7 +12,7 @@
 use super::counts::FEW;
 use super::{CheckOutcome, judged, times, unchecked};
 use crate::claim::Claim;
-use crate::evidence::{Evidence, PhantomSamples};
+use crate::evidence::{ClaimEvidence, PhantomSamples};
 use crate::figure::FigureRange;
 
 /// How near the mean without phantoms must come to Little's law to explain a failure: its limits are wide already.
@@ -42,7 +42,7 @@ pub(super) fn samples(claim: &Claim) -> Option<CheckOutcome> {
     let has_failed = against.any(|outcome| matches!(outcome, CheckOutcome::Fails { .. }));
     let is_explained = found.mean_allowed_s.widened(NEAR).meets(interval);
     let (least, most) = (found.share.low, found.share.high);
-    let evidence = Evidence::Phantoms(found);
+    let evidence = ClaimEvidence::Phantoms(found);
     if has_failed && is_explained && most > FEW {
         return Some(CheckOutcome::Explains { evidence });
     }
@@ -149,7 +149,7 @@ mod tests {
                 .collect();
             let corners_end = real.len() as f64 / n as f64;
             let outcome = samples(&claim).unwrap();
-            let Some(Evidence::Phantoms(PhantomSamples { share, .. })) = outcome.evidence() else {
+            let Some(ClaimEvidence::Phantoms(PhantomSamples { share, .. })) = outcome.evidence() else {
                 return Err(TestCaseError::fail(format!("{outcome:?}")));
             };
             let step = 2.0 / n as f64;

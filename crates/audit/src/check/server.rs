@@ -3,7 +3,7 @@
 use super::counts::KEPT_UP;
 use super::{CheckOutcome, judged, unchecked};
 use crate::claim::Claim;
-use crate::evidence::{Evidence, Staircase};
+use crate::evidence::{ClaimEvidence, Staircase};
 
 /// A sleep may be cut short by a timer's tick.
 const TICK: f64 = 0.005;
@@ -22,7 +22,7 @@ pub(super) fn floor(claim: &Claim) -> Option<CheckOutcome> {
     let times = claim.min_s.into_iter().chain(percentiles).chain(answers);
     let shortest = times.min_by(|a, b| a.value.total_cmp(&b.value))?;
     let is_faster = shortest.range().high < delay_s * (1.0 - TICK);
-    judged(Evidence::Floor { shortest_s: shortest.value, delay_s }, is_faster, false)
+    judged(ClaimEvidence::Floor { shortest_s: shortest.value, delay_s }, is_faster, false)
 }
 
 /// The closed form of a server that only sleeps, in a closed loop of N connections on c slots: rate = min(N, c) / sleep,
@@ -35,7 +35,7 @@ pub(super) fn maximum(claim: &Claim) -> Option<CheckOutcome> {
     };
     let maximum_per_s = at_once.min(server.slots()) as f64 / delay;
     let ideal_s = at_once as f64 / maximum_per_s;
-    let evidence = Evidence::Ideal { rate_per_s: rate.value, maximum_per_s, cycle_s: cycle.middle(), ideal_s };
+    let evidence = ClaimEvidence::Ideal { rate_per_s: rate.value, maximum_per_s, cycle_s: cycle.middle(), ideal_s };
     judged(evidence, rate.range().low > maximum_per_s * (1.0 + TICK), false)
 }
 
@@ -48,8 +48,13 @@ pub(super) fn first_come_first_served(claim: &Claim) -> Option<CheckOutcome> {
     }
     let cycle = claim.cycle_s()?;
     let (median, p90) = (claim.percentile(0.5)?, claim.percentile(0.9)?);
-    let evidence =
-        Evidence::Fairness { cycle_s: cycle.middle(), median_s: median.value, p90_s: p90.value, connections, slots };
+    let evidence = ClaimEvidence::Fairness {
+        cycle_s: cycle.middle(),
+        median_s: median.value,
+        p90_s: p90.value,
+        connections,
+        slots,
+    };
     judged(evidence, false, median.range().high < cycle.low / FAR && p90.range().low > cycle.high * FAR)
 }
 
@@ -69,7 +74,7 @@ pub(super) fn fullest_worker(claim: &Claim) -> Option<CheckOutcome> {
     let predicted_per_s = server.threads as f64 / (unloaded * largest_share);
     let printed_per_s = claim.rate_per_s?.value;
     let even_per_s = server.slots() as f64 / unloaded;
-    let evidence = Evidence::FullestWorker { largest_share, predicted_per_s, printed_per_s, even_per_s };
+    let evidence = ClaimEvidence::FullestWorker { largest_share, predicted_per_s, printed_per_s, even_per_s };
     let is_near = (predicted_per_s / printed_per_s - 1.0).abs() < NEAR;
     if is_near && predicted_per_s < even_per_s * (1.0 - NEAR) {
         return Some(CheckOutcome::Explains { evidence });
@@ -88,7 +93,7 @@ pub(super) fn shares_deviation(claim: &Claim) -> Option<CheckOutcome> {
     let squares: f64 = shares.deviations.iter().map(|deviation| (deviation.value * 100.0 / workers).powi(2)).sum();
     let population_points = (squares / workers).sqrt();
     let sample_points = (squares / (workers - 1.0).max(1.0)).sqrt();
-    let evidence = Evidence::SharesDeviation { printed_points: printed.value, population_points, sample_points };
+    let evidence = ClaimEvidence::SharesDeviation { printed_points: printed.value, population_points, sample_points };
     let is_near = |points: f64| (points - printed.value).abs() <= hidden + printed.half_width;
     let is_population = is_near(population_points);
     judged(evidence, !is_population && !is_near(sample_points), !is_population)
@@ -142,7 +147,7 @@ pub(super) fn staircase(claim: &Claim) -> Option<CheckOutcome> {
         missing_least: offered_per_s.map(|offered| 1.0 - sent_at_most_per_s / offered),
     };
     let is_late = offered_per_s.is_some_and(|offered| sent_at_most_per_s < offered * KEPT_UP);
-    judged(Evidence::Staircase(evidence), is_late && claim.delay_s.is_some(), is_late)
+    judged(ClaimEvidence::Staircase(evidence), is_late && claim.delay_s.is_some(), is_late)
 }
 
 /// How many answers make a step, and where the first whole step starts: answers rise sharply at every such distance,

@@ -2,7 +2,7 @@
 
 use super::{CheckOutcome, judged, unchecked};
 use crate::claim::{Claim, LoadTool};
-use crate::evidence::{Evidence, InFlight};
+use crate::evidence::{ClaimEvidence, InFlight};
 use crate::figure::{FigureRange, PrintedFigure};
 use crate::number;
 
@@ -50,7 +50,7 @@ pub(super) fn littles_law(claim: &Claim) -> Option<CheckOutcome> {
     if !is_impossible && !is_doubtful && ratio.high - ratio.low > COARSE * ratio.middle() {
         return unchecked("the mean has too few digits");
     }
-    judged(Evidence::InFlight(evidence), is_impossible, is_doubtful)
+    judged(ClaimEvidence::InFlight(evidence), is_impossible, is_doubtful)
 }
 
 /// Whether connections that should have been busy were not; one that is paced should idle.
@@ -103,7 +103,7 @@ pub(super) fn percentiles_against_rate(claim: &Claim) -> Option<CheckOutcome> {
     }
     let Some(cycle) = claim.cycle_s() else { return unchecked("connections are not stated") };
     let is_below = most_s.is_some_and(|most| is_idle(claim, most / cycle.low));
-    let evidence = Evidence::ForcedMean { least_s, most_s, mean_s: cycle.middle() };
+    let evidence = ClaimEvidence::ForcedMean { least_s, most_s, mean_s: cycle.middle() };
     judged(evidence, least_s > cycle.high * (1.0 + EDGE), is_below)
 }
 
@@ -132,7 +132,7 @@ pub(super) fn histogram_against_mean(claim: &Claim) -> Option<CheckOutcome> {
 fn against_mean(&ForcedMean { least_s, most_s }: &ForcedMean, printed: PrintedFigure) -> Option<CheckOutcome> {
     let mean = printed.range();
     let is_outside = mean.high < least_s || most_s.is_some_and(|most| mean.low > most);
-    judged(Evidence::ForcedMean { least_s, most_s, mean_s: printed.value }, is_outside, false)
+    judged(ClaimEvidence::ForcedMean { least_s, most_s, mean_s: printed.value }, is_outside, false)
 }
 
 /// Percentiles rise; they and the mean lie between the shortest and the longest.
@@ -154,9 +154,9 @@ pub(super) fn order(claim: &Claim) -> Option<CheckOutcome> {
         .find(|((_, lower), (_, upper))| lower.range().widened(error).low > upper.range().widened(error).high);
     let evidence = match wrong.cloned() {
         Some(((lower, lower_s), (upper, upper_s))) => {
-            Evidence::Order { lower, lower_s: lower_s.value, upper, upper_s: upper_s.value }
+            ClaimEvidence::Order { lower, lower_s: lower_s.value, upper, upper_s: upper_s.value }
         }
-        None => Evidence::InOrder { figures: pairs.len() as u64 + 1 },
+        None => ClaimEvidence::InOrder { figures: pairs.len() as u64 + 1 },
     };
     judged(evidence, wrong.is_some(), false)
 }
@@ -176,5 +176,5 @@ pub(super) fn spread(claim: &Claim) -> Option<CheckOutcome> {
     // Some divide by n − 1.
     let n = claim.samples.or(claim.ended()).filter(|n| *n > 1).map_or(1.0, |n| n as f64 / (n - 1) as f64);
     let most_s = largest * n.sqrt();
-    judged(Evidence::Spread { stdev_s: stdev.value, most_s }, stdev.range().low > most_s, false)
+    judged(ClaimEvidence::Spread { stdev_s: stdev.value, most_s }, stdev.range().low > most_s, false)
 }

@@ -1,6 +1,6 @@
 //! One run of one generator: what the sink says, what the kernel says, and what the generator says of itself.
 
-use audit::{Claim, ClaimCheck, ClaimVerdict, Evidence, PrintedFigure};
+use audit::{Claim, ClaimCheck, ClaimEvidence, ClaimVerdict, PrintedFigure};
 use model::{Nanos, Study};
 use serde::Serialize;
 
@@ -60,7 +60,7 @@ fn theirs(claim: Claim) -> Said {
     let audited = audit::audit_claim(claim);
     let law = audited.findings.iter().find(|finding| finding.check == ClaimCheck::LittlesLaw);
     let littles_law = match law.and_then(|finding| finding.outcome.evidence()) {
-        Some(Evidence::InFlight(found)) => Some(found.ratio),
+        Some(ClaimEvidence::InFlight(found)) => Some(found.ratio),
         _ => None,
     };
     Said {

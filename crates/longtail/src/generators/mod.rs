@@ -35,7 +35,7 @@ pub(crate) enum Generator {
 }
 
 /// What is known of a generator without running it.
-struct GeneratorFacts {
+struct GeneratorTraits {
     /// Its program, and what people call it.
     name: &'static str,
     /// Whose output it prints; `None` of our own, which is read as a study.
@@ -47,7 +47,7 @@ struct GeneratorFacts {
 }
 
 impl Generator {
-    fn facts(self) -> GeneratorFacts {
+    fn traits(self) -> GeneratorTraits {
         let (name, prints, version_flag, percentiles): (_, _, _, &[f64]) = match self {
             Generator::Longtail => ("longtail", None, None, &[]),
             Generator::Wrk => ("wrk", Some(LoadTool::Wrk), Some("-v"), &[0.50, 0.75, 0.90, 0.99]),
@@ -66,17 +66,17 @@ impl Generator {
             }
             Generator::Vegeta => ("vegeta", Some(LoadTool::Vegeta), Some("-version"), &[0.50, 0.90, 0.95, 0.99]),
         };
-        GeneratorFacts { name, prints, version_flag, percentiles }
+        GeneratorTraits { name, prints, version_flag, percentiles }
     }
 
     /// Its program's name.
     pub(crate) fn name(self) -> &'static str {
-        self.facts().name
+        self.traits().name
     }
 
     /// Whose output it prints; `None` of our own, which is read as a study.
     pub(crate) fn prints(self) -> Option<LoadTool> {
-        self.facts().prints
+        self.traits().prints
     }
 
     /// Its program in `path`, the value of PATH; `this_program` is our own.

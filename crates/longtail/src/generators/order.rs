@@ -145,7 +145,7 @@ impl Generator {
     /// Whether it can say what is judged here, before it has run.
     pub(crate) fn reports(self, figure: ObjectiveFigure) -> bool {
         match figure {
-            ObjectiveFigure::ResponseTime(q) => self.facts().percentiles.iter().any(|known| (known - q).abs() < 1e-9),
+            ObjectiveFigure::ResponseTime(q) => self.traits().percentiles.iter().any(|known| (known - q).abs() < 1e-9),
             ObjectiveFigure::Mean
             | ObjectiveFigure::Max
             | ObjectiveFigure::ErrorShare
@@ -162,12 +162,12 @@ impl Generator {
         }
         let name = self.name();
         let what = match objective.figure {
-            ObjectiveFigure::ResponseTime(_) if self.facts().percentiles.is_empty() => {
+            ObjectiveFigure::ResponseTime(_) if self.traits().percentiles.is_empty() => {
                 "no percentile at all".to_owned()
             }
             ObjectiveFigure::ResponseTime(_) => {
                 let all: Vec<String> =
-                    self.facts().percentiles.iter().map(|q| report::number::percentile(*q)).collect();
+                    self.traits().percentiles.iter().map(|q| report::number::percentile(*q)).collect();
                 format!("of percentiles {} only", all.join(" "))
             }
             ObjectiveFigure::ServiceTime(_) => "one kind of time only, judged without the word service".to_owned(),

@@ -126,7 +126,7 @@ impl GeneratorRunner {
 
     /// Its version, where it prints one.
     pub(crate) fn version(&self, generator: Generator, program: &OsStr) -> Option<String> {
-        let flag = generator.facts().version_flag?;
+        let flag = generator.traits().version_flag?;
         let (printed, complaint) = self.printed_within(&[program.to_owned(), flag.into()], VERSION_WITHIN).ok()?;
         version_in(&printed).or_else(|| version_in(&complaint.unwrap_or_default()))
     }

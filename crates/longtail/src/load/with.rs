@@ -47,44 +47,22 @@ pub(crate) fn order_load(
         return Err(wrong(line));
     }
     let prepared = prepare(args, resolver, &clock)?;
-    let target = TargetUrl::parse(args.url.as_deref().unwrap_or_default())?;
-    let order = load_order(args, resolver, &prepared, &target, name)?;
+    let order = load_order(args, resolver, &prepared, name)?;
     if let Some(line) = generator.refusal(&order) {
         return Err(wrong(line));
     }
     let driver = GeneratorDriver::new(InstalledGenerator::on_path(generator)?, clock)?;
     let body = template(args)?.body.map(|body| driver.keep_body(&body)).transpose()?;
-    let url = url(args, resolver, &target, &prepared.shape.transport.endpoints[0]);
-    Ok(OrderedLoad { driver, order: LoadOrder { url, body, ..order }, prepared })
+    Ok(OrderedLoad { driver, order: LoadOrder { body, ..order }, prepared })
 }
 
-/// What the other generator is given: the name, by which it asks for a certificate; or the very address that was checked where
-/// only some may be connected to, or was chosen.
-fn url(args: &LoadArgs, resolver: &Resolver, target: &TargetUrl, endpoint: &Endpoint) -> String {
-    if gives_name(args, resolver) {
-        return target.to_string();
-    }
-    let scheme = if target.tls { "https" } else { "http" };
-    format!("{scheme}://{endpoint}{}", target.path)
-}
-
-/// Whether the other generator looks the name up itself.
-fn gives_name(args: &LoadArgs, resolver: &Resolver) -> bool {
-    resolver.allowed.is_none() && resolver.version.is_none() && !args.chooses_address()
-}
-
-/// What it is to do, but for the URL, which is known when somebody was found to listen, and for where its body is.
-fn load_order(
-    args: &LoadArgs,
-    resolver: &Resolver,
-    prepared: &Prepared,
-    target: &TargetUrl,
-    name: &str,
-) -> Result<LoadOrder, Mistake> {
-    let plan = &prepared.plan;
-    if prepared.shape.transport.endpoints.iter().any(|endpoint| !matches!(endpoint, Endpoint::Tcp(_))) {
+/// What it is to do, but for where its body is.
+fn load_order(args: &LoadArgs, resolver: &Resolver, prepared: &Prepared, name: &str) -> Result<LoadOrder, Mistake> {
+    let (plan, endpoints) = (&prepared.plan, &prepared.shape.transport.endpoints);
+    if endpoints.iter().any(|endpoint| !matches!(endpoint, Endpoint::Tcp(_))) {
         return Err(wrong(format!("--with {name}: it needs a TCP address")));
     }
+    let target = TargetUrl::parse(args.url.as_deref().unwrap_or_default())?;
     if target.tls && !args.insecure {
         return Err(wrong(format!(
             "--with {name}: it is run so that it takes any certificate: say so with --insecure"
@@ -92,7 +70,12 @@ fn load_order(
     }
     let template = template(args)?;
     let own_host = template.headers.iter().find(|header| header.is("host")).and_then(requests::RequestHeader::value);
-    let is_name = target.host.parse::<IpAddr>().is_err() && !gives_name(args, resolver);
+    // The other generator is given the name, by which it asks for a certificate; or the very address that was checked
+    // where only some may be connected to, or was chosen.
+    let gives_name = resolver.allowed.is_none() && resolver.version.is_none() && !args.chooses_address();
+    let scheme = if target.tls { "https" } else { "http" };
+    let url = if gives_name { target.to_string() } else { format!("{scheme}://{}{}", endpoints[0], target.path) };
+    let is_name = target.host.parse::<IpAddr>().is_err() && !gives_name;
     let named = is_name.then(|| target.authority.clone());
     let host = own_host.map(|host| String::from_utf8_lossy(host).into_owned()).or(named);
     if let Some(header) = template.headers.iter().find(|header| header.value().is_none()) {
@@ -114,11 +97,7 @@ fn load_order(
     let credentials = target.credentials.as_ref().map(requests::RequestHeader::basic_auth).transpose()?;
     let own = template.headers.iter().filter(|header| !header.is("host")).map(line);
     Ok(LoadOrder {
-        url: String::new(),
         host,
-        connections: plan.connections,
-        threads: plan.lanes,
-        end,
         warm_up: plan.warm_up,
         rate,
         rate_per_connection,
@@ -127,6 +106,7 @@ fn load_order(
         method: template.method.to_string(),
         headers: own.chain(credentials.as_ref().map(line)).collect(),
         body: template.body.is_some().then(|| "body".into()),
+        ..LoadOrder::closed_loop(&url, plan.connections, plan.lanes, end)
     })
 }
 
