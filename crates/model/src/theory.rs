@@ -1,4 +1,4 @@
-//! What each order of service says of a closed loop, beside what was measured of it; and which of them it looks like.
+//! What each order of service predicts for a closed loop, how well a run fits it, and which order the run looks like.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +12,7 @@ pub enum Discipline {
     Shared,
     /// Each worker has a line: Puma from 7 with several.
     Split,
-    /// A thread stays with a connection for ten requests, and who waits for a thread does so in one line for all: Puma up to 6 with
-    /// keep-alive.
+    /// A thread stays with a connection for ten requests, and all others wait in one line: Puma up to 6 with keep-alive.
     Turns,
 }
 
@@ -40,8 +39,8 @@ pub struct Theory {
     pub tolerance: f64,
     /// Why the run is held against none of them; `None` where it is.
     pub not_judged: Option<NotJudged>,
-    /// Connections that each worker was seen to hold, the most first: then they did not wait in one line for all workers. `None` where
-    /// that was not seen.
+    /// Connections that each worker was seen to hold, the most first; `None` if that was not seen. They did not wait in one line for all
+    /// workers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_worker: Option<Vec<u32>>,
     /// Requests in a turn, where the server's configuration says other than ten.
@@ -106,7 +105,7 @@ pub struct DisciplineForecast {
     pub shape: Option<DisciplineFit>,
 }
 
-/// What an order of service allows a percentile to be: two ends where it lies between two levels, or chance has a part.
+/// What an order of service allows a percentile to be. It is a range if the percentile lies between two levels, or depends on chance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PercentileRange {
     /// The percentile, 0 to 1.
@@ -218,13 +217,13 @@ pub struct DisciplineProbe {
 pub struct InferredDiscipline {
     /// Runs that were judged, with more connections than slots.
     pub runs: usize,
-    /// Orders of service that fit all of them, by shape where no run more was had; empty: no model fits.
+    /// Orders of service that fit all of them; empty: no model fits.
     pub disciplines: Vec<Discipline>,
-    /// Whether that is by the shape alone, of one run at the least.
+    /// Whether at least one run fits by its shape alone.
     pub by_shape: bool,
 }
 
-/// Which order of service all runs look like that have more connections than `slots`; `None` without such a run.
+/// Which order of service the runs with more connections than `slots` look like; `None` without such a run.
 pub fn inferred(runs: &[Run], slots: u32) -> Option<InferredDiscipline> {
     let theories = runs.iter().filter(|run| run.connections > slots).filter_map(|run| run.theory.as_ref());
     let mut inferred = InferredDiscipline { runs: 0, disciplines: Discipline::ALL.to_vec(), by_shape: false };
@@ -244,7 +243,7 @@ pub fn inferred(runs: &[Run], slots: u32) -> Option<InferredDiscipline> {
     (inferred.runs > 0).then_some(inferred)
 }
 
-/// Why the figures of a run say nothing of the server's order of service, if so.
+/// Why the figures of a run say nothing about the server's order of service, if they do not.
 pub fn not_the_servers(run: &Run) -> Option<NotJudged> {
     let judgement = run.judgement.as_ref()?;
     match judgement.verdict {

@@ -1,9 +1,8 @@
-//! Which order of service was it? What each says of a closed loop without think time (one queue for all, one for each worker, Puma's
-//! turns of ten), and how well that fits a run.
+//! Which order of service does a server have? Theory predicts the response times of a closed loop without think time for each of
+//! three (one queue for all, one queue a worker, Puma's turns of ten) and compares them with a run.
 //!
-//! All three have the same mean response time (Little), so only the distribution tells. Each is predicted, and its figures
-//! are held against the measured ones; a discipline fits where all of them do. Where there are no more connections than
-//! slots, all are the same.
+//! All three have the same mean response time (Little's law), so only the distribution tells them apart. A discipline fits when every
+//! measured figure fits. When there are no more connections than slots, all three are the same.
 
 mod predict;
 
@@ -17,25 +16,25 @@ use crate::error::{positive, share, some};
 use crate::puma::TURN;
 use crate::simulate::nearest_rank;
 
-/// Which worker gets a connection, where each has a queue of its own.
+/// Which worker gets a connection, when each worker has a queue of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionDealing {
     /// Any, by chance.
     ByChance,
-    /// By chance or nearly evenly, as the server may have it (round robin, whoever has least to do): it is not known.
+    /// It is not known: by chance, or nearly evenly (round robin, least connections).
     Unknown,
-    /// The one that accepts first, each after the delay of Puma's throttle ([`crate::puma`]), which is so long at the most.
+    /// The worker that accepts first. Each waits for the delay of Puma's throttle ([`crate::puma`]), of which this is the longest.
     Throttled(Nanos),
 }
 
 /// Who waits for whom, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceOrder {
-    /// The order of service that the server ought to have.
+    /// The order of service that the server should have.
     pub discipline: Option<Discipline>,
-    /// Whether a connection stays for all of its requests: with split queues it has its worker. Else each request is dealt anew.
+    /// Whether a connection carries many requests, and with split queues stays with its worker. If not, each request is dealt anew.
     pub is_kept: bool,
-    /// How connections come to the workers, where each has a queue.
+    /// How connections come to the workers, when each worker has a queue.
     pub dealing: ConnectionDealing,
     /// Requests of one connection in a row, where there are turns: [`TURN`] unless the server says otherwise.
     pub turn: u32,
@@ -48,13 +47,13 @@ pub struct ClosedLoopServer {
     pub workers: u32,
     /// Threads of each.
     pub threads: u32,
-    /// For how long a request holds a slot, by the user's word or measured.
+    /// How long a request holds a slot, as given by the user or as measured.
     pub service_time: Nanos,
-    /// Whether that scatters, somewhere between not at all (an app that sleeps) and exponentially.
+    /// Whether the service time varies, anywhere between constant (an app that sleeps) and exponential.
     pub scatters: bool,
     /// Who waits for whom.
     pub order: ServiceOrder,
-    /// Connections that each worker was seen to hold: then they did not wait in one line for all. `None` where that was not seen.
+    /// Connections that each worker was seen to hold; `None` if that was not seen.
     pub by_worker: Option<Vec<u32>>,
 }
 
@@ -81,8 +80,8 @@ impl ClosedLoopServer {
         }
     }
 
-    /// Whether each worker was seen to hold connections of its own while some of them had to wait: those cannot have stood in one line
-    /// for all workers.
+    /// Whether each worker was seen to hold connections of its own while some of them had to wait. Those did not wait in one line for
+    /// all workers.
     fn holds_waiting(&self, connections: u32) -> bool {
         self.workers > 1 && self.by_worker.is_some() && connections > self.slots()
     }
@@ -107,8 +106,8 @@ struct MeasuredLoop {
 }
 
 impl MeasuredLoop {
-    /// The run's percentiles from the median upwards, each with its 95 % interval where the run has one: the low ones are of those that
-    /// did not wait, in every model alike.
+    /// The run's percentiles from the median upwards, each with its 95 % interval if the run has one. Lower percentiles tell nothing:
+    /// those requests did not wait, in any model.
     fn of_run(run: &Run) -> MeasuredLoop {
         let quantile = |share: f64| {
             let time = run.response_time(share).time()?;
@@ -125,26 +124,26 @@ impl MeasuredLoop {
     }
 }
 
-/// How far off a figure may be and still fit, as a ratio: what is not slots (reading a request, the way to a thread) is up to a
-/// tenth of the times that are usual here, and the orders of service differ by more.
+/// How far off a figure may be and still fit, as a ratio. Work outside the slots (reading a request, handing it to a thread) is up to
+/// a tenth of typical times, and the orders of service differ by more.
 pub const TOLERANCE: f64 = 1.15;
 
-/// The percentiles that are shown.
+/// The percentiles of a forecast.
 const SHOWN: [f64; 3] = [0.50, 0.95, 0.99];
 
-/// More connections than this are not tried: with scatter they are simulated.
+/// More connections than this are not tried: a service time that varies is simulated.
 const MOST_CONNECTIONS: u32 = 5000;
 
-/// A run is over too soon where it has fewer rounds of all connections, or fewer turns of ten, than these.
+/// A run is too short to judge if it has fewer rounds of all connections, or fewer turns of ten, than these.
 const ROUNDS: f64 = 5.0;
 const TURNS: f64 = 2.0;
-/// A turn without an end is never over: a run need not last for two of them.
+/// A turn may have no end, and a run need not last for two of those.
 const MOST_OF_A_TURN: u32 = 10 * TURN;
 
-/// A quantile may be that of a share so much lower or higher: at the edge between two levels it is either.
+/// A measured quantile may be that of a share this much lower or higher: at the edge between two levels it is either.
 const EDGE: f64 = 0.015;
 
-/// Theory beside `run`; `None` where there is none: no slot, no service time, or very many connections.
+/// Theory beside `run`; `None` without a slot or a service time, or with very many connections.
 pub fn theory(run: &Run, server: &ClosedLoopServer) -> Option<Theory> {
     if run.connections > MOST_CONNECTIONS {
         return None;
@@ -166,7 +165,7 @@ fn not_judged(run: &Run, server: &ClosedLoopServer, measured: &MeasuredLoop) -> 
         .or(no_percentiles.then_some(NotJudged::NoPercentiles))
 }
 
-/// Every order of service beside what was measured. `tolerance` is a ratio, such as 1.1: a figure may be 10 % off.
+/// Compares every order of service with what was measured. `tolerance` is a ratio, such as 1.1: a figure may be 10 % off.
 fn beside(
     server: &ClosedLoopServer,
     measured: &MeasuredLoop,
@@ -194,8 +193,8 @@ fn beside(
     })
 }
 
-/// What a discipline says, of the measured figures none is used. Where chance deals the connections to workers, the rate is the median
-/// of the draws, and a quantile is within its ends for nine in ten.
+/// What a discipline predicts; it uses none of the measured figures. When chance deals the connections to workers, the rate is the
+/// median of the draws, and nine draws in ten have their quantile within its ends.
 fn forecast(discipline: Discipline, connections: u32, predictions: &[ResponsePrediction]) -> DisciplineForecast {
     let at = |share: f64, of: &dyn Fn(&ResponsePrediction) -> f64| {
         let mut all: Vec<f64> = predictions.iter().map(of).collect();
@@ -218,13 +217,13 @@ fn forecast(discipline: Discipline, connections: u32, predictions: &[ResponsePre
     }
 }
 
-/// The same with how well it fits what was measured: rate and quantiles with the service time that is known; and the shape of the
-/// distribution alone, with the service time that explains the measured rate. So a server is known whose slots are held for longer than
-/// the app takes. One that would be held for shorter than the service time is no explanation.
+/// Adds how well a forecast fits what was measured, twice. `fit` compares rate and quantiles, with the known service time. `shape`
+/// compares the shape of the distribution alone, with the service time that explains the measured rate: it recognises a server whose
+/// slots are held for longer than the app takes. A slot cannot be held for less than the service time.
 ///
-/// Where the workers' connections are not known, those of a split pool are dealt anew as [`ConnectionDealing`] says (200 draws from a
-/// fixed seed; 8 with scatter), and one in twenty must fit: for an even split, which is the same as one queue, is rare by chance, but
-/// for two workers not rare enough. Where they are known and somebody must wait, one line for all workers cannot be.
+/// When the workers' connections are not known, those of split queues are drawn as [`ConnectionDealing`] says (200 draws from a fixed
+/// seed, 8 if the service time varies), and one draw in twenty must fit: an even split, which looks like one queue, is rare by chance,
+/// but for two workers not rare enough. When they are known and some of them must wait, there is no single line for all workers.
 fn judged(
     said: DisciplineForecast,
     server: &ClosedLoopServer,
@@ -242,7 +241,7 @@ fn judged(
     }
     let best = |of: &dyn Fn(&ResponsePrediction) -> Option<DisciplineFit>| {
         let mut fits: Vec<Option<DisciplineFit>> = predictions.iter().map(of).collect();
-        // What is impossible goes to the end.
+        // The impossible sorts last.
         let worst = |fit: &Option<DisciplineFit>| fit.map_or(f64::INFINITY, |fit| fit.worst);
         fits.sort_by(|a, b| worst(a).total_cmp(&worst(b)));
         fits[fits.len() / 20]
@@ -261,7 +260,7 @@ fn judged(
     })
 }
 
-/// The figure that is farthest off, where all times are `scale` times the predicted ones, and the rate is `rate_off` off.
+/// The figure that is farthest off, if all times are `scale` times the predicted ones and the rate is `rate_off` off.
 fn fit(
     server: &ClosedLoopServer,
     measured: &MeasuredLoop,

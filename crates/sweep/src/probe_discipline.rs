@@ -1,5 +1,5 @@
-//! Before a sweep, where it was asked for: a short closed loop at three times the slots with keep-alive, and one with a connection
-//! for each request. Which order of service does each look like?
+//! `--probe-discipline`: before a sweep, a short closed loop at three times the slots with keep-alive, and one with a connection for
+//! each request. Which order of service does each look like?
 
 use engine::{RunProgress, ensure_descriptors};
 use model::forecast::ServiceTime;
@@ -12,23 +12,23 @@ use crate::session::Session;
 use crate::theory;
 use crate::witnesses::{Watched, Witnesses};
 
-/// Connections / slots: enough that who waits for whom is seen.
+/// Connections / slots: enough to see who waits for whom.
 const MULTIPLE: u32 = 3;
 /// Turns of ten requests: the first of all is in the warm-up.
 const WARM_UP_TURNS: u64 = 1;
 /// Half turns that are measured.
 const HALF_TURNS: u64 = 5;
-/// As many answers as a p95 and a p99 want.
+/// Answers that a p95 and a p99 need.
 const ANSWERS: u64 = 200;
-/// A load is measured for so long at the least.
+/// The shortest time that a load is measured for.
 const LEAST: Nanos = Nanos::from_secs(1);
 
 impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
-    /// What each of the two looks like; none without a service time, by which its length is chosen.
+    /// Runs both. There is none without a service time, which sets their length.
     pub(crate) fn probes(
         &mut self,
         service_time: Option<ServiceTime>,
-        looks: model::Probe,
+        allowed: model::Probe,
     ) -> Result<Vec<DisciplineProbe>, SweepError> {
         let Some(known) = service_time.filter(|known| known.time > Nanos::ZERO) else { return Ok(Vec::new()) };
         let mut probes = Vec::new();
@@ -36,7 +36,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             if self.tools.is_interrupted() {
                 break;
             }
-            probes.push(self.probe(keep_alive, known, looks)?);
+            probes.push(self.probe(keep_alive, known, allowed)?);
             self.cool_down();
         }
         Ok(probes)
@@ -46,7 +46,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         &mut self,
         keep_alive: bool,
         known: ServiceTime,
-        looks: model::Probe,
+        allowed: model::Probe,
     ) -> Result<DisciplineProbe, SweepError> {
         let slots = self.subject.facts.slots();
         let connections = (slots * MULTIPLE).max(1);
@@ -60,8 +60,8 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             ..self.stream.clone()
         };
         let shape = self.shape(&stream, connections);
-        // Who holds the connections tells of the order too; the kernel's tracepoints do not.
-        let probe = if looks == model::Probe::None { looks } else { model::Probe::Proc };
+        // Who holds the connections shows the order too; the kernel's tracepoints do not.
+        let probe = if allowed == model::Probe::None { allowed } else { model::Probe::Proc };
         let witnesses = Witnesses { probe, ..Witnesses::none() };
         let Watched { done, watch, .. } = self.drive_watched(&shape, &RunProgress::new(shape.lanes), &witnesses)?;
         let statistics = Some(Statistics::of(&done.tally, &done.batches, &PERCENTILES));

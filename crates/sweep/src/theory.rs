@@ -1,5 +1,5 @@
-//! Which order of service a server ought to have, by what it is, its version, its configuration and the load's settings; and what was
-//! seen of who held which connections.
+//! Which order of service a server should have, by its kind, version, configuration and load; and which worker was seen to hold which
+//! connections.
 //!
 //! Source: Puma 5.6.5, 6.6.1, 7.0.4, 7.2.1, 8.0.2 and its main branch of 2026-07, `lib/puma/server.rb` (`process_client`,
 //! `handle_servers`), `thread_pool.rb`, `request.rb`, `response.rb`, `cluster_accept_loop_delay.rb`: see
@@ -14,8 +14,8 @@ use model::{Discipline, Histogram, Nanos, PumaSettings, Run, ServerFacts, Server
 use queueing::discipline::{self, ClosedLoopServer, ConnectionDealing, ServiceOrder, TOLERANCE};
 use queueing::puma;
 
-/// Theory beside a run that `stream` describes, with or without keep-alive; `None` where there is none. `app_scatters`: some requests
-/// take the app many times longer, also where nobody waits.
+/// Theory beside a run under the load that `stream` describes; `None` if there is none. `app_scatters`: the app takes many times longer
+/// for some requests, even when none waits for a slot.
 pub(crate) fn beside(
     run: &Run,
     plan: &ServerPlan,
@@ -39,11 +39,11 @@ pub(crate) fn beside(
     discipline::theory(run, &ClosedLoopServer { workers, threads, service_time, scatters, order, by_worker })
 }
 
-/// Who held the connections of a run, as far as it was looked at.
+/// Which processes held the connections of a run, as far as they were sampled.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct HeldConnections {
-    /// Connections of each process that held any, the fullest first: the same at each look that found all of them, which are half of
-    /// all looks at the least.
+    /// Connections of each process that held any, the fullest first. Known if every sample that found all connections agrees, and at
+    /// least half of the samples found them.
     by_worker: Option<Vec<u32>>,
     /// Processes that ever held one.
     holders: usize,
@@ -56,20 +56,20 @@ impl HeldConnections {
         let Some(watch) = &run.watch else { return HeldConnections::default() };
         let processes: BTreeSet<&str> = watch.curves("cpu").map(|(_, curve)| curve.of.as_str()).collect();
         let curves: Vec<_> = watch.curves(HELD_CONNECTIONS).map(|(_, curve)| curve).collect();
-        let looks = curves.first().map_or(0, |curve| curve.values.len());
-        let in_look = |look: usize| {
+        let samples = curves.first().map_or(0, |curve| curve.values.len());
+        let in_sample = |sample: usize| {
             let mut held: Vec<u32> = curves
                 .iter()
-                .filter_map(|curve| curve.values.get(look).copied().flatten())
+                .filter_map(|curve| curve.values.get(sample).copied().flatten())
                 .filter(|held| *held > 0)
                 .map(|held| held as u32)
                 .collect();
             held.sort_unstable_by(|a, b| b.cmp(a));
             (held.iter().sum::<u32>() == run.connections).then_some(held)
         };
-        let whole: Vec<Vec<u32>> = (0..looks).filter_map(in_look).collect();
-        // Where some wait in the kernel a look may still find all of them, for a moment.
-        let is_steady = whole.windows(2).all(|pair| pair[0] == pair[1]) && whole.len() * 2 >= looks;
+        let whole: Vec<Vec<u32>> = (0..samples).filter_map(in_sample).collect();
+        // When some wait in the kernel, a sample may still find all of them for a moment.
+        let is_steady = whole.windows(2).all(|pair| pair[0] == pair[1]) && whole.len() * 2 >= samples;
         HeldConnections {
             by_worker: whole.into_iter().next().filter(|_| is_steady),
             holders: curves.iter().filter(|curve| curve.most() > Some(0)).count(),
@@ -77,8 +77,8 @@ impl HeldConnections {
         }
     }
 
-    /// Connections of each of so many workers, those without one included; `None` where more processes than these held some, or there
-    /// are fewer processes than workers, which then are something else (threads of one process, for one).
+    /// Connections of each of `workers` workers, with a 0 for those without any; `None` if more processes than that held some, or if
+    /// there are fewer processes than workers: then workers are something else, such as threads of one process.
     fn of_workers(&self, workers: u32) -> Option<Vec<u32>> {
         let workers = workers as usize;
         let mut held = self.by_worker.clone().filter(|held| held.len() <= workers && workers <= self.processes)?;
@@ -87,11 +87,11 @@ impl HeldConnections {
     }
 }
 
-/// Workers and threads of each. Of another command that was given by its slots alone the workers are the processes that hold
-/// connections; `None` where that was not seen, or does not divide the slots.
+/// Workers, and threads of each. If another server's command was given with its slots alone, its workers are the processes that hold
+/// connections; `None` if none was seen to, or if their number does not divide the slots.
 fn shape(plan: &ServerPlan, server: &ServerFacts, held: &HeldConnections) -> Option<(u32, u32)> {
-    let is_told = !matches!(plan.kind, ServerKind::Command { .. }) || plan.workers.is_some() || plan.threads.is_some();
-    if is_told {
+    let is_given = !matches!(plan.kind, ServerKind::Command { .. }) || plan.workers.is_some() || plan.threads.is_some();
+    if is_given {
         return Some((server.workers, server.threads));
     }
     let slots = server.slots();
@@ -103,7 +103,7 @@ fn shape(plan: &ServerPlan, server: &ServerFacts, held: &HeldConnections) -> Opt
     }
 }
 
-/// An exponential law has its p99 at 6.6 medians; beyond this a law has a tail, or two groups, that no model here knows.
+/// An exponential law has its p99 at 6.6 medians. Beyond that a law has a tail, or two groups, that no model here describes.
 const WIDEST: f64 = 7.0;
 /// One slow request is an accident.
 const SLOW_ONES: f64 = 3.0;
@@ -115,13 +115,13 @@ fn is_wide(times: &Histogram) -> bool {
     slow.as_secs_f64() > WIDEST * usual.as_secs_f64()
 }
 
-/// Whether the app itself takes many times longer for some requests than for most, as far as a load showed that in which nobody had to
-/// wait for a slot: then long times under more load need not be the order of service.
+/// Whether the app itself takes many times longer for some requests than for most, by a run in which no request had to wait for a slot.
+/// If so, long times under more load need not come from the order of service.
 pub(crate) fn app_scatters(run: &Run, server: &ServerFacts) -> bool {
     run.connections <= server.slots() && is_wide(&run.tally.service_time)
 }
 
-/// Our own apps sleep for as long as they are asked to; of others it is not known.
+/// Our own apps sleep for as long as they are asked to. Other apps may vary.
 fn scatters(plan: &ServerPlan, stream: &StreamPlan, source: ServiceTimeSource) -> bool {
     let is_ours = plan.rackup.is_none()
         && stream.path.is_none()
@@ -182,7 +182,7 @@ fn from_7(
     let is_kept = unknown.is_kept && keeps_alive(settings);
     let longest = settings.wait_for_less_busy_worker.unwrap_or(LONGEST);
     let is_throttled = version >= [7, 0, 4] && server.workers > 1 && longest > Nanos::ZERO;
-    // Where a worker accepts no faster than it serves, the others wait in the kernel: neither one line nor one for each.
+    // When a worker accepts no faster than it serves, the others wait in the kernel: that is neither one line nor one a worker.
     let waits_in_the_kernel = || {
         let rest = puma::held_at_rest(longest.as_secs_f64(), server.threads, service_time.as_secs_f64());
         matches!(rest, Ok(Some(held)) if held < connections_each)
@@ -302,7 +302,7 @@ mod tests {
         }
     }
 
-    /// A run of so many connections in which these processes were seen to hold so many, look after look.
+    /// A run of so many connections in which each of these processes held so many, sample by sample.
     fn run(connections: u32, held: &[&[Option<u64>]]) -> Run {
         let mut run = testkit::study::canonical().runs.remove(0);
         run.connections = connections;
@@ -328,7 +328,11 @@ mod tests {
         let seen = of(15, &[master, &[Some(8), Some(8)], &[Some(7), Some(7)]]);
         assert_eq!(seen, HeldConnections { by_worker: Some(vec![8, 7]), holders: 2, processes: 3 });
         assert_eq!(of(15, &[&[Some(8), Some(9)], &[Some(7), Some(6)]]).by_worker, None, "they moved");
-        assert_eq!(of(15, &[&[Some(8), Some(4)], &[Some(7), Some(7)]]).by_worker, Some(vec![8, 7]), "a look too early");
+        assert_eq!(
+            of(15, &[&[Some(8), Some(4)], &[Some(7), Some(7)]]).by_worker,
+            Some(vec![8, 7]),
+            "a sample too early"
+        );
         assert_eq!(of(15, &[&[Some(5)], &[Some(5)]]).by_worker, None, "five wait in the kernel");
         assert_eq!(
             of(11, &[&[Some(5), Some(5), Some(6)], &[Some(5); 3]]).by_worker,
@@ -381,7 +385,7 @@ mod tests {
         assert_eq!(
             shape(&plan, &server, &HeldConnections::default()),
             Some((1, 10)),
-            "as it was told, which the facts say"
+            "as it was given, which the facts say"
         );
     }
 }

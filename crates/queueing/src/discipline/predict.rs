@@ -1,4 +1,4 @@
-//! The distributions that the disciplines predict: by formula where the service is constant, simulated where it scatters.
+//! The distributions that the disciplines predict: by formula if the service time is constant, simulated if it varies.
 
 use model::Discipline;
 
@@ -10,13 +10,13 @@ use crate::simulate::{
     self, AcceptThrottle, PoolArrivals, SimulationEffort, ThreadPool, TimeLaw, constant, exponential, nearest_rank,
 };
 
-/// What random choices are made from: fixed, so that a comparison is a function of the figures.
+/// The seed of every random choice. It is fixed, so that a comparison is a function of the figures.
 const SEED: u64 = 1;
 
-/// From an answer to the client's next connection, in seconds, where each acceptor waits for one.
+/// Seconds from an answer to the client's next connection, under an accept throttle.
 const RECONNECT: f64 = 0.000_1;
 
-/// Response times for each law of service that is possible.
+/// Predicted response times, for each possible law of service.
 pub(super) struct ResponsePrediction {
     /// Requests per second.
     pub(super) rate: f64,
@@ -25,7 +25,7 @@ pub(super) struct ResponsePrediction {
 }
 
 impl ResponsePrediction {
-    /// What the quantile at `share` may be by any law, and at the shares beside it.
+    /// The least and the most that the quantile at `share`, or at a share beside it, is by any law.
     pub(super) fn range(&self, share: f64) -> (f64, f64) {
         let (from, to) = ((share - EDGE).max(0.0), (share + EDGE).min(1.0));
         let lows = self.laws.iter().map(|law| nearest_rank(law, from));
@@ -76,8 +76,8 @@ fn dealt(server: &ClosedLoopServer, connections: u32, seed: u64) -> Result<Vec<u
     }
 }
 
-/// Split queues where each request is a connection of its own, and so dealt to a worker anew: by chance, or by a throttle, on a quiet
-/// machine or on a busy one.
+/// Split queues when each request is a connection of its own and goes to a worker anew: by chance, or by a throttle, on a quiet machine
+/// or on a busy one.
 fn dealt_anew(server: &ClosedLoopServer, connections: u32) -> Result<ResponsePrediction, QueueingError> {
     let throttled = |throttle| (PoolArrivals::Throttled(throttle), RECONNECT);
     let ways = match server.order.dealing {
@@ -125,8 +125,8 @@ fn assigned(
         .collect();
     let busy = |pool: &ThreadPool| f64::from(pool.connections.min(threads));
     let all_busy: f64 = pools.iter().map(busy).sum();
-    // In step, requests take whole numbers of turns; with a little jitter all of one queue take the mean. What is real is between the
-    // two. (Of split queues whose dealing is by chance that varies by more.)
+    // In step, requests take whole numbers of turns. With a little jitter all requests of one queue take the mean. Real servers are
+    // between the two. (Split queues that are dealt by chance vary by more than that.)
     let in_step_alone = discipline == Discipline::Split && server.by_worker.is_none();
     let ways =
         if in_step_alone { vec![levels_in_step as fn(_, _, _) -> _] } else { vec![levels_in_step, levels_on_average] };
