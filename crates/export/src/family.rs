@@ -133,7 +133,9 @@ impl MetricFamily {
     pub fn merged(families: impl IntoIterator<Item = MetricFamily>) -> Vec<MetricFamily> {
         let mut merged = Vec::new();
         for MetricFamily { metric, points } in families {
-            points.into_iter().for_each(|point| MetricFamily::add(&mut merged, metric, point));
+            for point in points {
+                MetricFamily::add(&mut merged, metric, point);
+            }
         }
         merged
     }

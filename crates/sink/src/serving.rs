@@ -20,6 +20,7 @@ use rustix::thread::set_current_timer_slack;
 use rustls::{ServerConfig, ServerConnection};
 
 use crate::connection::{Booking, ConnectionKey, ConnectionPhase, ConnectionTable, ResponseKind, SinkConnection};
+use crate::faults::Faults;
 use crate::head::{HeadMemo, RequestHead};
 use crate::listener::{Accepted, Listen, ListeningSocket, tls_config};
 use crate::response::AnswerTable;
@@ -84,8 +85,8 @@ pub(crate) struct ServingLoop<C> {
     /// The number of the next request.
     requests: Arc<AtomicU64>,
     settings: SinkSettings,
-    /// Whether a fault may hit a request.
-    has_faults: bool,
+    /// Those that hit requests, if any does.
+    faults: Option<Faults>,
     /// Time between two accepts.
     accept_gap: Nanos,
     next_accept: Nanos,
@@ -171,7 +172,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
             number,
             requests,
             settings: settings.clone(),
-            has_faults: settings.faults.total() > 0.0,
+            faults: (settings.faults.total() > 0.0).then(|| settings.faults.clone()),
             accept_gap,
             next_accept: accept_gap / u64::from(loops) * u64::from(number),
             poller,

@@ -266,7 +266,7 @@ impl SlotPool {
         {
             let has_had_its_ten = seat.in_a_row >= IN_A_ROW;
             crowded = has_had_its_ten && self.free[worker] == 0;
-            is_held = !request.last && !(has_had_its_ten && !self.queues[worker].is_empty());
+            is_held = !request.last && (!has_had_its_ten || self.queues[worker].is_empty());
             if is_held {
                 self.holds_made += 1;
                 seat.held = Some(self.holds_made);

@@ -63,13 +63,11 @@ fn answer(mut client: TcpStream, board: &LiveBoard) -> io::Result<()> {
 
 /// What a request is answered with.
 fn response(head: &[u8], metrics: impl FnOnce() -> String) -> String {
-    let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    let line = String::from_utf8_lossy(line);
-    let mut words = line.split(' ');
-    let (method, target, version) = (words.next(), words.next(), words.next());
-    let path = target.map(|target| target.split('?').next().unwrap_or_default());
-    let is_whole = head.windows(4).any(|end| end == b"\r\n\r\n") && version.is_some_and(|it| it.starts_with("HTTP/1."));
-    let (status, kind, body) = match (method, path) {
+    let mut headers = [httparse::EMPTY_HEADER; 64];
+    let mut request = httparse::Request::new(&mut headers);
+    let is_whole = request.parse(head).is_ok_and(|status| status.is_complete());
+    let path = request.path.map(|target| target.split('?').next().unwrap_or_default());
+    let (status, kind, body) = match (request.method, path) {
         _ if !is_whole => ("400 Bad Request", "text/plain", "this is no request\n".to_owned()),
         (Some("GET" | "HEAD"), Some("/metrics")) => ("200 OK", CONTENT_TYPE, metrics()),
         (Some("GET" | "HEAD"), _) => ("404 Not Found", "text/plain", "the metrics are at /metrics\n".to_owned()),
@@ -80,7 +78,7 @@ fn response(head: &[u8], metrics: impl FnOnce() -> String) -> String {
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n{allow}Connection: close\r\n\r\n",
         body.len()
     );
-    if method == Some("HEAD") { head } else { head + &body }
+    if request.method == Some("HEAD") { head } else { head + &body }
 }
 
 #[cfg(test)]
