@@ -10,7 +10,7 @@ const LEAST_TICKS: u64 = 100;
 
 /// Counters at one moment; what cannot be read is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Host {
+pub struct HostCounters {
     /// Time of all processors.
     cpu: Option<CpuTicks>,
     /// `TcpExt: ListenOverflows`.
@@ -21,11 +21,11 @@ pub struct Host {
     syn_retransmits: Option<u64>,
 }
 
-impl Host {
+impl HostCounters {
     /// The counters now.
-    pub fn now() -> Host {
+    pub fn now() -> HostCounters {
         let tcp = fs::read_to_string("/proc/net/netstat").unwrap_or_default();
-        Host {
+        HostCounters {
             cpu: CpuTicks::now(),
             listen_overflows: counter(&tcp, "TcpExt:", "ListenOverflows"),
             listen_drops: counter(&tcp, "TcpExt:", "ListenDrops"),
@@ -35,23 +35,23 @@ impl Host {
 
     /// Share of all processors' time since `before` that the hypervisor gave to others, 0 to 1. `None` where so little time has
     /// passed that a single tick would be a share worth a word.
-    pub fn steal_since(&self, before: &Host) -> Option<f64> {
+    pub fn steal_since(&self, before: &HostCounters) -> Option<f64> {
         let passed = self.cpu?.since(&before.cpu?).filter(|passed| passed.all >= LEAST_TICKS)?;
         Some(passed.steal as f64 / passed.all as f64)
     }
 
     /// Connects since `before` that a full accept queue dropped.
-    pub fn listen_overflows_since(&self, before: &Host) -> Option<u64> {
+    pub fn listen_overflows_since(&self, before: &HostCounters) -> Option<u64> {
         self.listen_overflows?.checked_sub(before.listen_overflows?)
     }
 
     /// Connects since `before` that a listener dropped, for a full accept queue or another reason.
-    pub fn listen_drops_since(&self, before: &Host) -> Option<u64> {
+    pub fn listen_drops_since(&self, before: &HostCounters) -> Option<u64> {
         self.listen_drops?.checked_sub(before.listen_drops?)
     }
 
     /// Connects since `before` that the kernel tried again because nobody answered.
-    pub fn syn_retransmits_since(&self, before: &Host) -> Option<u64> {
+    pub fn syn_retransmits_since(&self, before: &HostCounters) -> Option<u64> {
         self.syn_retransmits?.checked_sub(before.syn_retransmits?)
     }
 }
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn stolen_time_is_a_share_of_all() {
-        let at = |stat| Host { cpu: CpuTicks::named(stat, "cpu"), ..Host::default() };
+        let at = |stat| HostCounters { cpu: CpuTicks::named(stat, "cpu"), ..HostCounters::default() };
         let before = at("cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 1");
         let after = at("cpu  140 0 120 820 0 0 0 20 0 0\n");
         assert_eq!(after.steal_since(&before), Some(0.2));
@@ -128,8 +128,8 @@ mod tests {
 
     #[test]
     fn this_machine_tells() {
-        let now = Host::now();
-        assert!(now.cpu.is_some() && Host::now().listen_overflows_since(&now).is_some());
-        assert!(Host::now().listen_drops_since(&now).is_some());
+        let now = HostCounters::now();
+        assert!(now.cpu.is_some() && HostCounters::now().listen_overflows_since(&now).is_some());
+        assert!(HostCounters::now().listen_drops_since(&now).is_some());
     }
 }

@@ -17,28 +17,28 @@ use crate::sockets::{self, LISTEN, TcpSocket};
 
 /// Where a socket listens.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum BoundAddress {
     /// A TCP address.
     Tcp(SocketAddr),
     /// A Unix socket: its path, or `@` and its abstract name.
     Unix(String),
 }
 
-impl Place {
+impl BoundAddress {
     /// Its TCP port.
     pub fn port(&self) -> Option<u16> {
         match self {
-            Place::Tcp(address) => Some(address.port()),
-            Place::Unix(_) => None,
+            BoundAddress::Tcp(address) => Some(address.port()),
+            BoundAddress::Unix(_) => None,
         }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for BoundAddress {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Tcp(address) => write!(out, "{address}"),
-            Place::Unix(address) => write!(out, "{address}"),
+            BoundAddress::Tcp(address) => write!(out, "{address}"),
+            BoundAddress::Unix(address) => write!(out, "{address}"),
         }
     }
 }
@@ -47,7 +47,7 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listening {
     /// Where.
-    pub place: Place,
+    pub place: BoundAddress,
     /// Its number in `/proc/PID/fd`.
     pub inode: u64,
     /// Whose it is; of a Unix socket the kernel's table does not tell.
@@ -65,7 +65,7 @@ pub fn listening() -> io::Result<Vec<Listening>> {
     let mut all = by_sock_diag().or_else(|_| by_table())?;
     let unix = sockets::unix_table().unwrap_or_default().into_iter().filter(|socket| socket.is_listener);
     all.extend(unix.map(|socket| Listening {
-        place: Place::Unix(socket.address),
+        place: BoundAddress::Unix(socket.address),
         inode: socket.inode,
         user: None,
         is_v6_only: false,
@@ -92,20 +92,20 @@ fn by_table() -> io::Result<Vec<Listening>> {
 impl Listening {
     fn of(socket: &TcpSocket) -> Listening {
         let TcpSocket { address, inode, user, is_v6_only, .. } = *socket;
-        Listening { place: Place::Tcp(address), inode, user: Some(user), is_v6_only }
+        Listening { place: BoundAddress::Tcp(address), inode, user: Some(user), is_v6_only }
     }
 }
 
 /// The processes that hold some of these sockets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Holders {
+pub struct SocketHolders {
     /// Each with those that it holds.
     pub pids: BTreeMap<u32, BTreeSet<u64>>,
     /// Processes whose descriptors this user may not see.
     pub hidden: usize,
 }
 
-impl Holders {
+impl SocketHolders {
     /// Those whose parent holds none: the first process of each server. A service manager that keeps a socket for its server
     /// (`systemd`, process 1) is none.
     pub fn roots(&self) -> Vec<u32> {
@@ -119,8 +119,8 @@ impl Holders {
 }
 
 /// All processes that hold one of the sockets with these inodes, as far as this user may see.
-pub fn holders(inodes: &BTreeSet<u64>) -> Holders {
-    let mut found = Holders::default();
+pub fn holders(inodes: &BTreeSet<u64>) -> SocketHolders {
+    let mut found = SocketHolders::default();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
         match sockets_of(pid) {
@@ -176,7 +176,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let all = listening().unwrap();
-        for place in [Place::Tcp(address), Place::Unix(folder.to_str().unwrap().to_owned())] {
+        for place in [BoundAddress::Tcp(address), BoundAddress::Unix(folder.to_str().unwrap().to_owned())] {
             let one = all.iter().find(|one| one.place == place).unwrap_or_else(|| panic!("{place} in {all:?}"));
             let found = holders(&BTreeSet::from([one.inode]));
             assert!(found.pids.contains_key(&std::process::id()), "{found:?}");
@@ -198,7 +198,7 @@ mod tests {
         let connected = TcpStream::connect(listeners[0].local_addr().unwrap()).unwrap();
         let (diag, table) = (by_sock_diag().unwrap(), by_table().unwrap());
         for listener in &listeners {
-            let place = Place::Tcp(listener.local_addr().unwrap());
+            let place = BoundAddress::Tcp(listener.local_addr().unwrap());
             let of = |all: &[Listening]| all.iter().filter(|one| one.place == place).cloned().collect::<Vec<_>>();
             let [told, listed] = [of(&diag), of(&table)].map(|of| {
                 assert_eq!(of.len(), 1, "{place}");
@@ -207,7 +207,7 @@ mod tests {
             // The table does not tell who takes IPv6 alone: as nobody was asked to, those at an address of IPv6 do.
             assert_eq!(Listening { is_v6_only: false, ..told }, listed);
         }
-        let ours = Place::Tcp(connected.local_addr().unwrap());
+        let ours = BoundAddress::Tcp(connected.local_addr().unwrap());
         assert!(diag.iter().all(|one| one.place != ours), "it does not listen");
     }
 
@@ -222,7 +222,7 @@ mod tests {
                 return;
             }
             listen(&one, 8).unwrap();
-            let place = Place::Tcp(TcpListener::from(one.try_clone().unwrap()).local_addr().unwrap());
+            let place = BoundAddress::Tcp(TcpListener::from(one.try_clone().unwrap()).local_addr().unwrap());
             let all = by_sock_diag().unwrap();
             let found = all.iter().find(|one| one.place == place).unwrap_or_else(|| panic!("{place} in {all:?}"));
             assert_eq!(found.is_v6_only, is_v6_only, "{place}");
@@ -244,7 +244,7 @@ mod tests {
         let other = bound(address);
         let all = listening().unwrap();
         let inodes: BTreeSet<u64> =
-            all.iter().filter(|one| one.place == Place::Tcp(address)).map(|one| one.inode).collect();
+            all.iter().filter(|one| one.place == BoundAddress::Tcp(address)).map(|one| one.inode).collect();
         let held = &holders(&inodes).pids[&std::process::id()];
         assert_eq!((inodes.len(), held), (2, &inodes));
         // Each has a queue of its own, and the server's is both.
@@ -257,7 +257,7 @@ mod tests {
     fn a_root_is_held_by_nobody_above_it() {
         let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
         let both = [std::process::id(), child.id(), 1].map(|pid| (pid, BTreeSet::from([7])));
-        let holders = Holders { pids: both.into_iter().collect(), hidden: 0 };
+        let holders = SocketHolders { pids: both.into_iter().collect(), hidden: 0 };
         assert_eq!(holders.roots(), [std::process::id()]);
         drop(child.stdin.take());
         child.wait().unwrap();

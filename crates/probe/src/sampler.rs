@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use model::{Clock, ControlServer, Nanos};
 
-use crate::host::Host;
+use crate::host::HostCounters;
 use crate::owners;
 use crate::processes::this_threads_cpu;
 use crate::puma_stats::{self, PumaStats};
@@ -84,7 +84,7 @@ pub struct ServerSample {
     /// Those that live.
     pub processes: Vec<ProcessSample>,
     /// The machine's counters, where details are wanted.
-    pub host: Host,
+    pub host: HostCounters,
     /// What could not be read.
     pub missing: Vec<String>,
     /// CPU time that all looks have taken so far.
@@ -172,7 +172,7 @@ impl Sampler {
             missing.push("connections of each process: only root and the server's own user may see them".to_owned());
         }
         let sockets = sockets.as_deref().map(ServerSockets::of);
-        let host = if has_details { Host::now() } else { Host::default() };
+        let host = if has_details { HostCounters::now() } else { HostCounters::default() };
         Observation::Server(Box::new(ServerSample { at, sockets, processes, host, missing, cpu: this_threads_cpu() }))
     }
 

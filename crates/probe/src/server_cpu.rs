@@ -15,7 +15,7 @@ use crate::processes::{CpuShare, Follower};
 
 /// A look at a server before a run.
 #[derive(Debug)]
-pub struct Before {
+pub struct ServerCpuBefore {
     roots: Vec<u32>,
     followers: Vec<Follower>,
     placement: Placement,
@@ -24,13 +24,13 @@ pub struct Before {
 }
 
 /// The first look, at the instant `at`: at these processes and all that descend from them, but for this one and its own.
-pub fn before(roots: &[u32], placement: &Placement, at: Nanos) -> Before {
+pub fn before(roots: &[u32], placement: &Placement, at: Nanos) -> ServerCpuBefore {
     let mut followers: Vec<Follower> = family(roots).into_iter().map(Follower::of).collect();
     for follower in &mut followers {
         follower.look();
     }
     let busy = busy(&placement.server);
-    Before { roots: roots.to_vec(), followers, placement: placement.clone(), busy, at }
+    ServerCpuBefore { roots: roots.to_vec(), followers, placement: placement.clone(), busy, at }
 }
 
 fn family(roots: &[u32]) -> BTreeSet<u32> {
@@ -42,7 +42,7 @@ fn family(roots: &[u32]) -> BTreeSet<u32> {
     if is_below_us { all } else { all.difference(&ours).copied().collect() }
 }
 
-impl Before {
+impl ServerCpuBefore {
     /// The second look, at the instant `at`, after so many requests. `None` where none of the processes can be looked at any more.
     pub fn after(mut self, at: Nanos, requests: u64) -> Option<ServerCpu> {
         let newborn = family(&self.roots);

@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 
 use model::waits::{bucket_of, top_of};
 use model::{Nanos, Waits};
-use probe::bpf::{Event, Path, Wanted, possible};
+use probe::bpf::{TracedAnswer, TracedPath, TracingPlan, possible};
 use rustix::time::{ClockId, clock_gettime};
 
 fn can() -> bool {
@@ -62,7 +62,8 @@ fn what_is_summed_up_in_the_kernel_is_what_its_records_say() {
         let Ok(listener) = TcpListener::bind(address) else { continue };
         let port = listener.local_addr().unwrap().port();
         let me = std::process::id();
-        let mut path = Path::follow(&Wanted { port, processes: &[me], requests: true, events: true }).unwrap();
+        let mut path =
+            TracedPath::follow(&TracingPlan { port, processes: &[me], requests: true, events: true }).unwrap();
         path.count_from(Nanos::ZERO).unwrap();
         let host = if address.starts_with("[::1]") { "::1" } else { "127.0.0.1" };
         let before = now();
@@ -89,12 +90,12 @@ fn what_is_summed_up_in_the_kernel_is_what_its_records_say() {
         for thread in threads {
             thread.join().unwrap();
         }
-        let events: Vec<Event> = std::iter::from_fn(|| path.next_event()).collect();
+        let events: Vec<TracedAnswer> = std::iter::from_fn(|| path.next_event()).collect();
         let view = path.view().unwrap();
         assert_eq!((view.unfollowed, view.lost, events.len()), (0, 0, 15), "{address} {view:?}");
         assert_eq!((view.processes.len(), view.processes[0].pid, view.answers()), (1, me, 15), "{address}");
         for port in &ports {
-            let own: Vec<&Event> = events.iter().filter(|event| event.port == *port).collect();
+            let own: Vec<&TracedAnswer> = events.iter().filter(|event| event.port == *port).collect();
             assert_eq!(own.iter().map(|event| event.number).collect::<Vec<_>>(), [0, 1, 2]);
             let mut last = before;
             for (event, s) in own.iter().map(|event| (event, event.stamps)) {
@@ -108,7 +109,7 @@ fn what_is_summed_up_in_the_kernel_is_what_its_records_say() {
             assert!(own[0].stamps.arrived < own[0].stamps.accepted);
         }
         let process = &view.processes[0];
-        let first = |event: &&Event| event.number == 0;
+        let first = |event: &&TracedAnswer| event.number == 0;
         let accept = events.iter().filter(first).map(|event| event.stamps.accepted.unwrap() - event.stamps.established);
         assert_eq!(process.accept_queue, counted(accept), "{address}");
         let received = events.iter().map(|event| {
@@ -130,7 +131,7 @@ fn outside_of_the_window_answers_are_counted_alone_and_strangers_never() {
     }
     let (listener, other) = (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
     let port = listener.local_addr().unwrap().port();
-    let path = Path::follow(&Wanted { port, processes: &[], requests: true, events: false }).unwrap();
+    let path = TracedPath::follow(&TracingPlan { port, processes: &[], requests: true, events: false }).unwrap();
     for listener in [&listener, &other] {
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let server = listener.accept().unwrap().0;
@@ -154,7 +155,7 @@ fn a_server_that_hangs_up_has_not_answered() {
     }
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let mut path = Path::follow(&Wanted { port, processes: &[], requests: true, events: true }).unwrap();
+    let mut path = TracedPath::follow(&TracingPlan { port, processes: &[], requests: true, events: true }).unwrap();
     let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let mut server = listener.accept().unwrap().0;
     client.write_all(b"?").unwrap();

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use engine::{RequestRecord, RequestTrace};
 use model::kernel::{KernelStamps, Wayfinding, Ways};
 use model::{Exchange, Nanos, Window};
-use probe::bpf::Event;
+use probe::bpf::TracedAnswer;
 
 /// What is told by the kernel and was never asked for is forgotten when it has become so much.
 const MOST_TOLD: usize = 1 << 20;
@@ -31,7 +31,7 @@ impl Join {
     }
 
     /// What the kernel saw of one answer.
-    pub(crate) fn told(&mut self, event: &Event) {
+    pub(crate) fn told(&mut self, event: &TracedAnswer) {
         if self.told.len() >= MOST_TOLD {
             self.told.clear();
         }
@@ -88,7 +88,7 @@ mod tests {
     }
 
     /// All of it in ms of the client's clock.
-    fn told(port: u16, number: u64, established: u64, answered: u64) -> Event {
+    fn told(port: u16, number: u64, established: u64, answered: u64) -> TracedAnswer {
         let at = |ms| Nanos::from_millis(ms) + LEAD;
         let stamps = KernelStamps {
             established: at(established),
@@ -97,7 +97,7 @@ mod tests {
             read: at(answered - 2),
             answered: at(answered),
         };
-        Event { port, number, pid: 1, stamps }
+        TracedAnswer { port, number, pid: 1, stamps }
     }
 
     fn record(port: u16, number: u64, opened: u64, due: u64, ended: u64) -> RequestRecord {

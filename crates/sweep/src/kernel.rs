@@ -6,7 +6,7 @@ use std::sync::mpsc::Receiver;
 use engine::{LoadSpec, RecordBatch, RunProgress, shared_clock_lead};
 use model::forecast::ServiceTime;
 use model::{Clock, KernelView, Nanos, Probe, ProbeUsed, Tally, Watch};
-use probe::bpf::{self, Path, Wanted};
+use probe::bpf::{self, TracedPath, TracingPlan};
 use probe::processes;
 
 use crate::join::Join;
@@ -40,7 +40,7 @@ pub(crate) fn choose(asked: Probe, is_tcp: bool, slots: u32, service_time: Optio
 
 /// The tracepoints of a run.
 pub(crate) struct Tracing {
-    path: Path,
+    path: TracedPath,
 }
 
 impl Tracing {
@@ -52,9 +52,9 @@ impl Tracing {
     pub(crate) fn begin(port: u16, root: u32, shape: &LoadSpec) -> Result<Tracing, String> {
         let family = processes::tree(root);
         let requests = shape.transport.tls.is_none();
-        let wanted = Wanted { port, processes: &family, requests, events: shape.traces };
-        let failed = |missing: bpf::Missing| missing.to_string();
-        let mut path = Path::follow(&wanted).map_err(failed)?;
+        let wanted = TracingPlan { port, processes: &family, requests, events: shape.traces };
+        let failed = |missing: bpf::MissingRight| missing.to_string();
+        let mut path = TracedPath::follow(&wanted).map_err(failed)?;
         if shape.warm_up == Nanos::ZERO {
             path.count_from(Nanos::ZERO).map_err(failed)?;
         }
@@ -73,7 +73,7 @@ impl Tracing {
     ) -> Result<Told, String> {
         let begun_with = processes::this_threads_cpu();
         let lead = shared_clock_lead(clock);
-        let failed = |missing: bpf::Missing| missing.to_string();
+        let failed = |missing: bpf::MissingRight| missing.to_string();
         let mut join = None;
         loop {
             let is_over = over.load(Ordering::Relaxed);

@@ -33,7 +33,7 @@ pub use hear::Hearing;
 pub use observer::{Observer, Phase};
 pub use overhead::{Arm, Overhead, OverheadPlan, Sample, conduct_overhead};
 pub use probe::StatsdSocket;
-pub use probe::host::Host;
+pub use probe::host::HostCounters;
 pub use probe::machine::environment;
 pub use tools::Tools;
 pub use watch::LiveReadings;

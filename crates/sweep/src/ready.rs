@@ -19,7 +19,7 @@ const STEP: Nanos = Nanos::from_millis(20);
 const LAST_LINES: usize = 20;
 
 /// What to ask, and how long to wait for the answer.
-pub(crate) struct Question<'a> {
+pub(crate) struct ReadinessCheck<'a> {
     pub(crate) plan: &'a ServerPlan,
     pub(crate) transport: &'a Transport,
     pub(crate) request: &'a Request,
@@ -36,7 +36,7 @@ pub(crate) struct Question<'a> {
 /// Where it lacks something, ends, takes longer than the boot timeout, or answers with a client's or server's error.
 pub(crate) fn wait_until_ready<C: Clock + Clone + Send>(
     server: &Server,
-    question: &Question<'_>,
+    question: &ReadinessCheck<'_>,
     clock: &C,
     stop: impl Fn() -> bool,
 ) -> Result<Option<FetchedResponse>, SweepError> {

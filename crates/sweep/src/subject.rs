@@ -13,7 +13,7 @@ use probe::sampler::Sampler;
 use probe::sockets::ServerListener;
 
 use crate::error::SweepError;
-use crate::ready::{Question, last_lines, wait_until_ready};
+use crate::ready::{ReadinessCheck, last_lines, wait_until_ready};
 use crate::tools::Tools;
 use crate::watch;
 
@@ -82,7 +82,7 @@ impl Subject {
         // Its own connection, so closed after the answer: a connection left open would hold one of the server's threads.
         let first = render_with("GET", &prepared.authority, &prepared.path, &stream.headers(), false);
         let transport = transport(&prepared.bind)?;
-        let question = Question {
+        let question = ReadinessCheck {
             plan,
             transport: &transport,
             request: &first,

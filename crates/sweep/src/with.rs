@@ -3,7 +3,7 @@
 
 use model::forecast::ServiceTime;
 use model::{ClaimedRow, ClaimedRun, Clock, Diagnostic, Nanos, Plan, ServerFacts, ServerKind, Stop, WorkerShare};
-use probe::host::Host;
+use probe::host::HostCounters;
 use probe::processes::tree;
 use probe::puma_stats::PumaStats;
 use probe::sink_ledger;
@@ -66,7 +66,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             },
         });
         let account_before = self.account.take().or_else(|| self.server_account());
-        let before = Host::now();
+        let before = HostCounters::now();
         let family = tree(self.subject.pid());
         let task = Task { plan, server: &self.subject.facts, url: &self.subject.target_url, connections };
         let done = other.run(&task, &|| self.tools.is_interrupted() || self.subject.has_ended());
@@ -75,7 +75,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         }
         let failed = |why| SweepError::Other { by: plan.with.clone().unwrap_or_default(), connections, why };
         let Some(mut run) = done.map_err(failed)? else { return Ok(None) };
-        let after = Host::now();
+        let after = HostCounters::now();
         run.steal = after.steal_since(&before);
         run.listen_overflows = after.listen_overflows_since(&before);
         let readings = self.listener_readings(run.elapsed);

@@ -7,7 +7,7 @@ use engine::Resolver;
 use model::Nanos;
 use model::{ControlAddress, ControlServer};
 use probe::control;
-use probe::owners::Place;
+use probe::owners::BoundAddress;
 
 use super::format::Format;
 use super::limits::check_times;
@@ -109,10 +109,10 @@ impl WatchArgs {
 }
 
 /// Where a control server listens.
-pub(crate) fn place(control: &ControlServer) -> Place {
+pub(crate) fn place(control: &ControlServer) -> BoundAddress {
     match &control.address {
-        ControlAddress::Tcp(address) => Place::Tcp(*address),
-        ControlAddress::Unix(path) => Place::Unix(path.to_string_lossy().into_owned()),
+        ControlAddress::Tcp(address) => BoundAddress::Tcp(*address),
+        ControlAddress::Unix(path) => BoundAddress::Unix(path.to_string_lossy().into_owned()),
     }
 }
 

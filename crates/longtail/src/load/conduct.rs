@@ -13,7 +13,7 @@ use model::{
     Placement, Statistics, Tally, doubts, verdict,
 };
 
-use sweep::Host;
+use sweep::HostCounters;
 
 use crate::clock::SystemClock;
 use crate::load::Check;
@@ -57,7 +57,7 @@ pub(crate) fn conduct(
     // Before this thread is kept to some of its processors.
     let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
     let kept = CpuRestriction::off_the_server(placement.as_ref());
-    let host = Host::now();
+    let host = HostCounters::now();
     let recorder = Recorder::open(logs, checks)?;
     let progress = Arc::new(RunProgress::new(shape.lanes));
     let ui = Ui::new();
@@ -110,7 +110,7 @@ pub(crate) fn conduct(
     }
     let Recorded { checks, checks_hold, failed } =
         recorded.unwrap_or(Recorded { checks: Vec::new(), checks_hold: true, failed: None });
-    let after = Host::now();
+    let after = HostCounters::now();
     let DriveResult {
         tally,
         batches,

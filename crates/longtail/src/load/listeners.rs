@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use engine::{Endpoint, Unreachable, reach};
 use model::ServerLocation;
-use probe::owners::{self, Listening, Place};
+use probe::owners::{self, BoundAddress, Listening};
 
 use crate::mistake::{Mistake, wrong};
 
@@ -108,15 +108,15 @@ pub(crate) fn is_of_this_machine(endpoint: &Endpoint) -> bool {
 /// Whether a connection to `endpoint` ends at `listening`.
 fn leads_to(endpoint: &Endpoint, listening: &Listening) -> bool {
     match (endpoint, &listening.place) {
-        (Endpoint::Tcp(to), Place::Tcp(at)) => {
+        (Endpoint::Tcp(to), BoundAddress::Tcp(at)) => {
             let (here, there) = (to.ip().to_canonical(), at.ip().to_canonical());
             // `::` takes IPv4 too where it is not told otherwise, `0.0.0.0` never IPv6.
             let takes_it = if here.is_ipv4() { !listening.is_v6_only } else { there.is_ipv6() };
             let takes_all = there.is_unspecified() && takes_it && is_of_this_machine(endpoint);
             to.port() == at.port() && (here == there || takes_all)
         }
-        (Endpoint::Unix(path), Place::Unix(at)) => is_same_file(path, at),
-        (Endpoint::Abstract(name), Place::Unix(at)) => {
+        (Endpoint::Unix(path), BoundAddress::Unix(at)) => is_same_file(path, at),
+        (Endpoint::Abstract(name), BoundAddress::Unix(at)) => {
             at.strip_prefix('@').is_some_and(|at| at.as_bytes() == name.as_slice())
         }
         _ => false,
@@ -130,8 +130,8 @@ fn is_same_file(path: &Path, at: &str) -> bool {
 }
 
 /// Whether it may be: of a socket that its server bound by a relative path the kernel tells that path alone, not from where.
-fn may_lead_to(endpoint: &Endpoint, place: &Place) -> bool {
-    let (Endpoint::Unix(path), Place::Unix(at)) = (endpoint, place) else { return false };
+fn may_lead_to(endpoint: &Endpoint, place: &BoundAddress) -> bool {
+    let (Endpoint::Unix(path), BoundAddress::Unix(at)) = (endpoint, place) else { return false };
     let at = Path::new(at);
     at.is_relative() && path.canonicalize().is_ok_and(|path| path.ends_with(at.strip_prefix(".").unwrap_or(at)))
 }
@@ -147,8 +147,8 @@ mod tests {
 
     #[test]
     fn a_connection_ends_where_its_address_is_listened_to() {
-        let at = |place: Place| Listening { place, inode: 1, user: None, is_v6_only: false };
-        let tcp_at = |address: &str| at(Place::Tcp(address.parse().unwrap()));
+        let at = |place: BoundAddress| Listening { place, inode: 1, user: None, is_v6_only: false };
+        let tcp_at = |address: &str| at(BoundAddress::Tcp(address.parse().unwrap()));
         let leads = |to: &str, at: &str| leads_to(&tcp(to), &tcp_at(at));
         assert!(
             leads("127.0.0.1:80", "127.0.0.1:80")
@@ -160,7 +160,7 @@ mod tests {
         assert!(!leads("[::1]:80", "0.0.0.0:80") && !leads("[::1]:80", "127.0.0.1:80"));
         let of_ipv6 = Listening { is_v6_only: true, ..tcp_at("[::]:80") };
         assert!(leads_to(&tcp("[::1]:80"), &of_ipv6) && !leads_to(&tcp("127.0.0.1:80"), &of_ipv6));
-        let unix = |path: &str| at(Place::Unix(path.to_owned()));
+        let unix = |path: &str| at(BoundAddress::Unix(path.to_owned()));
         assert!(leads_to(&Endpoint::Unix("/run/a".into()), &unix("/run/a")));
         assert!(leads_to(&Endpoint::Abstract(b"a".to_vec()), &unix("@a")));
         assert!(
@@ -178,10 +178,10 @@ mod tests {
         let other = folder.join("other.sock");
         std::os::unix::fs::symlink(&file, &other).unwrap();
         let leads = |to: &Path, at: &str| {
-            let place = Place::Unix(at.to_owned());
+            let place = BoundAddress::Unix(at.to_owned());
             leads_to(&Endpoint::Unix(to.to_owned()), &Listening { place, inode: 1, user: None, is_v6_only: false })
         };
-        let may = |to: &Path, at: &str| may_lead_to(&Endpoint::Unix(to.to_owned()), &Place::Unix(at.to_owned()));
+        let may = |to: &Path, at: &str| may_lead_to(&Endpoint::Unix(to.to_owned()), &BoundAddress::Unix(at.to_owned()));
         let (at, name) = (file.to_str().unwrap(), folder.file_name().unwrap().to_str().unwrap());
         assert!(leads(&other, at) && leads(&folder.join("./app.sock"), at) && leads(&file, other.to_str().unwrap()));
         assert!(!leads(&file, "app.sock") && !leads(&file, "/app.sock"));

@@ -10,7 +10,7 @@ use model::objective::ObjectiveFigure;
 use model::study::SCHEMA;
 use model::{ClaimedLoadStudy, ClaimedRun, Nanos, Objective};
 use requests::TargetUrl;
-use sweep::Host;
+use sweep::HostCounters;
 
 use crate::args::LoadArgs;
 use crate::clock::SystemClock;
@@ -124,13 +124,13 @@ impl OrderedLoad {
         // Before this thread is kept to some of its processors, as then the generator is too.
         let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
         let kept = CpuRestriction::off_the_server(prepared.placement.as_ref());
-        let before = Host::now();
+        let before = HostCounters::now();
         let ended = || interrupt.load(Ordering::Relaxed);
         let failed = |why| wrong(format!("--with {}: {why}", driver.name()));
         let Some(mut run) = driver.run(&order, KnownServer::default(), &ended).map_err(failed)? else {
             return Ok(None);
         };
-        let after = Host::now();
+        let after = HostCounters::now();
         drop(kept);
         run.steal = after.steal_since(&before);
         run.listen_overflows = after.listen_overflows_since(&before).filter(|_| prepared.server.is_here());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use model::Nanos;
-use probe::host::Host;
+use probe::host::HostCounters;
 use probe::puma_stats::{PumaStats, WorkerStats};
 use probe::sampler::{Observation, ServerSample};
 use probe::server_processes::ProcessSample;
@@ -48,7 +48,7 @@ pub(crate) struct WatchBoard {
     /// The counters of each process at the last look.
     counters: BTreeMap<(u32, Quantity), u64>,
     /// When the last whole look was taken, and the machine's counters then.
-    last_look: Option<(Nanos, Host)>,
+    last_look: Option<(Nanos, HostCounters)>,
     /// The longest accept queue since the last whole look.
     longest: Option<f64>,
     /// The longest accept queue that is allowed.
@@ -300,7 +300,7 @@ impl WatchBoard {
         }
     }
 
-    fn take_machine(&mut self, at: Nanos, host: Host) {
+    fn take_machine(&mut self, at: Nanos, host: HostCounters) {
         let Some((from, before)) = self.last_look else { return };
         let counted = [
             (Quantity::Overflows, host.listen_overflows_since(&before)),

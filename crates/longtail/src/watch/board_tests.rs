@@ -2,7 +2,7 @@
 //! leaves nothing of now.
 
 use model::Nanos;
-use probe::host::Host;
+use probe::host::HostCounters;
 use probe::processes::CpuShare;
 use probe::sampler::{Observation, ServerSample};
 use probe::server_processes::{ContextSwitches, ProcessSample};
@@ -32,7 +32,7 @@ pub(crate) fn look(seconds: u64, processes: Vec<ProcessSample>) -> Observation {
         at: Nanos::from_secs(seconds),
         sockets: Some(ServerSockets { open, accepted: 10, unread: Some(2), ..ServerSockets::default() }),
         processes,
-        host: Host::default(),
+        host: HostCounters::default(),
         missing: Vec::new(),
         cpu: Nanos::from_millis(2),
     }))

@@ -189,7 +189,7 @@ mod tests {
 
     fn target() -> WatchTarget {
         WatchTarget {
-            places: vec![probe::owners::Place::Tcp("127.0.0.1:9292".parse().unwrap())],
+            places: vec![probe::owners::BoundAddress::Tcp("127.0.0.1:9292".parse().unwrap())],
             inodes: BTreeSet::new(),
             roots: vec![10],
             is_process: false,

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use engine::{Endpoint, Resolver};
 use model::Nanos;
-use probe::owners::{self, Listening, Place};
+use probe::owners::{self, BoundAddress, Listening};
 use probe::processes::tree;
 use probe::sampler::{Sampler, SamplingPlan};
 use probe::sockets::ServerListener;
@@ -64,7 +64,7 @@ impl FromStr for TargetName {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WatchTarget {
     /// Where it listens: one port, perhaps of several addresses, or one Unix socket.
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<BoundAddress>,
     /// Its listening sockets.
     pub(crate) inodes: BTreeSet<u64>,
     /// Its first processes; none where this user may not see them.
@@ -86,7 +86,7 @@ impl WatchTarget {
     pub(crate) fn find(
         word: &TargetName,
         port: Option<u16>,
-        control: Option<&Place>,
+        control: Option<&BoundAddress>,
         resolver: &Resolver,
     ) -> Result<WatchTarget, Mistake> {
         let unreadable = |why: io::Error| wrong(format!("/proc/net/tcp cannot be read ({why}): is /proc mounted?"));
@@ -131,8 +131,8 @@ impl WatchTarget {
     /// What looks at it.
     pub(crate) fn sampler(&self, period: Nanos) -> Sampler {
         let listener = match &self.places[0] {
-            Place::Tcp(address) => ServerListener::of_port(address.port()),
-            Place::Unix(address) => ServerListener::of_unix(address),
+            BoundAddress::Tcp(address) => ServerListener::of_port(address.port()),
+            BoundAddress::Unix(address) => ServerListener::of_unix(address),
         };
         let plan = SamplingPlan { period, search_every: 1, has_details: true };
         let sampler = Sampler::of_processes(listener, &self.roots, plan);
@@ -141,7 +141,7 @@ impl WatchTarget {
 
     /// Where it listens, in words.
     pub(crate) fn place(&self) -> String {
-        let places: BTreeSet<String> = self.places.iter().map(Place::to_string).collect();
+        let places: BTreeSet<String> = self.places.iter().map(BoundAddress::to_string).collect();
         places.into_iter().collect::<Vec<_>>().join(", ")
     }
 }
@@ -180,15 +180,15 @@ fn of_port(port: u16, all: &[Listening]) -> Result<WatchTarget, Mistake> {
 }
 
 fn of_unix(path: &str, all: &[Listening]) -> Result<WatchTarget, Mistake> {
-    let place = Place::Unix(path.to_owned());
+    let place = BoundAddress::Unix(path.to_owned());
     let mut ours: Vec<&Listening> = all.iter().filter(|one| one.place == place).collect();
     if ours.is_empty() && !path.starts_with('@') {
         // The kernel knows it as the server wrote it, which may have been by another way.
         let real = |path: &str| fs::canonicalize(path).ok();
         let wanted = real(path);
         let is_same = |one: &&Listening| match &one.place {
-            Place::Unix(address) => wanted.is_some() && real(address) == wanted,
-            Place::Tcp(_) => false,
+            BoundAddress::Unix(address) => wanted.is_some() && real(address) == wanted,
+            BoundAddress::Tcp(_) => false,
         };
         ours = all.iter().filter(is_same).collect();
     }
@@ -230,7 +230,7 @@ fn of_listeners(ours: &[&Listening]) -> WatchTarget {
 
 fn of_another_machine(address: SocketAddr) -> WatchTarget {
     WatchTarget {
-        places: vec![Place::Tcp(address)],
+        places: vec![BoundAddress::Tcp(address)],
         inodes: BTreeSet::new(),
         roots: Vec::new(),
         is_process: false,
@@ -239,7 +239,12 @@ fn of_another_machine(address: SocketAddr) -> WatchTarget {
     }
 }
 
-fn of_process(pid: u32, port: Option<u16>, control: Option<&Place>, all: &[Listening]) -> Result<WatchTarget, Mistake> {
+fn of_process(
+    pid: u32,
+    port: Option<u16>,
+    control: Option<&BoundAddress>,
+    all: &[Listening],
+) -> Result<WatchTarget, Mistake> {
     if !exists(pid) {
         return Err(wrong(format!("there is no process {pid}: a port (:9292) finds its server")));
     }
@@ -268,7 +273,7 @@ fn of_process(pid: u32, port: Option<u16>, control: Option<&Place>, all: &[Liste
             _ => format!("process {pid} and its children listen nowhere: give the process of a server"),
         }));
     };
-    let key = |place: &Place| place.port().map_or_else(|| Err(place.clone()), Ok);
+    let key = |place: &BoundAddress| place.port().map_or_else(|| Err(place.clone()), Ok);
     if ours.iter().any(|one| key(&one.place) != key(&first.place)) {
         let mend = ours.iter().find_map(|one| one.place.port()).map_or_else(
             || format!("give one, such as {}", first.place),

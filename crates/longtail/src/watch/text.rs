@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn what_is_absent_is_a_dash_and_the_rest_has_its_source() {
         let target = WatchTarget {
-            places: vec![probe::owners::Place::Tcp("127.0.0.1:9292".parse().unwrap())],
+            places: vec![probe::owners::BoundAddress::Tcp("127.0.0.1:9292".parse().unwrap())],
             inodes: BTreeSet::new(),
             roots: vec![10],
             is_process: false,

@@ -2,7 +2,7 @@
 //! answered, and when its threads waited for a CPU.
 //!
 //! What runs in the kernel is `path.bpf.c`, kept compiled beside it so that no compiler is needed here. It looks and
-//! changes nothing. It is there as long as its [`Path`] is: what holds it are descriptors of this process, which no child inherits and
+//! changes nothing. It is there as long as its [`TracedPath`] is: what holds it are descriptors of this process, which no child inherits and
 //! which the kernel closes however the process ends.
 //!
 //! Not seen: Unix sockets; clients on other hosts (an answer is stamped where it reaches the client's socket); accepts by
@@ -11,13 +11,13 @@
 mod path;
 mod rights;
 
-pub use path::{Event, Path, Wanted};
-pub use rights::Missing;
+pub use path::{TracedAnswer, TracedPath, TracingPlan};
+pub use rights::MissingRight;
 
 /// Whether the tracepoints can be listened to here: tries it out, at a port that nobody has.
 ///
 /// # Errors
 /// With what is missing.
-pub fn possible() -> Result<(), Missing> {
-    Path::follow(&Wanted { port: 0, processes: &[], requests: true, events: false }).map(drop)
+pub fn possible() -> Result<(), MissingRight> {
+    TracedPath::follow(&TracingPlan { port: 0, processes: &[], requests: true, events: false }).map(drop)
 }

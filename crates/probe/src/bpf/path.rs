@@ -11,7 +11,7 @@ use aya::{Btf, Ebpf, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
 use model::kernel::KernelStamps;
 use model::{KernelView, Nanos, ProcessWaits, Waits};
 
-use super::rights::Missing;
+use super::rights::MissingRight;
 
 /// Programs and their tracepoints; the last two are of requests.
 const PROGRAMS: [(&str, &str); 6] = [
@@ -35,20 +35,20 @@ pub(super) const ACCEPTS: Option<(u32, u32)> = if cfg!(target_arch = "x86_64") {
 
 /// Whom to follow, and how closely.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct TracingPlan<'a> {
     /// The port that the server listens at, on whatever address.
     pub port: u16,
     /// Its processes. One that is born later is followed once it accepts or reads.
     pub processes: &'a [u32],
     /// Whether requests are followed, or (TLS) connections and processes alone.
     pub requests: bool,
-    /// Whether each answer is told by an [`Event`].
+    /// Whether each answer is told by an [`TracedAnswer`].
     pub events: bool,
 }
 
 /// One answer, as the kernel saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct TracedAnswer {
     /// The client's port.
     pub port: u16,
     /// Which answer on its connection, from 0.
@@ -60,7 +60,7 @@ pub struct Event {
 }
 
 /// The programs in the kernel. They are gone when this is.
-pub struct Path {
+pub struct TracedPath {
     // Holds programs and links.
     _programs: Ebpf,
     cells: HashMap<MapData, [u32; 2], u64>,
@@ -69,37 +69,38 @@ pub struct Path {
     events: RingBuf<MapData>,
 }
 
-impl Path {
+impl TracedPath {
     /// Attaches the programs. Nothing is counted before there is a window; answers are told from now on.
     ///
     /// # Errors
     /// With what is missing. Then nothing is attached.
-    pub fn follow(wanted: &Wanted<'_>) -> Result<Path, Missing> {
-        if let Some(missing) = Missing::beforehand() {
+    pub fn follow(wanted: &TracingPlan<'_>) -> Result<TracedPath, MissingRight> {
+        if let Some(missing) = MissingRight::beforehand() {
             return Err(missing);
         }
         let (accept, accept4) = ACCEPTS.unwrap_or_default();
-        let types = Btf::from_sys_fs().map_err(|error| Missing::at("the kernel's types", &error))?;
+        let types = Btf::from_sys_fs().map_err(|error| MissingRight::at("the kernel's types", &error))?;
         let mut loader = EbpfLoader::new();
         let wants_events = u32::from(wanted.events);
         loader.btf(Some(&types)).verifier_log_level(VerifierLogLevel::DISABLE);
         loader.override_global("port", &wanted.port, true).override_global("wants_events", &wants_events, true);
         loader.override_global("nr_accept", &accept, true).override_global("nr_accept4", &accept4, true);
         let object = include_bytes_aligned!("path.bpf.o");
-        let mut programs = loader.load(object).map_err(|error| Missing::at("the BPF maps", &error))?;
+        let mut programs = loader.load(object).map_err(|error| MissingRight::at("the BPF maps", &error))?;
         let mut family: HashMap<MapData, u32, u32> = take(&mut programs, "family", HashMap::try_from)?;
         for pid in wanted.processes {
-            family.insert(pid, 1, 0).map_err(|error| Missing::at("the BPF maps", &error))?;
+            family.insert(pid, 1, 0).map_err(|error| MissingRight::at("the BPF maps", &error))?;
         }
         let used = if wanted.requests { PROGRAMS.len() } else { OF_CONNECTIONS };
         for (name, tracepoint) in &PROGRAMS[..used] {
-            let failed = |error: &dyn std::error::Error| Missing::at(&format!("the tracepoint {tracepoint}"), error);
-            let program = programs.program_mut(name).ok_or_else(|| Missing::part(name))?;
+            let failed =
+                |error: &dyn std::error::Error| MissingRight::at(&format!("the tracepoint {tracepoint}"), error);
+            let program = programs.program_mut(name).ok_or_else(|| MissingRight::part(name))?;
             let program: &mut BtfTracePoint = program.try_into().map_err(|error| failed(&error))?;
             program.load(tracepoint, &types).map_err(|error| failed(&error))?;
             program.attach().map_err(|error| failed(&error))?;
         }
-        let mut path = Path {
+        let mut path = TracedPath {
             cells: take(&mut programs, "cells", HashMap::try_from)?,
             window: take(&mut programs, "window", Array::try_from)?,
             losses: take(&mut programs, "losses", Array::try_from)?,
@@ -116,20 +117,20 @@ impl Path {
     ///
     /// # Errors
     /// Where the kernel refuses.
-    pub fn count_from(&mut self, from: Nanos) -> Result<(), Missing> {
-        self.window.set(0, from.0, 0).map_err(|error| Missing::at("the BPF maps", &error))
+    pub fn count_from(&mut self, from: Nanos) -> Result<(), MissingRight> {
+        self.window.set(0, from.0, 0).map_err(|error| MissingRight::at("the BPF maps", &error))
     }
 
     /// Until when. For ever, at first.
     ///
     /// # Errors
     /// Where the kernel refuses.
-    pub fn count_until(&mut self, until: Nanos) -> Result<(), Missing> {
-        self.window.set(1, until.0, 0).map_err(|error| Missing::at("the BPF maps", &error))
+    pub fn count_until(&mut self, until: Nanos) -> Result<(), MissingRight> {
+        self.window.set(1, until.0, 0).map_err(|error| MissingRight::at("the BPF maps", &error))
     }
 
     /// The next answer that was told.
-    pub fn next_event(&mut self) -> Option<Event> {
+    pub fn next_event(&mut self) -> Option<TracedAnswer> {
         event(&self.events.next()?)
     }
 
@@ -137,8 +138,8 @@ impl Path {
     ///
     /// # Errors
     /// Where the kernel does not tell.
-    pub fn view(&self) -> Result<KernelView, Missing> {
-        let failed = |error| Missing::at("the BPF maps", &error);
+    pub fn view(&self) -> Result<KernelView, MissingRight> {
+        let failed = |error| MissingRight::at("the BPF maps", &error);
         let cells: Result<Vec<_>, _> = self.cells.iter().collect();
         let loss = |what| self.losses.get(&what, 0).map_err(failed);
         Ok(KernelView {
@@ -155,13 +156,13 @@ fn take<M, E: std::error::Error + 'static>(
     programs: &mut Ebpf,
     name: &str,
     of: fn(aya::maps::Map) -> Result<M, E>,
-) -> Result<M, Missing> {
-    let map = programs.take_map(name).ok_or_else(|| Missing::part(name))?;
-    of(map).map_err(|error| Missing::at("the BPF maps", &error))
+) -> Result<M, MissingRight> {
+    let map = programs.take_map(name).ok_or_else(|| MissingRight::part(name))?;
+    of(map).map_err(|error| MissingRight::at("the BPF maps", &error))
 }
 
 /// As `struct event`.
-fn event(record: &[u8]) -> Option<Event> {
+fn event(record: &[u8]) -> Option<TracedAnswer> {
     let mut words = record.chunks_exact(8).map(|word| word.try_into().map(u64::from_ne_bytes).unwrap_or_default());
     let mut next = || words.next();
     let known = |time: u64| (time > 0).then_some(Nanos(time));
@@ -173,18 +174,18 @@ fn event(record: &[u8]) -> Option<Event> {
         read: Nanos(read),
         answered: Nanos(answered),
     };
-    Some(Event { port: next()? as u16, pid: next()? as u32, number: next()?, stamps })
+    Some(TracedAnswer { port: next()? as u16, pid: next()? as u32, number: next()?, stamps })
 }
 
 /// The bucket in which the sum is.
 const SUM: u32 = 0xffff;
 
 /// A kind of waits: their sum, and how many are in each bucket.
-type Kind = (Nanos, Vec<(u32, u64)>);
+type WaitCells = (Nanos, Vec<(u32, u64)>);
 
 /// As `cells`: by process, and kind and bucket.
 fn processes(cells: Vec<([u32; 2], u64)>) -> Vec<ProcessWaits> {
-    let mut kinds: BTreeMap<u32, [Kind; 5]> = BTreeMap::new();
+    let mut kinds: BTreeMap<u32, [WaitCells; 5]> = BTreeMap::new();
     for ([pid, place], amount) in cells {
         let Some(kind) = kinds.entry(pid).or_default().get_mut((place >> 16) as usize) else { continue };
         match place & 0xffff {
@@ -192,7 +193,7 @@ fn processes(cells: Vec<([u32; 2], u64)>) -> Vec<ProcessWaits> {
             bucket => kind.1.push((bucket, amount)),
         }
     }
-    let process = |(pid, [accept, receive, server, run, answers]): (u32, [Kind; 5])| {
+    let process = |(pid, [accept, receive, server, run, answers]): (u32, [WaitCells; 5])| {
         let [accept_queue, receive_queue, in_server, run_queue] =
             [accept, receive, server, run].map(|(sum, buckets)| Waits::of_buckets(sum, buckets));
         let answers = answers.1.iter().map(|(_, n)| n).sum();

@@ -8,7 +8,7 @@ use thiserror::Error;
 /// What is missing.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
-pub struct Missing(String);
+pub struct MissingRight(String);
 
 /// The kernel's own types.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
@@ -18,33 +18,33 @@ const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
 
-impl Missing {
+impl MissingRight {
     /// What can be seen to be missing before anything is tried.
-    pub(super) fn beforehand() -> Option<Missing> {
+    pub(super) fn beforehand() -> Option<MissingRight> {
         if super::path::ACCEPTS.is_none() {
-            return Some(Missing(format!("not for this kind of processor ({})", std::env::consts::ARCH)));
+            return Some(MissingRight(format!("not for this kind of processor ({})", std::env::consts::ARCH)));
         }
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         if !may(&status) {
             let mend = "run as root, or give this program the two: setcap cap_bpf,cap_perfmon+ep";
-            return Some(Missing(format!("CAP_BPF and CAP_PERFMON are not held ({mend})")));
+            return Some(MissingRight(format!("CAP_BPF and CAP_PERFMON are not held ({mend})")));
         }
         let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         if !is_first(&namespace) {
             let why = "in this PID namespace processes have other numbers than in the kernel (a container: --pid=host)";
-            return Some(Missing(why.to_owned()));
+            return Some(MissingRight(why.to_owned()));
         }
         (!Path::new(TYPES).exists())
-            .then(|| Missing(format!("{TYPES} is not there (a kernel with CONFIG_DEBUG_INFO_BTF)")))
+            .then(|| MissingRight(format!("{TYPES} is not there (a kernel with CONFIG_DEBUG_INFO_BTF)")))
     }
 
     /// A part of the compiled program: our own mistake, which the tests would find.
-    pub(super) fn part(name: &str) -> Missing {
-        Missing(format!("'{name}' of path.bpf.o"))
+    pub(super) fn part(name: &str) -> MissingRight {
+        MissingRight(format!("'{name}' of path.bpf.o"))
     }
 
     /// What failed, and why.
-    pub(crate) fn at(what: &str, error: &dyn Error) -> Missing {
+    pub(crate) fn at(what: &str, error: &dyn Error) -> MissingRight {
         // The kernel's own word is the last; before it may stand pages of the verifier's.
         let mut last = error;
         while let Some(source) = last.source() {
@@ -52,7 +52,7 @@ impl Missing {
         }
         let text = last.to_string();
         let line = text.lines().next().unwrap_or_default();
-        Missing(format!("{what}: {line}"))
+        MissingRight(format!("{what}: {line}"))
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
     fn the_kernels_own_word_is_one_line() {
         let error = std::io::Error::from_raw_os_error(1);
         assert_eq!(
-            Missing::at("loading lt_state", &error).to_string(),
+            MissingRight::at("loading lt_state", &error).to_string(),
             "loading lt_state: Operation not permitted (os error 1)"
         );
     }

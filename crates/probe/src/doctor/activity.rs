@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{Clock, Nanos};
 use proctree::ProcessStat;
 
-use super::{Answer, Evidence};
+use super::{MachineAnswer, MachineEvidence};
 use crate::host::CpuTicks;
 
 /// How long the machine is looked at.
@@ -29,23 +29,26 @@ impl Activity {
     }
 }
 
-pub(super) fn busy(evidence: &Evidence<'_>) -> Option<Answer> {
+pub(super) fn busy(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let Activity { ticks, busiest } = evidence.activity.as_ref()?;
     let share = 1.0 - (ticks.idle + ticks.steal) as f64 / ticks.all as f64;
     let by = if busiest.is_empty() { String::new() } else { format!(", most by {}", busiest.join(", ")) };
     let seen = format!("{:.0} % of all processors in 1 s{by}", share * 100.0);
-    Some(Answer::graded(share, 0.05, 0.30, seen, "end what runs, or wait for it: top -d 1").with("busy_share", share))
+    Some(
+        MachineAnswer::graded(share, 0.05, 0.30, seen, "end what runs, or wait for it: top -d 1")
+            .with("busy_share", share),
+    )
 }
 
-pub(super) fn steal(evidence: &Evidence<'_>) -> Option<Answer> {
+pub(super) fn steal(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let ticks = evidence.activity.as_ref()?.ticks;
     let share = ticks.steal as f64 / ticks.all as f64;
     let seen = format!("{:.1} % in 1 s", share * 100.0);
     let hint = "another host or another hour; in a cloud, an instance with processors of its own";
-    Some(Answer::graded(share, 0.01, 0.05, seen, hint).with("steal_share", share))
+    Some(MachineAnswer::graded(share, 0.01, 0.05, seen, hint).with("steal_share", share))
 }
 
-pub(super) fn memory(evidence: &Evidence<'_>) -> Option<Answer> {
+pub(super) fn memory(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let kib = |name| evidence.field("/proc/meminfo", name)?.strip_suffix(" kB")?.parse::<u64>().ok();
     let (total, available) = (kib("MemTotal")?, kib("MemAvailable")?);
     let gib = |kib: u64| format!("{:.1} GiB", kib as f64 / f64::from(1 << 20));
@@ -53,7 +56,7 @@ pub(super) fn memory(evidence: &Evidence<'_>) -> Option<Answer> {
     // In MiB that are lacking: 512 are comfortable for a small server, below 128 it is about to be killed.
     let lacking = -((available >> 10) as f64);
     let hint = "end what holds it: ps -e --sort=-rss -o rss,pid,comm | head";
-    Some(Answer::graded(lacking, -512.0, -128.0, seen, hint).with("available_bytes", (available << 10) as f64))
+    Some(MachineAnswer::graded(lacking, -512.0, -128.0, seen, hint).with("available_bytes", (available << 10) as f64))
 }
 
 /// The names of the three programs that ran the most, those that ran a twentieth of the sample at least.

@@ -2,7 +2,7 @@
 //!
 //! Kernel facts are those of Linux `net/ipv4/{inet_connection_sock,tcp_ipv4}.c` and `Documentation/networking/ip-sysctl.rst`.
 
-use super::{Answer, Evidence};
+use super::{MachineAnswer, MachineEvidence};
 
 /// Descriptors that longtail needs beside its connections.
 const OTHER_DESCRIPTORS: u64 = 64;
@@ -11,7 +11,7 @@ const TIME_WAIT: u64 = 60;
 /// The queue that Puma asks for.
 const BACKLOG: u64 = 1024;
 
-pub(super) fn descriptors(evidence: &Evidence<'_>) -> Option<Answer> {
+pub(super) fn descriptors(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     // `Max open files            1024                 524288               files`
     let limits = (evidence.read)("/proc/self/limits")?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
@@ -22,12 +22,13 @@ pub(super) fn descriptors(evidence: &Evidence<'_>) -> Option<Answer> {
     let raised = if limit(soft)? < limit(hard)? { ", longtail raises its own" } else { "" };
     // Lacking is the negative of having.
     let seen = format!("{soft} soft, {hard} hard{raised}");
-    let answer = Answer::graded(-(room as f64), -4000.0, -200.0, seen, "sudo prlimit --pid $$ --nofile=65536:65536");
+    let answer =
+        MachineAnswer::graded(-(room as f64), -4000.0, -200.0, seen, "sudo prlimit --pid $$ --nofile=65536:65536");
     Some(answer.with("soft", limit(soft)? as f64).with("hard", limit(hard)? as f64))
 }
 
 /// How many connects a second the ports allow, and how many of them are held by connections that were closed (`TIME_WAIT`).
-pub(super) fn ports(evidence: &Evidence<'_>) -> Option<Answer> {
+pub(super) fn ports(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let range = (evidence.read)("/proc/sys/net/ipv4/ip_local_port_range")?;
     let (first, last) = range.trim().split_once(char::is_whitespace)?;
     let ports = (last.trim().parse::<u64>().ok()? + 1).checked_sub(first.parse().ok()?)?;
@@ -47,14 +48,14 @@ pub(super) fn ports(evidence: &Evidence<'_>) -> Option<Answer> {
     // Where ports are reused after a second, full is not empty-handed.
     let (many, too_many) = if reuse == 0 { (0.25, 0.90) } else { (0.50, f64::INFINITY) };
     let answer = if held_share > many {
-        Answer::graded(held_share, many, too_many, seen, "sleep 60")
+        MachineAnswer::graded(held_share, many, too_many, seen, "sleep 60")
     } else {
         let hint = if reuse == 0 {
             "sudo sysctl -w net.ipv4.tcp_tw_reuse=2"
         } else {
             "sudo sysctl -w net.ipv4.ip_local_port_range='10240 65535'"
         };
-        Answer::graded(-(loopback as f64), -10_000.0, -100.0, seen, hint)
+        MachineAnswer::graded(-(loopback as f64), -10_000.0, -100.0, seen, hint)
     };
     Some(
         answer
@@ -64,19 +65,19 @@ pub(super) fn ports(evidence: &Evidence<'_>) -> Option<Answer> {
     )
 }
 
-pub(super) fn accept_queue(evidence: &Evidence<'_>) -> Option<Answer> {
+pub(super) fn accept_queue(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let limit = evidence.number("/proc/sys/net/core/somaxconn")?;
     let seen = format!("somaxconn {limit}: a listener of Puma holds {} connections", limit.min(BACKLOG) + 1);
     let hint = "sudo sysctl -w net.core.somaxconn=4096";
-    Some(Answer::graded(-(limit as f64), -(BACKLOG as f64), -16.0, seen, hint).with("connections", limit as f64))
+    Some(MachineAnswer::graded(-(limit as f64), -(BACKLOG as f64), -16.0, seen, hint).with("connections", limit as f64))
 }
 
 /// Tried out, since a kernel that is locked down may refuse what is permitted.
-pub(super) fn tracepoints(evidence: &Evidence<'_>) -> Option<Answer> {
+pub(super) fn tracepoints(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let hint = "sudo setcap cap_bpf,cap_perfmon+ep \"$(command -v longtail)\", or run it as root; the kernel must be 6.3 or later";
     Some(match &evidence.tracepoints {
-        Ok(()) => Answer::fine("works (sweep --probe bpf)"),
-        Err(missing) => Answer::warn(missing.clone(), hint),
+        Ok(()) => MachineAnswer::fine("works (sweep --probe bpf)"),
+        Err(missing) => MachineAnswer::warn(missing.clone(), hint),
     })
 }
 

@@ -90,7 +90,7 @@ pub struct Programs {
 /// Asks everything. The machine is looked at first, before we do anything ourselves.
 pub fn examine(programs: &Programs, clock: &impl Clock) -> Vec<MachineCheck> {
     let read = |path: &str| std::fs::read_to_string(path).ok();
-    let evidence = Evidence {
+    let evidence = MachineEvidence {
         read: &read,
         activity: Activity::sample(clock),
         clock_reading: timers::clock_reading(clock),
@@ -103,7 +103,7 @@ pub fn examine(programs: &Programs, clock: &impl Clock) -> Vec<MachineCheck> {
 }
 
 /// All that the questions are answered from.
-struct Evidence<'a> {
+struct MachineEvidence<'a> {
     /// The text of a file of the kernel's; `None` where it cannot be read.
     read: &'a dyn Fn(&str) -> Option<String>,
     activity: Option<Activity>,
@@ -115,7 +115,7 @@ struct Evidence<'a> {
     programs: Programs,
 }
 
-impl Evidence<'_> {
+impl MachineEvidence<'_> {
     fn number(&self, path: &str) -> Option<u64> {
         (self.read)(path)?.trim().parse().ok()
     }
@@ -129,162 +129,162 @@ impl Evidence<'_> {
 }
 
 /// What was found.
-struct Answer {
+struct MachineAnswer {
     grade: MachineGrade,
     seen: String,
     hint: Option<String>,
     figures: BTreeMap<&'static str, f64>,
 }
 
-impl Answer {
-    fn fine(seen: impl Into<String>) -> Answer {
-        Answer { grade: MachineGrade::Fine, seen: seen.into(), hint: None, figures: BTreeMap::new() }
+impl MachineAnswer {
+    fn fine(seen: impl Into<String>) -> MachineAnswer {
+        MachineAnswer { grade: MachineGrade::Fine, seen: seen.into(), hint: None, figures: BTreeMap::new() }
     }
 
-    fn warn(seen: impl Into<String>, hint: impl Into<String>) -> Answer {
-        Answer { grade: MachineGrade::Warn, hint: Some(hint.into()), ..Answer::fine(seen) }
+    fn warn(seen: impl Into<String>, hint: impl Into<String>) -> MachineAnswer {
+        MachineAnswer { grade: MachineGrade::Warn, hint: Some(hint.into()), ..MachineAnswer::fine(seen) }
     }
 
-    fn bad(seen: impl Into<String>, hint: impl Into<String>) -> Answer {
-        Answer { grade: MachineGrade::Bad, ..Answer::warn(seen, hint) }
+    fn bad(seen: impl Into<String>, hint: impl Into<String>) -> MachineAnswer {
+        MachineAnswer { grade: MachineGrade::Bad, ..MachineAnswer::warn(seen, hint) }
     }
 
     /// Graded by a figure: fine up to the first limit, bad above the second.
-    fn graded(figure: f64, fine: f64, bad: f64, seen: String, hint: &str) -> Answer {
+    fn graded(figure: f64, fine: f64, bad: f64, seen: String, hint: &str) -> MachineAnswer {
         match figure {
-            f if f <= fine => Answer::fine(seen),
-            f if f <= bad => Answer::warn(seen, hint),
-            _ => Answer::bad(seen, hint),
+            f if f <= fine => MachineAnswer::fine(seen),
+            f if f <= bad => MachineAnswer::warn(seen, hint),
+            _ => MachineAnswer::bad(seen, hint),
         }
     }
 
     /// The same with a figure more.
-    fn with(mut self, name: &'static str, figure: f64) -> Answer {
+    fn with(mut self, name: &'static str, figure: f64) -> MachineAnswer {
         self.figures.insert(name, figure);
         self
     }
 }
 
 /// What is asked. No answer is unknown: its source does not tell.
-struct Question {
+struct MachineQuestion {
     group: &'static str,
     name: &'static str,
     spoils: &'static str,
     source: &'static str,
-    answer: fn(&Evidence<'_>) -> Option<Answer>,
+    answer: fn(&MachineEvidence<'_>) -> Option<MachineAnswer>,
 }
 
-impl Question {
-    fn check(&self, evidence: &Evidence<'_>) -> MachineCheck {
-        let Question { group, name, spoils, .. } = *self;
-        let Answer { grade, seen, hint, figures } = (self.answer)(evidence).unwrap_or_else(|| Answer {
+impl MachineQuestion {
+    fn check(&self, evidence: &MachineEvidence<'_>) -> MachineCheck {
+        let MachineQuestion { group, name, spoils, .. } = *self;
+        let MachineAnswer { grade, seen, hint, figures } = (self.answer)(evidence).unwrap_or_else(|| MachineAnswer {
             grade: MachineGrade::Unknown,
-            ..Answer::fine(format!("{} does not tell", self.source))
+            ..MachineAnswer::fine(format!("{} does not tell", self.source))
         });
         MachineCheck { group, name, seen, figures, grade, spoils, hint }
     }
 }
 
-const QUESTIONS: [Question; 15] = [
-    Question {
+const QUESTIONS: [MachineQuestion; 15] = [
+    MachineQuestion {
         group: "processors",
         name: "processors",
         spoils: "the rate and the times: the server and the generator wait for each other",
         source: "/proc/self/status",
         answer: processors::allowed_processors,
     },
-    Question {
+    MachineQuestion {
         group: "processors",
         name: "cpu quota",
         spoils: "every percentile: a process that has used up its quota stands still until the period ends",
         source: "/sys/fs/cgroup",
         answer: processors::quota,
     },
-    Question {
+    MachineQuestion {
         group: "processors",
         name: "SMT siblings",
         spoils: "rates and tails: two halves of one core slow each other down by a third or so",
         source: "/sys/devices/system/cpu",
         answer: processors::siblings,
     },
-    Question {
+    MachineQuestion {
         group: "processors",
         name: "frequency",
         spoils: "comparisons: the processor is slower at low load, after pauses, and when it is hot",
         source: "cpufreq",
         answer: processors::frequency,
     },
-    Question {
+    MachineQuestion {
         group: "right now",
         name: "busy",
         spoils: "every number: the server and the generator wait while others run",
         source: "/proc/stat",
         answer: activity::busy,
     },
-    Question {
+    MachineQuestion {
         group: "right now",
         name: "stolen time",
         spoils: "every percentile: the hypervisor runs others, and everything here stands still",
         source: "/proc/stat",
         answer: activity::steal,
     },
-    Question {
+    MachineQuestion {
         group: "right now",
         name: "memory",
         spoils: "tails: without free memory the kernel takes pages away while requests wait",
         source: "/proc/meminfo",
         answer: activity::memory,
     },
-    Question {
+    MachineQuestion {
         group: "timers",
         name: "clocksource",
         spoils: "every instant, and the generator's ceiling: each request reads the clock several times",
         source: "/sys/devices/system/clocksource",
         answer: timers::clocksource,
     },
-    Question {
+    MachineQuestion {
         group: "timers",
         name: "late waits",
         spoils: "open loop: due requests are sent so much later; it is in the send lag, and in the verdict",
         source: "the kernel's timer slack",
         answer: timers::late_waits,
     },
-    Question {
+    MachineQuestion {
         group: "network",
         name: "file descriptors",
         spoils: "many connections: each is a descriptor, here and in the server",
         source: "/proc/self/limits",
         answer: limits::descriptors,
     },
-    Question {
+    MachineQuestion {
         group: "network",
         name: "ephemeral ports",
         spoils: "-k, and servers that close: without a port a connect fails, and it was not the server",
         source: "/proc/sys/net/ipv4",
         answer: limits::ports,
     },
-    Question {
+    MachineQuestion {
         group: "network",
         name: "accept queue",
         spoils: "many connections: a full queue drops connects, and they come back 1, 2, 3 … s later",
         source: "/proc/sys/net/core/somaxconn",
         answer: limits::accept_queue,
     },
-    Question {
+    MachineQuestion {
         group: "kernel",
         name: "BPF",
         spoils: "where the wait is: times inside the kernel, request by request, cannot be had",
         source: "the kernel",
         answer: limits::tracepoints,
     },
-    Question {
+    MachineQuestion {
         group: "programs",
         name: "Puma",
         spoils: "sweep: it measures the built-in server instead",
         source: "puma --version",
         answer: programs::puma,
     },
-    Question {
+    MachineQuestion {
         group: "programs",
         name: "other generators",
         spoils: "nothing: --with has fewer to choose from",
@@ -307,9 +307,13 @@ mod tests {
     }
 
     /// As [`ask`], with other evidence beside the files.
-    pub(super) fn ask_of(name: &str, files: &[(&str, &str)], change: impl FnOnce(&mut Evidence<'_>)) -> MachineCheck {
+    pub(super) fn ask_of(
+        name: &str,
+        files: &[(&str, &str)],
+        change: impl FnOnce(&mut MachineEvidence<'_>),
+    ) -> MachineCheck {
         let read = |path: &str| files.iter().find(|(other, _)| *other == path).map(|(_, text)| (*text).to_owned());
-        let mut evidence = Evidence {
+        let mut evidence = MachineEvidence {
             read: &read,
             activity: None,
             clock_reading: Nanos(25),
@@ -346,7 +350,7 @@ mod tests {
 
     #[test]
     fn a_figure_is_graded_by_two_limits_and_one_bad_answer_makes_a_machine_unfit() {
-        let grade = |figure| Answer::graded(figure, 1.0, 2.0, String::new(), "hint");
+        let grade = |figure| MachineAnswer::graded(figure, 1.0, 2.0, String::new(), "hint");
         let expected = [MachineGrade::Fine, MachineGrade::Warn, MachineGrade::Bad, MachineGrade::Bad];
         assert_eq!([1.0, 2.0, 2.1, f64::NAN].map(|figure| grade(figure).grade), expected);
         let check = |grade| MachineCheck { grade, ..ask("busy", &[]) };

@@ -2,16 +2,16 @@
 
 use model::Cpus;
 
-use super::{Answer, Evidence};
+use super::{MachineAnswer, MachineEvidence};
 use crate::cgroup;
 
 /// The processors that this process may run on, and a server that it starts.
-fn allowed(evidence: &Evidence<'_>) -> Option<Cpus> {
+fn allowed(evidence: &MachineEvidence<'_>) -> Option<Cpus> {
     let list = evidence.field("/proc/self/status", "Cpus_allowed_list")?;
     list.parse().ok().filter(|cpus: &Cpus| !cpus.is_empty())
 }
 
-pub(super) fn allowed_processors(evidence: &Evidence<'_>) -> Option<Answer> {
+pub(super) fn allowed_processors(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let allowed = allowed(evidence)?;
     let online: Cpus = (evidence.read)("/sys/devices/system/cpu/online")?.trim().parse().ok()?;
     // What is allowed may be more than there is.
@@ -24,33 +24,33 @@ pub(super) fn allowed_processors(evidence: &Evidence<'_>) -> Option<Answer> {
     };
     let unmask = format!("taskset -p -c {online} $$");
     let answer = match usable[..] {
-        [] | [_] if is_masked => Answer::bad(seen, unmask),
-        [] | [_] => Answer::bad(seen, "give the machine a second processor"),
-        _ if is_masked => Answer::warn(seen, unmask),
-        [first, second] => Answer::warn(
+        [] | [_] if is_masked => MachineAnswer::bad(seen, unmask),
+        [] | [_] => MachineAnswer::bad(seen, "give the machine a second processor"),
+        _ if is_masked => MachineAnswer::warn(seen, unmask),
+        [first, second] => MachineAnswer::warn(
             seen,
             format!(
                 "longtail sweep --server-cpus {first} keeps the generator on {second}; a server of your own: taskset -c {first} COMMAND"
             ),
         ),
-        _ => Answer::fine(seen),
+        _ => MachineAnswer::fine(seen),
     };
     Some(answer.with("usable", usable.len() as f64).with("online", online.len() as f64))
 }
 
-pub(super) fn quota(evidence: &Evidence<'_>) -> Option<Answer> {
+pub(super) fn quota(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let groups = cgroup::cpu_groups(&(evidence.read)("/proc/self/cgroup")?);
     let is_mounted = |folder: &String| (evidence.read)(&format!("{folder}/cgroup.procs")).is_some();
     let Some((quota, _)) = cgroup::tightest_quota(&groups, evidence.read) else {
-        return groups.iter().any(is_mounted).then(|| Answer::fine("none"));
+        return groups.iter().any(is_mounted).then(|| MachineAnswer::fine("none"));
     };
     let allowed = allowed(evidence)?.len();
     let seen = format!("{quota:.2} of {allowed} processors");
     let hint = "run it outside of the limit: systemd-run --scope -p CPUQuota= longtail …, or docker run without --cpus";
-    Some(Answer::graded(-quota, -(allowed as f64), -1.0, seen, hint).with("processors", quota))
+    Some(MachineAnswer::graded(-quota, -(allowed as f64), -1.0, seen, hint).with("processors", quota))
 }
 
-pub(super) fn siblings(evidence: &Evidence<'_>) -> Option<Answer> {
+pub(super) fn siblings(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let allowed = allowed(evidence)?;
     let core = |cpu: u32| {
         let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
@@ -63,19 +63,19 @@ pub(super) fn siblings(evidence: &Evidence<'_>) -> Option<Answer> {
     cores.dedup();
     let count = cores.len() as f64;
     let answer = if cores.len() == halves {
-        Answer::fine("none: each processor is a core of its own")
+        MachineAnswer::fine("none: each processor is a core of its own")
     } else {
         let first_of = |first: &u32| allowed.iter().find(|cpu| core(*cpu) == Some(*first));
         let one_each: Cpus = cores.iter().filter_map(first_of).collect();
         let hint =
             format!("taskset -c {one_each} longtail …, or echo off | sudo tee /sys/devices/system/cpu/smt/control");
-        Answer::warn(format!("{halves} processors are {} cores", cores.len()), hint)
+        MachineAnswer::warn(format!("{halves} processors are {} cores", cores.len()), hint)
     };
     Some(answer.with("cores", count))
 }
 
 /// The governor of each processor, and whether the clock may rise above its nominal rate.
-pub(super) fn frequency(evidence: &Evidence<'_>) -> Option<Answer> {
+pub(super) fn frequency(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     const FOLDER: &str = "/sys/devices/system/cpu";
     let governor = |cpu| {
         let path = format!("{FOLDER}/cpu{cpu}/cpufreq/scaling_governor");
@@ -103,7 +103,7 @@ pub(super) fn frequency(evidence: &Evidence<'_>) -> Option<Answer> {
         None => "",
     };
     let seen = format!("governor {}{told}", governors.join(", "));
-    Some(if hints.is_empty() { Answer::fine(seen) } else { Answer::warn(seen, hints.join("; ")) })
+    Some(if hints.is_empty() { MachineAnswer::fine(seen) } else { MachineAnswer::warn(seen, hints.join("; ")) })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use model::{Clock, Nanos};
 use rustix::fs::{OFlags, fcntl_setfl};
 
-use super::{Answer, Evidence, Programs};
+use super::{MachineAnswer, MachineEvidence, Programs};
 
 /// How long Puma may take to tell its version.
 const LONGEST: Nanos = Nanos::from_millis(1500);
@@ -70,7 +70,7 @@ fn is_there(program: &str, path: &OsStr) -> bool {
     })
 }
 
-pub(super) fn puma(evidence: &Evidence<'_>) -> Option<Answer> {
+pub(super) fn puma(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let install = if is_there("ruby", &evidence.programs.path) {
         "gem install puma"
     } else {
@@ -78,29 +78,33 @@ pub(super) fn puma(evidence: &Evidence<'_>) -> Option<Answer> {
     };
     let argv = match &evidence.programs.puma {
         Ok(argv) => argv,
-        Err(why) => return Some(Answer::warn(why.clone(), install)),
+        Err(why) => return Some(MachineAnswer::warn(why.clone(), install)),
     };
     let command = argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
     let said = match &evidence.puma {
-        PumaVersion::Missing => return Some(Answer::warn(format!("{command} cannot be started"), install)),
+        PumaVersion::Missing => return Some(MachineAnswer::warn(format!("{command} cannot be started"), install)),
         PumaVersion::Late => return None,
         PumaVersion::Said(said) => said,
     };
     // Ruby's warnings may stand before it.
     if let Some(version) = said.lines().find_map(|line| line.strip_prefix("puma version ")) {
-        return Some(Answer::fine(format!("{} ({command})", version.trim())));
+        return Some(MachineAnswer::fine(format!("{} ({command})", version.trim())));
     }
     let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("nothing");
     let last: String = last.trim().chars().take(60).collect();
-    Some(Answer::warn(format!("{command} --version says: {last}"), "bundle install, or gem install puma"))
+    Some(MachineAnswer::warn(format!("{command} --version says: {last}"), "bundle install, or gem install puma"))
 }
 
 /// That there are none spoils no number.
-pub(super) fn generators(evidence: &Evidence<'_>) -> Option<Answer> {
+pub(super) fn generators(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let Programs { path, generators, .. } = &evidence.programs;
     let (found, missing): (Vec<&str>, Vec<&str>) = generators.iter().partition(|name| is_there(name, path));
     let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
-    Some(Answer::fine(if missing.is_empty() { found } else { format!("{found}; not found: {}", missing.join(", ")) }))
+    Some(MachineAnswer::fine(if missing.is_empty() {
+        found
+    } else {
+        format!("{found}; not found: {}", missing.join(", "))
+    }))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use model::{Clock, Nanos};
 use rustix::event::{Timespec, epoll};
 use rustix::thread::{current_timer_slack, set_current_timer_slack};
 
-use super::{Answer, Evidence};
+use super::{MachineAnswer, MachineEvidence};
 
 /// Waits that are measured, and how long each is to be.
 const WAITS: usize = 200;
@@ -58,7 +58,7 @@ pub(super) fn clock_reading(clock: &impl Clock) -> Nanos {
     clock.now().saturating_sub(start) / READS
 }
 
-pub(super) fn clocksource(evidence: &Evidence<'_>) -> Option<Answer> {
+pub(super) fn clocksource(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
     let source = (evidence.read)(&format!("{FOLDER}/current_clocksource"))?.trim().to_owned();
     let available = (evidence.read)(&format!("{FOLDER}/available_clocksource")).unwrap_or_default();
@@ -70,18 +70,18 @@ pub(super) fn clocksource(evidence: &Evidence<'_>) -> Option<Answer> {
         "a machine whose clock is read without a system call (clocksource tsc)".to_owned()
     };
     let seen = format!("{source}, {cost} ns a reading");
-    Some(Answer::graded(cost as f64, 150.0, 2000.0, seen, &hint).with("reading_ns", cost as f64))
+    Some(MachineAnswer::graded(cost as f64, 150.0, 2000.0, seen, &hint).with("reading_ns", cost as f64))
 }
 
-pub(super) fn late_waits(evidence: &Evidence<'_>) -> Option<Answer> {
+pub(super) fn late_waits(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let WaitLateness { median, worst } = evidence.waits?;
     let micros = |time: Nanos| format!("{:.0} µs", time.0 as f64 / 1e3);
     let seen = format!("1 ms waits end {} late, the worst of {WAITS} {}", micros(median), micros(worst));
     let hint = "end what runs beside it (top -d 1), or pin generator and server apart (taskset); --for 60s lets p99 outvote it";
     let answer = match (median.0, worst.0) {
-        (..=100_000, ..=5_000_000) => Answer::fine(seen),
-        (..=1_000_000, _) => Answer::warn(seen, hint),
-        _ => Answer::bad(seen, "a kernel with high-resolution timers, or a host that is less busy"),
+        (..=100_000, ..=5_000_000) => MachineAnswer::fine(seen),
+        (..=1_000_000, _) => MachineAnswer::warn(seen, hint),
+        _ => MachineAnswer::bad(seen, "a kernel with high-resolution timers, or a host that is less busy"),
     };
     Some(answer.with("median_ns", median.0 as f64).with("worst_ns", worst.0 as f64))
 }

@@ -9,7 +9,7 @@ use model::{
     Ceiling, Clock, Diagnostic, GeneratorFacts, Nanos, Probe, Reading, Run, ServerUse, Statistics, Stop, StreamPlan,
     WorkerShare, doubts, verdict,
 };
-use probe::host::Host;
+use probe::host::HostCounters;
 use probe::processes::tree;
 
 use super::Session;
@@ -74,11 +74,11 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             progress: Arc::clone(&progress),
             live: Arc::clone(&witnesses.live),
         });
-        let (before, taken_before) = (Host::now(), self.subject.process_use());
+        let (before, taken_before) = (HostCounters::now(), self.subject.process_use());
         let family = tree(self.subject.pid());
         let Watched { done, ended_by, watch, heard, kernel, server_cpu, .. } =
             self.drive_watched(&shape, &progress, &witnesses)?;
-        let (after, taken) = (Host::now(), self.subject.process_use());
+        let (after, taken) = (HostCounters::now(), self.subject.process_use());
         phase(&Phase::CoolingDown);
         let readings = self.listener_readings(done.elapsed.saturating_sub(self.stream.warm_up));
         let busy = if self.cool_down && !done.interrupted { self.cool_down() } else { None };
