@@ -11,10 +11,11 @@ const FAIR: f64 = 0.9;
 /// Measured rates this far above the theoretical maximum are no rounding.
 const ABOVE: f64 = 1.02;
 
-/// Doubts that any tally can raise; `percentiles` are those that will be printed.
+/// Warnings that any tally can raise; `is_stamped`: the kernel was asked for time stamps; `percentiles` are those that will be printed.
 fn of_tally(
     tally: &Tally,
-    (statistics, clock_steps): (Option<&Statistics>, Option<u32>),
+    statistics: Option<&Statistics>,
+    is_stamped: bool,
     percentiles: &[f64],
     keep_alive: bool,
     ended_by: Option<EndedBy>,
@@ -39,7 +40,7 @@ fn of_tally(
         warnings.push(Diagnostic::TooFewRequests { from, answers: counts.good(), worth });
     }
     let (stamped, answered) = (tally.read_lag.count(), counts.answered());
-    if clock_steps.is_some() && stamped < answered {
+    if is_stamped && stamped < answered {
         warnings.push(Diagnostic::Unstamped { answers: answered - stamped, of: answered });
     }
     warnings.extend(delayed_ack(tally));
@@ -87,8 +88,14 @@ pub fn of_run(
     placement: Option<&Placement>,
     ended_by: Option<EndedBy>,
 ) -> Vec<Diagnostic> {
-    let mut warnings =
-        of_tally(&run.tally, (run.statistics.as_ref(), run.generator.clock_steps), &PERCENTILES, keep_alive, ended_by);
+    let mut warnings = of_tally(
+        &run.tally,
+        run.statistics.as_ref(),
+        run.generator.clock_steps.is_some(),
+        &PERCENTILES,
+        keep_alive,
+        ended_by,
+    );
     warnings.extend(shared(&run.generator, placement));
     if let Some(jain) = run.fairness().filter(|jain| *jain < FAIR) {
         let each = &run.tally.per_connection;
@@ -162,7 +169,8 @@ pub fn of_load(
 ) -> Vec<Diagnostic> {
     let mut warnings = of_tally(
         &run.tally,
-        (run.statistics.as_ref(), run.generator.clock_steps),
+        run.statistics.as_ref(),
+        run.generator.clock_steps.is_some(),
         &LOAD_PERCENTILES,
         keep_alive,
         ended_by,
@@ -226,40 +234,33 @@ mod tests {
         }
     }
 
-    fn codes(warnings: &[Diagnostic]) -> Vec<String> {
-        warnings.iter().map(|c| format!("{c:?}").split([' ', '{']).next().unwrap().to_owned()).collect()
-    }
-
-    fn of(run: &Run) -> Vec<String> {
-        codes(&of_run(run, true, None, None))
+    fn of(run: &Run) -> Vec<Diagnostic> {
+        of_run(run, true, None, None)
     }
 
     #[test]
-    fn timeouts_hide_the_percentiles_they_could_change() {
-        let warnings = of_run(&run(198, 2), true, None, None);
-        assert!(warnings.contains(&Diagnostic::Failures { failed: 2, planned: 200 }));
+    fn a_run_is_doubted_by_its_counts() {
         let outcomes = vec!["timed_out".to_owned()];
-        assert!(warnings.contains(&Diagnostic::QuantilesHidden { from: 0.99, unanswered: 2, outcomes }));
-    }
-
-    #[test]
-    fn one_connection_taking_nine_tenths_is_unfair() {
-        assert!(of(&run(200, 0)).contains(&"Unfair".to_owned()));
-    }
-
-    #[test]
-    fn more_than_the_maximum_is_doubted() {
-        assert!(of(&run(300, 0)).contains(&"AboveMaximum".to_owned()));
-        assert!(!of(&run(150, 0)).contains(&"AboveMaximum".to_owned()));
+        let hidden = Diagnostic::QuantilesHidden { from: 0.99, unanswered: 2, outcomes };
+        let too_few = Diagnostic::TooFewRequests { from: 0.999, answers: 150, worth: None };
+        let unfair = |warnings: &[Diagnostic]| warnings.iter().any(|it| matches!(it, Diagnostic::Unfair { .. }));
+        let above = |warnings: &[Diagnostic]| warnings.iter().any(|it| matches!(it, Diagnostic::AboveMaximum { .. }));
+        let (timed_out, few, many) = (of(&run(198, 2)), of(&run(150, 0)), of(&run(300, 0)));
+        assert!(timed_out.contains(&Diagnostic::Failures { failed: 2, planned: 200 }) && timed_out.contains(&hidden));
+        assert!(few.contains(&too_few), "{few:?}");
+        assert!(unfair(&few), "one connection takes nine tenths");
+        assert_eq!((above(&few), above(&many)), (false, true), "20 a second for 10 s are the maximum");
     }
 
     #[test]
     fn answers_without_a_stamp_are_named_where_stamps_were_asked_for() {
         let mut run = run(150, 0);
-        assert!(!of(&run).contains(&"Unstamped".to_owned()));
+        let unstamped = Diagnostic::Unstamped { answers: 2, of: 150 };
         run.generator.clock_steps = Some(0);
         (0..148).for_each(|_| run.tally.read_lag.record(Nanos(5_000)));
-        assert!(of_run(&run, true, None, None).contains(&Diagnostic::Unstamped { answers: 2, of: 150 }));
+        assert!(of(&run).contains(&unstamped));
+        run.generator.clock_steps = None;
+        assert!(!of(&run).contains(&unstamped));
     }
 
     #[test]
@@ -287,22 +288,21 @@ mod tests {
     }
 
     #[test]
-    fn too_few_answers_support_no_p999() {
-        assert!(of(&run(150, 0)).contains(&"TooFewRequests".to_owned()));
-    }
-
-    #[test]
     fn a_generator_that_did_not_keep_up_is_named() {
         let recorded = LoadRun::recorded(tally(1000, 0), Nanos::from_secs(1), Nanos::from_secs(2));
         let mut load = LoadRun { log_dropped: 3, ..recorded };
         load.tally.sent_in_window = 980;
         load.tally.queued.record(Nanos::from_millis(7));
         let pace = Pace::constant(Rate::new(1000.0).unwrap());
-        let named = codes(&of_load(&load, &pace, true, None, None));
-        for code in ["SentInTime", "QueuedInGenerator", "LogIncomplete"] {
-            assert!(named.contains(&code.to_owned()), "{named:?}");
+        let late = Diagnostic::SentInTime { sent: 980, due: 1000 };
+        let named = of_load(&load, &pace, true, None, None);
+        let longest = Nanos::from_millis(7);
+        for warning in
+            [&late, &Diagnostic::QueuedInGenerator { requests: 1, longest }, &Diagnostic::LogIncomplete { dropped: 3 }]
+        {
+            assert!(named.contains(warning), "{named:?}");
         }
-        assert!(!codes(&of_load(&load, &Pace::Closed, true, None, None)).contains(&"SentInTime".to_owned()));
+        assert!(!of_load(&load, &Pace::Closed, true, None, None).contains(&late));
     }
 
     #[test]

@@ -239,16 +239,16 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_pace_does_not_drift() {
+    fn a_constant_pace_does_not_drift_and_may_be_slow_or_in_bursts() {
         // 3/s has no exact gap in nanoseconds; request 3·10^6 is due at 10^6 s all the same.
         let mut schedule = Pace::constant(rate(3.0)).schedule().unwrap();
         assert_eq!(schedule.nth(3_000_000), Some(Nanos::from_secs(1_000_000)));
-    }
-
-    #[test]
-    fn a_fractional_rate_works() {
         let every_four = Pace::constant(rate(0.25));
         assert_eq!(due(&every_four, 3), [Nanos::ZERO, Nanos::from_secs(4), Nanos::from_secs(8)]);
+        let profile = Profile::Flat { rate: rate(10.0) };
+        let bursts = Pace::Open { profile, arrivals: Arrivals::Constant, seed: 0, burst: 5 };
+        let millis: Vec<u64> = due(&bursts, 12).iter().map(|due| due.0 / 1_000_000).collect();
+        assert_eq!(millis, [0, 0, 0, 0, 0, 500, 500, 500, 500, 500, 1000, 1000]);
     }
 
     #[test]
@@ -258,36 +258,22 @@ mod tests {
         assert_ne!(stream(1), stream(2));
     }
 
+    /// Requests due before so many seconds: the area under the profile.
     #[test]
-    fn bursts_keep_the_rate() {
-        let pace =
-            Pace::Open { profile: Profile::Flat { rate: rate(10.0) }, arrivals: Arrivals::Constant, seed: 0, burst: 5 };
-        let millis: Vec<u64> = due(&pace, 12).iter().map(|due| due.0 / 1_000_000).collect();
-        assert_eq!(millis, [0, 0, 0, 0, 0, 500, 500, 500, 500, 500, 1000, 1000]);
-    }
-
-    #[test]
-    fn a_ramp_has_the_area_of_its_trapezium() {
-        let profile = Profile::Ramp { from: rate(100.0), to: rate(1000.0), over: Nanos::from_secs(10) };
-        let pace = Pace::Open { profile, arrivals: Arrivals::Constant, seed: 0, burst: 1 };
-        assert_eq!(count_before(&pace, Nanos::from_secs(10)), 5500);
-        assert_eq!(count_before(&pace, Nanos::from_secs(5)), (500.0 + 90.0 * 25.0 / 2.0) as usize);
-        assert_eq!(count_before(&pace, Nanos::from_secs(11)), 6500, "then on at the second rate");
-    }
-
-    #[test]
-    fn a_ramp_down_works_too() {
-        let profile = Profile::Ramp { from: rate(1000.0), to: rate(100.0), over: Nanos::from_secs(10) };
-        let pace = Pace::Open { profile, arrivals: Arrivals::Constant, seed: 0, burst: 1 };
-        assert_eq!(count_before(&pace, Nanos::from_secs(10)), 5500);
-    }
-
-    #[test]
-    fn steps_follow_each_other() {
-        let profile = Profile::Steps { rates: vec![rate(100.0), rate(200.0), rate(50.0)], each: Nanos::from_secs(2) };
-        let pace = Pace::Open { profile, arrivals: Arrivals::Constant, seed: 0, burst: 1 };
-        let by = |seconds| count_before(&pace, Nanos::from_secs(seconds));
-        assert_eq!([by(2), by(4), by(6), by(8)], [200, 600, 700, 800]);
+    fn ramps_and_steps_have_their_area() {
+        let ramp = |from, to| Profile::Ramp { from: rate(from), to: rate(to), over: Nanos::from_secs(10) };
+        let steps = Profile::Steps { rates: vec![rate(100.0), rate(200.0), rate(50.0)], each: Nanos::from_secs(2) };
+        for (profile, areas) in [
+            // A trapezium, then on at the second rate.
+            (ramp(100.0, 1000.0), vec![(5, 1625), (10, 5500), (11, 6500)]),
+            (ramp(1000.0, 100.0), vec![(10, 5500)]),
+            (steps, vec![(2, 200), (4, 600), (6, 700), (8, 800)]),
+        ] {
+            let pace = Pace::Open { profile, arrivals: Arrivals::Constant, seed: 0, burst: 1 };
+            for (seconds, area) in areas {
+                assert_eq!(count_before(&pace, Nanos::from_secs(seconds)), area, "{pace:?} to {seconds} s");
+            }
+        }
     }
 
     /// The Anderson-Darling statistic of `sample` against the law with distribution function `below`.
