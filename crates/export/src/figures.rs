@@ -6,9 +6,7 @@
 use model::counts::name;
 use model::doubts::LOAD_PERCENTILES;
 use model::run::PERCENTILES;
-use model::{
-    Histogram, Judgement, LoadStudy, Nanos, Quantile, Run, SweepStudy, Tally, Verdict, WorkerShare, accept_wait,
-};
+use model::{Histogram, Judgement, LoadStudy, Nanos, Quantile, Run, SweepStudy, Tally, Verdict, WorkerShare};
 
 use crate::family::{ExportedMetric, Labels, MetricFamily, MetricPoint, PointValue, metrics};
 
@@ -244,7 +242,7 @@ pub fn of_sweep(study: &SweepStudy, run: &Run, number: usize) -> Vec<MetricFamil
     figures.time(&LONGEST_RESPONSE_TIME, run.max_response_time().time());
     figures.quantiles(&SERVICE_TIME, &tally.service_time, &PERCENTILES, service_time);
     figures.buckets(&tally.response_time);
-    figures.time(&ACCEPT_QUEUE_WAIT, accept_wait::mean(run));
+    figures.time(&ACCEPT_QUEUE_WAIT, run.accept_queue_wait());
     figures.tracepoints(run);
     figures.number(&OF_MAXIMUM, run.of_maximum());
     figures.families

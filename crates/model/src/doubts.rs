@@ -3,7 +3,7 @@
 use crate::run::PERCENTILES;
 use crate::{
     Backlog, Diagnostic, EndedBy, GeneratorFacts, Grade, LaneFacts, LoadRun, Nanos, Pace, Placement, Quantile, Run,
-    Statistics, Tally, accept_wait,
+    Statistics, Tally,
 };
 
 /// Below this index of fairness the connections' shares are worth a word.
@@ -129,7 +129,7 @@ fn of_anatomy(run: &Run) -> Vec<Diagnostic> {
     }
     let whole = run.tally.response_time.mean();
     let before = run.anatomy.as_ref().and_then(|anatomy| anatomy.all.mean(anatomy.all.before_app?));
-    if let (Some(accept_queue), Some(whole)) = (accept_wait::mean(run), whole) {
+    if let (Some(accept_queue), Some(whole)) = (run.accept_queue_wait(), whole) {
         let wait = before.unwrap_or(whole);
         let slack = ABOVE_WAIT * wait.as_secs_f64() + ABOVE_RESPONSE * whole.as_secs_f64();
         let exceeds = accept_queue.as_secs_f64() > wait.as_secs_f64() + slack;

@@ -1,8 +1,8 @@
-//! What a generator's lanes and machine did during a run, by the kernel's account, for the checks of [`crate::check`].
+//! What the generator's lanes, the machine and the server's processes did during a run, by the kernel's account, for the checks of [`crate::diagnostic`].
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, ServerCpu};
+use crate::Nanos;
 
 /// What a generator's lanes and machine did during a run, for the checks. What could not be read is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -68,4 +68,101 @@ pub struct Ceiling {
     /// The lanes' CPU time a request.
     #[serde(rename = "cpu_per_request_ns")]
     pub cpu_per_request: Nanos,
+}
+
+/// What a server's processes had of the CPU during a run, warm-up included. Absent where they are not known.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServerCpu {
+    /// Each process that lived to the end.
+    pub processes: Vec<ProcessCpu>,
+    /// The time that passed.
+    #[serde(rename = "elapsed_ns")]
+    pub elapsed: Nanos,
+    /// Requests that ended in that time, whatever became of them.
+    pub requests: u64,
+    /// As many CPUs as they may use at once, by affinity and the quota of their control groups.
+    pub of: f64,
+    /// Whether the generator may run on the same.
+    pub is_shared: bool,
+    /// How many of these CPUs were busy, on average, whoever it was with; `None` where the kernel does not tell.
+    pub busy: Option<f64>,
+    /// Whether the processes run Ruby, which lets one thread of a process compute at a time.
+    pub is_ruby: bool,
+}
+
+/// One process, by the kernel's account of its threads (`/proc/PID/task/TID/schedstat`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessCpu {
+    /// Its id.
+    pub pid: u32,
+    /// On a CPU.
+    #[serde(rename = "cpu_ns")]
+    pub cpu: Nanos,
+    /// Ready to run, and waiting for a CPU.
+    #[serde(rename = "run_queue_ns")]
+    pub run_queue: Nanos,
+}
+
+/// A process with less than this of the busiest one's CPU time does not serve: it waits for those that do.
+const SERVES: f64 = 0.2;
+
+impl ServerCpu {
+    fn per_elapsed(&self, time: Nanos) -> f64 {
+        time.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// CPUs that the server used, on average.
+    pub fn cpus(&self) -> f64 {
+        self.per_elapsed(self.processes.iter().map(|process| process.cpu).sum())
+    }
+
+    /// CPU time a request; `None` of none.
+    pub fn per_request(&self) -> Option<Nanos> {
+        let all: Nanos = self.processes.iter().map(|process| process.cpu).sum();
+        (self.requests > 0).then(|| all / self.requests)
+    }
+
+    /// Those that serve: for each what it used, and what it used or waited for, in CPUs.
+    pub fn serving(&self) -> Vec<(f64, f64)> {
+        let most = self.processes.iter().map(|process| process.cpu).max().unwrap_or_default().as_secs_f64();
+        let serves = |process: &&ProcessCpu| process.cpu.as_secs_f64() >= SERVES * most;
+        let of =
+            |process: &ProcessCpu| (self.per_elapsed(process.cpu), self.per_elapsed(process.cpu + process.run_queue));
+        self.processes.iter().filter(serves).map(of).collect()
+    }
+
+    /// The highest rate that its CPUs allow at this run's CPU time a request, in requests per second: in Ruby no more than one CPU
+    /// for each of `workers`, but for what a process was seen to use beside its lock.
+    pub fn maximum_rate(&self, workers: u32) -> Option<f64> {
+        let per_request = self.per_request().filter(|time| *time > Nanos::ZERO)?;
+        let serving = self.serving();
+        let idle = f64::from(workers) - serving.len() as f64;
+        let at_once: f64 = serving.iter().map(|(cpus, _)| cpus.max(1.0)).sum::<f64>() + idle.max(0.0);
+        let cpus = if self.is_ruby { self.of.min(at_once) } else { self.of };
+        Some(cpus / per_request.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(cpu_ms: &[u64], requests: u64, is_ruby: bool) -> ServerCpu {
+        let process = |ms: &u64| ProcessCpu { cpu: Nanos::from_millis(*ms), ..ProcessCpu::default() };
+        let processes = cpu_ms.iter().map(process).collect();
+        ServerCpu { processes, elapsed: Nanos::from_secs(10), requests, of: 4.0, is_ruby, ..ServerCpu::default() }
+    }
+
+    #[test]
+    fn cpu_a_request_tells_how_many_a_second_there_can_be() {
+        // A parent that waits, and two workers that compute 10 ms for each of 1900 requests.
+        let ruby = server(&[20, 9500, 9480], 1900, true);
+        assert_eq!((ruby.per_request(), ruby.serving().len()), (Some(Nanos::from_millis(10)), 2));
+        assert!((ruby.cpus() - 1.9).abs() < 1e-9);
+        assert!((ruby.maximum_rate(2).unwrap() - 200.0).abs() < 1e-9, "one CPU a worker");
+        assert!((server(&[19_000], 1900, false).maximum_rate(2).unwrap() - 400.0).abs() < 1e-9, "all CPUs");
+        // One that used more than one CPU has shown that it can.
+        assert!((server(&[13_000], 1300, true).maximum_rate(1).unwrap() - 130.0).abs() < 1e-9);
+        assert_eq!((server(&[1], 0, true).maximum_rate(1), ServerCpu::default().per_request()), (None, None));
+    }
 }

@@ -3,7 +3,6 @@
 //!
 //! Nothing here does I/O, reads a clock or starts a thread. Every other crate knows this one; this one knows none.
 
-pub mod accept_wait;
 pub mod anatomy;
 pub mod backlog;
 pub mod bad_response;
@@ -36,11 +35,9 @@ pub mod phases;
 pub mod plan;
 pub mod quantile;
 pub mod rate;
-pub mod reading;
 pub mod request;
 pub mod run;
 pub mod series;
-pub mod server_cpu;
 pub mod statistics;
 pub mod statsd;
 pub mod steadiness;
@@ -68,7 +65,7 @@ pub use environment::{Environment, PumaSettings, ServerFacts};
 pub use exchange::{Exchange, Outcome};
 pub use forecast::Forecast;
 
-pub use generator::{Ceiling, GeneratorFacts, LaneFacts};
+pub use generator::{Ceiling, GeneratorFacts, LaneFacts, ProcessCpu, ServerCpu};
 pub use histogram::Histogram;
 pub use kernel::{KernelView, ProcessWaits};
 pub use lanes::LanesBy;
@@ -82,11 +79,9 @@ pub use phases::{DurationSummary, Phases};
 pub use plan::{App, Plan, Probe, ProbeUsed, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads};
 pub use quantile::Quantile;
 pub use rate::Rate;
-pub use reading::Reading;
 pub use request::{Request, RequestOrder};
 pub use run::{Run, WorkerShare};
 pub use series::Series;
-pub use server_cpu::{ProcessCpu, ServerCpu};
 pub use statistics::Statistics;
 pub use statsd::{MetricKind, StatsdFigures, StatsdMetric, StatsdReport};
 pub use study::{LoadStudy, Study, SweepStudy};
@@ -95,4 +90,4 @@ pub use theory::{Discipline, Theory};
 pub use units::Nanos;
 pub use verdict::{Judgement, Verdict};
 pub use waits::Waits;
-pub use watch::Watch;
+pub use watch::{Reading, Watch};

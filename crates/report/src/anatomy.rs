@@ -1,7 +1,7 @@
 //! Where the response time went: an equation a run, and one of its slowest requests.
 
 use model::anatomy::{AppSource, Parts};
-use model::{Nanos, Run, SweepStudy, accept_wait};
+use model::{Nanos, Run, SweepStudy};
 
 use crate::facts;
 use crate::kernel;
@@ -27,7 +27,7 @@ fn of_run(run: &Run, asked: bool) -> Vec<String> {
         let hint = ways.app.is_none().then(|| silent.to_owned());
         return kernel::equations(ways).into_iter().chain(hint).collect();
     }
-    let in_line = accept_wait::mean(run);
+    let in_line = run.accept_queue_wait();
     let Some(anatomy) = run.anatomy.as_ref().filter(|anatomy| anatomy.all.requests > 0) else {
         let silent = (asked && run.anatomy.is_none() && run.tally.counts.good() > 0).then(|| silent.to_owned());
         return queue_alone(run, in_line).into_iter().chain(silent).collect();

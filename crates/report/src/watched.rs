@@ -1,7 +1,7 @@
 //! What was seen of server and kernel while the runs went on: a line a run.
 
 use model::watch::{Curve, Track};
-use model::{Nanos, Run, Watch, accept_wait};
+use model::{Nanos, Run, Watch};
 
 use crate::facts::Labelled;
 use crate::number::{self, or_none};
@@ -44,7 +44,7 @@ fn line(label: String, run: &Run, watch: &Watch) -> Vec<String> {
         or_none(mean("accept_queue"), brief),
         or_none(most("accept_queue"), number::count),
         or_none(most("accept_queue_limit"), number::count),
-        or_none(accept_wait::mean(run), number::milliseconds),
+        or_none(run.accept_queue_wait(), number::milliseconds),
         or_none(mean("open_connections"), brief),
         or_none(polled(watch, "busy_threads"), brief),
         or_none(polled(watch, "backlog"), brief),

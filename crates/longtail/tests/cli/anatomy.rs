@@ -2,7 +2,7 @@
 //! what a busy machine adds to it is little beside that; in exact time the same is in `engine/tests/simulated.rs`.
 
 use model::anatomy::{AppSource, Parts};
-use model::{Anatomy, Diagnostic, Nanos, Run, accept_wait};
+use model::{Anatomy, Diagnostic, Nanos, Run};
 
 use crate::lab::{Lab, Running, free_port, has};
 
@@ -38,7 +38,7 @@ fn what_waits_in_the_server_is_before_the_app_and_not_in_the_kernel() {
         // each connection. They are 128: there is a slowest one in a hundred.
         assert!(!waited(&whole(one).all), "{queue}: {:?}", one.anatomy);
         assert!(waited(&whole(eight).all) && waited(&whole(eight).slowest.unwrap()), "{queue}: {:?}", eight.anatomy);
-        let kernel = accept_wait::mean(eight).unwrap();
+        let kernel = eight.accept_queue_wait().unwrap();
         let before = whole(eight).all.before_app.unwrap() / whole(eight).all.requests;
         assert!(kernel * 2 < before, "{queue}: it accepts all at once, yet {kernel} of {before}");
     }
@@ -63,7 +63,7 @@ fn what_waits_for_an_old_puma_waits_in_the_accept_queue() {
     );
     let version = study.server.version.clone().unwrap_or_default();
     if ["3.", "4.", "5.", "6."].iter().any(|major| version.starts_with(major)) {
-        let kernel = accept_wait::mean(run).unwrap();
+        let kernel = run.accept_queue_wait().unwrap();
         let before = whole(run).all.before_app.unwrap() / whole(run).all.requests;
         assert!(kernel * 2 > before, "Puma {version}: most of {before}, but {kernel}");
     }

@@ -1,7 +1,7 @@
 //! `longtail sweep` looks at server and kernel while it drives: the queue is found where it is. By counts and order alone.
 
+use model::Run;
 use model::watch::Curve;
-use model::{Run, accept_wait};
 
 use crate::lab::{Lab, free_port, has};
 
@@ -65,7 +65,7 @@ fn what_an_old_puma_does_not_accept_waits_in_the_kernel() {
         }
         if (1..=6).contains(&major) {
             assert_eq!((usual(run, "accept_queue"), run.connections), (12, 16), "Puma {version}");
-            let (wait, mean) = (accept_wait::mean(run).unwrap(), run.tally.response_time.mean().unwrap());
+            let (wait, mean) = (run.accept_queue_wait().unwrap(), run.tally.response_time.mean().unwrap());
             assert!(wait > mean / 2 && wait < mean * 2, "most of {mean:?}, but {wait:?}");
         }
     }

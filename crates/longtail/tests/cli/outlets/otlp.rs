@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use model::counts::name;
 use model::watch::Curve;
-use model::{Nanos, Run, SweepStudy, Verdict, accept_wait};
+use model::{Nanos, Run, SweepStudy, Verdict};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
@@ -74,7 +74,7 @@ fn expected(run: &Run, metric: &str, labels: &BTreeMap<String, String>) -> f64 {
         "longtail.run.accept_queue_mean_connections" => mean("accept_queue"),
         "longtail.run.accept_queue_most_connections" => Curve::most(curve("accept_queue").1).unwrap() as f64,
         "longtail.run.open_mean_connections" => mean("open_connections"),
-        "longtail.run.accept_queue_wait" => seconds(accept_wait::mean(run)),
+        "longtail.run.accept_queue_wait" => seconds(run.accept_queue_wait()),
         "longtail.run.completed_requests" => run.tally.completed_in_window as f64 / run.measured.as_secs_f64(),
         "longtail.run.completed_of_maximum" => run.completed_rate() / run.forecast.as_ref().unwrap().maximum_rate,
         "longtail.run.response_time" => seconds(run.response_time(quantile()).time()),
