@@ -1,4 +1,4 @@
-//! One study of bodies: kinds x sizes over each kind of socket, in blocks of an order of chance.
+//! A study of bodies: kinds x sizes over each kind of socket, in blocks of an order of chance.
 //!
 //! A block is a pass over all bodies on a fresh server of one kind of socket. Before its runs each body was asked for
 //! once and found to be of its length, and each kind was loaded for as long as a warm-up, so that no run is the first of
@@ -9,20 +9,20 @@ use std::collections::BTreeMap;
 use engine::{FetchedResponse, LoadSpec, RunProgress, ensure_descriptors, fetch};
 use model::study::SCHEMA;
 use model::{
-    App, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Clock, Diagnostic, Nanos, RequestOrder, ServerPlan,
-    Socket, SocketServer, StreamPlan,
+    App, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Clock, Diagnostic, LanesBy, Nanos, RequestOrder,
+    ServerPlan, Socket, SocketServer, StreamPlan,
 };
 use probe::machine;
 
-use crate::conduct::planned_slots;
+use crate::conduct::{Block, Experiment, conduct, ensure_connections};
+use crate::context::Context;
 use crate::error::SweepError;
 use crate::observer::{Observer, Phase};
-use crate::session::{Job, Session};
-use crate::subject::{Subject, right_length};
-use crate::tools::Tools;
+use crate::server_under_test::right_length;
+use crate::session::{FinishedRun, Job, Session, Watching};
 
 /// Longest wait for a single answer.
-const PATIENCE: Nanos = Nanos::from_secs(30);
+const LONGEST_WAIT: Nanos = Nanos::from_secs(30);
 /// Where our app says what it has answered, and the header that says it.
 const LEDGER: (&str, &str) = ("/ledger", "x-body-ledger");
 /// A worker is asked for its ledger until it happens to be the one that answers; so often for each worker.
@@ -35,231 +35,229 @@ const QUESTIONS: usize = 100;
 /// finished before were given to the observer.
 pub fn conduct_bodies<C: Clock + Clone + Send + Sync>(
     plan: &BodiesPlan,
-    tools: &Tools<'_, C>,
+    context: &Context<'_, C>,
     observer: &mut dyn Observer<BodiesStudy, BodyRun>,
 ) -> Result<BodiesStudy, SweepError> {
-    let begun = tools.clock.now();
-    if let Some(slots) = planned_slots(&plan.server) {
-        ensure_descriptors(u64::from(plan.connections_on(slots)))?;
-    }
-    let mut study = BodiesStudy {
+    ensure_connections(&plan.server, |slots| plan.connections_on(slots))?;
+    let study = BodiesStudy {
         schema: SCHEMA,
-        started_at: tools.started_at.clone(),
-        command_line: tools.command_line.clone(),
+        started_at: context.started_at.clone(),
+        command_line: context.command_line.clone(),
         plan: plan.clone(),
-        environment: machine::environment(tools.version),
-        lanes_by: tools.lanes_by.unwrap_or(model::LanesBy::One),
+        environment: machine::environment(context.version),
+        lanes_by: context.lanes_by.unwrap_or(LanesBy::One),
         servers: Vec::new(),
         runs: Vec::new(),
         warnings: Vec::new(),
         total_time: Nanos::ZERO,
         interrupted: false,
     };
-    let mut ceilings = BTreeMap::new();
-    for repeat in 1..=plan.repeat {
-        for (socket, bodies) in plan.pass(repeat) {
-            if tools.is_interrupted() {
-                break;
-            }
-            let server = ServerPlan { socket, ..plan.server.clone() };
-            let block = Block { plan, tools, server: &server, bodies: &bodies, repeat, begun };
-            block.conduct(&mut study, &mut ceilings, observer)?;
-        }
-    }
-    study.interrupted = tools.is_interrupted();
-    study.total_time = tools.clock.now() - begun;
-    Ok(study)
+    let block = |repeat, socket, bodies: &[Body]| Block {
+        server: ServerPlan { socket, ..plan.server.clone() },
+        stream: StreamPlan { body: bodies.first().copied(), ..plan.stream.clone() },
+        env: Vec::new(),
+        cool_down: plan.cool_down,
+        repeat,
+    };
+    let pass = |repeat| plan.pass(repeat).into_iter().map(move |(socket, bodies)| block(repeat, socket, &bodies));
+    let mut bodies = Bodies { plan, observer, study, ceilings: BTreeMap::new(), begun: context.clock.now() };
+    conduct((1..=plan.repeat).flat_map(pass), &mut bodies, context)?;
+    bodies.note_the_time(context);
+    Ok(bodies.study)
 }
 
-/// The generator's limit by kind of socket and size.
-type Ceilings = BTreeMap<(Socket, u32), Option<Ceiling>>;
-
-/// One pass over all bodies, on a server of one kind of socket.
-struct Block<'a, C> {
+struct Bodies<'a> {
     plan: &'a BodiesPlan,
-    tools: &'a Tools<'a, C>,
-    server: &'a ServerPlan,
-    bodies: &'a [Body],
-    repeat: u32,
-    /// When the study began.
+    observer: &'a mut dyn Observer<BodiesStudy, BodyRun>,
+    study: BodiesStudy,
+    /// The generator's limit by kind of socket and size.
+    ceilings: BTreeMap<(Socket, u32), Option<Ceiling>>,
     begun: Nanos,
 }
 
-impl<C: Clock + Clone + Send + Sync> Block<'_, C> {
-    fn conduct(
-        &self,
-        study: &mut BodiesStudy,
-        ceilings: &mut Ceilings,
-        observer: &mut dyn Observer<BodiesStudy, BodyRun>,
-    ) -> Result<(), SweepError> {
-        let Block { plan, tools, server, .. } = *self;
-        observer.phase(&Phase::Starting);
-        let Some(subject) = Subject::start(server, &self.stream(self.bodies[0]), tools)? else { return Ok(()) };
-        let slots = subject.facts.slots();
-        let connections = plan.connections_on(slots);
-        ensure_descriptors(u64::from(connections))?;
-        let is_first = study.servers.is_empty();
-        study.servers.retain(|other| other.socket != server.socket);
-        study.servers.push(SocketServer { socket: server.socket, server: subject.facts.clone() });
-        let place = |socket: Socket| plan.sockets.iter().position(|other| *other == socket);
-        study.servers.sort_by_key(|server| place(server.socket));
-        let mut session = Session::new(server, &plan.stream, plan.cool_down, tools, subject);
+impl<C: Clock + Clone + Send + Sync> Experiment<C> for Bodies<'_> {
+    fn phase(&mut self, phase: &Phase) {
+        self.observer.phase(phase);
+    }
 
-        observer.phase(&Phase::WarmingUp);
-        let answer_bytes = self.ask_for_each(&mut session)?;
-        self.warm_up(&mut session, connections)?;
+    fn jobs(&mut self, block: &Block, session: &mut Session<'_, C>) -> Result<Vec<Job>, SweepError> {
+        let (plan, facts, socket) = (self.plan, session.server.facts.clone(), block.server.socket);
+        let (slots, connections) = (facts.slots(), plan.connections_on(facts.slots()));
+        ensure_descriptors(u64::from(connections))?;
+        let is_first = self.study.servers.is_empty();
+        self.study.servers.retain(|other| other.socket != socket);
+        self.study.servers.push(SocketServer { socket, server: facts });
+        let place = |socket: Socket| plan.sockets.iter().position(|other| *other == socket);
+        self.study.servers.sort_by_key(|server| place(server.socket));
+        let pass = plan.pass(block.repeat);
+        let bodies = pass.into_iter().find(|(other, _)| *other == socket).map(|(_, bodies)| bodies).unwrap_or_default();
+
+        self.observer.phase(&Phase::WarmingUp);
+        let answer_bytes = ask_for_each(&bodies, session)?;
+        warm_up(&bodies, connections, session)?;
         session.take_baseline();
-        if plan.calibrate && self.repeat == 1 {
-            observer.phase(&Phase::Calibrating);
+        if plan.calibrate && block.repeat == 1 {
+            self.observer.phase(&Phase::Calibrating);
             for (kilobytes, bytes) in &answer_bytes {
-                let shape =
-                    session.shape(&self.stream(Body { kilobytes: *kilobytes, kind: self.bodies[0].kind }), connections);
+                let body = Body { kilobytes: *kilobytes, kind: bodies[0].kind };
+                let shape = session.shape(&of_body(&session.stream, body), connections);
                 let ceiling = session.ceilings(std::slice::from_ref(&shape), *bytes)?[0];
-                ceilings.insert((server.socket, *kilobytes), ceiling);
+                self.ceilings.insert((socket, *kilobytes), ceiling);
             }
         }
         if is_first {
-            observer.opened(study);
+            self.observer.opened(&self.study);
         }
-        for body in self.bodies {
-            if tools.is_interrupted() {
-                break;
-            }
-            let job = Job {
-                stream: &self.stream(*body),
-                probe: plan.probe,
-                what: format!("{body} over {}", server.socket),
-                multiple: f64::from(connections) / f64::from(slots.max(1)),
-                connections,
-                ceiling: ceilings.get(&(server.socket, body.kilobytes)).copied().flatten(),
-                repeat: self.repeat,
-                number: study.runs.len() + 1,
-                of: plan.runs(),
-                begun: self.begun,
-            };
-            let (mut run, server_use) = session.run(&job, None, &mut |phase| observer.phase(phase))?;
-            if run.tally.counts.total() == 0 && tools.is_interrupted() {
-                // Ended within its warm-up: there is nothing to tell of it.
-                break;
-            }
-            // No percentile above p99 is printed, so that there is nothing to say of one.
-            run.warnings.retain(|warning| match warning {
-                Diagnostic::TooFewRequests { from, .. } | Diagnostic::QuantilesHidden { from, .. } => *from <= 0.99,
-                _ => true,
-            });
-            study.runs.push(BodyRun { socket: server.socket, body: *body, server: server_use, run });
-            study.interrupted = tools.is_interrupted();
-            study.total_time = tools.clock.now() - self.begun;
-            if let Some(run) = study.runs.last() {
-                observer.run_done(study, run);
-            }
-            if let Some(error) = session.subject.death(connections) {
-                return Err(error);
-            }
-        }
-        if !tools.is_interrupted() {
-            observer.phase(&Phase::Reconciling);
-            study.warnings.extend(self.reconcile_bytes(&mut session));
-            let is_of_this = |run: &&mut BodyRun| run.socket == server.socket && run.run.repeat == self.repeat;
-            let of_this_server = study.runs.iter_mut().filter(is_of_this).map(|run| &mut run.run);
-            study.warnings.extend(session.settle(of_this_server));
-        }
-        observer.compared(study);
-        observer.phase(&Phase::Stopping);
-        session.subject.stop(&tools.clock);
-        Ok(())
+        let job = |(at, body): (usize, Body)| Job {
+            stream: of_body(&session.stream, body),
+            probe: plan.probe,
+            what: format!("{body} over {socket}"),
+            multiple: f64::from(connections) / f64::from(slots.max(1)),
+            connections,
+            ceiling: self.ceilings.get(&(socket, body.kilobytes)).copied().flatten(),
+            repeat: block.repeat,
+            number: self.study.runs.len() + at + 1,
+            of: plan.runs(),
+            begun: self.begun,
+        };
+        Ok(bodies.into_iter().enumerate().map(job).collect())
     }
 
-    fn stream(&self, body: Body) -> StreamPlan {
-        StreamPlan { body: Some(body), ..self.plan.stream.clone() }
+    fn run(&mut self, job: &Job, session: &mut Session<'_, C>) -> Result<bool, SweepError> {
+        let FinishedRun { mut run, server, .. } = session.run(job, None, &mut |phase| self.observer.phase(phase))?;
+        if run.tally.counts.total() == 0 && session.context.is_interrupted() {
+            // Ended within its warm-up: there is nothing to tell of it.
+            return Ok(false);
+        }
+        // No percentile above p99 is printed, so that there is nothing to say of one.
+        run.warnings.retain(|warning| match warning {
+            Diagnostic::TooFewRequests { from, .. } | Diagnostic::QuantilesHidden { from, .. } => *from <= 0.99,
+            _ => true,
+        });
+        let body = job.stream.body.expect("each job has a body");
+        let run = BodyRun { socket: session.server_plan.socket, body, server, run };
+        self.note_the_time(session.context);
+        let mut provisional = run.clone();
+        self.study.runs.push(run);
+        session.judge([&mut provisional.run], false);
+        self.observer.run_done(&self.study, &provisional);
+        Ok(true)
     }
 
-    /// Asks for every body once, before any load, and finds each to be of its length. Gives the bytes of a whole answer
-    /// by size, heads included.
-    fn ask_for_each(&self, session: &mut Session<'_, C>) -> Result<BTreeMap<u32, u64>, SweepError> {
-        let mut bytes = BTreeMap::new();
-        for body in self.bodies {
-            let stream = self.stream(*body);
-            let path = stream.target_path();
-            let request = session.subject.request(&stream, false);
-            let answer = match self.fetch(session, &request, &stream.worker_header) {
-                Ok(answer) => answer,
-                Err(_) if self.tools.is_interrupted() => break,
-                Err(how) => return Err(SweepError::NoAnswer { path, how }),
-            };
-            session.add_answer(&answer);
-            if answer.status >= 400 {
-                let last_lines = if answer.status >= 500 { session.subject.last_lines() } else { Vec::new() };
-                return Err(SweepError::BadAnswer { path, status: answer.status, last_lines });
-            }
-            right_length(&path, &stream, &answer)?;
-            bytes.insert(body.kilobytes, answer.bytes);
+    fn judge(&mut self, block: &Block, session: &mut Session<'_, C>, is_whole: bool) {
+        if is_whole {
+            self.observer.phase(&Phase::Reconciling);
+            self.study.warnings.extend(compare_bytes(session));
         }
-        Ok(bytes)
+        let is_of_this = |run: &&mut BodyRun| run.socket == block.server.socket && run.run.repeat == block.repeat;
+        let of_this_server = self.study.runs.iter_mut().filter(is_of_this).map(|run| &mut run.run);
+        self.study.warnings.extend(session.judge(of_this_server, is_whole));
+        self.observer.judged(&self.study);
     }
+}
 
-    fn fetch(
-        &self,
-        session: &Session<'_, C>,
-        request: &model::Request,
-        header: &str,
-    ) -> Result<FetchedResponse, String> {
-        let patience = PATIENCE + self.plan.stream.delay.unwrap_or(Nanos::ZERO);
-        fetch(&session.subject.transport, request, header, patience, &self.tools.clock, self.tools.interrupt)
-            .map_err(|error| error.to_string())
+impl Bodies<'_> {
+    fn note_the_time<C: Clock>(&mut self, context: &Context<'_, C>) {
+        self.study.interrupted = context.is_interrupted();
+        self.study.total_time = context.clock.now() - self.begun;
     }
+}
 
-    /// Loads the server with each kind of body, all sizes in turn, as long as a warm-up takes.
-    fn warm_up(&self, session: &mut Session<'_, C>, connections: u32) -> Result<(), SweepError> {
-        if self.plan.stream.warm_up == Nanos::ZERO {
-            return Ok(());
-        }
-        for kind in BodyKind::ALL {
-            let streams: Vec<StreamPlan> =
-                self.bodies.iter().filter(|body| body.kind == kind).map(|body| self.stream(*body)).collect();
-            let Some(first) = streams.first().filter(|_| !self.tools.is_interrupted()) else { continue };
-            let requests = streams.iter().map(|stream| session.subject.request(stream, stream.keep_alive)).collect();
-            let shape = LoadSpec {
-                requests,
-                order: RequestOrder::Sequential,
-                warm_up: Nanos::ZERO,
-                measured: Some(self.plan.stream.warm_up),
-                requests_per_connection: None,
-                // They differ from one request to the next.
-                body_bytes: None,
-                ..session.shape(first, connections)
-            };
-            session.drive(&shape, &RunProgress::new(shape.lanes))?;
-            session.cool_down();
-        }
-        Ok(())
-    }
+fn of_body(stream: &StreamPlan, body: Body) -> StreamPlan {
+    StreamPlan { body: Some(body), ..stream.clone() }
+}
 
-    /// The bytes of content that our app says it has answered beside those that we had, over this server's whole life.
-    fn reconcile_bytes(&self, session: &mut Session<'_, C>) -> Option<Diagnostic> {
-        if self.server.rackup.is_some() || self.server.app != App::Bodies || session.unanswered {
-            // What is not known for want of answers is said where requests are counted.
-            return None;
+/// Asks for every body once, before any load, and finds each to be of its length. Gives the bytes of a whole answer
+/// by size, heads included.
+fn ask_for_each<C: Clock + Clone + Send + Sync>(
+    bodies: &[Body],
+    session: &mut Session<'_, C>,
+) -> Result<BTreeMap<u32, u64>, SweepError> {
+    let mut bytes = BTreeMap::new();
+    for body in bodies {
+        let stream = of_body(&session.stream, *body);
+        let path = stream.target_path();
+        let request = session.server.request(&stream, false);
+        let answer = match ask(session, &request, &stream.worker_header) {
+            Ok(answer) => answer,
+            Err(_) if session.context.is_interrupted() => break,
+            Err(how) => return Err(SweepError::NoAnswer { path, how }),
+        };
+        session.add_answer(&answer);
+        if answer.status >= 400 {
+            let last_lines = if answer.status >= 500 { session.server.last_lines() } else { Vec::new() };
+            return Err(SweepError::BadAnswer { path, status: answer.status, last_lines });
         }
-        let client = session.body_bytes;
-        let request = session.subject.get(LEDGER.0);
-        let mut accounts: BTreeMap<String, u64> = BTreeMap::new();
-        for _ in 0..QUESTIONS * session.subject.workers.len().max(1) {
-            if session.subject.workers.iter().all(|worker| accounts.contains_key(worker)) {
-                let app = accounts.values().sum();
-                return (app != client).then_some(Diagnostic::BytesDiffer { client, app });
-            }
-            let Ok(mut answer) = self.fetch(session, &request, LEDGER.1) else { break };
-            let said = answer.worker.take();
-            let account = said.as_deref().and_then(account);
-            answer.worker = account.map(|(pid, _)| pid.to_owned());
-            session.add_answer(&answer);
-            let Some((pid, bytes)) = account else { break };
-            accounts.insert(pid.to_owned(), bytes);
-        }
-        let reason = "not every worker told how many bytes of content it has answered".to_owned();
-        (!self.tools.is_interrupted()).then_some(Diagnostic::LedgerUnknown { reason })
+        right_length(&path, &stream, &answer)?;
+        bytes.insert(body.kilobytes, answer.bytes);
     }
+    Ok(bytes)
+}
+
+fn ask<C: Clock + Clone + Send + Sync>(
+    session: &Session<'_, C>,
+    request: &model::Request,
+    header: &str,
+) -> Result<FetchedResponse, String> {
+    let patience = LONGEST_WAIT + session.stream.delay.unwrap_or(Nanos::ZERO);
+    fetch(&session.server.transport, request, header, patience, &session.context.clock, session.context.interrupt)
+        .map_err(|error| error.to_string())
+}
+
+/// Loads the server with each kind of body, all sizes in turn, as long as a warm-up takes.
+fn warm_up<C: Clock + Clone + Send + Sync>(
+    bodies: &[Body],
+    connections: u32,
+    session: &mut Session<'_, C>,
+) -> Result<(), SweepError> {
+    if session.stream.warm_up == Nanos::ZERO {
+        return Ok(());
+    }
+    for kind in BodyKind::ALL {
+        let streams: Vec<StreamPlan> =
+            bodies.iter().filter(|body| body.kind == kind).map(|body| of_body(&session.stream, *body)).collect();
+        let Some(first) = streams.first().filter(|_| !session.context.is_interrupted()) else { continue };
+        let requests = streams.iter().map(|stream| session.server.request(stream, stream.keep_alive)).collect();
+        let shape = LoadSpec {
+            requests,
+            order: RequestOrder::Sequential,
+            warm_up: Nanos::ZERO,
+            measured: Some(session.stream.warm_up),
+            requests_per_connection: None,
+            // They differ from one request to the next.
+            body_bytes: None,
+            ..session.shape(first, connections)
+        };
+        session.drive(&shape, &RunProgress::new(shape.lanes), &Watching::default())?;
+        session.cool_down();
+    }
+    Ok(())
+}
+
+/// The bytes of content that our app says it has answered beside those that we had, over this server's whole life.
+fn compare_bytes<C: Clock + Clone + Send + Sync>(session: &mut Session<'_, C>) -> Option<Diagnostic> {
+    if session.server_plan.rackup.is_some() || session.server_plan.app != App::Bodies || session.unanswered {
+        // What is not known for want of answers is said where requests are counted.
+        return None;
+    }
+    let client = session.body_bytes;
+    let request = session.server.get(LEDGER.0);
+    let mut accounts: BTreeMap<String, u64> = BTreeMap::new();
+    for _ in 0..QUESTIONS * session.server.workers.len().max(1) {
+        if session.server.workers.iter().all(|worker| accounts.contains_key(worker)) {
+            let app = accounts.values().sum();
+            return (app != client).then_some(Diagnostic::BytesDiffer { client, app });
+        }
+        let Ok(mut answer) = ask(session, &request, LEDGER.1) else { break };
+        let said = answer.worker.take();
+        let account = said.as_deref().and_then(account);
+        answer.worker = account.map(|(pid, _)| pid.to_owned());
+        session.add_answer(&answer);
+        let Some((pid, bytes)) = account else { break };
+        accounts.insert(pid.to_owned(), bytes);
+    }
+    let reason = "not every worker told how many bytes of content it has answered".to_owned();
+    (!session.context.is_interrupted()).then_some(Diagnostic::LedgerUnknown { reason })
 }
 
 /// `<pid> <answers> <bytes>`: the pid and the bytes.

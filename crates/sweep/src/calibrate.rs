@@ -1,15 +1,14 @@
 //! The generator's own limit: the same engine, lanes, connections, transport and bytes against the load sink, which answers
 //! at once, on this machine. What a run cannot exceed, and what is the generator's and not the server's when it comes near.
 
-use std::ffi::{OsStr, OsString};
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::ffi::OsString;
 
 use engine::{Endpoint, LoadSpec, RunProgress, TlsOptions, TlsSettings, Transport, drive, fetch};
 use launch::puma::{Addresses, free_address};
-use launch::{GuardCommand, Server, Spec};
+use launch::{Server, Spec};
 use model::{Ceiling, Clock, Nanos, Pace, Placement, Request, RequestOrder, Socket};
 
+use crate::context::Context;
 use crate::error::SweepError;
 
 /// Load before the measurement.
@@ -17,7 +16,7 @@ const WARM_UP: Nanos = Nanos::from_millis(100);
 /// The measurement itself: tens of thousands of requests.
 const LENGTH: Nanos = Nanos::from_millis(300);
 /// Longest wait for the built-in server.
-const PATIENCE: Nanos = Nanos::from_secs(30);
+const LONGEST_WAIT: Nanos = Nanos::from_secs(30);
 
 /// Remembers ceilings, so that they are measured once a day.
 pub trait Ceilings: Sync {
@@ -28,57 +27,42 @@ pub trait Ceilings: Sync {
     fn remember(&self, settings: &str, ceiling: &Ceiling);
 }
 
-/// What is needed to start the built-in server.
-pub struct Workshop<'a, C> {
-    /// The clock.
-    pub clock: &'a C,
-    /// The command that runs the guard of a server.
-    pub guard: &'a GuardCommand,
-    /// This program, which runs the load sink as `sink`.
-    pub program: &'a OsStr,
-    /// The directory that it runs in.
-    pub dir: &'a Path,
-    /// Set when the user wants to end.
-    pub interrupt: &'a AtomicBool,
-    /// Where lanes are kept off the processors of the server that will be measured: the built-in server goes to those.
-    pub placement: Option<&'a Placement>,
-}
-
 /// The ceilings of `shapes`, which differ in connections only, in order, with answers of about `answer_bytes`; `None`
-/// where one cannot be measured, for one because the user interrupted.
+/// where one cannot be measured, for one because the user interrupted. Where lanes are kept off the processors of the server that will be
+/// measured (`placement`), the sink goes to those.
 ///
 /// # Errors
 /// Where the built-in server cannot be started.
 pub fn ceilings<C: Clock + Clone + Send>(
-    shapes: &[&LoadSpec],
+    shapes: &[LoadSpec],
     answer_bytes: u64,
-    cache: &dyn Ceilings,
-    shop: &Workshop<'_, C>,
+    placement: Option<&Placement>,
+    context: &Context<'_, C>,
 ) -> Result<Vec<Option<Ceiling>>, SweepError> {
     let answer_bytes = body_of(answer_bytes);
-    let mut server: Option<(Server, Transport)> = None;
+    let mut sink: Option<(Server, Transport)> = None;
     let mut all = Vec::with_capacity(shapes.len());
     for shape in shapes {
-        let Some(key) = settings(shape, answer_bytes, shop.placement) else {
+        let Some(key) = settings(shape, answer_bytes, placement) else {
             all.push(None);
             continue;
         };
-        if let Some(known) = cache.known(&key) {
+        if let Some(known) = context.ceilings.known(&key) {
             all.push(Some(known));
             continue;
         }
-        if server.is_none() {
-            server = Some(start(shape, answer_bytes, shop)?);
-        }
-        let Some((_, transport)) = &server else { continue };
-        let ceiling = measure(shape, transport, shop)?;
+        let transport = match &sink {
+            Some((_, transport)) => transport,
+            None => &sink.insert(start_sink(shape, answer_bytes, placement, context)?).1,
+        };
+        let ceiling = measure(shape, transport, context)?;
         if let Some(ceiling) = &ceiling {
-            cache.remember(&key, ceiling);
+            context.ceilings.remember(&key, ceiling);
         }
         all.push(ceiling);
     }
-    if let Some((server, _)) = server {
-        server.stop(Nanos::from_secs(5), shop.clock);
+    if let Some((server, _)) = sink {
+        server.stop(Nanos::from_secs(5), &context.clock);
     }
     Ok(all)
 }
@@ -91,17 +75,17 @@ fn body_of(answer_bytes: u64) -> u32 {
 
 /// The kinds of transport, each with a ceiling of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum TransportKind {
     Tcp4,
     Tcp6,
     Unix,
 }
 
-fn kind(shape: &LoadSpec) -> Option<Kind> {
+fn kind(shape: &LoadSpec) -> Option<TransportKind> {
     Some(match shape.transport.endpoints.first()? {
-        Endpoint::Tcp(address) if address.is_ipv4() => Kind::Tcp4,
-        Endpoint::Tcp(_) => Kind::Tcp6,
-        Endpoint::Unix(_) | Endpoint::Abstract(_) => Kind::Unix,
+        Endpoint::Tcp(address) if address.is_ipv4() => TransportKind::Tcp4,
+        Endpoint::Tcp(_) => TransportKind::Tcp6,
+        Endpoint::Unix(_) | Endpoint::Abstract(_) => TransportKind::Unix,
     })
 }
 
@@ -128,38 +112,42 @@ fn settings(shape: &LoadSpec, answer_bytes: u32, placement: Option<&Placement>) 
 }
 
 /// The load sink, and how to connect to it as `shape` does.
-fn start<C: Clock + Clone + Send>(
+///
+/// # Errors
+/// Where it cannot be started.
+fn start_sink<C: Clock + Clone + Send>(
     shape: &LoadSpec,
     answer_bytes: u32,
-    shop: &Workshop<'_, C>,
+    placement: Option<&Placement>,
+    context: &Context<'_, C>,
 ) -> Result<(Server, Transport), SweepError> {
     let (endpoint, place) = match kind(shape) {
-        Some(Kind::Unix) => {
-            let name = format!("longtail-calibration-{}-{}", std::process::id(), shop.clock.now().0);
+        Some(TransportKind::Unix) => {
+            let name = format!("longtail-calibration-{}-{}", std::process::id(), context.clock.now().0);
             (Endpoint::Abstract(name.clone().into_bytes()), format!("unix://@{name}"))
         }
         kind => {
-            let socket = if kind == Some(Kind::Tcp6) { Socket::Tcp6 } else { Socket::Tcp4 };
+            let socket = if kind == Some(TransportKind::Tcp6) { Socket::Tcp6 } else { Socket::Tcp4 };
             let address = free_address(socket, &Addresses::default())?;
             let scheme = if shape.transport.tls.is_some() { "tls://" } else { "" };
             (Endpoint::Tcp(address), format!("{scheme}{address}"))
         }
     };
     let flags = ["sink".to_owned(), format!("--listen={place}"), format!("--body={answer_bytes}")];
-    let argv = std::iter::once(shop.program.to_owned()).chain(flags.map(OsString::from));
-    let cpus = shop.placement.map(|placement| placement.server.clone());
-    let server = Server::start(&Spec { cpus, ..Spec::command(argv, shop.dir) }, shop.guard, shop.clock)?;
+    let argv = std::iter::once(context.program.clone()).chain(flags.map(OsString::from));
+    let cpus = placement.map(|placement| placement.server.clone());
+    let server = Server::start(&Spec { cpus, ..Spec::command(argv, &context.dir) }, &context.guard, &context.clock)?;
     // The sink's certificate is made for this one run and by ourselves.
     let options = TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() };
     let tls = shape.transport.tls.is_some().then(|| TlsSettings::new(&options)).transpose().ok().flatten();
     let transport = Transport { tls, ..Transport::plain(vec![endpoint]) };
-    let begun = shop.clock.now();
-    while fetch(&transport, &shape.requests[0], "", PATIENCE, shop.clock, shop.interrupt).is_err() {
-        if server.exited().is_some() || shop.clock.now() - begun > PATIENCE {
+    let begun = context.clock.now();
+    while fetch(&transport, &shape.requests[0], "", LONGEST_WAIT, &context.clock, context.interrupt).is_err() {
+        if server.exited().is_some() || context.clock.now() - begun > LONGEST_WAIT {
             let how = server.exited().map_or_else(|| "it does not answer".to_owned(), |exit| exit.to_string());
             return Err(SweepError::NoCalibration { how });
         }
-        shop.clock.sleep(Nanos::from_millis(10));
+        context.clock.sleep(Nanos::from_millis(10));
     }
     Ok((server, transport))
 }
@@ -177,7 +165,7 @@ fn without_delay(request: &Request) -> Request {
 fn measure<C: Clock + Clone + Send>(
     shape: &LoadSpec,
     transport: &Transport,
-    shop: &Workshop<'_, C>,
+    context: &Context<'_, C>,
 ) -> Result<Option<Ceiling>, SweepError> {
     let alone = LoadSpec {
         transport: transport.clone(),
@@ -193,7 +181,7 @@ fn measure<C: Clock + Clone + Send>(
         body_bytes: None,
         ..shape.clone()
     };
-    let done = drive(&alone, shop.clock, shop.interrupt, &RunProgress::new(alone.lanes), None)?;
+    let done = drive(&alone, &context.clock, context.interrupt, &RunProgress::new(alone.lanes), None)?;
     let tally = &done.tally;
     if done.interrupted || tally.completed_in_window == 0 {
         return Ok(None);

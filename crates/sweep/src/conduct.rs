@@ -1,160 +1,97 @@
-//! One study: the order of its servers and runs, from the first server's start to the last one's end.
+//! The conductor: starts one server after the other, has each do its runs, and judges these once, when all is known.
+//!
+//! What the servers are, what is asked of each, and what a run becomes is an [`Experiment`]'s: a sweep, a measurement of bodies, the
+//! cost of instruments. Its blocks are made before the first server is started and do not change.
 
-use engine::{LoadSpec, ensure_descriptors};
-use model::forecast::{ServiceTime, ServiceTimeSource};
-use model::study::SCHEMA;
-use model::{Clock, Nanos, Plan, Probe, ServerKind, ServerPlan, SweepStudy};
-use probe::machine;
+use std::ffi::OsString;
 
+use engine::ensure_descriptors;
+use model::{Clock, ServerKind, ServerPlan, StreamPlan};
+
+use crate::context::Context;
 use crate::error::SweepError;
-use crate::kernel;
-use crate::observer::{Observer, Phase};
+use crate::observer::Phase;
+use crate::server_under_test::ServerUnderTest;
 use crate::session::{Job, Session};
-use crate::subject::Subject;
-use crate::theory;
-use crate::tools::Tools;
 
-/// Conducts the study of `plan`. Where the user interrupts, the study has the runs that there are, and says so.
+/// One server's life.
+pub(crate) struct Block {
+    /// The server, and how to start it.
+    pub(crate) server: ServerPlan,
+    /// What it is asked for, unless a job says otherwise.
+    pub(crate) stream: StreamPlan,
+    /// Settings in its environment, beside those of the context.
+    pub(crate) env: Vec<(OsString, OsString)>,
+    /// Whether each run is followed by a wait until it is idle again.
+    pub(crate) cool_down: bool,
+    /// Which pass over the plan, from 1.
+    pub(crate) repeat: u32,
+}
+
+/// What is done with servers.
+pub(crate) trait Experiment<C> {
+    /// What is going on.
+    fn phase(&mut self, phase: &Phase);
+
+    /// What is asked of a server that is ready, before its runs; and these.
+    fn jobs(&mut self, block: &Block, session: &mut Session<'_, C>) -> Result<Vec<Job>, SweepError>;
+
+    /// Does one of them. `false` where the user ended it, so that there is nothing to tell.
+    fn run(&mut self, job: &Job, session: &mut Session<'_, C>) -> Result<bool, SweepError>;
+
+    /// Judges all runs of this server. `is_whole`: none of them is missing, and the server's own count can be asked for.
+    fn judge(&mut self, block: &Block, session: &mut Session<'_, C>, is_whole: bool);
+}
+
+/// Conducts all blocks, or as many as the user wants.
 ///
 /// # Errors
-/// Where the server cannot be started, is not ready in time, or dies. The runs that were finished before were given to
-/// the observer.
-pub fn conduct<C: Clock + Clone + Send + Sync>(
-    plan: &Plan,
-    tools: &Tools<'_, C>,
-    observer: &mut dyn Observer,
-) -> Result<SweepStudy, SweepError> {
-    let begun = tools.clock.now();
-    refuse_too_many_connections(plan)?;
-    let mut study = unbegun(plan, tools);
-    let mut known_ceilings = vec![None; plan.loads(1).len()];
-    for repeat in 1..=plan.repeat {
-        observer.phase(&Phase::Starting);
-        let Some(subject) = Subject::start(&plan.server, &plan.stream, tools)? else { break };
-        study.server = subject.facts.clone();
-        let loads = plan.loads(subject.facts.slots());
-        ensure_descriptors(most_connections(plan, subject.facts.slots()))?;
-        let mut session = Session::new(&plan.server, &plan.stream, plan.cool_down, tools, subject);
-        session.learn(plan, &mut study, observer)?;
-        if study.probed.is_none() {
-            let is_tcp = session.subject.bind.address().is_some();
-            study.probed = kernel::choose(plan.probe, is_tcp, session.subject.facts.slots(), study.service_time);
-        }
-        let probe = study.probed.as_ref().map_or(Probe::None, |probed| probed.probe);
-        if tools.other.is_none() {
-            session.take_baseline();
-        }
-        if plan.calibrate && repeat == 1 {
-            observer.phase(&Phase::Calibrating);
-            let shapes: Vec<LoadSpec> = loads.iter().map(|(_, n)| session.shape(&plan.stream, *n)).collect();
-            known_ceilings = session.ceilings(&shapes, session.subject.first_answer.bytes)?;
-        }
-        if repeat == 1 {
-            observer.opened(&study);
-        }
-        for ((multiple, connections), ceiling) in loads.iter().zip(&known_ceilings) {
-            if tools.is_interrupted() {
-                break;
-            }
-            if let Some(other) = tools.other {
-                let load = (*multiple, *connections);
-                let at = (repeat, study.claimed_runs.len());
-                let Some(run) = session.claimed_run((plan, other), load, at, study.service_time, observer)? else {
-                    break;
-                };
-                study.claimed_runs.push(run);
-                study.interrupted = tools.is_interrupted();
-                study.total_time = tools.clock.now() - begun;
-                if let Some(run) = study.claimed_runs.last() {
-                    observer.claimed_done(&study, run);
-                }
-                continue;
-            }
-            let job = Job {
-                stream: &plan.stream,
-                probe,
-                what: String::new(),
-                multiple: *multiple,
-                connections: *connections,
-                ceiling: *ceiling,
-                repeat,
-                number: study.runs.len() + 1,
-                of: plan.runs(),
-                begun,
-            };
-            let (mut run, _) = session
-                .run(&job, study.service_time, &mut |phase| observer.phase(phase))
-                .inspect_err(|_| observer.compared(&study))?;
-            let scatters = |run| theory::app_scatters(run, &study.server);
-            let app_scatters = study.runs.iter().any(scatters) || scatters(&run);
-            let known = study.service_time;
-            run.theory = theory::beside(&run, &plan.server, &plan.stream, &study.server, known, app_scatters);
-            study.runs.push(run);
-            study.interrupted = tools.is_interrupted();
-            study.total_time = tools.clock.now() - begun;
-            if let Some(run) = study.runs.last() {
-                observer.run_done(&study, run);
-            }
-            if let Some(error) = study.runs.last().and_then(|run| session.subject.death(run.connections)) {
-                observer.compared(&study);
-                return Err(error);
-            }
-        }
-        // Another generator's account is compared run by run.
-        if !tools.is_interrupted() && tools.other.is_none() {
-            observer.phase(&Phase::Reconciling);
-            let of_this_server = study.runs.iter_mut().filter(|run| run.repeat == repeat);
-            study.warnings.extend(session.settle(of_this_server));
-        }
-        observer.compared(&study);
-        observer.phase(&Phase::Stopping);
-        session.subject.stop(&tools.clock);
-        if tools.is_interrupted() {
+/// Where a server cannot be started, is not ready in time, does not serve what it is asked for, or dies.
+pub(crate) fn conduct<C: Clock + Clone + Send + Sync>(
+    blocks: impl IntoIterator<Item = Block>,
+    experiment: &mut impl Experiment<C>,
+    context: &Context<'_, C>,
+) -> Result<(), SweepError> {
+    for block in blocks {
+        if context.is_interrupted() {
             break;
         }
-    }
-    study.interrupted = tools.is_interrupted();
-    study.total_time = tools.clock.now() - begun;
-    Ok(study)
-}
-
-/// The study before its first server.
-fn unbegun<C>(plan: &Plan, tools: &Tools<'_, C>) -> SweepStudy {
-    SweepStudy {
-        schema: SCHEMA,
-        started_at: tools.started_at.clone(),
-        command_line: tools.command_line.clone(),
-        plan: plan.clone(),
-        environment: machine::environment(tools.version),
-        lanes_by: tools.lanes_by,
-        server: model::ServerFacts::default(),
-        probed: None,
-        service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given, cpu: None }),
-        probes: Vec::new(),
-        runs: Vec::new(),
-        claimed_runs: Vec::new(),
-        warnings: Vec::new(),
-        total_time: Nanos::ZERO,
-        interrupted: false,
-    }
-}
-
-fn most_connections(plan: &Plan, slots: u32) -> u64 {
-    plan.loads(slots).iter().map(|(_, connections)| u64::from(*connections)).max().unwrap_or(0)
-}
-
-/// Before the server is started, where the slots are known so early.
-fn refuse_too_many_connections(plan: &Plan) -> Result<(), SweepError> {
-    if let Some(slots) = planned_slots(&plan.server) {
-        ensure_descriptors(most_connections(plan, slots))?;
+        experiment.phase(&Phase::Starting);
+        let Some(server) = ServerUnderTest::start(&block, context)? else { break };
+        let mut session = Session::new(&block, context, server);
+        let done = conduct_jobs(&block, experiment, &mut session);
+        experiment.judge(&block, &mut session, done.is_ok() && !context.is_interrupted());
+        done?;
+        experiment.phase(&Phase::Stopping);
+        session.server.stop(&context.clock);
     }
     Ok(())
 }
 
-/// Workers x threads, where they are known before the server is started.
-pub fn planned_slots(server: &ServerPlan) -> Option<u32> {
-    match &server.kind {
+fn conduct_jobs<C: Clock + Clone + Send + Sync>(
+    block: &Block,
+    experiment: &mut impl Experiment<C>,
+    session: &mut Session<'_, C>,
+) -> Result<(), SweepError> {
+    for job in experiment.jobs(block, session)? {
+        if session.context.is_interrupted() || !experiment.run(&job, session)? {
+            break;
+        }
+        if let Some(death) = session.server.death(job.connections) {
+            return Err(death);
+        }
+    }
+    Ok(())
+}
+
+/// Refuses more connections than there may be descriptors before a server is started, where its slots are known so early.
+///
+/// # Errors
+/// Where there are too few.
+pub(crate) fn ensure_connections(server: &ServerPlan, on_slots: impl Fn(u32) -> u32) -> Result<(), SweepError> {
+    let slots = match &server.kind {
         ServerKind::Command { slots, .. } => Some(*slots),
         _ => server.threads.map(|threads| threads.max * server.workers.unwrap_or(0).max(1)),
-    }
+    };
+    Ok(slots.map_or(Ok(()), |slots| ensure_descriptors(u64::from(on_slots(slots))))?)
 }

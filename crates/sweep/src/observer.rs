@@ -1,4 +1,4 @@
-//! Who wants to know what the conductor is doing: the terminal, the file on disk.
+//! Who wants to know what the conductor is doing: the terminal, the file on disk, the exporters.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ pub enum Phase {
     Stopping,
 }
 
-/// Told what happens, between runs and never during one. Of a study `S` of rows `R`.
+/// Learns what happens, between runs and never during one. Of a study `S` of rows `R`.
 pub trait Observer<S = SweepStudy, R = Run> {
     /// A new phase has begun.
     fn phase(&mut self, phase: &Phase);
@@ -66,14 +66,12 @@ pub trait Observer<S = SweepStudy, R = Run> {
     /// The server is ready; the study has its header and no runs.
     fn opened(&mut self, study: &S);
 
-    /// A run was finished; it is the last of `study.runs`. Its verdict is that of its own figures.
-    fn run_done(&mut self, study: &S, run: &R);
+    /// A run was finished. It is the last of the study's runs, where it has no verdict yet; `provisional` is the same run with the verdict
+    /// of its own figures, which may still become INVALID. For the terminal alone.
+    fn run_done(&mut self, study: &S, provisional: &R);
 
-    /// All runs of the study so far are judged to the end: what their server counted has been put beside our own count, or cannot be any
-    /// more. Until then a verdict may still become INVALID, and nobody else is to be told of it.
-    fn compared(&mut self, study: &S) {
-        let _ = study;
-    }
+    /// All runs of the study so far are judged, once: what their server counted stands beside our own count, or cannot be known.
+    fn judged(&mut self, study: &S);
 
     /// A run of another generator was finished; it is the last of the study's `claimed_runs`. Of a sweep alone.
     fn claimed_done(&mut self, study: &S, run: &ClaimedRow) {

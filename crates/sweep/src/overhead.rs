@@ -3,23 +3,19 @@
 //! Each round runs every arm once, in an order of chance, each on a fresh server, closed loop. What a run took is read from the
 //! kernel: CPU time of the server's processes and of our own.
 
-use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::Mutex;
 
-use engine::{DriveError, RaiseOnDrop, RunProgress, ensure_descriptors, spawn_scoped};
+use engine::ensure_descriptors;
 use model::{Clock, LaneFacts, Nanos, Probe, ServerFacts, ServerPlan, StreamPlan, Timestamps, paired};
-use probe::processes::{Follower, this_process_cpu, this_threads_cpu, tree};
+use probe::StatsdSocket;
 
+use crate::conduct::{Block, Experiment, conduct};
+use crate::context::Context;
 use crate::error::SweepError;
-use crate::session::Session;
-use crate::subject::Subject;
-use crate::tools::Tools;
-use crate::witnesses::{Watched, Witnesses};
+use crate::hear::Hearing;
+use crate::observer::Phase;
+use crate::session::{FinishedRun, Job, Session};
 
-/// How soon the receiver of packets notices the end.
-const GLANCE: Duration = Duration::from_millis(20);
 /// What `servers/sleep.ru` takes for the address that it sends its measurements to.
 const STATSD: &str = "LONGTAIL_STATSD";
 
@@ -138,128 +134,106 @@ pub struct Overhead {
     pub interrupted: bool,
 }
 
-/// Runs all rounds. `tell` is told of each run before it begins, and how far it is.
+/// Runs all rounds; `phase` learns what is going on.
 ///
 /// # Errors
 /// Where a server cannot be started, is not ready in time, or dies.
 pub fn conduct_overhead<C: Clock + Clone + Send + Sync>(
     plan: &OverheadPlan,
-    tools: &Tools<'_, C>,
-    tell: &dyn Fn(u32, &Arm),
+    context: &Context<'_, C>,
+    phase: &mut dyn FnMut(&Phase),
 ) -> Result<Overhead, SweepError> {
-    let mut found = Overhead::default();
-    for round in 1..=plan.rounds {
-        for place in paired::order(plan.seed, round, plan.arms.len()) {
-            tell(round, &plan.arms[place]);
-            let sample = if tools.is_interrupted() { None } else { run(plan, place, round, tools, &mut found)? };
-            let Some(sample) = sample else {
-                found.interrupted = true;
-                return Ok(found);
-            };
-            found.samples.push(sample);
+    // A place of our own for the app's packets, as an agent on the server's machine would be.
+    let open = || StatsdSocket::bind(([127, 0, 0, 1], 0).into()).map(|socket| Mutex::new(Hearing::at(socket)));
+    let statsd = plan.arms.contains(&Arm::Statsd).then(open).transpose().map_err(SweepError::NoReceiver)?;
+    let address = statsd.as_ref().map(|statsd| statsd.lock().expect("nobody else has it").address());
+    let turns = |round| paired::order(plan.seed, round, plan.arms.len()).into_iter().map(move |arm| (arm, round));
+    let turns: Vec<(usize, u32)> = (1..=plan.rounds).flat_map(turns).collect();
+    let blocks = turns.iter().map(|(arm, round)| {
+        let arm = &plan.arms[*arm];
+        Block {
+            server: plan.server.clone(),
+            stream: StreamPlan {
+                timestamps: if *arm == Arm::Stamps { Timestamps::Kernel } else { Timestamps::User },
+                anatomy: *arm == Arm::Anatomy,
+                ..plan.stream.clone()
+            },
+            env: match (arm, address) {
+                (Arm::Setting(name, value), _) => vec![(name.into(), value.into())],
+                (Arm::Statsd, Some(address)) => vec![(STATSD.into(), address.to_string().into())],
+                _ => Vec::new(),
+            },
+            cool_down: false,
+            repeat: *round,
         }
-    }
-    Ok(found)
+    });
+    let (found, begun) = (Overhead::default(), context.clock.now());
+    let mut arms = Arms { plan, phase, turns: &turns, statsd: statsd.as_ref(), found, begun };
+    conduct(blocks, &mut arms, context)?;
+    arms.found.interrupted = context.is_interrupted();
+    Ok(arms.found)
 }
 
-/// One run on a fresh server; `None` where the user interrupted.
-fn run<C: Clock + Clone + Send + Sync>(
-    plan: &OverheadPlan,
-    place: usize,
-    round: u32,
-    tools: &Tools<'_, C>,
-    found: &mut Overhead,
-) -> Result<Option<Sample>, SweepError> {
-    let arm = &plan.arms[place];
-    let mut stream = plan.stream.clone();
-    stream.timestamps = if *arm == Arm::Stamps { Timestamps::Kernel } else { Timestamps::User };
-    stream.anatomy = *arm == Arm::Anatomy;
-    let probe = if let Arm::Probe(probe) = arm { *probe } else { Probe::None };
-    let receiver = (*arm == Arm::Statsd).then(Receiver::new).transpose().map_err(SweepError::NoReceiver)?;
-    let settings = match (arm, &receiver) {
-        (Arm::Setting(name, value), _) => vec![(name.into(), value.into())],
-        (_, Some(receiver)) => vec![(STATSD.into(), receiver.address.to_string().into())],
-        _ => Vec::new(),
-    };
-    let Some(subject) = Subject::start_with(&plan.server, &stream, settings, tools)? else { return Ok(None) };
-    let connections = plan.connections.unwrap_or(subject.facts.slots());
-    ensure_descriptors(u64::from(connections))?;
-    found.server = subject.facts.clone();
-    found.connections = connections;
-    let mut followers: Vec<Follower> = tree(subject.pid()).into_iter().map(Follower::of).collect();
-    let mut session = Session::new(&plan.server, &stream, false, tools, subject);
-    let shape = session.shape(&stream, connections);
-    let progress = Arc::new(RunProgress::new(shape.lanes));
-    let over = AtomicBool::new(false);
-    let (done, server_cpu, generator_cpu, received) = std::thread::scope(|scope| -> Result<_, DriveError> {
-        let _ending = RaiseOnDrop(&over);
-        let receiving =
-            receiver.as_ref().map(|receiver| spawn_scoped(scope, "receiver", || receiver.count_until(&over)));
-        let receiving = receiving.transpose()?;
-        let before: Option<u64> = followers.iter_mut().map(|one| one.look().map(|used| used.cpu)).sum();
-        let ours_before = this_process_cpu();
-        let done = session.drive_watched(&shape, &progress, &Witnesses { probe, ..Witnesses::none() });
-        let ours = this_process_cpu().saturating_sub(ours_before);
-        let after: Option<u64> = followers.iter_mut().map(|one| one.look().map(|used| used.cpu)).sum();
-        over.store(true, Ordering::Relaxed);
-        let received = receiving.map(|thread| thread.join().expect("receiving never panics"));
-        let server = after.zip(before).map(|(after, before)| Nanos(after.saturating_sub(before)));
-        Ok((done, server, ours, received))
-    })?;
-    let Watched { done, setup_cpu, .. } = done?;
-    if tools.is_interrupted() {
-        session.subject.stop(&tools.clock);
-        return Ok(None);
-    }
-    if let Some(death) = session.subject.death(connections) {
-        return Err(death);
-    }
-    let seconds = done.measured.as_secs_f64();
-    let busy = |lane: &LaneFacts| lane.work().as_secs_f64() / lane.elapsed.as_secs_f64().max(1e-9);
-    let sample = Sample {
-        arm: place,
-        round,
-        rate_per_s: if seconds > 0.0 { done.tally.counts.good() as f64 / seconds } else { 0.0 },
-        answers: done.tally.all_answers(),
-        failed: done.tally.counts.failed(),
-        server_cpu,
-        // What receives the app's packets stands for another process, which a user has elsewhere; and to attach tracepoints
-        // costs once, not for each request.
-        generator_cpu: generator_cpu.saturating_sub(received.map_or(Nanos::ZERO, |(_, cpu)| cpu) + setup_cpu),
-        lane_busy: done.lanes.iter().map(busy).max_by(f64::total_cmp),
-        packets: received.map(|(packets, _)| packets),
-        is_stamped: done.anatomy.is_some(),
-    };
-    session.subject.stop(&tools.clock);
-    Ok(Some(sample))
+struct Arms<'a> {
+    plan: &'a OverheadPlan,
+    phase: &'a mut dyn FnMut(&Phase),
+    /// The arm, by its place in the plan, and the round of each run.
+    turns: &'a [(usize, u32)],
+    statsd: Option<&'a Mutex<Hearing>>,
+    found: Overhead,
+    begun: Nanos,
 }
 
-/// A place of our own for the app's packets, as an agent on the server's machine would be.
-struct Receiver {
-    socket: UdpSocket,
-    address: SocketAddr,
-}
-
-impl Receiver {
-    fn new() -> std::io::Result<Receiver> {
-        let socket = UdpSocket::bind("127.0.0.1:0")?;
-        socket.set_read_timeout(Some(GLANCE))?;
-        let address = socket.local_addr()?;
-        Ok(Receiver { socket, address })
+impl<C: Clock + Clone + Send + Sync> Experiment<C> for Arms<'_> {
+    fn phase(&mut self, phase: &Phase) {
+        (self.phase)(phase);
     }
 
-    /// Packets that came, and the CPU time that taking them took.
-    fn count_until(&self, over: &AtomicBool) -> (u64, Nanos) {
-        let begun_with = this_threads_cpu();
-        let (mut packets, mut bytes) = (0, [0; 2048]);
-        loop {
-            match self.socket.recv(&mut bytes) {
-                Ok(_) => packets += 1,
-                // Nothing is left.
-                Err(_) if over.load(Ordering::Relaxed) => break,
-                Err(_) => {}
-            }
+    fn jobs(&mut self, block: &Block, session: &mut Session<'_, C>) -> Result<Vec<Job>, SweepError> {
+        let (plan, done) = (self.plan, self.found.samples.len());
+        let arm = &plan.arms[self.turns[done].0];
+        let slots = session.server.facts.slots();
+        let connections = plan.connections.unwrap_or(slots);
+        ensure_descriptors(u64::from(connections))?;
+        (self.found.server, self.found.connections) = (session.server.facts.clone(), connections);
+        Ok(vec![Job {
+            stream: block.stream.clone(),
+            probe: if let Arm::Probe(probe) = arm { *probe } else { Probe::None },
+            what: format!("round {}/{}: {}", block.repeat, plan.rounds, arm.name()),
+            multiple: f64::from(connections) / f64::from(slots.max(1)),
+            connections,
+            ceiling: None,
+            repeat: block.repeat,
+            number: done + 1,
+            of: self.turns.len(),
+            begun: self.begun,
+        }])
+    }
+
+    fn run(&mut self, job: &Job, session: &mut Session<'_, C>) -> Result<bool, SweepError> {
+        let (arm, round) = self.turns[self.found.samples.len()];
+        let statsd = self.statsd.filter(|_| self.plan.arms[arm] == Arm::Statsd);
+        let FinishedRun { run, server, own_cpu } = session.run_heard(job, None, statsd, self.phase)?;
+        if session.context.is_interrupted() {
+            return Ok(false);
         }
-        (packets, this_threads_cpu().saturating_sub(begun_with))
+        let busy = |lane: &LaneFacts| lane.work().as_secs_f64() / lane.elapsed.as_secs_f64().max(1e-9);
+        let seconds = run.measured.as_secs_f64();
+        self.found.samples.push(Sample {
+            arm,
+            round,
+            rate_per_s: if seconds > 0.0 { run.tally.counts.good() as f64 / seconds } else { 0.0 },
+            answers: run.tally.all_answers(),
+            failed: run.tally.counts.failed(),
+            server_cpu: server.cpu,
+            generator_cpu: own_cpu,
+            lane_busy: run.generator.lanes.iter().map(busy).max_by(f64::total_cmp),
+            // A packet has one line.
+            packets: run.heard.as_ref().map(|heard| heard.before + heard.packets),
+            is_stamped: run.anatomy.is_some(),
+        });
+        Ok(true)
     }
+
+    fn judge(&mut self, _: &Block, _: &mut Session<'_, C>, _: bool) {}
 }

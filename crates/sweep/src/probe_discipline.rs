@@ -8,9 +8,9 @@ use model::theory::DisciplineProbe;
 use model::{Clock, Nanos, Run, Statistics, Stop, StreamPlan};
 
 use crate::error::SweepError;
-use crate::session::Session;
+use crate::observe::ObservedRun;
+use crate::session::{Session, Watching};
 use crate::theory;
-use crate::witnesses::{Watched, Witnesses};
 
 /// Connections / slots: enough to see who waits for whom.
 const MULTIPLE: u32 = 3;
@@ -33,7 +33,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         let Some(known) = service_time.filter(|known| known.time > Nanos::ZERO) else { return Ok(Vec::new()) };
         let mut probes = Vec::new();
         for keep_alive in [true, false] {
-            if self.tools.is_interrupted() {
+            if self.context.is_interrupted() {
                 break;
             }
             probes.push(self.probe(keep_alive, known, allowed)?);
@@ -48,7 +48,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         known: ServiceTime,
         allowed: model::Probe,
     ) -> Result<DisciplineProbe, SweepError> {
-        let slots = self.subject.facts.slots();
+        let slots = self.server.facts.slots();
         let connections = (slots * MULTIPLE).max(1);
         ensure_descriptors(u64::from(connections))?;
         let turn = known.time * u64::from(queueing::puma::TURN);
@@ -62,8 +62,8 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         let shape = self.shape(&stream, connections);
         // Who holds the connections shows the order too; the kernel's tracepoints do not.
         let probe = if allowed == model::Probe::None { allowed } else { model::Probe::Proc };
-        let witnesses = Witnesses { probe, ..Witnesses::none() };
-        let Watched { done, watch, .. } = self.drive_watched(&shape, &RunProgress::new(shape.lanes), &witnesses)?;
+        let watching = Watching { probe, ..Watching::default() };
+        let ObservedRun { done, watch, .. } = self.drive(&shape, &RunProgress::new(shape.lanes), &watching)?;
         let statistics = Some(Statistics::of(&done.tally, &done.batches, &PERCENTILES));
         let recorded = Run::recorded(connections, f64::from(MULTIPLE), done.tally, done.measured, done.elapsed);
         let run = Run { statistics, watch, ..recorded };
@@ -72,7 +72,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             connections,
             measured: run.measured,
             answers: run.tally.counts.good(),
-            theory: theory::beside(&run, self.server, &stream, &self.subject.facts, Some(known), false),
+            theory: theory::beside(&run, &self.server_plan, &stream, &self.server.facts, Some(known), false),
         })
     }
 }

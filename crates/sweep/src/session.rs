@@ -1,42 +1,102 @@
-//! One server's life: what is asked of it, run after run, and what it took; a sweep and a measurement of bodies alike.
-//!
-//! How a run is driven: `session/drive.rs`; what comes of it: `session/run.rs`; the account at the end: `session/settle.rs`. In which
-//! order runs are made is not decided here.
+//! One server's life: what is asked of it, run after run, and what it took. In which order runs are made is not decided here.
 
-mod drive;
-mod run;
-mod settle;
+use std::sync::{Arc, Mutex};
 
 use engine::{DriveResult, FetchedResponse, LoadSpec, RunProgress};
 use launch::CpuRestriction;
 use model::forecast::{ServiceTime, ServiceTimeSource};
-use model::{Ceiling, Clock, Diagnostic, Nanos, Plan, ServerPlan, Stop, StreamPlan, SweepStudy};
+use model::run::PERCENTILES;
+use model::{
+    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Nanos, Probe, Reading, Run, ServerPlan, ServerUse, Statistics,
+    Stop, StreamPlan, WorkerShare, doubts,
+};
+use probe::host::HostCounters;
+use probe::processes::{tree, use_of_tree};
 use probe::puma_stats::PumaStats;
+use probe::sockets::ServerSockets;
 
-pub(crate) use self::run::Job;
-use crate::calibrate::{Workshop, ceilings};
+use crate::calibrate::ceilings;
+use crate::conduct::Block;
+use crate::context::Context;
 use crate::error::SweepError;
-use crate::idle::wait_until_idle;
-use crate::ledger::{Ledger, fresh_stats};
-use crate::observer::{Observer, Phase};
-use crate::subject::Subject;
-use crate::tools::Tools;
+use crate::hear::Hearing;
+use crate::ledger::{Ledger, fresh_stats, replaced, shares_between, shares_by_header};
+use crate::observe::{Observation, ObservedRun, Sampling, drive_observed};
+use crate::observer::Phase;
+use crate::server_under_test::ServerUnderTest;
+use crate::watch::LiveReadings;
 use crate::with::Account;
-use crate::witnesses::{Watched, Witnesses};
 
 /// Load of one connection to learn a service time that nobody has told us.
 const LEARNING: Nanos = Nanos::from_secs(1);
+/// Between two looks whether the server is idle.
+const IDLE_STEP: Nanos = Nanos::from_millis(10);
+/// A server that is busy longer than this after a run is not waited for.
+const LONGEST_WAIT: Nanos = Nanos::from_secs(60);
+/// Responses for each connection that the server closed, where Puma before 7 serves in turns of ten (`max_fast_inline`, request.rb and
+/// server.rb of 5.6); some connections are not closed at once.
+const TURN: std::ops::RangeInclusive<f64> = 8.0..=15.0;
+
+/// One run, and its place in the study.
+pub(crate) struct Job {
+    /// What is asked.
+    pub(crate) stream: StreamPlan,
+    /// What is read of server and kernel meanwhile.
+    pub(crate) probe: Probe,
+    /// That in a word, where the study's runs differ in it.
+    pub(crate) what: String,
+    pub(crate) multiple: f64,
+    pub(crate) connections: u32,
+    pub(crate) ceiling: Option<Ceiling>,
+    pub(crate) repeat: u32,
+    /// Which of the study's runs, from 1.
+    pub(crate) number: usize,
+    pub(crate) of: usize,
+    /// When the study began.
+    pub(crate) begun: Nanos,
+}
+
+impl Job {
+    /// How long the study will take from `now` on: as long for each run as for those that are done, with all that lies
+    /// between; before there is one, as long as was asked for.
+    fn left(&self, now: Nanos) -> Option<Nanos> {
+        let (done, left) = (self.number as u64 - 1, (self.of - self.number) as u64 + 1);
+        match (self.stream.stop, done) {
+            (Stop::After(length), 0) => Some((length + self.stream.warm_up) * left),
+            (Stop::RequestsPerConnection(_), 0) => None,
+            _ => Some((now - self.begun) / done * left),
+        }
+    }
+}
+
+/// What is read and heard while a run goes on; by default nothing.
+#[derive(Default)]
+pub(crate) struct Watching<'a> {
+    pub(crate) probe: Probe,
+    /// Where the last looks are shown.
+    pub(crate) live: Arc<LiveReadings>,
+    /// Who listens to statsd.
+    pub(crate) statsd: Option<&'a Mutex<Hearing>>,
+}
+
+/// A run that is over and not judged, and what it took.
+pub(crate) struct FinishedRun {
+    pub(crate) run: Run,
+    pub(crate) server: ServerUse,
+    /// CPU time of this process.
+    pub(crate) own_cpu: Nanos,
+}
 
 /// One server's life within a study.
 pub(crate) struct Session<'a, C> {
-    pub(crate) server: &'a ServerPlan,
-    pub(crate) stream: &'a StreamPlan,
-    pub(crate) cool_down: bool,
-    pub(crate) tools: &'a Tools<'a, C>,
-    pub(crate) subject: Subject,
+    pub(crate) server_plan: ServerPlan,
+    pub(crate) stream: StreamPlan,
+    pub(crate) cools_down: bool,
+    pub(crate) context: &'a Context<'a, C>,
+    pub(crate) server: ServerUnderTest,
     /// Off the server's processors while this lasts, where there are others.
     kept: Option<CpuRestriction>,
-    ledger: Ledger,
+    pub(crate) ledger: Ledger,
     /// The last fresh statistics: what the next run's are counted from.
     stats: Option<PumaStats>,
     /// Whether any request was left without an answer, so that the server may rightly have counted more.
@@ -48,35 +108,28 @@ pub(crate) struct Session<'a, C> {
 }
 
 impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
-    pub(crate) fn new(
-        server: &'a ServerPlan,
-        stream: &'a StreamPlan,
-        cool_down: bool,
-        tools: &'a Tools<'a, C>,
-        subject: Subject,
-    ) -> Self {
-        let mut ledger = Ledger::default();
-        ledger.add_answer(subject.first_answer.worker.clone());
-        let body_bytes = subject.first_answer.body_bytes;
-        let kept = CpuRestriction::off_the_server(subject.facts.placement.as_ref());
-        Session {
+    pub(crate) fn new(block: &Block, context: &'a Context<'a, C>, server: ServerUnderTest) -> Self {
+        let kept = CpuRestriction::off_the_server(server.facts.placement.as_ref());
+        let mut session = Session {
+            server_plan: block.server.clone(),
+            stream: block.stream.clone(),
+            cools_down: block.cool_down,
+            context,
             server,
-            stream,
-            cool_down,
-            tools,
-            subject,
             kept,
-            ledger,
+            ledger: Ledger::default(),
             stats: None,
             unanswered: false,
-            body_bytes,
+            body_bytes: 0,
             account: None,
-        }
+        };
+        session.add_answer(&session.server.first_answer.clone());
+        session
     }
 
     /// Whether the app names its worker in each answer, so that nobody need be asked.
     fn workers_name_themselves(&self) -> bool {
-        self.subject.first_answer.worker.is_some()
+        self.server.first_answer.worker.is_some()
     }
 
     /// A run of `stream` over so many connections.
@@ -85,6 +138,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             Stop::After(length) => (Some(length), None),
             Stop::RequestsPerConnection(n) => (None, Some(n)),
         };
+        let request = self.server.request(stream, stream.keep_alive);
         LoadSpec {
             lanes: stream.lanes,
             timestamps: stream.timestamps,
@@ -96,17 +150,170 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             worker_header: stream.worker_header.clone(),
             reads_app_times: stream.anatomy,
             body_bytes: stream.body.map(model::Body::bytes),
-            ..LoadSpec::closed(
-                self.subject.transport.clone(),
-                self.subject.request(stream, stream.keep_alive),
-                connections,
-            )
+            ..LoadSpec::closed(self.server.transport.clone(), request, connections)
         }
     }
 
-    /// Drives one run.
-    pub(crate) fn drive(&mut self, shape: &LoadSpec, progress: &RunProgress) -> Result<DriveResult, SweepError> {
-        Ok(self.drive_watched(shape, progress, &Witnesses::none())?.done)
+    /// Drives one run, watches server and kernel meanwhile, and accounts for it.
+    pub(crate) fn drive(
+        &mut self,
+        shape: &LoadSpec,
+        progress: &RunProgress,
+        watching: &Watching<'_>,
+    ) -> Result<ObservedRun<EndedBy>, SweepError> {
+        let Session { context, server, .. } = &*self;
+        let probe = watching.probe;
+        let port = server.bind.address().map(|address| address.port()).filter(|_| probe == Probe::Bpf);
+        let sampling = (probe != Probe::None).then(|| Sampling {
+            sampler: server.sampler(),
+            control: server.control.as_ref(),
+            single: server.workers.first().map_or("", String::as_str),
+            traced: port.map(|port| (port, server.pid())),
+            live: &watching.live,
+        });
+        // Where the server has died, its connections would be refused for ever.
+        let mut ends = || {
+            let server = || server.has_ended().then_some(EndedBy::Server);
+            context.is_interrupted().then_some(EndedBy::User).or_else(server)
+        };
+        let observation = Observation {
+            serving: &[server.pid()],
+            placement: server.facts.placement.as_ref(),
+            statsd: watching.statsd,
+            sampling,
+            ..Observation::ended_by(&mut ends)
+        };
+        let observed = drive_observed(shape, &context.clock, progress, observation)?;
+        let tally = &observed.done.tally;
+        self.ledger.add_run(tally);
+        self.body_bytes += tally.body_bytes;
+        self.unanswered |= tally.all_answers() != tally.all_requests();
+        let ended_by = observed.ended_by.filter(|_| observed.done.interrupted);
+        Ok(ObservedRun { ended_by, ..observed })
+    }
+
+    /// Does one run, and listens to statsd meanwhile where the context does.
+    pub(crate) fn run(
+        &mut self,
+        job: &Job,
+        service_time: Option<ServiceTime>,
+        phase: &mut dyn FnMut(&Phase),
+    ) -> Result<FinishedRun, SweepError> {
+        self.run_heard(job, service_time, self.context.statsd, phase)
+    }
+
+    /// Does one run, and listens to `statsd` meanwhile.
+    pub(crate) fn run_heard(
+        &mut self,
+        job: &Job,
+        service_time: Option<ServiceTime>,
+        statsd: Option<&Mutex<Hearing>>,
+        phase: &mut dyn FnMut(&Phase),
+    ) -> Result<FinishedRun, SweepError> {
+        let slots = self.server.facts.slots();
+        let connections = job.connections;
+        let shape = self.shape(&job.stream, connections);
+        let progress = Arc::new(RunProgress::new(shape.lanes));
+        let watching = Watching { probe: job.probe, live: Arc::default(), statsd };
+        phase(&Phase::Running {
+            number: job.number,
+            of: job.of,
+            what: job.what.clone(),
+            connections,
+            left: job.left(self.context.clock.now()),
+            length: shape.measured.map(|measured| measured + shape.warm_up),
+            progress: Arc::clone(&progress),
+            live: Arc::clone(&watching.live),
+        });
+        let before = HostCounters::now();
+        let family = tree(self.server.pid());
+        let ObservedRun { done, ended_by, watch, heard, kernel, server_cpu, own_cpu } =
+            self.drive(&shape, &progress, &watching)?;
+        let after = HostCounters::now();
+        let memory_bytes = use_of_tree(self.server.pid()).memory_bytes;
+        phase(&Phase::CoolingDown);
+        let readings = self.listener_readings(done.elapsed.saturating_sub(job.stream.warm_up));
+        let busy = if self.cools_down && !done.interrupted { self.cool_down() } else { None };
+        let workers = self.worker_shares(&done);
+        let new_workers = replaced(&workers, &family, &tree(self.server.pid()));
+        // Not known where one of its processes has gone with what it had.
+        let whole = server_cpu
+            .as_ref()
+            .filter(|cpu| family.iter().all(|pid| cpu.processes.iter().any(|process| process.pid == *pid)));
+        let cpu = whole.map(|cpu| cpu.processes.iter().map(|process| process.cpu).sum());
+        let recorded = Run::recorded(connections, job.multiple, done.tally, done.measured, done.elapsed);
+        let mut run = Run {
+            repeat: job.repeat,
+            workers,
+            readings,
+            watch,
+            heard,
+            anatomy: done.anatomy,
+            kernel,
+            statistics: Some(Statistics::of(&recorded.tally, &done.batches, &PERCENTILES)),
+            generator: GeneratorFacts {
+                lanes: done.lanes,
+                clock_steps: done.clock_steps,
+                ceiling: job.ceiling,
+                steal: after.steal_since(&before),
+                listen_overflows: after.listen_overflows_since(&before),
+                syn_retransmits: after.syn_retransmits_since(&before),
+                server: server_cpu,
+            },
+            ..recorded
+        };
+        let known = service_time.unwrap_or_default();
+        let cpu_rate = run.generator.server.as_ref().and_then(|cpu| cpu.maximum_rate(self.server.facts.workers));
+        run.forecast = queueing::closed_loop::forecast(connections, slots, known.time, known.source)
+            .map(|forecast| queueing::closed_loop::on_cpus(forecast, connections, cpu_rate, run.completed_rate()));
+        let keep_alive = job.stream.keep_alive;
+        run.warnings = doubts::of_run(&run, keep_alive, self.server.facts.placement.as_ref(), ended_by);
+        run.warnings.extend(served_in_turns(&run, slots, keep_alive));
+        run.warnings.extend(busy);
+        run.warnings.extend((new_workers > 0).then_some(Diagnostic::WorkersChanged { new: new_workers }));
+        Ok(FinishedRun { run, server: ServerUse { cpu, memory_bytes }, own_cpu })
+    }
+
+    /// What the kernel still holds for the server right after the run.
+    pub(crate) fn listener_readings(&self, at: Nanos) -> Vec<Reading> {
+        let mut listener = self.server.listener();
+        let Ok(sockets) = listener.look() else { return Vec::new() };
+        let reading = |name: &str, value: u32| Reading {
+            source: listener.source().to_owned(),
+            of: String::new(),
+            name: name.to_owned(),
+            unit: "connections".to_owned(),
+            at,
+            value: f64::from(value),
+            staleness: Nanos::ZERO,
+        };
+        vec![reading("accept_queue_at_end", sockets.accept_queue), reading("open_at_end", sockets.open)]
+    }
+
+    /// Each worker's part.
+    fn worker_shares(&mut self, done: &DriveResult) -> Vec<WorkerShare> {
+        let shares = if self.workers_name_themselves() {
+            shares_by_header(&done.tally, &self.server.workers)
+        } else {
+            let before = self.stats.take();
+            self.stats = if done.interrupted || before.is_none() { None } else { self.fresh_stats() };
+            match (&before, &self.stats) {
+                (Some(before), Some(after)) => {
+                    let single = self.server.workers.first().cloned().unwrap_or_default();
+                    shares_between(before, after, &single)
+                }
+                _ => Vec::new(),
+            }
+        };
+        self.welcome(&shares);
+        shares
+    }
+
+    /// Makes workers known that are new.
+    pub(crate) fn welcome(&mut self, shares: &[WorkerShare]) {
+        let is_new = |share: &&WorkerShare| !self.server.workers.contains(&share.worker);
+        let new: Vec<String> = shares.iter().filter(is_new).map(|share| share.worker.clone()).collect();
+        self.server.workers.extend(new);
     }
 
     /// An answer outside a run, of which this account knows.
@@ -117,16 +324,8 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
 
     /// What the generator alone reaches with each of these settings, on answers of so many bytes.
     pub(crate) fn ceilings(&self, shapes: &[LoadSpec], answer_bytes: u64) -> Result<Vec<Option<Ceiling>>, SweepError> {
-        let tools = self.tools;
-        let shop = Workshop {
-            clock: &tools.clock,
-            guard: &tools.guard,
-            program: &tools.program,
-            dir: &tools.dir,
-            interrupt: tools.interrupt,
-            placement: self.kept.as_ref().and(self.subject.facts.placement.as_ref()),
-        };
-        ceilings(&shapes.iter().collect::<Vec<_>>(), answer_bytes, tools.ceilings, &shop)
+        let placement = self.kept.as_ref().and(self.server.facts.placement.as_ref());
+        ceilings(shapes, answer_bytes, placement, self.context)
     }
 
     /// Where workers' parts come from the statistics: what they say now, after all that came before the first run.
@@ -137,45 +336,80 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
     }
 
     pub(crate) fn fresh_stats(&self) -> Option<PumaStats> {
-        let control = self.subject.control.as_ref()?;
-        fresh_stats(control, &self.tools.clock, || self.tools.is_interrupted())
-    }
-
-    /// What is asked of a server before it is measured: its service time, where nobody has told it, and who waits for whom, where
-    /// that was asked for and is not known yet.
-    pub(crate) fn learn(
-        &mut self,
-        plan: &Plan,
-        study: &mut SweepStudy,
-        observer: &mut dyn Observer,
-    ) -> Result<(), SweepError> {
-        // What a body costs is work, which slots of one process do not share in as they share a wait.
-        if study.service_time.is_none() && plan.stream.body.is_none() {
-            observer.phase(&Phase::MeasuringServiceTime);
-            study.service_time = self.learn_service_time()?;
-        }
-        if plan.probe_discipline && study.probes.is_empty() {
-            observer.phase(&Phase::Probing);
-            study.probes = self.probes(study.service_time, plan.probe)?;
-        }
-        Ok(())
+        let control = self.server.control.as_ref()?;
+        fresh_stats(control, &self.context.clock, || self.context.is_interrupted())
     }
 
     /// The median service time over one connection, and its CPU time; `None` where nothing was answered.
-    fn learn_service_time(&mut self) -> Result<Option<ServiceTime>, SweepError> {
-        let mut shape = self.shape(self.stream, 1);
+    pub(crate) fn learn_service_time(&mut self) -> Result<Option<ServiceTime>, SweepError> {
+        let mut shape = self.shape(&self.stream, 1);
         shape.warm_up = LEARNING / 5;
         shape.measured = Some(LEARNING);
         shape.requests_per_connection = None;
-        let Watched { done, server_cpu, .. } = self.drive_watched(&shape, &RunProgress::new(1), &Witnesses::none())?;
+        let ObservedRun { done, server_cpu, .. } = self.drive(&shape, &RunProgress::new(1), &Watching::default())?;
         self.cool_down();
         let cpu = server_cpu.and_then(|cpu| cpu.per_request());
         let measured = |time: Nanos| ServiceTime { time, source: ServiceTimeSource::Measured, cpu };
         Ok(done.tally.service_time.quantile(0.5).map(measured))
     }
 
+    /// Waits until nobody is connected to the server any more, a minute at the longest: never by a fixed sleep.
+    ///
+    /// After a run all our connections are closed. The server is idle when it has closed its ends of them too: a request that
+    /// it still works on, or has not accepted yet, keeps its socket open, in every server and version.
     pub(crate) fn cool_down(&self) -> Option<Diagnostic> {
-        let mut listener = self.subject.listener();
-        wait_until_idle(|| listener.look(), &self.tools.clock, || self.tools.is_interrupted())
+        let (clock, mut listener) = (&self.context.clock, self.server.listener());
+        let start = clock.now();
+        loop {
+            // Where the kernel does not tell, nothing can be said, and nothing is.
+            let sockets: ServerSockets = listener.look().ok()?;
+            if sockets.is_idle() || self.context.is_interrupted() {
+                return None;
+            }
+            let waited = clock.now() - start;
+            if waited >= LONGEST_WAIT {
+                let what = format!("{} connections open, {} of them not accepted", sockets.open, sockets.accept_queue);
+                return Some(Diagnostic::StillBusy { waited, what });
+            }
+            clock.sleep(IDLE_STEP);
+        }
+    }
+}
+
+/// Whether a server served its connections in turns: some requests in a row, then a close, while the others waited. With more
+/// connections than slots nine answers in ten then wait for nobody and the tenth carries the whole wait: percentiles jump, the rate
+/// does not.
+fn served_in_turns(run: &Run, slots: u32, keep_alive: bool) -> Option<Diagnostic> {
+    let (answers, closed) = (run.tally.all_answers(), run.tally.closed_by_server);
+    if !keep_alive || run.connections <= slots || closed == 0 {
+        return None;
+    }
+    let answers_a_turn = answers as f64 / closed as f64;
+    TURN.contains(&answers_a_turn)
+        .then_some(Diagnostic::ServedInTurns { answers_a_turn, waiting: run.connections - slots })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_close_every_ten_answers_is_a_turn_where_connections_wait() {
+        for (answers_a_turn, connections, keep_alive, waiting) in [
+            (10, 16, true, Some(6)),
+            (10, 10, true, None),
+            (10, 16, false, None),
+            (100, 16, true, None),
+            (2, 16, true, None),
+        ] {
+            let mut run = testkit::study::canonical().runs.remove(0);
+            run.connections = connections;
+            run.tally.closed_by_server = run.tally.all_answers() / answers_a_turn;
+            let seen = match served_in_turns(&run, 10, keep_alive) {
+                Some(Diagnostic::ServedInTurns { waiting, .. }) => Some(waiting),
+                _ => None,
+            };
+            assert_eq!(seen, waiting, "{answers_a_turn} {connections} {keep_alive}");
+        }
     }
 }

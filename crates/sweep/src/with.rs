@@ -54,7 +54,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         service_time: Option<ServiceTime>,
         observer: &mut dyn Observer,
     ) -> Result<Option<ClaimedRow>, SweepError> {
-        let slots = self.subject.facts.slots();
+        let slots = self.server.facts.slots();
         let stream = &plan.stream;
         observer.phase(&Phase::OtherRunning {
             number: done_before + 1,
@@ -67,10 +67,10 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         });
         let account_before = self.account.take().or_else(|| self.server_account());
         let before = HostCounters::now();
-        let family = tree(self.subject.pid());
-        let task = Task { plan, server: &self.subject.facts, url: &self.subject.target_url, connections };
-        let done = other.run(&task, &|| self.tools.is_interrupted() || self.subject.has_ended());
-        if let Some(error) = self.subject.death(connections) {
+        let family = tree(self.server.pid());
+        let task = Task { plan, server: &self.server.facts, url: &self.server.target_url, connections };
+        let done = other.run(&task, &|| self.context.is_interrupted() || self.server.has_ended());
+        if let Some(error) = self.server.death(connections) {
             return Err(error);
         }
         let failed = |why| SweepError::Other { by: plan.with.clone().unwrap_or_default(), connections, why };
@@ -80,12 +80,12 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         run.listen_overflows = after.listen_overflows_since(&before);
         let readings = self.listener_readings(run.elapsed);
         observer.phase(&Phase::CoolingDown);
-        run.warnings.extend(if self.cool_down { self.cool_down() } else { None });
+        run.warnings.extend(if self.cools_down { self.cool_down() } else { None });
         observer.phase(&Phase::Reconciling);
         self.account = self.server_account();
         let (server_requests, workers) = self.since(account_before.as_ref());
         self.welcome(&workers);
-        let new = replaced(&workers, &family, &tree(self.subject.pid()));
+        let new = replaced(&workers, &family, &tree(self.server.pid()));
         run.warnings.extend((new > 0).then_some(Diagnostic::WorkersChanged { new }));
         let forecast = service_time.and_then(|ServiceTime { time, source, .. }| {
             queueing::closed_loop::forecast(connections, slots, time, source)
@@ -95,7 +95,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         let unknown = || Diagnostic::LedgerUnknown { reason: "it has no count that longtail can read".to_owned() };
         let doubt = match server_requests {
             Some(_) => row.ledger_doubt(runs),
-            None => (!self.tools.is_interrupted()).then(unknown),
+            None => (!self.context.is_interrupted()).then(unknown),
         };
         row.run.warnings.extend(doubt);
         Ok(Some(row))
@@ -103,8 +103,8 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
 
     /// What the server has counted up to now; `None` where it does not say.
     fn server_account(&self) -> Option<Account> {
-        if self.server.kind == ServerKind::Builtin {
-            let requests = sink_ledger::requests(self.subject.bind.address()?).ok()?;
+        if self.server_plan.kind == ServerKind::Builtin {
+            let requests = sink_ledger::requests(self.server.bind.address()?).ok()?;
             return Some(Account { requests, stats: None });
         }
         let stats = self.fresh_stats()?;
@@ -114,7 +114,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
     /// What it has counted since `before`, and each worker's part of it.
     fn since(&self, before: Option<&Account>) -> (Option<u64>, Vec<WorkerShare>) {
         let (Some(before), Some(after)) = (before, &self.account) else { return (None, Vec::new()) };
-        let single = self.subject.workers.first().cloned().unwrap_or_default();
+        let single = self.server.workers.first().cloned().unwrap_or_default();
         let shares = match (&before.stats, &after.stats) {
             (Some(before), Some(after)) => shares_between(before, after, &single),
             _ => Vec::new(),

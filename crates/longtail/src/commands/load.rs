@@ -1,26 +1,26 @@
 //! `longtail load` and `longtail attack`: the generator alone, against a server that is there already.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use engine::{Endpoint, LoadSpec, Resolver};
-use launch::GuardCommand;
+use engine::{Endpoint, Resolver};
 use model::counts::name;
 use model::networks::is_public;
 use model::plan::quoted;
-use model::{BadResponse, BadResponses, Ceiling, LoadPlan, Outcome, Placement, Study, Tally, Verdict};
-use sweep::{Phase, Workshop};
+use model::{BadResponse, BadResponses, LoadPlan, Outcome, Study, Tally, Verdict};
+use sweep::Context;
 
+use super::conducted::context;
 use crate::args::{AttackArgs, LoadArgs, load_words};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
 use crate::generators::Generator;
-use crate::load::{Log, Prepared, conduct, order_load, prepare};
+use crate::load::{LoadContext, Log, Prepared, conduct, order_load, prepare};
 use crate::mistake::Mistake;
 use crate::outlets::{Outlets, StatsdInput};
 use crate::store::{CeilingFile, Store};
-use crate::{GUARD, signals, store, this_program, ui};
+use crate::{signals, store, ui};
 
 /// Runs the load and prints its report.
 ///
@@ -28,7 +28,7 @@ use crate::{GUARD, signals, store, this_program, ui};
 /// Where a flag is wrong, before any load is sent, or the study cannot be kept.
 pub(crate) fn run(args: LoadArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     let conducted = run_quietly(args, resolver)?;
-    let Conducted { exit, report, note, complaints, end, .. } = conducted;
+    let LoadResult { exit, report, note, complaints, end, .. } = conducted;
     ui::print(&report);
     // Below the report, where a terminal's user looks.
     note.iter().chain(&complaints).for_each(|line| ui::note(line));
@@ -50,7 +50,7 @@ pub(crate) fn attack(args: &AttackArgs, resolver: Resolver) -> Result<Exit, Mist
 }
 
 /// What is left to be said after a load.
-struct Conducted {
+struct LoadResult {
     exit: Exit,
     report: String,
     /// Where the study is.
@@ -66,7 +66,7 @@ struct Conducted {
 /// Beside objectives that the figures of a generator do not miss.
 const CANNOT_TELL: &str = "cannot tell whether the server keeps --fail-if: the generator was the limit, and the verdict says what to do about that";
 
-fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<Conducted, Mistake> {
+fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<LoadResult, Mistake> {
     let args = args.or_like()?;
     let resolver = args.resolver(resolver);
     args.outlets.check()?;
@@ -92,18 +92,18 @@ fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<Conducted, Mistake>
     let prepared = prepare(&args, &resolver, &clock)?;
     announce(&prepared);
     let store = Store::create("load", &started_at, args.save.as_deref())?;
-    let words = (started_at, command_line(words_of_the_command_line()));
     let is_csv = |path: &Path| path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv"));
     let file = args.log.as_deref().map(|path| Log { path, is_csv: is_csv(path) });
     let stdout = args.output.is_csv().then(|| Log { path: Path::new("-"), is_csv: true });
     let logs: Vec<Log<'_>> = file.into_iter().chain(stdout).collect();
-    let started = words.0.clone();
-    let shape = prepared.shape.clone();
-    // After the run, when the size of the answers is known.
-    let ceiling = |answer_bytes, apart: Option<&Placement>| {
-        if args.no_calibrate { Ok(None) } else { ceiling(&shape, answer_bytes, apart, (clock, &interrupt, &started)) }
+    let ceilings = CeilingFile::of_day(&started_at);
+    let conductor = Context {
+        command_line: command_line(words_of_the_command_line()),
+        ..context(clock, &started_at, &interrupt, &ceilings)
     };
-    let conducted = conduct(prepared, (&logs, &args.checks), (&ears, &mut outlets), words, ceiling, clock, &interrupt)?;
+    let calibrates = !args.no_calibrate;
+    let world = LoadContext { logs: &logs, checks: &args.checks, ears: &ears, calibrates, conductor };
+    let conducted = conduct(prepared, world, &mut outlets)?;
     outlets.load_done(&conducted.study);
     let run = &conducted.study.run;
     let is = |verdict| run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == verdict);
@@ -135,7 +135,7 @@ fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<Conducted, Mistake>
     let (note, exit) = keep(&store, &study, exit, &mut complaints);
     let report = if args.output.is_csv() { String::new() } else { args.output.whole(&study)? };
     let end = Some((outlets, Arc::clone(&interrupt)));
-    Ok(Conducted { exit, report, note, complaints, answered, planned, end })
+    Ok(LoadResult { exit, report, note, complaints, answered, planned, end })
 }
 
 /// Says where the load goes that leaves for the public internet, and how much it is.
@@ -208,7 +208,7 @@ fn why_bad(reasons: &BadResponses, tls: bool) -> String {
 }
 
 /// A load that another generator makes.
-fn run_another(args: &LoadArgs, resolver: &Resolver, generator: Generator) -> Result<Conducted, Mistake> {
+fn run_another(args: &LoadArgs, resolver: &Resolver, generator: Generator) -> Result<LoadResult, Mistake> {
     let ordered = order_load(args, resolver, generator, SystemClock::start())?;
     announce(ordered.prepared());
     let interrupt = signals::interruption()?;
@@ -221,7 +221,7 @@ fn run_another(args: &LoadArgs, resolver: &Resolver, generator: Generator) -> Re
     drop(told);
     let Some(study) = done? else {
         let note = format!("interrupted: {} had not finished, so there is nothing to report", generator.name());
-        return Ok(Conducted {
+        return Ok(LoadResult {
             exit: Exit::Interrupted,
             report: String::new(),
             note: Some(note),
@@ -248,24 +248,7 @@ fn run_another(args: &LoadArgs, resolver: &Resolver, generator: Generator) -> Re
     let study = study.into();
     let (note, exit) = keep(&store, &study, exit, &mut complaints);
     let report = args.output.whole(&study)?;
-    Ok(Conducted { exit, report, note, complaints, answered, planned, end: None })
-}
-
-/// What this generator reaches with these settings; `None` where it cannot be measured.
-fn ceiling(
-    shape: &LoadSpec,
-    answer_bytes: u64,
-    placement: Option<&Placement>,
-    (clock, interrupt, started_at): (SystemClock, &AtomicBool, &str),
-) -> Result<Option<Ceiling>, Mistake> {
-    let ui = ui::Ui::new();
-    ui.phase(&Phase::Calibrating);
-    let guard = GuardCommand::this_program(GUARD);
-    let program = this_program();
-    let dir = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    let shop = Workshop { clock: &clock, guard: &guard, program: &program, dir: &dir, interrupt, placement };
-    let ceilings = sweep::ceilings(&[shape], answer_bytes, &CeilingFile::of_day(started_at), &shop)?;
-    Ok(ceilings.into_iter().next().flatten())
+    Ok(LoadResult { exit, report, note, complaints, answered, planned, end: None })
 }
 
 /// The words after the program's name, as far as they are text.

@@ -4,6 +4,7 @@ pub(crate) mod audit;
 pub(crate) mod bodies;
 pub(crate) mod builtin_server;
 pub(crate) mod calibrate;
+mod conducted;
 pub(crate) mod doctor;
 pub(crate) mod load;
 pub(crate) mod overhead;

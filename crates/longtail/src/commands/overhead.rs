@@ -1,9 +1,9 @@
 //! `longtail overhead`: what instruments cost.
 
 use engine::Resolver;
-use sweep::{Tools, conduct_overhead};
+use sweep::{Context, conduct_overhead};
 
-use super::sweep::{fall_back, tools};
+use super::conducted::{context, fall_back};
 use crate::args::OverheadArgs;
 use crate::args::environment::addresses;
 use crate::clock::{SystemClock, wall_time};
@@ -29,12 +29,15 @@ pub(crate) fn run(args: &OverheadArgs, resolver: Resolver) -> Result<Exit, Mista
     let interrupt = signals::interruption()?;
     let (clock, started_at) = (SystemClock::start(), wall_time());
     let ceilings = CeilingFile::of_day(&started_at);
-    let words = (started_at.clone(), String::new());
-    let tools = Tools { resolver, ..tools(clock, (addresses, args.puma.boot_timeout), words, &interrupt, &ceilings) };
-    let told = Ui::new();
-    let tell = |round: u32, arm: &sweep::Arm| told.working(&format!("round {round}/{}: {}", plan.rounds, arm.name()));
-    let overhead = conduct_overhead(&plan, &tools, &tell);
-    drop(told);
+    let context = Context {
+        addresses,
+        boot_timeout: args.puma.boot_timeout,
+        resolver,
+        ..context(clock, &started_at, &interrupt, &ceilings)
+    };
+    let progress = Ui::new();
+    let overhead = conduct_overhead(&plan, &context, &mut |phase| progress.phase(phase));
+    drop(progress);
     let overhead = overhead?;
     if overhead.samples.is_empty() {
         ui::note("interrupted before the first run: there is nothing to report");

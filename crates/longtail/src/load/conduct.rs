@@ -1,19 +1,18 @@
 //! One load, from the first connect to the study.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use engine::{DriveError, DriveResult, LoadSpec, RaiseOnDrop, RunProgress, drive, spawn_scoped};
+use engine::{DriveError, DriveResult, LoadSpec, RunProgress, spawn_scoped};
 use launch::CpuRestriction;
 use model::study::SCHEMA;
 use model::{
-    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome,
-    Placement, Statistics, Tally, doubts, verdict,
+    Clock, Diagnostic, EndedBy, GeneratorFacts, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome, Placement,
+    Statistics, doubts, verdict,
 };
-
-use sweep::HostCounters;
+use sweep::{Context, HostCounters, Observation, ObservedRun, Phase, drive_observed};
 
 use crate::clock::SystemClock;
 use crate::load::Check;
@@ -24,13 +23,11 @@ use crate::mistake::Mistake;
 use crate::outlets::{Outlets, StatsdInput};
 use crate::ui::{self, Ui};
 
-/// How soon Ctrl-C is passed on to the lanes.
-const GLANCE: Nanos = Nanos::from_millis(20);
 /// How often the conditions that end a run early are looked at.
 const LOOK: Nanos = Nanos::from_secs(1);
 
 /// What came of it, beside the study.
-pub(crate) struct Conducted {
+pub(crate) struct ConductedLoad {
     pub(crate) study: LoadStudy,
     /// Whether the user ended it.
     pub(crate) interrupted_by_user: bool,
@@ -40,22 +37,30 @@ pub(crate) struct Conducted {
     pub(crate) failed: Option<Mistake>,
 }
 
+/// What a load needs of the world.
+pub(crate) struct LoadContext<'a> {
+    pub(crate) logs: &'a [Log<'a>],
+    pub(crate) checks: &'a [Check],
+    pub(crate) ears: &'a StatsdInput,
+    /// Whether the generator's own limit is measured.
+    pub(crate) calibrates: bool,
+    pub(crate) conductor: Context<'a, SystemClock>,
+}
+
 /// Runs the load and makes its study.
 ///
 /// # Errors
 /// Where the log cannot be written, or the engine cannot start.
 pub(crate) fn conduct(
     prepared: Prepared,
-    (logs, checks): (&[Log<'_>], &[Check]),
-    (ears, outlets): (&StatsdInput, &mut Outlets),
-    (started_at, command_line): (String, String),
-    ceiling: impl FnOnce(u64, Option<&Placement>) -> Result<Option<Ceiling>, Mistake>,
-    clock: SystemClock,
-    interrupt: &AtomicBool,
-) -> Result<Conducted, Mistake> {
+    context: LoadContext<'_>,
+    outlets: &mut Outlets,
+) -> Result<ConductedLoad, Mistake> {
     let Prepared { shape, plan, name_resolution, placement, serving, lanes_by, server } = prepared;
+    let LoadContext { logs, checks, ears, calibrates, conductor } = context;
+    let (clock, interrupt) = (conductor.clock, conductor.interrupt);
     // Before this thread is kept to some of its processors.
-    let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
+    let environment = sweep::environment(conductor.version);
     let kept = CpuRestriction::off_the_server(placement.as_ref());
     let host = HostCounters::now();
     let recorder = Recorder::open(logs, checks)?;
@@ -63,45 +68,30 @@ pub(crate) fn conduct(
     let ui = Ui::new();
     ui.loading(shape.measured.map(|measured| measured + shape.warm_up), shape.requests_total, &progress);
     outlets.begun(1, shape.connections, &progress, &Arc::default());
-    let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
-    if let Some(hearing) = &ears.hearing {
-        hearing.lock().unwrap_or_else(PoisonError::into_inner).catch_up();
-    }
-    let ((done, server_cpu), recorded, stopped_by, heard) = std::thread::scope(|scope| -> Result<_, DriveError> {
-        let _ending = RaiseOnDrop(&over);
+    let (observed, recorded) = std::thread::scope(|scope| -> Result<_, DriveError> {
         let (sender, batches) = sync_channel(WAITING);
-        let reader = recorder.map(|recorder| {
-            let (lanes, progress) = (shape.lanes, &progress);
+        let (lanes, progress) = (shape.lanes, &progress);
+        let record = |recorder: Recorder| {
             spawn_scoped(scope, "recorder", move || recorder.record(&batches, lanes, progress))
                 .map(|thread| (sender, thread))
-        });
-        let reader = reader.transpose()?;
-        let watch = spawn_scoped(scope, "watch", || {
-            let stop_if = &plan.stop_if;
-            let seen = || progress.tally().map(|tally| so_far(tally, clock.now()));
-            watch(&stop, &over, (interrupt, stop_if), clock, seen)
-        })?;
-        let hearing = ears.hearing.as_ref().map(|hearing| {
-            spawn_scoped(scope, "statsd", || {
-                let mut hearing = hearing.lock().unwrap_or_else(PoisonError::into_inner);
-                hearing.hear_on(&clock, &progress, shape.warm_up, &over)
-            })
-        });
-        let hearing = hearing.transpose()?;
-        let before = placement.as_ref().map(|placement| probe::server_cpu::before(&serving, placement, clock.now()));
-        let done = drive(&shape, &clock, &stop, &progress, reader.as_ref().map(|(sender, _)| sender));
-        let ended = done.as_ref().map_or(0, |done| done.tally.all_requests());
-        let server_cpu = before.and_then(|before| before.after(clock.now(), ended));
-        over.store(true, Ordering::Relaxed);
-        let recorded = reader.map(|(sender, thread)| {
-            drop(sender);
-            thread.join().expect("the recorder never panics")
-        });
-        let heard = hearing.map(|hearing| hearing.join().expect("hearing never panics"));
-        Ok(((done?, server_cpu), recorded, watch.join().expect("the watch never panics"), heard))
+        };
+        let (journal, recording) = recorder.map(record).transpose()?.unzip();
+        let mut ends = early_end(interrupt, &plan.stop_if, progress, clock);
+        let observation = Observation {
+            serving: &serving,
+            placement: placement.as_ref(),
+            statsd: ears.hearing.as_ref(),
+            journal,
+            ..Observation::ended_by(&mut ends)
+        };
+        let observed = drive_observed(&shape, &clock, progress, observation);
+        let recorded = recording.map(|thread| thread.join().expect("the recorder never panics"));
+        Ok((observed?, recorded))
     })
     .map_err(|error| Mistake::Sweep(error.into()))?;
     drop(ui);
+    let ObservedRun { done, ended_by, heard, server_cpu, .. } = observed;
+    let stopped_by = ended_by.flatten();
     if let Some(reason) = tls_trouble(&shape, &done) {
         ui::note(&reason);
     }
@@ -111,23 +101,16 @@ pub(crate) fn conduct(
     let Recorded { checks, checks_hold, failed } =
         recorded.unwrap_or(Recorded { checks: Vec::new(), checks_hold: true, failed: None });
     let after = HostCounters::now();
-    let DriveResult {
-        tally,
-        batches,
-        backlog,
-        measured,
-        elapsed,
-        interrupted,
-        dropped_records,
-        lanes,
-        clock_steps,
-        ..
-    } = done;
+    let DriveResult { tally, batches, backlog, measured, elapsed, interrupted, .. } = done;
     let answers = tally.all_answers();
-    let ceiling = if interrupted || answers == 0 {
+    // After the run, when the size of the answers is known.
+    let ceiling = if interrupted || answers == 0 || !calibrates {
         None
     } else {
-        ceiling(tally.received_bytes / answers, kept.as_ref().and(placement.as_ref()))?
+        let ui = Ui::new();
+        ui.phase(&Phase::Calibrating);
+        let placement = kept.as_ref().and(placement.as_ref());
+        sweep::ceilings(std::slice::from_ref(&shape), tally.received_bytes / answers, placement, &conductor)?[0]
     };
     let length = plan.requests_total.is_none().then_some(measured);
     let backlog = backlog.and_then(|samples| samples.backlog(tally.counts.total(), length));
@@ -135,12 +118,12 @@ pub(crate) fn conduct(
     let mut run = LoadRun {
         name_resolution,
         checks,
-        log_dropped: dropped_records,
+        log_dropped: done.dropped_records,
         statistics: Some(statistics),
         heard,
         generator: GeneratorFacts {
-            lanes,
-            clock_steps,
+            lanes: done.lanes,
+            clock_steps: done.clock_steps,
             ceiling,
             steal: after.steal_since(&host),
             // This machine's counter is not another's.
@@ -153,8 +136,8 @@ pub(crate) fn conduct(
     judge(&mut run, &plan, placement.as_ref(), (interrupted, stopped_by));
     let study = LoadStudy {
         schema: SCHEMA,
-        started_at,
-        command_line,
+        started_at: conductor.started_at,
+        command_line: conductor.command_line,
         environment,
         plan,
         server,
@@ -163,7 +146,7 @@ pub(crate) fn conduct(
         run,
         interrupted,
     };
-    Ok(Conducted { study, interrupted_by_user: interrupt.load(Ordering::Relaxed), checks_hold, failed })
+    Ok(ConductedLoad { study, interrupted_by_user: interrupt.load(Ordering::Relaxed), checks_hold, failed })
 }
 
 /// What the run's own figures say of it; it may have ended before its time, by a condition.
@@ -193,38 +176,28 @@ fn tls_trouble(shape: &LoadSpec, done: &DriveResult) -> Option<String> {
     Some(format!("no connection came about: {failure}"))
 }
 
-/// Passes Ctrl-C on, and ends the run where one of the conditions holds; which, and with what figure.
-fn watch(
-    stop: &AtomicBool,
-    over: &AtomicBool,
-    (interrupt, stop_if): (&AtomicBool, &[Objective]),
+/// When a load ends early: by Ctrl-C, for no reason of its own, or because one of the user's conditions holds, which then is told with
+/// its figure.
+fn early_end<'a>(
+    interrupt: &'a AtomicBool,
+    stop_if: &'a [Objective],
+    progress: &'a RunProgress,
     clock: SystemClock,
-    seen: impl Fn() -> Option<LoadRun>,
-) -> Option<String> {
-    let mut next_look = clock.now() + LOOK;
-    // The first question has no answer yet: the lanes begin to answer with it.
-    if !stop_if.is_empty() {
-        seen();
-    }
-    while !over.load(Ordering::Relaxed) {
+) -> impl FnMut() -> Option<Option<String>> + Send + 'a {
+    let mut next_look = None;
+    move || {
         if interrupt.load(Ordering::Relaxed) {
-            stop.store(true, Ordering::Relaxed);
+            return Some(None);
+        }
+        let now = clock.now();
+        if stop_if.is_empty() || next_look.is_some_and(|next| now < next) {
             return None;
         }
-        if !stop_if.is_empty() && clock.now() >= next_look {
-            next_look = clock.now() + LOOK;
-            if let Some(reason) = seen().and_then(|run| run.misses(stop_if).into_iter().next()) {
-                stop.store(true, Ordering::Relaxed);
-                return Some(reason);
-            }
-        }
-        clock.sleep(GLANCE);
+        // The first question has no answer yet: the lanes begin to answer with it.
+        let is_first = next_look.replace(now + LOOK).is_none();
+        let tally = progress.tally().filter(|_| !is_first)?;
+        let measured = now.min(tally.window.until).saturating_sub(tally.window.from);
+        // The run as it is now, as far as objectives need it.
+        LoadRun::recorded(tally, measured, measured).misses(stop_if).into_iter().next().map(Some)
     }
-    None
-}
-
-/// The run as it is now, as far as objectives need it.
-fn so_far(tally: Tally, now: Nanos) -> LoadRun {
-    let measured = now.min(tally.window.until).saturating_sub(tally.window.from);
-    LoadRun::recorded(tally, measured, measured)
 }

@@ -11,7 +11,7 @@ mod recorder;
 mod with;
 
 pub(crate) use checks::Check;
-pub(crate) use conduct::conduct;
+pub(crate) use conduct::{LoadContext, conduct};
 pub(crate) use listeners::is_of_this_machine;
 pub(crate) use prepare::{Prepared, prepare};
 pub(crate) use recorder::Log;

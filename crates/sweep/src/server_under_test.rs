@@ -1,27 +1,35 @@
 //! The server under test: started, ready, described; stopped when it is dropped.
+//!
+//! It is ready when it says that all its workers have booted, and then really answers. A listening socket is no sign: Puma's master
+//! listens before its first worker is forked, and what is sent then waits in the kernel. So nothing is sent before the statistics are
+//! there, and the one request that follows is answered by a booted worker.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-use engine::{Endpoint, FetchedResponse, TlsOptions, TlsSettings, Transport, TransportError, render_with};
+use engine::{Endpoint, FetchedResponse, TlsOptions, TlsSettings, Transport, TransportError, fetch, render_with};
 use launch::facts::BootLines;
 use launch::{Bind, Server, Spec, affinity, puma};
 use model::{Clock, ControlServer, Nanos, PumaSettings, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan};
-use probe::processes::{TreeUse, tree, use_of_tree};
+use probe::processes::tree;
 use probe::puma_stats::{self, PumaStats};
 use probe::sampler::Sampler;
 use probe::sockets::ServerListener;
 
+use crate::conduct::Block;
+use crate::context::Context;
 use crate::error::SweepError;
-use crate::ready::{ReadinessCheck, last_lines, wait_until_ready};
-use crate::tools::Tools;
 use crate::watch;
 
 /// How long a server may take to finish its requests when it is told to stop, before it is killed.
 const GRACE: Nanos = Nanos::from_secs(30);
+/// Between two looks whether it is ready.
+const STEP: Nanos = Nanos::from_millis(20);
+/// Lines of a failed server that are shown.
+const LAST_LINES: usize = 20;
 
 /// A server that runs, and how to reach it.
-pub(crate) struct Subject {
+pub(crate) struct ServerUnderTest {
     server: Server,
     pub(crate) bind: Bind,
     pub(crate) transport: Transport,
@@ -52,54 +60,28 @@ struct Preparation {
     control: Option<ControlServer>,
 }
 
-impl Subject {
-    /// Starts the server of `plan` and waits until it is ready for `stream`; `Ok(None)` where the user interrupted.
+impl ServerUnderTest {
+    /// Starts the server of a block and waits until it is ready; `Ok(None)` where the user interrupted.
     ///
     /// # Errors
     /// Where it cannot be started, does not become ready, or does not serve what will be requested.
     pub(crate) fn start<C: Clock + Clone + Send>(
-        plan: &ServerPlan,
-        stream: &StreamPlan,
-        tools: &Tools<'_, C>,
-    ) -> Result<Option<Subject>, SweepError> {
-        Subject::start_with(plan, stream, Vec::new(), tools)
-    }
-
-    /// As [`Subject::start`], with these variables in its environment.
-    ///
-    /// # Errors
-    /// As [`Subject::start`].
-    pub(crate) fn start_with<C: Clock + Clone + Send>(
-        plan: &ServerPlan,
-        stream: &StreamPlan,
-        settings: Vec<(OsString, OsString)>,
-        tools: &Tools<'_, C>,
-    ) -> Result<Option<Subject>, SweepError> {
-        let mut prepared = prepare(plan, stream, tools)?;
-        prepared.spec.env.extend(tools.server_env.iter().cloned().chain(settings));
-        let settings = settings_of(plan, &prepared.spec, tools)?;
-        let server = Server::start(&prepared.spec, &tools.guard, &tools.clock)?;
-        // Its own connection, so closed after the answer: a connection left open would hold one of the server's threads.
-        let first = render_with("GET", &prepared.authority, &prepared.path, &stream.headers(), false);
+        block: &Block,
+        context: &Context<'_, C>,
+    ) -> Result<Option<ServerUnderTest>, SweepError> {
+        let Block { server: plan, stream, .. } = block;
+        let mut prepared = prepare(plan, stream, context)?;
+        prepared.spec.env.extend(context.server_env.iter().chain(&block.env).cloned());
+        let settings = settings_of(plan, &prepared.spec, context)?;
+        let server = Server::start(&prepared.spec, &context.guard, &context.clock)?;
         let transport = transport(&prepared.bind)?;
-        let question = ReadinessCheck {
-            plan,
-            transport: &transport,
-            request: &first,
-            path: &prepared.path,
-            worker_header: &stream.worker_header,
-            control: prepared.control.as_ref(),
-            // A slow app may well take its time for the first answer too.
-            boot_timeout: tools.boot_timeout + stream.delay.unwrap_or(Nanos::ZERO),
-            interrupt: tools.interrupt,
-        };
-        let Some(first_answer) = wait_until_ready(&server, &question, &tools.clock, || tools.is_interrupted())? else {
-            server.stop(GRACE, &tools.clock);
+        let Some(first_answer) = wait_until_ready(&server, &prepared, &transport, block, context)? else {
+            server.stop(GRACE, &context.clock);
             return Ok(None);
         };
         right_length(&prepared.path, stream, &first_answer)?;
         let first_stats = prepared.control.as_ref().and_then(|control| puma_stats::read(control).ok());
-        let facts = ServerFacts { settings, ..describe(plan, &prepared, &server, first_stats.as_ref(), &tools.dir) };
+        let facts = ServerFacts { settings, ..describe(plan, &prepared, &server, first_stats.as_ref(), &context.dir) };
         let workers = match (&plan.kind, &first_stats) {
             (ServerKind::Puma { .. }, Some(stats)) if stats.cluster => {
                 stats.workers.iter().filter_map(|worker| worker.pid).map(|pid| pid.to_string()).collect()
@@ -115,7 +97,7 @@ impl Subject {
             None => String::new(),
         };
         let Preparation { bind, control, authority, path, .. } = prepared;
-        Ok(Some(Subject {
+        Ok(Some(ServerUnderTest {
             server,
             bind,
             transport,
@@ -140,11 +122,6 @@ impl Subject {
         render_with("GET", &self.authority, path, &[], false)
     }
 
-    /// What its processes have taken so far.
-    pub(crate) fn process_use(&self) -> TreeUse {
-        use_of_tree(self.server.pid())
-    }
-
     /// Its listener, to be looked at: what the kernel holds for it.
     pub(crate) fn listener(&self) -> ServerListener {
         match &self.bind {
@@ -154,7 +131,7 @@ impl Subject {
         }
     }
 
-    /// What is to be looked at while a run goes on.
+    /// What is to be sampled while a run goes on.
     pub(crate) fn sampler(&self) -> Sampler {
         Sampler::of_processes(self.listener(), &[self.server.pid()], watch::SAMPLING)
     }
@@ -186,6 +163,78 @@ impl Subject {
     }
 }
 
+/// Waits until the server is ready; `Ok(None)` where the user interrupted.
+///
+/// # Errors
+/// Where it lacks something, ends, takes longer than the boot timeout, or answers with a client's or server's error.
+fn wait_until_ready<C: Clock + Clone + Send>(
+    server: &Server,
+    prepared: &Preparation,
+    transport: &Transport,
+    block: &Block,
+    context: &Context<'_, C>,
+) -> Result<Option<FetchedResponse>, SweepError> {
+    let Block { server: plan, stream, .. } = block;
+    let Preparation { authority, path, control, .. } = prepared;
+    // Its own connection, so closed after the answer: a connection left open would hold one of the server's threads.
+    let request = render_with("GET", authority, path, &stream.headers(), false);
+    // A slow app may well take its time for the first answer too.
+    let boot_timeout = context.boot_timeout + stream.delay.unwrap_or(Nanos::ZERO);
+    let clock = &context.clock;
+    let begun = clock.now();
+    let left = || boot_timeout.saturating_sub(clock.now() - begun);
+    let mut reported = control.is_none();
+    let mut what = "its statistics are not there yet".to_owned();
+    loop {
+        if context.is_interrupted() {
+            return Ok(None);
+        }
+        let exit = server.exited();
+        // What it lacks is said once it has ended, or by a worker whose master goes on.
+        if let Some(error) = puma::lacks(plan, &server.output()) {
+            return Err(error.into());
+        }
+        if let Some(last_lines) = puma::failed_workers(plan, &server.output()) {
+            return Err(SweepError::NoWorker { last_lines });
+        }
+        if let Some(exit) = exit {
+            return Err(SweepError::DiedAtBoot { how: exit.to_string(), last_lines: last_lines(server) });
+        }
+        if let (false, Some(control)) = (reported, control) {
+            match puma_stats::read(control) {
+                Ok(stats) => reported = stats.is_ready(),
+                Err(error) => what = error.to_string(),
+            }
+        }
+        if reported {
+            // A server with statistics answers; of any other, a listening socket may be all that there is yet.
+            let patience = left().max(STEP);
+            match fetch(transport, &request, &stream.worker_header, patience, clock, context.interrupt) {
+                Ok(answer) if answer.status >= 400 => {
+                    let last_lines = if answer.status >= 500 { last_lines(server) } else { Vec::new() };
+                    let path = path.clone();
+                    return Err(SweepError::BadAnswer { path, status: answer.status, last_lines });
+                }
+                Ok(answer) => return Ok(Some(answer)),
+                Err(error) => what = format!("GET {path} is not answered: {error}"),
+            }
+        }
+        if left() == Nanos::ZERO {
+            let seconds = boot_timeout.0 / 1_000_000_000;
+            return Err(SweepError::NotReady { seconds, what, last_lines: last_lines(server) });
+        }
+        clock.sleep(STEP);
+    }
+}
+
+/// What the server wrote last.
+fn last_lines(server: &Server) -> Vec<String> {
+    let output = server.output();
+    let mut lines: Vec<String> = output.lines().rev().take(LAST_LINES).map(str::to_owned).collect();
+    lines.reverse();
+    lines
+}
+
 /// What a Puma's configuration says of who waits for whom. Puma itself is asked where a config file may say something; all else is as
 /// its version has it.
 ///
@@ -194,7 +243,7 @@ impl Subject {
 fn settings_of<C: Clock>(
     plan: &ServerPlan,
     spec: &Spec,
-    tools: &Tools<'_, C>,
+    context: &Context<'_, C>,
 ) -> Result<Option<PumaSettings>, SweepError> {
     if !matches!(plan.kind, ServerKind::Puma { .. }) {
         return Ok(None);
@@ -202,7 +251,7 @@ fn settings_of<C: Clock>(
     if !puma::has_config(plan.config.as_deref(), &spec.dir) {
         return Ok(Some(PumaSettings::default()));
     }
-    Ok(puma::settings(spec, &tools.guard, &tools.clock, || tools.is_interrupted())?)
+    Ok(puma::settings(spec, &context.guard, &context.clock, || context.is_interrupted())?)
 }
 
 /// Refuses an app whose answer is not as long as the stream wants it.
@@ -236,12 +285,12 @@ fn transport(bind: &Bind) -> Result<Transport, TransportError> {
     })
 }
 
-fn prepare<C>(plan: &ServerPlan, stream: &StreamPlan, tools: &Tools<'_, C>) -> Result<Preparation, SweepError> {
+fn prepare<C>(plan: &ServerPlan, stream: &StreamPlan, context: &Context<'_, C>) -> Result<Preparation, SweepError> {
     let path = stream.target_path();
     match &plan.kind {
         ServerKind::Puma { .. } => {
             let around = puma::Surroundings::here()?;
-            let puma = puma::prepare(plan, &tools.addresses, &around)?;
+            let puma = puma::prepare(plan, &context.addresses, &around)?;
             Ok(Preparation {
                 spec: puma.spec,
                 name: "Puma".to_owned(),
@@ -253,9 +302,9 @@ fn prepare<C>(plan: &ServerPlan, stream: &StreamPlan, tools: &Tools<'_, C>) -> R
             })
         }
         ServerKind::Builtin => {
-            let address = puma::free_address(plan.socket, &tools.addresses)?;
+            let address = puma::free_address(plan.socket, &context.addresses)?;
             let threads = plan.threads.map_or(5, |threads| threads.max);
-            let mut argv = vec![tools.program.clone(), OsString::from("builtin-server")];
+            let mut argv = vec![context.program.clone(), OsString::from("builtin-server")];
             argv.extend(
                 [
                     format!("--listen={address}"),
@@ -267,7 +316,7 @@ fn prepare<C>(plan: &ServerPlan, stream: &StreamPlan, tools: &Tools<'_, C>) -> R
                 .map(OsString::from),
             );
             Ok(Preparation {
-                spec: Spec { cpus: plan.cpus.clone(), ..Spec::command(argv, &tools.dir) },
+                spec: Spec { cpus: plan.cpus.clone(), ..Spec::command(argv, &context.dir) },
                 name: "built-in server".to_owned(),
                 bind: Bind::Tcp(address),
                 authority: address.to_string(),
@@ -283,7 +332,7 @@ fn prepare<C>(plan: &ServerPlan, stream: &StreamPlan, tools: &Tools<'_, C>) -> R
             let (host, port) =
                 if has_port(authority) { authority.rsplit_once(':') } else { None }.unwrap_or((authority, "80"));
             let port = port.parse().map_err(|_| bad("its port is no number from 1 to 65535"))?;
-            let address = tools.resolver.resolve(host, port).map_err(|error| bad(&error.to_string()))?[0];
+            let address = context.resolver.resolve(host, port).map_err(|error| bad(&error.to_string()))?[0];
             if !address.ip().is_loopback() {
                 return Err(bad("a server that is started here must answer on this machine's loopback"));
             }
@@ -294,7 +343,7 @@ fn prepare<C>(plan: &ServerPlan, stream: &StreamPlan, tools: &Tools<'_, C>) -> R
             let path = asked.unwrap_or_else(|| own_path.to_owned());
             let program = Path::new(&argv[0]).file_name().map(|name| name.to_string_lossy().into_owned());
             Ok(Preparation {
-                spec: Spec { cpus: plan.cpus.clone(), ..Spec::command(argv, &tools.dir) },
+                spec: Spec { cpus: plan.cpus.clone(), ..Spec::command(argv, &context.dir) },
                 name: program.unwrap_or_else(|| argv[0].clone()),
                 bind: Bind::Tcp(address),
                 authority: authority.to_owned(),

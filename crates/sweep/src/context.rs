@@ -1,4 +1,4 @@
-//! What a conductor needs of the world.
+//! What a study needs of the world: the clock, the command line, where servers run, and who wants to end it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,8 +14,8 @@ use crate::calibrate::Ceilings;
 use crate::hear::Hearing;
 use crate::with::OtherGenerator;
 
-/// What a conductor needs of the world.
-pub struct Tools<'a, C> {
+/// What a study needs of the world.
+pub struct Context<'a, C> {
     /// The clock.
     pub clock: C,
     /// The command that runs the guard of a server.
@@ -46,11 +46,11 @@ pub struct Tools<'a, C> {
     pub statsd: Option<&'a Mutex<Hearing>>,
     /// Settings that the server gets beside those that it inherits.
     pub server_env: Vec<(OsString, OsString)>,
-    /// Why there are so many lanes; `None` where it is not told.
+    /// Why there are so many lanes; `None` where another generator has none.
     pub lanes_by: Option<LanesBy>,
 }
 
-impl<C> Tools<'_, C> {
+impl<C> Context<'_, C> {
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed)
     }

@@ -1,0 +1,153 @@
+//! A run is driven and observed meanwhile: which threads there are beside the lanes, and who ends them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
+
+use engine::{DriveError, DriveResult, LoadSpec, RaiseOnDrop, RecordBatch, RunProgress, drive, spawn_scoped};
+use model::{Clock, ControlServer, KernelView, Nanos, Placement, ServerCpu, StatsdReport, Watch};
+use probe::processes::this_process_cpu;
+use probe::sampler::Sampler;
+use probe::server_cpu;
+
+use crate::hear::Hearing;
+use crate::kernel::{self, Tracing};
+use crate::watch::{self, LiveReadings, watch};
+
+/// Batches of requests that may wait to be joined with what the kernel saw.
+const BATCHES: usize = 64;
+/// How soon an interruption, or a server's death, is passed on to the lanes.
+const GLANCE: Nanos = Nanos::from_millis(20);
+
+/// Who observes a run.
+pub struct Observation<'a, E> {
+    /// Asked again and again whether the run is to end early, and why.
+    pub ends: &'a mut (dyn FnMut() -> Option<E> + Send),
+    /// The first processes of the server; none where they are not known.
+    pub serving: &'a [u32],
+    /// Where these may run.
+    pub placement: Option<&'a Placement>,
+    /// Listens to statsd.
+    pub statsd: Option<&'a Mutex<Hearing>>,
+    /// Takes single requests.
+    pub journal: Option<SyncSender<RecordBatch>>,
+    /// Reads server and kernel.
+    pub sampling: Option<Sampling<'a>>,
+}
+
+/// What is read of server and kernel while a run goes on.
+pub struct Sampling<'a> {
+    pub(crate) sampler: Sampler,
+    /// Where the server's statistics are.
+    pub(crate) control: Option<&'a ControlServer>,
+    /// The name of the one worker of single mode.
+    pub(crate) single: &'a str,
+    /// The port and the first process of a server whose tracepoints are listened to.
+    pub(crate) traced: Option<(u16, u32)>,
+    /// Where the last readings are shown.
+    pub(crate) live: &'a LiveReadings,
+}
+
+impl<'a, E> Observation<'a, E> {
+    /// By nobody but those who may end it.
+    pub fn ended_by(ends: &'a mut (dyn FnMut() -> Option<E> + Send)) -> Observation<'a, E> {
+        Observation { ends, serving: &[], placement: None, statsd: None, journal: None, sampling: None }
+    }
+}
+
+/// A run, and what was observed of it.
+pub struct ObservedRun<E> {
+    /// What the lanes recorded.
+    pub done: DriveResult,
+    /// Why it was asked to end before its time.
+    pub ended_by: Option<E>,
+    /// What was read of server and kernel.
+    pub watch: Option<Watch>,
+    /// What app and server said over statsd.
+    pub heard: Option<StatsdReport>,
+    /// Where requests waited, by the kernel's tracepoints.
+    pub kernel: Option<KernelView>,
+    /// What the server had of the CPU.
+    pub server_cpu: Option<ServerCpu>,
+    /// CPU time of this process: lanes, and whoever observes; but for the listener to statsd, which stands for another process.
+    pub own_cpu: Nanos,
+}
+
+/// Drives one run.
+///
+/// # Errors
+/// Where the engine cannot start, or a thread.
+pub fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
+    shape: &LoadSpec,
+    clock: &C,
+    progress: &RunProgress,
+    observation: Observation<'_, E>,
+) -> Result<ObservedRun<E>, DriveError> {
+    let Observation { ends, serving, placement, statsd, mut journal, sampling } = observation;
+    let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let traced = sampling.as_ref().and_then(|sampling| sampling.traced);
+    let traces = traced.is_some() && shape.reads_app_times && shape.transport.tls.is_none();
+    let shape = &LoadSpec { traces, ..shape.clone() };
+    // To attach tracepoints costs once, and not for each request.
+    let tracing = traced.map(|(port, root)| Tracing::begin(port, root, shape));
+    let records = traces.then(|| sync_channel(BATCHES)).map(|(sender, records)| {
+        journal = Some(sender);
+        records
+    });
+    let single = sampling.as_ref().map_or("", |sampling| sampling.single);
+    if let Some(statsd) = statsd {
+        statsd.lock().unwrap_or_else(PoisonError::into_inner).catch_up();
+    }
+    let own_cpu = this_process_cpu();
+    let over = &over;
+    let observed = std::thread::scope(|scope| -> Result<_, DriveError> {
+        let _ending = RaiseOnDrop(over);
+        let ending = spawn_scoped(scope, "ending", || {
+            let mut ended_by = None;
+            while !over.load(Ordering::Relaxed) {
+                ended_by = ended_by.or_else(&mut *ends);
+                if ended_by.is_some() {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                clock.sleep(GLANCE);
+            }
+            ended_by
+        })?;
+        let (sampling, polling) = match sampling {
+            None => (None, None),
+            Some(Sampling { sampler, control, live, .. }) => (
+                Some(spawn_scoped(scope, "sampler", move || watch::sample(sampler, clock, over, live))?),
+                control
+                    .map(|control| {
+                        spawn_scoped(scope, "statistics", move || watch::poll(control, clock, over, (live, single)))
+                    })
+                    .transpose()?,
+            ),
+        };
+        let hear = |statsd: &Mutex<Hearing>| {
+            let mut statsd = statsd.lock().unwrap_or_else(PoisonError::into_inner);
+            statsd.hear_on(clock, progress, shape.warm_up, over)
+        };
+        let hearing = statsd.map(|statsd| spawn_scoped(scope, "statsd", move || hear(statsd))).transpose()?;
+        let trace = move |tracing: Tracing| tracing.go_on((shape, clock), progress, over, records.as_ref());
+        let tracing = tracing.map(|begun| spawn_scoped(scope, "tracing", move || begun.and_then(trace))).transpose()?;
+        let before = placement.map(|placement| server_cpu::before(serving, placement, clock.now()));
+        let done = drive(shape, clock, &stop, progress, journal.as_ref());
+        let ended = done.as_ref().map_or(0, |done| done.tally.all_requests());
+        let server_cpu = before.and_then(|before| before.after(clock.now(), ended));
+        over.store(true, Ordering::Relaxed);
+        drop(journal);
+        let seen = sampling.map(|sampling| sampling.join().expect("sampling never panics"));
+        let polled = polling.map(|polling| polling.join().expect("polling never panics"));
+        let heard = hearing.map(|hearing| hearing.join().expect("hearing never panics"));
+        let traced = tracing.map(|tracing| tracing.join().expect("tracing never panics"));
+        let ended_by = ending.join().expect("waiting never panics");
+        Ok((done?, server_cpu, seen.map(|seen| (seen, polled)), heard, traced, ended_by))
+    });
+    let (done, server_cpu, seen, heard, traced, ended_by) = observed?;
+    let listening = heard.as_ref().map_or(Nanos::ZERO, |heard| heard.cpu);
+    let own_cpu = this_process_cpu().saturating_sub(own_cpu + listening);
+    let mut watch = seen.map(|(seen, polled)| watch(&seen, polled.as_ref(), done.start + shape.warm_up, single));
+    let kernel = traced.and_then(|traced| kernel::view(traced, &done.tally, watch.as_mut()));
+    Ok(ObservedRun { done, ended_by, watch, heard, kernel, server_cpu, own_cpu })
+}
