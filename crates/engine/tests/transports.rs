@@ -645,7 +645,8 @@ fn a_handshake_that_does_not_come_about_has_failed_or_was_reset() {
         read_hello(stream);
         end(stream);
     }
-    let servers: [(&str, fn(&mut TcpStream), Errno); 5] = [
+    type Serve = fn(&mut TcpStream);
+    let servers: [(&str, Serve, Errno); 5] = [
         ("closes at once", end, Errno::PROTO),
         ("closes after the client hello", hello_then_end, Errno::PROTO),
         (

@@ -70,7 +70,9 @@ pub(crate) fn with_the_request_unread(stream: &mut TcpStream) -> io::Result<()> 
 #[test]
 fn a_server_that_closes_before_its_answer_is_whole_has_closed_early() {
     let servers: [Serve; 5] = [before_the_head, in_the_head, behind_the_head, in_the_body, half_before_the_answer];
-    servers.into_iter().for_each(|serve| ends_in(Outcome::Closed, serve));
+    for serve in servers {
+        ends_in(Outcome::Closed, serve);
+    }
 }
 
 #[test]
