@@ -70,41 +70,33 @@ fn plan() -> ServerPlan {
     testkit::machine::puma(None, None)
 }
 
-#[test]
-fn the_puma_on_path_is_the_last_choice() {
-    assert_eq!(found(&Stage::with(&["puma"]).around()), "puma");
-    assert!(matches!(discover(&Stage::with(&["ruby"]).around()), Err(LaunchError::NoPuma)));
-}
+/// Programs on PATH, files, `BUNDLE_GEMFILE`; what is found from the folder and from below it.
+type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], Option<&'a str>, [&'a str; 2]);
 
 #[test]
-fn a_bundle_that_has_puma_is_used_from_below_too() {
-    for lock in ["Gemfile.lock", "gems.locked"] {
-        let stage = Stage::with(&["puma", "bundle"]);
-        stage.file(lock, LOCK);
-        assert_eq!([found(&stage.around()), found(&stage.below())], ["bundle exec puma", "bundle exec puma"]);
+fn a_bundle_that_has_puma_goes_before_the_puma_on_path() {
+    let (both, puma) = (&["puma", "bundle"][..], &["puma"][..]);
+    let cases: [Case<'_>; 5] = [
+        (puma, &[], None, ["puma", "puma"]),
+        (both, &[("Gemfile.lock", LOCK)], None, ["bundle exec puma", "bundle exec puma"]),
+        (both, &[("gems.locked", LOCK)], None, ["bundle exec puma", "bundle exec puma"]),
+        // Bundler takes the nearest, so the one above does not count below it.
+        (both, &[("Gemfile.lock", LOCK), ("below/Gemfile.lock", LOCK_WITHOUT)], None, ["bundle exec puma", "puma"]),
+        (both, &[("x.gemfile.lock", LOCK)], Some("x.gemfile"), ["bundle exec puma", "puma"]),
+    ];
+    for (programs, files, gemfile, expected) in cases {
+        let stage = Stage::with(programs);
+        for (name, text) in files {
+            stage.file(name, text);
+        }
+        let gemfile = gemfile.map(PathBuf::from);
+        let found =
+            [stage.around(), stage.below()].map(|around| found(&Surroundings { gemfile: gemfile.clone(), ..around }));
+        assert_eq!(found, expected, "{files:?}");
     }
-}
-
-#[test]
-fn a_bundle_without_puma_is_passed_over() {
-    let stage = Stage::with(&["puma", "bundle"]);
-    stage.file("below/Gemfile.lock", LOCK_WITHOUT);
-    // Bundler takes the nearest, so the one above does not count there.
-    stage.file("Gemfile.lock", LOCK);
-    assert_eq!([found(&stage.around()), found(&stage.below())], ["bundle exec puma", "puma"]);
-}
-
-#[test]
-fn bundle_gemfile_names_the_bundle() {
-    let stage = Stage::with(&["puma", "bundle"]);
-    stage.file("gemfiles/rails7.gemfile.lock", LOCK);
-    let around = Surroundings { gemfile: Some("gemfiles/rails7.gemfile".into()), ..stage.around() };
-    assert_eq!(found(&around), "bundle exec puma");
-}
-
-#[test]
-fn a_bundles_puma_is_not_replaced_by_another_where_bundler_is_missing() {
-    let stage = Stage::with(&["puma"]);
+    assert!(matches!(discover(&Stage::with(&["ruby"]).around()), Err(LaunchError::NoPuma)));
+    // Another Puma is not taken where bundler is missing.
+    let stage = Stage::with(puma);
     stage.file("Gemfile.lock", LOCK);
     let error = discover(&stage.around()).unwrap_err();
     assert!(matches!(&error, LaunchError::ProgramNotFound { program, .. } if program == "bundle"));
@@ -249,43 +241,27 @@ fn our_app_is_there_as_long_as_its_server_may_want_it() {
     assert!(!app.exists() && !app.parent().unwrap().exists());
 }
 
-/// The message of what is refused: one line.
-fn refusal(plan: &ServerPlan, addresses: &Addresses) -> String {
-    let stage = Stage::with(&["puma"]);
-    let error = prepare(plan, addresses, &stage.around()).unwrap_err().to_string();
-    assert_eq!(error.lines().count(), 1, "{error}");
-    error
-}
-
 #[test]
-fn a_file_that_is_missing_is_named_with_its_flag() {
-    let no_rackup = ServerPlan { rackup: Some("no/such.ru".into()), ..plan() };
-    let no_config = ServerPlan { config: Some("no/such.rb".into()), ..plan() };
-    let messages = [no_rackup, no_config].map(|plan| refusal(&plan, &Addresses::default()));
-    assert!(messages[0].contains("'no/such.ru'") && messages[0].contains("-r"), "{}", messages[0]);
-    assert!(messages[1].contains("'no/such.rb'") && messages[1].contains("-C"), "{}", messages[1]);
-}
-
-#[test]
-fn a_port_in_use_is_named_with_its_setting() {
+fn what_is_refused_is_named_with_its_flag_or_setting_in_one_line() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let number = taken.local_addr().unwrap().port();
-    let (port, number) = (Some(number), number.to_string());
-    let server = refusal(&plan(), &Addresses { port, ..Addresses::default() });
-    assert!(server.contains(&number) && server.contains("PUMA_TEST_PORT"), "{server}");
-    let control = refusal(&plan(), &Addresses { control_port: port, ..Addresses::default() });
-    assert!(control.contains(&number) && control.contains("PUMA_TEST_CTRL"), "{control}");
-    let both = refusal(&plan(), &Addresses { port: Some(40001), control_port: Some(40001), ..Addresses::default() });
-    assert!(both.contains("both 40001"), "{both}");
-}
-
-#[test]
-fn a_host_of_the_outside_world_is_refused() {
-    let outside4 = refusal(&plan(), &Addresses { host4: "0.0.0.0".to_owned(), ..Addresses::default() });
-    assert!(outside4.contains("PUMA_TEST_HOST4='0.0.0.0'"), "{outside4}");
+    let (port, text) = (Some(number), number.to_string());
+    let addresses = Addresses::default;
     let tcp6 = ServerPlan { socket: Socket::Tcp6, ..plan() };
-    let outside6 = refusal(&tcp6, &Addresses { host6: "::".to_owned(), ..Addresses::default() });
-    assert!(outside6.contains("PUMA_TEST_HOST6='::'"), "{outside6}");
+    let cases = [
+        (ServerPlan { rackup: Some("no/such.ru".into()), ..plan() }, addresses(), ["'no/such.ru'", "-r"]),
+        (ServerPlan { config: Some("no/such.rb".into()), ..plan() }, addresses(), ["'no/such.rb'", "-C"]),
+        (plan(), Addresses { port, ..addresses() }, [&text, "PUMA_TEST_PORT"]),
+        (plan(), Addresses { control_port: port, ..addresses() }, [&text, "PUMA_TEST_CTRL"]),
+        (plan(), Addresses { port: Some(40001), control_port: Some(40001), ..addresses() }, ["both 40001", ""]),
+        (plan(), Addresses { host4: "0.0.0.0".to_owned(), ..addresses() }, ["PUMA_TEST_HOST4='0.0.0.0'", ""]),
+        (tcp6, Addresses { host6: "::".to_owned(), ..addresses() }, ["PUMA_TEST_HOST6='::'", ""]),
+    ];
+    let stage = Stage::with(&["puma"]);
+    for (plan, addresses, parts) in cases {
+        let error = prepare(&plan, &addresses, &stage.around()).unwrap_err().to_string();
+        assert!(error.lines().count() == 1 && parts.iter().all(|part| error.contains(part)), "{error}");
+    }
 }
 
 #[test]

@@ -59,14 +59,14 @@ fn text(checks: &[MachineCheck], fitness: &Fitness) -> String {
 
 /// `fit`, `fit with doubts: 3`, `not fit: busy; doubts: 2`, and how much is unknown.
 fn verdict(fitness: &Fitness) -> String {
-    let mut verdict = if fitness.fit { "fit".to_owned() } else { format!("not fit: {}", fitness.bad.join(", ")) };
-    if fitness.doubts > 0 {
-        verdict += &format!("{} doubts: {}", if fitness.fit { " with" } else { ";" }, fitness.doubts);
-    }
-    if fitness.unknown > 0 {
-        verdict += &format!("; unknown: {}", fitness.unknown);
-    }
-    verdict
+    let verdict = if fitness.fit { "fit".to_owned() } else { format!("not fit: {}", fitness.bad.join(", ")) };
+    let doubts = match (fitness.doubts, fitness.fit) {
+        (0, _) => String::new(),
+        (n, true) => format!(" with doubts: {n}"),
+        (n, false) => format!("; doubts: {n}"),
+    };
+    let unknown = if fitness.unknown == 0 { String::new() } else { format!("; unknown: {}", fitness.unknown) };
+    verdict + &doubts + &unknown
 }
 
 fn mark(grade: MachineGrade) -> char {

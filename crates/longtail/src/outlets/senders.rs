@@ -3,8 +3,8 @@
 //! figure.
 
 use std::fmt::Display;
-use std::io::{self, Read as _, Write as _};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use export::otlp::{CONTENT_TYPE, RunOrigin, rejected, request};
 use export::{MetricFamily, dogstatsd};
-use model::{Clock as _, Nanos};
+use model::{Clock as _, ControlAddress, Nanos};
+use probe::http::{self, HttpAnswer};
 
 use super::LiveBoard;
 use crate::args::OtlpUrl;
@@ -22,8 +23,6 @@ use crate::clock::SystemClock;
 const PERIOD: Nanos = Nanos::from_secs(1);
 /// For OTLP's connect, and for each piece that is sent or received.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// No answer of a receiver is longer.
-const LONGEST_ANSWER: u64 = 1 << 20;
 
 /// What became of all that was sent to one receiver.
 #[derive(Default)]
@@ -150,11 +149,8 @@ impl OtlpSender {
     }
 }
 
-/// The answer to a POST of `body`, head and all.
-fn post(address: SocketAddr, to: &OtlpUrl, body: &[u8]) -> io::Result<Vec<u8>> {
-    let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
+/// The answer to a POST of `body`.
+fn post(address: SocketAddr, to: &OtlpUrl, body: &[u8]) -> io::Result<HttpAnswer> {
     let head = format!(
         "POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: longtail/{}\r\nContent-Type: {CONTENT_TYPE}\r\n\
          Content-Length: {}\r\nConnection: close\r\n\r\n",
@@ -163,28 +159,15 @@ fn post(address: SocketAddr, to: &OtlpUrl, body: &[u8]) -> io::Result<Vec<u8>> {
         env!("CARGO_PKG_VERSION"),
         body.len()
     );
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(body)?;
-    let mut answer = Vec::new();
-    stream.take(LONGEST_ANSWER).read_to_end(&mut answer)?;
-    Ok(answer)
+    http::exchange(&ControlAddress::Tcp(address), &[head.as_bytes(), body].concat(), TIMEOUT)
 }
 
 /// What the receiver could not use, if anything.
 ///
 /// # Errors
-/// Where it is no answer of a receiver that took the request.
-fn accepted(answer: &[u8]) -> Result<Option<(i64, String)>, String> {
-    let mut headers = [httparse::EMPTY_HEADER; 64];
-    let mut head = httparse::Response::new(&mut headers);
-    let httparse::Status::Complete(length) = head.parse(answer).map_err(|error| error.to_string())? else {
-        return Err("its answer breaks off".to_owned());
-    };
-    match head.code {
-        Some(200) => Ok(rejected(&answer[length..])),
-        Some(code) => Err(format!("it answered {code} {}", head.reason.unwrap_or_default()).trim_end().to_owned()),
-        None => Err("its answer has no status".to_owned()),
-    }
+/// Where it did not take the request.
+fn accepted(answer: &HttpAnswer) -> Result<Option<(i64, String)>, String> {
+    if answer.is_ok() { Ok(rejected(&answer.body)) } else { Err(format!("it answered {}", answer.status)) }
 }
 
 #[cfg(test)]
@@ -193,10 +176,8 @@ mod tests {
 
     #[test]
     fn an_answer_tells_whether_it_was_accepted() {
-        assert_eq!(accepted(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), Ok(None));
-        assert_eq!(accepted(b"HTTP/1.1 503\r\n\r\n"), Err("it answered 503".to_owned()));
-        for broken in [b"".as_slice(), b"SSH-2.0-x\r\n", b"HTTP/1.1 200 OK\r\n"] {
-            assert!(accepted(broken).is_err());
-        }
+        let answer = |status: &str| HttpAnswer { status: status.to_owned(), body: Vec::new() };
+        assert_eq!(accepted(&answer("200 OK")), Ok(None));
+        assert_eq!(accepted(&answer("503")), Err("it answered 503".to_owned()));
     }
 }

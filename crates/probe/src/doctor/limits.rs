@@ -73,6 +73,7 @@ pub(super) fn accept_queue(evidence: &MachineEvidence<'_>) -> Option<MachineAnsw
 }
 
 /// Tried out, since a kernel that is locked down may refuse what is permitted.
+#[expect(clippy::unnecessary_wraps, reason = "a question may have no answer; this one always has")]
 pub(super) fn tracepoints(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let hint = "sudo setcap cap_bpf,cap_perfmon+ep \"$(command -v longtail)\", or run it as root; the kernel must be 6.3 or later";
     Some(match &evidence.tracepoints {
