@@ -312,11 +312,12 @@ impl ClaimEvidence {
         match *self {
             ClaimEvidence::SamplesLost { requests, kept, mean_ratio } => {
                 text = format!("of {} only {kept} have a time in the figures", count_of(requests, "request"));
-                text += &match mean_ratio.map(times) {
-                    Some(ratio) => format!(
+                _ = match mean_ratio.map(times) {
+                    Some(ratio) => write!(
+                        text,
                         ": hey keeps the first million, and divides the sum of all times by as many, so that its mean is {ratio} times too large. Percentiles and histogram are of the start of the run."
                     ),
-                    None => "; the start of the run was used to calibrate.".to_owned(),
+                    None => write!(text, "; the start of the run was used to calibrate."),
                 };
             }
             ClaimEvidence::Delivery { offered_per_s, achieved_per_s, missing, in_flight } => {

@@ -155,6 +155,7 @@ impl CheckOutcome {
 }
 
 /// Fails where it cannot be so, else is doubtful where it is not what a reader takes it for, else holds.
+#[expect(clippy::unnecessary_wraps, reason = "a check ends with it, and some have nothing to say")]
 fn judged(evidence: ClaimEvidence, is_impossible: bool, is_doubtful: bool) -> Option<CheckOutcome> {
     Some(match (is_impossible, is_doubtful) {
         (true, _) => CheckOutcome::Fails { evidence },
@@ -163,6 +164,7 @@ fn judged(evidence: ClaimEvidence, is_impossible: bool, is_doubtful: bool) -> Op
     })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a check ends with it, and some have nothing to say")]
 fn unchecked(why: &str) -> Option<CheckOutcome> {
     Some(CheckOutcome::Unchecked { why: why.to_owned() })
 }

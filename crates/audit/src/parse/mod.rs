@@ -8,10 +8,13 @@ mod wrk;
 
 use crate::claim::{Claim, ClaimedServer, LoadTool};
 
+/// What finds the claims of one tool.
+type Parser = fn(&[String]) -> Vec<Claim>;
+
 /// Every claim in the text, in its order, whosever it is.
 pub fn claims(text: &str) -> Vec<Claim> {
     let lines = cleaned(text);
-    let each: [fn(&[String]) -> Vec<Claim>; 10] = [
+    let each: [Parser; 10] = [
         wrk::wrk_and_wrk2,
         wrk::response_time_wrk,
         hey::hey_and_oha,
