@@ -137,9 +137,10 @@ impl fmt::Display for WrongLengths {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let WrongLengths { wanted_bytes, shortest_bytes, longest_bytes } = self;
         write!(out, "{wanted_bytes} byte{} wanted, ", if *wanted_bytes == 1 { "" } else { "s" })?;
-        match shortest_bytes == longest_bytes {
-            true => write!(out, "{shortest_bytes} came"),
-            false => write!(out, "{shortest_bytes} to {longest_bytes} came"),
+        if shortest_bytes == longest_bytes {
+            write!(out, "{shortest_bytes} came")
+        } else {
+            write!(out, "{shortest_bytes} to {longest_bytes} came")
         }
     }
 }
