@@ -34,10 +34,13 @@ fn assert_says(file: &str, claim: &Claim, figures: &Value) {
     }
 }
 
+/// A fixture, figures of its claim, and what some of its checks come to.
+type ToolCase = (&'static str, Value, &'static [(&'static str, &'static str)]);
+
 #[test]
 fn each_output_is_read_to_its_last_line() {
     let k = 1024.0;
-    let cases: [(&str, Value, &[(&str, &str)]); 16] = [
+    let cases: [ToolCase; 16] = [
         (
             "real/wrk_slow",
             json!({
