@@ -8,6 +8,7 @@ use model::{
 
 use crate::number::{self, count_of};
 use crate::theory;
+use crate::tree::NamedFact;
 
 /// What a run is called where it has no row: `1.50x`, and where there are several `1.50x run 2`.
 pub(crate) fn label(study: &SweepStudy, run: &Run) -> String {
@@ -30,15 +31,18 @@ pub(crate) fn labelled(study: &SweepStudy) -> Vec<Labelled<'_>> {
     study.runs.iter().map(|run| Labelled { label: label(study, run), run }).collect()
 }
 
-/// The environment, as (what, lines).
-pub(crate) fn environment(study: &SweepStudy) -> Vec<(&'static str, Vec<String>)> {
-    let mut named = vec![
-        ("server", server(study)),
-        ("machine", vec![machine(&study.environment, &study.started_at)]),
-        ("load", load(study)),
-    ];
-    named.extend(theory::probes(study).map(|probed| ("probe", vec![probed])));
-    named
+/// What a sweep measured, and where.
+pub(crate) fn of_sweep(study: &SweepStudy) -> Vec<NamedFact> {
+    let server = &study.server;
+    let slots = slots(server, &study.plan.server.kind);
+    vec![
+        NamedFact::key("server", [format!("{}, {slots}", server_name(server))]),
+        NamedFact::new("at", [format!("{}, path {}", server.url, study.plan.stream.target_path())]),
+        NamedFact::new("command", [server.command_line.clone()]),
+        NamedFact::new("machine", [machine(&study.environment, &study.started_at)]),
+        NamedFact::key("load", load(study)),
+        NamedFact::new("probe", theory::probes(study)),
+    ]
 }
 
 /// `Puma 6.5.0, ruby 3.4.0, main 43b8bba1`.
@@ -63,19 +67,6 @@ pub(crate) fn slots(server: &ServerFacts, kind: &ServerKind) -> String {
     } else {
         format!("{slots} = 1 process x {threads}")
     }
-}
-
-fn server(study: &SweepStudy) -> Vec<String> {
-    vec![
-        server_name(&study.server),
-        study.server.command_line.clone(),
-        format!(
-            "{}, {}, path {}",
-            slots(&study.server, &study.plan.server.kind),
-            study.server.url,
-            study.plan.stream.target_path()
-        ),
-    ]
 }
 
 pub(crate) fn machine(machine: &Environment, started_at: &str) -> String {
@@ -105,7 +96,7 @@ pub(crate) fn named(name: &str, what: &str) -> String {
 }
 
 /// The run's model in words: what is sent, then what the server can do at most.
-pub(crate) fn load(study: &SweepStudy) -> Vec<String> {
+fn load(study: &SweepStudy) -> Vec<String> {
     let with = study.plan.with.as_deref();
     let who = (study.lanes_by, study.server.placement.as_ref());
     let mut lines = vec![stream_in_words(&study.plan.stream, who, with)];

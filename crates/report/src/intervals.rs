@@ -5,6 +5,7 @@ use model::{Nanos, Quantile, Run, Statistics, SweepStudy};
 
 use crate::facts;
 use crate::number::{self, NONE};
+use crate::tree::{DataTable, ReportSection, TableRow};
 use crate::verdicts;
 
 /// Interval and part of a percentile that is `time`, each as a cell: `22.6 to 24.3`, `from 22.6`; `≤ 0.71`.
@@ -34,29 +35,25 @@ fn part(known: &Interval, time: Nanos) -> String {
 }
 
 /// The percentiles of a sweep whose intervals are shown.
-pub(crate) const SHOWN: [f64; 3] = [0.50, 0.95, 0.99];
+const SHOWN: [f64; 3] = [0.50, 0.95, 0.99];
 
-/// A line a run: its name, the intervals of [`SHOWN`], and the generator's part of the highest that is printed. Nothing of
-/// runs that have none, or whose figures are not to be shown.
-pub(crate) fn lines(study: &SweepStudy) -> Vec<Vec<String>> {
-    let line = |run: &Run| {
+/// A row a run: the intervals of [`SHOWN`], and the generator's part of the highest that is printed. Nothing of runs that have
+/// none, or whose figures are not to be shown.
+pub(crate) fn section(study: &SweepStudy) -> Option<ReportSection> {
+    let row = |run: &Run| {
         let statistics = run.statistics.as_ref()?;
         let known = SHOWN.map(|q| cells(Some(statistics), q, run.response_time(q)));
-        let part = known.iter().rev().map(|[_, part]| part).find(|part| *part != NONE).cloned();
-        let intervals = known.iter().map(|[interval, _]| interval.clone());
-        let line = std::iter::once(facts::label(study, run)).chain(intervals);
-        Some(line.chain([part.unwrap_or_else(|| NONE.to_owned())]).collect())
+        let part = known.iter().rev().map(|[_, part]| part.as_str()).find(|part| *part != NONE).unwrap_or(NONE);
+        let label = facts::label(study, run);
+        Some(TableRow::new(
+            std::iter::once(label.as_str()).chain(known.iter().map(|[known, _]| known.as_str())).chain([part]),
+        ))
     };
-    study.runs.iter().filter(|run| !verdicts::hides(run.judgement.as_ref())).filter_map(line).collect()
+    let shown = study.runs.iter().filter(|run| !verdicts::hides(run.judgement.as_ref()));
+    let table = DataTable::new(["", "p50", "p95", "p99", "of it ours"], shown.filter_map(row));
+    let title = "how well percentiles are known, ms: 95 % intervals, and our own part at most";
+    ReportSection::detail(title).table(table).filled()
 }
-
-/// The head of [`lines`].
-pub(crate) fn head() -> Vec<String> {
-    ["", "p50", "p95", "p99", "of it ours"].map(str::to_owned).to_vec()
-}
-
-/// What stands above them.
-pub(crate) const TITLE: &str = "how well percentiles are known, ms: 95 % intervals, and our own part at most";
 
 #[cfg(test)]
 mod tests {

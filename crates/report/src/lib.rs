@@ -1,39 +1,55 @@
-//! Studies as text, as markdown and as the file that is kept: pure functions from a study to a `String`. What is here
-//! is of `longtail sweep`; [`load`] and [`bodies`] have the reports of those commands.
+//! Studies as text, as Markdown, as CSV and as the file that is kept: pure functions from a study to a `String`.
 //!
-//! Nothing here measures, prints, opens a file or reads a clock. What a number looks like is decided in [`number`]
-//! alone; what is said about a study is gathered in `facts` and its neighbours and in `columns`, so that text and markdown say the same.
+//! What is said of a study is gathered once, as a [`tree`] of sections; [`text`], [`markdown`] and [`csv`] lay it out. Layouts of other
+//! tools (`puma`, `hey`, `wrk`, `hdr_log`) are of their own. Nothing here measures, prints, opens a file or reads a clock, and what a
+//! number looks like is decided in [`number`] alone.
 
-mod anatomy;
 pub mod bodies;
 pub mod claimed;
-mod columns;
-mod doubts;
+pub mod csv;
+mod diagnostics;
 mod facts;
-mod heard;
+pub mod hdr_log;
+pub mod hey;
 mod intervals;
 pub mod json;
-mod kernel;
+mod kernel_view;
 pub mod load;
+pub mod load_facts;
+mod load_picture;
+mod load_times;
 pub mod markdown;
 pub mod number;
-mod over_time;
 mod puma;
-mod shares;
-mod shown;
-mod summary;
-mod table;
+mod puma_bodies;
+mod repeats;
+pub mod request_log;
+mod run_columns;
+mod server_view;
+mod sparkline;
+pub mod sweep;
 pub mod text;
 mod theory;
+pub mod tree;
 mod verdicts;
-mod watched;
 mod width;
-
-use std::fmt;
-use std::str::FromStr;
+mod workers;
+pub mod wrk;
 
 pub use facts::hardware_in_words;
+use model::Study;
+use tree::ReportTree;
 pub use width::{Width, broken};
+
+/// What is said of a study.
+pub fn report(study: &Study) -> ReportTree {
+    match study {
+        Study::Sweep(study) => sweep::report(study, Columns::Longtail),
+        Study::Bodies(study) => bodies::report(study),
+        Study::Load(study) => load::report(study),
+        Study::LoadWith(study) => claimed::report(study),
+    }
+}
 
 /// The columns of the text table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,7 +57,7 @@ pub enum Columns {
     /// All that longtail knows.
     #[default]
     Longtail,
-    /// Those of Puma's `long_tail_hey`, character by character, to stand next to an old table.
+    /// Those of Puma's scripts, character by character, to stand next to an old table.
     Puma,
 }
 
@@ -58,86 +74,5 @@ impl From<Columns> for Layout {
     /// As wide as it takes.
     fn from(columns: Columns) -> Layout {
         Layout { columns, width: Width::ANY }
-    }
-}
-
-/// What a study is written as.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    /// For a terminal.
-    #[default]
-    Text,
-    /// For a pull request.
-    Markdown,
-    /// The file format: nothing is lost.
-    Json,
-}
-
-impl fmt::Display for Columns {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Columns::Longtail => "longtail",
-            Columns::Puma => "puma",
-        })
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Format::Text => "text",
-            Format::Markdown => "markdown",
-            Format::Json => "json",
-        })
-    }
-}
-
-/// Why a word names no choice.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{word}' is not one of {choices}")]
-pub struct NoSuchChoice {
-    word: String,
-    choices: &'static str,
-}
-
-impl FromStr for Columns {
-    type Err = NoSuchChoice;
-
-    fn from_str(word: &str) -> Result<Columns, NoSuchChoice> {
-        match word {
-            "longtail" => Ok(Columns::Longtail),
-            "puma" => Ok(Columns::Puma),
-            _ => Err(NoSuchChoice { word: word.to_owned(), choices: "longtail, puma" }),
-        }
-    }
-}
-
-impl FromStr for Format {
-    type Err = NoSuchChoice;
-
-    fn from_str(word: &str) -> Result<Format, NoSuchChoice> {
-        match word {
-            "text" => Ok(Format::Text),
-            "markdown" | "md" => Ok(Format::Markdown),
-            "json" => Ok(Format::Json),
-            _ => Err(NoSuchChoice { word: word.to_owned(), choices: "text, markdown, json" }),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_choice_is_read_as_it_is_printed() {
-        for columns in [Columns::Longtail, Columns::Puma] {
-            assert_eq!(columns.to_string().parse(), Ok(columns));
-        }
-        for format in [Format::Text, Format::Markdown, Format::Json] {
-            assert_eq!(format.to_string().parse(), Ok(format));
-        }
-        let error = "html".parse::<Format>().unwrap_err();
-        assert_eq!(error.to_string(), "'html' is not one of text, markdown, json");
     }
 }

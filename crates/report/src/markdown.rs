@@ -1,298 +1,92 @@
-//! A study as markdown for a pull request: the same facts as the text, as GitHub lays them out.
+//! A report as Markdown for a pull request, as GitHub lays it out: what is of second interest is folded.
 
 use std::fmt::Write as _;
 
-use model::{Diagnostic, Socket, SweepStudy};
-
-use crate::claimed::rows;
-use crate::doubts::{self, Noted};
-use crate::facts::{self, Labelled};
-use crate::number::{self, NONE};
-use crate::shares;
-use crate::summary::{self, Spread};
-use crate::width::Width;
-use crate::{anatomy, columns, heard, intervals, kernel, over_time, table, text, theory, verdicts, watched};
+use crate::sparkline;
+use crate::text::{self, bar, right};
+use crate::tree::{DataTable, ListItem, ReportSection, ReportTree, SectionBlock};
+use crate::width::{Width, columns_of};
 
 /// The whole report.
-pub fn whole(study: &SweepStudy) -> String {
-    let labelled = facts::labelled(study);
-    let mut parts = vec![
-        fenced("sh", &study.command_line),
-        escaped(&format!(
-            "{}, {}",
-            facts::server_name(&study.server),
-            facts::slots(&study.server, &study.plan.server.kind)
-        )) + "<br>",
-        escaped(&facts::load(study).join("; ")) + "\n",
-    ];
-    parts.extend(
-        facts::missing_runs(study.runs.len() + study.claimed_runs.len(), study.plan.runs(), study.interrupted)
-            .map(|missing| format!("{missing}\n")),
-    );
-    if !study.runs.is_empty() {
-        parts.push(runs(study));
+pub fn whole(report: &ReportTree) -> String {
+    let key = report.facts.iter().filter(|fact| fact.is_key).flat_map(|fact| &fact.lines);
+    let key: Vec<String> = key.map(|line| escaped(line)).collect();
+    let mut parts = vec![fenced("sh", &report.command_line), key.join("<br>\n") + "\n"];
+    parts.extend(report.table.iter().filter(|table| !table.rows.is_empty()).map(pipe_table));
+    parts.extend(report.sections.iter().map(section));
+    let columns = report.table.iter().flat_map(|table| table.columns.iter().filter(|column| !column.is_constant));
+    let words =
+        text::words(columns).into_iter().chain(report.glossary.iter().map(|(word, is)| ((*word).to_owned(), *is)));
+    let words: Vec<String> = words.map(|(word, meaning)| format!("- `{word}`: {meaning}")).collect();
+    if !words.is_empty() {
+        parts.push(details("What the words mean", &words.join("\n")));
     }
-    if !study.claimed_runs.is_empty() {
-        parts.extend([claimed_runs(study), claims(study)]);
-    }
-    parts.extend([
-        summaries(study),
-        verdicts_of(&labelled),
-        errors(&labelled),
-        warnings(&study.warnings, &doubts::noted_of(study)),
-        intervals_of(study),
-        anatomy_of(study),
-        watched_of(&labelled),
-        kernel_of(&labelled, &[study.plan.server.socket]),
-        kernel::why_none(study).map(|why| escaped(&why) + "\n").unwrap_or_default(),
-        heard_of(study),
-        over_time_of(study),
-        theory_of(study),
-        workers(study),
-    ]);
-    if !study.runs.is_empty() || !study.claimed_runs.is_empty() {
-        parts.push(words(study));
-    }
-    parts.extend([
-        environment(&facts::environment(study)),
-        format!("total time {}\n", number::minutes(study.total_time)),
-    ]);
-    parts.retain(|part| !part.is_empty());
+    parts.push(details("Environment", &fenced("text", text::facts(&report.facts, Width::ANY).trim_end())));
+    parts.push(format!("{}\n", report.total_time));
     parts.join("\n")
 }
 
-fn runs(study: &SweepStudy) -> String {
-    let mut columns = columns::of(study);
-    // The column of marks, where none is set.
-    let left_out = usize::from(!study.runs.iter().any(doubts::is_doubtful));
-    let columns = columns.split_off(left_out);
-    let mut lines = vec![columns.iter().map(|shown| shown.markdown.to_owned()).collect::<Vec<_>>()];
-    for run in &study.runs {
-        lines.push(columns::cells(&columns, run));
-    }
-    pipe_table(&lines)
-}
-
-/// What limited each run, and by what evidence. Open where a run cannot be trusted.
-pub(crate) fn verdicts_of(runs: &[Labelled<'_>]) -> String {
-    let judged = || runs.iter().filter_map(|labelled| Some((&labelled.label, labelled.run.judgement.as_ref()?)));
-    let lines: Vec<String> = judged()
-        .map(|(label, judgement)| {
-            let remedies =
-                verdicts::hints(judgement).into_iter().map(|remedy| format!("<br>\n  → {}", escaped(remedy)));
-            format!(
-                "- {label} {}: {}{}",
-                verdicts::name(judgement.verdict),
-                escaped(&verdicts::evidence(judgement).join("; ")),
-                remedies.collect::<String>()
-            )
-        })
-        .collect();
-    if lines.is_empty() {
-        return String::new();
-    }
-    let lines = lines.join("\n");
-    if judged().all(|(_, judgement)| judgement.troubles().is_empty()) {
-        details("Verdicts", &lines)
+fn section(section: &ReportSection) -> String {
+    let blocks: Vec<String> = section.blocks.iter().map(block).collect();
+    let inside = blocks.join("\n");
+    let title = escaped(&section.title);
+    if inside.is_empty() {
+        format!("{title}\n")
+    } else if section.is_detail {
+        details(&capitalised(&title), &inside)
     } else {
-        format!("**Verdicts**\n\n{lines}\n")
+        format!("**{}**\n\n{inside}", capitalised(&title))
     }
 }
 
-fn intervals_of(study: &SweepStudy) -> String {
-    let lines = intervals::lines(study);
-    if lines.is_empty() {
-        return String::new();
+fn block(block: &SectionBlock) -> String {
+    match block {
+        SectionBlock::Paragraph(text) => escaped(text) + "\n",
+        SectionBlock::List(items) => items.iter().map(item).collect(),
+        SectionBlock::Table(table) => pipe_table(table),
+        SectionBlock::Curves(curves) => fenced("text", sparkline::lines(curves, Width::ANY).trim_end()),
+        SectionBlock::Verbatim(text) => fenced("text", text.trim_end_matches('\n')),
     }
-    let lines: Vec<_> = std::iter::once(intervals::head()).chain(lines).collect();
-    details("How well the percentiles are known", &format!("{}\n\n{}", intervals::TITLE, pipe_table(&lines).trim_end()))
 }
 
-fn anatomy_of(study: &SweepStudy) -> String {
-    let runs = anatomy::lines(study);
-    let of_run = |(label, lines): &(String, Vec<String>)| {
-        let lines: Vec<String> = lines.iter().map(|line| escaped(line)).collect();
-        format!("- {label}: {}\n", lines.join("<br>\n  "))
-    };
-    let lines: String = runs.iter().map(of_run).collect();
-    if runs.is_empty() { lines } else { format!("**W{}**\n\n{lines}", &anatomy::TITLE[1..]) }
+fn item(item: &ListItem) -> String {
+    let label = if item.label.is_empty() { String::new() } else { format!("{}: ", item.label) };
+    let lines = item.lines.iter().map(|line| escaped(line));
+    let hints = item.hints.iter().map(|hint| format!("→ {}", escaped(hint)));
+    format!("- {}{}\n", escaped(&label), lines.chain(hints).collect::<Vec<_>>().join("<br>\n  "))
 }
 
-fn over_time_of(study: &SweepStudy) -> String {
-    let drawings = text::drawings(study, Width::ANY);
-    let inside = format!("{}\n\n{}", over_time::TITLE, fenced("text", drawings.trim_end()).trim_end());
-    if drawings.is_empty() { drawings } else { details("Over time", &inside) }
-}
-
-/// What was seen of server and kernel meanwhile.
-pub(crate) fn watched_of(runs: &[Labelled<'_>]) -> String {
-    let lines = watched::lines(runs);
-    if lines.is_empty() {
-        return String::new();
+/// A table that can be read as it is too: numbers aligned right, what a row is of left. The column of marks goes where none is
+/// set; notes and bars are a last column, where there are any.
+fn pipe_table(table: &DataTable) -> String {
+    let is_empty = |at: usize| table.rows.iter().all(|row| row.cells.get(at).is_none_or(|cell| cell.text.is_empty()));
+    let is_shown =
+        |at: &usize| !table.columns[*at].is_constant && !(table.columns[*at].name.is_empty() && is_empty(*at));
+    let shown: Vec<usize> = (0..table.columns.len()).filter(is_shown).collect();
+    let has_notes = table.rows.iter().any(|row| !row.note.is_empty() || row.bar.is_some());
+    let notes = |note: String| has_notes.then_some(note);
+    let name = |at: &usize| escaped(&table.columns[*at].full_name());
+    let mut lines: Vec<Vec<String>> = vec![shown.iter().map(name).chain(notes(String::new())).collect()];
+    for row in &table.rows {
+        let cells = shown.iter().map(|at| row.cells.get(*at).map_or_else(String::new, |cell| escaped(&cell.text)));
+        let note = row.bar.map_or_else(|| escaped(&row.note), bar);
+        lines.push(cells.chain(notes(note)).collect());
     }
-    let lines: Vec<_> = std::iter::once(watched::HEAD.map(str::to_owned).to_vec()).chain(lines).collect();
-    let said = watched::title(runs).into_iter().skip(1).chain(watched::missing(runs));
-    let said: Vec<String> = said.map(|line| escaped(line.trim())).collect();
-    let inside = format!("{}\n\n{}", said.join("<br>\n"), pipe_table(&lines).trim_end());
-    details("The server meanwhile", &inside)
-}
-
-/// What the kernel's tracepoints told of servers on these kinds of socket.
-pub(crate) fn kernel_of(runs: &[Labelled<'_>], sockets: &[Socket]) -> String {
-    let lines = kernel::lines(runs);
-    if lines.is_empty() {
-        return String::new();
-    }
-    let lines: Vec<_> = std::iter::once(kernel::HEAD.map(str::to_owned).to_vec()).chain(lines).collect();
-    let inside = format!("{}\n\n{}", kernel::words(sockets).join("<br>\n"), pipe_table(&lines).trim_end());
-    details(&format!("W{}", &kernel::TITLE[1..]), &inside)
-}
-
-fn heard_of(study: &SweepStudy) -> String {
-    let lines = heard::lines(study);
-    let missing: Vec<String> = heard::missing(study).iter().map(|line| format!("- {}", escaped(line))).collect();
-    if lines.is_empty() && missing.is_empty() {
-        return String::new();
-    }
-    let lines = lines.into_iter().map(|line| line.iter().map(|cell| escaped(cell)).collect());
-    let lines: Vec<_> = std::iter::once(heard::HEAD.map(str::to_owned).to_vec()).chain(lines).collect();
-    let inside = format!("{}\n\n{}\n{}", escaped(heard::TITLE), pipe_table(&lines), missing.join("\n"));
-    details("Heard over statsd", inside.trim_end())
-}
-
-fn theory_of(study: &SweepStudy) -> String {
-    let (lines, remarks) = (theory::lines(study), theory::remarks(study));
-    if remarks.is_empty() {
-        return String::new();
-    }
-    // Of runs that are held against no model there may be no forecast either.
-    let table = if lines.is_empty() {
-        String::new()
-    } else {
-        pipe_table(&std::iter::once(theory::head()).chain(lines).collect::<Vec<_>>()) + "\n"
-    };
-    let remarks: Vec<String> = remarks.iter().map(|line| format!("- {}", escaped(line))).collect();
-    let inside = format!("{}\n\n{table}{}", escaped(&theory::title(study)), remarks.join("\n"));
-    details("Theory beside measurement", &inside)
-}
-
-fn claimed_runs(study: &SweepStudy) -> String {
-    let columns = rows::columns(study);
-    let names = columns.iter().map(|shown| shown.markdown.to_owned()).collect::<Vec<_>>();
-    let cells = study.claimed_runs.iter().map(|row| rows::cells(&columns, row));
-    pipe_table(&std::iter::once(names).chain(cells).collect::<Vec<_>>())
-}
-
-/// What the generator claims of each run, and what is to be thought of it.
-fn claims(study: &SweepStudy) -> String {
-    let mut text = "**Claims**\n\n".to_owned();
-    for (first, lines) in rows::claims(study) {
-        let lines: Vec<String> = lines.iter().map(|line| escaped(line)).collect();
-        _ = writeln!(text, "- {}<br>\n  {}", escaped(&first), lines.join("<br>\n  "));
-    }
-    text
-}
-
-fn summaries(study: &SweepStudy) -> String {
-    let summaries = summary::of_multiples(study);
-    if summaries.is_empty() {
-        return String::new();
-    }
-    let head = ["mult", "conns", "runs"].into_iter().chain(summary::FIGURES).map(str::to_owned);
-    let mut lines = vec![head.collect::<Vec<_>>()];
-    for summary in summaries {
-        let figures = summary.figures.into_iter().map(spread);
-        lines.push([summary.multiple, summary.connections, summary.runs].into_iter().chain(figures).collect());
-    }
-    format!(
-        "Each multiple over its runs: median [lowest .. highest]; - where one of them has no figure\n\n{}",
-        pipe_table(&lines)
-    )
-}
-
-fn spread(spread: Spread) -> String {
-    spread.map_or(NONE.to_owned(), |[median, lowest, highest]| format!("{median} [{lowest} .. {highest}]"))
-}
-
-fn workers(study: &SweepStudy) -> String {
-    let mut parts = Vec::new();
-    let mut source = "";
-    for block in shares::by_worker(study) {
-        if block.source != source {
-            source = block.source;
-            parts.push(format!("Requests (% of all, deviation from an even share): {source}\n"));
-        }
-        let mut lines = vec![vec![block.title]];
-        lines[0].extend(block.runs);
-        for (worker, shares) in block.workers {
-            let cells = shares.into_iter().map(|[requests, percent, deviation]| {
-                if requests == NONE { requests } else { format!("{requests} ({percent} %, {deviation} %)") }
-            });
-            lines.push(std::iter::once(escaped(&worker)).chain(cells).collect());
-        }
-        parts.push(pipe_table(&lines));
-    }
-    if parts.is_empty() { String::new() } else { details("Requests by worker", parts.join("\n").trim_end()) }
-}
-
-pub(crate) fn errors(runs: &[Labelled<'_>]) -> String {
-    let errors = facts::errors(runs);
-    let lines: Vec<String> = errors.iter().map(|(run, kinds)| format!("- {run}: {kinds}\n")).collect();
-    if errors.is_empty() { String::new() } else { "**Errors by kind**\n\n".to_owned() + &lines.concat() }
-}
-
-pub(crate) fn warnings(of_study: &[Diagnostic], runs: &[Noted<'_>]) -> String {
-    let doubts = doubts::by_kind(of_study, runs);
-    if doubts.is_empty() {
-        return String::new();
-    }
-    let mut text = "**Warnings**\n\n".to_owned();
-    for doubt in doubts {
-        let seen: Vec<String> =
-            doubt.seen.iter().map(|seen| format!("{}: {}", seen.of(runs), escaped(&seen.text))).collect();
-        _ = writeln!(text, "- {}<br>\n  → {}", seen.join("<br>\n  "), doubt.hint);
-    }
-    text
-}
-
-fn words(study: &SweepStudy) -> String {
-    glossary(&if study.plan.with.is_some() { rows::words(study, &[]) } else { columns::words(study, &[]) })
-}
-
-/// Words and what they mean, folded away.
-pub(crate) fn glossary(words: &[(&str, &str)]) -> String {
-    let lines: Vec<String> = words.iter().map(|(word, meaning)| format!("- `{word}`: {meaning}")).collect();
-    details("What the columns mean", &lines.join("\n"))
-}
-
-/// Server, machine and load, folded away.
-pub(crate) fn environment(named: &[(&str, Vec<String>)]) -> String {
-    details("Environment", fenced("text", text::list(named, Width::ANY).trim_end()).trim_end())
-}
-
-pub(crate) fn details(summary: &str, inside: &str) -> String {
-    format!("<details><summary>{summary}</summary>\n\n{inside}\n\n</details>\n")
-}
-
-pub(crate) fn fenced(language: &str, inside: &str) -> String {
-    format!("```{language}\n{inside}\n```\n")
-}
-
-/// A table of right-aligned columns, padded so that it can be read as it is too.
-pub(crate) fn pipe_table(lines: &[Vec<String>]) -> String {
-    let columns = lines[0].len();
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0).max(2))
+    let widths: Vec<usize> = (0..lines[0].len())
+        .map(|column| lines.iter().map(|line| columns_of(&line[column])).max().unwrap_or(0).max(2))
         .collect();
+    let is_left = |at: usize| at >= shown.len() || table.is_left(shown[at]);
     let mut text = String::new();
     for (at, line) in lines.iter().enumerate() {
-        for (cell, width) in line.iter().zip(&widths) {
-            _ = write!(text, "| {} ", table::right(cell, *width));
+        for (column, (cell, width)) in line.iter().zip(&widths).enumerate() {
+            let cell = if is_left(column) { format!("{cell:<width$}") } else { right(cell, *width) };
+            _ = write!(text, "| {cell} ");
         }
         text.push_str("|\n");
         if at == 0 {
-            for width in &widths {
-                _ = write!(text, "|{}:", "-".repeat(width + 1));
+            for (column, width) in widths.iter().enumerate() {
+                let rule = "-".repeat(width + 1);
+                _ = if is_left(column) { write!(text, "|:{rule}") } else { write!(text, "|{rule}:") };
             }
             text.push_str("|\n");
         }
@@ -300,8 +94,21 @@ pub(crate) fn pipe_table(lines: &[Vec<String>]) -> String {
     text
 }
 
+fn details(summary: &str, inside: &str) -> String {
+    format!("<details><summary>{summary}</summary>\n\n{}\n\n</details>\n", inside.trim_end())
+}
+
+fn fenced(language: &str, inside: &str) -> String {
+    format!("```{language}\n{inside}\n```\n")
+}
+
+fn capitalised(title: &str) -> String {
+    let mut rest = title.chars();
+    rest.next().into_iter().flat_map(char::to_uppercase).chain(rest).collect()
+}
+
 /// Text that came from elsewhere, so that GitHub shows it as it is.
-pub(crate) fn escaped(text: &str) -> String {
+fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

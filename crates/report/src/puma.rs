@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use model::{ClaimedRow, Nanos, Run, ServerKind, SweepStudy, Threads};
 
 use crate::number::{self, NONE, or_none};
-use crate::table::{band, right};
+use crate::text::{band, right};
 use crate::verdicts;
 
 /// hey's percentiles; the 100 % beside them is the longest.

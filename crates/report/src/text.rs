@@ -1,403 +1,326 @@
-//! A study as text, in pieces: what is said before the table, its head, a row for each run as it is done, and the rest.
+//! A report as text for a terminal: sections with a blank line between them, tables in columns.
+//!
+//! Widths are of characters, each one column wide on a terminal. Nothing is ever cut: a cell wider than its column moves the
+//! rest of its row. Where there is no room, a table whose columns have ranks leaves some out and names them; any other is
+//! printed in parts, one below the other.
 
 use std::fmt::Write as _;
 
-use model::{Diagnostic, Run, Socket, SweepStudy};
+use crate::sparkline;
+use crate::tree::{
+    ColumnBand, DataTable, ListItem, NamedFact, ReportSection, ReportTree, SectionBlock, TableCell, TableColumn,
+    TableRow,
+};
+use crate::width::{self, Width, columns_of, flow, wrap};
 
-use crate::claimed::rows;
-use crate::doubts::{self, Noted};
-use crate::facts::{self, Labelled};
-use crate::number::{self, NONE};
-use crate::shares;
-use crate::summary::{self, Spread};
-use crate::table::{self, Column, Fitted};
-use crate::width::{self, Width, broken, columns_of, flow, wrap};
-use crate::{Columns, Layout, anatomy, columns, heard, intervals, kernel, over_time, puma, theory, verdicts, watched};
+/// The longest bar.
+const BAR: f64 = 40.0;
+/// Under a title.
+const INDENT: usize = 2;
 
-/// What stands before the table: first the command line that repeats it, then server, machine and load.
-///
-/// Needs no run: it is printed before the first.
-pub fn opening(study: &SweepStudy, width: Width) -> String {
-    format!("{}\n{}\n", width::command(&study.command_line, width), list(&facts::environment(study), width))
-}
-
-/// Words in front, what they name behind.
-pub(crate) fn list(named: &[(&str, Vec<String>)], width: Width) -> String {
-    let mut text = String::new();
-    for (what, lines) in named {
-        for (at, line) in lines.iter().enumerate() {
-            wrap(&mut text, width, &format!("{:<9}", if at == 0 { what } else { "" }), line);
-        }
-    }
-    text
-}
-
-/// The table's head.
-pub fn table_head(study: &SweepStudy, layout: Layout) -> String {
-    let columns: Vec<Column> = match layout.columns {
-        Columns::Puma => return puma::table_head(study),
-        Columns::Longtail if study.plan.with.is_some() => {
-            columns_in(rows::fitting(study, layout.width).0, |shown| shown.column)
-        }
-        Columns::Longtail => columns_in(columns::fitting(study, layout.width).0, |shown| shown.column),
-    };
-    table::head(&columns)
-}
-
-fn columns_in<T>(shown: Vec<T>, column: fn(T) -> Column) -> Vec<Column> {
-    shown.into_iter().map(column).collect()
-}
-
-/// One run's line of the table.
-pub fn row(study: &SweepStudy, run: &Run, layout: Layout) -> String {
-    let mut row = match layout.columns {
-        Columns::Longtail => {
-            let (columns, _) = columns::fitting(study, layout.width);
-            let cells = columns::cells(&columns, run);
-            table::row(&columns_in(columns, |shown| shown.column), &cells)
-        }
-        Columns::Puma => puma::row(study, run),
-    };
-    row.push('\n');
-    row
-}
-
-/// The columns that the table has no room for, by name.
-fn left_out(study: &SweepStudy, layout: Layout) -> Vec<&'static str> {
-    match layout.columns {
-        Columns::Puma => Vec::new(),
-        Columns::Longtail if study.plan.with.is_some() => {
-            rows::fitting(study, layout.width).1.iter().map(|shown| shown.markdown).collect()
-        }
-        Columns::Longtail => columns::fitting(study, layout.width).1.iter().map(|shown| shown.markdown).collect(),
-    }
-}
-
-/// Which columns a table has no room for, and how to see them; nothing where it has all.
-pub(crate) fn said_of_left_out(left_out: &[&'static str], width: Width) -> String {
-    let Some(columns) = width.columns().filter(|_| !left_out.is_empty()) else { return String::new() };
-    let last = left_out.len() - 1;
-    // Without its unit.
-    let name = |name: &&'static str| name.split(',').next().unwrap_or(name);
-    let ended = |(at, name)| format!("{name}{}", if at < last { "," } else { ":" });
-    let names: Vec<String> = left_out.iter().map(name).enumerate().map(ended).collect();
-    let how = "longtail report --width 0 shows all of the last study".split(' ');
-    let mut text = String::new();
-    flow(
-        &mut text,
-        width,
-        &format!("no room at {columns} columns for"),
-        2,
-        names.iter().map(String::as_str).chain(how),
-    );
-    text
-}
-
-/// What stands after the table: repeats summed up; whether to believe it: verdicts, errors, warnings; why it is so: the server
-/// meanwhile, theory, workers; the words of the head and the total time.
-pub fn closing(study: &SweepStudy, layout: Layout) -> String {
-    let runs = facts::labelled(study);
-    let width = layout.width;
-    let mut parts = vec![
-        said_of_left_out(&left_out(study, layout), width),
-        facts::missing_runs(study.runs.len() + study.claimed_runs.len(), study.plan.runs(), study.interrupted)
-            .map(|missing| broken(&missing, width))
-            .unwrap_or_default(),
-        summaries(study, width),
-        verdicts_of(&runs, width),
-        rows::claims_text(study, width),
-        errors(&runs, width),
-        warnings(&study.warnings, &doubts::noted_of(study), width),
-        intervals_of(study, width),
-        anatomy_of(study, width),
-        watched_of(&runs, width),
-        kernel_of(&runs, &[study.plan.server.socket], width),
-        kernel::why_none(study).map(|why| broken(&why, width)).unwrap_or_default(),
-        heard_of(study, width),
-        over_time_of(study, width),
-        theory_of(study, width),
-        workers(study, width),
-    ];
-    if !study.runs.is_empty() || !study.claimed_runs.is_empty() {
-        parts.push(words(study, layout));
-    }
-    parts.push(match layout.columns {
-        Columns::Longtail => format!("total time {}\n", number::minutes(study.total_time)),
-        Columns::Puma => format!("{:>5} Total Time\n", number::minutes(study.total_time)),
+/// The whole report.
+pub fn whole(report: &ReportTree, width: Width) -> String {
+    let table = report.table.iter().map(|table| {
+        let rows: String = table.rows.iter().map(|row| table_row(table, row, width)).collect();
+        table_head(table, width) + &rows
     });
+    opening(report, width) + &table.collect::<String>() + &closing(report, width)
+}
+
+/// What stands before the table: first the command line that repeats it, then what was measured.
+pub fn opening(report: &ReportTree, width: Width) -> String {
+    let gap = if report.table.is_some() { "\n" } else { "" };
+    format!("{}\n{}{gap}", width::command(&report.command_line, width), facts(&report.facts, width))
+}
+
+/// What stands after the table, whose rows need not be there.
+pub fn closing(report: &ReportTree, width: Width) -> String {
+    let (shown, left_out) = report.table.as_ref().map(|table| fitting(table, width)).unwrap_or_default();
+    let columns = report.table.iter().flat_map(|table| shown.iter().map(|at| &table.columns[*at]));
+    let words = words(columns).into_iter().chain(report.glossary.iter().map(|(word, is)| ((*word).to_owned(), *is)));
+    let mut parts = vec![report.table.as_ref().map_or(String::new(), |table| no_room(table, &left_out, width))];
+    parts.extend(report.sections.iter().map(|one| section(one, width)));
+    parts.push(glossary(&words.collect::<Vec<_>>(), width));
+    parts.push(format!("{}\n", report.total_time));
     parts.iter().filter(|part| !part.is_empty()).fold(String::new(), |text, part| text + "\n" + part)
 }
 
-/// The whole report.
-pub fn whole(study: &SweepStudy, layout: Layout) -> String {
-    let mut text = opening(study, layout.width) + &table_head(study, layout);
-    for run in &study.runs {
-        text.push_str(&row(study, run, layout));
-    }
-    for run in &study.claimed_runs {
-        text.push_str(&rows::row(study, run, layout));
-    }
-    text + &closing(study, layout)
+/// Sections with a blank line between them.
+pub fn sections(sections: &[ReportSection], width: Width) -> String {
+    sections.iter().map(|one| section(one, width)).collect::<Vec<_>>().join("\n")
 }
 
-/// Columns of a line of evidence at the most.
-const EVIDENCE_WIDTH: usize = 140;
-
-/// A line a run: what limited it, and the figures of the evidence; then what was not passed, a remedy once.
-pub(crate) fn verdicts_of(runs: &[Labelled<'_>], width: Width) -> String {
-    let judged = || runs.iter().filter_map(|run| Some((&run.label, run.run.judgement.as_ref()?)));
-    let head = verdicts::HEAD.map(str::to_owned).to_vec();
-    let figures = judged().map(|(label, judgement)| verdicts::figures(label, judgement));
-    let lines: Vec<_> = std::iter::once(head).chain(figures).collect();
-    if lines.len() == 1 {
-        return String::new();
-    }
-    let mut text = "verdicts\n".to_owned();
-    for words in verdicts::WORDS {
-        wrap(&mut text, width, "", &format!("  {words}"));
-    }
-    text.push_str(&Fitted { indent: 2, may_part: verdicts::may_part, ..Fitted::new(&lines) }.text(width));
-    for (label, judgement) in judged() {
-        if let Some(limit) = verdicts::limit(judgement) {
-            wrap(&mut text, width, "", &format!("  {label} {limit}"));
-        }
-    }
-    for doubt in verdicts::troubles(judged()) {
-        for seen in &doubt.seen {
-            wrap(&mut text, width, "", &format!("  {}", seen.line()));
-        }
-        wrap(&mut text, width, "", &format!("    → {}", doubt.hint));
-    }
-    text
-}
-
-fn intervals_of(study: &SweepStudy, width: Width) -> String {
-    let lines = intervals::lines(study);
-    if lines.is_empty() {
-        return String::new();
-    }
-    let indented = |mut line: Vec<String>| {
-        line[0] = format!("  {}", line[0]);
-        line.iter_mut().skip(1).for_each(|cell| *cell = apart(cell));
-        line
-    };
-    let lines: Vec<_> = std::iter::once(intervals::head()).chain(lines).map(indented).collect();
-    broken(intervals::TITLE, width) + &Fitted::new(&lines).text(width)
-}
-
-fn anatomy_of(study: &SweepStudy, width: Width) -> String {
-    let runs = anatomy::lines(study);
-    let label_width = runs.iter().map(|(label, _)| columns_of(label)).max().unwrap_or(0);
-    let mut text = if runs.is_empty() { String::new() } else { broken(anatomy::TITLE, width) };
-    for (label, lines) in runs {
-        for (at, line) in lines.iter().enumerate() {
-            let label = if at == 0 { label.as_str() } else { "" };
-            // An equation is broken before its summands.
-            let pieces = line.split_inclusive(" + ");
-            let before = format!("  {label:<label_width$}  ");
-            flow(&mut text, width, &before, columns_of(&before) + 2, pieces.map(str::trim_end));
-        }
-    }
-    text
-}
-
-/// The drawings, aligned.
-pub(crate) fn drawings(study: &SweepStudy, width: Width) -> String {
-    let widest = |all: &mut dyn Iterator<Item = &String>| all.map(|one| columns_of(one)).max().unwrap_or(0);
-    let mut runs = over_time::lines(study, over_time::WIDTH);
-    let labels = widest(&mut runs.iter().map(|(label, _)| label));
-    let names = widest(&mut runs.iter().flat_map(|(_, curves)| curves).map(|[name, ..]| name));
-    let most = widest(&mut runs.iter().flat_map(|(_, curves)| curves).map(|[.., most]| most));
-    let beside = 2 + labels + 2 + names + 2 + 2 + most;
-    if !width.fits(beside + over_time::WIDTH) {
-        let room = width.columns().unwrap_or(0).saturating_sub(beside);
-        runs = over_time::lines(study, room.max(over_time::LEAST));
-    }
+/// Names in front, what they name behind.
+pub fn facts(facts: &[NamedFact], width: Width) -> String {
+    let widest = facts.iter().map(|fact| columns_of(fact.name)).max().unwrap_or(0);
     let mut text = String::new();
-    for (label, curves) in &runs {
-        for (at, [name, drawing, most]) in curves.iter().enumerate() {
-            let label = if at == 0 { label.as_str() } else { "" };
-            _ = writeln!(text, "  {label:<labels$}  {name:<names$}  {drawing}  {most}");
+    for fact in facts {
+        for (at, line) in fact.lines.iter().enumerate() {
+            wrap(&mut text, width, &format!("{:<widest$}  ", if at == 0 { fact.name } else { "" }), line);
         }
     }
     text
 }
 
-fn over_time_of(study: &SweepStudy, width: Width) -> String {
-    let drawings = drawings(study, width);
-    if drawings.is_empty() { drawings } else { broken(over_time::TITLE, width) + &drawings }
-}
-
-/// What was seen of server and kernel meanwhile.
-pub(crate) fn watched_of(runs: &[Labelled<'_>], width: Width) -> String {
-    let lines = watched::lines(runs);
-    if lines.is_empty() {
-        return String::new();
-    }
-    let head = watched::HEAD.map(str::to_owned).to_vec();
-    let lines: Vec<_> = std::iter::once(head).chain(lines).collect();
-    let mut text = String::new();
-    for line in watched::title(runs) {
-        wrap(&mut text, width, "", &line);
-    }
-    text.push_str(&Fitted { indent: 2, may_part: watched::may_part, ..Fitted::new(&lines) }.text(width));
-    for line in watched::missing(runs) {
-        wrap(&mut text, width, "", &format!("  {line}"));
-    }
-    text
-}
-
-/// What the kernel's tracepoints told of servers on these kinds of socket.
-pub(crate) fn kernel_of(runs: &[Labelled<'_>], sockets: &[Socket], width: Width) -> String {
-    let lines = kernel::lines(runs);
-    if lines.is_empty() {
-        return String::new();
-    }
-    let head = kernel::HEAD.map(str::to_owned).to_vec();
-    let lines: Vec<_> = std::iter::once(head).chain(lines).collect();
-    let mut text = broken(kernel::TITLE, width);
-    for words in kernel::words(sockets) {
-        wrap(&mut text, width, "", &format!("  {words}"));
-    }
-    text + &Fitted { indent: 2, lead: 2, may_part: kernel::may_part, ..Fitted::new(&lines) }.text(width)
-}
-
-fn heard_of(study: &SweepStudy, width: Width) -> String {
-    let (lines, missing) = (heard::lines(study), heard::missing(study));
-    let mut text = String::new();
-    if !lines.is_empty() {
-        let lines: Vec<_> = std::iter::once(heard::HEAD.map(str::to_owned).to_vec()).chain(lines).collect();
-        text = broken(heard::TITLE, width) + &Fitted { indent: 2, ..Fitted::new(&lines) }.text(width);
-    } else if !missing.is_empty() {
-        text.push_str("heard over statsd\n");
-    }
-    for line in missing {
-        wrap(&mut text, width.at_most(EVIDENCE_WIDTH), "", &format!("  {line}"));
-    }
-    text
-}
-
-fn theory_of(study: &SweepStudy, width: Width) -> String {
-    let (lines, remarks) = (theory::lines(study), theory::remarks(study));
-    if remarks.is_empty() {
-        return String::new();
-    }
-    let indented = |mut line: Vec<String>| {
-        line[0] = format!("  {}", line[0]);
-        // Each figure a little apart from the one before, and its ±% beside it.
-        line.iter_mut().skip(2).step_by(2).for_each(|cell| *cell = apart(cell));
-        line
-    };
-    let mut text = broken(&theory::title(study), width);
-    // Of runs that are held against no model there may be no forecast either.
-    if !lines.is_empty() {
-        let lines: Vec<_> = std::iter::once(theory::head()).chain(lines).map(indented).collect();
-        text += &Fitted { lead: 2, may_part: |at| at % 2 == 0, ..Fitted::new(&lines) }.text(width);
-    }
-    for remark in remarks {
-        wrap(&mut text, width.at_most(EVIDENCE_WIDTH), "", &format!("  {remark}"));
-    }
-    text
-}
-
-fn summaries(study: &SweepStudy, width: Width) -> String {
-    let summaries = summary::of_multiples(study);
-    if summaries.is_empty() {
-        return String::new();
-    }
-    let mut head = ["  mult", "conns", "runs"].map(str::to_owned).to_vec();
-    for figure in summary::FIGURES {
-        head.extend([apart(figure), "[lowest".to_owned(), "highest]".to_owned()]);
-    }
-    let mut lines = vec![head];
-    for summary in summaries {
-        let mut line = vec![table::right(&summary.multiple, 6), summary.connections, summary.runs];
-        line.extend(summary.figures.into_iter().flat_map(spread));
-        lines.push(line);
-    }
-    broken("each multiple over its runs: median [lowest highest]; - where one of them has no figure", width)
-        + &Fitted { lead: 3, may_part: |at| at % 3 == 0, ..Fitted::new(&lines) }.text(width)
-}
-
-fn spread(spread: Spread) -> [String; 3] {
-    match spread {
-        Some([median, lowest, highest]) => [apart(&median), format!("[{lowest}"), format!("{highest}]")],
-        None => [NONE, "", ""].map(str::to_owned),
-    }
-}
-
-/// The first cell of a group of three, which stands a little apart.
-fn apart(cell: &str) -> String {
-    format!("  {cell}")
-}
-
-fn workers(study: &SweepStudy, width: Width) -> String {
-    let blocks = shares::by_worker(study);
-    let mut text = String::new();
-    for (at, block) in blocks.iter().enumerate() {
-        if at == 0 {
-            text.push_str(&broken("requests by worker, % of all, deviation from an even share in %", width));
+/// The words of these columns that need one, with what they mean: a band's once.
+pub(crate) fn words<'a>(columns: impl Iterator<Item = &'a TableColumn>) -> Vec<(String, &'static str)> {
+    let mut words: Vec<(String, &'static str)> = Vec::new();
+    for column in columns {
+        let of_band = column.band.as_ref().map(|band| (band.title.clone(), band.meaning));
+        for (word, meaning) in of_band.into_iter().chain([(column.name.clone(), column.meaning)]) {
+            if !meaning.is_empty() && !words.iter().any(|(known, _)| *known == word) {
+                words.push((word, meaning));
+            }
         }
-        if at == 0 || blocks[at - 1].source != block.source {
-            text.push_str(&broken(&format!("({})", block.source), width));
-        }
-        let mut head = vec![format!("  {}", block.title)];
-        for run in &block.runs {
-            head.extend([apart(run), "%".to_owned(), "±%".to_owned()]);
-        }
-        let mut lines = vec![head];
-        for (worker, shares) in &block.workers {
-            let cells = shares.iter().flat_map(|[requests, part, off]| [apart(requests), part.clone(), off.clone()]);
-            lines.push(std::iter::once(format!("  {worker}")).chain(cells).collect());
-        }
-        text.push_str(&Fitted { may_part: |at| at % 3 == 0, ..Fitted::new(&lines) }.text(width));
     }
-    text
+    words
 }
 
-pub(crate) fn errors(runs: &[Labelled<'_>], width: Width) -> String {
-    let errors = facts::errors(runs);
-    if errors.is_empty() {
-        return String::new();
-    }
-    let mut text = "errors by kind\n".to_owned();
-    for (run, kinds) in errors {
-        wrap(&mut text, width.at_most(EVIDENCE_WIDTH), &format!("  {run}: "), &kinds);
-    }
-    text
-}
-
-pub(crate) fn warnings(of_study: &[Diagnostic], runs: &[Noted<'_>], width: Width) -> String {
-    let doubts = doubts::by_kind(of_study, runs);
-    if doubts.is_empty() {
-        return String::new();
-    }
-    let mut text = "warnings\n".to_owned();
-    for doubt in doubts {
-        for seen in &doubt.seen {
-            wrap(&mut text, width, "", &format!("  {}: {}", seen.of(runs), seen.text));
-        }
-        wrap(&mut text, width, "", &format!("    → {}", doubt.hint));
-    }
-    text
-}
-
-fn words(study: &SweepStudy, layout: Layout) -> String {
-    let width = layout.width;
-    let words = match layout.columns {
-        Columns::Puma => puma::words(study),
-        Columns::Longtail if study.plan.with.is_some() => rows::words(study, &rows::fitting(study, width).1),
-        Columns::Longtail => columns::words(study, &columns::fitting(study, width).1),
-    };
-    glossary(&words, width)
-}
-
-/// Words and what they mean, a line each.
-pub(crate) fn glossary(words: &[(&str, &str)], width: Width) -> String {
+fn glossary(words: &[(String, &str)], width: Width) -> String {
     let widest = words.iter().map(|(word, _)| columns_of(word)).max().unwrap_or(0);
     let mut text = String::new();
     for (word, meaning) in words {
         wrap(&mut text, width, &format!("{word:<widest$}  "), meaning);
     }
     text
+}
+
+fn section(section: &ReportSection, width: Width) -> String {
+    let mut text = if section.title.is_empty() { String::new() } else { width::broken(&section.title, width) };
+    let indent = " ".repeat(if section.title.is_empty() { 0 } else { INDENT });
+    for block in &section.blocks {
+        match block {
+            SectionBlock::Paragraph(line) => flow(&mut text, width, &indent, indent.len() + 2, [line.as_str()]),
+            SectionBlock::List(items) => list(&mut text, items, &indent, width),
+            SectionBlock::Table(table) => text.push_str(&TableLayout::new(table, indent.len(), width).text()),
+            SectionBlock::Curves(curves) => text.push_str(&sparkline::lines(curves, width)),
+            SectionBlock::Verbatim(lines) => lines.lines().for_each(|line| _ = writeln!(text, "{indent}{line}")),
+        }
+    }
+    text
+}
+
+/// Labels in front, where there are any; hints below.
+fn list(text: &mut String, items: &[ListItem], indent: &str, width: Width) {
+    let widest = items.iter().map(|item| columns_of(&item.label)).max().unwrap_or(0);
+    for item in items {
+        for (at, line) in item.lines.iter().enumerate() {
+            let label = if at == 0 { item.label.as_str() } else { "" };
+            let before = if widest > 0 { format!("{indent}{label:<widest$}  ") } else { indent.to_owned() };
+            flow(text, width, &before, columns_of(&before) + 2, [line.as_str()]);
+        }
+        for hint in &item.hints {
+            flow(text, width, &format!("{indent}  → "), indent.len() + 4, [hint.as_str()]);
+        }
+    }
+}
+
+/// A bar of that part of the longest; a dot where some are too few for a square.
+pub(crate) fn bar(part: f64) -> String {
+    match (part * BAR).round() as usize {
+        0 if part > 0.0 => "·".to_owned(),
+        squares => "■".repeat(squares),
+    }
+}
+
+/// Right-aligned.
+pub(crate) fn right(text: &str, width: usize) -> String {
+    format!("{text:>width$}")
+}
+
+/// `title` between two bars, `width` wide.
+pub(crate) fn band(title: &str, width: usize) -> String {
+    let bars = width.saturating_sub(columns_of(title) + 2);
+    format!("{} {title} {}", "─".repeat(bars / 2), "─".repeat(bars - bars / 2))
+}
+
+/// The head of a table whose rows come one by one.
+pub fn table_head(table: &DataTable, width: Width) -> String {
+    TableLayout::new(table, 0, width).head()
+}
+
+/// A row of it.
+pub fn table_row(table: &DataTable, row: &TableRow, width: Width) -> String {
+    let layout = TableLayout::new(table, 0, width);
+    layout.line(&layout.shown, &row.cells) + "\n"
+}
+
+/// Two columns apart where a band begins or ends, one elsewhere; in a table that is as wide as its cells one more.
+fn gap(before: &TableColumn, column: &TableColumn) -> usize {
+    1 + usize::from(column.width == 0) + usize::from(before.band != column.band)
+}
+
+fn span(table: &DataTable, columns: &[usize], widths: &[usize]) -> usize {
+    let gaps = columns.windows(2).map(|pair| gap(&table.columns[pair[0]], &table.columns[pair[1]]));
+    columns.iter().map(|at| widths[*at]).sum::<usize>() + gaps.sum::<usize>()
+}
+
+/// The columns that there is room for, and those that are left out: the weightiest first, and behind one that has no room one
+/// that has.
+fn fitting(table: &DataTable, width: Width) -> (Vec<usize>, Vec<usize>) {
+    let all: Vec<usize> = (0..table.columns.len()).filter(|at| !table.columns[*at].is_constant).collect();
+    let rank = |at: &usize| table.columns[*at].rank;
+    let widths: Vec<usize> = table.columns.iter().map(|column| column.width).collect();
+    let mut ranks: Vec<u8> = all.iter().map(rank).filter(|rank| *rank > 0).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let mut kept = vec![0];
+    for next in ranks {
+        kept.push(next);
+        let columns: Vec<usize> = all.iter().copied().filter(|at| kept.contains(&rank(at))).collect();
+        if !width.fits(span(table, &columns, &widths)) {
+            kept.pop();
+        }
+    }
+    all.into_iter().partition(|at| kept.contains(&rank(at)))
+}
+
+/// Which columns a table has no room for, and how to see them; nothing where it has all.
+fn no_room(table: &DataTable, left_out: &[usize], width: Width) -> String {
+    let Some(columns) = width.columns().filter(|_| !left_out.is_empty()) else { return String::new() };
+    let names: Vec<String> = left_out.iter().map(|at| table.columns[*at].full_name()).collect();
+    let how = "longtail report --width 0 shows all of the last study";
+    let mut text = String::new();
+    flow(&mut text, width, "", 2, [format!("no room at {columns} columns for {}: {how}", names.join(", ")).as_str()]);
+    text
+}
+
+/// A table and the room it has.
+struct TableLayout<'a> {
+    table: &'a DataTable,
+    indent: usize,
+    width: Width,
+    shown: Vec<usize>,
+    widths: Vec<usize>,
+}
+
+impl<'a> TableLayout<'a> {
+    fn new(table: &'a DataTable, indent: usize, width: Width) -> TableLayout<'a> {
+        let (shown, _) = fitting(table, width);
+        let fitted = |(at, column): (usize, &TableColumn)| {
+            let cells = table.rows.iter().filter_map(|row| row.cells.get(at)).map(|cell| columns_of(&cell.text));
+            if column.width > 0 { column.width } else { cells.fold(columns_of(&column.name), usize::max) }
+        };
+        let widths = table.columns.iter().enumerate().map(fitted).collect();
+        let mut layout = TableLayout { table, indent, width, shown, widths };
+        layout.make_room_for_bands();
+        layout
+    }
+
+    /// Where cells set the width, a band's title does so too.
+    fn make_room_for_bands(&mut self) {
+        for columns in self.shown.chunk_by(|a, b| self.table.columns[*a].band == self.table.columns[*b].band) {
+            let last = columns[columns.len() - 1];
+            let Some(ColumnBand { title, .. }) = &self.table.columns[last].band else { continue };
+            if self.table.columns[last].width == 0 {
+                let needed = columns_of(title) + 4;
+                self.widths[last] += needed.saturating_sub(span(self.table, columns, &self.widths));
+            }
+        }
+    }
+
+    fn fits(&self, columns: &[usize]) -> bool {
+        self.width.fits(self.indent + span(self.table, columns, &self.widths))
+    }
+
+    /// The table, in parts one below the other where it is too wide. Where its first column takes most of the room, that
+    /// stands on a line above the others.
+    fn text(&self) -> String {
+        let (lead, rest) = self.shown.split_at(self.table.lead.min(self.shown.len()));
+        if self.fits(&self.shown) || self.table.columns.iter().any(|column| column.rank > 0) {
+            return self.part(&self.shown, true);
+        }
+        if self.table.lead == 1 && !self.width.fits(2 * (self.indent + span(self.table, lead, &self.widths))) {
+            return self.under_their_names(rest);
+        }
+        let columns = &self.table.columns;
+        let is_one = |a: &usize, b: &usize| {
+            let (before, column) = (&columns[*a], &columns[*b]);
+            column.is_joined || (column.band.is_some() && column.band == before.band)
+        };
+        let mut parts: Vec<Vec<usize>> = Vec::new();
+        for unit in rest.chunk_by(is_one) {
+            match parts.last_mut() {
+                Some(part) if self.fits(&[part.as_slice(), unit].concat()) => part.extend(unit),
+                _ => parts.push([lead, unit].concat()),
+            }
+        }
+        let last = parts.len().saturating_sub(1);
+        parts.iter().enumerate().map(|(at, part)| self.part(part, at == last)).collect()
+    }
+
+    fn part(&self, columns: &[usize], has_notes: bool) -> String {
+        let mut text = self.head_of(columns);
+        for row in &self.table.rows {
+            let shown = self.line(columns, &row.cells);
+            let note = row.bar.map_or_else(|| row.note.clone(), bar);
+            let beside = format!("{shown}  {}", if has_notes { note.as_str() } else { "" });
+            if self.width.fits(columns_of(beside.trim_end())) {
+                _ = writeln!(text, "{}", beside.trim_end());
+            } else {
+                _ = writeln!(text, "{}", shown.trim_end());
+                wrap(&mut text, self.width, &" ".repeat(self.indent + 4), &note);
+            }
+        }
+        text
+    }
+
+    fn head(&self) -> String {
+        self.head_of(&self.shown)
+    }
+
+    /// Bands, where there are any, and names.
+    fn head_of(&self, shown: &[usize]) -> String {
+        let columns = &self.table.columns;
+        let mut bands = " ".repeat(self.indent);
+        for (at, under) in shown.chunk_by(|a, b| columns[*a].band == columns[*b].band).enumerate() {
+            let inner = span(self.table, under, &self.widths);
+            let place = shown.iter().position(|one| *one == under[0]).unwrap_or(0);
+            if at > 0 {
+                bands.push_str(&" ".repeat(gap(&columns[shown[place - 1]], &columns[under[0]])));
+            }
+            match &columns[under[0]].band {
+                Some(ColumnBand { title, suffix, .. }) => {
+                    let has_room = columns_of(title) + 2 <= inner || suffix.is_empty();
+                    bands.push_str(&band(if has_room { title } else { suffix }, inner));
+                }
+                None => bands.push_str(&" ".repeat(inner)),
+            }
+        }
+        let names: Vec<TableCell> = columns.iter().map(|column| TableCell::from(column.name.as_str())).collect();
+        let lines = [bands, self.line(shown, &names)];
+        lines
+            .iter()
+            .map(|line| line.trim_end())
+            .filter(|line| !line.is_empty())
+            .map(|line| format!("{line}\n"))
+            .collect()
+    }
+
+    /// One line.
+    fn line(&self, shown: &[usize], cells: &[TableCell]) -> String {
+        let mut line = " ".repeat(self.indent);
+        for (place, at) in shown.iter().enumerate() {
+            let (column, width) = (&self.table.columns[*at], self.widths[*at]);
+            let text = cells.get(*at).map_or("", |cell| cell.text.as_str());
+            if place > 0 {
+                line.push_str(&" ".repeat(gap(&self.table.columns[shown[place - 1]], column)));
+            }
+            _ = if self.table.is_left(*at) { write!(line, "{text:<width$}") } else { write!(line, "{text:>width$}") };
+        }
+        line
+    }
+
+    fn under_their_names(&self, columns: &[usize]) -> String {
+        let indent = " ".repeat(self.indent);
+        let mut text = self.head_of(columns);
+        for row in &self.table.rows {
+            let name = row.cells.first().map_or("", |cell| cell.text.trim_end());
+            if !name.is_empty() {
+                _ = writeln!(text, "{indent}{name}");
+            }
+            _ = writeln!(text, "{indent}{}", self.line(columns, &row.cells).trim_end());
+        }
+        text
+    }
 }

@@ -2,8 +2,8 @@
 
 use model::{Diagnostic, Grade, Judgement, Limit, Verdict};
 
-use crate::doubts::{self, Doubt};
-use crate::number::{self, or_none};
+use crate::number;
+use crate::tree::{DataTable, TableCell, TableColumn, TableRow};
 
 /// The verdict in a sentence.
 pub(crate) fn name(verdict: Verdict) -> &'static str {
@@ -52,56 +52,56 @@ fn says_much(check: &Diagnostic) -> bool {
     )
 }
 
-/// What the columns of [`figures`] mean, a line each.
+/// What the columns of [`table`] mean, a line each.
 pub(crate) const WORDS: [&str; 2] = [
     "ceiling: the generator's own limit, req/s; own lag: its p99, ms; %: of the response time's p99",
     "at once: mean x rate, as many as connections by Little's law; checks: passed, of those asked",
 ];
 
-/// The head of [`figures`].
-pub(crate) const HEAD: [&str; 7] = ["", "ceiling", "x this", "own lag", "%", "at once", "checks"];
-
-/// Whether the table may be parted before that column: each figure stays with its other unit.
-pub(crate) fn may_part(column: usize) -> bool {
-    !matches!(column, 1 | 3)
+/// A row a run: the verdict behind its name, and the figures it rests on most; a dash for what was not asked.
+pub(crate) fn table<'a>(runs: impl Iterator<Item = (&'a String, &'a Judgement)>) -> DataTable {
+    let new = TableColumn::new;
+    let columns = [
+        new(""),
+        new("ceiling"),
+        new("x this").joined(),
+        new("own lag"),
+        new("%").joined(),
+        new("at once"),
+        new("checks"),
+    ];
+    DataTable::of_columns(columns, runs.map(|(label, judgement)| row(label, judgement)))
 }
 
-/// The verdict behind the run's name, and the figures it rests on most; a dash for what was not asked.
-pub(crate) fn figures(label: &str, judgement: &Judgement) -> Vec<String> {
-    let of = |figures: fn(&Diagnostic) -> Option<[String; 2]>| {
-        judgement.checks.iter().find_map(figures).unwrap_or_else(|| [number::NONE, number::NONE].map(str::to_owned))
+fn row(label: &str, judgement: &Judgement) -> TableRow {
+    let none = || TableCell::from(number::NONE);
+    let fixed = |value, decimals| TableCell::number(Some(value), |value| number::fixed(value, decimals));
+    let find = |figures: &dyn Fn(&Diagnostic) -> Option<[TableCell; 2]>| {
+        judgement.checks.iter().find_map(figures).unwrap_or_else(|| [none(), none()])
     };
-    let [ceiling, times] = of(|check| match check {
-        Diagnostic::Headroom { ceiling_per_s, times } => {
-            Some([number::fixed(*ceiling_per_s, 0), number::fixed(*times, 1)])
-        }
+    let [ceiling, times] = find(&|check| match check {
+        Diagnostic::Headroom { ceiling_per_s, times } => Some([fixed(*ceiling_per_s, 0), fixed(*times, 1)]),
         _ => None,
     });
-    let [lag, part] = of(|check| match check {
+    let [lag, part] = find(&|check| match check {
         Diagnostic::GeneratorLag { p99, of_response_time } => {
-            Some([number::fixed(p99.as_millis_f64(), 3), number::percent_tenths(*of_response_time)])
+            let part = TableCell::number(Some(*of_response_time), number::percent_tenths);
+            Some([fixed(p99.as_millis_f64(), 3), part])
         }
         _ => None,
     });
-    let at_once = judgement.checks.iter().find_map(|check| match check {
-        Diagnostic::LittlesLaw { in_flight, .. } => Some(*in_flight),
+    let [at_once, _] = find(&|check| match check {
+        Diagnostic::LittlesLaw { in_flight, .. } => Some([fixed(*in_flight, 1), TableCell::default()]),
         _ => None,
     });
     let all = judgement.checks.len() as u64;
     let passed = all - judgement.troubles().len() as u64;
-    vec![
-        format!("{label} {}", name(judgement.verdict)),
-        ceiling,
-        times,
-        lag,
-        part,
-        or_none(at_once, |in_flight| number::fixed(in_flight, 1)),
-        format!("{} of {}", number::count(passed), number::count(all)),
-    ]
+    let checks = TableCell::from(format!("{} of {}", number::count(passed), number::count(all)));
+    TableRow::new([format!("{label} {}", name(judgement.verdict)).into(), ceiling, times, lag, part, at_once, checks])
 }
 
 /// A check that was not passed, in words.
-fn told(check: &Diagnostic, grade: Grade) -> String {
+pub(crate) fn told(check: &Diagnostic, grade: Grade) -> String {
     let mark = if grade == Grade::Failed { "FAILS " } else { "doubtful: " };
     format!("{mark}{check}")
 }
@@ -114,17 +114,6 @@ pub(crate) fn limit(judgement: &Judgement) -> Option<String> {
     let limit = judgement.limit.as_ref().filter(|limit| !is_said(limit))?;
     let bound = if judgement.verdict == Verdict::SharedCpus { "; on CPUs of its own it would do more" } else { "" };
     Some(format!("limit: {limit}{bound}"))
-}
-
-/// What was not passed in any of the runs, by what to do about it: failures first.
-pub(crate) fn troubles<'a>(runs: impl Iterator<Item = (&'a String, &'a Judgement)>) -> Vec<Doubt> {
-    let of_run = |(label, judgement): (&'a String, &'a Judgement)| {
-        let graded = move |check: &'a Diagnostic| (label, check, judgement.grade(check));
-        judgement.troubles().into_iter().map(graded).collect::<Vec<_>>()
-    };
-    let mut all: Vec<_> = runs.flat_map(of_run).collect();
-    all.sort_by_key(|(_, _, grade)| *grade != Grade::Failed);
-    doubts::by_hint(all.into_iter().map(|(label, check, grade)| (label.clone(), check, told(check, grade))))
 }
 
 /// The evidence, a piece a check: what was not passed first, then what was.

@@ -23,11 +23,6 @@ impl Width {
         self.0
     }
 
-    /// The narrower of the two.
-    pub(crate) fn at_most(self, columns: usize) -> Width {
-        Width(Some(self.0.map_or(columns, |own| own.min(columns))))
-    }
-
     /// Whether a line of so many columns fits.
     pub fn fits(self, columns: usize) -> bool {
         self.0.is_none_or(|most| columns <= most)
@@ -194,8 +189,6 @@ mod tests {
     #[test]
     fn fewer_columns_than_the_least_are_the_least() {
         assert_eq!(Width::of(1).columns(), Some(Width::LEAST));
-        assert_eq!(Width::of(80).at_most(140), Width::of(80));
-        assert_eq!(Width::ANY.at_most(140), Width::of(140));
     }
 
     #[test]

@@ -3,104 +3,83 @@
 
 use std::path::Path;
 
-use model::SweepStudy;
-use report::{Columns, json, markdown, text};
-use testkit::golden;
-use testkit::study;
+use model::{LoadStudy, Study};
+use report::{Columns, Layout, Width, csv, hey, json, markdown, sweep, text, wrk};
+use testkit::{bodies, claimed, golden, load, study};
 
-/// Compares with `tests/golden/<name>`, or writes it.
+/// Compares with `tests/golden/<name>.<ending>`, or writes it.
 #[track_caller]
-fn expect(name: &str, report: &str) {
-    golden::expect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name), report);
+fn expect(name: &str, ending: &str, printed: &str) {
+    let file = format!("tests/golden/{name}.{ending}");
+    golden::expect(&Path::new(env!("CARGO_MANIFEST_DIR")).join(file), printed);
 }
 
-fn longtail(study: &SweepStudy) -> String {
-    text::whole(study, Columns::Longtail.into())
-}
-
-fn puma(study: &SweepStudy) -> String {
-    text::whole(study, Columns::Puma.into())
-}
-
-#[test]
-fn the_canonical_study_as_text() {
-    expect("canonical.txt", &longtail(&study::canonical()));
-}
-
-#[test]
-fn runs_that_the_generator_or_the_machine_spoiled() {
-    expect("judged.txt", &longtail(&study::judged()));
-}
-
-#[test]
-fn runs_that_were_watched_tell_where_the_queue_was() {
-    expect("watched.txt", &longtail(&study::watched()));
-    expect("watched.md", &markdown::whole(&study::watched()));
-}
-
-#[test]
-fn theory_stands_beside_the_runs() {
-    expect("theorized.txt", &longtail(&study::theorized()));
-    expect("theorized.md", &markdown::whole(&study::theorized()));
+/// A study as each of these endings says, separated by spaces; a number is the width of a terminal.
+#[track_caller]
+fn golden_of(name: &str, study: impl Into<Study>, endings: &str) {
+    let study: Study = study.into();
+    for ending in endings.split(' ') {
+        let width = match ending.strip_suffix(".txt").map(str::parse) {
+            Some(Ok(columns)) => Width::of(columns),
+            _ => Width::ANY,
+        };
+        let columns = if ending == "puma.txt" { Columns::Puma } else { Columns::Longtail };
+        let printed = match (ending, &study) {
+            ("md", _) => markdown::whole(&report::report(&study)),
+            ("csv", _) => csv::whole(&report::report(&study)),
+            ("json", _) => json::write(&study),
+            ("hey.txt", Study::Load(study)) => hey::whole(study),
+            ("wrk.txt", Study::Load(study)) => wrk::whole(study),
+            (_, Study::Sweep(study)) => sweep::whole(study, Layout { columns, width }),
+            (_, Study::Bodies(study)) => report::bodies::whole(study, Layout { columns, width }),
+            _ => text::whole(&report::report(&study), width),
+        };
+        expect(name, ending, &printed);
+    }
 }
 
 #[test]
-fn the_canonical_study_in_pumas_columns() {
-    expect("canonical_puma.txt", &puma(&study::canonical()));
+fn sweeps() {
+    golden_of("canonical", study::canonical(), "txt puma.txt md csv");
+    golden_of("judged", study::judged(), "txt 80.txt");
+    golden_of("watched", study::watched(), "txt md 80.txt");
+    golden_of("theorized", study::theorized(), "txt md 80.txt");
+    golden_of("repeated", study::repeated(), "txt md 100.txt");
+    golden_of("failing", study::failing(), "txt puma.txt md");
+    golden_of("unknown_server", study::unknown_server(), "txt puma.txt");
+    golden_of("interrupted", study::interrupted(), "txt");
+    golden_of("empty", study::empty(), "txt md");
+    golden_of("single_mode", study::single_mode(), "puma.txt");
+    golden_of("eight_workers", study::with_workers(8), "puma.txt");
+    golden_of("tiny", study::tiny(), "json");
 }
 
 #[test]
-fn the_canonical_study_for_a_pull_request() {
-    expect("canonical.md", &markdown::whole(&study::canonical()));
+fn loads() {
+    let of = |name: &str, study: LoadStudy, endings: &str| golden_of(&format!("load/{name}"), study, endings);
+    of("open_poisson", load::open_poisson(), "txt md hey.txt wrk.txt");
+    of("closed", load::closed(), "txt hey.txt wrk.txt 80.txt");
+    of("closed_counted", load::closed_counted(), "txt");
+    of("overloaded", load::overloaded(), "txt");
+    of("steep", load::steep(), "txt");
+    of("failing", load::failing(), "txt md hey.txt wrk.txt");
+    of("refused", load::refused(), "txt hey.txt wrk.txt");
+    of("skipped", load::skipped(), "txt");
+    of("tls_unix", load::tls_unix(), "txt");
+    of("empty", load::empty(), "txt md hey.txt wrk.txt");
+    of("tiny", load::tiny(), "json");
 }
 
 #[test]
-fn repeats_have_a_column_and_are_summed_up() {
-    expect("repeated.txt", &longtail(&study::repeated()));
-    expect("repeated.md", &markdown::whole(&study::repeated()));
+fn bodies_over_sockets() {
+    golden_of("bodies/canonical", bodies::canonical(), "txt puma.txt md csv");
+    golden_of("bodies/sockets", bodies::sockets(), "txt puma.txt");
+    golden_of("bodies/troubled", bodies::troubled(), "txt puma.txt csv 80.txt");
+    golden_of("bodies/empty", bodies::empty(), "txt md");
 }
 
 #[test]
-fn errors_are_told_by_kind_and_hide_what_they_could_change() {
-    expect("failing.txt", &longtail(&study::failing()));
-    expect("failing_puma.txt", &puma(&study::failing()));
-    expect("failing.md", &markdown::whole(&study::failing()));
-}
-
-#[test]
-fn what_is_not_known_is_a_dash_and_never_zero() {
-    expect("unknown_server.txt", &longtail(&study::unknown_server()));
-    expect("unknown_server_puma.txt", &puma(&study::unknown_server()));
-}
-
-#[test]
-fn a_short_run_has_no_high_percentiles() {
-    expect("short.txt", &longtail(&study::short()));
-}
-
-#[test]
-fn an_interrupted_study_reports_what_there_is() {
-    expect("interrupted.txt", &longtail(&study::interrupted()));
-}
-
-#[test]
-fn a_study_without_a_run_still_says_what_was_asked() {
-    expect("empty.txt", &longtail(&study::empty()));
-    expect("empty.md", &markdown::whole(&study::empty()));
-}
-
-#[test]
-fn single_mode_has_no_columns_for_workers_in_pumas_table() {
-    expect("single_mode.txt", &longtail(&study::single_mode()));
-    expect("single_mode_puma.txt", &puma(&study::single_mode()));
-}
-
-#[test]
-fn eight_workers_fit_pumas_table() {
-    expect("eight_workers_puma.txt", &puma(&study::with_workers(8)));
-}
-
-#[test]
-fn the_file_of_a_study_can_be_read_by_people_too() {
-    expect("tiny.json", &json::write(&study::tiny().into()));
+fn runs_of_other_generators() {
+    golden_of("claimed/wrk_load", claimed::wrk_load(), "txt md");
+    golden_of("claimed/hey_sweep", claimed::hey_sweep(), "txt puma.txt md 80.txt");
 }

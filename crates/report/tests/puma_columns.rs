@@ -3,7 +3,8 @@
 
 use model::run::ShareSource;
 use model::{Run, SweepStudy, WorkerShare};
-use report::{Columns, text};
+use report::{Columns, bodies, sweep};
+use testkit::bodies::canonical;
 use testkit::study;
 
 const PUBLISHED: &str = "\
@@ -17,10 +18,16 @@ Mult/Conn     req/sec      10%     25%     50%     75%     90%     95%     99%  
 4.00  80      95.5128    0.6978  0.8031  0.8117  0.8291  0.9165  0.9970  1.0142  1.2035    0.555   -3.0 -1.2  1.5  2.7    8000
 ";
 
+/// The three lines over the rows.
+fn head(study: &SweepStudy) -> String {
+    let opening = sweep::opening(study, Columns::Puma.into());
+    opening.lines().skip_while(|line| !line.starts_with("Branch")).map(|line| format!("{line}\n")).collect()
+}
+
 /// Our table of the canonical study, as many lines as the published one.
 fn ours(study: &SweepStudy) -> String {
-    let rows: Vec<String> = study.runs.iter().map(|run| text::row(study, run, Columns::Puma.into())).collect();
-    text::table_head(study, Columns::Puma.into()) + &rows.concat()
+    let rows: Vec<String> = study.runs.iter().map(|run| sweep::row(study, run, Columns::Puma.into())).collect();
+    head(study) + &rows.concat()
 }
 
 /// Where each word of a line ends.
@@ -48,7 +55,7 @@ fn printed(row: &str) -> (f64, Vec<f64>) {
 #[test]
 fn the_head_is_the_published_one_but_for_one_word() {
     let published: Vec<&str> = PUBLISHED.lines().take(3).collect();
-    let head = text::table_head(&study::canonical(), Columns::Puma.into());
+    let head = head(&study::canonical());
     let head: Vec<&str> = head.lines().collect();
     assert_eq!((head[0], head[2]), (published[0], published[2]));
     assert_eq!(head[1].replace("─── Response time ───", "────── Latency ──────"), published[1]);
@@ -74,7 +81,7 @@ fn the_published_standard_deviations_follow_from_the_published_deviations() {
         let total: f64 = published.split_whitespace().last().unwrap().parse().unwrap();
         let shares: Vec<u64> =
             deviations.iter().map(|percent| (total / 4.0 * (1.0 + percent / 100.0)).round() as u64).collect();
-        let row = text::row(&study, &with_shares(&study, &shares), Columns::Puma.into());
+        let row = sweep::row(&study, &with_shares(&study, &shares), Columns::Puma.into());
         let (ours, our_deviations) = printed(&row);
         // The published deviations are rounded to 0.1 % of a quarter: 0.0125 points of the whole at the most.
         assert!((ours - standard_deviation).abs() <= 0.01, "{ours} for {standard_deviation}");
@@ -87,14 +94,14 @@ fn the_published_standard_deviations_follow_from_the_published_deviations() {
 #[test]
 fn deviations_are_relative_to_an_even_share_and_rise() {
     let study = study::canonical();
-    let row = text::row(&study, &with_shares(&study, &[1018, 959, 1014, 1009]), Columns::Puma.into());
+    let row = sweep::row(&study, &with_shares(&study, &[1018, 959, 1014, 1009]), Columns::Puma.into());
     assert!(row.contains("    0.597   -4.1  0.9  1.4  1.8 "), "{row}");
 }
 
 #[test]
 fn a_deviation_of_ten_percent_or_more_has_no_decimals() {
     let study = study::canonical();
-    let row = text::row(&study, &with_shares(&study, &[0, 100, 109, 191]), Columns::Puma.into());
+    let row = sweep::row(&study, &with_shares(&study, &[0, 100, 109, 191]), Columns::Puma.into());
     assert!(row.contains(" -100  0.0  9.0   91 "), "{row}");
 }
 
@@ -105,7 +112,7 @@ fn the_bands_are_centred_as_the_script_does_for_two_to_eight_workers() {
     let before = [3, 5, 8, 10, 13, 15, 18];
     let after = [2, 5, 7, 10, 12, 15, 17];
     for (at, workers) in (2..=8).enumerate() {
-        let head = text::table_head(&study::with_workers(workers), Columns::Puma.into());
+        let head = head(&study::with_workers(workers));
         let bar = "─".repeat(bars[at]);
         let deviation = format!("Std{}% deviation{}Total\n", " ".repeat(before[at]), " ".repeat(after[at]));
         assert!(head.contains(&format!(" {bar} Worker Request Info {bar}\n")), "{head}");
@@ -117,7 +124,7 @@ fn the_bands_are_centred_as_the_script_does_for_two_to_eight_workers() {
 fn workers_that_are_not_all_known_are_not_compared() {
     let study = study::canonical();
     for shares in [&[][..], &[500, 500, 500], &[400, 400, 400, 400, 400]] {
-        let row = text::row(&study, &with_shares(&study, shares), Columns::Puma.into());
+        let row = sweep::row(&study, &with_shares(&study, shares), Columns::Puma.into());
         assert!(row.contains("        -      -    -    -    -    3000"), "{row}");
         assert_eq!(row.trim_end().chars().count(), 126);
     }
@@ -126,5 +133,23 @@ fn workers_that_are_not_all_known_are_not_compared() {
 #[test]
 fn the_total_is_of_good_answers() {
     let study = study::failing();
-    assert!(text::row(&study, &study.runs[0], Columns::Puma.into()).ends_with("    1995\n"));
+    assert!(sweep::row(&study, &study.runs[0], Columns::Puma.into()).ends_with("    1995\n"));
+}
+
+/// The heads, rules and widths of the table in Puma's own documentation.
+#[test]
+fn pumas_layout_is_that_of_its_script() {
+    let printed = bodies::whole(&canonical(), Columns::Puma.into());
+    let lines: Vec<&str> = printed.lines().collect();
+    assert_eq!(lines[0], "Type   req/sec    50%     75%     90%     99%    100%  Resp Size");
+    assert_eq!(lines[1], "─────────────────────────────────────────────────────────────────    1kB");
+    assert_eq!(lines[11], "───────────────────────────────────────────────────────────────── 2048kB");
+    // "array   13710    0.74    2.52    5.23    7.76   37.45      1024"
+    for line in [2, 3, 4, 5].map(|n| lines[n]) {
+        assert_eq!(line.chars().count(), 63, "{line}");
+    }
+    assert_eq!(lines[17], "Body    ────────── req/sec ──────────   ─────── req 50% times ───────");
+    assert_eq!(lines[18], " KB     array   chunk  string      io   array   chunk  string      io");
+    assert_eq!(lines[19].chars().count(), 69);
+    assert_eq!(lines[22], "─".repeat(69));
 }

@@ -1,10 +1,8 @@
 //! Text that was asked to be narrow: what it leaves out, that it says so, and that nothing which warns is ever left out.
 
-use std::path::Path;
-
 use model::{Limit, SweepStudy, Verdict};
-use report::{Columns, Layout, Width, bodies, claimed, load, markdown, text};
-use testkit::{bodies as body_study, claimed as claimed_study, golden, load as load_study, study};
+use report::{Columns, Layout, Width, bodies, claimed, load, sweep, text};
+use testkit::{bodies as body_study, claimed as claimed_study, load as load_study, study};
 
 const TERMINALS: [usize; 6] = [80, 100, 120, 139, 146, 200];
 /// And those where a table has little room, or a column more than the one before.
@@ -21,11 +19,18 @@ fn sweeps() -> Vec<SweepStudy> {
 /// Every report that is printed for so many columns.
 fn reports(columns: usize) -> Vec<String> {
     let width = Width::of(columns);
-    let of_sweeps = sweeps().into_iter().map(|study| text::whole(&study, within(columns)));
-    let of_bodies = body_study::every().into_iter().map(|study| bodies::text::whole(&study, within(columns)));
-    let of_loads = load_study::every().into_iter().map(move |study| load::text::whole(&study, width));
-    let of_others = [claimed::text(&claimed_study::wrk_load(), width)];
+    let of_sweeps = sweeps().into_iter().map(|study| sweep::whole(&study, within(columns)));
+    let of_bodies = body_study::every().into_iter().map(|study| bodies::whole(&study, within(columns)));
+    let of_loads = load_study::every().into_iter().map(move |study| text::whole(&load::report(&study), width));
+    let of_others = [text::whole(&claimed::report(&claimed_study::wrk_load()), width)];
     of_sweeps.chain(of_bodies).chain(of_loads).chain(of_others).collect()
+}
+
+/// Bands and names of the table.
+fn head(study: &SweepStudy, layout: Layout) -> String {
+    let opening = sweep::opening(study, layout);
+    let lines: Vec<&str> = opening.lines().collect();
+    lines[lines.len() - 2..].join("\n")
 }
 
 fn width(line: &str) -> usize {
@@ -60,9 +65,9 @@ fn marks_verdicts_and_errors_stay_at_any_width() {
     };
     for study in sweeps() {
         for run in &study.runs {
-            let whole = text::row(&study, run, Columns::Longtail.into());
+            let whole = sweep::row(&study, run, Columns::Longtail.into());
             for columns in ALL {
-                let row = text::row(&study, run, within(columns));
+                let row = sweep::row(&study, run, within(columns));
                 assert_eq!(kept(&row), kept(&whole), "{columns}: {row}");
                 let limit = run.judgement.as_ref().and_then(|judgement| judgement.limit.clone());
                 let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict);
@@ -87,11 +92,11 @@ fn marks_verdicts_and_errors_stay_at_any_width() {
 fn rows_stand_under_their_head_at_any_width() {
     for study in sweeps() {
         for columns in ALL {
-            let head = text::table_head(&study, within(columns));
+            let head = head(&study, within(columns));
             let [bands, names] = head.lines().collect::<Vec<_>>()[..] else { panic!("{head}") };
             assert!(width(bands) <= width(names), "{head}");
             for run in &study.runs {
-                assert_eq!(width(text::row(&study, run, within(columns)).trim_end()), width(names));
+                assert_eq!(width(sweep::row(&study, run, within(columns)).trim_end()), width(names));
             }
         }
     }
@@ -100,9 +105,8 @@ fn rows_stand_under_their_head_at_any_width() {
 #[test]
 fn a_table_says_which_columns_it_has_no_room_for() {
     let study = study::judged();
-    let closing = |layout: Layout| text::closing(&study, layout).split_whitespace().collect::<Vec<_>>().join(" ");
-    let said =
-        "no room at 80 columns for p10, p25, p75, p90, p99.9, p50 x ideal, p99 x ideal, Jain, worker ±%, requests";
+    let closing = |layout: Layout| sweep::closing(&study, layout).split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = "no room at 80 columns for p10 ms, p25 ms, p75 ms, p90 ms, p99.9 ms, p50 x ideal, p99 x ideal, Jain, worker ±%, requests";
     assert!(closing(within(80)).contains(said), "{}", closing(within(80)));
     assert!(closing(within(80)).contains("longtail report --width 0"));
     for layout in [within(146), Columns::Longtail.into(), Layout { columns: Columns::Puma, ..within(80) }] {
@@ -115,8 +119,8 @@ fn a_table_says_which_columns_it_has_no_room_for() {
 fn words_are_of_the_columns_that_are_shown() {
     let study = study::judged();
     for columns in TERMINALS {
-        let head = text::table_head(&study, within(columns));
-        let closing = text::closing(&study, within(columns));
+        let head = head(&study, within(columns));
+        let closing = sweep::closing(&study, within(columns));
         let explained = |word: &str| closing.lines().any(|line| line.starts_with(&format!("{word}  ")));
         for word in ["% max", "tail", "x ideal", "Jain", "worker ±%", "requests", "limit", "mult"] {
             assert_eq!(explained(word), head.contains(word), "{columns}: {word}");
@@ -135,8 +139,8 @@ fn nothing_but_columns_is_lost() {
         words
     };
     for study in [study::judged(), study::theorized(), study::watched()] {
-        let whole = text::closing(&study, Columns::Puma.into());
-        let narrow = words(&text::closing(&study, Layout { columns: Columns::Puma, ..within(80) }));
+        let whole = sweep::closing(&study, Columns::Puma.into());
+        let narrow = words(&sweep::closing(&study, Layout { columns: Columns::Puma, ..within(80) }));
         // A drawing has as many characters as there is room for.
         let is_drawn = |word: &str| word.chars().any(|c| "·▁▂▃▄▅▆▇█".contains(c));
         let lost: Vec<String> =
@@ -149,27 +153,8 @@ fn nothing_but_columns_is_lost() {
 fn pumas_table_is_whole_at_any_width() {
     let study = study::canonical();
     let layout = Layout { columns: Columns::Puma, ..within(80) };
-    assert_eq!(text::table_head(&study, layout), text::table_head(&study, Columns::Puma.into()));
+    assert_eq!(head(&study, layout), head(&study, Columns::Puma.into()));
     for run in &study.runs {
-        assert_eq!(text::row(&study, run, layout), text::row(&study, run, Columns::Puma.into()));
+        assert_eq!(sweep::row(&study, run, layout), sweep::row(&study, run, Columns::Puma.into()));
     }
-}
-
-/// Compares with `tests/golden/narrow/<name>`, or writes it.
-#[track_caller]
-fn expect(name: &str, report: &str) {
-    golden::expect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/narrow").join(name), report);
-}
-
-#[test]
-fn narrow_reports() {
-    expect("judged_80.txt", &text::whole(&study::judged(), within(80)));
-    expect("theorized_80.txt", &text::whole(&study::theorized(), within(80)));
-    expect("watched_80.txt", &text::whole(&study::watched(), within(80)));
-    expect("repeated_100.txt", &text::whole(&study::repeated(), within(100)));
-    expect("hey_sweep_80.txt", &text::whole(&claimed_study::hey_sweep(), within(80)));
-    expect("bodies_80.txt", &bodies::text::whole(&body_study::troubled(), within(80)));
-    expect("load_80.txt", &load::text::whole(&load_study::closed(), Width::of(80)));
-    // Markdown has all columns, whatever the terminal.
-    assert!(markdown::whole(&study::judged()).contains("p99 x ideal"));
 }

@@ -32,7 +32,7 @@ enum FormatWord {
     Json,
     /// Of a load: an `HdrHistogram` log of response and service times
     Hdr,
-    /// Of a load: a line a request, in order of completion, and no report; of bodies: a line a run
+    /// Of a load: a line a request, in order of completion, and no report; of a sweep and of bodies: a line a run
     Csv,
 }
 
@@ -114,9 +114,7 @@ impl OutputArgs {
     /// Where they are those of a load.
     pub(crate) fn sweep_columns(self) -> Result<report::Columns, Mistake> {
         match (self.format, self.columns) {
-            (FormatWord::Hdr | FormatWord::Csv, _) => {
-                Err(wrong("--format hdr and csv are of a load: a sweep has text, markdown and json"))
-            }
+            (FormatWord::Hdr, _) => Err(wrong("--format hdr is of a load: a sweep has text, markdown, json and csv")),
             (_, None | Some(ColumnsWord::Longtail)) => Ok(report::Columns::Longtail),
             (_, Some(ColumnsWord::Puma)) => Ok(report::Columns::Puma),
             (_, Some(_)) => Err(wrong("--columns hey and wrk are of a load: a sweep has longtail and puma")),
@@ -195,65 +193,40 @@ impl OutputArgs {
             // No judgement of ours is on a claim.
             Study::LoadWith(_) => {}
         }
+        let layout = |columns| Layout { columns, width };
         match &study {
-            Study::Sweep(sweep) => {
-                let columns = self.sweep_columns()?;
-                Ok(match self.format {
-                    FormatWord::Json => report::json::write(&study),
-                    FormatWord::Markdown => report::markdown::whole(sweep),
-                    FormatWord::Text | FormatWord::Hdr | FormatWord::Csv => {
-                        report::text::whole(sweep, Layout { columns, width })
-                    }
-                })
-            }
-            Study::Bodies(bodies) => {
-                let columns = self.bodies_columns()?;
-                Ok(match self.format {
-                    FormatWord::Json => report::json::write(&study),
-                    FormatWord::Markdown => report::bodies::markdown::whole(bodies),
-                    FormatWord::Csv => report::bodies::csv::whole(bodies),
-                    FormatWord::Text | FormatWord::Hdr => {
-                        report::bodies::text::whole(bodies, Layout { columns, width })
-                    }
-                })
-            }
-            Study::LoadWith(load) => {
-                self.check_claimed_load()?;
-                Ok(match self.format {
-                    FormatWord::Json => report::json::write(&study),
-                    FormatWord::Markdown => report::claimed::markdown(load),
-                    FormatWord::Text | FormatWord::Hdr | FormatWord::Csv => report::claimed::text(load, width),
-                })
-            }
+            Study::Sweep(_) => self.sweep_columns().map(|_| ())?,
+            Study::Bodies(_) => self.bodies_columns().map(|_| ())?,
+            Study::LoadWith(_) => self.check_claimed_load()?,
             Study::Load(load) => {
                 self.check_load()?;
+                let is_hidden = load.run.judgement.as_ref().is_some_and(|j| j.verdict == Verdict::Invalid && !j.forced);
                 // Those tools have no word for a run whose figures are worth nothing.
-                let is_invalid =
-                    load.run.judgement.as_ref().is_some_and(|j| j.verdict == Verdict::Invalid && !j.forced);
-                let is_plain_text =
-                    self.format == FormatWord::Text && self.columns.is_none_or(|c| c == ColumnsWord::Longtail);
-                let has_a_word =
-                    is_plain_text || matches!(self.format, FormatWord::Json | FormatWord::Markdown | FormatWord::Csv);
-                if is_invalid && !has_a_word {
+                if is_hidden && !self.tells_verdict() && self.format != FormatWord::Csv {
                     return Ok(
                         "INVALID: the run's figures are not shown; longtail report says why, --force shows them\n"
                             .to_owned(),
                     );
                 }
-                Ok(match (self.format, self.columns) {
-                    (FormatWord::Json, _) => report::json::write(&study),
-                    (FormatWord::Csv, _) => {
-                        return Err(wrong(
-                            "a study keeps no single requests: give --log FILE.csv or --format csv to the run",
-                        ));
-                    }
-                    (FormatWord::Markdown, _) => report::load::markdown::whole(load),
-                    (FormatWord::Hdr, _) => report::load::hdr::log(load),
-                    (FormatWord::Text, Some(ColumnsWord::Hey)) => report::load::hey::whole(load),
-                    (FormatWord::Text, Some(ColumnsWord::Wrk)) => report::load::wrk::whole(load),
-                    (FormatWord::Text, _) => report::load::text::whole(load, width),
-                })
             }
         }
+        Ok(match (self.format, &study) {
+            (FormatWord::Json, _) => report::json::write(&study),
+            (FormatWord::Markdown, _) => report::markdown::whole(&report::report(&study)),
+            (FormatWord::Csv, Study::Load(_)) => {
+                return Err(wrong("a study keeps no single requests: give --log FILE.csv or --format csv to the run"));
+            }
+            (FormatWord::Csv, _) => report::csv::whole(&report::report(&study)),
+            (FormatWord::Hdr, Study::Load(load)) => report::hdr_log::log(load),
+            (FormatWord::Text | FormatWord::Hdr, Study::Sweep(sweep)) => {
+                report::sweep::whole(sweep, layout(self.sweep_columns()?))
+            }
+            (FormatWord::Text | FormatWord::Hdr, Study::Bodies(bodies)) => {
+                report::bodies::whole(bodies, layout(self.bodies_columns()?))
+            }
+            (FormatWord::Text, Study::Load(load)) if self.columns == Some(ColumnsWord::Hey) => report::hey::whole(load),
+            (FormatWord::Text, Study::Load(load)) if self.columns == Some(ColumnsWord::Wrk) => report::wrk::whole(load),
+            (FormatWord::Text | FormatWord::Hdr, _) => report::text::whole(&report::report(&study), width),
+        })
     }
 }

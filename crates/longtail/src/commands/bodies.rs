@@ -3,7 +3,7 @@
 use engine::Resolver;
 use launch::puma;
 use report::Layout;
-use report::bodies::text::{closing, in_order};
+use report::bodies::{closing, in_order};
 use sweep::{Context, conduct_bodies};
 
 use super::conducted::{TerminalObserver, context, refuse_in_vain};
@@ -48,5 +48,5 @@ pub(crate) fn run(args: &BodiesArgs, resolver: Resolver) -> Result<Exit, Mistake
         return Ok(Exit::Interrupted);
     }
     let printed = output.forced_bodies(study.clone());
-    observer.close(study, || in_order(&printed, layout.width) + &closing(&printed, layout))
+    observer.close(study, || in_order(&printed, layout) + &closing(&printed, layout))
 }

@@ -163,7 +163,7 @@ impl Observer for TerminalObserver<'_> {
     }
 
     fn opened(&mut self, study: &SweepStudy) {
-        self.print(|| report::text::opening(study, self.layout.width) + &report::text::table_head(study, self.layout));
+        self.print(|| report::sweep::opening(study, self.layout));
     }
 
     fn run_done(&mut self, study: &SweepStudy, provisional: &Run) {
@@ -171,7 +171,7 @@ impl Observer for TerminalObserver<'_> {
         self.keep(study.clone().into());
         let mut run = provisional.clone();
         self.output.forced(&mut run.judgement);
-        self.print(|| report::text::row(study, &run, self.layout));
+        self.print(|| report::sweep::row(study, &run, self.layout));
     }
 
     fn judged(&mut self, study: &SweepStudy) {
@@ -186,7 +186,7 @@ impl Observer for TerminalObserver<'_> {
 
     fn claimed_done(&mut self, study: &SweepStudy, run: &ClaimedRow) {
         self.keep(study.clone().into());
-        self.print(|| report::claimed::row(study, run, self.layout));
+        self.print(|| report::sweep::claimed_row(study, run, self.layout));
     }
 }
 
@@ -197,14 +197,14 @@ impl Observer<BodiesStudy, BodyRun> for TerminalObserver<'_> {
 
     fn opened(&mut self, study: &BodiesStudy) {
         let width = self.layout.width;
-        self.print(|| report::bodies::text::opening(study, width) + &report::bodies::text::table_head(study, width));
+        self.print(|| report::bodies::opening(study, self.layout));
     }
 
     fn run_done(&mut self, study: &BodiesStudy, provisional: &BodyRun) {
         self.keep(study.clone().into());
         let mut run = provisional.clone();
         self.output.forced(&mut run.run.judgement);
-        self.print(|| report::bodies::text::row(study, &run, self.layout.width));
+        self.print(|| report::bodies::row(study, &run, self.layout));
     }
 
     fn judged(&mut self, study: &BodiesStudy) {

@@ -144,7 +144,7 @@ fn announce(prepared: &Prepared) {
         if let Endpoint::Tcp(address) = endpoint
             && is_public(address.ip())
         {
-            ui::note(&format!("Loading {address}: {}", report::load::in_words(&prepared.plan)));
+            ui::note(&format!("Loading {address}: {}", report::load_facts::model(&prepared.plan)));
         }
     }
 }

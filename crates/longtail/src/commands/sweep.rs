@@ -56,7 +56,7 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     }
     let mut printed = study.clone();
     output.force_sweep(&mut printed);
-    let exit = observer.close(study, || report::text::closing(&printed, layout));
+    let exit = observer.close(study, || report::sweep::closing(&printed, layout));
     outlets.close(&interrupt);
     exit
 }

@@ -76,7 +76,7 @@ impl Recorder {
             };
             let mut out: Box<dyn Write + Send> = Box::new(BufWriter::with_capacity(1 << 16, file));
             if style == Style::Csv {
-                out.write_all(report::load::csv_header().as_bytes()).map_err(|why| unwritable(path, why))?;
+                out.write_all(report::request_log::csv_header().as_bytes()).map_err(|why| unwritable(path, why))?;
             }
             Ok((out, style, path.to_owned()))
         };
@@ -135,9 +135,9 @@ impl Recorder {
             for record in batch {
                 let RequestRecord { number, exchange, reason, .. } = record;
                 match style {
-                    Style::Csv => report::load::write_csv(lines, *number, exchange, *reason, start),
+                    Style::Csv => report::request_log::write_csv(lines, *number, exchange, *reason, start),
                     // Its numbers begin at 1.
-                    Style::Attack => report::load::write_attack_line(lines, number + 1, exchange, *reason),
+                    Style::Attack => report::request_log::write_attack_line(lines, number + 1, exchange, *reason),
                 }
             }
             let Err(why) = out.write_all(lines.as_bytes()).and_then(|()| out.flush()) else { return true };

@@ -301,8 +301,8 @@ fn a_study_is_printed_again_in_every_layout() {
     let report = |words: &str| lab.run(&format!("report kept.json {words}")).with_code(0).stdout;
     assert_eq!(report("--columns puma"), seed.stdout);
     let study = read(&lab);
-    assert_eq!(report(""), report::bodies::text::whole(&study, report::Columns::Longtail.into()));
-    assert_eq!(report("--format markdown"), report::bodies::markdown::whole(&study));
+    assert_eq!(report(""), report::bodies::whole(&study, report::Columns::Longtail.into()));
+    assert_eq!(report("--format markdown"), report::markdown::whole(&report::bodies::report(&study)));
     assert_eq!(report("--format csv").lines().count(), 5);
     assert_eq!(report("--format json"), fs::read_to_string(lab.path("kept.json")).unwrap());
     // What is printed repeats it.

@@ -1,124 +1,78 @@
 //! The report of a load that another generator made: what it claims, what the audit says of it, and its own output.
 
-use std::fmt::Write as _;
-
 use model::{ClaimedLoadStudy, Nanos};
 
 use super::{findings, machine, made_by, word};
 use crate::facts::{beside_the_server, hardware_in_words, listed, named};
-use crate::load::part::{Body, Part, Row, head};
-use crate::load::{markdown as laid_out, text as wrapped, words};
-use crate::markdown::{details, escaped, fenced};
+use crate::load_facts;
 use crate::number::{self, NONE, or_none};
-use crate::width::Width;
+use crate::tree::{DataTable, ListItem, NamedFact, ReportSection, ReportTree, TableCell, TableRow};
 
-/// The report for a terminal. It begins with the command line that repeats it.
-pub fn text(study: &ClaimedLoadStudy, width: Width) -> String {
-    let mut text = wrapped::opening(&study.command_line, &opening(study), width);
-    for part in parts(study) {
-        text.push('\n');
-        wrapped::lay_out(&mut text, &part, width);
+/// What is said of it.
+pub fn report(study: &ClaimedLoadStudy) -> ReportTree {
+    ReportTree {
+        command_line: study.command_line.clone(),
+        facts: facts(study),
+        sections: sections(study),
+        total_time: total_time(study),
+        ..ReportTree::default()
     }
-    _ = writeln!(text, "\n{}", total_time(study));
-    text
 }
 
-/// The report for a pull request.
-pub fn markdown(study: &ClaimedLoadStudy) -> String {
-    let mut blocks = vec![fenced("sh", &study.command_line)];
-    let opening = opening(study);
-    let (load, rest) = opening.split_at(2);
-    let lines: Vec<String> = load.iter().flat_map(|(_, lines)| lines).map(|line| escaped(line)).collect();
-    blocks.push(lines.join("<br>\n") + "\n");
-    blocks.extend(parts(study).iter().map(laid_out::lay_out));
-    let environment: Vec<String> =
-        rest.iter().flat_map(|(what, lines)| lines.iter().map(move |line| format!("{what:<9}{line}"))).collect();
-    blocks.push(details("environment", fenced("text", &environment.join("\n")).trim_end()));
-    blocks.push(total_time(study) + "\n");
-    blocks.join("\n")
-}
-
-fn opening(study: &ClaimedLoadStudy) -> Vec<(&'static str, Vec<String>)> {
+fn facts(study: &ClaimedLoadStudy) -> Vec<NamedFact> {
     let version = study.environment.longtail_version.clone();
     let placement = study.placement.as_ref();
     let placed = placement.map(|placement| beside_the_server(study.run.name(), Some(placement)));
     vec![
-        ("load", vec![words::model(&study.plan), words::requests(&study.plan)]),
-        ("made", std::iter::once(made_by(&study.run)).chain(placed).collect()),
-        ("target", words::target(&study.plan)),
-        ("machine", vec![hardware_in_words(&study.environment)]),
-        ("longtail", vec![listed([version, named("started", &study.started_at)])]),
+        NamedFact::key("load", [load_facts::model(&study.plan), load_facts::requests(&study.plan)]),
+        NamedFact::key("made", std::iter::once(made_by(&study.run)).chain(placed)),
+        NamedFact::new("target", load_facts::target(&study.plan)),
+        NamedFact::new("machine", [hardware_in_words(&study.environment)]),
+        NamedFact::new("longtail", [listed([version, named("started", &study.started_at)])]),
     ]
 }
 
-fn parts(study: &ClaimedLoadStudy) -> Vec<Part> {
+fn sections(study: &ClaimedLoadStudy) -> Vec<ReportSection> {
     let run = &study.run;
+    let claim = &run.claim;
     let name = run.name();
     let mut findings = findings(run);
     if findings.is_empty() {
         findings.push("its figures, as far as they can be held against each other, agree".to_owned());
     }
-    let doubts: Vec<String> = run
-        .warnings
-        .iter()
-        .map(|warning| (warning.to_string(), warning.hint()))
-        .chain(machine(run))
-        .flat_map(|(seen, remedy)| [seen, format!("  → {remedy}")])
-        .collect();
+    let doubts = run.warnings.iter().map(|warning| (warning.to_string(), warning.hint())).chain(machine(run));
+    let count = |n: Option<u64>| n.map_or_else(|| TableCell::from(NONE), TableCell::count);
+    let row = |name: &str, cell: TableCell| TableRow::new([name.into(), cell]);
+    let warm_up = run.warm_up_requests.map(|n| row("in its warm-up", TableCell::count(n)).noted("thrown away"));
+    let rates = [
+        row("requests", count(claim.requests)),
+        row("failed", count(claim.failed)).noted("bad statuses, errors and timeouts, as it counts them"),
+        row("per second", TableCell::number(claim.rate_per_s, number::rate)),
+        row("duration", or_none(claim.duration, number::length).into()),
+    ];
+    // Only what it printed.
+    let ends = |name: &str, time: Option<Nanos>| Some((name.to_owned(), time?));
+    let moments = [ends("mean", claim.mean), ends("std deviation", claim.stdev), ends("shortest", claim.min)];
+    let percentiles = claim.percentiles.iter().map(|one| Some((number::percentile(one.quantile), one.time)));
+    let times = moments.into_iter().chain(percentiles).chain([ends("longest", claim.max)]).flatten();
+    let statuses = claim.statuses.iter().map(|(status, n)| row(status, TableCell::count(*n)));
     let all = [
-        Some(Part::new(format!("claim of {name}: {}", word(run.audit)), vec![Body::Lines(findings)])),
-        Some(Part::new(format!("rates, by {name}"), vec![rates(study)])),
-        times(study).map(|table| Part::new(format!("times, by {name}"), vec![table])),
-        statuses(study).map(|table| Part::new(format!("status codes, by {name}"), vec![table])),
-        objectives(study),
-        (!doubts.is_empty()).then(|| Part::new("warnings", vec![Body::Lines(doubts)])),
-        Some(Part::detail(format!("what {name} printed"), vec![Body::Drawn(run.output.clone())])),
+        Some(ReportSection::new(format!("claim of {name}: {}", word(run.audit))).lines(findings)),
+        Some(
+            ReportSection::new(format!("rates, by {name}"))
+                .table(DataTable::new(["", ""], rates.into_iter().chain(warm_up))),
+        ),
+        ReportSection::new(format!("times, by {name}"))
+            .table(DataTable::new(["", "ms"], times.map(|(name, time)| row(&name, TableCell::time(Some(time))))))
+            .filled(),
+        ReportSection::new(format!("status codes, by {name}"))
+            .table(DataTable::new(["", "answers"], statuses))
+            .filled(),
+        crate::load::objectives(&study.missed, &study.plan),
+        ReportSection::new("warnings").list(doubts.map(|(seen, hint)| ListItem::new(seen).hint(hint))).filled(),
+        Some(ReportSection::detail(format!("what {name} printed")).verbatim(&run.output)),
     ];
     all.into_iter().flatten().collect()
-}
-
-fn rates(study: &ClaimedLoadStudy) -> Body {
-    let claim = &study.run.claim;
-    let row = |name: &str, shown: String, note: &str| Row::new([name.to_owned(), shown], note);
-    let warm_up = study.run.warm_up_requests.map(|n| row("in its warm-up", number::count(n), "thrown away"));
-    let mut rows = vec![
-        row("requests", or_none(claim.requests, number::count), ""),
-        row("failed", or_none(claim.failed, number::count), "bad statuses, errors and timeouts, as it counts them"),
-        row("per second", or_none(claim.rate_per_s, number::rate), ""),
-        row("duration", or_none(claim.duration, number::length), ""),
-    ];
-    rows.extend(warm_up);
-    Body::Table(head(["", ""]), rows)
-}
-
-/// Only what it printed; `None` where that is no time at all.
-fn times(study: &ClaimedLoadStudy) -> Option<Body> {
-    let claim = &study.run.claim;
-    let named = |name: &str, time: Option<Nanos>| Some((name.to_owned(), time?));
-    let mut known: Vec<(String, Nanos)> =
-        [named("mean", claim.mean), named("std deviation", claim.stdev), named("shortest", claim.min)]
-            .into_iter()
-            .flatten()
-            .collect();
-    known.extend(claim.percentiles.iter().map(|one| (number::percentile(one.quantile), one.time)));
-    known.extend(named("longest", claim.max));
-    let rows = known.into_iter().map(|(name, time)| Row::new([name, number::milliseconds(time)], ""));
-    let rows: Vec<Row> = rows.collect();
-    (!rows.is_empty()).then(|| Body::Table(head(["", "ms"]), rows))
-}
-
-fn statuses(study: &ClaimedLoadStudy) -> Option<Body> {
-    let statuses = &study.run.claim.statuses;
-    let rows: Vec<Row> = statuses.iter().map(|(status, n)| Row::new([status.clone(), number::count(*n)], "")).collect();
-    (!rows.is_empty()).then(|| Body::Table(head(["", "answers"]), rows))
-}
-
-fn objectives(study: &ClaimedLoadStudy) -> Option<Part> {
-    if !study.missed.is_empty() {
-        return Some(Part::new("objectives missed", vec![Body::Lines(study.missed.clone())]));
-    }
-    let asked: Vec<String> = study.plan.fail_if.iter().map(ToString::to_string).collect();
-    (!asked.is_empty()).then(|| Part::new("objectives kept: none of these holds", vec![Body::Lines(asked)]))
 }
 
 fn total_time(study: &ClaimedLoadStudy) -> String {

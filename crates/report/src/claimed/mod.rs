@@ -8,10 +8,9 @@ pub(crate) mod rows;
 use model::claimed::{Believable, FindingGrade};
 use model::{ClaimedRun, Diagnostic};
 
-use crate::number::{self, or_none};
+use crate::number;
 
-pub use load::{markdown, text};
-pub use rows::row;
+pub use load::report;
 
 /// The audit's word, as it stands in a column and in a title.
 fn word(audit: Believable) -> &'static str {
@@ -52,8 +51,4 @@ fn is_doubtful(run: &ClaimedRun) -> bool {
         || failed
         || run.warnings.iter().any(spoils)
         || !run.machine_troubles().is_empty()
-}
-
-fn count(n: Option<u64>) -> String {
-    or_none(n, number::count)
 }

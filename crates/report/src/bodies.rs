@@ -1,0 +1,286 @@
+//! The report of a study of bodies: types x sizes x kinds of socket.
+
+use model::{BodiesStudy, Body, BodyRun, Nanos, ServerFacts, Socket};
+
+use crate::facts::{self, Labelled};
+use crate::number;
+use crate::repeats::spread;
+use crate::run_columns::{self, LIMIT, MARKS, RunColumn, mark, response_times};
+use crate::tree::{ColumnBand, DataTable, NamedFact, ReportSection, ReportTree, TableCell, TableColumn, TableRow};
+use crate::{Columns, Layout, diagnostics, kernel_view, puma_bodies, server_view, text, verdicts};
+
+/// What is said of it, its runs in the order of the plan.
+pub fn report(study: &BodiesStudy) -> ReportTree {
+    let columns = columns(study);
+    let rows = study.sorted().into_iter().map(|run| run_columns::row(&columns, run, run.run.judgement.as_ref()));
+    let rows = rows.collect();
+    let pivots = if study.runs.is_empty() { Vec::new() } else { pivots(study) };
+    ReportTree {
+        command_line: study.command_line.clone(),
+        facts: facts_of(study),
+        table: Some(run_columns::table(columns, rows)),
+        sections: pivots.into_iter().chain(remarks(study)).collect(),
+        glossary: if study.runs.is_empty() { Vec::new() } else { MARKS.to_vec() },
+        total_time: format!("total time {}", number::minutes(study.total_time)),
+    }
+}
+
+/// What is missing, verdicts, errors and warnings, and the server meanwhile.
+fn remarks(study: &BodiesStudy) -> impl Iterator<Item = ReportSection> {
+    let runs = labelled(study);
+    let sections = [
+        facts::missing_runs(study.runs.len(), study.plan.runs(), study.interrupted).map(ReportSection::new),
+        diagnostics::verdicts(&runs),
+        diagnostics::errors(&runs),
+        diagnostics::warnings(&study.warnings, &diagnostics::warnings_of(&runs)),
+        server_view::section(&runs),
+        kernel_view::section(&runs, &study.plan.sockets),
+    ];
+    sections.into_iter().flatten()
+}
+
+/// What stands before the table, and its head; it needs no run.
+pub fn opening(study: &BodiesStudy, layout: Layout) -> String {
+    let report = report(study);
+    let head = report.table.as_ref().map(|table| text::table_head(table, layout.width)).unwrap_or_default();
+    text::opening(&report, layout.width) + &head
+}
+
+/// One run's line of the table.
+pub fn row(study: &BodiesStudy, run: &BodyRun, layout: Layout) -> String {
+    let columns = columns(study);
+    let row = run_columns::row(&columns, run, run.run.judgement.as_ref());
+    text::table_row(&run_columns::table(columns, Vec::new()), &row, layout.width)
+}
+
+/// The rows in the order of the plan; nothing where they were done, and so printed, in that very order.
+pub fn in_order(study: &BodiesStudy, layout: Layout) -> String {
+    let sorted = study.sorted();
+    if study.runs.iter().zip(&sorted).all(|(done, sorted)| done == *sorted) {
+        return String::new();
+    }
+    let table = report(study).table.unwrap_or_default();
+    let lines: String = table.rows.iter().map(|row| text::table_row(&table, row, layout.width)).collect();
+    format!("\nby size\n{}{lines}", text::table_head(&table, layout.width))
+}
+
+/// What stands after the table; of Puma's tables, which are of all runs, the whole report.
+pub fn closing(study: &BodiesStudy, layout: Layout) -> String {
+    if layout.columns == Columns::Puma {
+        let remarks: Vec<ReportSection> = remarks(study).collect();
+        return format!("{}\n{}", puma_bodies::tables(study), text::sections(&remarks, layout.width));
+    }
+    text::closing(&report(study), layout.width)
+}
+
+/// The whole report as text.
+pub fn whole(study: &BodiesStudy, layout: Layout) -> String {
+    if layout.columns == Columns::Puma { closing(study, layout) } else { text::whole(&report(study), layout.width) }
+}
+
+/// What a run is called where it has no row: `s10`, with the kind of socket and the pass where there are several.
+pub(crate) fn label(study: &BodiesStudy, run: &BodyRun) -> String {
+    let socket = if study.plan.sockets.len() > 1 { format!(" {}", run.socket) } else { String::new() };
+    let pass = if study.plan.repeat > 1 { format!(" run {}", number::count(run.run.repeat)) } else { String::new() };
+    format!("{}{socket}{pass}", run.body)
+}
+
+/// The runs with their names, in the order of the plan.
+pub(crate) fn labelled(study: &BodiesStudy) -> Vec<Labelled<'_>> {
+    study.sorted().into_iter().map(|run| Labelled { label: label(study, run), run: &run.run }).collect()
+}
+
+/// What was measured, and where.
+fn facts_of(study: &BodiesStudy) -> Vec<NamedFact> {
+    let server = study.server();
+    let name = server
+        .map(|server| format!("{}, {}", facts::server_name(server), facts::slots(server, &study.plan.server.kind)));
+    let started = study.servers.iter().flat_map(|started| {
+        let ServerFacts { url, command_line, .. } = &started.server;
+        [format!("{}: {url}", started.socket), format!("  {command_line}")]
+    });
+    vec![
+        NamedFact::key("server", name),
+        NamedFact::new("at", started),
+        NamedFact::new("machine", [facts::machine(&study.environment, &study.started_at)]),
+        NamedFact::key("load", load(study)),
+    ]
+}
+
+/// The runs' model in words.
+fn load(study: &BodiesStudy) -> Vec<String> {
+    let plan = &study.plan;
+    let placement = study.server().and_then(|server| server.placement.as_ref());
+    let mut lines = vec![facts::stream_in_words(&plan.stream, (Some(study.lanes_by), placement), None)];
+    if let Some(server) = study.server() {
+        let (streams, each) = (plan.streams_on(server.slots()), plan.connections_per_stream);
+        let connections = plan.connections_on(server.slots());
+        lines.push(format!(
+            "{} = {} x {each}",
+            number::count_of(connections, "connection"),
+            number::count_of(streams, "stream")
+        ));
+    }
+    lines.extend(
+        plan.stream.delay.map(|delay| format!("each answer is delayed by {} in the app", number::asked(delay))),
+    );
+    let blocks = if plan.repeat > 1 || plan.sockets.len() > 1 { ", each block on a fresh server" } else { "" };
+    let passes = if plan.repeat > 1 { format!(", {} passes", number::count(plan.repeat)) } else { String::new() };
+    lines.push(format!("{} in an order of chance (seed {}){passes}{blocks}", runs_of(study), plan.seed));
+    lines
+}
+
+/// `28 bodies over 2 kinds of socket`.
+fn runs_of(study: &BodiesStudy) -> String {
+    let (bodies, sockets) = (study.plan.bodies.all().len() as u64, study.plan.sockets.len() as u64);
+    let bodies = if bodies == 1 { "1 body".to_owned() } else { format!("{} bodies", number::count(bodies)) };
+    match (sockets, study.plan.sockets.first()) {
+        (1, Some(socket)) => format!("{bodies} over {socket}"),
+        _ => format!("{bodies} over {} kinds of socket", number::count(sockets)),
+    }
+}
+
+/// The percentiles of the table, as in Puma's script, and their ranks; the maximum stands beside them.
+const PERCENTILES: [(f64, u8); 4] = [(0.50, 2), (0.75, 9), (0.90, 8), (0.99, 0)];
+
+/// The columns of the study's table, in order.
+fn columns(study: &BodiesStudy) -> Vec<RunColumn<BodyRun>> {
+    type C = RunColumn<BodyRun>;
+    let times = response_times();
+    let answer = ColumnBand::new("bytes an answer", "bytes");
+    let server = ColumnBand::new("server", "");
+    let rate = |run: &BodyRun| TableCell::number(Some(run.run.completed_rate()), number::rate);
+    let memory =
+        |run: &BodyRun| TableCell::number(run.server.memory_bytes.map(|bytes| bytes as f64), number::megabytes);
+    let mut columns = vec![
+        mark(|run: &BodyRun| diagnostics::is_doubtful(&run.run)),
+        C::kept("run", 3, |run| TableCell::count(run.run.repeat))
+            .meaning("which pass over all of it, each on fresh servers")
+            .constant(study.plan.repeat < 2)
+            .of_any_run(),
+        C::kept("socket", 6, |run| run.socket.to_string().into()).constant(study.plan.sockets.len() < 2).of_any_run(),
+        C::kept("KB", 6, |run| TableCell::count(run.body.kilobytes))
+            .meaning("size of the content of every answer, 1 KB is 1024 bytes")
+            .key("kb")
+            .of_any_run(),
+        C::kept("type", 6, |run| run.body.kind.name().into())
+            .meaning("array: strings of 1 KB; chunk: an enumerator of them, without a length; string: one; io: a file")
+            .of_any_run(),
+        C::ranked(5, "conns", 5, |run| TableCell::count(run.run.connections))
+            .meaning("connections in total")
+            .key("connections")
+            .of_any_run(),
+        C::kept("req/s", 6, rate)
+            .meaning("good answers (2xx, 3xx, of the right length) per second of the measured window")
+            .key("rate_per_s"),
+        C::ranked(1, "MB/s", 5, |run| TableCell::number(Some(run.content_rate()), number::megabytes))
+            .meaning("their content, in million bytes per second")
+            .key("content_bytes_per_s"),
+    ];
+    for (quantile, rank) in PERCENTILES {
+        let cell = move |run: &BodyRun| TableCell::time(run.response_time(quantile).time());
+        let name = number::percentile(quantile);
+        columns.push(C::ranked(rank, &name, 5, cell).under(&times).key(format!("{name}_ms")));
+    }
+    columns.extend([
+        C::ranked(3, "max", 5, |run| TableCell::time(run.run.max_response_time().time())).under(&times).key("max_ms"),
+        C::ranked(7, "content", 9, |run| TableCell::number(run.content_bytes(), number::exact))
+            .meaning("bytes of content, counted, over whole answers")
+            .under(&answer)
+            .key("content_bytes"),
+        C::ranked(7, "whole", 10, |run| TableCell::number(run.whole_bytes(), number::exact))
+            .meaning("the same with heads and what chunks are wrapped in")
+            .under(&answer)
+            .key("whole_bytes"),
+        C::ranked(4, "CPU ms", 7, |run| TableCell::time(run.server_cpu()))
+            .meaning(
+                "time of all processes of the server on a CPU, an answer (the warm-up in both); from ticks of 10 ms",
+            )
+            .under(&server)
+            .key("server_cpu_ms"),
+        C::ranked(4, "MB", 5, memory)
+            .meaning("memory of the server after the run, in million bytes, what its processes share counted once")
+            .under(&server)
+            .key("server_memory_bytes"),
+        C::kept("limit", 9, |run| verdicts::word(run.run.judgement.as_ref()).into()).meaning(LIMIT).of_any_run(),
+        C::ranked(6, "requests", 8, |run| TableCell::count(run.run.tally.counts.total()))
+            .meaning("planned in the measured window")
+            .of_any_run(),
+        C::kept("errors", 6, |run| TableCell::count(run.run.tally.counts.failed()))
+            .meaning("requests of the measured window without a good answer of the right length")
+            .of_any_run(),
+    ]);
+    columns
+}
+
+/// What a summary shows.
+pub(crate) struct PivotFigure {
+    /// Over its columns.
+    pub(crate) title: &'static str,
+    /// Of one run.
+    pub(crate) of: fn(&BodyRun) -> Option<f64>,
+    pub(crate) shown: fn(f64) -> String,
+}
+
+/// The figures of a summary, in order.
+const FIGURES: [PivotFigure; 3] = [
+    PivotFigure { title: "req/s", of: |run| Some(run.run.completed_rate()), shown: number::rate },
+    PivotFigure {
+        title: "p50, ms",
+        of: |run| run.response_time(0.5).time().map(|time| time.0 as f64),
+        shown: |nanos| number::milliseconds(Nanos(nanos as u64)),
+    },
+    PivotFigure { title: "MB/s", of: |run| Some(run.content_rate()), shown: number::megabytes },
+];
+
+/// The figure of a body over a kind of socket: over several passes that of the run in the middle, the lower of two. `None` where
+/// any of its runs is missing it, is invalid, or was not done.
+pub(crate) fn of_body(study: &BodiesStudy, socket: Socket, body: Body, figure: &PivotFigure) -> Option<f64> {
+    let runs = study.runs.iter().filter(|run| run.socket == socket && run.body == body);
+    let figures = runs.map(|run| (figure.of)(run).filter(|_| !verdicts::hides(run.run.judgement.as_ref())));
+    spread(figures.collect()).map(|[median, _, _]| median)
+}
+
+/// All summaries: for each kind of socket sizes down and types across, and where there are several sockets one with those across.
+fn pivots(study: &BodiesStudy) -> Vec<ReportSection> {
+    let (bodies, sockets) = (&study.plan.bodies, &study.plan.sockets);
+    let kinds: Vec<&str> = bodies.kinds.iter().map(|kind| kind.name()).collect();
+    let by_kind = |socket: &Socket| {
+        let row = |kilobytes: &u32| {
+            let kilobytes = *kilobytes;
+            let across = bodies.kinds.iter().map(|kind| (*socket, Body { kilobytes, kind: *kind }));
+            pivot_row(study, vec![TableCell::count(kilobytes)], &across.collect::<Vec<_>>())
+        };
+        let table = pivot_table(&["KB"], &kinds, bodies.kilobytes.iter().map(row).collect());
+        ReportSection::new(format!("over {socket}, by type")).table(table)
+    };
+    let mut pivots: Vec<ReportSection> = sockets.iter().map(by_kind).collect();
+    if sockets.len() > 1 {
+        let row = |body: Body| {
+            let across: Vec<_> = sockets.iter().map(|socket| (*socket, body)).collect();
+            pivot_row(study, vec![TableCell::count(body.kilobytes), body.kind.name().into()], &across)
+        };
+        let names: Vec<&str> = sockets.iter().map(|socket| socket.name()).collect();
+        let table = pivot_table(&["KB", "type"], &names, bodies.all().into_iter().map(row).collect());
+        pivots.push(ReportSection::new("by kind of socket").table(table));
+    }
+    pivots
+}
+
+fn pivot_table(lead: &[&str], across: &[&str], rows: Vec<TableRow>) -> DataTable {
+    let column = |name: &&str| TableColumn { width: 6, ..TableColumn::new(*name) };
+    let figures = FIGURES.iter().flat_map(|figure| {
+        let band = ColumnBand::new(figure.title, figure.title);
+        across.iter().map(move |name| column(name).under(&band))
+    });
+    DataTable { columns: lead.iter().map(column).chain(figures).collect(), rows, lead: lead.len() }
+}
+
+fn pivot_row(study: &BodiesStudy, mut cells: Vec<TableCell>, across: &[(Socket, Body)]) -> TableRow {
+    for figure in &FIGURES {
+        let cell =
+            |(socket, body): &(Socket, Body)| TableCell::number(of_body(study, *socket, *body, figure), figure.shown);
+        cells.extend(across.iter().map(cell));
+    }
+    TableRow::new(cells)
+}

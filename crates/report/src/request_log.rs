@@ -1,0 +1,182 @@
+//! The log, one line a request, as CSV and as `attack.cr` prints it: exact to the nanosecond and so not rounded as tables are, and
+//! written without allocating. What `attack.cr` calls latency is our response time.
+
+use std::fmt::Write as _;
+
+use model::{BadResponse, Exchange, Nanos, Outcome};
+
+/// The names of the columns, with the end of the line.
+pub fn csv_header() -> &'static str {
+    "request,due_s,sent_s,ended_s,response_time_ms,service_time_ms,send_lag_ms,status_or_error,bytes,reason\n"
+}
+
+/// Appends the line of request `number`. Instants are counted from `start`; before it (warm-up) they are negative. What there
+/// was not, as the sending of a request that was skipped, is an empty field; so is the `reason` of what is no bad response.
+pub fn write_csv(out: &mut String, number: u64, exchange: &Exchange, reason: Option<BadResponse>, start: Nanos) {
+    let is_skipped = exchange.outcome == Outcome::Skipped;
+    // A request that never reached the kernel has this; an answer has come to one that did.
+    let is_unsent = exchange.sent == exchange.ended && !matches!(exchange.outcome, Outcome::Answered(_));
+    // Writing to a String does not fail.
+    _ = write!(out, "{number},");
+    for (instant, is_none) in [(exchange.due, false), (exchange.sent, is_unsent), (exchange.ended, is_skipped)] {
+        let (sign, span) = if instant < start { ("-", start - instant) } else { ("", instant - start) };
+        _ = if is_none {
+            out.write_str(",")
+        } else {
+            write!(out, "{sign}{}.{:09},", span.0 / 1_000_000_000, span.0 % 1_000_000_000)
+        };
+    }
+    let spans = [
+        (exchange.response_time(), is_skipped),
+        (exchange.service_time(), is_unsent),
+        (exchange.send_lag(), is_unsent),
+    ];
+    for (span, is_none) in spans {
+        _ = if is_none { out.write_str(",") } else { write!(out, "{}.{:06},", span.0 / 1_000_000, span.0 % 1_000_000) };
+    }
+    _ = match exchange.outcome {
+        Outcome::Answered(status) => write!(out, "{status}"),
+        other => out.write_str(error_word(other)),
+    };
+    _ = writeln!(out, ",{},{}", exchange.received_bytes, reason.map_or("", BadResponse::name));
+}
+
+/// The name of an outcome without a status, as in [`model::counts::name`], which allocates.
+fn error_word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Answered(_) => "answered",
+        Outcome::Refused => "connect_refused",
+        Outcome::ConnectFailed => "connect_failed",
+        Outcome::Reset => "reset",
+        Outcome::Closed => "closed_early",
+        Outcome::TimedOut => "timed_out",
+        Outcome::BadResponse => "bad_response",
+        Outcome::InFlight => "in_flight_at_end",
+        Outcome::Skipped => "skipped",
+        Outcome::WrongLength => "wrong_length",
+        Outcome::NoRoute => "no_route",
+        Outcome::ConnectTimedOut => "connect_timed_out",
+        Outcome::NoPort => "no_port",
+        Outcome::NoDescriptor => "no_descriptor",
+    }
+}
+
+/// Appends `request 99 status=200 latency=1006.335446ms`; without an answer `request 7 error=timed_out after=20000.0ms`,
+/// and of a bad response `request 8 error=bad_response after=1.5ms reason=trailing_bytes`.
+///
+/// The number is as Crystal prints an f64: the shortest digits that read back as it, one decimal at the least. It does
+/// so plainly from 0.0001 on; a shorter time, which no answer has, Rust prints plainly down to 0.00001.
+pub fn write_attack_line(out: &mut String, number: u64, exchange: &Exchange, reason: Option<BadResponse>) {
+    let milliseconds = exchange.response_time().as_millis_f64();
+    // Writing to a String does not fail.
+    _ = match exchange.outcome {
+        Outcome::Answered(status) => write!(out, "request {number} status={status} latency={milliseconds:?}ms"),
+        other => write!(out, "request {number} error={} after={milliseconds:?}ms", error_word(other)),
+    };
+    _ = match reason {
+        Some(reason) => writeln!(out, " reason={}", reason.name()),
+        None => writeln!(out),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SLOW: Exchange = Exchange {
+        due: Nanos(1_500_000_000),
+        sent: Nanos(1_500_012_345),
+        ended: Nanos(2_506_335_446),
+        received_bytes: 120,
+        outcome: Outcome::Answered(200),
+    };
+
+    #[test]
+    fn a_line_is_exact_to_the_nanosecond() {
+        let mut out = String::new();
+        write_csv(&mut out, 7, &SLOW, None, Nanos::from_secs(1));
+        assert_eq!(out, "7,0.500000000,0.500012345,1.506335446,1006.335446,1006.323101,0.012345,200,120,\n");
+        assert_eq!(out.split(',').count(), csv_header().split(',').count());
+    }
+
+    #[test]
+    fn what_was_due_before_the_start_is_negative() {
+        let mut out = String::new();
+        write_csv(&mut out, 0, &Exchange { outcome: Outcome::TimedOut, ..SLOW }, None, Nanos::from_secs(2));
+        assert_eq!(out, "0,-0.500000000,-0.499987655,0.506335446,1006.335446,1006.323101,0.012345,timed_out,120,\n");
+    }
+
+    #[test]
+    fn what_was_never_sent_has_no_time_of_sending() {
+        let mut out = String::new();
+        let refused = Exchange { sent: SLOW.ended, received_bytes: 0, outcome: Outcome::Refused, ..SLOW };
+        write_csv(&mut out, 3, &refused, None, Nanos::from_secs(1));
+        assert_eq!(out, "3,0.500000000,,1.506335446,1006.335446,,,connect_refused,0,\n");
+        out.clear();
+        let skipped = Exchange { sent: SLOW.due, ended: SLOW.due, outcome: Outcome::Skipped, ..refused };
+        write_csv(&mut out, 4, &skipped, None, Nanos::from_secs(1));
+        assert_eq!(out, "4,0.500000000,,,,,,skipped,0,\n");
+        assert_eq!(out.split(',').count(), csv_header().split(',').count());
+    }
+
+    #[test]
+    fn a_bad_response_has_its_reason() {
+        let mut out = String::new();
+        let bad = Exchange { outcome: Outcome::BadResponse, ..SLOW };
+        write_csv(&mut out, 7, &bad, Some(BadResponse::TrailingBytes), Nanos::from_secs(1));
+        let times = "0.500000000,0.500012345,1.506335446,1006.335446,1006.323101,0.012345";
+        assert_eq!(out, format!("7,{times},bad_response,120,trailing_bytes\n"));
+        assert_eq!(out.split(',').count(), csv_header().split(',').count());
+    }
+
+    #[test]
+    fn the_words_are_those_of_the_file() {
+        let others = [
+            Outcome::Refused,
+            Outcome::ConnectFailed,
+            Outcome::Reset,
+            Outcome::Closed,
+            Outcome::TimedOut,
+            Outcome::BadResponse,
+            Outcome::InFlight,
+            Outcome::Skipped,
+            Outcome::WrongLength,
+            Outcome::NoRoute,
+            Outcome::ConnectTimedOut,
+            Outcome::NoPort,
+            Outcome::NoDescriptor,
+        ];
+        for outcome in others {
+            assert_eq!(error_word(outcome), model::counts::name(outcome));
+        }
+    }
+
+    fn line(number: u64, nanos: u64, outcome: Outcome) -> String {
+        line_with(number, nanos, outcome, None)
+    }
+
+    fn line_with(number: u64, nanos: u64, outcome: Outcome, reason: Option<BadResponse>) -> String {
+        let due = Nanos(5);
+        let exchange = Exchange { due, sent: due, ended: due + Nanos(nanos), received_bytes: 1, outcome };
+        let mut out = String::new();
+        write_attack_line(&mut out, number, &exchange, reason);
+        out
+    }
+
+    #[test]
+    fn published_lines_come_out_digit_for_digit() {
+        let ok = Outcome::Answered(200);
+        assert_eq!(line(99, 1_006_335_446, ok), "request 99 status=200 latency=1006.335446ms\n");
+        assert_eq!(line(101, 1_006_624_410, ok), "request 101 status=200 latency=1006.62441ms\n");
+        assert_eq!(line(11, 2_058_582_800, ok), "request 11 status=200 latency=2058.5828ms\n");
+        assert_eq!(line(1, 1_000_000_000, ok), "request 1 status=200 latency=1000.0ms\n");
+    }
+
+    #[test]
+    fn an_answer_that_is_not_good_has_a_status_and_no_answer_has_a_kind() {
+        assert_eq!(line(3, 1_500_000, Outcome::Answered(503)), "request 3 status=503 latency=1.5ms\n");
+        assert_eq!(line(7, 20_000_000_000, Outcome::TimedOut), "request 7 error=timed_out after=20000.0ms\n");
+        let bad = line_with(8, 1_500_000, Outcome::BadResponse, Some(BadResponse::TrailingBytes));
+        assert_eq!(bad, "request 8 error=bad_response after=1.5ms reason=trailing_bytes\n");
+    }
+}

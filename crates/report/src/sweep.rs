@@ -1,0 +1,124 @@
+//! The report of a sweep.
+
+use model::{ClaimedRow, Run, SweepStudy};
+
+use crate::claimed::rows;
+use crate::facts;
+use crate::number;
+use crate::run_columns::{self, MARKS};
+use crate::tree::{DataTable, ReportSection, ReportTree, TableColumn, TableRow};
+use crate::{Columns, Layout, diagnostics, intervals, kernel_view, puma, repeats, server_view, text, theory, workers};
+
+/// What is said of it: in Puma's columns, of which the tree has no table, or in ours.
+pub fn report(study: &SweepStudy, columns: Columns) -> ReportTree {
+    let runs = facts::labelled(study);
+    let claimed = study.claimed_runs.iter().map(|row| (rows::label(study, row), &*row.run.warnings));
+    let warnings: Vec<_> = diagnostics::warnings_of(&runs).into_iter().chain(claimed).collect();
+    let is_empty = study.runs.is_empty() && study.claimed_runs.is_empty();
+    let missing =
+        facts::missing_runs(study.runs.len() + study.claimed_runs.len(), study.plan.runs(), study.interrupted);
+    let sections = [
+        missing.map(ReportSection::new),
+        repeats::section(study),
+        diagnostics::verdicts(&runs),
+        rows::claims(study),
+        diagnostics::errors(&runs),
+        diagnostics::warnings(&study.warnings, &warnings),
+        intervals::section(study),
+        kernel_view::where_the_time_went(study),
+        server_view::section(&runs),
+        kernel_view::section(&runs, &[study.plan.server.socket]),
+        kernel_view::why_none(study).map(ReportSection::new),
+        server_view::statsd(study),
+        server_view::over_time(study),
+        theory_section(study),
+        workers::section(study),
+    ];
+    let is_claimed = study.plan.with.is_some();
+    let glossary = match columns {
+        _ if is_empty => Vec::new(),
+        Columns::Puma => puma::words(study),
+        Columns::Longtail if is_claimed => rows::MARKS.to_vec(),
+        Columns::Longtail => MARKS.to_vec(),
+    };
+    ReportTree {
+        command_line: study.command_line.clone(),
+        facts: facts::of_sweep(study),
+        table: (columns == Columns::Longtail).then(|| table(study)),
+        sections: sections.into_iter().flatten().collect(),
+        glossary,
+        total_time: match columns {
+            Columns::Puma => format!("{:>5} Total Time", number::minutes(study.total_time)),
+            Columns::Longtail => format!("total time {}", number::minutes(study.total_time)),
+        },
+    }
+}
+
+fn table(study: &SweepStudy) -> DataTable {
+    if study.plan.with.is_some() {
+        let columns = rows::columns(study);
+        let lines = study.claimed_runs.iter().map(|run| run_columns::row(&columns, run, None)).collect();
+        return run_columns::table(columns, lines);
+    }
+    let columns = run_columns::of_sweep(study);
+    let lines = study.runs.iter().map(|run| run_columns::row(&columns, run, run.judgement.as_ref())).collect();
+    run_columns::table(columns, lines)
+}
+
+/// What stands before the table; it needs no run, and is printed before the first.
+pub fn opening(study: &SweepStudy, layout: Layout) -> String {
+    let head = match layout.columns {
+        Columns::Puma => puma::table_head(study),
+        Columns::Longtail => text::table_head(&table(study), layout.width),
+    };
+    let report = ReportTree {
+        command_line: study.command_line.clone(),
+        facts: facts::of_sweep(study),
+        table: Some(DataTable::default()),
+        ..ReportTree::default()
+    };
+    text::opening(&report, layout.width) + &head
+}
+
+/// One run's line of the table.
+pub fn row(study: &SweepStudy, run: &Run, layout: Layout) -> String {
+    if layout.columns == Columns::Puma {
+        return puma::row(study, run) + "\n";
+    }
+    let columns = run_columns::of_sweep(study);
+    let row = run_columns::row(&columns, run, run.judgement.as_ref());
+    text::table_row(&run_columns::table(columns, Vec::new()), &row, layout.width)
+}
+
+/// The line of a run that another generator made.
+pub fn claimed_row(study: &SweepStudy, run: &ClaimedRow, layout: Layout) -> String {
+    if layout.columns == Columns::Puma {
+        return puma::claimed_row(study, run) + "\n";
+    }
+    let columns = rows::columns(study);
+    let row = run_columns::row(&columns, run, None);
+    text::table_row(&run_columns::table(columns, Vec::new()), &row, layout.width)
+}
+
+/// What stands after the table.
+pub fn closing(study: &SweepStudy, layout: Layout) -> String {
+    text::closing(&report(study, layout.columns), layout.width)
+}
+
+/// The whole report as text.
+pub fn whole(study: &SweepStudy, layout: Layout) -> String {
+    let ours = study.runs.iter().map(|run| row(study, run, layout));
+    let claimed = study.claimed_runs.iter().map(|run| claimed_row(study, run, layout));
+    opening(study, layout) + &ours.chain(claimed).collect::<String>() + &closing(study, layout)
+}
+
+fn theory_section(study: &SweepStudy) -> Option<ReportSection> {
+    let section = ReportSection::detail(theory::title(study));
+    let remarks = theory::remarks(study);
+    // Of runs that are held against no model there may be no forecast either.
+    // Each figure with how far off it was measured.
+    let column = |(at, name)| TableColumn { is_joined: at > 2 && at % 2 == 1, ..TableColumn::new(name) };
+    let columns = theory::head().into_iter().enumerate().map(column);
+    let table = DataTable::of_columns(columns, theory::lines(study).into_iter().map(TableRow::new));
+    (!remarks.is_empty()).then(|| section.table(DataTable { lead: 2, ..table }).lines(remarks))
+}

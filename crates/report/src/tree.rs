@@ -1,0 +1,325 @@
+//! What a report says, before it is laid out: a tree of sections that is built once and rendered as text, Markdown or CSV.
+//!
+//! Nothing here knows of lines, spaces or widths in characters, but for the columns of a table whose rows are printed as they
+//! are done: those have their width before the first row is known.
+
+use model::Nanos;
+
+use crate::number::NONE;
+
+/// The report of one study.
+#[derive(Default)]
+pub struct ReportTree {
+    /// The command line that repeats the study.
+    pub command_line: String,
+    /// What was measured, and where.
+    pub facts: Vec<NamedFact>,
+    /// The main table, a row a run.
+    pub table: Option<DataTable>,
+    /// Everything else, in the order in which it is asked.
+    pub sections: Vec<ReportSection>,
+    /// Words that are not the name of a column of the main table, with what they mean.
+    pub glossary: Vec<(&'static str, &'static str)>,
+    /// How long it all took.
+    pub total_time: String,
+}
+
+/// A fact about what was measured: its name and its lines.
+pub struct NamedFact {
+    pub(crate) name: &'static str,
+    pub(crate) lines: Vec<String>,
+    /// Whether no figure means anything without it: it stands at the top wherever the others are folded away.
+    pub(crate) is_key: bool,
+}
+
+/// A title and what stands under it.
+pub struct ReportSection {
+    pub(crate) title: String,
+    pub(crate) blocks: Vec<SectionBlock>,
+    /// Of second interest: Markdown folds it.
+    pub(crate) is_detail: bool,
+}
+
+/// One thing under a title.
+pub(crate) enum SectionBlock {
+    /// Sentences.
+    Paragraph(String),
+    List(Vec<ListItem>),
+    Table(DataTable),
+    Curves(Vec<TimeCurve>),
+    /// What somebody else printed, as it is.
+    Verbatim(String),
+}
+
+/// An item of a list.
+#[derive(Default)]
+pub struct ListItem {
+    /// Which run it is of; empty where that goes without saying.
+    pub(crate) label: String,
+    pub(crate) lines: Vec<String>,
+    /// What to do about it.
+    pub(crate) hints: Vec<String>,
+}
+
+/// A curve over time.
+pub(crate) struct TimeCurve {
+    /// Which run it is of.
+    pub(crate) label: String,
+    pub(crate) name: &'static str,
+    /// When, and what; `None` is a gap.
+    pub(crate) points: Vec<(Nanos, Option<f64>)>,
+    /// From 0 to here.
+    pub(crate) span: Nanos,
+    /// Points that a drawing may show at the most: how often somebody looked.
+    pub(crate) most_points: usize,
+    /// The highest value, in words.
+    pub(crate) highest: String,
+}
+
+/// A table: columns that are known before the rows.
+#[derive(Default)]
+pub struct DataTable {
+    pub(crate) columns: Vec<TableColumn>,
+    pub(crate) rows: Vec<TableRow>,
+    /// So many columns say what a row is of: they are repeated in each part of a table that is too wide.
+    pub(crate) lead: usize,
+}
+
+/// A column and how it behaves where there is little room.
+#[derive(Clone, Default)]
+pub struct TableColumn {
+    pub(crate) name: String,
+    /// Its name in CSV; empty where the name will do.
+    pub(crate) key: String,
+    pub(crate) band: Option<ColumnBand>,
+    /// What its name means; empty where that is plain, or where its band says it.
+    pub(crate) meaning: &'static str,
+    /// Characters of a cell; 0: as its widest cell takes.
+    pub(crate) width: usize,
+    /// 0 never goes; of the others those with the highest number go first, and those with the same one together.
+    pub(crate) rank: u8,
+    /// Whether it stays with the column before where a table is parted.
+    pub(crate) is_joined: bool,
+    /// Whether it says the same in each row, so that CSV alone has it.
+    pub(crate) is_constant: bool,
+}
+
+/// What stands over neighbouring columns.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ColumnBand {
+    pub(crate) title: String,
+    /// Stands behind a column's name where there is no band above it, and above it where the title has no room.
+    pub(crate) suffix: &'static str,
+    /// As in [`TableColumn`], of all its columns.
+    pub(crate) meaning: &'static str,
+}
+
+/// A row of a table; it may have fewer cells than there are columns.
+#[derive(Default)]
+pub struct TableRow {
+    pub(crate) cells: Vec<TableCell>,
+    /// What is said beside it.
+    pub(crate) note: String,
+    /// Its bar, as a part of the longest one.
+    pub(crate) bar: Option<f64>,
+}
+
+/// A cell: what is shown, and the number behind it where it is one.
+#[derive(Clone, Default)]
+pub struct TableCell {
+    pub(crate) text: String,
+    pub(crate) value: Option<f64>,
+}
+
+impl TableCell {
+    /// A number as `shown` prints it; a dash where there is none.
+    pub fn number(value: Option<f64>, shown: impl Fn(f64) -> String) -> TableCell {
+        TableCell { text: value.map_or_else(|| NONE.to_owned(), shown), value }
+    }
+
+    /// A time, in a column of milliseconds.
+    pub fn time(time: Option<Nanos>) -> TableCell {
+        TableCell {
+            text: crate::number::or_none(time, crate::number::milliseconds),
+            value: time.map(Nanos::as_millis_f64),
+        }
+    }
+
+    /// How many.
+    pub fn count(count: impl Into<u64>) -> TableCell {
+        let count = count.into();
+        TableCell { text: crate::number::count(count), value: Some(count as f64) }
+    }
+}
+
+impl<T: Into<String>> From<T> for TableCell {
+    fn from(text: T) -> TableCell {
+        TableCell { text: text.into(), value: None }
+    }
+}
+
+impl TableRow {
+    /// A row of these cells.
+    pub fn new(cells: impl IntoIterator<Item = impl Into<TableCell>>) -> TableRow {
+        TableRow { cells: cells.into_iter().map(Into::into).collect(), ..TableRow::default() }
+    }
+
+    /// The same with something said beside it.
+    #[must_use]
+    pub fn noted(self, note: impl Into<String>) -> TableRow {
+        TableRow { note: note.into(), ..self }
+    }
+
+    /// The same with a bar of that part of the longest one.
+    #[must_use]
+    pub fn barred(self, part: f64) -> TableRow {
+        TableRow { bar: Some(part), ..self }
+    }
+}
+
+impl TableColumn {
+    /// One that is as wide as its widest cell.
+    pub fn new(name: impl Into<String>) -> TableColumn {
+        TableColumn { name: name.into(), ..TableColumn::default() }
+    }
+
+    /// The same under a band.
+    #[must_use]
+    pub fn under(self, band: &ColumnBand) -> TableColumn {
+        TableColumn { band: Some(band.clone()), ..self }
+    }
+
+    /// The same, never parted from the column before.
+    #[must_use]
+    pub fn joined(self) -> TableColumn {
+        TableColumn { is_joined: true, ..self }
+    }
+
+    /// What it is called where no band stands above it.
+    pub(crate) fn full_name(&self) -> String {
+        match self.band.as_ref().map(|band| band.suffix) {
+            Some(suffix) if !suffix.is_empty() => format!("{} {suffix}", self.name),
+            _ => self.name.clone(),
+        }
+    }
+}
+
+impl ColumnBand {
+    /// A title that a narrower one may stand for.
+    pub fn new(title: impl Into<String>, suffix: &'static str) -> ColumnBand {
+        ColumnBand { title: title.into(), suffix, meaning: "" }
+    }
+}
+
+impl DataTable {
+    /// Under these names, of which the first says what a row is of.
+    pub fn new<'a>(names: impl IntoIterator<Item = &'a str>, rows: impl IntoIterator<Item = TableRow>) -> DataTable {
+        DataTable::of_columns(names.into_iter().map(TableColumn::new), rows)
+    }
+
+    /// Under these columns, of which the first says what a row is of.
+    pub fn of_columns(
+        columns: impl IntoIterator<Item = TableColumn>,
+        rows: impl IntoIterator<Item = TableRow>,
+    ) -> DataTable {
+        DataTable { columns: columns.into_iter().collect(), rows: rows.into_iter().collect(), lead: 1 }
+    }
+}
+
+impl DataTable {
+    /// Whether a column is words that say what a row is of, and so aligned left.
+    pub(crate) fn is_left(&self, at: usize) -> bool {
+        let is_number = |row: &TableRow| row.cells.get(at).is_some_and(|cell| cell.value.is_some());
+        at < self.lead && self.columns[at].width == 0 && !self.rows.iter().any(is_number)
+    }
+}
+
+impl NamedFact {
+    /// Lines under a name; empty ones are left out.
+    pub fn new(name: &'static str, lines: impl IntoIterator<Item = String>) -> NamedFact {
+        NamedFact { name, lines: lines.into_iter().filter(|line| !line.is_empty()).collect(), is_key: false }
+    }
+
+    /// One that no figure can do without.
+    pub fn key(name: &'static str, lines: impl IntoIterator<Item = String>) -> NamedFact {
+        NamedFact { is_key: true, ..NamedFact::new(name, lines) }
+    }
+}
+
+impl ListItem {
+    /// One line.
+    pub fn new(line: impl Into<String>) -> ListItem {
+        ListItem { lines: vec![line.into()], ..ListItem::default() }
+    }
+
+    /// The same with what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> ListItem {
+        self.hints.push(hint.into());
+        self
+    }
+}
+
+impl ReportSection {
+    /// A section that is never folded.
+    pub fn new(title: impl Into<String>) -> ReportSection {
+        ReportSection { title: title.into(), blocks: Vec::new(), is_detail: false }
+    }
+
+    /// A section that Markdown folds.
+    pub fn detail(title: impl Into<String>) -> ReportSection {
+        ReportSection { is_detail: true, ..ReportSection::new(title) }
+    }
+
+    fn with(mut self, block: SectionBlock, is_empty: bool) -> ReportSection {
+        if !is_empty {
+            self.blocks.push(block);
+        }
+        self
+    }
+
+    /// The same with a paragraph for each of these; an empty one is left out.
+    #[must_use]
+    pub fn paragraphs(mut self, texts: impl IntoIterator<Item = impl Into<String>>) -> ReportSection {
+        let texts = texts.into_iter().map(Into::into).filter(|text: &String| !text.is_empty());
+        self.blocks.extend(texts.map(SectionBlock::Paragraph));
+        self
+    }
+
+    /// The same with a list, where there is anything to list.
+    #[must_use]
+    pub fn list(self, items: impl IntoIterator<Item = ListItem>) -> ReportSection {
+        let items: Vec<ListItem> = items.into_iter().collect();
+        let is_empty = items.is_empty();
+        self.with(SectionBlock::List(items), is_empty)
+    }
+
+    /// The same with a list of single lines.
+    #[must_use]
+    pub fn lines(self, lines: impl IntoIterator<Item = impl Into<String>>) -> ReportSection {
+        self.list(lines.into_iter().map(ListItem::new))
+    }
+
+    /// The same with a table, where it has rows.
+    #[must_use]
+    pub fn table(self, table: DataTable) -> ReportSection {
+        let is_empty = table.rows.is_empty();
+        self.with(SectionBlock::Table(table), is_empty)
+    }
+
+    /// The same with curves, where there are any.
+    pub(crate) fn curves(self, curves: Vec<TimeCurve>) -> ReportSection {
+        let is_empty = curves.is_empty();
+        self.with(SectionBlock::Curves(curves), is_empty)
+    }
+
+    /// The same with what somebody else printed.
+    pub(crate) fn verbatim(self, text: &str) -> ReportSection {
+        self.with(SectionBlock::Verbatim(text.to_owned()), text.is_empty())
+    }
+
+    /// The section, where anything stands under its title.
+    pub fn filled(self) -> Option<ReportSection> {
+        (!self.blocks.is_empty()).then_some(self)
+    }
+}
