@@ -4,7 +4,7 @@
 use model::doubts::LOAD_PERCENTILES;
 use model::histogram::rank;
 use model::series::Second;
-use model::{Histogram, LoadStudy, Nanos, Pace, Profile, Quantile, DurationSummary, Tally};
+use model::{DurationSummary, Histogram, LoadStudy, Nanos, Pace, Profile, Quantile, Tally};
 
 use crate::intervals;
 use crate::load::{good_answers, sent};

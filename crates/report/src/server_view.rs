@@ -1,7 +1,7 @@
 //! What was seen of server and kernel while the runs went on, and what app and server said over statsd.
 
 use model::watch::{Curve, Track};
-use model::{StatsdReport, StatsdFigures, StatsdMetric, MetricKind, Nanos, Run, SweepStudy, Watch};
+use model::{MetricKind, Nanos, Run, StatsdFigures, StatsdMetric, StatsdReport, SweepStudy, Watch};
 
 use crate::facts::{self, Labelled};
 use crate::number::{self, NONE};
@@ -206,7 +206,9 @@ pub(crate) fn statsd(study: &SweepStudy) -> Option<ReportSection> {
 }
 
 /// The same of runs of that length with these labels; a single run needs none.
-pub(crate) fn statsd_section<'a>(runs: impl Iterator<Item = (String, &'a StatsdReport, Nanos)>) -> Option<ReportSection> {
+pub(crate) fn statsd_section<'a>(
+    runs: impl Iterator<Item = (String, &'a StatsdReport, Nanos)>,
+) -> Option<ReportSection> {
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
     for (label, heard, elapsed) in runs {
         let space = if label.is_empty() { "" } else { " " };

@@ -54,7 +54,7 @@ fn loads(tool: &str, prints: &[f64]) {
     // The kept study says the same again, and as markdown too.
     assert_eq!(lab.run("report").with_code(0).stdout, ended.stdout);
     let markdown = lab.run("report --format markdown").with_code(0).stdout;
-    assert!(markdown.contains(&format!("times, by {}", run.name())), "{markdown}");
+    assert!(markdown.contains(&format!("Times, by {}", run.name())), "{markdown}");
     assert!(lab.living().is_empty());
     assert_eq!(std::fs::read_dir(lab.path("tmp")).unwrap().count(), 0);
 }
