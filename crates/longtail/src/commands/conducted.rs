@@ -196,7 +196,6 @@ impl Observer<BodiesStudy, BodyRun> for TerminalObserver<'_> {
     }
 
     fn opened(&mut self, study: &BodiesStudy) {
-        let width = self.layout.width;
         self.print(|| report::bodies::opening(study, self.layout));
     }
 
