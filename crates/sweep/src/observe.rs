@@ -77,6 +77,9 @@ pub struct ObservedRun<E> {
 ///
 /// # Errors
 /// Where the engine cannot start, or a thread.
+///
+/// # Panics
+/// Where one of its threads did.
 pub fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
     shape: &LoadSpec,
     clock: &C,

@@ -144,9 +144,10 @@ pub fn conduct_overhead<C: Clock + Clone + Send + Sync>(
     phase: &mut dyn FnMut(&Phase),
 ) -> Result<Overhead, SweepError> {
     // A place of our own for the app's packets, as an agent on the server's machine would be.
-    let open = || StatsdSocket::bind(([127, 0, 0, 1], 0).into()).map(|socket| Mutex::new(Hearing::at(socket)));
-    let statsd = plan.arms.contains(&Arm::Statsd).then(open).transpose().map_err(SweepError::NoReceiver)?;
-    let address = statsd.as_ref().map(|statsd| statsd.lock().expect("nobody else has it").address());
+    let bind = || StatsdSocket::bind(([127, 0, 0, 1], 0).into());
+    let socket = plan.arms.contains(&Arm::Statsd).then(bind).transpose().map_err(SweepError::NoReceiver)?;
+    let address = socket.as_ref().map(StatsdSocket::address);
+    let statsd = socket.map(|socket| Mutex::new(Hearing::at(socket)));
     let turns = |round| paired::order(plan.seed, round, plan.arms.len()).into_iter().map(move |arm| (arm, round));
     let turns: Vec<(usize, u32)> = (1..=plan.rounds).flat_map(turns).collect();
     let blocks = turns.iter().map(|(arm, round)| {

@@ -87,37 +87,31 @@ fn exact_for(words: &str) -> bool {
 #[test]
 fn bytes_are_the_apps_over_tcp() {
     if has("puma") {
-        exact(if has_ipv6() { "tcp4,tcp6" } else { "tcp4" }, "");
-    }
-}
-
-#[test]
-fn bytes_are_the_apps_over_tcp_with_a_connection_a_request() {
-    if has("puma") {
-        exact(if has_ipv6() { "tcp4,tcp6" } else { "tcp4" }, "-k");
+        let sockets = if has_ipv6() { "tcp4,tcp6" } else { "tcp4" };
+        for mode in ["", "-k"] {
+            exact(sockets, mode);
+        }
     }
 }
 
 #[test]
 fn bytes_are_the_apps_over_tls() {
     if has_ssl() {
-        exact("ssl4", "");
-        exact("ssl4", "-k");
-    }
-}
-
-#[test]
-fn bytes_are_the_apps_over_tls_and_ipv6() {
-    if has_ssl() && has_ipv6() {
-        exact("ssl6", "");
+        for mode in ["", "-k"] {
+            exact("ssl4", mode);
+        }
+        if has_ipv6() {
+            exact("ssl6", "");
+        }
     }
 }
 
 #[test]
 fn bytes_are_the_apps_over_unix_sockets() {
     if has("puma") {
-        exact("unix,aunix", "");
-        exact("unix,aunix", "-k --lanes 2");
+        for mode in ["", "-k --lanes 2"] {
+            exact("unix,aunix", mode);
+        }
     }
 }
 

@@ -90,58 +90,30 @@ fn is_abstract(server: &ServerFacts, _: u16) {
 }
 
 #[test]
-fn tls_over_ipv4_keeps_the_account_in_single_mode() {
+fn tls_over_ipv4_keeps_the_account() {
     if has_ssl() {
-        swept("ssl4", "", is_tls_on("127.0.0.1"));
+        for mode in ["", "-w2"] {
+            swept("ssl4", mode, is_tls_on("127.0.0.1"));
+        }
     }
 }
 
 #[test]
-fn tls_over_ipv4_keeps_the_account_with_two_workers() {
-    if has_ssl() {
-        swept("ssl4", "-w2", is_tls_on("127.0.0.1"));
-    }
-}
-
-#[test]
-fn tls_over_ipv6_keeps_the_account_in_single_mode() {
+fn tls_over_ipv6_keeps_the_account() {
     if has_ssl() && has_ipv6() {
-        swept("ssl6", "", is_tls_on("[::1]"));
+        for mode in ["", "-w2"] {
+            swept("ssl6", mode, is_tls_on("[::1]"));
+        }
     }
 }
 
 #[test]
-fn tls_over_ipv6_keeps_the_account_with_two_workers() {
-    if has_ssl() && has_ipv6() {
-        swept("ssl6", "-w2", is_tls_on("[::1]"));
-    }
-}
-
-#[test]
-fn a_unix_socket_keeps_the_account_in_single_mode() {
+fn unix_sockets_keep_the_account() {
     if has("puma") {
-        swept("unix", "", is_file);
-    }
-}
-
-#[test]
-fn a_unix_socket_keeps_the_account_with_two_workers() {
-    if has("puma") {
-        swept("unix", "-w2", is_file);
-    }
-}
-
-#[test]
-fn an_abstract_socket_keeps_the_account_in_single_mode() {
-    if has("puma") {
-        swept("aunix", "", is_abstract);
-    }
-}
-
-#[test]
-fn an_abstract_socket_keeps_the_account_with_two_workers() {
-    if has("puma") {
-        swept("aunix", "-w2", is_abstract);
+        for mode in ["", "-w2"] {
+            swept("unix", mode, is_file);
+            swept("aunix", mode, is_abstract);
+        }
     }
 }
 
