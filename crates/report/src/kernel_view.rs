@@ -16,7 +16,7 @@ pub(crate) fn section(runs: &[Labelled<'_>], sockets: &[Socket]) -> Option<Repor
     let new = TableColumn::new;
     let [accept, receive, server] =
         ["accept queue", "receive queue", "in server"].map(|title| ColumnBand::new(title, title));
-    let of_wait = |names: &'static [&'static str], band| names.iter().map(move |name| new(*name).under(band));
+    let of_wait = |names: &'static [&'static str], band| names.iter().copied().map(move |name| new(name).under(band));
     let columns = [new(""), new("worker"), new("answers")].into_iter();
     let columns = columns
         .chain(of_wait(&["mean", "p50", "p99"], &accept))

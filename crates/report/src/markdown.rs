@@ -61,7 +61,7 @@ fn item(item: &ListItem) -> String {
 fn pipe_table(table: &DataTable) -> String {
     let is_empty = |at: usize| table.rows.iter().all(|row| row.cells.get(at).is_none_or(|cell| cell.text.is_empty()));
     let is_shown =
-        |at: &usize| !table.columns[*at].is_constant && !(table.columns[*at].name.is_empty() && is_empty(*at));
+        |at: &usize| !(table.columns[*at].is_constant || table.columns[*at].name.is_empty() && is_empty(*at));
     let shown: Vec<usize> = (0..table.columns.len()).filter(is_shown).collect();
     let has_notes = table.rows.iter().any(|row| !row.note.is_empty() || row.bar.is_some());
     let notes = |note: String| has_notes.then_some(note);

@@ -6,8 +6,11 @@ use crate::number;
 use crate::tree::{ColumnBand, DataTable, ReportSection, TableCell, TableColumn, TableRow};
 use crate::verdicts;
 
-/// What is summed up, and how it is shown.
-const FIGURES: [(&str, fn(f64) -> String); 4] = [
+/// The name of a figure, and how it is shown.
+type ShownFigure = (&'static str, fn(f64) -> String);
+
+/// What is summed up.
+const FIGURES: [ShownFigure; 4] = [
     ("req/s", number::rate),
     ("p50, ms", |nanos| number::milliseconds(Nanos(nanos as u64))),
     ("p99, ms", |nanos| number::milliseconds(Nanos(nanos as u64))),
