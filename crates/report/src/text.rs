@@ -289,12 +289,8 @@ impl<'a> TableLayout<'a> {
         }
         let names: Vec<TableCell> = columns.iter().map(|column| TableCell::from(column.name.as_str())).collect();
         let lines = [bands, self.line(shown, &names)];
-        lines
-            .iter()
-            .map(|line| line.trim_end())
-            .filter(|line| !line.is_empty())
-            .map(|line| format!("{line}\n"))
-            .collect()
+        let shown = lines.iter().map(|line| line.trim_end()).filter(|line| !line.is_empty());
+        shown.flat_map(|line| [line, "\n"]).collect()
     }
 
     /// One line.

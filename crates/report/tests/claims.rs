@@ -117,7 +117,7 @@ fn a_hint_that_several_runs_share_stands_once() {
     study.runs[1].warnings = vec![Diagnostic::WorkersChanged { new: 1 }, Diagnostic::WorkersChanged { new: 1 }];
     study.runs[2].warnings = vec![Diagnostic::WorkersChanged { new: 1 }];
     let text = closing(&study);
-    let seen = format!("  1.50x, 2.00x: {}\n", Diagnostic::WorkersChanged { new: 1 }.to_string());
+    let seen = format!("  1.50x, 2.00x: {}\n", Diagnostic::WorkersChanged { new: 1 });
     assert_eq!(text.matches(&seen).count(), 1, "{text}");
     assert_eq!(text.matches(Diagnostic::WorkersChanged { new: 1 }.hint()).count(), 1);
 }
