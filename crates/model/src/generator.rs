@@ -86,6 +86,9 @@ pub struct ServerCpu {
     pub is_shared: bool,
     /// How many of these CPUs were busy, on average, whoever it was with; `None` where the kernel does not tell.
     pub busy: Option<f64>,
+    /// How many of them had nothing to run, on average; `None` where the kernel does not tell. On a virtual machine busy and idle may be less
+    /// than all: the host took the rest, and did not say so.
+    pub idle: Option<f64>,
     /// Whether the processes run Ruby, which lets one thread of a process compute at a time.
     pub is_ruby: bool,
 }

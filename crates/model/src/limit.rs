@@ -107,7 +107,9 @@ impl CpuUse {
 pub(crate) fn of_cpus(facts: &GeneratorFacts) -> Option<Limit> {
     let (server, cpu) = (facts.server.as_ref()?, CpuUse::of(facts)?);
     let beside = if server.is_shared { cpu.generator } else { 0.0 } + cpu.others.unwrap_or(0.0);
-    if cpu.server >= SERVER_USES * cpu.of && cpu.server + beside >= USED * cpu.of {
+    // What is not idle is not to be had, whoever has it: a host takes processors from a virtual machine unseen.
+    let used = server.idle.map_or(cpu.server + beside, |idle| cpu.of - idle);
+    if cpu.server >= SERVER_USES * cpu.of && used >= USED * cpu.of {
         let is_alone = beside < OTHERS_USE * cpu.of;
         return Some(if is_alone || !server.is_shared { Limit::Cpu(cpu) } else { Limit::SharedCpus(cpu) });
     }
@@ -224,6 +226,7 @@ mod tests {
             of: 2.0,
             is_shared,
             busy: Some(busy as f64 / 100.0),
+            idle: Some(2.0 - busy as f64 / 100.0),
             is_ruby,
         };
         let lane = LaneFacts { cpu: tenths(lane), elapsed, ..LaneFacts::default() };
@@ -251,6 +254,11 @@ mod tests {
             assert_eq!(limit.0, limit.1, "{named}");
         }
         assert_eq!(of_cpus(&GeneratorFacts::default()), None);
+        // The host had an eighth of both CPUs, and nobody says so: but none was idle.
+        let mut by_host = facts(&[64, 64], 35, 175, ruby);
+        assert_eq!(of_cpus(&by_host), None);
+        by_host.server.iter_mut().for_each(|server| server.idle = Some(0.0));
+        assert_eq!(of_cpus(&by_host).map(|it| it.name()), Some("shared CPUs"));
         // Two workers that hand their locks on: 86 % of each CPU, and the rest of the time they wait for one. More workers would not do more.
         let mut waiting = facts(&[86, 86], 2, 175, ruby);
         waiting.server.iter_mut().flat_map(|server| &mut server.processes).for_each(|one| one.run_queue = one.cpu / 4);

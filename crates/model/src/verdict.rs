@@ -345,6 +345,7 @@ mod tests {
             of: 2.0,
             is_shared: true,
             busy: Some(1.98),
+            idle: Some(0.0),
             is_ruby: true,
         };
         let lane = LaneFacts { cpu: ms(500), run_queue: ms(420), elapsed: second, ..LaneFacts::default() };

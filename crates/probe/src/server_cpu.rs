@@ -19,7 +19,7 @@ pub struct ServerCpuBefore {
     roots: Vec<u32>,
     followers: Vec<Follower>,
     placement: Placement,
-    busy: Option<f64>,
+    shares: Option<CpuShares>,
     at: Nanos,
 }
 
@@ -29,8 +29,8 @@ pub fn before(roots: &[u32], placement: &Placement, at: Nanos) -> ServerCpuBefor
     for follower in &mut followers {
         follower.look();
     }
-    let busy = busy(&placement.server);
-    ServerCpuBefore { roots: roots.to_vec(), followers, placement: placement.clone(), busy, at }
+    let shares = shares(&placement.server);
+    ServerCpuBefore { roots: roots.to_vec(), followers, placement: placement.clone(), shares, at }
 }
 
 fn family(roots: &[u32]) -> BTreeSet<u32> {
@@ -59,7 +59,9 @@ impl ServerCpuBefore {
         let cpus = self.placement.server.len() as f64;
         let read = |path: &str| fs::read_to_string(path).ok();
         let quota = tightest_quota(&cgroups(busiest), &read).filter(|(quota, _)| *quota < cpus);
-        let used = busy(&self.placement.server).zip(self.busy).map(|(now, before)| now - before);
+        let shares = shares(&self.placement.server).zip(self.shares).filter(|_| quota.is_none());
+        let seconds = elapsed.as_secs_f64().max(1e-9);
+        let since = |part: fn(&CpuShares) -> f64| shares.map(|(now, before)| (part(&now) - part(&before)) / seconds);
         Some(ServerCpu {
             processes,
             elapsed,
@@ -70,18 +72,28 @@ impl ServerCpuBefore {
                 Some((_, group)) => cgroups(std::process::id()).iter().any(|own| Path::new(own).starts_with(group)),
                 None => self.placement.is_shared(),
             },
-            busy: used.filter(|_| quota.is_none()).map(|used| used / elapsed.as_secs_f64().max(1e-9)),
+            busy: since(|shares| shares.busy),
+            idle: since(|shares| shares.idle),
             is_ruby: is_ruby(busiest),
         })
     }
 }
 
-/// How long these CPUs were busy so far, in seconds of one CPU.
-fn busy(cpus: &Cpus) -> Option<f64> {
+/// How long some CPUs were busy and idle since the start of the machine, in seconds of one CPU.
+#[derive(Clone, Copy, Debug)]
+struct CpuShares {
+    busy: f64,
+    idle: f64,
+}
+
+fn shares(cpus: &Cpus) -> Option<CpuShares> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
-    let busy = |cpu| CpuTicks::named(&stat, &format!("cpu{cpu}")).map(|ticks| ticks.all - ticks.idle);
-    let ticks: Option<u64> = cpus.iter().map(busy).sum();
-    Some(ticks? as f64 / rustix::param::clock_ticks_per_second() as f64)
+    let per_second = rustix::param::clock_ticks_per_second() as f64;
+    cpus.iter().try_fold(CpuShares { busy: 0.0, idle: 0.0 }, |sum, cpu| {
+        let ticks = CpuTicks::named(&stat, &format!("cpu{cpu}"))?;
+        let idle = ticks.idle as f64 / per_second;
+        Some(CpuShares { busy: sum.busy + ticks.all as f64 / per_second - idle, idle: sum.idle + idle })
+    })
 }
 
 /// Whether the process runs the Ruby that has a lock: `JRuby` and `TruffleRuby` have other names.

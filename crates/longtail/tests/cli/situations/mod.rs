@@ -154,19 +154,29 @@ fn hold((group, rows): Group) {
     let mut wrong = String::new();
     // `make test` has no time for all of them: every other one, and `make soak` the rest.
     let is_soaked = std::env::var_os("LONGTAIL_SOAK").is_some();
+    let (mut judged, mut excused) = (0, 0);
     for (at, row) in rows().into_iter().enumerate() {
         if at % 2 == 1 && !is_soaked {
             println!("{group}: {}: {}: left to make soak", row.name, words(&row.expected));
             continue;
         }
         let said = match caused(&row) {
-            Ok((seen, before)) if seen.cells == row.expected => format!("as expected{before}"),
-            Ok((seen, before)) => {
+            Came::Judged(seen, before) => {
+                judged += 1;
                 let said = words(&seen.cells);
-                let _ = writeln!(wrong, "{}: {said}\nnot {}\n{}\n", row.name, words(&row.expected), seen.evidence);
-                format!("WRONG: {said}{before}")
+                if seen.cells == row.expected {
+                    format!("as expected{before}")
+                } else {
+                    let _ = writeln!(wrong, "{}: {said}\nnot {}\n{}\n", row.name, words(&row.expected), seen.evidence);
+                    format!("WRONG: {said}{before}")
+                }
             }
-            Err(reason) => {
+            Came::Excused(before) => {
+                excused += 1;
+                can(false, &format!("{}: the machine is too busy{before}", row.name));
+                format!("skipped: the machine is too busy{before}")
+            }
+            Came::Impossible(reason) => {
                 can(false, &format!("{}: {reason}", row.name));
                 format!("skipped: {reason}")
             }
@@ -174,34 +184,47 @@ fn hold((group, rows): Group) {
         println!("{group}: {}: {}: {said}", row.name, words(&row.expected));
     }
     assert!(wrong.is_empty(), "wrong cells:\n{wrong}");
+    // A machine is busy now and then. What is wrong each time is wrong, and not the machine.
+    assert!(excused <= judged, "{group}: {excused} situations laid to the machine, and only {judged} judged");
 }
 
-/// What comes of a situation, if not at first then later where the machine explains what was said; and what was said before.
-///
-/// # Errors
-/// Why it cannot be caused here.
-fn caused(row: &Row) -> Result<(Seen, String), String> {
+/// What came of a situation.
+enum Came {
+    /// It was caused and may be judged; what was said before, on a disturbed machine.
+    Judged(Seen, String),
+    /// The machine explains each time what was said.
+    Excused(String),
+    /// It cannot be caused here, and why.
+    Impossible(String),
+}
+
+/// Causes a situation, again where the machine explains what was said.
+fn caused(row: &Row) -> Came {
     let mut before = String::new();
     for _ in 0..TRIES {
         let seen = match (row.cause)() {
             Caused::Seen(seen) => seen,
-            Caused::Skipped(reason) => return Err(reason),
+            Caused::Skipped(reason) => return Came::Impossible(reason),
         };
         let why = seen.disturbed.as_ref().filter(|_| may_be_the_machines(&seen.cells, &row.expected));
-        let Some(why) = why else { return Ok((seen, before)) };
+        let Some(why) = why else { return Came::Judged(seen, before) };
         let _ = write!(before, "; before: {}: {why}", words(&seen.cells));
     }
-    Err(format!("the machine is too busy{before}"))
+    Came::Excused(before)
 }
 
 /// Whether a machine whose processors others use can be why this was said: that the generator or the processors were the limit, that
-/// nothing settled, or that the order of service was not told. Another verdict, limit, order or exit code is wrong on any machine.
+/// nothing settled, or that the order of service was not told. Another verdict, limit, order or exit code is wrong on any machine. Where the
+/// processors are contested on purpose it is no excuse that they are.
 fn may_be_the_machines(said: &Cells, expected: &Cells) -> bool {
     let is_of_it = match said.verdict {
-        Some(Verdict::GeneratorBound | Verdict::SharedCpus | Verdict::Invalid) => true,
+        Some(Verdict::GeneratorBound | Verdict::SharedCpus | Verdict::Invalid) => {
+            expected.verdict != Some(Verdict::SharedCpus)
+        }
         _ => Cells { discipline: expected.discipline, ..*said } == *expected && said.discipline.is_none(),
     };
-    said != expected && is_of_it
+    let of_verdict = if said.verdict == Some(Verdict::Invalid) { Some(3) } else { expected.exit };
+    said != expected && said.exit == of_verdict && is_of_it
 }
 
 /// A sink in a process of its own: its CPU time is not that of the tests.
