@@ -110,8 +110,8 @@ impl<'a> TerminalObserver<'a> {
         }
     }
 
-    fn keep(&mut self, study: Study) {
-        match self.store.save(&study) {
+    fn keep(&mut self, study: &Study) {
+        match self.store.save(study) {
             Ok(()) => self.kept = true,
             // Said at the end: the study goes on, and is printed.
             Err(mistake) => self.failed = Some(mistake),
@@ -168,7 +168,7 @@ impl Observer for TerminalObserver<'_> {
 
     fn run_done(&mut self, study: &SweepStudy, provisional: &Run) {
         self.outlets.iter_mut().for_each(|outlets| outlets.run_over());
-        self.keep(study.clone().into());
+        self.keep(&study.clone().into());
         let mut run = provisional.clone();
         self.output.forced(&mut run.judgement);
         self.print(|| report::sweep::row(study, &run, self.layout));
@@ -180,12 +180,12 @@ impl Observer for TerminalObserver<'_> {
         }
         self.judged = study.runs.len();
         if self.judged > 0 {
-            self.keep(study.clone().into());
+            self.keep(&study.clone().into());
         }
     }
 
     fn claimed_done(&mut self, study: &SweepStudy, run: &ClaimedRow) {
-        self.keep(study.clone().into());
+        self.keep(&study.clone().into());
         self.print(|| report::sweep::claimed_row(study, run, self.layout));
     }
 }
@@ -200,7 +200,7 @@ impl Observer<BodiesStudy, BodyRun> for TerminalObserver<'_> {
     }
 
     fn run_done(&mut self, study: &BodiesStudy, provisional: &BodyRun) {
-        self.keep(study.clone().into());
+        self.keep(&study.clone().into());
         let mut run = provisional.clone();
         self.output.forced(&mut run.run.judgement);
         self.print(|| report::bodies::row(study, &run, self.layout));
@@ -208,7 +208,7 @@ impl Observer<BodiesStudy, BodyRun> for TerminalObserver<'_> {
 
     fn judged(&mut self, study: &BodiesStudy) {
         if !study.runs.is_empty() {
-            self.keep(study.clone().into());
+            self.keep(&study.clone().into());
         }
     }
 }

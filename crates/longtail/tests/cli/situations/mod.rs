@@ -102,7 +102,7 @@ impl Seen {
         let cells = Cells {
             exit: ended.status.code(),
             verdict: judgement.map(|judgement| judgement.verdict),
-            limit: limit.map(|limit| limit.name()),
+            limit: limit.map(model::Limit::name),
             discipline,
         };
         let evidence = format!("{limit:?}\n{judgement:#?}\n{}{}", ended.stdout, ended.stderr);
