@@ -37,7 +37,7 @@ test: ## Install what is missing, then all that must pass: format, lints, docume
 test-pumas: ## One contract for every Puma: start, counts, order of service, forecast, stop (DIRS="CHECKOUT …")
 	LONGTAIL_PUMAS="$(DIRS)" cargo test --locked --package longtail --test cli -- pumas:: --nocapture --test-threads=1
 
-soak: ## What is tested now and then: 200 times kill -9, each system call refused with each error, all situations (50 minutes)
+soak: ## What is tested now and then: 200 times kill -9, each system call refused with each error, all situations (10 minutes)
 	@bin/install-missing test
 	LONGTAIL_SOAK=1 cargo test --locked --package longtail --test cli -- kills:: refused:: situations::
 
