@@ -36,7 +36,7 @@ pub struct Ratio {
 /// What a ratio tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Told {
+pub enum PairedAnswer {
     /// The arm differs from the bare one.
     Differs,
     /// It cannot be told from noise.
@@ -59,11 +59,11 @@ impl Ratio {
 
     /// What it tells beside `control`, which is the bare arm measured a second time: noise where 1 is within the interval, or
     /// where the whole interval is within the control's.
-    pub fn told(&self, control: Option<&Ratio>) -> Told {
-        let (Some(low), Some(high)) = (self.low, self.high) else { return Told::TooFewRounds };
+    pub fn told(&self, control: Option<&Ratio>) -> PairedAnswer {
+        let (Some(low), Some(high)) = (self.low, self.high) else { return PairedAnswer::TooFewRounds };
         let floor = control.and_then(|control| control.low.zip(control.high));
         let is_within = floor.is_some_and(|(least, most)| least <= low && high <= most);
-        if (low <= 1.0 && 1.0 <= high) || is_within { Told::Noise } else { Told::Differs }
+        if (low <= 1.0 && 1.0 <= high) || is_within { PairedAnswer::Noise } else { PairedAnswer::Differs }
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
     fn six_rounds_are_the_least_that_have_an_interval() {
         let five = ratio(&[1.1, 1.2, 1.3, 1.4, 1.5]);
         assert_eq!((five.median, five.low, five.high), (1.3, None, None));
-        assert_eq!(five.told(None), Told::TooFewRounds);
+        assert_eq!(five.told(None), PairedAnswer::TooFewRounds);
         // 1 - 2 / 2^6 = 97 % between the least and the most.
         let six = ratio(&[1.5, 1.25, 1.125, 2.0, 1.75, 3.0]);
         assert_eq!((six.median, six.low, six.high, six.rounds), (1.625, Some(1.125), Some(3.0), LEAST_ROUNDS));
@@ -100,14 +100,18 @@ mod tests {
     fn noise_is_what_holds_one_or_what_the_control_does_too() {
         let of = |low, high| Ratio { median: f64::midpoint(low, high), low: Some(low), high: Some(high), rounds: 6 };
         let control = of(0.94, 1.07);
-        assert_eq!(of(0.99, 1.30).told(None), Told::Noise);
-        assert_eq!(of(1.0, 1.30).told(None), Told::Noise);
-        assert_eq!(of(1.01, 1.05).told(None), Told::Differs);
-        assert_eq!(of(1.01, 1.05).told(Some(&control)), Told::Noise, "the bare arm differs from itself by as much");
-        assert_eq!(of(1.01, 1.08).told(Some(&control)), Told::Differs);
-        assert_eq!(of(0.70, 0.80).told(Some(&control)), Told::Differs);
+        assert_eq!(of(0.99, 1.30).told(None), PairedAnswer::Noise);
+        assert_eq!(of(1.0, 1.30).told(None), PairedAnswer::Noise);
+        assert_eq!(of(1.01, 1.05).told(None), PairedAnswer::Differs);
+        assert_eq!(
+            of(1.01, 1.05).told(Some(&control)),
+            PairedAnswer::Noise,
+            "the bare arm differs from itself by as much"
+        );
+        assert_eq!(of(1.01, 1.08).told(Some(&control)), PairedAnswer::Differs);
+        assert_eq!(of(0.70, 0.80).told(Some(&control)), PairedAnswer::Differs);
         let short = Ratio { low: None, high: None, ..control };
-        assert_eq!(of(1.01, 1.05).told(Some(&short)), Told::Differs, "no floor is known");
+        assert_eq!(of(1.01, 1.05).told(Some(&short)), PairedAnswer::Differs, "no floor is known");
     }
 
     #[test]

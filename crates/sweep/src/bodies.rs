@@ -60,13 +60,13 @@ pub fn conduct_bodies<C: Clock + Clone + Send + Sync>(
         repeat,
     };
     let pass = |repeat| plan.pass(repeat).into_iter().map(move |(socket, bodies)| block(repeat, socket, &bodies));
-    let mut bodies = Bodies { plan, observer, study, ceilings: BTreeMap::new(), begun: context.clock.now() };
+    let mut bodies = BodiesExperiment { plan, observer, study, ceilings: BTreeMap::new(), begun: context.clock.now() };
     conduct((1..=plan.repeat).flat_map(pass), &mut bodies, context)?;
     bodies.note_the_time(context);
     Ok(bodies.study)
 }
 
-struct Bodies<'a> {
+struct BodiesExperiment<'a> {
     plan: &'a BodiesPlan,
     observer: &'a mut dyn Observer<BodiesStudy, BodyRun>,
     study: BodiesStudy,
@@ -75,7 +75,7 @@ struct Bodies<'a> {
     begun: Nanos,
 }
 
-impl<C: Clock + Clone + Send + Sync> Experiment<C> for Bodies<'_> {
+impl<C: Clock + Clone + Send + Sync> Experiment<C> for BodiesExperiment<'_> {
     fn phase(&mut self, phase: &Phase) {
         self.observer.phase(phase);
     }
@@ -156,7 +156,7 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for Bodies<'_> {
     }
 }
 
-impl Bodies<'_> {
+impl BodiesExperiment<'_> {
     fn note_the_time<C: Clock>(&mut self, context: &Context<'_, C>) {
         self.study.interrupted = context.is_interrupted();
         self.study.total_time = context.clock.now() - self.begun;

@@ -70,7 +70,7 @@ impl Tracing {
         progress: &RunProgress,
         over: &AtomicBool,
         journal: Option<&Receiver<RecordBatch>>,
-    ) -> Result<Told, String> {
+    ) -> Result<TraceResult, String> {
         let begun_with = processes::this_threads_cpu();
         let lead = shared_clock_lead(clock);
         let failed = |missing: bpf::MissingRight| missing.to_string();
@@ -101,12 +101,12 @@ impl Tracing {
         }
         let view = self.path.view().map_err(failed)?;
         let cpu = processes::this_threads_cpu().saturating_sub(begun_with);
-        Ok(Told { view, join: join.filter(|_| journal.is_some()), cpu })
+        Ok(TraceResult { view, join: join.filter(|_| journal.is_some()), cpu })
     }
 }
 
 /// What was told in a run.
-pub(crate) struct Told {
+pub(crate) struct TraceResult {
     view: KernelView,
     join: Option<Join>,
     /// CPU time of the thread that listened.
@@ -114,9 +114,9 @@ pub(crate) struct Told {
 }
 
 /// All of it, of a run with this tally; where it failed, `watch` has the reason.
-pub(crate) fn view(told: Result<Told, String>, tally: &Tally, watch: Option<&mut Watch>) -> Option<KernelView> {
+pub(crate) fn view(told: Result<TraceResult, String>, tally: &Tally, watch: Option<&mut Watch>) -> Option<KernelView> {
     match told {
-        Ok(Told { view, join, cpu }) => {
+        Ok(TraceResult { view, join, cpu }) => {
             if let Some(watch) = watch {
                 watch.cpu += cpu;
             }

@@ -28,7 +28,7 @@ pub use calibrate::{Ceilings, ceilings};
 pub use context::Context;
 pub use error::SweepError;
 pub use hear::Hearing;
-pub use observe::{Observation, ObservedRun, drive_observed};
+pub use observe::{ObservedRun, RunObservers, drive_observed};
 pub use observer::{Observer, Phase};
 pub use overhead::{Arm, Overhead, OverheadPlan, Sample, conduct_overhead};
 pub use probe::StatsdSocket;

@@ -20,7 +20,7 @@ const BATCHES: usize = 64;
 const GLANCE: Nanos = Nanos::from_millis(20);
 
 /// Who observes a run.
-pub struct Observation<'a, E> {
+pub struct RunObservers<'a, E> {
     /// Asked again and again whether the run is to end early, and why.
     pub ends: &'a mut (dyn FnMut() -> Option<E> + Send),
     /// The first processes of the server; none where they are not known.
@@ -48,10 +48,10 @@ pub struct Sampling<'a> {
     pub(crate) live: &'a LiveReadings,
 }
 
-impl<'a, E> Observation<'a, E> {
+impl<'a, E> RunObservers<'a, E> {
     /// By nobody but those who may end it.
-    pub fn ended_by(ends: &'a mut (dyn FnMut() -> Option<E> + Send)) -> Observation<'a, E> {
-        Observation { ends, serving: &[], placement: None, statsd: None, journal: None, sampling: None }
+    pub fn ended_by(ends: &'a mut (dyn FnMut() -> Option<E> + Send)) -> RunObservers<'a, E> {
+        RunObservers { ends, serving: &[], placement: None, statsd: None, journal: None, sampling: None }
     }
 }
 
@@ -84,9 +84,9 @@ pub fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
     shape: &LoadSpec,
     clock: &C,
     progress: &RunProgress,
-    observation: Observation<'_, E>,
+    observation: RunObservers<'_, E>,
 ) -> Result<ObservedRun<E>, DriveError> {
-    let Observation { ends, serving, placement, statsd, mut journal, sampling } = observation;
+    let RunObservers { ends, serving, placement, statsd, mut journal, sampling } = observation;
     let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
     let traced = sampling.as_ref().and_then(|sampling| sampling.traced);
     let traces = traced.is_some() && shape.reads_app_times && shape.transport.tls.is_none();

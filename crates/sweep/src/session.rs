@@ -21,7 +21,7 @@ use crate::context::Context;
 use crate::error::SweepError;
 use crate::hear::Hearing;
 use crate::ledger::{Ledger, fresh_stats, replaced, shares_between, shares_by_header};
-use crate::observe::{Observation, ObservedRun, Sampling, drive_observed};
+use crate::observe::{ObservedRun, RunObservers, Sampling, drive_observed};
 use crate::observer::Phase;
 use crate::server_under_test::ServerUnderTest;
 use crate::watch::LiveReadings;
@@ -176,12 +176,12 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             let server = || server.has_ended().then_some(EndedBy::Server);
             context.is_interrupted().then_some(EndedBy::User).or_else(server)
         };
-        let observation = Observation {
+        let observation = RunObservers {
             serving: &[server.pid()],
             placement: server.facts.placement.as_ref(),
             statsd: watching.statsd,
             sampling,
-            ..Observation::ended_by(&mut ends)
+            ..RunObservers::ended_by(&mut ends)
         };
         let observed = drive_observed(shape, &context.clock, progress, observation)?;
         let tally = &observed.done.tally;

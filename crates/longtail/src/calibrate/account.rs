@@ -8,7 +8,7 @@ use crate::generators::Generator;
 
 /// A run that was done.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Run {
+pub(crate) struct CalibrationRun {
     /// In which round, from 1.
     pub(crate) round: u32,
     /// Requests per second, by the sink's count over the middle of the run.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use model::Nanos;
 use serde::Serialize;
 
-use crate::calibrate::account::{Run, said};
+use crate::calibrate::account::{CalibrationRun, said};
 use crate::calibrate::subject::Subject;
 use crate::generators::{Generator, GeneratorRunner, LoadOrder};
 
@@ -20,7 +20,7 @@ pub(crate) struct Contender {
     /// As a shell takes it.
     pub(crate) command_line: String,
     /// Its runs.
-    pub(crate) runs: Vec<Run>,
+    pub(crate) runs: Vec<CalibrationRun>,
     /// Why runs are missing.
     pub(crate) failures: Vec<String>,
 }
@@ -64,7 +64,7 @@ impl Ring<'_> {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    fn run(&self, round: u32, contender: &mut Contender) -> Result<Run, String> {
+    fn run(&self, round: u32, contender: &mut Contender) -> Result<CalibrationRun, String> {
         let silent = || "the sink does not answer any more".to_owned();
         let before = self.subject.at_rest().ok_or_else(silent)?;
         let order = LoadOrder { url: self.subject.url.clone(), ..self.order.clone() };
@@ -96,7 +96,7 @@ impl Ring<'_> {
         let said = said.ok_or_else(|| why("what it printed is not understood"))?;
         let span = (last.at - first.at).as_secs_f64();
         let (user, system) = report.cpu.ok_or("the kernel does not tell the CPU time of children")?;
-        Ok(Run {
+        Ok(CalibrationRun {
             round,
             rate_per_s: (last.requests - first.requests) as f64 / span,
             user: user.0 as f64 / received as f64,

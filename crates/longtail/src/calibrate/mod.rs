@@ -8,4 +8,4 @@ mod text;
 
 pub(crate) use conduct::{Contender, Ring};
 pub(crate) use subject::Subject;
-pub(crate) use text::{Findings, json, table};
+pub(crate) use text::{CalibrationFindings, json, table};

@@ -7,13 +7,13 @@ use model::{Environment, Nanos};
 use report::number;
 use serde_json::json;
 
-use crate::calibrate::account::{Run, Spread};
+use crate::calibrate::account::{CalibrationRun, Spread};
 use crate::calibrate::conduct::Contender;
 use crate::generators::{Generator, LoadOrder};
 use crate::selftest::machine;
 
 /// All that was found.
-pub(crate) struct Findings<'a> {
+pub(crate) struct CalibrationFindings<'a> {
     pub(crate) order: &'a LoadOrder,
     pub(crate) rounds: u32,
     pub(crate) contenders: &'a [Contender],
@@ -23,7 +23,7 @@ pub(crate) struct Findings<'a> {
     pub(crate) interrupted: bool,
 }
 
-impl Findings<'_> {
+impl CalibrationFindings<'_> {
     /// Of each run.
     fn length(&self) -> Nanos {
         self.order.time().unwrap_or_default()
@@ -44,11 +44,11 @@ struct Medians {
 }
 
 impl Medians {
-    fn of(runs: &[Run]) -> Option<Medians> {
+    fn of(runs: &[CalibrationRun]) -> Option<Medians> {
         let middle = |all: Vec<f64>| Spread::of(all).map(|spread| spread.median);
-        let each = |figure: fn(&Run) -> Option<f64>| middle(runs.iter().filter_map(figure).collect());
+        let each = |figure: fn(&CalibrationRun) -> Option<f64>| middle(runs.iter().filter_map(figure).collect());
         // As it was printed: the middle one, not a mean of two.
-        let printed = |figure: fn(&Run) -> Option<PrintedFigure>| {
+        let printed = |figure: fn(&CalibrationRun) -> Option<PrintedFigure>| {
             let mut all: Vec<PrintedFigure> = runs.iter().filter_map(figure).collect();
             all.sort_by(|a, b| a.value.total_cmp(&b.value));
             all.get(all.len().saturating_sub(1) / 2).copied()
@@ -77,7 +77,7 @@ const HEAD: [&str; 2] = [
 ];
 
 /// For a terminal.
-pub(crate) fn table(found: &Findings<'_>) -> String {
+pub(crate) fn table(found: &CalibrationFindings<'_>) -> String {
     let (connections, seconds) = (found.order.connections, found.length().0 / 1_000_000_000);
     let mut text = format!(
         "{} of each to one load sink, 1 thread, {} s a run, {} in turns; medians\n\n",
@@ -127,7 +127,7 @@ fn milliseconds(time: PrintedFigure) -> String {
     number::fixed(time.value * 1e3, decimals)
 }
 
-fn remarks(found: &Findings<'_>) -> String {
+fn remarks(found: &CalibrationFindings<'_>) -> String {
     let mut text = String::new();
     for contender in found.contenders {
         let name = contender.tool.name();
@@ -169,10 +169,10 @@ fn word(verdict: &ClaimVerdict) -> Option<String> {
 }
 
 /// For a program.
-pub(crate) fn json(found: &Findings<'_>) -> String {
+pub(crate) fn json(found: &CalibrationFindings<'_>) -> String {
     let medians = |contender: &Contender| {
         let own = Medians::of(&contender.runs);
-        let spread = |figure: fn(&Run) -> f64| Spread::of(contender.runs.iter().map(figure));
+        let spread = |figure: fn(&CalibrationRun) -> f64| Spread::of(contender.runs.iter().map(figure));
         json!({
             "tool": contender.tool,
             "command_line": contender.command_line,

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use launch::GuardCommand;
 
 use crate::args::CalibrateArgs;
-use crate::calibrate::{self, Contender, Findings, Ring, Subject};
+use crate::calibrate::{self, CalibrationFindings, Contender, Ring, Subject};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
 use crate::generators::{Generator, GeneratorRunner};
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, Mistake> {
     subject.stop();
 
     let interrupted = interrupt.load(Ordering::Relaxed);
-    let found = Findings {
+    let found = CalibrationFindings {
         order: &order,
         rounds: args.rounds(),
         contenders: &contenders,

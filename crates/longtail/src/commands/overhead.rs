@@ -9,7 +9,7 @@ use crate::args::environment::addresses;
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
 use crate::mistake::Mistake;
-use crate::overhead::{self, Findings};
+use crate::overhead::{self, OverheadFindings};
 use crate::store::CeilingFile;
 use crate::ui::Ui;
 use crate::{signals, ui};
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &OverheadArgs, resolver: Resolver) -> Result<Exit, Mista
         ui::note("interrupted before the first run: there is nothing to report");
         return Ok(Exit::Interrupted);
     }
-    let found = Findings::of(&plan, &overhead);
+    let found = OverheadFindings::of(&plan, &overhead);
     let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
     ui::print(&if args.format.is_json() {
         overhead::json(&found, &environment, &started_at)

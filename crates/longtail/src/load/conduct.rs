@@ -12,7 +12,7 @@ use model::{
     Clock, Diagnostic, EndedBy, GeneratorFacts, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome, Placement,
     Statistics, doubts, verdict,
 };
-use sweep::{Context, HostCounters, Observation, ObservedRun, Phase, drive_observed};
+use sweep::{Context, HostCounters, ObservedRun, Phase, RunObservers, drive_observed};
 
 use crate::clock::SystemClock;
 use crate::load::Check;
@@ -77,12 +77,12 @@ pub(crate) fn conduct(
         };
         let (journal, recording) = recorder.map(record).transpose()?.unzip();
         let mut ends = early_end(interrupt, &plan.stop_if, progress, clock);
-        let observation = Observation {
+        let observation = RunObservers {
             serving: &serving,
             placement: placement.as_ref(),
             statsd: ears.hearing.as_ref(),
             journal,
-            ..Observation::ended_by(&mut ends)
+            ..RunObservers::ended_by(&mut ends)
         };
         let observed = drive_observed(&shape, &clock, progress, observation);
         let recorded = recording.map(|thread| thread.join().expect("the recorder never panics"));

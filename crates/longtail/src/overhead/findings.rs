@@ -1,6 +1,6 @@
 //! What the runs come to: for each arm its figures, and their ratios to the bare arm's of the same round. Arithmetic alone.
 
-use model::paired::{Ratio, Told, median};
+use model::paired::{PairedAnswer, Ratio, median};
 use serde::Serialize;
 use sweep::{Arm, Overhead, OverheadPlan, Sample};
 
@@ -50,7 +50,7 @@ pub(crate) struct Figure {
     /// To the bare arm; absent of the bare arm itself.
     pub(crate) ratio: Option<Ratio>,
     /// What the ratio tells; absent of the bare arm and its control.
-    pub(crate) told: Option<Told>,
+    pub(crate) told: Option<PairedAnswer>,
 }
 
 /// An arm and its figures.
@@ -70,16 +70,16 @@ impl OfArm {
 
 /// All of it.
 #[derive(Debug)]
-pub(crate) struct Findings<'a> {
+pub(crate) struct OverheadFindings<'a> {
     pub(crate) plan: &'a OverheadPlan,
     pub(crate) overhead: &'a Overhead,
     pub(crate) arms: Vec<OfArm>,
     pub(crate) doubts: Vec<String>,
 }
 
-impl<'a> Findings<'a> {
+impl<'a> OverheadFindings<'a> {
     /// Of these runs.
-    pub(crate) fn of(plan: &'a OverheadPlan, overhead: &'a Overhead) -> Findings<'a> {
+    pub(crate) fn of(plan: &'a OverheadPlan, overhead: &'a Overhead) -> OverheadFindings<'a> {
         let place = |arm: &Arm| plan.arms.iter().position(|other| other == arm);
         let (bare, control) = (place(&Arm::Bare), place(&Arm::Control));
         let ratio = |arm: usize, metric: Metric| {
@@ -103,7 +103,7 @@ impl<'a> Findings<'a> {
         };
         let arms: Vec<OfArm> = plan.arms.iter().enumerate().map(of_arm).collect();
         let doubts = doubts(plan, overhead, &arms, control);
-        Findings { plan, overhead, arms, doubts }
+        OverheadFindings { plan, overhead, arms, doubts }
     }
 }
 
@@ -112,7 +112,7 @@ fn doubts(plan: &OverheadPlan, overhead: &Overhead, arms: &[OfArm], control: Opt
     let mut doubts = Vec::new();
     if let Some(control) = control.and_then(|at| arms.get(at)) {
         for figure in &control.figures {
-            if figure.ratio.is_some_and(|ratio| ratio.told(None) == Told::Differs) {
+            if figure.ratio.is_some_and(|ratio| ratio.told(None) == PairedAnswer::Differs) {
                 doubts.push(format!(
                     "the control differs from the bare arm in {}, although both are the same: something drifts, and no difference as small as that means anything",
                     figure.metric.name()
@@ -208,16 +208,16 @@ pub(super) mod tests {
     #[test]
     fn ratios_are_of_pairs_and_drift_is_in_none_of_them() {
         let (plan, overhead) = (plan(6), overhead(6));
-        let found = Findings::of(&plan, &overhead);
+        let found = OverheadFindings::of(&plan, &overhead);
         let statsd = found.arms[3].figure(Metric::ServerCpu);
         let ratio = statsd.ratio.unwrap();
         assert_eq!((ratio.median, ratio.low, ratio.high), (1.25, Some(1.25), Some(1.25)));
-        assert_eq!(statsd.told, Some(Told::Differs));
+        assert_eq!(statsd.told, Some(PairedAnswer::Differs));
         let rate = found.arms[3].figure(Metric::Rate);
-        assert!((rate.ratio.unwrap().median - 0.8).abs() < 1e-12 && rate.told == Some(Told::Differs));
-        assert_eq!(found.arms[3].figure(Metric::GeneratorCpu).told, Some(Told::Noise));
+        assert!((rate.ratio.unwrap().median - 0.8).abs() < 1e-12 && rate.told == Some(PairedAnswer::Differs));
+        assert_eq!(found.arms[3].figure(Metric::GeneratorCpu).told, Some(PairedAnswer::Noise));
         for metric in [Metric::ServerCpu, Metric::Rate] {
-            assert_eq!(found.arms[2].figure(metric).told, Some(Told::Noise));
+            assert_eq!(found.arms[2].figure(metric).told, Some(PairedAnswer::Noise));
         }
         let control = found.arms[1].figure(Metric::ServerCpu);
         assert_eq!(
@@ -233,16 +233,16 @@ pub(super) mod tests {
     #[test]
     fn five_rounds_tell_nothing() {
         let (plan, overhead) = (plan(5), overhead(5));
-        let found = Findings::of(&plan, &overhead);
+        let found = OverheadFindings::of(&plan, &overhead);
         let figure = found.arms[3].figure(Metric::ServerCpu);
-        assert_eq!((figure.told, figure.ratio.unwrap().low), (Some(Told::TooFewRounds), None));
+        assert_eq!((figure.told, figure.ratio.unwrap().low), (Some(PairedAnswer::TooFewRounds), None));
     }
 
     #[test]
     fn a_round_that_is_not_whole_has_no_pair() {
         let (plan, mut overhead) = (plan(7), overhead(7));
         overhead.samples.retain(|sample| sample.round < 7 || sample.arm != 0);
-        let found = Findings::of(&plan, &overhead);
+        let found = OverheadFindings::of(&plan, &overhead);
         assert_eq!(found.arms[3].figure(Metric::Rate).ratio.unwrap().rounds, 6);
         assert_eq!(found.arms[3].runs, 7);
     }
@@ -260,7 +260,7 @@ pub(super) mod tests {
                 sample.server_cpu = None;
             }
         }
-        let doubts = Findings::of(&plan, &overhead).doubts;
+        let doubts = OverheadFindings::of(&plan, &overhead).doubts;
         for part in [
             "control differs from the bare arm in requests/s",
             "busy 97.0 %",

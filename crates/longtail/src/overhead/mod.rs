@@ -3,5 +3,5 @@
 mod findings;
 mod text;
 
-pub(crate) use self::findings::Findings;
+pub(crate) use self::findings::OverheadFindings;
 pub(crate) use self::text::{json, table};

@@ -1,11 +1,11 @@
 //! What instruments cost, as a table with a line of words for each arm, and as JSON.
 
-use model::paired::{LEAST_ROUNDS, Ratio, Told};
+use model::paired::{LEAST_ROUNDS, PairedAnswer, Ratio};
 use model::{Environment, Stop};
 use report::number;
 use serde_json::{Value, json};
 
-use super::findings::{Figure, Findings, Metric, OfArm};
+use super::findings::{Figure, Metric, OfArm, OverheadFindings};
 
 /// Of the JSON; one that an old reader would misunderstand gets the next.
 const SCHEMA: u32 = 1;
@@ -15,7 +15,7 @@ const NAMES: usize = 16;
 const CELLS: [usize; 3] = [9, 8, 16];
 
 /// For a terminal.
-pub(crate) fn table(found: &Findings<'_>) -> String {
+pub(crate) fn table(found: &OverheadFindings<'_>) -> String {
     let (plan, overhead) = (found.plan, found.overhead);
     let server = &overhead.server;
     let length = match plan.stream.stop {
@@ -47,7 +47,7 @@ pub(crate) fn table(found: &Findings<'_>) -> String {
         let cells: Vec<String> = arm.figures.iter().map(cells).collect();
         lines.push(format!("{:NAMES$}{}", arm.name, cells.concat()).trim_end().to_owned());
     }
-    let is_noise = |figure: &Figure| figure.told == Some(Told::Noise);
+    let is_noise = |figure: &Figure| figure.told == Some(PairedAnswer::Noise);
     if found.arms.iter().any(|arm| arm.figures.iter().any(is_noise)) {
         lines.push("~ cannot be told from noise".to_owned());
     }
@@ -69,7 +69,7 @@ fn cells(figure: &Figure) -> String {
     });
     let ratio = number::or_none(figure.ratio, |ratio| number::fixed(ratio.median, 3));
     let interval = figure.ratio.and_then(interval);
-    let is_noise = figure.told == Some(Told::Noise);
+    let is_noise = figure.told == Some(PairedAnswer::Noise);
     let interval = interval.map(|text| format!("{}{text}", if is_noise { "~" } else { "" }));
     let interval = if figure.ratio.is_some() { number::or_none(interval, |text| text) } else { String::new() };
     let cells = [median, if figure.ratio.is_some() { ratio } else { String::new() }, interval];
@@ -83,21 +83,21 @@ fn interval(ratio: Ratio) -> Option<String> {
 
 /// What an arm comes to.
 fn words(arm: &OfArm) -> String {
-    let named = |told: Told| {
+    let named = |told: PairedAnswer| {
         let is = |figure: &&Figure| figure.told == Some(told);
         arm.figures.iter().filter(is).map(|figure| figure.metric.name()).collect::<Vec<_>>().join(", ")
     };
     let differs: Vec<String> =
-        arm.figures.iter().filter(|figure| figure.told == Some(Told::Differs)).map(difference).collect();
+        arm.figures.iter().filter(|figure| figure.told == Some(PairedAnswer::Differs)).map(difference).collect();
     let mut parts = differs;
     if arm.figures.iter().all(|figure| figure.told.is_none()) {
         return floor(arm);
     }
-    let noise = named(Told::Noise);
+    let noise = named(PairedAnswer::Noise);
     if !noise.is_empty() {
         parts.push(format!("cannot be told from noise: {noise}"));
     }
-    if !named(Told::TooFewRounds).is_empty() {
+    if !named(PairedAnswer::TooFewRounds).is_empty() {
         let least = LEAST_ROUNDS;
         parts.push(format!("{} tell no 95 % interval: {least} or more do", number::count_of(rounds(arm), "round")));
     }
@@ -133,7 +133,7 @@ fn floor(arm: &OfArm) -> String {
 }
 
 /// For a program. The shape is in docs/FORMAT.md.
-pub(crate) fn json(found: &Findings<'_>, environment: &Environment, started_at: &str) -> String {
+pub(crate) fn json(found: &OverheadFindings<'_>, environment: &Environment, started_at: &str) -> String {
     let (plan, overhead) = (found.plan, found.overhead);
     let samples: Vec<Value> = overhead
         .samples
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn an_arm_has_its_figures_and_its_words() {
         let (plan, overhead) = (plan(6), overhead(6));
-        let text = table(&Findings::of(&plan, &overhead));
+        let text = table(&OverheadFindings::of(&plan, &overhead));
         let expected = "\
 Puma 6.5.0, 4 workers of 5 threads, 10 connections, closed loop; 6 rounds of 4 arms, 100 requests each, in an order of chance (seed 3)
 
@@ -205,7 +205,7 @@ statsd               1125   1.250    1.250..1.250     10.0   1.000   ~1.000..1.0
     #[test]
     fn few_rounds_are_said_to_tell_nothing() {
         let (plan, overhead) = (plan(3), overhead(3));
-        let text = table(&Findings::of(&plan, &overhead));
+        let text = table(&OverheadFindings::of(&plan, &overhead));
         assert!(text.contains("3 rounds tell no 95 % interval: 6 or more do"), "{text}");
         assert!(text.contains("3 rounds tell no noise floor"), "{text}");
     }

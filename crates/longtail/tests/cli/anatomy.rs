@@ -101,7 +101,7 @@ fn an_app_that_tells_a_duration_is_believed_and_one_that_is_silent_is_said_to_be
     let good = study.runs[0].tally.counts.good();
     let doubt = Diagnostic::ImpossibleStamps { answers: good, of: good };
     assert!(study.runs[0].warnings.contains(&doubt), "{:?}", study.runs[0].warnings);
-    assert!(stdout.contains("lie outside their requests"), "{stdout}");
+    assert!(stdout.contains("lie outside the request"), "{stdout}");
 }
 
 /// The app that longtail brings says nothing more than it always did to whoever does not ask.

@@ -147,7 +147,7 @@ fn an_app_that_tells_a_duration_or_nothing_leaves_one_part_for_the_rest_of_the_s
         ),
         ("[200, {}, ['ok']]", None, "server and app "),
         // Of another clock: from before the request was sent.
-        ("[200, {'x-app-stamps' => '5 6'}, ['ok']]", None, "lie outside their requests"),
+        ("[200, {'x-app-stamps' => '5 6'}, ['ok']]", None, "lie outside the request"),
     ] {
         let lab = Lab::new();
         lab.write("app.ru", &format!("run lambda {{ |env| {app} }}\n"));

@@ -63,7 +63,7 @@ fn a_run_that_its_server_ended_is_not_said_to_be_interrupted_by_the_user() {
     let warnings = &study.runs[0].warnings;
     assert!(warnings.contains(&Diagnostic::Interrupted { by: EndedBy::Server }), "{warnings:?}");
     let report = lab.run("report").with_code(0).stdout;
-    assert!(report.contains("the server ended in the middle of it: the run is shorter than planned"), "{report}");
+    assert!(report.contains("the server ended: the run is shorter than planned"), "{report}");
     assert!(!report.contains("by the user") && !sweep.stdout.contains("by the user"), "{report}");
 }
 

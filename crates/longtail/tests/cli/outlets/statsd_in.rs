@@ -110,6 +110,6 @@ fn what_the_user_has_set_stays() {
     assert!(ended.stderr.contains("STATSD_HOST is set already"), "{}", ended.stderr);
     let heard = lab.study().runs[0].heard.clone().unwrap();
     assert_eq!((heard.packets, heard.before, heard.lines), (0, 0, 0));
-    assert!(ended.stdout.contains("1.00x: nothing came"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("1.00x  nothing came"), "{}", ended.stdout);
     assert!(packets(&own).len() > 5);
 }
