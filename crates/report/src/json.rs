@@ -5,6 +5,7 @@ use std::io;
 use model::Study;
 use model::study::SCHEMA;
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
 /// Why a text is not a study that can be read.
@@ -37,19 +38,44 @@ pub fn write(study: &Study) -> String {
     String::from_utf8(bytes).expect("JSON is UTF-8")
 }
 
-/// The study that [`write()`] wrote.
+/// The study that [`write()`] wrote. A line break in one of its strings becomes visible, as JSON writes it: whoever wrote the file, a string
+/// makes no line of a report.
 ///
 /// # Errors
 /// Where the text is not a study, or one of a newer schema than this code knows.
 pub fn read(text: &str) -> Result<Study, ReadError> {
     let not_a_study = |error: serde_json::Error| ReadError::NotAStudy(error.to_string());
-    let value: serde_json::Value = serde_json::from_str(text).map_err(not_a_study)?;
-    let schema = value.get("schema").and_then(serde_json::Value::as_u64);
+    let mut value: Value = serde_json::from_str(text).map_err(not_a_study)?;
+    let schema = value.get("schema").and_then(Value::as_u64);
     match schema {
         None => Err(ReadError::NotAStudy("it names no schema".to_owned())),
         Some(found) if found > u64::from(SCHEMA) => Err(ReadError::Newer { found, known: SCHEMA }),
         // From the text and not from the value: only so does an error name its line.
-        Some(_) => serde_json::from_str(text).map_err(not_a_study),
+        Some(_) => {
+            let study = serde_json::from_str(text).map_err(not_a_study)?;
+            let mut found = false;
+            show_line_breaks(&mut value, &mut found);
+            if found { serde_json::from_value(value).map_err(not_a_study) } else { Ok(study) }
+        }
+    }
+}
+
+/// What another generator printed, line by line. It stands in a part of its own.
+const OUTPUT: &str = "output";
+
+/// Writes `\n` for each line break in a string of `value`, and sets `found` where there was one.
+fn show_line_breaks(value: &mut Value, found: &mut bool) {
+    match value {
+        Value::String(text) if text.contains(['\n', '\r']) => {
+            *text = text.replace('\n', "\\n").replace('\r', "\\r");
+            *found = true;
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| show_line_breaks(value, found)),
+        Value::Object(fields) => {
+            let printed = fields.iter_mut().filter(|(name, _)| *name != OUTPUT);
+            printed.for_each(|(_, value)| show_line_breaks(value, found));
+        }
+        _ => {}
     }
 }
 

@@ -142,6 +142,17 @@ fn a_worker_that_was_replaced_leaves_gaps_and_its_name_cannot_break_a_markdown_t
 }
 
 #[test]
+fn a_line_break_in_a_study_makes_no_line_of_its_report() {
+    let sweep = study::every().into_iter().next().unwrap();
+    let cpu = sweep.environment.cpu.clone();
+    for (line_break, shown) in [("\\n", "\\n"), ("\\u000a", "\\n"), ("\\r", "\\r")] {
+        let forged = json::write(&sweep.clone().into()).replace(&cpu, &format!("{cpu}{line_break}9999 req/s"));
+        let report = text::whole(&report::report(&json::read(&forged).unwrap()), Width::ANY);
+        assert!(report.contains(&format!("{cpu}{shown}9999 req/s")), "{report}");
+    }
+}
+
+#[test]
 fn why_a_run_is_held_against_no_order_of_service_is_said_also_where_no_run_is() {
     let mut study = study::theorized();
     for run in &mut study.runs {
