@@ -109,9 +109,10 @@ pub(crate) fn of_cpus(facts: &GeneratorFacts) -> Option<Limit> {
     let beside = if server.is_shared { cpu.generator } else { 0.0 } + cpu.others.unwrap_or(0.0);
     // What is not idle is not to be had, whoever has it: a host takes processors from a virtual machine unseen.
     let used = server.idle.map_or(cpu.server + beside, |idle| cpu.of - idle);
+    let is_alone = beside < OTHERS_USE * cpu.of || !server.is_shared;
+    let on_cpus = |cpu| if is_alone { Limit::Cpu(cpu) } else { Limit::SharedCpus(cpu) };
     if cpu.server >= SERVER_USES * cpu.of && used >= USED * cpu.of {
-        let is_alone = beside < OTHERS_USE * cpu.of;
-        return Some(if is_alone || !server.is_shared { Limit::Cpu(cpu) } else { Limit::SharedCpus(cpu) });
+        return Some(on_cpus(cpu));
     }
     let serving = server.serving();
     let each = serving.iter().map(|(_, wanted)| *wanted).fold(f64::INFINITY, f64::min);
@@ -121,7 +122,7 @@ pub(crate) fn of_cpus(facts: &GeneratorFacts) -> Option<Limit> {
     is_taken.then_some(if has_cpus_left {
         Limit::RubyLock { processes: serving.len() as u32, each, cpu }
     } else {
-        Limit::Cpu(cpu)
+        on_cpus(cpu)
     })
 }
 
