@@ -123,7 +123,7 @@ impl Tool {
         let where_tls = |flag: &'static str| if job.tls { flag } else { "" };
         let line = match self {
             Tool::Longtail => format!(
-                "load --no-calibrate --lanes 1 -c {c} {} {} {} {}",
+                "load --no-calibrate --threads 1 -c {c} {} {} {} {}",
                 is_for("--for"),
                 job.rate.map(|rate| format!("--rate {rate}/s")).unwrap_or_default(),
                 where_close("-k"),
@@ -225,7 +225,10 @@ mod tests {
 
     #[test]
     fn each_is_asked_for_the_same_load() {
-        assert_eq!(line(Tool::Longtail, &JOB), "load --no-calibrate --lanes 1 -c 37 --for 1500ms http://127.0.0.1:1/");
+        assert_eq!(
+            line(Tool::Longtail, &JOB),
+            "load --no-calibrate --threads 1 -c 37 --for 1500ms http://127.0.0.1:1/"
+        );
         assert_eq!(line(Tool::Floor, &JOB), "127.0.0.1:1 37 1500000000 keep");
         assert_eq!(line(Tool::Wrk, &JOB), "-t1 -c37 -d2s --latency http://127.0.0.1:1/");
         assert_eq!(line(Tool::Oha, &JOB), "--no-tui -c 37 -z 1500ms http://127.0.0.1:1/");

@@ -52,7 +52,7 @@ fn a_request_stays_below_its_ceiling_of_instructions() {
     }
     let run = |requests: u64, stamps: &str| {
         // With this timing a lane does not try to stay awake: on one processor it is always wanted by the sink.
-        let load = format!("load --no-calibrate --lanes 1 --timing coalesce --timestamps {stamps}");
+        let load = format!("load --no-calibrate --threads 1 --timing coalesce --timestamps {stamps}");
         let line = format!("{load} -c {CONNECTIONS} -n {requests} http://{address}/");
         let words: Vec<&Path> = std::iter::once(longtail.as_path()).chain(line.split(' ').map(Path::new)).collect();
         counter.count(&folder, &words).unwrap()

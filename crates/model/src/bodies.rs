@@ -32,7 +32,7 @@ pub struct BodiesPlan {
     pub cool_down: bool,
     /// Whether the generator's own limit is measured first.
     pub calibrate: bool,
-    /// `--probe`: what is read of server and kernel while a run goes on.
+    /// `--inspect`: what is read of server and kernel while a run goes on.
     #[serde(default)]
     pub probe: Probe,
 }
@@ -75,7 +75,7 @@ impl BodiesPlan {
         words.extend([format!("--repeat={}", self.repeat), format!("--seed={}", self.seed)]);
         words.extend((!self.cool_down).then(|| "--no-cool-down".to_owned()));
         words.extend((!self.calibrate).then(|| "--no-calibrate".to_owned()));
-        words.extend((self.probe != Probe::Proc).then(|| format!("--probe={}", self.probe)));
+        words.extend(self.probe.word(Probe::Proc, false));
         words
     }
 

@@ -1,4 +1,4 @@
-//! A run that another generator made (`--with wrk`): what it says of it, beside what others saw.
+//! A run that another generator made (`--generator wrk`): what it says of it, beside what others saw.
 //!
 //! Nothing here was recorded by us: there is no tally and no histogram, only the figures that the generator printed.
 //! What it did not print is absent, never computed from something else.
@@ -145,7 +145,7 @@ pub struct ClaimedRow {
     pub forecast: Option<Forecast>,
 }
 
-/// What `longtail load --with` found: one run of another generator against a server that was there already.
+/// What `longtail load --generator` found: one run of another generator against a server that was there already.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClaimedLoadStudy {
     /// Version of the file format.

@@ -32,7 +32,7 @@ pub enum Diagnostic {
         "the generator reaches {ceiling_per_s:.0} requests/s without a server to wait for, {times:.1} times this rate"
     )]
     #[strum(
-        message = "this rate is near the generator's own limit: use more lanes (--lanes) on cores of their own, or a slower app"
+        message = "this rate is near the generator's own limit: use more --generator-threads on cores of their own, or a slower app"
     )]
     Headroom {
         /// That rate, in requests per second.
@@ -43,7 +43,7 @@ pub enum Diagnostic {
     /// Open loop: requests sent within the window, of those that were due in it.
     #[error("{sent} of {due} requests were sent in time")]
     #[strum(
-        message = "this is not the load that was asked for: use more connections (-c), more lanes (--lanes), or a lower rate"
+        message = "this is not the load that was asked for: use more connections (-c), more --generator-threads, or a lower rate"
     )]
     SentInTime {
         /// Sent.
@@ -53,7 +53,7 @@ pub enum Diagnostic {
     },
     /// How late the generator was by itself: from due to the start of sending, waits for a connection left out.
     #[error("the generator sent up to {:.3} ms late (p99), {} of the response time's p99", .p99.as_millis_f64(), percent(*.of_response_time))]
-    #[strum(message = "use more lanes (--lanes) on cores of their own; in an open loop also --timing spin")]
+    #[strum(message = "use more --generator-threads on cores of their own; in an open loop also --timing spin")]
     GeneratorLag {
         /// Its 99th percentile.
         #[serde(rename = "p99_ns")]
@@ -63,7 +63,7 @@ pub enum Diagnostic {
     },
     /// How late the generator read the responses, by the kernel's time stamps. It is not in the times.
     #[error("the generator read responses up to {:.3} ms late (p99), {} of the response time's p99", .p99.as_millis_f64(), percent(*.of_response_time))]
-    #[strum(message = "use more lanes (--lanes) on cores of their own, fewer connections, or a lower rate")]
+    #[strum(message = "use more --generator-threads on cores of their own, fewer connections, or a lower rate")]
     ReadLag {
         /// Its 99th percentile.
         #[serde(rename = "p99_ns")]
@@ -73,7 +73,7 @@ pub enum Diagnostic {
     },
     /// Open loop: whether the generator was later and later.
     #[error("the generator's own lag grew by {:.3} ms, {:.3} ms each second", .grown.as_millis_f64(), .slope * 1e3)]
-    #[strum(message = "use more lanes (--lanes) on cores of their own, fewer connections, or a lower rate")]
+    #[strum(message = "use more --generator-threads on cores of their own, fewer connections, or a lower rate")]
     LagSlope {
         /// Growth of its own lag, in seconds per second.
         slope: f64,
@@ -88,7 +88,7 @@ pub enum Diagnostic {
         "the generator's own lag may raise p{} by up to {:.3} ms; the sample gives it to ±{:.3} ms",
         percentile(*.quantile), .width.as_millis_f64(), .half_interval.as_millis_f64()
     )]
-    #[strum(message = "use more lanes (--lanes) on cores of their own; in an open loop also --timing spin")]
+    #[strum(message = "use more --generator-threads on cores of their own; in an open loop also --timing spin")]
     Bracket {
         /// The percentile, 0 to 1.
         quantile: f64,
@@ -103,7 +103,7 @@ pub enum Diagnostic {
     },
     /// The busiest lane's time on a CPU.
     #[error("the busiest generator thread used {} of a CPU", percent(*.share))]
-    #[strum(message = "use more lanes (--lanes) on cores of their own")]
+    #[strum(message = "use more --generator-threads on cores of their own")]
     LaneCpu {
         /// Share of the run, 0 to 1.
         share: f64,
@@ -111,7 +111,7 @@ pub enum Diagnostic {
     /// The most that a lane waited for a CPU.
     #[error("a generator thread waited for a CPU {} of the time", percent(*.share))]
     #[strum(
-        message = "the generator competes for CPUs: use a quieter machine, or fewer lanes (--lanes) than there are free cores"
+        message = "the generator competes for CPUs: use a quieter machine, or fewer --generator-threads than there are free cores"
     )]
     LaneRunQueue {
         /// Share of the run, 0 to 1.

@@ -33,10 +33,10 @@ pub struct Plan {
     /// Whether a short probe with and without keep-alive tells the order of service first.
     #[serde(default)]
     pub probe_discipline: bool,
-    /// `--with`: the other generator that makes the load, by its program's name; `None` is our own.
+    /// `--generator`: the other generator that makes the load, by its program's name; `None` is our own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with: Option<String>,
-    /// `--probe`: what is read of server and kernel while a run goes on.
+    /// `--inspect`: what is read of server and kernel while a run goes on.
     #[serde(default)]
     pub probe: Probe,
     /// `--statsd-listen`: where app and server find a statsd that is ours; port 0 is whichever is free. It is part of what is
@@ -68,6 +68,19 @@ pub struct ProbeUsed {
     /// Why the kernel's tracepoints were not listened to, where they might have been.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_no_bpf: Option<String>,
+}
+
+impl Probe {
+    /// The flag that asks for this, and for the app's own stamps, where `default` is what no flag asks for.
+    pub(crate) fn word(self, default: Probe, asks_app: bool) -> Option<String> {
+        let probe = match self {
+            Probe::Bpf => "kernel".to_owned(),
+            probe => probe.to_string(),
+        };
+        let words: Vec<String> =
+            (self != default).then_some(probe).into_iter().chain(asks_app.then(|| "app".to_owned())).collect();
+        (!words.is_empty()).then(|| format!("--inspect={}", words.join(",")))
+    }
 }
 
 impl fmt::Display for Probe {
@@ -103,7 +116,7 @@ impl Plan {
         let mut words = vec!["sweep".to_owned()];
         let server = &self.server;
         words.extend(server_words(server));
-        words.push(format!("-s{}", server.socket));
+        words.extend((server.socket != Socket::Tcp4).then(|| format!("-s{}", server.socket)));
         words.extend(self.stream.words("--for="));
         if self.connections.is_empty() {
             let multiples: Vec<String> = self.multiples.iter().map(f64::to_string).collect();
@@ -112,14 +125,15 @@ impl Plan {
             let connections: Vec<String> = self.connections.iter().map(u32::to_string).collect();
             words.push(format!("--connections={}", connections.join(",")));
         }
-        words.push(format!("--repeat={}", self.repeat));
+        words.extend((self.repeat != 1).then(|| format!("--repeat={}", self.repeat)));
         words.extend((!self.cool_down).then(|| "--no-cool-down".to_owned()));
         words.extend(self.probe_discipline.then(|| "--probe-discipline".to_owned()));
         // Another generator has no ceiling of ours.
         words.extend((!self.calibrate && self.with.is_none()).then(|| "--no-calibrate".to_owned()));
-        words.extend(self.with.as_ref().map(|with| format!("--with={with}")));
-        // Nobody looks on while another generator drives.
-        words.extend((self.probe != Probe::Auto && self.with.is_none()).then(|| format!("--probe={}", self.probe)));
+        words.extend(self.with.as_ref().map(|with| format!("--generator={with}")));
+        // Another generator's runs are not inspected.
+        let default = if self.with.is_some() { Probe::None } else { Probe::Auto };
+        words.extend(self.probe.word(default, self.stream.anatomy));
         words.extend(self.statsd_listen.map(|address| format!("--statsd-listen={address}")));
         if let ServerKind::Command { argv, slots, url } = &server.kind {
             words.extend([format!("--slots={slots}"), format!("--url={url}"), "--".to_owned()]);

@@ -24,7 +24,7 @@ pub enum Study {
     Sweep(Box<SweepStudy>),
     /// Of `longtail load`.
     Load(Box<LoadStudy>),
-    /// Of `longtail load --with`: another generator's run.
+    /// Of `longtail load --generator`: another generator's run.
     LoadWith(Box<ClaimedLoadStudy>),
     /// Of `longtail bodies`.
     Bodies(Box<BodiesStudy>),
@@ -72,7 +72,7 @@ pub struct SweepStudy {
     pub lanes_by: Option<LanesBy>,
     /// The server under test.
     pub server: ServerFacts,
-    /// How `--probe auto` came out, and why not otherwise; `None` where nothing was read, and of older files.
+    /// How `--inspect auto` came out, and why not otherwise; `None` where nothing was read, and of older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probed: Option<ProbeUsed>,
     /// What theory takes for the service time; `None` where it is neither given nor measured.
@@ -82,7 +82,7 @@ pub struct SweepStudy {
     pub probes: Vec<DisciplineProbe>,
     /// The runs that were finished, in order.
     pub runs: Vec<Run>,
-    /// Of a sweep that another generator drove (`--with`): its runs, and then `runs` is empty.
+    /// Of a sweep that another generator drove (`--generator`): its runs, and then `runs` is empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claimed_runs: Vec<ClaimedRow>,
     /// What is doubtful about the whole.

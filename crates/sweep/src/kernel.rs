@@ -33,7 +33,9 @@ pub(crate) fn choose(asked: Probe, is_tcp: bool, slots: u32, service_time: Optio
             }
             let known = most.filter(|rate| rate.is_finite());
             let rate = known.map_or("as many requests as come".to_owned(), |rate| format!("{rate:.0} requests/s"));
-            proc_because(format!("what it costs a request would show at {rate} (--probe bpf does it all the same)"))
+            proc_because(format!(
+                "what it costs a request would show at {rate} (--inspect kernel does it all the same)"
+            ))
         }
     }
 }

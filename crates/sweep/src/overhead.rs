@@ -57,10 +57,10 @@ impl Arm {
         match self {
             Arm::Bare => "nothing looks",
             Arm::Control => "bare once more: what differs is noise",
-            Arm::Probe(Probe::Bpf) => "the kernel's tracepoints are listened to as well (--probe bpf)",
-            Arm::Probe(_) => "server and kernel are read meanwhile (--probe proc)",
+            Arm::Probe(Probe::Bpf) => "the kernel's tracepoints are listened to as well (--inspect kernel)",
+            Arm::Probe(_) => "server and kernel are read meanwhile (--inspect proc)",
             Arm::Stamps => "the kernel stamps arrivals (--timestamps kernel)",
-            Arm::Anatomy => "the app stamps its begin and end (--anatomy)",
+            Arm::Anatomy => "the app stamps its begin and end (--inspect app)",
             Arm::Statsd => "the app sends a statsd packet for each request",
             Arm::Setting(..) => "the server has it in its environment",
         }

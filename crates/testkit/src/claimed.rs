@@ -106,7 +106,7 @@ pub fn wrk_load() -> ClaimedLoadStudy {
     ClaimedLoadStudy {
         schema: SCHEMA,
         started_at: ours.started_at,
-        command_line: "longtail load --with wrk -c 20 --for 2s --warm-up 1s http://127.0.0.1:9292/".to_owned(),
+        command_line: "longtail load --generator wrk -c 20 --for 2s --warm-up 1s http://127.0.0.1:9292/".to_owned(),
         plan,
         environment: ours.environment,
         placement: ours.placement,

@@ -49,7 +49,7 @@ pub fn closed_counted() -> LoadStudy {
         lanes: 2,
         ..plan()
     };
-    let line = "-c4 -n201 --think=10ms --pipeline=4 --requests-per-connection=100 --lanes=2 http://127.0.0.1:9292/";
+    let line = "-c4 -n201 --think=10ms --pipeline=4 --requests-per-connection=100 --threads=2 http://127.0.0.1:9292/";
     played(line, plan, &PUMA, |_| None)
 }
 

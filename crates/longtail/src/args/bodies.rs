@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use model::{App, Bodies, BodiesPlan, Nanos, Socket, Stop, StreamPlan};
+use model::{App, Bodies, BodiesPlan, Nanos, Probe, Socket, Stop, StreamPlan};
 
 use super::OutputArgs;
 use super::conduct::ConductArgs;
+use super::inspect::InspectArgs;
 use super::limits::{check_timeout, check_times};
-use super::output::ColumnsWord;
-use super::probe::ProbeWord;
+use super::output::StyleWord;
 use super::server::{PumaArgs, SocketWord};
 use super::timestamps::{Situation, TimestampsWord};
 use crate::mistake::{Mistake, wrong};
@@ -100,13 +100,12 @@ pub(crate) struct BodiesArgs {
     /// against the same
     #[arg(long, value_enum, default_value_t, help_heading = "Stream of requests")]
     timestamps: TimestampsWord,
-    /// What is read of server and kernel while a run goes on [default: proc, which auto is here too: a body is little work, and what bpf costs would show]
-    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Stream of requests")]
-    probe: Option<ProbeWord>,
+    #[command(flatten)]
+    inspect: InspectArgs,
 
     #[command(flatten)]
     output: OutputArgs,
-    /// The tables of Puma's script, character by character (--columns puma)
+    /// The tables of Puma's script, character by character (--style puma)
     #[arg(long, help_heading = "Output")]
     like_seed: bool,
     /// Keep the study in this file too
@@ -117,7 +116,7 @@ pub(crate) struct BodiesArgs {
 impl BodiesArgs {
     /// How results are printed.
     pub(crate) fn output(&self) -> OutputArgs {
-        if self.like_seed { self.output.or_columns(ColumnsWord::Puma) } else { self.output }
+        if self.like_seed { self.output.or_style(StyleWord::Puma) } else { self.output }
     }
 
     /// All that was asked, every default made explicit.
@@ -142,11 +141,11 @@ impl BodiesArgs {
         let timestamps = self
             .timestamps
             .resolve(Situation { is_tcp: !sockets.iter().any(|socket| socket.is_unix()), is_pipelined: false })?;
-        let probe = match self.probe.unwrap_or(ProbeWord::Proc) {
-            ProbeWord::Auto => ProbeWord::Proc,
-            word => word,
-        };
-        let probe = probe.over(&sockets)?;
+        // A body is little work: what the tracepoints cost would show.
+        let probe = self.inspect.probe(&sockets)?.filter(|probe| *probe != Probe::Auto).unwrap_or(Probe::Proc);
+        if self.inspect.asks_app() {
+            return Err(wrong("--inspect app goes without bodies: leave out one of the two"));
+        }
         Ok(BodiesPlan {
             server: self.puma.server(self.puma.kind(), App::Bodies, sockets[0]),
             stream: StreamPlan {
@@ -219,11 +218,11 @@ mod tests {
             &["-w0", "-t0:16", "-D1500ms", "--warm-up=0", "--repeat=3", "--seed=99"],
             &["--no-calibrate", "--no-cool-down", "-r", "my app.ru", "-C", "config/puma.rb", "-Y"],
             &["--timestamps=user"],
-            &["-k", "-c7", "-T3", "-d0.25", "--lanes=2", "--timeout=250ms", "--worker-header=x-pid"],
+            &["-k", "-c7", "-T3", "-d0.25", "--generator-threads=2", "--timeout=250ms", "--worker-header=x-pid"],
             &["--puma", "bundle exec puma", "-s", "ssl6"],
             &["-b", "10", "-s", "tcp,ssl"],
-            &["--probe=none", "-s", "unix"],
-            &["--probe=bpf"],
+            &["--inspect=none", "-s", "unix"],
+            &["--inspect=kernel"],
         ];
         for words in cases {
             let asked = plan(words).unwrap();
@@ -251,7 +250,7 @@ mod tests {
             (&["-T0"], "--streams"),
             (&["-t5:2"], "MIN:MAX"),
             (&["--repeat=0"], "--repeat"),
-            (&["--probe=bpf", "-s", "tcp4,unix"], "leave it out with -s unix"),
+            (&["--inspect=kernel", "-s", "tcp4,unix"], "leave it out with -s unix"),
         ];
         for (words, part) in cases {
             let line = plan(words).unwrap_err();

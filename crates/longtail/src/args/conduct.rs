@@ -20,8 +20,8 @@ pub(crate) struct ConductArgs {
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub(super) timeout: Nanos,
     /// Threads of the generator [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    lanes: Option<u32>,
+    #[arg(long, alias = "lanes", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    generator_threads: Option<u32>,
     /// Response header in which a worker names itself
     #[arg(long, value_name = "NAME", default_value = "x-worker-pid")]
     pub(super) worker_header: String,
@@ -30,12 +30,12 @@ pub(crate) struct ConductArgs {
 impl ConductArgs {
     /// Why there are so many threads of the generator: one unless asked for more, as no Puma is as fast as one of them.
     pub(crate) fn lanes_by(&self) -> LanesBy {
-        if self.lanes.is_some() { LanesBy::Asked } else { LanesBy::One }
+        if self.generator_threads.is_some() { LanesBy::Asked } else { LanesBy::One }
     }
 
     /// Threads of the generator.
     pub(super) fn lanes(&self) -> u32 {
-        self.lanes.unwrap_or(1)
+        self.generator_threads.unwrap_or(1)
     }
 
     /// Whether the server is idle before each run.

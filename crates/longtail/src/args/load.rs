@@ -9,7 +9,7 @@ use engine::{IpVersion, Resolver, StaticAddresses};
 use model::{Late, Nanos, Objective, Rate, RequestOrder, Timing};
 
 use super::like::{self, Tool};
-use super::output::ColumnsWord;
+use super::output::StyleWord;
 use super::timestamps::TimestampsWord;
 use super::{OutletArgs, OutputArgs, load_words};
 use crate::generators::Generator;
@@ -28,10 +28,10 @@ Examples:
   longtail load --requests requests.txt --fail-if 'p99 > 200ms' http://127.0.0.1:9292/    or 'errors > 0.1%'
   longtail load --rate 100/s --statsd-listen 127.0.0.1:8125 http://127.0.0.1:9292/    what the app says by statsd meanwhile
   longtail load --metrics 127.0.0.1:9464 --otlp http://127.0.0.1:4318 http://127.0.0.1:9292/    for Prometheus, a collector
-  longtail load --like hey -- -z 20s -m GET http://127.0.0.1:9292/      hey's own command line, and its layout
-  longtail load --with wrk -c 64 --for 30s http://127.0.0.1:9292/       wrk makes the load; what it claims, audited
+  longtail load --as hey -- -z 20s -m GET http://127.0.0.1:9292/      hey's own command line, and its layout
+  longtail load --generator wrk -c 64 --for 30s http://127.0.0.1:9292/       wrk makes the load; what it claims, audited
 
-Clashes: hey's -t (timeout) and wrk's -t (threads) are --timeout and --lanes; wrk's -d (duration) is --for; here -d is
+Clashes: hey's -t (timeout) and wrk's -t (threads) are --timeout and --threads; wrk's -d (duration) is --for; here -d is
 hey's (a body). hey's -o csv is --log FILE.csv.
 Exit code: 0; 1 where a --fail-if holds, or the generator was the limit so that nobody can tell; 2 for a mistake, before any load;
 3 where no figure is the server's (INVALID: nothing came back good); 130 after Ctrl-C.";
@@ -76,7 +76,7 @@ enum TimingWord {
 #[expect(clippy::struct_excessive_bools, reason = "a flag is a bool")]
 pub(crate) struct LoadArgs {
     /// Where to: http:// or https://, any host; HTTP/1.1, never through a proxy
-    #[arg(required_unless_present_any = ["like", "requests"])]
+    #[arg(required_unless_present_any = ["style_of", "requests"])]
     pub(crate) url: Option<String>,
 
     /// Connections: exactly so many in a closed loop [default: 50], at most so many in an open one
@@ -132,8 +132,8 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "How much")]
     pub(crate) timeout: Nanos,
     /// Threads of the generator [default: half the cores, and in an open loop no more than one for each 20 000/s]
-    #[arg(long, visible_alias = "threads", value_name = "N", help_heading = "How much", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    lanes: Option<u32>,
+    #[arg(long, alias = "lanes", alias = "generator-threads", value_name = "N", help_heading = "How much", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: Option<u32>,
 
     /// Method
     #[arg(short, long, value_name = "NAME", help_heading = "What")]
@@ -231,7 +231,7 @@ pub(crate) struct LoadArgs {
     pub(crate) stop_if: Vec<Objective>,
     /// For how long a request holds a slot of the server, such as 200ms: then an overload (--rate above what it can do)
     /// tells its slots, and not only its capacity
-    #[arg(long, value_name = "TIME", conflicts_with = "with", help_heading = "Judgement")]
+    #[arg(long, value_name = "TIME", conflicts_with = "generator", help_heading = "Judgement")]
     pub(crate) service: Option<Nanos>,
     /// Check the answers after the fact: status=200, length=1024, sha256=HEX, same-body, cbor-counter
     #[arg(long = "check", value_name = "WHAT", help_heading = "Judgement")]
@@ -250,13 +250,20 @@ pub(crate) struct LoadArgs {
 
     /// Another generator on PATH makes the load, and its claim is reported as its own: wrk, hey, oha, ab, h2load,
     /// bombardier, wrk2, vegeta
-    #[arg(long, value_enum, value_name = "TOOL", hide_possible_values = true, help_heading = "Other tools")]
-    pub(crate) with: Option<Generator>,
+    #[arg(
+        long,
+        alias = "with",
+        value_enum,
+        value_name = "TOOL",
+        hide_possible_values = true,
+        help_heading = "Other tools"
+    )]
+    pub(crate) generator: Option<Generator>,
     /// The words after -- are another tool's command line
-    #[arg(long, value_enum, value_name = "TOOL", help_heading = "Other tools")]
-    like: Option<Tool>,
+    #[arg(long = "as", alias = "like", value_enum, value_name = "TOOL", help_heading = "Other tools")]
+    style_of: Option<Tool>,
     /// That command line, as it is
-    #[arg(last = true, value_name = "WORDS", requires = "like", help_heading = "Other tools")]
+    #[arg(last = true, value_name = "WORDS", requires = "style_of", help_heading = "Other tools")]
     others_words: Vec<String>,
 }
 
@@ -266,22 +273,22 @@ impl LoadArgs {
     /// # Errors
     /// Where that command line cannot be followed.
     pub(crate) fn or_like(self) -> Result<LoadArgs, Mistake> {
-        let Some(tool) = self.like else { return Ok(self) };
+        let Some(tool) = self.style_of else { return Ok(self) };
         if self.url.is_some() {
-            return Err(wrong("with --like the URL belongs to the words after --"));
+            return Err(wrong("with --as the URL belongs to the words after --"));
         }
         let words = like::translate(tool, &self.others_words).map_err(Mistake::Flags)?;
         let theirs = load_words(words)?;
         let columns = match tool {
-            Tool::Hey => ColumnsWord::Hey,
-            Tool::Wrk => ColumnsWord::Wrk,
+            Tool::Hey => StyleWord::Hey,
+            Tool::Wrk => StyleWord::Wrk,
         };
         // What the other tool has no words for may stand before the --.
         let output = if theirs.output.is_csv() { theirs.output } else { self.output };
         Ok(LoadArgs {
             // Another generator's claim has a layout of its own.
-            output: if self.with.is_some() { output } else { output.or_columns(columns) },
-            with: self.with,
+            output: if self.generator.is_some() { output } else { output.or_style(columns) },
+            generator: self.generator,
             save: self.save,
             log: self.log,
             fail_if: self.fail_if,

@@ -12,6 +12,7 @@ mod doctor;
 pub(crate) mod environment;
 mod examples;
 mod format;
+mod inspect;
 mod like;
 mod limits;
 mod load;
@@ -19,7 +20,6 @@ mod outlets;
 mod output;
 mod overhead;
 mod predict;
-mod probe;
 mod report;
 mod server;
 mod sink;
@@ -167,7 +167,7 @@ pub(crate) fn load_words(words: Vec<String>) -> Result<LoadArgs, Mistake> {
     let start = ["longtail", "load"].map(OsString::from);
     match parse(start.into_iter().chain(words.into_iter().map(OsString::from)))? {
         Invocation::Command(Command::Load(args)) => Ok(*args),
-        _ => Err(Mistake::Flags("the words after --like are no command line that can be followed".to_owned())),
+        _ => Err(Mistake::Flags("the words after --as are no command line that can be followed".to_owned())),
     }
 }
 

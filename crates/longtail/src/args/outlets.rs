@@ -16,19 +16,19 @@ const HEADING: &str = "Figures in and out";
 pub(crate) struct OutletArgs {
     /// Listen to what app and server send by statsd (DogStatsD too) during a run, such as 127.0.0.1:8125; port 0 is any that is free.
     /// A server that is started is told by STATSD_HOST, STATSD_PORT and STATSD_ADDR
-    #[arg(long, value_name = "HOST:PORT", value_parser = listened_to, conflicts_with = "with", help_heading = HEADING)]
+    #[arg(long, value_name = "HOST:PORT", value_parser = listened_to, conflicts_with = "generator", help_heading = HEADING)]
     pub(crate) statsd_listen: Option<SocketAddr>,
     /// Send the figures of each run by DogStatsD, such as 127.0.0.1:8125, and once a second how things stand
-    #[arg(long, value_name = "HOST:PORT", conflicts_with = "with", help_heading = HEADING)]
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "generator", help_heading = HEADING)]
     pub(crate) statsd_to: Option<HostPort>,
     /// Let Prometheus scrape how things stand and the figures of finished runs, such as 127.0.0.1:9464, at /metrics
-    #[arg(long, value_name = "HOST:PORT", value_parser = listened_to, conflicts_with = "with", help_heading = HEADING)]
+    #[arg(long, value_name = "HOST:PORT", value_parser = listened_to, conflicts_with = "generator", help_heading = HEADING)]
     pub(crate) metrics: Option<SocketAddr>,
     /// For so long after the last run too, so that its figures are scraped; Ctrl-C ends it
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = HEADING)]
     pub(crate) metrics_linger: Nanos,
     /// Send the figures of each run by OTLP, such as http://127.0.0.1:4318, as protobuf over HTTP
-    #[arg(long, value_name = "URL", value_parser = otlp_url, conflicts_with = "with", help_heading = HEADING)]
+    #[arg(long, value_name = "URL", value_parser = otlp_url, conflicts_with = "generator", help_heading = HEADING)]
     pub(crate) otlp: Option<OtlpUrl>,
 }
 

@@ -9,7 +9,7 @@ use crate::ui;
 
 /// The layouts of text.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-pub(crate) enum ColumnsWord {
+pub(crate) enum StyleWord {
     /// All that longtail knows (the default)
     Longtail,
     /// Of a sweep: exactly the columns of Puma's `long_tail_hey`; of bodies: those of its `response_time_wrk`
@@ -40,8 +40,8 @@ enum FormatWord {
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct OutputArgs {
     /// Layout of the text [default: longtail]
-    #[arg(long, value_enum, help_heading = "Output")]
-    columns: Option<ColumnsWord>,
+    #[arg(long, alias = "columns", value_enum, help_heading = "Output")]
+    style: Option<StyleWord>,
     /// What to write
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     format: FormatWord,
@@ -64,8 +64,8 @@ fn columns_to_fit(word: &str) -> Result<usize, String> {
 
 impl OutputArgs {
     /// The same with a layout where none was asked for.
-    pub(crate) fn or_columns(self, columns: ColumnsWord) -> OutputArgs {
-        OutputArgs { columns: self.columns.or(Some(columns)), ..self }
+    pub(crate) fn or_style(self, style: StyleWord) -> OutputArgs {
+        OutputArgs { style: self.style.or(Some(style)), ..self }
     }
 
     /// Whether single requests are printed instead of a report.
@@ -81,7 +81,7 @@ impl OutputArgs {
     /// Whether what is printed of a load has its verdict: other tools' layouts and single requests have no place for it.
     pub(crate) fn tells_verdict(self) -> bool {
         match self.format {
-            FormatWord::Text => !matches!(self.columns, Some(ColumnsWord::Hey | ColumnsWord::Wrk)),
+            FormatWord::Text => !matches!(self.style, Some(StyleWord::Hey | StyleWord::Wrk)),
             FormatWord::Markdown | FormatWord::Json => true,
             FormatWord::Hdr | FormatWord::Csv => false,
         }
@@ -113,11 +113,11 @@ impl OutputArgs {
     /// # Errors
     /// Where they are those of a load.
     pub(crate) fn sweep_columns(self) -> Result<report::Columns, Mistake> {
-        match (self.format, self.columns) {
+        match (self.format, self.style) {
             (FormatWord::Hdr, _) => Err(wrong("--format hdr is of a load: a sweep has text, markdown, json and csv")),
-            (_, None | Some(ColumnsWord::Longtail)) => Ok(report::Columns::Longtail),
-            (_, Some(ColumnsWord::Puma)) => Ok(report::Columns::Puma),
-            (_, Some(_)) => Err(wrong("--columns hey and wrk are of a load: a sweep has longtail and puma")),
+            (_, None | Some(StyleWord::Longtail)) => Ok(report::Columns::Longtail),
+            (_, Some(StyleWord::Puma)) => Ok(report::Columns::Puma),
+            (_, Some(_)) => Err(wrong("--style hey and wrk are of a load: a sweep has longtail and puma")),
         }
     }
 
@@ -126,19 +126,19 @@ impl OutputArgs {
     /// # Errors
     /// Where it is that of a load.
     pub(crate) fn bodies_columns(self) -> Result<report::Columns, Mistake> {
-        match (self.format, self.columns) {
+        match (self.format, self.style) {
             (FormatWord::Hdr, _) => {
                 Err(wrong("--format hdr is of a load: a study of bodies has text, markdown, json and csv"))
             }
-            (_, None | Some(ColumnsWord::Longtail)) => Ok(report::Columns::Longtail),
-            (_, Some(ColumnsWord::Puma)) => Ok(report::Columns::Puma),
-            (_, Some(_)) => Err(wrong("--columns hey and wrk are of a load: a study of bodies has longtail and puma")),
+            (_, None | Some(StyleWord::Longtail)) => Ok(report::Columns::Longtail),
+            (_, Some(StyleWord::Puma)) => Ok(report::Columns::Puma),
+            (_, Some(_)) => Err(wrong("--style hey and wrk are of a load: a study of bodies has longtail and puma")),
         }
     }
 
     /// Whether the rows of a study of bodies can be printed as they are done: Puma's tables are of all of them.
     pub(crate) fn streams_bodies(self) -> bool {
-        self.streams() && self.columns != Some(ColumnsWord::Puma)
+        self.streams() && self.style != Some(StyleWord::Puma)
     }
 
     /// Makes of a sweep what is printed of it.
@@ -157,8 +157,8 @@ impl OutputArgs {
     /// # Errors
     /// Where the layout is a sweep's.
     pub(crate) fn check_load(self) -> Result<(), Mistake> {
-        if self.columns == Some(ColumnsWord::Puma) {
-            return Err(wrong("--columns puma is of a sweep: a load has longtail, hey and wrk"));
+        if self.style == Some(StyleWord::Puma) {
+            return Err(wrong("--style puma is of a sweep: a load has longtail, hey and wrk"));
         }
         Ok(())
     }
@@ -173,8 +173,8 @@ impl OutputArgs {
                 "--format hdr and csv are of our own runs: another generator's has text, markdown and json",
             ));
         }
-        if self.columns.is_some_and(|columns| columns != ColumnsWord::Longtail) {
-            return Err(wrong("--columns is of our own runs: another generator's report has one layout"));
+        if self.style.is_some_and(|columns| columns != StyleWord::Longtail) {
+            return Err(wrong("--style is of our own runs: another generator's report has one layout"));
         }
         Ok(())
     }
@@ -224,8 +224,8 @@ impl OutputArgs {
             (FormatWord::Text | FormatWord::Hdr, Study::Bodies(bodies)) => {
                 report::bodies::whole(bodies, layout(self.bodies_columns()?))
             }
-            (FormatWord::Text, Study::Load(load)) if self.columns == Some(ColumnsWord::Hey) => report::hey::whole(load),
-            (FormatWord::Text, Study::Load(load)) if self.columns == Some(ColumnsWord::Wrk) => report::wrk::whole(load),
+            (FormatWord::Text, Study::Load(load)) if self.style == Some(StyleWord::Hey) => report::hey::whole(load),
+            (FormatWord::Text, Study::Load(load)) if self.style == Some(StyleWord::Wrk) => report::wrk::whole(load),
             (FormatWord::Text | FormatWord::Hdr, _) => report::text::whole(&report::report(&study), width),
         })
     }

@@ -22,13 +22,15 @@ again as control, and each instrument. What the control differs by is noise.";
 /// What can be switched on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ArmWord {
-    /// What everybody may read of server and kernel, as sweep --probe proc
+    /// What everybody may read of server and kernel, as sweep --inspect proc
     Proc,
-    /// The kernel's tracepoints, as sweep --probe bpf
+    /// The kernel's tracepoints, as sweep --inspect kernel
+    #[value(alias = "kernel")]
     Bpf,
     /// The kernel stamps when answers come in, as --timestamps kernel
     Stamps,
-    /// The app stamps when it began and ended, as sweep --anatomy
+    /// The app stamps when it began and ended, as sweep --inspect app
+    #[value(alias = "app")]
     Anatomy,
     /// longtail's app sends a statsd packet over UDP for each request
     Statsd,

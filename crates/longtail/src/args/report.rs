@@ -10,7 +10,7 @@ const REPORT_EXAMPLES: &str = "\
 Examples:
   longtail report                              the last study
   longtail report --format markdown            the last study, for a pull request
-  longtail report study.json --columns puma    a kept one, in Puma's own columns
+  longtail report study.json --style puma    a kept one, in Puma's own columns
   longtail report --width 0                    all columns, on a narrow terminal too
 
 Studies are kept in $XDG_DATA_HOME/longtail/studies (~/.local/share/longtail/studies).";

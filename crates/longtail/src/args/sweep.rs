@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use model::{Body, Nanos};
 
 use super::conduct::ConductArgs;
-use super::probe::ProbeWord;
+use super::inspect::InspectArgs;
 use super::server::{PumaArgs, ServerWord, SocketWord};
 use super::timestamps::TimestampsWord;
 use super::{OutletArgs, OutputArgs};
@@ -28,17 +28,17 @@ enum AppWord {
 const SWEEP_EXAMPLES: &str = "\
 Examples:
   longtail sweep -w2 -t5:5 -d0.1                    two workers of five threads, an app that sleeps 100 ms
-  longtail sweep -w4 -t5:5 -R100 -d0.2 --columns puma    as benchmarks/local/long_tail_hey.sh
+  longtail sweep -w4 -t5:5 -R100 -d0.2 --style puma    as benchmarks/local/long_tail_hey.sh
   longtail sweep -w2 -t5:5 -d0.1 -k                 a new connection for each request
   longtail sweep -w2 -t5:5 -s ssl4                  over TLS; -s unix and aunix: over a Unix socket
   longtail sweep -t5:5 -d1 --app rails              a small Rails app that sleeps 1 s
   longtail sweep -w2 -t5:5 --body s10 --connections 16,20,64    answers of 10 kB
   longtail sweep -r config.ru --path /posts         your app; its service time is measured first
   longtail sweep -w2 -t5:5 -d0.1 --probe-discipline       who waits for whom, with keep-alive and without?
-  longtail sweep -w4 -t5:5 -R100 -d0.2 --with hey   hey makes the load, as in Puma's script; --with wrk: wrk
-  longtail sweep -w2 -t5:5 -d0.1 -k --anatomy       where the response time went: accept queue, server, app
-  longtail sweep -w2 -t5:5 -d0.1 -k --anatomy --probe bpf    the same, each part by the kernel's own stamps (as root)
-  longtail sweep -w2 -t5:5 --probe none             nobody looks at server and kernel meanwhile
+  longtail sweep -w4 -t5:5 -R100 -d0.2 --generator hey   hey makes the load, as in Puma's script; --generator wrk: wrk
+  longtail sweep -w2 -t5:5 -d0.1 -k --inspect app       where the response time went: accept queue, server, app
+  longtail sweep -w2 -t5:5 -d0.1 -k --inspect app,kernel    the same, each part by the kernel's own stamps (as root)
+  longtail sweep -w2 -t5:5 --inspect none           server and kernel are left alone
   longtail sweep -w2 -t5:5 -C puma.rb --statsd-listen 127.0.0.1:8125    what puma-plugin-statsd and the app say meanwhile
   longtail sweep -w2 -t5:5 --metrics 127.0.0.1:9464 --metrics-linger 30s    for Prometheus to scrape, at /metrics
   longtail sweep -w2 -t5:5 --statsd-to 127.0.0.1:8125 --otlp http://127.0.0.1:4318    figures for an agent, a collector
@@ -132,23 +132,24 @@ pub(crate) struct SweepArgs {
     #[command(flatten)]
     pub(crate) conduct: ConductArgs,
     /// Before the sweep, a short load with keep-alive and one without at 3 x the slots: who waits for whom?
-    #[arg(long, conflicts_with_all = ["with", "body"], help_heading = "Stream of requests")]
+    #[arg(long, conflicts_with_all = ["generator", "body"], help_heading = "Stream of requests")]
     probe_discipline: bool,
     /// Whose clock says when an answer came
     #[arg(long, value_enum, default_value_t, help_heading = "Stream of requests")]
     timestamps: TimestampsWord,
     /// Another generator on PATH makes the load, and its claims are reported as its own: wrk, hey, ab, h2load, oha,
     /// bombardier
-    #[arg(long, value_enum, value_name = "TOOL", hide_possible_values = true, help_heading = "Stream of requests")]
-    pub(crate) with: Option<Generator>,
-    /// Ask the app when it began and ended each request (x-app-stamps, or Server-Timing), and tell where the response time
-    /// went
-    #[arg(long, help_heading = "Stream of requests")]
-    anatomy: bool,
-    /// What is read of server and kernel while a run goes on [default: auto, or none with --with]
-    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Stream of requests")]
-    probe: Option<ProbeWord>,
-
+    #[arg(
+        long,
+        alias = "with",
+        value_enum,
+        value_name = "TOOL",
+        hide_possible_values = true,
+        help_heading = "Stream of requests"
+    )]
+    pub(crate) generator: Option<Generator>,
+    #[command(flatten)]
+    inspect: InspectArgs,
     #[command(flatten)]
     pub(crate) outlets: OutletArgs,
     #[command(flatten)]

@@ -51,7 +51,7 @@ pub(super) fn context<'a>(
 pub(super) fn refuse_in_vain(asked: Probe) -> Result<(), Mistake> {
     let tried = if asked == Probe::Bpf { probe::bpf::possible() } else { Ok(()) };
     tried.map_err(|missing| {
-        Mistake::Flags(format!("--probe bpf cannot be done here: {missing}; --probe proc goes without"))
+        Mistake::Flags(format!("--inspect kernel cannot be done here: {missing}; --inspect proc goes without"))
     })
 }
 

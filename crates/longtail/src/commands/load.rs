@@ -70,7 +70,7 @@ fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<LoadResult, Mistake
     let args = args.or_like()?;
     let resolver = args.resolver(resolver);
     args.outlets.check()?;
-    if let Some(generator) = args.with {
+    if let Some(generator) = args.generator {
         return run_another(&args, &resolver, generator);
     }
     args.output.check_load()?;

@@ -25,7 +25,7 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     let layout = Layout { columns: output.sweep_columns()?, width: output.width() };
     let mut plan = args.plan()?;
     let addresses = addresses()?;
-    let found = args.with.map(InstalledGenerator::on_path).transpose()?;
+    let found = args.generator.map(InstalledGenerator::on_path).transpose()?;
     fall_back(&mut plan.server)?;
     refuse_in_vain(plan.probe)?;
     let clock = SystemClock::start();
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
         command_line: with_environment(&plan.command_line()),
         statsd: ears.hearing.as_ref(),
         server_env: ears.settings.clone(),
-        lanes_by: args.with.is_none().then(|| args.conduct.lanes_by()),
+        lanes_by: args.generator.is_none().then(|| args.conduct.lanes_by()),
         resolver,
         other: driver.as_ref().map(|driver| driver as &dyn OtherGenerator),
         ..context(clock, &started_at, &interrupt, &ceilings)

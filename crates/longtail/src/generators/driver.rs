@@ -30,7 +30,8 @@ impl InstalledGenerator {
     pub(crate) fn on_path(generator: Generator) -> Result<InstalledGenerator, Mistake> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let name = generator.name();
-        let missing = || wrong(format!("--with {name}: {name} is not on PATH; install it, or leave out --with"));
+        let missing =
+            || wrong(format!("--generator {name}: {name} is not on PATH; install it, or leave out --generator"));
         let program = generator.program(&path, &this_program()).ok_or_else(missing)?;
         Ok(InstalledGenerator { generator, program })
     }

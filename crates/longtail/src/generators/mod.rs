@@ -1,4 +1,4 @@
-//! Other load generators, as `longtail calibrate` and `--with` run them: which there are (here), what one is asked to do
+//! Other load generators, as `longtail calibrate` and `--generator` run them: which there are (here), what one is asked to do
 //! and whether it can (`order`), its command line (`command`), its process (`process`), and what it claims (`driver`).
 
 mod command;

@@ -90,14 +90,14 @@ impl Generator {
         let times = [(order.time(), "--for"), (Some(order.warm_up), "--warm-up"), (Some(order.timeout), "--timeout")];
         let odd = times.into_iter().find(|(time, _)| time.is_some_and(|time| !time.0.is_multiple_of(1_000_000_000)));
         if let Some((_, flag)) = odd {
-            return Some(format!("--with {}: {flag} wants whole seconds here, such as {flag} 5s", self.name()));
+            return Some(format!("--generator {}: {flag} wants whole seconds here, such as {flag} 5s", self.name()));
         }
         let count = if let LoadEnd::Requests(total) = order.end { Some(total) } else { None };
         let each = u64::from(order.connections);
         if let Some(total) = count.filter(|total| self == Hey && !total.is_multiple_of(each)) {
             let sent = total / each * each;
             return Some(format!(
-                "--with hey: it sends -n / -c requests on each connection: {total} over {each} would be {sent}; give a multiple of {each}"
+                "--generator hey: it sends -n / -c requests on each connection: {total} over {each} would be {sent}; give a multiple of {each}"
             ));
         }
         let rate = order.rate.or(order.rate_per_connection);
@@ -132,14 +132,14 @@ impl Generator {
             (has_body && !is_post_with_body && self == Ab, "a body makes it POST: leave out -m"),
         ];
         let refused = reasons.into_iter().find(|(is_so, _)| *is_so);
-        refused.map(|(_, why)| format!("--with {}: {why}", self.name()))
+        refused.map(|(_, why)| format!("--generator {}: {why}", self.name()))
     }
 
     /// Why it cannot make each connection carry so many requests (`-R`); `None` where it can.
     pub(crate) fn shares_requests_unevenly(self) -> Option<String> {
         let even = matches!(self, Generator::Hey | Generator::H2load);
         let name = self.name();
-        (!even).then(|| format!("--with {name}: it cannot give each connection -R requests: give --for"))
+        (!even).then(|| format!("--generator {name}: it cannot give each connection -R requests: give --for"))
     }
 
     /// Whether it can say what is judged here, before it has run.
@@ -204,7 +204,7 @@ mod tests {
         ];
         for (generator, order, part) in cases {
             let line = generator.refusal(&order).unwrap_or_else(|| panic!("{generator:?} takes {order:?}"));
-            assert!(line.starts_with(&format!("--with {}", generator.name())) && line.contains(part), "{line}");
+            assert!(line.starts_with(&format!("--generator {}", generator.name())) && line.contains(part), "{line}");
             assert!(!line.contains('\n'));
         }
         for generator in [Generator::Wrk, Generator::Hey, Generator::Ab, Generator::H2load] {

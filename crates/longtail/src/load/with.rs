@@ -1,4 +1,4 @@
-//! A load that another generator makes (`--with wrk`): from the same flags to its run and what it claims.
+//! A load that another generator makes (`--generator wrk`): from the same flags to its run and what it claims.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,10 +37,12 @@ pub(crate) fn order_load(
 ) -> Result<OrderedLoad, Mistake> {
     let name = generator.name();
     if generator == Generator::Longtail {
-        return Err(wrong("--with longtail: it is longtail that makes the load anyway; leave it out"));
+        return Err(wrong("--generator longtail: it is longtail that makes the load anyway; leave it out"));
     }
     if let Some(flag) = args.own_flag() {
-        return Err(wrong(format!("--with {name}: {flag} is of longtail's own generator: leave out one of the two")));
+        return Err(wrong(format!(
+            "--generator {name}: {flag} is of longtail's own generator: leave out one of the two"
+        )));
     }
     args.output.check_claimed_load()?;
     if let Some(line) = args.fail_if.iter().find_map(|objective| generator.unjudged(objective)) {
@@ -60,12 +62,12 @@ pub(crate) fn order_load(
 fn load_order(args: &LoadArgs, resolver: &Resolver, prepared: &Prepared, name: &str) -> Result<LoadOrder, Mistake> {
     let (plan, endpoints) = (&prepared.plan, &prepared.shape.transport.endpoints);
     if endpoints.iter().any(|endpoint| !matches!(endpoint, Endpoint::Tcp(_))) {
-        return Err(wrong(format!("--with {name}: it needs a TCP address")));
+        return Err(wrong(format!("--generator {name}: it needs a TCP address")));
     }
     let target = TargetUrl::parse(args.url.as_deref().unwrap_or_default())?;
     if target.tls && !args.insecure {
         return Err(wrong(format!(
-            "--with {name}: it is run so that it takes any certificate: say so with --insecure"
+            "--generator {name}: it is run so that it takes any certificate: say so with --insecure"
         )));
     }
     let template = template(args)?;
@@ -80,7 +82,7 @@ fn load_order(args: &LoadArgs, resolver: &Resolver, prepared: &Prepared, name: &
     let host = own_host.map(|host| String::from_utf8_lossy(host).into_owned()).or(named);
     if let Some(header) = template.headers.iter().find(|header| header.value().is_none()) {
         let header = header.name();
-        return Err(wrong(format!("--with {name}: it cannot leave out a header: take away -H '{header}:'")));
+        return Err(wrong(format!("--generator {name}: it cannot leave out a header: take away -H '{header}:'")));
     }
     let line = |header: &requests::RequestHeader| {
         format!("{}: {}", header.name(), String::from_utf8_lossy(header.value().unwrap_or_default()))
@@ -88,7 +90,9 @@ fn load_order(args: &LoadArgs, resolver: &Resolver, prepared: &Prepared, name: &
     let (rate, rate_per_connection) = args.rates();
     let end = match (plan.length, plan.requests_total) {
         (Some(_), Some(_)) => {
-            return Err(wrong(format!("--with {name}: give --for or -n: what comes first ends only our own runs")));
+            return Err(wrong(format!(
+                "--generator {name}: give --for or -n: what comes first ends only our own runs"
+            )));
         }
         (Some(length), None) => LoadEnd::After(length),
         (None, Some(total)) => LoadEnd::Requests(total),
@@ -126,7 +130,7 @@ impl OrderedLoad {
         let kept = CpuRestriction::off_the_server(prepared.placement.as_ref());
         let before = HostCounters::now();
         let ended = || interrupt.load(Ordering::Relaxed);
-        let failed = |why| wrong(format!("--with {}: {why}", driver.name()));
+        let failed = |why| wrong(format!("--generator {}: {why}", driver.name()));
         let Some(mut run) = driver.run(&order, KnownServer::default(), &ended).map_err(failed)? else {
             return Ok(None);
         };

@@ -195,7 +195,7 @@ statsd               1125   1.250    1.250..1.250     10.0   1.000   ~1.000..1.0
         assert!(text.starts_with(expected), "{text}");
         for line in [
             "control         bare once more: what differs is noise; noise floor: server CPU -2.0..+2.0 %, generator CPU 0.0..0.0 %, requests/s -2.0..+2.0 %",
-            "proc            server and kernel are read meanwhile (--probe proc); cannot be told from noise: server CPU, generator CPU, requests/s",
+            "proc            server and kernel are read meanwhile (--inspect proc); cannot be told from noise: server CPU, generator CPU, requests/s",
             "statsd          the app sends a statsd packet for each request; server CPU +25.0 % [+25.0..+25.0]; requests/s -20.0 % [-20.0..-20.0]; cannot be told from noise: generator CPU",
         ] {
             assert!(text.lines().any(|other| other == line), "{line}\n{text}");

@@ -109,7 +109,7 @@ fn bytes_are_the_apps_over_tls() {
 #[test]
 fn bytes_are_the_apps_over_unix_sockets() {
     if has("puma") {
-        for mode in ["", "-k --lanes 2"] {
+        for mode in ["", "-k --generator-threads 2"] {
             exact("unix,aunix", mode);
         }
     }
@@ -217,7 +217,7 @@ fn what_is_no_body_is_one_line() {
         ("-b s10,10", "twice"),
         ("-b s10, -D1", "''"),
         ("-s tcp4,tcp4", "-s has tcp4 twice"),
-        ("--columns hey", "--columns hey"),
+        ("--style hey", "--style hey"),
         ("--format hdr", "--format hdr"),
     ] {
         let lab = Lab::new();
@@ -293,7 +293,7 @@ fn a_study_is_printed_again_in_every_layout() {
         seed.stdout
     );
     let report = |words: &str| lab.run(&format!("report kept.json {words}")).with_code(0).stdout;
-    assert_eq!(report("--columns puma"), seed.stdout);
+    assert_eq!(report("--style puma"), seed.stdout);
     let study = read(&lab);
     assert_eq!(report(""), report::bodies::whole(&study, report::Columns::Longtail.into()));
     assert_eq!(report("--format markdown"), report::markdown::whole(&report::bodies::report(&study)));

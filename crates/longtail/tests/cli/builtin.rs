@@ -41,7 +41,7 @@ fn a_sweep_is_kept_and_report_prints_the_same() {
 
 #[test]
 fn whatever_layout_a_sweep_prints_report_prints_too() {
-    for layout in ["--columns puma", "--format markdown", "--format json"] {
+    for layout in ["--style puma", "--format markdown", "--format json"] {
         let lab = Lab::new();
         let sweep = lab.run(&format!("{QUICK} {layout}")).with_code(0);
         assert_eq!(connections(&lab.study()), [2, 4, 8]);
@@ -53,7 +53,7 @@ fn whatever_layout_a_sweep_prints_report_prints_too() {
 #[test]
 fn a_count_ends_a_run_after_exactly_so_many_requests() {
     let lab = Lab::new();
-    lab.run("sweep --server builtin -w2 -t1:1 -d0.001 -R7 -k --multiples 1,1.5,4 --lanes 3").with_code(0);
+    lab.run("sweep --server builtin -w2 -t1:1 -d0.001 -R7 -k --multiples 1,1.5,4 --generator-threads 3").with_code(0);
     let study = lab.study();
     assert_eq!(connections(&study), [2, 3, 8]);
     for run in &study.runs {
@@ -127,7 +127,7 @@ fn without_puma_the_server_inside_longtail_stands_in() {
 #[test]
 fn the_printed_command_line_repeats_the_sweep() {
     let lab = Lab::new();
-    let words = "sweep --server builtin -w2 -t1:2 -d1ms -R3 -k --multiples 0.5,1.5 --lanes 2 --repeat 3 -o first.json";
+    let words = "sweep --server builtin -w2 -t1:2 -d1ms -R3 -k --multiples 0.5,1.5 --generator-threads 2 --repeat 3 -o first.json";
     lab.run(words).with_code(0);
     let first = read(&lab.path("first.json"));
     let words = first.command_line.strip_prefix("longtail ").unwrap();

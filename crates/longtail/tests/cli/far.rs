@@ -235,7 +235,7 @@ fn another_generator_gets_the_name_unless_only_some_networks_are_allowed() {
     let pem = Some(certificate(&machines.lab, "app.test"));
     let (_sink, at) =
         machines.sink("tls://10.77.0.2:0", SinkSettings { pem, body: SinkBody::Ok, ..SinkSettings::default() });
-    let words = format!("load --with wrk --insecure -c 2 --for 1s https://app.test:{}/", at.port());
+    let words = format!("load --generator wrk --insecure -c 2 --for 1s https://app.test:{}/", at.port());
     let by_address = Running::start(&mut machines.command(&words)).end().with_code(0);
     assert!(by_address.stdout.contains(&format!("https://{at}/")), "{}", by_address.stdout);
     let by_name = Running::start(machines.command(&words).env_remove("LONGTAIL_ALLOW_NET")).end().with_code(0);
@@ -342,8 +342,8 @@ fn under_allowed_networks_nothing_leaves() {
         "load -n1 -c1 http://127.0.0.1.elsewhere.test/".to_owned(),
         "load -n1 -c1 --connect-to elsewhere.test:80 http://127.0.0.1/".to_owned(),
         "load -n1 -c1 --resolve app.test:80:203.0.113.7 http://app.test/".to_owned(),
-        "load -n1 -c1 --with wrk http://elsewhere.test/".to_owned(),
-        "load --like hey -- -n 1 -c 1 http://elsewhere.test/".to_owned(),
+        "load -n1 -c1 --generator wrk http://elsewhere.test/".to_owned(),
+        "load --as hey -- -n 1 -c 1 http://elsewhere.test/".to_owned(),
         "attack --target-throughput 1 -n 1 --url http://elsewhere.test/".to_owned(),
         format!("load -n1 -c1 --statsd-to elsewhere.test:8125 http://{near}/"),
         format!("load -n1 -c1 --statsd-to 203.0.113.7:8125 http://{near}/"),

@@ -472,7 +472,7 @@ fn what_lies_below_the_table_of_an_invalid_sweep_is_printed_where_that_is_forced
     for (force, is_printed) in [("", false), ("--force", true)] {
         let lab = Lab::new();
         lab.write("app.ru", app);
-        let words = format!("sweep -r app.ru -w2 -t2:2 --for 2s --multiples 2 --no-calibrate --probe proc {force}");
+        let words = format!("sweep -r app.ru -w2 -t2:2 --for 2s --multiples 2 --no-calibrate --inspect proc {force}");
         let sweep = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", free_port().to_string())).end();
         let stdout = sweep.with_code(3).stdout;
         assert_eq!(lab.study().runs[0].judgement.as_ref().unwrap().verdict, Verdict::Invalid);

@@ -1,4 +1,4 @@
-//! `longtail sweep --probe bpf`: the wait is found where it was put, by the kernel's own stamps. By counts, order and sums alone.
+//! `longtail sweep --inspect kernel`: the wait is found where it was put, by the kernel's own stamps. By counts, order and sums alone.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -64,7 +64,7 @@ fn the_wait_is_found_where_it_was_put() {
         let (lab, port) = (Lab::new(), free_port());
         let words = format!(
             "sweep --slots 4 --url http://127.0.0.1:{port}/ -d0.25 -R4 --multiples 1,8 --no-calibrate \
-             --anatomy --probe bpf --force -- {LONGTAIL} sink --listen 127.0.0.1:{port} --workers 2 --threads 2 --delay 250ms --queue {queue}"
+             --inspect app,kernel --force -- {LONGTAIL} sink --listen 127.0.0.1:{port} --workers 2 --threads 2 --delay 250ms --queue {queue}"
         );
         let stdout = lab.run(&words).with_code(0).stdout;
         let study = lab.study();
@@ -85,7 +85,7 @@ fn the_wait_is_found_where_it_was_put() {
 
 /// One connection a request, all of them measured, four times as many as there are threads.
 fn puma_closing(lab: &Lab, words: &str) -> SweepStudy {
-    let words = format!("sweep -w2 -t2:2 -d0.2 -R8 --multiples 4 --no-calibrate --probe bpf {words}");
+    let words = format!("sweep -w2 -t2:2 -d0.2 -R8 --multiples 4 --no-calibrate --inspect kernel {words}");
     let mut sweep = lab.longtail(&words);
     Running::start(sweep.env("PUMA_TEST_PORT", free_port().to_string())).end().with_code(0);
     lab.study()
@@ -151,7 +151,7 @@ fn an_app_that_tells_a_duration_or_nothing_leaves_one_part_for_the_rest_of_the_s
     ] {
         let lab = Lab::new();
         lab.write("app.ru", &format!("run lambda {{ |env| {app} }}\n"));
-        let words = "sweep -r app.ru --path / -t1:1 -R20 --multiples 2 --no-calibrate --anatomy --probe bpf --force";
+        let words = "sweep -r app.ru --path / -t1:1 -R20 --multiples 2 --no-calibrate --inspect app,kernel --force";
         let sweep = Running::start(lab.longtail(words).env("PUMA_TEST_PORT", free_port().to_string())).end();
         let stdout = sweep.with_code(0).stdout;
         assert!(stdout.contains(says), "{stdout}");
@@ -215,9 +215,9 @@ fn without_rights_it_says_what_is_missing_and_goes_on() {
         }
         Running::start(command.args(words.split_ascii_whitespace())).end()
     };
-    let refused = longtail("sweep --server builtin -d0.01 -R2 --multiples 1 --probe bpf").with_code(2);
+    let refused = longtail("sweep --server builtin -d0.01 -R2 --multiples 1 --inspect kernel").with_code(2);
     assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
-    assert!(refused.stderr.contains("--probe bpf cannot be done here: "), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--inspect kernel cannot be done here: "), "{}", refused.stderr);
     assert!(lab.studies().is_empty(), "before anything is started");
     let swept = longtail("sweep --server builtin -d0.01 -R2 --multiples 1 --no-calibrate").with_code(0);
     let study = lab.study();
@@ -232,7 +232,11 @@ fn without_rights_it_says_what_is_missing_and_goes_on() {
 #[test]
 fn what_it_cannot_see_or_would_disturb_it_leaves_alone() {
     let lab = Lab::new();
-    for words in ["sweep --probe bpf -s unix", "sweep --probe bpf --with hey", "sweep --probe auto --with hey"] {
+    for words in [
+        "sweep --inspect kernel -s unix",
+        "sweep --inspect kernel --generator hey",
+        "sweep --inspect auto --generator hey",
+    ] {
         let refused = lab.run(words).with_code(2);
         assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
     }
@@ -251,7 +255,7 @@ fn a_worker_that_is_born_in_a_run_is_followed() {
     }
     let (lab, port) = (Lab::new(), free_port());
     // Puma looks after its workers every 5 s.
-    let words = "sweep -w2 -t2:2 -d0.02 --for 9s --warm-up 0 --multiples 2 --no-calibrate --probe bpf";
+    let words = "sweep -w2 -t2:2 -d0.02 --for 9s --warm-up 0 --multiples 2 --no-calibrate --inspect kernel";
     let mut sweep = Running::start(lab.longtail(words).env("PUMA_TEST_PORT", port.to_string()));
     sweep.until(|_| probe::sockets::of_port(port).unwrap().open > 4);
     let command = |pid: &Pid| fs::read_to_string(format!("/proc/{}/cmdline", pid.as_raw_pid())).unwrap_or_default();
@@ -296,7 +300,7 @@ fn nothing_stays_in_the_kernel_after_kill_9() {
     let (lab, port) = (Lab::new(), free_port());
     let words = format!(
         "sweep --slots 4 --url http://127.0.0.1:{port}/ -d0.02 --for 120s --warm-up 0 --multiples 2 --no-calibrate --anatomy \
-         --probe bpf -- {LONGTAIL} sink --listen 127.0.0.1:{port} --threads 4 --delay 20ms"
+         --inspect kernel -- {LONGTAIL} sink --listen 127.0.0.1:{port} --threads 4 --delay 20ms"
     );
     let mut sweep = Running::start(&mut lab.longtail(&words));
     let mut programs = BTreeSet::new();

@@ -71,7 +71,7 @@ fn kill_9_of_a_load_leaves_nothing() {
 fn kill_9_of_a_load_by_wrk_leaves_nothing() {
     if has("wrk") {
         let sink = sink(SinkBody::Counter);
-        killed(|_| format!("load --with wrk -c 8 --for 1s --warm-up 1s {}", url(&sink)), TIME);
+        killed(|_| format!("load --generator wrk -c 8 --for 1s --warm-up 1s {}", url(&sink)), TIME);
     }
 }
 

@@ -78,7 +78,7 @@ fn a_single_puma_counts_what_we_count_with_keep_alive() {
 
 #[test]
 fn a_single_puma_counts_what_we_count_with_a_connection_a_request() {
-    if let Some(study) = swept("-t2:2 -d0.01 -k --lanes 2") {
+    if let Some(study) = swept("-t2:2 -d0.01 -k --generator-threads 2") {
         counts_are_known_by_pid(&study, 1);
         for run in &study.runs {
             assert_eq!(run.tally.connections_opened, run.tally.all_requests());
@@ -88,7 +88,7 @@ fn a_single_puma_counts_what_we_count_with_a_connection_a_request() {
 
 #[test]
 fn two_workers_count_what_we_count_with_keep_alive() {
-    if let Some(study) = swept("-w2 -t2:2 -d0.01 --lanes 2") {
+    if let Some(study) = swept("-w2 -t2:2 -d0.01 --generator-threads 2") {
         assert!(study.server.cluster);
         assert_eq!((study.server.workers, study.server.threads), (2, 2));
         counts_are_known_by_pid(&study, 2);

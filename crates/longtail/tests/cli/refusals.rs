@@ -59,9 +59,9 @@ fn a_wrong_value_of_any_flag_is_named() {
         ("--repeat 1001", "--repeat"),
         ("--timeout 0", "--timeout"),
         ("--timeout 5y", "200ms"),
-        ("--lanes 0", "--lanes"),
-        ("--lanes 1025", "--lanes"),
-        ("--columns all", "puma"),
+        ("--generator-threads 0", "--generator-threads"),
+        ("--generator-threads 1025", "--generator-threads"),
+        ("--style all", "puma"),
         ("--format xml", "markdown"),
         ("--slots 0", "--slots"),
         ("--statsd-listen 8125", "HOST:PORT"),
@@ -80,7 +80,7 @@ fn a_wrong_value_of_any_flag_is_named() {
     for (words, part) in cases {
         refuses(&format!("sweep {words}"), part);
     }
-    refuses("report --columns all", "puma");
+    refuses("report --style all", "puma");
     refuses("report a b", "b");
     refuses("swep", "swep");
     refuses("", "longtail sweep");
@@ -96,8 +96,8 @@ fn flags_that_contradict_each_other_are_named() {
         ("-w2 --slots 3 --url http://127.0.0.1:1/ -- true", "-w"),
         ("--server builtin -Y", "Puma's"),
         ("--statsd-to 127.0.0.1:8125 --statsd-listen 127.0.0.1:8125", "hear itself"),
-        ("--statsd-listen 127.0.0.1:0 --with wrk", "--with"),
-        ("--metrics 127.0.0.1:0 --with wrk", "--with"),
+        ("--statsd-listen 127.0.0.1:0 --generator wrk", "--generator"),
+        ("--metrics 127.0.0.1:0 --generator wrk", "--generator"),
         ("--server builtin -r x.ru", "Puma's"),
     ];
     for (words, part) in cases {

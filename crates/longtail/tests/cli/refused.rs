@@ -128,7 +128,7 @@ fn a_load_without_any_one_system_call_ends_in_a_line_or_goes_another_way() {
 fn a_sweep_without_any_one_system_call_ends_in_a_line_or_goes_another_way() {
     if can_refuse() {
         let words = "sweep --server builtin -w1 -t2:2 -d5ms --for 100ms --warm-up 0s --multiples 1 --no-calibrate --timeout 5s \
-                     --boot-timeout 5s --probe proc";
+                     --boot-timeout 5s --inspect proc";
         // By it Rust's standard library asks whether a child was executed, and waits for the child's end where it is refused.
         refused(words, errors(), &["recvfrom"]);
     }
@@ -200,7 +200,7 @@ fn without_threads_there_is_a_line() {
         command.args(["--reuid=54321", "--regid=54321", "--clear-groups", "prlimit", &format!("--nproc={most}")]);
         command
             .arg(lab.path("longtail"))
-            .args(["load", "-c", "2", "-n", "20", "--lanes", "2", "--no-calibrate"])
+            .args(["load", "-c", "2", "-n", "20", "--generator-threads", "2", "--no-calibrate"])
             .arg(url(&sink));
         let ended = Running::start(&mut command).end();
         let is_line = ended.stderr.lines().count() == 1 && ended.stderr.starts_with("longtail: ");

@@ -34,7 +34,7 @@ fn unix_address(server: &ServerFacts) -> &str {
 
 /// Sweeps with a keep-alive and without, and finds the same count on both sides and nothing left.
 fn swept(socket: &str, mode: &str, assert_url: impl Fn(&ServerFacts, u16)) {
-    for stream in ["", "-k --lanes 2"] {
+    for stream in ["", "-k --generator-threads 2"] {
         in_a_window(|window| swept_for(socket, &format!("{mode} {stream} {window}"), &assert_url).then_some(()));
     }
 }

@@ -32,9 +32,9 @@ fn a_server_that_accepts_all_has_no_queue_in_the_kernel() {
 #[test]
 fn nobody_looks_where_nobody_wants_it() {
     let lab = Lab::new();
-    lab.run("sweep --server builtin -w1 -t1:1 -d0.001 -R3 --multiples 1 --probe none").with_code(0);
+    lab.run("sweep --server builtin -w1 -t1:1 -d0.001 -R3 --multiples 1 --inspect none").with_code(0);
     assert_eq!(lab.study().runs[0].watch, None);
-    let refused = lab.run("sweep --probe proc --with wrk").with_code(2);
+    let refused = lab.run("sweep --inspect proc --generator wrk").with_code(2);
     assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
 }
 

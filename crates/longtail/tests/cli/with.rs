@@ -1,4 +1,4 @@
-//! `--with`: the load or the sweep that another generator makes. What it claims is held against what the server counted,
+//! `--generator`: the load or the sweep that another generator makes. What it claims is held against what the server counted,
 //! never against a time.
 
 use std::os::unix::fs::PermissionsExt as _;
@@ -38,7 +38,8 @@ fn loads(tool: &str, prints: &[f64]) {
         return;
     }
     let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
-    let ended = load(&lab, &format!("--with {tool} -c 8 --for 1s --warm-up 1s --fail-if 'errors > 0' {}", url(&sink)));
+    let ended =
+        load(&lab, &format!("--generator {tool} -c 8 --for 1s --warm-up 1s --fail-if 'errors > 0' {}", url(&sink)));
     let ended = ended.with_code(0);
     let study = study(&lab);
     let run = &study.run;
@@ -86,7 +87,7 @@ fn a_count_is_kept_to_the_request() {
             continue;
         }
         let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
-        load(&lab, &format!("--with {tool} -c 4 -n 100 {}", url(&sink))).with_code(0);
+        load(&lab, &format!("--generator {tool} -c 4 -n 100 {}", url(&sink))).with_code(0);
         let ledger = sink.stop();
         assert_eq!((study(&lab).run.claim.requests, ledger.requests), (Some(100), 100), "{tool}");
     }
@@ -98,7 +99,7 @@ fn what_is_sent_is_what_was_asked_for() {
         return;
     }
     let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
-    let words = "--with hey -c 2 -n 4 -k -m POST -d hello -H 'X-A: 1' --auth me:hunter2";
+    let words = "--generator hey -c 2 -n 4 -k -m POST -d hello -H 'X-A: 1' --auth me:hunter2";
     load(&lab, &format!("{words} {}", url(&sink))).with_code(0);
     let (study, ledger) = (study(&lab), sink.stop());
     let line = &study.run.command_line;
@@ -113,7 +114,7 @@ fn an_objective_is_judged_by_what_it_claims() {
         return;
     }
     let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
-    let words = format!("--with wrk -c 2 --for 1s --fail-if 'p99 > 0' --fail-if 'errors > 50%' {}", url(&sink));
+    let words = format!("--generator wrk -c 2 --for 1s --fail-if 'p99 > 0' --fail-if 'errors > 50%' {}", url(&sink));
     let ended = load(&lab, &words).with_code(1);
     assert!(ended.stdout.contains("p99 > 0s: it is"), "{}", ended.stdout);
     assert_eq!(study(&lab).missed.len(), 1);
@@ -124,28 +125,28 @@ fn mistakes_are_one_line_and_send_nothing() {
     let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
     std::fs::create_dir(lab.path("bin")).unwrap();
     for (words, part) in [
-        ("--with wrk --rate 5", "--with wrk: it has no open loop"),
-        ("--with wrk -n 5", "it ends by time only"),
-        ("--with wrk --unix /x", "--unix is of longtail's own generator"),
-        ("--with wrk --steps 1,2", "--steps"),
-        ("--with wrk --pipeline 2", "--pipeline"),
-        ("--with wrk --check status=200", "--check"),
-        ("--with wrk --log x.csv", "--log"),
-        ("--with wrk --stop-if 'p99 > 1s'", "--stop-if"),
-        ("--with wrk --for 1500ms", "--for wants whole seconds"),
-        ("--with wrk --timeout 100ms", "--timeout wants whole seconds"),
-        ("--with wrk --fail-if 'p95 > 1s'", "wrk reports of percentiles p50 p75 p90 p99 only"),
-        ("--with hey --fail-if 'service p99 > 1s'", "one kind of time only"),
-        ("--with hey -c 3 -n 10", "give a multiple of 3"),
-        ("--with hey -H Accept:", "cannot leave out a header"),
-        ("--with h2load -k", "leave out -k"),
-        ("--with vegeta", "it has no closed loop: give --rate"),
-        ("--with wrk --format csv", "--format hdr and csv"),
-        ("--with wrk --columns wrk", "--columns"),
-        ("--with longtail", "leave it out"),
-        ("--with siege", "invalid value 'siege'"),
-        ("--with wrk --for 5s -n 5", "give --for or -n"),
-        ("--with wrk", "wrk is not on PATH"),
+        ("--generator wrk --rate 5", "--generator wrk: it has no open loop"),
+        ("--generator wrk -n 5", "it ends by time only"),
+        ("--generator wrk --unix /x", "--unix is of longtail's own generator"),
+        ("--generator wrk --steps 1,2", "--steps"),
+        ("--generator wrk --pipeline 2", "--pipeline"),
+        ("--generator wrk --check status=200", "--check"),
+        ("--generator wrk --log x.csv", "--log"),
+        ("--generator wrk --stop-if 'p99 > 1s'", "--stop-if"),
+        ("--generator wrk --for 1500ms", "--for wants whole seconds"),
+        ("--generator wrk --timeout 100ms", "--timeout wants whole seconds"),
+        ("--generator wrk --fail-if 'p95 > 1s'", "wrk reports of percentiles p50 p75 p90 p99 only"),
+        ("--generator hey --fail-if 'service p99 > 1s'", "one kind of time only"),
+        ("--generator hey -c 3 -n 10", "give a multiple of 3"),
+        ("--generator hey -H Accept:", "cannot leave out a header"),
+        ("--generator h2load -k", "leave out -k"),
+        ("--generator vegeta", "it has no closed loop: give --rate"),
+        ("--generator wrk --format csv", "--format hdr and csv"),
+        ("--generator wrk --style wrk", "--style"),
+        ("--generator longtail", "leave it out"),
+        ("--generator siege", "invalid value 'siege'"),
+        ("--generator wrk --for 5s -n 5", "give --for or -n"),
+        ("--generator wrk", "wrk is not on PATH"),
     ] {
         let mut command = lab.longtail("load");
         command.args(crate::load::split(words)).arg(url(&sink)).env("PATH", lab.path("bin"));
@@ -161,7 +162,7 @@ fn mistakes_are_one_line_and_send_nothing() {
 fn another_generator_goes_only_where_it_may_either() {
     let lab = Lab::new();
     pretend(&lab, "wrk", "echo ran >> ran");
-    let mut command = lab.longtail("load --with wrk http://192.0.2.1/");
+    let mut command = lab.longtail("load --generator wrk http://192.0.2.1/");
     let ended = Running::start(command.env("PATH", lab.path("bin"))).end().with_code(2);
     assert!(ended.stderr.contains("192.0.2.1 is outside the allowed networks"), "{}", ended.stderr);
     assert!(!lab.path("ran").exists(), "not even its version was asked for");
@@ -173,7 +174,7 @@ fn a_name_is_given_on_as_the_address_that_was_looked_at() {
         return;
     }
     let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
-    load(&lab, &format!("--with wrk -c 1 --for 1s http://localhost:{}/", sink.address().port())).with_code(0);
+    load(&lab, &format!("--generator wrk -c 1 --for 1s http://localhost:{}/", sink.address().port())).with_code(0);
     let line = study(&lab).run.command_line;
     assert!(line.contains("Host: localhost:") && !line.contains("//localhost"), "{line}");
 }
@@ -186,7 +187,7 @@ fn a_generator_that_fails_is_one_line() {
     ] {
         let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
         pretend(&lab, "hey", script);
-        let mut command = lab.longtail(&format!("load --with hey -c 1 --for 1s {}", url(&sink)));
+        let mut command = lab.longtail(&format!("load --generator hey -c 1 --for 1s {}", url(&sink)));
         let ended = Running::start(command.env("PATH", lab.path("bin"))).end().with_code(2);
         assert_eq!((ended.stderr.lines().count(), ended.stdout.as_str()), (1, ""), "{}", ended.stderr);
         assert!(ended.stderr.contains(part), "{}", ended.stderr);
@@ -197,7 +198,7 @@ fn a_generator_that_fails_is_one_line() {
 /// A load by a script that never ends and has a child of its own.
 fn stuck(lab: &Lab, sink: &Sink) -> Running {
     pretend(lab, "hey", "/bin/sleep 600 & /bin/sleep 600; echo");
-    let mut command = lab.longtail(&format!("load --with hey -c 1 --for 300s {}", url(sink)));
+    let mut command = lab.longtail(&format!("load --generator hey -c 1 --for 300s {}", url(sink)));
     let running = Running::start(command.env("PATH", lab.path("bin")));
     // longtail, its guard, the script and its two children.
     let living = || lab.living().len() >= 5;
@@ -241,7 +242,8 @@ fn a_sweep_on_the_server_inside_is_driven_by_wrk() {
         return;
     }
     let lab = Lab::new();
-    let ended = lab.run("sweep --server builtin -w2 -t2 -d0.01 --with wrk --for 1s --multiples 1,2.5").with_code(0);
+    let ended =
+        lab.run("sweep --server builtin -w2 -t2 -d0.01 --generator wrk --for 1s --multiples 1,2.5").with_code(0);
     let study = lab.study();
     assert_accounted(&study, 2);
     let connections: Vec<u32> = study.claimed_runs.iter().map(|row| row.run.connections).collect();
@@ -251,7 +253,7 @@ fn a_sweep_on_the_server_inside_is_driven_by_wrk() {
     let json = lab.run("report --format json").with_code(0).stdout;
     assert!(matches!(report::json::read(&json), Ok(Study::Sweep(again)) if again.claimed_runs == study.claimed_runs));
     // In Puma's columns too: that is what those of the seed's table were made of.
-    let rows = lab.run("report --columns puma").with_code(0).stdout;
+    let rows = lab.run("report --style puma").with_code(0).stdout;
     assert!(
         ["1.00", "2.50"].into_iter().all(|row| rows.lines().any(|line| line.trim_start().starts_with(row))),
         "{rows}"
@@ -264,7 +266,7 @@ fn hey_counts_with_pumas_workers() {
         return;
     }
     let lab = Lab::new();
-    lab.run("sweep -w2 -t2:2 -d0.01 --with hey -R20 --multiples 1,3").with_code(0);
+    lab.run("sweep -w2 -t2:2 -d0.01 --generator hey -R20 --multiples 1,3").with_code(0);
     let study = lab.study();
     assert_accounted(&study, 2);
     for row in &study.claimed_runs {
@@ -285,7 +287,7 @@ fn ctrl_c_keeps_the_finished_runs_of_a_sweep() {
     // The rest of the hundred take longer than it takes to send a signal, also where the machine is busy.
     let multiples = vec!["1"; 100].join(",");
     let words =
-        format!("sweep --server builtin -w1 -t2 -d0.01 --with hey --for 1s --warm-up 0 --multiples {multiples}");
+        format!("sweep --server builtin -w1 -t2 -d0.01 --generator hey --for 1s --warm-up 0 --multiples {multiples}");
     let mut sweep = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string()));
     let is_row = |line: &str| line.trim_start_matches(['!', ' ']).starts_with("1.00 ");
     sweep.until(|stdout| stdout.lines().any(is_row));

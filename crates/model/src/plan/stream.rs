@@ -33,7 +33,7 @@ pub struct StreamPlan {
     pub timestamps: Timestamps,
     /// The response header in which a worker names itself.
     pub worker_header: String,
-    /// `--anatomy`: whether the app is asked when it began and ended.
+    /// `--inspect app`: whether the app is asked when it began and ended.
     #[serde(default)]
     pub anatomy: bool,
 }
@@ -69,12 +69,15 @@ impl StreamPlan {
             Stop::After(time) => format!("{length}{time}"),
             Stop::RequestsPerConnection(n) => format!("-R{n}"),
         });
-        words.push(format!("--warm-up={}", self.warm_up));
-        words.push(format!("--timeout={}", self.timeout));
-        words.push(format!("--lanes={}", self.lanes));
-        words.push(format!("--timestamps={}", self.timestamps));
-        words.push(format!("--worker-header={}", self.worker_header));
-        words.extend(self.anatomy.then(|| "--anatomy".to_owned()));
+        let usual_warm_up = if matches!(self.stop, Stop::After(_)) { Nanos::from_secs(1) } else { Nanos::ZERO };
+        let rare = [
+            (self.warm_up != usual_warm_up, format!("--warm-up={}", self.warm_up)),
+            (self.timeout != Nanos::from_secs(30), format!("--timeout={}", self.timeout)),
+            (self.lanes != 1, format!("--generator-threads={}", self.lanes)),
+            (self.timestamps == Timestamps::User, format!("--timestamps={}", self.timestamps)),
+            (self.worker_header != "x-worker-pid", format!("--worker-header={}", self.worker_header)),
+        ];
+        words.extend(rare.into_iter().filter(|(is_given, _)| *is_given).map(|(_, word)| word));
         words
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn accept_queue(evidence: &MachineEvidence<'_>) -> Option<MachineAnsw
 pub(super) fn tracepoints(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let hint = "sudo setcap cap_bpf,cap_perfmon+ep \"$(command -v longtail)\", or run it as root; the kernel must be 6.3 or later";
     Some(match &evidence.tracepoints {
-        Ok(()) => MachineAnswer::fine("works (sweep --probe bpf)"),
+        Ok(()) => MachineAnswer::fine("works (sweep --inspect kernel)"),
         Err(missing) => MachineAnswer::warn(missing.clone(), hint),
     })
 }

@@ -287,7 +287,7 @@ const QUESTIONS: [MachineQuestion; 15] = [
     MachineQuestion {
         group: "programs",
         name: "other generators",
-        spoils: "nothing: --with has fewer to choose from",
+        spoils: "nothing: --generator has fewer to choose from",
         source: "PATH",
         answer: programs::generators,
     },

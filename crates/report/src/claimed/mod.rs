@@ -1,4 +1,4 @@
-//! The runs of other generators (`--with`): a sweep's rows and what is said of them (`rows`), a load's report (`load`).
+//! The runs of other generators (`--generator`): a sweep's rows and what is said of them (`rows`), a load's report (`load`).
 //!
 //! Each figure is marked as the generator's own: what it printed, and a dash for what it did not.
 

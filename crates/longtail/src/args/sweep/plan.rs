@@ -1,11 +1,9 @@
 //! What the flags of a sweep mean together: a plan, or what contradicts itself.
 
-use clap::ValueEnum as _;
 use model::{App, Nanos, Plan, Probe, ServerKind, Stop, StreamPlan};
 
 use super::{AppWord, SweepArgs};
 use crate::args::limits::{check_path, check_timeout, check_times};
-use crate::args::probe::ProbeWord;
 use crate::args::server::ServerWord;
 use crate::args::timestamps::Situation;
 use crate::generators::{Generator, LoadEnd, LoadOrder};
@@ -25,7 +23,7 @@ impl SweepArgs {
             let server = if self.command.is_empty() { "--server builtin" } else { "a command after --" };
             return Err(wrong(format!("-s {socket} is for Puma: {server} listens on tcp4 or tcp6 only")));
         }
-        if let Some(with) = self.with {
+        if let Some(with) = self.generator {
             self.check_with(with)?;
         }
         if self.body.is_some() && !is_puma {
@@ -40,9 +38,9 @@ impl SweepArgs {
             repeat: self.repeat,
             cool_down: self.conduct.cools_down(),
             // The ceiling that we could measure is ours and not the other generator's.
-            calibrate: self.conduct.calibrates() && self.with.is_none(),
+            calibrate: self.conduct.calibrates() && self.generator.is_none(),
             probe_discipline: self.probe_discipline,
-            with: self.with.map(|with| with.name().to_owned()),
+            with: self.generator.map(|with| with.name().to_owned()),
             probe: self.probe()?,
             statsd_listen: self.outlets.statsd_listen,
         })
@@ -98,38 +96,30 @@ impl SweepArgs {
                 .timestamps
                 .resolve(Situation { is_tcp: !self.socket.socket().is_unix(), is_pipelined: false })?,
             worker_header: self.conduct.worker_header.clone(),
-            anatomy: self.anatomy,
+            anatomy: self.inspect.asks_app(),
         })
     }
 
     /// What is read meanwhile. Of another generator's run nobody knows when its warm-up is over.
     fn probe(&self) -> Result<Probe, Mistake> {
-        let word = match (self.probe, self.with) {
-            (Some(ProbeWord::None), _) | (None, Some(_)) => return Ok(Probe::None),
-            (Some(word), None) => word,
-            (None, None) => ProbeWord::Auto,
-            (Some(word), Some(with)) => {
-                let word = word.to_possible_value().map_or_else(String::new, |word| word.get_name().to_owned());
-                return Err(wrong(format!(
-                    "--probe {word} is of our own runs: leave it out with --with {}",
-                    with.name()
-                )));
+        let asked = self.inspect.probe(&[self.socket.socket()])?;
+        match self.generator {
+            None => Ok(asked.unwrap_or(Probe::Auto)),
+            Some(_) if matches!(asked, None | Some(Probe::None)) && !self.inspect.asks_app() => Ok(Probe::None),
+            Some(with) => {
+                Err(wrong(format!("--inspect is of our own runs: leave it out with --generator {}", with.name())))
             }
-        };
-        word.over(&[self.socket.socket()])
+        }
     }
 
     /// Refuses what the other generator cannot do, whatever the number of connections will be.
     fn check_with(&self, with: Generator) -> Result<(), Mistake> {
         let (name, socket) = (with.name(), self.socket.socket());
         if socket.is_unix() {
-            return Err(wrong(format!("--with {name}: it knows no Unix socket: leave out -s {socket}")));
+            return Err(wrong(format!("--generator {name}: it knows no Unix socket: leave out -s {socket}")));
         }
         if with == Generator::Longtail {
-            return Err(wrong("--with longtail: it is longtail that makes the load anyway; leave it out"));
-        }
-        if self.anatomy {
-            return Err(wrong(format!("--anatomy is of our own runs: leave it out with --with {name}")));
+            return Err(wrong("--generator longtail: it is longtail that makes the load anyway; leave it out"));
         }
         if self.requests_per_connection.is_some()
             && let Some(line) = with.shares_requests_unevenly()
@@ -148,7 +138,7 @@ impl SweepArgs {
         }
         if self.body.is_some() && self.puma.has_rackup() {
             return Err(wrong(format!(
-                "--with {name} asks for a path alone: leave out -r, or give --path in place of --body"
+                "--generator {name} asks for a path alone: leave out -r, or give --path in place of --body"
             )));
         }
         Ok(())

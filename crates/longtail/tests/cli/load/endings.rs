@@ -21,7 +21,7 @@ fn in_the_middle(lab: &Lab, words: &str, sink: &sink::Sink) -> Running {
 
 #[test]
 fn a_signal_ends_a_load_and_its_log_is_whole() {
-    for (signal, pace) in [(Signal::INT, ""), (Signal::TERM, "--rate 500/s"), (Signal::HUP, "--lanes 2")] {
+    for (signal, pace) in [(Signal::INT, ""), (Signal::TERM, "--rate 500/s"), (Signal::HUP, "--threads 2")] {
         let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
         let words = format!("--for 600s -c 4 {pace} --log log.csv {}sleep0.01", url(&sink));
         let running = in_the_middle(&lab, &words, &sink);
@@ -109,7 +109,7 @@ fn where_nobody_takes_connections_every_request_is_refused_and_said_to_be() {
 fn a_layout_without_a_verdict_has_it_beside_where_the_figures_are_worth_nothing() {
     let folder = Lab::new();
     let full = Full::in_lab(&folder);
-    for layout in ["--columns wrk", "--columns hey", "--format csv", "--format hdr"] {
+    for layout in ["--style wrk", "--style hey", "--format csv", "--format hdr"] {
         let ended = load(&Lab::new(), &format!("-n 10 -c 3 {layout} {}", full.words)).with_code(3);
         assert!(ended.stderr.contains("longtail: verdict: INVALID; longtail report tells why"), "{}", ended.stderr);
     }
@@ -202,7 +202,8 @@ fn the_reason_of_a_bad_response_is_in_logs_and_in_the_layouts_of_others() {
     let (lab, server) = (Lab::new(), Receiver::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello"));
     let words = "bytes after the end of the response";
     for lanes in [1, 2] {
-        let load = |more: &str| load(&lab, &format!("-n 6 -c 2 --lanes {lanes} {more} {}", server.url())).with_code(3);
+        let load =
+            |more: &str| load(&lab, &format!("-n 6 -c 2 --threads {lanes} {more} {}", server.url())).with_code(3);
         load("--log requests.log");
         let lines = fs::read_to_string(lab.path("requests.log")).unwrap();
         let is_told = |line: &str| line.contains(" error=bad_response ") && line.ends_with("ms reason=trailing_bytes");
@@ -212,9 +213,9 @@ fn the_reason_of_a_bad_response_is_in_logs_and_in_the_layouts_of_others() {
         assert!(table.lines().next().unwrap().ends_with(",status_or_error,bytes,reason"), "{table}");
         let is_told = |line: &str| line.contains(",bad_response,") && line.ends_with(",trailing_bytes");
         assert!(table.lines().count() == 7 && table.lines().skip(1).all(is_told), "{table}");
-        let hey = load("--columns hey --force").stdout;
+        let hey = load("--style hey --force").stdout;
         assert!(hey.contains(&format!("\n  [6]\tbad response: {words}\n")), "{hey}");
-        let wrk = load("--columns wrk --force").stdout;
+        let wrk = load("--style wrk --force").stdout;
         assert!(wrk.contains(&format!("read 6, write 0, timeout 0\n  Bad responses: {words}\n")), "{wrk}");
     }
 }

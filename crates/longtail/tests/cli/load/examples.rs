@@ -23,11 +23,11 @@ fn examples(command: &str) -> Vec<String> {
 fn adapted(example: &str, url: &str, socket: &str) -> String {
     let mut words = example.replace("http://127.0.0.1:9292/", url).replace("/run/app.sock", socket);
     // Other generators know whole seconds only.
-    let brief = if words.contains("--with") { "--for 1s" } else { "--for 300ms" };
+    let brief = if words.contains("--generator") { "--for 1s" } else { "--for 300ms" };
     for (long, short) in [("--for 30s", brief), ("--for 60s", brief), ("-z 20s", "-z 1s")] {
         words = words.replace(long, short);
     }
-    let flags = if words.contains("--for") || words.contains("-n ") || words.contains("--like") { "" } else { "-n 20" };
+    let flags = if words.contains("--for") || words.contains("-n ") || words.contains("--as") { "" } else { "-n 20" };
     words.replacen("load ", &format!("load --no-calibrate {flags} "), 1)
 }
 
@@ -36,7 +36,7 @@ fn each_example_of_loads_help_runs() {
     let found = examples("load");
     assert!(found.len() >= 8, "{found:#?}");
     for example in found {
-        if example.contains("--with wrk") && !has("wrk") {
+        if example.contains("--generator wrk") && !has("wrk") {
             continue;
         }
         let lab = Lab::new();
@@ -47,7 +47,7 @@ fn each_example_of_loads_help_runs() {
         let ended = Running::start(lab.longtail("").args(split(&words))).end();
         // Whether an objective of the help is met is a matter of the machine.
         assert!(ended.code() == 0 || ended.code() == 1 && words.contains("--fail-if"), "{words}: {ended:?}");
-        if words.contains("--with") {
+        if words.contains("--generator") {
             // What another generator claims is looked at elsewhere.
             assert!(tcp.stop().requests > 0, "{words}");
             continue;
@@ -80,7 +80,7 @@ fn each_example_of_attacks_help_runs() {
 fn ten_requests_over_three_connections_are_ten() {
     for lanes in [1, 2, 3] {
         let sink = sink(SinkBody::Ok);
-        let study = loaded(&format!("-n 10 -c 3 --lanes {lanes} {}", url(&sink)));
+        let study = loaded(&format!("-n 10 -c 3 --threads {lanes} {}", url(&sink)));
         assert_eq!((study.run.tally.counts.total(), study.plan.connections), (10, 3));
         assert_answered(&study, sink);
     }

@@ -80,7 +80,7 @@ fn a_log_has_a_line_a_request_in_order_of_completion() {
 #[test]
 fn a_log_of_several_lanes_has_every_request_too() {
     let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
-    load(&lab, &format!("-n 3000 -c 7 --lanes 3 --log log.csv {}", url(&sink))).with_code(0);
+    load(&lab, &format!("-n 3000 -c 7 --threads 3 --log log.csv {}", url(&sink))).with_code(0);
     let lines = assert_log_is_the_study(&fs::read_to_string(lab.path("log.csv")).unwrap(), &lab);
     assert_eq!(lines.len(), 3000);
 }
@@ -88,7 +88,7 @@ fn a_log_of_several_lanes_has_every_request_too() {
 #[test]
 fn a_log_of_several_lanes_is_in_order_of_completion() {
     let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
-    load(&lab, &format!("-n 30000 -c 8 --lanes 3 --log log.csv {}", url(&sink))).with_code(0);
+    load(&lab, &format!("-n 30000 -c 8 --threads 3 --log log.csv {}", url(&sink))).with_code(0);
     let lines = lines(&fs::read_to_string(lab.path("log.csv")).unwrap());
     assert!(lines.windows(2).all(|pair| pair[0].times[2] <= pair[1].times[2]));
 }
@@ -169,8 +169,8 @@ fn whatever_layout_a_load_prints_report_prints_too() {
         ("--format markdown", "|"),
         ("--format json", "\"schema\""),
         ("--format hdr", "#[Histogram log format version 1.3]"),
-        ("--columns hey", "Response time histogram:"),
-        ("--columns wrk", "Thread Stats"),
+        ("--style hey", "Response time histogram:"),
+        ("--style wrk", "Thread Stats"),
     ];
     let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     load(&lab, &format!("-n 200 -c 3 -o kept.json {}", url(&sink))).with_code(0);

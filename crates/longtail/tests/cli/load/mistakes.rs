@@ -53,7 +53,7 @@ fn a_flag_with_a_wrong_value_is_named() {
         ("--timeout 0", "--timeout"),
         ("-n 0", "--number"),
         ("-c 0", "--connections"),
-        ("--lanes 0", "--lanes"),
+        ("--threads 0", "--threads"),
         ("-H nonsense", "nonsense"),
         ("-H 'X Y: 1'", "X Y"),
         ("-m 'G T'", "G T"),
@@ -62,7 +62,7 @@ fn a_flag_with_a_wrong_value_is_named() {
         ("--check beauty", "beauty"),
         ("--fail-if slow", "slow"),
         ("--stop-if 'p99 = 1s'", "p99 = 1s"),
-        ("--columns puma", "puma"),
+        ("--style puma", "puma"),
         ("--format xml", "xml"),
         ("--requests-per-connection 0", "--requests-per-connection"),
         ("--source-ip 192.0.2.1", "192.0.2.1"),
@@ -71,7 +71,7 @@ fn a_flag_with_a_wrong_value_is_named() {
         ("--rate 5 --think 1s", "--think"),
         ("--rate 5 --steps 1,2", "--rate"),
         ("-d x -D y", "--body-file"),
-        ("--like ab --", "hey"),
+        ("--as ab --", "hey"),
     ] {
         refuses(&format!("{flags} {}", receiver.url()), part);
     }
@@ -139,7 +139,7 @@ fn load_goes_only_where_it_may() {
         "--resolve app.test:80:203.0.113.1 http://app.test/",
         "--statsd-to 203.0.113.1:8125 http://127.0.0.1:1/",
         "--otlp http://203.0.113.1 http://127.0.0.1:1/",
-        "--like wrk -- -c1 -t1 -d1s http://203.0.113.1/",
+        "--as wrk -- -c1 -t1 -d1s http://203.0.113.1/",
     ] {
         refuses(&format!("-n 1 -c 1 {words}"), beside);
     }
@@ -155,7 +155,7 @@ fn where_nobody_listens_no_load_is_sent() {
     refuses(&format!("http://{place}/"), &format!("{line}the URL\n"));
     refuses(&format!("--rate 5 --fail-if 'errors > 0' http://{place}/"), &line);
     refuses(&format!("--connect-to {place} http://h/"), &format!("{line}--connect-to\n"));
-    refuses(&format!("--like wrk -- -t1 -c1 -d1s http://{place}/"), &line);
+    refuses(&format!("--as wrk -- -t1 -c1 -d1s http://{place}/"), &line);
     refuses(&format!("-n 5 https://{place}/"), &line);
     let lab = Lab::new();
     lab.write("urls", &format!("http://{place}/a\n"));
@@ -165,7 +165,7 @@ fn where_nobody_listens_no_load_is_sent() {
     // Whatever else is wrong is said first.
     refuses(&format!("--log - --format json http://{place}/"), "two things");
     if has("wrk") {
-        refuses(&format!("--with wrk --for 1s http://{place}/"), &format!("{line}the URL\n"));
+        refuses(&format!("--generator wrk --for 1s http://{place}/"), &format!("{line}the URL\n"));
     }
 }
 
@@ -184,7 +184,7 @@ fn a_unix_socket_without_a_listener_is_named() {
 #[test]
 fn whoever_listens_sees_the_load_alone() {
     let sink = sink(SinkBody::Ok);
-    let study = loaded(&format!("-n 40 -c 4 --lanes 1 {}", super::url(&sink)));
+    let study = loaded(&format!("-n 40 -c 4 --threads 1 {}", super::url(&sink)));
     assert_eq!(study.run.tally.counts.good(), 40);
     let ledger = sink.stop();
     assert_eq!((ledger.requests, ledger.connections), (40, 4));

@@ -36,7 +36,7 @@ fn heys_command_line_works_as_it_is() {
         ("-z 1s -q 5 -c 4", Some(20), 4),
         ("-n 20 -c 2 -disable-keepalive -disable-compression -disable-redirects -cpus 1", Some(20), 2),
     ] {
-        let study = like(&format!("--force --like hey -- {words} {url}"), &HEY);
+        let study = like(&format!("--force --as hey -- {words} {url}"), &HEY);
         let counts = &study.run.tally.counts;
         assert_eq!((counts.failed(), study.plan.connections), (0, connections), "{words}");
         assert!(requests.is_none_or(|requests| counts.total() == requests), "{words}: {:?}", outcomes(&study));
@@ -48,7 +48,7 @@ fn heys_command_line_works_as_it_is() {
 #[test]
 fn heys_csv_is_a_line_a_request() {
     let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
-    let ended = load(&lab, &format!("--like hey -- -n 5 -c 1 -o csv {}", url(&sink))).with_code(0);
+    let ended = load(&lab, &format!("--as hey -- -n 5 -c 1 -o csv {}", url(&sink))).with_code(0);
     assert_eq!(ended.stdout.lines().count(), 6, "{}", ended.stdout);
 }
 
@@ -57,7 +57,7 @@ fn what_hey_is_told_to_send_is_sent() {
     let (lab, receiver) = (Lab::new(), Receiver::start());
     let flags =
         "-n 1 -c 1 -m post -H 'X-One: 1' -A text/html -T text/plain -U me/1 -a me:secret -host h.example -d hello -t 5";
-    load(&lab, &format!("--like hey -- {flags} {}", receiver.url())).with_code(0);
+    load(&lab, &format!("--as hey -- {flags} {}", receiver.url())).with_code(0);
     let request = receiver.requests()[0].clone();
     assert!(request.starts_with("POST / HTTP/1.1\r\n") && request.ends_with("\r\n\r\nhello"), "{request}");
     for line in ["x-one: 1", "accept: text/html", "content-type: text/plain", "user-agent: me/1", "host: h.example"] {
@@ -76,7 +76,7 @@ fn wrks_command_line_works_as_it_is() {
         ("--threads=2 --connections=6 --duration=1s --timeout 60s", 6),
         ("-d1s", 10),
     ] {
-        let study = like(&format!("--force --like wrk -- {words} {url}"), &WRK);
+        let study = like(&format!("--force --as wrk -- {words} {url}"), &WRK);
         assert_eq!((study.run.tally.counts.failed(), study.plan.connections), (0, connections), "{words}");
         sent += study.run.tally.all_requests();
     }
@@ -90,7 +90,7 @@ fn what_the_others_can_and_we_cannot_is_refused() {
         [("hey -- -h2", "-h2"), ("hey -- -x proxy:1", "-x"), ("wrk -- -s x.lua", "-s"), ("hey --", "URL")]
     {
         let (lab, url) = (Lab::new(), if words == "hey --" { String::new() } else { receiver.url() });
-        let ended = load(&lab, &format!("--like {words} {url}")).with_code(2);
+        let ended = load(&lab, &format!("--as {words} {url}")).with_code(2);
         assert!(ended.stderr.contains(part) && ended.stderr.lines().count() == 1, "{words}: {}", ended.stderr);
     }
     assert!(receiver.requests().is_empty());
@@ -106,16 +106,16 @@ fn the_rest_of_their_command_lines_works_too() {
         "wrk -- -t1 -c2 -d1s -L -T60s",
         "wrk -- -t1 -c0.002k -d1s",
     ] {
-        load(&Lab::new(), &format!("--like {words} {url}")).with_code(0);
+        load(&Lab::new(), &format!("--as {words} {url}")).with_code(0);
     }
 }
 
 /// hey's and wrk's usual lines on a server that is there already.
 fn both_load(url: &str, lab: &Lab) {
     for (words, parts) in [
-        (format!("--force --like hey -- -z 1s -m GET {url}"), &HEY),
-        (format!("--force --like hey -- -n 500 -c 20 -disable-keepalive {url}"), &HEY),
-        (format!("--force --like wrk -- -t2 -c8 -d1s --latency {url}"), &WRK),
+        (format!("--force --as hey -- -z 1s -m GET {url}"), &HEY),
+        (format!("--force --as hey -- -n 500 -c 20 -disable-keepalive {url}"), &HEY),
+        (format!("--force --as wrk -- -t2 -c8 -d1s --latency {url}"), &WRK),
     ] {
         let ended = load(lab, &words).with_code(0);
         for part in parts {

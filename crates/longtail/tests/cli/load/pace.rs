@@ -27,7 +27,7 @@ fn an_even_stream_arrives_whole_and_in_order() {
 fn a_stream_over_many_connections_and_lanes_arrives_whole() {
     let (lab, receiver) = (Lab::new(), Receiver::start());
     numbered(&lab, 300);
-    let words = format!("--rate 600/s --for 500ms -c 20 --lanes 3 --requests numbers {}", receiver.url());
+    let words = format!("--rate 600/s --for 500ms -c 20 --threads 3 --requests numbers {}", receiver.url());
     load(&lab, &words).with_code(0);
     let mut targets = receiver.targets();
     targets.sort_by_key(|target| target[1..].parse::<usize>().unwrap());

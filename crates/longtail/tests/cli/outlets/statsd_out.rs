@@ -61,7 +61,7 @@ fn nothing_is_told_of_a_sweep_before_the_servers_own_count_is_compared() {
     let (lab, agent) = (Lab::new(), udp());
     lab.write("app.ru", "run lambda { |env| sleep 0.01; [200, {'x-worker-pid' => '1'}, ['ok']] }\n");
     let words = format!(
-        "sweep -r app.ru -w2 -t2:2 --for 1s --warm-up 0 --multiples 1,2 --no-calibrate --probe none --statsd-to {}",
+        "sweep -r app.ru -w2 -t2:2 --for 1s --warm-up 0 --multiples 1,2 --no-calibrate --inspect none --statsd-to {}",
         agent.local_addr().unwrap()
     );
     Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", free_port().to_string())).end().with_code(3);
