@@ -32,7 +32,7 @@ pub(crate) fn url(sink: &Sink) -> String {
 
 /// Runs `longtail load` with these words, which may be quoted as for a shell. The generator's own limit is not of interest here.
 pub(crate) fn load(lab: &Lab, words: &str) -> Ended {
-    Running::start(lab.longtail("load --no-calibrate").args(split(words))).end()
+    Running::start(&mut lab.longtail_of(split(&format!("load --no-calibrate {words}")))).end()
 }
 
 /// The words of a command line, single quotes as in a shell.

@@ -14,7 +14,7 @@ use crate::lab::{Ended, Lab, Running};
 
 /// A load in the middle: at least ten answers have come.
 fn in_the_middle(lab: &Lab, words: &str, sink: &sink::Sink) -> Running {
-    let mut load = Running::start(lab.longtail("load --no-calibrate").args(split(words)));
+    let mut load = Running::start(&mut lab.longtail_of(split(&format!("load --no-calibrate {words}"))));
     load.until(|_| sink.ledger().answers > 10);
     load
 }
