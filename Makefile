@@ -2,7 +2,7 @@
 
 .POSIX:
 .DEFAULT_GOAL := help
-.PHONY: help sweep build install test test-pumas soak check ceiling bench bench-counted bench-memory fmt bpf golden
+.PHONY: help sweep build install readme test test-pumas soak check ceiling bench bench-counted bench-memory fmt bpf golden
 
 # Tests and benches load this machine only, whatever they type.
 test check ceiling bench bench-memory golden: export LONGTAIL_ALLOW_NET = 127.0.0.0/8,::1/128
@@ -24,6 +24,11 @@ build: ## The release build
 install: ## Put longtail where cargo puts programs (~/.cargo/bin)
 	@bin/install-missing build
 	cargo install --locked --path crates/longtail
+
+readme: ## Run the command of the README's first screen, and put what it prints there
+	@bin/install-missing sweep
+	cargo build --release --locked --package longtail
+	@bin/refresh-readme
 
 test: ## Install what is missing, then all that must pass: format, lints, documentation, tests
 	@bin/install-missing test
