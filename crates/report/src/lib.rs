@@ -4,6 +4,7 @@
 //! tools (`puma`, `hey`, `wrk`, `hdr_log`) are of their own. Nothing here measures, prints, opens a file or reads a clock, and what a
 //! number looks like is decided in [`number`] alone.
 
+pub mod answer;
 pub mod bodies;
 pub mod claimed;
 pub mod csv;
@@ -15,22 +16,28 @@ mod intervals;
 pub mod json;
 mod kernel_view;
 pub mod load;
+mod load_answer;
 pub mod load_facts;
 mod load_picture;
 mod load_times;
 pub mod markdown;
+mod measured;
+pub mod next_steps;
 pub mod number;
 mod puma;
 mod puma_bodies;
 mod repeats;
 pub mod request_log;
 mod run_columns;
+mod sentences;
 mod server_view;
 mod sparkline;
+pub mod summary;
 pub mod sweep;
 pub mod text;
 mod theory;
 pub mod tree;
+pub mod trust;
 mod verdicts;
 mod width;
 mod workers;

@@ -28,6 +28,8 @@ fn golden_of(name: &str, study: impl Into<Study>, endings: &str) {
             ("md", _) => markdown::whole(&report::report(&study)),
             ("csv", _) => csv::whole(&report::report(&study)),
             ("json", _) => json::write(&study),
+            ("answer.txt", _) => report::answer::whole(&study, None, width),
+            ("summary.json", _) => report::summary::Summary::of(&study, None).expect("it has runs of ours").json(),
             ("hey.txt", Study::Load(study)) => hey::whole(study),
             ("wrk.txt", Study::Load(study)) => wrk::whole(study),
             (_, Study::Sweep(study)) => sweep::whole(study, Layout { columns, width }),
@@ -40,39 +42,39 @@ fn golden_of(name: &str, study: impl Into<Study>, endings: &str) {
 
 #[test]
 fn sweeps() {
-    golden_of("canonical", study::canonical(), "txt puma.txt md csv");
-    golden_of("judged", study::judged(), "txt 80.txt");
-    golden_of("watched", study::watched(), "txt md 80.txt");
-    golden_of("theorized", study::theorized(), "txt md 80.txt");
-    golden_of("repeated", study::repeated(), "txt md 100.txt");
-    golden_of("failing", study::failing(), "txt puma.txt md");
+    golden_of("canonical", study::canonical(), "txt puma.txt md csv answer.txt");
+    golden_of("judged", study::judged(), "txt 80.txt answer.txt");
+    golden_of("watched", study::watched(), "txt md 80.txt answer.txt");
+    golden_of("theorized", study::theorized(), "txt md 80.txt answer.txt");
+    golden_of("repeated", study::repeated(), "txt md 100.txt answer.txt");
+    golden_of("failing", study::failing(), "txt puma.txt md answer.txt");
     golden_of("unknown_server", study::unknown_server(), "txt puma.txt");
-    golden_of("interrupted", study::interrupted(), "txt");
-    golden_of("empty", study::empty(), "txt md");
+    golden_of("interrupted", study::interrupted(), "txt answer.txt");
+    golden_of("empty", study::empty(), "txt md answer.txt");
     golden_of("single_mode", study::single_mode(), "puma.txt");
     golden_of("eight_workers", study::with_workers(8), "puma.txt");
-    golden_of("tiny", study::tiny(), "json");
+    golden_of("tiny", study::tiny(), "json summary.json");
 }
 
 #[test]
 fn loads() {
     let of = |name: &str, study: LoadStudy, endings: &str| golden_of(&format!("load/{name}"), study, endings);
-    of("open_poisson", load::open_poisson(), "txt md hey.txt wrk.txt");
-    of("closed", load::closed(), "txt hey.txt wrk.txt 80.txt");
-    of("closed_counted", load::closed_counted(), "txt");
-    of("overloaded", load::overloaded(), "txt");
-    of("steep", load::steep(), "txt");
-    of("failing", load::failing(), "txt md hey.txt wrk.txt");
-    of("refused", load::refused(), "txt hey.txt wrk.txt");
-    of("skipped", load::skipped(), "txt");
+    of("open_poisson", load::open_poisson(), "txt md hey.txt wrk.txt answer.txt");
+    of("closed", load::closed(), "txt hey.txt wrk.txt 80.txt answer.txt");
+    of("closed_counted", load::closed_counted(), "txt answer.txt");
+    of("overloaded", load::overloaded(), "txt answer.txt");
+    of("steep", load::steep(), "txt answer.txt");
+    of("failing", load::failing(), "txt md hey.txt wrk.txt answer.txt");
+    of("refused", load::refused(), "txt hey.txt wrk.txt answer.txt");
+    of("skipped", load::skipped(), "txt answer.txt");
     of("tls_unix", load::tls_unix(), "txt");
-    of("empty", load::empty(), "txt md hey.txt wrk.txt");
-    of("tiny", load::tiny(), "json");
+    of("empty", load::empty(), "txt md hey.txt wrk.txt answer.txt");
+    of("tiny", load::tiny(), "json summary.json");
 }
 
 #[test]
 fn bodies_over_sockets() {
-    golden_of("bodies/canonical", bodies::canonical(), "txt puma.txt md csv");
+    golden_of("bodies/canonical", bodies::canonical(), "answer.txt txt puma.txt md csv");
     golden_of("bodies/sockets", bodies::sockets(), "txt puma.txt");
     golden_of("bodies/troubled", bodies::troubled(), "txt puma.txt csv 80.txt");
     golden_of("bodies/empty", bodies::empty(), "txt md");

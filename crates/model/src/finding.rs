@@ -1,0 +1,518 @@
+//! Conclusions: what a study says about the server, each with the evidence that it rests on.
+//!
+//! A finding is computed from the figures of the runs and never presumed; where the figures do not decide, the finding says that they do
+//! not. A run that failed its checks is no evidence for anything but that. The sentences stand in `report`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::groups::TwoGroups;
+use crate::{Diagnostic, Judgement, Limit, LoadPlan, LoadRun, Nanos, Pace, Run, Study, SweepStudy, Verdict};
+
+/// A conclusion and its evidence. `multiple` is connections / slots.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum Finding {
+    /// No figure of these runs is the server's.
+    NotMeasured {
+        /// Which: `3x`, `4x`; none where there is only one run.
+        runs: Vec<String>,
+        /// [`Verdict::GeneratorBound`] or [`Verdict::Invalid`].
+        verdict: Verdict,
+        /// The check that decided.
+        check: Option<Diagnostic>,
+    },
+    /// From this load on the server completes no more, however many connections wait.
+    Saturated {
+        /// The fewest connections that were tried at which it does.
+        connections: u32,
+        /// Whether fewer were tried.
+        is_lowest: bool,
+        /// What it completes, in requests per second.
+        rate_per_s: f64,
+        /// The CPUs are shared with the generator: on its own it would do more.
+        on_shared_cpus: bool,
+    },
+    /// It completes more the more connections there are, up to the highest load that was tried.
+    StillRising {
+        /// The most connections that were tried.
+        connections: u32,
+        /// What it completes there, in requests per second.
+        rate_per_s: f64,
+    },
+    /// It completes less at the highest load than at a lower one.
+    Collapsing {
+        /// Connections at the best rate.
+        best_connections: u32,
+        /// That rate, in requests per second.
+        best_per_s: f64,
+        /// The most connections that were tried.
+        connections: u32,
+        /// The rate there, in requests per second.
+        rate_per_s: f64,
+    },
+    /// A few requests wait many times as long as the others, and not for the app.
+    Unfair {
+        /// At which load.
+        multiple: f64,
+        /// Connections there.
+        connections: u32,
+        /// The two kinds of requests.
+        groups: TwoGroups,
+        /// What each would take if all were served first come, first served: connections / throughput (Little's law).
+        #[serde(rename = "first_come_first_served_ns")]
+        in_order: Nanos,
+    },
+    /// All requests take about as long as they would first come, first served.
+    InOrder {
+        /// At which load.
+        multiple: f64,
+        /// Connections there.
+        connections: u32,
+        /// The median.
+        #[serde(rename = "p50_ns")]
+        p50: Nanos,
+        /// The 95th percentile.
+        #[serde(rename = "p95_ns")]
+        p95: Nanos,
+        /// Connections / throughput.
+        #[serde(rename = "first_come_first_served_ns")]
+        in_order: Nanos,
+    },
+    /// Response times are spread, and the figures do not say whether server or app spreads them.
+    Spread {
+        /// At which load.
+        multiple: f64,
+        /// Connections there.
+        connections: u32,
+        /// The median.
+        #[serde(rename = "p50_ns")]
+        p50: Nanos,
+        /// The 95th percentile.
+        #[serde(rename = "p95_ns")]
+        p95: Nanos,
+        /// Connections / throughput.
+        #[serde(rename = "first_come_first_served_ns")]
+        in_order: Nanos,
+    },
+    /// There are two kinds of requests, and no run without waiting says whether the app makes them.
+    Undecided {
+        /// Connections.
+        connections: u32,
+        /// The two kinds of requests.
+        groups: TwoGroups,
+        /// Connections / throughput.
+        #[serde(rename = "first_come_first_served_ns")]
+        in_order: Nanos,
+    },
+    /// Some requests take the app many times longer than most, also where none waits for another.
+    AppVaries {
+        /// Connections of the run in which none waits.
+        connections: u32,
+        /// The two kinds of requests there.
+        groups: TwoGroups,
+    },
+    /// Closed loop: what came back over connections that never pause.
+    ClosedLoop {
+        /// Connections.
+        connections: u32,
+        /// Requests per second.
+        rate_per_s: f64,
+        /// Which percentile is the highest that the answers bear, 0 to 1, and what it is.
+        highest: Option<HighestPercentile>,
+        /// Each connection pauses between two requests.
+        pauses: bool,
+    },
+    /// Open loop: all that was offered was sent and completed.
+    KeepsUp {
+        /// Requests per second; `None` of a rate that changes.
+        offered_per_s: Option<f64>,
+        /// The highest percentile that the answers bear.
+        highest: Option<HighestPercentile>,
+    },
+    /// Open loop: more was offered than the server can do.
+    Overloaded {
+        /// Requests per second.
+        offered_per_s: f64,
+        /// What it completes, in requests per second.
+        completed_per_s: f64,
+        /// Growth of the backlog, in requests a second.
+        backlog_growth_per_s: f64,
+        /// Growth of the response times, in seconds per second; `None` where only some requests get slower.
+        growth: Option<f64>,
+        /// Where only some get slower: the two kinds of requests.
+        groups: Option<TwoGroups>,
+    },
+    /// Open loop: less was completed than was offered, and it is not known why.
+    FallsBehind {
+        /// Requests per second.
+        offered_per_s: f64,
+        /// Completed, in requests per second.
+        completed_per_s: f64,
+        /// Requests under way when the last one became due.
+        under_way: Option<u64>,
+    },
+    /// Requests failed.
+    Failed {
+        /// Which runs; none where there is only one.
+        runs: Vec<String>,
+        /// How many, in all of these.
+        failed: u64,
+        /// Of so many.
+        planned: u64,
+        /// How many of each kind, the most frequent first.
+        kinds: Vec<FailureCount>,
+        /// How long an answer was waited for.
+        #[serde(rename = "timeout_ns")]
+        timeout: Nanos,
+    },
+    /// What keeps the server from doing more.
+    Limited {
+        /// By name, with its evidence.
+        limit: Limit,
+        /// How many requests the server can process at a time; `None` where that is not known.
+        slots: Option<u32>,
+        /// Runs with this limit.
+        runs: u32,
+    },
+    /// The server serves one connection several times before it takes the next.
+    ServedInTurns {
+        /// Responses in a row for one connection: the least and the most of the runs.
+        least: f64,
+        /// As `least`.
+        most: f64,
+        /// Connections that wait meanwhile, at the highest load.
+        waiting: u32,
+        /// It is a Puma before version 7.
+        is_old_puma: bool,
+    },
+    /// Where requests wait before a thread of the server takes them.
+    WaitInAcceptQueue {
+        /// At which load.
+        multiple: f64,
+        /// The mean wait there, by the queue's length (Little's law).
+        #[serde(rename = "wait_ns")]
+        wait: Nanos,
+        /// The mean response time.
+        #[serde(rename = "mean_ns")]
+        mean: Nanos,
+    },
+    /// The workers do not have equal parts.
+    UnevenWorkers {
+        /// At which load.
+        multiple: f64,
+        /// The furthest from an even share, as a part of it.
+        deviation: f64,
+    },
+}
+
+/// The highest percentile that the answers bear.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HighestPercentile {
+    /// 0 to 1.
+    pub quantile: f64,
+    /// What it is.
+    #[serde(rename = "time_ns")]
+    pub time: Nanos,
+}
+
+/// How many requests failed in one way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureCount {
+    /// The outcome, [by name](crate::counts::name).
+    pub outcome: String,
+    /// How many.
+    pub requests: u64,
+}
+
+/// Whether a finding is the answer, or what explains it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FindingRole {
+    /// It answers what was asked.
+    Conclusion,
+    /// It says why.
+    Reason,
+}
+
+/// Throughput within this part of the best is no other.
+const SAME_RATE: f64 = 0.05;
+/// It is worth a word where throughput at the highest load is this part lower than the best.
+const COLLAPSE: f64 = 0.15;
+/// Loads that differ by less than this factor do not show whether throughput still rises.
+const NEXT_LOAD: f64 = 1.2;
+/// Unfair: the fast group takes at most this part of what each would take in order,
+const FAST: f64 = 0.75;
+/// and the slow group at least so many times that.
+const SLOW: f64 = 1.5;
+/// Of the slow share, at most this part may be there when no request waits for another.
+const OF_THE_APP: f64 = 0.25;
+/// In order: median and 95th percentile are within these parts of connections / throughput.
+const ORDERLY: [f64; 2] = [0.67, 1.5];
+/// A worker's part differs from an even share by more than this, and by more than chance.
+const UNEVEN: f64 = 0.10;
+/// Standard errors: beyond chance.
+const BEYOND_CHANCE: f64 = 5.0;
+/// The accept queue is worth a word from this part of the response time on.
+const QUEUE_PART: f64 = 0.1;
+
+impl Finding {
+    /// Whether it answers, or explains.
+    pub fn role(&self) -> FindingRole {
+        match self {
+            Finding::Limited { .. }
+            | Finding::ServedInTurns { .. }
+            | Finding::WaitInAcceptQueue { .. }
+            | Finding::UnevenWorkers { .. } => FindingRole::Reason,
+            _ => FindingRole::Conclusion,
+        }
+    }
+}
+
+/// Whether figures may be concluded from.
+pub fn is_evidence(judgement: Option<&Judgement>) -> bool {
+    judgement.is_some_and(|it| !matches!(it.verdict, Verdict::GeneratorBound | Verdict::Invalid))
+}
+
+/// The findings of a study, the most important first.
+pub fn findings(study: &Study) -> Vec<Finding> {
+    match study {
+        Study::Sweep(study) => of_sweep(study),
+        Study::Load(study) => of_load(&study.run, &study.plan),
+        Study::LoadWith(_) | Study::Bodies(_) => Vec::new(),
+    }
+}
+
+/// Of one load: the run whose rate is the median of its repeats.
+struct SweepPoint<'a> {
+    run: &'a Run,
+    rate: f64,
+}
+
+impl SweepPoint<'_> {
+    /// Connections / throughput: by Little's law the mean response time of a closed loop that never pauses, and in order everybody's.
+    fn in_order(&self) -> Nanos {
+        Nanos::from_secs_f64(f64::from(self.run.connections) / self.rate)
+    }
+
+    fn limit(&self) -> Option<&Limit> {
+        self.run.judgement.as_ref()?.limit.as_ref()
+    }
+}
+
+fn points(study: &SweepStudy) -> Vec<SweepPoint<'_>> {
+    let mut loads: Vec<u32> = study.runs.iter().map(|run| run.connections).collect();
+    loads.sort_unstable();
+    loads.dedup();
+    let median = |connections: &u32| {
+        let is_good = |run: &&Run| {
+            run.connections == *connections && is_evidence(run.judgement.as_ref()) && run.completed_rate() > 0.0
+        };
+        let mut runs: Vec<&Run> = study.runs.iter().filter(is_good).collect();
+        runs.sort_by(|a, b| a.completed_rate().total_cmp(&b.completed_rate()));
+        let run = *runs.get(runs.len() / 2)?;
+        Some(SweepPoint { run, rate: run.completed_rate() })
+    };
+    loads.iter().filter_map(median).collect()
+}
+
+fn of_sweep(study: &SweepStudy) -> Vec<Finding> {
+    let points = points(study);
+    let slots = study.server.slots();
+    let mut findings = not_measured(study);
+    findings.extend(throughput(&points));
+    findings.extend(order_of_service(&points, slots));
+    findings.extend(failures(study));
+    let limit = points.iter().rev().find_map(|point| point.limit());
+    if let Some(limit) = limit {
+        let alike = |point: &&SweepPoint<'_>| point.limit().is_some_and(|it| it.name() == limit.name());
+        let runs = points.iter().filter(alike).count() as u32;
+        findings.push(Finding::Limited { limit: limit.clone(), slots: Some(slots), runs });
+    }
+    findings.extend(turns(study, &points));
+    findings.extend(points.iter().rev().find_map(accept_queue));
+    findings.extend(points.iter().rev().find_map(uneven_workers));
+    findings
+}
+
+/// The runs that say nothing of the server, by verdict.
+fn not_measured(study: &SweepStudy) -> Vec<Finding> {
+    let of = |verdict: Verdict| {
+        let runs =
+            || study.runs.iter().filter(move |run| run.judgement.as_ref().is_some_and(|it| it.verdict == verdict));
+        let judgement = runs().next()?.judgement.as_ref()?;
+        let is_one = study.runs.len() == 1;
+        let names = runs().filter(|_| !is_one).map(|run| format!("{}x", run.multiple)).collect();
+        Some(Finding::NotMeasured { runs: names, verdict, check: decider(judgement) })
+    };
+    [Verdict::Invalid, Verdict::GeneratorBound].into_iter().filter_map(of).collect()
+}
+
+fn decider(judgement: &Judgement) -> Option<Diagnostic> {
+    judgement.troubles().first().map(|check| (*check).clone())
+}
+
+fn throughput(points: &[SweepPoint<'_>]) -> Option<Finding> {
+    let best = points.iter().max_by(|a, b| a.rate.total_cmp(&b.rate))?;
+    let (last, first) = (points.last()?, points.first()?);
+    let (connections, rate_per_s) = (last.run.connections, last.rate);
+    if last.rate < (1.0 - COLLAPSE) * best.rate {
+        let (best_connections, best_per_s) = (best.run.connections, best.rate);
+        return Some(Finding::Collapsing { best_connections, best_per_s, connections, rate_per_s });
+    }
+    let reached = points.iter().find(|point| point.rate >= (1.0 - SAME_RATE) * best.rate)?;
+    let is_flat = f64::from(connections) >= NEXT_LOAD * f64::from(reached.run.connections);
+    let has_limit = reached.limit().is_some_and(|limit| !matches!(limit, Limit::NotKnown { .. }));
+    if !is_flat && !has_limit {
+        return Some(Finding::StillRising { connections, rate_per_s });
+    }
+    Some(Finding::Saturated {
+        connections: reached.run.connections,
+        is_lowest: reached.run.connections == first.run.connections,
+        rate_per_s: best.rate,
+        on_shared_cpus: matches!(last.limit(), Some(Limit::SharedCpus(_))),
+    })
+}
+
+/// How long requests wait at the highest load, beside how long they would wait in order.
+fn order_of_service(points: &[SweepPoint<'_>], slots: u32) -> Option<Finding> {
+    let last = points.last().filter(|point| point.run.connections > slots)?;
+    // What the network or a dropped connect delays says nothing about the order of service.
+    if matches!(last.limit(), Some(Limit::Network { .. } | Limit::AcceptQueue { .. })) {
+        return None;
+    }
+    let (multiple, connections, in_order) = (last.run.multiple, last.run.connections, last.in_order());
+    let times = &last.run.tally.response_time;
+    let alone = points.iter().rev().find(|point| point.run.connections <= slots);
+    if let Some(groups) = times.two_groups().filter(|_| last.run.tally.counts.censored() == 0) {
+        let by_app = alone.map(|alone| alone.run.tally.response_time.share_above(groups.cut) / groups.slow_share);
+        let is_unfair = groups.fast_mean.0 as f64 <= FAST * in_order.0 as f64
+            && groups.slow_mean.0 as f64 >= SLOW * in_order.0 as f64;
+        return match (by_app, alone) {
+            (Some(part), _) if part < OF_THE_APP && is_unfair => {
+                Some(Finding::Unfair { multiple, connections, groups, in_order })
+            }
+            (Some(part), Some(alone)) if part >= OF_THE_APP => {
+                let groups = alone.run.tally.response_time.two_groups();
+                groups.map(|groups| Finding::AppVaries { connections: alone.run.connections, groups })
+            }
+            (None, _) => Some(Finding::Undecided { connections, groups, in_order }),
+            _ => spread(last),
+        };
+    }
+    spread(last)
+}
+
+/// In order, or not, of a run whose requests are of one kind.
+fn spread(point: &SweepPoint<'_>) -> Option<Finding> {
+    let (multiple, connections, in_order) = (point.run.multiple, point.run.connections, point.in_order());
+    let [p50, p95] = [0.50, 0.95].map(|q| point.run.response_time(q).time());
+    let (p50, p95) = (p50?, p95?);
+    let part = |time: Nanos| time.0 as f64 / in_order.0 as f64;
+    if part(p50) >= ORDERLY[0] && part(p95) <= ORDERLY[1] {
+        Some(Finding::InOrder { multiple, connections, p50, p95, in_order })
+    } else {
+        Some(Finding::Spread { multiple, connections, p50, p95, in_order })
+    }
+}
+
+fn failures(study: &SweepStudy) -> Option<Finding> {
+    let runs: Vec<&Run> = study.runs.iter().filter(|run| run.tally.counts.failed() > 0).collect();
+    let names = runs.iter().filter(|_| study.runs.len() > 1).map(|run| format!("{}x", run.multiple)).collect();
+    failed(names, runs.iter().map(|run| &run.tally.counts), study.plan.stream.timeout)
+}
+
+fn failed<'a>(runs: Vec<String>, counts: impl Iterator<Item = &'a crate::Counts>, timeout: Nanos) -> Option<Finding> {
+    let mut sum = crate::Counts::default();
+    counts.for_each(|counts| sum.merge(counts));
+    let bad = sum.iter().filter(|(outcome, _)| !outcome.is_good());
+    let mut kinds: Vec<FailureCount> =
+        bad.map(|(outcome, requests)| FailureCount { outcome: crate::counts::name(outcome), requests }).collect();
+    kinds.sort_by_key(|kind| std::cmp::Reverse(kind.requests));
+    (sum.failed() > 0).then(|| Finding::Failed { runs, failed: sum.failed(), planned: sum.total(), kinds, timeout })
+}
+
+fn turns(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Finding> {
+    let seen = |point: &SweepPoint<'_>| {
+        point.run.warnings.iter().find_map(|warning| match warning {
+            Diagnostic::ServedInTurns { answers_a_turn, waiting } => Some((*answers_a_turn, *waiting)),
+            _ => None,
+        })
+    };
+    let seen: Vec<(f64, u32)> = points.iter().filter_map(seen).collect();
+    let waiting = seen.last()?.1;
+    let (least, most) = seen.iter().fold((f64::MAX, 0.0_f64), |(least, most), (n, _)| (least.min(*n), most.max(*n)));
+    let major = study.server.version.as_ref().and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    let is_old_puma = study.server.name == "Puma" && major.is_some_and(|major| major < 7);
+    Some(Finding::ServedInTurns { least, most, waiting, is_old_puma })
+}
+
+fn accept_queue(point: &SweepPoint<'_>) -> Option<Finding> {
+    let (wait, mean) = (point.run.accept_queue_wait()?, point.run.tally.response_time.mean()?);
+    let is_much = wait <= mean && wait.0 as f64 >= QUEUE_PART * mean.0 as f64;
+    is_much.then_some(Finding::WaitInAcceptQueue { multiple: point.run.multiple, wait, mean })
+}
+
+fn uneven_workers(point: &SweepPoint<'_>) -> Option<Finding> {
+    let (workers, deviations) = (&point.run.workers, point.run.worker_deviations());
+    let deviation = *deviations.iter().max_by(|a, b| a.abs().total_cmp(&b.abs()))?;
+    let even = workers.iter().map(|worker| worker.requests).sum::<u64>() as f64 / workers.len() as f64;
+    // Of requests that choose their worker by chance a share varies by its square root.
+    let is_uneven = deviation.abs() > UNEVEN && deviation.abs() * even.sqrt() > BEYOND_CHANCE;
+    (workers.len() > 1 && is_uneven).then_some(Finding::UnevenWorkers { multiple: point.run.multiple, deviation })
+}
+
+fn of_load(run: &LoadRun, plan: &LoadPlan) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Some(judgement) = run.judgement.as_ref().filter(|it| !is_evidence(Some(it))) {
+        let (verdict, check) = (judgement.verdict, decider(judgement));
+        findings.push(Finding::NotMeasured { runs: Vec::new(), verdict, check });
+    } else if run.tally.counts.good() > 0 {
+        findings.push(of_pace(run, plan));
+        findings.extend(of_groups(run, plan));
+        let limit = run.judgement.as_ref().and_then(|judgement| judgement.limit.clone());
+        findings.extend(limit.map(|limit| Finding::Limited { limit, slots: None, runs: 1 }));
+    }
+    findings.extend(failed(Vec::new(), std::iter::once(&run.tally.counts), plan.timeout));
+    findings
+}
+
+fn of_pace(run: &LoadRun, plan: &LoadPlan) -> Finding {
+    let highest = [0.99, 0.95, 0.9, 0.5]
+        .into_iter()
+        .find_map(|quantile| run.response_time(quantile).time().map(|time| HighestPercentile { quantile, time }));
+    let Pace::Open { profile, .. } = &plan.pace else {
+        let (connections, rate_per_s) = (plan.connections, run.completed_rate());
+        return Finding::ClosedLoop { connections, rate_per_s, highest, pauses: plan.think > Nanos::ZERO };
+    };
+    let offered = run.offered_rate(&plan.pace).unwrap_or_default();
+    let backlog = run.statistics.as_ref().and_then(|statistics| statistics.backlog);
+    let is_overload = run.statistics.as_ref().is_some_and(|statistics| statistics.is_overload(&run.tally));
+    let keeps_up = run.judgement.as_ref().is_none_or(|judgement| judgement.verdict == Verdict::Unloaded);
+    match backlog {
+        Some(backlog) if is_overload => {
+            let growth = run.statistics.as_ref().and_then(crate::Statistics::growth);
+            let completed_per_s =
+                run.overload.as_ref().map_or(run.completed_under_load(), |overload| overload.capacity.value);
+            let groups = if growth.is_none() { run.tally.response_time.two_groups() } else { None };
+            let backlog_growth_per_s = backlog.growth;
+            Finding::Overloaded { offered_per_s: offered, completed_per_s, backlog_growth_per_s, growth, groups }
+        }
+        _ if keeps_up => {
+            let is_flat = matches!(profile, crate::Profile::Flat { .. });
+            Finding::KeepsUp { offered_per_s: is_flat.then_some(offered), highest }
+        }
+        _ => Finding::FallsBehind {
+            offered_per_s: offered,
+            completed_per_s: run.completed_under_load(),
+            under_way: backlog.filter(crate::Backlog::grows).map(|backlog| backlog.at_end),
+        },
+    }
+}
+
+/// Two kinds of requests in a closed loop: one load does not say who makes them.
+fn of_groups(run: &LoadRun, plan: &LoadPlan) -> Option<Finding> {
+    let is_closed = plan.pace == Pace::Closed && plan.think == Nanos::ZERO && run.tally.counts.censored() == 0;
+    let groups = run.tally.response_time.two_groups().filter(|_| is_closed)?;
+    let in_order =
+        Nanos::from_secs_f64(f64::from(plan.connections * plan.pipeline.max(1)) / run.completed_rate().max(1e-9));
+    Some(Finding::Undecided { connections: plan.connections, groups, in_order })
+}

@@ -1,0 +1,207 @@
+//! The answer: what a person sees of a study by default, from its [`Summary`] alone. At most 30 lines of 100 columns: what was measured,
+//! the table, the conclusion, why, whether it can be trusted, what to type next.
+
+use std::fmt::Write as _;
+
+use model::{Nanos, Study};
+
+use crate::load_answer;
+use crate::number;
+use crate::summary::{Summary, SummaryRun, SummaryVerdict};
+use crate::trust::is_uncertain;
+use crate::width::{Width, columns_of, wrap};
+
+/// Columns of a line at the most.
+const COLUMNS: usize = 100;
+/// Doubts that are shown; the others are counted.
+const DOUBTS: usize = 3;
+
+/// How a piece of the answer is shown: a renderer may colour it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emphasis {
+    /// As it is.
+    Plain,
+    /// The answer itself.
+    Strong,
+    /// Doubtful.
+    Doubtful,
+    /// Wrong.
+    Bad,
+}
+
+/// The answer of a study, on lines without colour; the whole report of one that has no summary.
+pub fn whole(study: &Study, saved: Option<&str>, width: Width) -> String {
+    painted(study, saved, width, &|_, text| text.to_owned())
+}
+
+/// The same, each piece as `paint` shows it. What it adds must take no columns.
+pub fn painted(study: &Study, saved: Option<&str>, width: Width, paint: &dyn Fn(Emphasis, &str) -> String) -> String {
+    match Summary::of(study, saved.map(str::to_owned)) {
+        Some(summary) => laid_out(study, &summary, width, paint),
+        None => crate::text::whole(&crate::report(study), width),
+    }
+}
+
+fn laid_out(study: &Study, summary: &Summary, width: Width, paint: &dyn Fn(Emphasis, &str) -> String) -> String {
+    let width = Width::of(width.columns().unwrap_or(COLUMNS).min(COLUMNS));
+    let mut text = String::new();
+    for line in &summary.measured {
+        wrap(&mut text, width, "", line);
+    }
+    text.push('\n');
+    match study {
+        Study::Load(study) => text.push_str(&load_answer::figures(study, &summary.runs[0], width)),
+        _ => text.push_str(&run_table(summary, paint)),
+    }
+    text.push('\n');
+    let mut sentence = String::new();
+    wrap(&mut sentence, width, "", &summary.sentence);
+    let emphasis = if summary.verdict >= SummaryVerdict::Overloaded { Emphasis::Bad } else { Emphasis::Strong };
+    for line in sentence.lines() {
+        _ = writeln!(text, "{}", paint(emphasis, line));
+    }
+    let margin = text.len();
+    for (at, reason) in summary.reasons().enumerate() {
+        wrap(&mut text, width, if at == 0 { "  Why    " } else { "         " }, reason);
+    }
+    for expectation in &summary.expectations {
+        wrap(&mut text, width, "  Expect ", &expectation.sentence);
+    }
+    trust_lines(&mut text, summary, width, paint);
+    for (at, next) in summary.next.iter().enumerate() {
+        let before = if at == 0 { "  Next   " } else { "         " };
+        let line = format!("{before}{}", next.command);
+        let why = format!("   # {}", next.why);
+        // A command is never broken: it is there to be pasted.
+        let why = if columns_of(&line) + columns_of(&why) <= COLUMNS { why } else { String::new() };
+        _ = writeln!(text, "{line}{why}");
+    }
+    if text.len() > margin {
+        text.insert(margin, '\n');
+    }
+    text
+}
+
+fn trust_lines(text: &mut String, summary: &Summary, width: Width, paint: &dyn Fn(Emphasis, &str) -> String) {
+    use crate::trust::TrustMark;
+    let mut before = "  Trust  ";
+    let mut doubts = 0;
+    for line in &summary.trust {
+        doubts += usize::from(line.mark != TrustMark::Passed);
+        if doubts > DOUBTS {
+            continue;
+        }
+        let hint = line.hint.filter(|_| line.mark == TrustMark::Failed || doubts == 1);
+        let hint = hint.map(|hint| format!(" → {hint}")).unwrap_or_default();
+        let mut own = String::new();
+        wrap(&mut own, width, "           ", &format!("{}{hint}", line.sentence));
+        let emphasis = match line.mark {
+            TrustMark::Passed => Emphasis::Plain,
+            TrustMark::Uncertain | TrustMark::Doubtful => Emphasis::Doubtful,
+            TrustMark::Failed => Emphasis::Bad,
+        };
+        let own = own.trim_start();
+        _ = write!(text, "{before}{} {own}", paint(emphasis, line.mark.sign()));
+        before = "         ";
+    }
+    if doubts > DOUBTS {
+        _ = writeln!(text, "{before}… {} more: longtail report --full", doubts - DOUBTS);
+    }
+}
+
+/// One column of the table: its name, its band, and a cell of a run.
+struct AnswerColumn {
+    band: &'static str,
+    name: &'static str,
+    cell: fn(&SummaryRun) -> String,
+}
+
+fn time_cell(run: &SummaryRun, name: &str, time: Option<f64>) -> String {
+    let Some(time) = time else { return "- ".to_owned() };
+    let mark = if is_uncertain(time, run.interval_ms.get(name)) { "?" } else { " " };
+    format!("{}{mark}", short(time))
+}
+
+/// Three digits of milliseconds.
+pub(crate) fn short(millis: f64) -> String {
+    number::milliseconds(Nanos((millis * 1e6) as u64))
+}
+
+fn or_dash(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), short)
+}
+
+const TIMES: &str = "response time, ms";
+const COLUMNS_OF_A_SWEEP: [AnswerColumn; 9] = [
+    AnswerColumn { band: "", name: "connections", cell: |run| run.connections.to_string() },
+    AnswerColumn {
+        band: "",
+        name: "req/s ",
+        cell: |run| {
+            let mark = if run.verdict == SummaryVerdict::SharedCpus { "~" } else { " " };
+            format!("{}{mark}", number::rate(run.rate.completed))
+        },
+    },
+    AnswerColumn { band: "", name: "failed", cell: |run| run.requests.failed.to_string() },
+    AnswerColumn { band: TIMES, name: "p50 ", cell: |run| time_cell(run, "p50", run.response_ms.p50) },
+    AnswerColumn { band: TIMES, name: "p95 ", cell: |run| time_cell(run, "p95", run.response_ms.p95) },
+    AnswerColumn { band: TIMES, name: "p99 ", cell: |run| time_cell(run, "p99", run.response_ms.p99) },
+    AnswerColumn { band: TIMES, name: "max", cell: |run| or_dash(run.response_ms.max) },
+    AnswerColumn { band: TIMES, name: "FIFO", cell: |run| or_dash(run.in_order_ms) },
+    AnswerColumn {
+        band: "CPUs",
+        name: "used",
+        cell: |run| run.cpus.map_or_else(|| "-".to_owned(), |[used, _]| number::fixed(used, 1)),
+    },
+];
+const SLOW_COLUMNS: [AnswerColumn; 2] = [
+    AnswerColumn {
+        band: "slow requests",
+        name: "share",
+        cell: |run| run.slow.map_or_else(|| "-".to_owned(), |slow| crate::sentences::percent(slow.share)),
+    },
+    AnswerColumn { band: "slow requests", name: "mean", cell: |run| or_dash(run.slow.map(|slow| slow.mean_ms)) },
+];
+
+/// A row a run. A run that says nothing of the server says so in place of its times.
+fn run_table(summary: &Summary, paint: &dyn Fn(Emphasis, &str) -> String) -> String {
+    let has_groups = summary.runs.iter().any(|run| run.slow.is_some());
+    let columns: Vec<&AnswerColumn> =
+        COLUMNS_OF_A_SWEEP.iter().chain(SLOW_COLUMNS.iter().filter(|_| has_groups)).collect();
+    let rows: Vec<Vec<String>> =
+        summary.runs.iter().map(|run| columns.iter().map(|column| (column.cell)(run)).collect()).collect();
+    let width_of = |at: usize| {
+        let widest = rows.iter().map(|row: &Vec<String>| columns_of(&row[at])).max().unwrap_or(0);
+        widest.max(columns_of(columns[at].name))
+    };
+    let widths: Vec<usize> = (0..columns.len()).map(width_of).collect();
+    let label = summary.runs.iter().map(|run| columns_of(&run.label)).max().unwrap_or(0).max(4);
+    let mut bands = format!("  {:label$}", "");
+    let mut names = format!("  {:>label$}", "load");
+    let mut at = 0;
+    while at < columns.len() {
+        let band = columns[at].band;
+        let end = (at..columns.len()).find(|next| columns[*next].band != band).unwrap_or(columns.len());
+        let room: usize = widths[at..end].iter().map(|width| width + 2).sum();
+        _ = write!(bands, "{band:>room$}");
+        for (column, width) in columns[at..end].iter().zip(&widths[at..end]) {
+            _ = write!(names, "  {:>width$}", column.name);
+        }
+        at = end;
+    }
+    let mut text = format!("{}\n{}\n", bands.trim_end(), names.trim_end());
+    for (run, row) in summary.runs.iter().zip(&rows) {
+        let mut line = format!("  {:>label$}", run.label);
+        let hides = matches!(run.verdict, SummaryVerdict::Invalid | SummaryVerdict::GeneratorBound);
+        let shown = if hides { 3 } else { row.len() };
+        for (cell, width) in row.iter().zip(&widths).take(shown) {
+            _ = write!(line, "  {cell:>width$}");
+        }
+        if hides {
+            let word = if run.verdict == SummaryVerdict::Invalid { "INVALID" } else { "GENERATOR-BOUND" };
+            line = paint(Emphasis::Bad, &format!("{line}  {word}"));
+        }
+        _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}

@@ -1,0 +1,156 @@
+//! What was measured and how, in two lines: no figure means anything without it.
+
+use model::forecast::ServiceTimeSource;
+use model::{
+    App, BodiesStudy, Environment, LoadStudy, Nanos, Pace, Placement, ServerFacts, ServerLocation, Stop, StreamPlan,
+    Study, SweepStudy,
+};
+
+use crate::load_facts;
+use crate::number::{self, count_of};
+
+/// The server, then the load.
+pub(crate) fn lines(study: &Study) -> Vec<String> {
+    match study {
+        Study::Sweep(study) => of_sweep(study),
+        Study::Load(study) => of_load(study),
+        Study::Bodies(study) => of_bodies(study),
+        Study::LoadWith(_) => Vec::new(),
+    }
+}
+
+fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {
+    parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
+}
+
+fn of_sweep(study: &SweepStudy) -> Vec<String> {
+    let plan = &study.plan;
+    let steps = plan.runs() as u64;
+    let steps = match plan.stream.stop {
+        Stop::After(time) => format!("{} of {}", count_of(steps, "run"), number::span(time)),
+        Stop::RequestsPerConnection(n) => {
+            format!("{} of {} a connection", count_of(steps, "run"), count_of(n, "request"))
+        }
+    };
+    vec![
+        joined([Some(server(&study.server)), Some(slots(&study.server)), app(study)]),
+        joined([
+            Some(format!("closed loop, {}", keep_alive(&plan.stream))),
+            Some(format!("{steps}, each after {} of warm-up", number::span(plan.stream.warm_up))),
+            cpus(&study.environment, study.server.placement.as_ref()),
+        ]),
+    ]
+}
+
+fn of_bodies(study: &BodiesStudy) -> Vec<String> {
+    let stream = &study.plan.stream;
+    let length = match stream.stop {
+        Stop::After(time) => format!("{} of {}", count_of(study.runs.len() as u64, "run"), number::span(time)),
+        Stop::RequestsPerConnection(n) => {
+            format!("{} of {} a connection", count_of(study.runs.len() as u64, "run"), count_of(n, "request"))
+        }
+    };
+    let facts = study.servers.first().map(|socket| &socket.server);
+    vec![
+        joined([facts.map(server), facts.map(slots), Some("bodies by socket, kind and size".to_owned())]),
+        joined([
+            Some(format!("closed loop, {}", keep_alive(stream))),
+            Some(format!("{length}, each after {} of warm-up", number::span(stream.warm_up))),
+            cpus(&study.environment, facts.and_then(|facts| facts.placement.as_ref())),
+        ]),
+    ]
+}
+
+fn keep_alive(stream: &StreamPlan) -> &'static str {
+    if stream.keep_alive { "keep-alive" } else { "a new connection for each request" }
+}
+
+/// `Puma 5.6.5, Ruby 3.1.7, main 43b8bba1`.
+fn server(server: &ServerFacts) -> String {
+    let version = server.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+    let runtime = server.runtime.as_ref().map(|runtime| {
+        let runtime = runtime.split(" (").next().unwrap_or(runtime);
+        // `ruby 3.1.7p261`: nobody asks for the patch level.
+        let word = runtime.strip_prefix("ruby ").unwrap_or(runtime);
+        let is_ruby = word.len() < runtime.len();
+        let version: String = if is_ruby {
+            word.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect()
+        } else {
+            word.to_owned()
+        };
+        if is_ruby { format!("Ruby {version}") } else { version }
+    });
+    crate::facts::listed([Some(format!("{}{version}", server.name)), runtime, server.git.clone()].into_iter().flatten())
+}
+
+/// `2 workers x 5 threads = 10 slots`.
+fn slots(server: &ServerFacts) -> String {
+    let threads = count_of(server.threads, "thread");
+    match (server.cluster, server.workers) {
+        (true, workers) => {
+            format!("{} x {threads} = {} slots", count_of(workers, "worker"), number::count(server.slots()))
+        }
+        (false, 0 | 1) => threads,
+        (false, workers) => format!(
+            "{} x {threads} = {} slots",
+            count_of(workers, "process").replace("processs", "processes"),
+            number::count(server.slots())
+        ),
+    }
+}
+
+fn app(study: &SweepStudy) -> Option<String> {
+    let plan = &study.plan;
+    let brings_its_own = plan.server.rackup.is_some() || plan.server.config.is_some();
+    let sleeps = plan.server.app == App::Sleep && !brings_its_own && plan.stream.path.is_none();
+    if let Some(delay) = plan.stream.delay.filter(|_| sleeps && plan.stream.body.is_none()) {
+        return Some(format!("the app sleeps {}", number::span(delay)));
+    }
+    let path = plan.stream.target_path();
+    let alone =
+        study.service_time.filter(|known| known.source == ServiceTimeSource::Measured && known.time > Nanos::ZERO);
+    let takes = alone.map(|known| {
+        let cpu = known.cpu.map(|cpu| format!(", {} of it CPU", number::time(cpu))).unwrap_or_default();
+        format!(" takes {} when alone{cpu}", number::time(known.time))
+    });
+    Some(format!("GET {path}{}", takes.unwrap_or_default()))
+}
+
+/// `2 CPUs, shared with longtail`, or who runs where.
+fn cpus(machine: &Environment, placement: Option<&Placement>) -> Option<String> {
+    match placement {
+        Some(placement) if placement.is_shared() => {
+            let n = count_of(placement.server.len() as u64, "CPU");
+            Some(format!("{n}, shared with longtail"))
+        }
+        Some(placement) => {
+            Some(format!("server on {}, longtail on {}", placement.server.in_words(), placement.lanes.in_words()))
+        }
+        None if machine.cores > 0 => Some(count_of(machine.cores, "CPU")),
+        None => None,
+    }
+}
+
+fn of_load(study: &LoadStudy) -> Vec<String> {
+    let plan = &study.plan;
+    let place = match &study.server {
+        ServerLocation::Here => cpus(&study.environment, study.placement.as_ref()),
+        ServerLocation::Elsewhere => Some("on another machine".to_owned()),
+        ServerLocation::Forwarded { by: Some(by) } => Some(format!("forwarded by {by}")),
+        ServerLocation::Forwarded { by: None } => Some("forwarded (NAT)".to_owned()),
+    };
+    let how = match &plan.pace {
+        Pace::Closed => format!("closed loop: {}", closed(study)),
+        Pace::Open { .. } => load_facts::model(plan).replacen("open loop, ", "open loop: ", 1),
+    };
+    let warm_up = (plan.warm_up > Nanos::ZERO).then(|| format!("after {} of warm-up", number::span(plan.warm_up)));
+    vec![
+        joined([Some(format!("{} {}", plan.requests, plan.url)), place]),
+        joined([Some(how), warm_up, Some(format!("timeout {}", number::span(plan.timeout)))]),
+    ]
+}
+
+/// `50 connections, keep-alive, for 10 s`.
+fn closed(study: &LoadStudy) -> String {
+    load_facts::model(&study.plan).trim_start_matches("closed loop, ").to_owned()
+}

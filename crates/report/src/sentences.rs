@@ -1,0 +1,260 @@
+//! What a finding says, in a sentence. Every figure in it is in the finding.
+
+use model::finding::{FailureCount, HighestPercentile};
+use model::{Diagnostic, Finding, Limit, Nanos, TwoGroups, Verdict};
+
+use crate::number::{self, count_of, rate_in_words};
+
+/// A finding in words: one sentence, or two.
+pub(crate) fn of(finding: &Finding) -> String {
+    match finding {
+        Finding::NotMeasured { runs, verdict, check } => not_measured(runs, *verdict, check.as_ref()),
+        Finding::Saturated { connections, is_lowest, rate_per_s, on_shared_cpus } => {
+            let lowest = if *is_lowest { ", the lowest load tried," } else { "" };
+            let shared =
+                if *on_shared_cpus { " on CPUs that it shares with longtail; on its own it would do more" } else { "" };
+            let n = count_of(*connections, "connection");
+            format!("From {n}{lowest} on the server is saturated at {} requests/s{shared}.", rate_in_words(*rate_per_s))
+        }
+        Finding::StillRising { connections, rate_per_s } => format!(
+            "Throughput still rises at {}, the highest load tried: the server does at least {} requests/s.",
+            count_of(*connections, "connection"),
+            rate_in_words(*rate_per_s)
+        ),
+        Finding::Collapsing { best_connections, best_per_s, connections, rate_per_s } => format!(
+            "Throughput falls under load: {} requests/s at {}, {} at {}.",
+            rate_in_words(*best_per_s),
+            count_of(*best_connections, "connection"),
+            rate_in_words(*rate_per_s),
+            number::count(*connections)
+        ),
+        Finding::Unfair { multiple, groups, in_order, .. } => format!(
+            "It is unfair: at {}, {}. Served first come, first served, each would take about {}.",
+            load(*multiple),
+            two_groups(groups),
+            brief(*in_order)
+        ),
+        Finding::InOrder { multiple, p50, p95, in_order, .. } => format!(
+            "It is fair: at {} half of the requests take {} or less and 95 % at most {}; first come, first served, each would take {}.",
+            load(*multiple),
+            brief(*p50),
+            brief(*p95),
+            brief(*in_order)
+        ),
+        Finding::Spread { multiple, p50, p95, in_order, .. } => format!(
+            "At {} half of the requests take {} or less, and 5 % more than {}; first come, first served, each would take about {}.",
+            load(*multiple),
+            brief(*p50),
+            brief(*p95),
+            brief(*in_order)
+        ),
+        Finding::Undecided { connections, groups, in_order } => format!(
+            "At {}, {}; first come, first served, each would take about {}. Whether the server's order or the app makes some slow, one load does not tell.",
+            count_of(*connections, "connection"),
+            two_groups(groups),
+            brief(*in_order)
+        ),
+        Finding::AppVaries { connections, groups } => format!(
+            "The app itself varies: also at {}, where no request waits for another, {}.",
+            count_of(*connections, "connection"),
+            two_groups(groups)
+        ),
+        Finding::ClosedLoop { connections, rate_per_s, highest, pauses } => {
+            let never = if *pauses { "that pause between requests" } else { "that never pause" };
+            let n = count_of(*connections, "connection");
+            format!("{} requests/s over {n} {never}{}.", rate_in_words(*rate_per_s), within(*highest, "; "))
+        }
+        Finding::KeepsUp { offered_per_s, highest } => {
+            let offered = offered_per_s
+                .map_or("what is offered".to_owned(), |rate| format!("{} requests/s", rate_in_words(rate)));
+            format!("The server keeps up with {offered}{}.", within(*highest, "; "))
+        }
+        Finding::Overloaded { offered_per_s, completed_per_s, backlog_growth_per_s, growth, groups } => {
+            let [offered, completed, backlog] =
+                [*offered_per_s, *completed_per_s, *backlog_growth_per_s].map(two_digits);
+            let told = format!(
+                "OVERLOADED: of {offered} requests/s the server completes about {completed}. The backlog grows by {backlog} requests a second"
+            );
+            match (growth, groups) {
+                (Some(growth), _) => format!(
+                    "{told}; each second of it adds {} of waiting. A percentile would only say how long the test was.",
+                    brief(Nanos::from_secs_f64(*growth))
+                ),
+                (None, Some(groups)) => format!("{told}; {}, and these ever longer.", two_groups(groups)),
+                (None, None) => format!("{told}, and the longest response times with it."),
+            }
+        }
+        Finding::FallsBehind { offered_per_s, completed_per_s, under_way } => {
+            let behind = format!(
+                "Of {} requests/s the server completes {}",
+                rate_in_words(*offered_per_s),
+                rate_in_words(*completed_per_s)
+            );
+            under_way.map_or(format!("{behind}."), |n| {
+                format!("{behind}; {} are under way at the end. It is overloaded, or some requests take longer than the run.", number::count(n))
+            })
+        }
+        Finding::Failed { runs, failed, planned, kinds, timeout } => {
+            let at = if runs.is_empty() { String::new() } else { format!(" at {}", listed(runs)) };
+            let share = percent(*failed as f64 / (*planned).max(1) as f64);
+            let kinds = kinds.iter().map(|kind| failure(kind, *timeout)).collect::<Vec<_>>();
+            format!("{share} of the requests failed{at} ({failed} of {planned}): {}.", listed(&kinds))
+        }
+        Finding::Limited { limit, slots, .. } => limited(limit, *slots),
+        Finding::ServedInTurns { least, most, waiting, is_old_puma } => {
+            let n = if number::fixed(*least, 1) == number::fixed(*most, 1) {
+                number::fixed(*most, 1)
+            } else {
+                format!("{} to {}", number::fixed(*least, 1), number::fixed(*most, 1))
+            };
+            let who = if *is_old_puma { "Puma before 7" } else { "The server" };
+            let waiting = count_of(*waiting, "other connection");
+            format!(
+                "{who} serves one keep-alive connection several times before it takes the next ({n} responses in a row); {waiting} wait meanwhile."
+            )
+        }
+        Finding::WaitInAcceptQueue { multiple, wait, mean } => format!(
+            "At {} a request waits {} of {} in the kernel's accept queue, on average.",
+            load(*multiple),
+            brief(*wait),
+            brief(*mean)
+        ),
+        Finding::UnevenWorkers { multiple, deviation } => format!(
+            "The workers' parts are uneven: at {} one has {} % {} than an even share.",
+            load(*multiple),
+            number::fixed(deviation.abs() * 100.0, 0),
+            if *deviation > 0.0 { "more" } else { "less" }
+        ),
+    }
+}
+
+/// A load: `1.5x`.
+fn load(multiple: f64) -> String {
+    format!("{}x", number::shortest((multiple * 100.0).round() / 100.0))
+}
+
+/// A time of three digits: `0.384 ms`, `101 ms`, `3.21 s`.
+pub(crate) fn brief(time: Nanos) -> String {
+    number::length(time)
+}
+
+fn two_groups(groups: &TwoGroups) -> String {
+    let slow = groups.slow_share;
+    format!(
+        "{} of the requests take {} and {} take {}, on average",
+        percent(1.0 - slow),
+        brief(groups.fast_mean),
+        percent(slow),
+        brief(groups.slow_mean)
+    )
+}
+
+/// A share in words: `10 %`, `2.3 %`, `0.04 %`.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let decimals = if percent >= 9.95 || percent == 0.0 {
+        0
+    } else if percent >= 0.995 {
+        1
+    } else {
+        2
+    };
+    let text = number::fixed(percent, decimals);
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} %")
+}
+
+fn two_digits(value: f64) -> String {
+    if value < 9.95 { rate_in_words(value) } else { number::fixed(value, 0) }
+}
+
+fn within(highest: Option<HighestPercentile>, before: &str) -> String {
+    highest.map_or(String::new(), |HighestPercentile { quantile, time }| {
+        let of = if (quantile - 0.5).abs() < 1e-9 {
+            "half".to_owned()
+        } else {
+            format!("{} of 100", number::fixed(quantile * 100.0, 0))
+        };
+        format!("{before}{of} are answered within {}", brief(time))
+    })
+}
+
+/// `a, b and c`.
+pub(crate) fn listed(parts: &[String]) -> String {
+    match parts {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        parts => parts.concat(),
+    }
+}
+
+fn not_measured(runs: &[String], verdict: Verdict, check: Option<&Diagnostic>) -> String {
+    let at = if runs.is_empty() { String::new() } else { format!(" at {}", listed(runs)) };
+    let check = check.map(ToString::to_string).unwrap_or_default();
+    if verdict == Verdict::GeneratorBound {
+        format!("GENERATOR-BOUND{at}: longtail was the limit, so this is no figure of the server; {check}.")
+    } else {
+        format!("INVALID{at}: {check}. Nothing is concluded from it.")
+    }
+}
+
+fn failure(kind: &FailureCount, timeout: Nanos) -> String {
+    let n = kind.requests;
+    let plural = if n == 1 { "" } else { "s" };
+    match kind.outcome.as_str() {
+        "timed_out" => format!("{n} timeout{plural} after {}", number::span(timeout)),
+        "connect_timed_out" => format!("{n} connect timeout{plural}"),
+        "reset" => format!("{n} connection{plural} reset"),
+        "refused" => format!("{n} connection{plural} refused"),
+        "in_flight" => format!("{n} still out at the end"),
+        status if status.bytes().all(|b| b.is_ascii_digit()) => format!("{n} answered with status {status}"),
+        other => format!("{n} {}", other.replace('_', " ")),
+    }
+}
+
+fn limited(limit: &Limit, slots: Option<u32>) -> String {
+    match limit {
+        Limit::Threads { slots, of_maximum, .. } => format!(
+            "The threads are the limit: all {} are busy, and they do {} of what {slots} can.",
+            number::count(*slots),
+            percent(*of_maximum)
+        ),
+        Limit::Cpu(cpu) => format!("The CPUs are the limit: the server uses {} of {}.", two(cpu.server), cpu.of),
+        Limit::RubyLock { processes, cpu, .. } => {
+            let processes = count_of(*processes, "process").replace("processs", "processes");
+            let more = slots.map_or("More threads", |_| "More threads a worker");
+            format!(
+                "Ruby's lock is the limit: it runs one thread of a process at a time, and {processes} did ({} of {} CPUs used). {more} add waiting, not throughput.",
+                two(cpu.server),
+                cpu.of
+            )
+        }
+        Limit::AcceptQueue { dropped, longest, .. } => format!(
+            "The accept queue is the limit: it was full, the kernel dropped {}, and the longest took {} to connect.",
+            count_of(*dropped, "connect"),
+            brief(*longest)
+        ),
+        Limit::Network { .. } => {
+            let evidence = limit.to_string();
+            format!("The network is the limit: {}.", evidence.trim_start_matches("network: "))
+        }
+        Limit::Generator { check } => format!("The generator is the limit: {check}."),
+        Limit::SharedCpus(cpu) => format!(
+            "The {} CPUs are the limit, and both use them: the server {}, longtail {}.",
+            cpu.of,
+            two(cpu.server),
+            two(cpu.generator)
+        ),
+        Limit::NotKnown { cpu: Some(cpu) } => format!(
+            "What limits the server is not known: it uses {} of {} CPUs, and its threads do less than they could.",
+            two(cpu.server),
+            cpu.of
+        ),
+        Limit::NotKnown { cpu: None } => {
+            "What limits the server is not known: nothing could be read of its processes.".to_owned()
+        }
+    }
+}
+
+fn two(cpus: f64) -> String {
+    number::fixed(cpus, 1)
+}

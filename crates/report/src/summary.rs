@@ -1,0 +1,439 @@
+//! The summary of a study: what a person or a script wants of it first, with every percentile and nothing else. `--json` prints it;
+//! [`crate::answer`] and [`crate::html`] lay it out, so that all of them say the same.
+
+use std::collections::BTreeMap;
+
+use model::finding::is_evidence;
+use model::{
+    CpuUse, Finding, FindingRole, GeneratorFacts, Judgement, Limit, LoadRun, LoadStudy, Nanos, Quantile, Run,
+    Statistics, Study, SweepStudy, Tally, TwoGroups, Verdict, counts, findings,
+};
+use serde::Serialize;
+
+use crate::measured;
+use crate::next_steps::next_commands;
+use crate::sentences;
+use crate::trust::{TrustLine, trust};
+
+/// The version of the summary that this code writes.
+pub const SUMMARY_SCHEMA: &str = "longtail.summary/1";
+
+/// A study in short. Times are in milliseconds, rates in requests per second.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// [`SUMMARY_SCHEMA`].
+    pub schema: &'static str,
+    /// Which command made the study.
+    pub command: &'static str,
+    /// What the runs were limited by; of several the worst.
+    pub verdict: SummaryVerdict,
+    /// Whether every run's figures are the server's.
+    pub trusted: bool,
+    /// The conclusion.
+    pub sentence: String,
+    /// What was measured, and how: two lines.
+    pub measured: Vec<String>,
+    /// The command line that repeats it.
+    pub command_line: String,
+    /// When it began, as RFC 3339 in UTC.
+    pub started_at: String,
+    /// longtail's version.
+    pub longtail: String,
+    /// A row a run.
+    pub runs: Vec<SummaryRun>,
+    /// Conclusions and reasons, with their evidence.
+    pub findings: Vec<SummaryFinding>,
+    /// What speaks for the figures and against them.
+    pub trust: Vec<TrustLine>,
+    /// Commands that settle what is open.
+    pub next: Vec<NextCommand>,
+    /// What was expected, and what came of it.
+    pub expectations: Vec<ExpectationResult>,
+    /// Where the whole study is.
+    pub study: Option<String>,
+}
+
+/// What limited a study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SummaryVerdict {
+    /// Nothing was judged.
+    NotJudged,
+    /// An open loop: all that was offered was completed.
+    KeepsUp,
+    /// The load was less than the server can do.
+    Unloaded,
+    /// The server.
+    ServerBound,
+    /// The CPUs that server and generator share.
+    SharedCpus,
+    /// The network.
+    NetworkBound,
+    /// An open loop: more was offered than the server can do.
+    Overloaded,
+    /// The generator.
+    GeneratorBound,
+    /// The figures are worth nothing.
+    Invalid,
+}
+
+/// One run.
+#[derive(Clone, Debug, Serialize)]
+pub struct SummaryRun {
+    /// What it is called: `1.5x`, `tcp4 string10`; empty of a load.
+    pub label: String,
+    /// Connections / slots, of a sweep.
+    pub multiple: Option<f64>,
+    /// Which pass, from 1.
+    pub repeat: u32,
+    /// Connections.
+    pub connections: u32,
+    /// What limited it.
+    pub verdict: SummaryVerdict,
+    /// The limit by name.
+    pub limit: Option<&'static str>,
+    /// Length of the measured window, in seconds.
+    pub seconds: f64,
+    /// Requests a second.
+    pub rate: SummaryRate,
+    /// Requests of the measured window.
+    pub requests: SummaryCounts,
+    /// Response time, from when a request was due to its last byte.
+    pub response_ms: SummaryTimes,
+    /// 95 % intervals; `null` where an end is not known.
+    pub interval_ms: BTreeMap<&'static str, [Option<f64>; 2]>,
+    /// Why a percentile is missing.
+    pub missing: BTreeMap<&'static str, &'static str>,
+    /// Connections / throughput: what each request would take first come, first served; of a closed loop without pauses.
+    pub in_order_ms: Option<f64>,
+    /// The slow group of requests, where there are two groups.
+    pub slow: Option<SlowGroup>,
+    /// CPU time of the server a request.
+    pub cpu_ms_per_request: Option<f64>,
+    /// CPUs that the server used, on average, and how many it may use.
+    pub cpus: Option<[f64; 2]>,
+    /// The worker furthest from an even share, as a part of it.
+    pub worker_deviation: Option<f64>,
+}
+
+/// Rates of a run.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct SummaryRate {
+    /// What became due; of an open loop.
+    pub offered: Option<f64>,
+    /// What was sent; of an open loop.
+    pub sent: Option<f64>,
+    /// Good answers.
+    pub completed: f64,
+}
+
+/// Counts of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct SummaryCounts {
+    /// Requests that were to be made in the measured window.
+    pub planned: u64,
+    /// Good answers.
+    pub ok: u64,
+    /// All others.
+    pub failed: u64,
+    /// How many of each kind.
+    pub failures: BTreeMap<String, u64>,
+}
+
+/// Response times of a run.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct SummaryTimes {
+    /// The mean of the good answers.
+    pub mean: Option<f64>,
+    /// The percentiles.
+    pub p50: Option<f64>,
+    /// As `p50`.
+    pub p90: Option<f64>,
+    /// As `p50`.
+    pub p95: Option<f64>,
+    /// As `p50`.
+    pub p99: Option<f64>,
+    /// As `p50`.
+    #[serde(rename = "p99.9")]
+    pub p999: Option<f64>,
+    /// The longest.
+    pub max: Option<f64>,
+}
+
+/// The slow ones of two groups of requests.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct SlowGroup {
+    /// Their share, 0 to 1.
+    pub share: f64,
+    /// Their mean response time.
+    pub mean_ms: f64,
+    /// The mean response time of the others.
+    pub others_ms: f64,
+}
+
+/// A finding, in a sentence and with its evidence.
+#[derive(Clone, Debug, Serialize)]
+pub struct SummaryFinding {
+    /// `conclusion` or `reason`.
+    pub role: &'static str,
+    /// In words.
+    pub sentence: String,
+    /// The evidence, with its code.
+    #[serde(flatten)]
+    pub finding: Finding,
+}
+
+/// A command to type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NextCommand {
+    /// The command line.
+    pub command: String,
+    /// What it answers.
+    pub why: String,
+}
+
+/// What came of an expectation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExpectationResult {
+    /// As it was typed.
+    pub expected: String,
+    /// `met`, `missed` or `cannot_tell`.
+    pub result: &'static str,
+    /// The figure, in words, and why it cannot be told.
+    pub sentence: String,
+}
+
+/// The percentiles of a summary, with their names.
+pub const SUMMARY_PERCENTILES: [(&str, f64); 5] =
+    [("p50", 0.50), ("p90", 0.90), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
+
+impl Summary {
+    /// Of a study; `None` of one that has no run of ours, but another generator's claims.
+    pub fn of(study: &Study, saved: Option<String>) -> Option<Summary> {
+        let (command, runs) = match study {
+            Study::Sweep(study) if study.claimed_runs.is_empty() => ("sweep", sweep_runs(study)),
+            Study::Load(study) => ("load", vec![load_run(study)]),
+            Study::Bodies(study) => {
+                let label = |row: &model::BodyRun| format!("{} {}", row.socket, row.body);
+                ("sweep", study.runs.iter().map(|row| run_of(&row.run, label(row), None)).collect())
+            }
+            Study::Sweep(_) | Study::LoadWith(_) => return None,
+        };
+        let findings: Vec<SummaryFinding> = findings(study).into_iter().map(in_words).collect();
+        let conclusions = findings.iter().filter(|finding| finding.finding.role() == FindingRole::Conclusion);
+        let verdict = runs.iter().map(|run| run.verdict).max().unwrap_or(SummaryVerdict::NotJudged);
+        let is_trusted =
+            |run: &SummaryRun| !matches!(run.verdict, SummaryVerdict::Invalid | SummaryVerdict::GeneratorBound);
+        let (command_line, started_at, longtail) = head(study);
+        Some(Summary {
+            schema: SUMMARY_SCHEMA,
+            command,
+            verdict,
+            trusted: !runs.is_empty() && runs.iter().all(is_trusted),
+            sentence: conclusions.map(|finding| finding.sentence.as_str()).collect::<Vec<_>>().join(" "),
+            measured: measured::lines(study),
+            command_line: command_line.to_owned(),
+            started_at: started_at.to_owned(),
+            longtail: longtail.to_owned(),
+            trust: trust(study),
+            next: next_commands(study),
+            runs,
+            findings,
+            expectations: Vec::new(),
+            study: saved,
+        })
+    }
+
+    /// As JSON, on lines of its own.
+    ///
+    /// # Panics
+    /// Never: every value of a summary has a place in JSON.
+    pub fn json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("a summary is JSON");
+        text.push('\n');
+        text
+    }
+
+    /// The reasons, in words.
+    pub fn reasons(&self) -> impl Iterator<Item = &str> {
+        let reasons = self.findings.iter().filter(|finding| finding.finding.role() == FindingRole::Reason);
+        reasons.map(|finding| finding.sentence.as_str())
+    }
+}
+
+fn head(study: &Study) -> (&str, &str, &str) {
+    match study {
+        Study::Sweep(it) => (&it.command_line, &it.started_at, &it.environment.longtail_version),
+        Study::Load(it) => (&it.command_line, &it.started_at, &it.environment.longtail_version),
+        Study::LoadWith(it) => (&it.command_line, &it.started_at, &it.environment.longtail_version),
+        Study::Bodies(it) => (&it.command_line, &it.started_at, &it.environment.longtail_version),
+    }
+}
+
+fn in_words(finding: Finding) -> SummaryFinding {
+    let role = match finding.role() {
+        FindingRole::Conclusion => "conclusion",
+        FindingRole::Reason => "reason",
+    };
+    SummaryFinding { role, sentence: sentences::of(&finding), finding }
+}
+
+fn sweep_runs(study: &SweepStudy) -> Vec<SummaryRun> {
+    let label = |run: &Run| crate::facts::label(study, run);
+    study.runs.iter().map(|run| run_of(run, label(run), Some(run.multiple))).collect()
+}
+
+/// A time in milliseconds, to a thousandth of one.
+pub(crate) fn millis(time: Nanos) -> f64 {
+    (time.0 as f64 / 1e3).round() / 1e3
+}
+
+fn rounded(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
+/// What sweeps and loads have in common.
+struct RunFigures<'a> {
+    tally: &'a Tally,
+    statistics: Option<&'a Statistics>,
+    generator: &'a GeneratorFacts,
+    judgement: Option<&'a Judgement>,
+    quantiles: [Quantile; 5],
+    /// Connections of a closed loop that never pauses.
+    closed: Option<u32>,
+    rate: SummaryRate,
+    measured: Nanos,
+}
+
+fn run_of(run: &Run, label: String, multiple: Option<f64>) -> SummaryRun {
+    let figures = RunFigures {
+        tally: &run.tally,
+        statistics: run.statistics.as_ref(),
+        generator: &run.generator,
+        judgement: run.judgement.as_ref(),
+        quantiles: SUMMARY_PERCENTILES.map(|(_, q)| run.response_time(q)),
+        closed: Some(run.connections),
+        rate: SummaryRate { offered: None, sent: None, completed: rounded(run.completed_rate()) },
+        measured: run.measured,
+    };
+    let deviations = run.worker_deviations();
+    let worker_deviation = deviations.into_iter().max_by(|a, b| a.abs().total_cmp(&b.abs())).map(rounded);
+    let verdict = verdict_of(run.judgement.as_ref());
+    SummaryRun {
+        label,
+        multiple,
+        repeat: run.repeat,
+        connections: run.connections,
+        worker_deviation,
+        ..summary_run(&figures, verdict)
+    }
+}
+
+fn load_run(study: &LoadStudy) -> SummaryRun {
+    let (run, plan): (&LoadRun, _) = (&study.run, &study.plan);
+    let is_open = plan.pace.is_open();
+    let offered = run.offered_rate(&plan.pace).map(rounded);
+    let never_pauses = !is_open && plan.think == Nanos::ZERO;
+    let figures = RunFigures {
+        tally: &run.tally,
+        statistics: run.statistics.as_ref(),
+        generator: &run.generator,
+        judgement: run.judgement.as_ref(),
+        quantiles: SUMMARY_PERCENTILES.map(|(_, q)| run.response_time(q)),
+        closed: never_pauses.then_some(plan.connections * plan.pipeline.max(1)),
+        rate: SummaryRate {
+            offered,
+            sent: is_open.then(|| rounded(run.sent_rate())),
+            completed: rounded(if is_open { run.completed_under_load() } else { run.completed_rate() }),
+        },
+        measured: run.measured,
+    };
+    let is_overload = run.statistics.as_ref().is_some_and(|statistics| statistics.is_overload(&run.tally));
+    let verdict = match verdict_of(run.judgement.as_ref()) {
+        SummaryVerdict::Unloaded if is_open => SummaryVerdict::KeepsUp,
+        verdict if is_overload && verdict < SummaryVerdict::Overloaded => SummaryVerdict::Overloaded,
+        verdict => verdict,
+    };
+    SummaryRun { connections: plan.connections, ..summary_run(&figures, verdict) }
+}
+
+fn verdict_of(judgement: Option<&Judgement>) -> SummaryVerdict {
+    match judgement.map(|judgement| judgement.verdict) {
+        None => SummaryVerdict::NotJudged,
+        Some(Verdict::Unloaded) => SummaryVerdict::Unloaded,
+        Some(Verdict::ServerBound) => SummaryVerdict::ServerBound,
+        Some(Verdict::SharedCpus) => SummaryVerdict::SharedCpus,
+        Some(Verdict::NetworkBound) => SummaryVerdict::NetworkBound,
+        Some(Verdict::GeneratorBound) => SummaryVerdict::GeneratorBound,
+        Some(Verdict::Invalid) => SummaryVerdict::Invalid,
+    }
+}
+
+fn summary_run(run: &RunFigures<'_>, verdict: SummaryVerdict) -> SummaryRun {
+    let is_hidden = crate::verdicts::hides(run.judgement);
+    let quantile = |at: usize| run.quantiles[at].time().filter(|_| !is_hidden).map(millis);
+    let times = &run.tally.response_time;
+    let shown = |time: Option<Nanos>| time.filter(|_| !is_hidden).map(millis);
+    let missing = SUMMARY_PERCENTILES.iter().zip(run.quantiles).filter_map(|((name, _), quantile)| {
+        let why = match quantile {
+            _ if is_hidden => "invalid",
+            Quantile::Time(_) => return None,
+            Quantile::TooFew => "too_few_answers",
+            Quantile::Unanswered => "failures",
+            Quantile::Growing => "overloaded",
+        };
+        Some((*name, why))
+    });
+    let intervals = SUMMARY_PERCENTILES.iter().zip(run.quantiles).filter_map(|((name, q), quantile)| {
+        quantile.time().filter(|_| !is_hidden)?;
+        let interval = run.statistics?.interval(*q)?;
+        let ends = [interval.low.map(millis), interval.high.map(millis)];
+        ends.iter().any(Option::is_some).then_some((*name, ends))
+    });
+    let is_clean = is_evidence(run.judgement) && run.tally.counts.censored() == 0;
+    let groups = if is_clean { times.two_groups() } else { None };
+    let in_order = run.closed.filter(|_| run.rate.completed > 0.0 && is_clean);
+    SummaryRun {
+        label: String::new(),
+        multiple: None,
+        repeat: 1,
+        connections: 0,
+        verdict,
+        limit: run.judgement.and_then(|judgement| judgement.limit.as_ref()).map(Limit::name),
+        seconds: rounded(run.measured.as_secs_f64()),
+        rate: run.rate,
+        requests: counts_of(run.tally),
+        response_ms: SummaryTimes {
+            mean: shown(times.mean()),
+            p50: quantile(0),
+            p90: quantile(1),
+            p95: quantile(2),
+            p99: quantile(3),
+            p999: quantile(4),
+            max: shown(run.tally.longest_response_time().time()),
+        },
+        interval_ms: intervals.collect(),
+        missing: missing.collect(),
+        in_order_ms: in_order.map(|n| rounded(f64::from(n) / run.rate.completed * 1e3)),
+        slow: groups.map(slow_group),
+        cpu_ms_per_request: run.generator.server.as_ref().and_then(model::ServerCpu::per_request).map(millis),
+        cpus: CpuUse::of(run.generator).map(|cpu| [rounded(cpu.server), cpu.of]),
+        worker_deviation: None,
+    }
+}
+
+fn slow_group(groups: TwoGroups) -> SlowGroup {
+    let share = rounded(groups.slow_share);
+    SlowGroup { share, mean_ms: millis(groups.slow_mean), others_ms: millis(groups.fast_mean) }
+}
+
+fn counts_of(tally: &Tally) -> SummaryCounts {
+    let counts = &tally.counts;
+    let bad = counts.iter().filter(|(outcome, _)| !outcome.is_good());
+    SummaryCounts {
+        planned: counts.total(),
+        ok: counts.good(),
+        failed: counts.failed(),
+        failures: bad.map(|(outcome, n)| (counts::name(outcome), n)).collect(),
+    }
+}

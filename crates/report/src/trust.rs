@@ -1,0 +1,303 @@
+//! Whether the figures of a study can be trusted, a line a thing: what speaks for them first, then each doubt once, however many runs
+//! have it.
+
+use std::mem::discriminant;
+
+use model::{Diagnostic, Grade, Judgement, Nanos, Quantile, Statistics, Study, Verdict};
+use serde::Serialize;
+
+use crate::number;
+use crate::sentences::{brief, listed};
+
+/// One thing that speaks for the figures or against them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TrustLine {
+    /// How it came out.
+    pub mark: TrustMark,
+    /// In words.
+    pub sentence: String,
+    /// What to do about it.
+    pub hint: Option<&'static str>,
+}
+
+/// How a question came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrustMark {
+    /// As it should be.
+    Passed,
+    /// A figure is not known well.
+    Uncertain,
+    /// Worth a look.
+    Doubtful,
+    /// It makes figures worthless.
+    Failed,
+}
+
+impl TrustMark {
+    /// Its sign in text.
+    pub fn sign(self) -> &'static str {
+        match self {
+            TrustMark::Passed => "✓",
+            TrustMark::Uncertain => "?",
+            TrustMark::Doubtful => "!",
+            TrustMark::Failed => "✗",
+        }
+    }
+}
+
+/// What is asked of one run.
+struct JudgedRun<'a> {
+    label: String,
+    judgement: Option<&'a Judgement>,
+    warnings: &'a [Diagnostic],
+    statistics: Option<&'a Statistics>,
+    /// The percentiles that stand in the table.
+    quantiles: Vec<(f64, Quantile)>,
+    failed_share: f64,
+}
+
+/// The percentiles of the table of a sweep, and those of a load.
+const OF_A_SWEEP: [f64; 3] = [0.50, 0.95, 0.99];
+const OF_A_LOAD: [f64; 5] = [0.50, 0.90, 0.95, 0.99, 0.999];
+/// A percentile is uncertain where half of its 95 % interval is more than this part of it.
+const UNCERTAIN: f64 = 0.2;
+
+/// Whether the figure is uncertain: its mark stands behind it.
+pub(crate) fn is_uncertain(time: f64, interval: Option<&[Option<f64>; 2]>) -> bool {
+    match interval {
+        Some([Some(low), Some(high)]) => (high - low) / 2.0 > UNCERTAIN * time,
+        Some(_) => true,
+        None => false,
+    }
+}
+
+/// What speaks for a study's figures and against them.
+pub(crate) fn trust(study: &Study) -> Vec<TrustLine> {
+    let runs = judged_runs(study);
+    let mut lines: Vec<TrustLine> = passed(&runs).into_iter().collect();
+    lines.extend(doubts(&runs));
+    lines.extend(uncertain(&runs));
+    lines.extend(missing(&runs, study));
+    lines
+}
+
+fn judged_runs(study: &Study) -> Vec<JudgedRun<'_>> {
+    let of = |label: String, run: &'_ model::Run| -> (String, Vec<(f64, Quantile)>) {
+        (label, OF_A_SWEEP.iter().map(|q| (*q, run.response_time(*q))).collect())
+    };
+    let share = |counts: &model::Counts| counts.failed() as f64 / counts.total().max(1) as f64;
+    let judged = |label: String, run| {
+        let run: &model::Run = run;
+        let (label, quantiles) = of(label, run);
+        (label, quantiles, share(&run.tally.counts))
+    };
+    match study {
+        Study::Sweep(study) => study
+            .runs
+            .iter()
+            .map(|run| {
+                let (label, quantiles, failed_share) = judged(crate::facts::label(study, run), run);
+                let (judgement, statistics) = (run.judgement.as_ref(), run.statistics.as_ref());
+                JudgedRun { label, judgement, warnings: &run.warnings, statistics, quantiles, failed_share }
+            })
+            .collect(),
+        Study::Bodies(study) => study
+            .runs
+            .iter()
+            .map(|row| {
+                let (label, quantiles, failed_share) = judged(format!("{} {}", row.socket, row.body), &row.run);
+                let (judgement, statistics) = (row.run.judgement.as_ref(), row.run.statistics.as_ref());
+                JudgedRun { label, judgement, warnings: &row.run.warnings, statistics, quantiles, failed_share }
+            })
+            .collect(),
+        Study::Load(study) => {
+            let run = &study.run;
+            vec![JudgedRun {
+                label: String::new(),
+                judgement: run.judgement.as_ref(),
+                warnings: &run.warnings,
+                statistics: run.statistics.as_ref(),
+                quantiles: OF_A_LOAD.iter().map(|q| (*q, run.response_time(*q))).collect(),
+                failed_share: share(&run.tally.counts),
+            }]
+        }
+        Study::LoadWith(_) => Vec::new(),
+    }
+}
+
+/// That the server was measured, and how far the generator was from being noticed.
+fn passed(runs: &[JudgedRun<'_>]) -> Option<TrustLine> {
+    let judged: Vec<&Judgement> = runs.iter().filter_map(|run| run.judgement).collect();
+    let is_good = |judgement: &&&Judgement| !matches!(judgement.verdict, Verdict::GeneratorBound | Verdict::Invalid);
+    let good: Vec<&Judgement> = judged.iter().filter(is_good).copied().collect();
+    let checks = || good.iter().flat_map(|judgement| &judgement.checks);
+    let times = checks().filter_map(|check| match check {
+        Diagnostic::Headroom { times, .. } => Some(*times),
+        _ => None,
+    });
+    let lag = checks().filter_map(|check| match check {
+        Diagnostic::GeneratorLag { p99, .. } => Some(*p99),
+        _ => None,
+    });
+    if good.is_empty() {
+        return None;
+    }
+    let what = match (good.len(), judged.len()) {
+        (1, 1) if good[0].verdict == Verdict::Unloaded => "The server was measured, and not longtail".to_owned(),
+        (1, 1) => "The server was the limit, and not longtail".to_owned(),
+        (good, all) if good == all => {
+            format!("All {} runs measured the server, and not longtail", number::count(all as u64))
+        }
+        (good, all) => format!(
+            "{} of {} runs measured the server, and not longtail",
+            number::count(good as u64),
+            number::count(all as u64)
+        ),
+    };
+    let delay = lag.max().map(|lag| format!("99 % of its requests left within {}", brief(lag)));
+    let room = times
+        .reduce(f64::min)
+        .map(|times| format!("it could send {} times more", number::fixed(times, if times < 9.95 { 1 } else { 0 })));
+    let evidence: Vec<String> = [delay, room].into_iter().flatten().collect();
+    let evidence = if evidence.is_empty() { String::new() } else { format!(": {}", evidence.join(", ")) };
+    Some(TrustLine { mark: TrustMark::Passed, sentence: format!("{what}{evidence}."), hint: None })
+}
+
+/// What a finding, a mark in the table or another line says already.
+fn is_said_elsewhere(diagnostic: &Diagnostic, has_turns: bool) -> bool {
+    match diagnostic {
+        Diagnostic::Failures { .. }
+        | Diagnostic::ServedInTurns { .. }
+        | Diagnostic::Unfair { .. }
+        | Diagnostic::Growing { .. }
+        | Diagnostic::BacklogUnexplained { .. }
+        | Diagnostic::TooFewRequests { .. }
+        | Diagnostic::QuantilesHidden { .. } => true,
+        Diagnostic::ConnectionsClosed { .. } => has_turns,
+        _ => false,
+    }
+}
+
+/// One doubt and the runs that have it.
+struct Doubt<'a> {
+    diagnostic: &'a Diagnostic,
+    grade: Grade,
+    labels: Vec<String>,
+}
+
+fn doubts(runs: &[JudgedRun<'_>]) -> Vec<TrustLine> {
+    let mut doubts: Vec<Doubt<'_>> = Vec::new();
+    for run in runs {
+        let has_turns = run.warnings.iter().any(|warning| matches!(warning, Diagnostic::ServedInTurns { .. }));
+        let checks = run
+            .judgement
+            .into_iter()
+            .flat_map(|judgement| judgement.troubles().into_iter().map(|check| (check, judgement.grade(check))));
+        let warnings = run.warnings.iter().map(|warning| (warning, warning.grade()));
+        for (diagnostic, grade) in checks.chain(warnings) {
+            if grade < Grade::Doubtful || is_said_elsewhere(diagnostic, has_turns) {
+                continue;
+            }
+            match doubts.iter_mut().find(|doubt| discriminant(doubt.diagnostic) == discriminant(diagnostic)) {
+                Some(doubt) => {
+                    doubt.grade = doubt.grade.max(grade);
+                    if doubt.labels.last() != Some(&run.label) {
+                        doubt.labels.push(run.label.clone());
+                    }
+                }
+                None => doubts.push(Doubt { diagnostic, grade, labels: vec![run.label.clone()] }),
+            }
+        }
+    }
+    doubts.sort_by_key(|doubt| std::cmp::Reverse(doubt.grade));
+    let line = |doubt: Doubt<'_>| {
+        let at = match doubt.labels.as_slice() {
+            _ if runs.len() == 1 => String::new(),
+            labels if labels.len() == runs.len() => " (in all runs)".to_owned(),
+            labels => format!(" (at {})", listed(labels)),
+        };
+        let mark = if doubt.grade == Grade::Failed { TrustMark::Failed } else { TrustMark::Doubtful };
+        let hint = Some(doubt.diagnostic.hint()).filter(|hint| !hint.is_empty());
+        TrustLine { mark, sentence: format!("{}{at}.", capitalized(&doubt.diagnostic.to_string())), hint }
+    };
+    doubts.into_iter().map(line).collect()
+}
+
+fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// The percentiles whose intervals are wide.
+fn uncertain(runs: &[JudgedRun<'_>]) -> Option<TrustLine> {
+    const MOST: usize = 3;
+    let mut wide: Vec<(f64, String)> = Vec::new();
+    for run in runs.iter().filter(|run| !crate::verdicts::hides(run.judgement)) {
+        for (q, quantile) in &run.quantiles {
+            let Some((time, interval)) = quantile.time().zip(run.statistics.and_then(|known| known.interval(*q)))
+            else {
+                continue;
+            };
+            let (Some(low), Some(high)) = (interval.low, interval.high) else { continue };
+            let half = (high.saturating_sub(low)).0 as f64 / 2.0 / time.0.max(1) as f64;
+            if half > UNCERTAIN {
+                let at = if run.label.is_empty() { String::new() } else { format!(" at {}", run.label) };
+                wide.push((half, format!("{}{at} {}", number::percentile(*q), range(low, high))));
+            }
+        }
+    }
+    wide.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let more = wide.len().saturating_sub(MOST);
+    let mut shown: Vec<String> = wide.into_iter().take(MOST).map(|(_, text)| text).collect();
+    shown.extend((more > 0).then(|| format!("{more} more")));
+    let line = |shown: &[String]| TrustLine {
+        mark: TrustMark::Uncertain,
+        sentence: format!("Known only roughly (95 % interval): {}.", listed(shown)),
+        hint: Some("run longer (--for)"),
+    };
+    (!shown.is_empty()).then(|| line(&shown))
+}
+
+/// `21.3–27.3 ms`.
+fn range(low: Nanos, high: Nanos) -> String {
+    format!("{}–{} ms", number::milliseconds(low), number::milliseconds(high))
+}
+
+/// The percentiles that are not printed, and why.
+fn missing(runs: &[JudgedRun<'_>], study: &Study) -> Vec<TrustLine> {
+    let lowest = |wanted: Quantile| {
+        let of = |run: &JudgedRun<'_>| run.quantiles.iter().find(|(_, quantile)| *quantile == wanted).map(|(q, _)| *q);
+        let shown: Vec<(&JudgedRun<'_>, f64)> = runs
+            .iter()
+            .filter(|run| !crate::verdicts::hides(run.judgement))
+            .filter_map(|run| Some((run, of(run)?)))
+            .collect();
+        let from = shown.iter().map(|(_, q)| *q).reduce(f64::min)?;
+        let labels: Vec<String> =
+            shown.iter().filter(|(_, q)| q.total_cmp(&from).is_eq()).map(|(run, _)| run.label.clone()).collect();
+        let at = if runs.len() == 1 || labels.len() == runs.len() {
+            String::new()
+        } else {
+            format!(" at {}", listed(&labels))
+        };
+        let share = shown.iter().map(|(run, _)| run.failed_share).fold(0.0, f64::max);
+        Some((from, at, share))
+    };
+    let mut lines = Vec::new();
+    if let Some((from, at, share)) = lowest(Quantile::Unanswered) {
+        let sentence = format!(
+            "{}{at} is not a number: a failure counts as slower than any answer, and {} failed.",
+            number::percentile(from),
+            crate::sentences::percent(share)
+        );
+        lines.push(TrustLine { mark: TrustMark::Uncertain, sentence, hint: None });
+    }
+    if let Some((from, at, _)) = lowest(Quantile::TooFew) {
+        let longer = matches!(study, Study::Load(study) if study.plan.length.is_none());
+        let hint = if longer { "send more requests (-n)" } else { "run longer (--for)" };
+        let sentence = format!("{}{at} has too few answers above it.", number::percentile(from));
+        lines.push(TrustLine { mark: TrustMark::Uncertain, sentence, hint: Some(hint) });
+    }
+    lines
+}
