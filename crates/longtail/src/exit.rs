@@ -1,6 +1,6 @@
 //! What the exit code says.
 
-use model::{Judgement, Verdict};
+use model::{Judgement, Study, Verdict};
 
 /// How an invocation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,13 +20,25 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// What says a study with these verdicts: [`Exit::Invalid`] where there is no other.
-    pub(crate) fn of<'a>(judgements: impl IntoIterator<Item = Option<&'a Judgement>>) -> Exit {
+    /// What a study says: [`Exit::Invalid`] where it has no other verdict.
+    pub(crate) fn of(study: &Study) -> Exit {
+        let (is_interrupted, judgements): (bool, Vec<_>) = match study {
+            Study::Sweep(study) => (study.interrupted, study.runs.iter().map(|run| run.judgement.as_ref()).collect()),
+            Study::Bodies(study) => {
+                (study.interrupted, study.runs.iter().map(|run| run.run.judgement.as_ref()).collect())
+            }
+            Study::Load(study) => (study.interrupted, vec![study.run.judgement.as_ref()]),
+            Study::LoadWith(_) => (false, Vec::new()),
+        };
         let is_invalid =
-            |judgement: Option<&Judgement>| judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid);
-        let mut judgements = judgements.into_iter().peekable();
-        let is_any = judgements.peek().is_some();
-        if is_any && judgements.all(is_invalid) { Exit::Invalid } else { Exit::Fine }
+            |judgement: &Option<&Judgement>| judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid);
+        if is_interrupted {
+            Exit::Interrupted
+        } else if !judgements.is_empty() && judgements.iter().all(is_invalid) {
+            Exit::Invalid
+        } else {
+            Exit::Fine
+        }
     }
 
     /// The process's exit code.

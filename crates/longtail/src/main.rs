@@ -16,6 +16,7 @@ mod mistake;
 mod outlets;
 mod overhead;
 mod predict;
+mod results;
 mod selftest;
 mod signals;
 mod store;

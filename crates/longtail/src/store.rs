@@ -25,8 +25,12 @@ impl Store {
     /// A new study of `command`: its file in the data folder, and `also` where the user wants it.
     ///
     /// # Errors
-    /// Where the folder cannot be made, or `also` cannot be written.
-    pub(crate) fn create(command: &str, started_at: &str, also: Option<&Path>) -> Result<Store, Mistake> {
+    /// Where the folder cannot be made, or a file cannot be written.
+    pub(crate) fn create(
+        command: &str,
+        started_at: &str,
+        also: impl IntoIterator<Item = PathBuf>,
+    ) -> Result<Store, Mistake> {
         let folder = folder()?;
         fs::create_dir_all(&folder).map_err(|why| Mistake::Write {
             path: folder.clone(),
@@ -38,25 +42,9 @@ impl Store {
         // Found out now, not after minutes of load.
         let tried = with_end(&own, ".new");
         File::create(&tried).and_then(|_| fs::remove_file(&tried)).map_err(|why| unwritable(&own, why))?;
-        if let Some(path) = also {
-            let is_new = !path.exists();
-            let unwritable =
-                |why| Mistake::Write { path: path.to_owned(), why, mend: "give -o a file that you can write" };
-            if is_fifo(path) {
-                // It would be waited for until somebody reads it, and a study is replaced after each run.
-                let why = io::Error::other("it is a pipe");
-                return Err(Mistake::Write {
-                    path: path.to_owned(),
-                    why,
-                    mend: "give -o a file, or pipe --format json",
-                });
-            }
-            File::options().append(true).create(true).open(path).map_err(unwritable)?;
-            if is_new {
-                fs::remove_file(path).map_err(unwritable)?;
-            }
-        }
-        Ok(Store { files: std::iter::once(own).chain(also.map(Path::to_owned)).collect() })
+        let files: Vec<PathBuf> = std::iter::once(own).chain(also).collect();
+        files[1..].iter().try_for_each(|path| check_writable(path))?;
+        Ok(Store { files })
     }
 
     /// The study's own file.
@@ -70,9 +58,34 @@ impl Store {
     /// Of the first file that cannot be written.
     pub(crate) fn save(&self, study: &Study) -> Result<(), Mistake> {
         let text = report::json::write(study);
-        let written = self.files.iter().map(|path| replace(path, &text).map_err(|why| unwritable(path, why)));
+        let written = self.files.iter().map(|path| write(path, &text));
         written.collect::<Vec<_>>().into_iter().collect()
     }
+}
+
+/// Finds out whether a file that the user named can be written.
+///
+/// # Errors
+/// Where it cannot.
+pub(crate) fn check_writable(path: &Path) -> Result<(), Mistake> {
+    let is_new = !path.exists();
+    let unwritable = |why, mend| Mistake::Write { path: path.to_owned(), why, mend };
+    if is_fifo(path) {
+        // Opening it waits until somebody reads it, and a study is replaced after each run.
+        let why = io::Error::other("it is a pipe");
+        return Err(unwritable(why, "give -o a file, or pipe what is printed"));
+    }
+    let tried = File::options().append(true).create(true).open(path);
+    let tried = tried.and_then(|_| if is_new { fs::remove_file(path) } else { Ok(()) });
+    tried.map_err(|why| unwritable(why, "give -o a file that you can write"))
+}
+
+/// Writes a file that the user named.
+///
+/// # Errors
+/// Where it cannot be written.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Mistake> {
+    replace(path, text).map_err(|why| unwritable(path, why))
 }
 
 fn unwritable(path: &Path, why: io::Error) -> Mistake {

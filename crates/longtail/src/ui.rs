@@ -6,14 +6,14 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use engine::RunProgress;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use model::Nanos;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use model::{Nanos, Study};
 use report::Width;
 use rustix::termios::tcgetwinsize;
 use sweep::Phase;
@@ -91,9 +91,11 @@ pub(crate) fn fault(text: &str) {
     say(&format!("longtail: {text}"));
 }
 
-/// The progress line of a long command.
+/// What a long command shows while it goes on: the rows that are done, and a line of progress below them. All of it goes at the end.
 pub(crate) struct Ui {
     bar: ProgressBar,
+    /// The rows, each with a line break.
+    rows: Arc<Mutex<String>>,
     /// Draws it anew, until the other end of its channel goes.
     ticker: Option<(Sender<()>, JoinHandle<()>)>,
 }
@@ -104,7 +106,8 @@ impl Ui {
         let is_drawn = io::stderr().is_terminal();
         let target = if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         // Its first frame is drawn before anything is told.
-        let bar = ProgressBar::with_draw_target(None, target).with_style(waiting()).with_message("starting");
+        let rows = Arc::default();
+        let bar = ProgressBar::with_draw_target(None, target).with_style(waiting(&rows)).with_message("starting");
         let (end, ended) = channel();
         let tick = {
             let bar = bar.clone();
@@ -116,7 +119,7 @@ impl Ui {
         };
         // The library's own ticker panics where no thread can be had: then the line stands still.
         let ticker = is_drawn.then(|| std::thread::Builder::new().name("progress".to_owned()).spawn(tick).ok());
-        Ui { bar, ticker: ticker.flatten().map(|thread| (end, thread)) }
+        Ui { bar, rows, ticker: ticker.flatten().map(|thread| (end, thread)) }
     }
 
     /// Shows what is going on.
@@ -130,17 +133,17 @@ impl Ui {
                 let left =
                     left.map(|left| format!(", about {} left", report::number::minutes(left))).unwrap_or_default();
                 let what = if what.is_empty() { String::new() } else { format!("{what}, ") };
-                self.bar.set_style(running(progress));
+                self.bar.set_style(running(&self.rows, progress));
                 self.bar.set_message(format!("run {number}/{of}{left}: {what}{connections} connections"));
                 self.bar.set_prefix(length);
             }
             Phase::OtherRunning { number, of, connections, length } => {
                 let length = length.map(|length| format!(" of {length}")).unwrap_or_default();
-                self.bar.set_style(waiting());
+                self.bar.set_style(waiting(&self.rows));
                 self.bar.set_message(format!("run {number}/{of}: {connections} connections{length}"));
             }
             other => {
-                self.bar.set_style(waiting());
+                self.bar.set_style(waiting(&self.rows));
                 self.bar.set_message(match other {
                     Phase::Calibrating => "measuring the generator's own limit",
                     Phase::Starting => "starting the server",
@@ -159,20 +162,24 @@ impl Ui {
     pub(crate) fn loading(&self, length: Option<Nanos>, number: Option<u64>, progress: &Arc<RunProgress>) {
         let length = length.map(|length| format!(" of {length}"));
         let number = number.map(|number| format!(" of {number} requests"));
-        self.bar.set_style(running(progress));
+        self.bar.set_style(running(&self.rows, progress));
         self.bar.set_message("load");
         self.bar.set_prefix(length.or(number).unwrap_or_default());
     }
 
     /// Shows what is going on where no requests are counted.
     pub(crate) fn working(&self, what: &str) {
-        self.bar.set_style(waiting());
+        self.bar.set_style(waiting(&self.rows));
         self.bar.set_message(what.to_owned());
     }
 
-    /// Prints to stdout without tearing the progress line.
-    pub(crate) fn print(&self, text: &str) {
-        self.bar.suspend(|| print(text));
+    /// Shows the runs that are done.
+    pub(crate) fn rows(&self, study: &Study) {
+        if self.bar.is_hidden() {
+            return;
+        }
+        let text = report::text::table(&report::report(study), terminal_width());
+        *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = harmless(&text).into_owned();
     }
 }
 
@@ -186,17 +193,28 @@ impl Drop for Ui {
     }
 }
 
-fn waiting() -> ProgressStyle {
-    ProgressStyle::with_template("{spinner} {msg}, {elapsed}").expect("a constant template")
+/// Rows, and a line of which this is the template.
+fn style(rows: &Arc<Mutex<String>>, template: &str) -> ProgressStyle {
+    let rows = Arc::clone(rows);
+    let write_rows = move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
+        let _ = out.write_str(&rows.lock().unwrap_or_else(PoisonError::into_inner));
+    };
+    let template = format!("{{rows}}{{spinner}} {template}");
+    ProgressStyle::with_template(&template).expect("a constant template").with_key("rows", write_rows)
 }
 
-fn running(progress: &Arc<RunProgress>) -> ProgressStyle {
+fn waiting(rows: &Arc<Mutex<String>>) -> ProgressStyle {
+    style(rows, "{msg}, {elapsed}")
+}
+
+fn running(rows: &Arc<Mutex<String>>, progress: &Arc<RunProgress>) -> ProgressStyle {
     let progress = Arc::clone(progress);
-    ProgressStyle::with_template("{spinner} {msg}, {elapsed}{prefix}, {ended} requests")
-        .expect("a constant template")
-        .with_key("ended", move |_: &indicatif::ProgressState, out: &mut dyn std::fmt::Write| {
+    style(rows, "{msg}, {elapsed}{prefix}, {ended} requests").with_key(
+        "ended",
+        move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
             let _ = write!(out, "{}", progress.ended());
-        })
+        },
+    )
 }
 
 #[cfg(test)]

@@ -20,11 +20,16 @@ const INDENT: usize = 2;
 
 /// The whole report.
 pub fn whole(report: &ReportTree, width: Width) -> String {
+    opening(report, width) + &table(report, width) + &closing(report, width)
+}
+
+/// The main table, where there is one.
+pub fn table(report: &ReportTree, width: Width) -> String {
     let table = report.table.iter().map(|table| {
         let rows: String = table.rows.iter().map(|row| table_row(table, row, width)).collect();
         table_head(table, width) + &rows
     });
-    opening(report, width) + &table.collect::<String>() + &closing(report, width)
+    table.collect()
 }
 
 /// What stands before the table: first the command line that repeats it, then what was measured.

@@ -1,7 +1,5 @@
 //! Flags of `longtail bodies`, those of Puma's `response_time_wrk.sh` among them, and what they mean together.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use model::{App, Bodies, BodiesPlan, Nanos, Probe, Socket, Stop, StreamPlan};
 
@@ -9,7 +7,7 @@ use super::OutputArgs;
 use super::conduct::ConductArgs;
 use super::inspect::InspectArgs;
 use super::limits::{check_timeout, check_times};
-use super::output::StyleWord;
+use super::output::TextStyle;
 use super::server::{PumaArgs, SocketWord};
 use super::timestamps::{Situation, TimestampsWord};
 use crate::mistake::{Mistake, wrong};
@@ -108,15 +106,13 @@ pub(crate) struct BodiesArgs {
     /// The tables of Puma's script, character by character (--style puma)
     #[arg(long, help_heading = "Output")]
     like_seed: bool,
-    /// Keep the study in this file too
-    #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Output")]
-    pub(crate) save: Option<PathBuf>,
 }
 
 impl BodiesArgs {
     /// How results are printed.
     pub(crate) fn output(&self) -> OutputArgs {
-        if self.like_seed { self.output.or_style(StyleWord::Puma) } else { self.output }
+        let output = self.output.clone();
+        if self.like_seed { output.or_style(TextStyle::Puma) } else { output }
     }
 
     /// All that was asked, every default made explicit.

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum as _};
 use model::Nanos;
 
-use super::format::Format;
+use super::format::FormatArgs;
 use crate::generators::{Generator, LoadEnd, LoadOrder};
 use crate::mistake::{Mistake, wrong};
 
@@ -11,7 +11,7 @@ const CALIBRATE_EXAMPLES: &str = "\
 Examples:
   longtail calibrate                        every generator on PATH against the load sink, 1 s each, 3 rounds
   longtail calibrate -c 10 --for 5s --tools wrk,hey
-  longtail calibrate --format json
+  longtail calibrate --json
 
 Each drives the same sink, with equal connections and time, on one thread where it lets one choose. What it reaches is
 the most that it can ever measure on this machine: a server that is faster is not what a table of it shows.";
@@ -32,9 +32,8 @@ pub(crate) struct CalibrateArgs {
     /// Other generators to run [default: all of them that are on PATH]
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',')]
     tools: Vec<Generator>,
-    /// What to write
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) output: FormatArgs,
 }
 
 /// Flags of `longtail selftest`.
@@ -44,9 +43,8 @@ pub(crate) struct SelftestArgs {
     /// Shorter runs: under 5 s in all
     #[arg(long)]
     pub(crate) quick: bool,
-    /// What to write
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) output: FormatArgs,
 }
 
 const SELFTEST_EXAMPLES: &str = "\

@@ -2,12 +2,12 @@
 
 use clap::Args;
 
-use super::format::Format;
+use super::format::FormatArgs;
 
 const EXAMPLES: &str = "\
 Examples:
   longtail doctor                   before a study
-  longtail doctor --format json     for a script
+  longtail doctor --json     for a script
 
 Needs no privilege, changes nothing, takes about three seconds.
 Exit code: 0 fit, with or without doubts; 1 not fit.";
@@ -16,7 +16,6 @@ Exit code: 0 fit, with or without doubts; 1 not fit.";
 #[derive(Clone, Copy, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DoctorArgs {
-    /// What to write; JSON has every check with its figures
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) output: FormatArgs,
 }

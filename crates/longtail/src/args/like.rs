@@ -42,7 +42,7 @@ const HEY: &[Flag] = &[
     flag(&["disable-keepalive"], Some(&["--disable-keepalive"]), false),
     flag(&["disable-compression", "disable-redirects"], Some(&[]), false),
     flag(&["cpus"], Some(&["--threads", "{}"]), true),
-    flag(&["o"], Some(&["--format", "{}"]), true),
+    flag(&["o"], Some(&["--log=-.{}"]), true),
     flag(&["x"], None, true),
     flag(&["h2"], None, false),
     flag(&["more"], Some(&[]), false),
@@ -164,7 +164,7 @@ mod tests {
             ours(Tool::Hey, "-c 20 -n 2000 -cpus 16 -disable-keepalive http://127.0.0.1:40001/sleep0.2").unwrap();
         assert!(line.starts_with("-c 20 -n 2000 --threads 16 --disable-keepalive http://"), "{line}");
         assert!(ours(Tool::Hey, "http://h/").unwrap().contains("-n 200"));
-        assert!(ours(Tool::Hey, "-o csv http://h/").unwrap().contains("--format csv"));
+        assert!(ours(Tool::Hey, "-o csv http://h/").unwrap().contains("--log=-.csv"));
     }
 
     #[test]

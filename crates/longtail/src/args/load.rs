@@ -9,7 +9,7 @@ use engine::{IpVersion, Resolver, StaticAddresses};
 use model::{Late, Nanos, Objective, Rate, RequestOrder, Timing};
 
 use super::like::{self, Tool};
-use super::output::StyleWord;
+use super::output::TextStyle;
 use super::timestamps::TimestampsWord;
 use super::{OutletArgs, OutputArgs, load_words};
 use crate::generators::Generator;
@@ -244,9 +244,6 @@ pub(crate) struct LoadArgs {
     pub(crate) outlets: OutletArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// Keep the study in this file too
-    #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Output")]
-    pub(crate) save: Option<PathBuf>,
 
     /// Another generator on PATH makes the load, and its claim is reported as its own: wrk, hey, oha, ab, h2load,
     /// bombardier, wrk2, vegeta
@@ -279,18 +276,15 @@ impl LoadArgs {
         }
         let words = like::translate(tool, &self.others_words).map_err(Mistake::Flags)?;
         let theirs = load_words(words)?;
-        let columns = match tool {
-            Tool::Hey => StyleWord::Hey,
-            Tool::Wrk => StyleWord::Wrk,
+        let style = match tool {
+            Tool::Hey => TextStyle::Hey,
+            Tool::Wrk => TextStyle::Wrk,
         };
-        // What the other tool has no words for may stand before the --.
-        let output = if theirs.output.is_csv() { theirs.output } else { self.output };
         Ok(LoadArgs {
-            // Another generator's claim has a layout of its own.
-            output: if self.generator.is_some() { output } else { output.or_style(columns) },
+            // What the other tool has no words for may stand before the --. Another generator's claim has a layout of its own.
+            output: if self.generator.is_some() { self.output } else { self.output.or_style(style) },
             generator: self.generator,
-            save: self.save,
-            log: self.log,
+            log: self.log.or(theirs.log),
             fail_if: self.fail_if,
             stop_if: self.stop_if,
             checks: self.checks,

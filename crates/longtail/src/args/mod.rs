@@ -17,7 +17,7 @@ mod like;
 mod limits;
 mod load;
 mod outlets;
-mod output;
+pub(crate) mod output;
 mod overhead;
 mod predict;
 mod report;

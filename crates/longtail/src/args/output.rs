@@ -1,16 +1,19 @@
-//! How results are printed: the same flags for every command that prints a study.
+//! How results leave a command: what is printed, and which files are written. The same flags for every command that measures, and for `report`.
 
+use std::path::{Path, PathBuf};
+
+use clap::builder::{PathBufValueParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
-use model::{BodiesStudy, Judgement, Study, SweepStudy, Verdict};
-use report::{Layout, Width};
+use model::{Judgement, Study};
+use report::{Columns, Width};
 
 use crate::mistake::{Mistake, wrong};
 use crate::ui;
 
 /// The layouts of text.
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-pub(crate) enum StyleWord {
-    /// All that longtail knows (the default)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TextStyle {
+    /// The full report
     Longtail,
     /// Of a sweep: exactly the columns of Puma's `long_tail_hey`; of bodies: those of its `response_time_wrk`
     Puma,
@@ -21,36 +24,107 @@ pub(crate) enum StyleWord {
 }
 
 /// What is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
-enum FormatWord {
-    /// For a terminal; a sweep's rows appear as they are done
-    #[default]
-    Text,
-    /// For a pull request
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OutputFormat {
+    /// The answer, in at most 30 lines.
+    Answer,
+    /// Everything that is known, as text.
+    Full,
+    /// For a pull request.
     Markdown,
-    /// The whole study
-    Json,
-    /// Of a load: an `HdrHistogram` log of response and service times
-    Hdr,
-    /// Of a load: a line a request, in order of completion, and no report; of a sweep and of bodies: a line a run
+    /// One page with plots.
+    Html,
+    /// The summary, as JSON.
+    Summary,
+    /// A line a run.
     Csv,
+    /// Of a load: an `HdrHistogram` log of response and service times.
+    Hdr,
+    /// The whole study, as JSON.
+    Study,
 }
 
-/// How results are printed.
-#[derive(Clone, Copy, Debug, Args)]
+/// The words of `--format`, which was before each format had a flag of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FormatWord {
+    Text,
+    Markdown,
+    Json,
+    Csv,
+    Hdr,
+    /// The whole study.
+    Study,
+}
+
+/// A file that is written too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OutputFile {
+    pub(crate) path: PathBuf,
+    /// As its ending says.
+    pub(crate) format: OutputFormat,
+}
+
+/// The endings of `-o`, the longer ones first.
+const ENDINGS: [(&str, OutputFormat); 8] = [
+    (".study.json", OutputFormat::Study),
+    (".json", OutputFormat::Summary),
+    (".html", OutputFormat::Html),
+    (".md", OutputFormat::Markdown),
+    (".markdown", OutputFormat::Markdown),
+    (".csv", OutputFormat::Csv),
+    (".hdr", OutputFormat::Hdr),
+    (".txt", OutputFormat::Answer),
+];
+
+impl OutputFile {
+    /// The format of the file by its ending.
+    fn of(path: PathBuf) -> Result<OutputFile, String> {
+        let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+        match ENDINGS.iter().find(|(ending, _)| name.ends_with(ending)) {
+            Some((_, format)) => Ok(OutputFile { path, format: *format }),
+            None => {
+                Err("the ending says the format: .study.json (the study), .json (the summary), .html, .md, .csv, .txt"
+                    .to_owned())
+            }
+        }
+    }
+}
+
+/// How results are printed, and which files are written.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
+#[expect(clippy::struct_excessive_bools, reason = "a flag is a bool")]
 pub(crate) struct OutputArgs {
-    /// Layout of the text [default: longtail]
-    #[arg(long, alias = "columns", value_enum, help_heading = "Output")]
-    style: Option<StyleWord>,
-    /// What to write
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    format: FormatWord,
+    /// Print everything that is known, not only the answer
+    #[arg(long, group = "printed")]
+    full: bool,
+    /// Print Markdown, for a pull request
+    #[arg(long, group = "printed")]
+    markdown: bool,
+    /// Print the summary as JSON, for scripts
+    #[arg(long, group = "printed")]
+    json: bool,
+    /// Print a line a run, for a spreadsheet
+    #[arg(long, group = "printed")]
+    csv: bool,
+    /// Write a page with plots into this file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write this file too, as its ending says: .study.json (the study, which `report` reads), .json (the summary), .html, .md,
+    /// .csv, .txt; repeatable
+    #[arg(short = 'o', long = "output", value_name = "FILE", value_parser = PathBufValueParser::new().try_map(OutputFile::of))]
+    files: Vec<OutputFile>,
+    /// Print the table of Puma's scripts, or the report of hey or wrk
+    #[arg(long, alias = "columns", value_enum, value_name = "STYLE")]
+    style: Option<TextStyle>,
+    #[arg(long, value_enum, hide = true, group = "printed")]
+    format: Option<FormatWord>,
     /// Fit the text to so many columns: sentences are broken, a table of runs leaves columns out and names them (Puma's never
     /// does); 0: all of it, however wide [default: the terminal's width; 0 in a pipe]
-    #[arg(long, value_name = "COLUMNS", value_parser = columns_to_fit, help_heading = "Output")]
+    #[arg(long, value_name = "COLUMNS", value_parser = columns_to_fit)]
     width: Option<usize>,
     /// Print the figures of an invalid run all the same; its verdict stays
-    #[arg(long, help_heading = "Output")]
+    #[arg(long)]
     force: bool,
 }
 
@@ -62,45 +136,132 @@ fn columns_to_fit(word: &str) -> Result<usize, String> {
     }
 }
 
+/// Kinds of study, as far as they are printed differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StudyKind {
+    Sweep,
+    Bodies,
+    Load,
+    /// A load that another generator made.
+    ClaimedLoad,
+}
+
+impl From<&Study> for StudyKind {
+    fn from(study: &Study) -> StudyKind {
+        match study {
+            Study::Sweep(_) => StudyKind::Sweep,
+            Study::Bodies(_) => StudyKind::Bodies,
+            Study::Load(_) => StudyKind::Load,
+            Study::LoadWith(_) => StudyKind::ClaimedLoad,
+        }
+    }
+}
+
+impl StudyKind {
+    /// Its name in a sentence, and the styles of text that it has.
+    fn styles(self) -> (&'static str, &'static [TextStyle]) {
+        match self {
+            StudyKind::Sweep => ("a sweep", &[TextStyle::Longtail, TextStyle::Puma]),
+            StudyKind::Bodies => ("a study of bodies", &[TextStyle::Longtail, TextStyle::Puma]),
+            StudyKind::Load => ("a load", &[TextStyle::Longtail, TextStyle::Hey, TextStyle::Wrk]),
+            StudyKind::ClaimedLoad => ("another generator's load", &[TextStyle::Longtail]),
+        }
+    }
+}
+
+impl TextStyle {
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
 impl OutputArgs {
-    /// The same with a layout where none was asked for.
-    pub(crate) fn or_style(self, style: StyleWord) -> OutputArgs {
-        OutputArgs { style: self.style.or(Some(style)), ..self }
+    /// The same in another tool's style, where nothing else was asked for.
+    pub(crate) fn or_style(mut self, style: TextStyle) -> OutputArgs {
+        if self.printed() == OutputFormat::Answer {
+            self.style = Some(style);
+        }
+        self
     }
 
-    /// Whether single requests are printed instead of a report.
-    pub(crate) fn is_csv(self) -> bool {
-        self.format == FormatWord::Csv
+    /// What is printed.
+    pub(crate) fn printed(&self) -> OutputFormat {
+        match self.format {
+            Some(FormatWord::Markdown) => return OutputFormat::Markdown,
+            Some(FormatWord::Json) => return OutputFormat::Summary,
+            Some(FormatWord::Csv) => return OutputFormat::Csv,
+            Some(FormatWord::Hdr) => return OutputFormat::Hdr,
+            Some(FormatWord::Study) => return OutputFormat::Study,
+            Some(FormatWord::Text) | None => {}
+        }
+        let flags = [
+            (self.full || self.style.is_some(), OutputFormat::Full),
+            (self.markdown, OutputFormat::Markdown),
+            (self.json, OutputFormat::Summary),
+            (self.csv, OutputFormat::Csv),
+        ];
+        // A style is one of text: Markdown has none.
+        let given = flags.into_iter().rev().find(|(is_given, _)| *is_given);
+        given.map_or(OutputFormat::Answer, |(_, format)| format)
+    }
+
+    /// The style of the full report.
+    pub(crate) fn style(&self) -> TextStyle {
+        self.style.unwrap_or(TextStyle::Longtail)
+    }
+
+    /// The columns of its table.
+    pub(crate) fn columns(&self) -> Columns {
+        if self.style == Some(TextStyle::Puma) { Columns::Puma } else { Columns::Longtail }
+    }
+
+    /// The files that are written too.
+    pub(crate) fn files(&self) -> impl Iterator<Item = OutputFile> {
+        // The text in a file is the text that is printed: the answer, or all of it.
+        let text = if self.printed() == OutputFormat::Full { OutputFormat::Full } else { OutputFormat::Answer };
+        let asked = self.files.iter().cloned().map(move |file| match file.format {
+            OutputFormat::Answer => OutputFile { format: text, ..file },
+            _ => file,
+        });
+        asked.chain(self.html.iter().map(|path| OutputFile { path: path.clone(), format: OutputFormat::Html }))
+    }
+
+    /// Whether a file is written too that is this one.
+    pub(crate) fn writes(&self, path: &Path) -> bool {
+        self.files().any(|file| crate::store::are_one(&file.path, path))
     }
 
     /// Whether a person reads it, so that other lines may stand before it.
-    pub(crate) fn is_prose(self) -> bool {
-        matches!(self.format, FormatWord::Text | FormatWord::Markdown)
+    pub(crate) fn is_prose(&self) -> bool {
+        matches!(self.printed(), OutputFormat::Answer | OutputFormat::Full | OutputFormat::Markdown)
     }
 
-    /// Whether what is printed of a load has its verdict: other tools' layouts and single requests have no place for it.
-    pub(crate) fn tells_verdict(self) -> bool {
-        match self.format {
-            FormatWord::Text => !matches!(self.style, Some(StyleWord::Hey | StyleWord::Wrk)),
-            FormatWord::Markdown | FormatWord::Json => true,
-            FormatWord::Hdr | FormatWord::Csv => false,
+    /// Whether what is printed has the verdict: other tools' layouts and a histogram have no place for it.
+    pub(crate) fn tells_verdict(&self) -> bool {
+        let is_others = matches!(self.style(), TextStyle::Hey | TextStyle::Wrk);
+        self.printed() != OutputFormat::Hdr && !(is_others && self.printed() == OutputFormat::Full)
+    }
+
+    /// A study as it is printed: with `--force`, an invalid run shows its figures.
+    pub(crate) fn forced(&self, study: &Study) -> Study {
+        let mut study = study.clone();
+        let force = |judgement: &mut Option<Judgement>| {
+            if let Some(judgement) = judgement {
+                judgement.forced = self.force;
+            }
+        };
+        match &mut study {
+            Study::Sweep(sweep) => sweep.runs.iter_mut().for_each(|run| force(&mut run.judgement)),
+            Study::Bodies(bodies) => bodies.runs.iter_mut().for_each(|run| force(&mut run.run.judgement)),
+            Study::Load(load) => force(&mut load.run.judgement),
+            // No judgement of ours is on a claim.
+            Study::LoadWith(_) => {}
         }
-    }
-
-    /// A run's judgement as it is printed.
-    pub(crate) fn forced(self, judgement: &mut Option<Judgement>) {
-        if let Some(judgement) = judgement {
-            judgement.forced = self.force;
-        }
-    }
-
-    /// Whether a sweep's rows can be printed as they are done.
-    pub(crate) fn streams(self) -> bool {
-        self.format == FormatWord::Text
+        study
     }
 
     /// What the lines of the text keep to: what was asked, or what the terminal has now.
-    pub(crate) fn width(self) -> Width {
+    pub(crate) fn width(&self) -> Width {
         match self.width {
             Some(0) => Width::ANY,
             Some(columns) => Width::of(columns),
@@ -108,125 +269,53 @@ impl OutputArgs {
         }
     }
 
-    /// Columns of a sweep's table.
+    /// Refuses what such a study cannot be printed as, before any load.
     ///
     /// # Errors
-    /// Where they are those of a load.
-    pub(crate) fn sweep_columns(self) -> Result<report::Columns, Mistake> {
-        match (self.format, self.style) {
-            (FormatWord::Hdr, _) => Err(wrong("--format hdr is of a load: a sweep has text, markdown, json and csv")),
-            (_, None | Some(StyleWord::Longtail)) => Ok(report::Columns::Longtail),
-            (_, Some(StyleWord::Puma)) => Ok(report::Columns::Puma),
-            (_, Some(_)) => Err(wrong("--style hey and wrk are of a load: a sweep has longtail and puma")),
+    /// Where the style or the format is another kind's, or two files are one.
+    pub(crate) fn check(&self, kind: StudyKind) -> Result<(), Mistake> {
+        let (whose, styles) = kind.styles();
+        if let Some(style) = self.style.filter(|style| !styles.contains(style)) {
+            let names = styles.iter().map(|style| style.name()).collect::<Vec<_>>().join(" or ");
+            return Err(wrong(format!("--style {} does not fit {whose}: --style {names} does", style.name())));
+        }
+        let files: Vec<OutputFile> = self.files().collect();
+        let formats = files.iter().map(|file| file.format).chain([self.printed()]);
+        if kind != StudyKind::Load && formats.clone().any(|format| format == OutputFormat::Hdr) {
+            return Err(wrong(format!("{whose} has no HDR log: only a load by longtail itself has one")));
+        }
+        let twice = files
+            .iter()
+            .enumerate()
+            .find(|(at, file)| files[..*at].iter().any(|other| crate::store::are_one(&other.path, &file.path)));
+        match twice {
+            Some((_, file)) => Err(wrong(format!(
+                "'{}' is to be written twice: give each format a file of its own",
+                file.path.display()
+            ))),
+            None => Ok(()),
         }
     }
+}
 
-    /// Layout of a study of bodies.
-    ///
-    /// # Errors
-    /// Where it is that of a load.
-    pub(crate) fn bodies_columns(self) -> Result<report::Columns, Mistake> {
-        match (self.format, self.style) {
-            (FormatWord::Hdr, _) => {
-                Err(wrong("--format hdr is of a load: a study of bodies has text, markdown, json and csv"))
-            }
-            (_, None | Some(StyleWord::Longtail)) => Ok(report::Columns::Longtail),
-            (_, Some(StyleWord::Puma)) => Ok(report::Columns::Puma),
-            (_, Some(_)) => Err(wrong("--style hey and wrk are of a load: a study of bodies has longtail and puma")),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ending_of_a_file_is_its_format() {
+        for (name, format) in [
+            ("x.study.json", OutputFormat::Study),
+            ("out/x.json", OutputFormat::Summary),
+            ("X.HTML", OutputFormat::Html),
+            ("a.study.md", OutputFormat::Markdown),
+            ("x.csv", OutputFormat::Csv),
+            ("x.txt", OutputFormat::Answer),
+        ] {
+            assert_eq!(OutputFile::of(name.into()).map(|file| file.format), Ok(format), "{name}");
         }
-    }
-
-    /// Whether the rows of a study of bodies can be printed as they are done: Puma's tables are of all of them.
-    pub(crate) fn streams_bodies(self) -> bool {
-        self.streams() && self.style != Some(StyleWord::Puma)
-    }
-
-    /// Makes of a sweep what is printed of it.
-    pub(crate) fn force_sweep(self, study: &mut SweepStudy) {
-        study.runs.iter_mut().for_each(|run| self.forced(&mut run.judgement));
-    }
-
-    /// A study of bodies as it is printed.
-    pub(crate) fn forced_bodies(self, mut study: BodiesStudy) -> BodiesStudy {
-        study.runs.iter_mut().for_each(|run| self.forced(&mut run.run.judgement));
-        study
-    }
-
-    /// Refuses what a load's report cannot be, before any load is sent.
-    ///
-    /// # Errors
-    /// Where the layout is a sweep's.
-    pub(crate) fn check_load(self) -> Result<(), Mistake> {
-        if self.style == Some(StyleWord::Puma) {
-            return Err(wrong("--style puma is of a sweep: a load has longtail, hey and wrk"));
+        for name in ["x", "x.pdf", "json", "/", ""] {
+            assert!(OutputFile::of(name.into()).unwrap_err().contains(".study.json"), "{name}");
         }
-        Ok(())
-    }
-
-    /// Refuses what the report of another generator's load cannot be.
-    ///
-    /// # Errors
-    /// Where it would need single requests, a histogram, or another layout.
-    pub(crate) fn check_claimed_load(self) -> Result<(), Mistake> {
-        if matches!(self.format, FormatWord::Hdr | FormatWord::Csv) {
-            return Err(wrong(
-                "--format hdr and csv are of our own runs: another generator's has text, markdown and json",
-            ));
-        }
-        if self.style.is_some_and(|columns| columns != StyleWord::Longtail) {
-            return Err(wrong("--style is of our own runs: another generator's report has one layout"));
-        }
-        Ok(())
-    }
-
-    /// The whole study as it was asked for.
-    ///
-    /// # Errors
-    /// Where the layout is not one of that kind of study.
-    pub(crate) fn whole(self, study: &Study) -> Result<String, Mistake> {
-        let mut study = study.clone();
-        let width = self.width();
-        match &mut study {
-            Study::Sweep(sweep) => self.force_sweep(sweep),
-            Study::Load(load) => self.forced(&mut load.run.judgement),
-            Study::Bodies(bodies) => bodies.runs.iter_mut().for_each(|run| self.forced(&mut run.run.judgement)),
-            // No judgement of ours is on a claim.
-            Study::LoadWith(_) => {}
-        }
-        let layout = |columns| Layout { columns, width };
-        match &study {
-            Study::Sweep(_) => self.sweep_columns().map(|_| ())?,
-            Study::Bodies(_) => self.bodies_columns().map(|_| ())?,
-            Study::LoadWith(_) => self.check_claimed_load()?,
-            Study::Load(load) => {
-                self.check_load()?;
-                let is_hidden = load.run.judgement.as_ref().is_some_and(|j| j.verdict == Verdict::Invalid && !j.forced);
-                // Those tools have no word for a run whose figures are worth nothing.
-                if is_hidden && !self.tells_verdict() && self.format != FormatWord::Csv {
-                    return Ok(
-                        "INVALID: the run's figures are not shown; longtail report says why, --force shows them\n"
-                            .to_owned(),
-                    );
-                }
-            }
-        }
-        Ok(match (self.format, &study) {
-            (FormatWord::Json, _) => report::json::write(&study),
-            (FormatWord::Markdown, _) => report::markdown::whole(&report::report(&study)),
-            (FormatWord::Csv, Study::Load(_)) => {
-                return Err(wrong("a study keeps no single requests: give --log FILE.csv or --format csv to the run"));
-            }
-            (FormatWord::Csv, _) => report::csv::whole(&report::report(&study)),
-            (FormatWord::Hdr, Study::Load(load)) => report::hdr_log::log(load),
-            (FormatWord::Text | FormatWord::Hdr, Study::Sweep(sweep)) => {
-                report::sweep::whole(sweep, layout(self.sweep_columns()?))
-            }
-            (FormatWord::Text | FormatWord::Hdr, Study::Bodies(bodies)) => {
-                report::bodies::whole(bodies, layout(self.bodies_columns()?))
-            }
-            (FormatWord::Text, Study::Load(load)) if self.style == Some(StyleWord::Hey) => report::hey::whole(load),
-            (FormatWord::Text, Study::Load(load)) if self.style == Some(StyleWord::Wrk) => report::wrk::whole(load),
-            (FormatWord::Text | FormatWord::Hdr, _) => report::text::whole(&report::report(&study), width),
-        })
     }
 }

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use model::{App, Nanos, Probe, ServerKind, Socket, Stop, StreamPlan, Timestamps};
 use sweep::{Arm, OverheadPlan};
 
-use super::format::Format;
+use super::format::FormatArgs;
 use super::limits::{check_path, check_times};
 use super::server::{PumaArgs, ServerWord};
 use crate::mistake::{Mistake, wrong};
@@ -87,9 +87,8 @@ pub(crate) struct OverheadArgs {
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Arms")]
     seed: u64,
 
-    /// What to write; JSON has all runs, and what they come to
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) output: FormatArgs,
 }
 
 impl OverheadArgs {

@@ -17,7 +17,7 @@ Examples:
   longtail predict -w4 -t5:5 --service 200ms -c 40            forty connections that never pause
   longtail predict -w4 -t5:5 --service 200ms --cpu 60ms -c 40     how many threads are worth it in Ruby
   longtail predict -w4 -t5:5 --service 200ms --rate 80/s --objective 'p99 < 2s' --plot
-  longtail predict -w2 -t5:5 --service bimodal:1ms:50ms:0.02 --rate 2000/s --format json
+  longtail predict -w2 -t5:5 --service bimodal:1ms:50ms:0.02 --rate 2000/s --json
   longtail predict -w2 -t5:5 --service study.json --rate 40/s     the service time of a kept sweep
 
 Shared: one queue for all slots, as Puma up to 6 has it without keep-alive. Split: one for each worker, as Puma 7.

@@ -4,8 +4,6 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 use model::{Body, Nanos};
 
@@ -154,7 +152,4 @@ pub(crate) struct SweepArgs {
     pub(crate) outlets: OutletArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// Keep the study in this file too
-    #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Output")]
-    pub(crate) save: Option<PathBuf>,
 }

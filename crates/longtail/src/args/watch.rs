@@ -9,7 +9,7 @@ use model::{ControlAddress, ControlServer};
 use probe::control;
 use probe::owners::BoundAddress;
 
-use super::format::Format;
+use super::format::FormatArgs;
 use super::limits::check_times;
 use crate::mistake::{Mistake, wrong};
 use crate::watch::TargetName;
@@ -23,7 +23,7 @@ Examples:
   longtail watch $(cat tmp/pids/server.pid)      that process and its workers
   longtail watch 9292 --state tmp/puma.state     and its busy slots, by Puma's own statistics
   longtail watch /run/puma.sock --for 10s | cat  ten seconds, then a table of min, mean, max, last
-  longtail watch :9292 --for 1m --format json    the same for a script
+  longtail watch :9292 --for 1m --json    the same for a script
   longtail watch box2:9292 --control-url tcp://box2:9293 --control-token secret
       a Puma on another machine: what it says of itself, and how long a connect takes
 
@@ -60,9 +60,8 @@ pub(crate) struct WatchArgs {
     /// A line for each look too
     #[arg(long)]
     pub(crate) lines: bool,
-    /// What to write; JSON has all series with their points, and draws nothing
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) output: FormatArgs,
 }
 
 impl WatchArgs {
@@ -78,15 +77,15 @@ impl WatchArgs {
         if self.every < SHORTEST {
             return Err(wrong("--every wants 100ms or more: looks that are closer measure themselves"));
         }
-        if self.lines && self.format.is_json() {
-            return Err(wrong("--lines belongs to the text: leave it out, or --format json"));
+        if self.lines && self.output.is_json() {
+            return Err(wrong("--lines belongs to the text: leave it out, or --json"));
         }
         Ok(self.length)
     }
 
     /// Whether nothing is drawn, whoever looks.
     pub(crate) fn is_plain(&self) -> bool {
-        self.plain || self.lines || self.format.is_json()
+        self.plain || self.lines || self.output.is_json()
     }
 
     /// Puma's control server, where one was named.

@@ -2,26 +2,26 @@
 
 use engine::Resolver;
 use launch::puma;
-use report::Layout;
-use report::bodies::{closing, in_order};
 use sweep::{Context, conduct_bodies};
 
 use super::conducted::{TerminalObserver, context, refuse_in_vain};
 use crate::args::BodiesArgs;
 use crate::args::environment::{addresses, with_environment};
+use crate::args::output::StudyKind;
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
 use crate::mistake::Mistake;
-use crate::store::{CeilingFile, Store};
+use crate::results::Results;
+use crate::store::CeilingFile;
 use crate::{signals, ui};
 
-/// Conducts the matrix, prints its rows as they are done, and keeps it on disk.
+/// Conducts the matrix, shows its rows as they are done, and keeps it on disk.
 ///
 /// # Errors
 /// Where a flag is wrong, the server does not work, or the study cannot be kept.
 pub(crate) fn run(args: &BodiesArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     let output = args.output();
-    let layout = Layout { columns: output.bodies_columns()?, width: output.width() };
+    output.check(StudyKind::Bodies)?;
     let plan = args.plan()?;
     let addresses = addresses()?;
     refuse_in_vain(plan.probe)?;
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &BodiesArgs, resolver: Resolver) -> Result<Exit, Mistake
     }
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
-    let store = Store::create("bodies", &started_at, args.save.as_deref())?;
+    let results = Results::open("bodies", &started_at, &output)?;
     let ceilings = CeilingFile::of_day(&started_at);
     let context = Context {
         addresses,
@@ -40,13 +40,14 @@ pub(crate) fn run(args: &BodiesArgs, resolver: Resolver) -> Result<Exit, Mistake
         resolver,
         ..context(SystemClock::start(), &started_at, &interrupt, &ceilings)
     };
-    let mut observer = TerminalObserver::new(&store, None, (output, layout, output.streams_bodies()));
+    let mut observer = TerminalObserver::new(&results, None);
     let study = conduct_bodies(&plan, &context, &mut observer);
     let study = observer.finished(study)?;
     if study.runs.is_empty() {
         ui::note("interrupted before the first run: there is nothing to report");
         return Ok(Exit::Interrupted);
     }
-    let printed = output.forced_bodies(study.clone());
-    observer.close(study, || in_order(&printed, layout) + &closing(&printed, layout))
+    let study = study.into();
+    results.publish(&study)?;
+    Ok(Exit::of(&study))
 }

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, Mistake> {
         started_at: &started_at,
         interrupted,
     };
-    ui::print(&if args.format.is_json() { calibrate::json(&found) } else { calibrate::table(&found) });
+    ui::print(&if args.output.is_json() { calibrate::json(&found) } else { calibrate::table(&found) });
     let ours = contenders.iter().find(|one| one.tool == Generator::Longtail);
     Ok(match ours {
         _ if interrupted => Exit::Interrupted,

@@ -8,15 +8,13 @@ use launch::puma::{self, Addresses};
 use launch::{GuardCommand, LaunchError};
 use model::plan::quoted;
 use model::{App, BodiesStudy, BodyRun, ClaimedRow, Nanos, Probe, Run, ServerKind, ServerPlan, Study, SweepStudy};
-use report::Layout;
 use sweep::{Context, Observer, Phase, SweepError};
 
-use crate::args::OutputArgs;
 use crate::clock::SystemClock;
-use crate::exit::Exit;
 use crate::mistake::Mistake;
 use crate::outlets::Outlets;
-use crate::store::{CeilingFile, Store};
+use crate::results::Results;
+use crate::store::CeilingFile;
 use crate::ui::Ui;
 use crate::{GUARD, this_program, ui};
 
@@ -78,44 +76,25 @@ pub(super) fn fall_back(server: &mut ServerPlan) -> Result<(), Mistake> {
     }
 }
 
-/// Prints rows as runs are done, keeps the study on disk, and exports what is judged.
+/// Shows rows as runs are done, keeps the study on disk, and exports what is judged.
 pub(super) struct TerminalObserver<'a> {
     ui: Option<Ui>,
-    store: &'a Store,
+    results: &'a Results<'a>,
     outlets: Option<&'a mut Outlets>,
-    output: OutputArgs,
-    layout: Layout,
-    /// Whether rows are printed as they are done.
-    streams: bool,
     /// So many runs of the study are judged, and exported.
     judged: usize,
     /// Whether a run is on disk.
-    kept: bool,
-    failed: Option<Mistake>,
+    is_kept: bool,
 }
 
 impl<'a> TerminalObserver<'a> {
-    pub(super) fn new(
-        store: &'a Store,
-        outlets: Option<&'a mut Outlets>,
-        (output, layout, streams): (OutputArgs, Layout, bool),
-    ) -> TerminalObserver<'a> {
-        let ui = Some(Ui::new());
-        TerminalObserver { ui, store, outlets, output, layout, streams, judged: 0, kept: false, failed: None }
-    }
-
-    fn print(&self, text: impl FnOnce() -> String) {
-        if let Some(ui) = self.ui.as_ref().filter(|_| self.streams) {
-            ui.print(&text());
-        }
+    pub(super) fn new(results: &'a Results<'a>, outlets: Option<&'a mut Outlets>) -> TerminalObserver<'a> {
+        TerminalObserver { ui: Some(Ui::new()), results, outlets, judged: 0, is_kept: false }
     }
 
     fn keep(&mut self, study: &Study) {
-        match self.store.save(study) {
-            Ok(()) => self.kept = true,
-            // Said at the end: the study goes on, and is printed.
-            Err(mistake) => self.failed = Some(mistake),
-        }
+        // A place that cannot be written is an error at the end: the study goes on, and is printed.
+        self.is_kept |= self.results.keep(study).is_ok();
     }
 
     fn show(&mut self, phase: &Phase) {
@@ -123,37 +102,19 @@ impl<'a> TerminalObserver<'a> {
         self.outlets.iter_mut().for_each(|outlets| outlets.phase(phase));
     }
 
+    fn show_rows(&self, study: &Study) {
+        self.ui.iter().for_each(|ui| ui.rows(study));
+    }
+
     /// The study; where it ended before its time, says how to see the runs that were finished, if there are any.
     pub(super) fn finished<S>(&mut self, study: Result<S, SweepError>) -> Result<S, SweepError> {
         self.ui = None;
-        let path = self.store.path().to_string_lossy();
+        let path = self.results.path().to_string_lossy();
         study.inspect_err(|_| {
-            if self.kept {
-                ui::note(&format!("the runs above are kept: longtail report {}", quoted(&path)));
+            if self.is_kept {
+                ui::note(&format!("the finished runs are kept: longtail report {}", quoted(&path)));
             }
         })
-    }
-
-    /// Keeps the whole study, and prints what its rows have not said. What was measured is printed also where it cannot be kept.
-    pub(super) fn close(self, study: impl Into<Study>, closing: impl FnOnce() -> String) -> Result<Exit, Mistake> {
-        let study = study.into();
-        let failed = self.store.save(&study).err().or(self.failed);
-        if self.streams {
-            ui::print(&closing());
-            if failed.is_none() {
-                ui::note(&format!("saved as {}", self.store.path().display()));
-            }
-        } else {
-            ui::print(&self.output.whole(&study)?);
-        }
-        match (failed, &study) {
-            (Some(mistake), _) => Err(mistake),
-            (None, Study::Sweep(study)) if study.interrupted => Ok(Exit::Interrupted),
-            (None, Study::Bodies(study)) if study.interrupted => Ok(Exit::Interrupted),
-            (None, Study::Sweep(study)) => Ok(Exit::of(study.runs.iter().map(|run| run.judgement.as_ref()))),
-            (None, Study::Bodies(study)) => Ok(Exit::of(study.runs.iter().map(|run| run.run.judgement.as_ref()))),
-            (None, Study::Load(_) | Study::LoadWith(_)) => Ok(Exit::Fine),
-        }
     }
 }
 
@@ -162,16 +123,15 @@ impl Observer for TerminalObserver<'_> {
         self.show(phase);
     }
 
-    fn opened(&mut self, study: &SweepStudy) {
-        self.print(|| report::sweep::opening(study, self.layout));
-    }
+    fn opened(&mut self, _: &SweepStudy) {}
 
     fn run_done(&mut self, study: &SweepStudy, provisional: &Run) {
         self.outlets.iter_mut().for_each(|outlets| outlets.run_over());
         self.keep(&study.clone().into());
-        let mut run = provisional.clone();
-        self.output.forced(&mut run.judgement);
-        self.print(|| report::sweep::row(study, &run, self.layout));
+        let mut shown = study.clone();
+        shown.runs.pop();
+        shown.runs.push(provisional.clone());
+        self.show_rows(&shown.into());
     }
 
     fn judged(&mut self, study: &SweepStudy) {
@@ -184,9 +144,10 @@ impl Observer for TerminalObserver<'_> {
         }
     }
 
-    fn claimed_done(&mut self, study: &SweepStudy, run: &ClaimedRow) {
-        self.keep(&study.clone().into());
-        self.print(|| report::sweep::claimed_row(study, run, self.layout));
+    fn claimed_done(&mut self, study: &SweepStudy, _: &ClaimedRow) {
+        let study = study.clone().into();
+        self.keep(&study);
+        self.show_rows(&study);
     }
 }
 
@@ -195,15 +156,14 @@ impl Observer<BodiesStudy, BodyRun> for TerminalObserver<'_> {
         self.show(phase);
     }
 
-    fn opened(&mut self, study: &BodiesStudy) {
-        self.print(|| report::bodies::opening(study, self.layout));
-    }
+    fn opened(&mut self, _: &BodiesStudy) {}
 
     fn run_done(&mut self, study: &BodiesStudy, provisional: &BodyRun) {
         self.keep(&study.clone().into());
-        let mut run = provisional.clone();
-        self.output.forced(&mut run.run.judgement);
-        self.print(|| report::bodies::row(study, &run, self.layout));
+        let mut shown = study.clone();
+        shown.runs.pop();
+        shown.runs.push(provisional.clone());
+        self.show_rows(&shown.into());
     }
 
     fn judged(&mut self, study: &BodiesStudy) {

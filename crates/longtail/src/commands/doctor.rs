@@ -31,7 +31,7 @@ pub(crate) fn run(args: DoctorArgs) -> Result<Exit, Mistake> {
         Programs { path: around.path, puma, generators: generators.map(|generator| generator.name()).collect() };
     let checks = examine(&programs, &SystemClock::start());
     let fitness = Fitness::of(&checks);
-    ui::print(&if args.format.is_json() { json(&checks, &fitness) } else { text(&checks, &fitness) });
+    ui::print(&if args.output.is_json() { json(&checks, &fitness) } else { text(&checks, &fitness) });
     Ok(if fitness.fit { Exit::Fine } else { Exit::Missed })
 }
 

@@ -12,30 +12,37 @@ use model::{BadResponse, BadResponses, LoadPlan, Outcome, Study, Tally, Verdict}
 use sweep::Context;
 
 use super::conducted::context;
+use crate::args::output::StudyKind;
 use crate::args::{AttackArgs, LoadArgs, load_words};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
 use crate::generators::Generator;
 use crate::load::{LoadContext, Log, Prepared, conduct, order_load, prepare};
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, wrong};
 use crate::outlets::{Outlets, StatsdInput};
-use crate::store::{CeilingFile, Store};
-use crate::{signals, store, ui};
+use crate::results::Results;
+use crate::store::CeilingFile;
+use crate::{signals, ui};
 
 /// Runs the load and prints its report.
 ///
 /// # Errors
-/// Where a flag is wrong, before any load is sent, or the study cannot be kept.
+/// Where a flag is wrong, before any load is sent, or the results cannot be written.
 pub(crate) fn run(args: LoadArgs, resolver: Resolver) -> Result<Exit, Mistake> {
-    let conducted = run_quietly(args, resolver)?;
-    let LoadResult { exit, report, note, complaints, end, .. } = conducted;
-    ui::print(&report);
+    let args = args.or_like()?;
+    let result = measure(&args, resolver)?;
+    let published = match (&result.study, &args.log) {
+        (None, _) => Ok(()),
+        // Its lines are the output.
+        (Some(study), Some(log)) if log == Path::new(CSV_TO_STDOUT) => result.results.keep(study),
+        (Some(study), _) => result.results.publish(study),
+    };
     // Below the report, where a terminal's user looks.
-    note.iter().chain(&complaints).for_each(|line| ui::note(line));
-    if let Some((outlets, interrupt)) = end {
+    result.complaints.iter().for_each(|line| ui::note(line));
+    if let Some((outlets, interrupt)) = result.end {
         outlets.close(&interrupt);
     }
-    Ok(exit)
+    published.map(|()| result.exit)
 }
 
 /// Runs the load that `attack` comes to: its lines, and how many of the started requests were completed.
@@ -43,18 +50,20 @@ pub(crate) fn run(args: LoadArgs, resolver: Resolver) -> Result<Exit, Mistake> {
 /// # Errors
 /// As [`run`].
 pub(crate) fn attack(args: &AttackArgs, resolver: Resolver) -> Result<Exit, Mistake> {
-    let conducted = run_quietly(load_words(args.as_load())?, resolver)?;
-    ui::print(&format!("Completed {}/{}\n", conducted.answered, conducted.planned));
-    conducted.complaints.iter().for_each(|line| ui::note(line));
-    Ok(conducted.exit)
+    let args = load_words(args.as_load())?;
+    let result = measure(&args, resolver)?;
+    let kept = result.study.as_ref().map_or(Ok(()), |study| result.results.keep(study));
+    ui::print(&format!("Completed {}/{}\n", result.answered, result.planned));
+    result.complaints.iter().for_each(|line| ui::note(line));
+    kept.map(|()| result.exit)
 }
 
 /// What is left to be said after a load.
-struct LoadResult {
+struct LoadResult<'a> {
     exit: Exit,
-    report: String,
-    /// Where the study is.
-    note: Option<String>,
+    /// `None` where nothing was measured.
+    study: Option<Study>,
+    results: Results<'a>,
     /// What went wrong.
     complaints: Vec<String>,
     answered: u64,
@@ -66,36 +75,37 @@ struct LoadResult {
 /// Beside objectives that the figures of a generator do not miss.
 const CANNOT_TELL: &str = "cannot tell whether the server keeps --fail-if: the generator was the limit, and the verdict says what to do about that";
 
-fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<LoadResult, Mistake> {
-    let args = args.or_like()?;
+/// Names of `--log` that are stdout: attack's lines, and CSV.
+const STDOUT: [&str; 2] = ["-", CSV_TO_STDOUT];
+const CSV_TO_STDOUT: &str = "-.csv";
+
+fn measure(args: &LoadArgs, resolver: Resolver) -> Result<LoadResult<'_>, Mistake> {
     let resolver = args.resolver(resolver);
     args.outlets.check()?;
     if let Some(generator) = args.generator {
-        return run_another(&args, &resolver, generator);
+        return run_another(args, &resolver, generator);
     }
-    args.output.check_load()?;
+    args.output.check(StudyKind::Load)?;
     let clock = SystemClock::start();
     let ears = StatsdInput::open(args.outlets.statsd_listen, false)?;
     let mut outlets = Outlets::open(&args.outlets, &resolver, clock)?;
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
-    let is_stdout = args.log.as_deref() == Some(Path::new("-"));
+    let log = args.log.as_deref();
+    let is_stdout = log.is_some_and(|log| STDOUT.iter().any(|name| log == Path::new(name)));
     if is_stdout && !args.output.is_prose() {
-        return Err(Mistake::Flags("two things cannot go to stdout at once: leave out --log, or --format".to_owned()));
+        return Err(wrong("two things cannot go to stdout at once: leave out --log, or write the other with -o"));
     }
-    if let (Some(log), Some(study)) = (&args.log, &args.save)
-        && store::are_one(log, study)
-    {
-        return Err(Mistake::Flags("--log and -o name one file: give each its own".to_owned()));
+    if log.is_some_and(|log| !is_stdout && args.output.writes(log)) {
+        return Err(wrong("--log and -o name one file: give each its own"));
     }
     // Last of what may be wrong: it may connect.
-    let prepared = prepare(&args, &resolver, &clock)?;
+    let prepared = prepare(args, &resolver, &clock)?;
     announce(&prepared);
-    let store = Store::create("load", &started_at, args.save.as_deref())?;
+    let results = Results::open("load", &started_at, &args.output)?;
     let is_csv = |path: &Path| path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv"));
-    let file = args.log.as_deref().map(|path| Log { path, is_csv: is_csv(path) });
-    let stdout = args.output.is_csv().then(|| Log { path: Path::new("-"), is_csv: true });
-    let logs: Vec<Log<'_>> = file.into_iter().chain(stdout).collect();
+    let path_of = |path| if is_stdout { Path::new("-") } else { path };
+    let logs: Vec<Log<'_>> = log.map(|path| Log { path: path_of(path), is_csv: is_csv(path) }).into_iter().collect();
     let ceilings = CeilingFile::of_day(&started_at);
     let conductor = Context {
         command_line: command_line(words_of_the_command_line()),
@@ -122,8 +132,10 @@ fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<LoadResult, Mistake
         Exit::Fine
     };
     let complaint = (nothing_came && exit != Exit::Interrupted).then(|| unanswered(&run.tally, &conducted.study.plan));
-    let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict).filter(|_| !args.output.tells_verdict());
-    let mut complaints: Vec<String> = verdict
+    let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict);
+    let is_told = args.output.tells_verdict() && log != Some(Path::new(CSV_TO_STDOUT));
+    let complaints = verdict
+        .filter(|_| !is_told)
         .and_then(distrust)
         .into_iter()
         .chain(cannot_tell.then(|| CANNOT_TELL.to_owned()))
@@ -131,11 +143,8 @@ fn run_quietly(args: LoadArgs, resolver: Resolver) -> Result<LoadResult, Mistake
         .chain(conducted.failed.map(|mistake| mistake.to_string()))
         .collect();
     let (answered, planned) = (run.tally.counts.answered(), run.tally.counts.attempted());
-    let study = conducted.study.into();
-    let (note, exit) = keep(&store, &study, exit, &mut complaints);
-    let report = if args.output.is_csv() { String::new() } else { args.output.whole(&study)? };
     let end = Some((outlets, Arc::clone(&interrupt)));
-    Ok(LoadResult { exit, report, note, complaints, answered, planned, end })
+    Ok(LoadResult { exit, study: Some(conducted.study.into()), results, complaints, answered, planned, end })
 }
 
 /// Says where the load goes that leaves for the public internet, and how much it is.
@@ -145,17 +154,6 @@ fn announce(prepared: &Prepared) {
             && is_public(address.ip())
         {
             ui::note(&format!("Loading {address}: {}", report::load_facts::model(&prepared.plan)));
-        }
-    }
-}
-
-/// Keeps the study, and says where. What was measured is told also where it cannot be kept.
-fn keep(store: &Store, study: &Study, exit: Exit, complaints: &mut Vec<String>) -> (Option<String>, Exit) {
-    match store.save(study) {
-        Ok(()) => (Some(format!("saved as {}", store.path().display())), exit),
-        Err(mistake) => {
-            complaints.push(mistake.to_string());
-            (None, if exit == Exit::Interrupted { exit } else { Exit::Mistake })
         }
     }
 }
@@ -208,47 +206,48 @@ fn why_bad(reasons: &BadResponses, tls: bool) -> String {
 }
 
 /// A load that another generator makes.
-fn run_another(args: &LoadArgs, resolver: &Resolver, generator: Generator) -> Result<LoadResult, Mistake> {
+fn run_another<'a>(args: &'a LoadArgs, resolver: &Resolver, generator: Generator) -> Result<LoadResult<'a>, Mistake> {
+    args.output.check(StudyKind::ClaimedLoad)?;
     let ordered = order_load(args, resolver, generator, SystemClock::start())?;
     announce(ordered.prepared());
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
-    let store = Store::create("load", &started_at, args.save.as_deref())?;
+    let results = Results::open("load", &started_at, &args.output)?;
     let told = ui::Ui::new();
     let length = ordered.length().map(|length| format!(" for {length}")).unwrap_or_default();
     told.working(&format!("{} makes the load{length}", generator.name()));
     let done = ordered.conduct((started_at, command_line(words_of_the_command_line())), &interrupt);
     drop(told);
+    let mut result = LoadResult {
+        exit: Exit::Interrupted,
+        study: None,
+        results,
+        complaints: Vec::new(),
+        answered: 0,
+        planned: 0,
+        end: None,
+    };
     let Some(study) = done? else {
-        let note = format!("interrupted: {} had not finished, so there is nothing to report", generator.name());
-        return Ok(LoadResult {
-            exit: Exit::Interrupted,
-            report: String::new(),
-            note: Some(note),
-            complaints: Vec::new(),
-            answered: 0,
-            planned: 0,
-            end: None,
-        });
+        result.complaints =
+            vec![format!("interrupted: {} had not finished, so there is nothing to report", generator.name())];
+        return Ok(result);
     };
     let run = &study.run;
-    let (planned, answered) = (run.claim.requests.unwrap_or(0), run.claim.good().unwrap_or(0));
-    let nothing_came = answered == 0 && run.claim.failed.is_some();
-    let mut complaints = Vec::new();
+    (result.planned, result.answered) = (run.claim.requests.unwrap_or(0), run.claim.good().unwrap_or(0));
+    let nothing_came = result.answered == 0 && run.claim.failed.is_some();
     if nothing_came {
-        complaints.push(format!("{} had no good answer at all: does anything serve {}?", run.by, study.plan.url));
+        result.complaints =
+            vec![format!("{} had no good answer at all: does anything serve {}?", run.by, study.plan.url)];
     }
-    let exit = if nothing_came {
+    result.exit = if nothing_came {
         Exit::Invalid
     } else if !study.missed.is_empty() {
         Exit::Missed
     } else {
         Exit::Fine
     };
-    let study = study.into();
-    let (note, exit) = keep(&store, &study, exit, &mut complaints);
-    let report = args.output.whole(&study)?;
-    Ok(LoadResult { exit, report, note, complaints, answered, planned, end: None })
+    result.study = Some(study.into());
+    Ok(result)
 }
 
 /// The words after the program's name, as far as they are text.

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &OverheadArgs, resolver: Resolver) -> Result<Exit, Mista
     }
     let found = OverheadFindings::of(&plan, &overhead);
     let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
-    ui::print(&if args.format.is_json() {
+    ui::print(&if args.output.is_json() {
         overhead::json(&found, &environment, &started_at)
     } else {
         overhead::table(&found)

@@ -16,7 +16,7 @@ use crate::{store, ui};
 /// Where a flag is wrong, the study has no service time, or theory has no answer.
 pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
     if args.plot && args.output.is_json() {
-        return Err(wrong("--plot is drawn for people: leave it out, or --format json"));
+        return Err(wrong("--plot is drawn for people: leave it out, or --json"));
     }
     let (workers, threads) = args.slots()?;
     let law = law(args.service())?;

@@ -1,17 +1,30 @@
-//! `longtail report`: a saved study, printed again.
+//! `longtail report`: saved studies, printed again.
+
+use std::path::PathBuf;
 
 use crate::args::ReportArgs;
 use crate::exit::Exit;
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, wrong};
+use crate::results::{render, write_all};
 use crate::{store, ui};
 
-/// Prints the study that was asked for, or the last.
+/// Prints the studies that were asked for, or the last.
 ///
 /// # Errors
-/// Where there is none, or the file is no study.
+/// Where there is none, a file is no study, or a file cannot be written.
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
-    let path = args.file.clone().map_or_else(store::last, Ok)?;
-    let study = store::read(&path)?;
-    ui::print(&args.output.whole(&study)?);
+    let last = if args.studies.is_empty() { Some(store::last()?) } else { None };
+    let paths: Vec<&PathBuf> = args.studies.iter().chain(&last).collect();
+    let files: Vec<_> = args.output.files().collect();
+    if paths.len() > 1 && !files.is_empty() {
+        return Err(wrong("a file is written of one study: name one, and the file that -o or --html writes"));
+    }
+    for (at, path) in paths.into_iter().enumerate() {
+        let study = store::read(path)?;
+        let text = render(&study, Some(path), &args.output, args.output.printed())?;
+        // Two texts need a line between them.
+        ui::print(&if at > 0 && args.output.is_prose() { format!("\n{text}") } else { text });
+        write_all(&files, &study, Some(path), &args.output)?;
+    }
     Ok(Exit::Fine)
 }

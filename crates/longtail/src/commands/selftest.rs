@@ -29,7 +29,7 @@ pub(crate) fn run(args: SelftestArgs) -> Result<Exit, Mistake> {
     drop(told);
     let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
     let conserved = outcomes.iter().all(|outcome| outcome.conserved);
-    if args.format.is_json() {
+    if args.output.is_json() {
         let all = json!({
             "started_at": started_at, "environment": environment, "quick": args.quick, "interrupted": interrupted,
             "conserved": conserved, "cases": outcomes,

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
     if !matches!(end, WatchEnd::Server(_)) {
         board.close(clock.now());
     }
-    ui::print(&if args.format.is_json() {
+    ui::print(&if args.output.is_json() {
         watch::json(&target, &board, end, source)
     } else {
         watch::table(&target, &board, end, source)

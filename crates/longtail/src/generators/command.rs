@@ -56,7 +56,7 @@ impl Generator {
         let number = number.map(|n| n.to_string());
         match self {
             Generator::Longtail => {
-                line.words(&format!("load --format json --no-calibrate --threads {threads} -c {connections}"));
+                line.words(&format!("load --format study --no-calibrate --threads {threads} -c {connections}"));
                 line.option("--for", with_unit);
             }
             Generator::Wrk | Generator::Wrk2 => {

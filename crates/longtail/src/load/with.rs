@@ -44,7 +44,6 @@ pub(crate) fn order_load(
             "--generator {name}: {flag} is of longtail's own generator: leave out one of the two"
         )));
     }
-    args.output.check_claimed_load()?;
     if let Some(line) = args.fail_if.iter().find_map(|objective| generator.unjudged(objective)) {
         return Err(wrong(line));
     }

@@ -104,7 +104,7 @@ pub(crate) fn table(prediction: &Prediction, width: Width) -> String {
     }
     if let Some(widest) = prediction.lines.iter().filter_map(widest).max_by(f64::total_cmp) {
         remarks.push(format!(
-            "simulated: 95 % intervals of at most ± {} % of the figure; --format json has each",
+            "simulated: 95 % intervals of at most ± {} % of the figure; --json has each",
             number::percent(widest)
         ));
     }

@@ -7,9 +7,8 @@ use crate::load::{load, sink, url, word};
 
 const H2LOAD: &str = include_str!("../../../audit/tests/fixtures/real/h2load.txt");
 
-/// `--json` is what it was called before the others had `--format json`.
 #[test]
-fn the_older_word_for_json_says_the_same() {
+fn the_older_words_for_json_say_the_same() {
     let lab = Lab::new();
     let file = lab.write("h2load.txt", H2LOAD);
     for command in [format!("audit {}", word(&file)), "predict --service 10ms -c 8".to_owned()] {
@@ -21,7 +20,7 @@ fn the_older_word_for_json_says_the_same() {
         assert_eq!((both.stderr.lines().count(), both.stdout.as_str()), (1, ""), "{}", both.stderr);
     }
     let plot = lab.run("predict --service 10ms --rate 8/s --plot --format json").with_code(2);
-    assert_eq!(plot.stderr, "longtail: --plot is drawn for people: leave it out, or --format json\n");
+    assert_eq!(plot.stderr, "longtail: --plot is drawn for people: leave it out, or --json\n");
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn an_answer_that_somebody_else_had_is_missed_by_the_account() {
     let (lab, port) = (Lab::new(), free_port());
     let words = "bodies -t2:2 -b s1 -D 4 --warm-up 0.05 --no-calibrate";
     let mut bodies = Running::start(lab.longtail(words).env("PUMA_TEST_PORT", port.to_string()));
-    bodies.until(|stdout| stdout.contains("req/s"));
+    bodies.until(|_| probe::sockets::of_port(port).unwrap().open > 0);
     // Stopped, so that neither the run nor its server ends meanwhile.
     bodies.send(Signal::STOP);
     let mut other = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -217,8 +217,8 @@ fn what_is_no_body_is_one_line() {
         ("-b s10,10", "twice"),
         ("-b s10, -D1", "''"),
         ("-s tcp4,tcp4", "-s has tcp4 twice"),
-        ("--style hey", "--style hey"),
-        ("--format hdr", "--format hdr"),
+        ("--style hey", "--style hey does not fit"),
+        ("--format hdr", "no HDR log"),
     ] {
         let lab = Lab::new();
         let bodies = lab.run(&format!("bodies {words}")).with_code(2);
@@ -243,7 +243,7 @@ fn in_the_third_run(lab: &Lab, port: u16) -> Running {
     let sizes = (1..=40).map(|size| size.to_string()).collect::<Vec<_>>().join(",");
     let words = format!("bodies -w2 -t2:2 -b i{sizes} -D 0.4 --warm-up 0.05 --no-calibrate");
     let mut bodies = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string()));
-    bodies.until(|stdout| stdout.lines().filter(|line| line.contains(" io ")).count() >= 2);
+    bodies.until(|_| lab.kept_runs() >= 2);
     bodies
 }
 
@@ -285,20 +285,21 @@ fn a_study_is_printed_again_in_every_layout() {
         return;
     }
     let lab = Lab::new();
-    let seed = lab.run("bodies -t2:2 -b si1,2 -D 0.1 --warm-up 0 --no-calibrate --like-seed -o kept.json").with_code(0);
-    assert_eq!(seed.stderr, "");
+    let seed =
+        lab.run("bodies -t2:2 -b si1,2 -D 0.1 --warm-up 0 --no-calibrate --like-seed -o kept.study.json").with_code(0);
+    assert_eq!(seed.stderr.lines().count(), 1, "{}", seed.stderr);
     assert!(
         seed.stdout.starts_with("Type   req/sec    50%     75%     90%     99%    100%  Resp Size\n"),
         "{}",
         seed.stdout
     );
-    let report = |words: &str| lab.run(&format!("report kept.json {words}")).with_code(0).stdout;
+    let report = |words: &str| lab.run(&format!("report kept.study.json {words}")).with_code(0).stdout;
     assert_eq!(report("--style puma"), seed.stdout);
     let study = read(&lab);
     assert_eq!(report(""), report::bodies::whole(&study, report::Columns::Longtail.into()));
     assert_eq!(report("--format markdown"), report::markdown::whole(&report::bodies::report(&study)));
     assert_eq!(report("--format csv").lines().count(), 5);
-    assert_eq!(report("--format json"), fs::read_to_string(lab.path("kept.json")).unwrap());
+    assert_eq!(report("--format study"), fs::read_to_string(lab.path("kept.study.json")).unwrap());
     // What is printed repeats it.
     let again = study.command_line.strip_prefix("longtail ").unwrap();
     let other = Lab::new();
@@ -339,8 +340,9 @@ fn a_ceiling_is_measured_for_each_size_and_kept_for_the_day() {
     }
     let lab = Lab::new();
     for _ in 0..2 {
-        lab.run("bodies -t1:1 -b s1,300 -D 0.1 --warm-up 0.05 -s tcp4,unix -o kept.json").with_code(0);
-        let Study::Bodies(study) = report::json::read(&fs::read_to_string(lab.path("kept.json")).unwrap()).unwrap()
+        lab.run("bodies -t1:1 -b s1,300 -D 0.1 --warm-up 0.05 -s tcp4,unix -o kept.study.json").with_code(0);
+        let Study::Bodies(study) =
+            report::json::read(&fs::read_to_string(lab.path("kept.study.json")).unwrap()).unwrap()
         else {
             panic!("not of bodies")
         };

@@ -16,8 +16,8 @@ fn connections(study: &SweepStudy) -> Vec<u32> {
 #[test]
 fn a_sweep_is_kept_and_report_prints_the_same() {
     let lab = Lab::new();
-    let sweep = lab.run(&format!("{QUICK} -o kept.json")).with_code(0);
-    let kept = fs::read_to_string(lab.path("kept.json")).unwrap();
+    let sweep = lab.run(&format!("{QUICK} -o kept.study.json")).with_code(0);
+    let kept = fs::read_to_string(lab.path("kept.study.json")).unwrap();
     let stored = lab.studies();
     assert_eq!(sweep.stderr, format!("longtail: saved as {}\n", stored[0].display()));
     assert_eq!(fs::read_to_string(&stored[0]).unwrap(), kept);
@@ -34,9 +34,9 @@ fn a_sweep_is_kept_and_report_prints_the_same() {
     }
     assert_eq!(ledger_doubts(&study), Vec::<&model::Diagnostic>::new());
 
-    assert_eq!(lab.run("report kept.json").with_code(0).stdout, sweep.stdout);
+    assert_eq!(lab.run("report kept.study.json").with_code(0).stdout, sweep.stdout);
     assert_eq!(lab.run("report").with_code(0).stdout, sweep.stdout);
-    assert_eq!(lab.run("report --format json").with_code(0).stdout, kept);
+    assert_eq!(lab.run("report --format study").with_code(0).stdout, kept);
 }
 
 #[test]
@@ -82,15 +82,15 @@ fn two_sweeps_at_once_do_not_disturb_each_other() {
     let lab = Lab::new();
     let words = ["-w1 -t1:1 --multiples 1,2", "-w2 -t3:3 --multiples 1,2"];
     let start = |n: usize| {
-        let words = format!("sweep --server builtin -d0.01 --for 400ms --warm-up 0 {} -o {n}.json", words[n]);
+        let words = format!("sweep --server builtin -d0.01 --for 400ms --warm-up 0 {} -o {n}.study.json", words[n]);
         Running::start(&mut lab.longtail(&words))
     };
     let running = [start(0), start(1)];
     for (n, sweep) in running.into_iter().enumerate() {
         let sweep = sweep.end().with_code(0);
-        assert_eq!(lab.run(&format!("report {n}.json")).with_code(0).stdout, sweep.stdout);
+        assert_eq!(lab.run(&format!("report {n}.study.json")).with_code(0).stdout, sweep.stdout);
     }
-    let studies = [read(&lab.path("0.json")), read(&lab.path("1.json"))];
+    let studies = [read(&lab.path("0.study.json")), read(&lab.path("1.study.json"))];
     assert_eq!(studies.each_ref().map(connections), [vec![1, 2], vec![6, 12]]);
     assert_ne!(studies[0].server.url, studies[1].server.url);
     assert_eq!(lab.studies().len(), 2);

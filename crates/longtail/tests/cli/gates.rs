@@ -338,8 +338,8 @@ fn a_machine_without_ports_is_named() {
     let script = format!(
         "ip link set lo up && echo 40000 40009 > /proc/sys/net/ipv4/ip_local_port_range || exit 99
         {longtail} sink --listen 127.0.0.1:7000 & sink=$!
-        until {longtail} load --no-calibrate -n 1 -c 1 -o once.json http://127.0.0.1:7000/ > /dev/null 2>&1; do sleep 0.05; done
-        {longtail} load --no-calibrate -c 20 --for 300ms -o study.json http://127.0.0.1:7000/ > /dev/null; code=$?
+        until {longtail} load --no-calibrate -n 1 -c 1 -o once.study.json http://127.0.0.1:7000/ > /dev/null 2>&1; do sleep 0.05; done
+        {longtail} load --no-calibrate -c 20 --for 300ms -o x.study.json http://127.0.0.1:7000/ > /dev/null; code=$?
         kill $sink; exit $code"
     );
     let mut command = lab.program("unshare");
@@ -348,7 +348,7 @@ fn a_machine_without_ports_is_named() {
     if !can(is_allowed, "no network namespace of one's own here") {
         return;
     }
-    let study = crate::load::read(&lab.path("study.json"));
+    let study = crate::load::read(&lab.path("x.study.json"));
     let judgement = judgement(&study);
     assert_eq!(
         grade(judgement, |gate| matches!(gate, Diagnostic::Exhausted { .. })),

@@ -110,6 +110,15 @@ impl Lab {
         files.map(|entry| entry.path()).collect()
     }
 
+    /// Finished runs of the studies in the data folder.
+    pub(crate) fn kept_runs(&self) -> usize {
+        let count = |path: &PathBuf| {
+            let study: serde_json::Value = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
+            Some(["runs", "claimed_runs"].iter().filter_map(|key| study[key].as_array()).map(Vec::len).sum::<usize>())
+        };
+        self.studies().iter().filter_map(count).sum()
+    }
+
     /// The one study in the data folder.
     pub(crate) fn study(&self) -> SweepStudy {
         let studies = self.studies();

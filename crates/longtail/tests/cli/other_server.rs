@@ -76,7 +76,7 @@ fn a_server_that_dies_in_a_run_leaves_the_runs_that_were_done_and_says_where() {
     // The first run has 20 requests, and the second more than are left.
     let sweep = swept(&lab, DIES, "-d0.001 -R20 --multiples 1,4").with_code(3);
     assert!(sweep.stderr.contains("ended during the run with 4 connections (exit code 3)"), "{}", sweep.stderr);
-    let kept = sweep.stderr.lines().find_map(|line| line.split_once("the runs above are kept: longtail report "));
+    let kept = sweep.stderr.lines().find_map(|line| line.split_once("the finished runs are kept: longtail report "));
     let (_, path) = kept.unwrap_or_else(|| panic!("{}", sweep.stderr));
     let report = lab.run(&format!("report {path}")).with_code(0);
     assert!(report.stdout.contains("4.00x"), "{}", report.stdout);

@@ -71,8 +71,8 @@ fn a_load_leaves_a_server_of_somebody_else_its_processors() {
     let Some(apart) = apart() else { return };
     let (lab, port) = (Lab::new(), free_port());
     let Some(server) = kept_sink(&lab, &apart.server, port) else { return };
-    lab.run(&format!("load -c 4 -n 100 --no-calibrate -o load.json http://127.0.0.1:{port}/")).with_code(0);
-    let study = crate::load::read(&lab.path("load.json"));
+    lab.run(&format!("load -c 4 -n 100 --no-calibrate -o load.study.json http://127.0.0.1:{port}/")).with_code(0);
+    let study = crate::load::read(&lab.path("load.study.json"));
     assert_eq!(study.placement, Some(apart));
     server.send(Signal::INT);
     server.end();
@@ -87,7 +87,7 @@ fn another_generator_leaves_it_them_too() {
     }
     let (lab, port) = (Lab::new(), free_port());
     let Some(server) = kept_sink(&lab, &apart.server, port) else { return };
-    let words = format!("load --generator wrk -c 2 --for 600s -o load.json http://127.0.0.1:{port}/");
+    let words = format!("load --generator wrk -c 2 --for 600s -o load.study.json http://127.0.0.1:{port}/");
     let mut load = Running::start(&mut lab.longtail(&words));
     load.until(|_| sockets::of_port(port).unwrap().open > 1);
     let wrk = probe::processes::tree(load.pid()).into_iter().find(|pid| cpus_of(*pid, "wrk").is_some());
@@ -136,9 +136,9 @@ fn a_load_leaves_a_worker_its_processor_whose_parent_may_run_anywhere() {
     // An answer comes from the worker, which has gone to its processor before.
     server.until(|_| sockets::of_port(port).is_ok_and(|sockets| sockets.listening));
     lab.run(&format!("load -n 1 -c 1 --no-calibrate http://127.0.0.1:{port}/")).with_code(0);
-    let words = "load -n 4 --rate 1000/s --no-calibrate --generator-threads 2 -o load.json";
+    let words = "load -n 4 --rate 1000/s --no-calibrate --generator-threads 2 -o load.study.json";
     lab.run(&format!("{words} http://127.0.0.1:{port}/")).with_code(0);
-    let study = crate::load::read(&lab.path("load.json"));
+    let study = crate::load::read(&lab.path("load.study.json"));
     assert_eq!((study.placement, study.lanes_by), (Some(apart), LanesBy::Asked));
     assert!(!study.run.warnings.iter().any(|warning| matches!(warning, Diagnostic::SharedCpus { .. })));
     server.send(Signal::INT);

@@ -281,7 +281,7 @@ fn a_place_that_cannot_be_written_is_found_out_before_the_load() {
     let lab = Lab::new();
     let file = lab.write("file", "");
     refused(&lab, lab.longtail("sweep --server builtin").env("XDG_DATA_HOME", file.join("data")), "XDG_DATA_HOME");
-    refuses("sweep --server builtin -o no/folder/study.json", "-o");
+    refuses("sweep --server builtin -o no/folder/x.study.json", "-o");
     refuses("sweep --server builtin -o tmp", "-o");
 }
 
@@ -296,10 +296,10 @@ fn a_file_without_end_is_not_read_to_its_end() {
 fn a_name_that_is_no_text_is_written_to() {
     use std::os::unix::ffi::OsStrExt as _;
     let (lab, sink) = (Lab::new(), crate::load::sink(sink::SinkBody::Counter));
-    let name = std::ffi::OsStr::from_bytes(b"not\xfftext.json");
+    let name = std::ffi::OsStr::from_bytes(b"not\xfftext.study.json");
     let mut command = lab.longtail("load -c 1 -n 5 --no-calibrate");
     let ended = Running::start(command.arg(crate::load::url(&sink)).arg("-o").arg(name)).end().with_code(0);
-    assert!(ended.stdout.contains("not\u{fffd}text.json"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("not\u{fffd}text.study.json"), "{}", ended.stdout);
     assert!(fs::read_dir(lab.path("")).unwrap().flatten().any(|entry| entry.file_name() == name));
 }
 

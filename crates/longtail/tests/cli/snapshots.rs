@@ -65,7 +65,7 @@ fn a_kept_study_is_printed_in_every_layout() {
         assert_eq!(printed.stdout, std::fs::read_to_string(&golden).unwrap(), "{}", golden.display());
         assert_eq!(printed.stderr, "");
     }
-    assert_eq!(lab.run("report study.json --format json").with_code(0).stdout, file);
+    assert_eq!(lab.run("report study.json --format study").with_code(0).stdout, file);
 }
 
 #[test]
@@ -85,5 +85,5 @@ fn a_kept_study_of_bodies_is_printed_in_every_layout() {
         assert_eq!(printed.stdout, std::fs::read_to_string(&golden).unwrap(), "{}", golden.display());
         assert_eq!(printed.stderr, "");
     }
-    assert_eq!(lab.run("report study.json --format json").with_code(0).stdout, file);
+    assert_eq!(lab.run("report study.json --format study").with_code(0).stdout, file);
 }

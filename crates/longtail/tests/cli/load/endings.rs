@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::symlink;
 
 use model::Outcome;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, connect, listen, socket};
@@ -109,7 +110,7 @@ fn where_nobody_takes_connections_every_request_is_refused_and_said_to_be() {
 fn a_layout_without_a_verdict_has_it_beside_where_the_figures_are_worth_nothing() {
     let folder = Lab::new();
     let full = Full::in_lab(&folder);
-    for layout in ["--style wrk", "--style hey", "--format csv", "--format hdr"] {
+    for layout in ["--style wrk", "--style hey", "--log=-.csv", "--format hdr"] {
         let ended = load(&Lab::new(), &format!("-n 10 -c 3 {layout} {}", full.words)).with_code(3);
         assert!(ended.stderr.contains("longtail: verdict: INVALID; longtail report tells why"), "{}", ended.stderr);
     }
@@ -136,15 +137,17 @@ fn a_certificate_that_is_not_trusted_is_told_with_the_mend() {
 #[test]
 fn a_report_is_printed_where_the_study_cannot_be_kept() {
     let (lab, server) = (Lab::new(), sink(SinkBody::Ok));
-    let full = load(&lab, &format!("-n 20 -c 2 -o /dev/full {}", url(&server))).with_code(2);
+    symlink("/dev/full", lab.path("full.study.json")).unwrap();
+    let full = load(&lab, &format!("-n 20 -c 2 -o full.study.json {}", url(&server))).with_code(2);
     assert!(full.stdout.contains("verdict:") && full.stdout.contains("total time"), "{}", full.stdout);
-    assert!(last_line(&full).starts_with("longtail: '/dev/full' cannot be written"), "{}", full.stderr);
+    assert!(last_line(&full).starts_with("longtail: 'full.study.json' cannot be written"), "{}", full.stderr);
     assert!(last_line(&full).ends_with("make room there, or name another place"), "{}", full.stderr);
     assert_eq!(outcomes(&study(&lab)), [(Outcome::Answered(200), 20)], "the data folder has room");
-    let sweep =
-        lab.run("sweep --server builtin -t1:1 -d0.001 -R20 --multiples 1,2 --no-calibrate -o /dev/full").with_code(2);
+    let sweep = lab
+        .run("sweep --server builtin -t1:1 -d0.001 -R20 --multiples 1,2 --no-calibrate -o full.study.json")
+        .with_code(2);
     assert!(sweep.stdout.contains("verdicts") && sweep.stdout.contains("total time"), "{}", sweep.stdout);
-    assert!(last_line(&sweep).starts_with("longtail: '/dev/full' cannot be written"), "{}", sweep.stderr);
+    assert!(last_line(&sweep).starts_with("longtail: 'full.study.json' cannot be written"), "{}", sweep.stderr);
 }
 
 #[test]

@@ -125,15 +125,8 @@ fn a_log_that_is_no_table_has_attacks_lines() {
 #[test]
 fn single_requests_can_be_all_that_is_printed() {
     let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
-    let ended = load(&lab, &format!("-n 30 -c 3 --format csv {}", url(&sink))).with_code(0);
+    let ended = load(&lab, &format!("-n 30 -c 3 --log=-.csv {}", url(&sink))).with_code(0);
     assert_eq!(assert_log_is_the_study(&ended.stdout, &lab).len(), 30);
-}
-
-#[test]
-fn single_requests_are_printed_and_logged_where_both_are_asked_for() {
-    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
-    load(&lab, &format!("-n 5 -c 1 --format csv --log log.csv {}", url(&sink))).with_code(0);
-    assert!(lab.path("log.csv").exists());
 }
 
 #[test]
@@ -167,19 +160,19 @@ fn whatever_layout_a_load_prints_report_prints_too() {
     let layouts = [
         ("", "rates over the measured"),
         ("--format markdown", "|"),
-        ("--format json", "\"schema\""),
+        ("--format study", "\"schema\""),
         ("--format hdr", "#[Histogram log format version 1.3]"),
         ("--style hey", "Response time histogram:"),
         ("--style wrk", "Thread Stats"),
     ];
     let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
-    load(&lab, &format!("-n 200 -c 3 -o kept.json {}", url(&sink))).with_code(0);
+    load(&lab, &format!("-n 200 -c 3 -o kept.study.json {}", url(&sink))).with_code(0);
     for (layout, part) in layouts {
         let lab = Lab::new();
         let ended = load(&lab, &format!("-n 200 -c 3 {layout} {}", url(&sink))).with_code(0);
         assert!(ended.stdout.contains(part), "{layout}: {}", ended.stdout);
         assert_eq!(lab.run(&format!("report {layout}")).with_code(0).stdout, ended.stdout, "{layout}");
     }
-    assert!(!lab.run("report kept.json").with_code(0).stdout.is_empty());
-    assert_eq!(super::read(&lab.path("kept.json")), study(&lab));
+    assert!(!lab.run("report kept.study.json").with_code(0).stdout.is_empty());
+    assert_eq!(super::read(&lab.path("kept.study.json")), study(&lab));
 }

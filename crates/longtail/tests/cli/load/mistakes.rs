@@ -95,14 +95,14 @@ fn a_file_that_is_missing_or_of_no_use_is_named() {
         refuses(&words, part);
     }
     let lab = Lab::new();
-    lab.write("there", "");
-    std::os::unix::fs::symlink("there", lab.path("link")).unwrap();
-    refuses_in(&lab, &format!("-o there --log link {url}"), "each its own");
+    lab.write("there.json", "");
+    std::os::unix::fs::symlink("there.json", lab.path("link")).unwrap();
+    refuses_in(&lab, &format!("-o there.json --log link {url}"), "each its own");
     // A pipe that nobody reads: nobody waits for a reader.
-    let made = Command::new("mkfifo").arg(lab.path("pipe")).status().unwrap();
+    let made = Command::new("mkfifo").arg(lab.path("pipe.json")).status().unwrap();
     assert!(made.success());
-    refuses_in(&lab, &format!("-o pipe {url}"), "it is a pipe");
-    refuses_in(&lab, &format!("--log pipe {url}"), "a pipe that nobody reads");
+    refuses_in(&lab, &format!("-o pipe.json {url}"), "it is a pipe");
+    refuses_in(&lab, &format!("--log pipe.json {url}"), "a pipe that nobody reads");
     for (text, part) in
         [("", "no request"), ("# only a remark\n", "no request"), ("GET\n", "line 1"), ("{\n", "line 1")]
     {

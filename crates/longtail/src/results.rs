@@ -1,0 +1,120 @@
+//! Where the results of one study go: its file in the data folder, the files that the user named, and stdout.
+
+use std::path::Path;
+
+use model::{LoadStudy, Study, Verdict};
+use report::Layout;
+
+use crate::args::output::{OutputArgs, OutputFile, OutputFormat, StudyKind, TextStyle};
+use crate::mistake::Mistake;
+use crate::store::{self, Store};
+use crate::ui;
+
+/// The places of one study's results.
+pub(crate) struct Results<'a> {
+    output: &'a OutputArgs,
+    store: Store,
+    /// What is written when all is measured.
+    files: Vec<OutputFile>,
+}
+
+impl<'a> Results<'a> {
+    /// Of a new study of `command`. That each place can be written is found out now, not after minutes of load.
+    ///
+    /// # Errors
+    /// Where one of them cannot be written.
+    pub(crate) fn open(command: &str, started_at: &str, output: &'a OutputArgs) -> Result<Results<'a>, Mistake> {
+        let (studies, files) = output.files().partition::<Vec<_>, _>(|file| file.format == OutputFormat::Study);
+        files.iter().try_for_each(|file| store::check_writable(&file.path))?;
+        let store = Store::create(command, started_at, studies.into_iter().map(|file| file.path))?;
+        Ok(Results { output, store, files })
+    }
+
+    /// The study's own file.
+    pub(crate) fn path(&self) -> &Path {
+        self.store.path()
+    }
+
+    /// Writes the study as it is now.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub(crate) fn keep(&self, study: &Study) -> Result<(), Mistake> {
+        self.store.save(study)
+    }
+
+    /// Keeps the whole study, prints it, writes the other files, and says where the study is. What was measured is printed also where it
+    /// cannot be kept.
+    ///
+    /// # Errors
+    /// Of the first file that cannot be written.
+    pub(crate) fn publish(&self, study: &Study) -> Result<(), Mistake> {
+        let kept = self.keep(study);
+        let saved = kept.is_ok().then(|| self.path());
+        ui::print(&render(study, saved, self.output, self.output.printed())?);
+        let written = write_all(&self.files, study, saved, self.output);
+        if let Some(path) = saved {
+            ui::note(&format!("saved as {}", path.display()));
+        }
+        kept.and(written)
+    }
+}
+
+/// Writes each of the files; one that cannot be written keeps no other from it.
+///
+/// # Errors
+/// Of the first that cannot be written.
+pub(crate) fn write_all(
+    files: &[OutputFile],
+    study: &Study,
+    saved: Option<&Path>,
+    output: &OutputArgs,
+) -> Result<(), Mistake> {
+    let write = |file: &OutputFile| store::write(&file.path, &render(study, saved, output, file.format)?);
+    files.iter().map(write).collect::<Vec<_>>().into_iter().collect()
+}
+
+/// The study in one of the formats; `saved` is where it is kept.
+///
+/// # Errors
+/// Where that format is not one of that kind of study.
+pub(crate) fn render(
+    study: &Study,
+    saved: Option<&Path>,
+    output: &OutputArgs,
+    format: OutputFormat,
+) -> Result<String, Mistake> {
+    let study = &output.forced(study);
+    output.check(StudyKind::from(study))?;
+    let _ = saved;
+    Ok(match format {
+        OutputFormat::Study | OutputFormat::Summary => report::json::write(study),
+        OutputFormat::Markdown | OutputFormat::Html => report::markdown::whole(&report::report(study)),
+        OutputFormat::Csv => report::csv::whole(&report::report(study)),
+        OutputFormat::Hdr | OutputFormat::Answer | OutputFormat::Full => match study {
+            Study::Load(load) => load_text(load, output, format),
+            Study::Sweep(sweep) => {
+                report::sweep::whole(sweep, Layout { columns: output.columns(), width: output.width() })
+            }
+            Study::Bodies(bodies) => {
+                report::bodies::whole(bodies, Layout { columns: output.columns(), width: output.width() })
+            }
+            Study::LoadWith(_) => report::text::whole(&report::report(study), output.width()),
+        },
+    })
+}
+
+/// A load as text or as a histogram. Other tools' layouts have no word for a run whose figures are worth nothing.
+fn load_text(load: &LoadStudy, output: &OutputArgs, format: OutputFormat) -> String {
+    let judgement = load.run.judgement.as_ref();
+    let is_hidden = judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced);
+    match (format, output.style()) {
+        (OutputFormat::Hdr, _) | (_, TextStyle::Hey | TextStyle::Wrk) if is_hidden => {
+            "INVALID: the run's figures are not shown; longtail report says why, --force shows them\n".to_owned()
+        }
+        (OutputFormat::Hdr, _) => report::hdr_log::log(load),
+        (_, TextStyle::Hey) => report::hey::whole(load),
+        (_, TextStyle::Wrk) => report::wrk::whole(load),
+        _ => report::text::whole(&report::load::report(load), output.width()),
+    }
+}
