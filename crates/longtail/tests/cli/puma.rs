@@ -1,7 +1,7 @@
 //! `longtail sweep` against the Puma of this machine. Skipped, with the reason, where there is none.
 
 use model::run::ShareSource;
-use model::{Diagnostic, Run, SweepStudy};
+use model::{Diagnostic, Grade, Run, SweepStudy};
 
 use crate::lab::{Lab, Running, assert_conserved, free_port, has, in_a_window, ledger_doubts, none_is_empty};
 
@@ -37,6 +37,10 @@ fn assert_undoubted(study: &SweepStudy) {
     assert_eq!(ledger_doubts(study), Vec::<&Diagnostic>::new());
     let changed = |run: &Run| run.warnings.iter().any(|warning| matches!(warning, Diagnostic::WorkersChanged { .. }));
     assert!(!study.runs.iter().any(changed), "nobody replaced a worker");
+    let checks = |run: &Run| run.judgement.as_ref().unwrap().checks.clone();
+    for check in study.runs.iter().flat_map(checks).filter(|check| matches!(check, Diagnostic::Conservation { .. })) {
+        assert_eq!(check.grade(), Grade::Passed, "{check}");
+    }
 }
 
 /// Each answer came from a worker that named itself, and Puma's own count is the same.

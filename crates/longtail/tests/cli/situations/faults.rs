@@ -4,133 +4,109 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use model::{Clock as _, Nanos, Verdict};
+use model::{Clock as _, Diagnostic, Grade, Nanos, Verdict};
 use rustix::process::Signal;
 use testkit::http::Receiver;
 
-use super::{Caused, Cells, Row, Seen, four_slots_served, served};
+use super::{Caused, Cells, Row, Seen, four_slots_served, row, served};
 use crate::clock::SteadyClock;
 use crate::lab::{Lab, Running, free_port, has};
 use crate::load::{load, study};
 
-#[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn rows() -> Vec<Row> {
     vec![
-        Row {
-            name: "nobody listens",
-            how: "a port without a listener",
-            expected: Cells { exit: Some(2), ..Cells::default() },
-            cause: || Caused::Seen(Seen::exit(&Lab::new().run(&format!("load http://127.0.0.1:{}/", free_port())))),
-        },
-        Row {
-            name: "a server that answers with errors only",
-            how: "503 to every request",
-            expected: INVALID,
-            cause: || of_answer("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n"),
-        },
-        Row {
-            name: "a server that speaks no HTTP",
-            how: "another protocol's greeting to every request",
-            expected: INVALID,
-            cause: || of_answer("SSH-2.0-server\r\n\r\n"),
-        },
-        Row {
-            name: "a server that resets some connections",
-            how: "three requests in ten are reset",
-            expected: SERVER,
-            cause: || of_sink("--delay 20ms --reset 30%", "-c 4 --for 2s"),
-        },
-        Row {
-            name: "a server that resets all connections",
-            how: "every request is reset",
-            expected: INVALID,
-            cause: || of_sink("--reset 100%", "-c 4 -n 40"),
-        },
-        Row {
-            name: "a server that cuts some answers",
-            how: "three answers in ten end in the middle",
-            expected: SERVER,
-            cause: || of_sink("--delay 20ms --truncate 30%", "-c 4 --for 2s"),
-        },
-        Row {
-            name: "a server that leaves some requests without an answer",
-            how: "one in ten, --timeout 300ms",
-            expected: SERVER,
-            cause: || of_sink("--delay 20ms --no-answer 10%", "-c 4 --for 2s --timeout 300ms"),
-        },
-        Row {
-            name: "a server that answers nobody",
-            how: "no answer at all, --timeout 300ms",
-            expected: INVALID,
-            cause: || of_sink("--no-answer 100%", "-c 4 -n 20 --timeout 300ms"),
-        },
-        Row {
-            name: "a server that answers some with an error",
-            how: "503 to one in ten",
-            expected: SERVER,
-            cause: || of_sink("--delay 20ms --status 503:10%", "-c 4 --for 2s"),
-        },
-        Row {
-            name: "a rate that is kept, with errors",
-            how: "503 to one in ten of 50 a second, which is no rate that is kept",
-            expected: SERVER,
-            cause: || of_sink("--delay 100ms --status 503:10%", "--rate 50/s --for 2s"),
-        },
-        Row {
-            name: "a server that closes its connections",
-            how: "after each third answer",
-            expected: SERVER,
-            cause: || of_sink("--delay 20ms --close-after 3", "-c 4 --for 2s"),
-        },
-        Row {
-            name: "a server that stalls",
-            how: "nothing goes out for 400 ms of each 500",
-            expected: SERVER,
-            cause: || of_sink("--delay 20ms --stall-every 500ms:400ms", "-c 8 --for 3s"),
-        },
-        Row {
-            name: "an objective of failures that is missed",
-            how: "503 to one in ten, --fail-if 'errors > 1%'",
-            expected: Cells { exit: Some(1), ..SERVER },
-            cause: || of_sink("--delay 20ms --status 503:10%", "-c 4 --for 2s --fail-if errors>1%"),
-        },
-        Row {
-            name: "a head with a line that is folded",
-            how: "obsolete line folding in every answer",
-            expected: INVALID,
-            cause: || of_answer("HTTP/1.1 200 OK\r\nA: b\r\n c\r\nContent-Length: 0\r\n\r\n"),
-        },
-        Row { name: "a server that dies", how: "kill -9 after a second of 3", expected: SERVER, cause: dies },
-        Row {
-            name: "a load that is interrupted",
-            how: "SIGINT after a second, 8 connections to four slots of 100 ms",
-            expected: Cells { exit: Some(130), ..SERVER },
-            cause: interrupted,
-        },
-        Row {
-            name: "nobody who takes the statsd packets",
-            how: "--statsd-to a port without a listener, 8 connections to four slots of 100 ms",
-            expected: SERVER,
-            cause: without_statsd,
-        },
-        Row {
-            name: "no load at all is asked for",
-            how: "--rate 0",
-            expected: Cells { exit: Some(2), ..Cells::default() },
-            cause: || Caused::Seen(Seen::exit(&Lab::new().run("load --rate 0/s http://127.0.0.1/"))),
-        },
-        Row {
-            name: "somebody else uses the server",
-            how: "puma -t2:2, and another client's requests meanwhile",
-            expected: INVALID,
-            cause: somebody_else,
-        },
-        Row {
-            name: "a server whose answers name the wrong worker",
-            how: "puma -w2 -t2:2, x-worker-pid: 1",
-            expected: INVALID,
-            cause: wrong_worker,
-        },
+        row("nobody listens", "a port without a listener", Cells { exit: Some(2), ..Cells::default() }, || {
+            Caused::Seen(Seen::exit(&Lab::new().run(&format!("load http://127.0.0.1:{}/", free_port()))))
+        }),
+        row("a server that answers with errors only", "503 to every request", INVALID, || {
+            of_answer("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n")
+        }),
+        row(
+            "errors only, and an objective of failures",
+            "404 to every request, --fail-if 'errors > 50%'",
+            INVALID,
+            || of_sink("--status 404:100%", "-c 2 -n 20 --fail-if errors>50%"),
+        ),
+        row("errors only, and an objective of times", "the same, --fail-if 'p99 > 100s'", INVALID, || {
+            of_sink("--status 404:100%", "-c 2 -n 20 --fail-if p99>100s")
+        }),
+        row("a server that speaks no HTTP", "another protocol's greeting to every request", INVALID, || {
+            of_answer("SSH-2.0-server\r\n\r\n")
+        }),
+        row("a server that resets some connections", "three requests in ten are reset", SERVER, || {
+            of_sink("--delay 20ms --reset 30%", "-c 4 --for 2s")
+        })
+        .soaked(),
+        row("a server that resets all connections", "every request is reset", INVALID, || {
+            of_sink("--reset 100%", "-c 4 -n 40")
+        }),
+        row("a server that cuts some answers", "three answers in ten end in the middle", SERVER, || {
+            of_sink("--delay 20ms --truncate 30%", "-c 4 --for 2s")
+        })
+        .soaked(),
+        row("a server that leaves some requests without an answer", "one in ten, --timeout 300ms", SERVER, || {
+            of_sink("--delay 20ms --no-answer 10%", "-c 4 --for 2s --timeout 300ms")
+        }),
+        row("a server that answers nobody", "no answer at all, --timeout 300ms", INVALID, || {
+            of_sink("--no-answer 100%", "-c 4 -n 20 --timeout 300ms")
+        }),
+        row("a server that answers some with an error", "503 to one in ten", SERVER, || {
+            of_sink("--delay 20ms --status 503:10%", "-c 4 --for 2s")
+        }),
+        row(
+            "a rate that is kept, with errors",
+            "503 to one in ten of 50 a second, which is no rate that is kept",
+            SERVER,
+            || of_sink("--delay 100ms --status 503:10%", "--rate 50/s --for 2s"),
+        )
+        .soaked(),
+        row("a server that closes its connections", "after each third answer", SERVER, || {
+            of_sink("--delay 20ms --close-after 3", "-c 4 --for 2s")
+        }),
+        row("a server that stalls", "nothing goes out for 400 ms of each 500", SERVER, || {
+            of_sink("--delay 20ms --stall-every 500ms:400ms", "-c 8 --for 2s")
+        }),
+        row("a server that stalls, open loop", "the same, 400 requests a second over 16 connections", SERVER, || {
+            of_sink("--delay 20ms --stall-every 500ms:400ms", "--rate 400/s -c 16 --for 2s")
+        }),
+        row(
+            "an objective of failures that is missed",
+            "503 to one in ten, --fail-if 'errors > 1%'",
+            Cells { exit: Some(1), ..SERVER },
+            || of_sink("--delay 20ms --status 503:10%", "-c 4 --for 2s --fail-if errors>1%"),
+        ),
+        row("a head with a line that is folded", "obsolete line folding in every answer", INVALID, || {
+            of_answer("HTTP/1.1 200 OK\r\nA: b\r\n c\r\nContent-Length: 0\r\n\r\n")
+        }),
+        row("a server that dies", "kill -9 after a second of 3", SERVER, dies),
+        row(
+            "a load that is interrupted",
+            "SIGINT after a second, 8 connections to four slots of 100 ms",
+            Cells { exit: Some(130), ..SERVER },
+            interrupted,
+        )
+        .soaked(),
+        row(
+            "nobody who takes the statsd packets",
+            "--statsd-to a port without a listener, 8 connections to four slots of 100 ms",
+            SERVER,
+            without_statsd,
+        ),
+        row("no load at all is asked for", "--rate 0", Cells { exit: Some(2), ..Cells::default() }, || {
+            Caused::Seen(Seen::exit(&Lab::new().run("load --rate 0/s http://127.0.0.1/")))
+        }),
+        row(
+            "somebody else uses the server",
+            "puma -t2:2, and another client's requests meanwhile",
+            INVALID,
+            somebody_else,
+        )
+        .proves(|seen| seen.graded(Grade::Failed, is_conservation)),
+        row("a server whose answers name the wrong worker", "puma -w2 -t2:2, x-worker-pid: 1", INVALID, wrong_worker)
+            .proves(|seen| {
+                seen.graded(Grade::Failed, is_conservation);
+                assert!(!seen.printed.contains("where the response time went"), "that is printed where it is forced");
+            }),
     ]
 }
 
@@ -186,14 +162,20 @@ fn swept(app: &str, words: &str, meanwhile: impl Fn(u16, &AtomicBool) + Sync) ->
     }
     let (lab, port, over) = (Lab::new(), free_port(), AtomicBool::new(false));
     lab.write("app.ru", app);
-    let words = format!("sweep -r app.ru {words} --for 2s --warm-up 500ms --multiples 2 --no-calibrate");
+    let words = format!("sweep -r app.ru {words} --for 2s --warm-up 500ms --multiples 2 --no-calibrate --inspect proc");
     let ended = std::thread::scope(|scope| {
         scope.spawn(|| meanwhile(port, &over));
         let ended = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string())).end();
         over.store(true, Ordering::Relaxed);
         ended
     });
+    let forced = lab.run("report --force").stdout;
+    assert!(forced.contains("where the response time went"), "{forced}");
     Caused::Seen(Seen::sweep(&ended, &lab.study()).without_discipline())
+}
+
+fn is_conservation(check: &Diagnostic) -> bool {
+    matches!(check, Diagnostic::Conservation { .. })
 }
 
 fn somebody_else() -> Caused {

@@ -15,10 +15,12 @@ mod theory;
 use std::fmt::Write as _;
 use std::net::TcpStream;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use model::theory::inferred;
-use model::{CpuUse, Diagnostic, Discipline, GeneratorFacts, Grade, Judgement, LoadStudy, Nanos, SweepStudy, Verdict};
+use model::{
+    CpuUse, Diagnostic, Discipline, GeneratorFacts, Grade, Judgement, LoadStudy, Nanos, Run, SweepStudy, Verdict,
+};
 
 use crate::clock::eventually;
 use crate::lab::{Ended, Lab, PATIENCE, Running, can, free_port};
@@ -26,13 +28,40 @@ use crate::lab::{Ended, Lab, PATIENCE, Running, can, free_port};
 /// A situation.
 pub(crate) struct Row {
     /// What it is, in a few words.
-    pub(crate) name: &'static str,
+    name: &'static str,
     /// How it is caused, in a few words.
-    pub(crate) how: &'static str,
+    how: &'static str,
     /// What the program must say.
-    pub(crate) expected: Cells,
+    expected: Cells,
     /// Causes it.
-    pub(crate) cause: fn() -> Caused,
+    cause: fn() -> Caused,
+    /// What else must be so, where the cells are as expected.
+    proof: fn(&Seen),
+    /// Whether it needs the machine for itself.
+    is_alone: bool,
+    /// Whether `make soak` alone causes it.
+    is_soaked: bool,
+}
+
+fn row(name: &'static str, how: &'static str, expected: Cells, cause: fn() -> Caused) -> Row {
+    Row { name, how, expected, cause, proof: |_| (), is_alone: false, is_soaked: false }
+}
+
+impl Row {
+    /// The same with more to hold.
+    fn proves(self, proof: fn(&Seen)) -> Row {
+        Row { proof, ..self }
+    }
+
+    /// The same, with no other beside it: not on the processors, nor in what the kernel counts of all accept queues.
+    fn alone(self) -> Row {
+        Row { is_alone: true, ..self }
+    }
+
+    /// The same, for `make soak`: another row of `make test` differs little from it.
+    fn soaked(self) -> Row {
+        Row { is_soaked: true, ..self }
+    }
 }
 
 /// What the program says of a situation; `None`: it says nothing of the kind.
@@ -59,54 +88,67 @@ pub(crate) enum Caused {
 /// What the program said.
 #[derive(Debug)]
 pub(crate) struct Seen {
-    pub(crate) cells: Cells,
+    cells: Cells,
     /// What the machine did to the run, in a word: it may explain a wrong cell.
-    pub(crate) disturbed: Option<String>,
-    /// All that it rests on, for whoever reads why a cell is wrong.
-    pub(crate) evidence: String,
+    disturbed: Option<String>,
+    /// All that was printed.
+    printed: String,
+    judgement: Option<Judgement>,
+    /// The study of a load.
+    load: Option<Box<LoadStudy>>,
+    /// The last run of a sweep.
+    run: Option<Box<Run>>,
 }
 
 impl Seen {
     /// What a program without a study said.
-    pub(crate) fn exit(ended: &Ended) -> Seen {
+    fn exit(ended: &Ended) -> Seen {
         let cells = Cells { exit: ended.status.code(), ..Cells::default() };
-        Seen { cells, disturbed: None, evidence: format!("{}{}", ended.stdout, ended.stderr) }
+        let printed = format!("{}{}", ended.stdout, ended.stderr);
+        Seen { cells, disturbed: None, printed, judgement: None, load: None, run: None }
     }
 
     /// What was said of a load.
-    pub(crate) fn load(ended: &Ended, study: &LoadStudy) -> Seen {
-        Seen::judged(ended, study.run.judgement.as_ref(), &study.run.generator, None)
+    fn load(ended: &Ended, study: &LoadStudy) -> Seen {
+        let run = &study.run;
+        let seen = Seen::exit(ended).judged(run.judgement.as_ref(), &run.generator, None);
+        Seen { load: Some(Box::new(study.clone())), ..seen }
     }
 
     /// What was said of the last run of a sweep, and of the order of service of all.
-    pub(crate) fn sweep(ended: &Ended, study: &SweepStudy) -> Seen {
+    fn sweep(ended: &Ended, study: &SweepStudy) -> Seen {
         let disciplines =
             inferred(&study.runs, study.server.slots()).map_or(Vec::new(), |inferred| inferred.disciplines);
         let one = if let [one] = disciplines.as_slice() { Some(*one) } else { None };
         let run = study.runs.last().expect("a run");
-        Seen::judged(ended, run.judgement.as_ref(), &run.generator, one)
+        let seen = Seen::exit(ended).judged(run.judgement.as_ref(), &run.generator, one);
+        Seen { run: Some(Box::new(run.clone())), ..seen }
     }
 
     /// The same where nobody asks for the order of service.
-    pub(crate) fn without_discipline(self) -> Seen {
+    fn without_discipline(self) -> Seen {
         Seen { cells: Cells { discipline: None, ..self.cells }, ..self }
     }
 
-    fn judged(
-        ended: &Ended,
-        judgement: Option<&Judgement>,
-        facts: &GeneratorFacts,
-        discipline: Option<Discipline>,
-    ) -> Seen {
+    fn judged(self, judgement: Option<&Judgement>, generator: &GeneratorFacts, discipline: Option<Discipline>) -> Seen {
         let limit = judgement.and_then(|judgement| judgement.limit.as_ref());
-        let cells = Cells {
-            exit: ended.status.code(),
-            verdict: judgement.map(|judgement| judgement.verdict),
-            limit: limit.map(model::Limit::name),
-            discipline,
-        };
-        let evidence = format!("{limit:?}\n{judgement:#?}\n{}{}", ended.stdout, ended.stderr);
-        Seen { cells, disturbed: judgement.and_then(|judgement| disturbed(judgement, facts)), evidence }
+        let verdict = judgement.map(|judgement| judgement.verdict);
+        let cells = Cells { verdict, limit: limit.map(model::Limit::name), discipline, ..self.cells };
+        let disturbed = judgement.and_then(|judgement| disturbed(judgement, generator));
+        Seen { cells, disturbed, judgement: judgement.cloned(), ..self }
+    }
+
+    /// The study of the load that it was.
+    fn load_study(&self) -> &LoadStudy {
+        self.load.as_deref().expect("it was a load")
+    }
+
+    /// The check that `is` picks out has this grade.
+    #[track_caller]
+    fn graded(&self, grade: Grade, is: fn(&Diagnostic) -> bool) {
+        let judgement = self.judgement.as_ref().expect("it was judged");
+        let found = judgement.checks.iter().find(|check| is(check)).map(Diagnostic::grade);
+        assert_eq!(found, Some(grade), "{judgement:?}");
     }
 }
 
@@ -145,34 +187,66 @@ const LEAST: usize = 40;
 /// So often a situation is caused where the machine disturbs it.
 const TRIES: usize = 2;
 
+/// So many at a time, of those that mostly wait.
+const BESIDE_EACH_OTHER: usize = 3;
+
 /// Causes each situation of a group, prints its row, and fails with every wrong cell.
-#[expect(clippy::print_stdout, reason = "the table is what the test prints")]
 fn hold((group, rows): Group) {
-    // One at a time: they would be each other's neighbours on the processors.
-    static ALONE: Mutex<()> = Mutex::new(());
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut wrong = String::new();
-    // `make test` has no time for all of them: every other one, and `make soak` the rest.
-    let is_soaked = std::env::var_os("LONGTAIL_SOAK").is_some();
-    let (mut judged, mut excused) = (0, 0);
-    for (at, row) in rows().into_iter().enumerate() {
-        if at % 2 == 1 && !is_soaked {
-            println!("{group}: {}: {}: left to make soak", row.name, words(&row.expected));
-            continue;
+    // Those that need the machine for themselves hold it alone.
+    static MACHINE: RwLock<()> = RwLock::new(());
+    let soaks = std::env::var_os("LONGTAIL_SOAK").is_some();
+    let (alone, others): (Vec<Row>, Vec<Row>) =
+        rows().into_iter().filter(|row| soaks || !row.is_soaked).partition(|row| row.is_alone);
+    let said = Mutex::new(Said::default());
+    let others = Mutex::new(others.into_iter());
+    std::thread::scope(|scope| {
+        for _ in 0..BESIDE_EACH_OTHER {
+            let hold_them = || {
+                while let Some(row) = others.lock().unwrap().next() {
+                    let beside = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
+                    let came = caused(&row);
+                    drop(beside);
+                    said.lock().unwrap().add(group, &row, came);
+                }
+            };
+            std::thread::Builder::new().name(format!("situations of {group}")).spawn_scoped(scope, hold_them).unwrap();
         }
-        let said = match caused(&row) {
+    });
+    for row in alone {
+        let _alone = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
+        said.lock().unwrap().add(group, &row, caused(&row));
+    }
+    let Said { wrong, judged, excused } = said.into_inner().unwrap();
+    assert!(wrong.is_empty(), "wrong cells:\n{wrong}");
+    // A machine is busy now and then. What is wrong each time is wrong, and not the machine.
+    assert!(excused <= judged, "{group}: {excused} situations laid to the machine, and only {judged} judged");
+}
+
+/// What was said of the situations of a group.
+#[derive(Default)]
+struct Said {
+    wrong: String,
+    judged: usize,
+    excused: usize,
+}
+
+impl Said {
+    #[expect(clippy::print_stdout, reason = "the table is what the test prints")]
+    fn add(&mut self, group: &str, row: &Row, came: Came) {
+        let said = match came {
             Came::Judged(seen, before) => {
-                judged += 1;
+                self.judged += 1;
                 let said = words(&seen.cells);
                 if seen.cells == row.expected {
+                    (row.proof)(&seen);
                     format!("as expected{before}")
                 } else {
-                    let _ = writeln!(wrong, "{}: {said}\nnot {}\n{}\n", row.name, words(&row.expected), seen.evidence);
+                    let _ = writeln!(self.wrong, "{}: {said}\nnot {}\n{seen:#?}\n", row.name, words(&row.expected));
                     format!("WRONG: {said}{before}")
                 }
             }
             Came::Excused(before) => {
-                excused += 1;
+                self.excused += 1;
                 can(false, &format!("{}: the machine is too busy{before}", row.name));
                 format!("skipped: the machine is too busy{before}")
             }
@@ -183,9 +257,6 @@ fn hold((group, rows): Group) {
         };
         println!("{group}: {}: {}: {said}", row.name, words(&row.expected));
     }
-    assert!(wrong.is_empty(), "wrong cells:\n{wrong}");
-    // A machine is busy now and then. What is wrong each time is wrong, and not the machine.
-    assert!(excused <= judged, "{group}: {excused} situations laid to the machine, and only {judged} judged");
 }
 
 /// What came of a situation.

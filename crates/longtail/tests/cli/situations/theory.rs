@@ -2,58 +2,70 @@
 
 use model::{Discipline, Verdict};
 
-use super::{Caused, Cells, Row, Seen};
+use super::{Caused, Cells, Row, Seen, row};
 use crate::lab::{LONGTAIL, Lab, Running, free_port, has};
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
-        Row {
-            name: "a Puma up to 6 with keep-alive, four times its threads",
-            how: "puma -w2 -t2:2, 100 ms a request",
-            expected: at_its_limit(Discipline::Turns),
-            cause: || swept_up_to_6("-w2 -t2:2 -d0.1 --multiples 4"),
-        },
-        Row {
-            name: "a Puma up to 6 with a connection for each request, four times its threads",
-            how: "the same with -k",
-            expected: at_its_limit(Discipline::Shared),
-            cause: || swept_up_to_6("-w2 -t2:2 -d0.1 --multiples 4 -k"),
-        },
-        Row {
-            name: "a Puma up to 6 with keep-alive, one and a half times its threads",
-            how: "puma -w2 -t2:2, 100 ms a request: who waits does so in one line for both workers",
-            expected: at_its_limit(Discipline::Turns),
-            cause: || swept_up_to_6("-w2 -t2:2 -d0.1 --multiples 1.5"),
-        },
-        Row {
-            name: "a Puma up to 6 whose config file says queue_requests false",
-            how: "puma -C FILE, four times its threads: no connection is kept, though the client would",
-            expected: at_its_limit(Discipline::Shared),
-            cause: || swept_up_to_6("-C no_queue.rb -d0.1 --multiples 4"),
-        },
-        Row {
-            name: "a cluster of node, each worker one request at a time",
-            how: "four workers of cluster.fork(), --slots 4 alone: who holds which connection is seen",
-            expected: at_its_limit(Discipline::Split),
-            cause: || swept_of_node("--slots 4 -d0.05 --multiples 3"),
-        },
-        Row {
-            name: "one line, or a line for each worker",
-            how: "longtail sink --queue shared, two workers of two slots, four times as many connections: split looks the same",
-            expected: Cells { discipline: None, ..at_its_limit(Discipline::Shared) },
-            cause: || swept_of_sink("shared"),
-        },
-        Row {
-            name: "ten requests of a connection in turn",
-            how: "longtail sink --queue inline10, as many workers, slots and connections",
-            expected: at_its_limit(Discipline::Turns),
-            cause: || swept_of_sink("inline10"),
-        },
+        row(
+            "a Puma up to 6 with keep-alive, four times its threads",
+            "puma -w2 -t2:2, 50 ms a request",
+            at_its_limit(Discipline::Turns),
+            || swept_up_to_6("-w2 -t2:2 -d0.05 --multiples 4"),
+        ).proves(|seen| looks_like(seen, Discipline::Turns, true)),
+        row(
+            "a Puma up to 6 with a connection for each request, four times its threads",
+            "the same with -k",
+            at_its_limit(Discipline::Shared),
+            || swept_up_to_6("-w2 -t2:2 -d0.05 --multiples 4 -k"),
+        ).proves(|seen| looks_like(seen, Discipline::Shared, true)),
+        row(
+            "a Puma up to 6 with keep-alive, one and a half times its threads",
+            "puma -w2 -t2:2, 50 ms a request: who waits does so in one line for both workers",
+            at_its_limit(Discipline::Turns),
+            || swept_up_to_6("-w2 -t2:2 -d0.05 --multiples 1.5"),
+        ).soaked(),
+        row(
+            "a Puma up to 6 whose config file says queue_requests false",
+            "puma -C FILE, four times its threads: no connection is kept, though the client would",
+            at_its_limit(Discipline::Shared),
+            || swept_up_to_6("-C no_queue.rb -d0.05 --multiples 4"),
+        ).soaked(),
+        row(
+            "a cluster of node, each worker one request at a time",
+            "four workers of cluster.fork(), --slots 4 alone: who holds which connection is seen",
+            at_its_limit(Discipline::Split),
+            || swept_of_node("--slots 4 -d0.05 --multiples 3"),
+        ).soaked(),
+        row(
+            "one line, or a line for each worker",
+            "longtail sink --queue shared, two workers of two slots, four times as many connections: split looks the same",
+            Cells { discipline: None, ..at_its_limit(Discipline::Shared) },
+            || swept_of_sink("shared"),
+        ).proves(|seen| looks_like(seen, Discipline::Shared, false)),
+        row(
+            "ten requests of a connection in turn",
+            "longtail sink --queue inline10, as many workers, slots and connections",
+            at_its_limit(Discipline::Turns),
+            || swept_of_sink("inline10"),
+        ).proves(|seen| looks_like(seen, Discipline::Turns, false)),
     ]
 }
 
 fn at_its_limit(discipline: Discipline) -> Cells {
     Cells { exit: Some(0), verdict: Some(Verdict::ServerBound), limit: Some("threads"), discipline: Some(discipline) }
+}
+
+/// However much a noisy machine adds: in turns of ten most of the time is waited by few, and in a shared queue all wait alike. What
+/// `is_expected` is known of the server before.
+fn looks_like(seen: &Seen, this: Discipline, is_expected: bool) {
+    let run = seen.run.as_ref().unwrap();
+    let times = &run.tally.response_time;
+    let (median, mean) = (times.quantile(0.5).unwrap(), times.mean().unwrap());
+    assert_eq!(median * 2 < mean, this == Discipline::Turns, "median {median}, mean {mean}: {:?}", run.theory);
+    assert_eq!(run.theory.as_ref().unwrap().expected, is_expected.then_some(this));
+    let parts = ["\ntheory beside measurement", "  inferred discipline: "];
+    assert!(parts.iter().all(|part| seen.printed.contains(part)), "{}", seen.printed);
 }
 
 /// A sweep of the Puma on PATH.
@@ -112,7 +124,7 @@ fn swept_of_sink(queue: &str) -> Caused {
 pub(super) fn swept(words: &str) -> (Seen, model::ServerFacts) {
     let lab = Lab::new();
     lab.write("no_queue.rb", "workers 2\nthreads 2, 2\nqueue_requests false\n");
-    let words = format!("sweep {words} --for 9s --warm-up 2s --no-calibrate");
+    let words = format!("sweep {words} --for 5s --warm-up 1s --no-calibrate");
     let ended = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", free_port().to_string())).end();
     let study = lab.study();
     (Seen::sweep(&ended, &study), study.server)
