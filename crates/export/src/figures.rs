@@ -234,7 +234,7 @@ pub fn of_sweep(study: &SweepStudy, run: &Run, number: usize) -> Vec<MetricFamil
     }
     // A service time is known where the response time at that quantile has enough independent answers.
     let service_time = |q| match run.response_time(q) {
-        unsupported @ (Quantile::TooFew | Quantile::Growing) => unsupported,
+        unsupported @ (Quantile::TooFew | Quantile::Growing | Quantile::NotPrinted) => unsupported,
         _ => tally.service_time_at(q),
     };
     figures.number(&COMPLETED, run.completed_rate());

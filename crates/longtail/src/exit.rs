@@ -28,7 +28,6 @@ impl Exit {
                 (study.interrupted, study.runs.iter().map(|run| run.run.judgement.as_ref()).collect())
             }
             Study::Load(study) => (study.interrupted, vec![study.run.judgement.as_ref()]),
-            Study::LoadWith(_) => (false, Vec::new()),
         };
         let is_invalid =
             |judgement: &Option<&Judgement>| judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid);

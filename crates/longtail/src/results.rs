@@ -99,7 +99,6 @@ pub(crate) fn render(
             Study::Bodies(bodies) => {
                 report::bodies::whole(bodies, Layout { columns: output.columns(), width: output.width() })
             }
-            Study::LoadWith(_) => report::text::whole(&report::report(study), output.width()),
         },
     })
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use strum::{EnumIter, EnumMessage};
 use thiserror::Error;
 
+use crate::claimed::FindingGrade;
 use crate::{Cpus, Nanos, Outcome, counts};
 
 /// How a diagnostic comes out.
@@ -503,6 +504,19 @@ pub enum Diagnostic {
         /// How many more of them may have been under way when the generator's time was up.
         under_way: u64,
     },
+    /// What the audit of another generator's figures found.
+    #[error("{by}'s own figures: {check} {is}: {text}")]
+    #[strum(message = "longtail audit FILE lists every check of a tool's output")]
+    Audited {
+        /// Which generator.
+        by: String,
+        /// Which check: `Little's law`.
+        check: String,
+        /// How it came out.
+        is: FindingGrade,
+        /// The evidence in a sentence or two.
+        text: String,
+    },
     /// The run was ended before its time.
     #[error("{by}: the run is shorter than planned")]
     Interrupted {
@@ -581,7 +595,9 @@ impl Diagnostic {
             }
             Diagnostic::ClockStep { steps } => if_none(steps.into(), Grade::Failed),
             Diagnostic::Steal { share } => by(share, 0.01, 0.05),
-            Diagnostic::TooFewRequests { .. }
+            Diagnostic::Audited { is: FindingGrade::Fails, .. } => Grade::Failed,
+            Diagnostic::Audited { is: FindingGrade::Explains, .. }
+            | Diagnostic::TooFewRequests { .. }
             | Diagnostic::LedgerUnknown { .. }
             | Diagnostic::KernelUnjoined { .. }
             | Diagnostic::KernelIncomplete { .. } => Grade::Note,

@@ -275,9 +275,10 @@ pub fn is_evidence(judgement: Option<&Judgement>) -> bool {
 /// The findings of a study, the most important first.
 pub fn findings(study: &Study) -> Vec<Finding> {
     match study {
+        study if study.is_claimed() => Vec::new(),
         Study::Sweep(study) => of_sweep(study),
         Study::Load(study) => of_load(&study.run, &study.plan),
-        Study::LoadWith(_) | Study::Bodies(_) => Vec::new(),
+        Study::Bodies(_) => Vec::new(),
     }
 }
 

@@ -57,7 +57,7 @@ pub use bad_response::{BadResponse, BadResponses, WrongLengths};
 pub use batches::Batches;
 pub use bodies::{BodiesPlan, BodiesStudy, BodyRun, ServerUse, SocketServer};
 pub use body::{Bodies, Body, BodyKind};
-pub use claimed::{ClaimedLoadStudy, ClaimedRow, ClaimedRun};
+pub use claimed::{Believable, GeneratorClaim};
 pub use clock::Clock;
 pub use control::{ControlAddress, ControlServer};
 pub use counts::Counts;

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::forecast::Overload;
 use crate::objective::ObjectiveFigure;
 use crate::{
-    Diagnostic, GeneratorFacts, Histogram, Judgement, Nanos, Objective, Pace, Quantile, Statistics, StatsdReport, Tally,
+    Diagnostic, GeneratorClaim, GeneratorFacts, Histogram, Judgement, Nanos, Objective, Pace, Quantile, Statistics,
+    StatsdReport, Tally,
 };
 
 /// What `longtail load` was asked to do.
@@ -118,8 +119,12 @@ impl std::fmt::Display for Timestamps {
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadRun {
-    /// What was recorded.
+    /// What was recorded; nothing of a run that another generator made.
+    #[serde(default, skip_serializing_if = "Tally::is_nothing")]
     pub tally: Tally,
+    /// What another generator says of the run that it made; `None` of our own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Box<GeneratorClaim>>,
     /// Length of the measured window, from which rates are computed.
     #[serde(rename = "measured_ns")]
     pub measured: Nanos,
@@ -158,6 +163,7 @@ impl LoadRun {
     pub fn recorded(tally: Tally, measured: Nanos, elapsed: Nanos) -> LoadRun {
         LoadRun {
             tally,
+            claim: None,
             measured,
             elapsed,
             name_resolution: None,
@@ -173,8 +179,28 @@ impl LoadRun {
         }
     }
 
-    /// Those of these objectives that are missed, each with the figure that misses it. Where nothing was measured, none is.
+    /// A run that another generator made: all that is known of it is what it says.
+    pub fn claimed(claim: GeneratorClaim, elapsed: Nanos) -> LoadRun {
+        let measured = claim.duration.unwrap_or(elapsed);
+        LoadRun { claim: Some(Box::new(claim)), ..LoadRun::recorded(Tally::default(), measured, elapsed) }
+    }
+
+    /// Those of these objectives that are missed, each with the figure that misses it. Where nothing was measured, none is. Of another
+    /// generator's run one is missed too whose figure was not printed after all, or that only an impossible claim would meet.
     pub fn misses(&self, objectives: &[Objective]) -> Vec<String> {
+        if let Some(claim) = &self.claim {
+            let misses = objectives.iter().filter_map(|objective| match claim.figure(objective.figure) {
+                Some(value) if objective.is_missed_by(value) => {
+                    Some(format!("{objective}: it is {}", objective.shown(value)))
+                }
+                Some(_) if claim.spoils(objective.figure, &self.warnings) => {
+                    Some(format!("{objective}: not known, for what {} claims cannot be", claim.by))
+                }
+                Some(_) => None,
+                None => Some(format!("{objective}: {} did not print it", claim.by)),
+            });
+            return misses.collect();
+        }
         if self.tally.counts.total() == 0 {
             return Vec::new();
         }
@@ -197,7 +223,10 @@ impl LoadRun {
 
     /// The response time at quantile `q`, as [`Tally::response_time_at`], where so many independent answers support it.
     pub fn response_time(&self, q: f64) -> Quantile {
-        self.tally.response_time_at(q).supported(self.statistics.as_ref(), q, &self.tally)
+        match &self.claim {
+            Some(claim) => Quantile::printed(claim.percentile(q)),
+            None => self.tally.response_time_at(q).supported(self.statistics.as_ref(), q, &self.tally),
+        }
     }
 
     /// The service time at quantile `q`, likewise.
@@ -217,7 +246,7 @@ impl LoadRun {
             // In an overload whoever comes later waits longer, without an end.
             Quantile::Unanswered | Quantile::Growing => f64::INFINITY,
             // The objective is judged by what there is.
-            Quantile::TooFew => or_infinite(times.quantile(q)),
+            Quantile::TooFew | Quantile::NotPrinted => or_infinite(times.quantile(q)),
         };
         match figure {
             ObjectiveFigure::ResponseTime(q) => quantile(q, self.response_time(q), &tally.response_time),

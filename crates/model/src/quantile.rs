@@ -14,6 +14,8 @@ pub enum Quantile {
     TooFew,
     /// More was offered than the server can do: there is no steady state, and the time would only say how long the run was.
     Growing,
+    /// Another generator made the run, and did not print it.
+    NotPrinted,
 }
 
 impl Quantile {
@@ -21,12 +23,17 @@ impl Quantile {
     pub fn time(self) -> Option<Nanos> {
         match self {
             Quantile::Time(time) => Some(time),
-            Quantile::Unanswered | Quantile::TooFew | Quantile::Growing => None,
+            Quantile::Unanswered | Quantile::TooFew | Quantile::Growing | Quantile::NotPrinted => None,
         }
     }
 }
 
 impl Quantile {
+    /// What another generator printed.
+    pub(crate) fn printed(time: Option<Nanos>) -> Quantile {
+        time.map_or(Quantile::NotPrinted, Quantile::Time)
+    }
+
     /// The same, if there is a steady state, and the answers of `tally` are worth enough independent ones for quantile `q`.
     pub(crate) fn supported(self, statistics: Option<&Statistics>, q: f64, tally: &Tally) -> Quantile {
         let population = tally.counts.good() + tally.counts.censored();

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Anatomy, Diagnostic, Forecast, GeneratorFacts, Judgement, KernelView, Nanos, Quantile, Reading, Statistics,
-    StatsdReport, Tally, Theory, Watch,
+    Anatomy, Diagnostic, Forecast, GeneratorClaim, GeneratorFacts, Judgement, KernelView, Nanos, Quantile, Reading,
+    Statistics, StatsdReport, Tally, Theory, Watch,
 };
 
 /// One row of a study.
@@ -16,8 +16,12 @@ pub struct Run {
     pub multiple: f64,
     /// Connections, in total.
     pub connections: u32,
-    /// What the client recorded.
+    /// What the client recorded; nothing of a run that another generator made.
+    #[serde(default, skip_serializing_if = "Tally::is_nothing")]
     pub tally: Tally,
+    /// What another generator says of the run that it made; `None` of our own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Box<GeneratorClaim>>,
     /// Length of the measured window, from which rates are computed: as planned, or up to the last answer where a
     /// count ended the run, or up to the interruption.
     #[serde(rename = "measured_ns")]
@@ -90,6 +94,7 @@ impl Run {
             multiple,
             connections,
             tally,
+            claim: None,
             measured,
             elapsed,
             workers: Vec::new(),
@@ -107,7 +112,41 @@ impl Run {
         }
     }
 
-    /// Good answers per second of the measured window.
+    /// A run that another generator made: all that is known of it is what it says.
+    pub fn claimed(connections: u32, multiple: f64, claim: GeneratorClaim, elapsed: Nanos) -> Run {
+        let measured = claim.duration.unwrap_or(elapsed);
+        Run {
+            claim: Some(Box::new(claim)),
+            ..Run::recorded(connections, multiple, Tally::default(), measured, elapsed)
+        }
+    }
+
+    /// Requests per second: good answers of the measured window, or what another generator says; `None` where it does not.
+    pub fn rate(&self) -> Option<f64> {
+        self.claim.as_ref().map_or_else(|| Some(self.completed_rate()), |claim| claim.rate_per_s)
+    }
+
+    /// Requests of the measured window; `None` where another generator does not say.
+    pub fn requests(&self) -> Option<u64> {
+        self.claim.as_ref().map_or_else(|| Some(self.tally.counts.total()), |claim| claim.requests)
+    }
+
+    /// Those of them without a good answer, likewise.
+    pub fn failed(&self) -> Option<u64> {
+        self.claim.as_ref().map_or_else(|| Some(self.tally.counts.failed()), |claim| claim.failed)
+    }
+
+    /// Those of them with a good answer, likewise.
+    pub fn good(&self) -> Option<u64> {
+        self.claim.as_ref().map_or_else(|| Some(self.tally.counts.good()), |claim| claim.good())
+    }
+
+    /// The mean response time of the good answers, likewise.
+    pub fn mean_response_time(&self) -> Option<Nanos> {
+        self.claim.as_ref().map_or_else(|| self.tally.response_time.mean(), |claim| claim.mean)
+    }
+
+    /// Good answers per second of the measured window; 0 of a run that another generator made.
     pub fn completed_rate(&self) -> f64 {
         if self.measured == Nanos::ZERO {
             0.0
@@ -118,12 +157,15 @@ impl Run {
 
     /// Completed rate over the theoretical maximum (1 is all of it).
     pub fn of_maximum(&self) -> Option<f64> {
-        self.forecast.as_ref().map(|forecast| self.completed_rate() / forecast.maximum_rate)
+        Some(self.rate()? / self.forecast.as_ref()?.maximum_rate)
     }
 
     /// The response time at quantile `q`, as [`Tally::response_time_at`], where so many independent answers support it.
     pub fn response_time(&self, q: f64) -> Quantile {
-        self.tally.response_time_at(q).supported(self.statistics.as_ref(), q, &self.tally)
+        match &self.claim {
+            Some(claim) => Quantile::printed(claim.percentile(q)),
+            None => self.tally.response_time_at(q).supported(self.statistics.as_ref(), q, &self.tally),
+        }
     }
 
     /// Long tail: the longest response time over the 10th percentile; the longest must be known.
@@ -135,7 +177,7 @@ impl Run {
 
     /// The longest response time; unknown where a request has no answer.
     pub fn max_response_time(&self) -> Quantile {
-        self.tally.longest_response_time()
+        self.claim.as_ref().map_or_else(|| self.tally.longest_response_time(), |claim| Quantile::printed(claim.max))
     }
 
     /// The response time at quantile `q` over the ideal first-come-first-served time (1 is ideal).
@@ -154,22 +196,17 @@ impl Run {
         (squares > 0.0).then(|| sum * sum / (counts.len() as f64 * squares))
     }
 
-    /// The workers' relative deviations from an even share, rising: -0.03 is 3 % less than even.
+    /// The workers' relative deviations from an even share, rising: -0.03 is 3 % less than even; none where nobody had a request.
     pub fn worker_deviations(&self) -> Vec<f64> {
-        deviations(&self.workers)
+        let total: u64 = self.workers.iter().map(|w| w.requests).sum();
+        if total == 0 {
+            return Vec::new();
+        }
+        let even = total as f64 / self.workers.len() as f64;
+        let mut deviations: Vec<f64> = self.workers.iter().map(|w| w.requests as f64 / even - 1.0).collect();
+        deviations.sort_by(f64::total_cmp);
+        deviations
     }
-}
-
-/// The workers' relative deviations from an even share, rising; none where nobody had a request.
-pub(crate) fn deviations(workers: &[WorkerShare]) -> Vec<f64> {
-    let total: u64 = workers.iter().map(|w| w.requests).sum();
-    if total == 0 {
-        return Vec::new();
-    }
-    let even = total as f64 / workers.len() as f64;
-    let mut deviations: Vec<f64> = workers.iter().map(|w| w.requests as f64 / even - 1.0).collect();
-    deviations.sort_by(f64::total_cmp);
-    deviations
 }
 
 #[cfg(test)]

@@ -9,8 +9,7 @@ use crate::forecast::ServiceTime;
 use crate::load::{LoadPlan, LoadRun};
 use crate::theory::DisciplineProbe;
 use crate::{
-    BodiesStudy, ClaimedLoadStudy, ClaimedRow, Diagnostic, Environment, LanesBy, Nanos, Placement, Plan, ProbeUsed,
-    Run, ServerFacts, ServerLocation,
+    BodiesStudy, Diagnostic, Environment, LanesBy, Nanos, Placement, Plan, ProbeUsed, Run, ServerFacts, ServerLocation,
 };
 
 /// The version of the file format that this code writes. It rises with each change that an older reader would misread.
@@ -24,21 +23,24 @@ pub enum Study {
     Sweep(Box<SweepStudy>),
     /// Of `longtail load`.
     Load(Box<LoadStudy>),
-    /// Of `longtail load --generator`: another generator's run.
-    LoadWith(Box<ClaimedLoadStudy>),
     /// Of `longtail bodies`.
     Bodies(Box<BodiesStudy>),
+}
+
+impl Study {
+    /// Whether another generator made its runs, so that nothing of it was measured by us.
+    pub fn is_claimed(&self) -> bool {
+        match self {
+            Study::Sweep(study) => study.plan.with.is_some(),
+            Study::Load(study) => study.run.claim.is_some(),
+            Study::Bodies(_) => false,
+        }
+    }
 }
 
 impl From<SweepStudy> for Study {
     fn from(study: SweepStudy) -> Study {
         Study::Sweep(Box::new(study))
-    }
-}
-
-impl From<ClaimedLoadStudy> for Study {
-    fn from(study: ClaimedLoadStudy) -> Study {
-        Study::LoadWith(Box::new(study))
     }
 }
 
@@ -82,9 +84,6 @@ pub struct SweepStudy {
     pub probes: Vec<DisciplineProbe>,
     /// The runs that were finished, in order.
     pub runs: Vec<Run>,
-    /// Of a sweep that another generator drove (`--generator`): its runs, and then `runs` is empty.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub claimed_runs: Vec<ClaimedRow>,
     /// What is doubtful about the whole.
     #[serde(default)]
     pub warnings: Vec<Diagnostic>,

@@ -121,6 +121,11 @@ impl Tally {
         }
     }
 
+    /// Whether nothing was recorded, because another generator made the run.
+    pub(crate) fn is_nothing(&self) -> bool {
+        *self == Tally::default()
+    }
+
     /// Whether a request due then is measured.
     #[inline]
     pub fn measures(&self, due: Nanos) -> bool {

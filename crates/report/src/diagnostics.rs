@@ -18,7 +18,8 @@ pub(crate) fn warnings_of<'a>(runs: &[Labelled<'a>]) -> Vec<NamedWarnings<'a>> {
 /// Whether something was seen that may have spoiled a number of the run's row. A number that is left out, or that
 /// nothing confirms, has a note and no mark: it would stand on every row and mean nothing.
 pub(crate) fn is_doubtful(run: &Run) -> bool {
-    run.warnings.iter().any(|warning| warning.grade() != Grade::Note)
+    let fails = run.claim.as_ref().is_some_and(|claim| claim.failed > Some(0));
+    fails || run.warnings.iter().any(|warning| warning.grade() != Grade::Note)
 }
 
 /// A row a run: what limited it, and the figures of the evidence; then what was not passed.

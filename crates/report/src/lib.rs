@@ -6,7 +6,7 @@
 
 pub mod answer;
 pub mod bodies;
-pub mod claimed;
+mod claimed;
 pub mod csv;
 mod diagnostics;
 mod facts;
@@ -54,7 +54,6 @@ pub fn report(study: &Study) -> ReportTree {
         Study::Sweep(study) => sweep::report(study, Columns::Longtail),
         Study::Bodies(study) => bodies::report(study),
         Study::Load(study) => load::report(study),
-        Study::LoadWith(study) => claimed::report(study),
     }
 }
 

@@ -7,10 +7,20 @@ use model::{Diagnostic, Grade, LoadPlan, LoadStudy, Nanos, NetworkPath, Outcome,
 
 use crate::number::{self, count_of, or_none};
 use crate::tree::{DataTable, ListItem, ReportSection, ReportTree, TableCell, TableRow};
-use crate::{load_facts, load_picture, load_times, server_view, verdicts};
+use crate::{claimed, load_facts, load_picture, load_times, server_view, verdicts};
 
 /// What is said of it.
 pub fn report(study: &LoadStudy) -> ReportTree {
+    if let Some(claim) = &study.run.claim {
+        let rest = [objectives(&study.run.missed, &study.plan), warnings(study), Some(claimed::output(claim))];
+        return ReportTree {
+            command_line: study.command_line.clone(),
+            facts: load_facts::of_load(study),
+            sections: claimed::figures(claim).into_iter().chain(rest.into_iter().flatten()).collect(),
+            total_time: total_time(study),
+            ..ReportTree::default()
+        };
+    }
     // An invalid run has no headline figure.
     let is_shown = !verdicts::hides(study.run.judgement.as_ref());
     let sections = [
@@ -39,16 +49,20 @@ pub fn report(study: &LoadStudy) -> ReportTree {
         objectives(&study.run.missed, &study.plan),
         warnings(study),
     ];
-    let elapsed = study.run.elapsed;
-    let total = if elapsed < Nanos::from_secs(60) { number::length(elapsed) } else { number::minutes(elapsed) };
     ReportTree {
         command_line: study.command_line.clone(),
         facts: load_facts::of_load(study),
         table: None,
         sections: sections.into_iter().flatten().collect(),
         glossary: if study.run.tally.counts.total() == 0 { Vec::new() } else { WORDS.to_vec() },
-        total_time: format!("total time {total}"),
+        total_time: total_time(study),
     }
+}
+
+fn total_time(study: &LoadStudy) -> String {
+    let elapsed = study.run.elapsed;
+    let total = if elapsed < Nanos::from_secs(60) { number::length(elapsed) } else { number::minutes(elapsed) };
+    format!("total time {total}")
 }
 
 /// What limited the run, with the evidence.
@@ -297,7 +311,7 @@ fn traffic(study: &LoadStudy) -> ReportSection {
 }
 
 /// The objectives that were missed, or that none was.
-pub(crate) fn objectives(missed: &[String], plan: &LoadPlan) -> Option<ReportSection> {
+fn objectives(missed: &[String], plan: &LoadPlan) -> Option<ReportSection> {
     if missed.is_empty() {
         return ReportSection::new("objectives kept: none of these holds")
             .lines(plan.fail_if.iter().map(ToString::to_string))

@@ -2,6 +2,7 @@
 
 use model::{Arrivals, LaneFacts, Late, LoadPlan, LoadStudy, Nanos, Pace, Profile, ServerLocation, Timing};
 
+use crate::claimed;
 use crate::facts::{hardware_in_words, lanes, listed, named};
 use crate::number::{self, count_of};
 use crate::tree::NamedFact;
@@ -14,12 +15,13 @@ const NOT_COMPARABLE: &str =
 pub(crate) fn of_load(study: &LoadStudy) -> Vec<NamedFact> {
     let plan = &study.plan;
     let not_comparable = if plan.pace.is_open() { "" } else { NOT_COMPARABLE };
-    vec![
-        NamedFact::key("load", [model(plan), requests(plan), not_comparable.to_owned()]),
+    let load = NamedFact::key("load", [model(plan), requests(plan), not_comparable.to_owned()]);
+    let facts = [
         NamedFact::new("target", target(plan).into_iter().chain(unseen(&study.server))),
         NamedFact::new("machine", [hardware_in_words(&study.environment)]),
         NamedFact::new("longtail", [longtail(study)]),
-    ]
+    ];
+    std::iter::once(load).chain(claimed::maker(study)).chain(facts).collect()
 }
 
 /// `open loop, Poisson, 500 req/s for 30 s, seed 1, at most 64 connections`.
@@ -77,7 +79,7 @@ fn rate(profile: &Profile) -> String {
 }
 
 /// What is sent over the connections, and how long an answer may take.
-pub(crate) fn requests(plan: &LoadPlan) -> String {
+fn requests(plan: &LoadPlan) -> String {
     let is_open = plan.pace.is_open();
     listed([
         plan.requests.clone(),
@@ -102,7 +104,7 @@ fn keep_alive(plan: &LoadPlan) -> String {
     if plan.keep_alive { "keep-alive" } else { "a new connection for each request" }.to_owned()
 }
 
-pub(crate) fn target(plan: &LoadPlan) -> Vec<String> {
+fn target(plan: &LoadPlan) -> Vec<String> {
     let tls = if plan.tls { ", TLS" } else { "" };
     let at = if plan.endpoints.is_empty() { String::new() } else { format!("at {}{tls}", plan.endpoints.join(", ")) };
     [plan.url.clone(), at].into_iter().filter(|line| !line.is_empty()).collect()
@@ -125,6 +127,11 @@ fn unseen(server: &ServerLocation) -> Option<String> {
 
 /// The generator: version, lanes, how it waits, and when it ran.
 fn longtail(study: &LoadStudy) -> String {
+    let version = study.environment.longtail_version.clone();
+    let started = named("started", &study.started_at);
+    if study.run.claim.is_some() {
+        return listed([version, started]);
+    }
     let plan = &study.plan;
     let timing = match plan.timing {
         _ if !plan.pace.is_open() => "",
@@ -133,11 +140,11 @@ fn longtail(study: &LoadStudy) -> String {
         Timing::Spin => "timing spin",
     };
     listed([
-        study.environment.longtail_version.clone(),
+        version,
         lanes(plan.lanes, (Some(study.lanes_by), study.placement.as_ref())),
         timing.to_owned(),
         awake(&study.run.generator.lanes),
-        named("started", &study.started_at),
+        started,
     ])
 }
 

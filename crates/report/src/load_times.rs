@@ -62,6 +62,7 @@ fn beside(tally: &Tally, q: f64, time: Quantile) -> String {
         Quantile::Time(_) => String::new(),
         Quantile::TooFew => "too few answers".to_owned(),
         Quantile::Growing => "no steady state".to_owned(),
+        Quantile::NotPrinted => String::new(),
         Quantile::Unanswered => unanswered(counts.failed()),
     }
 }

@@ -15,7 +15,6 @@ pub(crate) fn lines(study: &Study) -> Vec<String> {
         Study::Sweep(study) => of_sweep(study),
         Study::Load(study) => of_load(study),
         Study::Bodies(study) => of_bodies(study),
-        Study::LoadWith(_) => Vec::new(),
     }
 }
 

@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 
-use model::{ClaimedRow, Nanos, Run, ServerKind, SweepStudy, Threads};
+use model::{Run, ServerKind, SweepStudy, Threads};
 
 use crate::number::{self, NONE, or_none};
 use crate::text::{band, right};
@@ -62,43 +62,19 @@ fn size(study: &SweepStudy) -> String {
     format!("{workers:<4} -t{}", study.plan.server.threads.unwrap_or(most))
 }
 
-/// One run.
+/// One run; another generator's by its own figures: those of hey are what Puma's script prints.
 pub(crate) fn row(study: &SweepStudy, run: &Run) -> String {
     let connections = right(&number::count(run.connections), 3);
     // An invalid run has no headline figure.
     let hidden = verdicts::hides(run.judgement.as_ref());
-    let rate = Some(run.completed_rate()).filter(|_| !hidden);
-    let rate = right(&or_none(rate, |rate| number::fixed(rate, 4)), 12);
+    let rate = right(&or_none(run.rate().filter(|_| !hidden), |rate| number::fixed(rate, 4)), 12);
+    let mut row = format!("{} {connections} {rate}  ", number::multiple(run.multiple));
     let percentiles = PERCENTILES.iter().map(|q| run.response_time(*q));
-    let times = percentiles.chain([run.max_response_time()]).map(|time| time.time().filter(|_| !hidden));
-    let start = format!("{} {connections} {rate}  ", number::multiple(run.multiple));
-    let good = number::count(run.tally.counts.good());
-    whole(study, start, times, &run.worker_deviations(), &good)
-}
-
-/// One run of another generator, by its own figures: those of hey are what Puma's script prints.
-pub(crate) fn claimed_row(study: &SweepStudy, row: &ClaimedRow) -> String {
-    let claim = &row.run.claim;
-    let connections = right(&number::count(row.run.connections), 3);
-    let rate = right(&or_none(claim.rate_per_s, |rate| number::fixed(rate, 4)), 12);
-    let times = PERCENTILES.iter().map(|q| claim.percentile(*q)).chain([claim.max]);
-    let start = format!("{} {connections} {rate}  ", number::multiple(row.multiple));
-    whole(study, start, times, &row.worker_deviations(), &or_none(claim.good(), number::count))
-}
-
-fn whole(
-    study: &SweepStudy,
-    start: String,
-    times: impl Iterator<Item = Option<Nanos>>,
-    deviations: &[f64],
-    good: &str,
-) -> String {
-    let mut row = start;
-    for time in times {
+    for time in percentiles.chain([run.max_response_time()]).map(|time| time.time().filter(|_| !hidden)) {
         row.push_str(&right(&or_none(time, number::seconds), 8));
     }
     if let Some(workers) = compared(study) {
-        row.push_str(&worker_cells(deviations, good, workers));
+        row.push_str(&worker_cells(&run.worker_deviations(), &or_none(run.good(), number::count), workers));
     }
     row
 }

@@ -1,6 +1,6 @@
 //! Each multiple over its repeats: median, lowest and highest.
 
-use model::{ClaimedRow, Nanos, Run, SweepStudy};
+use model::{Nanos, Run, SweepStudy};
 
 use crate::number;
 use crate::tree::{ColumnBand, DataTable, ReportSection, TableCell, TableColumn, TableRow};
@@ -25,20 +25,13 @@ struct RepeatedRun {
 }
 
 impl RepeatedRun {
-    fn of_ours(run: &Run) -> RepeatedRun {
+    fn of(run: &Run) -> RepeatedRun {
         let nanos = |quantile| run.response_time(quantile).time().map(|time| time.0 as f64);
-        let figures = [Some(run.completed_rate()), nanos(0.5), nanos(0.99), run.long_tail()];
+        let figures = [run.rate(), nanos(0.5), nanos(0.99), run.long_tail()];
         // The figures of a run that is worth nothing are not shown anywhere.
         let is_hidden = verdicts::hides(run.judgement.as_ref());
         let figures = if is_hidden { [None; FIGURES.len()] } else { figures };
         RepeatedRun { multiple: run.multiple, connections: run.connections, figures }
-    }
-
-    fn of_claimed(row: &ClaimedRow) -> RepeatedRun {
-        let claim = &row.run.claim;
-        let nanos = |quantile| claim.percentile(quantile).map(|time| time.0 as f64);
-        let figures = [claim.rate_per_s, nanos(0.5), nanos(0.99), row.long_tail()];
-        RepeatedRun { multiple: row.multiple, connections: row.run.connections, figures }
     }
 }
 
@@ -50,8 +43,7 @@ pub(crate) fn section(study: &SweepStudy) -> Option<ReportSection> {
     if study.plan.repeat < 2 {
         return None;
     }
-    let claimed = study.claimed_runs.iter().map(RepeatedRun::of_claimed);
-    let runs: Vec<RepeatedRun> = study.runs.iter().map(RepeatedRun::of_ours).chain(claimed).collect();
+    let runs: Vec<RepeatedRun> = study.runs.iter().map(RepeatedRun::of).collect();
     let mut multiples: Vec<f64> = Vec::new();
     for run in &runs {
         if !multiples.iter().any(|multiple| multiple.total_cmp(&run.multiple).is_eq()) {

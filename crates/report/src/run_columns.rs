@@ -5,7 +5,7 @@ use model::{Judgement, Run, SweepStudy};
 
 use crate::number::{self, NONE};
 use crate::tree::{ColumnBand, DataTable, TableCell, TableColumn, TableRow};
-use crate::{diagnostics, verdicts};
+use crate::{claimed, diagnostics, verdicts};
 
 /// A column and what it shows of a run, which is an `R`.
 pub(crate) struct RunColumn<R> {
@@ -94,10 +94,24 @@ pub(crate) fn response_times() -> ColumnBand {
     }
 }
 
-/// Of a sweep's own runs.
+/// What limited a run; of another generator's what the audit leaves of its claim.
+fn limit(run: &Run) -> TableCell {
+    let claim = run.claim.as_ref().map(|claim| claimed::word(claim.audit));
+    claim.unwrap_or_else(|| verdicts::word(run.judgement.as_ref())).into()
+}
+
+/// Of a sweep's runs. Where another generator made them, all but the workers is as it says.
 pub(crate) fn of_sweep(study: &SweepStudy) -> Vec<RunColumn<Run>> {
     type C = RunColumn<Run>;
-    let times = response_times();
+    let is_claimed = study.plan.with.is_some();
+    let either = move |ours: &'static str, claimed: &'static str| if is_claimed { claimed } else { ours };
+    let count = |n: Option<u64>| n.map_or_else(|| NONE.into(), TableCell::count);
+    let times = if is_claimed {
+        let meaning = "as it prints them; - where it does not print that percentile";
+        ColumnBand { meaning, ..ColumnBand::new("times by the other generator, ms", "its ms") }
+    } else {
+        response_times()
+    };
     let ideal = ColumnBand {
         meaning: "response time / ideal; ideal: all wait in one line, service time x max(1, mult)",
         ..ColumnBand::new("x ideal", "x ideal")
@@ -117,13 +131,19 @@ pub(crate) fn of_sweep(study: &SweepStudy) -> Vec<RunColumn<Run>> {
             .meaning("connections in total")
             .key("connections")
             .of_any_run(),
-        C::kept("req/s", 6, |run| TableCell::number(Some(run.completed_rate()), number::rate))
-            .meaning("good answers (2xx, 3xx) per second of the measured window")
+        C::kept("req/s", 6, |run| TableCell::number(run.rate(), number::rate))
+            .meaning(either(
+                "good answers (2xx, 3xx) per second of the measured window",
+                "requests per second, as it prints them",
+            ))
             .key("rate_per_s"),
         C::ranked(1, "% max", 5, |run| TableCell::number(run.of_maximum(), number::percent))
             .meaning("req/s in % of the theoretical maximum, slots / service time")
             .key("of_maximum"),
     ];
+    columns.extend(is_claimed.then(|| {
+        C::ranked(9, "mean", 5, |run| TableCell::time(run.mean_response_time())).under(&times).key("mean_ms")
+    }));
     for (quantile, rank) in PERCENTILES.into_iter().zip([11, 12, 2, 10, 8, 4, 0, 9]) {
         let cell = move |run: &Run| TableCell::time(run.response_time(quantile).time());
         let name = number::percentile(quantile);
@@ -141,6 +161,7 @@ pub(crate) fn of_sweep(study: &SweepStudy) -> Vec<RunColumn<Run>> {
         C::ranked(13, "Jain", 5, |run| TableCell::number(run.fairness(), number::index))
             .meaning("fairness among connections: 1 when all get the same, 1/n when one of n gets all")
             .key("jain")
+            .constant(is_claimed)
             .under(&fairness),
         C::ranked(13, "worker ±%", 9, |run| {
             TableCell::number(widest(&run.worker_deviations()), number::percent_tenths)
@@ -148,13 +169,26 @@ pub(crate) fn of_sweep(study: &SweepStudy) -> Vec<RunColumn<Run>> {
         .meaning("the worker furthest from an even share, in % of that share")
         .key("worker_deviation")
         .under(&fairness),
-        C::kept("limit", 9, |run| verdicts::word(run.judgement.as_ref()).into()).meaning(LIMIT).of_any_run(),
-        C::ranked(6, "requests", 8, |run| TableCell::count(run.tally.counts.total()))
-            .meaning("planned in the measured window")
+        C::kept(either("limit", "claim"), if is_claimed { 10 } else { 9 }, limit)
+            .meaning(either(
+                LIMIT,
+                "what longtail audit says of its figures: possible, doubtful, IMPOSSIBLE: see the claims",
+            ))
             .of_any_run(),
-        C::kept("errors", 7, |run| TableCell::count(run.tally.counts.failed()))
-            .meaning("requests of the measured window without a good answer")
+        C::ranked(6, "requests", 8, move |run| count(run.requests()))
+            .meaning(either("planned in the measured window", "those that it says ended"))
+            .of_any_run(),
+        C::kept("errors", 7, move |run| count(run.failed()))
+            .meaning(either(
+                "requests of the measured window without a good answer",
+                "bad statuses, errors and timeouts, as it counts them",
+            ))
             .of_any_run(),
     ]);
+    let maker = |run: &Run| run.claim.as_ref().map_or_else(|| NONE.to_owned(), |claim| claim.name()).into();
+    columns.extend(is_claimed.then(|| {
+        C::kept("by", 13, maker)
+            .meaning("who made the load and says all that stands in this row: nothing of it was measured by longtail")
+    }));
     columns
 }

@@ -211,13 +211,13 @@ impl Summary {
     /// Of a study; `None` of one that has no run of ours, but another generator's claims.
     pub fn of(study: &Study, saved: Option<String>) -> Option<Summary> {
         let (command, runs) = match study {
-            Study::Sweep(study) if study.claimed_runs.is_empty() => ("sweep", sweep_runs(study)),
+            study if study.is_claimed() => return None,
+            Study::Sweep(study) => ("sweep", sweep_runs(study)),
             Study::Load(study) => ("load", vec![load_run(study)]),
             Study::Bodies(study) => {
                 let label = |row: &model::BodyRun| format!("{} {}", row.socket, row.body);
                 ("sweep", study.runs.iter().map(|row| run_of(&row.run, label(row), None)).collect())
             }
-            Study::Sweep(_) | Study::LoadWith(_) => return None,
         };
         let findings: Vec<SummaryFinding> = findings(study).into_iter().map(in_words).collect();
         let conclusions = findings.iter().filter(|finding| finding.finding.role() == FindingRole::Conclusion);
@@ -265,7 +265,6 @@ fn head(study: &Study) -> (&str, &str, &str) {
     match study {
         Study::Sweep(it) => (&it.command_line, &it.started_at, &it.environment.longtail_version),
         Study::Load(it) => (&it.command_line, &it.started_at, &it.environment.longtail_version),
-        Study::LoadWith(it) => (&it.command_line, &it.started_at, &it.environment.longtail_version),
         Study::Bodies(it) => (&it.command_line, &it.started_at, &it.environment.longtail_version),
     }
 }
@@ -381,6 +380,7 @@ fn summary_run(run: &RunFigures<'_>, verdict: SummaryVerdict) -> SummaryRun {
             Quantile::TooFew => "too_few_answers",
             Quantile::Unanswered => "failures",
             Quantile::Growing => "overloaded",
+            Quantile::NotPrinted => "not_printed",
         };
         Some((*name, why))
     });

@@ -1,8 +1,8 @@
 //! The report of a sweep.
 
-use model::{ClaimedRow, Run, SweepStudy};
+use model::{Run, SweepStudy};
 
-use crate::claimed::rows;
+use crate::claimed;
 use crate::facts;
 use crate::number;
 use crate::run_columns::{self, MARKS};
@@ -12,18 +12,14 @@ use crate::{Columns, Layout, diagnostics, intervals, kernel_view, puma, repeats,
 /// What is said of it: in Puma's columns, of which the tree has no table, or in ours.
 pub fn report(study: &SweepStudy, columns: Columns) -> ReportTree {
     let runs = facts::labelled(study);
-    let claimed = study.claimed_runs.iter().map(|row| (rows::label(study, row), &*row.run.warnings));
-    let warnings: Vec<_> = diagnostics::warnings_of(&runs).into_iter().chain(claimed).collect();
-    let is_empty = study.runs.is_empty() && study.claimed_runs.is_empty();
-    let missing =
-        facts::missing_runs(study.runs.len() + study.claimed_runs.len(), study.plan.runs(), study.interrupted);
+    let missing = facts::missing_runs(study.runs.len(), study.plan.runs(), study.interrupted);
     let sections = [
         missing.map(ReportSection::new),
         repeats::section(study),
         diagnostics::verdicts(&runs),
-        rows::claims(study),
+        claimed::accounts(&runs),
         diagnostics::errors(&runs),
-        diagnostics::warnings(&study.warnings, &warnings),
+        diagnostics::warnings(&study.warnings, &diagnostics::warnings_of(&runs)),
         intervals::section(study),
         kernel_view::where_the_time_went(study),
         server_view::section(&runs),
@@ -34,11 +30,9 @@ pub fn report(study: &SweepStudy, columns: Columns) -> ReportTree {
         theory_section(study),
         workers::section(study),
     ];
-    let is_claimed = study.plan.with.is_some();
     let glossary = match columns {
-        _ if is_empty => Vec::new(),
+        _ if study.runs.is_empty() => Vec::new(),
         Columns::Puma => puma::words(study),
-        Columns::Longtail if is_claimed => rows::MARKS.to_vec(),
         Columns::Longtail => MARKS.to_vec(),
     };
     ReportTree {
@@ -55,11 +49,6 @@ pub fn report(study: &SweepStudy, columns: Columns) -> ReportTree {
 }
 
 fn table(study: &SweepStudy) -> DataTable {
-    if study.plan.with.is_some() {
-        let columns = rows::columns(study);
-        let lines = study.claimed_runs.iter().map(|run| run_columns::row(&columns, run, None)).collect();
-        return run_columns::table(columns, lines);
-    }
     let columns = run_columns::of_sweep(study);
     let lines = study.runs.iter().map(|run| run_columns::row(&columns, run, run.judgement.as_ref())).collect();
     run_columns::table(columns, lines)
@@ -90,16 +79,6 @@ pub fn row(study: &SweepStudy, run: &Run, layout: Layout) -> String {
     text::table_row(&run_columns::table(columns, Vec::new()), &row, layout.width)
 }
 
-/// The line of a run that another generator made.
-pub fn claimed_row(study: &SweepStudy, run: &ClaimedRow, layout: Layout) -> String {
-    if layout.columns == Columns::Puma {
-        return puma::claimed_row(study, run) + "\n";
-    }
-    let columns = rows::columns(study);
-    let row = run_columns::row(&columns, run, None);
-    text::table_row(&run_columns::table(columns, Vec::new()), &row, layout.width)
-}
-
 /// What stands after the table.
 pub fn closing(study: &SweepStudy, layout: Layout) -> String {
     text::closing(&report(study, layout.columns), layout.width)
@@ -107,9 +86,8 @@ pub fn closing(study: &SweepStudy, layout: Layout) -> String {
 
 /// The whole report as text.
 pub fn whole(study: &SweepStudy, layout: Layout) -> String {
-    let ours = study.runs.iter().map(|run| row(study, run, layout));
-    let claimed = study.claimed_runs.iter().map(|run| claimed_row(study, run, layout));
-    opening(study, layout) + &ours.chain(claimed).collect::<String>() + &closing(study, layout)
+    let rows: String = study.runs.iter().map(|run| row(study, run, layout)).collect();
+    opening(study, layout) + &rows + &closing(study, layout)
 }
 
 fn theory_section(study: &SweepStudy) -> Option<ReportSection> {

@@ -122,7 +122,6 @@ fn judged_runs(study: &Study) -> Vec<JudgedRun<'_>> {
                 failed_share: share(&run.tally.counts),
             }]
         }
-        Study::LoadWith(_) => Vec::new(),
     }
 }
 

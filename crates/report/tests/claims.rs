@@ -2,7 +2,7 @@
 
 use model::{BodiesStudy, Body, BodyKind, Diagnostic, LoadStudy, Outcome, Pace, Socket, Study, SweepStudy, Verdict};
 use report::json::ReadError;
-use report::{Columns, Layout, Width, bodies, claimed, csv, hey, json, load, markdown, number, sweep, text, wrk};
+use report::{Columns, Layout, Width, bodies, csv, hey, json, load, markdown, number, sweep, text, wrk};
 use testkit::{bodies as body_study, claimed as claimed_study, load as load_study, study};
 
 const ANY: Layout = Layout { columns: Columns::Longtail, width: Width::ANY };
@@ -10,8 +10,8 @@ const ANY: Layout = Layout { columns: Columns::Longtail, width: Width::ANY };
 fn every_study() -> Vec<Study> {
     let sweeps = study::every().into_iter().chain([claimed_study::hey_sweep()]).map(Study::from);
     let bodies = body_study::every().into_iter().map(Study::from);
-    let loads = load_study::every().into_iter().map(Study::from);
-    sweeps.chain(bodies).chain(loads).chain([claimed_study::wrk_load().into()]).collect()
+    let loads = load_study::every().into_iter().chain([claimed_study::wrk_load()]).map(Study::from);
+    sweeps.chain(bodies).chain(loads).collect()
 }
 
 /// In our own words: no layout of another tool, which has its own.
@@ -221,13 +221,13 @@ fn an_invalid_run_has_no_figure_anywhere_but_in_the_file() {
 
 #[test]
 fn a_percentile_that_another_generator_did_not_print_is_not_there() {
-    let printed = text::whole(&claimed::report(&claimed_study::wrk_load()), Width::ANY);
+    let printed = load_text(&claimed_study::wrk_load());
     let times = printed.split("times, by wrk 4.1.0").nth(1).unwrap().split("what wrk").next().unwrap();
     assert!(times.contains("p99") && !times.contains("p95") && !times.contains("shortest"), "{times}");
     // p10, p25, p95 and p99.9 of wrk's row, and what is made of them.
     let mut sweep = claimed_study::hey_sweep();
-    sweep.claimed_runs[0].run = claimed_study::wrk_run();
-    let row = sweep::claimed_row(&sweep, &sweep.claimed_runs[0], ANY);
+    sweep.runs[0].claim = Some(claimed_study::wrk_claim().into());
+    let row = sweep::row(&sweep, &sweep.runs[0], ANY);
     assert_eq!(row.split_whitespace().filter(|cell| *cell == "-").count(), 5, "{row}");
     assert!(row.trim_end().ends_with("wrk 4.1.0"), "{row}");
 }

@@ -61,17 +61,17 @@ fn every_study_of_another_generator_is_valid_and_not_just_any() {
         assert_valid(&schema, good);
     }
     let changes: [(&str, Value); 4] = [
-        ("/run/audit", json!("fine")),
+        ("/run/claim/audit", json!("fine")),
         ("/run/claim/mean_ns", json!("5ms")),
         ("/run/claim/percentiles/0", json!({"quantile": 2, "time_ns": 1})),
-        ("/run/findings/0/is", json!("holds")),
+        ("/run/warnings/0/is", json!("holds")),
     ];
     for (at, wrong) in changes {
         let mut study = load.clone();
         *study.pointer_mut(at).unwrap() = wrong;
         assert!(!schema.is_valid(&study), "{at}");
     }
-    for at in ["", "/run", "/run/claim", "/run/findings/0"] {
+    for at in ["", "/run", "/run/claim", "/run/warnings/0"] {
         let mut study = load.clone();
         study.pointer_mut(at).unwrap().as_object_mut().unwrap().insert("extra".to_owned(), json!(1));
         assert!(!schema.is_valid(&study), "a key more in '{at}'");

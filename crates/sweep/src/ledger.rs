@@ -99,7 +99,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
     pub(crate) fn judge<'r>(&self, runs: impl IntoIterator<Item = &'r mut Run>, is_whole: bool) -> Option<Diagnostic> {
         // The user who interrupts does not want to wait for it.
         let accounts = if is_whole { self.reconcile() } else { Err(None) };
-        for run in runs {
+        for run in runs.into_iter().filter(|run| run.claim.is_none()) {
             let judgement = verdict::of_run(run, self.server.facts.slots());
             let check = accounts.as_ref().ok().map(|accounts| accounts.check());
             run.judgement = Some(check.into_iter().fold(judgement, model::Judgement::with));

@@ -36,4 +36,4 @@ pub use probe::host::HostCounters;
 pub use probe::machine::environment;
 pub use sweep::conduct_sweep;
 pub use watch::LiveReadings;
-pub use with::{OtherGenerator, Task};
+pub use with::{ClaimedRun, OtherGenerator, Task, observe_claimed};

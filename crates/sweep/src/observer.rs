@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::RunProgress;
-use model::{ClaimedRow, Nanos, Run, SweepStudy};
+use model::{Nanos, Run, SweepStudy};
 
 use crate::watch::LiveReadings;
 
@@ -72,9 +72,4 @@ pub trait Observer<S = SweepStudy, R = Run> {
 
     /// All runs of the study so far are judged, once: what their server counted stands beside our own count, or cannot be known.
     fn judged(&mut self, study: &S);
-
-    /// A run of another generator was finished; it is the last of the study's `claimed_runs`. Of a sweep alone.
-    fn claimed_done(&mut self, study: &S, run: &ClaimedRow) {
-        let _ = (study, run);
-    }
 }

@@ -37,7 +37,6 @@ pub fn conduct_sweep<C: Clock + Clone + Send + Sync>(
         service_time: plan.stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given, cpu: None }),
         probes: Vec::new(),
         runs: Vec::new(),
-        claimed_runs: Vec::new(),
         warnings: Vec::new(),
         total_time: Nanos::ZERO,
         interrupted: false,
@@ -111,7 +110,7 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for Sweep<'_> {
             }
             observer.opened(study);
         }
-        let done = study.runs.len() + study.claimed_runs.len();
+        let done = study.runs.len();
         let job = |(at, ((multiple, connections), ceiling)): (usize, ((f64, u32), &Option<Ceiling>))| Job {
             stream: plan.stream.clone(),
             probe: study.probed.as_ref().map_or(Probe::None, |probed| probed.probe),
@@ -128,22 +127,15 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for Sweep<'_> {
     }
 
     fn run(&mut self, job: &Job, session: &mut Session<'_, C>) -> Result<bool, SweepError> {
-        if let Some(other) = session.context.other {
-            let load = (job.multiple, job.connections);
-            let at = (job.repeat, job.number - 1);
-            let service_time = self.study.service_time;
-            let Some(run) = session.claimed_run((self.plan, other), load, at, service_time, self.observer)? else {
-                return Ok(false);
-            };
-            self.note_the_time(session.context);
-            self.study.claimed_runs.push(run.clone());
-            self.observer.claimed_done(&self.study, &run);
-            return Ok(true);
-        }
-        let finished = session.run(job, self.study.service_time, &mut |phase| self.observer.phase(phase))?;
+        let (service_time, mut phase) = (self.study.service_time, |phase: &Phase| self.observer.phase(phase));
+        let run = match session.context.other {
+            Some(other) => session.claimed_run(other, job, service_time, &mut phase)?,
+            None => Some(session.run(job, service_time, &mut phase)?.run),
+        };
+        let Some(run) = run else { return Ok(false) };
         self.note_the_time(session.context);
-        let mut provisional = finished.run.clone();
-        self.study.runs.push(finished.run);
+        let mut provisional = run.clone();
+        self.study.runs.push(run);
         session.judge([&mut provisional], false);
         self.observer.run_done(&self.study, &provisional);
         Ok(true)
@@ -156,7 +148,7 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for Sweep<'_> {
         if is_whole {
             observer.phase(&Phase::Reconciling);
         }
-        let of_this_server = |run: &&mut Run| run.repeat == block.repeat;
+        let of_this_server = |run: &&mut Run| run.repeat == block.repeat && run.claim.is_none();
         study.warnings.extend(session.judge(study.runs.iter_mut().filter(of_this_server), is_whole));
         let scatters = study.runs.iter().any(|run| theory::app_scatters(run, &study.server));
         for run in study.runs.iter_mut().filter(of_this_server) {

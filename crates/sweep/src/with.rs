@@ -1,8 +1,10 @@
-//! A sweep that another generator drives: the same server, multiples and waits, its load instead of ours, and beside
-//! what it claims the server's own account.
+//! Runs that another generator makes: its load instead of ours, and beside what it claims the server's own account.
 
 use model::forecast::ServiceTime;
-use model::{ClaimedRow, ClaimedRun, Clock, Diagnostic, Nanos, Plan, ServerFacts, ServerKind, Stop, WorkerShare};
+use model::{
+    Clock, Diagnostic, GeneratorClaim, GeneratorFacts, Grade, Nanos, Run, ServerFacts, ServerKind, ServerPlan, Stop,
+    StreamPlan, WorkerShare,
+};
 use probe::host::HostCounters;
 use probe::processes::tree;
 use probe::puma_stats::PumaStats;
@@ -10,14 +12,16 @@ use probe::sink_ledger;
 
 use crate::error::SweepError;
 use crate::ledger::{replaced, shares_between};
-use crate::observer::{Observer, Phase};
-use crate::session::Session;
+use crate::observer::Phase;
+use crate::session::{Job, Session};
 
 /// What another generator is to do in one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
-    /// The whole sweep's plan.
-    pub plan: &'a Plan,
+    /// What is asked.
+    pub stream: &'a StreamPlan,
+    /// How the server was started.
+    pub started: &'a ServerPlan,
     /// The server, slots and all.
     pub server: &'a ServerFacts,
     /// Where to: a URL of an address of this machine.
@@ -26,13 +30,49 @@ pub struct Task<'a> {
     pub connections: u32,
 }
 
+/// A run that another generator finished.
+#[derive(Clone, Debug)]
+pub struct ClaimedRun {
+    /// What it says.
+    pub claim: GeneratorClaim,
+    /// From the start of its process to the end, warm-up left out.
+    pub elapsed: Nanos,
+    /// What the audit of its figures found.
+    pub found: Vec<Diagnostic>,
+}
+
 /// Another generator.
 pub trait OtherGenerator: Sync {
+    /// Its name.
+    fn name(&self) -> &'static str;
+
     /// Runs it once, its warm-up before it; `ended` says when to give up. `Ok(None)` where it was given up.
     ///
     /// # Errors
     /// Where it fails, or what it prints is not understood: why, in a line.
     fn run(&self, task: &Task<'_>, ended: &dyn Fn() -> bool) -> Result<Option<ClaimedRun>, String>;
+}
+
+/// Has another generator do its run, and adds what the machine spoiled meanwhile to what was found. A server that `is_here` has its
+/// accept queue on this machine.
+///
+/// # Errors
+/// As `run`.
+pub fn observe_claimed(
+    is_here: bool,
+    run: impl FnOnce() -> Result<Option<ClaimedRun>, String>,
+) -> Result<Option<(ClaimedRun, GeneratorFacts)>, String> {
+    let before = HostCounters::now();
+    let Some(mut done) = run()? else { return Ok(None) };
+    let after = HostCounters::now();
+    let steal = after.steal_since(&before);
+    let listen_overflows = after.listen_overflows_since(&before).filter(|_| is_here);
+    let troubles = [
+        steal.map(|share| Diagnostic::Steal { share }),
+        listen_overflows.map(|dropped| Diagnostic::ListenOverflows { dropped }),
+    ];
+    done.found.extend(troubles.into_iter().flatten().filter(|trouble| trouble.grade() > Grade::Passed));
+    Ok(Some((done, GeneratorFacts { steal, listen_overflows, ..GeneratorFacts::default() })))
 }
 
 /// The server's own count at one moment, each worker's part where it tells.
@@ -48,57 +88,53 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
     /// Where the generator fails while the server lives.
     pub(crate) fn claimed_run(
         &mut self,
-        (plan, other): (&Plan, &dyn OtherGenerator),
-        (multiple, connections): (f64, u32),
-        (repeat, done_before): (u32, usize),
+        other: &dyn OtherGenerator,
+        job: &Job,
         service_time: Option<ServiceTime>,
-        observer: &mut dyn Observer,
-    ) -> Result<Option<ClaimedRow>, SweepError> {
-        let slots = self.server.facts.slots();
-        let stream = &plan.stream;
-        observer.phase(&Phase::OtherRunning {
-            number: done_before + 1,
-            of: plan.runs(),
-            connections,
-            length: match stream.stop {
-                Stop::After(length) => Some(length + stream.warm_up),
-                Stop::RequestsPerConnection(_) => None,
-            },
-        });
+        phase: &mut dyn FnMut(&Phase),
+    ) -> Result<Option<Run>, SweepError> {
+        let Job { stream, connections, .. } = job;
+        let (slots, connections) = (self.server.facts.slots(), *connections);
+        let length = match stream.stop {
+            Stop::After(length) => Some(length + stream.warm_up),
+            Stop::RequestsPerConnection(_) => None,
+        };
+        phase(&Phase::OtherRunning { number: job.number, of: job.of, connections, length });
         let account_before = self.account.take().or_else(|| self.server_account());
-        let before = HostCounters::now();
         let family = tree(self.server.pid());
-        let task = Task { plan, server: &self.server.facts, url: &self.server.target_url, connections };
-        let done = other.run(&task, &|| self.context.is_interrupted() || self.server.has_ended());
+        let (server, started) = (&self.server.facts, &self.server_plan);
+        let task = Task { stream, started, server, url: &self.server.target_url, connections };
+        let ended = || self.context.is_interrupted() || self.server.has_ended();
+        let done = observe_claimed(true, || other.run(&task, &ended));
         if let Some(error) = self.server.death(connections) {
             return Err(error);
         }
-        let failed = |why| SweepError::Other { by: plan.with.clone().unwrap_or_default(), connections, why };
-        let Some(mut run) = done.map_err(failed)? else { return Ok(None) };
-        let after = HostCounters::now();
-        run.steal = after.steal_since(&before);
-        run.listen_overflows = after.listen_overflows_since(&before);
-        let readings = self.listener_readings(run.elapsed);
-        observer.phase(&Phase::CoolingDown);
-        run.warnings.extend(if self.cools_down { self.cool_down() } else { None });
-        observer.phase(&Phase::Reconciling);
+        let failed = |why| SweepError::Other { by: other.name().to_owned(), connections, why };
+        let Some((ClaimedRun { mut claim, elapsed, found }, generator)) = done.map_err(failed)? else {
+            return Ok(None);
+        };
+        let mut warnings = found;
+        let readings = self.listener_readings(elapsed);
+        phase(&Phase::CoolingDown);
+        warnings.extend(if self.cools_down { self.cool_down() } else { None });
+        phase(&Phase::Reconciling);
         self.account = self.server_account();
         let (server_requests, workers) = self.since(account_before.as_ref());
         self.welcome(&workers);
         let new = replaced(&workers, &family, &tree(self.server.pid()));
-        run.warnings.extend((new > 0).then_some(Diagnostic::WorkersChanged { new }));
+        warnings.extend((new > 0).then_some(Diagnostic::WorkersChanged { new }));
+        claim.server_requests = server_requests;
+        let runs = 1 + u64::from(stream.warm_up > Nanos::ZERO);
+        let unknown = || Diagnostic::LedgerUnknown { reason: "it has no count that longtail can read".to_owned() };
+        warnings.extend(match server_requests {
+            Some(_) => claim.ledger_doubt(connections, runs),
+            None => (!self.context.is_interrupted()).then(unknown),
+        });
         let forecast = service_time.and_then(|ServiceTime { time, source, .. }| {
             queueing::closed_loop::forecast(connections, slots, time, source)
         });
-        let mut row = ClaimedRow { repeat, multiple, run, server_requests, workers, readings, forecast };
-        let runs = 1 + u64::from(stream.warm_up > Nanos::ZERO);
-        let unknown = || Diagnostic::LedgerUnknown { reason: "it has no count that longtail can read".to_owned() };
-        let doubt = match server_requests {
-            Some(_) => row.ledger_doubt(runs),
-            None => (!self.context.is_interrupted()).then(unknown),
-        };
-        row.run.warnings.extend(doubt);
-        Ok(Some(row))
+        let claimed = Run::claimed(connections, job.multiple, claim, elapsed);
+        Ok(Some(Run { repeat: job.repeat, workers, readings, forecast, generator, warnings, ..claimed }))
     }
 
     /// What the server has counted up to now; `None` where it does not say.

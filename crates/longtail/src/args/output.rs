@@ -151,8 +151,8 @@ impl From<&Study> for StudyKind {
         match study {
             Study::Sweep(_) => StudyKind::Sweep,
             Study::Bodies(_) => StudyKind::Bodies,
+            Study::Load(load) if load.run.claim.is_some() => StudyKind::ClaimedLoad,
             Study::Load(_) => StudyKind::Load,
-            Study::LoadWith(_) => StudyKind::ClaimedLoad,
         }
     }
 }
@@ -254,8 +254,6 @@ impl OutputArgs {
             Study::Sweep(sweep) => sweep.runs.iter_mut().for_each(|run| force(&mut run.judgement)),
             Study::Bodies(bodies) => bodies.runs.iter_mut().for_each(|run| force(&mut run.run.judgement)),
             Study::Load(load) => force(&mut load.run.judgement),
-            // No judgement of ours is on a claim.
-            Study::LoadWith(_) => {}
         }
         study
     }

@@ -7,7 +7,7 @@ use engine::Resolver;
 use launch::puma::{self, Addresses};
 use launch::{GuardCommand, LaunchError};
 use model::plan::quoted;
-use model::{App, BodiesStudy, BodyRun, ClaimedRow, Nanos, Probe, Run, ServerKind, ServerPlan, Study, SweepStudy};
+use model::{App, BodiesStudy, BodyRun, Nanos, Probe, Run, ServerKind, ServerPlan, Study, SweepStudy};
 use sweep::{Context, Observer, Phase, SweepError};
 
 use crate::clock::SystemClock;
@@ -135,19 +135,15 @@ impl Observer for TerminalObserver<'_> {
     }
 
     fn judged(&mut self, study: &SweepStudy) {
-        for number in self.judged..study.runs.len() {
+        // What another generator claims is nobody's measurement.
+        let ours = (self.judged..study.runs.len()).filter(|number| study.runs[*number].claim.is_none());
+        for number in ours {
             self.outlets.iter_mut().for_each(|outlets| outlets.sweep_done(study, number));
         }
         self.judged = study.runs.len();
         if self.judged > 0 {
             self.keep(&study.clone().into());
         }
-    }
-
-    fn claimed_done(&mut self, study: &SweepStudy, _: &ClaimedRow) {
-        let study = study.clone().into();
-        self.keep(&study);
-        self.show_rows(&study);
     }
 }
 

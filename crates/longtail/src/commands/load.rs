@@ -232,16 +232,16 @@ fn run_another<'a>(args: &'a LoadArgs, resolver: &Resolver, generator: Generator
             vec![format!("interrupted: {} had not finished, so there is nothing to report", generator.name())];
         return Ok(result);
     };
-    let run = &study.run;
-    (result.planned, result.answered) = (run.claim.requests.unwrap_or(0), run.claim.good().unwrap_or(0));
-    let nothing_came = result.answered == 0 && run.claim.failed.is_some();
+    let claim = study.run.claim.as_ref().expect("another generator made it");
+    (result.planned, result.answered) = (claim.requests.unwrap_or(0), claim.good().unwrap_or(0));
+    let nothing_came = result.answered == 0 && claim.failed.is_some();
     if nothing_came {
         result.complaints =
-            vec![format!("{} had no good answer at all: does anything serve {}?", run.by, study.plan.url)];
+            vec![format!("{} had no good answer at all: does anything serve {}?", claim.by, study.plan.url)];
     }
     result.exit = if nothing_came {
         Exit::Invalid
-    } else if !study.missed.is_empty() {
+    } else if !study.run.missed.is_empty() {
         Exit::Missed
     } else {
         Exit::Fine

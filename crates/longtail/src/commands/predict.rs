@@ -63,7 +63,7 @@ fn law(word: &ServiceWord) -> Result<DelayLaw, Mistake> {
         Study::Bodies(_) => {
             Err(none("bodies are work and no time that a thread is held; give a time, such as --service 200ms"))
         }
-        Study::Load(_) | Study::LoadWith(_) => Err(none(
+        Study::Load(_) => Err(none(
             "a load's times have waits in them; name a sweep's study, or give a time, such as --service 200ms",
         )),
     }

@@ -6,10 +6,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use audit::claim::ClaimedServer;
-use audit::{AuditedClaim, CheckOutcome, Claim, ClaimVerdict, PrintedFigure};
-use model::claimed::{Believable, ClaimFinding, ClaimedFigures, ClaimedPercentile, FindingGrade};
-use model::{ClaimedRun, Nanos, ServerFacts, Stop};
-use sweep::{OtherGenerator, Task};
+use audit::{AuditedClaim, CheckOutcome, ClaimVerdict, PrintedFigure};
+use model::claimed::{ClaimedPercentile, FindingGrade};
+use model::{Believable, Diagnostic, GeneratorClaim, Nanos, ServerFacts, Stop};
+use sweep::{ClaimedRun, OtherGenerator, Task};
 
 use crate::clock::SystemClock;
 use crate::generators::{Generator, GeneratorRunner, LoadEnd, LoadOrder, ProcessReport};
@@ -73,11 +73,6 @@ impl GeneratorDriver {
         Ok(path)
     }
 
-    /// Its name.
-    pub(crate) fn name(&self) -> &'static str {
-        self.installed.generator.name()
-    }
-
     /// One run; `Ok(None)` where `ended` says to give up.
     ///
     /// # Errors
@@ -98,13 +93,19 @@ impl GeneratorDriver {
             warm_up_requests = claimed(report).ok().and_then(|warm_up| warm_up.claim.requests);
         }
         let Some(report) = process(order.end)? else { return Ok(None) };
-        Ok(Some(ClaimedRun { warm_up_requests, ..claimed(report)? }))
+        let mut run = claimed(report)?;
+        run.claim.warm_up_requests = warm_up_requests;
+        Ok(Some(run))
     }
 }
 
 impl OtherGenerator for GeneratorDriver {
+    fn name(&self) -> &'static str {
+        self.installed.generator.name()
+    }
+
     fn run(&self, task: &Task<'_>, ended: &dyn Fn() -> bool) -> Result<Option<ClaimedRun>, String> {
-        let stream = &task.plan.stream;
+        let stream = task.stream;
         let end = match stream.stop {
             Stop::After(time) => LoadEnd::After(time),
             Stop::RequestsPerConnection(each) => LoadEnd::Requests(each * u64::from(task.connections)),
@@ -116,7 +117,7 @@ impl OtherGenerator for GeneratorDriver {
             ..LoadOrder::closed_loop(task.url, task.connections, stream.lanes, end)
         };
         // A path of the user's own need not sleep.
-        let delay = stream.delay.filter(|_| stream.path.is_none() && task.plan.server.rackup.is_none());
+        let delay = stream.delay.filter(|_| stream.path.is_none() && task.started.rackup.is_none());
         GeneratorDriver::run(self, &order, KnownServer { facts: Some(task.server), delay }, ended)
     }
 }
@@ -143,36 +144,13 @@ fn claimed_run(
     let server = known.facts.map(|it| ClaimedServer { workers: it.workers.into(), threads: it.threads.into() });
     claim.server = claim.server.or(server);
     claim.delay_s = claim.delay_s.or(known.delay.map(Nanos::as_secs_f64));
-    let figures = figures(&claim);
-    let audited = audit::audit_claim(claim);
-    Ok(ClaimedRun {
+    // To the nanosecond: it has at most as many digits.
+    let nanos = |printed: PrintedFigure| Nanos((printed.value * 1e9).round() as u64);
+    let percentile = |quantile, time_s| ClaimedPercentile { quantile, time: nanos(time_s) };
+    let figures = GeneratorClaim {
         by: generator.name().to_owned(),
         version: version.map(str::to_owned),
         command_line: report.command_line,
-        connections,
-        claim: figures,
-        output: report.printed,
-        warm_up_requests: None,
-        audit: match audited.verdict {
-            ClaimVerdict::Possible => Believable::Possible,
-            ClaimVerdict::Doubtful { .. } => Believable::Doubtful,
-            ClaimVerdict::Impossible { .. } => Believable::Impossible,
-            ClaimVerdict::Unchecked => Believable::Unchecked,
-        },
-        findings: findings(&audited),
-        cpu: report.cpu.map(|(user, system)| user + system),
-        elapsed: report.elapsed,
-        steal: None,
-        listen_overflows: None,
-        warnings: Vec::new(),
-    })
-}
-
-fn figures(claim: &Claim) -> ClaimedFigures {
-    // To the nanosecond: it has at most as many digits.
-    let nanos = |printed: PrintedFigure| Nanos((printed.value * 1e9).round() as u64);
-    let percentiles = claim.percentiles.iter();
-    ClaimedFigures {
         requests: claim.ended(),
         failed: claim.failed(),
         rate_per_s: claim.rate_per_s.map(|rate| rate.value),
@@ -181,16 +159,26 @@ fn figures(claim: &Claim) -> ClaimedFigures {
         stdev: claim.stdev_s.map(nanos),
         min: claim.min_s.map(nanos),
         max: claim.max_s.map(nanos),
-        percentiles: percentiles
-            .map(|one| ClaimedPercentile { quantile: one.quantile, time: nanos(one.time_s) })
-            .collect(),
+        percentiles: claim.percentiles.iter().map(|one| percentile(one.quantile, one.time_s)).collect(),
         statuses: claim.statuses.clone(),
         received_bytes: claim.received_bytes.map(|bytes| bytes.value),
-    }
+        cpu: report.cpu.map(|(user, system)| user + system),
+        output: report.printed,
+        ..GeneratorClaim::default()
+    };
+    let audited = audit::audit_claim(claim);
+    let audit = match audited.verdict {
+        ClaimVerdict::Possible => Believable::Possible,
+        ClaimVerdict::Doubtful { .. } => Believable::Doubtful,
+        ClaimVerdict::Impossible { .. } => Believable::Impossible,
+        ClaimVerdict::Unchecked => Believable::Unchecked,
+    };
+    let claim = GeneratorClaim { audit, ..figures };
+    Ok(ClaimedRun { claim, elapsed: report.elapsed, found: findings(&audited, generator.name()) })
 }
 
 /// What the audit has to say: what cannot be first, then what is doubtful, then why.
-fn findings(audited: &AuditedClaim) -> Vec<ClaimFinding> {
+fn findings(audited: &AuditedClaim, by: &str) -> Vec<Diagnostic> {
     let worth_a_word = audited.findings.iter().filter_map(|finding| {
         let is = match finding.outcome {
             CheckOutcome::Fails { .. } => FindingGrade::Fails,
@@ -198,11 +186,12 @@ fn findings(audited: &AuditedClaim) -> Vec<ClaimFinding> {
             CheckOutcome::Explains { .. } => FindingGrade::Explains,
             CheckOutcome::Holds { .. } | CheckOutcome::Unchecked { .. } => return None,
         };
-        Some(ClaimFinding { check: finding.check.name().to_owned(), is, text: audited.sentence(finding) })
+        let (by, check) = (by.to_owned(), finding.check.name().to_owned());
+        Some((is, Diagnostic::Audited { by, check, is, text: audited.sentence(finding) }))
     });
-    let mut findings: Vec<ClaimFinding> = worth_a_word.collect();
-    findings.sort_by_key(|finding| finding.is);
-    findings
+    let mut findings: Vec<(FindingGrade, Diagnostic)> = worth_a_word.collect();
+    findings.sort_by_key(|(is, _)| *is);
+    findings.into_iter().map(|(_, finding)| finding).collect()
 }
 
 #[cfg(test)]
@@ -240,8 +229,8 @@ mod tests {
     #[test]
     fn a_mean_beyond_littles_law_is_found_out() {
         let read = read(&WRK.replace("Latency     1.00ms", "Latency     1.90ms")).unwrap();
-        assert_eq!(read.audit, Believable::Impossible);
-        assert!(read.findings.iter().any(|finding| finding.check == "Little's law"), "{:?}", read.findings);
+        assert_eq!(read.claim.audit, Believable::Impossible);
+        assert!(read.found.iter().any(|found| found.to_string().contains("Little's law FAILS")), "{:?}", read.found);
     }
 
     #[test]

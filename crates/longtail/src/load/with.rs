@@ -5,12 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::{Endpoint, Resolver};
 use launch::CpuRestriction;
-use model::claimed::{Believable, FindingGrade};
-use model::objective::ObjectiveFigure;
 use model::study::SCHEMA;
-use model::{ClaimedLoadStudy, ClaimedRun, Nanos, Objective};
+use model::{GeneratorClaim, LoadRun, LoadStudy, Nanos};
 use requests::TargetUrl;
-use sweep::HostCounters;
+use sweep::{ClaimedRun, OtherGenerator as _};
 
 use crate::args::LoadArgs;
 use crate::clock::SystemClock;
@@ -122,32 +120,33 @@ impl OrderedLoad {
         self,
         (started_at, command_line): (String, String),
         interrupt: &AtomicBool,
-    ) -> Result<Option<ClaimedLoadStudy>, Mistake> {
+    ) -> Result<Option<LoadStudy>, Mistake> {
         let OrderedLoad { driver, order, prepared } = self;
         // Before this thread is kept to some of its processors, as then the generator is too.
         let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
         let kept = CpuRestriction::off_the_server(prepared.placement.as_ref());
-        let before = HostCounters::now();
         let ended = || interrupt.load(Ordering::Relaxed);
+        let run = || driver.run(&order, KnownServer::default(), &ended);
+        let done = sweep::observe_claimed(prepared.server.is_here(), run);
+        drop(kept);
         let failed = |why| wrong(format!("--generator {}: {why}", driver.name()));
-        let Some(mut run) = driver.run(&order, KnownServer::default(), &ended).map_err(failed)? else {
+        let Some((ClaimedRun { mut claim, elapsed, found }, generator)) = done.map_err(failed)? else {
             return Ok(None);
         };
-        let after = HostCounters::now();
-        drop(kept);
-        run.steal = after.steal_since(&before);
-        run.listen_overflows = after.listen_overflows_since(&before).filter(|_| prepared.server.is_here());
-        without_secrets(&mut run, &order);
-        let missed = missed(&run, &prepared.plan.fail_if);
-        Ok(Some(ClaimedLoadStudy {
+        without_secrets(&mut claim, &order);
+        let mut run = LoadRun { generator, warnings: found, ..LoadRun::claimed(claim, elapsed) };
+        run.missed = run.misses(&prepared.plan.fail_if);
+        Ok(Some(LoadStudy {
             schema: SCHEMA,
             started_at,
             command_line,
-            plan: prepared.plan,
             environment,
+            plan: prepared.plan,
+            server: prepared.server,
             placement: prepared.placement,
+            lanes_by: prepared.lanes_by,
             run,
-            missed,
+            interrupted: false,
         }))
     }
 
@@ -163,88 +162,12 @@ impl OrderedLoad {
 }
 
 /// Takes credentials and cookies out of the command line: it goes into reports.
-fn without_secrets(run: &mut ClaimedRun, order: &LoadOrder) {
+fn without_secrets(claim: &mut GeneratorClaim, order: &LoadOrder) {
     for header in &order.headers {
         let name = header.split(':').next().unwrap_or_default();
         if ["authorization", "cookie", "proxy-authorization"].iter().any(|secret| name.eq_ignore_ascii_case(secret)) {
             let shown = model::plan::quoted(header);
-            run.command_line = run.command_line.replace(&shown, "'(secret)'");
+            claim.command_line = claim.command_line.replace(&shown, "'(secret)'");
         }
-    }
-}
-
-/// The objectives that are missed, each with the figure that misses it. One whose figure was not printed after all, or
-/// that a claim which cannot be would have met, is not known to have been met.
-fn missed(run: &ClaimedRun, objectives: &[Objective]) -> Vec<String> {
-    let misses = objectives.iter().filter_map(|objective| match run.claim.figure(objective.figure) {
-        Some(value) if objective.is_missed_by(value) => Some(format!("{objective}: it is {}", objective.shown(value))),
-        Some(_) if is_spoiled(run, objective.figure) => {
-            Some(format!("{objective}: not known, for what {} claims cannot be", run.by))
-        }
-        Some(_) => None,
-        None => Some(format!("{objective}: {} did not print it", run.by)),
-    });
-    misses.collect()
-}
-
-/// Whether an impossible claim leaves nothing of this figure: of its times always, of its rate unless it is known that the
-/// times alone are wrong, of its count of errors nothing is lost.
-fn is_spoiled(run: &ClaimedRun, figure: ObjectiveFigure) -> bool {
-    let is_explained = run.findings.iter().any(|finding| finding.is == FindingGrade::Explains);
-    let touches = match figure {
-        ObjectiveFigure::Errors | ObjectiveFigure::ErrorShare => false,
-        ObjectiveFigure::Completed => !is_explained,
-        _ => true,
-    };
-    run.audit == Believable::Impossible && touches
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use model::claimed::{ClaimFinding, ClaimedFigures, ClaimedPercentile};
-
-    fn run(audit: Believable, findings: Vec<ClaimFinding>) -> ClaimedRun {
-        ClaimedRun {
-            by: "wrk".to_owned(),
-            version: None,
-            command_line: "wrk -H 'Cookie: a=b c' http://127.0.0.1/".to_owned(),
-            connections: 1,
-            claim: ClaimedFigures {
-                requests: Some(100),
-                failed: Some(0),
-                rate_per_s: Some(50.0),
-                percentiles: vec![ClaimedPercentile { quantile: 0.5, time: Nanos::from_millis(3) }],
-                ..ClaimedFigures::default()
-            },
-            output: String::new(),
-            warm_up_requests: None,
-            audit,
-            findings,
-            cpu: None,
-            elapsed: Nanos::from_secs(2),
-            steal: None,
-            listen_overflows: None,
-            warnings: Vec::new(),
-        }
-    }
-
-    fn missed_by(run: &ClaimedRun, text: &str) -> Vec<String> {
-        missed(run, &[text.parse().unwrap()])
-    }
-
-    #[test]
-    fn an_objective_that_an_impossible_claim_would_meet_is_not_met() {
-        let possible = run(Believable::Possible, Vec::new());
-        let impossible = run(Believable::Impossible, Vec::new());
-        assert_eq!(missed_by(&possible, "p50 > 1s"), Vec::<String>::new());
-        assert_eq!(missed_by(&possible, "p50 > 1ms"), ["p50 > 1ms: it is 3ms"]);
-        assert_eq!(missed_by(&impossible, "p50 > 1s"), ["p50 > 1s: not known, for what wrk claims cannot be"]);
-        assert_eq!(missed_by(&impossible, "completed < 1/s").len(), 1);
-        assert_eq!(missed_by(&impossible, "errors > 1"), Vec::<String>::new());
-        let why = ClaimFinding { check: "x".to_owned(), is: FindingGrade::Explains, text: String::new() };
-        let explained = run(Believable::Impossible, vec![why]);
-        assert_eq!(missed_by(&explained, "completed < 1/s"), Vec::<String>::new());
-        assert_eq!(missed_by(&possible, "max > 1s"), ["max > 1s: wrk did not print it"]);
     }
 }

@@ -114,7 +114,7 @@ impl Lab {
     pub(crate) fn kept_runs(&self) -> usize {
         let count = |path: &PathBuf| {
             let study: serde_json::Value = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
-            Some(["runs", "claimed_runs"].iter().filter_map(|key| study[key].as_array()).map(Vec::len).sum::<usize>())
+            study["runs"].as_array().map(Vec::len)
         };
         self.studies().iter().filter_map(count).sum()
     }

@@ -1,10 +1,9 @@
-//! `--generator`: the load or the sweep that another generator makes. What it claims is held against what the server counted,
+//! `--with`: the load or the sweep that another generator makes. What it claims is held against what the server counted,
 //! never against a time.
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use model::claimed::Believable;
-use model::{ClaimedLoadStudy, ClaimedRun, Study, SweepStudy};
+use model::{Believable, GeneratorClaim, LoadStudy, Study, SweepStudy};
 use rustix::process::Signal;
 use sink::{Sink, SinkBody};
 
@@ -12,10 +11,10 @@ use crate::clock::eventually;
 use crate::lab::{Lab, PATIENCE, Running, free_port, has};
 use crate::load::{load, sink, url};
 
-fn study(lab: &Lab) -> ClaimedLoadStudy {
+fn study(lab: &Lab) -> LoadStudy {
     let studies = lab.studies();
     assert_eq!(studies.len(), 1, "{studies:?}");
-    let Study::LoadWith(study) = report::json::read(&std::fs::read_to_string(&studies[0]).unwrap()).unwrap() else {
+    let Study::Load(study) = report::json::read(&std::fs::read_to_string(&studies[0]).unwrap()).unwrap() else {
         panic!("not of another generator: {}", studies[0].display())
     };
     *study
@@ -28,8 +27,13 @@ fn pretend(lab: &Lab, name: &str, script: &str) {
     std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-fn percentiles(run: &ClaimedRun) -> Vec<f64> {
-    run.claim.percentiles.iter().map(|one| one.quantile).collect()
+/// What the generator says of its one run.
+fn claim(lab: &Lab) -> GeneratorClaim {
+    *study(lab).run.claim.expect("of another generator")
+}
+
+fn percentiles(claim: &GeneratorClaim) -> Vec<f64> {
+    claim.percentiles.iter().map(|one| one.quantile).collect()
 }
 
 /// The real generator against a sink that counts: what it claims has come, but for what was under way at the end.
@@ -41,21 +45,20 @@ fn loads(tool: &str, prints: &[f64]) {
     let ended =
         load(&lab, &format!("--generator {tool} -c 8 --for 1s --warm-up 1s --fail-if 'errors > 0' {}", url(&sink)));
     let ended = ended.with_code(0);
-    let study = study(&lab);
-    let run = &study.run;
-    assert_eq!((run.by.as_str(), run.connections, run.claim.failed), (tool, 8, Some(0)));
-    assert_eq!(percentiles(run), prints);
-    let (claimed, received) = (run.claimed_requests().unwrap(), sink.stop().requests);
-    assert!(run.warm_up_requests.is_some_and(|n| n > 0) && run.claim.requests.is_some_and(|n| n > 0), "{run:#?}");
+    let claim = claim(&lab);
+    assert_eq!((claim.by.as_str(), claim.failed), (tool, Some(0)));
+    assert_eq!(percentiles(&claim), prints);
+    let (claimed, received) = (claim.all_requests().unwrap(), sink.stop().requests);
+    assert!(claim.warm_up_requests.is_some_and(|n| n > 0) && claim.requests.is_some_and(|n| n > 0), "{claim:#?}");
     // Eight connections, two runs; ab may still count what came after its time was up.
     let slack = if tool == "ab" { 16 } else { 0 };
     assert!(claimed <= received + slack && received <= claimed + 16, "{claimed} claimed, {received} received");
-    assert!(ended.stdout.contains(&format!("times, by {}", run.name())), "{}", ended.stdout);
-    assert!(ended.stdout.contains(run.output.lines().next_back().unwrap_or_default().trim()));
+    assert!(ended.stdout.contains(&format!("times, by {}", claim.name())), "{}", ended.stdout);
+    assert!(ended.stdout.contains(claim.output.lines().next_back().unwrap_or_default().trim()));
     // The kept study says the same again, and as markdown too.
     assert_eq!(lab.run("report").with_code(0).stdout, ended.stdout);
     let markdown = lab.run("report --format markdown").with_code(0).stdout;
-    assert!(markdown.contains(&format!("Times, by {}", run.name())), "{markdown}");
+    assert!(markdown.contains(&format!("Times, by {}", claim.name())), "{markdown}");
     assert!(lab.living().is_empty());
     assert_eq!(std::fs::read_dir(lab.path("tmp")).unwrap().count(), 0);
 }
@@ -89,7 +92,7 @@ fn a_count_is_kept_to_the_request() {
         let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
         load(&lab, &format!("--generator {tool} -c 4 -n 100 {}", url(&sink))).with_code(0);
         let ledger = sink.stop();
-        assert_eq!((study(&lab).run.claim.requests, ledger.requests), (Some(100), 100), "{tool}");
+        assert_eq!((claim(&lab).requests, ledger.requests), (Some(100), 100), "{tool}");
     }
 }
 
@@ -101,8 +104,7 @@ fn what_is_sent_is_what_was_asked_for() {
     let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
     let words = "--generator hey -c 2 -n 4 -k -m POST -d hello -H 'X-A: 1' --auth me:hunter2";
     load(&lab, &format!("{words} {}", url(&sink))).with_code(0);
-    let (study, ledger) = (study(&lab), sink.stop());
-    let line = &study.run.command_line;
+    let (line, ledger) = (claim(&lab).command_line, sink.stop());
     assert!(line.contains("-disable-keepalive") && line.contains("-m POST") && line.contains("'X-A: 1'"), "{line}");
     assert!(!line.contains("hunter2") && !line.contains("Basic ") && line.contains("'(secret)'"), "{line}");
     assert_eq!((ledger.requests, ledger.connections, ledger.bad_requests), (4, 4, 0));
@@ -117,7 +119,7 @@ fn an_objective_is_judged_by_what_it_claims() {
     let words = format!("--generator wrk -c 2 --for 1s --fail-if 'p99 > 0' --fail-if 'errors > 50%' {}", url(&sink));
     let ended = load(&lab, &words).with_code(1);
     assert!(ended.stdout.contains("p99 > 0s: it is"), "{}", ended.stdout);
-    assert_eq!(study(&lab).missed.len(), 1);
+    assert_eq!(study(&lab).run.missed.len(), 1);
 }
 
 #[test]
@@ -175,7 +177,7 @@ fn a_name_is_given_on_as_the_address_that_was_looked_at() {
     }
     let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
     load(&lab, &format!("--generator wrk -c 1 --for 1s http://localhost:{}/", sink.address().port())).with_code(0);
-    let line = study(&lab).run.command_line;
+    let line = claim(&lab).command_line;
     assert!(line.contains("Host: localhost:") && !line.contains("//localhost"), "{line}");
 }
 
@@ -227,12 +229,12 @@ fn ctrl_c_ends_the_generator_and_leaves_nothing() {
 
 /// Both accounts of each run of a sweep agree, but for what was under way at its two ends.
 fn assert_accounted(study: &SweepStudy, rows: usize) {
-    assert!(study.runs.is_empty());
-    assert_eq!(study.claimed_runs.len(), rows);
-    for row in &study.claimed_runs {
-        assert!(row.run.claim.requests.is_some_and(|n| n > 0), "{row:#?}");
-        assert!(row.server_requests.is_some(), "{:?}", row.run.warnings);
-        assert_eq!(row.ledger_doubt(2), None, "{row:#?}");
+    assert_eq!(study.runs.len(), rows);
+    for run in &study.runs {
+        let claim = run.claim.as_ref().unwrap();
+        assert!(claim.requests.is_some_and(|n| n > 0), "{run:#?}");
+        assert!(claim.server_requests.is_some(), "{:?}", run.warnings);
+        assert_eq!(claim.ledger_doubt(run.connections, 2), None, "{run:#?}");
     }
 }
 
@@ -246,12 +248,12 @@ fn a_sweep_on_the_server_inside_is_driven_by_wrk() {
         lab.run("sweep --server builtin -w2 -t2 -d0.01 --generator wrk --for 1s --multiples 1,2.5").with_code(0);
     let study = lab.study();
     assert_accounted(&study, 2);
-    let connections: Vec<u32> = study.claimed_runs.iter().map(|row| row.run.connections).collect();
+    let connections: Vec<u32> = study.runs.iter().map(|run| run.connections).collect();
     assert_eq!(connections, [4, 10]);
     assert!(ended.stdout.contains("by wrk "), "{}", ended.stdout);
     assert_eq!(lab.run("report").with_code(0).stdout, ended.stdout);
     let json = lab.run("report --format study").with_code(0).stdout;
-    assert!(matches!(report::json::read(&json), Ok(Study::Sweep(again)) if again.claimed_runs == study.claimed_runs));
+    assert!(matches!(report::json::read(&json), Ok(Study::Sweep(again)) if again.runs == study.runs));
     // In Puma's columns too: that is what those of the seed's table were made of.
     let rows = lab.run("report --style puma").with_code(0).stdout;
     assert!(
@@ -269,12 +271,12 @@ fn hey_counts_with_pumas_workers() {
     lab.run("sweep -w2 -t2:2 -d0.01 --generator hey -R20 --multiples 1,3").with_code(0);
     let study = lab.study();
     assert_accounted(&study, 2);
-    for row in &study.claimed_runs {
-        let requests = u64::from(row.run.connections) * 20;
-        assert_eq!((row.run.claim.requests, row.server_requests), (Some(requests), Some(requests)));
-        let by_worker: u64 = row.workers.iter().map(|share| share.requests).sum();
-        assert_eq!((row.workers.len(), by_worker), (2, requests));
-        assert_ne!(row.run.audit, Believable::Unchecked);
+    for run in &study.runs {
+        let (claim, requests) = (run.claim.as_ref().unwrap(), u64::from(run.connections) * 20);
+        assert_eq!((claim.requests, claim.server_requests), (Some(requests), Some(requests)));
+        let by_worker: u64 = run.workers.iter().map(|share| share.requests).sum();
+        assert_eq!((run.workers.len(), by_worker), (2, requests));
+        assert_ne!(claim.audit, Believable::Unchecked);
     }
 }
 
@@ -294,6 +296,6 @@ fn ctrl_c_keeps_the_finished_runs_of_a_sweep() {
     let sweep = sweep.end().with_code(130);
     lab.assert_nothing_left(port);
     let study = lab.study();
-    assert!(study.interrupted && !study.claimed_runs.is_empty() && study.claimed_runs.len() < 100);
+    assert!(study.interrupted && !study.runs.is_empty() && study.runs.len() < 100);
     assert_eq!(lab.run("report").with_code(0).stdout, sweep.stdout);
 }

@@ -64,7 +64,6 @@ pub(super) fn played(setup: &Setup) -> SweepStudy {
         total_time: runs.iter().map(|run| run.elapsed).sum::<Nanos>() + cool_downs,
         probed: None,
         probes: Vec::new(),
-        claimed_runs: Vec::new(),
         runs,
         warnings: Vec::new(),
         interrupted: false,
