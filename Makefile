@@ -2,7 +2,7 @@
 
 .POSIX:
 .DEFAULT_GOAL := help
-.PHONY: help sweep build install readme test test-pumas soak check ceiling bench bench-counted bench-memory fmt bpf golden
+.PHONY: help sweep build install readme test test-pumas soak check ceiling bench bench-counted bench-memory fmt bpf golden size
 
 # Tests and benches load this machine only, whatever they type.
 test check ceiling bench bench-memory golden: export LONGTAIL_ALLOW_NET = 127.0.0.0/8,::1/128
@@ -81,6 +81,9 @@ bench-counted: ## Instructions a request, the kernel's too, beside wrk's and the
 
 bench-memory: ## The memory of a run of 10^8 requests
 	@$(MAKE) --no-print-directory bench ARGS="--only memory --memory-requests 100000000"
+
+size: ## Lines of each crate, and the rules of the house: no name twice, no circle of files, no file above 600 lines
+	@cargo run --locked --quiet --package bench --bin size
 
 fmt: ## Format all code
 	cargo fmt --all
