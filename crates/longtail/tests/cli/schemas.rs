@@ -1,4 +1,4 @@
-//! The published schemas of what is no study (`docs/{audit,calibrate,doctor,selftest}.schema.json`): they take what these commands really
+//! The published schemas of what is no study (`docs/{audit,calibrate,doctor,selftest,summary}.schema.json`): they take what these commands really
 //! print, whole, and nothing else. The tests of each command hold what it printed against its schema.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,6 +67,19 @@ pub(crate) fn assert_keeps(command: &str, printed: &Value) {
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+/// The summaries that the report's tests expect keep their schema.
+#[test]
+fn summaries_keep_their_schema() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/golden");
+    let is_summary = |file: &PathBuf| file.to_string_lossy().ends_with(".summary.json");
+    let summaries: Vec<PathBuf> = files(&folder).into_iter().filter(is_summary).collect();
+    assert!(summaries.len() >= 2, "{summaries:?}");
+    let schema = schema("summary");
+    for summary in summaries {
+        assert_valid(&schema, &serde_json::from_str(&fs::read_to_string(&summary).unwrap()).unwrap());
+    }
 }
 
 /// What the audit finds in every fixture, and in a text that contradicts itself, keeps the schema; and each kind of
