@@ -25,8 +25,10 @@ pub enum Finding {
     Saturated {
         /// The fewest connections that were tried at which it does.
         connections: u32,
-        /// Whether fewer were tried.
+        /// Whether no fewer were tried.
         is_lowest: bool,
+        /// Whether no other load was tried.
+        is_only: bool,
         /// What it completes, in requests per second.
         rate_per_s: f64,
         /// The CPUs are shared with the generator: on its own it would do more.
@@ -137,10 +139,15 @@ pub enum Finding {
         completed_per_s: f64,
         /// Growth of the backlog, in requests a second.
         backlog_growth_per_s: f64,
-        /// Growth of the response times, in seconds per second; `None` where only some requests get slower.
+        /// Growth of the mean response time, in seconds per second; `None` where it does not grow all along.
         growth: Option<f64>,
-        /// Where only some get slower: the two kinds of requests.
+        /// Where some requests do not wait at all: the two kinds of requests.
         groups: Option<TwoGroups>,
+    },
+    /// Open loop of a rate that changes: more was offered than the server can do.
+    Peaked {
+        /// The most that it completed over some seconds, in requests per second.
+        completed_per_s: f64,
     },
     /// Open loop: less was completed than was offered, and it is not known why.
     FallsBehind {
@@ -243,6 +250,8 @@ const NEXT_LOAD: f64 = 1.2;
 const FAST: f64 = 0.75;
 /// and the slow group at least so many times that.
 const SLOW: f64 = 1.5;
+/// The slow ones are so few at most, as a share.
+const FEW: f64 = 0.5;
 /// Of the slow share, at most this part may be there when no request waits for another.
 const OF_THE_APP: f64 = 0.25;
 /// In order: median and 95th percentile are within these parts of connections / throughput.
@@ -251,6 +260,8 @@ const ORDERLY: [f64; 2] = [0.67, 1.5];
 const UNEVEN: f64 = 0.10;
 /// Standard errors: beyond chance.
 const BEYOND_CHANCE: f64 = 5.0;
+/// Seconds over which a peak is taken: fewer are noise.
+const PEAK: usize = 3;
 /// The accept queue is worth a word from this part of the response time on.
 const QUEUE_PART: f64 = 0.1;
 
@@ -322,8 +333,7 @@ fn of_sweep(study: &SweepStudy) -> Vec<Finding> {
     findings.extend(throughput(&points));
     findings.extend(order_of_service(&points, slots));
     findings.extend(failures(study));
-    let limit = points.iter().rev().find_map(|point| point.limit());
-    if let Some(limit) = limit {
+    if let Some(limit) = points.iter().rev().find_map(|point| point.limit()).filter(|limit| says_something(limit)) {
         let alike = |point: &&SweepPoint<'_>| point.limit().is_some_and(|it| it.name() == limit.name());
         let runs = points.iter().filter(alike).count() as u32;
         findings.push(Finding::Limited { limit: limit.clone(), slots: Some(slots), runs });
@@ -332,6 +342,11 @@ fn of_sweep(study: &SweepStudy) -> Vec<Finding> {
     findings.extend(points.iter().rev().find_map(accept_queue));
     findings.extend(points.iter().rev().find_map(uneven_workers));
     findings
+}
+
+/// Of a limit that is not known, and where nothing was read of the server, there is nothing to say.
+fn says_something(limit: &Limit) -> bool {
+    !matches!(limit, Limit::NotKnown { cpu: None })
 }
 
 /// The runs that say nothing of the server, by verdict.
@@ -368,6 +383,7 @@ fn throughput(points: &[SweepPoint<'_>]) -> Option<Finding> {
     Some(Finding::Saturated {
         connections: reached.run.connections,
         is_lowest: reached.run.connections == first.run.connections,
+        is_only: points.len() == 1,
         rate_per_s: best.rate,
         on_shared_cpus: matches!(last.limit(), Some(Limit::SharedCpus(_))),
     })
@@ -382,9 +398,14 @@ fn order_of_service(points: &[SweepPoint<'_>], slots: u32) -> Option<Finding> {
     }
     let (multiple, connections, in_order) = (last.run.multiple, last.run.connections, last.in_order());
     let times = &last.run.tally.response_time;
+    let has_turns = last.run.warnings.iter().any(|warning| matches!(warning, Diagnostic::ServedInTurns { .. }));
     let alone = points.iter().rev().find(|point| point.run.connections <= slots);
-    if let Some(groups) = times.two_groups().filter(|_| last.run.tally.counts.censored() == 0) {
+    if let Some(groups) =
+        times.two_groups().filter(|groups| groups.slow_share <= FEW && last.run.tally.counts.censored() == 0)
+    {
         let by_app = alone.map(|alone| alone.run.tally.response_time.share_above(groups.cut) / groups.slow_share);
+        // Turns that were seen explain the slow ones where no run without waiting was made.
+        let by_app = by_app.or(has_turns.then_some(0.0));
         let is_unfair = groups.fast_mean.0 as f64 <= FAST * in_order.0 as f64
             && groups.slow_mean.0 as f64 >= SLOW * in_order.0 as f64;
         return match (by_app, alone) {
@@ -469,7 +490,7 @@ fn of_load(run: &LoadRun, plan: &LoadPlan) -> Vec<Finding> {
     } else if run.tally.counts.good() > 0 {
         findings.push(of_pace(run, plan));
         findings.extend(of_groups(run, plan));
-        let limit = run.judgement.as_ref().and_then(|judgement| judgement.limit.clone());
+        let limit = run.judgement.as_ref().and_then(|judgement| judgement.limit.clone()).filter(says_something);
         findings.extend(limit.map(|limit| Finding::Limited { limit, slots: None, runs: 1 }));
     }
     findings.extend(failed(Vec::new(), std::iter::once(&run.tally.counts), plan.timeout));
@@ -488,19 +509,18 @@ fn of_pace(run: &LoadRun, plan: &LoadPlan) -> Finding {
     let backlog = run.statistics.as_ref().and_then(|statistics| statistics.backlog);
     let is_overload = run.statistics.as_ref().is_some_and(|statistics| statistics.is_overload(&run.tally));
     let keeps_up = run.judgement.as_ref().is_none_or(|judgement| judgement.verdict == Verdict::Unloaded);
+    let is_flat = matches!(profile, crate::Profile::Flat { .. });
     match backlog {
+        Some(_) if is_overload && !is_flat => Finding::Peaked { completed_per_s: peak(run) },
         Some(backlog) if is_overload => {
             let growth = run.statistics.as_ref().and_then(crate::Statistics::growth);
             let completed_per_s =
                 run.overload.as_ref().map_or(run.completed_under_load(), |overload| overload.capacity.value);
-            let groups = if growth.is_none() { run.tally.response_time.two_groups() } else { None };
+            let groups = run.tally.response_time.two_groups().filter(|groups| groups.slow_share <= FEW);
             let backlog_growth_per_s = backlog.growth;
             Finding::Overloaded { offered_per_s: offered, completed_per_s, backlog_growth_per_s, growth, groups }
         }
-        _ if keeps_up => {
-            let is_flat = matches!(profile, crate::Profile::Flat { .. });
-            Finding::KeepsUp { offered_per_s: is_flat.then_some(offered), highest }
-        }
+        _ if keeps_up => Finding::KeepsUp { offered_per_s: is_flat.then_some(offered), highest },
         _ => Finding::FallsBehind {
             offered_per_s: offered,
             completed_per_s: run.completed_under_load(),
@@ -509,10 +529,17 @@ fn of_pace(run: &LoadRun, plan: &LoadPlan) -> Finding {
     }
 }
 
+/// The most good answers a second over [`PEAK`] seconds in a row.
+fn peak(run: &LoadRun) -> f64 {
+    let completed: Vec<u64> = run.tally.series.seconds.iter().map(|second| second.completed).collect();
+    let most = completed.windows(PEAK).map(|seconds| seconds.iter().sum::<u64>()).max();
+    most.map_or(run.completed_rate(), |most| most as f64 / PEAK as f64)
+}
+
 /// Two kinds of requests in a closed loop: one load does not say who makes them.
 fn of_groups(run: &LoadRun, plan: &LoadPlan) -> Option<Finding> {
     let is_closed = plan.pace == Pace::Closed && plan.think == Nanos::ZERO && run.tally.counts.censored() == 0;
-    let groups = run.tally.response_time.two_groups().filter(|_| is_closed)?;
+    let groups = run.tally.response_time.two_groups().filter(|groups| is_closed && groups.slow_share <= FEW)?;
     let in_order =
         Nanos::from_secs_f64(f64::from(plan.connections * plan.pipeline.max(1)) / run.completed_rate().max(1e-9));
     Some(Finding::Undecided { connections: plan.connections, groups, in_order })

@@ -70,11 +70,12 @@ fn laid_out(study: &Study, summary: &Summary, width: Width, paint: &dyn Fn(Empha
     trust_lines(&mut text, summary, width, paint);
     for (at, next) in summary.next.iter().enumerate() {
         let before = if at == 0 { "  Next   " } else { "         " };
-        let line = format!("{before}{}", next.command);
         let why = format!("   # {}", next.why);
-        // A command is never broken: it is there to be pasted.
-        let why = if columns_of(&line) + columns_of(&why) <= COLUMNS { why } else { String::new() };
-        _ = writeln!(text, "{line}{why}");
+        if columns_of(before) + columns_of(&next.command) + columns_of(&why) <= COLUMNS {
+            _ = writeln!(text, "{before}{}{why}", next.command);
+        } else {
+            text.push_str(&continued(before, &next.command));
+        }
     }
     if text.len() > margin {
         text.insert(margin, '\n');
@@ -107,6 +108,21 @@ fn trust_lines(text: &mut String, summary: &Summary, width: Width, paint: &dyn F
     if doubts > DOUBTS {
         _ = writeln!(text, "{before}… {} more: longtail report --full", doubts - DOUBTS);
     }
+}
+
+/// A command on lines that a shell reads as one, so that it can be pasted.
+fn continued(before: &str, command: &str) -> String {
+    let mut text = String::new();
+    let mut line = before.to_owned();
+    for word in command.split(' ') {
+        if columns_of(&line) + columns_of(word) + 3 > COLUMNS {
+            _ = writeln!(text, "{line}\\");
+            line = " ".repeat(columns_of(before) + 2);
+        }
+        line.push_str(word);
+        line.push(' ');
+    }
+    text + line.trim_end() + "\n"
 }
 
 /// One column of the table: its name, its band, and a cell of a run.
@@ -174,7 +190,7 @@ fn run_table(summary: &Summary, paint: &dyn Fn(Emphasis, &str) -> String) -> Str
         let widest = rows.iter().map(|row: &Vec<String>| columns_of(&row[at])).max().unwrap_or(0);
         widest.max(columns_of(columns[at].name))
     };
-    let widths: Vec<usize> = (0..columns.len()).map(width_of).collect();
+    let mut widths: Vec<usize> = (0..columns.len()).map(width_of).collect();
     let label = summary.runs.iter().map(|run| columns_of(&run.label)).max().unwrap_or(0).max(4);
     let mut bands = format!("  {:label$}", "");
     let mut names = format!("  {:>label$}", "load");
@@ -183,6 +199,10 @@ fn run_table(summary: &Summary, paint: &dyn Fn(Emphasis, &str) -> String) -> Str
         let band = columns[at].band;
         let end = (at..columns.len()).find(|next| columns[*next].band != band).unwrap_or(columns.len());
         let room: usize = widths[at..end].iter().map(|width| width + 2).sum();
+        // A band that is wider than its columns widens the first of them.
+        let lacking = (columns_of(band) + 2).saturating_sub(room);
+        widths[at] += if band.is_empty() { 0 } else { lacking };
+        let room = room + if band.is_empty() { 0 } else { lacking };
         _ = write!(bands, "{band:>room$}");
         for (column, width) in columns[at..end].iter().zip(&widths[at..end]) {
             _ = write!(names, "  {:>width$}", column.name);

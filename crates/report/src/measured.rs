@@ -35,7 +35,7 @@ fn of_sweep(study: &SweepStudy) -> Vec<String> {
         joined([Some(server(&study.server)), Some(slots(&study.server)), app(study)]),
         joined([
             Some(format!("closed loop, {}", keep_alive(&plan.stream))),
-            Some(format!("{steps}, each after {} of warm-up", number::span(plan.stream.warm_up))),
+            Some(format!("{steps}, after {} of warm-up", number::span(plan.stream.warm_up))),
             cpus(&study.environment, study.server.placement.as_ref()),
         ]),
     ]
@@ -54,7 +54,7 @@ fn of_bodies(study: &BodiesStudy) -> Vec<String> {
         joined([facts.map(server), facts.map(slots), Some("bodies by socket, kind and size".to_owned())]),
         joined([
             Some(format!("closed loop, {}", keep_alive(stream))),
-            Some(format!("{length}, each after {} of warm-up", number::span(stream.warm_up))),
+            Some(format!("{length}, after {} of warm-up", number::span(stream.warm_up))),
             cpus(&study.environment, facts.and_then(|facts| facts.placement.as_ref())),
         ]),
     ]
@@ -120,7 +120,7 @@ fn cpus(machine: &Environment, placement: Option<&Placement>) -> Option<String> 
     match placement {
         Some(placement) if placement.is_shared() => {
             let n = count_of(placement.server.len() as u64, "CPU");
-            Some(format!("{n}, shared with longtail"))
+            Some(format!("{n} shared with longtail"))
         }
         Some(placement) => {
             Some(format!("server on {}, longtail on {}", placement.server.in_words(), placement.lanes.in_words()))

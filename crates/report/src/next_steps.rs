@@ -122,7 +122,15 @@ fn of_load(study: &LoadStudy) -> Vec<NextCommand> {
                 let line = with(&format!("--rate {rate} --for 30s"), &["--rate", "--for", "-n", "--requests"]);
                 next.push(command(line, "70 % of what it can do"));
             }
-            Finding::FallsBehind { .. } if plan.length.is_some() => {
+            Finding::Peaked { completed_per_s } => {
+                let rate = round_rate(0.7 * completed_per_s);
+                let line = with(
+                    &format!("--rate {rate} --for 30s"),
+                    &["--rate", "--for", "-n", "--ramp", "--over", "--steps", "--step"],
+                );
+                next.push(command(line, "70 % of what it can do"));
+            }
+            Finding::FallsBehind { under_way: Some(_), .. } if plan.length.is_some() => {
                 let length = plan.length.unwrap_or(Nanos::from_secs(10)) * 6;
                 next.push(command(
                     with(&format!("--for {length}"), &["--for"]),
@@ -148,27 +156,29 @@ fn round_rate(rate: f64) -> String {
     number::shortest((rate / unit).round() * unit.max(1e-9)).chars().take(12).collect()
 }
 
-/// The command line with these flags in place of those dropped, which each have a value; the URL stays last.
+/// The command line with these flags in place of those dropped, which each have a value.
 fn edited(line: &str, flags: &str, dropped: &[&str]) -> String {
     let mut words: Vec<&str> = Vec::new();
     let mut is_value = false;
     for word in line.split(' ') {
-        let is_dropped = |flag: &&str| {
-            word == *flag
-                || word.strip_prefix(*flag).is_some_and(|rest| rest.starts_with('=') || !flag.starts_with("--"))
+        let is_dropped = |flag: &&&str| {
+            let rest = word.strip_prefix(**flag);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('=') || !flag.starts_with("--"))
         };
         if std::mem::take(&mut is_value) {
             continue;
         }
-        match dropped.iter().find(|flag| is_dropped(flag)) {
+        match dropped.iter().chain(&WHERE_TO).find(is_dropped) {
             Some(flag) => is_value = word == *flag,
             None => words.push(word),
         }
     }
-    let url = words.pop().unwrap_or_default();
-    words.extend([flags, url]);
+    words.push(flags);
     words.join(" ")
 }
+
+/// Where results go is no part of what is asked next.
+const WHERE_TO: [&str; 3] = ["-o", "--html", "--log"];
 
 #[cfg(test)]
 mod tests {
@@ -176,11 +186,11 @@ mod tests {
 
     #[test]
     fn a_flag_is_replaced_however_it_was_typed() {
-        for typed in ["--rate 500 --for 5s", "--rate=500/s --for=5s", "-n100", "-n 100 --rate=2"] {
+        for typed in ["--rate 500 --for 5s", "--rate=500/s --for=5s", "-n100", "-n 100 --rate=2 -o run.json"] {
             let line = format!("longtail load {typed} -c64 http://127.0.0.1:3000/");
             assert_eq!(
                 edited(&line, "--rate 70 --for 30s", &["--rate", "--for", "-n", "--requests"]),
-                "longtail load -c64 --rate 70 --for 30s http://127.0.0.1:3000/"
+                "longtail load -c64 http://127.0.0.1:3000/ --rate 70 --for 30s"
             );
         }
     }

@@ -9,12 +9,16 @@ use crate::number::{self, count_of, rate_in_words};
 pub(crate) fn of(finding: &Finding) -> String {
     match finding {
         Finding::NotMeasured { runs, verdict, check } => not_measured(runs, *verdict, check.as_ref()),
-        Finding::Saturated { connections, is_lowest, rate_per_s, on_shared_cpus } => {
-            let lowest = if *is_lowest { ", the lowest load tried," } else { "" };
+        Finding::Saturated { connections, is_lowest, is_only, rate_per_s, on_shared_cpus } => {
             let shared =
                 if *on_shared_cpus { " on CPUs that it shares with longtail; on its own it would do more" } else { "" };
             let n = count_of(*connections, "connection");
-            format!("From {n}{lowest} on the server is saturated at {} requests/s{shared}.", rate_in_words(*rate_per_s))
+            let from = match (is_only, is_lowest) {
+                (true, _) => format!("At {n}"),
+                (_, true) => format!("From {n} on, the lowest load tried,"),
+                _ => format!("From {n} on"),
+            };
+            format!("{from} the server is saturated at {} requests/s{shared}.", rate_in_words(*rate_per_s))
         }
         Finding::StillRising { connections, rate_per_s } => format!(
             "Throughput still rises at {}, the highest load tried: the server does at least {} requests/s.",
@@ -76,14 +80,18 @@ pub(crate) fn of(finding: &Finding) -> String {
                 "OVERLOADED: of {offered} requests/s the server completes about {completed}. The backlog grows by {backlog} requests a second"
             );
             match (growth, groups) {
-                (Some(growth), _) => format!(
+                (_, Some(groups)) => format!("{told}; {}, and these ever longer.", two_groups(groups)),
+                (Some(growth), None) => format!(
                     "{told}; each second of it adds {} of waiting. A percentile would only say how long the test was.",
                     brief(Nanos::from_secs_f64(*growth))
                 ),
-                (None, Some(groups)) => format!("{told}; {}, and these ever longer.", two_groups(groups)),
                 (None, None) => format!("{told}, and the longest response times with it."),
             }
         }
+        Finding::Peaked { completed_per_s } => format!(
+            "The server completes at most {} requests/s; what is offered beyond that waits, and a percentile would only say how long.",
+            rate_in_words(*completed_per_s)
+        ),
         Finding::FallsBehind { offered_per_s, completed_per_s, under_way } => {
             let behind = format!(
                 "Of {} requests/s the server completes {}",
@@ -204,7 +212,9 @@ fn failure(kind: &FailureCount, timeout: Nanos) -> String {
         "timed_out" => format!("{n} timeout{plural} after {}", number::span(timeout)),
         "connect_timed_out" => format!("{n} connect timeout{plural}"),
         "reset" => format!("{n} connection{plural} reset"),
-        "refused" => format!("{n} connection{plural} refused"),
+        "connect_refused" => format!("{n} connection{plural} refused"),
+        "closed_early" => format!("{n} connection{plural} closed early"),
+        "bad_response" => format!("{n} bad response{plural}"),
         "in_flight" => format!("{n} still out at the end"),
         status if status.bytes().all(|b| b.is_ascii_digit()) => format!("{n} answered with status {status}"),
         other => format!("{n} {}", other.replace('_', " ")),
@@ -216,7 +226,7 @@ fn limited(limit: &Limit, slots: Option<u32>) -> String {
         Limit::Threads { slots, of_maximum, .. } => format!(
             "The threads are the limit: all {} are busy, and they do {} of what {slots} can.",
             number::count(*slots),
-            percent(*of_maximum)
+            percent(of_maximum.min(1.0))
         ),
         Limit::Cpu(cpu) => format!("The CPUs are the limit: the server uses {} of {}.", two(cpu.server), cpu.of),
         Limit::RubyLock { processes, cpu, .. } => {
@@ -244,11 +254,10 @@ fn limited(limit: &Limit, slots: Option<u32>) -> String {
             two(cpu.server),
             two(cpu.generator)
         ),
-        Limit::NotKnown { cpu: Some(cpu) } => format!(
-            "What limits the server is not known: it uses {} of {} CPUs, and its threads do less than they could.",
-            two(cpu.server),
-            cpu.of
-        ),
+        Limit::NotKnown { cpu: Some(cpu) } => {
+            let threads = if slots.is_some() { ", and its threads do less than they could" } else { "" };
+            format!("What limits the server is not known: it uses {} of {} CPUs{threads}.", two(cpu.server), cpu.of)
+        }
         Limit::NotKnown { cpu: None } => {
             "What limits the server is not known: nothing could be read of its processes.".to_owned()
         }

@@ -278,8 +278,13 @@ fn in_words(finding: Finding) -> SummaryFinding {
 }
 
 fn sweep_runs(study: &SweepStudy) -> Vec<SummaryRun> {
-    let label = |run: &Run| crate::facts::label(study, run);
-    study.runs.iter().map(|run| run_of(run, label(run), Some(run.multiple))).collect()
+    study.runs.iter().map(|run| run_of(run, short_label(study, run), Some(run.multiple))).collect()
+}
+
+/// What a run is called: `1.5x`, and where there are several `1.5x run 2`.
+pub(crate) fn short_label(study: &SweepStudy, run: &Run) -> String {
+    let multiple = crate::number::shortest((run.multiple * 100.0).round() / 100.0);
+    if study.plan.repeat > 1 { format!("{multiple}x run {}", run.repeat) } else { format!("{multiple}x") }
 }
 
 /// A time in milliseconds, to a thousandth of one.

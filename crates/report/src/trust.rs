@@ -97,7 +97,7 @@ fn judged_runs(study: &Study) -> Vec<JudgedRun<'_>> {
             .runs
             .iter()
             .map(|run| {
-                let (label, quantiles, failed_share) = judged(crate::facts::label(study, run), run);
+                let (label, quantiles, failed_share) = judged(crate::summary::short_label(study, run), run);
                 let (judgement, statistics) = (run.judgement.as_ref(), run.statistics.as_ref());
                 JudgedRun { label, judgement, warnings: &run.warnings, statistics, quantiles, failed_share }
             })
@@ -143,8 +143,12 @@ fn passed(runs: &[JudgedRun<'_>]) -> Option<TrustLine> {
         return None;
     }
     let what = match (good.len(), judged.len()) {
-        (1, 1) if good[0].verdict == Verdict::Unloaded => "The server was measured, and not longtail".to_owned(),
-        (1, 1) => "The server was the limit, and not longtail".to_owned(),
+        (1, 1) => match good[0].verdict {
+            Verdict::Unloaded => "The server was measured, and not longtail".to_owned(),
+            Verdict::SharedCpus => "The CPUs were the limit, and longtail had its part of them".to_owned(),
+            Verdict::NetworkBound => "The network was the limit, and not longtail".to_owned(),
+            _ => "The server was the limit, and not longtail".to_owned(),
+        },
         (good, all) if good == all => {
             format!("All {} runs measured the server, and not longtail", number::count(all as u64))
         }
@@ -183,12 +187,16 @@ struct Doubt<'a> {
     diagnostic: &'a Diagnostic,
     grade: Grade,
     labels: Vec<String>,
+    /// It made the verdict of its run.
+    decides: bool,
 }
 
 fn doubts(runs: &[JudgedRun<'_>]) -> Vec<TrustLine> {
     let mut doubts: Vec<Doubt<'_>> = Vec::new();
     for run in runs {
         let has_turns = run.warnings.iter().any(|warning| matches!(warning, Diagnostic::ServedInTurns { .. }));
+        let is_void = !model::finding::is_evidence(run.judgement);
+        let decider = run.judgement.filter(|_| is_void).and_then(|judgement| judgement.troubles().first().copied());
         let checks = run
             .judgement
             .into_iter()
@@ -198,14 +206,16 @@ fn doubts(runs: &[JudgedRun<'_>]) -> Vec<TrustLine> {
             if grade < Grade::Doubtful || is_said_elsewhere(diagnostic, has_turns) {
                 continue;
             }
+            let decides = decider.is_some_and(|decider| discriminant(decider) == discriminant(diagnostic));
             match doubts.iter_mut().find(|doubt| discriminant(doubt.diagnostic) == discriminant(diagnostic)) {
                 Some(doubt) => {
                     doubt.grade = doubt.grade.max(grade);
+                    doubt.decides |= decides;
                     if doubt.labels.last() != Some(&run.label) {
                         doubt.labels.push(run.label.clone());
                     }
                 }
-                None => doubts.push(Doubt { diagnostic, grade, labels: vec![run.label.clone()] }),
+                None => doubts.push(Doubt { diagnostic, grade, labels: vec![run.label.clone()], decides }),
             }
         }
     }
@@ -218,6 +228,10 @@ fn doubts(runs: &[JudgedRun<'_>]) -> Vec<TrustLine> {
         };
         let mark = if doubt.grade == Grade::Failed { TrustMark::Failed } else { TrustMark::Doubtful };
         let hint = Some(doubt.diagnostic.hint()).filter(|hint| !hint.is_empty());
+        // What decided stands in the conclusion: here is what to do about it.
+        if let Some(hint) = hint.filter(|_| doubt.decides) {
+            return TrustLine { mark, sentence: format!("{}{at}.", capitalized(hint)), hint: None };
+        }
         TrustLine { mark, sentence: format!("{}{at}.", capitalized(&doubt.diagnostic.to_string())), hint }
     };
     doubts.into_iter().map(line).collect()
