@@ -99,7 +99,7 @@ fn bars(times: &Histogram) -> String {
         return String::new();
     };
     // Round times, 1 2 5 10 …, from below the median on to above the longest.
-    let round = (0..).map(|n| [1.0, 2.0, 5.0][n % 3] * 10f64.powi(n as i32 / 3) * 1e3);
+    let round = (0..).map(|n| [1.0, 2.0, 5.0][n % 3] * 10f64.powf((n / 3) as f64) * 1e3);
     let mut edges: Vec<u64> = round.map(|edge| edge as u64).take_while(|edge| *edge < to.0).collect();
     edges.retain(|edge| *edge > from.0.min(median.0));
     if edges.is_empty() {
@@ -142,20 +142,16 @@ fn seconds(seconds: &[Second]) -> String {
     let longest = |part: &&[Second]| {
         part.iter().map(|second| second.response_time_max_ns).max().filter(|most| *most > 0).map(|most| most as f64)
     };
-    let row = |name: &str, values: &[Option<f64>]| {
-        let cells: String = values
-            .iter()
-            .map(|value| {
-                format!(
-                    "{:>8}",
-                    value.map_or_else(|| "-".to_owned(), |nanos| number::milliseconds(Nanos(nanos as u64)))
-                )
-            })
-            .collect();
-        format!("  {name:<13}{cells}\n")
+    let line = |name: &str, cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(|cell| format!("{cell:>8}")).collect();
+        format!("  {name:<13}{}\n", cells.concat())
     };
-    let ends: String = (1..=parts.len()).map(|at| format!("{:>8}", (at * each).min(seconds.len()))).collect();
+    let row = |name: &str, values: &[Option<f64>]| {
+        let shown = |value: &Option<f64>| number::or_none(*value, |nanos| number::milliseconds(Nanos(nanos as u64)));
+        line(name, &values.iter().map(shown).collect::<Vec<_>>())
+    };
+    let ends: Vec<String> = (1..=parts.len()).map(|at| (at * each).min(seconds.len()).to_string()).collect();
     let means: Vec<Option<f64>> = parts.iter().map(mean).collect();
     let most: Vec<Option<f64>> = parts.iter().map(longest).collect();
-    format!("  {:<13}{ends}\n{}{}", "until second", row("mean, ms", &means), row("slowest, ms", &most))
+    format!("{}{}{}", line("until second", &ends), row("mean, ms", &means), row("slowest, ms", &most))
 }

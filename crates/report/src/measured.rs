@@ -32,7 +32,7 @@ fn of_sweep(study: &SweepStudy) -> Vec<String> {
         }
     };
     vec![
-        joined([Some(server(&study.server)), Some(slots(&study.server)), app(study)]),
+        joined([Some(server(&study.server)), Some(slots(&study.server)), Some(app(study))]),
         joined([
             Some(format!("closed loop, {}", keep_alive(&plan.stream))),
             Some(format!("{steps}, after {} of warm-up", number::span(plan.stream.warm_up))),
@@ -98,12 +98,12 @@ fn slots(server: &ServerFacts) -> String {
     }
 }
 
-fn app(study: &SweepStudy) -> Option<String> {
+fn app(study: &SweepStudy) -> String {
     let plan = &study.plan;
     let brings_its_own = plan.server.rackup.is_some() || plan.server.config.is_some();
     let sleeps = plan.server.app == App::Sleep && !brings_its_own && plan.stream.path.is_none();
     if let Some(delay) = plan.stream.delay.filter(|_| sleeps && plan.stream.body.is_none()) {
-        return Some(format!("the app sleeps {}", number::span(delay)));
+        return format!("the app sleeps {}", number::span(delay));
     }
     let path = plan.stream.target_path();
     let alone =
@@ -112,7 +112,7 @@ fn app(study: &SweepStudy) -> Option<String> {
         let cpu = known.cpu.map(|cpu| format!(", {} of it CPU", number::time(cpu))).unwrap_or_default();
         format!(" takes {} when alone{cpu}", number::time(known.time))
     });
-    Some(format!("GET {path}{}", takes.unwrap_or_default()))
+    format!("GET {path}{}", takes.unwrap_or_default())
 }
 
 /// `2 CPUs, shared with longtail`, or who runs where.

@@ -6,6 +6,7 @@ use model::{Diagnostic, Finding, Limit, Nanos, TwoGroups, Verdict};
 use crate::number::{self, count_of, rate_in_words};
 
 /// A finding in words: one sentence, or two.
+#[expect(clippy::too_many_lines, reason = "a sentence for each finding")]
 pub(crate) fn of(finding: &Finding) -> String {
     match finding {
         Finding::NotMeasured { runs, verdict, check } => not_measured(runs, *verdict, check.as_ref()),

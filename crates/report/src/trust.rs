@@ -161,7 +161,7 @@ fn passed(runs: &[JudgedRun<'_>]) -> Option<TrustLine> {
     let delay = lag.max().map(|lag| format!("99 % of its requests left within {}", brief(lag)));
     let room = times
         .reduce(f64::min)
-        .map(|times| format!("it could send {} times more", number::fixed(times, if times < 9.95 { 1 } else { 0 })));
+        .map(|times| format!("it could send {} times more", number::fixed(times, usize::from(times < 9.95))));
     let evidence: Vec<String> = [delay, room].into_iter().flatten().collect();
     let evidence = if evidence.is_empty() { String::new() } else { format!(": {}", evidence.join(", ")) };
     Some(TrustLine { mark: TrustMark::Passed, sentence: format!("{what}{evidence}."), hint: None })

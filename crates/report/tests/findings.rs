@@ -247,7 +247,10 @@ fn an_overload_is_seen_by_its_backlog_though_the_median_stays() {
     assert_eq!(study.run.tally.response_time.quantile(0.5).map(|time| time.0 / 1_000_000), Some(101));
     let said = conclusion(study);
     assert!(said.starts_with("OVERLOADED: of 60 requests/s the server completes about "), "{said}");
-    assert!(said.contains("68 % of the requests take 108 ms and 32 % take 2.90 s, on average, and these ever longer"), "{said}");
+    assert!(
+        said.contains("68 % of the requests take 108 ms and 32 % take 2.90 s, on average, and these ever longer"),
+        "{said}"
+    );
     let in_order = conclusion(load::steep());
     assert!(in_order.starts_with("OVERLOADED: of 150 requests/s the server completes about 99."), "{in_order}");
     assert!(in_order.ends_with("A percentile would only say how long the test was."), "{in_order}");
