@@ -89,7 +89,8 @@ pub(crate) fn render(
     let _ = saved;
     Ok(match format {
         OutputFormat::Study | OutputFormat::Summary => report::json::write(study),
-        OutputFormat::Markdown | OutputFormat::Html => report::markdown::whole(&report::report(study)),
+        OutputFormat::Markdown => report::answer::markdown(study, None),
+        OutputFormat::Html => report::markdown::whole(&report::report(study)),
         OutputFormat::Csv => report::csv::whole(&report::report(study)),
         OutputFormat::Hdr | OutputFormat::Answer | OutputFormat::Full => match study {
             Study::Load(load) => load_text(load, output, format),

@@ -6,7 +6,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::groups::TwoGroups;
-use crate::{Diagnostic, Judgement, Limit, LoadPlan, LoadRun, Nanos, Pace, Run, Study, SweepStudy, Verdict};
+use crate::{
+    Believable, Diagnostic, GeneratorClaim, Judgement, Limit, LoadPlan, LoadRun, Nanos, Pace, Run, Study, SweepStudy,
+    Verdict,
+};
 
 /// A conclusion and its evidence. `multiple` is connections / slots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -158,6 +161,24 @@ pub enum Finding {
         /// Requests under way when the last one became due.
         under_way: Option<u64>,
     },
+    /// Bodies: which is the slowest to serve, and which the fastest.
+    BodyRange {
+        /// Socket and body of the lowest rate.
+        slowest: String,
+        /// That rate, in requests per second.
+        slowest_per_s: f64,
+        /// Socket and body of the highest rate.
+        fastest: String,
+        /// That rate, in requests per second.
+        fastest_per_s: f64,
+    },
+    /// Another generator made the runs: the figures are its own.
+    Claimed {
+        /// Its name and version.
+        by: String,
+        /// What its figures, held against each other, leave of its claim; of several runs the worst.
+        audit: Believable,
+    },
     /// Requests failed.
     Failed {
         /// Which runs; none where there is only one.
@@ -286,11 +307,43 @@ pub fn is_evidence(judgement: Option<&Judgement>) -> bool {
 /// The findings of a study, the most important first.
 pub fn findings(study: &Study) -> Vec<Finding> {
     match study {
-        study if study.is_claimed() => Vec::new(),
+        study if study.is_claimed() => claimed(study).into_iter().collect(),
         Study::Sweep(study) => of_sweep(study),
         Study::Load(study) => of_load(&study.run, &study.plan),
-        Study::Bodies(_) => Vec::new(),
+        Study::Bodies(study) => bodies(study).into_iter().collect(),
     }
+}
+
+/// From the slowest body to the fastest.
+fn bodies(study: &BodiesStudy) -> Option<Finding> {
+    let good = study.sorted().into_iter().filter(|row| is_evidence(row.run.judgement.as_ref()));
+    let rates: Vec<(String, f64)> =
+        good.map(|row| (format!("{} {}", row.socket, row.body), row.run.completed_rate())).collect();
+    let by_rate = |a: &&(String, f64), b: &&(String, f64)| a.1.total_cmp(&b.1);
+    let (slowest, fastest) = (rates.iter().min_by(by_rate)?.clone(), rates.iter().max_by(by_rate)?.clone());
+    (rates.len() > 1).then(|| Finding::BodyRange {
+        slowest: slowest.0,
+        slowest_per_s: slowest.1,
+        fastest: fastest.0,
+        fastest_per_s: fastest.1,
+    })
+}
+
+/// What another generator's figures are worth.
+fn claimed(study: &Study) -> Option<Finding> {
+    let claims: Vec<&GeneratorClaim> = match study {
+        Study::Sweep(study) => study.runs.iter().filter_map(|run| run.claim.as_deref()).collect(),
+        Study::Load(study) => study.run.claim.as_deref().into_iter().collect(),
+        Study::Bodies(_) => Vec::new(),
+    };
+    let badness = |audit: Believable| match audit {
+        Believable::Possible => 0,
+        Believable::Unchecked => 1,
+        Believable::Doubtful => 2,
+        Believable::Impossible => 3,
+    };
+    let worst = claims.iter().max_by_key(|claim| badness(claim.audit))?;
+    Some(Finding::Claimed { by: worst.name(), audit: worst.audit })
 }
 
 /// Of one load: the run whose rate is the median of its repeats.

@@ -29,17 +29,14 @@ pub enum Emphasis {
     Bad,
 }
 
-/// The answer of a study, on lines without colour; the whole report of one that has no summary.
+/// The answer of a study, on lines without colour.
 pub fn whole(study: &Study, saved: Option<&str>, width: Width) -> String {
     painted(study, saved, width, &|_, text| text.to_owned())
 }
 
 /// The same, each piece as `paint` shows it. What it adds must take no columns.
 pub fn painted(study: &Study, saved: Option<&str>, width: Width, paint: &dyn Fn(Emphasis, &str) -> String) -> String {
-    match Summary::of(study, saved.map(str::to_owned)) {
-        Some(summary) => laid_out(study, &summary, width, paint),
-        None => crate::text::whole(&crate::report(study), width),
-    }
+    laid_out(study, &Summary::of(study, saved.map(str::to_owned)), width, paint)
 }
 
 fn laid_out(study: &Study, summary: &Summary, width: Width, paint: &dyn Fn(Emphasis, &str) -> String) -> String {
@@ -148,42 +145,51 @@ fn or_dash(value: Option<f64>) -> String {
 }
 
 const TIMES: &str = "response time, ms";
-const COLUMNS_OF_A_SWEEP: [AnswerColumn; 9] = [
+const CPUS: &str = "CPUs";
+const SLOW: &str = "slow requests";
+const COLUMNS_OF_A_SWEEP: [AnswerColumn; 11] = [
     AnswerColumn { band: "", name: "connections", cell: |run| run.connections.to_string() },
     AnswerColumn {
         band: "",
         name: "req/s ",
         cell: |run| {
             let mark = if run.verdict == SummaryVerdict::SharedCpus { "~" } else { " " };
-            format!("{}{mark}", number::rate(run.rate.completed))
+            format!("{}{mark}", number::or_none(run.rate.completed, number::rate))
         },
     },
-    AnswerColumn { band: "", name: "failed", cell: |run| run.requests.failed.to_string() },
+    AnswerColumn { band: "", name: "failed", cell: |run| number::or_none(run.requests.failed, |n| n.to_string()) },
     AnswerColumn { band: TIMES, name: "p50 ", cell: |run| time_cell(run, "p50", run.response_ms.p50) },
     AnswerColumn { band: TIMES, name: "p95 ", cell: |run| time_cell(run, "p95", run.response_ms.p95) },
     AnswerColumn { band: TIMES, name: "p99 ", cell: |run| time_cell(run, "p99", run.response_ms.p99) },
     AnswerColumn { band: TIMES, name: "max", cell: |run| or_dash(run.response_ms.max) },
     AnswerColumn { band: TIMES, name: "FIFO", cell: |run| or_dash(run.in_order_ms) },
     AnswerColumn {
-        band: "CPUs",
+        band: CPUS,
         name: "used",
         cell: |run| run.cpus.map_or_else(|| "-".to_owned(), |[used, _]| number::fixed(used, 1)),
     },
-];
-const SLOW_COLUMNS: [AnswerColumn; 2] = [
     AnswerColumn {
-        band: "slow requests",
+        band: SLOW,
         name: "share",
         cell: |run| run.slow.map_or_else(|| "-".to_owned(), |slow| crate::sentences::percent(slow.share)),
     },
-    AnswerColumn { band: "slow requests", name: "mean", cell: |run| or_dash(run.slow.map(|slow| slow.mean_ms)) },
+    AnswerColumn { band: SLOW, name: "mean", cell: |run| or_dash(run.slow.map(|slow| slow.mean_ms)) },
 ];
+
+/// The columns that these runs need: those of slow requests where a run has two groups, CPUs where they are known.
+fn columns_of_runs(summary: &Summary) -> Vec<&'static AnswerColumn> {
+    let has = |of: fn(&SummaryRun) -> bool| summary.runs.iter().any(of);
+    let is_needed = |column: &&AnswerColumn| match column.band {
+        SLOW => has(|run| run.slow.is_some()),
+        CPUS => has(|run| run.cpus.is_some()),
+        _ => true,
+    };
+    COLUMNS_OF_A_SWEEP.iter().filter(is_needed).collect()
+}
 
 /// A row a run. A run that says nothing of the server says so in place of its times.
 fn run_table(summary: &Summary, paint: &dyn Fn(Emphasis, &str) -> String) -> String {
-    let has_groups = summary.runs.iter().any(|run| run.slow.is_some());
-    let columns: Vec<&AnswerColumn> =
-        COLUMNS_OF_A_SWEEP.iter().chain(SLOW_COLUMNS.iter().filter(|_| has_groups)).collect();
+    let columns = columns_of_runs(summary);
     let rows: Vec<Vec<String>> =
         summary.runs.iter().map(|run| columns.iter().map(|column| (column.cell)(run)).collect()).collect();
     let width_of = |at: usize| {
@@ -222,6 +228,44 @@ fn run_table(summary: &Summary, paint: &dyn Fn(Emphasis, &str) -> String) -> Str
             line = paint(Emphasis::Bad, &format!("{line}  {word}"));
         }
         _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+/// The answer for a pull request: the sentence, the table, why and whether to trust it, and everything else folded.
+pub fn markdown(study: &Study, saved: Option<&str>) -> String {
+    let summary = Summary::of(study, saved.map(str::to_owned));
+    let line = |text: &str| format!("{}\n", crate::markdown::escaped(text));
+    let mut parts = vec![format!("**{}**\n", crate::markdown::escaped(&summary.sentence))];
+    if !summary.runs.is_empty() {
+        parts.push(pipe_table(&summary));
+    }
+    let reasons = summary.reasons().map(|reason| line(&format!("- Why: {reason}")));
+    let trust = summary.trust.iter().take(1 + DOUBTS).map(|it| line(&format!("- {} {}", it.mark.sign(), it.sentence)));
+    let expected = summary.expectations.iter().map(|it| line(&format!("- Expected: {}", it.sentence)));
+    parts.push(reasons.chain(trust).chain(expected).collect());
+    parts.push(line(&summary.measured.join(" · ")));
+    let report = crate::markdown::whole(&crate::report(study));
+    parts.push(crate::markdown::details("All figures, versions and the command", &report));
+    parts.join("\n")
+}
+
+fn pipe_table(summary: &Summary) -> String {
+    let columns = columns_of_runs(summary);
+    let names = columns.iter().map(|column| {
+        let name = column.name.trim();
+        match column.band {
+            TIMES => format!("{name} ms"),
+            "" => name.to_owned(),
+            band => format!("{band} {name}"),
+        }
+    });
+    let names: Vec<String> = std::iter::once("load".to_owned()).chain(names).collect();
+    let mut text = format!("| {} |\n|{}\n", names.join(" | "), "---:|".repeat(names.len()));
+    for run in &summary.runs {
+        let cells = columns.iter().map(|column| (column.cell)(run).trim().to_owned());
+        let cells: Vec<String> = std::iter::once(run.label.clone()).chain(cells).collect();
+        _ = writeln!(text, "| {} |", cells.join(" | "));
     }
     text
 }

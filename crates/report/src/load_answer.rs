@@ -42,8 +42,9 @@ pub(crate) fn figures(study: &LoadStudy, run: &SummaryRun, width: Width) -> Stri
 /// `offered 500/s · sent 500/s · completed 499/s · 2500 requests, 0 failed`.
 fn rates(run: &SummaryRun) -> String {
     let counts = &run.requests;
-    let requests = format!("{}, {} failed", number::count_of(counts.planned, "request"), number::count(counts.failed));
-    let completed = number::rate_in_words(run.rate.completed);
+    let requests = number::or_none(counts.planned, |n| number::count_of(n, "request"));
+    let requests = format!("{requests}, {} failed", number::or_none(counts.failed, number::count));
+    let completed = number::or_none(run.rate.completed, number::rate_in_words);
     match (run.rate.offered, run.rate.sent) {
         (Some(offered), Some(sent)) => format!(
             "offered {}/s · sent {}/s · completed {completed}/s · {requests}",

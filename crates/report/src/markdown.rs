@@ -94,7 +94,7 @@ fn pipe_table(table: &DataTable) -> String {
     text
 }
 
-fn details(summary: &str, inside: &str) -> String {
+pub(crate) fn details(summary: &str, inside: &str) -> String {
     format!("<details><summary>{summary}</summary>\n\n{}\n\n</details>\n", inside.trim_end())
 }
 
@@ -108,7 +108,7 @@ fn capitalised(title: &str) -> String {
 }
 
 /// Text that came from elsewhere, so that GitHub shows it as it is.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -1,7 +1,7 @@
 //! What a finding says, in a sentence. Every figure in it is in the finding.
 
 use model::finding::{FailureCount, HighestPercentile};
-use model::{Diagnostic, Finding, Limit, Nanos, TwoGroups, Verdict};
+use model::{Believable, Diagnostic, Finding, Limit, Nanos, TwoGroups, Verdict};
 
 use crate::number::{self, count_of, rate_in_words};
 
@@ -103,6 +103,21 @@ pub(crate) fn of(finding: &Finding) -> String {
                 format!("{behind}; {} are under way at the end. It is overloaded, or some requests take longer than the run.", number::count(n))
             })
         }
+        Finding::BodyRange { slowest, slowest_per_s, fastest, fastest_per_s } => format!(
+            "Throughput goes from {} requests/s ({slowest}) to {} ({fastest}).",
+            rate_in_words(*slowest_per_s),
+            rate_in_words(*fastest_per_s)
+        ),
+        Finding::Claimed { by, audit } => match audit {
+            Believable::Possible => {
+                format!("These are {by}'s own figures; held against each other, they are possible.")
+            }
+            Believable::Doubtful => format!("These are {by}'s own figures, and they are doubtful."),
+            Believable::Impossible => {
+                format!("IMPOSSIBLE: these are {by}'s own figures, and no run can have had them.")
+            }
+            Believable::Unchecked => format!("These are {by}'s own figures; nothing of them could be checked."),
+        },
         Finding::Failed { runs, failed, planned, kinds, timeout } => {
             let at = if runs.is_empty() { String::new() } else { format!(" at {}", listed(runs)) };
             let share = percent(*failed as f64 / (*planned).max(1) as f64);

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use model::finding::is_evidence;
 use model::{
-    CpuUse, Finding, FindingRole, GeneratorFacts, Judgement, Limit, LoadRun, LoadStudy, Nanos, Quantile, Run,
-    Statistics, Study, SweepStudy, Tally, TwoGroups, Verdict, counts, findings,
+    CpuUse, Finding, FindingRole, GeneratorClaim, GeneratorFacts, Judgement, Limit, LoadRun, LoadStudy, Nanos,
+    Quantile, Run, Statistics, Study, SweepStudy, Tally, TwoGroups, Verdict, counts, findings,
 };
 use serde::Serialize;
 
@@ -59,6 +59,8 @@ pub struct Summary {
 pub enum SummaryVerdict {
     /// Nothing was judged.
     NotJudged,
+    /// Another generator made the run: its figures are its own.
+    Claimed,
     /// An open loop: all that was offered was completed.
     KeepsUp,
     /// The load was less than the server can do.
@@ -123,19 +125,19 @@ pub struct SummaryRate {
     pub offered: Option<f64>,
     /// What was sent; of an open loop.
     pub sent: Option<f64>,
-    /// Good answers.
-    pub completed: f64,
+    /// Good answers; `None` where another generator does not say.
+    pub completed: Option<f64>,
 }
 
 /// Counts of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct SummaryCounts {
-    /// Requests that were to be made in the measured window.
-    pub planned: u64,
-    /// Good answers.
-    pub ok: u64,
-    /// All others.
-    pub failed: u64,
+    /// Requests that were to be made in the measured window; `None` where another generator does not say.
+    pub planned: Option<u64>,
+    /// Good answers, likewise.
+    pub ok: Option<u64>,
+    /// All others, likewise.
+    pub failed: Option<u64>,
     /// How many of each kind.
     pub failures: BTreeMap<String, u64>,
 }
@@ -208,15 +210,14 @@ pub const SUMMARY_PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.50), ("p90", 0.90), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 
 impl Summary {
-    /// Of a study; `None` of one that has no run of ours, but another generator's claims.
-    pub fn of(study: &Study, saved: Option<String>) -> Option<Summary> {
+    /// Of a study that is kept as `saved`.
+    pub fn of(study: &Study, saved: Option<String>) -> Summary {
         let (command, runs) = match study {
-            study if study.is_claimed() => return None,
             Study::Sweep(study) => ("sweep", sweep_runs(study)),
             Study::Load(study) => ("load", vec![load_run(study)]),
             Study::Bodies(study) => {
                 let label = |row: &model::BodyRun| format!("{} {}", row.socket, row.body);
-                ("sweep", study.runs.iter().map(|row| run_of(&row.run, label(row), None)).collect())
+                ("sweep", study.sorted().into_iter().map(|row| run_of(&row.run, label(row), None)).collect())
             }
         };
         let findings: Vec<SummaryFinding> = findings(study).into_iter().map(in_words).collect();
@@ -225,11 +226,11 @@ impl Summary {
         let is_trusted =
             |run: &SummaryRun| !matches!(run.verdict, SummaryVerdict::Invalid | SummaryVerdict::GeneratorBound);
         let (command_line, started_at, longtail) = head(study);
-        Some(Summary {
+        Summary {
             schema: SUMMARY_SCHEMA,
             command,
             verdict,
-            trusted: !runs.is_empty() && runs.iter().all(is_trusted),
+            trusted: !study.is_claimed() && !runs.is_empty() && runs.iter().all(is_trusted),
             sentence: conclusions.map(|finding| finding.sentence.as_str()).collect::<Vec<_>>().join(" "),
             measured: measured::lines(study),
             command_line: command_line.to_owned(),
@@ -241,7 +242,7 @@ impl Summary {
             findings,
             expectations: Vec::new(),
             study: saved,
-        })
+        }
     }
 
     /// As JSON, on lines of its own.
@@ -299,6 +300,8 @@ fn rounded(value: f64) -> f64 {
 /// What sweeps and loads have in common.
 struct RunFigures<'a> {
     tally: &'a Tally,
+    /// What another generator says in place of it.
+    claim: Option<&'a GeneratorClaim>,
     statistics: Option<&'a Statistics>,
     generator: &'a GeneratorFacts,
     judgement: Option<&'a Judgement>,
@@ -312,17 +315,18 @@ struct RunFigures<'a> {
 fn run_of(run: &Run, label: String, multiple: Option<f64>) -> SummaryRun {
     let figures = RunFigures {
         tally: &run.tally,
+        claim: run.claim.as_deref(),
         statistics: run.statistics.as_ref(),
         generator: &run.generator,
         judgement: run.judgement.as_ref(),
         quantiles: SUMMARY_PERCENTILES.map(|(_, q)| run.response_time(q)),
         closed: Some(run.connections),
-        rate: SummaryRate { offered: None, sent: None, completed: rounded(run.completed_rate()) },
+        rate: SummaryRate { offered: None, sent: None, completed: run.rate().map(rounded) },
         measured: run.measured,
     };
     let deviations = run.worker_deviations();
     let worker_deviation = deviations.into_iter().max_by(|a, b| a.abs().total_cmp(&b.abs())).map(rounded);
-    let verdict = verdict_of(run.judgement.as_ref());
+    let verdict = if run.claim.is_some() { SummaryVerdict::Claimed } else { verdict_of(run.judgement.as_ref()) };
     SummaryRun {
         label,
         multiple,
@@ -340,6 +344,7 @@ fn load_run(study: &LoadStudy) -> SummaryRun {
     let never_pauses = !is_open && plan.think == Nanos::ZERO;
     let figures = RunFigures {
         tally: &run.tally,
+        claim: run.claim.as_deref(),
         statistics: run.statistics.as_ref(),
         generator: &run.generator,
         judgement: run.judgement.as_ref(),
@@ -348,12 +353,18 @@ fn load_run(study: &LoadStudy) -> SummaryRun {
         rate: SummaryRate {
             offered,
             sent: is_open.then(|| rounded(run.sent_rate())),
-            completed: rounded(if is_open { run.completed_under_load() } else { run.completed_rate() }),
+            completed: match &run.claim {
+                Some(claim) => claim.rate_per_s,
+                None if is_open => Some(run.completed_under_load()),
+                None => Some(run.completed_rate()),
+            }
+            .map(rounded),
         },
         measured: run.measured,
     };
     let is_overload = run.statistics.as_ref().is_some_and(|statistics| statistics.is_overload(&run.tally));
     let verdict = match verdict_of(run.judgement.as_ref()) {
+        _ if run.claim.is_some() => SummaryVerdict::Claimed,
         SummaryVerdict::Unloaded if is_open => SummaryVerdict::KeepsUp,
         verdict if is_overload && verdict < SummaryVerdict::Overloaded => SummaryVerdict::Overloaded,
         verdict => verdict,
@@ -386,6 +397,7 @@ fn summary_run(run: &RunFigures<'_>, verdict: SummaryVerdict) -> SummaryRun {
             Quantile::Unanswered => "failures",
             Quantile::Growing => "overloaded",
             Quantile::NotPrinted => "not_printed",
+            Quantile::NotPrinted => "not_printed",
         };
         Some((*name, why))
     });
@@ -395,9 +407,9 @@ fn summary_run(run: &RunFigures<'_>, verdict: SummaryVerdict) -> SummaryRun {
         let ends = [interval.low.map(millis), interval.high.map(millis)];
         ends.iter().any(Option::is_some).then_some((*name, ends))
     });
-    let is_clean = is_evidence(run.judgement) && run.tally.counts.censored() == 0;
+    let is_clean = run.claim.is_none() && is_evidence(run.judgement) && run.tally.counts.censored() == 0;
     let groups = if is_clean { times.two_groups() } else { None };
-    let in_order = run.closed.filter(|_| run.rate.completed > 0.0 && is_clean);
+    let in_order = run.closed.zip(run.rate.completed).filter(|(_, rate)| *rate > 0.0 && is_clean);
     SummaryRun {
         label: String::new(),
         multiple: None,
@@ -407,19 +419,19 @@ fn summary_run(run: &RunFigures<'_>, verdict: SummaryVerdict) -> SummaryRun {
         limit: run.judgement.and_then(|judgement| judgement.limit.as_ref()).map(Limit::name),
         seconds: rounded(run.measured.as_secs_f64()),
         rate: run.rate,
-        requests: counts_of(run.tally),
+        requests: counts_of(run.tally, run.claim),
         response_ms: SummaryTimes {
-            mean: shown(times.mean()),
+            mean: shown(run.claim.map_or_else(|| times.mean(), |claim| claim.mean)),
             p50: quantile(0),
             p90: quantile(1),
             p95: quantile(2),
             p99: quantile(3),
             p999: quantile(4),
-            max: shown(run.tally.longest_response_time().time()),
+            max: shown(run.claim.map_or_else(|| run.tally.longest_response_time().time(), |claim| claim.max)),
         },
         interval_ms: intervals.collect(),
         missing: missing.collect(),
-        in_order_ms: in_order.map(|n| rounded(f64::from(n) / run.rate.completed * 1e3)),
+        in_order_ms: in_order.map(|(n, rate)| rounded(f64::from(n) / rate * 1e3)),
         slow: groups.map(slow_group),
         cpu_ms_per_request: run.generator.server.as_ref().and_then(model::ServerCpu::per_request).map(millis),
         cpus: CpuUse::of(run.generator).map(|cpu| [rounded(cpu.server), cpu.of]),
@@ -432,13 +444,17 @@ fn slow_group(groups: TwoGroups) -> SlowGroup {
     SlowGroup { share, mean_ms: millis(groups.slow_mean), others_ms: millis(groups.fast_mean) }
 }
 
-fn counts_of(tally: &Tally) -> SummaryCounts {
+fn counts_of(tally: &Tally, claim: Option<&GeneratorClaim>) -> SummaryCounts {
+    if let Some(claim) = claim {
+        let (planned, ok, failed) = (claim.requests, claim.good(), claim.failed);
+        return SummaryCounts { planned, ok, failed, failures: BTreeMap::new() };
+    }
     let counts = &tally.counts;
     let bad = counts.iter().filter(|(outcome, _)| !outcome.is_good());
     SummaryCounts {
-        planned: counts.total(),
-        ok: counts.good(),
-        failed: counts.failed(),
+        planned: Some(counts.total()),
+        ok: Some(counts.good()),
+        failed: Some(counts.failed()),
         failures: bad.map(|(outcome, n)| (counts::name(outcome), n)).collect(),
     }
 }

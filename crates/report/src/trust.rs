@@ -232,12 +232,20 @@ fn doubts(runs: &[JudgedRun<'_>]) -> Vec<TrustLine> {
         if let Some(hint) = hint.filter(|_| doubt.decides) {
             return TrustLine { mark, sentence: format!("{}{at}.", capitalized(hint)), hint: None };
         }
-        TrustLine { mark, sentence: format!("{}{at}.", capitalized(&doubt.diagnostic.to_string())), hint }
+        TrustLine {
+            mark,
+            sentence: format!("{}{at}.", capitalized(doubt.diagnostic.to_string().trim_end_matches('.'))),
+            hint,
+        }
     };
     doubts.into_iter().map(line).collect()
 }
 
 fn capitalized(text: &str) -> String {
+    // The name of a program is as its users write it.
+    if ["hey ", "wrk ", "wrk2 ", "oha ", "ab ", "wrk's", "hey's"].iter().any(|name| text.starts_with(name)) {
+        return text.to_owned();
+    }
     let mut chars = text.chars();
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }

@@ -28,8 +28,9 @@ fn golden_of(name: &str, study: impl Into<Study>, endings: &str) {
             ("md", _) => markdown::whole(&report::report(&study)),
             ("csv", _) => csv::whole(&report::report(&study)),
             ("json", _) => json::write(&study),
+            ("answer.md", _) => report::answer::markdown(&study, None),
             ("answer.txt", _) => report::answer::whole(&study, None, width),
-            ("summary.json", _) => report::summary::Summary::of(&study, None).expect("it has runs of ours").json(),
+            ("summary.json", _) => report::summary::Summary::of(&study, None).json(),
             ("hey.txt", Study::Load(study)) => hey::whole(study),
             ("wrk.txt", Study::Load(study)) => wrk::whole(study),
             (_, Study::Sweep(study)) => sweep::whole(study, Layout { columns, width }),
@@ -42,7 +43,7 @@ fn golden_of(name: &str, study: impl Into<Study>, endings: &str) {
 
 #[test]
 fn sweeps() {
-    golden_of("canonical", study::canonical(), "txt puma.txt md csv answer.txt");
+    golden_of("canonical", study::canonical(), "answer.md txt puma.txt md csv answer.txt");
     golden_of("judged", study::judged(), "txt 80.txt answer.txt");
     golden_of("watched", study::watched(), "txt md 80.txt answer.txt");
     golden_of("theorized", study::theorized(), "txt md 80.txt answer.txt");
@@ -82,6 +83,6 @@ fn bodies_over_sockets() {
 
 #[test]
 fn runs_of_other_generators() {
-    golden_of("claimed/wrk_load", claimed::wrk_load(), "txt md");
-    golden_of("claimed/hey_sweep", claimed::hey_sweep(), "txt puma.txt md 80.txt");
+    golden_of("claimed/wrk_load", claimed::wrk_load(), "answer.txt txt md");
+    golden_of("claimed/hey_sweep", claimed::hey_sweep(), "answer.txt txt puma.txt md 80.txt");
 }
