@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::groups::TwoGroups;
 use crate::{
-    Believable, Diagnostic, GeneratorClaim, Judgement, Limit, LoadPlan, LoadRun, Nanos, Pace, Run, Study, SweepStudy,
-    Verdict,
+    Believable, BodiesStudy, Diagnostic, GeneratorClaim, Judgement, Limit, LoadPlan, LoadRun, Nanos, Pace, Run, Study,
+    SweepStudy, Verdict,
 };
 
 /// A conclusion and its evidence. `multiple` is connections / slots.
