@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use launch::{GuardCommand, Server, Spec};
+use launch::{GuardCommand, LaunchSpec, Server};
 use model::Nanos;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity};
@@ -76,7 +76,7 @@ impl Lab<'_> {
     pub(crate) fn start(&self, order: &Order, argv: Vec<OsString>, env: &[(&str, &OsStr)]) -> Result<Server, String> {
         let text = serde_json::to_string(order).map_err(|why| why.to_string())?;
         let words = [self.here.clone().into_os_string(), CHILD.into(), text.into()].into_iter().chain(argv);
-        let mut spec = Spec::command(words, self.folder);
+        let mut spec = LaunchSpec::command(words, self.folder);
         let data = self.data();
         let always = [("XDG_DATA_HOME", data.as_os_str()), ("LC_ALL", OsStr::new("C"))];
         spec.env = always.iter().chain(env).map(|(name, value)| ((*name).into(), (*value).to_owned())).collect();

@@ -130,8 +130,8 @@ fn lab<'a>(args: &Args, folder: &'a std::path::Path, interrupt: &'a AtomicBool) 
     let here = GuardCommand::this_program(GUARD).program;
     let longtail = args.longtail.clone().unwrap_or_else(|| here.with_file_name("longtail"));
     let longtail: PathBuf = longtail.canonicalize().map_err(|why| {
-        let mend = "build it (cargo build --release -p longtail) or give --longtail PATH";
-        format!("{}: {why}: {mend}", longtail.display())
+        let hint = "build it (cargo build --release -p longtail) or give --longtail PATH";
+        format!("{}: {why}: {hint}", longtail.display())
     })?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let counters = Counters::find(|name| tools::find(name, &path));

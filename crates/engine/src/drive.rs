@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::descriptors::{self, LimitError, ensure_descriptors};
 use crate::journal::RecordBatch;
-use crate::lane::{Lane, LaneEnd};
+use crate::lane::{Lane, LaneOutcome};
 use crate::load_spec::{LaneShare, LoadSpec};
 use crate::progress::{LaneProgress, RunProgress};
 use crate::wire::ConnectionDriver;
@@ -128,7 +128,7 @@ pub fn drive<C: Clock + Clone + Send>(
         let join = |lane: Result<ScopedJoinHandle<'_, _>, DriveError>| lane?.join().expect("a lane never panics");
         (start, lanes.into_iter().map(join).collect::<Vec<_>>())
     });
-    let ends: Vec<Option<LaneEnd>> = ends.into_iter().collect::<Result<_, _>>()?;
+    let ends: Vec<Option<LaneOutcome>> = ends.into_iter().collect::<Result<_, _>>()?;
     Ok(merge(spec, start, clock.now(), ends.into_iter().flatten()))
 }
 
@@ -161,7 +161,7 @@ struct LaneThread<'a, C> {
 
 impl<C: Clock> LaneThread<'_, C> {
     /// Runs the lane, over the kind of sockets that the load wants.
-    fn run(self) -> Result<Option<LaneEnd>, DriveError> {
+    fn run(self) -> Result<Option<LaneOutcome>, DriveError> {
         // It only makes the calls cheaper.
         descriptors::unshare_table();
         let failed = |errno: rustix::io::Errno| DriveError::Lane(errno.into());
@@ -173,14 +173,14 @@ impl<C: Clock> LaneThread<'_, C> {
         })
     }
 
-    fn run_over(self, wire: impl ConnectionDriver) -> Option<LaneEnd> {
+    fn run_over(self, wire: impl ConnectionDriver) -> Option<LaneOutcome> {
         let start = self.barrier.wait()?;
         let lane = Lane::new(self.spec, self.share, self.clock, wire, start, self.journal);
         Some(lane.run(self.interrupt, self.progress))
     }
 }
 
-fn merge(spec: &LoadSpec, start: Nanos, now: Nanos, ends: impl Iterator<Item = LaneEnd>) -> DriveResult {
+fn merge(spec: &LoadSpec, start: Nanos, now: Nanos, ends: impl Iterator<Item = LaneOutcome>) -> DriveResult {
     let window = spec.window(start);
     let mut all = DriveResult {
         tally: Tally::new(window, spec.connections as usize),

@@ -28,8 +28,8 @@ use crate::load_spec::{LaneShare, LoadSpec};
 use crate::scheduler::Scheduler;
 use crate::tcp_info::TcpInfo;
 use crate::wire::ConnectionDriver;
-pub use records::LaneEnd;
-use records::{Ending, JournalExtras, JudgedOutcome, Records};
+pub use records::LaneOutcome;
+use records::{JournalExtras, JudgedOutcome, Records, RequestEnd};
 
 /// Bytes received in one go.
 const BUFFER: usize = 64 * 1024;
@@ -153,7 +153,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
             let answer = is_kept.then(|| take_answer(&mut self.connections[slot].answer)).flatten();
             let judged = JudgedOutcome { outcome, is_good: outcome.is_good() };
             let extras = || JournalExtras { reason, answer, trace: None };
-            self.records.end(slot, &request, judged, Ending::seen(now), std::mem::take(&mut bytes), extras);
+            self.records.end(slot, &request, judged, RequestEnd::seen(now), std::mem::take(&mut bytes), extras);
             self.free_place(slot, request.due.is_measured, now);
         }
         self.connections[slot].sent_in_full = 0;

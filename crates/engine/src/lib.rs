@@ -40,7 +40,7 @@ pub use endpoint::{Endpoint, TransportError};
 pub use fetch::{FetchError, FetchedResponse, fetch};
 pub use head::{BodyFraming, HeadCache, ResponseHead};
 pub use journal::{RecordBatch, RequestRecord, RequestTrace};
-pub use lane::{Lane, LaneEnd};
+pub use lane::{Lane, LaneOutcome};
 pub use load_spec::{LaneShare, LoadSpec};
 pub use progress::{LaneProgress, RunProgress};
 pub use request::{render, render_with};

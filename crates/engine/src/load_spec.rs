@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Late, Nanos, Pace, Request, RequestOrder, Timestamps, Timing, Window};
+use model::{LatePolicy, Nanos, Pace, Request, RequestOrder, Timestamps, Timing, Window};
 
 use crate::transport::Transport;
 
@@ -33,7 +33,7 @@ pub struct LoadSpec {
     /// Closed loop: a pause between the end of a request and the due time of the connection's next one.
     pub think: Nanos,
     /// Open loop: what becomes of a request that is due while all connections are busy.
-    pub late: Late,
+    pub late: LatePolicy,
     /// Open loop: how precisely due times are kept.
     pub timing: Timing,
     /// Closed loop: whether a lane may stay awake for answers that come soon, where a core is free for it.
@@ -88,7 +88,7 @@ impl LoadSpec {
             requests_total: None,
             requests_per_connection: None,
             think: Nanos::ZERO,
-            late: Late::Queue,
+            late: LatePolicy::Queue,
             timing: Timing::Precise,
             stays_awake: false,
             timestamps: Timestamps::User,

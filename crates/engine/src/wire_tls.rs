@@ -62,7 +62,7 @@ impl TlsDriver {
     fn handshake(&mut self, slot: usize) -> Result<(), Errno> {
         let session = &mut self.sessions[slot];
         let tls = session.tls.as_mut().ok_or(Errno::PROTO)?;
-        let mut pipe = Pipe::new(&mut self.sockets, slot);
+        let mut pipe = TlsPipe::new(&mut self.sockets, slot);
         loop {
             pipe.flush(tls)?;
             if !tls.is_handshaking() {
@@ -138,7 +138,7 @@ impl ConnectionDriver for TlsDriver {
         }
         let session = &mut self.sessions[slot];
         let tls = session.tls.as_mut().ok_or(Errno::PROTO)?;
-        let mut pipe = Pipe::new(&mut self.sockets, slot);
+        let mut pipe = TlsPipe::new(&mut self.sockets, slot);
         session.is_owed = false;
         let mut filled = 0;
         let end = loop {
@@ -201,7 +201,7 @@ impl ConnectionDriver for TlsDriver {
         if session.trouble.is_some() {
             return Err(Errno::CONNRESET);
         }
-        let mut pipe = Pipe::new(&mut self.sockets, slot);
+        let mut pipe = TlsPipe::new(&mut self.sockets, slot);
         if tls.wants_write() {
             pipe.flush(tls)?;
         }
@@ -237,14 +237,14 @@ impl ConnectionDriver for TlsDriver {
         let is_whole = session.is_established && session.held == 0 && session.trouble.is_none() && !session.has_ended;
         if is_whole && let Some(tls) = &mut session.tls {
             tls.send_close_notify();
-            let _ = Pipe::new(&mut self.sockets, slot).flush(tls);
+            let _ = TlsPipe::new(&mut self.sockets, slot).flush(tls);
         }
         self.sockets.close(slot);
     }
 }
 
 /// A slot's socket as rustls wants to see it. Remembers what an `io::Error` cannot carry.
-struct Pipe<'a> {
+struct TlsPipe<'a> {
     sockets: &'a mut SocketDriver,
     slot: usize,
     /// Why the last operation failed.
@@ -253,9 +253,9 @@ struct Pipe<'a> {
     is_drained: bool,
 }
 
-impl<'a> Pipe<'a> {
-    fn new(sockets: &'a mut SocketDriver, slot: usize) -> Pipe<'a> {
-        Pipe { sockets, slot, trouble: None, is_drained: false }
+impl<'a> TlsPipe<'a> {
+    fn new(sockets: &'a mut SocketDriver, slot: usize) -> TlsPipe<'a> {
+        TlsPipe { sockets, slot, trouble: None, is_drained: false }
     }
 
     /// Sends all that the session has encrypted.
@@ -273,7 +273,7 @@ impl<'a> Pipe<'a> {
     }
 }
 
-impl Read for Pipe<'_> {
+impl Read for TlsPipe<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.sockets.receive(self.slot, buffer) {
             Ok(n) => {
@@ -288,7 +288,7 @@ impl Read for Pipe<'_> {
     }
 }
 
-impl Write for Pipe<'_> {
+impl Write for TlsPipe<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.sockets.send(self.slot, bytes).map_err(|trouble| self.failed(trouble))
     }

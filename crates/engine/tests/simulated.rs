@@ -13,10 +13,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-use engine::{LaneEnd, LoadSpec, RequestRecord, Transport, render};
+use engine::{LaneOutcome, LoadSpec, RequestRecord, Transport, render};
 use model::{
-    AppTime, BadResponse, Clock, Exchange, GeneratorFacts, Judgement, Late, LoadPlan, Nanos, Outcome, Pace, Rate,
-    Statistics, Tally, Timestamps, Timing, Verdict, doubts, verdict,
+    AppTime, BadResponse, Clock, Exchange, GeneratorFacts, Judgement, LatePolicy, LoadPlan, Nanos, Outcome, Pace, Rate,
+    Statistics, Tally, Timestamps, Timing, Verdict, verdict, warnings,
 };
 use rustix::io::Errno;
 use testkit::clock::Stepped;
@@ -126,7 +126,7 @@ fn spec(connections: u32, pace: Pace) -> LoadSpec {
 
 /// What a lane left behind, and each exchange in order of completion.
 struct Simulated {
-    end: LaneEnd,
+    end: LaneOutcome,
     tally: Tally,
     records: Vec<RequestRecord>,
     exchanges: Vec<Exchange>,
@@ -190,7 +190,7 @@ fn a_late_sender_hides_nothing() {
 fn judged(connections: u32, pace: Pace) -> (Tally, Judgement) {
     let server = Slots { stall: Some((ms(500), ms(400))), ..slots(connections as usize, ms(20)) };
     let end = run(&LoadSpec { measured: Some(ms(2000)), ..spec(connections, pace.clone()) }, server).end;
-    let (mut study, times) = (testkit::load::closed(), &doubts::LOAD_PERCENTILES);
+    let (mut study, times) = (testkit::load::closed(), &warnings::LOAD_PERCENTILES);
     study.plan = LoadPlan { pace, connections, length: Some(ms(2000)), warm_up: Nanos::ZERO, ..study.plan };
     study.run.statistics = Some(Statistics::of(&end.tally, &end.batches, times));
     study.run.generator = GeneratorFacts::default();
@@ -240,7 +240,7 @@ fn twice_the_threads_work_is_a_staircase() {
 }
 
 /// A closed loop for 10 s after 2 s of warm-up, on an app of 100 ms that says when it began and ended.
-fn dissected(connections: u32, n: usize) -> LaneEnd {
+fn dissected(connections: u32, n: usize) -> LaneOutcome {
     let (warm_up, measured) = (ms(2000), Some(ms(10_000)));
     let spec = LoadSpec { reads_app_times: true, warm_up, measured, ..spec(connections, Pace::Closed) };
     run(&spec, Slots { stamping: true, ..slots(n, ms(100)) }).end
@@ -355,7 +355,7 @@ fn what_finds_no_connection_waits_with_its_due_time_or_is_skipped_and_counted() 
     assert_eq!(done.millis(Exchange::response_time), [100, 100, 160, 160, 220, 220, 280, 280, 340, 340]);
     assert_eq!((done.tally.queued.count, done.tally.queued.max), (8, ms(240)));
     assert_eq!(done.tally.service_time.max(), Some(ms(100)), "the server is not to blame");
-    let tally = run(&LoadSpec { late: Late::Skip, ..spec }, slots(2, ms(100))).tally;
+    let tally = run(&LoadSpec { late: LatePolicy::Skip, ..spec }, slots(2, ms(100))).tally;
     assert_eq!((tally.counts.of(Outcome::Skipped), tally.counts.total()), (6, 10));
     assert_eq!(tally.send_lag.max(), Some(Nanos::ZERO));
 }

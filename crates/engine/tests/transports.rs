@@ -556,7 +556,7 @@ fn a_server_that_asks_who_we_are_is_told_or_refuses_in_both_versions() {
 }
 
 #[test]
-fn files_and_names_that_are_of_no_use_are_refused_with_the_mend() {
+fn files_and_names_that_are_of_no_use_are_refused_with_a_hint() {
     let scratch = Scratch::new();
     let error_of = |options: TlsOptions<'_>| TlsSettings::new(&options).expect_err("of no use").to_string();
     let options = TlsOptions { server_name: "localhost", insecure: true, ..TlsOptions::default() };

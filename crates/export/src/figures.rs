@@ -4,8 +4,8 @@
 //! the times and rates is: what a report does not print, no protocol carries.
 
 use model::counts::name;
-use model::doubts::LOAD_PERCENTILES;
 use model::run::PERCENTILES;
+use model::warnings::LOAD_PERCENTILES;
 use model::{Histogram, Judgement, LoadStudy, Nanos, Quantile, Run, SweepStudy, Tally, Verdict, WorkerShare};
 
 use crate::family::{ExportedMetric, Labels, MetricFamily, MetricPoint, PointValue, metrics};

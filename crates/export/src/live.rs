@@ -4,7 +4,7 @@ use crate::family::{ExportedMetric, Labels, MetricFamily, MetricPoint, PointValu
 
 /// How things stand.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Live {
+pub struct LiveMetrics {
     /// Our version.
     pub version: &'static str,
     /// Requests that have ended in all runs, warm-up included, the present one's among them.
@@ -56,7 +56,7 @@ static LOOKS: [(&str, &ExportedMetric); 5] = [
 ];
 
 /// The families of now.
-pub fn live(now: &Live) -> Vec<MetricFamily> {
+pub fn live(now: &LiveMetrics) -> Vec<MetricFamily> {
     let mut families = Vec::new();
     let mut add = |metric, labels, value: f64| {
         MetricFamily::add(&mut families, metric, MetricPoint { labels, value: PointValue::Number(value) });

@@ -134,7 +134,7 @@ const QUOTED: usize = 60;
 #[derive(Debug, Default)]
 pub struct StatsdCollector {
     series: BTreeMap<SeriesKey, StatsdSeries>,
-    heard: StatsdReport,
+    report: StatsdReport,
 }
 
 /// Metric, tags and type.
@@ -156,7 +156,7 @@ struct StatsdSeries {
 impl StatsdCollector {
     /// Takes a packet that came at an instant since the window's start; before it: `None`.
     pub fn packet(&mut self, at: Option<Nanos>, packet: &[u8]) {
-        self.heard.packets += u64::from(at.is_some());
+        self.report.packets += u64::from(at.is_some());
         for line in packet.split(|byte| *byte == b'\n') {
             // Some senders end each line as a text file does.
             let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -169,11 +169,11 @@ impl StatsdCollector {
     fn line(&mut self, at: Option<Nanos>, text: &[u8]) {
         match (parse(text), at) {
             (ParsedLine::Values(line), at) => self.values(at, line),
-            (_, None) => self.heard.before += 1,
-            (ParsedLine::NoMetric, Some(_)) => self.heard.no_metrics += 1,
+            (_, None) => self.report.before += 1,
+            (ParsedLine::NoMetric, Some(_)) => self.report.no_metrics += 1,
             (ParsedLine::Malformed, Some(_)) => {
-                self.heard.malformed += 1;
-                self.heard.first_malformed.get_or_insert_with(|| quoted(text));
+                self.report.malformed += 1;
+                self.report.first_malformed.get_or_insert_with(|| quoted(text));
             }
         }
     }
@@ -182,7 +182,7 @@ impl StatsdCollector {
         let key = (line.name, line.tags, line.kind);
         let is_known = self.series.contains_key(&key);
         let Some(at) = at else {
-            self.heard.before += 1;
+            self.report.before += 1;
             // Only what a gauge is matters later.
             if line.kind == MetricKind::Gauge && (is_known || self.series.len() < MOST_SERIES) {
                 self.series.entry(key).or_default().set(&line.values);
@@ -190,23 +190,23 @@ impl StatsdCollector {
             return;
         };
         if !is_known && self.series.len() >= MOST_SERIES {
-            self.heard.left_out += 1;
+            self.report.left_out += 1;
             return;
         }
-        self.heard.lines += 1;
+        self.report.lines += 1;
         // A gauge has no sample rate: each value says all.
         let weight = if line.kind == MetricKind::Gauge { 1.0 } else { 1.0 / line.rate };
         self.series.entry(key).or_default().add(at, &line.values, weight);
     }
 
-    /// What was heard since the last call; gauges stay what they are.
+    /// What was report since the last call; gauges stay what they are.
     pub fn take(&mut self) -> StatsdReport {
-        let mut heard = std::mem::take(&mut self.heard);
+        let mut report = std::mem::take(&mut self.report);
         for ((metric, tags, kind), gathered) in &mut self.series {
             let gathered = gathered.take();
             if gathered.values > 0 {
                 let (at, points) = gathered.points.into_iter().unzip();
-                heard.series.push(StatsdMetric {
+                report.series.push(StatsdMetric {
                     metric: metric.clone(),
                     tags: tags.clone(),
                     kind: *kind,
@@ -219,7 +219,7 @@ impl StatsdCollector {
             }
         }
         self.series.retain(|(_, _, kind), _| *kind == MetricKind::Gauge);
-        heard
+        report
     }
 }
 
@@ -382,34 +382,37 @@ mod tests {
 
     const AT: Option<Nanos> = Some(Nanos::from_millis(5));
 
-    fn figures(heard: &StatsdReport, metric: &str) -> StatsdFigures {
-        heard.of(metric).and_then(|series| series.figures).unwrap()
+    fn figures(report: &StatsdReport, metric: &str) -> StatsdFigures {
+        report.of(metric).and_then(|series| series.figures).unwrap()
     }
 
     #[test]
     fn each_type_comes_to_what_it_means() {
         let mut collector = StatsdCollector::default();
         collector.packet(AT, b"jobs:3|c\njobs:2|c|@0.5\r\nrack:120:80|ms\nbusy:4|g\nbusy:+2|g\nwho:ann|s\nwho:bob|s\n");
-        let heard = collector.take();
-        assert_eq!((heard.packets, heard.lines, heard.malformed), (1, 7, 0));
-        assert_eq!(figures(&heard, "jobs"), StatsdFigures { sum: 7.0, mean: 7.0 / 3.0, last: 2.0, min: 2.0, max: 3.0 });
-        let jobs = heard.of("jobs").unwrap();
+        let report = collector.take();
+        assert_eq!((report.packets, report.lines, report.malformed), (1, 7, 0));
+        assert_eq!(
+            figures(&report, "jobs"),
+            StatsdFigures { sum: 7.0, mean: 7.0 / 3.0, last: 2.0, min: 2.0, max: 3.0 }
+        );
+        let jobs = report.of("jobs").unwrap();
         assert!(jobs.values == 2 && jobs.stands_for.total_cmp(&3.0).is_eq(), "{jobs:?}");
         assert_eq!(
-            figures(&heard, "rack"),
+            figures(&report, "rack"),
             StatsdFigures { sum: 200.0, mean: 100.0, last: 80.0, min: 80.0, max: 120.0 }
         );
-        assert!(figures(&heard, "busy").last.total_cmp(&6.0).is_eq());
-        assert_eq!((heard.of("who").unwrap().values, heard.of("who").unwrap().figures), (2, None));
+        assert!(figures(&report, "busy").last.total_cmp(&6.0).is_eq());
+        assert_eq!((report.of("who").unwrap().values, report.of("who").unwrap().figures), (2, None));
     }
 
     #[test]
     fn tags_make_a_series_in_whatever_order() {
         let mut collector = StatsdCollector::default();
         collector.packet(AT, b"a:1|c|#x,y\na:1|c|#y,x\na:1|c");
-        let heard = collector.take();
-        assert_eq!(heard.series.iter().map(|series| series.values).collect::<Vec<_>>(), [1, 2]);
-        assert_eq!(heard.series[1].tags, ["x", "y"]);
+        let report = collector.take();
+        assert_eq!(report.series.iter().map(|series| series.values).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(report.series[1].tags, ["x", "y"]);
     }
 
     #[test]
@@ -417,12 +420,12 @@ mod tests {
         let mut collector = StatsdCollector::default();
         collector.packet(None, b"busy:4|g\njobs:1|c\nrubbish");
         collector.packet(AT, b"busy:-1|g");
-        let heard = collector.take();
-        assert_eq!((heard.before, heard.lines, heard.malformed, heard.series.len()), (3, 1, 0, 1));
-        assert!(figures(&heard, "busy").last.total_cmp(&3.0).is_eq());
+        let report = collector.take();
+        assert_eq!((report.before, report.lines, report.malformed, report.series.len()), (3, 1, 0, 1));
+        assert!(figures(&report, "busy").last.total_cmp(&3.0).is_eq());
         collector.packet(AT, b"busy:-1|g");
-        let heard = collector.take();
-        assert_eq!(figures(&heard, "busy"), StatsdFigures { sum: 2.0, mean: 2.0, last: 2.0, min: 2.0, max: 2.0 });
+        let report = collector.take();
+        assert_eq!(figures(&report, "busy"), StatsdFigures { sum: 2.0, mean: 2.0, last: 2.0, min: 2.0, max: 2.0 });
         assert_eq!(collector.take(), StatsdReport::default());
     }
 
@@ -430,9 +433,9 @@ mod tests {
     fn rubbish_is_counted_and_the_first_is_quoted() {
         let mut collector = StatsdCollector::default();
         collector.packet(AT, b"\x1b[31m\nmore\n_e{1,1}:a|b\n\n");
-        let heard = collector.take();
-        assert_eq!((heard.malformed, heard.no_metrics, heard.lines), (2, 1, 0));
-        assert_eq!(heard.first_malformed.as_deref(), Some("\\u{1b}[31m"));
+        let report = collector.take();
+        assert_eq!((report.malformed, report.no_metrics, report.lines), (2, 1, 0));
+        assert_eq!(report.first_malformed.as_deref(), Some("\\u{1b}[31m"));
     }
 
     #[test]
@@ -444,9 +447,9 @@ mod tests {
         for n in 0..100_000u64 {
             collector.packet(Some(Nanos::from_secs(1) + Nanos(n)), format!("metric.0:{n}|c").as_bytes());
         }
-        let heard = collector.take();
-        assert_eq!((heard.series.len(), heard.left_out), (MOST_SERIES, 50));
-        let first = heard.of("metric.0").unwrap();
+        let report = collector.take();
+        assert_eq!((report.series.len(), report.left_out), (MOST_SERIES, 50));
+        let first = report.of("metric.0").unwrap();
         assert!(first.values == 100_001 && first.figures.unwrap().max.total_cmp(&99_999.0).is_eq());
         assert!(first.points.len() <= MOST_POINTS && first.points.len() >= MOST_POINTS / 2, "{}", first.points.len());
         assert!(first.at.is_sorted() && first.at.len() == first.points.len());
@@ -465,9 +468,9 @@ mod tests {
                 collector.packet(in_window.then_some(Nanos(1)), packet.as_bytes());
                 lines += packet.lines().count() as u64;
             }
-            let heard = collector.take();
-            prop_assert_eq!(heard.before + heard.lines + heard.malformed + heard.no_metrics + heard.left_out, lines);
-            prop_assert_eq!(heard.series.iter().map(|series| series.values).sum::<u64>(), heard.lines);
+            let report = collector.take();
+            prop_assert_eq!(report.before + report.lines + report.malformed + report.no_metrics + report.left_out, lines);
+            prop_assert_eq!(report.series.iter().map(|series| series.values).sum::<u64>(), report.lines);
         }
 
         #[test]
@@ -476,8 +479,8 @@ mod tests {
             for value in &values {
                 collector.packet(AT, format!("x:{value}|h").as_bytes());
             }
-            let heard = collector.take();
-            let figures = figures(&heard, "x");
+            let report = collector.take();
+            let figures = figures(&report, "x");
             let exact = |value: Option<&u32>| f64::from(*value.unwrap());
             let sum = values.iter().map(|value| f64::from(*value)).sum::<f64>();
             let expected = StatsdFigures {

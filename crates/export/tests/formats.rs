@@ -6,7 +6,7 @@ use std::path::Path;
 
 use export::otlp::{self, RunOrigin};
 use export::statsd::{ParsedLine, StatsdValues, parse};
-use export::{Live, LiveRun, MetricFamily, PointValue, dogstatsd, live, of_load, of_sweep, prometheus};
+use export::{LiveMetrics, LiveRun, MetricFamily, PointValue, dogstatsd, live, of_load, of_sweep, prometheus};
 use model::{Histogram, Judgement, LoadStudy, Nanos, Outcome, SweepStudy, Verdict};
 use opentelemetry_proto::tonic::collector::metrics::v1::{
     ExportMetricsPartialSuccess, ExportMetricsServiceRequest, ExportMetricsServiceResponse,
@@ -73,9 +73,9 @@ fn a_scrape_while_a_run_goes_on() {
         look("71", "pool_capacity", 0),
     ];
     let run = LiveRun { number: 2, connections: 40, looks };
-    let now = Live { version: "0.1.0", requests_ended: 5000, runs_done: 1, run: Some(run) };
+    let now = LiveMetrics { version: "0.1.0", requests_ended: 5000, runs_done: 1, run: Some(run) };
     expect("live.prom", &prometheus::exposition(&live(&now)));
-    let between = Live { run: None, ..now };
+    let between = LiveMetrics { run: None, ..now };
     assert!(!prometheus::exposition(&live(&between)).contains("longtail_now"), "what is not known is absent");
 }
 

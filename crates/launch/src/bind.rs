@@ -11,7 +11,7 @@ use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 
 /// Where a server listens, and how it is spoken to there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Bind {
+pub enum ServerBind {
     /// TCP, either version of IP.
     Tcp(SocketAddr),
     /// TLS over TCP, with this pair.
@@ -22,12 +22,12 @@ pub enum Bind {
     Abstract(String),
 }
 
-impl Bind {
+impl ServerBind {
     /// The TCP address, where it has one.
     pub fn address(&self) -> Option<SocketAddr> {
         match self {
-            Bind::Tcp(address) | Bind::Ssl(address, _) => Some(*address),
-            Bind::Unix(_) | Bind::Abstract(_) => None,
+            ServerBind::Tcp(address) | ServerBind::Ssl(address, _) => Some(*address),
+            ServerBind::Unix(_) | ServerBind::Abstract(_) => None,
         }
     }
 
@@ -42,25 +42,25 @@ impl Bind {
     /// address prints itself in brackets, as a URI wants it.
     pub(crate) fn argument(&self) -> String {
         match self {
-            Bind::Tcp(address) => format!("tcp://{address}"),
-            Bind::Ssl(address, pair) => format!(
+            ServerBind::Tcp(address) => format!("tcp://{address}"),
+            ServerBind::Ssl(address, pair) => format!(
                 "ssl://{address}?key={}&cert={}&verify_mode=none",
                 pair.key.display(),
                 pair.certificate.display()
             ),
-            Bind::Unix(path) => format!("unix://{}", path.display()),
-            Bind::Abstract(name) => format!("unix://@{name}"),
+            ServerBind::Unix(path) => format!("unix://{}", path.display()),
+            ServerBind::Abstract(name) => format!("unix://@{name}"),
         }
     }
 }
 
-impl fmt::Display for Bind {
+impl fmt::Display for ServerBind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Bind::Tcp(address) => write!(out, "http://{address}"),
-            Bind::Ssl(address, _) => write!(out, "https://{address}"),
-            Bind::Unix(path) => write!(out, "unix {}", path.display()),
-            Bind::Abstract(name) => write!(out, "unix @{name}"),
+            ServerBind::Tcp(address) => write!(out, "http://{address}"),
+            ServerBind::Ssl(address, _) => write!(out, "https://{address}"),
+            ServerBind::Unix(path) => write!(out, "unix {}", path.display()),
+            ServerBind::Abstract(name) => write!(out, "unix @{name}"),
         }
     }
 }
@@ -110,15 +110,15 @@ mod tests {
         let pair = TlsPair { certificate: "/x/cert.pem".into(), key: "/x/key.pem".into() };
         let address: SocketAddr = "[::1]:9".parse().unwrap();
         let cases = [
-            (Bind::Tcp(address), "tcp://[::1]:9", "http://[::1]:9", "[::1]:9"),
+            (ServerBind::Tcp(address), "tcp://[::1]:9", "http://[::1]:9", "[::1]:9"),
             (
-                Bind::Ssl(address, pair),
+                ServerBind::Ssl(address, pair),
                 "ssl://[::1]:9?key=/x/key.pem&cert=/x/cert.pem&verify_mode=none",
                 "https://[::1]:9",
                 "[::1]:9",
             ),
-            (Bind::Unix("/x/s.sock".into()), "unix:///x/s.sock", "unix /x/s.sock", "localhost"),
-            (Bind::Abstract("name".to_owned()), "unix://@name", "unix @name", "localhost"),
+            (ServerBind::Unix("/x/s.sock".into()), "unix:///x/s.sock", "unix /x/s.sock", "localhost"),
+            (ServerBind::Abstract("name".to_owned()), "unix://@name", "unix @name", "localhost"),
         ];
         for (bind, argument, text, host) in cases {
             assert_eq!((bind.argument(), bind.to_string(), bind.host()), (argument.into(), text.into(), host.into()));

@@ -1,4 +1,4 @@
-//! Why a server was not started: the mistakes a user can mend, each as one line that says how.
+//! Why a server was not started: the mistakes a user can fix, each as one line that says how.
 //!
 //! Not here: a server that started and later died is no error but a [`ServerExit`](crate::ServerExit).
 
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a server was not started. Every message is one line, with the mend.
+/// Why a server was not started. Every message is one line, with a hint.
 #[derive(Debug, Error)]
 pub enum LaunchError {
     /// Neither a bundle with Puma, nor a checkout of it, nor `puma` on PATH. The caller may use another server.
@@ -22,12 +22,12 @@ pub enum LaunchError {
         reason: &'static str,
     },
     /// The program to start is not on PATH, or not at its path, or may not be executed.
-    #[error("'{program}' was not found: {mend}")]
+    #[error("'{program}' was not found: {hint}")]
     ProgramNotFound {
         /// As it would have been started.
         program: String,
         /// What to install or which flag to give.
-        mend: String,
+        hint: String,
     },
     /// The directory to start it in does not exist.
     #[error("the directory '{}' does not exist: start longtail in one that does", .0.display())]
@@ -49,14 +49,14 @@ pub enum LaunchError {
         allowed: &'static str,
     },
     /// A host of this machine that cannot be bound: no IPv6, for one.
-    #[error("{host} cannot be bound on this machine ({reason}): {mend}")]
+    #[error("{host} cannot be bound on this machine ({reason}): {hint}")]
     CannotBind {
         /// The address.
         host: String,
         /// What the kernel said.
         reason: String,
         /// What to do.
-        mend: String,
+        hint: String,
     },
     /// The port that was asked for is taken.
     #[error(
@@ -90,10 +90,10 @@ pub enum LaunchError {
         socket: String,
     },
     /// A checkout of Puma whose extension in C was not built.
-    #[error("this Puma's extension is not built (puma_http11): {mend}")]
+    #[error("this Puma's extension is not built (puma_http11): {hint}")]
     NoExtension {
         /// What to type.
-        mend: String,
+        hint: String,
     },
     /// The app that longtail brings wants Rails.
     #[error(

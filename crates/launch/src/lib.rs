@@ -20,11 +20,11 @@ pub mod spec;
 mod sys;
 
 pub use affinity::CpuRestriction;
-pub use bind::{Bind, TlsPair};
+pub use bind::{ServerBind, TlsPair};
 pub use error::LaunchError;
 pub use output::ServerOutput;
 pub use protocol::ServerExit;
 pub use puma::{Addresses, Puma, Surroundings};
 pub use scratch::Scratch;
 pub use server::{Server, StoppedServer};
-pub use spec::{GuardCommand, Spec};
+pub use spec::{GuardCommand, LaunchSpec};

@@ -19,7 +19,7 @@ use self::listeners::ChosenAddresses;
 pub use self::listeners::free_address;
 pub use self::settings::{has_config, settings};
 use crate::scratch::random_hex;
-use crate::{Bind, LaunchError, Scratch, ServerOutput, Spec, TlsPair, app};
+use crate::{LaunchError, LaunchSpec, Scratch, ServerBind, ServerOutput, TlsPair, app};
 
 /// Bytes of a directory's path to which `/longtail-run-xxxxxxxx/control.sock` can be added: a socket's path has 108 at the
 /// most (unix(7)). `server.sock` is shorter.
@@ -80,9 +80,9 @@ impl Surroundings {
 #[derive(Clone, Debug)]
 pub struct Puma {
     /// What to start.
-    pub spec: Spec,
+    pub spec: LaunchSpec,
     /// Where it will listen.
-    pub bind: Bind,
+    pub bind: ServerBind,
     /// Its control server.
     pub control: ControlServer,
 }
@@ -96,7 +96,7 @@ pub struct Puma {
 /// A port that is free now may be taken by another program before Puma binds it; Puma then says so at boot.
 ///
 /// # Errors
-/// Whatever the user can mend: no Puma, a file that does not exist, a port in use, a host that is not loopback.
+/// Whatever the user can fix: no Puma, a file that does not exist, a port in use, a host that is not loopback.
 ///
 /// # Panics
 /// Where the plan is for another server than Puma.
@@ -125,11 +125,11 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
     };
     let bind = match (plan.socket, listeners.server) {
         (Socket::Ssl4 | Socket::Ssl6, Some(address)) => {
-            Bind::Ssl(address, TlsPair::make(dir, address.ip()).map_err(unwritable)?)
+            ServerBind::Ssl(address, TlsPair::make(dir, address.ip()).map_err(unwritable)?)
         }
-        (_, Some(address)) => Bind::Tcp(address),
-        (Socket::Aunix, None) => Bind::Abstract(format!("longtail-{}", random_hex(32))),
-        (_, None) => Bind::Unix(dir.join("server.sock")),
+        (_, Some(address)) => ServerBind::Tcp(address),
+        (Socket::Aunix, None) => ServerBind::Abstract(format!("longtail-{}", random_hex(32))),
+        (_, None) => ServerBind::Unix(dir.join("server.sock")),
     };
     let (control, control_url) = match listeners.control {
         Some(address) => (ControlAddress::Tcp(address), format!("tcp://{address}")),
@@ -154,7 +154,13 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
         env.extend(app::environment(plan.app, dir));
     }
     Ok(Puma {
-        spec: Spec { argv, env, dir: around.dir.clone(), scratch: Some(Arc::new(scratch)), cpus: plan.cpus.clone() },
+        spec: LaunchSpec {
+            argv,
+            env,
+            dir: around.dir.clone(),
+            scratch: Some(Arc::new(scratch)),
+            cpus: plan.cpus.clone(),
+        },
         bind,
         control: ControlServer { address: control, token },
     })
@@ -173,7 +179,7 @@ pub fn lacks(plan: &ServerPlan, output: &ServerOutput) -> Option<LaunchError> {
             return Some(LaunchError::NoSsl { socket: plan.socket.to_string() });
         }
         if NO_EXTENSION.iter().any(|said| line.contains(said)) {
-            return Some(LaunchError::NoExtension { mend: build_extension(output) });
+            return Some(LaunchError::NoExtension { hint: build_extension(output) });
         }
         let missing = app::missing_rails(line).filter(|_| brings_rails)?;
         Some(LaunchError::NoRails { missing: missing.to_owned() })

@@ -18,7 +18,7 @@ use crate::command::find_program;
 use crate::guard::NONE;
 use crate::output::Transcript;
 use crate::protocol::{GuardOrder, GuardReport, LineBuffer, ServerExit, line};
-use crate::{GuardCommand, LaunchError, ServerOutput, Spec};
+use crate::{GuardCommand, LaunchError, LaunchSpec, ServerOutput};
 
 /// How long a guard may take to say that its server runs, and, beyond the grace, that it has ended. Generous: only a
 /// guard that is itself stuck takes seconds.
@@ -43,7 +43,7 @@ pub struct StoppedServer {
 /// A server that was started. Dropping it kills it.
 pub struct Server {
     pid: Pid,
-    spec: Spec,
+    spec: LaunchSpec,
     transcript: Transcript,
     link: Mutex<GuardLink>,
 }
@@ -89,7 +89,7 @@ impl Server {
     ///
     /// # Panics
     /// Where `spec.argv` is empty.
-    pub fn start(spec: &Spec, guard: &GuardCommand, clock: &dyn Clock) -> Result<Server, LaunchError> {
+    pub fn start(spec: &LaunchSpec, guard: &GuardCommand, clock: &dyn Clock) -> Result<Server, LaunchError> {
         check(spec)?;
         let mut command = Command::new(&guard.program);
         let scratch = spec.scratch.as_ref().map_or(NONE.as_ref(), |scratch| scratch.path().as_os_str());
@@ -138,7 +138,7 @@ impl Server {
     }
 
     /// What was started.
-    pub fn spec(&self) -> &Spec {
+    pub fn spec(&self) -> &LaunchSpec {
         &self.spec
     }
 
@@ -343,7 +343,7 @@ fn wait_for(transcript: &Transcript, clock: &dyn Clock) {
 }
 
 /// Finds what would fail anyway, before anything is started and with a better message than the kernel's.
-fn check(spec: &Spec) -> Result<(), LaunchError> {
+fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
     let program = spec.argv.first().expect("a command has a program");
     if !spec.dir.is_dir() {
         return Err(LaunchError::NoDirectory(spec.dir.clone()));
@@ -354,7 +354,7 @@ fn check(spec: &Spec) -> Result<(), LaunchError> {
         Some(_) => Ok(()),
         None => Err(LaunchError::ProgramNotFound {
             program: spec.program(),
-            mend: "install it, put it on PATH, or give its whole path".to_owned(),
+            hint: "install it, put it on PATH, or give its whole path".to_owned(),
         }),
     }
 }

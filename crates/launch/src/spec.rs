@@ -11,7 +11,7 @@ use crate::Scratch;
 
 /// A server to start: its command, what is added to the environment, and where it runs.
 #[derive(Clone, Debug)]
-pub struct Spec {
+pub struct LaunchSpec {
     /// Program and arguments; never empty.
     pub argv: Vec<OsString>,
     /// Variables set beside those that longtail itself has.
@@ -24,11 +24,11 @@ pub struct Spec {
     pub cpus: Option<Cpus>,
 }
 
-impl Spec {
+impl LaunchSpec {
     /// Any command, in `dir`, with nothing beside it.
-    pub fn command<Word: Into<OsString>>(argv: impl IntoIterator<Item = Word>, dir: &Path) -> Spec {
+    pub fn command<Word: Into<OsString>>(argv: impl IntoIterator<Item = Word>, dir: &Path) -> LaunchSpec {
         let argv = argv.into_iter().map(Into::into).collect();
-        Spec { argv, env: Vec::new(), dir: dir.to_owned(), scratch: None, cpus: None }
+        LaunchSpec { argv, env: Vec::new(), dir: dir.to_owned(), scratch: None, cpus: None }
     }
 
     /// The command as a shell takes it, what is set in the environment first.
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_command_line_can_be_pasted_into_a_shell() {
-        let mut spec = Spec::command(["puma", "-b", "tcp://127.0.0.1:1", "my app.ru"], Path::new("/"));
+        let mut spec = LaunchSpec::command(["puma", "-b", "tcp://127.0.0.1:1", "my app.ru"], Path::new("/"));
         spec.env.push(("RUBYOPT".into(), "-W0 --yjit".into()));
         assert_eq!(spec.command_line(), "RUBYOPT='-W0 --yjit' puma -b tcp://127.0.0.1:1 'my app.ru'");
     }

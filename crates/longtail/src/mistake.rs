@@ -1,4 +1,4 @@
-//! What a user can mend, each as one line.
+//! What a user can fix, each as one line.
 
 use std::path::PathBuf;
 
@@ -32,14 +32,14 @@ pub(crate) enum Mistake {
     #[error(transparent)]
     Theory(#[from] queueing::QueueingError),
     /// A file could not be written.
-    #[error("'{path}' cannot be written ({why}): {mend}")]
+    #[error("'{path}' cannot be written ({why}): {hint}")]
     Write {
         /// Which.
         path: PathBuf,
         /// What the system said.
         why: std::io::Error,
         /// What to do.
-        mend: &'static str,
+        hint: &'static str,
     },
     /// There is no place for studies.
     #[error("no folder for studies: set XDG_DATA_HOME or HOME")]
@@ -83,7 +83,7 @@ pub(crate) fn no_thread(error: engine::DriveError) -> Mistake {
     Mistake::Sweep(error.into())
 }
 
-/// A fault in what was asked; `text` is one line that names it and the mend.
+/// A fault in what was asked; `text` is one line that names it and the hint.
 pub(crate) fn wrong(text: impl Into<String>) -> Mistake {
     Mistake::Flags(text.into())
 }

@@ -35,7 +35,7 @@ impl Store {
         fs::create_dir_all(&folder).map_err(|why| Mistake::Write {
             path: folder.clone(),
             why,
-            mend: "set XDG_DATA_HOME to a folder that you can write",
+            hint: "set XDG_DATA_HOME to a folder that you can write",
         })?;
         let name = format!("{}-{command}-{}.json", started_at.replace(':', "-"), std::process::id());
         let own = folder.join(name);
@@ -69,7 +69,7 @@ impl Store {
 /// Where it cannot.
 pub(crate) fn check_writable(path: &Path) -> Result<(), Mistake> {
     let is_new = !path.exists();
-    let unwritable = |why, mend| Mistake::Write { path: path.to_owned(), why, mend };
+    let unwritable = |why, hint| Mistake::Write { path: path.to_owned(), why, hint };
     if is_fifo(path) {
         // Opening it waits until somebody reads it, and a study is replaced after each run.
         let why = io::Error::other("it is a pipe");
@@ -89,11 +89,11 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Mistake> {
 }
 
 fn unwritable(path: &Path, why: io::Error) -> Mistake {
-    let mend = match why.kind() {
+    let hint = match why.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room there, or name another place",
         _ => "let this user write there, or set XDG_DATA_HOME to a folder that you can write",
     };
-    Mistake::Write { path: path.to_owned(), why, mend }
+    Mistake::Write { path: path.to_owned(), why, hint }
 }
 
 /// `path` with `end` after its name.

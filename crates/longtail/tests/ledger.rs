@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::sync_channel;
 
 use engine::{DriveResult, Endpoint, LoadSpec, RunProgress, TlsOptions, TlsSettings, Transport, drive, render};
-use model::{Arrivals, Counts, Late, Nanos, Outcome, Pace, Profile, Rate};
+use model::{Arrivals, Counts, LatePolicy, Nanos, Outcome, Pace, Profile, Rate};
 use sink::{Listen, Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue};
 
 use crate::clock::{SteadyClock, eventually};
@@ -87,7 +87,7 @@ fn driven(spec: &LoadSpec, at_most: Option<u64>) -> DriveResult {
 fn assert_same(spec: &LoadSpec, done: &DriveResult, ledger: &SinkLedger) {
     let tally = &done.tally;
     let skipped = tally.counts.of(Outcome::Skipped) + tally.unmeasured.of(Outcome::Skipped);
-    assert!(skipped == 0 || spec.late == Late::Skip);
+    assert!(skipped == 0 || spec.late == LatePolicy::Skip);
     let sent = tally.all_requests() - skipped;
     assert_eq!(tally.counts.good() + tally.unmeasured.good(), sent, "{:?}", tally.counts);
     assert_eq!(
@@ -208,15 +208,15 @@ impl Stop {
     }
 }
 
-fn paces() -> [(Pace, Late); 5] {
+fn paces() -> [(Pace, LatePolicy); 5] {
     let profile = Profile::Flat { rate: Rate::new(3000.0).unwrap() };
     let open = |arrivals, burst| Pace::Open { profile: profile.clone(), arrivals, seed: 7, burst };
     [
-        (Pace::Closed, Late::Queue),
-        (open(Arrivals::Constant, 1), Late::Queue),
-        (open(Arrivals::Poisson, 1), Late::Queue),
-        (open(Arrivals::Constant, 20), Late::Queue),
-        (open(Arrivals::Constant, 20), Late::Skip),
+        (Pace::Closed, LatePolicy::Queue),
+        (open(Arrivals::Constant, 1), LatePolicy::Queue),
+        (open(Arrivals::Poisson, 1), LatePolicy::Queue),
+        (open(Arrivals::Constant, 20), LatePolicy::Queue),
+        (open(Arrivals::Constant, 20), LatePolicy::Skip),
     ]
 }
 

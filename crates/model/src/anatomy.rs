@@ -46,7 +46,7 @@ pub enum AppSource {
 
 /// Sums over some requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Parts {
+pub struct AnatomySums {
     /// How many.
     pub requests: u64,
     /// Of their response times.
@@ -63,7 +63,7 @@ pub struct Parts {
     pub app: Nanos,
 }
 
-impl Parts {
+impl AnatomySums {
     /// What is left: after the app, and before it where that is not known.
     pub fn rest(&self) -> Nanos {
         let known = self.send_lag + self.before_app.unwrap_or(Nanos::ZERO) + self.app;
@@ -75,7 +75,7 @@ impl Parts {
         sum.0.checked_div(self.requests).map(Nanos)
     }
 
-    fn add(&mut self, other: &Parts) {
+    fn add(&mut self, other: &AnatomySums) {
         // Of no requests, nothing is known and nothing is unknown.
         self.before_app = match (self.requests, other.requests) {
             (0, _) => other.before_app,
@@ -95,9 +95,9 @@ pub struct Anatomy {
     /// How the app's part is known.
     pub source: AppSource,
     /// Of all that said it.
-    pub all: Parts,
+    pub all: AnatomySums,
     /// Of the slowest 1 % of them, and those as slow as the fastest of these (to 0.1 %); `None` of fewer than 100.
-    pub slowest: Option<Parts>,
+    pub slowest: Option<AnatomySums>,
     /// Good answers that did not say it, or in another way.
     pub silent: u64,
     /// Good answers whose stamps lie outside their request, or whose app took longer than their service time.
@@ -108,7 +108,7 @@ pub struct Anatomy {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dissection {
     /// By source and response time, to 0.1 %.
-    sums: BTreeMap<(AppSource, u64), Parts>,
+    sums: BTreeMap<(AppSource, u64), AnatomySums>,
     silent: u64,
     impossible: u64,
 }
@@ -142,7 +142,7 @@ impl Dissection {
             }
         };
         let response_time = exchange.response_time();
-        let one = Parts { requests: 1, response_time, send_lag: exchange.send_lag(), before_app, app };
+        let one = AnatomySums { requests: 1, response_time, send_lag: exchange.send_lag(), before_app, app };
         self.sums.entry((source, leading_bits(response_time))).or_default().add(&one);
     }
 
@@ -158,8 +158,8 @@ impl Dissection {
     /// What it comes to: by stamps where there are any. `None` where no answer said anything at all.
     pub fn anatomy(&self) -> Option<Anatomy> {
         let said = |source| self.sums.range((source, 0)..=(source, u64::MAX)).map(|(_, parts)| parts);
-        let sum = |parts: &mut dyn Iterator<Item = &Parts>| {
-            parts.fold(Parts::default(), |mut sum, parts| {
+        let sum = |parts: &mut dyn Iterator<Item = &AnatomySums>| {
+            parts.fold(AnatomySums::default(), |mut sum, parts| {
                 sum.add(parts);
                 sum
             })
@@ -174,7 +174,7 @@ impl Dissection {
         } else {
             return None;
         };
-        let mut slowest = Parts::default();
+        let mut slowest = AnatomySums::default();
         for parts in said(source).rev() {
             if slowest.requests * SLOWEST >= all.requests {
                 break;
@@ -215,7 +215,7 @@ mod tests {
         }
         cut.record(&exchange(0, 1, 1000), Some(stamps(801, 901)));
         let anatomy = cut.anatomy().unwrap();
-        let ms = |sum, parts: &Parts| parts.mean(sum).unwrap();
+        let ms = |sum, parts: &AnatomySums| parts.mean(sum).unwrap();
         assert_eq!((anatomy.source, anatomy.all.requests, anatomy.silent), (AppSource::Stamps, 100, 0));
         assert_eq!(ms(anatomy.all.app, &anatomy.all), Nanos::from_millis(100));
         assert_eq!(anatomy.all.before_app, Some(Nanos::from_millis(99 * 3 + 800)));

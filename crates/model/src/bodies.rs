@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::pace::uniform;
 use crate::plan::server_words;
 use crate::{
-    Bodies, Body, Diagnostic, Environment, LanesBy, Nanos, Probe, Quantile, Run, ServerFacts, ServerPlan, Socket,
-    StreamPlan, plan,
+    Bodies, Body, Diagnostic, Environment, LaneCountReason, Nanos, Probe, Quantile, Run, ServerFacts, ServerPlan,
+    Socket, StreamPlan, plan,
 };
 
 /// What `longtail bodies` was asked to do.
@@ -109,7 +109,7 @@ pub struct BodiesStudy {
     /// The machine.
     pub environment: Environment,
     /// Why there are so many lanes.
-    pub lanes_by: LanesBy,
+    pub lanes_by: LaneCountReason,
     /// The servers under test, one a kind of socket, as they were last started.
     pub servers: Vec<SocketServer>,
     /// The runs that were finished, in the order in which they were.

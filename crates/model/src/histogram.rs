@@ -54,7 +54,7 @@ fn times_of(bucket: usize) -> (u64, u64) {
 
 /// A distribution of times in nanoseconds. Recording never allocates.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Stored", into = "Stored")]
+#[serde(from = "StoredHistogram", into = "StoredHistogram")]
 pub struct Histogram {
     counts: Box<[u64; BUCKETS]>,
     count: u64,
@@ -66,7 +66,7 @@ pub struct Histogram {
 /// Not the thousands of empty buckets.
 impl fmt::Debug for Histogram {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Stored::from(self.clone()).fmt(out)
+        StoredHistogram::from(self.clone()).fmt(out)
     }
 }
 
@@ -221,7 +221,7 @@ pub fn rank(q: f64, n: u64) -> u64 {
 
 /// How a histogram stands in a file: the filled buckets and the three exact figures.
 #[derive(Debug, Serialize, Deserialize)]
-struct Stored {
+struct StoredHistogram {
     count: u64,
     min_ns: u64,
     max_ns: u64,
@@ -230,10 +230,10 @@ struct Stored {
     buckets: Vec<(u64, u64)>,
 }
 
-impl From<Histogram> for Stored {
-    fn from(histogram: Histogram) -> Stored {
+impl From<Histogram> for StoredHistogram {
+    fn from(histogram: Histogram) -> StoredHistogram {
         let empty = histogram.count() == 0;
-        Stored {
+        StoredHistogram {
             count: histogram.count(),
             min_ns: if empty { 0 } else { histogram.min },
             max_ns: histogram.max,
@@ -243,8 +243,8 @@ impl From<Histogram> for Stored {
     }
 }
 
-impl From<Stored> for Histogram {
-    fn from(stored: Stored) -> Histogram {
+impl From<StoredHistogram> for Histogram {
+    fn from(stored: StoredHistogram) -> Histogram {
         let mut histogram = Histogram::default();
         let lowest = stored.buckets.first().map_or(u64::MAX, |(time, _)| *time);
         let highest = stored.buckets.last().map_or(0, |(time, _)| times_of(place(*time)).0);
@@ -294,7 +294,7 @@ mod tests {
     fn what_the_last_bucket_holds_survives_its_file() {
         // Beyond the highest bucket's time all stand in that bucket, and the extremes are exact all the same.
         let time = 3_601_330_077_696;
-        let read = Histogram::from(Stored::from(of(&[time, u64::MAX / 4])));
+        let read = Histogram::from(StoredHistogram::from(of(&[time, u64::MAX / 4])));
         assert_eq!((read.min(), read.max()), (Some(Nanos(time)), Some(Nanos(u64::MAX / 4))));
         assert_eq!(read, of(&[time, u64::MAX / 4]));
     }

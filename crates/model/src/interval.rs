@@ -7,9 +7,9 @@
 /// What is left outside of an interval on each side.
 const EACH_SIDE: f64 = 0.025;
 
-/// Ranks (1-based) of the times between which the true quantile is, with 95 %; `None` where the sample has no such time.
+/// QuantileRanks (1-based) of the times between which the true quantile is, with 95 %; `None` where the sample has no such time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ranks {
+pub struct QuantileRanks {
     /// Of the lower end.
     pub low: Option<u64>,
     /// Of the upper end.
@@ -18,14 +18,14 @@ pub struct Ranks {
 
 /// The ranks for the quantile `p` (0 to 1, exclusive) of `n` times that are worth `n / inflation` independent ones
 /// (`inflation` ≥ 1).
-pub fn ranks(p: f64, n: u64, inflation: f64) -> Ranks {
+pub fn ranks(p: f64, n: u64, inflation: f64) -> QuantileRanks {
     let worth = (n as f64 / inflation.max(1.0)).floor() as u64;
     let (low, high) = independent(p, worth);
     // A rank among those it is worth, as a rank among all.
     let scale = n as f64 / (worth as f64).max(1.0);
     let low = low.map(|rank| ((rank as f64 * scale).floor() as u64).max(1));
     let high = high.map(|rank| (rank as f64 * scale).ceil() as u64).filter(|rank| *rank <= n);
-    Ranks { low, high }
+    QuantileRanks { low, high }
 }
 
 /// The highest `l` with `F(l-1) ≤ 2.5 %` and the lowest `u` with `F(u-1) ≥ 97.5 %`, F the binomial distribution.
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     fn of(p: f64, n: u64) -> (Option<u64>, Option<u64>) {
-        let Ranks { low, high } = ranks(p, n, 1.0);
+        let QuantileRanks { low, high } = ranks(p, n, 1.0);
         (low, high)
     }
 

@@ -28,7 +28,7 @@ pub struct KernelView {
     pub lost: u64,
     /// Each measured request's way, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ways: Option<Ways>,
+    pub ways: Option<RequestPaths>,
 }
 
 /// What one process of the server had in a run. Waits are of connections and requests that came in the measured window.
@@ -72,7 +72,7 @@ pub struct KernelStamps {
 
 /// Sums over some requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WayParts {
+pub struct PathSums {
     /// How many.
     pub requests: u64,
     /// Of their response times.
@@ -104,7 +104,7 @@ pub struct WayParts {
     pub reading: Nanos,
 }
 
-impl WayParts {
+impl PathSums {
     /// A sum's mean; `None` of no requests.
     pub fn mean(&self, sum: Nanos) -> Option<Nanos> {
         sum.0.checked_div(self.requests).map(Nanos)
@@ -115,7 +115,7 @@ impl WayParts {
         self.in_server - self.server_queue.unwrap_or(Nanos::ZERO) - self.app.unwrap_or(Nanos::ZERO)
     }
 
-    fn add(&mut self, other: &WayParts) {
+    fn add(&mut self, other: &PathSums) {
         // Of no requests, nothing is known and nothing is unknown.
         let both = |mine: Option<Nanos>, theirs: Option<Nanos>| match (self.requests, other.requests) {
             (0, _) => theirs,
@@ -135,7 +135,7 @@ impl WayParts {
     }
 
     /// Of one request; `None` where its stamps are not in order. All of one clock.
-    fn of_one(exchange: &Exchange, kernel: &KernelStamps, app: Option<AppTime>) -> Option<WayParts> {
+    fn of_one(exchange: &Exchange, kernel: &KernelStamps, app: Option<AppTime>) -> Option<PathSums> {
         let between = |from: Nanos, until: Nanos| until.0.checked_sub(from.0).map(Nanos);
         let arrived = kernel.arrived?;
         let taken = arrived.max(kernel.accepted?);
@@ -151,7 +151,7 @@ impl WayParts {
                 (Some(between(kernel.read, started)?), Some(between(started, ended)?))
             }
         };
-        Some(WayParts {
+        Some(PathSums {
             requests: 1,
             response_time: exchange.response_time(),
             send_lag: exchange.send_lag(),
@@ -168,13 +168,13 @@ impl WayParts {
 
 /// The ways of a run's measured good answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ways {
+pub struct RequestPaths {
     /// How the app's part is known; `None` where no app said anything: then the time in the server is one.
     pub app: Option<AppSource>,
     /// Of all that are joined.
-    pub all: WayParts,
+    pub all: PathSums,
     /// Of the slowest 1 % of them, and those as slow as the fastest of these (to 0.1 %); `None` of fewer than 100.
-    pub slowest: Option<WayParts>,
+    pub slowest: Option<PathSums>,
     /// Good answers whose app did not say it, or in another way, where others' did.
     pub silent: u64,
     /// Good answers whose stamps are not in order.
@@ -187,7 +187,7 @@ pub struct Ways {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wayfinding {
     /// By source and response time, to 0.1 %.
-    sums: BTreeMap<(Option<AppSource>, u64), WayParts>,
+    sums: BTreeMap<(Option<AppSource>, u64), PathSums>,
     impossible: u64,
     unmatched: u64,
 }
@@ -199,7 +199,7 @@ impl Wayfinding {
             self.unmatched += 1;
             return;
         };
-        let Some(parts) = WayParts::of_one(exchange, kernel, app) else {
+        let Some(parts) = PathSums::of_one(exchange, kernel, app) else {
             self.impossible += 1;
             return;
         };
@@ -216,10 +216,10 @@ impl Wayfinding {
     }
 
     /// What it comes to: with the app by its stamps where there are any, else by its durations.
-    pub fn ways(&self) -> Ways {
+    pub fn ways(&self) -> RequestPaths {
         let of = |source| self.sums.range((source, 0)..=(source, u64::MAX)).map(|(_, parts)| parts);
         let sum = |source| {
-            of(source).fold(WayParts::default(), |mut sum, parts| {
+            of(source).fold(PathSums::default(), |mut sum, parts| {
                 sum.add(parts);
                 sum
             })
@@ -228,14 +228,14 @@ impl Wayfinding {
         let app = sources.into_iter().find(|source| sum(*source).requests > 0).flatten();
         let all = sum(app);
         let others: u64 = sources.into_iter().filter(|source| *source != app).map(|source| sum(source).requests).sum();
-        let mut slowest = WayParts::default();
+        let mut slowest = PathSums::default();
         for parts in of(app).rev() {
             if slowest.requests * SLOWEST >= all.requests {
                 break;
             }
             slowest.add(parts);
         }
-        Ways {
+        RequestPaths {
             app,
             all,
             slowest: (all.requests >= SLOWEST).then_some(slowest),
@@ -272,7 +272,7 @@ mod tests {
         AppTime::Stamps { started: Nanos::from_millis(started), ended: Nanos::from_millis(ended) }
     }
 
-    fn sum(parts: &WayParts) -> Nanos {
+    fn sum(parts: &PathSums) -> Nanos {
         parts.send_lag + parts.sending + parts.accept_queue + parts.receive_queue + parts.in_server + parts.reading
     }
 
@@ -283,7 +283,7 @@ mod tests {
         found.record(&exchange(0, 1, 700), Some(&kernel(1, 402, 2, 403, 690)), Some(stamps(480, 680)));
         let ways = found.ways();
         let ms = Nanos::from_millis;
-        let expected = WayParts {
+        let expected = PathSums {
             requests: 1,
             response_time: ms(700),
             send_lag: ms(1),
@@ -297,7 +297,7 @@ mod tests {
         };
         assert_eq!((ways.app, ways.all, ways.slowest), (Some(AppSource::Stamps), expected, None));
         assert_eq!(expected.left_in_server(), ms(10));
-        let kept = WayParts::of_one(&exchange(500, 501, 700), &kernel(1, 402, 502, 510, 690), None).unwrap();
+        let kept = PathSums::of_one(&exchange(500, 501, 700), &kernel(1, 402, 502, 510, 690), None).unwrap();
         assert_eq!((kept.accept_queue, kept.receive_queue, kept.in_server), (Nanos::ZERO, ms(8), ms(180)));
         assert_eq!((kept.server_queue, kept.app, kept.left_in_server()), (None, None, ms(180)));
     }
@@ -326,7 +326,7 @@ mod tests {
     fn an_answer_of_one_segment_ends_when_it_came() {
         let mut late = kernel(1, 5, 2, 6, 100);
         late.answered += Nanos(1500);
-        let parts = WayParts::of_one(&exchange(0, 1, 100), &late, None).unwrap();
+        let parts = PathSums::of_one(&exchange(0, 1, 100), &late, None).unwrap();
         assert_eq!((parts.reading, sum(&parts)), (Nanos::ZERO, Nanos::from_millis(100)));
     }
 

@@ -1,4 +1,4 @@
-//! How many lanes (threads of the generator) a load has where nobody asked for a number. [`LanesBy`] is the rule that decided.
+//! How many lanes (threads of the generator) a load has where nobody asked for a number. [`LaneCountReason`] is the rule that decided.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub const TRUSTED_RATE: f64 = 20_000.0;
 /// Why a run has so many lanes: the smallest of several bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LanesBy {
+pub enum LaneCountReason {
     /// The user asked for so many.
     Asked,
     /// The highest rate needs no more, at [`TRUSTED_RATE`] a lane.
@@ -27,7 +27,7 @@ pub enum LanesBy {
     One,
 }
 
-impl LanesBy {
+impl LaneCountReason {
     /// The lanes of a load: those that were asked for, else as many as there are processors for, and in an open loop no more than its
     /// highest rate (requests per second) needs, as each is one more thread that wakes up beside the server.
     pub fn choose(
@@ -36,30 +36,30 @@ impl LanesBy {
         connections: u32,
         cpus: u32,
         placement: Option<&Placement>,
-    ) -> (u32, LanesBy) {
-        let of_rate = |rate: f64| ((rate / TRUSTED_RATE).ceil().clamp(1.0, 1e6) as u32, LanesBy::Rate);
+    ) -> (u32, LaneCountReason) {
+        let of_rate = |rate: f64| ((rate / TRUSTED_RATE).ceil().clamp(1.0, 1e6) as u32, LaneCountReason::Rate);
         let room = match placement.filter(|placement| !placement.is_shared()) {
-            Some(apart) => (apart.lanes.len() as u32, LanesBy::Left),
-            None => ((cpus / 2).max(1), LanesBy::Half),
+            Some(apart) => (apart.lanes.len() as u32, LaneCountReason::Left),
+            None => ((cpus / 2).max(1), LaneCountReason::Half),
         };
         let bounds = match asked {
-            Some(count) => [Some((count, LanesBy::Asked)), None],
+            Some(count) => [Some((count, LaneCountReason::Asked)), None],
             None => [highest_rate.map(of_rate), Some(room)],
         };
-        let bounds = bounds.into_iter().flatten().chain([(connections, LanesBy::Connections)]);
-        bounds.min_by_key(|(count, _)| *count).unwrap_or((1, LanesBy::One))
+        let bounds = bounds.into_iter().flatten().chain([(connections, LaneCountReason::Connections)]);
+        bounds.min_by_key(|(count, _)| *count).unwrap_or((1, LaneCountReason::One))
     }
 }
 
-impl fmt::Display for LanesBy {
+impl fmt::Display for LaneCountReason {
     /// In few words; nothing where nobody need be told.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LanesBy::Asked | LanesBy::One => Ok(()),
-            LanesBy::Rate => write!(f, "{TRUSTED_RATE} req/s a lane"),
-            LanesBy::Half => f.write_str("half of the CPUs"),
-            LanesBy::Left => f.write_str("one for each CPU that the server leaves"),
-            LanesBy::Connections => f.write_str("one for each connection"),
+            LaneCountReason::Asked | LaneCountReason::One => Ok(()),
+            LaneCountReason::Rate => write!(f, "{TRUSTED_RATE} req/s a lane"),
+            LaneCountReason::Half => f.write_str("half of the CPUs"),
+            LaneCountReason::Left => f.write_str("one for each CPU that the server leaves"),
+            LaneCountReason::Connections => f.write_str("one for each connection"),
         }
     }
 }
@@ -79,31 +79,37 @@ mod tests {
     fn lanes_take_what_the_server_leaves_or_half() {
         // (processors, lanes where the server has one, half, all of them)
         for (cpus, with_one, with_half, with_all) in [(2, 1, 1, 1), (4, 3, 2, 2), (8, 7, 4, 4), (64, 63, 32, 32)] {
-            for (server, lanes, by) in
-                [(1, with_one, LanesBy::Left), (cpus / 2, with_half, LanesBy::Left), (cpus, with_all, LanesBy::Half)]
-            {
+            for (server, lanes, by) in [
+                (1, with_one, LaneCountReason::Left),
+                (cpus / 2, with_half, LaneCountReason::Left),
+                (cpus, with_all, LaneCountReason::Half),
+            ] {
                 let placement = Placement::beside(first(server), &first(cpus));
-                let chosen = LanesBy::choose(None, None, 1000, cpus, Some(&placement));
+                let chosen = LaneCountReason::choose(None, None, 1000, cpus, Some(&placement));
                 assert_eq!(chosen, (lanes, by), "{server} of {cpus}");
                 assert_eq!(placement.lanes.common(&first(server)).is_empty(), server < cpus, "{server} of {cpus}");
             }
         }
-        assert_eq!(LanesBy::choose(None, None, 50, 1, None), (1, LanesBy::Half));
+        assert_eq!(LaneCountReason::choose(None, None, 50, 1, None), (1, LaneCountReason::Half));
     }
 
     #[test]
     fn an_open_loop_has_no_more_than_its_rate_needs_and_who_asks_is_obeyed_but_for_want_of_connections() {
         for (asked, rate, connections, chosen) in [
-            (None, Some(0.001), 1000, (1, LanesBy::Rate)),
-            (None, Some(20_000.0), 1000, (1, LanesBy::Rate)),
-            (None, Some(20_001.0), 1000, (2, LanesBy::Rate)),
-            (None, Some(5e5), 1000, (4, LanesBy::Half)),
-            (None, Some(5e5), 3, (3, LanesBy::Connections)),
-            (Some(3), None, 4, (3, LanesBy::Asked)),
-            (Some(9), Some(1.0), 1000, (9, LanesBy::Asked)),
-            (Some(9), Some(1.0), 4, (4, LanesBy::Connections)),
+            (None, Some(0.001), 1000, (1, LaneCountReason::Rate)),
+            (None, Some(20_000.0), 1000, (1, LaneCountReason::Rate)),
+            (None, Some(20_001.0), 1000, (2, LaneCountReason::Rate)),
+            (None, Some(5e5), 1000, (4, LaneCountReason::Half)),
+            (None, Some(5e5), 3, (3, LaneCountReason::Connections)),
+            (Some(3), None, 4, (3, LaneCountReason::Asked)),
+            (Some(9), Some(1.0), 1000, (9, LaneCountReason::Asked)),
+            (Some(9), Some(1.0), 4, (4, LaneCountReason::Connections)),
         ] {
-            assert_eq!(LanesBy::choose(asked, rate, connections, 8, None), chosen, "{asked:?} {rate:?} {connections}");
+            assert_eq!(
+                LaneCountReason::choose(asked, rate, connections, 8, None),
+                chosen,
+                "{asked:?} {rate:?} {connections}"
+            );
         }
     }
 
@@ -111,7 +117,7 @@ mod tests {
         #[test]
         fn no_lane_runs_where_a_server_runs_alone(cpus in 1_u32..130, server in 1_u32..130, asked in proptest::option::of(1_u32..200)) {
             let placement = Placement::beside(first(server), &first(cpus));
-            let (count, _) = LanesBy::choose(asked, None, 1000, cpus, Some(&placement));
+            let (count, _) = LaneCountReason::choose(asked, None, 1000, cpus, Some(&placement));
             prop_assert!(count >= 1);
             prop_assert_eq!(placement.is_shared(), server >= cpus);
             if asked.is_none() && !placement.is_shared() {

@@ -23,7 +23,7 @@ pub enum Limit {
         of_maximum: f64,
     },
     /// The CPUs that the server may use.
-    Cpu(CpuUse),
+    Cpu(CpuUsage),
     /// Ruby runs one thread of a process at a time, and each process did.
     RubyLock {
         /// Processes that serve.
@@ -31,7 +31,7 @@ pub enum Limit {
         /// What the least busy of them had or waited for, in CPUs.
         each: f64,
         /// The server beside its CPUs.
-        cpu: CpuUse,
+        cpu: CpuUsage,
     },
     /// Connections that the kernel dropped for a full accept queue, and tried again a second later or more.
     AcceptQueue {
@@ -61,17 +61,17 @@ pub enum Limit {
         check: Diagnostic,
     },
     /// The CPUs that server and generator share.
-    SharedCpus(CpuUse),
+    SharedCpus(CpuUsage),
     /// Not known.
     NotKnown {
         /// The server beside its CPUs, where that could be read.
-        cpu: Option<CpuUse>,
+        cpu: Option<CpuUsage>,
     },
 }
 
 /// Who had the CPUs during a run, in CPUs on average: 1.5 is one and a half.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CpuUse {
+pub struct CpuUsage {
     /// The server.
     pub server: f64,
     /// The generator, without what it was awake for want of work.
@@ -91,21 +91,21 @@ const OTHERS_USE: f64 = 0.05;
 /// A process that ran or wanted to for this share of the time had its lock taken all the time.
 const LOCK_TAKEN: f64 = 0.90;
 
-impl CpuUse {
+impl CpuUsage {
     /// Of a run; `None` where the server's processes are not known.
-    pub fn of(facts: &GeneratorFacts) -> Option<CpuUse> {
+    pub fn of(facts: &GeneratorFacts) -> Option<CpuUsage> {
         let server = facts.server.as_ref()?;
         let elapsed = facts.lanes.iter().map(|lane| lane.elapsed).max().unwrap_or_default().as_secs_f64().max(1e-9);
         let lanes = |part: fn(&LaneFacts) -> Nanos| facts.lanes.iter().map(part).sum::<Nanos>().as_secs_f64() / elapsed;
         let (own, beside) = (server.cpus(), if server.is_shared { lanes(|lane| lane.cpu) } else { 0.0 });
         let others = server.busy.map(|busy| (busy - own - beside).max(0.0));
-        Some(CpuUse { server: own, generator: lanes(LaneFacts::work), others, of: server.of })
+        Some(CpuUsage { server: own, generator: lanes(LaneFacts::work), others, of: server.of })
     }
 }
 
 /// Which limit of the CPUs a run has reached, if any: theirs, or that of Ruby's lock.
 pub(crate) fn of_cpus(facts: &GeneratorFacts) -> Option<Limit> {
-    let (server, cpu) = (facts.server.as_ref()?, CpuUse::of(facts)?);
+    let (server, cpu) = (facts.server.as_ref()?, CpuUsage::of(facts)?);
     let beside = if server.is_shared { cpu.generator } else { 0.0 } + cpu.others.unwrap_or(0.0);
     // What is not idle is not to be had, whoever has it: a host takes processors from a virtual machine unseen.
     let used = server.idle.map_or(cpu.server + beside, |idle| cpu.of - idle);
@@ -202,9 +202,9 @@ impl fmt::Display for Limit {
     }
 }
 
-impl fmt::Display for CpuUse {
+impl fmt::Display for CpuUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let CpuUse { server, generator, others, of } = self;
+        let CpuUsage { server, generator, others, of } = self;
         write!(f, "the server used {server:.2} of {of} CPUs, the generator {generator:.2}")?;
         others.map_or(Ok(()), |others| write!(f, ", others {others:.2}"))
     }
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_limit_is_said_with_its_evidence_and_survives_its_file() {
-        let cpu = CpuUse { server: 1.92, generator: 0.06, others: Some(0.01), of: 2.0 };
+        let cpu = CpuUsage { server: 1.92, generator: 0.06, others: Some(0.01), of: 2.0 };
         for (limit, said) in [
             (
                 Limit::Threads { slots: 10, connections: 40, of_maximum: 0.994 },
@@ -300,7 +300,7 @@ mod tests {
             ),
             (Limit::Cpu(cpu), "CPU: the server used 1.92 of 2 CPUs, the generator 0.06, others 0.01"),
             (
-                Limit::RubyLock { processes: 1, each: 0.98, cpu: CpuUse { server: 0.98, others: None, ..cpu } },
+                Limit::RubyLock { processes: 1, each: 0.98, cpu: CpuUsage { server: 0.98, others: None, ..cpu } },
                 "Ruby's lock: one thread of the process runs at a time, and one did; the server used 0.98 of 2 CPUs, the generator 0.06",
             ),
             (

@@ -32,7 +32,7 @@ pub struct LoadPlan {
     /// Connections: exactly so many in a closed loop, at most so many in an open one.
     pub connections: u32,
     /// Open loop: what becomes of a request that is due while all connections are busy.
-    pub late: Late,
+    pub late: LatePolicy,
     /// Length of the measured window; `None` where only a count ends the run.
     #[serde(rename = "length_ns")]
     pub length: Option<Nanos>,
@@ -74,7 +74,7 @@ pub struct LoadPlan {
 /// What becomes of a request that is due while all connections are busy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Late {
+pub enum LatePolicy {
     /// It waits for a connection, and its due time stays: the wait is part of its response time.
     #[default]
     Queue,
@@ -148,7 +148,7 @@ pub struct LoadRun {
     pub overload: Option<Overload>,
     /// What the app said over statsd meanwhile; `None` where nobody listened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heard: Option<StatsdReport>,
+    pub statsd: Option<StatsdReport>,
     /// What the generator and its machine did.
     #[serde(default)]
     pub generator: GeneratorFacts,
@@ -172,7 +172,7 @@ impl LoadRun {
             log_dropped: 0,
             statistics: None,
             overload: None,
-            heard: None,
+            statsd: None,
             generator: GeneratorFacts::default(),
             judgement: None,
             warnings: Vec::new(),

@@ -2,13 +2,13 @@
 //! can be told from noise.
 //!
 //! What the machine does changes from minute to minute, so each round has every arm once, in an order of chance, and an
-//! arm is divided by the bare one of the same round. Of the ratios the median is told, between the order statistics that hold
+//! arm is divided by the bare one of the same round. Of the ratios the median is given, between the order statistics that hold
 //! the true one with 95 % ([`crate::interval`]): nothing is assumed of their law but that rounds are independent.
 
 use serde::{Deserialize, Serialize};
 
 use crate::bodies::shuffled;
-use crate::interval::{Ranks, ranks};
+use crate::interval::{QuantileRanks, ranks};
 use crate::pace::uniform;
 
 /// Fewer rounds have no interval that holds the median with 95 %: of five, the least and the most leave 2 / 2^5 = 6 % out.
@@ -22,7 +22,7 @@ pub fn order(seed: u64, round: u32, arms: usize) -> Vec<usize> {
 
 /// An arm's figure over the bare one's, of all rounds that have both.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ratio {
+pub struct PairedRatio {
     /// The median of the rounds' ratios.
     pub median: f64,
     /// Lower end of its 95 % interval; absent of fewer than [`LEAST_ROUNDS`] rounds.
@@ -45,21 +45,21 @@ pub enum PairedAnswer {
     TooFewRounds,
 }
 
-impl Ratio {
+impl PairedRatio {
     /// Of pairs of an arm's figure and the bare one's, both above 0; others are left out. `None` where there is no pair.
-    pub fn of_pairs(pairs: impl IntoIterator<Item = (f64, f64)>) -> Option<Ratio> {
+    pub fn of_pairs(pairs: impl IntoIterator<Item = (f64, f64)>) -> Option<PairedRatio> {
         let is_good = |(arm, bare): &(f64, f64)| arm.is_finite() && bare.is_finite() && *arm > 0.0 && *bare > 0.0;
         let mut ratios: Vec<f64> = pairs.into_iter().filter(is_good).map(|(arm, bare)| arm / bare).collect();
         ratios.sort_by(f64::total_cmp);
-        let Ranks { low, high } = ranks(0.5, ratios.len() as u64, 1.0);
+        let QuantileRanks { low, high } = ranks(0.5, ratios.len() as u64, 1.0);
         let at = |rank: u64| ratios.get(rank as usize - 1).copied();
         let (low, high) = low.zip(high).map_or((None, None), |(low, high)| (at(low), at(high)));
-        Some(Ratio { median: median(&ratios)?, low, high, rounds: ratios.len() as u32 })
+        Some(PairedRatio { median: median(&ratios)?, low, high, rounds: ratios.len() as u32 })
     }
 
     /// What it tells beside `control`, which is the bare arm measured a second time: noise where 1 is within the interval, or
     /// where the whole interval is within the control's.
-    pub fn told(&self, control: Option<&Ratio>) -> PairedAnswer {
+    pub fn answer(&self, control: Option<&PairedRatio>) -> PairedAnswer {
         let (Some(low), Some(high)) = (self.low, self.high) else { return PairedAnswer::TooFewRounds };
         let floor = control.and_then(|control| control.low.zip(control.high));
         let is_within = floor.is_some_and(|(least, most)| least <= low && high <= most);
@@ -79,15 +79,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn ratio(ratios: &[f64]) -> Ratio {
-        Ratio::of_pairs(ratios.iter().map(|ratio| (ratio * 4.0, 4.0))).unwrap()
+    fn ratio(ratios: &[f64]) -> PairedRatio {
+        PairedRatio::of_pairs(ratios.iter().map(|ratio| (ratio * 4.0, 4.0))).unwrap()
     }
 
     #[test]
     fn six_rounds_are_the_least_that_have_an_interval() {
         let five = ratio(&[1.1, 1.2, 1.3, 1.4, 1.5]);
         assert_eq!((five.median, five.low, five.high), (1.3, None, None));
-        assert_eq!(five.told(None), PairedAnswer::TooFewRounds);
+        assert_eq!(five.answer(None), PairedAnswer::TooFewRounds);
         // 1 - 2 / 2^6 = 97 % between the least and the most.
         let six = ratio(&[1.5, 1.25, 1.125, 2.0, 1.75, 3.0]);
         assert_eq!((six.median, six.low, six.high, six.rounds), (1.625, Some(1.125), Some(3.0), LEAST_ROUNDS));
@@ -98,27 +98,31 @@ mod tests {
 
     #[test]
     fn noise_is_what_holds_one_or_what_the_control_does_too() {
-        let of = |low, high| Ratio { median: f64::midpoint(low, high), low: Some(low), high: Some(high), rounds: 6 };
+        let of =
+            |low, high| PairedRatio { median: f64::midpoint(low, high), low: Some(low), high: Some(high), rounds: 6 };
         let control = of(0.94, 1.07);
-        assert_eq!(of(0.99, 1.30).told(None), PairedAnswer::Noise);
-        assert_eq!(of(1.0, 1.30).told(None), PairedAnswer::Noise);
-        assert_eq!(of(1.01, 1.05).told(None), PairedAnswer::Differs);
+        assert_eq!(of(0.99, 1.30).answer(None), PairedAnswer::Noise);
+        assert_eq!(of(1.0, 1.30).answer(None), PairedAnswer::Noise);
+        assert_eq!(of(1.01, 1.05).answer(None), PairedAnswer::Differs);
         assert_eq!(
-            of(1.01, 1.05).told(Some(&control)),
+            of(1.01, 1.05).answer(Some(&control)),
             PairedAnswer::Noise,
             "the bare arm differs from itself by as much"
         );
-        assert_eq!(of(1.01, 1.08).told(Some(&control)), PairedAnswer::Differs);
-        assert_eq!(of(0.70, 0.80).told(Some(&control)), PairedAnswer::Differs);
-        let short = Ratio { low: None, high: None, ..control };
-        assert_eq!(of(1.01, 1.05).told(Some(&short)), PairedAnswer::Differs, "no floor is known");
+        assert_eq!(of(1.01, 1.08).answer(Some(&control)), PairedAnswer::Differs);
+        assert_eq!(of(0.70, 0.80).answer(Some(&control)), PairedAnswer::Differs);
+        let short = PairedRatio { low: None, high: None, ..control };
+        assert_eq!(of(1.01, 1.05).answer(Some(&short)), PairedAnswer::Differs, "no floor is known");
     }
 
     #[test]
     fn what_was_not_measured_is_no_pair() {
-        assert_eq!(Ratio::of_pairs([]), None);
-        assert_eq!(Ratio::of_pairs([(0.0, 1.0), (1.0, 0.0), (f64::NAN, 1.0)]), None);
-        assert_eq!(Ratio::of_pairs([(3.0, 2.0), (1.0, 0.0)]).map(|ratio| (ratio.median, ratio.rounds)), Some((1.5, 1)));
+        assert_eq!(PairedRatio::of_pairs([]), None);
+        assert_eq!(PairedRatio::of_pairs([(0.0, 1.0), (1.0, 0.0), (f64::NAN, 1.0)]), None);
+        assert_eq!(
+            PairedRatio::of_pairs([(3.0, 2.0), (1.0, 0.0)]).map(|ratio| (ratio.median, ratio.rounds)),
+            Some((1.5, 1))
+        );
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Anatomy, Diagnostic, Forecast, GeneratorClaim, GeneratorFacts, Judgement, KernelView, Nanos, Quantile, Reading,
-    Statistics, StatsdReport, Tally, Theory, Watch,
+    Anatomy, Diagnostic, Forecast, GeneratorClaim, GeneratorFacts, Judgement, KernelView, Nanos, Quantile, Statistics,
+    StatsdReport, Tally, Theory, Watch, WatchReading,
 };
 
 /// One row of a study.
@@ -32,13 +32,13 @@ pub struct Run {
     /// Each worker's part, by whichever source knows best; empty where none does.
     pub workers: Vec<WorkerShare>,
     /// What the server and the kernel counted.
-    pub readings: Vec<Reading>,
+    pub readings: Vec<WatchReading>,
     /// What was read of both again and again meanwhile; `None` where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Watch>,
     /// What app and server said over statsd meanwhile; `None` where nobody listened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heard: Option<StatsdReport>,
+    pub statsd: Option<StatsdReport>,
     /// Where the response times went, by what the app said; `None` where it was not asked, or said nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anatomy: Option<Anatomy>,
@@ -100,7 +100,7 @@ impl Run {
             workers: Vec::new(),
             readings: Vec::new(),
             watch: None,
-            heard: None,
+            statsd: None,
             anatomy: None,
             kernel: None,
             forecast: None,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::batches::{Batch, Batches};
 use crate::interval::ranks;
-use crate::steadiness::{Settled, line, mser, shift};
+use crate::steadiness::{SettledPart, line, mser, shift};
 use crate::{Backlog, Nanos, Tally};
 
 /// What the batches of a run say.
@@ -204,10 +204,10 @@ fn steadiness(batches: &Batches) -> Option<Steadiness> {
     let settled = [mser(&times, MSER)?, mser(&counts, MSER)?];
     let shift = shift(&times)?;
     let growth = line(&means)?;
-    let latest = |settled: Settled| settled.after as f64 / settled.of as f64;
+    let latest = |settled: SettledPart| settled.after as f64 / settled.of as f64;
     let part = settled.into_iter().map(latest).fold(0.0, f64::max);
     let span = batches.width().as_secs_f64() * filled.len() as f64;
-    let is_steady = settled.into_iter().all(Settled::is_steady);
+    let is_steady = settled.into_iter().all(SettledPart::is_steady);
     Some(Steadiness {
         settled_after: is_steady.then_some(Nanos((part * span * 1e9) as u64)),
         shift: shift.of_mean,

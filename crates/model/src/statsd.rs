@@ -8,7 +8,7 @@ use strum::{EnumMessage as _, VariantArray as _};
 
 use crate::Nanos;
 
-/// What was heard during a run's measured window and the wait for its last answers.
+/// What was received during a run's measured window and the wait for its last answers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StatsdReport {
     /// By metric, tags and type, rising.

@@ -8,14 +8,14 @@ pub(crate) const CERTAIN: f64 = 1e9;
 /// White, 1997: of the batch means `Z` of `m` values each, leave out the first `d` so that `Σ(Z-Z̄)² / (n-d)²` over the rest is
 /// least, `d` at most `n/2`. Where it is `n/2`, no steady part was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settled {
+pub struct SettledPart {
     /// Batch means to leave out.
     pub after: usize,
     /// Batch means in all.
     pub of: usize,
 }
 
-impl Settled {
+impl SettledPart {
     /// Whether there is a steady part.
     pub(crate) fn is_steady(self) -> bool {
         self.after < self.of / 2
@@ -23,7 +23,7 @@ impl Settled {
 }
 
 /// MSER-`m` of a series; a rest that fills no batch is left out. `None` of fewer than eight batch means.
-pub(crate) fn mser(series: &[f64], m: usize) -> Option<Settled> {
+pub(crate) fn mser(series: &[f64], m: usize) -> Option<SettledPart> {
     let means: Vec<f64> = series.chunks_exact(m.max(1)).map(mean).collect();
     if means.len() < 8 {
         return None;
@@ -34,12 +34,12 @@ pub(crate) fn mser(series: &[f64], m: usize) -> Option<Settled> {
         rest.iter().map(|z| (z - mean).powi(2)).sum::<f64>() / (rest.len() as f64).powi(2)
     };
     let after = (0..=means.len() / 2).map(|after| (after, spread(after))).min_by(|(_, a), (_, b)| a.total_cmp(b))?.0;
-    Some(Settled { after, of: means.len() })
+    Some(SettledPart { after, of: means.len() })
 }
 
 /// How far the second half of a series is from its first, in standard errors, and as a share of the whole's mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shift {
+pub struct HalfShift {
     /// Second half's mean - first half's mean, over the standard error of that.
     pub in_errors: f64,
     /// The same difference over the mean of all.
@@ -47,7 +47,7 @@ pub struct Shift {
 }
 
 /// The shift of a series between its halves; the errors are those of eight batch means in each. `None` of fewer than 32 values.
-pub fn shift(series: &[f64]) -> Option<Shift> {
+pub fn shift(series: &[f64]) -> Option<HalfShift> {
     const PARTS: usize = 8;
     let half = series.len() / 2;
     if half < 2 * PARTS {
@@ -63,7 +63,7 @@ pub fn shift(series: &[f64]) -> Option<Shift> {
     let error = (first.1 + second.1).sqrt();
     let by = second.0 - first.0;
     let all = f64::midpoint(first.0, second.0);
-    Some(Shift {
+    Some(HalfShift {
         in_errors: if error > 0.0 { by / error } else { by.signum() * if by == 0.0 { 0.0 } else { CERTAIN } },
         of_mean: if all > 0.0 { by / all } else { 0.0 },
     })
@@ -115,9 +115,9 @@ mod tests {
 
     #[test]
     fn a_series_settles_where_the_method_says() {
-        assert_eq!(mser(&falling(), 1), Some(Settled { after: 8, of: 50 }));
-        assert_eq!(mser(&falling(), 5), Some(Settled { after: 2, of: 10 }));
-        assert_eq!(mser(&decaying(), 5), Some(Settled { after: 20, of: 40 }));
+        assert_eq!(mser(&falling(), 1), Some(SettledPart { after: 8, of: 50 }));
+        assert_eq!(mser(&falling(), 5), Some(SettledPart { after: 2, of: 10 }));
+        assert_eq!(mser(&decaying(), 5), Some(SettledPart { after: 20, of: 40 }));
         assert!(!mser(&decaying(), 5).unwrap().is_steady());
         assert_eq!(mser(&[1.0; 7], 1), None);
     }
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(mser(&[3.0; 128], 5).unwrap().after, 0);
         let shift = shift(&climbing).unwrap();
         assert!(shift.in_errors > 5.0 && (shift.of_mean - 1.0).abs() < 0.02, "{shift:?}");
-        assert_eq!(super::shift(&[3.0; 128]), Some(Shift { in_errors: 0.0, of_mean: 0.0 }));
+        assert_eq!(super::shift(&[3.0; 128]), Some(HalfShift { in_errors: 0.0, of_mean: 0.0 }));
     }
 
     #[test]

@@ -9,7 +9,8 @@ use crate::forecast::ServiceTime;
 use crate::load::{LoadPlan, LoadRun};
 use crate::theory::DisciplineProbe;
 use crate::{
-    BodiesStudy, Diagnostic, Environment, LanesBy, Nanos, Placement, Plan, ProbeUsed, Run, ServerFacts, ServerLocation,
+    BodiesStudy, Diagnostic, Environment, LaneCountReason, Nanos, Placement, Plan, ProbeUsed, Run, ServerFacts,
+    ServerLocation,
 };
 
 /// The version of the file format that this code writes. It rises with each change that an older reader would misread.
@@ -71,7 +72,7 @@ pub struct SweepStudy {
     pub environment: Environment,
     /// Why there are so many lanes; `None` where another generator has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lanes_by: Option<LanesBy>,
+    pub lanes_by: Option<LaneCountReason>,
     /// The server under test.
     pub server: ServerFacts,
     /// How `--inspect auto` came out, and why not otherwise; `None` where nothing was read, and of older files.
@@ -114,7 +115,7 @@ pub struct LoadStudy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
     /// Why there are so many lanes.
-    pub lanes_by: LanesBy,
+    pub lanes_by: LaneCountReason,
     /// What happened.
     pub run: LoadRun,
     /// Whether the user, or `--stop-if`, ended it early.

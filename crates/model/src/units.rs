@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused_with_the_mend() {
+    fn what_is_no_time_is_refused_with_a_hint() {
         for text in ["", "s", "fast", "-1s", "1.2.3", "1 s s", "99999999999999h", "1m30", "1m 30s", "m30s"] {
             let error = text.parse::<Nanos>().unwrap_err();
             assert!(error.to_string().contains("write 200ms"), "{text}");

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::limit;
 use crate::statistics::{Statistics, Steadiness};
 use crate::{
-    Arrivals, CpuUse, Diagnostic, GeneratorFacts, Grade, LaneFacts, Limit, LoadPlan, LoadRun, Nanos, Outcome, Pace,
+    Arrivals, CpuUsage, Diagnostic, GeneratorFacts, Grade, LaneFacts, Limit, LoadPlan, LoadRun, Nanos, Outcome, Pace,
     Profile, Run, Tally, Timing,
 };
 
@@ -165,7 +165,7 @@ fn judged(checks: Vec<Diagnostic>, known: &RunEvidence<'_>) -> Judgement {
         (Verdict::SharedCpus, on_cpus)
     } else {
         let of_server = on_cpus.or_else(|| accept_queue(known)).or(known.threads.clone());
-        (Verdict::ServerBound, Some(of_server.unwrap_or(Limit::NotKnown { cpu: CpuUse::of(known.facts) })))
+        (Verdict::ServerBound, Some(of_server.unwrap_or(Limit::NotKnown { cpu: CpuUsage::of(known.facts) })))
     };
     Judgement { verdict, limit, checks, forced: false }
 }

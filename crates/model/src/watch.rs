@@ -1,6 +1,6 @@
 //! What was read of server and kernel again and again while a run went on: one time axis a source, one curve a quantity.
 //!
-//! As with [`crate::Reading`], a value that could not be had is absent, never 0.
+//! As with [`crate::WatchReading`], a value that could not be had is absent, never 0.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,29 +10,29 @@ use crate::{Nanos, Run};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watch {
     /// One for each source that answered.
-    pub tracks: Vec<Track>,
-    /// CPU time that the looks took of this machine, all in our own threads, the warm-up's looks included.
+    pub tracks: Vec<WatchTrack>,
+    /// CPU time that sampling took of this machine, all in our own threads, the warm-up's samples included.
     #[serde(rename = "cpu_ns")]
     pub cpu: Nanos,
     /// What could not be read and why, a line each.
     pub missing: Vec<String>,
 }
 
-/// The readings of one source, all of a row taken in one look.
+/// The readings of one source, all of a row taken in one sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Track {
+pub struct WatchTrack {
     /// Who said it: `sock_diag`, `/proc/net/unix`, `/proc/PID/task/TID/schedstat`, `puma stats`.
     pub source: String,
     /// When each look was taken, rising, since the start of the measured window.
     #[serde(rename = "at_ns")]
     pub at: Vec<Nanos>,
     /// What was seen.
-    pub curves: Vec<Curve>,
+    pub curves: Vec<WatchCurve>,
 }
 
 /// How one quantity went.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Curve {
+pub struct WatchCurve {
     /// Of whom: a process by its id, a worker; empty for the whole server.
     pub of: String,
     /// What: `accept_queue`, `open_connections`, `cpu`.
@@ -49,31 +49,31 @@ pub struct Curve {
 /// The curves of how many of the server's connections each process holds.
 pub const HELD_CONNECTIONS: &str = "held_connections";
 
-/// Fewer looks than this tell no mean.
-pub const LEAST_LOOKS: usize = 10;
+/// Fewer samples than this tell no mean.
+pub const LEAST_SAMPLES: usize = 10;
 
 impl Watch {
     /// The curve of that name and its track; where several have it, the first.
-    pub fn curve<'a>(&'a self, name: &'a str) -> Option<(&'a Track, &'a Curve)> {
+    pub fn curve<'a>(&'a self, name: &'a str) -> Option<(&'a WatchTrack, &'a WatchCurve)> {
         self.curves(name).next()
     }
 
     /// All curves of that name, each with its track.
-    pub fn curves<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a Track, &'a Curve)> + 'a {
+    pub fn curves<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a WatchTrack, &'a WatchCurve)> + 'a {
         self.tracks.iter().flat_map(move |track| track.named(name).map(move |curve| (track, curve)))
     }
 }
 
-impl Track {
-    /// Its curves of that name. One with another number of values than there were looks is of no use to anybody.
-    fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Curve> + 'a {
+impl WatchTrack {
+    /// Its curves of that name. One with another number of values than there were samples is of no use to anybody.
+    fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a WatchCurve> + 'a {
         self.curves.iter().filter(move |curve| curve.name == name && curve.values.len() == self.at.len())
     }
 
-    /// Mean over time of a curve of this track from the start of the measured window up to `until`: between two looks
-    /// the mean of the two, so that looks that came late weigh as much as the time they stand for. `None` of fewer than
-    /// [`LEAST_LOOKS`] looks, and where they leave out more than a tenth of that time.
-    pub fn mean(&self, curve: &Curve, until: Nanos) -> Option<f64> {
+    /// Mean over time of a curve of this track from the start of the measured window up to `until`: between two samples
+    /// the mean of the two, so that samples that came late weigh as much as the time they stand for. `None` of fewer than
+    /// [`LEAST_SAMPLES`] samples, and where they leave out more than a tenth of that time.
+    pub fn mean(&self, curve: &WatchCurve, until: Nanos) -> Option<f64> {
         let known: Vec<(Nanos, u64)> = self
             .at
             .iter()
@@ -83,7 +83,7 @@ impl Track {
             .collect();
         let (first, last) = (known.first()?.0, known.last()?.0);
         let covered = last.saturating_sub(first);
-        if known.len() < LEAST_LOOKS || covered.as_secs_f64() < 0.9 * until.as_secs_f64() {
+        if known.len() < LEAST_SAMPLES || covered.as_secs_f64() < 0.9 * until.as_secs_f64() {
             return None;
         }
         let twice = |pair: &[(Nanos, u64)]| {
@@ -94,7 +94,7 @@ impl Track {
     }
 }
 
-impl Curve {
+impl WatchCurve {
     /// The largest value that was seen.
     pub fn most(&self) -> Option<u64> {
         self.values.iter().flatten().max().copied()
@@ -129,7 +129,7 @@ impl Run {
 
 /// A number that someone else counted. A value that could not be had is an absent reading, never 0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Reading {
+pub struct WatchReading {
     /// Who said it: `puma stats`, `/proc/net/tcp`.
     pub source: String,
     /// Of whom: a worker, a listener; empty for the whole server.
@@ -154,56 +154,56 @@ mod tests {
     use crate::{Exchange, Outcome, Tally, Window};
     use proptest::prelude::*;
 
-    fn track(looks: &[(u64, Option<u64>)]) -> Track {
-        let curve = Curve {
+    fn track(samples: &[(u64, Option<u64>)]) -> WatchTrack {
+        let curve = WatchCurve {
             name: "accept_queue".to_owned(),
-            values: looks.iter().map(|(_, value)| *value).collect(),
-            ..Curve::default()
+            values: samples.iter().map(|(_, value)| *value).collect(),
+            ..WatchCurve::default()
         };
-        let at = looks.iter().map(|(at, _)| Nanos::from_millis(*at)).collect();
-        Track { at, curves: vec![curve], ..Track::default() }
+        let at = samples.iter().map(|(at, _)| Nanos::from_millis(*at)).collect();
+        WatchTrack { at, curves: vec![curve], ..WatchTrack::default() }
     }
 
-    fn mean(looks: &[(u64, Option<u64>)], until: u64) -> Option<f64> {
-        let track = track(looks);
+    fn mean(samples: &[(u64, Option<u64>)], until: u64) -> Option<f64> {
+        let track = track(samples);
         track.mean(&track.curves[0], Nanos::from_millis(until))
     }
 
     #[test]
     fn a_late_look_weighs_as_much_as_the_time_it_stands_for() {
-        // 4 for the first half in 20 looks, 0 after it in 2.
-        let mut looks: Vec<_> = (0..=20).map(|n| (n * 50, Some(4))).collect();
-        looks.extend([(1001, Some(0)), (2000, Some(0))]);
-        assert!((mean(&looks, 2000).unwrap() - 2.001).abs() < 1e-9, "{:?}", mean(&looks, 2000));
+        // 4 for the first half in 20 samples, 0 after it in 2.
+        let mut samples: Vec<_> = (0..=20).map(|n| (n * 50, Some(4))).collect();
+        samples.extend([(1001, Some(0)), (2000, Some(0))]);
+        assert!((mean(&samples, 2000).unwrap() - 2.001).abs() < 1e-9, "{:?}", mean(&samples, 2000));
     }
 
     #[test]
     fn what_is_absent_is_no_zero() {
-        let looks: Vec<_> = (0..=40).map(|n| (n * 50, (n % 2 == 0).then_some(7))).collect();
-        assert_eq!(mean(&looks, 2000), Some(7.0));
+        let samples: Vec<_> = (0..=40).map(|n| (n * 50, (n % 2 == 0).then_some(7))).collect();
+        assert_eq!(mean(&samples, 2000), Some(7.0));
     }
 
     #[test]
     fn few_looks_or_a_part_of_the_window_tell_no_mean() {
-        let looks: Vec<_> = (0..40).map(|n| (n * 50, Some(1))).collect();
-        assert_eq!((mean(&looks[..9], 400), mean(&looks[..10], 450)), (None, Some(1.0)));
-        assert_eq!(mean(&looks, 4000), None, "half of the window");
+        let samples: Vec<_> = (0..40).map(|n| (n * 50, Some(1))).collect();
+        assert_eq!((mean(&samples[..9], 400), mean(&samples[..10], 450)), (None, Some(1.0)));
+        assert_eq!(mean(&samples, 4000), None, "half of the window");
         assert_eq!(mean(&[], 1000), None);
     }
 
     #[test]
     fn a_counter_tells_what_came_between() {
-        let curve = Curve { values: vec![None, Some(5), None, Some(12), None], ..Curve::default() };
+        let curve = WatchCurve { values: vec![None, Some(5), None, Some(12), None], ..WatchCurve::default() };
         assert_eq!((curve.counted(), curve.most()), (Some(7), Some(12)));
-        assert_eq!(Curve::default().counted(), None);
+        assert_eq!(WatchCurve::default().counted(), None);
     }
 
     proptest! {
         #[test]
         fn a_mean_lies_between_the_least_and_the_most(values in prop::collection::vec((1u64..100, 0u64..50), 20..80)) {
             let mut at = 0;
-            let looks: Vec<_> = values.iter().map(|(gap, value)| { at += gap; (at, Some(*value)) }).collect();
-            if let Some(mean) = mean(&looks, at) {
+            let samples: Vec<_> = values.iter().map(|(gap, value)| { at += gap; (at, Some(*value)) }).collect();
+            if let Some(mean) = mean(&samples, at) {
                 let known = || values.iter().map(|(_, value)| *value as f64);
                 let (least, most) = (known().fold(f64::MAX, f64::min), known().fold(0.0, f64::max));
                 prop_assert!(least - 1e-9 <= mean && mean <= most + 1e-9);
@@ -230,12 +230,12 @@ mod tests {
             }
         }
         let at: Vec<Nanos> = (0..=200).map(|n| Nanos::from_millis(50) * n).collect();
-        let curve = Curve {
+        let curve = WatchCurve {
             name: "accept_queue".to_owned(),
             values: vec![Some(connections.saturating_sub(slots)); at.len()],
-            ..Curve::default()
+            ..WatchCurve::default()
         };
-        let track = Track { source: "sock_diag".to_owned(), at, curves: vec![curve] };
+        let track = WatchTrack { source: "sock_diag".to_owned(), at, curves: vec![curve] };
         let multiple = connections as f64 / slots as f64;
         Run {
             watch: Some(Watch { tracks: vec![track], ..Watch::default() }),

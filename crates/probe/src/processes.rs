@@ -66,20 +66,20 @@ pub struct CpuShare {
 
 /// Follows one process. Its sums never fall: a thread that ends leaves what it had at the last look.
 #[derive(Debug)]
-pub struct Follower {
+pub struct ProcessFollower {
     pid: u32,
     counters: ThreadCounters<2>,
 }
 
-impl Follower {
+impl ProcessFollower {
     /// Follows the process `pid` from the first look on.
-    pub fn of(pid: u32) -> Follower {
-        Follower { pid, counters: ThreadCounters::default() }
+    pub fn of(pid: u32) -> ProcessFollower {
+        ProcessFollower { pid, counters: ThreadCounters::default() }
     }
 
     /// Follows the process `pid`, which was born meanwhile: all that it has used counts.
-    pub fn of_newborn(pid: u32) -> Follower {
-        Follower { pid, counters: ThreadCounters { begun: true, ..ThreadCounters::default() } }
+    pub fn of_newborn(pid: u32) -> ProcessFollower {
+        ProcessFollower { pid, counters: ThreadCounters { begun: true, ..ThreadCounters::default() } }
     }
 
     /// Whom it follows.
@@ -163,14 +163,14 @@ mod tests {
         // Another thread 3.
         assert_eq!(counters.take(threads(&[(1, 111, 10), (3, 2, 1)])), Some([38, 6]));
         assert_eq!(counters.take(threads(&[])), None, "it is gone: absent, not 0");
-        let mut newborn = Follower::of_newborn(1).counters;
+        let mut newborn = ProcessFollower::of_newborn(1).counters;
         assert_eq!(newborn.take(threads(&[(1, 100, 10)])), Some([100, 10]), "all counts");
         assert_eq!(newborn.take(threads(&[(1, 110, 10), (2, 5, 1)])), Some([115, 11]));
     }
 
     #[test]
     fn this_process_uses_cpu() {
-        let mut follower = Follower::of(std::process::id());
+        let mut follower = ProcessFollower::of(std::process::id());
         assert_eq!(follower.look().unwrap().cpu, 0);
         // The kernel adds up at its ticks and whenever another thread gets the CPU.
         let used = (0..u64::MAX).find_map(|_| follower.look().filter(|used| used.cpu > 0)).unwrap();

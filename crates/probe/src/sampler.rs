@@ -17,9 +17,9 @@ use crate::puma_stats::{self, PumaStats};
 use crate::server_processes::{ProcessSample, ServerProcesses};
 use crate::sockets::{AcceptQueue, ServerListener, ServerSocket, ServerSockets};
 
-/// Between two looks at the accept queue.
+/// Between two samples of the accept queue.
 const QUEUE_PERIOD: Nanos = Nanos::from_millis(50);
-/// The looks may take this part of one CPU: a twentieth.
+/// Sampling may take this part of one CPU: a twentieth.
 const CPU_PART: u64 = 20;
 /// The server's statistics are not asked for more often.
 const STATISTICS_PERIOD: Nanos = Nanos::from_secs(1);
@@ -29,7 +29,7 @@ const MOST_CONNECTIONS: usize = 2000;
 /// How closely a server is looked at.
 #[derive(Clone, Copy, Debug)]
 pub struct SamplingPlan {
-    /// Between two looks at connections and processes.
+    /// Between two samples of connections and processes.
     pub period: Nanos,
     /// So many of them to one search for new processes, and for whose connections are whose.
     pub search_every: usize,
@@ -87,7 +87,7 @@ pub struct ServerSample {
     pub host: HostCounters,
     /// What could not be read.
     pub missing: Vec<String>,
-    /// CPU time that all looks have taken so far.
+    /// CPU time that sampling has taken so far.
     pub cpu: Nanos,
 }
 
@@ -99,13 +99,13 @@ pub struct Sampler {
     /// The listening sockets whose holders are followed; of a process that was named, nobody else is.
     listening: Option<BTreeSet<u64>>,
     plan: SamplingPlan,
-    looks: usize,
+    samples: usize,
 }
 
 impl Sampler {
     /// Of the server behind `listener` whose first processes are `roots`.
     pub fn of_processes(listener: ServerListener, roots: &[u32], plan: SamplingPlan) -> Sampler {
-        Sampler { listener, processes: ServerProcesses::of(roots), listening: None, plan, looks: 0 }
+        Sampler { listener, processes: ServerProcesses::of(roots), listening: None, plan, samples: 0 }
     }
 
     /// Follows whoever holds the listening sockets, of which there are `inodes` now.
@@ -142,7 +142,8 @@ impl Sampler {
 
     fn look(&mut self, at: Nanos) -> Observation {
         let mut missing = Vec::new();
-        let sockets = self.listener.all().map_err(|error| missing.push(format!("the sockets, at some looks: {error}")));
+        let sockets =
+            self.listener.all().map_err(|error| missing.push(format!("the sockets, in some samples: {error}")));
         let sockets = sockets.ok();
         let is_listener = |socket: &&ServerSocket| socket.is_listener;
         let listeners: Option<BTreeSet<u64>> =
@@ -153,8 +154,8 @@ impl Sampler {
         if is_gone && (self.listening.is_none() || !is_listening) {
             return Observation::Ended { at };
         }
-        let is_search = self.looks.is_multiple_of(self.plan.search_every);
-        self.looks += 1;
+        let is_search = self.samples.is_multiple_of(self.plan.search_every);
+        self.samples += 1;
         if is_search {
             self.processes.search();
         }

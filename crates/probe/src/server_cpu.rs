@@ -11,13 +11,13 @@ use proctree::tree;
 
 use crate::cgroup::{cpu_groups, tightest_quota};
 use crate::host::CpuTicks;
-use crate::processes::{CpuShare, Follower};
+use crate::processes::{CpuShare, ProcessFollower};
 
 /// A look at a server before a run.
 #[derive(Debug)]
 pub struct ServerCpuBefore {
     roots: Vec<u32>,
-    followers: Vec<Follower>,
+    followers: Vec<ProcessFollower>,
     placement: Placement,
     shares: Option<CpuShares>,
     at: Nanos,
@@ -25,7 +25,7 @@ pub struct ServerCpuBefore {
 
 /// The first look, at the instant `at`: at these processes and all that descend from them, but for this one and its own.
 pub fn before(roots: &[u32], placement: &Placement, at: Nanos) -> ServerCpuBefore {
-    let mut followers: Vec<Follower> = family(roots).into_iter().map(Follower::of).collect();
+    let mut followers: Vec<ProcessFollower> = family(roots).into_iter().map(ProcessFollower::of).collect();
     for follower in &mut followers {
         follower.look();
     }
@@ -47,9 +47,10 @@ impl ServerCpuBefore {
     pub fn after(mut self, at: Nanos, requests: u64) -> Option<ServerCpu> {
         let newborn = family(&self.roots);
         let is_new = |pid: &u32| self.followers.iter().all(|follower| follower.pid() != *pid);
-        let newborn: Vec<Follower> = newborn.into_iter().filter(is_new).map(Follower::of_newborn).collect();
+        let newborn: Vec<ProcessFollower> =
+            newborn.into_iter().filter(is_new).map(ProcessFollower::of_newborn).collect();
         self.followers.extend(newborn);
-        let process = |follower: &mut Follower| {
+        let process = |follower: &mut ProcessFollower| {
             let CpuShare { cpu, run_queue, .. } = follower.look()?;
             Some(ProcessCpu { pid: follower.pid(), cpu: Nanos(cpu), run_queue: Nanos(run_queue) })
         };
@@ -118,7 +119,7 @@ mod tests {
         let cpus: Cpus = (0..2).collect();
         let placement = Placement { server: cpus.clone(), lanes: cpus };
         let before = before(&[child.id()], &placement, Nanos::ZERO);
-        let mut follower = Follower::of(child.id());
+        let mut follower = ProcessFollower::of(child.id());
         while follower.look().is_some_and(|used| used.cpu == 0) {}
         let seen = before.after(Nanos::from_secs(1), 4).unwrap();
         child.kill().unwrap();

@@ -10,7 +10,7 @@ use std::fs;
 use proctree::ProcessStat;
 
 use crate::owners;
-use crate::processes::{CpuShare, Follower, ThreadCounters, each_thread, tree};
+use crate::processes::{CpuShare, ProcessFollower, ThreadCounters, each_thread, tree};
 
 /// Processes that are followed, at the most.
 pub const MOST_PROCESSES: usize = 256;
@@ -49,16 +49,16 @@ pub struct ProcessSample {
 #[derive(Debug)]
 pub struct ServerProcesses {
     roots: Vec<ProcessStat>,
-    followed: BTreeMap<u32, Followed>,
+    followed: BTreeMap<u32, FollowedServer>,
     left_out: usize,
     has_searched: bool,
 }
 
 #[derive(Debug)]
-struct Followed {
+struct FollowedServer {
     /// With its id this names it for ever; unknown until it is looked at.
     started: Option<u64>,
-    follower: Follower,
+    follower: ProcessFollower,
     switches: ThreadCounters<2>,
 }
 
@@ -98,8 +98,8 @@ impl ServerProcesses {
         self.left_out = pids.len().saturating_sub(MOST_PROCESSES);
         self.followed.retain(|pid, _| pids.contains(pid));
         for pid in pids.into_iter().take(MOST_PROCESSES) {
-            let follower = if self.has_searched { Follower::of_newborn(pid) } else { Follower::of(pid) };
-            let new = || Followed { started: None, follower, switches: ThreadCounters::default() };
+            let follower = if self.has_searched { ProcessFollower::of_newborn(pid) } else { ProcessFollower::of(pid) };
+            let new = || FollowedServer { started: None, follower, switches: ThreadCounters::default() };
             self.followed.entry(pid).or_insert_with(new);
         }
         self.has_searched = true;
@@ -126,11 +126,19 @@ fn is_same(known: &ProcessStat) -> bool {
 }
 
 /// One of them; `None` where it has ended.
-fn sample(pid: u32, followed: &mut Followed, connections: Option<u32>, has_details: bool) -> Option<ProcessSample> {
+fn sample(
+    pid: u32,
+    followed: &mut FollowedServer,
+    connections: Option<u32>,
+    has_details: bool,
+) -> Option<ProcessSample> {
     let stat = living(pid)?;
     if followed.started.is_some_and(|started| started != stat.started) {
-        *followed =
-            Followed { started: None, follower: Follower::of_newborn(pid), switches: ThreadCounters::default() };
+        *followed = FollowedServer {
+            started: None,
+            follower: ProcessFollower::of_newborn(pid),
+            switches: ThreadCounters::default(),
+        };
     }
     followed.started = Some(stat.started);
     let plain = ProcessSample {

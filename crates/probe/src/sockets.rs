@@ -104,10 +104,10 @@ impl ServerSockets {
 
 /// A listener, and the cheapest way that this kernel has to look at it many times a second.
 #[derive(Debug)]
-pub struct ServerListener(Source);
+pub struct ServerListener(SocketSource);
 
 #[derive(Debug)]
-enum Source {
+enum SocketSource {
     /// TCP, by netlink, at a port, of the families of IP that have a listener there.
     Diag(SockDiag, u16, Vec<u8>),
     /// TCP, where there is no netlink: by the kernel's table.
@@ -119,20 +119,20 @@ enum Source {
 impl ServerListener {
     /// The listener of a TCP port, IPv4 and IPv6 alike.
     pub fn of_port(port: u16) -> ServerListener {
-        ServerListener(diag(port).unwrap_or(Source::Table(port)))
+        ServerListener(diag(port).unwrap_or(SocketSource::Table(port)))
     }
 
     /// The listener of a Unix socket: its path, or `@` and its abstract name.
     pub fn of_unix(address: &str) -> ServerListener {
-        ServerListener(Source::Unix(address.to_owned()))
+        ServerListener(SocketSource::Unix(address.to_owned()))
     }
 
     /// Where it is looked at.
     pub fn source(&self) -> &'static str {
         match self.0 {
-            Source::Diag(..) => "sock_diag",
-            Source::Table(_) => "/proc/net/tcp",
-            Source::Unix(_) => "/proc/net/unix",
+            SocketSource::Diag(..) => "sock_diag",
+            SocketSource::Table(_) => "/proc/net/tcp",
+            SocketSource::Unix(_) => "/proc/net/unix",
         }
     }
 
@@ -142,7 +142,7 @@ impl ServerListener {
     /// Where the kernel does not tell.
     pub fn queue(&mut self) -> io::Result<AcceptQueue> {
         let all = match &mut self.0 {
-            Source::Diag(kernel, port, families) => ask(kernel, *port, families, 1 << LISTEN)?,
+            SocketSource::Diag(kernel, port, families) => ask(kernel, *port, families, 1 << LISTEN)?,
             _ => self.all()?,
         };
         Ok(ServerSockets::of(&all).queue())
@@ -162,15 +162,15 @@ impl ServerListener {
     /// Where it does not tell.
     pub fn all(&mut self) -> io::Result<Vec<ServerSocket>> {
         match &mut self.0 {
-            Source::Diag(kernel, port, families) => ask(kernel, *port, families, OPEN),
-            Source::Table(port) => all_of_port(*port),
-            Source::Unix(address) => all_of_unix(address),
+            SocketSource::Diag(kernel, port, families) => ask(kernel, *port, families, OPEN),
+            SocketSource::Table(port) => all_of_port(*port),
+            SocketSource::Unix(address) => all_of_unix(address),
         }
     }
 }
 
 /// A family without a listener has no connections either, and asking for them is half of the cost; the kernel may lack IPv6.
-fn diag(port: u16) -> io::Result<Source> {
+fn diag(port: u16) -> io::Result<SocketSource> {
     let mut kernel = SockDiag::open()?;
     let mut is_listening =
         |family: &u8| ask(&mut kernel, port, &[*family], 1 << LISTEN).is_ok_and(|all| !all.is_empty());
@@ -178,7 +178,7 @@ fn diag(port: u16) -> io::Result<Source> {
     if families.is_empty() {
         return Err(io::Error::new(io::ErrorKind::NotFound, format!("nothing listens on port {port}")));
     }
-    Ok(Source::Diag(kernel, port, families))
+    Ok(SocketSource::Diag(kernel, port, families))
 }
 
 fn ask(kernel: &mut SockDiag, port: u16, families: &[u8], states: u32) -> io::Result<Vec<ServerSocket>> {

@@ -3,7 +3,7 @@
 
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::{
-    Environment, LanesBy, Nanos, Placement, Run, ServerFacts, ServerKind, Stop, StreamPlan, SweepStudy, counts,
+    Environment, LaneCountReason, Nanos, Placement, Run, ServerFacts, ServerKind, Stop, StreamPlan, SweepStudy, counts,
 };
 
 use crate::number::{self, count_of};
@@ -122,7 +122,7 @@ fn load(study: &SweepStudy) -> Vec<String> {
 /// `closed loop, keep-alive, 5s a run after 1s warm-up, 1 lane, answers given up after 30s`.
 pub(crate) fn stream_in_words(
     stream: &StreamPlan,
-    who: (Option<LanesBy>, Option<&Placement>),
+    who: (Option<LaneCountReason>, Option<&Placement>),
     with: Option<&str>,
 ) -> String {
     let keep_alive = if stream.keep_alive { "keep-alive" } else { "a new connection for each request" };
@@ -145,7 +145,7 @@ pub(crate) fn stream_in_words(
 
 /// `1 lane (20000 req/s a lane) on CPU 1, the server on CPU 0`: how many and why, and whether they share any
 /// processor with the server.
-pub(crate) fn lanes(lanes: u32, (by, placement): (Option<LanesBy>, Option<&Placement>)) -> String {
+pub(crate) fn lanes(lanes: u32, (by, placement): (Option<LaneCountReason>, Option<&Placement>)) -> String {
     let why = by.map(|by| by.to_string()).filter(|why| !why.is_empty()).map(|why| format!(" ({why})"));
     beside_the_server(count_of(lanes, "lane") + &why.unwrap_or_default(), placement)
 }

@@ -1,8 +1,8 @@
 //! Where the response time went: an equation a run and one of its slowest requests; and what the kernel's tracepoints tell of
 //! each process of the server.
 
-use model::anatomy::{AppSource, Parts};
-use model::kernel::{KernelView, ProcessWaits, WayParts, Ways};
+use model::anatomy::{AnatomySums, AppSource};
+use model::kernel::{KernelView, PathSums, ProcessWaits, RequestPaths};
 use model::{Nanos, Run, Socket, SweepStudy, Waits};
 
 use crate::facts::{self, Labelled};
@@ -12,7 +12,7 @@ use crate::verdicts;
 
 /// A row for each worker of each run that was listened to, of servers on these kinds of socket.
 pub(crate) fn section(runs: &[Labelled<'_>], sockets: &[Socket]) -> Option<ReportSection> {
-    let heard = runs.iter().filter_map(|Labelled { label, run }| Some((label, run.kernel.as_ref()?)));
+    let views = runs.iter().filter_map(|Labelled { label, run }| Some((label, run.kernel.as_ref()?)));
     let new = TableColumn::new;
     let [accept, receive, server] =
         ["accept queue", "receive queue", "in server"].map(|title| ColumnBand::new(title, title));
@@ -24,7 +24,7 @@ pub(crate) fn section(runs: &[Labelled<'_>], sockets: &[Socket]) -> Option<Repor
         .chain(of_wait(&["mean", "p50", "p99"], &server))
         .chain([new("CPU wait")]);
     let table =
-        DataTable { lead: 2, ..DataTable::of_columns(columns, heard.flat_map(|(label, view)| rows(label, view))) };
+        DataTable { lead: 2, ..DataTable::of_columns(columns, views.flat_map(|(label, view)| rows(label, view))) };
     let has_tls = sockets.iter().any(|socket| matches!(socket, Socket::Ssl4 | Socket::Ssl6));
     let words = [
         "accept queue: of a connection, until it is accepted; receive queue: of a request, from then or its arrival until it is read",
@@ -107,7 +107,7 @@ fn queue_alone(run: &Run, in_line: Option<Nanos>) -> Option<String> {
 }
 
 /// `response 690 = send lag 0.02 + before the app 483 (accept queue 365 by its length) + app 201 + rest 6.00`.
-fn parts_equation(name: &str, parts: &Parts, source: AppSource, in_line: Option<Nanos>) -> String {
+fn parts_equation(name: &str, parts: &AnatomySums, source: AppSource, in_line: Option<Nanos>) -> String {
     let mean = |sum| number::or_none(parts.mean(sum), shown);
     let queue = in_line.map(|time| format!(" (accept queue {} by its length)", shown(time))).unwrap_or_default();
     let left = mean(parts.rest());
@@ -129,14 +129,14 @@ fn shown(time: Nanos) -> String {
 }
 
 /// The ways as equations: of all, and of the slowest.
-fn equations(ways: &Ways) -> Vec<String> {
+fn equations(ways: &RequestPaths) -> Vec<String> {
     let slowest = ways.slowest.as_ref().map(|parts| (format!("slowest {}", number::count(parts.requests)), parts));
     let all = std::iter::once(("response".to_owned(), &ways.all));
     all.chain(slowest).map(|(name, parts)| equation(&name, parts, ways.app)).collect()
 }
 
 /// `response 690 = send lag 0.02 + accept queue 365 + receive queue 0.14 + server queue 118 + app 201 + rest 6.00`.
-fn equation(name: &str, parts: &WayParts, app: Option<AppSource>) -> String {
+fn equation(name: &str, parts: &PathSums, app: Option<AppSource>) -> String {
     let mean = |sum: Nanos| or_none(parts.mean(sum), number::milliseconds);
     let left = parts.left_in_server();
     let outside = parts.sending + parts.reading;
@@ -162,7 +162,7 @@ fn equation(name: &str, parts: &WayParts, app: Option<AppSource>) -> String {
 mod tests {
     use super::*;
 
-    const PARTS: WayParts = WayParts {
+    const PARTS: PathSums = PathSums {
         requests: 1,
         response_time: Nanos::from_millis(690),
         send_lag: Nanos::from_millis(1),
@@ -179,10 +179,10 @@ mod tests {
     fn what_is_not_known_is_one_part_with_what_it_is_in() {
         let stamps = equation("response", &PARTS, Some(AppSource::Stamps));
         assert!(stamps.ends_with("receive queue 3.00 + server queue 118 + app 200 + rest 8.00"), "{stamps}");
-        let timing = WayParts { server_queue: None, ..PARTS };
+        let timing = PathSums { server_queue: None, ..PARTS };
         let timing = equation("response", &timing, Some(AppSource::ServerTiming));
         assert!(timing.ends_with("+ server 120 + app (Server-Timing) 200 + rest 6.00"), "{timing}");
-        let silent = equation("response", &WayParts { server_queue: None, app: None, ..PARTS }, None);
+        let silent = equation("response", &PathSums { server_queue: None, app: None, ..PARTS }, None);
         assert!(silent.ends_with("+ server and app 320 + rest 6.00"), "{silent}");
     }
 }

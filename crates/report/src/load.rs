@@ -38,7 +38,7 @@ pub fn report(study: &LoadStudy) -> ReportTree {
         load_times::failures(study),
         load_times::slowest(study).filter(|_| is_shown),
         workers(study),
-        server_view::statsd_section(study.run.heard.iter().map(|heard| (String::new(), heard, study.run.elapsed))),
+        server_view::statsd_section(study.run.statsd.iter().map(|statsd| (String::new(), statsd, study.run.elapsed))),
         Some(traffic(study)),
         study
             .plan

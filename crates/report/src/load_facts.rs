@@ -1,6 +1,6 @@
 //! What was asked, in words: the model of the load first, because no number means anything without it.
 
-use model::{Arrivals, LaneFacts, Late, LoadPlan, LoadStudy, Nanos, Pace, Profile, ServerLocation, Timing};
+use model::{Arrivals, LaneFacts, LatePolicy, LoadPlan, LoadStudy, Nanos, Pace, Profile, ServerLocation, Timing};
 
 use crate::claimed;
 use crate::facts::{hardware_in_words, lanes, listed, named};
@@ -93,9 +93,9 @@ fn requests(plan: &LoadPlan) -> String {
         },
         format!("answers given up after {}", number::span(plan.timeout)),
         match plan.late {
-            Late::Queue if is_open => "late requests wait for a connection".to_owned(),
-            Late::Skip if is_open => "late requests are skipped".to_owned(),
-            Late::Queue | Late::Skip => String::new(),
+            LatePolicy::Queue if is_open => "late requests wait for a connection".to_owned(),
+            LatePolicy::Skip if is_open => "late requests are skipped".to_owned(),
+            LatePolicy::Queue | LatePolicy::Skip => String::new(),
         },
     ])
 }

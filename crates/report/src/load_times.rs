@@ -1,9 +1,9 @@
 //! Times of a load's requests: of the good answers, of the generator itself, of the failures (another population, never mixed
 //! with the first), the slowest one by one, by phase, and over time.
 
-use model::doubts::LOAD_PERCENTILES;
 use model::histogram::rank;
 use model::series::Second;
+use model::warnings::LOAD_PERCENTILES;
 use model::{DurationSummary, Histogram, LoadStudy, Nanos, Pace, Profile, Quantile, Tally};
 
 use crate::intervals;

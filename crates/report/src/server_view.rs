@@ -1,6 +1,6 @@
 //! What was seen of server and kernel while the runs went on, and what app and server said over statsd.
 
-use model::watch::{Curve, Track};
+use model::watch::{WatchCurve, WatchTrack};
 use model::{MetricKind, Nanos, Run, StatsdFigures, StatsdMetric, StatsdReport, SweepStudy, Watch};
 
 use crate::facts::{self, Labelled};
@@ -71,7 +71,7 @@ fn polled(watch: &Watch, name: &str) -> Option<f64> {
 const SAME_REPORT: Nanos = Nanos::from_millis(500);
 
 /// Mean of a worker's reports, each counted once however often it was read. One that may be of before the window is none.
-fn mean_of_reports(track: &Track, curve: &Curve) -> Option<f64> {
+fn mean_of_reports(track: &WatchTrack, curve: &WatchCurve) -> Option<f64> {
     let (mut sum, mut reports, mut last) = (0.0, 0.0, None::<Nanos>);
     for (place, (at, value)) in track.at.iter().zip(&curve.values).enumerate() {
         let age = if curve.staleness.is_empty() { Some(Nanos::ZERO) } else { curve.staleness[place] };
@@ -89,14 +89,14 @@ fn mean_of_reports(track: &Track, curve: &Curve) -> Option<f64> {
 /// Of a counter of ns: by how much all processes together raised it in a second of the time that they were looked at. One that
 /// was born or died in that time has its part of it.
 fn share(watch: &Watch, name: &str) -> Option<f64> {
-    let counted = |curve: &Curve| if curve.values.first() == Some(&None) { curve.most() } else { curve.counted() };
+    let counted = |curve: &WatchCurve| if curve.values.first() == Some(&None) { curve.most() } else { curve.counted() };
     let sum: Option<u64> = watch.curves(name).map(|(_, curve)| counted(curve)).sum();
     let longest = watch.curves(name).filter_map(|(track, curve)| seen_for(track, curve)).max()?;
     Some(sum? as f64 / longest.0 as f64)
 }
 
 /// From the first look that had a value to the last.
-fn seen_for(track: &Track, curve: &Curve) -> Option<Nanos> {
+fn seen_for(track: &WatchTrack, curve: &WatchCurve) -> Option<Nanos> {
     let known = || track.at.iter().zip(&curve.values).filter(|(_, value)| value.is_some()).map(|(at, _)| *at);
     let span = known().next_back()?.saturating_sub(known().next()?);
     (span > Nanos::ZERO).then_some(span)
@@ -131,7 +131,7 @@ fn words(runs: &[Labelled<'_>]) -> Vec<String> {
 }
 
 /// Looks of which something can be drawn.
-const LEAST_LOOKS: usize = 8;
+const LEAST_SAMPLES: usize = 8;
 
 /// How the watched runs went, drawn small.
 pub(crate) fn over_time(study: &SweepStudy) -> Option<ReportSection> {
@@ -148,7 +148,7 @@ fn curves_of(label: &str, run: &Run, watch: &Watch) -> Vec<TimeCurve> {
     let curves: Vec<_> = curves.into_iter().chain([("response time", response_times(run))]).collect();
     let span = curves.iter().filter_map(|(_, points)| Some(points.last()?.0)).max().unwrap_or(Nanos::ZERO);
     let looks = curves.first().map_or(0, |(_, points)| points.len());
-    if span == Nanos::ZERO || looks < LEAST_LOOKS {
+    if span == Nanos::ZERO || looks < LEAST_SAMPLES {
         return Vec::new();
     }
     let curve = |(name, points): (&'static str, Vec<(Nanos, Option<f64>)>)| {
@@ -201,8 +201,9 @@ const WIDEST: usize = 60;
 
 /// What app and server said over statsd, a row a metric.
 pub(crate) fn statsd(study: &SweepStudy) -> Option<ReportSection> {
-    let heard = study.runs.iter().filter_map(|run| Some((facts::label(study, run), run.heard.as_ref()?, run.elapsed)));
-    statsd_section(heard)
+    let statsd =
+        study.runs.iter().filter_map(|run| Some((facts::label(study, run), run.statsd.as_ref()?, run.elapsed)));
+    statsd_section(statsd)
 }
 
 /// The same of runs of that length with these labels; a single run needs none.
@@ -210,13 +211,13 @@ pub(crate) fn statsd_section<'a>(
     runs: impl Iterator<Item = (String, &'a StatsdReport, Nanos)>,
 ) -> Option<ReportSection> {
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
-    for (label, heard, elapsed) in runs {
+    for (label, statsd, elapsed) in runs {
         let space = if label.is_empty() { "" } else { " " };
-        rows.extend(heard.series.iter().take(MOST_METRICS).map(|series| metric(&format!("{label}{space}"), series)));
-        missing.extend(beside(heard, elapsed).map(|line| ListItem { label, ..ListItem::new(line) }));
+        rows.extend(statsd.series.iter().take(MOST_METRICS).map(|series| metric(&format!("{label}{space}"), series)));
+        missing.extend(beside(statsd, elapsed).map(|line| ListItem { label, ..ListItem::new(line) }));
     }
     let table = DataTable::new(["", "type", "values", "total", "mean", "last", "min", "max"], rows);
-    let title = "heard over statsd in the window; total: what a counter counted, by its sample rate";
+    let title = "received over statsd in the window; total: what a counter counted, by its sample rate";
     ReportSection::detail(title).table(table).list(missing).filled()
 }
 
@@ -243,37 +244,37 @@ fn shown(series: &StatsdMetric) -> String {
 }
 
 /// What of it is not in the table, and what it cost where that is much; of a run of that length.
-fn beside(heard: &StatsdReport, elapsed: Nanos) -> Option<String> {
-    let share = heard.cpu.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
+fn beside(statsd: &StatsdReport, elapsed: Nanos) -> Option<String> {
+    let share = statsd.cpu.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
     let cost = (share > MUCH).then(|| format!("listening took {} % of one CPU", number::percent(share)));
-    let parts: Vec<String> = not_shown(heard).into_iter().chain(cost).collect();
+    let parts: Vec<String> = not_shown(statsd).into_iter().chain(cost).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-fn not_shown(heard: &StatsdReport) -> Option<String> {
+fn not_shown(statsd: &StatsdReport) -> Option<String> {
     let mut parts = Vec::new();
-    if heard.packets == 0 {
-        let before = match heard.before {
+    if statsd.packets == 0 {
+        let before = match statsd.before {
             0 => String::new(),
             n => format!(" ({} before it)", number::count_of(n, "line")),
         };
         return Some(format!("nothing came{before}"));
     }
-    let more = heard.series.len().saturating_sub(MOST_METRICS) as u64;
+    let more = statsd.series.len().saturating_sub(MOST_METRICS) as u64;
     let mut counted = |n: u64, what: &str| {
         if n > 0 {
             parts.push(format!("{} {what}", number::count(n)));
         }
     };
     counted(more, "further metrics, in the saved study");
-    counted(heard.left_out, "lines of still further metrics were left out");
-    counted(heard.dropped_by_kernel.unwrap_or(0), "packets were dropped by the kernel");
-    counted(heard.no_metrics, "events and service checks");
-    if heard.malformed > 0 {
-        let first = heard.first_malformed.as_deref().unwrap_or_default();
-        parts.push(format!("{} without statsd, the first '{first}'", number::count_of(heard.malformed, "line")));
+    counted(statsd.left_out, "lines of still further metrics were left out");
+    counted(statsd.dropped_by_kernel.unwrap_or(0), "packets were dropped by the kernel");
+    counted(statsd.no_metrics, "events and service checks");
+    if statsd.malformed > 0 {
+        let first = statsd.first_malformed.as_deref().unwrap_or_default();
+        parts.push(format!("{} without statsd, the first '{first}'", number::count_of(statsd.malformed, "line")));
     }
-    if heard.packets > 0 && heard.dropped_by_kernel.is_none() {
+    if statsd.packets > 0 && statsd.dropped_by_kernel.is_none() {
         parts.push("whether the kernel dropped packets is not known".to_owned());
     }
     (!parts.is_empty()).then(|| format!("not in the table: {}", parts.join("; ")))
@@ -286,13 +287,16 @@ mod tests {
     #[test]
     fn a_report_counts_once_and_not_if_it_may_be_of_before_the_window() {
         let ages = [1500u64, 300, 1300, 300].map(|ms| Some(Nanos::from_millis(ms)));
-        let curve =
-            Curve { values: vec![Some(9), Some(2), Some(2), Some(5)], staleness: ages.to_vec(), ..Curve::default() };
-        let track = Track { at: (1..=4).map(Nanos::from_secs).collect(), ..Track::default() };
+        let curve = WatchCurve {
+            values: vec![Some(9), Some(2), Some(2), Some(5)],
+            staleness: ages.to_vec(),
+            ..WatchCurve::default()
+        };
+        let track = WatchTrack { at: (1..=4).map(Nanos::from_secs).collect(), ..WatchTrack::default() };
         assert_eq!(mean_of_reports(&track, &curve), Some(3.5));
-        let unknown = Curve { staleness: vec![None; 4], ..curve.clone() };
+        let unknown = WatchCurve { staleness: vec![None; 4], ..curve.clone() };
         assert_eq!(mean_of_reports(&track, &unknown), None, "of unknown age");
-        let live = Curve { staleness: Vec::new(), ..curve };
+        let live = WatchCurve { staleness: Vec::new(), ..curve };
         assert_eq!(mean_of_reports(&track, &live), Some(4.5));
     }
 }

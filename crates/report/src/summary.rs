@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use model::finding::is_evidence;
 use model::{
-    CpuUse, Finding, FindingRole, GeneratorClaim, GeneratorFacts, Judgement, Limit, LoadRun, LoadStudy, Nanos,
+    CpuUsage, Finding, FindingRole, GeneratorClaim, GeneratorFacts, Judgement, Limit, LoadRun, LoadStudy, Nanos,
     Quantile, Run, Statistics, Study, SweepStudy, Tally, TwoGroups, Verdict, counts, findings,
 };
 use serde::Serialize;
@@ -434,7 +434,7 @@ fn summary_run(run: &RunFigures<'_>, verdict: SummaryVerdict) -> SummaryRun {
         in_order_ms: in_order.map(|(n, rate)| rounded(f64::from(n) / rate * 1e3)),
         slow: groups.map(slow_group),
         cpu_ms_per_request: run.generator.server.as_ref().and_then(model::ServerCpu::per_request).map(millis),
-        cpus: CpuUse::of(run.generator).map(|cpu| [rounded(cpu.server), cpu.of]),
+        cpus: CpuUsage::of(run.generator).map(|cpu| [rounded(cpu.server), cpu.of]),
         worker_deviation: None,
     }
 }

@@ -1,7 +1,7 @@
 //! Each sentence of an answer, against studies of which it is true, of which it is not, and which do not decide it.
 
 use model::{
-    BacklogSamples, Batches, Counts, CpuUse, Diagnostic, Exchange, Finding, Judgement, Limit, LoadStudy, Nanos,
+    BacklogSamples, Batches, Counts, CpuUsage, Diagnostic, Exchange, Finding, Judgement, Limit, LoadStudy, Nanos,
     Outcome, Run, Statistics, Study, SweepStudy, Tally, Verdict, Window, findings,
 };
 use report::summary::Summary;
@@ -160,7 +160,7 @@ fn a_run_that_failed_its_checks_is_no_evidence() {
 
 #[test]
 fn the_limit_is_named_for_what_it_is() {
-    let cpu = CpuUse { server: 1.02, generator: 0.05, others: Some(0.0), of: 2.0 };
+    let cpu = CpuUsage { server: 1.02, generator: 0.05, others: Some(0.0), of: 2.0 };
     let limited = |limit: Limit, verdict| {
         let mut last = run(40, 180, &|n| 53.0 + (n % 5) as f64);
         last.judgement = Some(judgement(verdict, Some(limit)));

@@ -1,7 +1,7 @@
 //! The published schema (`docs/study.schema.json`) takes every study that we write, and not just anything.
 
 use jsonschema::Validator;
-use model::{Diagnostic, EndedBy, LanesBy, LoadStudy, Nanos, Study};
+use model::{Diagnostic, EndedBy, LaneCountReason, LoadStudy, Nanos, Study};
 use report::json;
 use serde_json::{Value, json};
 use strum::IntoEnumIterator as _;
@@ -108,10 +108,22 @@ fn every_diagnostic_is_valid() {
 #[test]
 fn every_reason_for_lanes_is_valid() {
     let schema = schema();
-    for by in [LanesBy::Asked, LanesBy::Rate, LanesBy::Half, LanesBy::Left, LanesBy::Connections, LanesBy::One] {
+    for by in [
+        LaneCountReason::Asked,
+        LaneCountReason::Rate,
+        LaneCountReason::Half,
+        LaneCountReason::Left,
+        LaneCountReason::Connections,
+        LaneCountReason::One,
+    ] {
         // The match makes the compiler ask for a new one here.
         match by {
-            LanesBy::Asked | LanesBy::Rate | LanesBy::Half | LanesBy::Left | LanesBy::Connections | LanesBy::One => {}
+            LaneCountReason::Asked
+            | LaneCountReason::Rate
+            | LaneCountReason::Half
+            | LaneCountReason::Left
+            | LaneCountReason::Connections
+            | LaneCountReason::One => {}
         }
         assert_valid(&schema, &value(LoadStudy { lanes_by: by, ..load::tiny() }));
     }

@@ -1,4 +1,4 @@
-//! Why there is nothing to send: the mistakes a user can mend, each as one line that says how.
+//! Why there is nothing to send: the mistakes a user can fix, each as one line that says how.
 //!
 //! Text of the user's goes through `excerpt` before it is part of an error, so that no message is longer than a
 //! line, whatever a file holds.
@@ -11,7 +11,7 @@ use thiserror::Error;
 /// Characters of the user's text that an error repeats.
 const EXCERPT: usize = 100;
 
-/// Why a target, a flag or a requests file cannot be used. Every message is one line, with the mend.
+/// Why a target, a flag or a requests file cannot be used. Every message is one line, with a hint.
 #[derive(Debug, Error)]
 pub enum RequestError {
     /// Not a URL at all.

@@ -219,8 +219,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_is_refused_with_the_mend() {
-        for (url, mend) in [
+    fn what_is_no_url_is_refused_with_a_hint() {
+        for (url, hint) in [
             ("", "names no host"),
             ("/x", "names no host"),
             ("http://", "names no host"),
@@ -239,7 +239,7 @@ mod tests {
             ("http://[::1%25]x]/", "the host of"),
             ("http://käse.de/", "xn--"),
         ] {
-            assert!(refusal(url).contains(mend), "{url}: {}", refusal(url));
+            assert!(refusal(url).contains(hint), "{url}: {}", refusal(url));
             assert!(!refusal(url).contains('\n'));
         }
     }

@@ -4,7 +4,7 @@
 
 use crate::head::{HeadMemo, RequestHead};
 use crate::request::{ReadProgress, RequestReader};
-use crate::wire::{ClientSocket, Received};
+use crate::wire::{ClientSocket, ReadOutcome};
 
 /// What follows a response once the kernel has all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,7 +194,7 @@ impl SinkConnection {
             return Err(ConnectionStep::Again);
         }
         match self.socket.receive(buffer) {
-            Received::Bytes { count, emptied } => {
+            ReadOutcome::Bytes { count, emptied } => {
                 // What comes later is a new edge. But the end of the stream was reported with this edge, or before it.
                 if emptied && self.input == PendingInput::Readable {
                     self.input = PendingInput::Drained;
@@ -206,12 +206,12 @@ impl SinkConnection {
                     (_, false, PendingInput::Readable | PendingInput::Ending) => Err(ConnectionStep::Again),
                 }
             }
-            Received::Nothing => {
+            ReadOutcome::Nothing => {
                 self.input = PendingInput::Drained;
                 Err(ConnectionStep::Wait)
             }
-            Received::Gone => Err(ConnectionStep::Gone),
-            Received::Broken => Err(ConnectionStep::Broken),
+            ReadOutcome::Gone => Err(ConnectionStep::Gone),
+            ReadOutcome::Broken => Err(ConnectionStep::Broken),
         }
     }
 }

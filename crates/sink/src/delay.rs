@@ -170,15 +170,15 @@ fn parse(text: &str) -> Option<DelayLaw> {
 
 /// Stop-the-world pauses at every whole multiple of a time, counted from the sink's start. What would go out in one goes out at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stalls {
+pub struct StallLaw {
     every: Nanos,
     length: Nanos,
 }
 
-impl Stalls {
+impl StallLaw {
     /// A pause of `length` at `every`, twice `every` and so on; `None` where the pauses would leave nothing between.
-    pub fn new(every: Nanos, length: Nanos) -> Option<Stalls> {
-        (length < every).then_some(Stalls { every, length })
+    pub fn new(every: Nanos, length: Nanos) -> Option<StallLaw> {
+        (length < every).then_some(StallLaw { every, length })
     }
 
     /// When that goes out which would go out at `at`, since the sink's start.
@@ -188,12 +188,12 @@ impl Stalls {
     }
 }
 
-impl FromStr for Stalls {
+impl FromStr for StallLaw {
     type Err = BadWord;
 
-    fn from_str(text: &str) -> Result<Stalls, BadWord> {
+    fn from_str(text: &str) -> Result<StallLaw, BadWord> {
         let parts = text.split_once(':').and_then(|(every, length)| Some((every.parse().ok()?, length.parse().ok()?)));
-        parts.and_then(|(every, length)| Stalls::new(every, length)).ok_or_else(|| {
+        parts.and_then(|(every, length)| StallLaw::new(every, length)).ok_or_else(|| {
             BadWord::new(text, "a stall: write 1s:100ms, a pause of 100ms every second (the pause must be the shorter)")
         })
     }
@@ -302,7 +302,7 @@ mod tests {
         fn order_is_kept_and_no_pause_lets_anything_out_early(
             every in 1u64..1000, part in 0.0f64..1.0, a in 0u64..5000, b in 0u64..5000,
         ) {
-            let stalls = Stalls::new(Nanos(every), Nanos((every as f64 * part) as u64)).unwrap();
+            let stalls = StallLaw::new(Nanos(every), Nanos((every as f64 * part) as u64)).unwrap();
             let (first, second) = (stalls.release(Nanos(a.min(b))), stalls.release(Nanos(a.max(b))));
             prop_assert!(first <= second && first.0 >= a.min(b));
             prop_assert_eq!(stalls.release(first), first);
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn what_falls_into_a_pause_goes_out_at_its_end() {
-        let stalls: Stalls = "1s:100ms".parse().unwrap();
+        let stalls: StallLaw = "1s:100ms".parse().unwrap();
         let released = |ms| stalls.release(Nanos::from_millis(ms)).0 / 1_000_000;
         assert_eq!(
             [0, 50, 999, 1000, 1099, 1100, 1101, 5020].map(released),

@@ -1,4 +1,4 @@
-//! Why a sink cannot start, and what a flag does not take: each a line that says how to mend it. Nothing that a client
+//! Why a sink cannot start, and what a flag does not take: each a line that says how to fix it. Nothing that a client
 //! does is in here.
 
 use std::io;
@@ -96,7 +96,7 @@ mod tests {
     use std::str::FromStr;
 
     use super::*;
-    use crate::{DelayLaw, RequestShare, SlotQueue, Stalls, StatusFault};
+    use crate::{DelayLaw, RequestShare, SlotQueue, StallLaw, StatusFault};
 
     fn assert_refused<T: FromStr<Err = BadWord> + std::fmt::Debug>(hint: &str, texts: &[&str]) {
         for text in texts {
@@ -109,7 +109,7 @@ mod tests {
     fn a_bad_word_is_refused_in_one_line_that_says_what_to_write() {
         assert_refused::<DelayLaw>("write 1ms", &["", "fast", "exp", "exp:", "exp:1ms:2ms", "uniform:9ms:1ms"]);
         assert_refused::<DelayLaw>("write 1ms", &["bimodal:1ms:2ms:3", "lognormal:1ms:-1", "x:1ms"]);
-        assert_refused::<Stalls>("write 1s:100ms", &["", "1s", "1s:", "1s:1s", "0s:0s", "100ms:1s", "a:b"]);
+        assert_refused::<StallLaw>("write 1s:100ms", &["", "1s", "1s:", "1s:1s", "0s:0s", "100ms:1s", "a:b"]);
         assert_refused::<RequestShare>("write 2%", &["", "%", "2", "101%", "-1%", "nan", "much"]);
         assert_refused::<StatusFault>("write 503:1%", &["", "503", "503:", "99:1%", "600:1%", "204:1%", "304:1%"]);
         assert_refused::<StatusFault>("write 503:1%", &["x:1%", "503:200%"]);

@@ -48,7 +48,7 @@ pub(crate) struct RequestHead {
     /// Bytes of the head, empty lines before it and the one after it included.
     pub(crate) length: usize,
     /// What is asked for.
-    pub(crate) route: Route,
+    pub(crate) route: RequestRoute,
     /// Where the body ends.
     pub(crate) framing: RequestFraming,
     /// What happens to the connection.
@@ -118,7 +118,7 @@ fn understand(request: &httparse::Request<'_, '_>, length: usize) -> Result<Requ
     };
     Ok(RequestHead {
         length,
-        route: Route::of(request.path.unwrap_or("/")),
+        route: RequestRoute::of(request.path.unwrap_or("/")),
         framing,
         fate,
         bodiless_answer: request.method == Some("HEAD"),
@@ -138,7 +138,7 @@ fn number(value: &[u8]) -> Result<u64, Refusal> {
 
 /// What to do with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Route {
+pub(crate) enum RequestRoute {
     /// `/_ledger`: the counts, at once, without a slot.
     Ledger,
     /// `/sleep<seconds>`, such as `/sleep0.1`: hold a slot that long.
@@ -147,17 +147,17 @@ pub(crate) enum Route {
     Usual,
 }
 
-impl Route {
+impl RequestRoute {
     /// The route of a request target in origin form or absolute form (RFC 9112 section 3.2).
-    pub(crate) fn of(target: &str) -> Route {
+    pub(crate) fn of(target: &str) -> RequestRoute {
         let path = path(target);
         if path == "/_ledger" {
-            return Route::Ledger;
+            return RequestRoute::Ledger;
         }
         let sleep = path.strip_prefix("/sleep").map(str::parse::<Nanos>);
         match sleep {
-            Some(Ok(duration)) => Route::Sleep(duration),
-            _ => Route::Usual,
+            Some(Ok(duration)) => RequestRoute::Sleep(duration),
+            _ => RequestRoute::Usual,
         }
     }
 }
@@ -247,22 +247,22 @@ mod tests {
             let followed = format!("{text}GET /");
             assert_eq!(memo.parse(followed.as_bytes()), parse(text.as_bytes()));
         }
-        assert_eq!(head(texts[0]).route, Route::Sleep(Nanos::from_secs(1)));
+        assert_eq!(head(texts[0]).route, RequestRoute::Sleep(Nanos::from_secs(1)));
     }
 
     #[test]
     fn a_sleep_is_in_seconds() {
-        let tenth = Route::Sleep(Nanos::from_millis(100));
+        let tenth = RequestRoute::Sleep(Nanos::from_millis(100));
         for target in ["/sleep0.1", "/sleep.1?n=7", "http://localhost:9292/sleep0.1"] {
-            assert_eq!(Route::of(target), tenth, "{target}");
+            assert_eq!(RequestRoute::of(target), tenth, "{target}");
         }
     }
 
     #[test]
     fn any_target_is_served() {
         for target in ["/", "*", "", "/sleep", "/sleepless", "/sleep-1", "http://host", "host:443", "/_ledger/x"] {
-            assert_eq!(Route::of(target), Route::Usual, "{target}");
+            assert_eq!(RequestRoute::of(target), RequestRoute::Usual, "{target}");
         }
-        assert_eq!(Route::of("/_ledger?now"), Route::Ledger);
+        assert_eq!(RequestRoute::of("/_ledger?now"), RequestRoute::Ledger);
     }
 }

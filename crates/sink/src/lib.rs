@@ -24,7 +24,7 @@ mod slots;
 mod slots_tests;
 mod wire;
 
-pub use delay::{DelayLaw, Stalls};
+pub use delay::{DelayLaw, StallLaw};
 pub use error::{BadWord, SinkError};
 pub use faults::{FaultCounts, Faults, RequestShare, StatusFault};
 pub use ledger::{ArrivalCounts, SinkLedger, ThreadCount};

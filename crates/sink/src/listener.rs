@@ -110,7 +110,7 @@ fn parse(text: &str) -> Option<Listen> {
 
 /// What came of trying to accept.
 #[derive(Debug)]
-pub(crate) enum Accepted {
+pub(crate) enum AcceptOutcome {
     /// A connection, non-blocking.
     Connection(OwnedFd),
     /// None is there.
@@ -150,12 +150,12 @@ impl ListeningSocket {
     }
 
     /// The next connection, without waiting.
-    pub(crate) fn accept(&self) -> Accepted {
+    pub(crate) fn accept(&self) -> AcceptOutcome {
         loop {
             match accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok(socket) => return Accepted::Connection(socket),
-                Err(Errno::AGAIN) => return Accepted::Nobody,
-                Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => return Accepted::Failed,
+                Ok(socket) => return AcceptOutcome::Connection(socket),
+                Err(Errno::AGAIN) => return AcceptOutcome::Nobody,
+                Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => return AcceptOutcome::Failed,
                 // accept(2): errors that are pending on the new connection are reported here; the next may be well.
                 Err(_) => {}
             }
@@ -336,11 +336,11 @@ mod tests {
     #[test]
     fn an_accepted_connection_inherits_nodelay() {
         let listener = open(([127, 0, 0, 1], 0).into(), 1).unwrap().remove(0);
-        assert!(matches!(listener.accept(), Accepted::Nobody));
+        assert!(matches!(listener.accept(), AcceptOutcome::Nobody));
         assert!(!listener.has_pending());
         let _client = TcpStream::connect(address(&listener)).unwrap();
         assert!(listener.has_pending());
-        let Accepted::Connection(socket) = listener.accept() else { panic!("the client is connected") };
+        let AcceptOutcome::Connection(socket) = listener.accept() else { panic!("the client is connected") };
         assert!(sockopt::tcp_nodelay(&socket).unwrap());
     }
 

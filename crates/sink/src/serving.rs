@@ -22,7 +22,7 @@ use rustls::{ServerConfig, ServerConnection};
 use crate::connection::{Booking, ConnectionKey, ConnectionPhase, ConnectionTable, ResponseKind, SinkConnection};
 use crate::faults::Faults;
 use crate::head::{HeadMemo, RequestHead};
-use crate::listener::{Accepted, Listen, ListeningSocket, tls_config};
+use crate::listener::{AcceptOutcome, Listen, ListeningSocket, tls_config};
 use crate::response::AnswerTable;
 use crate::sink::{LedgerQuery, LoopMailbox};
 use crate::slots::SlotPool;
@@ -400,15 +400,15 @@ impl<C: Clock + Clone> ServingLoop<C> {
             self.next_listener = (place + 1) % places;
             let listening = &mut self.listeners[place];
             match listening.listener.accept() {
-                Accepted::Connection(socket) => {
+                AcceptOutcome::Connection(socket) => {
                     let tls = listening.tls.clone();
                     // By the schedule and not by now, as a late turn must not lower the rate; but no time is saved up.
                     let earliest = self.now.saturating_sub(self.accept_gap);
                     self.next_accept = self.next_accept.max(earliest) + self.accept_gap;
                     self.take_in(socket, tls);
                 }
-                Accepted::Nobody => listening.may_accept = false,
-                Accepted::Failed => {
+                AcceptOutcome::Nobody => listening.may_accept = false,
+                AcceptOutcome::Failed => {
                     self.ledger.accept_failures += 1;
                     self.cannot_accept = true;
                     return;

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use model::{Nanos, Rate};
 
 use crate::SinkError;
-use crate::delay::{DelayLaw, Stalls};
+use crate::delay::{DelayLaw, StallLaw};
 use crate::error::BadWord;
 use crate::faults::Faults;
 use crate::listener::{Listen, ListenAddress, PemPair};
@@ -115,7 +115,7 @@ pub struct SinkSettings {
     /// How long a request holds its slot, where its path is not `/sleep<seconds>`.
     pub delay: DelayLaw,
     /// Pauses in which nothing goes out.
-    pub stalls: Option<Stalls>,
+    pub stalls: Option<StallLaw>,
     /// Chooses what is random: delays, faults, workers.
     pub seed: u64,
     /// What is answered.
@@ -160,7 +160,7 @@ impl Default for SinkSettings {
 }
 
 impl SinkSettings {
-    /// Refuses what cannot be served, in a line that says how to mend it.
+    /// Refuses what cannot be served, in a line that says how to fix it.
     pub(crate) fn check(&self) -> Result<(), SinkError> {
         let SinkSettings { queue, workers, threads, loops, .. } = self;
         let refused = |line: String| Err(SinkError::Settings(line));

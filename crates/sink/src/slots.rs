@@ -20,7 +20,7 @@ use model::Nanos;
 
 use crate::SinkSettings;
 use crate::connection::ConnectionKey;
-use crate::delay::{DrawStream, Stalls, draw};
+use crate::delay::{DrawStream, StallLaw, draw};
 use crate::settings::{SlotQueue, WorkerAssignment};
 
 /// Requests in a row that nobody can interrupt (`max_fast_inline`).
@@ -89,7 +89,7 @@ struct SlotHold {
 #[derive(Debug)]
 pub(crate) struct SlotPool {
     queue: SlotQueue,
-    stalls: Option<Stalls>,
+    stalls: Option<StallLaw>,
     seed: u64,
     /// What the first worker is called.
     first_worker: u32,

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::connection::ConnectionKey;
 use crate::slots::{SlotPool, SlotRequest};
-use crate::{DelayLaw, SinkSettings, SlotQueue, Stalls, WorkerAssignment};
+use crate::{DelayLaw, SinkSettings, SlotQueue, StallLaw, WorkerAssignment};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -350,7 +350,7 @@ fn nothing_is_lost_and_nobody_waits_beside_a_free_slot() {
 
 #[test]
 fn a_stall_holds_what_would_go_out_in_it() {
-    let stalls: Stalls = "1s:100ms".parse().unwrap();
+    let stalls: StallLaw = "1s:100ms".parse().unwrap();
     let settings = SinkSettings { stalls: Some(stalls), ..SinkSettings::default() };
     let arrivals = (0..500).map(|k| Nanos::from_millis(k * 10));
     for (queue, service) in [(SlotQueue::Unlimited, 0), (SlotQueue::Unlimited, 25), (SlotQueue::Shared, 5)] {

@@ -11,7 +11,7 @@ use rustls::ServerConnection;
 
 /// What a read brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Received {
+pub(crate) enum ReadOutcome {
     /// Bytes at the front of the buffer, 0 of them where TLS needs more to make any; and whether the socket is empty.
     Bytes { count: usize, emptied: bool },
     /// Nothing there.
@@ -24,7 +24,7 @@ pub(crate) enum Received {
 
 /// How much of what is to be sent the kernel took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
+pub(crate) enum WriteOutcome {
     /// All that there was.
     All,
     /// A part; the rest is kept.
@@ -54,11 +54,11 @@ impl ClientSocket {
     }
 
     /// Reads from the kernel once. Of a large `buffer` a part may be used for other things.
-    pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> Received {
+    pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> ReadOutcome {
         let Some(tls) = &mut self.tls else {
             return match read(&self.socket, buffer) {
                 // A read that leaves room has emptied the socket (epoll(7)).
-                Ok(count) => Received::Bytes { count, emptied: count < buffer.len() },
+                Ok(count) => ReadOutcome::Bytes { count, emptied: count < buffer.len() },
                 Err(received) => received,
             };
         };
@@ -71,20 +71,20 @@ impl ClientSocket {
         let opened = open(tls, &sealed[..received], plain);
         let sent = flush(&self.socket, tls);
         match opened {
-            Err(_) => Received::Broken,
+            Err(_) => ReadOutcome::Broken,
             // An end that comes with bytes is read again: the client has no more to say.
-            Ok((0, true)) => Received::Gone,
-            Ok(_) if sent == Sent::Gone => Received::Gone,
-            Ok((count, _)) => Received::Bytes { count, emptied: received < sealed.len() },
+            Ok((0, true)) => ReadOutcome::Gone,
+            Ok(_) if sent == WriteOutcome::Gone => ReadOutcome::Gone,
+            Ok((count, _)) => ReadOutcome::Bytes { count, emptied: received < sealed.len() },
         }
     }
 
     /// Hands bytes to the kernel, with the announcement of our end if these are the `last`: how many it took, and what
     /// that means. The rest is kept. In TLS they are counted as they are, and once they are sealed.
-    pub(crate) fn send(&mut self, bytes: &[u8], last: bool) -> (usize, Sent) {
+    pub(crate) fn send(&mut self, bytes: &[u8], last: bool) -> (usize, WriteOutcome) {
         let Some(tls) = &mut self.tls else {
             let (taken, sent) = hand_over(&self.socket, bytes);
-            if sent == Sent::Part {
+            if sent == WriteOutcome::Part {
                 self.unsent.clear();
                 self.unsent.extend_from_slice(&bytes[taken..]);
                 self.unsent_from = 0;
@@ -92,7 +92,7 @@ impl ClientSocket {
             return (taken, sent);
         };
         if tls.writer().write_all(bytes).is_err() {
-            return (0, Sent::Gone);
+            return (0, WriteOutcome::Gone);
         }
         if last {
             tls.send_close_notify();
@@ -101,13 +101,13 @@ impl ClientSocket {
     }
 
     /// Hands what is left to the kernel: how many bytes it took that were not counted yet.
-    pub(crate) fn send_rest(&mut self) -> (usize, Sent) {
+    pub(crate) fn send_rest(&mut self) -> (usize, WriteOutcome) {
         if let Some(tls) = &mut self.tls {
             return (0, flush(&self.socket, tls));
         }
         let (taken, sent) = hand_over(&self.socket, &self.unsent[self.unsent_from..]);
         self.unsent_from += taken;
-        if sent == Sent::All {
+        if sent == WriteOutcome::All {
             self.unsent = Vec::new();
             self.unsent_from = 0;
         }
@@ -141,12 +141,12 @@ impl AsFd for ClientSocket {
     }
 }
 
-fn read(socket: &OwnedFd, buffer: &mut [u8]) -> Result<usize, Received> {
+fn read(socket: &OwnedFd, buffer: &mut [u8]) -> Result<usize, ReadOutcome> {
     match retry_on_intr(|| recv(socket, &mut *buffer, RecvFlags::empty())) {
-        Ok((_, 0)) => Err(Received::Gone),
+        Ok((_, 0)) => Err(ReadOutcome::Gone),
         Ok((_, received)) => Ok(received),
-        Err(Errno::AGAIN) => Err(Received::Nothing),
-        Err(_) => Err(Received::Gone),
+        Err(Errno::AGAIN) => Err(ReadOutcome::Nothing),
+        Err(_) => Err(ReadOutcome::Gone),
     }
 }
 
@@ -169,16 +169,16 @@ fn open(tls: &mut ServerConnection, mut sealed: &[u8], plain: &mut [u8]) -> io::
 }
 
 /// Hands what TLS has to say to the kernel.
-fn flush(socket: &OwnedFd, tls: &mut ServerConnection) -> Sent {
+fn flush(socket: &OwnedFd, tls: &mut ServerConnection) -> WriteOutcome {
     while tls.wants_write() {
         match tls.write_tls(&mut TlsOutput(socket)) {
             Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Sent::Part,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return WriteOutcome::Part,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return Sent::Gone,
+            Err(_) => return WriteOutcome::Gone,
         }
     }
-    Sent::All
+    WriteOutcome::All
 }
 
 /// A socket that rustls can write to.
@@ -194,15 +194,15 @@ impl Write for TlsOutput<'_> {
     }
 }
 
-fn hand_over(socket: &OwnedFd, mut bytes: &[u8]) -> (usize, Sent) {
+fn hand_over(socket: &OwnedFd, mut bytes: &[u8]) -> (usize, WriteOutcome) {
     let all = bytes.len();
     while !bytes.is_empty() {
         match send(socket, bytes, SendFlags::NOSIGNAL) {
             Ok(taken) => bytes = &bytes[taken..],
             Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => return (all - bytes.len(), Sent::Part),
-            Err(_) => return (all - bytes.len(), Sent::Gone),
+            Err(Errno::AGAIN) => return (all - bytes.len(), WriteOutcome::Part),
+            Err(_) => return (all - bytes.len(), WriteOutcome::Gone),
         }
     }
-    (all, Sent::All)
+    (all, WriteOutcome::All)
 }

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use engine::{FetchedResponse, LoadSpec, RunProgress, ensure_descriptors, fetch};
 use model::study::SCHEMA;
 use model::{
-    App, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Clock, Diagnostic, LanesBy, Nanos, RequestOrder,
-    ServerPlan, Socket, SocketServer, StreamPlan,
+    App, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Clock, Diagnostic, LaneCountReason, Nanos,
+    RequestOrder, ServerPlan, Socket, SocketServer, StreamPlan,
 };
 use probe::machine;
 
@@ -45,7 +45,7 @@ pub fn conduct_bodies<C: Clock + Clone + Send + Sync>(
         command_line: context.command_line.clone(),
         plan: plan.clone(),
         environment: machine::environment(context.version),
-        lanes_by: context.lanes_by.unwrap_or(LanesBy::One),
+        lanes_by: context.lanes_by.unwrap_or(LaneCountReason::One),
         servers: Vec::new(),
         runs: Vec::new(),
         warnings: Vec::new(),

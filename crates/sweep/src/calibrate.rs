@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use engine::{Endpoint, LoadSpec, RunProgress, TlsOptions, TlsSettings, Transport, drive, fetch};
 use launch::puma::{Addresses, free_address};
-use launch::{Server, Spec};
+use launch::{LaunchSpec, Server};
 use model::{Ceiling, Clock, Nanos, Pace, Placement, Request, RequestOrder, Socket};
 
 use crate::context::Context;
@@ -136,7 +136,8 @@ fn start_sink<C: Clock + Clone + Send>(
     let flags = ["sink".to_owned(), format!("--listen={place}"), format!("--body={answer_bytes}")];
     let argv = std::iter::once(context.program.clone()).chain(flags.map(OsString::from));
     let cpus = placement.map(|placement| placement.server.clone());
-    let server = Server::start(&Spec { cpus, ..Spec::command(argv, &context.dir) }, &context.guard, &context.clock)?;
+    let server =
+        Server::start(&LaunchSpec { cpus, ..LaunchSpec::command(argv, &context.dir) }, &context.guard, &context.clock)?;
     // The sink's certificate is made for this one run and by ourselves.
     let options = TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() };
     let tls = shape.transport.tls.is_some().then(|| TlsSettings::new(&options)).transpose().ok().flatten();

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::Resolver;
 use launch::GuardCommand;
 use launch::puma::Addresses;
-use model::{LanesBy, Nanos};
+use model::{LaneCountReason, Nanos};
 
 use crate::calibrate::Ceilings;
-use crate::hear::Hearing;
+use crate::statsd_listener::StatsdListener;
 use crate::with::OtherGenerator;
 
 /// What a study needs of the world.
@@ -43,11 +43,11 @@ pub struct Context<'a, C> {
     /// The generator that makes the load where it is not our own.
     pub other: Option<&'a dyn OtherGenerator>,
     /// Listens to statsd while runs go on.
-    pub statsd: Option<&'a Mutex<Hearing>>,
+    pub statsd: Option<&'a Mutex<StatsdListener>>,
     /// Settings that the server gets beside those that it inherits.
     pub server_env: Vec<(OsString, OsString)>,
     /// Why there are so many lanes; `None` where another generator has none.
-    pub lanes_by: Option<LanesBy>,
+    pub lanes_by: Option<LaneCountReason>,
 }
 
 impl<C> Context<'_, C> {

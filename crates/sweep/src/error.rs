@@ -38,7 +38,7 @@ pub enum SweepError {
     },
     /// It was started and did not become ready.
     #[error(
-        "the server was not ready after {seconds} s ({what}); its last lines are above: raise --boot-timeout, or mend it"
+        "the server was not ready after {seconds} s ({what}); its last lines are above: raise --boot-timeout, or fix it"
     )]
     NotReady {
         /// How long we waited.

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use engine::{RequestRecord, RequestTrace};
-use model::kernel::{KernelStamps, Wayfinding, Ways};
+use model::kernel::{KernelStamps, RequestPaths, Wayfinding};
 use model::{Exchange, Nanos, Window};
 use probe::bpf::TracedAnswer;
 
@@ -15,7 +15,7 @@ use probe::bpf::TracedAnswer;
 const MOST_TOLD: usize = 1 << 20;
 
 /// A run's requests, being joined.
-pub(crate) struct Join {
+pub(crate) struct StampJoin {
     /// By how much the kernel's clock is ahead of the client's.
     lead: Nanos,
     window: Window,
@@ -24,10 +24,10 @@ pub(crate) struct Join {
     seen: u64,
 }
 
-impl Join {
+impl StampJoin {
     /// Of the requests that are due in `window`, by the client's clock.
-    pub(crate) fn new(lead: Nanos, window: Window) -> Join {
-        Join { lead, window, told: HashMap::new(), found: Wayfinding::default(), seen: 0 }
+    pub(crate) fn new(lead: Nanos, window: Window) -> StampJoin {
+        StampJoin { lead, window, told: HashMap::new(), found: Wayfinding::default(), seen: 0 }
     }
 
     /// What the kernel saw of one answer.
@@ -38,7 +38,7 @@ impl Join {
         self.told.entry((event.port, event.number)).or_default().push(event.stamps);
     }
 
-    /// What the client has of one request; all that was told of its answer was given to [`Join::told`] before.
+    /// What the client has of one request; all that was told of its answer was given to [`StampJoin::told`] before.
     pub(crate) fn record(&mut self, record: &RequestRecord) {
         let exchange = self.shared(&record.exchange);
         let kernel = record.trace.and_then(|trace| self.take(&trace, exchange.ended));
@@ -70,7 +70,7 @@ impl Join {
     }
 
     /// All that was joined, of so many measured good answers in all.
-    pub(crate) fn ways(mut self, good: u64) -> Ways {
+    pub(crate) fn ways(mut self, good: u64) -> RequestPaths {
         self.found.lose(good.saturating_sub(self.seen));
         self.found.ways()
     }
@@ -83,8 +83,8 @@ mod tests {
 
     const LEAD: Nanos = Nanos::from_secs(1000);
 
-    fn join() -> Join {
-        Join::new(LEAD, Window { from: Nanos::from_millis(10), until: Nanos::from_millis(500) })
+    fn join() -> StampJoin {
+        StampJoin::new(LEAD, Window { from: Nanos::from_millis(10), until: Nanos::from_millis(500) })
     }
 
     /// All of it in ms of the client's clock.

@@ -9,7 +9,7 @@ use model::{Clock, KernelView, Nanos, Probe, ProbeUsed, Tally, Watch};
 use probe::bpf::{self, TracedPath, TracingPlan};
 use probe::processes;
 
-use crate::join::Join;
+use crate::join::StampJoin;
 
 /// Between two looks at what the kernel has told.
 const PERIOD: Nanos = Nanos::from_millis(10);
@@ -86,7 +86,7 @@ impl Tracing {
                 if shape.warm_up > Nanos::ZERO {
                     self.path.count_from(window.from + lead).map_err(failed)?;
                 }
-                join = Some(Join::new(lead, window));
+                join = Some(StampJoin::new(lead, window));
             }
             if let Some(join) = &mut join {
                 // First what the client says: see `join.rs`.
@@ -110,7 +110,7 @@ impl Tracing {
 /// What was told in a run.
 pub(crate) struct TraceResult {
     view: KernelView,
-    join: Option<Join>,
+    join: Option<StampJoin>,
     /// CPU time of the thread that listened.
     cpu: Nanos,
 }

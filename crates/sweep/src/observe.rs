@@ -10,8 +10,8 @@ use probe::processes::this_process_cpu;
 use probe::sampler::Sampler;
 use probe::server_cpu;
 
-use crate::hear::Hearing;
 use crate::kernel::{self, Tracing};
+use crate::statsd_listener::StatsdListener;
 use crate::watch::{self, LiveReadings, watch};
 
 /// Batches of requests that may wait to be joined with what the kernel saw.
@@ -28,7 +28,7 @@ pub struct RunObservers<'a, E> {
     /// Where these may run.
     pub placement: Option<&'a Placement>,
     /// Listens to statsd.
-    pub statsd: Option<&'a Mutex<Hearing>>,
+    pub statsd: Option<&'a Mutex<StatsdListener>>,
     /// Takes single requests.
     pub journal: Option<SyncSender<RecordBatch>>,
     /// Reads server and kernel.
@@ -64,7 +64,7 @@ pub struct ObservedRun<E> {
     /// What was read of server and kernel.
     pub watch: Option<Watch>,
     /// What app and server said over statsd.
-    pub heard: Option<StatsdReport>,
+    pub statsd: Option<StatsdReport>,
     /// Where requests waited, by the kernel's tracepoints.
     pub kernel: Option<KernelView>,
     /// What the server had of the CPU.
@@ -127,11 +127,11 @@ pub fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
                     .transpose()?,
             ),
         };
-        let hear = |statsd: &Mutex<Hearing>| {
+        let listen = |statsd: &Mutex<StatsdListener>| {
             let mut statsd = statsd.lock().unwrap_or_else(PoisonError::into_inner);
-            statsd.hear_on(clock, progress, shape.warm_up, over)
+            statsd.listen_until(clock, progress, shape.warm_up, over)
         };
-        let hearing = statsd.map(|statsd| spawn_scoped(scope, "statsd", move || hear(statsd))).transpose()?;
+        let listening = statsd.map(|statsd| spawn_scoped(scope, "statsd", move || listen(statsd))).transpose()?;
         let trace = move |tracing: Tracing| tracing.go_on((shape, clock), progress, over, records.as_ref());
         let tracing = tracing.map(|begun| spawn_scoped(scope, "tracing", move || begun.and_then(trace))).transpose()?;
         let before = placement.map(|placement| server_cpu::before(serving, placement, clock.now()));
@@ -142,15 +142,15 @@ pub fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
         drop(journal);
         let seen = sampling.map(|sampling| sampling.join().expect("sampling never panics"));
         let polled = polling.map(|polling| polling.join().expect("polling never panics"));
-        let heard = hearing.map(|hearing| hearing.join().expect("hearing never panics"));
+        let statsd = listening.map(|thread| thread.join().expect("listening never panics"));
         let traced = tracing.map(|tracing| tracing.join().expect("tracing never panics"));
         let ended_by = ending.join().expect("waiting never panics");
-        Ok((done?, server_cpu, seen.map(|seen| (seen, polled)), heard, traced, ended_by))
+        Ok((done?, server_cpu, seen.map(|seen| (seen, polled)), statsd, traced, ended_by))
     });
-    let (done, server_cpu, seen, heard, traced, ended_by) = observed?;
-    let listening = heard.as_ref().map_or(Nanos::ZERO, |heard| heard.cpu);
+    let (done, server_cpu, seen, statsd, traced, ended_by) = observed?;
+    let listening = statsd.as_ref().map_or(Nanos::ZERO, |statsd| statsd.cpu);
     let own_cpu = this_process_cpu().saturating_sub(own_cpu + listening);
     let mut watch = seen.map(|(seen, polled)| watch(&seen, polled.as_ref(), done.start + shape.warm_up, single));
     let kernel = traced.and_then(|traced| kernel::view(traced, &done.tally, watch.as_mut()));
-    Ok(ObservedRun { done, ended_by, watch, heard, kernel, server_cpu, own_cpu })
+    Ok(ObservedRun { done, ended_by, watch, statsd, kernel, server_cpu, own_cpu })
 }

@@ -12,9 +12,9 @@ use probe::StatsdSocket;
 use crate::conduct::{Block, Experiment, conduct};
 use crate::context::Context;
 use crate::error::SweepError;
-use crate::hear::Hearing;
 use crate::observer::Phase;
 use crate::session::{FinishedRun, Job, Session};
+use crate::statsd_listener::StatsdListener;
 
 /// What `servers/sleep.ru` takes for the address that it sends its measurements to.
 const STATSD: &str = "LONGTAIL_STATSD";
@@ -147,7 +147,7 @@ pub fn conduct_overhead<C: Clock + Clone + Send + Sync>(
     let bind = || StatsdSocket::bind(([127, 0, 0, 1], 0).into());
     let socket = plan.arms.contains(&Arm::Statsd).then(bind).transpose().map_err(SweepError::NoReceiver)?;
     let address = socket.as_ref().map(StatsdSocket::address);
-    let statsd = socket.map(|socket| Mutex::new(Hearing::at(socket)));
+    let statsd = socket.map(|socket| Mutex::new(StatsdListener::at(socket)));
     let turns = |round| paired::order(plan.seed, round, plan.arms.len()).into_iter().map(move |arm| (arm, round));
     let turns: Vec<(usize, u32)> = (1..=plan.rounds).flat_map(turns).collect();
     let blocks = turns.iter().map(|(arm, round)| {
@@ -180,7 +180,7 @@ struct Arms<'a> {
     phase: &'a mut dyn FnMut(&Phase),
     /// The arm, by its place in the plan, and the round of each run.
     turns: &'a [(usize, u32)],
-    statsd: Option<&'a Mutex<Hearing>>,
+    statsd: Option<&'a Mutex<StatsdListener>>,
     found: Overhead,
     begun: Nanos,
 }
@@ -230,7 +230,7 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for Arms<'_> {
             generator_cpu: own_cpu,
             lane_busy: run.generator.lanes.iter().map(busy).max_by(f64::total_cmp),
             // A packet has one line.
-            packets: run.heard.as_ref().map(|heard| heard.before + heard.packets),
+            packets: run.statsd.as_ref().map(|statsd| statsd.before + statsd.packets),
             is_stamped: run.anatomy.is_some(),
         });
         Ok(true)

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use engine::{Endpoint, FetchedResponse, TlsOptions, TlsSettings, Transport, TransportError, fetch, render_with};
 use launch::facts::BootLines;
-use launch::{Bind, Server, Spec, affinity, puma};
+use launch::{LaunchSpec, Server, ServerBind, affinity, puma};
 use model::{Clock, ControlServer, Nanos, PumaSettings, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan};
 use probe::processes::tree;
 use probe::puma_stats::{self, PumaStats};
@@ -31,7 +31,7 @@ const LAST_LINES: usize = 20;
 /// A server that runs, and how to reach it.
 pub(crate) struct ServerUnderTest {
     server: Server,
-    pub(crate) bind: Bind,
+    pub(crate) bind: ServerBind,
     pub(crate) transport: Transport,
     /// What is requested, as a URL; of a Unix socket none that anybody else could use.
     pub(crate) target_url: String,
@@ -49,9 +49,9 @@ pub(crate) struct ServerUnderTest {
 
 /// What is to be started, and where it will answer.
 struct Preparation {
-    spec: Spec,
+    spec: LaunchSpec,
     name: String,
-    bind: Bind,
+    bind: ServerBind,
     /// For the Host header.
     authority: String,
     /// Without the path, where the plan says that.
@@ -125,9 +125,9 @@ impl ServerUnderTest {
     /// Its listener, to be looked at: what the kernel holds for it.
     pub(crate) fn listener(&self) -> ServerListener {
         match &self.bind {
-            Bind::Tcp(address) | Bind::Ssl(address, _) => ServerListener::of_port(address.port()),
-            Bind::Unix(path) => ServerListener::of_unix(&path.to_string_lossy()),
-            Bind::Abstract(name) => ServerListener::of_unix(&format!("@{name}")),
+            ServerBind::Tcp(address) | ServerBind::Ssl(address, _) => ServerListener::of_port(address.port()),
+            ServerBind::Unix(path) => ServerListener::of_unix(&path.to_string_lossy()),
+            ServerBind::Abstract(name) => ServerListener::of_unix(&format!("@{name}")),
         }
     }
 
@@ -242,7 +242,7 @@ fn last_lines(server: &Server) -> Vec<String> {
 /// Where it cannot be started.
 fn settings_of<C: Clock>(
     plan: &ServerPlan,
-    spec: &Spec,
+    spec: &LaunchSpec,
     context: &Context<'_, C>,
 ) -> Result<Option<PumaSettings>, SweepError> {
     if !matches!(plan.kind, ServerKind::Puma { .. }) {
@@ -271,17 +271,17 @@ pub(crate) fn right_length(path: &str, stream: &StreamPlan, answer: &FetchedResp
 }
 
 /// How connections to it are made. TLS trusts the certificate that was made for this server, and nobody else's.
-fn transport(bind: &Bind) -> Result<Transport, TransportError> {
+fn transport(bind: &ServerBind) -> Result<Transport, TransportError> {
     Ok(match bind {
-        Bind::Tcp(address) => Transport::tcp(*address),
-        Bind::Ssl(address, pair) => {
+        ServerBind::Tcp(address) => Transport::tcp(*address),
+        ServerBind::Ssl(address, pair) => {
             let server_name = address.ip().to_string();
             let options =
                 TlsOptions { ca_file: Some(&pair.certificate), server_name: &server_name, ..TlsOptions::default() };
             Transport { tls: Some(TlsSettings::new(&options)?), ..Transport::tcp(*address) }
         }
-        Bind::Unix(path) => Transport::plain(vec![Endpoint::Unix(path.clone())]),
-        Bind::Abstract(name) => Transport::plain(vec![Endpoint::Abstract(name.clone().into_bytes())]),
+        ServerBind::Unix(path) => Transport::plain(vec![Endpoint::Unix(path.clone())]),
+        ServerBind::Abstract(name) => Transport::plain(vec![Endpoint::Abstract(name.clone().into_bytes())]),
     })
 }
 
@@ -316,9 +316,9 @@ fn prepare<C>(plan: &ServerPlan, stream: &StreamPlan, context: &Context<'_, C>) 
                 .map(OsString::from),
             );
             Ok(Preparation {
-                spec: Spec { cpus: plan.cpus.clone(), ..Spec::command(argv, &context.dir) },
+                spec: LaunchSpec { cpus: plan.cpus.clone(), ..LaunchSpec::command(argv, &context.dir) },
                 name: "built-in server".to_owned(),
-                bind: Bind::Tcp(address),
+                bind: ServerBind::Tcp(address),
                 authority: address.to_string(),
                 url: format!("http://{address}"),
                 path,
@@ -343,9 +343,9 @@ fn prepare<C>(plan: &ServerPlan, stream: &StreamPlan, context: &Context<'_, C>) 
             let path = asked.unwrap_or_else(|| own_path.to_owned());
             let program = Path::new(&argv[0]).file_name().map(|name| name.to_string_lossy().into_owned());
             Ok(Preparation {
-                spec: Spec { cpus: plan.cpus.clone(), ..Spec::command(argv, &context.dir) },
+                spec: LaunchSpec { cpus: plan.cpus.clone(), ..LaunchSpec::command(argv, &context.dir) },
                 name: program.unwrap_or_else(|| argv[0].clone()),
-                bind: Bind::Tcp(address),
+                bind: ServerBind::Tcp(address),
                 authority: authority.to_owned(),
                 url: format!("http://{authority}{path}"),
                 path,

@@ -7,8 +7,8 @@ use launch::CpuRestriction;
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::run::PERCENTILES;
 use model::{
-    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Nanos, Probe, Reading, Run, ServerPlan, ServerUse, Statistics,
-    Stop, StreamPlan, WorkerShare, doubts,
+    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Nanos, Probe, Run, ServerPlan, ServerUse, Statistics, Stop,
+    StreamPlan, WatchReading, WorkerShare, warnings,
 };
 use probe::host::HostCounters;
 use probe::processes::{tree, use_of_tree};
@@ -19,11 +19,11 @@ use crate::calibrate::ceilings;
 use crate::conduct::Block;
 use crate::context::Context;
 use crate::error::SweepError;
-use crate::hear::Hearing;
 use crate::ledger::{Ledger, fresh_stats, replaced, shares_between, shares_by_header};
 use crate::observe::{ObservedRun, RunObservers, Sampling, drive_observed};
 use crate::observer::Phase;
 use crate::server_under_test::ServerUnderTest;
+use crate::statsd_listener::StatsdListener;
 use crate::watch::LiveReadings;
 use crate::with::Account;
 
@@ -69,14 +69,14 @@ impl Job {
     }
 }
 
-/// What is read and heard while a run goes on; by default nothing.
+/// What is read and statsd while a run goes on; by default nothing.
 #[derive(Default)]
 pub(crate) struct Watching<'a> {
     pub(crate) probe: Probe,
     /// Where the last looks are shown.
     pub(crate) live: Arc<LiveReadings>,
     /// Who listens to statsd.
-    pub(crate) statsd: Option<&'a Mutex<Hearing>>,
+    pub(crate) statsd: Option<&'a Mutex<StatsdListener>>,
 }
 
 /// A run that is over and not judged, and what it took.
@@ -207,7 +207,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         &mut self,
         job: &Job,
         service_time: Option<ServiceTime>,
-        statsd: Option<&Mutex<Hearing>>,
+        statsd: Option<&Mutex<StatsdListener>>,
         phase: &mut dyn FnMut(&Phase),
     ) -> Result<FinishedRun, SweepError> {
         let slots = self.server.facts.slots();
@@ -227,7 +227,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         });
         let before = HostCounters::now();
         let family = tree(self.server.pid());
-        let ObservedRun { done, ended_by, watch, heard, kernel, server_cpu, own_cpu } =
+        let ObservedRun { done, ended_by, watch, statsd, kernel, server_cpu, own_cpu } =
             self.drive(&shape, &progress, &watching)?;
         let after = HostCounters::now();
         let memory_bytes = use_of_tree(self.server.pid()).memory_bytes;
@@ -247,7 +247,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             workers,
             readings,
             watch,
-            heard,
+            statsd,
             anatomy: done.anatomy,
             kernel,
             statistics: Some(Statistics::of(&recorded.tally, &done.batches, &PERCENTILES)),
@@ -267,7 +267,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         run.forecast = queueing::closed_loop::forecast(connections, slots, known.time, known.source)
             .map(|forecast| queueing::closed_loop::on_cpus(forecast, connections, cpu_rate, run.completed_rate()));
         let keep_alive = job.stream.keep_alive;
-        run.warnings = doubts::of_run(&run, keep_alive, self.server.facts.placement.as_ref(), ended_by);
+        run.warnings = warnings::of_run(&run, keep_alive, self.server.facts.placement.as_ref(), ended_by);
         run.warnings.extend(served_in_turns(&run, slots, keep_alive));
         run.warnings.extend(busy);
         run.warnings.extend((new_workers > 0).then_some(Diagnostic::WorkersChanged { new: new_workers }));
@@ -275,10 +275,10 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
     }
 
     /// What the kernel still holds for the server right after the run.
-    pub(crate) fn listener_readings(&self, at: Nanos) -> Vec<Reading> {
+    pub(crate) fn listener_readings(&self, at: Nanos) -> Vec<WatchReading> {
         let mut listener = self.server.listener();
         let Ok(sockets) = listener.look() else { return Vec::new() };
-        let reading = |name: &str, value: u32| Reading {
+        let reading = |name: &str, value: u32| WatchReading {
             source: listener.source().to_owned(),
             of: String::new(),
             name: name.to_owned(),

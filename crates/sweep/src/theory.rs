@@ -219,7 +219,7 @@ fn version(text: &str) -> Option<[u32; 3]> {
 mod tests {
     use super::*;
     use model::Watch;
-    use model::watch::{Curve, Track};
+    use model::watch::{WatchCurve, WatchTrack};
 
     const PUMA: ServerKind = ServerKind::Puma { command: None };
 
@@ -307,16 +307,17 @@ mod tests {
         let mut run = testkit::study::canonical().runs.remove(0);
         run.connections = connections;
         let curve = |(pid, values): (usize, &&[Option<u64>])| {
-            let curve = |name: &str, values: &[Option<u64>]| Curve {
+            let curve = |name: &str, values: &[Option<u64>]| WatchCurve {
                 of: pid.to_string(),
                 name: name.to_owned(),
                 values: values.to_vec(),
-                ..Curve::default()
+                ..WatchCurve::default()
             };
             [curve(HELD_CONNECTIONS, values), curve("cpu", &vec![Some(0); values.len()])]
         };
         let at = (0..held.first().map_or(0, |values| values.len()) as u64).map(Nanos::from_secs).collect();
-        let track = Track { curves: held.iter().enumerate().flat_map(curve).collect(), at, ..Track::default() };
+        let track =
+            WatchTrack { curves: held.iter().enumerate().flat_map(curve).collect(), at, ..WatchTrack::default() };
         run.watch = Some(Watch { tracks: vec![track], ..Watch::default() });
         run
     }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
-use model::watch::{Curve, HELD_CONNECTIONS, Track};
+use model::watch::{HELD_CONNECTIONS, WatchCurve, WatchTrack};
 use model::{Clock, ControlServer, Nanos, Watch};
 use probe::puma_stats::{PumaStats, WorkerStats};
 use probe::sampler::{self, Observation, Sampler, SamplingPlan, ThinnedList};
@@ -175,15 +175,15 @@ pub(crate) fn watch(seen: &SampledServer, polled: Option<&PolledStatistics>, fro
     watch
 }
 
-fn curve<'a, T: 'a>(of: &str, (name, unit, value): Figure<T>, seen: impl Iterator<Item = Option<&'a T>>) -> Curve {
+fn curve<'a, T: 'a>(of: &str, (name, unit, value): Figure<T>, seen: impl Iterator<Item = Option<&'a T>>) -> WatchCurve {
     let values = seen.map(|seen| seen.and_then(value)).collect();
-    Curve { of: of.to_owned(), name: name.to_owned(), unit: unit.to_owned(), values, staleness: Vec::new() }
+    WatchCurve { of: of.to_owned(), name: name.to_owned(), unit: unit.to_owned(), values, staleness: Vec::new() }
 }
 
 /// Curves that have at least one value.
-fn track(source: &str, at: Vec<Nanos>, mut curves: Vec<Curve>) -> Track {
+fn track(source: &str, at: Vec<Nanos>, mut curves: Vec<WatchCurve>) -> WatchTrack {
     curves.retain(|curve| curve.values.iter().any(Option::is_some));
-    Track { source: source.to_owned(), at, curves }
+    WatchTrack { source: source.to_owned(), at, curves }
 }
 
 /// The process at each look.
@@ -191,7 +191,7 @@ fn seen_of<'a>(pid: u32, looks: &'a [&ServerLook]) -> impl Iterator<Item = Optio
     looks.iter().map(move |look| look.processes.iter().find(|process| process.pid == pid))
 }
 
-fn process_curves(pid: u32, looks: &[&ServerLook]) -> Vec<Curve> {
+fn process_curves(pid: u32, looks: &[&ServerLook]) -> Vec<WatchCurve> {
     let was_there = looks.first().is_some_and(|look| look.processes.iter().any(|process| process.pid == pid));
     let mut curves = PROCESS_FIGURES.map(|figure| curve(&pid.to_string(), figure, seen_of(pid, looks)));
     for counter in &mut curves[..COUNTERS] {
@@ -205,7 +205,7 @@ fn process_curves(pid: u32, looks: &[&ServerLook]) -> Vec<Curve> {
 }
 
 /// Who holds how many connections is looked at more rarely than the rest.
-fn held_track(pids: &BTreeSet<u32>, looks: &[&ServerLook], from: Nanos) -> Track {
+fn held_track(pids: &BTreeSet<u32>, looks: &[&ServerLook], from: Nanos) -> WatchTrack {
     let is_look = |look: &&&ServerLook| look.processes.iter().any(|process| process.connections.is_some());
     let looks: Vec<&ServerLook> = looks.iter().filter(is_look).copied().collect();
     let held: Figure<ProcessSample> = (HELD_CONNECTIONS, "connections", |seen| seen.connections.map(u64::from));
@@ -213,7 +213,7 @@ fn held_track(pids: &BTreeSet<u32>, looks: &[&ServerLook], from: Nanos) -> Track
     track("/proc/PID/fd", looks.iter().map(|look| look.at - from).collect(), curves)
 }
 
-fn statistics_track(polls: &[&StatisticsPoll], from: Nanos, single: &str) -> Track {
+fn statistics_track(polls: &[&StatisticsPoll], from: Nanos, single: &str) -> WatchTrack {
     let workers = |poll: &StatisticsPoll| poll.stats.clone().map_or_else(Vec::new, |stats| stats.workers);
     let names: BTreeSet<String> =
         polls.iter().flat_map(|poll| workers(poll)).map(|worker| name_of(&worker, single)).collect();
@@ -231,7 +231,7 @@ fn statistics_track(polls: &[&StatisticsPoll], from: Nanos, single: &str) -> Tra
         let is_live = said.iter().zip(&ages).all(|(worker, age)| worker.is_none() || *age == Some(Nanos::ZERO));
         for figure in WORKER_FIGURES {
             let staleness = if is_live { Vec::new() } else { ages.clone() };
-            curves.push(Curve { staleness, ..curve(name, figure, said.iter().map(Option::as_ref)) });
+            curves.push(WatchCurve { staleness, ..curve(name, figure, said.iter().map(Option::as_ref)) });
         }
     }
     track("puma stats", polls.iter().map(|poll| poll.at - from).collect(), curves)
@@ -245,7 +245,7 @@ mod tests {
 
     const FROM: Nanos = Nanos::from_secs(3);
 
-    fn names(track: &Track) -> Vec<(&str, &str)> {
+    fn names(track: &WatchTrack) -> Vec<(&str, &str)> {
         track.curves.iter().map(|curve| (curve.of.as_str(), curve.name.as_str())).collect()
     }
 

@@ -98,7 +98,7 @@ fn played(plan: &BodiesPlan) -> BodiesStudy {
         command_line: plan.command_line(),
         plan: plan.clone(),
         environment: environment(),
-        lanes_by: model::LanesBy::One,
+        lanes_by: model::LaneCountReason::One,
         servers: plan.sockets.iter().map(|socket| server(*socket)).collect(),
         runs,
         warnings: Vec::new(),

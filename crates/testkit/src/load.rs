@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use model::forecast::{Estimate, Overload};
 use model::study::SCHEMA;
 use model::{
-    Arrivals, Backlog, BacklogSamples, EndedBy, GeneratorFacts, LanesBy, Late, LoadPlan, LoadRun, LoadStudy, Nanos,
-    Objective, Outcome, Pace, Placement, Profile, Rate, ServerLocation, Statistics, Timestamps, Timing, Window, doubts,
-    verdict,
+    Arrivals, Backlog, BacklogSamples, EndedBy, GeneratorFacts, LaneCountReason, LatePolicy, LoadPlan, LoadRun,
+    LoadStudy, Nanos, Objective, Outcome, Pace, Placement, Profile, Rate, ServerLocation, Statistics, Timestamps,
+    Timing, Window, verdict, warnings,
 };
 
 use self::play::{PUMA, Server, play};
 use crate::machine::{at_ease, environment};
-use crate::statsd::heard;
+use crate::statsd::statsd;
 
 /// 64 connections that send again as soon as they have an answer, 20 slots of 5 ms, after a second of warm-up.
 pub fn closed() -> LoadStudy {
@@ -29,7 +29,7 @@ pub fn closed() -> LoadStudy {
     };
     let line = "-c64 --for=10s --warm-up=1s --statsd-listen=127.0.0.1:8125 http://127.0.0.1:9292/";
     let mut study = played(line, plan, &PUMA, |_| None);
-    study.run.heard = Some(heard());
+    study.run.statsd = Some(statsd());
     study.run.tally.closed_by_server = 3;
     study.run.tally.closed_for_unasked = 1;
     study.run.tally.connections_opened += 4;
@@ -152,7 +152,7 @@ pub fn skipped() -> LoadStudy {
     let pace = Pace::Open { profile, arrivals: Arrivals::Uniform, seed: 7, burst: 5 };
     let plan = LoadPlan {
         pace,
-        late: Late::Skip,
+        late: LatePolicy::Skip,
         connections: 8,
         length: Some(Nanos::from_secs(12)),
         timing: Timing::Coalesce,
@@ -224,7 +224,7 @@ pub fn every() -> Vec<LoadStudy> {
 fn judged(mut study: LoadStudy) -> LoadStudy {
     let (plan, run) = (&study.plan, &study.run);
     let missed = run.misses(&plan.fail_if);
-    let warnings = doubts::of_load(
+    let warnings = warnings::of_load(
         run,
         &plan.pace,
         plan.keep_alive,
@@ -259,7 +259,7 @@ fn plan() -> LoadPlan {
         pace: Pace::Closed,
         think: Nanos::ZERO,
         connections: 64,
-        late: Late::Queue,
+        late: LatePolicy::Queue,
         length: Some(Nanos::from_secs(30)),
         requests_total: None,
         warm_up: Nanos::ZERO,
@@ -294,14 +294,14 @@ pub fn backlog(window: Window, times: &[(Nanos, Nanos)]) -> Option<Backlog> {
 fn played(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(u64) -> Option<Outcome>) -> LoadStudy {
     let (tally, batches, times) = play(&plan, server, fault);
     let backlog = if plan.pace.is_open() { backlog(tally.window, &times) } else { None };
-    let statistics = Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES).with_backlog(backlog);
+    let statistics = Statistics::of(&tally, &batches, &warnings::LOAD_PERCENTILES).with_backlog(backlog);
     let timestamps = plan.timestamps;
     let elapsed = tally.last_ended;
     let measured = plan.length.unwrap_or(tally.last_ended - tally.window.from);
     let lanes_by = match plan.pace {
-        Pace::Open { .. } => LanesBy::Rate,
-        Pace::Closed if plan.lanes > 1 => LanesBy::Asked,
-        Pace::Closed => LanesBy::Left,
+        Pace::Open { .. } => LaneCountReason::Rate,
+        Pace::Closed if plan.lanes > 1 => LaneCountReason::Asked,
+        Pace::Closed => LaneCountReason::Left,
     };
     judged(LoadStudy {
         server: ServerLocation::Here,

@@ -3,7 +3,7 @@
 use model::{MetricKind, Nanos, StatsdFigures, StatsdMetric, StatsdReport};
 
 /// What puma-plugin-statsd and an app with one timer would have said, and a line that is none.
-pub(crate) fn heard() -> StatsdReport {
+pub(crate) fn statsd() -> StatsdReport {
     let series = |metric: &str, tags: &[&str], kind, values: &[f64], rate: f64| {
         let sum = values.iter().sum::<f64>();
         let least = |least: f64, value: &f64| least.min(*value);
@@ -25,7 +25,7 @@ pub(crate) fn heard() -> StatsdReport {
             points: values.to_vec(),
         }
     };
-    let mut heard = StatsdReport {
+    let mut statsd = StatsdReport {
         series: vec![
             series("app.jobs", &[], MetricKind::Counter, &[3.0, 2.0], 0.5),
             series("app.rack", &["route:/|a"], MetricKind::Timer, &[201.5, 0.0004, 1e12], 1.0),
@@ -43,6 +43,6 @@ pub(crate) fn heard() -> StatsdReport {
         cpu: Nanos::from_millis(1200),
     };
     let names = StatsdMetric { figures: None, ..series("app.users", &[], MetricKind::Set, &[], 1.0) };
-    heard.series.insert(2, StatsdMetric { values: 1, stands_for: 1.0, ..names });
-    heard
+    statsd.series.insert(2, StatsdMetric { values: 1, stands_for: 1.0, ..names });
+    statsd
 }

@@ -16,8 +16,8 @@ use model::{
 use queueing::discipline::{ClosedLoopServer, ConnectionDealing, ServiceOrder, theory};
 
 use self::play::{Setup, play, played};
-use self::watch::{seen, stamped, told_by_kernel};
-use crate::statsd::heard;
+use self::watch::{kernel_view, seen, stamped};
+use crate::statsd::statsd;
 
 /// Every study of a sweep that is made here.
 pub fn every() -> [SweepStudy; 13] {
@@ -54,14 +54,14 @@ pub fn watched() -> SweepStudy {
     let slots = study.server.slots();
     study.probed = Some(ProbeUsed { probe: Probe::Bpf, why_no_bpf: None });
     // One run without: it is shown as before.
-    study.runs[1].kernel = Some(told_by_kernel(&study.runs[1]));
+    study.runs[1].kernel = Some(kernel_view(&study.runs[1]));
     for run in &mut study.runs {
         run.watch = Some(seen(u64::from(run.connections), u64::from(slots)));
         run.anatomy = Some(stamped(run));
     }
     study.plan.statsd_listen = "127.0.0.1:8125".parse().ok();
-    study.runs[0].heard = Some(StatsdReport { before: 3, dropped_by_kernel: Some(0), ..StatsdReport::default() });
-    study.runs[1].heard = Some(heard());
+    study.runs[0].statsd = Some(StatsdReport { before: 3, dropped_by_kernel: Some(0), ..StatsdReport::default() });
+    study.runs[1].statsd = Some(statsd());
     study
 }
 

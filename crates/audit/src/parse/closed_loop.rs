@@ -1,7 +1,7 @@
 //! The reports of generators that keep a number of connections busy: ab, bombardier, h2load.
 
 use super::words::{self, bytes, count, first, key_and_value, percentile, time, time_in_words};
-use super::{Report, count_option, reports};
+use super::{ToolReport, count_option, reports};
 use crate::claim::{Claim, LoadTool};
 use crate::figure::PrintedFigure;
 
@@ -11,7 +11,7 @@ pub(super) fn ab(lines: &[String]) -> Vec<Claim> {
     reports(lines, |line| line.starts_with("Concurrency Level:")).map(|report| ab_claim(&report)).collect()
 }
 
-fn ab_claim(report: &Report<'_>) -> Claim {
+fn ab_claim(report: &ToolReport<'_>) -> Claim {
     let mut claim = report.claim(LoadTool::Ab, &["ab"]);
     let path = |line: &str| Some(line.strip_prefix("Document Path:")?.trim().to_owned());
     claim.name = report.near(8).find_map(path);
@@ -57,7 +57,7 @@ pub(super) fn bombardier(lines: &[String]) -> Vec<Claim> {
     found.map(|report| bombardier_claim(&report)).collect()
 }
 
-fn bombardier_claim(report: &Report<'_>) -> Claim {
+fn bombardier_claim(report: &ToolReport<'_>) -> Claim {
     let mut claim = report.claim(LoadTool::Bombardier, &["bombardier"]);
     // `Bombarding http://localhost:8080 with 10000 request(s) using 125 connection(s)`, or `for 10s` instead of `with`.
     if let Some(line) = report.near(6).find(|line| line.starts_with("Bombarding ")) {
@@ -96,7 +96,7 @@ pub(super) fn h2load(lines: &[String]) -> Vec<Claim> {
     found.map(|report| h2load_claim(&report)).collect()
 }
 
-fn h2load_claim(report: &Report<'_>) -> Claim {
+fn h2load_claim(report: &ToolReport<'_>) -> Claim {
     let mut claim = report.claim(LoadTool::H2load, &["h2load"]);
     if let Some(command) = &claim.command {
         claim.streams = count_option(command, &["-m", "--max-concurrent-streams"]).or(Some(1));

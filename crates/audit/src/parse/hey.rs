@@ -4,7 +4,7 @@
 //! nothing), the second from statuses and errors.
 
 use super::words::{self, bytes, count, first, key_and_value, time_in_words};
-use super::{Report, bare, count_option, option, reports, server};
+use super::{ToolReport, bare, count_option, option, reports, server};
 use crate::claim::{Claim, ClaimedServer, ClaimedShares, HistogramBin, LoadTool, PrintedPercentile, ShareDeviation};
 use crate::figure::{FigureRange, PrintedFigure};
 
@@ -16,7 +16,7 @@ pub(super) fn hey_and_oha(lines: &[String]) -> Vec<Claim> {
     reports(lines, |line| line == "Summary:").map(|report| claim(&report)).collect()
 }
 
-fn claim(report: &Report<'_>) -> Claim {
+fn claim(report: &ToolReport<'_>) -> Claim {
     let is_oha = report.trimmed().take(3).any(|line| line.starts_with("Success rate"));
     let (tool, program) = if is_oha { (LoadTool::Oha, "oha") } else { (LoadTool::Hey, "hey") };
     let mut claim = report.claim(tool, &[program]);
@@ -45,7 +45,7 @@ const PARTS: [&str; 6] = [
     "Details (average",
 ];
 
-fn figures(claim: &mut Claim, report: &Report<'_>) {
+fn figures(claim: &mut Claim, report: &ToolReport<'_>) {
     let mut part = "Summary:";
     for line in report.trimmed() {
         if let Some(head) =

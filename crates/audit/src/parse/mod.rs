@@ -61,7 +61,7 @@ fn without_colours(line: &str) -> String {
 }
 
 /// One output in a text: its own lines, and those above it that belong to no output before it.
-struct Report<'a> {
+struct ToolReport<'a> {
     /// The index of its first line.
     at: usize,
     above: &'a [String],
@@ -69,18 +69,18 @@ struct Report<'a> {
 }
 
 /// Each output that begins with a line that `opens` recognises, up to the next one.
-fn reports(lines: &[String], opens: impl Fn(&str) -> bool) -> impl Iterator<Item = Report<'_>> {
+fn reports(lines: &[String], opens: impl Fn(&str) -> bool) -> impl Iterator<Item = ToolReport<'_>> {
     let starts: Vec<usize> = (0..lines.len()).filter(|at| opens(lines[*at].trim())).collect();
     let ends: Vec<usize> = starts.iter().skip(1).copied().chain([lines.len()]).collect();
     let floors: Vec<usize> = [0].into_iter().chain(starts.iter().map(|at| at + 1)).collect();
-    starts.into_iter().zip(ends).zip(floors).map(|((at, end), floor)| Report {
+    starts.into_iter().zip(ends).zip(floors).map(|((at, end), floor)| ToolReport {
         at,
         above: &lines[floor..at],
         lines: &lines[at..end],
     })
 }
 
-impl<'a> Report<'a> {
+impl<'a> ToolReport<'a> {
     /// A claim of nothing but whose it is, and the nearest command line above that calls one of `programs`.
     fn claim(&self, tool: LoadTool, programs: &[&str]) -> Claim {
         let calls = |program: &&str| self.near(40).map(bare).find(|line| is_call(line, program));

@@ -1,7 +1,7 @@
 //! The reports of generators that send at a rate: vegeta, `attack.cr`, `ic-workload-generator`.
 
 use super::words::{self, count, key_and_value, percentile, time, time_in_words};
-use super::{Report, option, reports};
+use super::{ToolReport, option, reports};
 use crate::claim::{Claim, LoadTool, PrintedPercentile, RequestLine};
 use crate::figure::PrintedFigure;
 
@@ -11,7 +11,7 @@ pub(super) fn vegeta(lines: &[String]) -> Vec<Claim> {
     found.map(|report| vegeta_claim(&report)).collect()
 }
 
-fn vegeta_claim(report: &Report<'_>) -> Claim {
+fn vegeta_claim(report: &ToolReport<'_>) -> Claim {
     let mut claim = Claim::new(LoadTool::Vegeta, report.at + 1);
     // It may be in the middle of a pipe.
     claim.command = report.near(10).find(|line| line.contains("vegeta attack")).map(str::to_owned);
@@ -115,7 +115,7 @@ pub(super) fn workload(lines: &[String]) -> Vec<Claim> {
     found.map(|report| workload_claim(&report)).collect()
 }
 
-fn workload_claim(report: &Report<'_>) -> Claim {
+fn workload_claim(report: &ToolReport<'_>) -> Claim {
     let mut claim = Claim::new(LoadTool::Workload, report.at + 1);
     let head = report.lines[0].trim();
     let number = |key: &str| {

@@ -2,7 +2,7 @@
 //! the check of phantom samples. wrk2's run from when the schedule wanted a request sent.
 
 use super::words::{bytes, count, key_and_value, percentile, time};
-use super::{Report, count_option, reports, server};
+use super::{ToolReport, count_option, reports, server};
 use crate::claim::{Claim, ClaimedServer, LoadTool, PrintedPercentile};
 use crate::figure::PrintedFigure;
 
@@ -12,7 +12,7 @@ pub(super) fn wrk_and_wrk2(lines: &[String]) -> Vec<Claim> {
     found.map(|report| claim(&report)).collect()
 }
 
-fn claim(report: &Report<'_>) -> Claim {
+fn claim(report: &ToolReport<'_>) -> Claim {
     let last = report.trimmed().position(|line| line.starts_with("Transfer/sec"));
     let block = || report.trimmed().take(last.map_or(usize::MAX, |last| last + 1));
     let is_wrk2 = block().any(|line| line.contains("HdrHistogram") || line.contains("Thread calibration"));

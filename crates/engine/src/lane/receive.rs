@@ -4,7 +4,7 @@ use model::{BadResponse, Clock, Nanos, NetworkPath, Outcome};
 
 use rustix::io::Errno;
 
-use super::records::{Ending, JournalExtras, JudgedOutcome};
+use super::records::{JournalExtras, JudgedOutcome, RequestEnd};
 use super::{BUFFER, Lane};
 use crate::connection::{ConnectionState, LONGEST_ANSWER, take_answer};
 use crate::response::{FeedResult, ReceivedResponse};
@@ -71,7 +71,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                     let ended = self.connections[slot].reader.end();
                     match ended {
                         // The end itself has no stamp.
-                        Some(response) => _ = self.answered_in_pieces(slot, &response, true, Ending::seen(now)),
+                        Some(response) => _ = self.answered_in_pieces(slot, &response, true, RequestEnd::seen(now)),
                         None => self.end(slot, Outcome::Closed, now, None),
                     }
                     return;
@@ -124,7 +124,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
 
     /// What is not one whole answer that began as the one before.
     #[inline(never)]
-    fn take_piece(&mut self, slot: usize, n: usize, closing: bool, end: Ending) -> bool {
+    fn take_piece(&mut self, slot: usize, n: usize, closing: bool, end: RequestEnd) -> bool {
         let mut at = 0;
         loop {
             let connection = &mut self.connections[slot];
@@ -166,19 +166,19 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     }
 
     #[inline(never)]
-    fn answered_in_pieces(&mut self, slot: usize, response: &ReceivedResponse, closing: bool, end: Ending) -> bool {
+    fn answered_in_pieces(&mut self, slot: usize, response: &ReceivedResponse, closing: bool, end: RequestEnd) -> bool {
         self.answered(slot, response, closing, end)
     }
 
     /// When what was just received came: by the kernel's stamp, where there is one that can be true.
     #[inline(always)]
-    pub(super) fn arrival(&self, slot: usize, now: Nanos) -> Ending {
+    pub(super) fn arrival(&self, slot: usize, now: Nanos) -> RequestEnd {
         let stamp = self.wall.as_ref().and_then(|wall| Some(wall.map(self.wire.stamp(slot)?)));
-        let Some(at) = stamp else { return Ending::seen(now) };
+        let Some(at) = stamp else { return RequestEnd::seen(now) };
         // Bytes that came after the turn's time was read.
         let seen = if at > now { self.clock.now() } else { now };
         let sent = self.connections[slot].outstanding.oldest().map_or(now, |request| request.sent);
-        if sent <= at && at <= seen { Ending { at, seen, is_stamped: true } } else { Ending::seen(now) }
+        if sent <= at && at <= seen { RequestEnd { at, seen, is_stamped: true } } else { RequestEnd::seen(now) }
     }
 
     /// News of a connection without a request: it was closed, or sent what nobody asked for.
@@ -194,7 +194,13 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
 
     /// A whole response came, to the oldest request; `closing`: and the server has closed the connection.
     #[inline(always)]
-    pub(super) fn answered(&mut self, slot: usize, response: &ReceivedResponse, closing: bool, end: Ending) -> bool {
+    pub(super) fn answered(
+        &mut self,
+        slot: usize,
+        response: &ReceivedResponse,
+        closing: bool,
+        end: RequestEnd,
+    ) -> bool {
         let connection = &mut self.connections[slot];
         let Some(request) = connection.outstanding.oldest() else { return true };
         let mut outcome = Outcome::Answered(response.head.status);

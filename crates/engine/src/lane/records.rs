@@ -20,7 +20,7 @@ use crate::response::ReceivedResponse;
 
 /// What a lane leaves behind.
 #[derive(Debug)]
-pub struct LaneEnd {
+pub struct LaneOutcome {
     /// All it recorded.
     pub tally: Tally,
     /// The good answers by time.
@@ -41,18 +41,18 @@ pub struct LaneEnd {
 
 /// When a request ended, and when the lane saw that it had.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ending {
+pub(super) struct RequestEnd {
     pub(super) at: Nanos,
     pub(super) seen: Nanos,
     /// Whether the two are of two clocks, so that their distance is the lane's read lag.
     pub(super) is_stamped: bool,
 }
 
-impl Ending {
+impl RequestEnd {
     /// Of what has no stamp: it ended when it was seen.
     #[inline]
-    pub(super) fn seen(now: Nanos) -> Ending {
-        Ending { at: now, seen: now, is_stamped: false }
+    pub(super) fn seen(now: Nanos) -> RequestEnd {
+        RequestEnd { at: now, seen: now, is_stamped: false }
     }
 }
 
@@ -164,7 +164,7 @@ impl Records {
         response: &ReceivedResponse,
         is_good: bool,
         first_byte: Nanos,
-        end: Ending,
+        end: RequestEnd,
     ) {
         self.tally.body_bytes += response.body_bytes;
         if let Some(worker) = response.head.worker {
@@ -201,7 +201,14 @@ impl Records {
     /// An exchange of the fast path has ended on connection `slot`: `request` was sent on an open connection as soon as that was free, and
     /// its answer came in one piece, with the `head` that is cached at `hint`.
     #[inline(always)]
-    pub(super) fn fast_path(&mut self, slot: usize, request: &Outstanding, end: Ending, hint: u8, head: &CachedHead) {
+    pub(super) fn fast_path(
+        &mut self,
+        slot: usize,
+        request: &Outstanding,
+        end: RequestEnd,
+        hint: u8,
+        head: &CachedHead,
+    ) {
         let due = request.due.at;
         let (lag, response_time) = (request.sent - due, end.at - due);
         let place = BucketIndex::of(response_time);
@@ -257,7 +264,7 @@ impl Records {
         slot: usize,
         request: &Outstanding,
         JudgedOutcome { outcome, is_good }: JudgedOutcome,
-        end: Ending,
+        end: RequestEnd,
         bytes: u64,
         extras: impl FnOnce() -> JournalExtras,
     ) {
@@ -315,7 +322,7 @@ impl Records {
     }
 
     /// All of it, with the names of the workers that `heads` have.
-    pub(super) fn finish(mut self, heads: &HeadCache) -> LaneEnd {
+    pub(super) fn finish(mut self, heads: &HeadCache) -> LaneOutcome {
         (0..CACHED_HEADS).for_each(|index| self.end_count(index));
         self.shared.add_to(&mut self.tally);
         for (name, index) in heads.workers() {
@@ -323,7 +330,7 @@ impl Records {
                 self.tally.per_worker.insert(name.clone(), *count);
             }
         }
-        LaneEnd {
+        LaneOutcome {
             dropped_records: self.journal.close(),
             tally: self.tally,
             batches: self.batches,
@@ -337,7 +344,7 @@ impl Records {
 }
 
 #[inline(always)]
-fn exchange(request: &Outstanding, outcome: Outcome, end: Ending, bytes: u64) -> Exchange {
+fn exchange(request: &Outstanding, outcome: Outcome, end: RequestEnd, bytes: u64) -> Exchange {
     Exchange {
         due: request.due.at,
         // What never was sent, when it ended.

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use model::{Clock, Counts, LaneFacts, Late, Nanos, Outcome, Timestamps, Timing};
+use model::{Clock, Counts, LaneFacts, LatePolicy, Nanos, Outcome, Timestamps, Timing};
 
 use super::Lane;
-use super::records::LaneEnd;
+use super::records::LaneOutcome;
 use crate::busy_poll::BusyPoll;
 use crate::clock_offset::WallClock;
 use crate::connection::ConnectionState;
@@ -24,7 +24,7 @@ const COALESCED: Nanos = Nanos::from_millis(1);
 
 impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     /// Runs to the end: all planned requests ended, or `interrupt` was set. `progress` is where others see how far this lane is.
-    pub fn run(mut self, interrupt: &AtomicBool, progress: &LaneProgress) -> LaneEnd {
+    pub fn run(mut self, interrupt: &AtomicBool, progress: &LaneProgress) -> LaneOutcome {
         let mut events = Vec::with_capacity(1024);
         let mut now = self.clock.now();
         while now < self.start {
@@ -167,8 +167,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             }
             if !self.scheduler.queued.is_empty() {
                 match self.spec.late {
-                    Late::Queue => self.scheduler.mark_waiting(),
-                    Late::Skip => self.drop_queued(now, Outcome::Skipped),
+                    LatePolicy::Queue => self.scheduler.mark_waiting(),
+                    LatePolicy::Skip => self.drop_queued(now, Outcome::Skipped),
                 }
             }
         } else if !self.free.is_empty() && self.keeps_loading(now) {
@@ -227,7 +227,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     }
 
     /// Records what has not ended, and names the workers.
-    fn finish(mut self, interrupted_at: Option<Nanos>, facts: Option<LaneFacts>) -> LaneEnd {
+    fn finish(mut self, interrupted_at: Option<Nanos>, facts: Option<LaneFacts>) -> LaneOutcome {
         // Not the turn's time: the last turn may have sent after it.
         let now = self.clock.now();
         if let Some(wall) = &mut self.wall {
@@ -242,6 +242,6 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             self.backlog.end(self.scheduler.last_due);
             self.backlog
         });
-        LaneEnd { interrupted_at, facts, clock_steps, backlog, ..self.records.finish(&self.heads) }
+        LaneOutcome { interrupted_at, facts, clock_steps, backlog, ..self.records.finish(&self.heads) }
     }
 }

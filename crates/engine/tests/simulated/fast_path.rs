@@ -3,7 +3,7 @@
 //! Where there is a journal all requests go the general way; so one and the same load, against a server whose moods come from a seed,
 //! is driven once with and once without.
 
-use engine::{LaneEnd, LoadSpec, RequestRecord, Transport, render};
+use engine::{LaneOutcome, LoadSpec, RequestRecord, Transport, render};
 use model::{Clock, Nanos, Outcome, Pace, RequestOrder, Timestamps};
 use proptest::prelude::*;
 use rustix::io::Errno;
@@ -154,7 +154,7 @@ fn spec(connections: u32, timestamps: Timestamps, heads: bool, wanted: Option<u6
     }
 }
 
-fn moody(spec: &LoadSpec, seed: u64, is_kept: bool) -> (LaneEnd, Vec<RequestRecord>) {
+fn moody(spec: &LoadSpec, seed: u64, is_kept: bool) -> (LaneOutcome, Vec<RequestRecord>) {
     run(spec, Moody { seed, clients: vec![Client::default(); spec.connections as usize] }, is_kept, false)
 }
 

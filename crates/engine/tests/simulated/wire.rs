@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::sync_channel;
 
-use engine::{ConnectionDriver, ConnectionEvent, Lane, LaneEnd, LaneProgress, LoadSpec, RequestRecord};
+use engine::{ConnectionDriver, ConnectionEvent, Lane, LaneOutcome, LaneProgress, LoadSpec, RequestRecord};
 use model::{Clock, Nanos};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -160,7 +160,7 @@ pub(crate) fn run<S: Server>(
     server: S,
     is_kept: bool,
     interrupt: bool,
-) -> (LaneEnd, Vec<RequestRecord>) {
+) -> (LaneOutcome, Vec<RequestRecord>) {
     let clock = Stepped::default();
     let sockets = (0..spec.connections).map(|_| Socket::default()).collect();
     let wire = SimulatedWire { clock: clock.clone(), server, sockets, coming: BinaryHeap::new(), order: 0 };

@@ -79,10 +79,10 @@ fn lists_puma(lock: &str) -> bool {
     lock.lines().any(|line| line.starts_with("    puma ("))
 }
 
-fn found(program: &str, mend: &str, around: &Surroundings) -> Result<(), LaunchError> {
+fn found(program: &str, hint: &str, around: &Surroundings) -> Result<(), LaunchError> {
     match find_program(OsStr::new(program), &around.dir, &around.path) {
         Some(_) => Ok(()),
-        None => Err(LaunchError::ProgramNotFound { program: program.to_owned(), mend: mend.to_owned() }),
+        None => Err(LaunchError::ProgramNotFound { program: program.to_owned(), hint: hint.to_owned() }),
     }
 }
 

@@ -52,14 +52,14 @@ fn hold(host: IpAddr, port: Option<u16>, setting: &'static str) -> Result<(TcpLi
     bound.map_err(|error: io::Error| match (error.kind(), port) {
         (ErrorKind::AddrInUse, Some(port)) => LaunchError::PortInUse { port, host: host.to_string(), setting },
         (kind, port) => {
-            let mend = match (kind, port, host) {
+            let hint = match (kind, port, host) {
                 (ErrorKind::PermissionDenied, Some(port), _) => {
                     format!("unset {setting}, or set it to a port above 1023, not {port}")
                 }
                 (_, _, IpAddr::V6(_)) => "use -s tcp4".to_owned(),
                 (_, _, IpAddr::V4(_)) => "is the loopback interface up?".to_owned(),
             };
-            LaunchError::CannotBind { host: wanted.to_string(), reason: error.to_string(), mend }
+            LaunchError::CannotBind { host: wanted.to_string(), reason: error.to_string(), hint }
         }
     })
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use model::{Clock, Nanos, PumaSettings};
 
-use crate::{GuardCommand, LaunchError, Server, Spec};
+use crate::{GuardCommand, LaunchError, LaunchSpec, Server};
 
 /// Longest wait for it. A config file may load an app.
 const PATIENCE: Nanos = Nanos::from_secs(30);
@@ -35,7 +35,7 @@ pub fn has_config(config: Option<&Path>, dir: &Path) -> bool {
 /// # Errors
 /// Where it cannot be started at all.
 pub fn settings(
-    spec: &Spec,
+    spec: &LaunchSpec,
     guard: &GuardCommand,
     clock: &dyn Clock,
     is_interrupted: impl Fn() -> bool,
@@ -44,7 +44,7 @@ pub fn settings(
     let script = scratch.path().join("settings.rb");
     fs::write(&script, SCRIPT).map_err(|source| LaunchError::Scratch { within: scratch.path().to_owned(), source })?;
     // What is in RUBYOPT already, of the user or of -Y, goes on.
-    let mut asking = Spec { scratch: None, ..spec.clone() };
+    let mut asking = LaunchSpec { scratch: None, ..spec.clone() };
     let before = asking.env.iter().position(|(name, _)| name == "RUBYOPT").map(|at| asking.env.remove(at).1);
     let mut options = before.or_else(|| std::env::var_os("RUBYOPT")).unwrap_or_default();
     options.push(" -r");

@@ -12,7 +12,7 @@ use std::process::exit;
 use std::sync::Arc;
 
 use clock::SteadyClock;
-use launch::{GuardCommand, Scratch, Server, Spec};
+use launch::{GuardCommand, LaunchSpec, Scratch, Server};
 use model::{Clock as _, Nanos};
 
 fn main() {
@@ -20,7 +20,7 @@ fn main() {
     if arguments.next_if(|word| word == "keep").is_some() {
         exit(launch::guard::run(arguments));
     }
-    let mut spec = Spec::command(arguments, Path::new("/"));
+    let mut spec = LaunchSpec::command(arguments, Path::new("/"));
     let scratch = Scratch::new(&std::env::temp_dir()).expect("a temporary directory can be made");
     say(&format!("scratch {}", scratch.path().display()));
     spec.scratch = Some(Arc::new(scratch));

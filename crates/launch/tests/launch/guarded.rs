@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use launch::{GuardCommand, LaunchError, Server, ServerExit, Spec};
+use launch::{GuardCommand, LaunchError, LaunchSpec, Server, ServerExit};
 use model::Nanos;
 use rustix::process::Signal;
 
@@ -143,7 +143,7 @@ fn a_server_that_writes_much_is_never_held_up() {
 
 #[test]
 fn a_servers_environment_and_directory_are_those_asked_for() {
-    let mut spec = Spec::command(["sh", "-c", "echo $GREETING from $PWD"], Path::new("/usr"));
+    let mut spec = LaunchSpec::command(["sh", "-c", "echo $GREETING from $PWD"], Path::new("/usr"));
     spec.env.push(("GREETING".into(), "hello".into()));
     let server = Server::start(&spec, &guard(), &SteadyClock).unwrap();
     eventually("its end", || server.exited());
@@ -151,7 +151,7 @@ fn a_servers_environment_and_directory_are_those_asked_for() {
     assert_eq!(server.command_line(), "GREETING=hello sh -c 'echo $GREETING from $PWD'");
 }
 
-fn refused(spec: &Spec, guard: &GuardCommand) -> LaunchError {
+fn refused(spec: &LaunchSpec, guard: &GuardCommand) -> LaunchError {
     let error = Server::start(spec, guard, &SteadyClock).unwrap_err();
     assert_eq!(error.to_string().lines().count(), 1, "{error}");
     error
@@ -159,22 +159,22 @@ fn refused(spec: &Spec, guard: &GuardCommand) -> LaunchError {
 
 #[test]
 fn what_cannot_be_started_is_refused_with_the_reason() {
-    let missing = refused(&Spec::command(["no-such-server", "-x"], Path::new("/")), &guard());
+    let missing = refused(&LaunchSpec::command(["no-such-server", "-x"], Path::new("/")), &guard());
     assert!(matches!(&missing, LaunchError::ProgramNotFound { program, .. } if program == "no-such-server"));
-    let nowhere = refused(&Spec::command(["sh"], Path::new("/no/such/place")), &guard());
+    let nowhere = refused(&LaunchSpec::command(["sh"], Path::new("/no/such/place")), &guard());
     assert!(matches!(nowhere, LaunchError::NoDirectory(_)));
 
     let folder = folder();
     let script = folder.path().join("server");
     fs::write(&script, "#!/no/such/interpreter\n").unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    let broken = refused(&Spec::command([script], Path::new("/")), &guard());
+    let broken = refused(&LaunchSpec::command([script], Path::new("/")), &guard());
     assert!(matches!(broken, LaunchError::NotExecuted { .. }), "{broken}");
 }
 
 #[test]
 fn a_guard_that_is_none_is_noticed() {
-    let spec = Spec::command(["sleep", "1000"], Path::new("/"));
+    let spec = LaunchSpec::command(["sleep", "1000"], Path::new("/"));
     for program in ["/bin/false", "/bin/echo", "/no/such/guard"] {
         let error = refused(&spec, &GuardCommand { program: program.into(), args: Vec::new() });
         assert!(matches!(error, LaunchError::Guard(_)), "{program}: {error}");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use launch::{GuardCommand, Server, Spec};
+use launch::{GuardCommand, LaunchSpec, Server};
 use model::{Clock as _, Nanos};
 use proctree::ProcessStat;
 
@@ -25,7 +25,7 @@ pub(crate) fn guard() -> GuardCommand {
 
 /// Starts a shell script as the server.
 pub(crate) fn shell(script: &str) -> Server {
-    Server::start(&Spec::command(["sh", "-c", script], Path::new("/")), &guard(), &SteadyClock).unwrap()
+    Server::start(&LaunchSpec::command(["sh", "-c", script], Path::new("/")), &guard(), &SteadyClock).unwrap()
 }
 
 /// Waits until there is something, and fails the test where there never is.

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use launch::puma::{discover, prepare};
-use launch::{Addresses, Bind, LaunchError, Scratch, Surroundings};
+use launch::{Addresses, LaunchError, Scratch, ServerBind, Surroundings};
 use model::{App, ControlAddress, ServerKind, ServerPlan, Socket, Threads};
 
 use crate::kit::folder;
@@ -172,7 +172,7 @@ fn each_kind_of_socket_is_asked_for_as_puma_wants_it() {
     };
 
     let (argument, puma) = bind(Socket::Ssl4);
-    let Bind::Ssl(address, pair) = &puma.bind else { panic!("{:?}", puma.bind) };
+    let ServerBind::Ssl(address, pair) = &puma.bind else { panic!("{:?}", puma.bind) };
     assert!(address.ip().is_loopback() && puma.bind.to_string() == format!("https://{address}"));
     let files = [&pair.key, &pair.certificate].map(|file| file.to_str().unwrap().to_owned());
     assert_eq!(argument, format!("ssl://{address}?key={}&cert={}&verify_mode=none", files[0], files[1]));
@@ -182,13 +182,13 @@ fn each_kind_of_socket_is_asked_for_as_puma_wants_it() {
     assert!(!files.iter().any(|file| file.exists()), "they go with their server");
 
     let (argument, puma) = bind(Socket::Unix);
-    let Bind::Unix(path) = &puma.bind else { panic!("{:?}", puma.bind) };
+    let ServerBind::Unix(path) = &puma.bind else { panic!("{:?}", puma.bind) };
     assert_eq!(argument, format!("unix://{}", path.display()));
     assert!(path.parent().unwrap().is_dir() && !path.exists());
     assert_eq!(puma.bind.to_string(), format!("unix {}", path.display()));
 
     let (argument, puma) = bind(Socket::Aunix);
-    let Bind::Abstract(name) = &puma.bind else { panic!("{:?}", puma.bind) };
+    let ServerBind::Abstract(name) = &puma.bind else { panic!("{:?}", puma.bind) };
     assert_eq!(argument, format!("unix://@{name}"));
     assert_ne!(bind(Socket::Aunix).1.bind, puma.bind, "nobody can guess it");
 }

@@ -1,7 +1,7 @@
 //! How runs are made and what lies between them, whatever is sent: the flags that `sweep` and `bodies` share.
 
 use clap::Args;
-use model::{LanesBy, Nanos};
+use model::{LaneCountReason, Nanos};
 
 /// How runs are made.
 #[derive(Debug, Args)]
@@ -29,8 +29,8 @@ pub(crate) struct ConductArgs {
 
 impl ConductArgs {
     /// Why there are so many threads of the generator: one unless asked for more, as no Puma is as fast as one of them.
-    pub(crate) fn lanes_by(&self) -> LanesBy {
-        if self.generator_threads.is_some() { LanesBy::Asked } else { LanesBy::One }
+    pub(crate) fn lanes_by(&self) -> LaneCountReason {
+        if self.generator_threads.is_some() { LaneCountReason::Asked } else { LaneCountReason::One }
     }
 
     /// Threads of the generator.

@@ -10,7 +10,7 @@ Examples:
   longtail doctor --json     for a script
 
 Needs no privilege, changes nothing, takes about three seconds.
-Exit code: 0 fit, with or without doubts; 1 not fit.";
+Exit code: 0 fit, with or without warnings; 1 not fit.";
 
 /// Flags of `longtail doctor`.
 #[derive(Clone, Copy, Debug, Args)]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use engine::{IpVersion, Resolver, StaticAddresses};
-use model::{Late, Nanos, Objective, Rate, RequestOrder, Timing};
+use model::{LatePolicy, Nanos, Objective, Rate, RequestOrder, Timing};
 
 use super::like::{self, Tool};
 use super::output::TextStyle;
@@ -50,7 +50,7 @@ enum ArrivalsWord {
 
 /// What becomes of late requests.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum LateWord {
+enum LatePolicyArg {
     /// They wait, and their due time stays
     #[default]
     Queue,
@@ -120,7 +120,7 @@ pub(crate) struct LoadArgs {
     max_connections: u32,
     /// What becomes of a request that is due while all connections are busy
     #[arg(long, value_enum, default_value_t, help_heading = "How much")]
-    late: LateWord,
+    late: LatePolicyArg,
     /// How precisely due times are kept; in a closed loop, whether a lane may stay awake for answers that come soon (coalesce: it never
     /// does)
     #[arg(long, value_enum, default_value_t, help_heading = "How much")]
@@ -326,7 +326,7 @@ impl LoadArgs {
             (!self.steps.is_empty(), "--steps"),
             (!matches!(self.arrivals, ArrivalsWord::Constant), "--arrivals"),
             (self.burst > 1, "--burst"),
-            (matches!(self.late, LateWord::Skip), "--late"),
+            (matches!(self.late, LatePolicyArg::Skip), "--late"),
             (!is_default(self.timing), "--timing"),
             (self.timestamps != TimestampsWord::Auto, "--timestamps"),
             (self.requests_per_connection.is_some(), "--requests-per-connection"),
@@ -352,10 +352,10 @@ impl LoadArgs {
         self.think
     }
 
-    pub(crate) fn late(&self) -> Late {
+    pub(crate) fn late(&self) -> LatePolicy {
         match self.late {
-            LateWord::Queue => Late::Queue,
-            LateWord::Skip => Late::Skip,
+            LatePolicyArg::Queue => LatePolicy::Queue,
+            LatePolicyArg::Skip => LatePolicy::Skip,
         }
     }
 

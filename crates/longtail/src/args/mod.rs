@@ -121,7 +121,7 @@ pub(crate) enum Invocation {
 /// Understands the command line.
 ///
 /// # Errors
-/// One line that names the fault and the mend.
+/// One line that names the fault and the fix.
 pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, Mistake> {
     parse_all(words).map(|(invocation, _)| invocation)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use model::{Nanos, Rate};
-use sink::{DelayLaw, Faults, Listen, PemPair, RequestShare, SinkBody, SinkSettings, SlotQueue, Stalls, StatusFault};
+use sink::{DelayLaw, Faults, Listen, PemPair, RequestShare, SinkBody, SinkSettings, SlotQueue, StallLaw, StatusFault};
 
 use crate::mistake::{Mistake, wrong};
 
@@ -65,7 +65,7 @@ pub(crate) struct SinkArgs {
     delay: DelayLaw,
     /// Pauses in which nothing goes out, as a garbage collection: every:length
     #[arg(long, value_name = "EVERY:LENGTH", help_heading = "Laws")]
-    stall_every: Option<Stalls>,
+    stall_every: Option<StallLaw>,
     /// Chooses what is random
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Laws")]
     seed: u64,

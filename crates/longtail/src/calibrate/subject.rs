@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use launch::puma::{Addresses, free_address};
-use launch::{GuardCommand, Server, Spec};
+use launch::{GuardCommand, LaunchSpec, Server};
 use model::{Clock, Nanos, Socket};
 use probe::sink_ledger;
 use sink::SinkLedger;
@@ -50,7 +50,7 @@ impl Subject {
     ) -> Result<Subject, Mistake> {
         let address: SocketAddr = free_address(Socket::Tcp4, &Addresses::default())?;
         let words = [program.to_owned(), "sink".into(), format!("--listen={address}").into()];
-        let server = Server::start(&Spec::command(words.map(OsString::from), dir), guard, &clock)?;
+        let server = Server::start(&LaunchSpec::command(words.map(OsString::from), dir), guard, &clock)?;
         let subject = Subject { server, address, clock, url: format!("http://{address}/") };
         let begun = clock.now();
         while subject.ledger().is_none() {

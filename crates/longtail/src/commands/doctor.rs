@@ -4,7 +4,7 @@
 
 use clap::ValueEnum as _;
 use launch::{Surroundings, puma};
-use probe::doctor::{Fitness, MachineCheck, MachineGrade, Programs, examine};
+use probe::doctor::{MachineCheck, MachineFitness, MachineGrade, Programs, examine};
 use serde_json::json;
 
 use crate::args::DoctorArgs;
@@ -30,17 +30,17 @@ pub(crate) fn run(args: DoctorArgs) -> Result<Exit, Mistake> {
     let programs =
         Programs { path: around.path, puma, generators: generators.map(|generator| generator.name()).collect() };
     let checks = examine(&programs, &SystemClock::start());
-    let fitness = Fitness::of(&checks);
+    let fitness = MachineFitness::of(&checks);
     ui::print(&if args.output.is_json() { json(&checks, &fitness) } else { text(&checks, &fitness) });
     Ok(if fitness.fit { Exit::Fine } else { Exit::Missed })
 }
 
-fn json(checks: &[MachineCheck], fitness: &Fitness) -> String {
+fn json(checks: &[MachineCheck], fitness: &MachineFitness) -> String {
     let all = json!({ "longtail_version": env!("CARGO_PKG_VERSION"), "fitness": fitness, "checks": checks });
     format!("{all:#}\n")
 }
 
-fn text(checks: &[MachineCheck], fitness: &Fitness) -> String {
+fn text(checks: &[MachineCheck], fitness: &MachineFitness) -> String {
     let mut text = String::new();
     for group in checks.chunk_by(|a, b| a.group == b.group) {
         text.push_str(group[0].group);
@@ -57,16 +57,16 @@ fn text(checks: &[MachineCheck], fitness: &Fitness) -> String {
     text + &verdict(fitness) + "\n"
 }
 
-/// `fit`, `fit with doubts: 3`, `not fit: busy; doubts: 2`, and how much is unknown.
-fn verdict(fitness: &Fitness) -> String {
+/// `fit`, `fit with warnings: 3`, `not fit: busy; warnings: 2`, and how much is unknown.
+fn verdict(fitness: &MachineFitness) -> String {
     let verdict = if fitness.fit { "fit".to_owned() } else { format!("not fit: {}", fitness.bad.join(", ")) };
-    let doubts = match (fitness.doubts, fitness.fit) {
+    let warnings = match (fitness.warnings, fitness.fit) {
         (0, _) => String::new(),
-        (n, true) => format!(" with doubts: {n}"),
-        (n, false) => format!("; doubts: {n}"),
+        (n, true) => format!(" with warnings: {n}"),
+        (n, false) => format!("; warnings: {n}"),
     };
     let unknown = if fitness.unknown == 0 { String::new() } else { format!("; unknown: {}", fitness.unknown) };
-    verdict + &doubts + &unknown
+    verdict + &warnings + &unknown
 }
 
 fn mark(grade: MachineGrade) -> char {
@@ -132,19 +132,19 @@ network
                          → sudo sysctl -w net.core.somaxconn=4096
 ? tcp_syncookies         /proc/x does not tell
 
-fit with doubts: 1; unknown: 1
+fit with warnings: 1; unknown: 1
 ";
-        assert_eq!(text(&checks, &Fitness::of(&checks)), expected);
+        assert_eq!(text(&checks, &MachineFitness::of(&checks)), expected);
     }
 
     #[test]
     fn the_last_line_is_the_verdict() {
-        let of = |bad: &[&'static str], doubts, unknown| {
-            verdict(&Fitness { fit: bad.is_empty(), bad: bad.to_vec(), doubts, unknown })
+        let of = |bad: &[&'static str], warnings, unknown| {
+            verdict(&MachineFitness { fit: bad.is_empty(), bad: bad.to_vec(), warnings, unknown })
         };
-        assert_eq!([of(&[], 0, 0), of(&[], 2, 0), of(&[], 0, 1)], ["fit", "fit with doubts: 2", "fit; unknown: 1"]);
+        assert_eq!([of(&[], 0, 0), of(&[], 2, 0), of(&[], 0, 1)], ["fit", "fit with warnings: 2", "fit; unknown: 1"]);
         assert_eq!(of(&["busy", "cpu quota"], 0, 0), "not fit: busy, cpu quota");
-        assert_eq!(of(&["busy"], 1, 1), "not fit: busy; doubts: 1; unknown: 1");
+        assert_eq!(of(&["busy"], 1, 1), "not fit: busy; warnings: 1; unknown: 1");
     }
 
     #[test]

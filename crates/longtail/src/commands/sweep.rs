@@ -39,7 +39,7 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
         addresses,
         boot_timeout: args.puma.boot_timeout,
         command_line: with_environment(&plan.command_line()),
-        statsd: ears.hearing.as_ref(),
+        statsd: ears.listener.as_ref(),
         server_env: ears.settings.clone(),
         lanes_by: args.generator.is_none().then(|| args.conduct.lanes_by()),
         resolver,

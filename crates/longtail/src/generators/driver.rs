@@ -69,7 +69,7 @@ impl GeneratorDriver {
     /// Where it cannot be written.
     pub(crate) fn keep_body(&self, body: &[u8]) -> Result<PathBuf, Mistake> {
         let path = self.runner.folder().join("body");
-        fs::write(&path, body).map_err(|why| Mistake::Write { path: path.clone(), why, mend: "is the disk full?" })?;
+        fs::write(&path, body).map_err(|why| Mistake::Write { path: path.clone(), why, hint: "is the disk full?" })?;
         Ok(path)
     }
 

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use launch::{GuardCommand, Scratch, Server, ServerExit, Spec};
+use launch::{GuardCommand, LaunchSpec, Scratch, Server, ServerExit};
 use model::plan::quoted;
 use model::{Clock, Nanos};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -56,8 +56,8 @@ impl GeneratorRunner {
     /// Where no folder can be made.
     pub(crate) fn new(clock: SystemClock) -> Result<GeneratorRunner, Mistake> {
         let within = std::env::temp_dir();
-        let mend = "set TMPDIR to a folder you can write";
-        let scratch = Scratch::new(&within).map_err(|why| Mistake::Write { path: within, why, mend })?;
+        let hint = "set TMPDIR to a folder you can write";
+        let scratch = Scratch::new(&within).map_err(|why| Mistake::Write { path: within, why, hint })?;
         Ok(GeneratorRunner { scratch: Arc::new(scratch), guard: GuardCommand::this_program(GUARD), clock })
     }
 
@@ -162,7 +162,7 @@ impl GeneratorRunner {
         let shell = ["/bin/sh", "-c", INTO_FILES, "longtail"].map(OsString::from);
         let into = files.iter().map(|file| file.as_os_str().to_owned());
         let all = shell.into_iter().chain(into).chain(argv.iter().cloned());
-        let mut spec = Spec::command(all, &std::env::current_dir().unwrap_or_else(|_| self.folder().to_owned()));
+        let mut spec = LaunchSpec::command(all, &std::env::current_dir().unwrap_or_else(|_| self.folder().to_owned()));
         spec.env = env.iter().map(|(name, value)| (OsString::from(name), value.clone())).collect();
         spec.scratch = Some(Arc::clone(&self.scratch));
         for file in &files {

@@ -10,7 +10,7 @@ use launch::CpuRestriction;
 use model::study::SCHEMA;
 use model::{
     Clock, Diagnostic, EndedBy, GeneratorFacts, LoadPlan, LoadRun, LoadStudy, Nanos, Objective, Outcome, Placement,
-    Statistics, doubts, verdict,
+    Statistics, verdict, warnings,
 };
 use sweep::{Context, HostCounters, ObservedRun, Phase, RunObservers, drive_observed};
 
@@ -80,7 +80,7 @@ pub(crate) fn conduct(
         let observation = RunObservers {
             serving: &serving,
             placement: placement.as_ref(),
-            statsd: ears.hearing.as_ref(),
+            statsd: ears.listener.as_ref(),
             journal,
             ..RunObservers::ended_by(&mut ends)
         };
@@ -90,7 +90,7 @@ pub(crate) fn conduct(
     })
     .map_err(|error| Mistake::Sweep(error.into()))?;
     drop(ui);
-    let ObservedRun { done, ended_by, heard, server_cpu, .. } = observed;
+    let ObservedRun { done, ended_by, statsd, server_cpu, .. } = observed;
     let stopped_by = ended_by.flatten();
     if let Some(reason) = tls_trouble(&shape, &done) {
         ui::note(&reason);
@@ -114,13 +114,13 @@ pub(crate) fn conduct(
     };
     let length = plan.requests_total.is_none().then_some(measured);
     let backlog = backlog.and_then(|samples| samples.backlog(tally.counts.total(), length));
-    let statistics = Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES).with_backlog(backlog);
+    let statistics = Statistics::of(&tally, &batches, &warnings::LOAD_PERCENTILES).with_backlog(backlog);
     let mut run = LoadRun {
         name_resolution,
         checks,
         log_dropped: done.dropped_records,
         statistics: Some(statistics),
-        heard,
+        statsd,
         generator: GeneratorFacts {
             lanes: done.lanes,
             clock_steps: done.clock_steps,
@@ -161,7 +161,7 @@ fn judge(
     run.missed = run.misses(&plan.fail_if);
     // Where no condition did, it was a signal: nobody else stops the lanes.
     let ended_by = (interrupted && stopped_by.is_none()).then_some(EndedBy::User);
-    run.warnings = doubts::of_load(run, &plan.pace, plan.keep_alive, placement, ended_by);
+    run.warnings = warnings::of_load(run, &plan.pace, plan.keep_alive, placement, ended_by);
     run.warnings.extend(stopped_by.map(|condition| Diagnostic::StoppedEarly { condition }));
 }
 

@@ -67,7 +67,7 @@ fn doubt(run: &LoadRun, capacity: f64, answered: f64) -> Option<OverloadDoubt> {
 mod tests {
     use super::*;
     use crate::args::{Command, Invocation, parse};
-    use model::{Batches, Exchange, Outcome, Statistics, Tally, Window, doubts};
+    use model::{Batches, Exchange, Outcome, Statistics, Tally, Window, warnings};
 
     fn plan(words: &str) -> LoadPlan {
         // Nobody is connected to who is listed as a listener.
@@ -95,7 +95,7 @@ mod tests {
             tally.record(&exchange, 0);
             batches.record(due, exchange.response_time(), Nanos::ZERO);
         }
-        let (length, statistics) = (window.until, Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES));
+        let (length, statistics) = (window.until, Statistics::of(&tally, &batches, &warnings::LOAD_PERCENTILES));
         let statistics = statistics.with_backlog(testkit::load::backlog(window, &times));
         LoadRun { statistics: Some(statistics), ..LoadRun::recorded(tally, length, length) }
     }
@@ -122,7 +122,7 @@ mod tests {
             batches.record(due, exchange.response_time(), Nanos::ZERO);
             times.push((due, exchange.ended));
         }
-        let statistics = Statistics::of(&tally, &batches, &doubts::LOAD_PERCENTILES);
+        let statistics = Statistics::of(&tally, &batches, &warnings::LOAD_PERCENTILES);
         let statistics = statistics.with_backlog(testkit::load::backlog(window, &times));
         LoadRun { statistics: Some(statistics), ..LoadRun::recorded(tally, window.until, window.until) }
     }
@@ -147,7 +147,7 @@ mod tests {
         for (what, slow, is_named) in [("longer than the run", 20_000, true), ("a second", 1_000, false)] {
             let run = taking(|n| if n % 20 == 0 { ms(slow) } else { ms(20) });
             assert_eq!(overload(&run, &plan), None, "{what}");
-            let warnings = doubts::of_load(&run, &plan.pace, true, None, None);
+            let warnings = warnings::of_load(&run, &plan.pace, true, None, None);
             let is_unexplained =
                 |warning: &model::Diagnostic| matches!(warning, model::Diagnostic::BacklogUnexplained { .. });
             assert_eq!(warnings.iter().any(is_unexplained), is_named, "{what}: {warnings:?}");

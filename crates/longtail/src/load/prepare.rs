@@ -8,7 +8,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use engine::{Endpoint, LoadSpec, Resolver, TlsOptions, TlsSettings, Transport, TransportError};
-use model::{Clock, LanesBy, LoadPlan, Nanos, Placement, ServerLocation, Timing};
+use model::{Clock, LaneCountReason, LoadPlan, Nanos, Placement, ServerLocation, Timing};
 use requests::{FileDefaults, RenderedRequests, RequestHeader, RequestTemplate, TargetUrl};
 
 use crate::args::LoadArgs;
@@ -34,7 +34,7 @@ pub(crate) struct Prepared {
     /// The server's first processes; none where it is not known who serves.
     pub(crate) serving: Vec<u32>,
     /// Why there are so many lanes.
-    pub(crate) lanes_by: LanesBy,
+    pub(crate) lanes_by: LaneCountReason,
     /// Where the server is.
     pub(crate) server: ServerLocation,
 }
@@ -70,8 +70,13 @@ pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) 
     let placement = placement(&serving);
     transport.endpoints = vec![endpoint];
     let cpus = available_parallelism().map_or(1, NonZero::get) as u32;
-    let (lanes, lanes_by) =
-        LanesBy::choose(schedule.lanes, schedule.highest_rate(), schedule.connections, cpus, placement.as_ref());
+    let (lanes, lanes_by) = LaneCountReason::choose(
+        schedule.lanes,
+        schedule.highest_rate(),
+        schedule.connections,
+        cpus,
+        placement.as_ref(),
+    );
     let timestamps = args.timestamps.resolve(Situation {
         is_tcp: transport.endpoints.iter().all(|endpoint| matches!(endpoint, Endpoint::Tcp(_))),
         is_pipelined: args.pipeline > 1,

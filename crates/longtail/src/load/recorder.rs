@@ -166,5 +166,5 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 fn unwritable(path: &Path, why: io::Error) -> Mistake {
-    Mistake::Write { path: path.to_owned(), why, mend: "give --log a file that you can write" }
+    Mistake::Write { path: path.to_owned(), why, hint: "give --log a file that you can write" }
 }

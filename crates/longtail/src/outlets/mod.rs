@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::{Resolver, RunProgress};
 use export::otlp::RunOrigin;
-use export::{Live, LiveRun, MetricFamily, live};
+use export::{LiveMetrics, LiveRun, MetricFamily, live};
 use model::{Clock, LoadStudy, Nanos, SweepStudy};
-use sweep::{Hearing, LiveReadings, Phase, StatsdSocket};
+use sweep::{LiveReadings, Phase, StatsdListener, StatsdSocket};
 
 use crate::args::OutletArgs;
 use crate::clock::SystemClock;
@@ -47,7 +47,7 @@ pub(crate) struct Outlets {
 /// What comes in by statsd.
 pub(crate) struct StatsdInput {
     /// Listens while runs go on.
-    pub(crate) hearing: Option<Mutex<Hearing>>,
+    pub(crate) listener: Option<Mutex<StatsdListener>>,
     /// By which settings a server learns where to send.
     pub(crate) settings: Vec<(OsString, OsString)>,
 }
@@ -58,7 +58,7 @@ impl StatsdInput {
     /// # Errors
     /// Where the address is taken.
     pub(crate) fn open(address: Option<SocketAddr>, starts_a_server: bool) -> Result<StatsdInput, Mistake> {
-        let Some(address) = address else { return Ok(StatsdInput { hearing: None, settings: Vec::new() }) };
+        let Some(address) = address else { return Ok(StatsdInput { listener: None, settings: Vec::new() }) };
         let socket = StatsdSocket::bind(address).map_err(|error| taken("--statsd-listen", address, &error))?;
         let address = socket.address();
         let already = SETTINGS.into_iter().find(|name| std::env::var_os(name).is_some());
@@ -73,7 +73,7 @@ impl StatsdInput {
             }
         };
         ui::note(&format!("listening to statsd at {address}{note}"));
-        Ok(StatsdInput { hearing: Some(Mutex::new(Hearing::at(socket))), settings })
+        Ok(StatsdInput { listener: Some(Mutex::new(StatsdListener::at(socket))), settings })
     }
 }
 
@@ -228,7 +228,7 @@ impl LiveBoard {
 impl LiveState {
     fn families(&self) -> Vec<MetricFamily> {
         let run = self.run.as_ref();
-        live(&Live {
+        live(&LiveMetrics {
             version: env!("CARGO_PKG_VERSION"),
             requests_ended: self.ended + run.map_or(0, |run| run.progress.ended()),
             runs_done: self.runs_done,

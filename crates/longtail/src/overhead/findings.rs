@@ -1,6 +1,6 @@
 //! What the runs come to: for each arm its figures, and their ratios to the bare arm's of the same round. Arithmetic alone.
 
-use model::paired::{PairedAnswer, Ratio, median};
+use model::paired::{PairedAnswer, PairedRatio, median};
 use serde::Serialize;
 use sweep::{Arm, Overhead, OverheadPlan, Sample};
 
@@ -48,9 +48,9 @@ pub(crate) struct Figure {
     /// Median of the runs: ns for each request, or requests a second.
     pub(crate) median: Option<f64>,
     /// To the bare arm; absent of the bare arm itself.
-    pub(crate) ratio: Option<Ratio>,
+    pub(crate) ratio: Option<PairedRatio>,
     /// What the ratio tells; absent of the bare arm and its control.
-    pub(crate) told: Option<PairedAnswer>,
+    pub(crate) answer: Option<PairedAnswer>,
 }
 
 /// An arm and its figures.
@@ -74,7 +74,7 @@ pub(crate) struct OverheadFindings<'a> {
     pub(crate) plan: &'a OverheadPlan,
     pub(crate) overhead: &'a Overhead,
     pub(crate) arms: Vec<OfArm>,
-    pub(crate) doubts: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl<'a> OverheadFindings<'a> {
@@ -87,7 +87,7 @@ impl<'a> OverheadFindings<'a> {
                 overhead.samples.iter().find(|s| s.arm == arm && s.round == round).and_then(|s| metric.of(s))
             };
             let pairs = (1..=plan.rounds).filter_map(|round| Some((value(arm, round)?, value(bare?, round)?)));
-            Ratio::of_pairs(pairs)
+            PairedRatio::of_pairs(pairs)
         };
         let of_arm = |(at, arm): (usize, &Arm)| {
             let samples = || overhead.samples.iter().filter(move |sample| sample.arm == at);
@@ -96,24 +96,24 @@ impl<'a> OverheadFindings<'a> {
                 values.sort_by(f64::total_cmp);
                 let own = (*arm != Arm::Bare).then(|| ratio(at, metric)).flatten();
                 let floor = control.and_then(|control| ratio(control, metric));
-                let told = own.filter(|_| *arm != Arm::Control).map(|own| own.told(floor.as_ref()));
-                Figure { metric, median: median(&values), ratio: own, told }
+                let answer = own.filter(|_| *arm != Arm::Control).map(|own| own.answer(floor.as_ref()));
+                Figure { metric, median: median(&values), ratio: own, answer }
             };
             OfArm { name: arm.name(), runs: samples().count() as u32, figures: Metric::ALL.map(figure) }
         };
         let arms: Vec<OfArm> = plan.arms.iter().enumerate().map(of_arm).collect();
-        let doubts = doubts(plan, overhead, &arms, control);
-        OverheadFindings { plan, overhead, arms, doubts }
+        let warnings = warnings(plan, overhead, &arms, control);
+        OverheadFindings { plan, overhead, arms, warnings }
     }
 }
 
 /// What spoils the figures, a line each.
-fn doubts(plan: &OverheadPlan, overhead: &Overhead, arms: &[OfArm], control: Option<usize>) -> Vec<String> {
-    let mut doubts = Vec::new();
+fn warnings(plan: &OverheadPlan, overhead: &Overhead, arms: &[OfArm], control: Option<usize>) -> Vec<String> {
+    let mut warnings = Vec::new();
     if let Some(control) = control.and_then(|at| arms.get(at)) {
         for figure in &control.figures {
-            if figure.ratio.is_some_and(|ratio| ratio.told(None) == PairedAnswer::Differs) {
-                doubts.push(format!(
+            if figure.ratio.is_some_and(|ratio| ratio.answer(None) == PairedAnswer::Differs) {
+                warnings.push(format!(
                     "the control differs from the bare arm in {}, although both are the same: something drifts, and no difference as small as that means anything",
                     figure.metric.name()
                 ));
@@ -125,20 +125,20 @@ fn doubts(plan: &OverheadPlan, overhead: &Overhead, arms: &[OfArm], control: Opt
     let mut busy: Vec<f64> = overhead.samples.iter().filter_map(|sample| sample.lane_busy).collect();
     busy.sort_by(f64::total_cmp);
     if let Some(busy) = median(&busy).filter(|busy| *busy > BUSY) {
-        doubts.push(format!(
+        warnings.push(format!(
             "the generator was busy {} % of the time: rates are partly its own; go by the CPU time",
             report::number::percent(busy)
         ));
     }
     let failed: u64 = overhead.samples.iter().map(|sample| sample.failed).sum();
     if failed > 0 {
-        doubts.push(format!(
+        warnings.push(format!(
             "{} failed, and may have taken less than the others",
             report::number::count_of(failed, "request")
         ));
     }
     if overhead.samples.iter().any(|sample| sample.server_cpu.is_none()) {
-        doubts.push(
+        warnings.push(
             "the server's CPU time is not known of every run: the kernel does not tell it, or a process ended"
                 .to_owned(),
         );
@@ -146,7 +146,7 @@ fn doubts(plan: &OverheadPlan, overhead: &Overhead, arms: &[OfArm], control: Opt
     if let Some(anatomy) = of(&Arm::Anatomy)
         && samples(anatomy).any(|sample| !sample.is_stamped)
     {
-        doubts
+        warnings
             .push("anatomy: the app did not say when it began and ended, so only the question was measured".to_owned());
     }
     if let Some(statsd) = of(&Arm::Statsd) {
@@ -156,10 +156,10 @@ fn doubts(plan: &OverheadPlan, overhead: &Overhead, arms: &[OfArm], control: Opt
             answers += sample.answers;
         }
         if packets < answers {
-            doubts.push(format!("statsd: {packets} packets for {answers} answers: the kernel dropped the rest, which is part of their cost"));
+            warnings.push(format!("statsd: {packets} packets for {answers} answers: the kernel dropped the rest, which is part of their cost"));
         }
     }
-    doubts
+    warnings
 }
 
 #[cfg(test)]
@@ -212,22 +212,22 @@ pub(super) mod tests {
         let statsd = found.arms[3].figure(Metric::ServerCpu);
         let ratio = statsd.ratio.unwrap();
         assert_eq!((ratio.median, ratio.low, ratio.high), (1.25, Some(1.25), Some(1.25)));
-        assert_eq!(statsd.told, Some(PairedAnswer::Differs));
+        assert_eq!(statsd.answer, Some(PairedAnswer::Differs));
         let rate = found.arms[3].figure(Metric::Rate);
-        assert!((rate.ratio.unwrap().median - 0.8).abs() < 1e-12 && rate.told == Some(PairedAnswer::Differs));
-        assert_eq!(found.arms[3].figure(Metric::GeneratorCpu).told, Some(PairedAnswer::Noise));
+        assert!((rate.ratio.unwrap().median - 0.8).abs() < 1e-12 && rate.answer == Some(PairedAnswer::Differs));
+        assert_eq!(found.arms[3].figure(Metric::GeneratorCpu).answer, Some(PairedAnswer::Noise));
         for metric in [Metric::ServerCpu, Metric::Rate] {
-            assert_eq!(found.arms[2].figure(metric).told, Some(PairedAnswer::Noise));
+            assert_eq!(found.arms[2].figure(metric).answer, Some(PairedAnswer::Noise));
         }
         let control = found.arms[1].figure(Metric::ServerCpu);
         assert_eq!(
-            (control.told, control.ratio.map(|ratio| (ratio.low, ratio.high))),
+            (control.answer, control.ratio.map(|ratio| (ratio.low, ratio.high))),
             (None, Some((Some(0.98), Some(1.02))))
         );
         // 200 us times the middle of the drift 2 to 7.
         assert_eq!(found.arms[0].figure(Metric::ServerCpu).median, Some(900_000.0));
         assert_eq!((found.arms[0].figure(Metric::Rate).ratio, found.arms[0].runs), (None, 6));
-        assert_eq!(found.doubts, Vec::<String>::new());
+        assert_eq!(found.warnings, Vec::<String>::new());
     }
 
     #[test]
@@ -235,7 +235,7 @@ pub(super) mod tests {
         let (plan, overhead) = (plan(5), overhead(5));
         let found = OverheadFindings::of(&plan, &overhead);
         let figure = found.arms[3].figure(Metric::ServerCpu);
-        assert_eq!((figure.told, figure.ratio.unwrap().low), (Some(PairedAnswer::TooFewRounds), None));
+        assert_eq!((figure.answer, figure.ratio.unwrap().low), (Some(PairedAnswer::TooFewRounds), None));
     }
 
     #[test]
@@ -260,7 +260,7 @@ pub(super) mod tests {
                 sample.server_cpu = None;
             }
         }
-        let doubts = OverheadFindings::of(&plan, &overhead).doubts;
+        let warnings = OverheadFindings::of(&plan, &overhead).warnings;
         for part in [
             "control differs from the bare arm in requests/s",
             "busy 97.0 %",
@@ -269,8 +269,8 @@ pub(super) mod tests {
             "only the question",
             "5400 packets for 6000",
         ] {
-            assert!(doubts.iter().any(|line| line.contains(part)), "{part}: {doubts:?}");
+            assert!(warnings.iter().any(|line| line.contains(part)), "{part}: {warnings:?}");
         }
-        assert_eq!(doubts.len(), 6);
+        assert_eq!(warnings.len(), 6);
     }
 }

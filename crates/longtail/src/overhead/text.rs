@@ -1,6 +1,6 @@
 //! What instruments cost, as a table with a line of words for each arm, and as JSON.
 
-use model::paired::{LEAST_ROUNDS, PairedAnswer, Ratio};
+use model::paired::{LEAST_ROUNDS, PairedAnswer, PairedRatio};
 use model::{Environment, Stop};
 use report::number;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ pub(crate) fn table(found: &OverheadFindings<'_>) -> String {
         let cells: Vec<String> = arm.figures.iter().map(cells).collect();
         lines.push(format!("{:NAMES$}{}", arm.name, cells.concat()).trim_end().to_owned());
     }
-    let is_noise = |figure: &Figure| figure.told == Some(PairedAnswer::Noise);
+    let is_noise = |figure: &Figure| figure.answer == Some(PairedAnswer::Noise);
     if found.arms.iter().any(|arm| arm.figures.iter().any(is_noise)) {
         lines.push("~ cannot be told from noise".to_owned());
     }
@@ -55,7 +55,7 @@ pub(crate) fn table(found: &OverheadFindings<'_>) -> String {
     for (arm, of_arm) in plan.arms.iter().zip(&found.arms).skip(1) {
         lines.push(format!("{:NAMES$}{}; {}", of_arm.name, arm.words(), words(of_arm)));
     }
-    lines.extend(found.doubts.iter().map(|line| format!("! {line}")));
+    lines.extend(found.warnings.iter().map(|line| format!("! {line}")));
     if overhead.interrupted {
         lines.push("! interrupted: rounds are missing".to_owned());
     }
@@ -69,28 +69,28 @@ fn cells(figure: &Figure) -> String {
     });
     let ratio = number::or_none(figure.ratio, |ratio| number::fixed(ratio.median, 3));
     let interval = figure.ratio.and_then(interval);
-    let is_noise = figure.told == Some(PairedAnswer::Noise);
+    let is_noise = figure.answer == Some(PairedAnswer::Noise);
     let interval = interval.map(|text| format!("{}{text}", if is_noise { "~" } else { "" }));
     let interval = if figure.ratio.is_some() { number::or_none(interval, |text| text) } else { String::new() };
     let cells = [median, if figure.ratio.is_some() { ratio } else { String::new() }, interval];
     cells.iter().zip(CELLS).map(|(cell, width)| format!("{cell:>width$}")).collect::<Vec<_>>().concat()
 }
 
-fn interval(ratio: Ratio) -> Option<String> {
+fn interval(ratio: PairedRatio) -> Option<String> {
     let (low, high) = ratio.low.zip(ratio.high)?;
     Some(format!("{}..{}", number::fixed(low, 3), number::fixed(high, 3)))
 }
 
 /// What an arm comes to.
 fn words(arm: &OfArm) -> String {
-    let named = |told: PairedAnswer| {
-        let is = |figure: &&Figure| figure.told == Some(told);
+    let named = |answer: PairedAnswer| {
+        let is = |figure: &&Figure| figure.answer == Some(answer);
         arm.figures.iter().filter(is).map(|figure| figure.metric.name()).collect::<Vec<_>>().join(", ")
     };
     let differs: Vec<String> =
-        arm.figures.iter().filter(|figure| figure.told == Some(PairedAnswer::Differs)).map(difference).collect();
+        arm.figures.iter().filter(|figure| figure.answer == Some(PairedAnswer::Differs)).map(difference).collect();
     let mut parts = differs;
-    if arm.figures.iter().all(|figure| figure.told.is_none()) {
+    if arm.figures.iter().all(|figure| figure.answer.is_none()) {
         return floor(arm);
     }
     let noise = named(PairedAnswer::Noise);
@@ -165,7 +165,7 @@ pub(crate) fn json(found: &OverheadFindings<'_>, environment: &Environment, star
         "seed": plan.seed,
         "arms": found.arms,
         "samples": samples,
-        "doubts": found.doubts,
+        "warnings": found.warnings,
         "interrupted": overhead.interrupted,
     });
     format!("{all:#}\n")

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use engine::{DriveResult, LoadSpec, RunProgress, Transport, drive, render};
 use model::{Arrivals, Clock, Exchange, Histogram, Nanos, Pace, Profile, Rate, Timestamps};
 use serde::Serialize;
-use sink::{DelayLaw, RequestShare, Sink, SinkLedger, SinkSettings, SlotQueue, Stalls};
+use sink::{DelayLaw, RequestShare, Sink, SinkLedger, SinkSettings, SlotQueue, StallLaw};
 
 use crate::clock::SystemClock;
 use crate::mistake::Mistake;
@@ -25,7 +25,7 @@ pub(crate) struct SelftestCase {
     delay: DelayLaw,
     /// How many requests the sink serves at once, the first that came first; `None`: all.
     slots: Option<u32>,
-    stalls: Option<Stalls>,
+    stalls: Option<StallLaw>,
     /// Whether the steady state is known too.
     has_steady_state: bool,
     rate: f64,
@@ -134,7 +134,7 @@ pub(crate) fn all(quick: bool) -> Vec<SelftestCase> {
         length: ms(if quick { short } else { usual }),
     };
     let share = RequestShare::new(0.02).expect("a share");
-    let stalls = Stalls::new(ms(1000), ms(100));
+    let stalls = StallLaw::new(ms(1000), ms(100));
     let bimodal = DelayLaw::Bimodal { usual: ms(1), other: ms(50), share };
     // Twice what five slots of 100 ms can do; and 5 slots of 10 ms at 0.8.
     let (twice, loaded) =

@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use model::histogram::rank;
 use model::{Histogram, Nanos};
 use serde::Serialize;
-use sink::{DelayLaw, Stalls};
+use sink::{DelayLaw, StallLaw};
 
 /// The figures of a distribution that are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -52,7 +52,7 @@ pub(crate) fn draws(delay: &DelayLaw, seed: u64, count: u64) -> Vec<Nanos> {
 
 /// Requests due at `due` that take `service` each and go out when no pause holds them. Due times are counted from
 /// `offset` after the sink's start.
-pub(crate) fn stalled(due: &[Nanos], offset: Nanos, service: Nanos, stalls: Stalls) -> Vec<Nanos> {
+pub(crate) fn stalled(due: &[Nanos], offset: Nanos, service: Nanos, stalls: StallLaw) -> Vec<Nanos> {
     due.iter().map(|due| stalls.release(offset + *due + service) - (offset + *due)).collect()
 }
 
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_pause_holds_what_would_end_in_it() {
-        let stalls: Stalls = "1s:100ms".parse().unwrap();
+        let stalls: StallLaw = "1s:100ms".parse().unwrap();
         let due = [0, 949, 998, 1097, 1098].map(Nanos::from_millis);
         let times = stalled(&due, Nanos::from_millis(1), Nanos::from_millis(1), stalls);
         assert_eq!(times.iter().map(|time| time.0 / 1_000_000).collect::<Vec<_>>(), [1, 1, 101, 2, 1]);

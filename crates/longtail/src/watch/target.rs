@@ -275,11 +275,11 @@ fn of_process(
     };
     let key = |place: &BoundAddress| place.port().map_or_else(|| Err(place.clone()), Ok);
     if ours.iter().any(|one| key(&one.place) != key(&first.place)) {
-        let mend = ours.iter().find_map(|one| one.place.port()).map_or_else(
+        let hint = ours.iter().find_map(|one| one.place.port()).map_or_else(
             || format!("give one, such as {}", first.place),
             |port| format!("choose one with --port {port}, or by the path of a Unix socket"),
         );
-        return Err(wrong(format!("process {pid} listens on {}: {mend}", places.join(", "))));
+        return Err(wrong(format!("process {pid} listens on {}: {hint}", places.join(", "))));
     }
     Ok(WatchTarget {
         places: ours.iter().map(|one| one.place.clone()).collect(),

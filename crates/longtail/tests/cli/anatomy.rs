@@ -1,7 +1,7 @@
 //! `longtail sweep --anatomy`: the wait is found where it was put, by order and majority alone. A request is held for so long that
 //! what a busy machine adds to it is little beside that; in exact time the same is in `engine/tests/simulated.rs`.
 
-use model::anatomy::{AppSource, Parts};
+use model::anatomy::{AnatomySums, AppSource};
 use model::{Anatomy, Diagnostic, Nanos, Run};
 
 use crate::lab::{Lab, Running, free_port, has};
@@ -18,7 +18,7 @@ fn whole(run: &Run) -> &Anatomy {
 }
 
 /// Whether most of the response time was before the app.
-fn waited(parts: &Parts) -> bool {
+fn waited(parts: &AnatomySums) -> bool {
     parts.before_app.expect("there are stamps") * 2 > parts.response_time
 }
 

@@ -22,7 +22,7 @@ fn read(lab: &Lab) -> BodiesStudy {
 }
 
 /// What speaks against the account, of requests or of bytes, or says that it was not compared.
-fn account_doubts(study: &BodiesStudy) -> Vec<&Diagnostic> {
+fn count_warnings(study: &BodiesStudy) -> Vec<&Diagnostic> {
     let all = study.warnings.iter().chain(study.runs.iter().flat_map(|run| &run.run.warnings));
     let is_one = |warning: &&Diagnostic| {
         matches!(
@@ -61,7 +61,7 @@ fn exact_for(words: &str) -> bool {
     let printed = lab.run(&words).with_code(0);
     lab.assert_nothing_left(0);
     let study = read(&lab);
-    assert_eq!(account_doubts(&study), Vec::<&Diagnostic>::new(), "{words}");
+    assert_eq!(count_warnings(&study), Vec::<&Diagnostic>::new(), "{words}");
     let kinds = study.plan.sockets.len();
     assert_eq!((study.runs.len(), study.servers.len()), (12 * kinds, kinds));
     let workers = study.plan.server.workers.unwrap_or(1).max(1) as usize;
@@ -132,7 +132,7 @@ fn the_largest_of_pumas_sizes_is_exact_too() {
         let lab = Lab::new();
         lab.run(&format!("bodies -t2:2 -b acsi2048 {window} --no-calibrate -c1 -T2")).with_code(0);
         let study = read(&lab);
-        assert_eq!(account_doubts(&study), Vec::<&Diagnostic>::new());
+        assert_eq!(count_warnings(&study), Vec::<&Diagnostic>::new());
         assert_eq!(study.runs.len(), 4);
         for run in &study.runs {
             assert_exact(run);

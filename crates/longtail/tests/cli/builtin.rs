@@ -5,7 +5,7 @@ use std::fs;
 use model::run::ShareSource;
 use model::{ServerKind, SweepStudy};
 
-use crate::lab::{Lab, Running, assert_conserved, ledger_doubts, read};
+use crate::lab::{Lab, Running, assert_conserved, ledger_warnings, read};
 
 const QUICK: &str = "sweep --server builtin -w2 -t2:2 -d0.01 --for 200ms --warm-up 0 --multiples 0.5,1,2";
 
@@ -32,7 +32,7 @@ fn a_sweep_is_kept_and_report_prints_the_same() {
         assert_eq!(shares, [("0", ShareSource::Header), ("1", ShareSource::Header)]);
         assert_eq!(run.workers.iter().map(|share| share.requests).sum::<u64>(), run.tally.counts.answered());
     }
-    assert_eq!(ledger_doubts(&study), Vec::<&model::Diagnostic>::new());
+    assert_eq!(ledger_warnings(&study), Vec::<&model::Diagnostic>::new());
 
     assert_eq!(lab.run("report kept.study.json").with_code(0).stdout, sweep.stdout);
     assert_eq!(lab.run("report").with_code(0).stdout, sweep.stdout);

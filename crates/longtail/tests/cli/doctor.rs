@@ -44,7 +44,7 @@ fn the_json_has_every_check_with_its_grade() {
         assert!(names.contains(name), "{name}: {names:?}");
     }
     let graded = |grade: &str| checks.iter().filter(|check| check["grade"] == grade).count();
-    assert_eq!(file["fitness"]["doubts"], graded("warn"));
+    assert_eq!(file["fitness"]["warnings"], graded("warn"));
     assert_eq!(file["fitness"]["unknown"], graded("unknown"));
     assert_eq!(file["fitness"]["fit"], graded("bad") == 0);
 }

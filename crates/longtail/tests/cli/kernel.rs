@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use model::anatomy::AppSource;
-use model::kernel::{WayParts, Ways};
+use model::kernel::{PathSums, RequestPaths};
 use model::{KernelView, Nanos, Probe, Run, Study, SweepStudy};
 use rustix::process::{Pid, Signal};
 
@@ -25,7 +25,7 @@ fn view(run: &Run) -> &KernelView {
 }
 
 /// The ways of a run of which every good answer was joined, and whose parts are the whole.
-fn ways(run: &Run) -> &Ways {
+fn ways(run: &Run) -> &RequestPaths {
     let ways = view(run).ways.as_ref().expect("they were asked for");
     assert_eq!((ways.unmatched, ways.impossible, ways.silent), (0, 0, 0), "{ways:?}");
     assert_eq!(ways.all.requests, run.tally.counts.good());
@@ -40,7 +40,7 @@ fn ways(run: &Run) -> &Ways {
 }
 
 /// Whether a part is most of the response time.
-fn is_most(part: Nanos, parts: &WayParts) -> bool {
+fn is_most(part: Nanos, parts: &PathSums) -> bool {
     part * 2 > parts.response_time
 }
 

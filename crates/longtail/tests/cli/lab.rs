@@ -355,7 +355,7 @@ pub(crate) fn assert_conserved(run: &Run) {
 }
 
 /// Whether anything was found that speaks against the account of the client.
-pub(crate) fn ledger_doubts(study: &SweepStudy) -> Vec<&Diagnostic> {
+pub(crate) fn ledger_warnings(study: &SweepStudy) -> Vec<&Diagnostic> {
     let all = study.warnings.iter().chain(study.runs.iter().flat_map(|run| &run.warnings));
     all.filter(|warning| matches!(warning, Diagnostic::Conservation { .. } | Diagnostic::LedgerUnknown { .. }))
         .collect()

@@ -44,15 +44,15 @@ fn every_arm_runs_once_a_round() {
         for figure in arm["figures"].as_array().unwrap() {
             let ratio = &figure["ratio"];
             if arm["name"] == "bare" {
-                assert_eq!((ratio, &figure["told"]), (&Value::Null, &Value::Null));
+                assert_eq!((ratio, &figure["answer"]), (&Value::Null, &Value::Null));
                 continue;
             }
             let [low, median, high] = ["low", "median", "high"].map(|name| ratio[name].as_f64().unwrap());
             assert!(ratio["rounds"] == 6 && low <= median && median <= high, "{figure}");
             if arm["name"] == "control" {
-                assert_eq!(figure["told"], Value::Null);
+                assert_eq!(figure["answer"], Value::Null);
             } else if low <= 1.0 && 1.0 <= high {
-                assert_eq!(figure["told"], "noise", "{figure}");
+                assert_eq!(figure["answer"], "noise", "{figure}");
             }
         }
     }
@@ -90,7 +90,7 @@ fn an_apps_own_instrument_is_on_in_its_arm_alone() {
             assert_eq!(packets, None);
         }
     }
-    assert!(!found["doubts"].to_string().contains("only the question"), "{found}");
+    assert!(!found["warnings"].to_string().contains("only the question"), "{found}");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_setting_of_ones_own_reaches_the_server() {
         return;
     }
     let lab = Lab::new();
-    let told = lab.path("told");
+    let told = lab.path("answer");
     let app = format!(
         "File.write({:?}, ENV['INSTRUMENT'].to_s + \"\\n\", mode: 'a')\nrun lambda {{ |_| [200, {{}}, ['ok']] }}\n",
         told.to_str().unwrap()

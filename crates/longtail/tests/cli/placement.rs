@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use launch::affinity;
-use model::{Cpus, Diagnostic, LanesBy, Placement};
+use model::{Cpus, Diagnostic, LaneCountReason, Placement};
 use probe::sockets;
 use rustix::process::Signal;
 
@@ -139,7 +139,7 @@ fn a_load_leaves_a_worker_its_processor_whose_parent_may_run_anywhere() {
     let words = "load -n 4 --rate 1000/s --no-calibrate --generator-threads 2 -o load.study.json";
     lab.run(&format!("{words} http://127.0.0.1:{port}/")).with_code(0);
     let study = crate::load::read(&lab.path("load.study.json"));
-    assert_eq!((study.placement, study.lanes_by), (Some(apart), LanesBy::Asked));
+    assert_eq!((study.placement, study.lanes_by), (Some(apart), LaneCountReason::Asked));
     assert!(!study.run.warnings.iter().any(|warning| matches!(warning, Diagnostic::SharedCpus { .. })));
     server.send(Signal::INT);
     server.end();

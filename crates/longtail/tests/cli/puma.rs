@@ -3,7 +3,7 @@
 use model::run::ShareSource;
 use model::{Diagnostic, Grade, Run, SweepStudy};
 
-use crate::lab::{Lab, Running, assert_conserved, free_port, has, in_a_window, ledger_doubts, none_is_empty};
+use crate::lab::{Lab, Running, assert_conserved, free_port, has, in_a_window, ledger_warnings, none_is_empty};
 
 /// Sweeps at the slots and at twice as many connections, and leaves nothing.
 fn swept(words: &str) -> Option<SweepStudy> {
@@ -34,7 +34,7 @@ fn swept_for(words: &str, window: &str) -> SweepStudy {
 
 /// Nothing was found that speaks against a worker's count.
 fn assert_undoubted(study: &SweepStudy) {
-    assert_eq!(ledger_doubts(study), Vec::<&Diagnostic>::new());
+    assert_eq!(ledger_warnings(study), Vec::<&Diagnostic>::new());
     let changed = |run: &Run| run.warnings.iter().any(|warning| matches!(warning, Diagnostic::WorkersChanged { .. }));
     assert!(!study.runs.iter().any(changed), "nobody replaced a worker");
     let checks = |run: &Run| run.judgement.as_ref().unwrap().checks.clone();
@@ -147,7 +147,7 @@ fn slots_that_only_the_config_file_knows_are_those_that_are_driven() {
     let study = lab.study();
     assert_eq!(study.server.slots(), 3);
     assert_eq!(study.runs.iter().map(|run| run.connections).collect::<Vec<_>>(), [3, 6]);
-    assert_eq!(ledger_doubts(&study), Vec::<&Diagnostic>::new());
+    assert_eq!(ledger_warnings(&study), Vec::<&Diagnostic>::new());
 }
 
 #[test]

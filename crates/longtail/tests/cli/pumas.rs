@@ -10,7 +10,7 @@ use std::path::Path;
 use model::theory::{Resemblance, inferred};
 use model::{Diagnostic, Discipline, Run, SweepStudy};
 
-use crate::lab::{Lab, Running, assert_conserved, can, free_port, has, ledger_doubts};
+use crate::lab::{Lab, Running, assert_conserved, can, free_port, has, ledger_warnings};
 use crate::theory::shared_its_processors;
 
 /// The commands of the Pumas under test, as `--puma` takes them.
@@ -41,7 +41,7 @@ fn assert_sound(study: &SweepStudy) {
     let server = &study.server;
     assert_eq!((server.name.as_str(), server.workers, server.threads), ("Puma", 2, 2), "{server:?}");
     assert!(server.version.is_some() && server.cluster && study.runs.len() == 2);
-    assert_eq!(ledger_doubts(study), Vec::<&Diagnostic>::new(), "its count is ours");
+    assert_eq!(ledger_warnings(study), Vec::<&Diagnostic>::new(), "its count is ours");
     for run in &study.runs {
         assert_conserved(run);
         assert_eq!(run.tally.counts.failed(), 0);

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clock::{SteadyClock, eventually};
 use crate::lab::{
-    Lab, PATIENCE, Running, assert_conserved, can, free_port, has, in_a_window, ledger_doubts, none_is_empty,
+    Lab, PATIENCE, Running, assert_conserved, can, free_port, has, in_a_window, ledger_warnings, none_is_empty,
 };
 
 const THREADS: usize = 5;
@@ -50,7 +50,7 @@ fn swept_for(words: &str, workers: usize) -> bool {
     let study = lab.study();
     assert!(study.server.command_line.starts_with("RAILS_ENV=production "), "{}", study.server.command_line);
     assert_eq!(study.plan.stream.target_path(), "/sleep?ms=10");
-    assert_eq!(ledger_doubts(&study), Vec::<&Diagnostic>::new());
+    assert_eq!(ledger_warnings(&study), Vec::<&Diagnostic>::new());
     for run in &study.runs {
         assert_conserved(run);
         assert_eq!(run.tally.counts.good(), run.tally.counts.total(), "{:?}", run.tally.counts);
@@ -106,7 +106,7 @@ fn a_bundle_that_has_rails_is_used() {
     let study = lab.study();
     assert!(study.server.command_line.contains(" bundle exec puma "), "{}", study.server.command_line);
     assert_eq!(study.runs[0].tally.counts.good(), 10);
-    assert_eq!(ledger_doubts(&study), Vec::<&Diagnostic>::new());
+    assert_eq!(ledger_warnings(&study), Vec::<&Diagnostic>::new());
 }
 
 /// Puma with the app of this repository, as its README starts it, in no environment that is named.

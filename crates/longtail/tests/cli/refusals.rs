@@ -1,4 +1,4 @@
-//! What cannot be done: exit 2, one line that says what is wrong and how to mend it, and no load for anybody.
+//! What cannot be done: exit 2, one line that says what is wrong and how to fix it, and no load for anybody.
 
 use std::fs;
 use std::net::TcpListener;

@@ -8,7 +8,7 @@ use model::run::ShareSource;
 use model::{Diagnostic, ServerFacts};
 use probe::sockets;
 
-use crate::lab::{Lab, Running, assert_conserved, can, free_port, has, in_a_window, ledger_doubts, none_is_empty};
+use crate::lab::{Lab, Running, assert_conserved, can, free_port, has, in_a_window, ledger_warnings, none_is_empty};
 
 /// A Puma that does as one built without OpenSSL: all of its own, but for that one fact.
 const WITHOUT_SSL: &str = "\
@@ -50,7 +50,7 @@ fn swept_for(socket: &str, words: &str, assert_url: impl Fn(&ServerFacts, u16)) 
     let study = lab.study();
     assert_url(&study.server, port);
     assert!(sweep.stdout.contains(&study.server.url), "{}", sweep.stdout);
-    assert_eq!(ledger_doubts(&study), Vec::<&Diagnostic>::new(), "{words}");
+    assert_eq!(ledger_warnings(&study), Vec::<&Diagnostic>::new(), "{words}");
     assert_eq!(study.runs.len(), 2);
     let workers = if words.contains("-w2") { 2 } else { 1 };
     for run in &study.runs {

@@ -37,6 +37,6 @@ fn a_probe_tells_keep_alive_from_a_connection_for_each_request() {
         assert!(!looks_like(0).contains(&Discipline::Shared), "{:?}", study.probes[0]);
     }
     // What was probed is in both ledgers, and in no run.
-    assert_eq!(crate::lab::ledger_doubts(&study), Vec::<&model::Diagnostic>::new());
+    assert_eq!(crate::lab::ledger_warnings(&study), Vec::<&model::Diagnostic>::new());
     assert_eq!(study.runs[0].tally.counts.total(), 6);
 }

@@ -1,7 +1,7 @@
 //! `longtail sweep` looks at server and kernel while it drives: the queue is found where it is. By counts and order alone.
 
 use model::Run;
-use model::watch::Curve;
+use model::watch::WatchCurve;
 
 use crate::lab::{Lab, free_port, has};
 
@@ -23,7 +23,7 @@ fn a_server_that_accepts_all_has_no_queue_in_the_kernel() {
         let watch = run.watch.as_ref().unwrap();
         assert_eq!(watch.missing, Vec::<String>::new());
         // One process, and it used the CPU.
-        let cpu: Vec<&Curve> = watch.curves("cpu").map(|(_, curve)| curve).collect();
+        let cpu: Vec<&WatchCurve> = watch.curves("cpu").map(|(_, curve)| curve).collect();
         assert!(cpu.len() == 1 && cpu[0].counted().is_some_and(|ns| ns > 0), "{cpu:?}");
         assert!(watch.curve("backlog").is_none(), "a server without statistics has none, not 0");
     }

@@ -26,8 +26,8 @@ impl MissingRight {
         }
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         if !may(&status) {
-            let mend = "run as root, or give this program the two: setcap cap_bpf,cap_perfmon+ep";
-            return Some(MissingRight(format!("CAP_BPF and CAP_PERFMON are not held ({mend})")));
+            let hint = "run as root, or give this program the two: setcap cap_bpf,cap_perfmon+ep";
+            return Some(MissingRight(format!("CAP_BPF and CAP_PERFMON are not held ({hint})")));
         }
         let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         if !is_first(&namespace) {

@@ -55,24 +55,24 @@ pub struct MachineCheck {
 
 /// What all answers come to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Fitness {
+pub struct MachineFitness {
     /// Whether nothing is bad.
     pub fit: bool,
     /// The names of what is bad.
     pub bad: Vec<&'static str>,
-    /// How many doubts there are.
-    pub doubts: usize,
+    /// How many warnings there are.
+    pub warnings: usize,
     /// How much could not be found out.
     pub unknown: usize,
 }
 
-impl Fitness {
+impl MachineFitness {
     /// Of these checks.
-    pub fn of(checks: &[MachineCheck]) -> Fitness {
+    pub fn of(checks: &[MachineCheck]) -> MachineFitness {
         let named = |grade| checks.iter().filter(move |check| check.grade == grade).map(|check| check.name);
         let bad: Vec<_> = named(MachineGrade::Bad).collect();
-        let [doubts, unknown] = [MachineGrade::Warn, MachineGrade::Unknown].map(|grade| named(grade).count());
-        Fitness { fit: bad.is_empty(), bad, doubts, unknown }
+        let [warnings, unknown] = [MachineGrade::Warn, MachineGrade::Unknown].map(|grade| named(grade).count());
+        MachineFitness { fit: bad.is_empty(), bad, warnings, unknown }
     }
 }
 
@@ -355,7 +355,10 @@ mod tests {
         assert_eq!([1.0, 2.0, 2.1, f64::NAN].map(|figure| grade(figure).grade), expected);
         let check = |grade| MachineCheck { grade, ..ask("busy", &[]) };
         let all = [MachineGrade::Fine, MachineGrade::Warn, MachineGrade::Bad, MachineGrade::Unknown].map(check);
-        assert_eq!(Fitness::of(&all), Fitness { fit: false, bad: vec!["busy"], doubts: 1, unknown: 1 });
-        assert_eq!(Fitness::of(&all[..2]), Fitness { fit: true, bad: Vec::new(), doubts: 1, unknown: 0 });
+        assert_eq!(MachineFitness::of(&all), MachineFitness { fit: false, bad: vec!["busy"], warnings: 1, unknown: 1 });
+        assert_eq!(
+            MachineFitness::of(&all[..2]),
+            MachineFitness { fit: true, bad: Vec::new(), warnings: 1, unknown: 0 }
+        );
     }
 }

@@ -9,12 +9,12 @@ use super::{LINGER, LedgerInquiry, ServingLoop, watched};
 use crate::SinkLedger;
 use crate::connection::{AfterResponse, Booking, ConnectionKey, ConnectionPhase, ConnectionStep, ResponseKind};
 use crate::faults::Fault;
-use crate::head::{ConnectionFate, Refusal, RequestHead, Route};
+use crate::head::{ConnectionFate, Refusal, RequestHead, RequestRoute};
 use crate::request::ReadProgress;
 use crate::response::{self, AnswerExtent};
 use crate::sink::LoopMailbox;
 use crate::slots::{FinishedRequest, SlotRequest};
-use crate::wire::Sent;
+use crate::wire::WriteOutcome;
 
 impl<C: Clock + Clone> ServingLoop<C> {
     /// Does all that a connection needs. Reads from the kernel only if `may_receive`.
@@ -38,9 +38,9 @@ impl<C: Clock + Clone> ServingLoop<C> {
                     let (bytes, sent) = connection.socket.send(response::CONTINUE, false);
                     self.ledger.sent_bytes += bytes as u64;
                     match sent {
-                        Sent::All => {}
-                        Sent::Part => self.watch_for_room(key),
-                        Sent::Gone => self.close(key),
+                        WriteOutcome::All => {}
+                        WriteOutcome::Part => self.watch_for_room(key),
+                        WriteOutcome::Gone => self.close(key),
                     }
                     true
                 }
@@ -55,7 +55,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
 
     /// Takes a request: into the pool, or answers it at once. Whether the connection may go on to its next.
     fn serve(&mut self, key: ConnectionKey, head: RequestHead, bytes: u64) -> bool {
-        if head.route == Route::Ledger {
+        if head.route == RequestRoute::Ledger {
             return self.ask_for_ledger(key, head);
         }
         let Some(connection) = self.connections.at(key) else { return false };
@@ -70,8 +70,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
         // Relaxed: a number is taken once, and nothing else hangs on the order of takers.
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let service = match head.route {
-            Route::Sleep(duration) => duration,
-            Route::Usual | Route::Ledger => self.settings.delay.of(self.settings.seed, number),
+            RequestRoute::Sleep(duration) => duration,
+            RequestRoute::Usual | RequestRoute::Ledger => self.settings.delay.of(self.settings.seed, number),
         };
         if head.asks_for_stamps {
             // It came after this turn's time was read, and its stamp shall not say otherwise.
@@ -197,29 +197,29 @@ impl<C: Clock + Clone> ServingLoop<C> {
     }
 
     /// Books what the kernel took of a response. Whether the connection goes on.
-    pub(super) fn has_sent(&mut self, key: ConnectionKey, bytes: usize, sent: Sent) -> bool {
+    pub(super) fn has_sent(&mut self, key: ConnectionKey, bytes: usize, sent: WriteOutcome) -> bool {
         let Some(connection) = self.connections.at(key) else { return false };
         let ConnectionPhase::Writing(then, kind) = connection.phase else {
             // An interim response, late.
             self.ledger.sent_bytes += bytes as u64;
-            if sent == Sent::Gone {
+            if sent == WriteOutcome::Gone {
                 self.close(key);
             }
-            return sent == Sent::All;
+            return sent == WriteOutcome::All;
         };
         if kind != ResponseKind::Uncounted {
             self.ledger.sent_bytes += bytes as u64;
         }
         match sent {
-            Sent::All => {
+            WriteOutcome::All => {
                 self.ledger.answers += u64::from(kind == ResponseKind::Answer);
                 self.after_response(key, then)
             }
-            Sent::Part => {
+            WriteOutcome::Part => {
                 self.watch_for_room(key);
                 false
             }
-            Sent::Gone => {
+            WriteOutcome::Gone => {
                 self.close(key);
                 false
             }

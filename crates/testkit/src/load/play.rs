@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use model::pace::uniform;
-use model::{Batches, Exchange, Late, LoadPlan, Nanos, Outcome, Tally, Window};
+use model::{Batches, Exchange, LatePolicy, LoadPlan, Nanos, Outcome, Tally, Window};
 
 use crate::machine::{note_lags, note_reason};
 
@@ -56,7 +56,7 @@ pub(super) fn play(
         measured += u64::from(tally.measures(due));
         // A connection of an open loop is free from the start.
         let waits = schedule.is_some() && opened[connection as usize] && free_at > due;
-        if waits && plan.late == Late::Skip {
+        if waits && plan.late == LatePolicy::Skip {
             let skipped = Exchange { due, sent: due, ended: due, received_bytes: 0, outcome: Outcome::Skipped };
             tally.record(&skipped, connection as usize);
             free.push(Reverse((free_at, connection)));

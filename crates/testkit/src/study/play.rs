@@ -9,8 +9,8 @@ use model::pace::uniform;
 use model::run::{PERCENTILES, ShareSource};
 use model::study::SCHEMA;
 use model::{
-    Batches, Exchange, Forecast, Nanos, Outcome, Placement, Plan, Reading, Run, ServerFacts, Statistics, Stop,
-    StreamPlan, SweepStudy, Tally, Window, WorkerShare, verdict,
+    Batches, Exchange, Forecast, Nanos, Outcome, Placement, Plan, Run, ServerFacts, Statistics, Stop, StreamPlan,
+    SweepStudy, Tally, WatchReading, Window, WorkerShare, verdict,
 };
 
 use crate::machine::{at_ease, environment, note_lags, note_reason, puma, stream};
@@ -184,7 +184,7 @@ fn run(
         source: ShareSource::Header,
     });
     let workers = if server.cluster { shares.collect() } else { Vec::new() };
-    let readings = tally.per_worker.iter().map(|(worker, count)| Reading {
+    let readings = tally.per_worker.iter().map(|(worker, count)| WatchReading {
         source: "puma stats".to_owned(),
         of: worker.clone(),
         name: "requests_count".to_owned(),

@@ -1,9 +1,9 @@
 //! What was seen of a run while it went on: by the probes, by the kernel's tracepoints, by the app's stamps.
 
-use model::anatomy::{AppSource, Parts};
-use model::kernel::{WayParts, Ways};
+use model::anatomy::{AnatomySums, AppSource};
+use model::kernel::{PathSums, RequestPaths};
 use model::waits::bucket_of;
-use model::watch::{Curve, Track};
+use model::watch::{WatchCurve, WatchTrack};
 use model::{Anatomy, KernelView, Nanos, ProcessWaits, Run, Waits, Watch};
 
 /// What an app of 200 ms would have said, that sends its answer half a millisecond later; one answer has no stamps.
@@ -11,7 +11,7 @@ pub(super) fn stamped(run: &Run) -> Anatomy {
     let parts = |requests: u64, response_time: Nanos| {
         let [app, rest, send_lag] = [200_000, 500, 20].map(|us| Nanos::from_micros(us) * requests);
         let before_app = Some(response_time - app - rest - send_lag);
-        Parts { requests, response_time, send_lag, before_app, app }
+        AnatomySums { requests, response_time, send_lag, before_app, app }
     };
     let times = &run.tally.response_time;
     let (count, mean, most) = (times.count() - 1, times.mean().expect("there are some"), times.max());
@@ -26,7 +26,7 @@ pub(super) fn stamped(run: &Run) -> Anatomy {
 }
 
 /// What the kernel would have told: all that is beyond 200 ms of the app waits in the accept queue.
-pub(super) fn told_by_kernel(run: &Run) -> KernelView {
+pub(super) fn kernel_view(run: &Run) -> KernelView {
     let waits = |count: u64, each: Nanos| Waits::of_buckets(each * count, [(bucket_of(each), count)]);
     let [app, queue, left] = [200_000, 300, 700].map(Nanos::from_micros);
     let times = &run.tally.response_time;
@@ -44,7 +44,7 @@ pub(super) fn told_by_kernel(run: &Run) -> KernelView {
     let parts = |requests: u64, response_time: Nanos| {
         let [send_lag, sending, receive_queue, reading] = [20, 3, 150, 200].map(|us| Nanos::from_micros(us) * requests);
         let in_server = (app + queue + left) * requests;
-        WayParts {
+        PathSums {
             requests,
             response_time,
             send_lag,
@@ -63,7 +63,7 @@ pub(super) fn told_by_kernel(run: &Run) -> KernelView {
         processes: vec![worker(4001), worker(4002)],
         unfollowed: 0,
         lost: 0,
-        ways: Some(Ways {
+        ways: Some(RequestPaths {
             app: Some(AppSource::Stamps),
             all: parts(count, mean * count),
             slowest: most.map(|most| parts(slowest, most * slowest)),
@@ -76,7 +76,7 @@ pub(super) fn told_by_kernel(run: &Run) -> KernelView {
 
 /// What would have been seen: each worker's threads busy, and all others in line. One look was not answered.
 pub(super) fn seen(connections: u64, slots: u64) -> Watch {
-    let curve = |of: &str, name: &str, unit: &str, values: Vec<Option<u64>>| Curve {
+    let curve = |of: &str, name: &str, unit: &str, values: Vec<Option<u64>>| WatchCurve {
         of: of.to_owned(),
         name: name.to_owned(),
         unit: unit.to_owned(),
@@ -87,7 +87,7 @@ pub(super) fn seen(connections: u64, slots: u64) -> Watch {
     let but_one = |value: u64| (0..=looks).map(|n| (n != 7).then_some(value)).collect::<Vec<_>>();
     let mut queue = but_one(connections - slots);
     queue[100] = Some(connections - slots + 2);
-    let sockets = Track {
+    let sockets = WatchTrack {
         source: "sock_diag".to_owned(),
         at: (0..=looks).map(|n| Nanos::from_millis(50) * n).collect(),
         curves: vec![
@@ -98,7 +98,7 @@ pub(super) fn seen(connections: u64, slots: u64) -> Watch {
     };
     let workers = ["4001", "4002"];
     let used = |step: u64| (0..=40).map(|n| Some(n * step)).collect::<Vec<_>>();
-    let processes = Track {
+    let processes = WatchTrack {
         source: "/proc/PID/task/TID/schedstat".to_owned(),
         at: (0..=40).map(|n| Nanos::from_millis(250) * n).collect(),
         curves: workers
@@ -107,7 +107,7 @@ pub(super) fn seen(connections: u64, slots: u64) -> Watch {
             .collect(),
     };
     let age = |n: u64| Some(Nanos::from_millis(800 + 1000 * ((n + 3) % 5)));
-    let stats = Track {
+    let stats = WatchTrack {
         source: "puma stats".to_owned(),
         at: (0..=10).map(Nanos::from_secs).collect(),
         curves: workers
@@ -116,7 +116,7 @@ pub(super) fn seen(connections: u64, slots: u64) -> Watch {
                 let values = |value| vec![Some(value); 11];
                 [curve(of, "backlog", "requests", values(0)), curve(of, "busy_threads", "threads", values(slots / 2))]
             })
-            .map(|curve| Curve { staleness: (0..=10).map(age).collect(), ..curve })
+            .map(|curve| WatchCurve { staleness: (0..=10).map(age).collect(), ..curve })
             .collect(),
     };
     Watch {

@@ -2,7 +2,7 @@
 
 use model::{Arrivals, Nanos, Pace, Profile, Rate};
 
-use super::{ArrivalsWord, LateWord, LoadArgs};
+use super::{ArrivalsWord, LatePolicyArg, LoadArgs};
 use crate::args::limits::check_times;
 use crate::mistake::{Mistake, wrong};
 
@@ -40,7 +40,7 @@ impl LoadArgs {
         let profile = self.profile()?;
         let length = self.run_length(profile.as_ref());
         let is_open = profile.is_some();
-        if !is_open && (self.burst > 1 || matches!(self.late, LateWord::Skip)) {
+        if !is_open && (self.burst > 1 || matches!(self.late, LatePolicyArg::Skip)) {
             return Err(wrong("--burst and --late belong to an open loop: give --rate, --ramp or --steps"));
         }
         if is_open && self.think > Nanos::ZERO {

@@ -124,7 +124,7 @@ fn last_line(ended: &Ended) -> &str {
 }
 
 #[test]
-fn a_certificate_that_is_not_trusted_is_told_with_the_mend() {
+fn a_certificate_that_is_not_trusted_is_told_with_a_hint() {
     let (lab, server) = (Lab::new(), sink_at("tls://127.0.0.1:0", SinkBody::Ok));
     let url = format!("https://{}/", server.address());
     let ended = load(&lab, &format!("-n 4 -c 1 {url}")).with_code(3);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use model::counts::name;
-use model::watch::Curve;
+use model::watch::WatchCurve;
 use model::{Nanos, Run, SweepStudy, Verdict};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::KeyValue;
@@ -72,7 +72,7 @@ fn expected(run: &Run, metric: &str, labels: &BTreeMap<String, String>) -> f64 {
             run.workers.iter().find(|share| share.worker == labels["worker"]).unwrap().requests as f64
         }
         "longtail.run.accept_queue_mean_connections" => mean("accept_queue"),
-        "longtail.run.accept_queue_most_connections" => Curve::most(curve("accept_queue").1).unwrap() as f64,
+        "longtail.run.accept_queue_most_connections" => WatchCurve::most(curve("accept_queue").1).unwrap() as f64,
         "longtail.run.open_mean_connections" => mean("open_connections"),
         "longtail.run.accept_queue_wait" => seconds(run.accept_queue_wait()),
         "longtail.run.completed_requests" => run.tally.completed_in_window as f64 / run.measured.as_secs_f64(),

@@ -19,8 +19,8 @@ fn chatty(statsd: String, lines: &'static str) -> Receiver {
     })
 }
 
-fn figures(heard: &StatsdReport, metric: &str) -> StatsdFigures {
-    heard.of(metric).and_then(|series| series.figures).unwrap_or_else(|| panic!("no {metric}: {heard:?}"))
+fn figures(statsd: &StatsdReport, metric: &str) -> StatsdFigures {
+    statsd.of(metric).and_then(|series| series.figures).unwrap_or_else(|| panic!("no {metric}: {statsd:?}"))
 }
 
 const LINES: &str = "app.requests:1|c|#route:root\napp.jobs:1|c|@0.5\napp.rack:20:40|ms\napp.depth:3|g\n\
@@ -36,21 +36,21 @@ fn every_packet_of_a_load_is_heard_once() {
     assert!(ended.stderr.contains(&format!("listening to statsd at {statsd}\n")), "{}", ended.stderr);
     let study = study(&lab);
     assert_eq!(study.plan.statsd_listen, statsd.parse().ok());
-    let heard = study.run.heard.as_ref().unwrap();
+    let statsd = study.run.statsd.as_ref().unwrap();
     let n = server.kept().len() as u64;
     // The window is the whole run, and each packet left before its answer did.
     assert_eq!((study.run.tally.counts.good(), n), (60, 60));
-    assert_eq!((heard.packets, heard.lines, heard.malformed, heard.no_metrics), (n, 4 * n, n, n));
-    assert_eq!((heard.before, heard.left_out, heard.dropped_by_kernel), (0, 0, Some(0)));
-    assert_eq!(heard.first_malformed.as_deref(), Some("what is this?"));
+    assert_eq!((statsd.packets, statsd.lines, statsd.malformed, statsd.no_metrics), (n, 4 * n, n, n));
+    assert_eq!((statsd.before, statsd.left_out, statsd.dropped_by_kernel), (0, 0, Some(0)));
+    assert_eq!(statsd.first_malformed.as_deref(), Some("what is this?"));
     let exactly = |figures: StatsdFigures, [sum, mean, last, min, max]: [f64; 5]| {
         assert_eq!(figures, StatsdFigures { sum, mean, last, min, max });
     };
-    exactly(figures(heard, "app.requests"), [60.0, 1.0, 1.0, 1.0, 1.0]);
-    exactly(figures(heard, "app.jobs"), [120.0, 1.0, 1.0, 1.0, 1.0]);
-    exactly(figures(heard, "app.rack"), [3600.0, 30.0, 40.0, 20.0, 40.0]);
-    exactly(figures(heard, "app.depth"), [180.0, 3.0, 3.0, 3.0, 3.0]);
-    let requests = heard.of("app.requests").unwrap();
+    exactly(figures(statsd, "app.requests"), [60.0, 1.0, 1.0, 1.0, 1.0]);
+    exactly(figures(statsd, "app.jobs"), [120.0, 1.0, 1.0, 1.0, 1.0]);
+    exactly(figures(statsd, "app.rack"), [3600.0, 30.0, 40.0, 20.0, 40.0]);
+    exactly(figures(statsd, "app.depth"), [180.0, 3.0, 3.0, 3.0, 3.0]);
+    let requests = statsd.of("app.requests").unwrap();
     assert_eq!(
         (requests.kind, requests.values, requests.tags.as_slice()),
         (MetricKind::Counter, 60, &["route:root".to_owned()][..])
@@ -62,7 +62,7 @@ fn every_packet_of_a_load_is_heard_once() {
         requests.at
     );
     // The report says so.
-    assert!(ended.stdout.contains("heard over statsd in the window"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("received over statsd in the window"), "{}", ended.stdout);
     assert!(ended.stdout.contains("60 lines without statsd, the first 'what is this?'"), "{}", ended.stdout);
 }
 
@@ -84,13 +84,13 @@ fn a_server_that_is_started_knows_where_to_send() {
     assert!(ended.stderr.contains("the server finds it by STATSD_HOST, STATSD_PORT, STATSD_ADDR"), "{}", ended.stderr);
     let study = lab.study();
     for (run, number) in study.runs.iter().zip(1..) {
-        let (heard, answers) = (run.heard.as_ref().unwrap(), run.tally.counts.good());
-        assert_eq!((answers, heard.packets), (u64::from(run.connections) * 20, 2 * answers));
+        let (statsd, answers) = (run.statsd.as_ref().unwrap(), run.tally.counts.good());
+        assert_eq!((answers, statsd.packets), (u64::from(run.connections) * 20, 2 * answers));
         for metric in ["app.requests", "app.addr"] {
-            assert_eq!(heard.of(metric).unwrap().values, answers);
+            assert_eq!(statsd.of(metric).unwrap().values, answers);
         }
         // What showed it to be ready came before the first run.
-        assert_eq!(heard.before > 0, number == 1, "{heard:?}");
+        assert_eq!(statsd.before > 0, number == 1, "{statsd:?}");
     }
     assert!(study.command_line.contains("--statsd-listen=127.0.0.1:0"), "{}", study.command_line);
 }
@@ -108,8 +108,8 @@ fn what_the_user_has_set_stays() {
     sweep.env("STATSD_HOST", "127.0.0.1").env("STATSD_PORT", own.local_addr().unwrap().port().to_string());
     let ended = Running::start(&mut sweep).end().with_code(0);
     assert!(ended.stderr.contains("STATSD_HOST is set already"), "{}", ended.stderr);
-    let heard = lab.study().runs[0].heard.clone().unwrap();
-    assert_eq!((heard.packets, heard.before, heard.lines), (0, 0, 0));
+    let statsd = lab.study().runs[0].statsd.clone().unwrap();
+    assert_eq!((statsd.packets, statsd.before, statsd.lines), (0, 0, 0));
     assert!(ended.stdout.contains("1.00x  nothing came"), "{}", ended.stdout);
     assert!(packets(&own).len() > 5);
 }

@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 
 use model::theory::inferred;
 use model::{
-    CpuUse, Diagnostic, Discipline, GeneratorFacts, Grade, Judgement, LoadStudy, Nanos, Run, SweepStudy, Verdict,
+    CpuUsage, Diagnostic, Discipline, GeneratorFacts, Grade, Judgement, LoadStudy, Nanos, Run, SweepStudy, Verdict,
 };
 
 use crate::clock::eventually;
@@ -165,7 +165,7 @@ fn disturbed(judgement: &Judgement, facts: &GeneratorFacts) -> Option<String> {
         .filter(is_of_machine)
         .find(|check| check.grade() > Grade::Passed)
         .map(ToString::to_string);
-    let cpu = CpuUse::of(facts).filter(|cpu| cpu.others.is_some_and(|others| others >= OTHERS * cpu.of));
+    let cpu = CpuUsage::of(facts).filter(|cpu| cpu.others.is_some_and(|others| others >= OTHERS * cpu.of));
     by_check.or_else(|| cpu.map(|cpu| cpu.to_string()))
 }
 

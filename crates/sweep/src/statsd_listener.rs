@@ -1,6 +1,6 @@
 //! Listens to what app and server send over statsd while a run goes on, from a thread of its own. Lanes share nothing with it but the machine.
 //!
-//! Between runs nobody reads the socket: what came then is taken before the run begins ([`Hearing::catch_up`]), and counted as of before.
+//! Between runs nobody reads the socket: what came then is taken before the run begins ([`StatsdListener::catch_up`]), and counted as of before.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,15 +19,15 @@ const REST: u32 = (8 << 20) / 256;
 
 /// A socket for statsd, and what came of it so far.
 #[derive(Debug)]
-pub struct Hearing {
+pub struct StatsdListener {
     socket: StatsdSocket,
     collector: StatsdCollector,
 }
 
-impl Hearing {
+impl StatsdListener {
     /// Listens at `socket`.
-    pub fn at(socket: StatsdSocket) -> Hearing {
-        Hearing { socket, collector: StatsdCollector::default() }
+    pub fn at(socket: StatsdSocket) -> StatsdListener {
+        StatsdListener { socket, collector: StatsdCollector::default() }
     }
 
     /// Where app and server find it.
@@ -46,7 +46,7 @@ impl Hearing {
     }
 
     /// Hears until `over`. The window begins `warm_up` after the start that `progress` tells.
-    pub fn hear_on(
+    pub fn listen_until(
         &mut self,
         clock: &impl Clock,
         progress: &RunProgress,
@@ -57,7 +57,7 @@ impl Hearing {
         let mut buffer = StatsdSocket::buffer();
         let (mut dropped_before, mut rest) = (None, REST);
         loop {
-            // Asked before the packet is taken: what the kernel has when the run is over is still heard.
+            // Asked before the packet is taken: what the kernel has when the run is over is still taken.
             let is_over = over.load(Ordering::Relaxed);
             let packet = self.socket.receive(&mut buffer, if is_over { Duration::ZERO } else { GLANCE });
             let at = since_window(clock.now(), progress.start(), warm_up);
@@ -74,11 +74,11 @@ impl Hearing {
                 break;
             }
         }
-        let mut heard = self.collector.take();
-        heard.dropped_by_kernel =
+        let mut report = self.collector.take();
+        report.dropped_by_kernel =
             self.socket.dropped().zip(dropped_before).map(|(after, before)| after.saturating_sub(before));
-        heard.cpu = this_threads_cpu().saturating_sub(begun_with);
-        heard
+        report.cpu = this_threads_cpu().saturating_sub(begun_with);
+        report
     }
 }
 
@@ -121,38 +121,39 @@ mod tests {
 
     #[test]
     fn what_the_kernel_has_when_a_run_is_over_is_taken_however_slow_we_are() {
-        let mut hearing = Hearing::at(StatsdSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap());
+        let mut listener = StatsdListener::at(StatsdSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap());
         let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         for _ in 0..100 {
-            sender.send_to(b"a:1|c", hearing.address()).unwrap();
+            sender.send_to(b"a:1|c", listener.address()).unwrap();
         }
         // A minute goes by between two packets.
         let clock = Slow(Stepped::at(Nanos::from_secs(1)));
-        let heard = hearing.hear_on(&clock, &RunProgress::new(1), Nanos::ZERO, &AtomicBool::new(true));
-        assert_eq!((heard.before, heard.packets), (100, 0), "all, and of before, as no run has begun");
+        let report = listener.listen_until(&clock, &RunProgress::new(1), Nanos::ZERO, &AtomicBool::new(true));
+        assert_eq!((report.before, report.packets), (100, 0), "all, and of before, as no run has begun");
     }
 
     #[test]
     fn what_was_taken_before_a_run_stays_of_before() {
-        let mut hearing = Hearing::at(StatsdSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap());
+        let mut listener = StatsdListener::at(StatsdSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap());
         let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        sender.send_to(b"a:1|c\nb:2|g", hearing.address()).unwrap();
-        hearing.catch_up();
-        let taken = hearing.socket.receive(&mut StatsdSocket::buffer(), Duration::ZERO).is_none();
-        let heard = hearing.hear_on(&testkit::clock::Steady, &RunProgress::new(1), Nanos::ZERO, &AtomicBool::new(true));
-        assert_eq!((taken, heard.before, heard.packets), (true, 2, 0));
+        sender.send_to(b"a:1|c\nb:2|g", listener.address()).unwrap();
+        listener.catch_up();
+        let taken = listener.socket.receive(&mut StatsdSocket::buffer(), Duration::ZERO).is_none();
+        let report =
+            listener.listen_until(&testkit::clock::Steady, &RunProgress::new(1), Nanos::ZERO, &AtomicBool::new(true));
+        assert_eq!((taken, report.before, report.packets), (true, 2, 0));
     }
 
     #[test]
     fn what_came_while_nobody_listened_is_of_before() {
         let socket = StatsdSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let mut hearing = Hearing::at(socket);
+        let mut listener = StatsdListener::at(socket);
         let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         for packet in ["a:1|c\nb:2|g", "no statsd"] {
-            sender.send_to(packet.as_bytes(), hearing.address()).unwrap();
+            sender.send_to(packet.as_bytes(), listener.address()).unwrap();
         }
         let over = AtomicBool::new(true);
-        let heard = hearing.hear_on(&testkit::clock::Steady, &RunProgress::new(1), Nanos::ZERO, &over);
-        assert_eq!((heard.before, heard.packets, heard.lines, heard.series.len()), (3, 0, 0, 0));
+        let report = listener.listen_until(&testkit::clock::Steady, &RunProgress::new(1), Nanos::ZERO, &over);
+        assert_eq!((report.before, report.packets, report.lines, report.series.len()), (3, 0, 0, 0));
     }
 }
