@@ -4,6 +4,7 @@ use std::path::Path;
 
 use model::{LoadStudy, Study, Verdict};
 use report::Layout;
+use report::summary::Summary;
 
 use crate::args::output::{OutputArgs, OutputFile, OutputFormat, StudyKind, TextStyle};
 use crate::mistake::Mistake;
@@ -51,13 +52,27 @@ impl<'a> Results<'a> {
     pub(crate) fn publish(&self, study: &Study) -> Result<(), Mistake> {
         let kept = self.keep(study);
         let saved = kept.is_ok().then(|| self.path());
-        ui::print(&render(study, saved, self.output, self.output.printed())?);
+        print(study, saved, self.output)?;
         let written = write_all(&self.files, study, saved, self.output);
         if let Some(path) = saved {
             ui::note(&format!("saved as {}", path.display()));
         }
         kept.and(written)
     }
+}
+
+/// Prints the study as it was asked for; the answer in colour, where the terminal has it.
+///
+/// # Errors
+/// As [`render`].
+pub(crate) fn print(study: &Study, saved: Option<&Path>, output: &OutputArgs) -> Result<(), Mistake> {
+    let text = render(study, saved, output, output.printed())?;
+    if output.printed() == OutputFormat::Answer {
+        ui::print_painted(&text, |paint| report::answer::painted(&output.forced(study), None, output.width(), paint));
+    } else {
+        ui::print(&text);
+    }
+    Ok(())
 }
 
 /// Writes each of the files; one that cannot be written keeps no other from it.
@@ -86,13 +101,14 @@ pub(crate) fn render(
 ) -> Result<String, Mistake> {
     let study = &output.forced(study);
     output.check(StudyKind::from(study))?;
-    let _ = saved;
+    let saved = saved.map(|path| path.display().to_string());
     Ok(match format {
-        OutputFormat::Study | OutputFormat::Summary => report::json::write(study),
-        OutputFormat::Markdown => report::answer::markdown(study, None),
-        OutputFormat::Html => report::markdown::whole(&report::report(study)),
-        OutputFormat::Csv => report::csv::whole(&report::report(study)),
-        OutputFormat::Hdr | OutputFormat::Answer | OutputFormat::Full => match study {
+        OutputFormat::Study => report::json::write(study),
+        OutputFormat::Summary => Summary::of(study, saved).json(),
+        OutputFormat::Markdown | OutputFormat::Html => report::answer::markdown(study, saved.as_deref()),
+        OutputFormat::Csv => report::csv::whole(study),
+        OutputFormat::Answer => report::answer::whole(study, saved.as_deref(), output.width()),
+        OutputFormat::Hdr | OutputFormat::Full => match study {
             Study::Load(load) => load_text(load, output, format),
             Study::Sweep(sweep) => {
                 report::sweep::whole(sweep, Layout { columns: output.columns(), width: output.width() })

@@ -10,8 +10,9 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use model::{Ceiling, Study};
+use report::json::ReadError;
 
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, wrong};
 
 /// No study and no output of a tool is larger.
 const LARGEST: u64 = 256 << 20;
@@ -159,7 +160,10 @@ pub(crate) fn read(path: &Path) -> Result<Study, Mistake> {
     let unreadable = |why: String| Mistake::Read { path: path.to_owned(), why };
     let bytes = File::open(path).and_then(at_most).map_err(|why| unreadable(why.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not text".to_owned()))?;
-    report::json::read(&text).map_err(|why| Mistake::Read { path: path.to_owned(), why: why.to_string() })
+    report::json::read(&text).map_err(|why| match why {
+        ReadError::Summary { .. } => wrong(format!("'{}' is {why}", path.display())),
+        other => unreadable(other.to_string()),
+    })
 }
 
 /// All of a file, but for one that nobody can mean: a device has no end.

@@ -11,10 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use anstyle::{AnsiColor, Style};
 use engine::RunProgress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use model::{Nanos, Study};
 use report::Width;
+use report::answer::Emphasis;
 use rustix::termios::tcgetwinsize;
 use sweep::Phase;
 
@@ -46,7 +48,10 @@ fn harmless(text: &str) -> Cow<'_, str> {
 
 /// Prints to stdout. A reader that has gone (`| head`) is no error; a full disk ends the program.
 pub(crate) fn print(text: &str) {
-    let text = harmless(text);
+    write_out(&harmless(text));
+}
+
+fn write_out(text: &str) {
     let mut out = io::stdout().lock();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
         && error.kind() != io::ErrorKind::BrokenPipe
@@ -55,6 +60,36 @@ pub(crate) fn print(text: &str) {
         // Whatever server is under test goes with us: its guard sees to that.
         std::process::exit(Exit::Mistake.code());
     }
+}
+
+/// What `--color` says; without it NO_COLOR, CLICOLOR_FORCE and the terminal decide.
+pub(crate) fn choose_color(choice: clap::ColorChoice) {
+    match choice {
+        clap::ColorChoice::Auto => {}
+        clap::ColorChoice::Always => anstream::ColorChoice::Always.write_global(),
+        clap::ColorChoice::Never => anstream::ColorChoice::Never.write_global(),
+    }
+}
+
+/// Prints to stdout, in colour where that is wanted. Text that would control a terminal is printed without.
+pub(crate) fn print_painted(plain: &str, painted: impl FnOnce(&dyn Fn(Emphasis, &str) -> String) -> String) {
+    let is_colored = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
+    if is_colored && matches!(harmless(plain), Cow::Borrowed(_)) {
+        write_out(&painted(&in_color));
+    } else {
+        print(plain);
+    }
+}
+
+/// Bad is red, doubtful yellow, the answer bold; each is said in words too.
+fn in_color(emphasis: Emphasis, text: &str) -> String {
+    let style = match emphasis {
+        Emphasis::Plain => Style::new(),
+        Emphasis::Strong => Style::new().bold(),
+        Emphasis::Doubtful => AnsiColor::Yellow.on_default(),
+        Emphasis::Bad => AnsiColor::Red.on_default().bold(),
+    };
+    format!("{style}{text}{style:#}")
 }
 
 /// That of the terminal which stdout is now; any where it is none, or does not tell.
@@ -178,7 +213,7 @@ impl Ui {
         if self.bar.is_hidden() {
             return;
         }
-        let text = report::text::table(&report::report(study), terminal_width());
+        let text = report::answer::rows(study);
         *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = harmless(&text).into_owned();
     }
 }

@@ -39,6 +39,11 @@ pub fn painted(study: &Study, saved: Option<&str>, width: Width, paint: &dyn Fn(
     laid_out(study, &Summary::of(study, saved.map(str::to_owned)), width, paint)
 }
 
+/// The table alone, as it grows.
+pub fn rows(study: &Study) -> String {
+    run_table(&Summary::of(study, None), &|_, text| text.to_owned())
+}
+
 fn laid_out(study: &Study, summary: &Summary, width: Width, paint: &dyn Fn(Emphasis, &str) -> String) -> String {
     let width = Width::of(width.columns().unwrap_or(COLUMNS).min(COLUMNS));
     let mut text = String::new();

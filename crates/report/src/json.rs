@@ -14,6 +14,12 @@ pub enum ReadError {
     /// Something else, or a damaged file.
     #[error("not a longtail study: {0}")]
     NotAStudy(String),
+    /// A summary, which has not all that a report needs.
+    #[error("a summary; report reads the study{}", .study.as_ref().map(|path| format!(": {path}")).unwrap_or_default())]
+    Summary {
+        /// Where its study was kept.
+        study: Option<String>,
+    },
     /// Written by a later version.
     #[error(
         "the study has schema {found}, this version of longtail reads up to {known}: read it with the version that wrote it, or a later one"
@@ -48,6 +54,9 @@ pub fn read(text: &str) -> Result<Study, ReadError> {
     let mut value: Value = serde_json::from_str(text).map_err(not_a_study)?;
     let schema = value.get("schema").and_then(Value::as_u64);
     match schema {
+        None if value["schema"].as_str().is_some_and(|schema| schema.starts_with("longtail.summary/")) => {
+            Err(ReadError::Summary { study: value["study"].as_str().map(str::to_owned) })
+        }
         None => Err(ReadError::NotAStudy("it names no schema".to_owned())),
         Some(found) if found > u64::from(SCHEMA) => Err(ReadError::Newer { found, known: SCHEMA }),
         // From the text and not from the value: only so does an error name its line.

@@ -26,7 +26,7 @@ fn golden_of(name: &str, study: impl Into<Study>, endings: &str) {
         let columns = if ending == "puma.txt" { Columns::Puma } else { Columns::Longtail };
         let printed = match (ending, &study) {
             ("md", _) => markdown::whole(&report::report(&study)),
-            ("csv", _) => csv::whole(&report::report(&study)),
+            ("csv", _) => csv::whole(&study),
             ("json", _) => json::write(&study),
             ("answer.md", _) => report::answer::markdown(&study, None),
             ("answer.txt", _) => report::answer::whole(&study, None, width),

@@ -48,6 +48,7 @@ pub(crate) use self::sink::SinkArgs;
 pub(crate) use self::sweep::SweepArgs;
 pub(crate) use self::watch::WatchArgs;
 use crate::mistake::Mistake;
+use crate::ui;
 use model::AllowedNetworks;
 
 const EXAMPLES: &str = "\
@@ -74,6 +75,17 @@ struct Cli {
         help_heading = "Network"
     )]
     allow_net: Option<AllowedNetworks>,
+    /// Colour: auto is where a terminal has it, and NO_COLOR is not set
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "WHEN",
+        help_heading = "Output",
+        hide_possible_values = true
+    )]
+    color: clap::ColorChoice,
 }
 
 /// What to do.
@@ -134,7 +146,10 @@ pub(crate) fn parse_all(
     words: impl IntoIterator<Item = OsString>,
 ) -> Result<(Invocation, Option<AllowedNetworks>), Mistake> {
     match command().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => Ok((Invocation::Command(cli.command), cli.allow_net)),
+        Ok(cli) => {
+            ui::choose_color(cli.color);
+            Ok((Invocation::Command(cli.command), cli.allow_net))
+        }
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             Ok((Invocation::Help(error.to_string()), None))
         }

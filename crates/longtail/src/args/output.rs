@@ -278,9 +278,9 @@ impl OutputArgs {
             return Err(wrong(format!("--style {} does not fit {whose}: --style {names} does", style.name())));
         }
         let files: Vec<OutputFile> = self.files().collect();
-        let formats = files.iter().map(|file| file.format).chain([self.printed()]);
-        if kind != StudyKind::Load && formats.clone().any(|format| format == OutputFormat::Hdr) {
-            return Err(wrong(format!("{whose} has no HDR log: only a load by longtail itself has one")));
+        let mut formats = files.iter().map(|file| file.format).chain([self.printed()]);
+        if kind != StudyKind::Load && formats.any(|format| format == OutputFormat::Hdr) {
+            return Err(wrong(format!("{whose} has no HDR log: a load that longtail itself makes has one")));
         }
         let twice = files
             .iter()

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::args::ReportArgs;
 use crate::exit::Exit;
 use crate::mistake::{Mistake, wrong};
-use crate::results::{render, write_all};
+use crate::results::{print, write_all};
 use crate::{store, ui};
 
 /// Prints the studies that were asked for, or the last.
@@ -21,9 +21,10 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
     }
     for (at, path) in paths.into_iter().enumerate() {
         let study = store::read(path)?;
-        let text = render(&study, Some(path), &args.output, args.output.printed())?;
-        // Two texts need a line between them.
-        ui::print(&if at > 0 && args.output.is_prose() { format!("\n{text}") } else { text });
+        if at > 0 && args.output.is_prose() {
+            ui::print("\n");
+        }
+        print(&study, Some(path), &args.output)?;
         write_all(&files, &study, Some(path), &args.output)?;
     }
     Ok(Exit::Fine)

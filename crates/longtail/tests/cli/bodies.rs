@@ -218,7 +218,7 @@ fn what_is_no_body_is_one_line() {
         ("-b s10, -D1", "''"),
         ("-s tcp4,tcp4", "-s has tcp4 twice"),
         ("--style hey", "--style hey does not fit"),
-        ("--format hdr", "no HDR log"),
+        ("--format hdr", "cannot be an HDR log"),
     ] {
         let lab = Lab::new();
         let bodies = lab.run(&format!("bodies {words}")).with_code(2);

@@ -11,6 +11,7 @@ mod clock;
 mod doctor;
 mod ending;
 mod far;
+mod formats;
 mod gates;
 mod kernel;
 mod kills;
