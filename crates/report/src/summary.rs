@@ -397,7 +397,6 @@ fn summary_run(run: &RunFigures<'_>, verdict: SummaryVerdict) -> SummaryRun {
             Quantile::Unanswered => "failures",
             Quantile::Growing => "overloaded",
             Quantile::NotPrinted => "not_printed",
-            Quantile::NotPrinted => "not_printed",
         };
         Some((*name, why))
     });

@@ -176,10 +176,10 @@ impl TextStyle {
 }
 
 impl OutputArgs {
-    /// The same in another tool's style, where nothing else was asked for.
+    /// The same in another tool's style, where text is printed and no style was asked for.
     pub(crate) fn or_style(mut self, style: TextStyle) -> OutputArgs {
-        if self.printed() == OutputFormat::Answer {
-            self.style = Some(style);
+        if matches!(self.printed(), OutputFormat::Answer | OutputFormat::Full) {
+            self.style = self.style.or(Some(style));
         }
         self
     }

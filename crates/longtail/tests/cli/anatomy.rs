@@ -82,10 +82,10 @@ fn an_app_that_tells_a_duration_is_believed_and_one_that_is_silent_is_said_to_be
     lab.write("liar.ru", "run lambda { |env| [200, {'x-app-stamps' => '5 6'}, ['ok']] }\n");
     let swept = |app: &str| {
         let words = format!(
-            "sweep -r {app} --path / -t1:1 -R20 --multiples 2 --no-calibrate --anatomy --force --inspect proc -o {app}.json"
+            "sweep -r {app} --path / -t1:1 -R20 --multiples 2 --no-calibrate --anatomy --force --inspect proc -o {app}.study.json"
         );
         let sweep = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", free_port().to_string())).end();
-        (sweep.with_code(0).stdout, crate::lab::read(&lab.path(&format!("{app}.json"))))
+        (sweep.with_code(0).stdout, crate::lab::read(&lab.path(&format!("{app}.study.json"))))
     };
     let (stdout, study) = swept("timing.ru");
     let anatomy = whole(&study.runs[0]);

@@ -218,7 +218,7 @@ fn what_is_no_body_is_one_line() {
         ("-b s10, -D1", "''"),
         ("-s tcp4,tcp4", "-s has tcp4 twice"),
         ("--style hey", "--style hey does not fit"),
-        ("--format hdr", "cannot be an HDR log"),
+        ("--format hdr", "has no HDR log"),
     ] {
         let lab = Lab::new();
         let bodies = lab.run(&format!("bodies {words}")).with_code(2);
@@ -297,7 +297,7 @@ fn a_study_is_printed_again_in_every_layout() {
     assert_eq!(report("--style puma"), seed.stdout);
     let study = read(&lab);
     assert_eq!(report(""), report::bodies::whole(&study, report::Columns::Longtail.into()));
-    assert_eq!(report("--format markdown"), report::markdown::whole(&report::bodies::report(&study)));
+    assert_eq!(report("--format markdown"), report::answer::markdown(&study.clone().into(), None));
     assert_eq!(report("--format csv").lines().count(), 5);
     assert_eq!(report("--format study"), fs::read_to_string(lab.path("kept.study.json")).unwrap());
     // What is printed repeats it.

@@ -127,12 +127,12 @@ fn without_puma_the_server_inside_longtail_stands_in() {
 #[test]
 fn the_printed_command_line_repeats_the_sweep() {
     let lab = Lab::new();
-    let words = "sweep --server builtin -w2 -t1:2 -d1ms -R3 -k --multiples 0.5,1.5 --generator-threads 2 --repeat 3 -o first.json";
+    let words = "sweep --server builtin -w2 -t1:2 -d1ms -R3 -k --multiples 0.5,1.5 --generator-threads 2 --repeat 3 -o first.study.json";
     lab.run(words).with_code(0);
-    let first = read(&lab.path("first.json"));
+    let first = read(&lab.path("first.study.json"));
     let words = first.command_line.strip_prefix("longtail ").unwrap();
-    lab.run(&format!("{words} -o second.json")).with_code(0);
-    let second = read(&lab.path("second.json"));
+    lab.run(&format!("{words} -o second.study.json")).with_code(0);
+    let second = read(&lab.path("second.study.json"));
     assert_eq!((&second.plan, &second.command_line), (&first.plan, &first.command_line));
     assert_eq!(connections(&second), connections(&first));
     // Every repeat does the whole list.

@@ -97,8 +97,7 @@ fn a_summary_is_no_study() {
 fn what_cannot_be_written_is_refused_before_anything_is_done() {
     let lab = lab_with(claimed::hey_sweep());
     for (words, part) in [
-        ("report x.study.json --json", "cannot be a JSON summary"),
-        ("report x.study.json -o x.hdr", "cannot be an HDR log"),
+        ("report x.study.json -o x.hdr", "has no HDR log"),
         ("report x.study.json --json --csv", "cannot be used with"),
         ("report x.study.json -o x.pdf", ".study.json (the study)"),
         ("report x.study.json x.study.json -o y.md", "of one study"),

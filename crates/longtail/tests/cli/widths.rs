@@ -35,10 +35,10 @@ fn a_report_fits_its_terminal_and_is_whole_in_a_pipe() {
     let lab = Lab::new();
     kept(&lab);
     let whole = lab.run("report study.json").with_code(0).stdout;
-    let narrow = on_a_terminal(&lab, "report study.json").end().with_code(0).stdout;
+    let narrow = on_a_terminal(&lab, "report study.json --full").end().with_code(0).stdout;
     assert!(widest(&narrow) <= 80, "{narrow}");
     assert!(narrow.contains("no room at 80 columns for p10 ms, "), "{narrow}");
-    let asked = on_a_terminal(&lab, "report study.json --width 0").end().with_code(0).stdout;
+    let asked = on_a_terminal(&lab, "report study.json --full --width 0").end().with_code(0).stdout;
     assert_eq!(asked.replace('\r', ""), whole);
     let markdown = lab.run("report study.json --format markdown").with_code(0).stdout;
     let on_terminal = on_a_terminal(&lab, "report study.json --format markdown").end().with_code(0).stdout;
@@ -76,26 +76,4 @@ fn a_prediction_fits_its_terminal() {
     for figures in ["wait, ms", "response time, ms", "max req/s"] {
         assert!(narrow.contains(figures), "{figures}: {narrow}");
     }
-}
-
-/// Whoever makes the window wider while a sweep goes on has rows under the head that was printed.
-#[test]
-fn the_rows_of_a_sweep_are_as_its_head_was() {
-    if !can_have_a_terminal() {
-        return;
-    }
-    let lab = Lab::new();
-    let sweep = "sweep --server builtin -w2 -t2:2 -d0.01 --for 200ms --warm-up 0 --multiples 1,2,3,4";
-    let mut terminal = on_a_terminal(&lab, sweep);
-    terminal.until(|said| said.contains("% max"));
-    let tty = std::fs::read_to_string(lab.path("tty")).unwrap();
-    // Where the sweep has ended meanwhile there is no terminal any more.
-    _ = lab.program("stty").args(["-F", tty.trim(), "cols", "200"]).stderr(Stdio::null()).status();
-    let said = terminal.end().with_code(0).stdout;
-    let lines: Vec<&str> = said.lines().map(str::trim_end).collect();
-    let head = lines.iter().position(|line| line.contains("% max")).unwrap();
-    let rows = &lines[head + 1..=head + 4];
-    let width = |line: &str| line.chars().count();
-    assert!(rows.iter().all(|row| width(row) == width(lines[head]) && width(row) <= 80), "{said}");
-    assert!(widest(&said) <= 80, "{said}");
 }
