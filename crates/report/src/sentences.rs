@@ -12,7 +12,7 @@ pub(crate) fn of(finding: &Finding) -> String {
         Finding::NotMeasured { runs, verdict, check } => not_measured(runs, *verdict, check.as_ref()),
         Finding::Saturated { connections, is_lowest, is_only, rate_per_s, on_shared_cpus } => {
             let shared =
-                if *on_shared_cpus { " on CPUs that it shares with longtail; on its own it would do more" } else { "" };
+                if *on_shared_cpus { ", on CPUs that it shares; on CPUs of its own it would do more" } else { "" };
             let n = count_of(*connections, "connection");
             let from = match (is_only, is_lowest) {
                 (true, _) => format!("At {n}"),
@@ -163,7 +163,8 @@ pub(crate) fn brief(time: Nanos) -> String {
 }
 
 fn two_groups(groups: &TwoGroups) -> String {
-    let slow = groups.slow_share;
+    // Both shares in whole percents, or both finer: they are read as a sum.
+    let slow = if groups.slow_share >= 0.05 { (groups.slow_share * 100.0).round() / 100.0 } else { groups.slow_share };
     format!(
         "{} of the requests take {} and {} take {}, on average",
         percent(1.0 - slow),
@@ -264,12 +265,15 @@ fn limited(limit: &Limit, slots: Option<u32>) -> String {
             format!("The network is the limit: {}.", evidence.trim_start_matches("network: "))
         }
         Limit::Generator { check } => format!("The generator is the limit: {check}."),
-        Limit::SharedCpus(cpu) => format!(
-            "The {} CPUs are the limit, and both use them: the server {}, longtail {}.",
-            cpu.of,
-            two(cpu.server),
-            two(cpu.generator)
-        ),
+        Limit::SharedCpus(cpu) => {
+            let others = cpu.others.map(|others| format!(", others {}", two(others))).unwrap_or_default();
+            format!(
+                "The {} CPUs are the limit, and they are shared: the server uses {}, longtail {}{others}.",
+                cpu.of,
+                two(cpu.server),
+                two(cpu.generator)
+            )
+        }
         Limit::NotKnown { cpu: Some(cpu) } => {
             let threads = if slots.is_some() { ", and its threads do less than they could" } else { "" };
             format!("What limits the server is not known: it uses {} of {} CPUs{threads}.", two(cpu.server), cpu.of)

@@ -177,7 +177,7 @@ fn the_limit_is_named_for_what_it_is() {
     assert!(!conclusion(lock).contains("969"));
     let shared = limited(Limit::SharedCpus(cpu), Verdict::SharedCpus);
     let said = conclusion(shared.clone());
-    assert!(said.contains("on CPUs that it shares with longtail; on its own it would do more."), "{said}");
+    assert!(said.contains("requests/s, on CPUs that it shares; on CPUs of its own it would do more."), "{said}");
     assert!(
         report::answer::whole(&shared.into(), None, report::Width::ANY).contains("180~"),
         "the rate is marked where it stands"
