@@ -1,11 +1,12 @@
 //! Studies on disk: each finished run is there before the next starts, and the last study can be found again.
 //!
 //! They are in `$XDG_DATA_HOME/longtail/studies` (or `~/.local/share/longtail/studies`), named by their start. A file
-//! is replaced as a whole, so that whoever reads it, also after a crash, sees a whole study.
+//! is replaced as a whole, so that whoever reads it, also when longtail was killed, sees a whole study. It is not waited for until a disk has it:
+//! that takes longer than a short load.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
@@ -111,9 +112,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     }
     let new = with_end(path, ".new");
     let write = || {
-        let mut file = File::create(&new)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_data()?;
+        fs::write(&new, text)?;
         fs::rename(&new, path)
     };
     // A full disk leaves no half of it.

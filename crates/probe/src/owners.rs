@@ -11,6 +11,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use proctree::ProcessStat;
+use rustix::fs::{Dir, Mode, OFlags, open, readlinkat};
 
 use crate::sock_diag::{FAMILIES, SockDiag};
 use crate::sockets::{self, LISTEN, TcpSocket};
@@ -144,10 +145,12 @@ pub fn holders(inodes: &BTreeSet<u64>) -> SocketHolders {
 /// `PermissionDenied` where it is another user's, `NotFound` where there is no such process.
 pub fn sockets_of(pid: u32) -> io::Result<BTreeSet<u64>> {
     let mut inodes = BTreeSet::new();
-    for entry in fs::read_dir(format!("/proc/{pid}/fd"))?.flatten() {
+    // All descriptors of the machine may be looked at: relative to their folder that takes a third of the time.
+    let folder = open(format!("/proc/{pid}/fd"), OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    for entry in Dir::read_from(&folder)?.flatten() {
         // One that is closed meanwhile leads nowhere.
-        let Ok(link) = fs::read_link(entry.path()) else { continue };
-        inodes.extend(link.to_str().and_then(inode));
+        let Ok(link) = readlinkat(&folder, entry.file_name(), Vec::with_capacity(64)) else { continue };
+        inodes.extend(link.to_str().ok().and_then(inode));
     }
     Ok(inodes)
 }

@@ -1,8 +1,9 @@
 //! A run is driven and observed meanwhile: which threads there are beside the lanes, and who ends them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use engine::{DriveError, DriveResult, LoadSpec, RaiseOnDrop, RecordBatch, RunProgress, drive, spawn_scoped};
 use model::{Clock, ControlServer, KernelView, Nanos, Placement, ServerCpu, StatsdReport, Watch};
@@ -17,7 +18,7 @@ use crate::watch::{self, LiveReadings, watch};
 /// Batches of requests that may wait to be joined with what the kernel saw.
 const BATCHES: usize = 64;
 /// How soon an interruption, or a server's death, is passed on to the lanes.
-const GLANCE: Nanos = Nanos::from_millis(20);
+const GLANCE: Duration = Duration::from_millis(20);
 
 /// Who observes a run.
 pub struct RunObservers<'a, E> {
@@ -105,16 +106,20 @@ pub fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
     let over = &over;
     let observed = std::thread::scope(|scope| -> Result<_, DriveError> {
         let _ending = RaiseOnDrop(over);
-        let ending = spawn_scoped(scope, "ending", || {
+        // Whoever holds the other end has gone when the run is over: then nobody sleeps on.
+        let (running, runs) = channel::<()>();
+        let stop = &stop;
+        let ending = spawn_scoped(scope, "ending", move || {
             let mut ended_by = None;
-            while !over.load(Ordering::Relaxed) {
+            loop {
                 ended_by = ended_by.or_else(&mut *ends);
                 if ended_by.is_some() {
                     stop.store(true, Ordering::Relaxed);
                 }
-                clock.sleep(GLANCE);
+                if runs.recv_timeout(GLANCE) == Err(RecvTimeoutError::Disconnected) {
+                    return ended_by;
+                }
             }
-            ended_by
         })?;
         let (sampling, polling) = match sampling {
             None => (None, None),
@@ -135,11 +140,11 @@ pub fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
         let trace = move |tracing: Tracing| tracing.go_on((shape, clock), progress, over, records.as_ref());
         let tracing = tracing.map(|begun| spawn_scoped(scope, "tracing", move || begun.and_then(trace))).transpose()?;
         let before = placement.map(|placement| server_cpu::before(serving, placement, clock.now()));
-        let done = drive(shape, clock, &stop, progress, journal.as_ref());
+        let done = drive(shape, clock, stop, progress, journal.as_ref());
         let ended = done.as_ref().map_or(0, |done| done.tally.all_requests());
         let server_cpu = before.and_then(|before| before.after(clock.now(), ended));
         over.store(true, Ordering::Relaxed);
-        drop(journal);
+        drop((journal, running));
         let seen = sampling.map(|sampling| sampling.join().expect("sampling never panics"));
         let polled = polling.map(|polling| polling.join().expect("polling never panics"));
         let statsd = listening.map(|thread| thread.join().expect("listening never panics"));

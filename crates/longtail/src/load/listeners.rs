@@ -9,8 +9,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use engine::{Endpoint, Unreachable, reach};
-use model::ServerLocation;
+use launch::affinity;
+use model::{Placement, ServerLocation};
 use probe::owners::{self, BoundAddress, Listening};
+use probe::processes::tree;
 
 use crate::mistake::{Mistake, wrong};
 
@@ -44,7 +46,7 @@ impl Listeners {
     }
 
     /// Those behind an endpoint.
-    pub(crate) fn behind(&self, endpoint: &Endpoint) -> impl Iterator<Item = &Listening> {
+    fn behind(&self, endpoint: &Endpoint) -> impl Iterator<Item = &Listening> {
         self.0.iter().filter(move |one| leads_to(endpoint, one))
     }
 
@@ -73,22 +75,30 @@ impl Listeners {
         Err(wrong(format!("{}: start the server first, or correct {given}", refusals.join("; "))))
     }
 
-    /// Where whoever serves `endpoint` is, as far as this user may see.
-    pub(crate) fn location(&self, endpoint: &Endpoint) -> ServerLocation {
+    /// Where whoever serves `endpoint` is, as far as this user may see; of a server that is here also its first processes.
+    pub(crate) fn serving(&self, endpoint: &Endpoint) -> (ServerLocation, Vec<u32>) {
         if !is_of_this_machine(endpoint) {
-            return ServerLocation::Elsewhere;
+            return (ServerLocation::Elsewhere, Vec::new());
         }
         let inodes: BTreeSet<u64> = self.behind(endpoint).map(|one| one.inode).collect();
         if inodes.is_empty() && matches!(endpoint, Endpoint::Tcp(_)) {
-            return ServerLocation::Forwarded { by: None };
+            return (ServerLocation::Forwarded { by: None }, Vec::new());
         }
-        let names = owners::holders(&inodes).pids.into_keys().filter_map(|pid| {
+        let holders = owners::holders(&inodes);
+        let names = holders.pids.keys().filter_map(|pid| {
             let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
             Some(name.trim_end().to_owned())
         });
-        let forwarder = names.into_iter().find(|name| FORWARDERS.contains(&name.as_str()));
-        forwarder.map_or(ServerLocation::Here, |by| ServerLocation::Forwarded { by: Some(by) })
+        match names.into_iter().find(|name| FORWARDERS.contains(&name.as_str())) {
+            Some(by) => (ServerLocation::Forwarded { by: Some(by) }, Vec::new()),
+            None => (ServerLocation::Here, holders.roots()),
+        }
     }
+}
+
+/// Where these processes and those below them may run, and what that leaves to the lanes. `None` where there is none.
+pub(crate) fn placement(roots: &[u32]) -> Option<Placement> {
+    affinity::beside(roots.iter().map(|first| (*first, tree(*first))))
 }
 
 /// Whether an address is of this machine and network namespace: loopback, or the one that the kernel itself would speak from to
@@ -222,5 +232,15 @@ mod tests {
         let endpoints = [Endpoint::Tcp(listener.local_addr().unwrap())];
         assert_eq!(Listeners::now().first(&endpoints, "the URL").unwrap(), &endpoints[0]);
         assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn who_listens_is_found() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
+        let found = placement(&Listeners::now().serving(&endpoint).1);
+        assert!(found.is_some_and(|found| found.is_shared()), "it is ourselves");
+        drop(listener);
+        assert_eq!(placement(&Listeners::now().serving(&endpoint).1), None);
     }
 }

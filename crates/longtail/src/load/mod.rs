@@ -1,11 +1,10 @@
 //! `longtail load`, in parts: from flags to a run (`prepare`), what is written and checked while it goes on
-//! (`recorder`, `checks`), who listens and so may run where (`listeners`, `placement`), what an overload says of the server (`overload`), and the conduct of it (`conduct`).
+//! (`recorder`, `checks`), who listens and so may run where (`listeners`), what an overload says of the server (`overload`), and the conduct of it (`conduct`).
 
 mod checks;
 mod conduct;
 mod listeners;
 mod overload;
-mod placement;
 mod prepare;
 mod recorder;
 mod with;

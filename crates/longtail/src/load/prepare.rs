@@ -13,8 +13,7 @@ use requests::{FileDefaults, RenderedRequests, RequestHeader, RequestTemplate, T
 
 use crate::args::LoadArgs;
 use crate::args::timestamps::Situation;
-use crate::load::listeners::Listeners;
-use crate::load::placement::{placement, serving};
+use crate::load::listeners::{Listeners, placement};
 use crate::mistake::{Mistake, wrong};
 use crate::ui;
 
@@ -54,7 +53,7 @@ pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) 
     let name_resolution = is_name.then(|| clock.now() - begun);
     let listeners = Listeners::now();
     let (found, endpoint) = (transport.endpoints.len(), listeners.first(&transport.endpoints, &given(args))?.clone());
-    let server = listeners.location(&endpoint);
+    let (server, serving) = listeners.serving(&endpoint);
     if found > 1 {
         ui::note(&format!(
             "{} has {found} addresses; {endpoint} is used (--resolve, -4 or -6 choose another)",
@@ -66,7 +65,6 @@ pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) 
     {
         return Err(failure.into());
     }
-    let serving = if server.is_here() { serving(&endpoint, &listeners) } else { Vec::new() };
     let placement = placement(&serving);
     transport.endpoints = vec![endpoint];
     let cpus = available_parallelism().map_or(1, NonZero::get) as u32;
