@@ -84,6 +84,11 @@ impl RequestsInFlight {
         usize::from(self.oldest.is_some()) + self.behind.len()
     }
 
+    /// How many of them are measured.
+    pub(crate) fn measured(&self) -> u64 {
+        self.oldest.iter().chain(&self.behind).filter(|request| request.due.is_measured).count() as u64
+    }
+
     #[inline]
     pub(crate) fn oldest(&self) -> Option<&Outstanding> {
         self.oldest.as_ref()

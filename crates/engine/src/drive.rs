@@ -11,6 +11,7 @@ use crate::descriptors::{self, LimitError, ensure_descriptors};
 use crate::journal::RecordBatch;
 use crate::lane::{Lane, LaneOutcome};
 use crate::load_spec::{LaneShare, LoadSpec};
+use crate::preconnect;
 use crate::progress::{LaneProgress, RunProgress};
 use crate::wire::ConnectionDriver;
 use crate::wire_socket::SocketDriver;
@@ -173,9 +174,13 @@ impl<C: Clock> LaneThread<'_, C> {
         })
     }
 
-    fn run_over(self, wire: impl ConnectionDriver) -> Option<LaneOutcome> {
+    fn run_over(self, mut wire: impl ConnectionDriver) -> Option<LaneOutcome> {
+        let size = (self.share.connections as usize, self.share.lanes);
+        let open = preconnect::is_wanted(self.spec)
+            .then(|| preconnect::preconnect(&mut wire, &self.clock, size, self.interrupt, self.progress));
         let start = self.barrier.wait()?;
         let lane = Lane::new(self.spec, self.share, self.clock, wire, start, self.journal);
+        let lane = lane.connected(&open.unwrap_or_default());
         Some(lane.run(self.interrupt, self.progress))
     }
 }

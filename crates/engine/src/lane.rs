@@ -61,6 +61,8 @@ pub struct Lane<'a, C, W> {
     busy: usize,
     /// Of those, how many are measured.
     busy_measured: usize,
+    /// Until when unmeasured requests are still waited for.
+    drains_until: Option<Nanos>,
     /// When timeouts are looked for again.
     next_scan: Nanos,
     /// What the kernel's stamps are on our clock, where there are stamps.
@@ -113,6 +115,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
             unread: Vec::new(),
             busy: 0,
             busy_measured: 0,
+            drains_until: None,
             next_scan: start,
             wall: None,
             busy_poll: None,
@@ -122,6 +125,16 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
             ended_before: 0,
             buffer: vec![0; BUFFER],
         }
+    }
+
+    /// The same with these connections open, by their place.
+    pub(crate) fn connected(mut self, are_open: &[bool]) -> Self {
+        for (connection, _) in self.connections.iter_mut().zip(are_open).filter(|(_, is_open)| **is_open) {
+            connection.state = ConnectionState::Open;
+            connection.until_reconnect = self.spec.reconnect_after.unwrap_or(u64::MAX);
+            self.records.tally.connections_opened += 1;
+        }
+        self
     }
 
     /// What is out ends without a whole response, and its connection with it.

@@ -19,6 +19,7 @@ mod head;
 mod journal;
 mod lane;
 mod load_spec;
+mod preconnect;
 mod progress;
 mod request;
 mod resolve;

@@ -48,6 +48,9 @@ pub struct LoadSpec {
     pub pipeline: u32,
     /// Longest wait for an answer, from the moment the request was begun: a connect counts.
     pub timeout: Nanos,
+    /// Closed loop: how long unmeasured requests are waited for when the last measured one has ended; `None`: until each has ended. What
+    /// is out then is counted as in flight.
+    pub drain: Option<Nanos>,
     /// The response header, lower case, in which a worker names itself; empty for none.
     pub worker_header: String,
     /// Whether answers are read for what the app says of its time. Then each head is parsed.
@@ -96,6 +99,7 @@ impl LoadSpec {
             reconnect_after: None,
             pipeline: 1,
             timeout: Nanos::from_secs(30),
+            drain: None,
             worker_header: String::new(),
             reads_app_times: false,
             body_bytes: None,

@@ -19,12 +19,18 @@ pub struct RunProgress {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct LaneProgress {
+    connected: AtomicU64,
     ended: AtomicU64,
     asked: AtomicBool,
     answer: Mutex<Option<Tally>>,
 }
 
 impl LaneProgress {
+    /// Shows how many connections are open before the run.
+    pub(crate) fn show_connected(&self, connected: u64) {
+        self.connected.store(connected, Ordering::Relaxed);
+    }
+
     /// Shows how far the lane is, and its tally where somebody has asked.
     #[inline]
     pub(crate) fn show(&self, ended: u64, tally: impl FnOnce() -> Tally) {
@@ -54,6 +60,11 @@ impl RunProgress {
 
     pub(crate) fn set_start(&self, start: Nanos) {
         self.start.store(start.0, Ordering::Relaxed);
+    }
+
+    /// Connections that were opened before the run; 0 where the run itself opens them.
+    pub fn connected(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.connected.load(Ordering::Relaxed)).sum()
     }
 
     /// Requests ended so far in all lanes, warm-up included.

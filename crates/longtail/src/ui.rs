@@ -244,10 +244,13 @@ fn waiting(rows: &Arc<Mutex<String>>) -> ProgressStyle {
 
 fn running(rows: &Arc<Mutex<String>>, progress: &Arc<RunProgress>) -> ProgressStyle {
     let progress = Arc::clone(progress);
-    style(rows, "{msg}, {elapsed}{prefix}, {ended} requests").with_key(
-        "ended",
+    style(rows, "{msg}, {elapsed}{prefix}, {done}").with_key(
+        "done",
         move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
-            let _ = write!(out, "{}", progress.ended());
+            let _ = match (progress.start(), progress.connected()) {
+                (Nanos::ZERO, connected @ 1..) => write!(out, "{connected} connections open"),
+                _ => write!(out, "{} requests", progress.ended()),
+            };
         },
     )
 }

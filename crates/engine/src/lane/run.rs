@@ -122,6 +122,13 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
 
     /// Whether nothing is left to do.
     fn is_over(&mut self, now: Nanos) -> bool {
+        if let Some(drain) = self.spec.drain
+            && self.busy_measured == 0
+            && !self.scheduler.is_open()
+            && self.scheduler.is_over(now)
+        {
+            return self.busy == 0 || now >= *self.drains_until.get_or_insert(now + drain);
+        }
         self.busy == 0
             && (self.scheduler.is_over(now)
                 || !self.scheduler.is_open() && self.connections.iter().all(|c| c.state == ConnectionState::Finished))
@@ -220,6 +227,10 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             let oldest = self.connections[slot].outstanding.oldest();
             if oldest.is_some_and(|request| now.saturating_sub(request.begun) >= self.spec.timeout) {
                 let is_connected = self.connections[slot].state == ConnectionState::Open;
+                if now >= self.window.until && !self.scheduler.is_open() {
+                    // The load is over: who has had no answer for so long is not asked again on a new connection.
+                    self.connections[slot].requests_left = self.connections[slot].outstanding.measured();
+                }
                 let outcome = if is_connected { Outcome::TimedOut } else { Outcome::ConnectTimedOut };
                 self.end(slot, outcome, now, None);
             }

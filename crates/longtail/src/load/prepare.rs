@@ -20,6 +20,9 @@ use crate::ui;
 /// How long each step of a first handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(4);
 
+/// How long unmeasured requests are waited for at the end: they kept the load up, and nobody needs their answers.
+const DRAIN: Nanos = Nanos::from_secs(2);
+
 /// A run that can start.
 pub(crate) struct Prepared {
     /// What the engine does.
@@ -122,6 +125,7 @@ pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) 
         reconnect_after: args.requests_per_connection,
         pipeline: args.pipeline,
         timeout: args.timeout,
+        drain: Some(DRAIN),
         worker_header: args.worker_header.clone(),
         keep_answers: args.checks.iter().any(crate::load::Check::needs_answers),
         ..LoadSpec::closed(transport, first, schedule.connections)
