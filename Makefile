@@ -33,7 +33,7 @@ readme: ## Run the command of the README's first screen, and put what it prints 
 test: ## Install what is missing, then all that must pass: format, lints, documentation, tests
 	@bin/install-missing test
 	@$(MAKE) --no-print-directory check
-	cargo test --workspace --locked --no-fail-fast
+	@bin/run-tests --workspace --locked --no-fail-fast
 	@if $(COUNTS); then $(MAKE) --no-print-directory ceiling; else \
 		echo "ceiling: skipped: perf counts no instructions here (make ceiling has valgrind count them, in some minutes more)"; \
 	fi
@@ -44,7 +44,7 @@ test-pumas: ## One contract for every Puma: start, counts, order of service, for
 
 soak: ## What is tested now and then: 200 times kill -9, each system call refused with each error, all situations (10 minutes)
 	@bin/install-missing test
-	LONGTAIL_SOAK=1 cargo test --locked --package longtail --test cli -- kills:: refused:: situations::
+	LONGTAIL_SOAK=1 cargo test --locked --package longtail --test cli -- bodies:: kills:: pumas:: refused:: situations:: sockets::
 
 check: ## The fast part of it: format, lints, documentation
 	cargo fmt --all -- --check

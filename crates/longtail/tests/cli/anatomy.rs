@@ -4,7 +4,7 @@
 use model::anatomy::{AnatomySums, AppSource};
 use model::{Anatomy, Diagnostic, Nanos, Run};
 
-use crate::lab::{Lab, Running, free_port, has};
+use crate::lab::{Lab, free_port, has};
 
 /// The anatomy of a run in which every good answer said what the app took, and nothing impossible.
 fn whole(run: &Run) -> &Anatomy {
@@ -28,8 +28,8 @@ fn what_waits_in_the_server_is_before_the_app_and_not_in_the_kernel() {
         let (lab, port) = (Lab::new(), free_port());
         let program = env!("CARGO_BIN_EXE_longtail");
         let words = format!(
-            "sweep --slots 4 --url http://127.0.0.1:{port}/ -d0.25 -R4 --multiples 1,8 --no-calibrate \
-             --anatomy -- {program} sink --listen 127.0.0.1:{port} --workers 2 --threads 2 --delay 250ms --queue {queue}"
+            "sweep --slots 4 --url http://127.0.0.1:{port}/ -d0.1 -R4 --multiples 1,8 --no-calibrate \
+             --anatomy -- {program} sink --listen 127.0.0.1:{port} --workers 2 --threads 2 --delay 100ms --queue {queue}"
         );
         lab.run(&words).with_code(0);
         let study = lab.study();
@@ -47,12 +47,9 @@ fn what_waits_in_the_server_is_before_the_app_and_not_in_the_kernel() {
 /// Puma up to 6 leaves in the kernel what its threads have no time for.
 #[test]
 fn what_waits_for_an_old_puma_waits_in_the_accept_queue() {
-    if !has("puma") {
-        return;
-    }
-    let (lab, port) = (Lab::new(), free_port());
-    let words = "sweep -w2 -t2:2 -d0.4 -k --for 5s --warm-up 1s --multiples 4 --no-calibrate --anatomy --force";
-    let sweep = Running::start(lab.longtail(words).env("PUMA_TEST_PORT", port.to_string())).end().with_code(0);
+    let Some((lab, port)) = Lab::with_port("puma") else { return };
+    let words = "sweep -w2 -t2:2 -d0.2 -k --for 3s --warm-up 1s --multiples 4 --no-calibrate --anatomy --force";
+    let sweep = lab.start_at(port, words).end().with_code(0);
     let study = lab.study();
     let run = &study.runs[0];
     assert!(waited(&whole(run).all), "{:?}", run.anatomy);
@@ -71,10 +68,7 @@ fn what_waits_for_an_old_puma_waits_in_the_accept_queue() {
 
 #[test]
 fn an_app_that_tells_a_duration_is_believed_and_one_that_is_silent_is_said_to_be() {
-    if !has("puma") {
-        return;
-    }
-    let lab = Lab::new();
+    let Some(lab) = Lab::with("puma") else { return };
     let timing = "run lambda { |env| sleep 0.02; [200, {'server-timing' => 'db;dur=1, app;dur=20'}, ['ok']] }\n";
     lab.write("timing.ru", timing);
     lab.write("silent.ru", "run lambda { |env| [200, {}, ['ok']] }\n");
@@ -84,7 +78,7 @@ fn an_app_that_tells_a_duration_is_believed_and_one_that_is_silent_is_said_to_be
         let words = format!(
             "sweep -r {app} --path / -t1:1 -R20 --multiples 2 --no-calibrate --anatomy --force --inspect proc -o {app}.study.json"
         );
-        let sweep = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", free_port().to_string())).end();
+        let sweep = lab.start_at(free_port(), &words).end();
         (sweep.with_code(0).stdout, crate::lab::read(&lab.path(&format!("{app}.study.json"))))
     };
     let (stdout, study) = swept("timing.ru");
@@ -113,7 +107,7 @@ fn nobody_is_told_who_does_not_ask() {
     let heads = |words: &str| {
         let (lab, port) = (Lab::new(), free_port());
         let words = format!("sweep -t1:1 -d0.001 -R5 --multiples 1 --no-calibrate {words}");
-        Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string())).end().with_code(0);
+        lab.start_at(port, &words).end().with_code(0);
         let run = lab.study().runs[0].clone();
         (run.anatomy.is_some(), run.tally.received_bytes / run.tally.all_answers())
     };

@@ -9,7 +9,7 @@ use model::run::ShareSource;
 use model::{BodiesStudy, BodyRun, Diagnostic, Outcome, Stop, Study};
 use rustix::process::Signal;
 
-use crate::lab::{Lab, Running, assert_conserved, free_port, has, in_a_window, none_is_empty};
+use crate::lab::{Lab, Running, assert_conserved, free_port, has, in_a_window, none_is_empty, soaks};
 use crate::sockets::{has_ipv6, has_ssl};
 
 fn read(lab: &Lab) -> BodiesStudy {
@@ -54,6 +54,13 @@ fn exact(sockets: &str, mode: &str) {
     in_a_window(|window| exact_for(&format!("-s {sockets} {mode} {window}")).then_some(()));
 }
 
+/// The same in `make soak`.
+fn soaked(sockets: &str, mode: &str) {
+    if soaks() {
+        exact(sockets, mode);
+    }
+}
+
 /// Whether there were requests in each run; all that is asserted holds without any too.
 fn exact_for(words: &str) -> bool {
     let lab = Lab::new();
@@ -87,39 +94,33 @@ fn exact_for(words: &str) -> bool {
 #[test]
 fn bytes_are_the_apps_over_tcp() {
     if has("puma") {
-        let sockets = if has_ipv6() { "tcp4,tcp6" } else { "tcp4" };
-        for mode in ["", "-k"] {
-            exact(sockets, mode);
-        }
+        exact(if has_ipv6() { "tcp4,tcp6" } else { "tcp4" }, "");
+        soaked("tcp4", "-k");
     }
 }
 
 #[test]
 fn bytes_are_the_apps_over_tls() {
     if has_ssl() {
-        for mode in ["", "-k"] {
-            exact("ssl4", mode);
-        }
-        if has_ipv6() {
-            exact("ssl6", "");
-        }
+        exact("ssl4", "-k");
+        soaked(if has_ipv6() { "ssl4,ssl6" } else { "ssl4" }, "");
     }
 }
 
 #[test]
 fn bytes_are_the_apps_over_unix_sockets() {
     if has("puma") {
-        for mode in ["", "-k --generator-threads 2"] {
-            exact("unix,aunix", mode);
-        }
+        exact("unix,aunix", "-k --generator-threads 2");
+        soaked("unix,aunix", "");
     }
 }
 
 #[test]
 fn bytes_are_the_apps_with_two_workers() {
     if has("puma") {
-        exact("tcp4,aunix", "-w2");
-        exact("unix", "-w2 -k");
+        exact("tcp4", "-w2");
+        soaked("aunix", "-w2");
+        soaked("unix", "-w2 -k");
     }
 }
 
@@ -145,12 +146,9 @@ fn the_largest_of_pumas_sizes_is_exact_too() {
 /// Whose count that answer is in cannot be told, so no figure is the server's.
 #[test]
 fn an_answer_that_somebody_else_had_is_missed_by_the_account() {
-    if !has("puma") {
-        return;
-    }
-    let (lab, port) = (Lab::new(), free_port());
+    let Some((lab, port)) = Lab::with_port("puma") else { return };
     let words = "bodies -t2:2 -b s1 -D 4 --warm-up 0.05 --no-calibrate";
-    let mut bodies = Running::start(lab.longtail(words).env("PUMA_TEST_PORT", port.to_string()));
+    let mut bodies = lab.start_at(port, words);
     bodies.until(|_| probe::sockets::of_port(port).unwrap().open > 0);
     // Stopped, so that neither the run nor its server ends meanwhile.
     bodies.send(Signal::STOP);
@@ -178,10 +176,7 @@ run lambda { |env|
 
 #[test]
 fn an_answer_of_another_length_is_an_error_that_is_shown() {
-    if !has("puma") {
-        return;
-    }
-    let lab = Lab::new();
+    let Some(lab) = Lab::with("puma") else { return };
     lab.write("cutter.ru", CUTTER);
     let printed = lab.run("bodies -r cutter.ru -t1:1 -b s3 -D 0.5 --warm-up 0 --no-calibrate").with_code(0);
     let study = read(&lab);
@@ -197,14 +192,9 @@ fn an_answer_of_another_length_is_an_error_that_is_shown() {
 
 #[test]
 fn an_app_that_does_not_go_by_the_header_is_refused_before_any_load() {
-    if !has("puma") {
-        return;
-    }
-    let lab = Lab::new();
+    let Some(lab) = Lab::with("puma") else { return };
     lab.write("plain.ru", "run lambda { |env| [200, {}, ['ok']] }\n");
-    let bodies = lab.run("bodies -r plain.ru -t1:1 -b s1").with_code(2);
-    assert_eq!(bodies.stderr.lines().count(), 1, "{}", bodies.stderr);
-    assert!(bodies.stderr.contains("2 bytes of content and not with 1024"), "{}", bodies.stderr);
+    lab.run("bodies -r plain.ru -t1:1 -b s1").refused("2 bytes of content and not with 1024");
     assert!(lab.studies().is_empty());
     lab.assert_nothing_left(0);
 }
@@ -221,9 +211,7 @@ fn what_is_no_body_is_one_line() {
         ("--format hdr", "has no HDR log"),
     ] {
         let lab = Lab::new();
-        let bodies = lab.run(&format!("bodies {words}")).with_code(2);
-        assert_eq!((bodies.stdout.as_str(), bodies.stderr.lines().count()), ("", 1), "{}", bodies.stderr);
-        assert!(bodies.stderr.contains(part), "{words}: {}", bodies.stderr);
+        lab.run(&format!("bodies {words}")).refused(part);
         assert!(lab.studies().is_empty());
     }
 }
@@ -232,9 +220,7 @@ fn what_is_no_body_is_one_line() {
 fn no_other_server_stands_in_for_puma() {
     let lab = Lab::new();
     let nowhere = lab.path("nothing-here");
-    let bodies = Running::start(lab.longtail("bodies -b s1").env("PATH", nowhere)).end().with_code(2);
-    assert!(bodies.stderr.contains("gem install puma"), "{}", bodies.stderr);
-    assert_eq!(bodies.stderr.lines().count(), 1, "{}", bodies.stderr);
+    Running::start(lab.longtail("bodies -b s1").env("PATH", nowhere)).end().refused("gem install puma");
 }
 
 /// Bodies whose first two runs are done, files among them.
@@ -242,17 +228,14 @@ fn in_the_third_run(lab: &Lab, port: u16) -> Running {
     // Those that are left take longer than it takes to send a signal, also where the machine is busy.
     let sizes = (1..=40).map(|size| size.to_string()).collect::<Vec<_>>().join(",");
     let words = format!("bodies -w2 -t2:2 -b i{sizes} -D 0.4 --warm-up 0.05 --no-calibrate");
-    let mut bodies = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string()));
+    let mut bodies = lab.start_at(port, &words);
     bodies.until(|_| lab.kept_runs() >= 2);
     bodies
 }
 
 #[test]
 fn ctrl_c_keeps_the_runs_that_are_done() {
-    if !has("puma") {
-        return;
-    }
-    let (lab, port) = (Lab::new(), free_port());
+    let Some((lab, port)) = Lab::with_port("puma") else { return };
     let bodies = in_the_third_run(&lab, port);
     bodies.send(Signal::INT);
     let bodies = bodies.end().with_code(130);
@@ -281,10 +264,7 @@ fn kill_9_leaves_no_server_and_no_file() {
 
 #[test]
 fn a_study_is_printed_again_in_every_layout() {
-    if !has("puma") {
-        return;
-    }
-    let lab = Lab::new();
+    let Some(lab) = Lab::with("puma") else { return };
     let seed =
         lab.run("bodies -t2:2 -b si1,2 -D 0.1 --warm-up 0 --no-calibrate --like-seed -o kept.study.json").with_code(0);
     assert_eq!(seed.stderr.lines().count(), 1, "{}", seed.stderr);
@@ -335,10 +315,7 @@ fn each_pass_has_every_body_once_on_a_server_of_its_own() {
 
 #[test]
 fn a_ceiling_is_measured_for_each_size_and_kept_for_the_day() {
-    if !has("puma") {
-        return;
-    }
-    let lab = Lab::new();
+    let Some(lab) = Lab::with("puma") else { return };
     for _ in 0..2 {
         lab.run("bodies -t1:1 -b s1,300 -D 0.1 --warm-up 0.05 -s tcp4,unix -o kept.study.json").with_code(0);
         let Study::Bodies(study) =
@@ -355,10 +332,7 @@ fn a_ceiling_is_measured_for_each_size_and_kept_for_the_day() {
 
 #[test]
 fn a_sweep_of_a_body_over_given_connections() {
-    if !has("puma") {
-        return;
-    }
-    let lab = Lab::new();
+    let Some(lab) = Lab::with("puma") else { return };
     let printed = lab.run("sweep -t2:2 --body c20 --connections 2,3,7 -R5 --no-calibrate").with_code(0);
     let study = lab.study();
     assert_eq!(study.runs.iter().map(|run| run.connections).collect::<Vec<_>>(), [2, 3, 7]);
@@ -371,6 +345,6 @@ fn a_sweep_of_a_body_over_given_connections() {
     }
     assert!(printed.stdout.contains("path /c20"), "{}", printed.stdout);
     let lab = Lab::new();
-    lab.run("sweep -t2:2 --body c20 --connections 2 --for 0.2 --warm-up 0.05 --no-calibrate").with_code(0);
+    lab.run("sweep -t2:2 --body c20 --connections 2 --for 0.2 --warm-up 0.05 --no-calibrate");
     assert_eq!(lab.study().plan.stream.stop, Stop::After(model::Nanos::from_millis(200)));
 }

@@ -43,7 +43,7 @@ fn a_sweep_is_kept_and_report_prints_the_same() {
 fn whatever_layout_a_sweep_prints_report_prints_too() {
     for layout in ["--style puma", "--format markdown", "--format json"] {
         let lab = Lab::new();
-        let sweep = lab.run(&format!("{QUICK} {layout}")).with_code(0);
+        let sweep = lab.run(&format!("{QUICK} --no-calibrate {layout}")).with_code(0);
         assert_eq!(connections(&lab.study()), [2, 4, 8]);
         assert!(!sweep.stdout.is_empty());
         assert_eq!(lab.run(&format!("report {layout}")).with_code(0).stdout, sweep.stdout, "{layout}");
@@ -53,7 +53,8 @@ fn whatever_layout_a_sweep_prints_report_prints_too() {
 #[test]
 fn a_count_ends_a_run_after_exactly_so_many_requests() {
     let lab = Lab::new();
-    lab.run("sweep --server builtin -w2 -t1:1 -d0.001 -R7 -k --multiples 1,1.5,4 --generator-threads 3").with_code(0);
+    lab.run("sweep --server builtin -w2 -t1:1 -d0.001 -R7 -k --multiples 1,1.5,4 --no-calibrate --generator-threads 3")
+        .with_code(0);
     let study = lab.study();
     assert_eq!(connections(&study), [2, 3, 8]);
     for run in &study.runs {
@@ -71,7 +72,7 @@ fn ipv6_is_swept_where_the_machine_has_it() {
         return;
     }
     let lab = Lab::new();
-    lab.run("sweep --server builtin -t1:1 -d0.001 -R3 --multiples 1,2 -s tcp6").with_code(0);
+    lab.run("sweep --server builtin -t1:1 -d0.001 -R3 --multiples 1,2 --no-calibrate -s tcp6").with_code(0);
     let study = lab.study();
     assert!(study.server.url.starts_with("http://[::1]:"), "{}", study.server.url);
     assert!(study.runs.iter().all(|run| run.tally.counts.failed() == 0));
@@ -82,7 +83,10 @@ fn two_sweeps_at_once_do_not_disturb_each_other() {
     let lab = Lab::new();
     let words = ["-w1 -t1:1 --multiples 1,2", "-w2 -t3:3 --multiples 1,2"];
     let start = |n: usize| {
-        let words = format!("sweep --server builtin -d0.01 --for 400ms --warm-up 0 {} -o {n}.study.json", words[n]);
+        let words = format!(
+            "sweep --server builtin -d0.01 --for 400ms --warm-up 0 --no-calibrate {} -o {n}.study.json",
+            words[n]
+        );
         Running::start(&mut lab.longtail(&words))
     };
     let running = [start(0), start(1)];
@@ -107,15 +111,16 @@ fn the_last_study_is_the_one_that_was_made_last() {
     let older = report::json::write(&testkit::study::canonical().into());
     lab.write("data/longtail/studies/2001-02-03T04-05-06Z-sweep-7.json", &older);
     lab.write("data/longtail/studies/notes.txt", "not a study");
-    let sweep = lab.run("sweep --server builtin -t1:1 -d0.001 -R3 --multiples 1").with_code(0);
+    let sweep = lab.run("sweep --server builtin -t1:1 -d0.001 -R3 --multiples 1 --no-calibrate").with_code(0);
     assert_eq!(lab.run("report").with_code(0).stdout, sweep.stdout);
 }
 
 #[test]
 fn without_puma_the_server_inside_longtail_stands_in() {
     let lab = Lab::new();
-    let sweep =
-        Running::start(lab.longtail("sweep -w2 -t1:1 -d0.001 -R3 --multiples 1").env("PATH", lab.path("nothing-here")));
+    let sweep = Running::start(
+        lab.longtail("sweep -w2 -t1:1 -d0.001 -R3 --multiples 1 --no-calibrate").env("PATH", lab.path("nothing-here")),
+    );
     let sweep = sweep.end().with_code(0);
     let notes: Vec<&str> = sweep.stderr.lines().collect();
     assert!(notes.len() == 2 && notes[0].contains("no Puma found") && notes[1].contains("saved as"), "{notes:?}");
@@ -127,7 +132,7 @@ fn without_puma_the_server_inside_longtail_stands_in() {
 #[test]
 fn the_printed_command_line_repeats_the_sweep() {
     let lab = Lab::new();
-    let words = "sweep --server builtin -w2 -t1:2 -d1ms -R3 -k --multiples 0.5,1.5 --generator-threads 2 --repeat 3 -o first.study.json";
+    let words = "sweep --server builtin -w2 -t1:2 -d1ms -R3 -k --multiples 0.5,1.5 --no-calibrate --generator-threads 2 --repeat 3 -o first.study.json";
     lab.run(words).with_code(0);
     let first = read(&lab.path("first.study.json"));
     let words = first.command_line.strip_prefix("longtail ").unwrap();

@@ -1,10 +1,10 @@
 //! However longtail ends, no server stays; and where it can still say something, what was measured is kept.
 
-use model::{Diagnostic, EndedBy, Outcome, SweepStudy};
+use model::{Diagnostic, EndedBy, Outcome};
 use probe::sockets;
 use rustix::process::Signal;
 
-use crate::lab::{Lab, Running, assert_conserved, free_port, has};
+use crate::lab::{LONGTAIL, Lab, Running, assert_conserved, free_port, has};
 
 const BUILTIN: &str = "--server builtin -w2 -t2:2";
 const PUMA: &str = "-t4:4";
@@ -12,8 +12,8 @@ const PUMA_CLUSTER: &str = "-w2 -t2:2";
 
 /// A sweep in the middle of its first run, eight connections being served.
 fn in_a_run(lab: &Lab, server: &str, port: u16) -> Running {
-    let words = format!("sweep {server} -d0.02 --for 120s --warm-up 0 --multiples 2,3");
-    let mut sweep = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string()));
+    let words = format!("sweep {server} -d0.02 --for 120s --warm-up 0 --multiples 2,3 --no-calibrate");
+    let mut sweep = lab.start_at(port, &words);
     // More than the one that asks whether it is ready.
     sweep.until(|_| sockets::of_port(port).unwrap().open > 4);
     sweep
@@ -69,9 +69,7 @@ fn interrupted(server: &str, signal: Signal) {
 
 #[test]
 fn a_signal_ends_the_run_and_keeps_it() {
-    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        interrupted(BUILTIN, signal);
-    }
+    interrupted(BUILTIN, Signal::HUP);
 }
 
 #[test]
@@ -88,12 +86,10 @@ fn a_signal_ends_the_run_on_pumas_workers_and_keeps_it() {
     }
 }
 
-/// Two signals, the second while Puma is waited for, which does not stop by itself: its requests never end.
-fn interrupted_twice() -> Option<SweepStudy> {
-    if !has("puma") {
-        return None;
-    }
-    let (lab, port) = (Lab::new(), free_port());
+/// The second while Puma is waited for, which does not stop by itself: its requests never end.
+#[test]
+fn the_second_signal_leaves_at_once_and_says_on_disk_that_it_is_not_all() {
+    let Some((lab, port)) = Lab::with_port("puma") else { return };
     let app = "run lambda { |env| sleep 600 unless env['HTTP_CONNECTION'] == 'close'; [200, {}, []] }\n";
     lab.write("stuck.ru", app);
     let mut sweep = in_a_run(&lab, &format!("{PUMA_CLUSTER} -r stuck.ru --path /"), port);
@@ -103,33 +99,21 @@ fn interrupted_twice() -> Option<SweepStudy> {
     let sweep = sweep.end().with_code(130);
     lab.assert_nothing_left(port);
     assert!(!sweep.stdout.contains("total time"), "it went the long way: {}", sweep.stdout);
-    Some(lab.study())
-}
-
-#[test]
-fn the_second_signal_leaves_at_once() {
-    if let Some(study) = interrupted_twice() {
-        assert_eq!(study.runs.len(), 1);
-        assert!(study.runs[0].warnings.contains(&Diagnostic::Interrupted { by: EndedBy::User }));
-        assert_conserved(&study.runs[0]);
-    }
-}
-
-#[test]
-fn what_two_signals_leave_on_disk_says_that_it_is_not_all() {
-    if let Some(study) = interrupted_twice() {
-        assert!(study.interrupted);
-    }
+    let study = lab.study();
+    assert!(study.interrupted);
+    assert_eq!(study.runs.len(), 1);
+    assert!(study.runs[0].warnings.contains(&Diagnostic::Interrupted { by: EndedBy::User }));
+    assert_conserved(&study.runs[0]);
 }
 
 #[test]
 fn a_signal_while_the_first_answer_is_awaited_ends_the_wait() {
-    if !has("puma") {
-        return;
-    }
     let (lab, port) = (Lab::new(), free_port());
-    let words = "sweep -t1:1 -d600 --boot-timeout 600s";
-    let mut sweep = Running::start(lab.longtail(words).env("PUMA_TEST_PORT", port.to_string()));
+    let words = format!(
+        "sweep --slots 1 --url http://127.0.0.1:{port}/ --boot-timeout 600s -- {LONGTAIL} sink --listen 127.0.0.1:{port} \
+         --no-answer 100%"
+    );
+    let mut sweep = Running::start(&mut lab.longtail(&words));
     sweep.until(|_| sockets::of_port(port).unwrap().open > 0);
     sweep.send(Signal::INT);
     sweep.end().with_code(130);
@@ -138,12 +122,9 @@ fn a_signal_while_the_first_answer_is_awaited_ends_the_wait() {
 
 #[test]
 fn a_signal_while_the_server_boots_sends_no_load() {
-    if !has("puma") {
-        return;
-    }
-    let (lab, port) = (Lab::new(), free_port());
+    let Some((lab, port)) = Lab::with_port("puma") else { return };
     lab.write("slow.ru", "File.write('booting', ''); sleep 600; run lambda { |env| [200, {}, []] }\n");
-    let mut sweep = Running::start(lab.longtail("sweep -t1:1 -r slow.ru").env("PUMA_TEST_PORT", port.to_string()));
+    let mut sweep = lab.start_at(port, "sweep -t1:1 -r slow.ru");
     sweep.until(|_| lab.path("booting").exists());
     sweep.send(Signal::INT);
     let sweep = sweep.end().with_code(130);

@@ -11,12 +11,12 @@ use sink::SinkBody;
 
 use crate::clock::{SteadyClock, eventually};
 use crate::kernel::loaded;
-use crate::lab::{Lab, PATIENCE, Running, free_port, has};
+use crate::lab::{Lab, PATIENCE, free_port, has, soaks};
 use crate::load::{sink, url};
 
 /// Kills of each kind; 40 of each in `make soak`.
 fn kills() -> u64 {
-    if std::env::var_os("LONGTAIL_SOAK").is_some() { 40 } else { 5 }
+    if soaks() { 40 } else { 5 }
 }
 
 /// Starts it again and again, and kills it within `most` of its start, at moments that are spread over that time.
@@ -24,7 +24,7 @@ fn killed(words: impl Fn(u16) -> String, most: Nanos) {
     for n in 0..kills() {
         let (lab, port) = (Lab::new(), free_port());
         let before = loaded();
-        let running = Running::start(lab.longtail(&words(port)).env("PUMA_TEST_PORT", port.to_string()));
+        let running = lab.start_at(port, &words(port));
         // The multiples of the golden ratio are spread evenly, however many there are.
         let part = (n as f64 * 0.618_034 + 0.01).fract();
         SteadyClock.sleep(Nanos::from_secs_f64(most.as_secs_f64() * part));

@@ -24,7 +24,7 @@ pub(crate) const PATIENCE: Nanos = Nanos::from_secs(600);
 pub(crate) const THIS_MACHINE: &str = "127.0.0.0/8,::1/128";
 
 /// The commands whose default output is the short answer, each with the flag that prints the full report. Tests read the full report:
-/// [`Lab::longtail`] adds the flag where the words name no other output, [`Lab::answer`] does not. This is the one place to change.
+/// [`full_report`] adds the flag where the words name no other output, [`Lab::answer`] does not. This is the one place to change.
 const FULL_REPORT: &[(&str, &str)] =
     &[("sweep", "--full"), ("bodies", "--full"), ("load", "--full"), ("report", "--full")];
 
@@ -47,6 +47,16 @@ impl Lab {
         let folder = owner.path().canonicalize().unwrap();
         fs::create_dir(folder.join("tmp")).unwrap();
         Lab { folder, _owner: owner }
+    }
+
+    /// One for a test of this program; `None`, and said, where it is not on PATH.
+    pub(crate) fn with(program: &str) -> Option<Lab> {
+        has(program).then(Lab::new)
+    }
+
+    /// The same with a port for the server.
+    pub(crate) fn with_port(program: &str) -> Option<(Lab, u16)> {
+        has(program).then(|| (Lab::new(), free_port()))
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -79,24 +89,20 @@ impl Lab {
     }
 
     /// The same with words that may have blanks in them.
-    pub(crate) fn longtail_of<W: AsRef<str>>(&self, words: impl IntoIterator<Item = W>) -> Command {
-        let words: Vec<W> = words.into_iter().collect();
-        let mut words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
-        let full = FULL_REPORT.iter().find(|(command, _)| words.first() == Some(command));
-        let asks_other = |word: &&str| OTHER_OUTPUTS.iter().any(|other| word.starts_with(other));
-        if let Some((_, flag)) = full
-            && !words.iter().any(asks_other)
-        {
-            words.insert(1, flag);
-        }
+    pub(crate) fn longtail_of(&self, words: impl IntoIterator<Item = impl Into<String>>) -> Command {
         let mut command = self.program(LONGTAIL);
-        command.args(words);
+        command.args(full_report(words));
         command
     }
 
     /// Runs longtail with these words to its end, as a user types them: it prints its default output.
     pub(crate) fn answer(&self, words: &str) -> Ended {
         Running::start(self.program(LONGTAIL).args(words.split_ascii_whitespace())).end()
+    }
+
+    /// Starts longtail with these words; the Puma that it starts gets this port.
+    pub(crate) fn start_at(&self, port: u16, words: &str) -> Running {
+        Running::start(self.longtail(words).env("PUMA_TEST_PORT", port.to_string()))
     }
 
     /// Runs longtail with these words to its end.
@@ -146,6 +152,19 @@ impl Lab {
         let nothing = (Vec::new(), Vec::new(), false);
         eventually(PATIENCE, || format!("{:?}", left()), || (left() == nothing).then_some(()));
     }
+}
+
+/// These words, with the flag for the full report where they choose no other output.
+pub(crate) fn full_report(words: impl IntoIterator<Item = impl Into<String>>) -> Vec<String> {
+    let mut words: Vec<String> = words.into_iter().map(Into::into).collect();
+    let full = FULL_REPORT.iter().find(|(command, _)| words.first().is_some_and(|word| word == command));
+    let chooses = |word: &String| OTHER_OUTPUTS.iter().any(|other| word.starts_with(other));
+    if let Some((_, flag)) = full
+        && !words.iter().any(chooses)
+    {
+        words.insert(1, (*flag).to_owned());
+    }
+    words
 }
 
 impl Drop for Lab {
@@ -275,6 +294,18 @@ impl Ended {
         self.status.code().unwrap_or_else(|| panic!("ended by a signal: {self:?}"))
     }
 
+    /// The line by which a user's mistake was named, which has `part` in it: exit code 2, and nothing else was printed.
+    #[track_caller]
+    pub(crate) fn refused(self, part: &str) -> String {
+        assert_eq!(
+            (self.status.code(), self.stderr.lines().count(), self.stdout.as_str()),
+            (Some(2), 1, ""),
+            "{self:?}"
+        );
+        assert!(self.stderr.contains(part), "no '{part}': {}", self.stderr);
+        self.stderr
+    }
+
     /// What it printed, having ended with this exit code.
     pub(crate) fn with_code(self, code: i32) -> Ended {
         assert_eq!(self.status.code(), Some(code), "{self:?}");
@@ -328,8 +359,13 @@ pub(crate) fn has(program: &str) -> bool {
 /// short window of a closed loop. `attempt` is given the words of the window, and says `None` where a run was empty; all else that
 /// it asserts holds of an empty run too.
 pub(crate) fn in_a_window<T>(attempt: impl FnMut(&str) -> Option<T>) -> T {
-    let windows = ["--for 300ms --warm-up 100ms", "--for 3s --warm-up 1s", "--for 15s --warm-up 1s"];
+    let windows = ["--for 150ms --warm-up 50ms", "--for 3s --warm-up 1s", "--for 15s --warm-up 1s"];
     windows.into_iter().find_map(attempt).expect("each run of 15 s has requests")
+}
+
+/// Whether `make soak` runs the tests: the long form of what `make test` does in a short one.
+pub(crate) fn soaks() -> bool {
+    std::env::var_os("LONGTAIL_SOAK").is_some()
 }
 
 /// Whether each run of a study has requests.

@@ -2,7 +2,7 @@
 
 use model::{BadResponse, Diagnostic, EndedBy, Outcome, ServerKind};
 
-use crate::lab::{Ended, Lab, Running, assert_conserved, free_port, has};
+use crate::lab::{Ended, Lab, Running, assert_conserved, free_port};
 
 /// A sweep of one slot, served by this script, which is told the port to listen on.
 fn swept(lab: &Lab, script: &str, words: &str) -> Ended {
@@ -14,13 +14,10 @@ fn swept(lab: &Lab, script: &str, words: &str) -> Ended {
 
 #[test]
 fn any_command_that_serves_http_can_be_swept() {
-    if !has("python3") {
-        return;
-    }
-    let (lab, port) = (Lab::new(), free_port());
+    let Some((lab, port)) = Lab::with_port("python3") else { return };
     lab.write("hello.txt", "hello\n");
     lab.run(&format!(
-        "sweep --slots 2 --url http://127.0.0.1:{port}/hello.txt --for 200ms --warm-up 0 --multiples 1,2 \
+        "sweep --slots 2 --url http://127.0.0.1:{port}/hello.txt --for 200ms --warm-up 0 --no-calibrate --multiples 1,2 \
              -- python3 -m http.server {port} --bind 127.0.0.1"
     ))
     .with_code(0);
@@ -53,10 +50,7 @@ h.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Answers).serve_forever()
 
 #[test]
 fn a_run_that_its_server_ended_is_not_said_to_be_interrupted_by_the_user() {
-    if !has("python3") {
-        return;
-    }
-    let lab = Lab::new();
+    let Some(lab) = Lab::with("python3") else { return };
     let sweep = swept(&lab, DIES, "-d0.001 --for 600s --warm-up 0 --multiples 2").with_code(3);
     let study = lab.study();
     assert!(!study.interrupted, "the user did nothing");
@@ -69,10 +63,7 @@ fn a_run_that_its_server_ended_is_not_said_to_be_interrupted_by_the_user() {
 
 #[test]
 fn a_server_that_dies_in_a_run_leaves_the_runs_that_were_done_and_says_where() {
-    if !has("python3") {
-        return;
-    }
-    let lab = Lab::new();
+    let Some(lab) = Lab::with("python3") else { return };
     // The first run has 20 requests, and the second more than are left.
     let sweep = swept(&lab, DIES, "-d0.001 -R20 --multiples 1,4").with_code(3);
     assert!(sweep.stderr.contains("ended during the run with 4 connections (exit code 3)"), "{}", sweep.stderr);
@@ -85,20 +76,19 @@ fn a_server_that_dies_in_a_run_leaves_the_runs_that_were_done_and_says_where() {
 #[test]
 fn a_service_time_that_was_measured_is_printed_by_sweep_as_by_report() {
     let lab = Lab::new();
-    let sweep = lab.run("sweep --server builtin -t1:1 --path /sleep0.01 -R3 --multiples 1").with_code(0);
+    let sweep = lab.run("sweep --server builtin -t1:1 --path /sleep0.01 -R3 --multiples 1 --no-calibrate").with_code(0);
     assert!(sweep.stdout.contains("(measured over one connection)"), "{}", sweep.stdout);
     assert_eq!(lab.run("report").with_code(0).stdout, sweep.stdout);
 }
 
 #[test]
 fn a_server_that_leaves_a_child_behind_leaves_nothing() {
-    if !has("python3") {
-        return;
-    }
-    let (lab, port) = (Lab::new(), free_port());
+    let Some((lab, port)) = Lab::with_port("python3") else { return };
     let daemon =
         lab.write("daemon.sh", &format!("setsid sleep 600 & exec python3 -m http.server {port} --bind 127.0.0.1\n"));
-    let words = format!("sweep --slots 1 --url http://127.0.0.1:{port}/ --path / -d0.01 -R3 --multiples 1 -- sh");
+    let words = format!(
+        "sweep --slots 1 --url http://127.0.0.1:{port}/ --path / -d0.01 -R3 --multiples 1 --no-calibrate -- sh"
+    );
     Running::start(lab.longtail(&words).arg(daemon)).end().with_code(0);
     lab.assert_nothing_left(port);
 }
@@ -121,10 +111,7 @@ socketserver.ThreadingTCPServer(("127.0.0.1", int(sys.argv[1])), Babbles).serve_
 
 #[test]
 fn a_sweep_tells_what_was_wrong_with_bad_responses() {
-    if !has("python3") {
-        return;
-    }
-    let lab = Lab::new();
+    let Some(lab) = Lab::with("python3") else { return };
     let sweep = swept(&lab, BABBLER, "-d0.001 -R40 -k --multiples 2").with_code(0);
     let run = &lab.study().runs[0];
     assert_conserved(run);
@@ -143,10 +130,7 @@ fn a_sweep_tells_what_was_wrong_with_bad_responses() {
 
 #[test]
 fn a_server_that_speaks_no_http_is_told_with_what_is_wrong() {
-    if !has("python3") {
-        return;
-    }
-    let lab = Lab::new();
+    let Some(lab) = Lab::with("python3") else { return };
     let sweep = swept(&lab, &BABBLER.replace("HTTP/1.1 200", "SSH-2.0"), "--boot-timeout 1s").with_code(2);
     assert!(
         sweep.stderr.contains("GET / is not answered: bad response: the response is not HTTP/1.1"),

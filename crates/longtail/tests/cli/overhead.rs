@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::lab::{Lab, has, in_a_window};
+use crate::lab::{Lab, in_a_window};
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
@@ -59,7 +59,8 @@ fn every_arm_runs_once_a_round() {
     let order = |found: &Value| -> Vec<String> {
         found["samples"].as_array().unwrap().iter().map(|sample| sample["arm"].to_string()).collect()
     };
-    assert_eq!(order(&found), order(&json(&lab.run(&short).with_code(0).stdout)), "a seed is an order");
+    let again = order(&json(&lab.run(&short.replace("--rounds 6", "--rounds 2")).with_code(0).stdout));
+    assert_eq!(order(&found)[..again.len()], again, "a seed is an order");
     assert!(lab.living().is_empty() && lab.studies().is_empty());
 }
 
@@ -75,10 +76,7 @@ fn few_rounds_have_no_interval() {
 
 #[test]
 fn an_apps_own_instrument_is_on_in_its_arm_alone() {
-    if !has("puma") {
-        return;
-    }
-    let lab = Lab::new();
+    let Some(lab) = Lab::with("puma") else { return };
     let words = "overhead -t2:2 --rounds 1 --for 100ms --warm-up 0 --arms statsd,anatomy --format json";
     let found = json(&lab.run(words).with_code(0).stdout);
     for sample in found["samples"].as_array().unwrap() {
@@ -95,10 +93,7 @@ fn an_apps_own_instrument_is_on_in_its_arm_alone() {
 
 #[test]
 fn a_setting_of_ones_own_reaches_the_server() {
-    if !has("puma") {
-        return;
-    }
-    let lab = Lab::new();
+    let Some(lab) = Lab::with("puma") else { return };
     let told = lab.path("answer");
     let app = format!(
         "File.write({:?}, ENV['INSTRUMENT'].to_s + \"\\n\", mode: 'a')\nrun lambda {{ |_| [200, {{}}, ['ok']] }}\n",
@@ -113,16 +108,12 @@ fn a_setting_of_ones_own_reaches_the_server() {
 
 #[test]
 fn a_server_that_does_not_serve_is_refused() {
-    if !has("puma") {
-        return;
-    }
-    let lab = Lab::new();
+    let Some(lab) = Lab::with("puma") else { return };
     lab.write("bad.ru", "run lambda { |_| [500, {}, ['no']] }\n");
     let said = lab.run("overhead -t1:1 -r bad.ru --rounds 1").with_code(2);
     // Beside the server's own last lines one of ours.
     let ours: Vec<&str> = said.stderr.lines().filter(|line| !line.starts_with("  | ")).collect();
     assert!(ours.len() == 1 && ours[0].contains("is answered 500"), "{}", said.stderr);
     assert!(said.stderr.contains("  | Use Ctrl-C to stop\n"), "{}", said.stderr);
-    let said = lab.run("overhead --server builtin --arms statsd").with_code(2);
-    assert_eq!(said.stderr.lines().count(), 1, "{}", said.stderr);
+    lab.run("overhead --server builtin --arms statsd").refused("");
 }

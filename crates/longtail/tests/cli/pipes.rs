@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use crate::lab::{Lab, Running};
 
-const SWEEP: &str = "sweep --server builtin -t1:1 -d0.001 -R20 --multiples 1,2,3";
+const SWEEP: &str = "sweep --server builtin -t1:1 -d0.001 -R20 --multiples 1,2,3 --no-calibrate";
 
 #[test]
 fn a_pipe_gets_plain_text() {

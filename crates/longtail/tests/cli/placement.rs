@@ -32,10 +32,10 @@ fn a_server_that_is_given_processors_has_them_for_itself() {
     let Some(apart) = apart() else { return };
     let (lab, port) = (Lab::new(), free_port());
     let words = format!(
-        "sweep --server builtin -w2 -t2:2 -d0.02 --for 600s --warm-up 0 --multiples 2 --server-cpus {}",
+        "sweep --server builtin -w2 -t2:2 -d0.02 --for 600s --warm-up 0 --multiples 2 --no-calibrate --server-cpus {}",
         apart.server
     );
-    let mut sweep = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string()));
+    let mut sweep = lab.start_at(port, &words);
     sweep.until(|_| sockets::of_port(port).unwrap().open > 4);
     assert_eq!(cpus_of(sweep.pid(), "lane-0"), Some(apart.lanes.clone()));
     sweep.send(Signal::INT);

@@ -3,7 +3,7 @@
 use model::run::ShareSource;
 use model::{Diagnostic, Grade, Run, SweepStudy};
 
-use crate::lab::{Lab, Running, assert_conserved, free_port, has, in_a_window, ledger_warnings, none_is_empty};
+use crate::lab::{Lab, assert_conserved, free_port, has, in_a_window, ledger_warnings, none_is_empty};
 
 /// Sweeps at the slots and at twice as many connections, and leaves nothing.
 fn swept(words: &str) -> Option<SweepStudy> {
@@ -14,8 +14,8 @@ fn swept_for(words: &str, window: &str) -> SweepStudy {
     let lab = Lab::new();
     lab.write("plain.ru", "run lambda { |env| sleep 0.01; [200, {}, ['ok']] }\n");
     let port = free_port();
-    let words = format!("sweep {words} {window} --multiples 1,2");
-    let sweep = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string()));
+    let words = format!("sweep {words} {window} --multiples 1,2 --no-calibrate");
+    let sweep = lab.start_at(port, &words);
     let sweep = sweep.end().with_code(0);
     assert_eq!(sweep.stderr.lines().count(), 1, "{}", sweep.stderr);
     lab.assert_nothing_left(port);
@@ -138,12 +138,9 @@ fn learning_the_service_time_is_in_no_runs_count() {
 
 #[test]
 fn slots_that_only_the_config_file_knows_are_those_that_are_driven() {
-    if !has("puma") {
-        return;
-    }
-    let lab = Lab::new();
+    let Some(lab) = Lab::with("puma") else { return };
     lab.write("three.rb", "threads 1, 3\n");
-    lab.run("sweep -C three.rb -d0.01 -R3 --multiples 1,2").with_code(0);
+    lab.run("sweep -C three.rb -d0.01 -R3 --multiples 1,2 --no-calibrate").with_code(0);
     let study = lab.study();
     assert_eq!(study.server.slots(), 3);
     assert_eq!(study.runs.iter().map(|run| run.connections).collect::<Vec<_>>(), [3, 6]);
@@ -152,15 +149,12 @@ fn slots_that_only_the_config_file_knows_are_those_that_are_driven() {
 
 #[test]
 fn a_puma_that_dies_in_a_run_is_told_with_its_last_lines_and_what_was_done_is_kept() {
-    if !has("puma") {
-        return;
-    }
-    let lab = Lab::new();
+    let Some(lab) = Lab::with("puma") else { return };
     let app = "n = 0\nrun lambda { |env| n += 1; (warn 'the app gives up'; exit! 7) if n > 50; [200, {}, ['ok']] }\n";
     lab.write("mortal.ru", app);
     let port = free_port();
-    let words = "sweep -t1:1 -d0.001 -r mortal.ru --path / -R15 --multiples 1,2,3,4";
-    let sweep = Running::start(lab.longtail(words).env("PUMA_TEST_PORT", port.to_string()));
+    let words = "sweep -t1:1 -d0.001 -r mortal.ru --path / -R15 --multiples 1,2,3,4 --no-calibrate";
+    let sweep = lab.start_at(port, words);
     let sweep = sweep.end().with_code(3);
     lab.assert_nothing_left(port);
     assert!(sweep.stderr.contains("  | the app gives up\n"), "{}", sweep.stderr);

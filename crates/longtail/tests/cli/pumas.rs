@@ -1,8 +1,9 @@
 //! What every Puma must be to longtail, whatever its version: started, ready, its slots, each worker's count, its order of service,
 //! a forecast that holds, stopped, nothing left.
 //!
-//! `LONGTAIL_PUMAS` names checkouts, separated by blanks (`make test-pumas DIRS="…"`); without it, it is the Puma on PATH. What is asserted
-//! of times is told apart by factors; where the machine was too noisy for that, the skip is said.
+//! `LONGTAIL_PUMAS` names checkouts, separated by blanks (`make test-pumas DIRS="…"`); without it, it is the Puma on PATH, in `make soak`:
+//! `make test` has that one in `situations/theory.rs`. What is asserted of times is told apart by factors; where the machine was too
+//! noisy for that, the skip is said.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -10,7 +11,7 @@ use std::path::Path;
 use model::theory::{Resemblance, inferred};
 use model::{Diagnostic, Discipline, Run, SweepStudy};
 
-use crate::lab::{Lab, Running, assert_conserved, can, free_port, has, ledger_warnings};
+use crate::lab::{Lab, Running, assert_conserved, can, free_port, has, ledger_warnings, soaks};
 use crate::theory::shared_its_processors;
 
 /// The commands of the Pumas under test, as `--puma` takes them.
@@ -21,7 +22,8 @@ fn pumas() -> Vec<String> {
         format!("ruby -I{dir}/lib {dir}/bin/puma")
     };
     let given: Vec<String> = dirs.split_ascii_whitespace().map(of_checkout).collect();
-    if given.is_empty() && has("puma") { vec!["puma".to_owned()] } else { given }
+    let is_on_path = given.is_empty() && (soaks() || std::env::var_os("LONGTAIL_PUMAS").is_some()) && has("puma");
+    if is_on_path { vec!["puma".to_owned()] } else { given }
 }
 
 /// Two workers of two threads, an app that sleeps 100 ms, at one and a half and three times the slots.

@@ -201,10 +201,7 @@ fn a_puma_that_ends_at_boot_shows_its_last_lines() {
 
 #[test]
 fn a_config_file_that_is_no_ruby_shows_what_puma_says() {
-    if !has("puma") {
-        return;
-    }
-    let lab = Lab::new();
+    let Some(lab) = Lab::with("puma") else { return };
     lab.write("broken.rb", "threads(\n");
     let quoted = refused(&lab, &mut lab.longtail("sweep -C broken.rb"), "no load was sent");
     assert!(quoted.iter().any(|line| line.contains("broken.rb")), "{quoted:?}");

@@ -3,7 +3,7 @@
 use model::theory::Resemblance;
 use model::{Diagnostic, Discipline, Grade, Run, SweepStudy};
 
-use crate::lab::{Lab, Running, can, free_port, has};
+use crate::lab::{Lab, can, free_port};
 
 /// Whether a lane waited for a processor, or the hypervisor took some, for longer than is passed over.
 pub(crate) fn shared_its_processors(run: &Run) -> bool {
@@ -19,12 +19,9 @@ fn major(study: &SweepStudy) -> u32 {
 
 #[test]
 fn a_probe_tells_keep_alive_from_a_connection_for_each_request() {
-    if !has("puma") {
-        return;
-    }
-    let lab = Lab::new();
+    let Some(lab) = Lab::with("puma") else { return };
     let words = "sweep -w1 -t2:2 -d0.05 -R3 --multiples 1 --no-calibrate --probe-discipline";
-    let ended = Running::start(lab.longtail(words).env("PUMA_TEST_PORT", free_port().to_string())).end().with_code(0);
+    let ended = lab.start_at(free_port(), words).end().with_code(0);
     let study = lab.study();
     assert_eq!(ended.stdout.lines().filter(|line| line.starts_with("probe ")).count(), 1, "{}", ended.stdout);
     assert_eq!(study.probes.iter().map(|probe| probe.keep_alive).collect::<Vec<_>>(), [true, false]);

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use sink::{Sink, SinkBody};
 
 use crate::clock::eventually;
-use crate::lab::{Lab, PATIENCE, Running, free_port, has};
+use crate::lab::{Lab, PATIENCE, Running, has};
 use crate::load::{load, sink, url};
 
 fn study(lab: &Lab) -> LoadStudy {
@@ -152,9 +152,7 @@ fn mistakes_are_one_line_and_send_nothing() {
     ] {
         let mut command = lab.longtail("load");
         command.args(crate::load::split(words)).arg(url(&sink)).env("PATH", lab.path("bin"));
-        let ended = Running::start(&mut command).end().with_code(2);
-        assert_eq!((ended.stderr.lines().count(), ended.stdout.as_str()), (1, ""), "{words}: {}", ended.stderr);
-        assert!(ended.stderr.contains(part), "{words}: {}", ended.stderr);
+        Running::start(&mut command).end().refused(part);
     }
     assert_eq!(sink.stop().requests, 0);
     assert!(lab.studies().is_empty());
@@ -190,9 +188,7 @@ fn a_generator_that_fails_is_one_line() {
         let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
         pretend(&lab, "hey", script);
         let mut command = lab.longtail(&format!("load --generator hey -c 1 --for 1s {}", url(&sink)));
-        let ended = Running::start(command.env("PATH", lab.path("bin"))).end().with_code(2);
-        assert_eq!((ended.stderr.lines().count(), ended.stdout.as_str()), (1, ""), "{}", ended.stderr);
-        assert!(ended.stderr.contains(part), "{}", ended.stderr);
+        Running::start(command.env("PATH", lab.path("bin"))).end().refused(part);
         assert!(lab.studies().is_empty());
     }
 }
@@ -240,10 +236,7 @@ fn assert_accounted(study: &SweepStudy, rows: usize) {
 
 #[test]
 fn a_sweep_on_the_server_inside_is_driven_by_wrk() {
-    if !has("wrk") {
-        return;
-    }
-    let lab = Lab::new();
+    let Some(lab) = Lab::with("wrk") else { return };
     let ended =
         lab.run("sweep --server builtin -w2 -t2 -d0.01 --generator wrk --for 1s --multiples 1,2.5").with_code(0);
     let study = lab.study();
@@ -282,15 +275,12 @@ fn hey_counts_with_pumas_workers() {
 
 #[test]
 fn ctrl_c_keeps_the_finished_runs_of_a_sweep() {
-    if !has("hey") {
-        return;
-    }
-    let (lab, port) = (Lab::new(), free_port());
+    let Some((lab, port)) = Lab::with_port("hey") else { return };
     // The rest of the hundred take longer than it takes to send a signal, also where the machine is busy.
     let multiples = vec!["1"; 100].join(",");
     let words =
         format!("sweep --server builtin -w1 -t2 -d0.01 --generator hey --for 1s --warm-up 0 --multiples {multiples}");
-    let mut sweep = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string()));
+    let mut sweep = lab.start_at(port, &words);
     sweep.until(|_| lab.kept_runs() > 0);
     sweep.send(Signal::INT);
     let sweep = sweep.end().with_code(130);

@@ -5,7 +5,7 @@ use testkit::http::Receiver;
 
 use super::{load, outcomes, sink, study, url};
 use crate::clock::eventually;
-use crate::lab::{Lab, PATIENCE, Running, free_port, has};
+use crate::lab::{Lab, PATIENCE, Running};
 
 /// Runs another tool's words; what was printed has these parts.
 fn like(words: &str, parts: &[&str]) -> model::LoadStudy {
@@ -90,8 +90,7 @@ fn what_the_others_can_and_we_cannot_is_refused() {
         [("hey -- -h2", "-h2"), ("hey -- -x proxy:1", "-x"), ("wrk -- -s x.lua", "-s"), ("hey --", "URL")]
     {
         let (lab, url) = (Lab::new(), if words == "hey --" { String::new() } else { receiver.url() });
-        let ended = load(&lab, &format!("--as {words} {url}")).with_code(2);
-        assert!(ended.stderr.contains(part) && ended.stderr.lines().count() == 1, "{words}: {}", ended.stderr);
+        load(&lab, &format!("--as {words} {url}")).refused(part);
     }
     assert!(receiver.requests().is_empty());
 }
@@ -137,10 +136,7 @@ fn answers(port: u16) -> bool {
 
 #[test]
 fn both_command_lines_work_on_nginx() {
-    if !has("nginx") {
-        return;
-    }
-    let (lab, port) = (Lab::new(), free_port());
+    let Some((lab, port)) = Lab::with_port("nginx") else { return };
     let here = lab.path("");
     let here = here.display();
     let paths: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
@@ -161,10 +157,7 @@ fn both_command_lines_work_on_nginx() {
 
 #[test]
 fn both_command_lines_work_on_puma() {
-    if !has("puma") {
-        return;
-    }
-    let (lab, port) = (Lab::new(), free_port());
+    let Some((lab, port)) = Lab::with_port("puma") else { return };
     let app = lab.write("app.ru", "run lambda { |env| [200, {'content-length' => '2'}, ['ok']] }\n");
     let bind = format!("tcp://127.0.0.1:{port}");
     let _puma = Running::start(lab.program("puma").args(["-t5:5", "-b", &bind]).arg(app));

@@ -72,10 +72,7 @@ const APP: &str = "require 'socket'\nUDP = UDPSocket.new\n\
 
 #[test]
 fn a_server_that_is_started_knows_where_to_send() {
-    if !has("puma") {
-        return;
-    }
-    let lab = Lab::new();
+    let Some(lab) = Lab::with("puma") else { return };
     let app = lab.write("app.ru", APP);
     let words = "sweep -w2 -t2:2 -d0.001 -R20 --multiples 1,2 --no-calibrate --path / --statsd-listen 127.0.0.1:0";
     let mut sweep = lab.longtail(words);

@@ -64,7 +64,7 @@ fn nothing_is_told_of_a_sweep_before_the_servers_own_count_is_compared() {
         "sweep -r app.ru -w2 -t2:2 --for 1s --warm-up 0 --multiples 1,2 --no-calibrate --inspect none --statsd-to {}",
         agent.local_addr().unwrap()
     );
-    Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", free_port().to_string())).end().with_code(3);
+    lab.start_at(free_port(), &words).end().with_code(3);
     let packets = packets(&agent);
     let verdicts: BTreeSet<&str> = packets
         .iter()

@@ -8,15 +8,15 @@ use model::{Clock as _, Diagnostic, Grade, Nanos, Verdict};
 use rustix::process::Signal;
 use testkit::http::Receiver;
 
-use super::{Caused, Cells, Row, Seen, four_slots_served, row, served};
+use super::{Caused, Cells, Row, Seen, four_slots_served, row, served, wants};
 use crate::clock::SteadyClock;
-use crate::lab::{Lab, Running, free_port, has};
+use crate::lab::{Lab, Running, free_port};
 use crate::load::{load, study};
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
         row("nobody listens", "a port without a listener", Cells { exit: Some(2), ..Cells::default() }, || {
-            Caused::Seen(Seen::exit(&Lab::new().run(&format!("load http://127.0.0.1:{}/", free_port()))))
+            Ok(Seen::exit(&Lab::new().run(&format!("load http://127.0.0.1:{}/", free_port()))))
         }),
         row("a server that answers with errors only", "503 to every request", INVALID, || {
             of_answer("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n")
@@ -93,7 +93,7 @@ pub(super) fn rows() -> Vec<Row> {
             without_statsd,
         ),
         row("no load at all is asked for", "--rate 0", Cells { exit: Some(2), ..Cells::default() }, || {
-            Caused::Seen(Seen::exit(&Lab::new().run("load --rate 0/s http://127.0.0.1/")))
+            Ok(Seen::exit(&Lab::new().run("load --rate 0/s http://127.0.0.1/")))
         }),
         row(
             "somebody else uses the server",
@@ -120,7 +120,7 @@ fn of_sink(words: &str, load_words: &str) -> Caused {
     let lab = Lab::new();
     let server = served(&lab, words);
     let ended = load(&lab, &format!("{load_words} {}", server.url));
-    Caused::Seen(Seen::load(&ended, &study(&lab)))
+    Ok(Seen::load(&ended, &study(&lab)))
 }
 
 /// A load in the middle, on four slots of 100 ms, to which `this` is done.
@@ -132,7 +132,7 @@ fn in_the_middle(words: &str, this: impl FnOnce(&Running, Running)) -> Caused {
     SteadyClock.sleep(Nanos::from_secs(1));
     this(&running, server.running);
     let ended = running.end();
-    Caused::Seen(Seen::load(&ended, &study(&lab)))
+    Ok(Seen::load(&ended, &study(&lab)))
 }
 
 fn dies() -> Caused {
@@ -152,26 +152,24 @@ fn without_statsd() -> Caused {
     let lab = Lab::new();
     let server = four_slots_served(&lab, Nanos::from_millis(100));
     let ended = load(&lab, &format!("-c 8 --for 2s --statsd-to 127.0.0.1:{} {}", free_port(), server.url));
-    Caused::Seen(Seen::load(&ended, &study(&lab)))
+    Ok(Seen::load(&ended, &study(&lab)))
 }
 
 /// A sweep of the Puma on PATH with this app, and what else is done with its port meanwhile, until told that it is over.
 fn swept(app: &str, words: &str, meanwhile: impl Fn(u16, &AtomicBool) + Sync) -> Caused {
-    if !has("puma") {
-        return Caused::Skipped("puma is not on PATH".to_owned());
-    }
+    wants("puma")?;
     let (lab, port, over) = (Lab::new(), free_port(), AtomicBool::new(false));
     lab.write("app.ru", app);
     let words = format!("sweep -r app.ru {words} --for 2s --warm-up 500ms --multiples 2 --no-calibrate --inspect proc");
     let ended = std::thread::scope(|scope| {
         scope.spawn(|| meanwhile(port, &over));
-        let ended = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", port.to_string())).end();
+        let ended = lab.start_at(port, &words).end();
         over.store(true, Ordering::Relaxed);
         ended
     });
     let forced = lab.run("report --force").stdout;
     assert!(forced.contains("where the response time went"), "{forced}");
-    Caused::Seen(Seen::sweep(&ended, &lab.study()).without_discipline())
+    Ok(Seen::sweep(&ended, &lab.study()).without_discipline())
 }
 
 fn is_conservation(check: &Diagnostic) -> bool {
@@ -202,5 +200,5 @@ fn wrong_worker() -> Caused {
 fn of_answer(answer: &'static str) -> Caused {
     let (lab, server) = (Lab::new(), Receiver::answering(answer));
     let ended = load(&lab, &format!("-n 20 -c 2 {}", server.url()));
-    Caused::Seen(Seen::load(&ended, &study(&lab)))
+    Ok(Seen::load(&ended, &study(&lab)))
 }

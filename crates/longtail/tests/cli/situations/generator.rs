@@ -122,13 +122,13 @@ fn stopped(words: &str, time: Nanos) -> Caused {
     SteadyClock.sleep(time);
     running.send(Signal::CONT);
     let ended = running.end();
-    Caused::Seen(Seen::load(&ended, &study(&lab)))
+    Ok(Seen::load(&ended, &study(&lab)))
 }
 
 fn on_a_busy_processor() -> Caused {
     let ours = affinity::ours().expect("Linux tells");
     let Some(first) = ours.iter().next().filter(|_| cpus() > 1 && has("taskset")) else {
-        return Caused::Skipped("one CPU, or no taskset".to_owned());
+        return Err("one CPU, or no taskset".to_owned());
     };
     let lab = Lab::new();
     let server = served(&lab, "");
@@ -137,12 +137,12 @@ fn on_a_busy_processor() -> Caused {
     command.args(["-c", &first.to_string(), LONGTAIL]);
     command.args(["load", "--no-calibrate", "-c", "64", "--for", "2s", &server.url]);
     let ended = Running::start(&mut command).end();
-    Caused::Seen(Seen::load(&ended, &study(&lab)))
+    Ok(Seen::load(&ended, &study(&lab)))
 }
 
 fn without_ports() -> Caused {
     let Some(host) = host(&[]) else {
-        return Caused::Skipped("no network namespace can be made here".to_owned());
+        return Err("no network namespace can be made here".to_owned());
     };
     let lab = Lab::new();
     let range = "echo 40000 40009 > /proc/sys/net/ipv4/ip_local_port_range";
@@ -152,17 +152,17 @@ fn without_ports() -> Caused {
     let sink = host.enter(|| Sink::start(settings, SteadyClock).unwrap());
     let words = format!("load --no-calibrate -c 20 --for 1s {}", url(&sink));
     let ended = Running::start(on(&lab, &host, THIS_MACHINE).args(words.split(' '))).end();
-    Caused::Seen(Seen::load(&ended, &study(&lab)))
+    Ok(Seen::load(&ended, &study(&lab)))
 }
 
 fn under_a_quota() -> Caused {
     let Some(quota) = Quota::of(10) else {
-        return Caused::Skipped("no control group with a quota can be made here".to_owned());
+        return Err("no control group with a quota can be made here".to_owned());
     };
     let lab = Lab::new();
     let server = served(&lab, "");
     let script =
         format!("{} && exec {LONGTAIL} load --no-calibrate --rate 5000/s --for 2s {}", quota.enter(), server.url);
     let ended = Running::start(lab.program("sh").args(["-c", &script])).end();
-    Caused::Seen(Seen::load(&ended, &study(&lab)))
+    Ok(Seen::load(&ended, &study(&lab)))
 }

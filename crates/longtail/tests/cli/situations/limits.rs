@@ -8,7 +8,7 @@ use launch::affinity;
 use model::{Clock as _, Diagnostic, Grade, Nanos, Rate, Verdict};
 use sink::{DelayLaw, Sink, SinkSettings, SlotQueue};
 
-use super::{Caused, Cells, Row, Seen, row};
+use super::{Caused, Cells, Row, Seen, row, wants};
 use crate::clock::{SteadyClock, eventually};
 use crate::lab::{Lab, PATIENCE, Running, free_port, has};
 use crate::load::{load, study, url};
@@ -23,7 +23,7 @@ pub(super) fn rows() -> Vec<Row> {
                 let sink = four_slots(Nanos::from_millis(20));
                 let lab = Lab::new();
                 let ended = load(&lab, &format!("--rate 20/s --for 3s {}", url(&sink)));
-                Caused::Seen(Seen::load(&ended, &study(&lab)))
+                Ok(Seen::load(&ended, &study(&lab)))
             },
         ),
         row(
@@ -45,7 +45,7 @@ pub(super) fn rows() -> Vec<Row> {
             "puma -w2 -t5:5 --server-cpus 0, 10 ms of Ruby a request, the generator on the others",
             server_bound("CPU"),
             || match cpus() {
-                1 => Caused::Skipped("one CPU: none is left to the generator".to_owned()),
+                1 => Err("one CPU: none is left to the generator".to_owned()),
                 _ => swept("-w2 -t5:5 --server-cpus 0 --for 4s --multiples 1", Some(BURN)),
             },
         )
@@ -56,7 +56,7 @@ pub(super) fn rows() -> Vec<Row> {
             "puma -t5:5, 10 ms of Ruby a request, 4 connections, on two CPUs or more",
             server_bound("Ruby's lock"),
             || match cpus() {
-                1 => Caused::Skipped("one CPU: that is the limit then".to_owned()),
+                1 => Err("one CPU: that is the limit then".to_owned()),
                 _ => swept("-t5:5 --for 4s --multiples 0.8", Some(BURN)),
             },
         )
@@ -96,7 +96,7 @@ pub(super) fn rows() -> Vec<Row> {
                 let sink = sink_of(SinkSettings { backlog: 1, accept_rate: Some(rate), ..SinkSettings::default() });
                 let lab = Lab::new();
                 let ended = load(&lab, &format!("-c 12 -n 12 {}", url(&sink)));
-                Caused::Seen(Seen::load(&ended, &study(&lab)))
+                Ok(Seen::load(&ended, &study(&lab)))
             },
         )
         .alone()
@@ -123,18 +123,16 @@ pub(super) fn cpus() -> u32 {
 
 /// A sweep of the Puma on PATH with this app, or its own.
 fn swept(words: &str, app: Option<&str>) -> Caused {
-    if !has("puma") {
-        return Caused::Skipped("puma is not on PATH".to_owned());
-    }
+    wants("puma")?;
     let lab = Lab::new();
     let app = app.map_or("", |app| {
         lab.write("app.ru", app);
         "-r app.ru"
     });
     let words = format!("sweep {app} {words} --warm-up 1s --no-calibrate");
-    let ended = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", free_port().to_string())).end();
+    let ended = lab.start_at(free_port(), &words).end();
     let study = lab.study();
-    Caused::Seen(Seen::sweep(&ended, &study).without_discipline())
+    Ok(Seen::sweep(&ended, &study).without_discipline())
 }
 
 /// A control group with a part of a CPU; root makes one, and it is taken away when it is dropped.
@@ -177,11 +175,9 @@ impl Drop for Quota {
 }
 
 fn under_a_quota() -> Caused {
-    if !has("puma") {
-        return Caused::Skipped("puma is not on PATH".to_owned());
-    }
+    wants("puma")?;
     let Some(quota) = Quota::of(50) else {
-        return Caused::Skipped("no control group with a quota can be made here".to_owned());
+        return Err("no control group with a quota can be made here".to_owned());
     };
     let (lab, port) = (Lab::new(), free_port());
     let app = lab.write("app.ru", BURN);
@@ -190,13 +186,13 @@ fn under_a_quota() -> Caused {
     let words = "--for 4s --warm-up 1s --no-calibrate --multiples 1";
     let words = format!("sweep {words} --slots 5 --url http://127.0.0.1:{port}/ -- sh {}", script.display());
     let ended = lab.run(&words);
-    Caused::Seen(Seen::sweep(&ended, &lab.study()).without_discipline())
+    Ok(Seen::sweep(&ended, &lab.study()).without_discipline())
 }
 
 /// A load of a Puma that was there before.
 fn loaded_beside() -> Caused {
     if !has("puma") || cpus() == 1 {
-        return Caused::Skipped("puma is not on PATH, or there is one CPU".to_owned());
+        return Err("puma is not on PATH, or there is one CPU".to_owned());
     }
     let (lab, port) = (Lab::new(), free_port());
     let app = lab.write("app.ru", BURN);
@@ -205,7 +201,7 @@ fn loaded_beside() -> Caused {
     let _puma = Running::start(&mut puma);
     eventually(PATIENCE, || "no Puma".to_owned(), || TcpStream::connect(("127.0.0.1", port)).ok());
     let ended = load(&lab, &format!("-c 4 --for 4s http://127.0.0.1:{port}/"));
-    Caused::Seen(Seen::load(&ended, &study(&lab)))
+    Ok(Seen::load(&ended, &study(&lab)))
 }
 
 fn sink_of(settings: SinkSettings) -> Sink {

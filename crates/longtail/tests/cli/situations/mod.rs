@@ -23,7 +23,7 @@ use model::{
 };
 
 use crate::clock::eventually;
-use crate::lab::{Ended, Lab, PATIENCE, Running, can, free_port};
+use crate::lab::{Ended, Lab, PATIENCE, Running, can, free_port, has, soaks};
 
 /// A situation.
 pub(crate) struct Row {
@@ -77,12 +77,12 @@ pub(crate) struct Cells {
     pub(crate) discipline: Option<Discipline>,
 }
 
-/// What came of causing it.
-pub(crate) enum Caused {
-    /// It was caused.
-    Seen(Seen),
-    /// It cannot be caused here, and why.
-    Skipped(String),
+/// What the program said of it, or why it cannot be caused here.
+pub(crate) type Caused = Result<Seen, String>;
+
+/// Where this program is not on PATH, it cannot be caused.
+fn wants(program: &str) -> Result<(), String> {
+    if has(program) { Ok(()) } else { Err(format!("{program} is not on PATH")) }
 }
 
 /// What the program said.
@@ -155,7 +155,11 @@ impl Seen {
 /// Others may have this share of the server's CPUs and disturb nothing.
 const OTHERS: f64 = 0.03;
 
-/// Whether the kernel says that a lane waited for a processor, the machine for its host, or that others had a part of the CPUs.
+/// A thread that has stood still for so long was kept from its work.
+const STANDSTILL: Nanos = Nanos::from_millis(5);
+
+/// Whether the kernel says that a lane waited for a processor or stood still, the machine for its host, others' accept queues lost
+/// connections while all of ours were made at once, or that others had a part of the CPUs.
 fn disturbed(judgement: &Judgement, facts: &GeneratorFacts) -> Option<String> {
     let is_of_machine =
         |check: &&Diagnostic| matches!(check, Diagnostic::LaneRunQueue { .. } | Diagnostic::Steal { .. });
@@ -165,6 +169,15 @@ fn disturbed(judgement: &Judgement, facts: &GeneratorFacts) -> Option<String> {
         .filter(is_of_machine)
         .find(|check| check.grade() > Grade::Passed)
         .map(ToString::to_string);
+    let stood = judgement
+        .checks
+        .iter()
+        .find(|check| matches!(check, Diagnostic::Standstill { longest, .. } if *longest >= STANDSTILL));
+    let of_others = judgement
+        .checks
+        .iter()
+        .find(|check| matches!(check, Diagnostic::ConnectStalls { retried: 1.., longest } if *longest < STANDSTILL));
+    let by_check = by_check.or_else(|| stood.or(of_others).map(|check| format!("{check:?}")));
     let cpu = CpuUsage::of(facts).filter(|cpu| cpu.others.is_some_and(|others| others >= OTHERS * cpu.of));
     by_check.or_else(|| cpu.map(|cpu| cpu.to_string()))
 }
@@ -185,7 +198,7 @@ const GROUPS: [Group; 6] = [
 const LEAST: usize = 40;
 
 /// So often a situation is caused where the machine disturbs it.
-const TRIES: usize = 2;
+const TRIES: usize = 3;
 
 /// So many at a time, of those that mostly wait.
 const BESIDE_EACH_OTHER: usize = 3;
@@ -194,9 +207,8 @@ const BESIDE_EACH_OTHER: usize = 3;
 fn hold((group, rows): Group) {
     // Those that need the machine for themselves hold it alone.
     static MACHINE: RwLock<()> = RwLock::new(());
-    let soaks = std::env::var_os("LONGTAIL_SOAK").is_some();
     let (alone, others): (Vec<Row>, Vec<Row>) =
-        rows().into_iter().filter(|row| soaks || !row.is_soaked).partition(|row| row.is_alone);
+        rows().into_iter().filter(|row| soaks() || !row.is_soaked).partition(|row| row.is_alone);
     let said = Mutex::new(Said::default());
     let others = Mutex::new(others.into_iter());
     std::thread::scope(|scope| {
@@ -274,8 +286,8 @@ fn caused(row: &Row) -> Came {
     let mut before = String::new();
     for _ in 0..TRIES {
         let seen = match (row.cause)() {
-            Caused::Seen(seen) => seen,
-            Caused::Skipped(reason) => return Came::Impossible(reason),
+            Ok(seen) => seen,
+            Err(reason) => return Came::Impossible(reason),
         };
         let why = seen.disturbed.as_ref().filter(|_| may_be_the_machines(&seen.cells, &row.expected));
         let Some(why) = why else { return Came::Judged(seen, before) };
@@ -288,6 +300,9 @@ fn caused(row: &Row) -> Came {
 /// nothing settled, or that the order of service was not told. Another verdict, limit, order or exit code is wrong on any machine. Where the
 /// processors are contested on purpose it is no excuse that they are.
 fn may_be_the_machines(said: &Cells, expected: &Cells) -> bool {
+    if said.limit == Some("accept queue") && expected.limit != said.limit {
+        return true;
+    }
     let is_of_it = match said.verdict {
         Some(Verdict::GeneratorBound | Verdict::SharedCpus | Verdict::Invalid) => {
             expected.verdict != Some(Verdict::SharedCpus)

@@ -6,10 +6,10 @@ use model::{Clock as _, Nanos, Verdict};
 use sink::{DelayLaw, Sink, SinkBody, SinkSettings};
 use testkit::network::Way;
 
-use super::{Caused, Cells, Row, Seen, four_slots_served, row};
+use super::{Caused, Cells, Row, Seen, four_slots_served, row, wants};
 use crate::clock::SteadyClock;
 use crate::far::{FORWARDER, Machines};
-use crate::lab::{Lab, Running, free_port, has};
+use crate::lab::{Lab, Running, free_port};
 use crate::load::{load, study};
 
 pub(super) fn rows() -> Vec<Row> {
@@ -51,7 +51,7 @@ pub(super) fn rows() -> Vec<Row> {
         })
         .soaked(),
         row("an address that is not allowed", "LONGTAIL_ALLOW_NET without its network", MISUSE, || {
-            Caused::Seen(Seen::exit(&load(&Lab::new(), "-n 1 -c 1 http://203.0.113.7/")))
+            Ok(Seen::exit(&load(&Lab::new(), "-n 1 -c 1 http://203.0.113.7/")))
         }),
         row(
             "a proxy that passes connections on",
@@ -77,11 +77,11 @@ const MISUSE: Cells = Cells { exit: Some(2), verdict: None, limit: None, discipl
 /// What is seen over a wire, behind which is a server that takes so long for a request.
 fn over(way: Way, held: Nanos, see: impl FnOnce(&Machines, Sink) -> Seen) -> Caused {
     let Some(machines) = Machines::joined(way, way) else {
-        return Caused::Skipped("no network namespace can be made here".to_owned());
+        return Err("no network namespace can be made here".to_owned());
     };
     let delay = DelayLaw::from(held);
     let (sink, _) = machines.sink("10.77.0.2:0", SinkSettings { body: SinkBody::Ok, delay, ..SinkSettings::default() });
-    Caused::Seen(see(&machines, sink))
+    Ok(see(&machines, sink))
 }
 
 fn loaded(way: Way, held: Nanos, words: &str) -> Caused {
@@ -112,9 +112,7 @@ fn unreachable(url: &str) -> Caused {
 }
 
 fn forwarded() -> Caused {
-    if !has("python3") {
-        return Caused::Skipped("python3 is not on PATH".to_owned());
-    }
+    wants("python3")?;
     let (lab, port) = (Lab::new(), free_port());
     let server = four_slots_served(&lab, Nanos::from_millis(100));
     let script = lab.write("forwarder.py", FORWARDER);
@@ -122,5 +120,5 @@ fn forwarded() -> Caused {
     let mut forwarder = Running::start(lab.program("python3").arg(script).arg(port.to_string()).arg(to));
     forwarder.until(|said| said.contains("ready"));
     let ended = load(&lab, &format!("-c 8 --for 2s http://127.0.0.1:{port}/"));
-    Caused::Seen(Seen::load(&ended, &study(&lab)))
+    Ok(Seen::load(&ended, &study(&lab)))
 }

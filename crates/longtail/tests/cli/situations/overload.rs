@@ -4,9 +4,9 @@ use std::net::TcpStream;
 
 use model::{Diagnostic, LoadStudy, Nanos, Quantile, Verdict};
 
-use super::{Caused, Cells, Row, Seen, four_slots_served, row};
+use super::{Caused, Cells, Row, Seen, four_slots_served, row, wants};
 use crate::clock::eventually;
-use crate::lab::{Lab, PATIENCE, Running, free_port, has};
+use crate::lab::{Lab, PATIENCE, Running, free_port};
 use crate::load::{load, study};
 
 pub(super) fn rows() -> Vec<Row> {
@@ -139,14 +139,12 @@ fn loaded(words: &str) -> Caused {
     let lab = Lab::new();
     let server = four_slots_served(&lab, Nanos::from_millis(100));
     let ended = load(&lab, &format!("{words} {}", server.url));
-    Caused::Seen(Seen::load(&ended, &study(&lab)))
+    Ok(Seen::load(&ended, &study(&lab)))
 }
 
 /// Five threads of 100 ms are 50 requests a second, and on kept connections fewer.
 fn of_puma() -> Caused {
-    if !has("puma") {
-        return Caused::Skipped("puma is not on PATH".to_owned());
-    }
+    wants("puma")?;
     let (lab, port) = (Lab::new(), free_port());
     let app = lab.write("app.ru", "run lambda { |_| sleep 0.1; [200, {}, ['ok']] }\n");
     let mut puma = lab.program("puma");
@@ -154,5 +152,5 @@ fn of_puma() -> Caused {
     let _puma = Running::start(&mut puma);
     eventually(PATIENCE, || "no Puma".to_owned(), || TcpStream::connect(("127.0.0.1", port)).ok());
     let ended = load(&lab, &format!("--rate 60/s --for 4s http://127.0.0.1:{port}/"));
-    Caused::Seen(Seen::load(&ended, &study(&lab)))
+    Ok(Seen::load(&ended, &study(&lab)))
 }

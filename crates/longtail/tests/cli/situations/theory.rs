@@ -2,8 +2,8 @@
 
 use model::{Discipline, Verdict};
 
-use super::{Caused, Cells, Row, Seen, row};
-use crate::lab::{LONGTAIL, Lab, Running, free_port, has};
+use super::{Caused, Cells, Row, Seen, row, wants};
+use crate::lab::{LONGTAIL, Lab, Running, free_port};
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
@@ -30,7 +30,7 @@ pub(super) fn rows() -> Vec<Row> {
             "puma -C FILE, four times its threads: no connection is kept, though the client would",
             at_its_limit(Discipline::Shared),
             || swept_up_to_6("-C no_queue.rb -d0.05 --multiples 4"),
-        ).soaked(),
+        ),
         row(
             "a cluster of node, each worker one request at a time",
             "four workers of cluster.fork(), --slots 4 alone: who holds which connection is seen",
@@ -70,14 +70,12 @@ fn looks_like(seen: &Seen, this: Discipline, is_expected: bool) {
 
 /// A sweep of the Puma on PATH.
 fn swept_up_to_6(words: &str) -> Caused {
-    if !has("puma") {
-        return Caused::Skipped("puma is not on PATH".to_owned());
-    }
+    wants("puma")?;
     let seen = swept(words);
     let major = seen.1.version.as_ref().and_then(|version| version.split('.').next()?.parse::<u32>().ok());
     match major {
-        Some(..=6) => Caused::Seen(seen.0),
-        _ => Caused::Skipped("this Puma is of another age".to_owned()),
+        Some(..=6) => Ok(seen.0),
+        _ => Err("this Puma is of another age".to_owned()),
     }
 }
 
@@ -97,16 +95,14 @@ if (cluster.isMaster) for (let n = 0; n < 4; n++) cluster.fork(); else {
 
 /// A sweep of that.
 fn swept_of_node(words: &str) -> Caused {
-    if !has("node") {
-        return Caused::Skipped("node is not on PATH".to_owned());
-    }
+    wants("node")?;
     let (lab, port) = (Lab::new(), free_port());
     lab.write("cluster.js", NODE);
     let words = format!(
         "sweep {words} --for 5s --warm-up 1s --no-calibrate --url http://127.0.0.1:{port}/ -- node cluster.js {port}"
     );
     let ended = Running::start(&mut lab.longtail(&words)).end();
-    Caused::Seen(Seen::sweep(&ended, &lab.study()))
+    Ok(Seen::sweep(&ended, &lab.study()))
 }
 
 /// A sweep of a sink with this queue: 16 connections, 50 ms a request.
@@ -117,7 +113,7 @@ fn swept_of_sink(queue: &str) -> Caused {
          sink --listen 127.0.0.1:{port} --queue {queue} --workers 2 --threads 2 --delay 50ms"
     );
     let ended = lab.run(&words);
-    Caused::Seen(Seen::sweep(&ended, &lab.study()))
+    Ok(Seen::sweep(&ended, &lab.study()))
 }
 
 /// A sweep with these words, and the server that it was of.
@@ -125,7 +121,7 @@ pub(super) fn swept(words: &str) -> (Seen, model::ServerFacts) {
     let lab = Lab::new();
     lab.write("no_queue.rb", "workers 2\nthreads 2, 2\nqueue_requests false\n");
     let words = format!("sweep {words} --for 5s --warm-up 1s --no-calibrate");
-    let ended = Running::start(lab.longtail(&words).env("PUMA_TEST_PORT", free_port().to_string())).end();
+    let ended = lab.start_at(free_port(), &words).end();
     let study = lab.study();
     (Seen::sweep(&ended, &study), study.server)
 }
