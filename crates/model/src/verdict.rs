@@ -74,9 +74,11 @@ fn common(tally: &Tally, rate: f64, facts: &GeneratorFacts, statistics: Option<&
     checks.extend(most(|lane| lane.run_queue).map(|share| Diagnostic::LaneRunQueue { share }));
     let longest = facts.lanes.iter().map(|lane| lane.longest_standstill).max().unwrap_or_default();
     checks.extend(most(|lane| lane.stood_still).map(|share| Diagnostic::Standstill { share, longest }));
-    checks.extend(facts.listen_overflows.map(|dropped| Diagnostic::ListenOverflows { dropped }));
-    let longest = if tally.phases.connect.count > 0 { tally.phases.connect.max } else { Nanos::ZERO };
-    checks.extend(facts.syn_retransmits.map(|retried| Diagnostic::ConnectStalls { retried, longest }));
+    // The kernel counts for the whole machine: where all our connects were fast, what it dropped was others'.
+    let is_ours = |n: &u64| *n == 0 || has_stalled(tally);
+    let (_, longest) = connects(tally);
+    checks.extend(facts.listen_overflows.filter(is_ours).map(|dropped| Diagnostic::ListenOverflows { dropped }));
+    checks.extend(facts.syn_retransmits.filter(is_ours).map(|retried| Diagnostic::ConnectStalls { retried, longest }));
     checks.extend(facts.steal.map(|share| Diagnostic::Steal { share }));
     checks
 }
@@ -124,6 +126,8 @@ struct RunEvidence<'a> {
     threads: Option<Limit>,
     /// Connects of good answers, and the longest.
     connects: (u64, Nanos),
+    /// A connect was tried again.
+    has_stalled: bool,
     /// The network, where that is the limit.
     network: Option<Limit>,
 }
@@ -173,8 +177,16 @@ fn judged(checks: Vec<Diagnostic>, known: &RunEvidence<'_>) -> Judgement {
 fn accept_queue(known: &RunEvidence<'_>) -> Option<Limit> {
     let (dropped, retried) = (known.facts.listen_overflows?, known.facts.syn_retransmits?);
     let (connects, longest) = known.connects;
-    let is_it = dropped > 0 && retried > 0 && retried as f64 >= RETRIED * connects as f64;
+    let is_it = known.has_stalled && dropped > 0 && retried > 0 && retried as f64 >= RETRIED * connects as f64;
     is_it.then_some(Limit::AcceptQueue { dropped, retried, longest })
+}
+
+/// The kernel tries a connect that nobody answered again after a second (RFC 6298, 2.1), so a shorter one was answered at once.
+const CONNECT_RETRY: Nanos = Nanos::from_millis(900);
+
+/// Whether one of our connects was tried again.
+fn has_stalled(tally: &Tally) -> bool {
+    connects(tally).1 >= CONNECT_RETRY || tally.counts.of(Outcome::ConnectTimedOut) > 0
 }
 
 fn connects(tally: &Tally) -> (u64, Nanos) {
@@ -201,7 +213,8 @@ pub fn of_run(run: &Run, slots: u32) -> Judgement {
     let threads = of_maximum.map(|of_maximum| Limit::Threads { slots, connections: run.connections, of_maximum });
     let facts = &run.generator;
     let (connects, network) = (connects(&run.tally), limit::of_network(&run.tally));
-    judged(checks, &RunEvidence { facts, is_saturated, keeps_up: false, threads, connects, network })
+    let has_stalled = has_stalled(&run.tally);
+    judged(checks, &RunEvidence { facts, is_saturated, keeps_up: false, threads, connects, has_stalled, network })
 }
 
 /// Judges a load.
@@ -244,7 +257,8 @@ pub fn of_load(run: &LoadRun, plan: &LoadPlan) -> Judgement {
     let keeps_up = plan.pace.is_open() && !is_saturated && checks.iter().any(is_in_time);
     let facts = &run.generator;
     let (connects, network) = (connects(&run.tally), limit::of_network(&run.tally));
-    judged(checks, &RunEvidence { facts, is_saturated, keeps_up, threads: None, connects, network })
+    let has_stalled = has_stalled(&run.tally);
+    judged(checks, &RunEvidence { facts, is_saturated, keeps_up, threads: None, connects, has_stalled, network })
 }
 
 /// Open loop: whether the server did not keep up with what became due, or not answer all of it well. At one rate the backlog tells: what is
@@ -313,6 +327,7 @@ mod tests {
             keeps_up: false,
             threads: None,
             connects: (0, Nanos::ZERO),
+            has_stalled: false,
             network: None,
         };
         judged(checks.to_vec(), &known).verdict
@@ -362,6 +377,7 @@ mod tests {
                 keeps_up,
                 threads: None,
                 connects: (0, Nanos::ZERO),
+                has_stalled: false,
                 network: None,
             };
             judged(checks.to_vec(), &known)
