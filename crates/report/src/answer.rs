@@ -79,6 +79,9 @@ fn laid_out(study: &Study, summary: &Summary, width: Width, paint: &dyn Fn(Empha
             text.push_str(&continued(before, &next.command));
         }
     }
+    if !summary.runs.is_empty() {
+        text.push_str("  More   longtail report --full | --html report.html | --markdown | --json\n");
+    }
     if text.len() > margin {
         text.insert(margin, '\n');
     }

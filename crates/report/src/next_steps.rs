@@ -63,7 +63,7 @@ fn of_sweep(study: &SweepStudy) -> Vec<NextCommand> {
             Finding::Unfair { .. } | Finding::ServedInTurns { .. } if plan.stream.keep_alive => {
                 let line = changed(&|plan| plan.stream.keep_alive = false);
                 if next.iter().all(|it: &NextCommand| it.command != line) {
-                    next.push(command(line, "the same without keep-alive"));
+                    next.push(command(line, "without keep-alive"));
                 }
             }
             Finding::StillRising { .. } => {
