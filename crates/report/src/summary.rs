@@ -298,7 +298,7 @@ fn rounded(value: f64) -> f64 {
 }
 
 /// What sweeps and loads have in common.
-struct RunFigures<'a> {
+struct SummarySource<'a> {
     tally: &'a Tally,
     /// What another generator says in place of it.
     claim: Option<&'a GeneratorClaim>,
@@ -313,7 +313,7 @@ struct RunFigures<'a> {
 }
 
 fn run_of(run: &Run, label: String, multiple: Option<f64>) -> SummaryRun {
-    let figures = RunFigures {
+    let figures = SummarySource {
         tally: &run.tally,
         claim: run.claim.as_deref(),
         statistics: run.statistics.as_ref(),
@@ -342,7 +342,7 @@ fn load_run(study: &LoadStudy) -> SummaryRun {
     let is_open = plan.pace.is_open();
     let offered = run.offered_rate(&plan.pace).map(rounded);
     let never_pauses = !is_open && plan.think == Nanos::ZERO;
-    let figures = RunFigures {
+    let figures = SummarySource {
         tally: &run.tally,
         claim: run.claim.as_deref(),
         statistics: run.statistics.as_ref(),
@@ -384,7 +384,7 @@ fn verdict_of(judgement: Option<&Judgement>) -> SummaryVerdict {
     }
 }
 
-fn summary_run(run: &RunFigures<'_>, verdict: SummaryVerdict) -> SummaryRun {
+fn summary_run(run: &SummarySource<'_>, verdict: SummaryVerdict) -> SummaryRun {
     let is_hidden = crate::verdicts::hides(run.judgement);
     let quantile = |at: usize| run.quantiles[at].time().filter(|_| !is_hidden).map(millis);
     let times = &run.tally.response_time;
