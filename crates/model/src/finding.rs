@@ -321,7 +321,7 @@ fn bodies(study: &BodiesStudy) -> Option<Finding> {
         good.map(|row| (format!("{} {}", row.socket, row.body), row.run.completed_rate())).collect();
     let by_rate = |a: &&(String, f64), b: &&(String, f64)| a.1.total_cmp(&b.1);
     let (slowest, fastest) = (rates.iter().min_by(by_rate)?.clone(), rates.iter().max_by(by_rate)?.clone());
-    (rates.len() > 1).then(|| Finding::BodyRange {
+    (rates.len() > 1).then_some(Finding::BodyRange {
         slowest: slowest.0,
         slowest_per_s: slowest.1,
         fastest: fastest.0,

@@ -7,7 +7,7 @@
 /// What is left outside of an interval on each side.
 const EACH_SIDE: f64 = 0.025;
 
-/// QuantileRanks (1-based) of the times between which the true quantile is, with 95 %; `None` where the sample has no such time.
+/// The ranks (1-based) of the times between which the true quantile is, with 95 %; `None` where the sample has no such time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuantileRanks {
     /// Of the lower end.

@@ -71,13 +71,11 @@ pub fn tree(root: u32) -> Vec<u32> {
     let mut tree = vec![root];
     let mut asked = 0;
     while let Some(parent) = tree.get(asked).copied() {
-        match children(parent) {
-            Some(children) => tree.extend(children),
-            None => {
-                tree = descendants(root).iter().map(|process| process.pid).chain([root]).collect();
-                break;
-            }
-        }
+        let Some(children) = children(parent) else {
+            tree = descendants(root).iter().map(|process| process.pid).chain([root]).collect();
+            break;
+        };
+        tree.extend(children);
         asked += 1;
     }
     tree.sort_unstable();

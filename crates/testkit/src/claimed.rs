@@ -79,7 +79,8 @@ fn hey_claim() -> GeneratorClaim {
 /// Never: the objective is one.
 pub fn wrk_load() -> LoadStudy {
     let mut study = load::closed();
-    study.command_line = "longtail load --generator wrk -c 20 --for 2s --warm-up 1s http://127.0.0.1:9292/".to_owned();
+    "longtail load --generator wrk -c 20 --for 2s --warm-up 1s http://127.0.0.1:9292/"
+        .clone_into(&mut study.command_line);
     study.plan.connections = 20;
     study.plan.fail_if = vec!["p99 > 2s".parse().expect("an objective")];
     let found = |is, check: &str, text: &str| Diagnostic::Audited {
