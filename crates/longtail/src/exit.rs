@@ -20,6 +20,16 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// All of them, and what each means to whoever runs longtail in a script.
+    pub(crate) const ALL: [(Exit, &str); 6] = [
+        (Exit::Fine, "measured, and nothing that was expected was missed"),
+        (Exit::Missed, "an expectation is missed, or cannot be judged because the generator was the limit"),
+        (Exit::Mistake, "misuse, or a server that does not start: no load was sent"),
+        (Exit::Invalid, "load was sent, but no figure is the server's (INVALID)"),
+        (Exit::Fault, "a bug in longtail"),
+        (Exit::Interrupted, "interrupted by Ctrl-C; what was measured is reported"),
+    ];
+
     /// What a study says: [`Exit::Invalid`] where it has no other verdict.
     pub(crate) fn of(study: &Study) -> Exit {
         let (is_interrupted, judgements): (bool, Vec<_>) = match study {

@@ -27,7 +27,7 @@ use std::ffi::OsString;
 
 use engine::Resolver;
 
-use crate::args::{Command, Invocation};
+use crate::args::{Command, Examination, Invocation};
 use crate::exit::Exit;
 
 /// The hidden subcommand that guards a server: it takes what follows as it is.
@@ -51,6 +51,10 @@ fn main() {
             ui::print(&text);
             Ok(Exit::Fine)
         }
+        Ok((Invocation::Usage(text), _)) => {
+            ui::usage(&text);
+            Ok(Exit::Mistake)
+        }
         Err(mistake) => Err(mistake),
     };
     let exit = exit.unwrap_or_else(|mistake| {
@@ -63,19 +67,22 @@ fn main() {
 /// `resolver` finds the addresses that the user names, and knows where connections may go.
 fn run(command: Command, resolver: Resolver) -> Result<Exit, mistake::Mistake> {
     match command {
-        Command::Sweep(args) => commands::sweep::run(&args, resolver),
-        Command::Bodies(args) => commands::bodies::run(&args, resolver),
+        Command::Sweep(args) | Command::Bodies(args) if args.has_bodies() => commands::bodies::run(&args, resolver),
+        Command::Sweep(args) | Command::Bodies(args) => commands::sweep::run(&args, resolver),
         Command::Load(args) => commands::load::run(*args, resolver),
         Command::Attack(args) => commands::load::attack(&args, resolver),
         Command::Sink(args) => commands::sink::run(&args),
         Command::Watch(args) => commands::watch::run(&args, &resolver),
         Command::Predict(args) => commands::predict::run(&args),
         Command::Audit(args) => commands::audit::run(&args),
-        Command::Doctor(args) => commands::doctor::run(args),
-        Command::Calibrate(args) => commands::calibrate::run(&args),
+        Command::Doctor(args) | Command::Calibrate(args) | Command::Selftest(args) => match args.examination()? {
+            Examination::Machine => commands::doctor::run(&args),
+            Examination::Generators => commands::calibrate::run(&args),
+            Examination::Longtail => commands::selftest::run(&args),
+        },
         Command::Overhead(args) => commands::overhead::run(&args, resolver),
-        Command::Selftest(args) => commands::selftest::run(args),
         Command::Report(args) => commands::report::run(&args),
+        Command::Generate(args) => commands::generate::run(&args),
         Command::BuiltinServer(args) => commands::builtin_server::run(&args),
     }
 }

@@ -105,6 +105,11 @@ fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", harmless(line));
 }
 
+/// Says on stderr how longtail is used, to somebody who gave no command.
+pub(crate) fn usage(text: &str) {
+    say(text);
+}
+
 /// Says on stderr what a user should know beside the results.
 pub(crate) fn note(text: &str) {
     say(&format!("longtail: {text}"));

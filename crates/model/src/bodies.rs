@@ -1,4 +1,4 @@
-//! A study of `longtail bodies`: kinds x sizes of answers over several kinds of socket, a run each.
+//! A study of `longtail sweep --bodies`: kinds x sizes of answers over several kinds of socket, a run each.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::{
     Socket, StreamPlan, plan,
 };
 
-/// What `longtail bodies` was asked to do.
+/// What `longtail sweep --bodies` was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BodiesPlan {
     /// The server and how to start it; each kind of socket takes the place of its own.
@@ -38,6 +38,9 @@ pub struct BodiesPlan {
 }
 
 impl BodiesPlan {
+    /// Connections of a stream where no other number is asked for, as in Puma's script.
+    pub const CONNECTIONS_PER_STREAM: u32 = 2;
+
     /// Runs, in total.
     pub fn runs(&self) -> usize {
         self.sockets.len() * self.bodies.all().len() * self.repeat as usize
@@ -64,15 +67,22 @@ impl BodiesPlan {
 
     /// The arguments after `longtail` that ask for this plan. Parsing them gives the plan again.
     pub fn arguments(&self) -> Vec<String> {
-        let mut words = vec!["bodies".to_owned()];
+        let mut words = vec!["sweep".to_owned()];
         words.extend(server_words(&self.server));
         let sockets: Vec<String> = self.sockets.iter().map(Socket::to_string).collect();
         words.push(format!("-s{}", sockets.join(",")));
-        words.push(format!("-b{}", self.bodies));
-        words.push(format!("-c{}", self.connections_per_stream));
-        words.extend(self.streams.map(|streams| format!("-T{streams}")));
-        words.extend(self.stream.words("-D"));
-        words.extend([format!("--repeat={}", self.repeat), format!("--seed={}", self.seed)]);
+        words.push(format!("--bodies={}", self.bodies));
+        match (self.streams, self.connections_per_stream) {
+            (Some(1), connections) => words.push(format!("-c{connections}")),
+            (None, BodiesPlan::CONNECTIONS_PER_STREAM) => {}
+            (streams, each) => {
+                words.extend(streams.map(|streams| format!("-T{streams}")));
+                words.push(format!("--connections-per-stream={each}"));
+            }
+        }
+        words.extend(self.stream.words());
+        words.extend((self.repeat != 1).then(|| format!("--repeat={}", self.repeat)));
+        words.push(format!("--seed={}", self.seed));
         words.extend((!self.cool_down).then(|| "--no-cool-down".to_owned()));
         words.extend((!self.calibrate).then(|| "--no-calibrate".to_owned()));
         words.extend(self.probe.word(Probe::Proc, false));

@@ -106,24 +106,27 @@ impl Plan {
         }
     }
 
+    /// Load steps where no other are asked for: connections / slots.
+    pub const MULTIPLES: [f64; 5] = [1.0, 1.5, 2.0, 3.0, 4.0];
+
     /// Runs, in total.
     pub fn runs(&self) -> usize {
         self.loads(1).len() * self.repeat as usize
     }
 
-    /// The arguments after `longtail` that ask for this plan. Parsing them gives the plan again.
+    /// The arguments after `longtail` that ask for this plan, without defaults. Parsing them gives the plan again.
     pub fn arguments(&self) -> Vec<String> {
         let mut words = vec!["sweep".to_owned()];
         let server = &self.server;
         words.extend(server_words(server));
         words.extend((server.socket != Socket::Tcp4).then(|| format!("-s{}", server.socket)));
-        words.extend(self.stream.words("--for="));
-        if self.connections.is_empty() {
-            let multiples: Vec<String> = self.multiples.iter().map(f64::to_string).collect();
-            words.push(format!("--multiples={}", multiples.join(",")));
-        } else {
+        words.extend(self.stream.words());
+        if !self.connections.is_empty() {
             let connections: Vec<String> = self.connections.iter().map(u32::to_string).collect();
             words.push(format!("--connections={}", connections.join(",")));
+        } else if self.multiples != Plan::MULTIPLES {
+            let multiples: Vec<String> = self.multiples.iter().map(f64::to_string).collect();
+            words.push(format!("--multiples={}", multiples.join(",")));
         }
         words.extend((self.repeat != 1).then(|| format!("--repeat={}", self.repeat)));
         words.extend((!self.cool_down).then(|| "--no-cool-down".to_owned()));

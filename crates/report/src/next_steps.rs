@@ -7,17 +7,6 @@ use crate::summary::NextCommand;
 
 /// More than two are a list to read.
 const MOST: usize = 2;
-/// Words of a plan that say what is so without them: see the test of `longtail sweep`'s defaults.
-pub const DEFAULT_WORDS: [&str; 8] = [
-    "-stcp4",
-    "--for=10s",
-    "--warm-up=1s",
-    "--timeout=30s",
-    "--timestamps=kernel",
-    "--worker-header=x-worker-pid",
-    "--multiples=1,1.5,2,3,4",
-    "--repeat=1",
-];
 
 /// The commands, the most useful first.
 pub(crate) fn next_commands(study: &Study) -> Vec<NextCommand> {
@@ -34,22 +23,12 @@ fn command(command: String, why: &str) -> NextCommand {
     NextCommand { command, why: why.to_owned() }
 }
 
-/// The command line of a plan, without what is so anyway.
-fn sweep_line(plan: &Plan) -> String {
-    let is_said = |word: &String| {
-        !DEFAULT_WORDS.contains(&word.as_str()) && !word.starts_with("--lanes=") && !word.starts_with("--threads=")
-    };
-    let words: Vec<String> =
-        plan.arguments().into_iter().filter(is_said).map(|word| model::plan::quoted(&word)).collect();
-    format!("longtail {}", words.join(" "))
-}
-
 fn of_sweep(study: &SweepStudy) -> Vec<NextCommand> {
     let plan = &study.plan;
     let changed = |change: &dyn Fn(&mut Plan)| {
         let mut plan = plan.clone();
         change(&mut plan);
-        sweep_line(&plan)
+        plan.command_line()
     };
     let longer = |times: u64| match plan.stream.stop {
         Stop::After(time) => Stop::After(time * times),

@@ -24,7 +24,7 @@ enum InspectWord {
 /// What is inspected.
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
-    /// What to read during a run: none, proc, kernel (as root), and app, which says where the time went [default: auto]
+    /// Also read: none, proc, kernel (as root), app [default: auto]
     #[arg(
         long,
         alias = "probe",
@@ -32,7 +32,7 @@ pub(crate) struct InspectArgs {
         value_name = "LIST",
         value_delimiter = ',',
         hide_possible_values = true,
-        help_heading = "Measurement"
+        help_heading = "Load"
     )]
     inspect: Vec<InspectWord>,
     /// The same as --inspect app

@@ -1,13 +1,21 @@
-//! What no time, no number of threads and no path can be, whatever command it is given to.
+//! What no number, time or path can be, whatever command it is given to.
 
+use clap::builder::RangedI64ValueParser;
 use model::{Nanos, Threads};
 
 use crate::mistake::{Mistake, wrong};
 
 /// No run is meant to take longer.
 const LONGEST_TIME: Nanos = Nanos::from_secs(30 * 86_400);
+/// No machine has more connections, for all its addresses.
+pub(super) const CONNECTIONS: u32 = 1_000_000;
 /// No Puma has more.
 const MOST_THREADS: u32 = 10_000;
+
+/// Reads a whole number from 1 to `most`.
+pub(super) fn from_1_to(most: u32) -> RangedI64ValueParser<u32> {
+    RangedI64ValueParser::new().range(1..=i64::from(most))
+}
 
 /// Refuses times that nobody can mean.
 ///

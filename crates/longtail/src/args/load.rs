@@ -8,7 +8,9 @@ use clap::{Args, ValueEnum};
 use engine::{IpVersion, Resolver, StaticAddresses};
 use model::{LatePolicy, Nanos, Objective, Rate, RequestOrder, Timing};
 
+use super::help::ADVANCED;
 use super::like::{self, Tool};
+use super::limits::{CONNECTIONS, from_1_to};
 use super::output::TextStyle;
 use super::timestamps::TimestampsWord;
 use super::{OutletArgs, OutputArgs, load_words};
@@ -16,25 +18,29 @@ use crate::generators::Generator;
 use crate::load::Check;
 use crate::mistake::{Mistake, wrong};
 
-const LOAD_EXAMPLES: &str = "\
+const FEW_EXAMPLES: &str = "\
 Examples:
-  longtail load -c 64 --for 30s http://127.0.0.1:9292/           closed loop: 64 connections, as fast as they are answered
+  longtail load -c 64 --for 30s http://127.0.0.1:9292/         closed loop: 64 connections
+  longtail load --rate 500/s --for 1m http://127.0.0.1:9292/   open loop: 500 requests a second
+  longtail load --steps 100/s,200/s,400/s --for 30s http://127.0.0.1:9292/    each for 10 s";
+
+const EXAMPLES: &str = "\
+Examples:
+  longtail load -c 64 --for 30s http://127.0.0.1:9292/           closed loop: 64 connections, each waits for its response
   longtail load -n 1000 -c 20 http://127.0.0.1:9292/             exactly 1000 requests
-  longtail load --rate 500/s --arrivals poisson http://127.0.0.1:9292/    open loop: a user does not wait for others
-  longtail load --rate 80/s --service 100ms http://127.0.0.1:9292/      an overload: how many slots are there?
+  longtail load --rate 500/s --arrivals poisson http://127.0.0.1:9292/    open loop: users do not wait for each other
+  longtail load --rate 80/s --service 100ms http://127.0.0.1:9292/    overloaded: how many requests does it process at once?
   longtail load --ramp 100/s..1000/s --for 60s http://127.0.0.1:9292/
   longtail load --steps 100/s,200/s,400/s --for 30s http://127.0.0.1:9292/    each rate for 10 s
-  longtail load --unix /run/app.sock http://localhost/           over a unix socket; @name for an abstract one
+  longtail load --unix /run/app.sock http://localhost/           over a Unix socket; @name for an abstract one
   longtail load --requests requests.txt --fail-if 'p99 > 200ms' http://127.0.0.1:9292/    or 'errors > 0.1%'
-  longtail load --rate 100/s --statsd-listen 127.0.0.1:8125 http://127.0.0.1:9292/    what the app says by statsd meanwhile
+  longtail load --rate 100/s --statsd-listen 127.0.0.1:8125 http://127.0.0.1:9292/    what the app sends by statsd meanwhile
   longtail load --metrics 127.0.0.1:9464 --otlp http://127.0.0.1:4318 http://127.0.0.1:9292/    for Prometheus, a collector
-  longtail load --as hey -- -z 20s -m GET http://127.0.0.1:9292/      hey's own command line, and its layout
-  longtail load --generator wrk -c 64 --for 30s http://127.0.0.1:9292/       wrk makes the load; what it claims, audited
+  longtail load --as hey -- -z 20s -m GET http://127.0.0.1:9292/    hey's own command line, and its layout
+  longtail load --generator wrk -c 64 --for 30s http://127.0.0.1:9292/    wrk makes the load; its claims are audited
 
-Clashes: hey's -t (timeout) and wrk's -t (threads) are --timeout and --threads; wrk's -d (duration) is --for; here -d is
-hey's (a body). hey's -o csv is --log FILE.csv.
-Exit code: 0; 1 where a --fail-if holds, or the generator was the limit so that nobody can tell; 2 for a mistake, before any load;
-3 where no figure is the server's (INVALID: nothing came back good); 130 after Ctrl-C.";
+Flags that differ: hey's -t (timeout) and wrk's -t (threads) are --timeout and --threads; wrk's -d (duration) is --for,
+and -d is the body, as in hey and curl. hey's -o csv is --log FILE.csv.";
 
 /// Arrival laws.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -72,196 +78,176 @@ enum TimingWord {
 
 /// Flags of `longtail load`.
 #[derive(Debug, Args)]
-#[command(after_help = LOAD_EXAMPLES)]
+#[command(after_help = FEW_EXAMPLES, after_long_help = EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "a flag is a bool")]
 pub(crate) struct LoadArgs {
-    /// Where to: http:// or https://, any host; HTTP/1.1, never through a proxy
-    #[arg(required_unless_present_any = ["style_of", "requests"])]
-    pub(crate) url: Option<String>,
-
-    /// Connections: exactly so many in a closed loop [default: 50], at most so many in an open one
-    #[arg(short, long, value_name = "N", help_heading = "How much", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    /// Connections [default: 50; with --rate as many as it takes]
+    #[arg(short, long, value_name = "N", help_heading = "Load", value_parser = from_1_to(CONNECTIONS))]
     connections: Option<u32>,
-    /// Requests in total, exactly
-    #[arg(short = 'n', long = "number", value_name = "N", help_heading = "How much", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Send exactly N requests
+    #[arg(short = 'n', long = "number", value_name = "N", help_heading = "Load", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) number: Option<u64>,
-    /// Length of the run, the warm-up not included [default: 10s, or as -n, --ramp or --steps say]
-    #[arg(short = 'z', long = "for", value_name = "TIME", help_heading = "How much")]
+    /// How long to measure [default: 10s, or until -n is reached]
+    #[arg(short = 'z', long = "for", value_name = "TIME", help_heading = "Load")]
     length: Option<Nanos>,
-    /// Load before the run that is not measured
-    #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "How much")]
+    /// Load before that, not measured
+    #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Load")]
     warm_up: Nanos,
-    /// Closed loop: pause between an answer and the connection's next request
-    #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "How much")]
-    think: Nanos,
-    /// Open loop: requests per second in total, such as 500/s or 0.5/s
-    #[arg(long, value_name = "RATE", conflicts_with_all = ["ramp", "steps", "per_connection_rate"], help_heading = "How much")]
+    /// Open loop: requests per second in total, such as 500/s
+    #[arg(long, value_name = "RATE", conflicts_with_all = ["ramp", "steps", "per_connection_rate"], help_heading = "Load")]
     rate: Option<Rate>,
-    /// Open loop: requests per second of each connection, as hey's -q
-    #[arg(short = 'q', value_name = "RATE", conflicts_with_all = ["ramp", "steps"], help_heading = "How much")]
-    per_connection_rate: Option<Rate>,
-    /// Open loop: from one rate to another, over the length of the run
-    #[arg(long, value_name = "A..B", conflicts_with = "steps", help_heading = "How much")]
+    /// Open loop: from one rate to another
+    #[arg(long, value_name = "A..B", conflicts_with = "steps", help_heading = ADVANCED)]
     ramp: Option<String>,
-    /// Open loop: one rate after the other, each for its part of the run
-    #[arg(long, value_name = "A,B,…", value_delimiter = ',', help_heading = "How much")]
+    /// Open loop: one rate after the other
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', help_heading = "Load")]
     steps: Vec<Rate>,
-    /// How due times are spaced
-    #[arg(long, value_enum, default_value_t, help_heading = "How much")]
+    /// Open loop: constant, poisson or uniform gaps
+    #[arg(long, value_enum, value_name = "LAW", default_value_t, help_heading = "Load")]
     arrivals: ArrivalsWord,
-    /// Chooses the random draws
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "How much")]
-    seed: u64,
-    /// So many requests become due together; the rate stays
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "How much", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    burst: u32,
-    /// Open loop: bound of the connections where -c gives none
-    #[arg(long, value_name = "N", default_value_t = 1000, help_heading = "How much", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    max_connections: u32,
-    /// What becomes of a request that is due while all connections are busy
-    #[arg(long, value_enum, default_value_t, help_heading = "How much")]
-    late: LatePolicyArg,
-    /// How precisely due times are kept; in a closed loop, whether a lane may stay awake for answers that come soon (coalesce: it never
-    /// does)
-    #[arg(long, value_enum, default_value_t, help_heading = "How much")]
-    timing: TimingWord,
-    /// Whose clock says when an answer came
-    #[arg(long, value_enum, default_value_t, help_heading = "How much")]
-    pub(crate) timestamps: TimestampsWord,
-    /// An answer that takes longer counts as timed out; after the last send they are waited for so long
-    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "How much")]
+    /// A response that takes longer counts as timed out
+    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Load")]
     pub(crate) timeout: Nanos,
-    /// Threads of the generator [default: half the cores, and in an open loop no more than one for each 20 000/s]
-    #[arg(long, alias = "lanes", alias = "generator-threads", value_name = "N", help_heading = "How much", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    /// Threads of the generator [default: half the cores, fewer at a low --rate]
+    #[arg(long, alias = "lanes", alias = "generator-threads", value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(1024))]
     threads: Option<u32>,
+    /// Let wrk, hey, oha, ab, h2load, bombardier, wrk2 or vegeta make the load
+    #[arg(long, alias = "with", value_enum, value_name = "TOOL", help_heading = "Load")]
+    pub(crate) generator: Option<Generator>,
 
-    /// Method
-    #[arg(short, long, value_name = "NAME", help_heading = "What")]
+    /// http:// or https://, any host
+    #[arg(required_unless_present_any = ["style_of", "requests"], help_heading = "Requests")]
+    pub(crate) url: Option<String>,
+    /// Method [default: GET, or POST with a body]
+    #[arg(short, long, value_name = "NAME", help_heading = "Requests")]
     pub(crate) method: Option<String>,
-    /// Header, `Name: value`; `Name:` takes a default one away
-    #[arg(short = 'H', long = "header", value_name = "LINE", help_heading = "What")]
+    /// Header, `Name: value`; `Name:` removes a default one
+    #[arg(short = 'H', long = "header", value_name = "LINE", help_heading = "Requests")]
     pub(crate) headers: Vec<String>,
-    /// Body
-    #[arg(short, long, value_name = "TEXT", conflicts_with = "body_file", help_heading = "What")]
+    /// Body; from a file: -D FILE
+    #[arg(short, long, value_name = "TEXT", conflicts_with = "body_file", help_heading = "Requests")]
     pub(crate) data: Option<String>,
-    /// Body from a file
-    #[arg(short = 'D', long, value_name = "FILE", help_heading = "What")]
-    pub(crate) body_file: Option<PathBuf>,
-    /// Content-Type header
-    #[arg(short = 'T', long, value_name = "TYPE", help_heading = "What")]
-    pub(crate) content_type: Option<String>,
-    /// Accept header
-    #[arg(short = 'A', long, value_name = "TYPE", help_heading = "What")]
-    pub(crate) accept: Option<String>,
-    /// Basic authentication
-    #[arg(short = 'a', long = "auth", value_name = "USER:PASSWORD", help_heading = "What")]
-    pub(crate) auth: Option<String>,
-    /// Host header
-    #[arg(long, value_name = "NAME", help_heading = "What")]
-    pub(crate) host: Option<String>,
-    /// Requests from a file: vegeta's JSON or plain format, raw HTTP, or a list of URLs or paths
-    #[arg(long, value_name = "FILE", help_heading = "What")]
+    /// Different requests from a file: URLs, paths, raw HTTP, or vegeta's formats
+    #[arg(long, value_name = "FILE", help_heading = "Requests")]
     pub(crate) requests: Option<PathBuf>,
-    /// Format of that file where it cannot be told: json, plain, raw, list
-    #[arg(long, value_name = "NAME", requires = "requests", help_heading = "What")]
-    pub(crate) requests_format: Option<String>,
-    /// Draw the requests at random (--seed) instead of in order
-    #[arg(long, requires = "requests", help_heading = "What")]
-    random: bool,
-    /// Response header in which a worker of the server names itself
-    #[arg(long, value_name = "NAME", default_value = "x-worker-pid", help_heading = "What")]
-    pub(crate) worker_header: String,
-
-    /// A new connection for each request
-    #[arg(short = 'k', long = "no-keep-alive", visible_alias = "disable-keepalive", help_heading = "Over what")]
+    /// No keep-alive: a new connection for each request
+    #[arg(short = 'k', long = "no-keep-alive", alias = "disable-keepalive", help_heading = "Requests")]
     pub(crate) no_keep_alive: bool,
-    /// Close a connection after so many requests and open it anew
-    #[arg(long, value_name = "N", help_heading = "Over what", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) requests_per_connection: Option<u64>,
-    /// HTTP pipelining: requests that a connection has out at once
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Over what",
-          conflicts_with_all = ["no_keep_alive", "requests_per_connection"],
-          value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(crate) pipeline: u32,
-    /// A unix socket; @NAME for an abstract one
-    #[arg(
-        long,
-        value_name = "PATH",
-        visible_alias = "unix-socket",
-        conflicts_with = "connect_to",
-        help_heading = "Over what"
-    )]
+    /// Connect to a Unix socket; @NAME for an abstract one
+    #[arg(long, value_name = "PATH", alias = "unix-socket", conflicts_with = "connect_to", help_heading = "Requests")]
     pub(crate) unix: Option<String>,
-    /// Take this address for a host and port of the URL, in place of a look-up (as curl does)
-    #[arg(long, value_name = "HOST:PORT:ADDRESS", help_heading = "Over what")]
-    resolve: Vec<StaticAddresses>,
-    /// IPv4 only
-    #[arg(short = '4', long, conflicts_with = "ipv6", help_heading = "Over what")]
-    ipv4: bool,
-    /// IPv6 only
-    #[arg(short = '6', long, help_heading = "Over what")]
-    ipv6: bool,
-    /// Connect to another host and port than the URL's
-    #[arg(long, value_name = "HOST:PORT", help_heading = "Over what")]
-    pub(crate) connect_to: Option<String>,
-    /// Addresses to connect from, in turn
-    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Over what")]
-    pub(crate) source_ip: Vec<std::net::IpAddr>,
-    /// Take any certificate
-    #[arg(long, help_heading = "Over what")]
+    /// Accept any certificate
+    #[arg(long, help_heading = "Requests")]
     pub(crate) insecure: bool,
-    /// Certificates to trust instead of the system's (PEM)
-    #[arg(long, value_name = "FILE", help_heading = "Over what")]
-    pub(crate) cacert: Option<PathBuf>,
-    /// Our own certificate (PEM), for a server that asks for one
-    #[arg(long, value_name = "FILE", requires = "key", help_heading = "Over what")]
-    pub(crate) cert: Option<PathBuf>,
-    /// Its key (PEM)
-    #[arg(long, value_name = "FILE", requires = "cert", help_heading = "Over what")]
-    pub(crate) key: Option<PathBuf>,
 
-    /// Do not measure the generator's own limit first (it is measured once a day)
-    #[arg(long, help_heading = "Judgement")]
-    pub(crate) no_calibrate: bool,
-    /// Exit with 1 where this holds: 'p99 > 200ms', 'errors > 0.1%', 'sent < 99%', 'completed < 100/s'
-    #[arg(long, value_name = "CONDITION", help_heading = "Judgement")]
-    pub(crate) fail_if: Vec<Objective>,
-    /// End the run early where this holds (looked at once a second)
-    #[arg(long, value_name = "CONDITION", help_heading = "Judgement")]
-    pub(crate) stop_if: Vec<Objective>,
-    /// For how long a request holds a slot of the server, such as 200ms: then an overload (--rate above what it can do)
-    /// tells its slots, and not only its capacity
-    #[arg(long, value_name = "TIME", conflicts_with = "generator", help_heading = "Judgement")]
-    pub(crate) service: Option<Nanos>,
-    /// Check the answers after the fact: status=200, length=1024, sha256=HEX, same-body, cbor-counter
-    #[arg(long = "check", value_name = "WHAT", help_heading = "Judgement")]
-    pub(crate) checks: Vec<Check>,
-
-    /// One line a request into this file, in order of completion: CSV where it ends in .csv; - is stdout
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) log: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) outlets: OutletArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    /// Exit with 1 where this holds: 'p99 > 200ms', 'errors > 0.1%'
+    #[arg(long, value_name = "LIMIT", help_heading = "Output")]
+    pub(crate) fail_if: Vec<Objective>,
+    /// Log each request to this file; .csv is CSV, - is stdout
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) log: Option<PathBuf>,
 
-    /// Another generator on PATH makes the load, and its claim is reported as its own: wrk, hey, oha, ab, h2load,
-    /// bombardier, wrk2, vegeta
-    #[arg(
-        long,
-        alias = "with",
-        value_enum,
-        value_name = "TOOL",
-        hide_possible_values = true,
-        help_heading = "Other tools"
-    )]
-    pub(crate) generator: Option<Generator>,
-    /// The words after -- are another tool's command line
-    #[arg(long = "as", alias = "like", value_enum, value_name = "TOOL", help_heading = "Other tools")]
+    /// The words after -- are the command line of hey or wrk
+    #[arg(long = "as", alias = "like", value_enum, value_name = "TOOL", help_heading = ADVANCED)]
     style_of: Option<Tool>,
-    /// That command line, as it is
-    #[arg(last = true, value_name = "WORDS", requires = "style_of", help_heading = "Other tools")]
+    /// That command line
+    #[arg(last = true, value_name = "WORDS", requires = "style_of", hide = true)]
     others_words: Vec<String>,
+    /// Open loop: requests per second of each connection, as hey's -q
+    #[arg(short = 'q', value_name = "RATE", conflicts_with_all = ["ramp", "steps"], help_heading = ADVANCED)]
+    per_connection_rate: Option<Rate>,
+    /// Closed loop: pause between a response and the next request of that connection
+    #[arg(long, value_name = "TIME", default_value = "0s", help_heading = ADVANCED)]
+    think: Nanos,
+    /// Open loop: N requests are due at the same time; the rate stays
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = ADVANCED, value_parser = from_1_to(CONNECTIONS))]
+    burst: u32,
+    /// Open loop: most connections where -c gives no other limit
+    #[arg(long, value_name = "N", default_value_t = 1000, help_heading = ADVANCED, value_parser = from_1_to(CONNECTIONS))]
+    max_connections: u32,
+    /// Open loop: queue a request that is due while all connections are busy, or skip it
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = ADVANCED)]
+    late: LatePolicyArg,
+    /// How precisely due times are kept: coalesce (to whole milliseconds), precise, or spin (busy for the last 50 us)
+    #[arg(long, value_enum, value_name = "HOW", default_value_t, help_heading = ADVANCED)]
+    timing: TimingWord,
+    /// Whose clock says when a response came: kernel, user (the generator), or auto
+    #[arg(long, value_enum, value_name = "CLOCK", default_value_t, help_heading = ADVANCED)]
+    pub(crate) timestamps: TimestampsWord,
+    /// Seed of what is random
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = ADVANCED)]
+    seed: u64,
+    /// Body from a file
+    #[arg(short = 'D', long, value_name = "FILE", help_heading = ADVANCED)]
+    pub(crate) body_file: Option<PathBuf>,
+    /// Content-Type header
+    #[arg(short = 'T', long, value_name = "TYPE", help_heading = ADVANCED)]
+    pub(crate) content_type: Option<String>,
+    /// Accept header
+    #[arg(short = 'A', long, value_name = "TYPE", help_heading = ADVANCED)]
+    pub(crate) accept: Option<String>,
+    /// Basic authentication
+    #[arg(short = 'a', long = "auth", value_name = "USER:PASSWORD", help_heading = ADVANCED)]
+    pub(crate) auth: Option<String>,
+    /// Host header
+    #[arg(long, value_name = "NAME", help_heading = ADVANCED)]
+    pub(crate) host: Option<String>,
+    /// Format of --requests, where it is not recognized: json, plain, raw or list
+    #[arg(long, value_name = "NAME", requires = "requests", help_heading = ADVANCED)]
+    pub(crate) requests_format: Option<String>,
+    /// Take requests from that file at random (--seed), not in order
+    #[arg(long, requires = "requests", help_heading = ADVANCED)]
+    random: bool,
+    /// Response header in which a worker names itself
+    #[arg(long, value_name = "NAME", default_value = "x-worker-pid", help_heading = ADVANCED)]
+    pub(crate) worker_header: String,
+    /// Close a connection after N requests, and open it again
+    #[arg(long, value_name = "N", help_heading = ADVANCED, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) requests_per_connection: Option<u64>,
+    /// HTTP pipelining: requests that a connection has outstanding at once
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = ADVANCED, value_parser = from_1_to(10_000),
+          conflicts_with_all = ["no_keep_alive", "requests_per_connection"])]
+    pub(crate) pipeline: u32,
+    /// Connect to this address for a host and port of the URL, as curl does
+    #[arg(long, value_name = "HOST:PORT:ADDRESS", help_heading = ADVANCED)]
+    resolve: Vec<StaticAddresses>,
+    /// IPv4 only
+    #[arg(short = '4', long, conflicts_with = "ipv6", help_heading = ADVANCED)]
+    ipv4: bool,
+    /// IPv6 only
+    #[arg(short = '6', long, help_heading = ADVANCED)]
+    ipv6: bool,
+    /// Connect to another host and port than the URL's
+    #[arg(long, value_name = "HOST:PORT", help_heading = ADVANCED)]
+    pub(crate) connect_to: Option<String>,
+    /// Addresses to connect from, in turn
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = ADVANCED)]
+    pub(crate) source_ip: Vec<std::net::IpAddr>,
+    /// Certificates to trust in place of the system's (PEM)
+    #[arg(long, value_name = "FILE", help_heading = ADVANCED)]
+    pub(crate) cacert: Option<PathBuf>,
+    /// Client certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "key", help_heading = ADVANCED)]
+    pub(crate) cert: Option<PathBuf>,
+    /// Its key (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert", help_heading = ADVANCED)]
+    pub(crate) key: Option<PathBuf>,
+    /// Do not measure the generator's own limit first (once a day)
+    #[arg(long, help_heading = ADVANCED)]
+    pub(crate) no_calibrate: bool,
+    /// End the run early where this holds; checked once a second
+    #[arg(long, value_name = "LIMIT", help_heading = ADVANCED)]
+    pub(crate) stop_if: Vec<Objective>,
+    /// How long a request holds a thread: an overload then shows how many requests the server processes at once
+    #[arg(long, value_name = "TIME", conflicts_with = "generator", help_heading = ADVANCED)]
+    pub(crate) service: Option<Nanos>,
+    /// Check the responses: status=200, length=1024, sha256=HEX, same-body, cbor-counter
+    #[arg(long = "check", value_name = "WHAT", help_heading = ADVANCED)]
+    pub(crate) checks: Vec<Check>,
+    #[command(flatten)]
+    pub(crate) outlets: OutletArgs,
 }
 
 impl LoadArgs {

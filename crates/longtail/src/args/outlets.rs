@@ -6,29 +6,27 @@ use clap::Args;
 use engine::Resolver;
 use model::Nanos;
 
+use super::help::ADVANCED;
 use crate::mistake::{Mistake, wrong};
-
-const HEADING: &str = "Figures in and out";
 
 /// Figures in and out.
 #[derive(Clone, Debug, Args)]
-#[expect(clippy::doc_markdown, reason = "these lines are the help, shown as they are")]
 pub(crate) struct OutletArgs {
-    /// Listen to what app and server send by statsd (DogStatsD too) during a run, such as 127.0.0.1:8125; port 0 is any that is free.
-    /// A server that is started is told by STATSD_HOST, STATSD_PORT and STATSD_ADDR
-    #[arg(long, value_name = "HOST:PORT", value_parser = listened_to, conflicts_with = "generator", help_heading = HEADING)]
+    /// Record what app and server send by statsd during a run, such as 127.0.0.1:8125 (port 0: any free one); a server
+    /// that longtail starts gets STATSD_HOST, STATSD_PORT and STATSD_ADDR
+    #[arg(long, value_name = "HOST:PORT", value_parser = listened_to, conflicts_with = "generator", help_heading = ADVANCED)]
     pub(crate) statsd_listen: Option<SocketAddr>,
-    /// Send the figures of each run by DogStatsD, such as 127.0.0.1:8125, and once a second how things stand
-    #[arg(long, value_name = "HOST:PORT", conflicts_with = "generator", help_heading = HEADING)]
+    /// Send the results of each run, and live figures once a second, by DogStatsD
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "generator", help_heading = ADVANCED)]
     pub(crate) statsd_to: Option<HostPort>,
-    /// Let Prometheus scrape how things stand and the figures of finished runs, such as 127.0.0.1:9464, at /metrics
-    #[arg(long, value_name = "HOST:PORT", value_parser = listened_to, conflicts_with = "generator", help_heading = HEADING)]
+    /// Let Prometheus scrape live figures and results at this address, such as 127.0.0.1:9464, under /metrics
+    #[arg(long, value_name = "HOST:PORT", value_parser = listened_to, conflicts_with = "generator", help_heading = ADVANCED)]
     pub(crate) metrics: Option<SocketAddr>,
-    /// For so long after the last run too, so that its figures are scraped; Ctrl-C ends it
-    #[arg(long, value_name = "TIME", default_value = "0s", help_heading = HEADING)]
+    /// Keep that address open after the last run, so that its results are scraped
+    #[arg(long, value_name = "TIME", default_value = "0s", help_heading = ADVANCED)]
     pub(crate) metrics_linger: Nanos,
-    /// Send the figures of each run by OTLP, such as http://127.0.0.1:4318, as protobuf over HTTP
-    #[arg(long, value_name = "URL", value_parser = otlp_url, conflicts_with = "generator", help_heading = HEADING)]
+    /// Send the results of each run by OTLP (protobuf over HTTP), such as to http://127.0.0.1:4318
+    #[arg(long, value_name = "URL", value_parser = otlp_url, conflicts_with = "generator", help_heading = ADVANCED)]
     pub(crate) otlp: Option<OtlpUrl>,
 }
 
@@ -87,6 +85,12 @@ impl std::fmt::Display for OtlpUrl {
 }
 
 impl OutletArgs {
+    /// Whether a figure comes in or goes out.
+    pub(crate) fn is_any(&self) -> bool {
+        let is_out = self.statsd_to.is_some() || self.metrics.is_some() || self.otlp.is_some();
+        is_out || self.statsd_listen.is_some() || self.metrics_linger > Nanos::ZERO
+    }
+
     /// Refuses what cannot be, before any load is sent.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use model::{Judgement, Study};
 use report::{Columns, Width};
 
+use super::help::ADVANCED;
 use crate::mistake::{Mistake, wrong};
 use crate::ui;
 
@@ -101,30 +102,28 @@ pub(crate) struct OutputArgs {
     /// Print Markdown, for a pull request
     #[arg(long, group = "printed")]
     markdown: bool,
-    /// Print the summary as JSON, for scripts
+    /// Print a summary as JSON, for scripts
     #[arg(long, group = "printed")]
     json: bool,
-    /// Print a line a run, for a spreadsheet
+    /// Print CSV, one line for each run
     #[arg(long, group = "printed")]
     csv: bool,
     /// Write a page with plots into this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write this file too, as its ending says: .study.json (the study, which `report` reads), .json (the summary), .html, .md,
-    /// .csv, .txt; repeatable
+    /// Also write .study.json (for report), .json, .html, .md, .csv or .txt
     #[arg(short = 'o', long = "output", value_name = "FILE", value_parser = PathBufValueParser::new().try_map(OutputFile::of))]
     files: Vec<OutputFile>,
-    /// Print the table of Puma's scripts, or the report of hey or wrk
-    #[arg(long, alias = "columns", value_enum, value_name = "STYLE")]
+    /// Print the table of Puma's scripts (puma), or the report of hey or wrk
+    #[arg(long, alias = "columns", value_enum, value_name = "STYLE", help_heading = ADVANCED)]
     style: Option<TextStyle>,
     #[arg(long, value_enum, hide = true, group = "printed")]
     format: Option<FormatWord>,
-    /// Fit the text to so many columns: sentences are broken, a table of runs leaves columns out and names them (Puma's never
-    /// does); 0: all of it, however wide [default: the terminal's width; 0 in a pipe]
-    #[arg(long, value_name = "COLUMNS", value_parser = columns_to_fit)]
+    /// Fit the text to this width; 0: show all columns, however wide [default: the terminal's width; 0 in a pipe]
+    #[arg(long, value_name = "COLUMNS", value_parser = columns_to_fit, help_heading = ADVANCED)]
     width: Option<usize>,
-    /// Print the figures of an invalid run all the same; its verdict stays
-    #[arg(long)]
+    /// Print the figures of an invalid run all the same
+    #[arg(long, help_heading = ADVANCED)]
     force: bool,
 }
 

@@ -9,57 +9,57 @@ use model::{Nanos, Objective, Rate, Threads};
 use sink::DelayLaw;
 
 use super::format::FormatArgs;
+use super::help::ADVANCED;
 use crate::mistake::{Mistake, wrong};
 
 const EXAMPLES: &str = "\
 Examples:
   longtail predict -w4 -t5:5 --service 200ms --rate 80/s      random arrivals, 80 a second
-  longtail predict -w4 -t5:5 --service 200ms -c 40            forty connections that never pause
+  longtail predict -w4 -t5:5 --service 200ms -c 40            40 connections that never pause
   longtail predict -w4 -t5:5 --service 200ms --cpu 60ms -c 40     how many threads are worth it in Ruby
   longtail predict -w4 -t5:5 --service 200ms --rate 80/s --objective 'p99 < 2s' --plot
   longtail predict -w2 -t5:5 --service bimodal:1ms:50ms:0.02 --rate 2000/s --json
   longtail predict -w2 -t5:5 --service study.json --rate 40/s     the service time of a kept sweep
 
-Shared: one queue for all slots, as Puma up to 6 has it without keep-alive. Split: one for each worker, as Puma 7.
-Sends nothing to anybody.";
+Laws of --service: 200ms, exp:5ms, uniform:1ms:9ms, bimodal:1ms:50ms:0.02, lognormal:5ms:0.8.
+Shared: one queue for all workers, as in Puma up to 6 without keep-alive. Split: one for each worker, as in Puma 7.
+Sends nothing to any server.";
 
 /// Flags of `longtail predict`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, group(ArgGroup::new("load").required(true).args(["rate", "connections"])))]
 pub(crate) struct PredictArgs {
-    /// Workers
+    /// Worker processes
     #[arg(short, long, value_name = "N", default_value_t = 1)]
     workers: u32,
-    /// Threads of each worker, as Puma has them: the greater number counts
+    /// Threads of each worker; the larger number counts
     #[arg(short, long, value_name = "MIN:MAX", default_value = "5:5")]
     threads: Threads,
-    /// Time a request holds a slot: 200ms, exp:5ms, uniform:1ms:9ms, bimodal:1ms:50ms:0.02, lognormal:5ms:0.8, or a
-    /// sweep's study
+    /// How long a request holds a thread: 200ms, another law (see --help), or a sweep's study
     #[arg(long, value_name = "LAW|FILE")]
     service: ServiceWord,
-    /// Of the service time, how long a request computes: of a Ruby worker's threads one does so at a time. Prints what each
-    /// number of threads is worth
+    /// CPU time in that, which Ruby gives one thread of a worker at a time: how many threads are worth it?
     #[arg(long, value_name = "TIME")]
     pub(crate) cpu: Option<Nanos>,
-    /// Open loop: random arrivals at so many a second
+    /// Open loop: random arrivals at this rate, such as 80/s
     #[arg(long, value_name = "RATE", conflicts_with = "connections")]
     rate: Option<Rate>,
-    /// Closed loop: so many connections
+    /// Closed loop: number of connections
     #[arg(short, long, value_name = "N")]
     connections: Option<u32>,
-    /// Closed loop: the pause of a connection between an answer and its next request
+    /// Closed loop: pause between a response and the next request of that connection
     #[arg(long, value_name = "TIME", default_value = "0s", conflicts_with = "rate")]
     think: Nanos,
-    /// Open loop: the highest rate that keeps it, such as 'p99 < 2s' or 'mean < 300ms'
+    /// Open loop: find the highest rate that keeps 'p99 < 2s' or 'mean < 300ms'
     #[arg(long, value_name = "OBJECTIVE", conflicts_with = "connections")]
     objective: Option<Goal>,
-    /// Open loop: draw p99 over the rate
+    /// Open loop: plot p99 over the rate
     #[arg(long, conflicts_with = "connections")]
     pub(crate) plot: bool,
     #[command(flatten)]
     pub(crate) output: FormatArgs,
-    /// Chooses what is random where it is simulated
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// Seed of the simulation
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = ADVANCED)]
     pub(crate) seed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Which server is started, and how: the flags of a Puma, which `sweep`, `bodies` and `overhead` share, and the words for kinds of
+//! Which server is started, and how: the flags of a Puma, which `sweep` and `overhead` share, and the words for kinds of
 //! server and socket. Where Puma listens is said by its environment (`environment.rs`).
 
 use std::path::PathBuf;
@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use launch::affinity;
 use model::{App, Cpus, Nanos, ServerKind, ServerPlan, Socket, Threads};
 
+use super::help::ADVANCED;
 use super::limits::check_threads;
 use crate::mistake::{Mistake, wrong};
 
@@ -57,29 +58,29 @@ impl SocketWord {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct PumaArgs {
-    /// Worker processes; 0 or none is single mode
+    /// Worker processes; 0 is single mode [default: the config file's, or 0]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000))]
     workers: Option<u32>,
-    /// Threads a worker [default: 5:5, or as the config file says]
+    /// Threads of each worker [default: the config file's, or 5:5]
     #[arg(short, long, value_name = "MIN:MAX")]
     threads: Option<Threads>,
-    /// Rackup file [default: the app that longtail brings]
+    /// Rackup file of your app [default: an app that sleeps]
     #[arg(short, long, value_name = "FILE")]
     rackup: Option<PathBuf>,
     /// Puma's config file
     #[arg(short = 'C', long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Start Ruby with YJIT
-    #[arg(short = 'Y', long)]
+    #[arg(short = 'Y', long, help_heading = ADVANCED)]
     yjit: bool,
-    /// Command that starts Puma [default: bundle exec puma in a bundle, its own executable in a checkout, else puma]
-    #[arg(long, value_name = "CMD")]
+    /// Command that starts Puma [default: bundle exec puma in a bundle, bin/puma in a checkout, or puma]
+    #[arg(long, value_name = "CMD", help_heading = ADVANCED)]
     puma: Option<String>,
-    /// CPUs for the server alone, such as 0-2: the lanes have the others [default: none, they share]
-    #[arg(long, value_name = "LIST")]
+    /// CPUs for the server alone, such as 0-2; the generator runs on the others [default: all are shared]
+    #[arg(long, value_name = "LIST", help_heading = ADVANCED)]
     server_cpus: Option<Cpus>,
-    /// Longest wait for the server to be ready
-    #[arg(long, value_name = "TIME", default_value = "60s")]
+    /// How long the server may take to start
+    #[arg(long, value_name = "TIME", default_value = "60s", help_heading = ADVANCED)]
     pub(crate) boot_timeout: Nanos,
 }
 
@@ -96,7 +97,7 @@ impl PumaArgs {
         }
         if ours == *asked {
             return Err(wrong(format!(
-                "--server-cpus {asked} leaves no CPU to the lanes: leave one out, or leave out the flag"
+                "--server-cpus {asked} leaves no CPU to the generator: leave one out, or leave out the flag"
             )));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Flags of `longtail sink`: a load sink whose right answers are known.
+//! Flags of `longtail sink`: a test server with known delays and faults.
 
 use std::path::PathBuf;
 
@@ -6,21 +6,21 @@ use clap::Args;
 use model::{Nanos, Rate};
 use sink::{DelayLaw, Faults, Listen, PemPair, RequestShare, SinkBody, SinkSettings, SlotQueue, StallLaw, StatusFault};
 
+use super::help::ADVANCED;
 use crate::mistake::{Mistake, wrong};
 
 const SINK_EXAMPLES: &str = "\
 Examples:
-  longtail sink                                         any URL, a CBOR body with a rising counter
+  longtail sink                                         any URL; the body is a counter in CBOR
   longtail sink --listen 127.0.0.1:9000 --body 1024     1 kB of bytes instead
-  longtail sink --threads 4 --loops 1 --queue shared --delay 10ms    four slots of 10 ms, one line
+  longtail sink --threads 4 --loops 1 --queue shared --delay 10ms    four requests of 10 ms at once
   longtail sink --delay bimodal:1ms:50ms:0.02 --stall-every 1s:100ms
   longtail sink --reset 0.1% --status 503:1% --close-after 100
   longtail sink --listen unix:///tmp/sink.sock --listen unix://@sink --listen tls://127.0.0.1:9443
 
-Ctrl-C prints what it has counted; so does GET /_ledger, as JSON.";
+Ctrl-C prints what it has counted; GET /_ledger returns it as JSON.";
 
-const LISTEN_HELP: &str = "Where: 127.0.0.1:8080, [::1]:8080, tls://127.0.0.1:8443, unix:///PATH, \
-    unix://@NAME [default: 127.0.0.1:8080]";
+const LISTEN_HELP: &str = "127.0.0.1:8080 (the default), tls://HOST:PORT, unix:///PATH or unix://@NAME";
 
 /// Flags of `longtail sink`.
 #[derive(Debug, Args)]
@@ -28,70 +28,70 @@ const LISTEN_HELP: &str = "Where: 127.0.0.1:8080, [::1]:8080, tls://127.0.0.1:84
 pub(crate) struct SinkArgs {
     #[arg(long, value_name = "PLACE", help = LISTEN_HELP)]
     listen: Vec<Listen>,
-    /// Certificate for TLS (PEM) [default: one is made]
-    #[arg(long, value_name = "FILE", requires = "key")]
+    /// Certificate for TLS (PEM) [default: a new one]
+    #[arg(long, value_name = "FILE", requires = "key", help_heading = ADVANCED)]
     cert: Option<PathBuf>,
     /// Its key (PEM)
-    #[arg(long, value_name = "FILE", requires = "cert")]
+    #[arg(long, value_name = "FILE", requires = "cert", help_heading = ADVANCED)]
     key: Option<PathBuf>,
-    /// Threads of the sink itself; slots and their queues have one
+    /// Threads of the test server itself; only 1 with a queue
     #[arg(long, value_name = "N", default_value_t = 1)]
     loops: u32,
-    /// Answer so many bytes instead of the counter
+    /// Respond with this many bytes instead of a counter in CBOR
     #[arg(long, value_name = "BYTES")]
     body: Option<u32>,
-    /// Response header more, such as 'server: nginx'
-    #[arg(long = "header", value_name = "LINE")]
+    /// Another response header, such as 'server: nginx'
+    #[arg(long = "header", value_name = "LINE", help_heading = ADVANCED)]
     headers: Vec<String>,
 
-    /// What stands before the slots: unlimited, shared, split, inline10 [default: unlimited, or shared with slots]
-    #[arg(long, value_name = "QUEUE", help_heading = "Slots")]
+    /// unlimited, shared, split or inline10 [default: shared with --slots]
+    #[arg(long, value_name = "QUEUE", help_heading = "Queue")]
     queue: Option<SlotQueue>,
-    /// Slots in all, in one line: the same as --threads N
-    #[arg(long, value_name = "N", conflicts_with = "threads", help_heading = "Slots")]
+    /// Requests processed at once, in one process: the same as --threads N
+    #[arg(long, value_name = "N", conflicts_with = "threads", help_heading = "Queue")]
     slots: Option<u32>,
-    /// Workers, each with its slots
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Slots")]
+    /// Workers
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Queue")]
     workers: u32,
-    /// Slots a worker
-    #[arg(long, value_name = "N", help_heading = "Slots")]
+    /// Threads of each worker
+    #[arg(long, value_name = "N", help_heading = "Queue")]
     threads: Option<u32>,
     /// Response header that names the worker
-    #[arg(long, value_name = "NAME", help_heading = "Slots")]
+    #[arg(long, value_name = "NAME", help_heading = ADVANCED)]
     worker_header: Option<String>,
 
-    /// Time an answer takes: 1ms, exp:5ms, uniform:1ms:9ms, bimodal:1ms:50ms:0.02, lognormal:5ms:0.8
-    #[arg(long, value_name = "LAW", default_value = "0s", help_heading = "Laws")]
+    /// Service time: 1ms, exp:5ms, or another law (see longtail predict)
+    #[arg(long, value_name = "LAW", default_value = "0s", help_heading = "Time")]
     delay: DelayLaw,
-    /// Pauses in which nothing goes out, as a garbage collection: every:length
-    #[arg(long, value_name = "EVERY:LENGTH", help_heading = "Laws")]
+    /// Pauses in which nothing is sent, like a garbage collection
+    #[arg(long, value_name = "EVERY:LENGTH", help_heading = "Time")]
     stall_every: Option<StallLaw>,
-    /// Chooses what is random
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Laws")]
+    /// Seed of what is random
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = ADVANCED)]
     seed: u64,
-    /// Connections that the kernel completes before they are accepted
-    #[arg(long, value_name = "N", default_value_t = 1024, help_heading = "Laws")]
+    /// Length of the accept queue
+    #[arg(long, value_name = "N", default_value_t = 1024, help_heading = ADVANCED)]
     backlog: u32,
-    /// The most connections accepted in a second
-    #[arg(long, value_name = "RATE", help_heading = "Laws")]
+    /// Most connections accepted per second
+    #[arg(long, value_name = "RATE", help_heading = ADVANCED)]
     accept_rate: Option<Rate>,
-    /// Stay awake so long before an answer is due
-    #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Laws")]
+    /// Busy-wait this long before a response is due
+    #[arg(long, value_name = "TIME", default_value = "0s", help_heading = ADVANCED)]
     spin: Nanos,
 
-    /// Connections reset in place of an answer
+    /// Share of requests whose connection is reset, such as 0.1%
     #[arg(long, value_name = "SHARE", help_heading = "Faults")]
     reset: Option<RequestShare>,
-    /// Answers cut in the middle
+    /// Share of responses that end in the middle
     #[arg(long, value_name = "SHARE", help_heading = "Faults")]
     truncate: Option<RequestShare>,
-    /// Requests without an answer
+    /// Share of requests that get no response
     #[arg(long, value_name = "SHARE", help_heading = "Faults")]
     no_answer: Option<RequestShare>,
-    /// Answers with another status, such as 503:1%
+    /// Share of responses with another status, such as 503:1%
     #[arg(long, value_name = "CODE:SHARE", help_heading = "Faults")]
     status: Vec<StatusFault>,
-    /// Close a connection after so many answers
+    /// Close a connection after N responses
     #[arg(long, value_name = "N", help_heading = "Faults")]
     close_after: Option<u32>,
 }

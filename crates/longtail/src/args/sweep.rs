@@ -1,14 +1,17 @@
-//! Flags of `longtail sweep`, Puma's own words among them, and its help; what they mean together: `sweep/plan.rs`.
+//! Flags of `longtail sweep`, Puma's own words among them; what they mean together: `sweep/plan.rs`, and of a sweep over
+//! bodies, which was the command `bodies` before, `sweep/bodies.rs`.
 
+mod bodies;
 mod plan;
 #[cfg(test)]
 mod tests;
 
 use clap::{Args, ValueEnum};
-use model::{Body, Nanos};
+use model::{Bodies, Body, LaneCountReason, Nanos};
 
-use super::conduct::ConductArgs;
+use super::help::ADVANCED;
 use super::inspect::InspectArgs;
+use super::limits::from_1_to;
 use super::server::{PumaArgs, ServerWord, SocketWord};
 use super::timestamps::TimestampsWord;
 use super::{OutletArgs, OutputArgs};
@@ -23,133 +26,187 @@ enum AppWord {
     Rails,
 }
 
-const SWEEP_EXAMPLES: &str = "\
+const FEW_EXAMPLES: &str = "\
+Examples:
+  longtail sweep -w2 -t5:5 -d0.1               2 workers x 5 threads, an app that sleeps 100 ms
+  longtail sweep -r config.ru --path /posts    your own app
+  longtail sweep -w2 -t5 --url http://127.0.0.1:8000 -- gunicorn -w2 --threads 5 app:app";
+
+const EXAMPLES: &str = "\
 Examples:
   longtail sweep -w2 -t5:5 -d0.1                    two workers of five threads, an app that sleeps 100 ms
-  longtail sweep -w4 -t5:5 -R100 -d0.2 --style puma    as benchmarks/local/long_tail_hey.sh
+  longtail sweep -r config.ru --path /posts         your own app; its service time is measured first
   longtail sweep -w2 -t5:5 -d0.1 -k                 a new connection for each request
   longtail sweep -w2 -t5:5 -s ssl4                  over TLS; -s unix and aunix: over a Unix socket
+  longtail sweep -w2 -t5:5 -c 16,20,64              numbers of connections in place of multiples
   longtail sweep -t5:5 -d1 --app rails              a small Rails app that sleeps 1 s
-  longtail sweep -w2 -t5:5 --body s10 --connections 16,20,64    answers of 10 kB
-  longtail sweep -r config.ru --path /posts         your app; its service time is measured first
-  longtail sweep -w2 -t5:5 -d0.1 --probe-discipline       who waits for whom, with keep-alive and without?
-  longtail sweep -w4 -t5:5 -R100 -d0.2 --generator hey   hey makes the load, as in Puma's script; --generator wrk: wrk
-  longtail sweep -w2 -t5:5 -d0.1 -k --inspect app       where the response time went: accept queue, server, app
-  longtail sweep -w2 -t5:5 -d0.1 -k --inspect app,kernel    the same, each part by the kernel's own stamps (as root)
-  longtail sweep -w2 -t5:5 --inspect none           server and kernel are left alone
-  longtail sweep -w2 -t5:5 -C puma.rb --statsd-listen 127.0.0.1:8125    what puma-plugin-statsd and the app say meanwhile
+  longtail sweep -w2 -t5:5 --bodies acsi1,10,100 -s tcp4,unix    what each response body costs on each socket
+  longtail sweep -w4 -t5:5 -R100 -d0.2 --style puma    the columns of benchmarks/local/long_tail_hey.sh
+  longtail sweep -w4 -t5:5 -R100 -d0.2 --generator hey    hey makes the load, as in Puma's script
+  longtail sweep -w2 -t5:5 -d0.1 -k --inspect app   where the time went: accept queue, server, app
+  longtail sweep -w2 -t5:5 -d0.1 -k --inspect app,kernel    the same, with the kernel's own timestamps (as root)
+  longtail sweep -w2 -t5:5 -d0.1 --probe-discipline    in which order does it serve, with keep-alive and without?
+  longtail sweep -w2 -t5:5 -C puma.rb --statsd-listen 127.0.0.1:8125    what puma-plugin-statsd and the app send
   longtail sweep -w2 -t5:5 --metrics 127.0.0.1:9464 --metrics-linger 30s    for Prometheus to scrape, at /metrics
-  longtail sweep -w2 -t5:5 --statsd-to 127.0.0.1:8125 --otlp http://127.0.0.1:4318    figures for an agent, a collector
-  longtail sweep -w2 -t5:5 --width 100 | tee sweep.txt    fit for 100 columns, in a pipe too
   longtail sweep --slots 4 --url http://127.0.0.1:9292 -- falcon serve -n4 -b http://127.0.0.1:9292
-  longtail sweep -w2 -t5 --url http://127.0.0.1:8000 -- gunicorn -w2 --threads 5 app:app    workers and threads are known
+  longtail sweep -w2 -t5 --url http://127.0.0.1:8000 -- gunicorn -w2 --threads 5 app:app
 
 Environment: PUMA_TEST_HOST4, PUMA_TEST_HOST6, PUMA_TEST_PORT and PUMA_TEST_CTRL choose where Puma listens, as in
-Puma's own scripts; without them free ports are taken.";
+Puma's own scripts; without them free ports are used.";
 
 /// Flags of `longtail sweep`.
 #[derive(Debug, Args)]
-#[command(after_help = SWEEP_EXAMPLES)]
+#[command(after_help = FEW_EXAMPLES, after_long_help = EXAMPLES)]
 pub(crate) struct SweepArgs {
     #[command(flatten)]
     pub(crate) puma: PumaArgs,
-    /// Which app that longtail brings [default: sleep]
-    #[arg(long, value_enum, value_name = "APP", conflicts_with = "rackup", help_heading = "Server")]
-    app: Option<AppWord>,
-    /// Kind of socket to bind
-    #[arg(short, long, value_enum, default_value_t, help_heading = "Server")]
-    socket: SocketWord,
-    /// Which server to start
-    #[arg(long, value_enum, default_value_t, help_heading = "Server")]
+    /// tcp4, tcp6, ssl4, ssl6, unix or aunix, a list with --bodies
+    #[arg(
+        short,
+        long,
+        value_enum,
+        value_name = "KIND",
+        value_delimiter = ',',
+        default_value = "tcp4",
+        help_heading = "Server"
+    )]
+    socket: Vec<SocketWord>,
+    /// puma, or builtin: a test server inside longtail
+    #[arg(long, value_enum, value_name = "NAME", default_value_t, help_heading = "Server")]
     server: ServerWord,
-    /// What another server (after --) can process at once [default: -w x -t]
-    #[arg(long, value_name = "N", help_heading = "Server", value_parser = clap::value_parser!(u32).range(1..))]
-    slots: Option<u32>,
-    /// Where another server (after --) will answer
+    /// Where the server of COMMAND responds
     #[arg(long, value_name = "URL", help_heading = "Server")]
     url: Option<String>,
-    /// Any other server: its command, with --url, and -w and -t or --slots
+    /// Starts any other server; needs --url, and -w and -t or --slots
     #[arg(last = true, value_name = "COMMAND", help_heading = "Server")]
     command: Vec<String>,
 
-    /// How long the app holds a thread (a bare number is seconds) [default: 0.1 with longtail's app, else measured]
-    #[arg(short, long, value_name = "TIME", help_heading = "Stream of requests")]
+    /// How long the app holds a thread [default: 100ms, or measured]
+    #[arg(short, long, value_name = "TIME", help_heading = "Load")]
     delay: Option<Nanos>,
-    /// What is requested [default: /sleep0.1 for -d0.1, /sleep?ms=100 with --app rails, / without a delay]
-    #[arg(long, value_name = "PATH", help_heading = "Stream of requests")]
+    /// What to request [default: /sleep0.1 with -d0.1, or /]
+    #[arg(long, value_name = "PATH", help_heading = "Load")]
     path: Option<String>,
-    /// What every answer carries, such as s10: a array, c chunked, s string, i File/IO, and kB (longtail's own app of bodies, or one of -r that goes by the header Body-Conf)
-    #[arg(long, value_name = "BODY", conflicts_with_all = ["path", "app"], help_heading = "Stream of requests")]
-    body: Option<Body>,
     /// No keep-alive: a new connection for each request
-    #[arg(
-        short = 'k',
-        long = "no-keep-alive",
-        visible_alias = "disable-keepalive",
-        help_heading = "Stream of requests"
-    )]
+    #[arg(short = 'k', long = "no-keep-alive", alias = "disable-keepalive", help_heading = "Load")]
     no_keep_alive: bool,
-    /// Requests per connection: the run ends by count, as in Puma's scripts
-    #[arg(short = 'R', long, value_name = "N", conflicts_with = "length", help_heading = "Stream of requests",
-          value_parser = clap::value_parser!(u64).range(1..))]
-    requests_per_connection: Option<u64>,
-    /// Length of each run, the warm-up not included
-    #[arg(
-        long = "for",
-        id = "length",
-        value_name = "TIME",
-        default_value = "10s",
-        help_heading = "Stream of requests"
-    )]
-    length: Nanos,
-    /// Load before each run that is not measured [default: 1s, or none with -R]
-    #[arg(long, value_name = "TIME", help_heading = "Stream of requests")]
-    warm_up: Option<Nanos>,
-    /// Runs: connections as multiples of the slots
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        default_value = "1,1.5,2,3,4",
-        help_heading = "Stream of requests"
-    )]
+    /// Connections of each step, in workers x threads [default: 1,1.5,2,3,4]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Load")]
     multiples: Vec<f64>,
-    /// Runs: connections in total, in place of --multiples
+    /// Connections of each step, in place of --multiples
     #[arg(
+        short,
         long,
         value_name = "LIST",
         value_delimiter = ',',
         conflicts_with = "multiples",
-        help_heading = "Stream of requests"
+        help_heading = "Load"
     )]
     connections: Vec<u32>,
-    /// Do the whole list so often, each time on a fresh server
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Stream of requests",
-          value_parser = clap::value_parser!(u32).range(1..=1000))]
-    repeat: u32,
-    #[command(flatten)]
-    pub(crate) conduct: ConductArgs,
-    /// Before the sweep, a short load with keep-alive and one without at 3 x the slots: who waits for whom?
-    #[arg(long, conflicts_with_all = ["generator", "body"], help_heading = "Stream of requests")]
-    probe_discipline: bool,
-    /// Whose clock says when an answer came
-    #[arg(long, value_enum, default_value_t, help_heading = "Stream of requests")]
-    timestamps: TimestampsWord,
-    /// Another generator on PATH makes the load, and its claims are reported as its own: wrk, hey, ab, h2load, oha,
-    /// bombardier
+    /// Length of each step, after a warm-up of 1s
     #[arg(
-        long,
-        alias = "with",
-        value_enum,
-        value_name = "TOOL",
-        hide_possible_values = true,
-        help_heading = "Stream of requests"
+        short = 'z',
+        long = "for",
+        short_alias = 'D',
+        id = "length",
+        value_name = "TIME",
+        default_value = "10s",
+        help_heading = "Load"
     )]
-    pub(crate) generator: Option<Generator>,
+    length: Nanos,
+    /// End each step by count instead: N requests on each connection, as in Puma's scripts
+    #[arg(short = 'R', long, value_name = "N", conflicts_with = "length", help_heading = ADVANCED,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    requests_per_connection: Option<u64>,
+    /// Do all steps N times, each time on a fresh server
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Load", value_parser = from_1_to(1000))]
+    repeat: u32,
+    /// Steps of response bodies: array, chunked, string, i (file); sizes in kB
+    #[arg(short, long, value_name = "LIST", help_heading = "Load")]
+    bodies: Option<Bodies>,
     #[command(flatten)]
     inspect: InspectArgs,
-    #[command(flatten)]
-    pub(crate) outlets: OutletArgs,
+    /// wrk, hey, ab, h2load, oha or bombardier makes the load, and is audited
+    #[arg(long, alias = "with", value_enum, value_name = "TOOL", help_heading = "Load")]
+    pub(crate) generator: Option<Generator>,
+
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+
+    /// An app that longtail brings: sleep or rails [default: sleep]
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with = "rackup", help_heading = ADVANCED)]
+    app: Option<AppWord>,
+    /// Requests that the server of COMMAND handles at once [default: -w x -t]
+    #[arg(long, value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(u32::MAX))]
+    slots: Option<u32>,
+    /// Load before each step that is not measured [default: 1s, or none with -R]
+    #[arg(long, value_name = "TIME", help_heading = ADVANCED)]
+    warm_up: Option<Nanos>,
+    /// Every response carries this body, such as s10 (see --bodies)
+    #[arg(long, value_name = "BODY", conflicts_with_all = ["path", "app"], help_heading = ADVANCED)]
+    body: Option<Body>,
+    /// Before the sweep, find out in which order the server serves, with keep-alive and without
+    #[arg(long, conflicts_with_all = ["generator", "body"], help_heading = ADVANCED)]
+    probe_discipline: bool,
+    /// A response that takes longer counts as timed out
+    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = ADVANCED)]
+    timeout: Nanos,
+    /// Threads of the generator [default: 1]
+    #[arg(long, alias = "lanes", value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(1024))]
+    generator_threads: Option<u32>,
+    /// Whose clock says when a response came: kernel, user (the generator), or auto
+    #[arg(long, value_enum, value_name = "CLOCK", default_value_t, help_heading = ADVANCED)]
+    timestamps: TimestampsWord,
+    /// Response header in which a worker names itself
+    #[arg(long, value_name = "NAME", default_value = "x-worker-pid", help_heading = ADVANCED)]
+    worker_header: String,
+    /// Wait until the server is idle between steps (this is the default)
+    #[arg(long, overrides_with = "no_cool_down", hide = true)]
+    cool_down: bool,
+    /// Do not wait between steps until the server is idle
+    #[arg(long, help_heading = ADVANCED)]
+    no_cool_down: bool,
+    /// Do not measure the generator's own limit first (once a day)
+    #[arg(long, help_heading = ADVANCED)]
+    no_calibrate: bool,
+    /// With --bodies: chooses the order of the steps [default: 1]
+    #[arg(long, value_name = "N", help_heading = ADVANCED)]
+    seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) outlets: OutletArgs,
+
+    /// With --bodies, in the words of response_time_wrk.sh: streams [default: 80 % of workers x threads, at least 1]
+    #[arg(short = 'T', long, value_name = "N", hide = true, value_parser = from_1_to(10_000))]
+    streams: Option<u32>,
+    /// And connections of each stream
+    #[arg(long, value_name = "N", hide = true, conflicts_with = "connections", value_parser = from_1_to(100_000))]
+    connections_per_stream: Option<u32>,
+    /// And the tables of that script
+    #[arg(long, hide = true)]
+    like_seed: bool,
+}
+
+impl SweepArgs {
+    /// Whether each step has a body of its own.
+    pub(crate) fn has_bodies(&self) -> bool {
+        self.bodies.is_some()
+    }
+
+    /// Why there are so many threads of the generator: one unless asked for more, as no Puma is as fast as one of them.
+    pub(crate) fn lanes_by(&self) -> LaneCountReason {
+        if self.generator_threads.is_some() { LaneCountReason::Asked } else { LaneCountReason::One }
+    }
+
+    /// Threads of the generator.
+    fn lanes(&self) -> u32 {
+        self.generator_threads.unwrap_or(1)
+    }
+}
+
+/// The command that `sweep --bodies` was before: its `-c` is of each stream, and its bodies have a default.
+pub(super) fn as_bodies(command: clap::Command) -> clap::Command {
+    command
+        .mut_arg("bodies", |arg| arg.default_value("acsi1,10,100,256,512,1024,2048"))
+        .mut_arg("connections", |arg| arg.short(None).long("total-connections"))
+        .mut_arg("connections_per_stream", |arg| arg.short('c').long("connections"))
 }

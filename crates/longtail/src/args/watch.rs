@@ -14,21 +14,21 @@ use super::limits::check_times;
 use crate::mistake::{Mistake, wrong};
 use crate::watch::TargetName;
 
-/// Looks cannot be taken more often and still say anything.
+/// Samples cannot be closer and still say anything.
 const SHORTEST: Nanos = Nanos::from_millis(100);
 
 const EXAMPLES: &str = "\
 Examples:
   longtail watch 9292                            the server that listens on port 9292
   longtail watch $(cat tmp/pids/server.pid)      that process and its workers
-  longtail watch 9292 --state tmp/puma.state     and its busy slots, by Puma's own statistics
+  longtail watch 9292 --state tmp/puma.state     and its busy threads, from Puma's own statistics
   longtail watch /run/puma.sock --for 10s | cat  ten seconds, then a table of min, mean, max, last
   longtail watch :9292 --for 1m --json    the same for a script
   longtail watch box2:9292 --control-url tcp://box2:9293 --control-token secret
-      a Puma on another machine: what it says of itself, and how long a connect takes
+      a Puma on another machine: its own statistics, and how long a connect takes
 
-Sends no load, changes nothing, and needs no privilege for what everybody may read: which process
-holds which connection is for root and the server's own user. q, Esc and Ctrl-C end it.";
+Sends nothing to the server but Puma's own statistics requests, and changes nothing. Which process holds
+which connection only root and the server's own user may read. q, Esc and Ctrl-C end it.";
 
 /// Flags of `longtail watch`.
 #[derive(Debug, Args)]
@@ -37,27 +37,27 @@ pub(crate) struct WatchArgs {
     /// A port (9292 or :9292), a process (4242 or pid:4242), a Unix socket (/run/puma.sock or @name), or HOST:PORT
     #[arg(value_name = "PORT|PID|SOCKET|HOST:PORT")]
     pub(crate) target: TargetName,
-    /// Of a process that listens on several ports, this one
+    /// Which port, where the process listens on several
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
     #[arg(long, value_name = "URL", help = "Puma's control server: tcp://HOST:9293 or unix:///PATH")]
     control_url: Option<String>,
-    /// Its token
+    /// Token of the control server
     #[arg(long, value_name = "TOKEN", requires = "control_url")]
     control_token: Option<String>,
-    /// Puma's state file, which says both
+    /// Puma's state file, which names both
     #[arg(long, value_name = "FILE", conflicts_with = "control_url")]
     state: Option<PathBuf>,
     /// End after this time [default: never]
     #[arg(long = "for", value_name = "TIME")]
     length: Option<Nanos>,
-    /// Time between two looks at connections and processes (the accept queue is looked at 20 times a second)
+    /// Sampling interval; the accept queue is sampled 20 times a second
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub(crate) every: Nanos,
-    /// Draw nothing: a table at the end, as in a pipe
+    /// No live screen: a table at the end, as in a pipe
     #[arg(long)]
     plain: bool,
-    /// A line for each look too
+    /// No live screen: a line for each sample, then the table
     #[arg(long)]
     pub(crate) lines: bool,
     #[command(flatten)]
@@ -75,7 +75,7 @@ impl WatchArgs {
             return Err(wrong("--for wants a time above 0, such as 10s"));
         }
         if self.every < SHORTEST {
-            return Err(wrong("--every wants 100ms or more: looks that are closer measure themselves"));
+            return Err(wrong("--every wants 100ms or more: sampling more often measures itself"));
         }
         if self.lines && self.output.is_json() {
             return Err(wrong("--lines belongs to the text: leave it out, or --json"));

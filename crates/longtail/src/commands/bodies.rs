@@ -1,11 +1,11 @@
-//! `longtail bodies`: types x sizes x kinds of socket.
+//! `longtail sweep --bodies`: types x sizes x kinds of socket.
 
 use engine::Resolver;
 use launch::puma;
 use sweep::{Context, conduct_bodies};
 
 use super::conducted::{TerminalObserver, context, refuse_in_vain};
-use crate::args::BodiesArgs;
+use crate::args::SweepArgs;
 use crate::args::environment::{addresses, with_environment};
 use crate::args::output::StudyKind;
 use crate::clock::{SystemClock, wall_time};
@@ -19,10 +19,10 @@ use crate::{signals, ui};
 ///
 /// # Errors
 /// Where a flag is wrong, the server does not work, or the study cannot be kept.
-pub(crate) fn run(args: &BodiesArgs, resolver: Resolver) -> Result<Exit, Mistake> {
-    let output = args.output();
+pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake> {
+    let output = args.bodies_output();
     output.check(StudyKind::Bodies)?;
-    let plan = args.plan()?;
+    let plan = args.bodies_plan()?;
     let addresses = addresses()?;
     refuse_in_vain(plan.probe)?;
     if plan.server.kind == (model::ServerKind::Puma { command: None }) {
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &BodiesArgs, resolver: Resolver) -> Result<Exit, Mistake
         addresses,
         boot_timeout: args.puma.boot_timeout,
         command_line: with_environment(&plan.command_line()),
-        lanes_by: Some(args.conduct.lanes_by()),
+        lanes_by: Some(args.lanes_by()),
         resolver,
         ..context(SystemClock::start(), &started_at, &interrupt, &ceilings)
     };

@@ -1,11 +1,11 @@
-//! `longtail calibrate`: what this machine's generators reach, side by side.
+//! `longtail doctor --generators`: what this machine's generators reach, side by side.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use launch::GuardCommand;
 
-use crate::args::CalibrateArgs;
+use crate::args::DoctorArgs;
 use crate::calibrate::{self, CalibrationFindings, Contender, Ring, Subject};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
@@ -18,7 +18,7 @@ use crate::{GUARD, signals, this_program, ui};
 ///
 /// # Errors
 /// Where a flag is wrong, or the sink cannot be started.
-pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit, Mistake> {
+pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let order = args.order()?;
     let (interrupt, started_at) = (signals::interruption()?, wall_time());
     let program = this_program();

@@ -23,7 +23,7 @@ const INDENT: usize = 25;
 ///
 /// # Errors
 /// Where the current directory is gone.
-pub(crate) fn run(args: DoctorArgs) -> Result<Exit, Mistake> {
+pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let around = Surroundings::here()?;
     let puma = puma::discover(&around).map_err(|error| error.to_string());
     let generators = Generator::value_variants().iter().filter(|generator| **generator != Generator::Longtail);

@@ -1,8 +1,8 @@
-//! `longtail selftest`: the generator against laws whose right answer is known.
+//! `longtail doctor --self-test`: the generator against laws whose right answer is known.
 
 use serde_json::json;
 
-use crate::args::SelftestArgs;
+use crate::args::DoctorArgs;
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
 use crate::mistake::Mistake;
@@ -13,7 +13,7 @@ use crate::{selftest, signals, ui};
 ///
 /// # Errors
 /// Where a sink or the engine cannot start.
-pub(crate) fn run(args: SelftestArgs) -> Result<Exit, Mistake> {
+pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let (clock, interrupt, started_at) = (SystemClock::start(), signals::interruption()?, wall_time());
     let told = Ui::new();
     let mut outcomes = Vec::new();

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
         command_line: with_environment(&plan.command_line()),
         statsd: ears.listener.as_ref(),
         server_env: ears.settings.clone(),
-        lanes_by: args.generator.is_none().then(|| args.conduct.lanes_by()),
+        lanes_by: args.generator.is_none().then(|| args.lanes_by()),
         resolver,
         other: driver.as_ref().map(|driver| driver as &dyn OtherGenerator),
         ..context(clock, &started_at, &interrupt, &ceilings)

@@ -1,50 +1,13 @@
-//! What the commands print, byte for byte. `UPDATE_GOLDEN=1 cargo test -p longtail snapshots` writes the files of the
-//! help anew; how a study is printed is fixed in `crates/report/tests/golden`, and must be the same here.
+//! What the commands print, byte for byte: how a study is printed is fixed in `crates/report/tests/golden`, and must be the
+//! same here. The help is fixed in docs/commands.md (`args/help.rs`).
 
 use std::path::Path;
 
-use testkit::{golden, study};
+use testkit::study;
 
 use crate::lab::Lab;
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
-
-fn help(name: &str, words: &str) {
-    let printed = Lab::new().run(words).with_code(0);
-    assert_eq!(printed.stderr, "");
-    golden::expect(&Path::new(HERE).join("tests/golden").join(name), &printed.stdout);
-}
-
-#[test]
-fn help_of_longtail() {
-    help("help.txt", "--help");
-}
-
-#[test]
-fn help_of_sweep() {
-    help("help_sweep.txt", "sweep --help");
-    help("help_sweep_short.txt", "sweep -h");
-}
-
-#[test]
-fn help_of_bodies() {
-    help("help_bodies.txt", "bodies --help");
-}
-
-#[test]
-fn help_of_watch() {
-    help("help_watch.txt", "watch --help");
-}
-
-#[test]
-fn help_of_overhead() {
-    help("help_overhead.txt", "overhead --help");
-}
-
-#[test]
-fn help_of_report() {
-    help("help_report.txt", "report --help");
-}
 
 #[test]
 fn the_version_is_that_of_the_package() {

@@ -58,16 +58,16 @@ impl StreamPlan {
         std::iter::once(("body-conf", body.to_string())).chain(delay).chain(ask).collect()
     }
 
-    /// The flags that ask for it; `length` is the one that says how long a run is.
-    pub(crate) fn words(&self, length: &str) -> Vec<String> {
+    /// The flags that ask for it.
+    pub(crate) fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         words.extend(self.delay.map(|d| format!("-d{d}")));
         words.extend(self.path.iter().flat_map(|path| ["--path".to_owned(), path.clone()]));
         words.extend(self.body.map(|body| format!("--body={body}")));
         words.extend((!self.keep_alive).then(|| "-k".to_owned()));
-        words.push(match self.stop {
-            Stop::After(time) => format!("{length}{time}"),
-            Stop::RequestsPerConnection(n) => format!("-R{n}"),
+        words.extend(match self.stop {
+            Stop::After(time) => (time != Nanos::from_secs(10)).then(|| format!("--for={time}")),
+            Stop::RequestsPerConnection(n) => Some(format!("-R{n}")),
         });
         let usual_warm_up = if matches!(self.stop, Stop::After(_)) { Nanos::from_secs(1) } else { Nanos::ZERO };
         let rare = [

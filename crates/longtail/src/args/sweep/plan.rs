@@ -1,6 +1,6 @@
 //! What the flags of a sweep mean together: a plan, or what contradicts itself.
 
-use model::{App, Nanos, Plan, Probe, ServerKind, Stop, StreamPlan};
+use model::{App, Nanos, Plan, Probe, ServerKind, Socket, Stop, StreamPlan};
 
 use super::{AppWord, SweepArgs};
 use crate::args::limits::{check_path, check_timeout, check_times};
@@ -17,7 +17,7 @@ impl SweepArgs {
     pub(crate) fn plan(&self) -> Result<Plan, Mistake> {
         self.check_values()?;
         let kind = self.server_kind()?;
-        let socket = self.socket.socket();
+        let socket = self.socket_kind()?;
         let is_puma = matches!(kind, ServerKind::Puma { .. });
         if !socket.is_plain_tcp() && !is_puma {
             let server = if self.command.is_empty() { "--server builtin" } else { "a command after --" };
@@ -29,16 +29,23 @@ impl SweepArgs {
         if self.body.is_some() && !is_puma {
             return Err(wrong("--body is for Puma: no other server has an app that goes by it"));
         }
+        if self.seed.is_some() || self.streams.is_some() || self.connections_per_stream.is_some() || self.like_seed {
+            return Err(wrong("--seed, -T, --connections-per-stream and --like-seed belong to --bodies: add it"));
+        }
         let is_own_app = !self.puma.has_rackup() && !matches!(kind, ServerKind::Command { .. });
         Ok(Plan {
             server: self.puma.server(kind, self.app(), socket),
             stream: self.stream(is_own_app)?,
-            multiples: if self.connections.is_empty() { self.multiples.clone() } else { Vec::new() },
+            multiples: match (self.connections.is_empty(), self.multiples.is_empty()) {
+                (true, true) => Plan::MULTIPLES.to_vec(),
+                (true, false) => self.multiples.clone(),
+                (false, _) => Vec::new(),
+            },
             connections: self.connections.clone(),
             repeat: self.repeat,
-            cool_down: self.conduct.cools_down(),
+            cool_down: !self.no_cool_down,
             // The ceiling that we could measure is ours and not the other generator's.
-            calibrate: self.conduct.calibrates() && self.generator.is_none(),
+            calibrate: !self.no_calibrate && self.generator.is_none(),
             probe_discipline: self.probe_discipline,
             with: self.generator.map(|with| with.name().to_owned()),
             probe: self.probe()?,
@@ -47,15 +54,15 @@ impl SweepArgs {
     }
 
     /// Refuses a value that cannot be, whatever the others are.
-    fn check_values(&self) -> Result<(), Mistake> {
+    pub(super) fn check_values(&self) -> Result<(), Mistake> {
         self.outlets.check()?;
-        if self.multiples.is_empty() || self.multiples.iter().any(|m| !m.is_finite() || *m <= 0.0 || *m > 1e6) {
+        if self.multiples.iter().any(|m| !m.is_finite() || *m <= 0.0 || *m > 1e6) {
             return Err(wrong("--multiples wants numbers above 0, such as 0.5,1,2: 0 would be no connection at all"));
         }
         if self.connections.iter().any(|n| *n == 0 || *n > 1_000_000) {
             return Err(wrong("--connections wants numbers from 1 to 1000000, such as 16,20,64"));
         }
-        let (timeout, boot_timeout) = (self.conduct.timeout, self.puma.boot_timeout);
+        let (timeout, boot_timeout) = (self.timeout, self.puma.boot_timeout);
         check_times([Some(self.length), self.warm_up, Some(timeout), Some(boot_timeout), self.delay])?;
         if self.length == Nanos::ZERO {
             return Err(wrong("--for wants a time above 0, such as 5s"));
@@ -63,6 +70,13 @@ impl SweepArgs {
         check_timeout(timeout)?;
         self.puma.check()?;
         self.path.as_deref().map_or(Ok(()), check_path)
+    }
+
+    fn socket_kind(&self) -> Result<Socket, Mistake> {
+        match self.socket[..] {
+            [word] => Ok(word.socket()),
+            _ => Err(wrong("-s takes several kinds of socket with --bodies only: give one, or add --bodies acsi1,10")),
+        }
     }
 
     fn app(&self) -> App {
@@ -90,19 +104,19 @@ impl SweepArgs {
                 Some(_) => Nanos::ZERO,
                 None => Nanos::from_secs(1),
             }),
-            timeout: self.conduct.timeout,
-            lanes: self.conduct.lanes(),
+            timeout: self.timeout,
+            lanes: self.lanes(),
             timestamps: self
                 .timestamps
-                .resolve(Situation { is_tcp: !self.socket.socket().is_unix(), is_pipelined: false })?,
-            worker_header: self.conduct.worker_header.clone(),
+                .resolve(Situation { is_tcp: !self.socket_kind()?.is_unix(), is_pipelined: false })?,
+            worker_header: self.worker_header.clone(),
             anatomy: self.inspect.asks_app(),
         })
     }
 
     /// What is read meanwhile. Of another generator's run nobody knows when its warm-up is over.
     fn probe(&self) -> Result<Probe, Mistake> {
-        let asked = self.inspect.probe(&[self.socket.socket()])?;
+        let asked = self.inspect.probe(&[self.socket_kind()?])?;
         match self.generator {
             None => Ok(asked.unwrap_or(Probe::Auto)),
             Some(_) if matches!(asked, None | Some(Probe::None)) && !self.inspect.asks_app() => Ok(Probe::None),
@@ -114,7 +128,7 @@ impl SweepArgs {
 
     /// Refuses what the other generator cannot do, whatever the number of connections will be.
     fn check_with(&self, with: Generator) -> Result<(), Mistake> {
-        let (name, socket) = (with.name(), self.socket.socket());
+        let (name, socket) = (with.name(), self.socket_kind()?);
         if socket.is_unix() {
             return Err(wrong(format!("--generator {name}: it knows no Unix socket: leave out -s {socket}")));
         }
@@ -130,8 +144,8 @@ impl SweepArgs {
         let order = LoadOrder {
             warm_up: self.warm_up.unwrap_or(Nanos::ZERO),
             keep_alive: !self.no_keep_alive,
-            timeout: self.conduct.timeout,
-            ..LoadOrder::closed_loop("", 1, self.conduct.lanes(), end)
+            timeout: self.timeout,
+            ..LoadOrder::closed_loop("", 1, self.lanes(), end)
         };
         if let Some(line) = with.refusal(&order) {
             return Err(wrong(line));

@@ -1,0 +1,13 @@
+//! Flags of the hidden command that `make install` runs.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Flags of `longtail generate`.
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    /// Where man pages and completions belong, such as ~/.local/share
+    #[arg(value_name = "DIR")]
+    pub(crate) into: PathBuf,
+}

@@ -1,0 +1,249 @@
+//! What the help looks like: `-h` fits on a screen, `--help` has every flag, and all of it comes from clap's definition.
+
+use clap::{Command, CommandFactory as _};
+
+use super::Cli;
+use crate::exit::Exit;
+
+/// Columns of the widest help.
+pub(super) const WIDTH: usize = 100;
+
+/// The heading of the flags that only `--help` lists.
+pub(super) const ADVANCED: &str = "Advanced";
+
+/// What stands before an example's explanation where there is no room beside the example.
+pub(super) const BELOW: &str = "      ";
+
+/// The commands as `longtail --help` lists them.
+const GROUPS: [(&str, &[&str]); 3] = [
+    ("Measure", &["sweep", "load", "watch", "report"]),
+    ("Plan and check", &["predict", "doctor", "audit"]),
+    ("For testing load generators", &["sink"]),
+];
+
+const START_HERE: &str = "  longtail sweep                                  Puma with 5 threads, 1 minute
+  longtail sweep -r config.ru --path /posts       your own app
+  longtail load --rate 200 --for 30s http://127.0.0.1:3000/";
+
+/// All commands and flags, as their help lays them out.
+pub(super) fn whole() -> Command {
+    let mut whole = Cli::command().disable_help_flag(true).mut_args(laid_out_flag).arg(help_flag());
+    whole = whole
+        .mut_subcommand("bodies", super::sweep::as_bodies)
+        .mut_subcommand("calibrate", |command| super::doctor::as_flag(command, "generators"))
+        .mut_subcommand("selftest", |command| super::doctor::as_flag(command, "self_test"));
+    let names: Vec<String> = whole.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    for name in names {
+        whole = whole.mut_subcommand(name, laid_out);
+    }
+    let overview = overview(&whole);
+    whole.override_help(overview)
+}
+
+/// `-h` and `--help`, which every help would list otherwise.
+fn help_flag() -> clap::Arg {
+    clap::Arg::new("help").short('h').long("help").action(clap::ArgAction::Help).hide(true).global(true)
+}
+
+/// One command with its rare flags hidden from `-h`, and its examples laid out.
+fn laid_out(command: Command) -> Command {
+    let command = command.mut_args(laid_out_flag);
+    let short = command.get_after_help().map(|text| examples(&text.to_string()));
+    let long = command.get_after_long_help().map(|text| examples(&text.to_string()));
+    let name = command.get_name().to_owned();
+    let Some(short) = short else { return command };
+    let title = format!("Examples (all flags: longtail {name} --help):");
+    let titled = short.replacen("Examples:", &title, 1);
+    command.after_help(titled).after_long_help(long.unwrap_or(short))
+}
+
+fn laid_out_flag(arg: clap::Arg) -> clap::Arg {
+    let is_rare = arg.get_help_heading() == Some(ADVANCED);
+    // Their help lists them where it matters.
+    let takes_value = arg.get_action().takes_values();
+    arg.hide_short_help(is_rare).hide_possible_values(takes_value)
+}
+
+/// The help of all flags of a command, each with its line; of longtail itself where `name` is no command.
+pub(super) fn long_help(mut whole: Command, name: Option<&str>) -> String {
+    whole.build();
+    let Some(command) = name.and_then(|name| whole.find_subcommand(name)) else {
+        return whole.render_help().to_string();
+    };
+    let mut command = command.clone().mut_args(|arg| arg.hide_short_help(false));
+    if let Some(text) = command.get_after_long_help().cloned() {
+        command = command.after_help(text);
+    }
+    command.render_help().to_string()
+}
+
+/// What `longtail help words` says: the glossary, without the marks of its tables.
+pub(super) fn words() -> String {
+    let line = |line: &str| match line.trim_matches('|').split_once('|') {
+        Some((word, _)) if word.trim_matches(['-', ' ']).is_empty() => String::new(),
+        Some((word, meaning)) => format!("  {}: {}\n", word.trim(), meaning.trim()),
+        None => format!("{}\n", line.trim_start_matches('#').trim()),
+    };
+    let text: String = include_str!("../../../../docs/GLOSSARY.md").lines().map(line).collect();
+    text.replace("**", "").replace('`', "")
+}
+
+/// What man pages and completions are made from: the commands that the help lists.
+pub(crate) fn documented() -> Command {
+    let whole = whole();
+    let visible = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    Command::new("longtail")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(about(&whole))
+        .after_help(format!("EXIT CODES\n{}\nEXAMPLES\n{START_HERE}", exit_codes()))
+        .args(whole.get_arguments().cloned())
+        .subcommands(visible)
+}
+
+fn exit_codes() -> String {
+    Exit::ALL.iter().map(|(exit, meaning)| format!("  {:<4} {meaning}\n", exit.code())).collect()
+}
+
+/// What `longtail --help` says.
+fn overview(whole: &Command) -> String {
+    let mut text = format!("{}\n\nUsage: longtail <command> [options]\n", about(whole));
+    for (title, names) in GROUPS {
+        text.push_str(&format!("\n{title}\n"));
+        for command in names.iter().filter_map(|name| whole.find_subcommand(name)) {
+            text.push_str(&format!("  {:<10} {}\n", command.get_name(), about(command)));
+        }
+    }
+    text.push_str(&format!("\nStart here\n{START_HERE}\n\nExit codes\n{}", exit_codes()));
+    text + "\nOptions: -h, --help   -V, --version   --color auto|always|never\nMore:    longtail <command> --help | longtail help words | man longtail\n"
+}
+
+fn about(command: &Command) -> String {
+    command.get_about().map(ToString::to_string).unwrap_or_default()
+}
+
+/// What is said where no command was given.
+pub(super) fn in_short() -> String {
+    let names = GROUPS.iter().flat_map(|(_, names)| names.iter()).copied().collect::<Vec<_>>().join(" ");
+    format!(
+        "{}\n\nUsage: longtail <command> [options]\nCommands: {names}\n\n{START_HERE}\n\nlongtail --help says what each command does.",
+        about(&Cli::command())
+    )
+}
+
+/// Lays `text` out: an explanation for which an example's line has no room goes below it, and lines of prose that follow
+/// each other become one, which is wrapped to the terminal. What is indented stays as it is.
+fn examples(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut goes_on = false;
+    for line in text.lines() {
+        let is_prose = !line.is_empty() && !line.starts_with(' ');
+        match lines.last_mut() {
+            Some(before) if is_prose && goes_on => {
+                before.push(' ');
+                before.push_str(line);
+            }
+            _ if line.chars().count() > WIDTH && !is_prose => lines.extend(in_two(line)),
+            _ => lines.push(line.to_owned()),
+        }
+        // A title ends with a colon, and a sentence with a full stop is a paragraph's end.
+        goes_on = is_prose && !line.ends_with([':', '.']);
+    }
+    lines.join("\n")
+}
+
+/// An example, and below it what two spaces or more set apart.
+fn in_two(line: &str) -> Vec<String> {
+    let begins = line.len() - line.trim_start().len();
+    match line[begins..].split_once("  ") {
+        Some((example, words)) => {
+            vec![format!("{}{example}", &line[..begins]), format!("{BELOW}{}", words.trim_start())]
+        }
+        None => vec![line.to_owned()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Of each command that the help lists.
+    fn visible() -> Vec<String> {
+        whole().get_subcommands().filter(|it| !it.is_hide_set()).map(|it| it.get_name().to_owned()).collect()
+    }
+
+    #[test]
+    fn an_explanation_without_room_goes_below() {
+        let long = format!("  longtail load {}    and why", "x".repeat(WIDTH));
+        let text = format!("Examples:\n  longtail load URL    short\n{long}\n\nThis is\nprose.\nMore: all of\nit.");
+        let expected = format!(
+            "Examples:\n  longtail load URL    short\n  longtail load {}\n{BELOW}and why\n\nThis is prose.\nMore: all of it.",
+            "x".repeat(WIDTH)
+        );
+        assert_eq!(examples(&text), expected);
+        assert_eq!(examples(&expected), expected);
+    }
+
+    #[test]
+    fn the_overview_lists_every_command() {
+        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let mut visible = visible();
+        listed.sort_unstable();
+        visible.sort_unstable();
+        assert_eq!(listed, visible);
+    }
+
+    #[test]
+    fn every_short_help_fits_on_a_screen() {
+        let mut all = whole().term_width(WIDTH);
+        all.build();
+        let mut texts = vec![("longtail".to_owned(), all.render_help().to_string())];
+        for name in visible() {
+            let help = all.find_subcommand_mut(&name).unwrap().render_help().to_string();
+            texts.push((name, help));
+        }
+        for (name, help) in texts {
+            let widest = help.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+            assert!(
+                help.lines().count() <= 40 && widest <= WIDTH,
+                "{name}: {} lines, {widest} columns\n{help}",
+                help.lines().count()
+            );
+        }
+    }
+
+    /// `UPDATE_GOLDEN=1` writes the page anew.
+    #[test]
+    fn the_page_of_commands_is_current() {
+        let mut page = format!(
+            "# Commands and flags\n\nMade from the program's own definition of its flags; `longtail <command> --help` prints the \
+             same.\n\n```text\n{}```\n",
+            overview(&whole())
+        );
+        for (_, names) in GROUPS {
+            for name in names {
+                let help = long_help(whole().term_width(WIDTH), Some(name));
+                page.push_str(&format!("\n## {name}\n\n```text\n{}\n```\n", help.trim_end()));
+            }
+        }
+        testkit::golden::expect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands.md"), &page);
+    }
+
+    #[test]
+    fn every_long_help_fits_the_width_and_has_an_example() {
+        for name in visible() {
+            let help = long_help(whole().term_width(WIDTH), Some(&name));
+            let below = help.split_once("\nExamples:").unwrap_or_else(|| panic!("{name} has no example")).1;
+            let examples: Vec<&str> = below.lines().skip(1).take_while(|line| line.starts_with("  ")).collect();
+            assert!(!examples.is_empty(), "{name}");
+            for line in examples {
+                let is_command = line.starts_with("  longtail ") || line.contains("| longtail ");
+                assert!(is_command || line.starts_with(BELOW), "{name}: torn: {line}");
+            }
+            for line in help.lines() {
+                assert!(line.chars().count() <= WIDTH, "{name}: {line}");
+            }
+        }
+    }
+}

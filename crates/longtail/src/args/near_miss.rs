@@ -1,0 +1,228 @@
+//! What a person types who knows another tool, and what to type here.
+
+use clap::{Arg, Command};
+
+use crate::mistake::{Mistake, wrong};
+
+/// Flags of wrk, hey, oha, ab, k6, vegeta, bombardier and h2load without their dashes, and ours: a flag of that name, or
+/// a sentence where the word means several things. Of several entries the first counts whose flag the command has.
+const FLAGS: &[(&str, &str)] = &[
+    ("duration time length run-time timelimit run-for z D", "--for"),
+    ("rps qps throughput request-rate rate-limit requests-per-second target-throughput R q", "--rate"),
+    ("concurrency concurrent conns clients vus users max-workers workers u", "--connections"),
+    ("requests num-requests number-of-requests iterations count total i N", "--number"),
+    ("requests-per-conn", "--requests-per-connection"),
+    ("request-timeout read-timeout max-time", "--timeout"),
+    ("warmup warm-up-time delay-before", "--warm-up"),
+    ("headers add-header", "--header"),
+    ("request verb X", "--method"),
+    ("body post-data data-binary data-raw payload", "--data"),
+    ("post-file data-file body-path p", "--body-file"),
+    ("basic-auth user authorization", "--auth"),
+    ("targets urls url-file urls-from-file input-file", "--requests"),
+    ("disable-keep-alive no-keepalive keepalive keep-alive", "--no-keep-alive"),
+    ("skip-verify no-verify tls-skip-verify insecure-skip-tls-verify", "--insecure"),
+    ("ca ca-cert root-certs", "--cacert"),
+    ("stages", "--steps"),
+    ("socket-path uds", "--unix"),
+    ("proc probe-server", "--inspect"),
+    ("file out outfile save", "--output"),
+    ("worker processes", "--workers"),
+    ("thread max-threads", "--threads"),
+    ("t", "wrk's -t is --threads, hey's is --timeout, ab's is --for"),
+    ("latency L", "percentiles are always printed: leave it out"),
+    ("cookie C", "type -H 'Cookie: NAME=VALUE'"),
+    ("user-agent U A", "type -H 'User-Agent: NAME'"),
+    ("proxy x", "longtail never uses a proxy: leave it out"),
+    ("http2 h2 http3", "longtail speaks HTTP/1.1 only: leave it out"),
+    ("script s lua", "longtail runs no scripts; --requests FILE sends different requests"),
+    ("quiet silent no-tui verbose v debug", "longtail has one level of detail: leave it out"),
+];
+
+/// What a command might be called, and what to type.
+const COMMANDS: &[(&str, &str)] = &[
+    ("run bench benchmark test start", "longtail sweep (it starts the server) or longtail load URL (it runs already)"),
+    ("fire hit stress get http loadtest load-test", "longtail load URL"),
+    ("monitor top stat stats status observe inspect", "longtail watch PORT"),
+    ("diff show print view analyze analyse results render export", "longtail report"),
+    ("simulate theory model forecast calculate plan", "longtail predict"),
+    ("check verify-machine machine env environment", "longtail doctor"),
+    ("validate verify claim", "longtail audit FILE"),
+    ("server serve mock echo upstream", "longtail sink"),
+    ("wrk", "longtail load --as wrk -- WRK'S WORDS"),
+    ("hey", "longtail load --as hey -- HEY'S WORDS"),
+    ("ab oha k6 vegeta bombardier h2load", "longtail load URL (longtail load -h lists its flags)"),
+    ("version", "longtail --version"),
+];
+
+/// What `table` says of `word`, where it has it.
+fn found<'a>(table: &'a [(&str, &str)], word: &str) -> impl Iterator<Item = &'a str> {
+    table.iter().filter(move |(words, _)| words.split(' ').any(|one| one == word)).map(|(_, ours)| *ours)
+}
+
+/// Whether it has a flag of that name, with its dashes.
+fn has(command: &Command, flag: &str) -> bool {
+    command.get_arguments().any(|arg| is_called(arg, flag))
+}
+
+/// Whether that is one of its names, with its dashes.
+fn is_called(arg: &Arg, flag: &str) -> bool {
+    let name = flag.trim_start_matches('-');
+    arg.get_long() == Some(name)
+        || arg.get_all_aliases().is_some_and(|aliases| aliases.contains(&name))
+        || flag.len() == 2 && arg.get_short().is_some_and(|short| name.starts_with(short))
+}
+
+/// What to type for a command that there is not.
+pub(super) fn command(word: &str) -> Option<String> {
+    if word.starts_with("http://") || word.starts_with("https://") {
+        return Some(format!("type longtail load {word}"));
+    }
+    found(COMMANDS, &word.to_ascii_lowercase()).next().map(|ours| format!("type {ours}"))
+}
+
+/// What to type for `flag`, which `command` has not; `words` are the whole command line, `all` is longtail.
+pub(super) fn flag(all: &Command, command: &Command, flag: &str, words: &[String]) -> Option<String> {
+    let typed = words.iter().position(|word| word == flag || word.starts_with(&format!("{flag}=")));
+    let glued = typed.and_then(|at| words[at].split_once('=').map(|(_, value)| value));
+    let value =
+        glued.or_else(|| typed.and_then(|at| words.get(at + 1)).map(String::as_str).filter(|next| is_value(next)));
+    let name = flag.trim_start_matches('-');
+    let ours = found(FLAGS, name).find(|ours| !ours.starts_with('-') || has(command, ours));
+    if let Some(ours) = ours {
+        return Some(if ours.starts_with('-') {
+            format!("type {}", with_value(command, ours, value))
+        } else {
+            ours.to_owned()
+        });
+    }
+    if flag.starts_with("http") && command.get_name() == "sweep" {
+        return Some("a sweep starts the server itself; type longtail load URL for one that runs".to_owned());
+    }
+    let others = found(FLAGS, name).filter(|ours| ours.starts_with('-')).chain([flag]);
+    let elsewhere =
+        |flag| all.get_subcommands().find(|one| !one.is_hide_set() && has(one, flag)).map(|one| (flag, one));
+    let (flag, other) = others.filter(|flag| flag.starts_with('-')).find_map(elsewhere)?;
+    Some(format!("longtail {} has {flag}", other.get_name()))
+}
+
+/// What is like it in spelling, under the name that the help has.
+pub(super) fn spelling(command: &Command, flag: &str) -> Option<String> {
+    let known = command.get_arguments().find(|arg| is_called(arg, flag)).filter(|arg| !arg.is_hide_set())?;
+    Some(format!("did you mean --{}?", known.get_long()?))
+}
+
+/// Short flags of `load` that other tools have for a time, the flag for that here, and the long one for what it is here.
+const TIMES: [(&str, &str, &str); 2] = [("-d", "--for", "--data"), ("-T", "--timeout", "--content-type")];
+
+/// Refuses what would be understood as something else: a long flag with one dash, as Go's tools have it (`-duration=5s`
+/// is `-d uration=5s`), and a time as a body or a type of content.
+///
+/// # Errors
+/// Where there is one, with what to type.
+pub(super) fn check(command: &Command, words: &[String]) -> Result<(), Mistake> {
+    for (at, word) in words.iter().enumerate().take_while(|(_, word)| *word != "--") {
+        let next = words.get(at + 1).map(String::as_str).filter(|next| is_value(next));
+        for (short, ours, theirs) in TIMES.iter().filter(|_| command.get_name() == "load") {
+            let value = word.strip_prefix(short).and_then(|glued| if glued.is_empty() { next } else { Some(glued) });
+            if let Some(time) = value.filter(|value| value.parse::<model::Nanos>().is_ok()) {
+                return Err(wrong(format!("{short} is {theirs} here: type {ours} {time}, or {theirs} {time}")));
+            }
+        }
+        let Some(name) = word.strip_prefix('-').filter(|name| !name.starts_with('-')) else { continue };
+        let (name, value) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
+        let ours = found(FLAGS, name).find(|ours| has(command, ours));
+        let ours = if has(command, &format!("--{name}")) { Some(format!("--{name}")) } else { ours.map(str::to_owned) };
+        if let Some(ours) = ours.filter(|_| name.len() > 3) {
+            let value = value.or(next);
+            let meant = with_value(command, &ours, value);
+            return Err(wrong(format!("{word} has one dash: type {meant}")));
+        }
+    }
+    Ok(())
+}
+
+fn is_value(word: &str) -> bool {
+    !word.starts_with('-') && !word.contains("://")
+}
+
+/// The flag, and what was typed for its value if it takes one.
+fn with_value(command: &Command, flag: &str, value: Option<&str>) -> String {
+    let arg = command.get_arguments().find(|arg| arg.get_long() == Some(flag.trim_start_matches('-')));
+    let takes_value = arg.is_some_and(|arg| arg.get_action().takes_values());
+    let named =
+        || arg.and_then(|arg| arg.get_value_names()).and_then(|names| names.first()).map_or("VALUE", |name| name);
+    if takes_value { format!("{flag} {}", value.unwrap_or_else(named)) } else { flag.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use crate::args::{Invocation, parse};
+
+    fn said(line: &str) -> String {
+        match parse(line.split(' ').map(OsString::from)) {
+            Err(mistake) => mistake.to_string(),
+            Ok(Invocation::Help(_) | Invocation::Usage(_)) => panic!("{line} is help"),
+            Ok(Invocation::Command(_)) => panic!("{line} is taken"),
+        }
+    }
+
+    #[test]
+    fn another_tools_flag_has_a_name_here() {
+        let url = "http://127.0.0.1:3000/";
+        for (typed, ours) in [
+            ("--duration 30s", "type --for 30s"),
+            ("--duration=30s", "type --for 30s"),
+            ("-duration=30s", "type --for 30s"),
+            ("-rate=50", "type --rate 50"),
+            ("-rate 50/1s", "type --rate 50/1s"),
+            ("--rps 100", "type --rate 100"),
+            ("--qps 100", "type --rate 100"),
+            ("--concurrency 64", "type --connections 64"),
+            ("-connections 64", "type --connections 64"),
+            ("--vus 10", "type --connections 10"),
+            ("-t4", "wrk's -t is --threads"),
+            ("-disable-keepalive", "type --disable-keepalive"),
+            ("--latency", "leave it out"),
+            ("--timout 3s", "--timeout"),
+            ("-d 30s", "type --for 30s"),
+            ("-d30", "type --for 30"),
+            ("-T2s", "type --timeout 2s"),
+            ("-w 2", "longtail sweep has -w"),
+            ("--multiples 2", "longtail sweep has --multiples"),
+            ("--colum", "did you mean --style?"),
+            ("--frobnicate", "longtail load -h"),
+        ] {
+            let line = said(&format!("longtail load {typed} {url}"));
+            assert!(line.contains(ours) && !line.contains('\n'), "{typed}: {line}");
+        }
+        for (typed, ours) in [
+            ("sweep --duration 5s", "type --for 5s"),
+            ("sweep --rate 50", "longtail load has --rate"),
+            ("sweep --qps 50", "longtail load has --rate"),
+            ("sweep http://127.0.0.1:3000/", "type longtail load URL"),
+            ("watch 9292 --duration 5s", "type --for 5s"),
+        ] {
+            let line = said(&format!("longtail {typed}"));
+            assert!(line.contains(ours) && !line.contains('\n'), "{typed}: {line}");
+        }
+    }
+
+    #[test]
+    fn another_name_of_a_command_is_understood() {
+        for (typed, ours) in [
+            ("run", "longtail sweep (it starts the server) or longtail load URL"),
+            ("monitor 3000", "longtail watch PORT"),
+            ("diff a b", "longtail report"),
+            ("http://127.0.0.1:3000/", "longtail load http://127.0.0.1:3000/"),
+            ("wrk -t4", "longtail load --as wrk"),
+            ("swep", "longtail sweep"),
+            ("frobnicate", "longtail --help"),
+        ] {
+            let line = said(&format!("longtail {typed}"));
+            assert!(line.contains(ours) && !line.contains('\n'), "{typed}: {line}");
+        }
+    }
+}

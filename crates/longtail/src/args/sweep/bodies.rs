@@ -1,0 +1,200 @@
+//! What the flags of `sweep --bodies` mean together.
+
+use model::{App, BodiesPlan, Nanos, Probe, Socket, Stop, StreamPlan};
+
+use super::SweepArgs;
+use crate::args::OutputArgs;
+use crate::args::output::TextStyle;
+use crate::args::server::ServerWord;
+use crate::args::timestamps::Situation;
+use crate::mistake::{Mistake, wrong};
+
+impl SweepArgs {
+    /// How the results of a sweep over bodies are printed.
+    pub(crate) fn bodies_output(&self) -> OutputArgs {
+        let output = self.output.clone();
+        if self.like_seed { output.or_style(TextStyle::Puma) } else { output }
+    }
+
+    /// A flag that says something about other sweeps only, where there is one.
+    fn not_of_bodies(&self) -> Option<&'static str> {
+        let given = [
+            (self.path.is_some(), "--path"),
+            (self.body.is_some(), "--body"),
+            (self.app.is_some(), "--app"),
+            (self.server != ServerWord::Puma, "--server builtin"),
+            (self.url.is_some(), "--url"),
+            (self.slots.is_some(), "--slots"),
+            (!self.command.is_empty(), "-- COMMAND"),
+            (!self.multiples.is_empty(), "--multiples (-c N sets the connections)"),
+            (self.connections.len() > 1, "a list of -c"),
+            (self.requests_per_connection.is_some(), "-R"),
+            (self.probe_discipline, "--probe-discipline"),
+            (self.generator.is_some(), "--generator"),
+            (self.inspect.asks_app(), "--inspect app"),
+            (self.outlets.is_any(), "--statsd-listen, --statsd-to, --metrics and --otlp"),
+        ];
+        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
+    }
+
+    /// All that was asked of a sweep over bodies, every default made explicit.
+    ///
+    /// # Errors
+    /// Where flags contradict each other or a value cannot be.
+    pub(crate) fn bodies_plan(&self) -> Result<BodiesPlan, Mistake> {
+        if let Some(flag) = self.not_of_bodies() {
+            return Err(wrong(format!("--bodies goes without {flag}: leave out one of the two")));
+        }
+        self.check_values()?;
+        let sockets: Vec<Socket> = self.socket.iter().map(|word| word.socket()).collect();
+        if let Some(twice) = sockets.iter().enumerate().find(|(at, socket)| sockets[..*at].contains(socket)) {
+            return Err(wrong(format!(
+                "-s has {} twice: name each kind of socket once (--repeat N repeats all)",
+                twice.1
+            )));
+        }
+        let timestamps = self
+            .timestamps
+            .resolve(Situation { is_tcp: !sockets.iter().any(|socket| socket.is_unix()), is_pipelined: false })?;
+        // A body is little work: what the tracepoints cost would show.
+        let probe = self.inspect.probe(&sockets)?.filter(|probe| *probe != Probe::Auto).unwrap_or(Probe::Proc);
+        let (connections_per_stream, streams) = match self.connections.first() {
+            Some(connections) => (*connections, Some(self.streams.unwrap_or(1))),
+            None => (self.connections_per_stream.unwrap_or(BodiesPlan::CONNECTIONS_PER_STREAM), self.streams),
+        };
+        Ok(BodiesPlan {
+            server: self.puma.server(self.puma.kind(), App::Bodies, sockets[0]),
+            stream: StreamPlan {
+                delay: self.delay,
+                path: None,
+                body: None,
+                keep_alive: !self.no_keep_alive,
+                stop: Stop::After(self.length),
+                warm_up: self.warm_up.unwrap_or(Nanos::from_secs(1)),
+                timeout: self.timeout,
+                lanes: self.lanes(),
+                timestamps,
+                worker_header: self.worker_header.clone(),
+                anatomy: false,
+            },
+            sockets,
+            bodies: self.bodies.clone().unwrap_or_default(),
+            connections_per_stream,
+            streams,
+            repeat: self.repeat,
+            seed: self.seed.unwrap_or(1),
+            cool_down: !self.no_cool_down,
+            calibrate: !self.no_calibrate,
+            probe,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use model::Bodies;
+
+    use super::*;
+    use crate::args::{Command, Invocation, parse};
+
+    fn plan_of(command: &[&str], words: &[&str]) -> Result<BodiesPlan, String> {
+        let words = ["longtail"].iter().chain(command).chain(words).map(OsString::from);
+        match parse(words).map_err(|mistake| mistake.to_string())? {
+            Invocation::Command(Command::Sweep(args) | Command::Bodies(args)) => {
+                assert!(args.has_bodies());
+                args.bodies_plan().map_err(|mistake| mistake.to_string())
+            }
+            _ => Err("not bodies".to_owned()),
+        }
+    }
+
+    fn plan(words: &[&str]) -> Result<BodiesPlan, String> {
+        plan_of(&["bodies"], words)
+    }
+
+    #[test]
+    fn the_words_of_pumas_script_work() {
+        let words = [
+            "-w2", "-t5:5", "-s", "tcp6", "-b", "ac50,100", "-c4", "-T3", "-D5", "-d0.01", "-Y", "-C", "puma.rb", "-r",
+            "ci.ru", "-k",
+        ];
+        let asked = plan(&words).unwrap();
+        assert_eq!(asked.bodies.to_string(), "ac50,100");
+        assert_eq!(asked.sockets, [Socket::Tcp6]);
+        assert_eq!((asked.connections_on(10), asked.stream.stop), (12, Stop::After(Nanos::from_secs(5))));
+        assert_eq!(asked.stream.delay, Some(Nanos::from_millis(10)));
+        assert!(asked.server.yjit && !asked.stream.keep_alive);
+        assert_eq!(plan_of(&["sweep"], &words), Ok(asked), "a sweep takes them too");
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_pumas_script() {
+        let asked = plan(&["-w2", "-t5:5"]).unwrap();
+        assert_eq!((asked.bodies.clone(), asked.runs()), (Bodies::default(), 28));
+        assert_eq!((asked.streams_on(10), asked.connections_on(10)), (8, 16), "wrk -t8 -c16");
+        assert_eq!(asked.stream.stop, Stop::After(Nanos::from_secs(10)));
+        assert_eq!(plan_of(&["sweep", "--bodies=acsi1,10,100,256,512,1024,2048"], &["-w2", "-t5:5"]), Ok(asked));
+    }
+
+    #[test]
+    fn a_sweeps_connections_are_the_total() {
+        assert_eq!(plan_of(&["sweep"], &["-bs1", "-c16"]).unwrap().connections_on(10), 16);
+        assert_eq!(plan_of(&["bodies"], &["-bs1", "-c16"]).unwrap().connections_on(10), 8 * 16, "of each stream");
+    }
+
+    #[test]
+    fn a_plan_printed_and_parsed_is_itself() {
+        let cases: [&[&str]; 11] = [
+            &[],
+            &["-w2", "-t5:5", "-s", "tcp4,ssl4,unix,aunix", "-bsi10,2048"],
+            &["-w0", "-t0:16", "-D1500ms", "--warm-up=0", "--repeat=3", "--seed=99"],
+            &["--no-calibrate", "--no-cool-down", "-r", "my app.ru", "-C", "config/puma.rb", "-Y"],
+            &["--timestamps=user"],
+            &["-k", "-c7", "-T3", "-d0.25", "--lanes=2", "--timeout=250ms", "--worker-header=x-pid"],
+            &["-c7", "-T1"],
+            &["--puma", "bundle exec puma", "-s", "ssl6"],
+            &["-b", "10", "-s", "tcp,ssl"],
+            &["--inspect=none", "-s", "unix"],
+            &["--probe=bpf"],
+        ];
+        for words in cases {
+            let asked = plan(words).unwrap();
+            let printed = asked.arguments();
+            let again = plan_of(&[], &printed.iter().map(String::as_str).collect::<Vec<_>>());
+            assert_eq!(again.as_ref(), Ok(&asked), "{printed:?}");
+        }
+    }
+
+    #[test]
+    fn every_mistake_is_one_line() {
+        let cases: [(&[&str], &str); 21] = [
+            (&["-b", "ax1"], "no kind of body"),
+            (&["-b", "a0"], "whole kB from 1"),
+            (&["-b", "a1,1"], "twice"),
+            (&["-b", "aa1"], "twice"),
+            (&["-b", ""], "nothing in it"),
+            (&["-b", "s1.5"], "'1.5'"),
+            (&["-s", "tcp4,tcp"], "-s has tcp4 twice"),
+            (&["-s", "tcp9"], "tcp4"),
+            (&["-s", ""], "--socket"),
+            (&["-s", "tcp4,unix", "--timestamps=kernel"], "is for TCP"),
+            (&["-D0"], "--for"),
+            (&["-c0"], "--connections"),
+            (&["-T0"], "--streams"),
+            (&["-t5:2"], "MIN:MAX"),
+            (&["--repeat=0"], "--repeat"),
+            (&["--probe=bpf", "-s", "tcp4,unix"], "leave it out with -s unix"),
+            (&["--path=/x"], "--bodies goes without --path"),
+            (&["--generator=wrk"], "--bodies goes without --generator"),
+            (&["--multiples=1,2"], "-c N"),
+            (&["--metrics=127.0.0.1:0"], "--metrics"),
+            (&["--server=builtin"], "--server builtin"),
+        ];
+        for (words, part) in cases {
+            let line = plan(words).unwrap_err();
+            assert!(line.contains(part) && !line.contains('\n'), "{words:?}: {line}");
+        }
+    }
+}
