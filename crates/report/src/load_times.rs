@@ -59,10 +59,9 @@ fn beside(tally: &Tally, q: f64, time: Quantile) -> String {
             let above = counts.good().saturating_sub(rank(q, counts.good() + counts.censored()));
             format!("{} above", number::count(above))
         }
-        Quantile::Time(_) => String::new(),
+        Quantile::Time(_) | Quantile::NotPrinted => String::new(),
         Quantile::TooFew => "too few answers".to_owned(),
         Quantile::Growing => "no steady state".to_owned(),
-        Quantile::NotPrinted => String::new(),
         Quantile::Unanswered => unanswered(counts.failed()),
     }
 }
