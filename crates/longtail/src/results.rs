@@ -105,7 +105,8 @@ pub(crate) fn render(
     Ok(match format {
         OutputFormat::Study => report::json::write(study),
         OutputFormat::Summary => Summary::of(study, saved).json(),
-        OutputFormat::Markdown | OutputFormat::Html => report::answer::markdown(study, saved.as_deref()),
+        OutputFormat::Html => report::html::whole(study, &Summary::of(study, saved)),
+        OutputFormat::Markdown => report::answer::markdown(study, saved.as_deref()),
         OutputFormat::Csv => report::csv::whole(study),
         OutputFormat::Answer => report::answer::whole(study, saved.as_deref(), output.width()),
         OutputFormat::Hdr | OutputFormat::Full => match study {

@@ -131,13 +131,13 @@ fn continued(before: &str, command: &str) -> String {
 }
 
 /// One column of the table: its name, its band, and a cell of a run.
-struct AnswerColumn {
-    band: &'static str,
-    name: &'static str,
-    cell: fn(&SummaryRun) -> String,
+pub(crate) struct AnswerColumn {
+    pub(crate) band: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) cell: fn(&SummaryRun) -> String,
 }
 
-fn time_cell(run: &SummaryRun, name: &str, time: Option<f64>) -> String {
+pub(crate) fn time_cell(run: &SummaryRun, name: &str, time: Option<f64>) -> String {
     let Some(time) = time else { return "- ".to_owned() };
     let mark = if is_uncertain(time, run.interval_ms.get(name)) { "?" } else { " " };
     format!("{}{mark}", short(time))
@@ -185,7 +185,7 @@ const COLUMNS_OF_A_SWEEP: [AnswerColumn; 11] = [
 ];
 
 /// The columns that these runs need: those of slow requests where a run has two groups, CPUs where they are known.
-fn columns_of_runs(summary: &Summary) -> Vec<&'static AnswerColumn> {
+pub(crate) fn columns_of_runs(summary: &Summary) -> Vec<&'static AnswerColumn> {
     let has = |of: fn(&SummaryRun) -> bool| summary.runs.iter().any(of);
     let is_needed = |column: &&AnswerColumn| match column.band {
         SLOW => has(|run| run.slow.is_some()),
@@ -194,6 +194,9 @@ fn columns_of_runs(summary: &Summary) -> Vec<&'static AnswerColumn> {
     };
     COLUMNS_OF_A_SWEEP.iter().filter(is_needed).collect()
 }
+
+/// Columns of a run that says nothing of the server.
+pub(crate) const COLUMNS_WITHOUT_TIMES: usize = 3;
 
 /// A row a run. A run that says nothing of the server says so in place of its times.
 fn run_table(summary: &Summary, paint: &dyn Fn(Emphasis, &str) -> String) -> String {
@@ -226,8 +229,8 @@ fn run_table(summary: &Summary, paint: &dyn Fn(Emphasis, &str) -> String) -> Str
     let mut text = format!("{}\n{}\n", bands.trim_end(), names.trim_end());
     for (run, row) in summary.runs.iter().zip(&rows) {
         let mut line = format!("  {:>label$}", run.label);
-        let hides = matches!(run.verdict, SummaryVerdict::Invalid | SummaryVerdict::GeneratorBound);
-        let shown = if hides { 3 } else { row.len() };
+        let hides = !run.is_the_servers();
+        let shown = if hides { COLUMNS_WITHOUT_TIMES } else { row.len() };
         for (cell, width) in row.iter().zip(&widths).take(shown) {
             _ = write!(line, "  {cell:>width$}");
         }

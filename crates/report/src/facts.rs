@@ -166,7 +166,7 @@ pub(crate) fn beside_the_server(who: String, placement: Option<&Placement>) -> S
 /// How long a slot is held, how that is known, and the highest rate that leaves room for.
 ///
 /// Before the first run there is no forecast yet; a delay that was given says the same.
-fn service_time(study: &SweepStudy) -> Option<(Nanos, &'static str, f64)> {
+pub(crate) fn service_time(study: &SweepStudy) -> Option<(Nanos, &'static str, f64)> {
     let ServiceTime { time, source, .. } = study.service_time.filter(|known| known.time > Nanos::ZERO)?;
     let source = match source {
         ServiceTimeSource::Given => "given",

@@ -40,7 +40,7 @@ pub(crate) fn figures(study: &LoadStudy, run: &SummaryRun, width: Width) -> Stri
 }
 
 /// `offered 500/s · sent 500/s · completed 499/s · 2500 requests, 0 failed`.
-fn rates(run: &SummaryRun) -> String {
+pub(crate) fn rates(run: &SummaryRun) -> String {
     let counts = &run.requests;
     let requests = number::or_none(counts.planned, |n| number::count_of(n, "request"));
     let requests = format!("{requests}, {} failed", number::or_none(counts.failed, number::count));
@@ -81,7 +81,7 @@ fn percentiles(run: &SummaryRun) -> String {
 }
 
 /// `21.3–27.3`, `>29.1`.
-fn range(ends: &[Option<f64>; 2]) -> String {
+pub(crate) fn range(ends: &[Option<f64>; 2]) -> String {
     let short = |end: f64| {
         let text = crate::answer::short(end);
         if text.contains('.') && text.len() > 4 { text[..4].trim_end_matches('.').to_owned() } else { text }

@@ -102,7 +102,7 @@ fn fenced(language: &str, inside: &str) -> String {
     format!("```{language}\n{inside}\n```\n")
 }
 
-fn capitalised(title: &str) -> String {
+pub(crate) fn capitalised(title: &str) -> String {
     let mut rest = title.chars();
     rest.next().into_iter().flat_map(char::to_uppercase).chain(rest).collect()
 }

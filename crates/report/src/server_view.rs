@@ -168,7 +168,7 @@ fn curves_of(label: &str, run: &Run, watch: &Watch) -> Vec<TimeCurve> {
 }
 
 /// The curves of that name, added up look by look; a look that one of them lacks is a gap.
-fn summed(watch: &Watch, name: &str) -> Vec<(Nanos, Option<f64>)> {
+pub(crate) fn summed(watch: &Watch, name: &str) -> Vec<(Nanos, Option<f64>)> {
     let mut points: Vec<(Nanos, Option<f64>)> = Vec::new();
     for (track, curve) in watch.curves(name) {
         let values = track.at.iter().zip(&curve.values).map(|(at, value)| (*at, value.map(|value| value as f64)));

@@ -118,6 +118,13 @@ pub struct SummaryRun {
     pub worker_deviation: Option<f64>,
 }
 
+impl SummaryRun {
+    /// Whether its figures are the server's.
+    pub fn is_the_servers(&self) -> bool {
+        !matches!(self.verdict, SummaryVerdict::Invalid | SummaryVerdict::GeneratorBound)
+    }
+}
+
 /// Rates of a run.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct SummaryRate {
@@ -223,14 +230,12 @@ impl Summary {
         let findings: Vec<SummaryFinding> = findings(study).into_iter().map(in_words).collect();
         let conclusions = findings.iter().filter(|finding| finding.finding.role() == FindingRole::Conclusion);
         let verdict = runs.iter().map(|run| run.verdict).max().unwrap_or(SummaryVerdict::NotJudged);
-        let is_trusted =
-            |run: &SummaryRun| !matches!(run.verdict, SummaryVerdict::Invalid | SummaryVerdict::GeneratorBound);
         let (command_line, started_at, longtail) = head(study);
         Summary {
             schema: SUMMARY_SCHEMA,
             command,
             verdict,
-            trusted: !study.is_claimed() && !runs.is_empty() && runs.iter().all(is_trusted),
+            trusted: !study.is_claimed() && !runs.is_empty() && runs.iter().all(SummaryRun::is_the_servers),
             sentence: conclusions.map(|finding| finding.sentence.as_str()).collect::<Vec<_>>().join(" "),
             measured: measured::lines(study),
             command_line: command_line.to_owned(),

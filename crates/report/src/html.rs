@@ -1,0 +1,78 @@
+//! A study as one HTML page: the answer, plots, tables, and how to repeat it. It loads nothing and runs nothing.
+//!
+//! The page forbids itself the network and scripts (Content-Security-Policy). What a pointer shows are titles of the drawings.
+//! Every text of a study passes [`escaped`], for servers and users choose some of it.
+
+use model::Study;
+
+use crate::markup::{escaped, joined};
+use crate::report;
+use crate::summary::Summary;
+use figure::PageFigure;
+
+mod figure;
+mod head;
+mod load;
+mod load_axis;
+mod over_time;
+mod parts;
+mod sections;
+mod shown_runs;
+mod spread;
+mod sweep;
+
+/// Colours, fonts, light and dark, narrow screens, paper.
+const STYLE: &str = include_str!("html/page.css");
+
+/// The whole page of a study and its summary.
+///
+/// # Panics
+/// Never: every value of a summary has a place in JSON.
+pub fn whole(study: &Study, summary: &Summary) -> String {
+    let tree = report(study);
+    let all = tree.table.as_ref().filter(|table| !table.rows.is_empty()).map(sections::table);
+    let all = all.map(|table| format!("<details><summary>All columns</summary>{table}</details>")).unwrap_or_default();
+    let details = joined(&tree.sections, sections::section);
+    let titled = |title: &str, inside: &str| match inside {
+        "" => String::new(),
+        inside => format!("<h2>{title}</h2>\n{inside}\n"),
+    };
+    // In a script element `<` alone could end the data.
+    let data = serde_json::to_string(summary).expect("a summary is JSON").replace('<', "\\u003c");
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
+         <title>{title}</title><style>{STYLE}</style></head>\n<body><main>\n\
+         {answer}{drawn}{runs}{trust}<h2>How to repeat it</h2>\n<pre>{command}</pre>{facts}\n{details}</main>\n\
+         <script type=\"application/json\" id=\"summary\">{data}</script>\n</body></html>\n",
+        title = escaped(&tree.command_line),
+        answer = head::answer(summary),
+        drawn = drawn(study, summary),
+        runs = titled("Runs", &(head::table(summary) + &all)),
+        trust = head::trust(summary),
+        command = escaped(&tree.command_line),
+        facts = sections::facts(&tree.facts),
+        details = titled("Details", &details),
+    )
+}
+
+/// The plots, and what is not drawn.
+fn drawn(study: &Study, summary: &Summary) -> String {
+    let figures = match study {
+        Study::Sweep(study) => sweep::figures(study, summary),
+        Study::Load(study) => load::figures(study, summary),
+        Study::Bodies(_) => Vec::new(),
+    };
+    let drawn = joined(&figures, |figure| match figure {
+        PageFigure::Drawn(figure) => figure.html(),
+        PageFigure::LeftOut { .. } => String::new(),
+    });
+    let left_out = joined(&figures, |figure| match figure {
+        PageFigure::Drawn(_) => String::new(),
+        PageFigure::LeftOut { title, reason } => format!("<li>{}: {}</li>", escaped(title), escaped(reason)),
+    });
+    let left_out =
+        if left_out.is_empty() { left_out } else { format!("<small>Not drawn:<ul>{left_out}</ul></small>\n") };
+    if drawn.is_empty() { left_out } else { format!("<div class=\"figures\">\n{drawn}</div>\n{left_out}") }
+}

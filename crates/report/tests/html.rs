@@ -1,0 +1,185 @@
+//! The HTML page: what is in it, and how a real browser lays it out. Without Chromium on PATH (`bin/install-missing test` brings it)
+//! the second part is skipped, and says so.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use model::{Study, SweepStudy};
+use report::html;
+use report::summary::Summary;
+use serde::Deserialize;
+use testkit::{bodies, claimed, load, study};
+
+/// A page of eight loads that were watched in every way.
+fn eight_rows() -> SweepStudy {
+    let mut study = study::watched();
+    let last = study.runs[1].clone();
+    for connections in [50, 60, 70, 80, 90, 100] {
+        let mut run = last.clone();
+        (run.connections, run.multiple) = (connections, f64::from(connections) / 10.0);
+        study.runs.push(run);
+    }
+    study
+}
+
+fn page(study: &Study) -> String {
+    html::whole(study, &Summary::of(study, None))
+}
+
+fn pages() -> Vec<(&'static str, Study)> {
+    vec![
+        ("eight rows", eight_rows().into()),
+        ("repeated", study::repeated().into()),
+        ("failing", study::failing().into()),
+        ("unknown server", study::unknown_server().into()),
+        ("no runs", study::empty().into()),
+        ("open loop", load::open_poisson().into()),
+        ("overloaded", load::overloaded().into()),
+        ("refused", load::refused().into()),
+        ("bodies", bodies::canonical().into()),
+        ("another generator", claimed::hey_sweep().into()),
+    ]
+}
+
+#[test]
+fn a_page_is_small_and_needs_nothing() {
+    for (name, study) in pages() {
+        let page = page(&study);
+        assert!(page.len() <= 150_000, "{name}: {} bytes", page.len());
+        for foreign in ["src=", "href=", "url(", "@import", "<link", "NaN", "inf\""] {
+            assert!(!page.contains(foreign), "{name}: {foreign}");
+        }
+        let scripts = page.matches("<script").count();
+        assert_eq!(scripts, page.matches("<script type=\"application/json\"").count(), "{name}: data alone");
+    }
+}
+
+#[test]
+fn what_others_wrote_stays_text() {
+    const EVIL: &str = "</script><script>alert(\"1\")</script><img src=x onerror='alert(2)'>&amp;";
+    let mut study = study::watched();
+    let server = &mut study.server;
+    for text in [&mut server.name, &mut server.command_line, &mut server.url] {
+        *text = EVIL.to_owned();
+    }
+    (server.version, server.runtime, server.git) = (Some(EVIL.into()), Some(EVIL.into()), Some(EVIL.into()));
+    study.command_line = EVIL.to_owned();
+    study.environment.cpu = EVIL.to_owned();
+    study.runs[0].watch.as_mut().unwrap().missing.push(EVIL.to_owned());
+    study.runs[0].workers[0].worker = EVIL.to_owned();
+    let mut of_load = load::open_poisson();
+    of_load.plan.url = EVIL.to_owned();
+    of_load.command_line = EVIL.to_owned();
+    of_load.run.checks = vec![EVIL.to_owned()];
+    for study in [Study::from(study), of_load.into()] {
+        let page = page(&study);
+        assert!(!page.contains("<script>") && !page.contains("<img"), "a text became an element");
+        assert!(page.contains("&lt;script&gt;alert"), "the text is there");
+    }
+}
+
+/// What the browser measures of one page at one width.
+#[derive(Debug, Deserialize)]
+struct MeasuredPage {
+    name: String,
+    width: u32,
+    /// Pixels that the page is wider than its window.
+    too_wide: f64,
+    /// Texts of one drawing that lie on each other, or outside it.
+    overlaps: Vec<String>,
+    drawings: u32,
+    background: String,
+}
+
+const MEASURE: &str = r"
+const seen = [...document.querySelectorAll('iframe')].map(frame => {
+  const page = frame.contentDocument, overlaps = [];
+  for (const svg of page.querySelectorAll('svg')) {
+    const inside = svg.getBoundingClientRect();
+    const texts = [...svg.querySelectorAll('text')].map(text => [text.textContent, text.getBoundingClientRect()]);
+    texts.forEach(([text, a], at) => {
+      if (a.left < inside.left - 2 || a.right > inside.right + 2 || a.bottom > inside.bottom + 2) overlaps.push(text + ' is cut off');
+      for (const [other, b] of texts.slice(at + 1)) {
+        const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+        const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+        if (wide > 1 && high > 3) overlaps.push(text + ' / ' + other);
+      }
+    });
+  }
+  return { name: frame.name, width: frame.clientWidth, overlaps, drawings: page.querySelectorAll('svg').length,
+    too_wide: page.documentElement.scrollWidth - frame.clientWidth,
+    background: getComputedStyle(page.body).backgroundColor };
+});
+document.body.textContent = JSON.stringify(seen);
+";
+
+/// All pages at the width of a desk and of a phone, in frames that run no scripts.
+fn measured(browser: &Path, scheme: &str) -> Vec<MeasuredPage> {
+    let folder = folder_of(scheme);
+    let frames: String = pages()
+        .iter()
+        .flat_map(|(name, study)| {
+            let page = page(study).replace('&', "&amp;").replace('"', "&quot;");
+            [1280, 390].map(|width| {
+                format!(
+                    "<iframe name=\"{name}\" sandbox=\"allow-same-origin\" style=\"border:0;color-scheme:{scheme}\" \
+                     width=\"{width}\" height=\"900\" srcdoc=\"{page}\"></iframe>"
+                )
+            })
+        })
+        .collect();
+    let file = folder.join("pages.html");
+    let all = format!(
+        "<!DOCTYPE html><html style=\"color-scheme:{scheme}\"><meta charset=\"utf-8\"><body>{frames}\
+         <script>onload = () => {{ {MEASURE} }}</script></body></html>"
+    );
+    std::fs::write(&file, all).unwrap();
+    let dark = (scheme == "dark").then_some(["--force-dark-mode", "--blink-settings=preferredColorScheme=0"]);
+    let printed = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1400,1000"])
+        .args(dark.into_iter().flatten())
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+        .arg("--dump-dom")
+        .arg(format!("file://{}", file.display()))
+        .output()
+        .unwrap();
+    let dom = String::from_utf8_lossy(&printed.stdout);
+    let json = dom.split_once("<body>").and_then(|(_, rest)| rest.split_once("</body>"));
+    let (json, _) = json.unwrap_or_else(|| panic!("{dom}{}", String::from_utf8_lossy(&printed.stderr)));
+    let json = json.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {json}"))
+}
+
+fn folder_of(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("html-{name}"));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Chromium on PATH.
+fn chromium() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    std::env::split_paths(&path).flat_map(|folder| names.map(|name| folder.join(name))).find(|file| file.is_file())
+}
+
+#[test]
+fn a_browser_shows_it_whole_on_a_desk_and_on_a_phone() {
+    let Some(browser) = chromium() else {
+        eprintln!("skipped: no chromium on PATH (bin/install-missing test)");
+        return;
+    };
+    for scheme in ["light", "dark"] {
+        for page in measured(&browser, scheme) {
+            let MeasuredPage { name, width, too_wide, overlaps, drawings, background } = page;
+            assert!(too_wide <= 0.0, "{name} at {width} pixels scrolls by {too_wide}");
+            assert_eq!(overlaps, Vec::<String>::new(), "{name} at {width} pixels");
+            assert!(
+                drawings > 0 || ["no runs", "refused", "bodies", "another generator"].contains(&name.as_str()),
+                "{name}"
+            );
+            let brightness: u32 = background.split(|c: char| !c.is_ascii_digit()).flat_map(str::parse::<u32>).sum();
+            assert_eq!(brightness < 382, scheme == "dark", "{name}: {background}");
+        }
+    }
+}
