@@ -44,7 +44,7 @@ pub fn whole(study: &Study, summary: &Summary) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
          <title>{title}</title><style>{STYLE}</style></head>\n<body><main>\n\
-         {answer}{drawn}{runs}{trust}<h2>How to repeat it</h2>\n<pre>{command}</pre>{facts}\n{details}</main>\n\
+         {answer}{drawn}{runs}{trust}<h2>How to repeat it</h2>\n<pre>{command}</pre>{facts}\n<div class=\"details\">{details}</div></main>\n\
          <script type=\"application/json\" id=\"summary\">{data}</script>\n</body></html>\n",
         title = escaped(&tree.command_line),
         answer = head::answer(summary),
@@ -72,7 +72,12 @@ fn drawn(study: &Study, summary: &Summary) -> String {
         PageFigure::Drawn(_) => String::new(),
         PageFigure::LeftOut { title, reason } => format!("<li>{}: {}</li>", escaped(title), escaped(reason)),
     });
-    let left_out =
-        if left_out.is_empty() { left_out } else { format!("<small>Not drawn:<ul>{left_out}</ul></small>\n") };
-    if drawn.is_empty() { left_out } else { format!("<div class=\"figures\">\n{drawn}</div>\n{left_out}") }
+    if drawn.is_empty() && left_out.is_empty() {
+        return String::new();
+    }
+    let left_out = match left_out.as_str() {
+        "" => left_out,
+        items => format!("<div class=\"card\"><h3>Not drawn</h3><ul>{items}</ul></div>\n"),
+    };
+    format!("<div class=\"figures\">\n{drawn}{left_out}</div>\n")
 }

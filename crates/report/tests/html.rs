@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use model::{Study, SweepStudy};
-use report::html;
+use model::{Nanos, Study, SweepStudy};
 use report::summary::Summary;
+use report::{html, number};
 use serde::Deserialize;
 use testkit::{bodies, claimed, load, study};
 
@@ -51,6 +51,28 @@ fn a_page_is_small_and_needs_nothing() {
         }
         let scripts = page.matches("<script").count();
         assert_eq!(scripts, page.matches("<script type=\"application/json\"").count(), "{name}: data alone");
+    }
+}
+
+#[test]
+fn the_figures_are_those_of_the_summary() {
+    for (name, study) in pages() {
+        let (summary, page) = (Summary::of(&study, None), page(&study));
+        let (_, embedded) = page.split_once("id=\"summary\">").unwrap();
+        let (embedded, _) = embedded.split_once("</script>").unwrap();
+        let embedded: serde_json::Value = serde_json::from_str(embedded).unwrap();
+        let printed: serde_json::Value = serde_json::from_str(&summary.json()).unwrap();
+        assert_eq!(embedded, printed, "{name}");
+        let text = page.replace("&#39;", "'").replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">");
+        assert!(text.contains(&summary.sentence), "{name}: {}", summary.sentence);
+        for run in summary.runs.iter().filter(|run| run.is_the_servers()) {
+            let times = [run.response_ms.p50, run.response_ms.p95, run.response_ms.p99, run.response_ms.max];
+            for time in times.into_iter().flatten() {
+                let shown = number::milliseconds(Nanos::from_secs_f64(time / 1e3));
+                let is_there = ["", "?"].iter().any(|mark| page.contains(&format!("<td>{shown}{mark}</td>")));
+                assert!(is_there, "{name}, {}: {shown}", run.label);
+            }
+        }
     }
 }
 

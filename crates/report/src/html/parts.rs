@@ -1,7 +1,7 @@
 //! Where the time of a response went, as stacked bars: of all responses of a run, and of its slowest.
 
-use model::anatomy::Parts;
-use model::kernel::WayParts;
+use model::anatomy::AnatomySums;
+use model::kernel::PathSums;
 use model::{Nanos, Run};
 
 use crate::html::figure::{DrawnFigure, KeyEntry, PageFigure};
@@ -18,6 +18,7 @@ struct TimePart {
 
 const ACCEPT: TimePart = TimePart { class: "accept", name: "accept queue (kernel)" };
 const WAITING: TimePart = TimePart { class: "waiting", name: "before the app: accept queue and server" };
+const AROUND: TimePart = TimePart { class: "waiting", name: "before and after the app" };
 const SERVER: TimePart = TimePart { class: "server", name: "server's queue" };
 const APP: TimePart = TimePart { class: "app", name: "app" };
 const SERVER_AND_APP: TimePart = TimePart { class: "app", name: "server and app" };
@@ -120,7 +121,7 @@ fn bars(run: &Run) -> (Option<TimeBar>, Option<TimeBar>) {
     }
 }
 
-fn of_way(way: &WayParts) -> TimeBar {
+fn of_way(way: &PathSums) -> TimeBar {
     let mean = |sum: Nanos| way.mean(sum).unwrap_or_default();
     let outside = way.send_lag + way.sending + way.reading;
     let parts = match (way.server_queue, way.app) {
@@ -135,17 +136,22 @@ fn of_way(way: &WayParts) -> TimeBar {
     TimeBar { requests: way.requests, whole: mean(way.response_time), parts }
 }
 
-fn of_parts(parts: &Parts, in_line: Option<Nanos>) -> TimeBar {
+fn of_parts(parts: &AnatomySums, in_line: Option<Nanos>) -> TimeBar {
     let mean = |sum: Nanos| parts.mean(sum).unwrap_or_default();
     let (app, rest) = (mean(parts.app), mean(parts.send_lag + parts.rest()));
-    let mut cut = match parts.before_app.map(mean) {
-        Some(before) => match in_line.and_then(|in_line| Some((in_line, before.0.checked_sub(in_line.0)?))) {
-            Some((in_line, left)) => vec![(ACCEPT, in_line), (SERVER, Nanos(left))],
-            None => vec![(WAITING, before)],
-        },
-        None => Vec::new(),
+    // What waits before the app is in the rest where the app does not say when it began.
+    let (waiting, name) = match parts.before_app {
+        Some(before) => (mean(before), WAITING),
+        None => (rest, AROUND),
     };
-    cut.extend([(APP, app), (REST, rest)]);
+    let in_line = in_line.filter(|in_line| *in_line <= waiting);
+    let left = waiting.saturating_sub(in_line.unwrap_or_default());
+    let mut cut: Vec<(TimePart, Nanos)> = in_line.map(|in_line| (ACCEPT, in_line)).into_iter().collect();
+    match (parts.before_app, in_line) {
+        (Some(_), Some(_)) => cut.extend([(SERVER, left), (APP, app), (REST, rest)]),
+        (Some(_), None) => cut.extend([(name, left), (APP, app), (REST, rest)]),
+        (None, _) => cut.extend([(APP, app), (name, left)]),
+    }
     TimeBar { requests: parts.requests, whole: mean(parts.response_time), parts: cut }
 }
 
