@@ -33,7 +33,7 @@ pub trait Ceilings: Sync {
 ///
 /// # Errors
 /// Where the built-in server cannot be started.
-pub fn ceilings<C: Clock + Clone + Send>(
+pub(crate) fn ceilings<C: Clock + Clone + Send>(
     shapes: &[LoadSpec],
     answer_bytes: u64,
     placement: Option<&Placement>,

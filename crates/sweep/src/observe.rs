@@ -21,23 +21,23 @@ const BATCHES: usize = 64;
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// Who observes a run.
-pub struct RunObservers<'a, E> {
+pub(crate) struct RunObservers<'a, E> {
     /// Asked again and again whether the run is to end early, and why.
-    pub ends: &'a mut (dyn FnMut() -> Option<E> + Send),
+    pub(crate) ends: &'a mut (dyn FnMut() -> Option<E> + Send),
     /// The first processes of the server; none where they are not known.
-    pub serving: &'a [u32],
+    pub(crate) serving: &'a [u32],
     /// Where these may run.
-    pub placement: Option<&'a Placement>,
+    pub(crate) placement: Option<&'a Placement>,
     /// Listens to statsd.
-    pub statsd: Option<&'a Mutex<StatsdListener>>,
+    pub(crate) statsd: Option<&'a Mutex<StatsdListener>>,
     /// Takes single requests.
-    pub journal: Option<SyncSender<RecordBatch>>,
+    pub(crate) journal: Option<SyncSender<RecordBatch>>,
     /// Reads server and kernel.
-    pub sampling: Option<Sampling<'a>>,
+    pub(crate) sampling: Option<Sampling<'a>>,
 }
 
 /// What is read of server and kernel while a run goes on.
-pub struct Sampling<'a> {
+pub(crate) struct Sampling<'a> {
     pub(crate) sampler: Sampler,
     /// Where the server's statistics are.
     pub(crate) control: Option<&'a ControlServer>,
@@ -51,27 +51,27 @@ pub struct Sampling<'a> {
 
 impl<'a, E> RunObservers<'a, E> {
     /// By nobody but those who may end it.
-    pub fn ended_by(ends: &'a mut (dyn FnMut() -> Option<E> + Send)) -> RunObservers<'a, E> {
+    pub(crate) fn ended_by(ends: &'a mut (dyn FnMut() -> Option<E> + Send)) -> RunObservers<'a, E> {
         RunObservers { ends, serving: &[], placement: None, statsd: None, journal: None, sampling: None }
     }
 }
 
 /// A run, and what was observed of it.
-pub struct ObservedRun<E> {
+pub(crate) struct ObservedRun<E> {
     /// What the lanes recorded.
-    pub done: DriveResult,
+    pub(crate) done: DriveResult,
     /// Why it was asked to end before its time.
-    pub ended_by: Option<E>,
+    pub(crate) ended_by: Option<E>,
     /// What was read of server and kernel.
-    pub watch: Option<Watch>,
+    pub(crate) watch: Option<Watch>,
     /// What app and server said over statsd.
-    pub statsd: Option<StatsdReport>,
+    pub(crate) statsd: Option<StatsdReport>,
     /// Where requests waited, by the kernel's tracepoints.
-    pub kernel: Option<KernelView>,
+    pub(crate) kernel: Option<KernelView>,
     /// What the server had of the CPU.
-    pub server_cpu: Option<ServerCpu>,
+    pub(crate) server_cpu: Option<ServerCpu>,
     /// CPU time of this process: lanes, and whoever observes; but for the listener to statsd, which stands for another process.
-    pub own_cpu: Nanos,
+    pub(crate) own_cpu: Nanos,
 }
 
 /// Drives one run.
@@ -81,7 +81,7 @@ pub struct ObservedRun<E> {
 ///
 /// # Panics
 /// Where one of its threads did.
-pub fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
+pub(crate) fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
     shape: &LoadSpec,
     clock: &C,
     progress: &RunProgress,

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use engine::{Endpoint, Resolver};
+use engine::{Endpoint, Resolver, Transport};
 use model::counts::name;
 use model::networks::is_public;
 use model::plan::quoted;
-use model::{BadResponse, BadResponses, LoadPlan, Outcome, Study, Tally, Verdict};
-use sweep::Context;
+use model::{BadResponse, BadResponses, Diagnostic, LoadPlan, LoadRun, LoadStudy, Outcome, Study, Tally, Verdict};
+use sweep::{Context, LoadCompany, Observer, Phase, PreparedLoad, RequestJournal, conduct_load};
 
 use super::conducted::context;
 use crate::args::output::StudyKind;
@@ -17,11 +18,12 @@ use crate::args::{AttackArgs, LoadArgs, load_words};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
 use crate::generators::Generator;
-use crate::load::{LoadContext, Log, Prepared, conduct, order_load, prepare};
+use crate::load::{Log, Recorder, order_load, prepare};
 use crate::mistake::{Mistake, wrong};
 use crate::outlets::{Outlets, StatsdInput};
 use crate::results::Results;
 use crate::store::CeilingFile;
+use crate::ui::Ui;
 use crate::{signals, ui};
 
 /// Runs the load and prints its report.
@@ -112,26 +114,38 @@ fn measure(args: &LoadArgs, resolver: Resolver) -> Result<LoadResult<'_>, Mistak
         ..context(clock, &started_at, &interrupt, &ceilings)
     };
     let calibrates = !args.no_calibrate;
-    let world = LoadContext { logs: &logs, checks: &args.checks, ears: &ears, calibrates, conductor };
-    let conducted = conduct(prepared, world, &mut outlets)?;
-    outlets.load_done(&conducted.study);
-    let run = &conducted.study.run;
+    let mut recorder = Recorder::open(&logs, &args.checks)?;
+    let transport = prepared.shape.transport.clone();
+    let journal = recorder.as_mut().map(|recorder| recorder as &mut dyn RequestJournal);
+    let company = LoadCompany { journal, statsd: ears.listener.as_ref(), calibrates };
+    let mut observer = LoadObserver { ui: None, requests: args.number, outlets: &mut outlets };
+    let study = conduct_load(prepared, company, &conductor, &mut observer)?;
+    drop(observer);
+    let run = &study.run;
+    tls_trouble(&transport, &run.tally).iter().for_each(|reason| ui::note(reason));
+    let stopped = run.warnings.iter().find_map(|warning| match warning {
+        Diagnostic::StoppedEarly { condition } => Some(condition),
+        _ => None,
+    });
+    stopped.iter().for_each(|condition| ui::note(&format!("ended early: {condition}")));
+    let checks_hold = recorder.as_ref().is_none_or(Recorder::checks_hold);
+    let failed = recorder.and_then(|recorder| recorder.failed);
     let is = |verdict| run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == verdict);
     // No objective is known to be met by figures that are the generator's.
     let cannot_tell = is(Verdict::GeneratorBound) && !args.fail_if.is_empty() && run.missed.is_empty();
     let nothing_came = run.tally.counts.attempted() > 0 && run.tally.all_answers() == 0;
-    let exit = if conducted.interrupted_by_user {
+    let exit = if interrupt.load(Ordering::Relaxed) {
         Exit::Interrupted
     } else if nothing_came || is(Verdict::Invalid) {
         Exit::Invalid
-    } else if !run.missed.is_empty() || !conducted.checks_hold || cannot_tell {
+    } else if !run.missed.is_empty() || !checks_hold || cannot_tell {
         Exit::Missed
-    } else if conducted.failed.is_some() {
+    } else if failed.is_some() {
         Exit::Mistake
     } else {
         Exit::Fine
     };
-    let complaint = (nothing_came && exit != Exit::Interrupted).then(|| unanswered(&run.tally, &conducted.study.plan));
+    let complaint = (nothing_came && exit != Exit::Interrupted).then(|| unanswered(&run.tally, &study.plan));
     let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict);
     let is_told = args.output.tells_verdict() && log != Some(Path::new(CSV_TO_STDOUT));
     let complaints = verdict
@@ -140,15 +154,53 @@ fn measure(args: &LoadArgs, resolver: Resolver) -> Result<LoadResult<'_>, Mistak
         .into_iter()
         .chain(cannot_tell.then(|| CANNOT_TELL.to_owned()))
         .chain(complaint)
-        .chain(conducted.failed.map(|mistake| mistake.to_string()))
+        .chain(failed.map(|mistake| mistake.to_string()))
         .collect();
     let (answered, planned) = (run.tally.counts.answered(), run.tally.counts.attempted());
     let end = Some((outlets, Arc::clone(&interrupt)));
-    Ok(LoadResult { exit, study: Some(conducted.study.into()), results, complaints, answered, planned, end })
+    Ok(LoadResult { exit, study: Some(study.into()), results, complaints, answered, planned, end })
+}
+
+/// Shows how far a load is, and exports it when it is judged.
+struct LoadObserver<'a> {
+    ui: Option<Ui>,
+    /// How many there will be, where a count ends the load.
+    requests: Option<u64>,
+    outlets: &'a mut Outlets,
+}
+
+impl Observer<LoadStudy, LoadRun> for LoadObserver<'_> {
+    fn phase(&mut self, phase: &Phase) {
+        let ui = self.ui.get_or_insert_with(Ui::new);
+        match phase {
+            Phase::Running { length, progress, .. } => ui.loading(*length, self.requests, progress),
+            _ => ui.phase(phase),
+        }
+        self.outlets.phase(phase);
+    }
+
+    fn opened(&mut self, _: &LoadStudy) {}
+
+    fn run_done(&mut self, _: &LoadStudy, _: &LoadRun) {}
+
+    fn judged(&mut self, study: &LoadStudy) {
+        self.ui = None;
+        self.outlets.load_done(study);
+    }
+}
+
+/// Why no connection came about, where TLS is the reason: the lanes only count that none did.
+fn tls_trouble(transport: &Transport, tally: &Tally) -> Option<String> {
+    let tls = transport.tls.as_ref()?;
+    if tally.counts.total() == 0 || tally.counts.of(Outcome::ConnectFailed) < tally.counts.total() {
+        return None;
+    }
+    let failure = tls.failure(transport.endpoints.first()?, Duration::from_secs(2))?;
+    Some(format!("no connection came about: {failure}"))
 }
 
 /// Says where the load goes that leaves for the public internet, and how much it is.
-fn announce(prepared: &Prepared) {
+fn announce(prepared: &PreparedLoad) {
     for endpoint in &prepared.shape.transport.endpoints {
         if let Endpoint::Tcp(address) = endpoint
             && is_public(address.ip())

@@ -1,17 +1,14 @@
 //! `longtail load`, in parts: from flags to a run (`prepare`), what is written and checked while it goes on
-//! (`recorder`, `checks`), who listens and so may run where (`listeners`), what an overload says of the server (`overload`), and the conduct of it (`conduct`).
+//! (`recorder`, `checks`), and who listens and so may run where (`listeners`). It is conducted by `sweep::conduct_load`.
 
 mod checks;
-mod conduct;
 mod listeners;
-mod overload;
 mod prepare;
 mod recorder;
 mod with;
 
 pub(crate) use checks::Check;
-pub(crate) use conduct::{LoadContext, conduct};
 pub(crate) use listeners::is_of_this_machine;
-pub(crate) use prepare::{Prepared, prepare};
-pub(crate) use recorder::Log;
+pub(crate) use prepare::prepare;
+pub(crate) use recorder::{Log, Recorder};
 pub(crate) use with::order_load;

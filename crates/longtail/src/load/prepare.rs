@@ -8,8 +8,9 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use engine::{Endpoint, LoadSpec, Resolver, TlsOptions, TlsSettings, Transport, TransportError};
-use model::{Clock, LaneCountReason, LoadPlan, Nanos, Placement, ServerLocation, Timing};
+use model::{Clock, LaneCountReason, LoadPlan, Nanos, ServerLocation, Timing};
 use requests::{FileDefaults, RenderedRequests, RequestHeader, RequestTemplate, TargetUrl};
+use sweep::PreparedLoad;
 
 use crate::args::LoadArgs;
 use crate::args::timestamps::Situation;
@@ -23,29 +24,11 @@ const HANDSHAKE: Duration = Duration::from_secs(4);
 /// How long unmeasured requests are waited for at the end: they kept the load up, and nobody needs their answers.
 const DRAIN: Nanos = Nanos::from_secs(2);
 
-/// A run that can start.
-pub(crate) struct Prepared {
-    /// What the engine does.
-    pub(crate) shape: LoadSpec,
-    /// What was asked, for the report.
-    pub(crate) plan: LoadPlan,
-    /// Time of the name resolution; `None` where the host is an address.
-    pub(crate) name_resolution: Option<Nanos>,
-    /// Where the server runs and where the lanes will; `None` where it is not known who serves.
-    pub(crate) placement: Option<Placement>,
-    /// The server's first processes; none where it is not known who serves.
-    pub(crate) serving: Vec<u32>,
-    /// Why there are so many lanes.
-    pub(crate) lanes_by: LaneCountReason,
-    /// Where the server is.
-    pub(crate) server: ServerLocation,
-}
-
 /// Makes the run that the flags ask for. Resolves names, and sends nothing but one connect where this machine does not list who listens.
 ///
 /// # Errors
 /// Where a flag is wrong, a file cannot be read, a name has no address, or nobody there takes connections.
-pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) -> Result<Prepared, Mistake> {
+pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) -> Result<PreparedLoad, Mistake> {
     let schedule = args.schedule()?;
     let template = template(args)?;
     let rendered = rendered(args, template)?;
@@ -130,7 +113,7 @@ pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) 
         keep_answers: args.checks.iter().any(crate::load::Check::needs_answers),
         ..LoadSpec::closed(transport, first, schedule.connections)
     };
-    Ok(Prepared { shape, plan, name_resolution, placement, serving, lanes_by, server })
+    Ok(PreparedLoad { shape, plan, name_resolution, placement, serving, lanes_by, server })
 }
 
 /// What named the endpoints.

@@ -12,13 +12,11 @@ use engine::{RecordBatch, RequestRecord, RunProgress};
 use model::Nanos;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use sweep::RequestJournal;
 
 use crate::load::checks::{Check, Checker};
 use crate::mistake::Mistake;
 use crate::store::is_fifo;
-
-/// Batches that may wait for the recorder: with 1024 requests each, some megabytes.
-pub(crate) const WAITING: usize = 64;
 
 /// Several lanes: what is older than this, compared with the newest, is complete.
 const SETTLING: Nanos = Nanos::from_millis(500);
@@ -46,15 +44,7 @@ pub(crate) struct Recorder {
     logs: Vec<(Box<dyn Write + Send>, Style, PathBuf)>,
     checkers: Vec<Checker>,
     lines: String,
-}
-
-/// What the recorder found.
-pub(crate) struct Recorded {
-    /// Each check's line.
-    pub(crate) checks: Vec<String>,
-    /// Whether all of them hold.
-    pub(crate) checks_hold: bool,
-    /// Where the log could not be written to its end.
+    /// Where a log could not be written to its end.
     pub(crate) failed: Option<Mistake>,
 }
 
@@ -84,12 +74,19 @@ impl Recorder {
             logs: logs.iter().copied().map(open).collect::<Result<_, _>>()?,
             checkers: checks.iter().cloned().map(Checker::new).collect(),
             lines: String::with_capacity(1 << 17),
+            failed: None,
         }))
     }
 
-    /// Takes batches until the lanes are done. Lines of several lanes are put into one order before they are written.
-    pub(crate) fn record(mut self, batches: &Receiver<RecordBatch>, lanes: u32, progress: &RunProgress) -> Recorded {
-        let mut failed = None;
+    /// Whether all checks hold.
+    pub(crate) fn checks_hold(&self) -> bool {
+        self.checkers.iter().all(|checker| checker.result().0)
+    }
+}
+
+impl RequestJournal for Recorder {
+    /// Lines of several lanes are put into one order before they are written.
+    fn record(&mut self, batches: &Receiver<RecordBatch>, lanes: u32, progress: &RunProgress) {
         let mut waiting = RecordBatch::new();
         while let Ok(batch) = batches.recv() {
             for record in &batch {
@@ -101,7 +98,7 @@ impl Recorder {
                 continue;
             }
             if lanes == 1 {
-                self.write(&batch, progress.start(), &mut failed);
+                self.write(&batch, progress.start());
                 continue;
             }
             // A lane hands over what is 100 ms old, so nothing older than this is still to come.
@@ -110,26 +107,22 @@ impl Recorder {
             let newest = waiting.last().map_or(Nanos::ZERO, |record| record.exchange.ended);
             let settled = waiting.partition_point(|record| record.exchange.ended + SETTLING < newest);
             let later = waiting.split_off(settled);
-            self.write(&waiting, progress.start(), &mut failed);
+            self.write(&waiting, progress.start());
             waiting = later;
         }
-        self.write(&waiting, progress.start(), &mut failed);
-        let results: Vec<(bool, String)> = self.checkers.iter().map(Checker::result).collect();
-        Recorded {
-            checks_hold: results.iter().all(|(holds, _)| *holds),
-            checks: results
-                .into_iter()
-                .map(|(holds, text)| format!("{}{text}", if holds { "" } else { "FAILED " }))
-                .collect(),
-            failed,
-        }
+        self.write(&waiting, progress.start());
+    }
+
+    fn checks(&self) -> Vec<String> {
+        let results = self.checkers.iter().map(Checker::result);
+        results.map(|(holds, text)| format!("{}{text}", if holds { "" } else { "FAILED " })).collect()
     }
 }
 
 impl Recorder {
     /// Writes a line a request to each log; one that cannot be written ends.
-    fn write(&mut self, batch: &[RequestRecord], start: Nanos, failed: &mut Option<Mistake>) {
-        let lines = &mut self.lines;
+    fn write(&mut self, batch: &[RequestRecord], start: Nanos) {
+        let (lines, failed) = (&mut self.lines, &mut self.failed);
         self.logs.retain_mut(|(out, style, path)| {
             lines.clear();
             for record in batch {

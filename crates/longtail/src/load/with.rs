@@ -8,19 +8,19 @@ use launch::CpuRestriction;
 use model::study::SCHEMA;
 use model::{GeneratorClaim, LoadRun, LoadStudy, Nanos};
 use requests::TargetUrl;
-use sweep::{ClaimedRun, OtherGenerator as _};
+use sweep::{ClaimedRun, OtherGenerator as _, PreparedLoad};
 
 use crate::args::LoadArgs;
 use crate::clock::SystemClock;
 use crate::generators::{Generator, GeneratorDriver, InstalledGenerator, KnownServer, LoadEnd, LoadOrder};
-use crate::load::prepare::{Prepared, prepare, template};
+use crate::load::prepare::{prepare, template};
 use crate::mistake::{Mistake, wrong};
 
 /// Another generator's load, with nothing left to decide.
 pub(crate) struct OrderedLoad {
     driver: GeneratorDriver,
     order: LoadOrder,
-    prepared: Prepared,
+    prepared: PreparedLoad,
 }
 
 /// Makes it of the flags, as [`prepare`] does.
@@ -56,7 +56,7 @@ pub(crate) fn order_load(
 }
 
 /// What it is to do, but for where its body is.
-fn load_order(args: &LoadArgs, resolver: &Resolver, prepared: &Prepared, name: &str) -> Result<LoadOrder, Mistake> {
+fn load_order(args: &LoadArgs, resolver: &Resolver, prepared: &PreparedLoad, name: &str) -> Result<LoadOrder, Mistake> {
     let (plan, endpoints) = (&prepared.plan, &prepared.shape.transport.endpoints);
     if endpoints.iter().any(|endpoint| !matches!(endpoint, Endpoint::Tcp(_))) {
         return Err(wrong(format!("--generator {name}: it needs a TCP address")));
@@ -151,7 +151,7 @@ impl OrderedLoad {
     }
 
     /// The same load as ours would be.
-    pub(crate) fn prepared(&self) -> &Prepared {
+    pub(crate) fn prepared(&self) -> &PreparedLoad {
         &self.prepared
     }
 

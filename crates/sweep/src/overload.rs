@@ -66,16 +66,12 @@ fn doubt(run: &LoadRun, capacity: f64, answered: f64) -> Option<OverloadDoubt> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Command, Invocation, parse};
     use model::{Batches, Exchange, Outcome, Statistics, Tally, Window, warnings};
 
-    fn plan(words: &str) -> LoadPlan {
-        // Nobody is connected to who is listed as a listener.
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let words = format!("longtail load {words} http://{}/", listener.local_addr().unwrap());
-        let words = words.split(' ').map(std::ffi::OsString::from);
-        let Invocation::Command(Command::Load(args)) = parse(words).unwrap() else { panic!("a load") };
-        crate::load::prepare(&args, &engine::Resolver::default(), &crate::clock::SystemClock::start()).unwrap().plan
+    /// So many requests a second, each of which holds a slot for so many ms.
+    fn plan(rate: f64, service_ms: Option<u64>) -> LoadPlan {
+        let pace = Pace::constant(model::Rate::new(rate).unwrap());
+        LoadPlan { pace, service_time: service_ms.map(Nanos::from_millis), ..testkit::load::closed().plan }
     }
 
     /// Requests at an even pace on slots of 0.1 s, in simulated time: the `n`-th takes the slot that is free first.
@@ -102,12 +98,12 @@ mod tests {
 
     #[test]
     fn five_slots_are_told_by_the_slope_alone() {
-        let seen = overload(&run(60, 5, 20, false), &plan("--rate 60/s --for 20s --service 100ms")).unwrap();
+        let seen = overload(&run(60, 5, 20, false), &plan(60.0, Some(100))).unwrap();
         assert!((seen.growth.unwrap() - 0.2).abs() < 0.01 && seen.doubt.is_none(), "{seen:?}");
         assert!((seen.capacity.value - 50.0).abs() < 0.5 && (seen.answered - 50.0).abs() < 1.0, "{seen:?}");
         let slots = seen.slots.unwrap();
         assert!((slots.value - 5.0).abs() < 0.05 && slots.half_width < 0.1, "{seen:?}");
-        assert_eq!(overload(&run(60, 5, 20, false), &plan("--rate 60/s --for 20s")).unwrap().slots, None);
+        assert_eq!(overload(&run(60, 5, 20, false), &plan(60.0, None)).unwrap().slots, None);
     }
 
     /// 60 requests a second for 9 s, of which the `n`-th takes so long.
@@ -129,7 +125,7 @@ mod tests {
 
     #[test]
     fn an_overload_that_no_median_shows_is_told_by_the_backlog() {
-        let (ms, plan) = (Nanos::from_millis, plan("--rate 60/s --for 9s --service 100ms"));
+        let (ms, plan) = (Nanos::from_millis, plan(60.0, Some(100)));
         // Every third waits for three quarters of all that has passed, as on kept connections of Puma before 7.
         let run = taking(|n| if n % 3 == 0 { ms(100 + 3 * n * 1000 / 60) } else { ms(100) });
         let seen = overload(&run, &plan).expect("an overload");
@@ -143,7 +139,7 @@ mod tests {
 
     #[test]
     fn requests_that_take_longer_than_the_run_are_no_overload_that_is_known() {
-        let (ms, plan) = (Nanos::from_millis, plan("--rate 60/s --for 9s"));
+        let (ms, plan) = (Nanos::from_millis, plan(60.0, None));
         for (what, slow, is_named) in [("longer than the run", 20_000, true), ("a second", 1_000, false)] {
             let run = taking(|n| if n % 20 == 0 { ms(slow) } else { ms(20) });
             assert_eq!(overload(&run, &plan), None, "{what}");
@@ -158,23 +154,28 @@ mod tests {
     #[test]
     fn what_a_request_costs_beside_its_time_widens_the_slots() {
         // The requests hold a slot for 100 ms, and 99 were said: 4.95 slots, and five are not ruled out.
-        let seen = overload(&run(60, 5, 20, false), &plan("--rate 60/s --for 20s --service 99ms")).unwrap();
+        let seen = overload(&run(60, 5, 20, false), &plan(60.0, Some(99))).unwrap();
         let slots = seen.slots.unwrap();
         assert!((slots.value - 4.95).abs() < 0.05 && slots.value + slots.half_width >= 5.0 - 1e-3, "{seen:?}");
-        let exact = overload(&run(60, 5, 20, false), &plan("--rate 60/s --for 20s --service 100ms")).unwrap();
+        let exact = overload(&run(60, 5, 20, false), &plan(60.0, Some(100))).unwrap();
         assert!(exact.slots.unwrap().half_width < slots.half_width, "{exact:?}");
     }
 
     #[test]
     fn what_is_no_overload_at_one_rate_tells_nothing() {
-        assert_eq!(overload(&run(40, 5, 20, false), &plan("--rate 40/s --for 20s")), None, "below the capacity");
-        assert_eq!(overload(&run(60, 5, 20, false), &plan("--ramp 50/s..70/s --for 20s")), None);
-        assert_eq!(overload(&run(60, 5, 20, false), &plan("-c 8 --for 20s")), None);
+        let rate = |per_second| model::Rate::new(per_second).unwrap();
+        let profile = Profile::Ramp { from: rate(50.0), to: rate(70.0), over: Nanos::from_secs(20) };
+        let steady = plan(60.0, None);
+        let Pace::Open { arrivals, seed, burst, .. } = steady.pace else { panic!("an open loop") };
+        let ramp = LoadPlan { pace: Pace::Open { profile, arrivals, seed, burst }, ..plan(60.0, None) };
+        assert_eq!(overload(&run(40, 5, 20, false), &plan(40.0, None)), None, "below the capacity");
+        assert_eq!(overload(&run(60, 5, 20, false), &ramp), None);
+        assert_eq!(overload(&run(60, 5, 20, false), &testkit::load::closed().plan), None);
     }
 
     #[test]
     fn what_speaks_against_it_is_said() {
-        let plan = plan("--rate 60/s --for 20s");
+        let plan = plan(60.0, None);
         assert_eq!(overload(&run(60, 5, 20, true), &plan).unwrap().doubt, Some(OverloadDoubt::Failures));
         let mut other = run(60, 5, 20, false);
         other.tally.completed_in_window = other.tally.completed_in_window * 8 / 10;

@@ -1,0 +1,210 @@
+//! A load: one run against a server that is there already, from the first connect to the study.
+//!
+//! It goes the way of every run: a job that is made before ([`PreparedLoad`]), the generator, who observes it meanwhile, what the machine
+//! did, the generator's own limit, and one judgement when all of that is known. Files and the terminal are the observer's.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex};
+
+use engine::{DriveError, DriveResult, LoadSpec, RecordBatch, RunProgress, spawn_scoped};
+use launch::CpuRestriction;
+use model::study::SCHEMA;
+use model::{
+    Clock, Diagnostic, EndedBy, GeneratorFacts, LaneCountReason, LoadPlan, LoadRun, LoadStudy, Nanos, Objective,
+    Placement, ServerLocation, Statistics, verdict, warnings,
+};
+use probe::host::HostCounters;
+use probe::machine;
+
+use crate::calibrate::ceilings;
+use crate::context::Context;
+use crate::error::SweepError;
+use crate::observe::{ObservedRun, RunObservers, drive_observed};
+use crate::observer::{Observer, Phase};
+use crate::overload::overload;
+use crate::statsd_listener::StatsdListener;
+
+/// How often the conditions that end a run early are checked.
+const CHECK_EVERY: Nanos = Nanos::from_secs(1);
+/// Batches that may wait for the journal: with 1024 requests each, some megabytes.
+const WAITING: usize = 64;
+
+/// A load that can start, with nothing left to decide.
+pub struct PreparedLoad {
+    /// What the engine does.
+    pub shape: LoadSpec,
+    /// What was asked, for the report.
+    pub plan: LoadPlan,
+    /// Time of the name resolution; `None` where the host is an address.
+    pub name_resolution: Option<Nanos>,
+    /// Where the server runs and where the lanes will; `None` where it is not known who serves.
+    pub placement: Option<Placement>,
+    /// The server's first processes; none where it is not known who serves.
+    pub serving: Vec<u32>,
+    /// Why there are so many lanes.
+    pub lanes_by: LaneCountReason,
+    /// Where the server is.
+    pub server: ServerLocation,
+}
+
+/// Takes single requests while a run goes on, on a thread of its own. Lanes never wait for it: what it is too slow for they drop and count.
+pub trait RequestJournal: Send {
+    /// Takes batches until the lanes are done.
+    fn record(&mut self, batches: &Receiver<RecordBatch>, lanes: u32, progress: &RunProgress);
+
+    /// What the checks of the answers found, a line each.
+    fn checks(&self) -> Vec<String>;
+}
+
+/// Who else takes part in a load.
+pub struct LoadCompany<'a> {
+    /// Takes single requests.
+    pub journal: Option<&'a mut dyn RequestJournal>,
+    /// Listens to statsd.
+    pub statsd: Option<&'a Mutex<StatsdListener>>,
+    /// Whether the generator's own limit is measured.
+    pub calibrates: bool,
+}
+
+/// Runs the load, and judges it once, when all is known.
+///
+/// # Errors
+/// Where the engine cannot start, or the sink that its limit is measured with.
+///
+/// # Panics
+/// Where the journal does.
+pub fn conduct_load<C: Clock + Clone + Send + Sync>(
+    prepared: PreparedLoad,
+    company: LoadCompany<'_>,
+    context: &Context<'_, C>,
+    observer: &mut dyn Observer<LoadStudy, LoadRun>,
+) -> Result<LoadStudy, SweepError> {
+    let PreparedLoad { shape, plan, name_resolution, placement, serving, lanes_by, server } = prepared;
+    let LoadCompany { mut journal, statsd, calibrates } = company;
+    // Before this thread is kept to some of its processors.
+    let environment = machine::environment(context.version);
+    let kept = CpuRestriction::off_the_server(placement.as_ref());
+    let before = HostCounters::now();
+    let progress = Arc::new(RunProgress::new(shape.lanes));
+    observer.phase(&Phase::Running {
+        number: 1,
+        of: 1,
+        what: String::new(),
+        connections: shape.connections,
+        length: shape.measured.map(|measured| measured + shape.warm_up),
+        left: None,
+        progress: Arc::clone(&progress),
+        live: Arc::default(),
+    });
+    let observed = std::thread::scope(|scope| -> Result<_, DriveError> {
+        let (lanes, progress) = (shape.lanes, &*progress);
+        let mut sender = None;
+        if let Some(journal) = &mut journal {
+            let (batches_to, batches) = sync_channel(WAITING);
+            // It ends when the lanes have: then nobody holds the other end any more.
+            spawn_scoped(scope, "journal", move || journal.record(&batches, lanes, progress))?;
+            sender = Some(batches_to);
+        }
+        let mut ends = early_end(context.interrupt, &plan.stop_if, progress, &context.clock);
+        let observers = RunObservers {
+            serving: &serving,
+            placement: placement.as_ref(),
+            statsd,
+            journal: sender,
+            ..RunObservers::ended_by(&mut ends)
+        };
+        drive_observed(&shape, &context.clock, progress, observers)
+    });
+    let ObservedRun { done, ended_by, statsd, server_cpu, .. } = observed?;
+    let after = HostCounters::now();
+    let DriveResult { tally, batches, backlog, measured, elapsed, interrupted, .. } = done;
+    let answers = tally.all_answers();
+    // After the run, when the size of the answers is known.
+    let ceiling = if interrupted || answers == 0 || !calibrates {
+        None
+    } else {
+        observer.phase(&Phase::Calibrating);
+        let placement = kept.as_ref().and(placement.as_ref());
+        ceilings(std::slice::from_ref(&shape), tally.received_bytes / answers, placement, context)?[0]
+    };
+    let length = plan.requests_total.is_none().then_some(measured);
+    let backlog = backlog.and_then(|samples| samples.backlog(tally.counts.total(), length));
+    let statistics = Statistics::of(&tally, &batches, &warnings::LOAD_PERCENTILES).with_backlog(backlog);
+    let mut run = LoadRun {
+        name_resolution,
+        checks: journal.map_or_else(Vec::new, |journal| journal.checks()),
+        log_dropped: done.dropped_records,
+        statistics: Some(statistics),
+        statsd,
+        generator: GeneratorFacts {
+            lanes: done.lanes,
+            clock_steps: done.clock_steps,
+            ceiling,
+            steal: after.steal_since(&before),
+            // This machine's counter is not another's.
+            listen_overflows: after.listen_overflows_since(&before).filter(|_| server.is_here()),
+            syn_retransmits: after.syn_retransmits_since(&before),
+            server: server_cpu,
+        },
+        ..LoadRun::recorded(tally, measured, elapsed)
+    };
+    judge(&mut run, &plan, placement.as_ref(), interrupted, ended_by.flatten());
+    let study = LoadStudy {
+        schema: SCHEMA,
+        started_at: context.started_at.clone(),
+        command_line: context.command_line.clone(),
+        environment,
+        plan,
+        server,
+        placement,
+        lanes_by,
+        run,
+        interrupted,
+    };
+    observer.judged(&study);
+    Ok(study)
+}
+
+/// What the run's own figures say of it; it may have ended before its time, by a condition.
+fn judge(
+    run: &mut LoadRun,
+    plan: &LoadPlan,
+    placement: Option<&Placement>,
+    interrupted: bool,
+    stopped_by: Option<String>,
+) {
+    run.judgement = Some(verdict::of_load(run, plan));
+    run.overload = if interrupted { None } else { overload(run, plan) };
+    run.missed = run.misses(&plan.fail_if);
+    // Where no condition did, it was a signal: nobody else stops the lanes.
+    let ended_by = (interrupted && stopped_by.is_none()).then_some(EndedBy::User);
+    run.warnings = warnings::of_load(run, &plan.pace, plan.keep_alive, placement, ended_by);
+    run.warnings.extend(stopped_by.map(|condition| Diagnostic::StoppedEarly { condition }));
+}
+
+/// When a load ends early: by Ctrl-C, for no reason of its own, or because one of the user's conditions holds, which is given with its
+/// figure.
+fn early_end<'a, C: Clock + Sync>(
+    interrupt: &'a AtomicBool,
+    stop_if: &'a [Objective],
+    progress: &'a RunProgress,
+    clock: &'a C,
+) -> impl FnMut() -> Option<Option<String>> + Send + 'a {
+    let mut next_check = None;
+    move || {
+        if interrupt.load(Ordering::Relaxed) {
+            return Some(None);
+        }
+        let now = clock.now();
+        if stop_if.is_empty() || next_check.is_some_and(|next| now < next) {
+            return None;
+        }
+        // The first question has no answer yet: the lanes begin to answer with it.
+        let is_first = next_check.replace(now + CHECK_EVERY).is_none();
+        let tally = progress.tally().filter(|_| !is_first)?;
+        let measured = now.min(tally.window.until).saturating_sub(tally.window.from);
+        // The run as it is now, as far as objectives need it.
+        LoadRun::recorded(tally, measured, measured).misses(stop_if).into_iter().next().map(Some)
+    }
+}
