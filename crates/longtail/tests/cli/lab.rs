@@ -11,11 +11,11 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::JoinHandle;
 
 use launch::Scratch;
-use model::{Diagnostic, Nanos, Outcome, Run, Study, SweepStudy};
+use model::{Clock as _, Diagnostic, Nanos, Outcome, Run, Study, SweepStudy};
 use probe::sockets;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::clock::eventually;
+use crate::clock::{SteadyClock, eventually};
 
 /// Longer than a starved machine takes for anything here; only a test that fails waits so long.
 pub(crate) const PATIENCE: Nanos = Nanos::from_secs(600);
@@ -35,6 +35,9 @@ const OTHER_OUTPUTS: [&str; 8] =
 /// Settings by which apps find their statsd.
 const STATSD: [&str; 3] = ["STATSD_HOST", "STATSD_PORT", "STATSD_ADDR"];
 
+/// How many there are now.
+static LABS: AtomicU32 = AtomicU32::new(0);
+
 /// A folder with the data folder and the temporary files of one test.
 pub(crate) struct Lab {
     folder: PathBuf,
@@ -46,7 +49,16 @@ impl Lab {
         let owner = Scratch::new(&std::env::temp_dir()).unwrap();
         let folder = owner.path().canonicalize().unwrap();
         fs::create_dir(folder.join("tmp")).unwrap();
+        LABS.fetch_add(1, Ordering::Relaxed);
         Lab { folder, _owner: owner }
+    }
+
+    /// Waits until no other test is in a lab, for five minutes at the most: for a test that says what a quiet machine does.
+    pub(crate) fn wait_for_the_others() {
+        let until = SteadyClock.now() + Nanos::from_secs(300);
+        while LABS.load(Ordering::Relaxed) > 0 && SteadyClock.now() < until {
+            SteadyClock.sleep(Nanos::from_millis(20));
+        }
     }
 
     /// One for a test of this program; `None`, and said, where it is not on PATH.
@@ -169,6 +181,7 @@ pub(crate) fn full_report(words: impl IntoIterator<Item = impl Into<String>>) ->
 
 impl Drop for Lab {
     fn drop(&mut self) {
+        LABS.fetch_sub(1, Ordering::Relaxed);
         // Only a test that fails leaves any.
         for pid in self.living() {
             let _ = kill_process(pid, Signal::KILL);
