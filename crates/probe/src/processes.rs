@@ -12,15 +12,16 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// CPU time of the calling thread so far.
 pub fn this_threads_cpu() -> Nanos {
-    cpu_time(ClockId::ThreadCPUTime)
+    time_of(ClockId::ThreadCPUTime)
 }
 
 /// CPU time of this process so far, of threads that have ended too.
 pub fn this_process_cpu() -> Nanos {
-    cpu_time(ClockId::ProcessCPUTime)
+    time_of(ClockId::ProcessCPUTime)
 }
 
-fn cpu_time(clock: ClockId) -> Nanos {
+/// What one of the kernel's clocks shows.
+pub(crate) fn time_of(clock: ClockId) -> Nanos {
     let time = clock_gettime(clock);
     Nanos::from_secs(time.tv_sec.cast_unsigned()) + Nanos(time.tv_nsec.cast_unsigned())
 }

@@ -17,8 +17,10 @@ use crate::control::{self, ControlError, LONGEST_WAIT};
 const SOON: Duration = Duration::from_millis(500);
 
 /// What Puma says of itself.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PumaStats {
+    /// Puma's version; from 6.0 on it says so.
+    pub version: Option<String>,
     /// Whether it runs worker processes (cluster mode).
     pub cluster: bool,
     /// Its workers; in single mode one, without a pid.
@@ -26,8 +28,10 @@ pub struct PumaStats {
 }
 
 /// What one worker says of itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerStats {
+    /// Its number among the workers; absent in single mode.
+    pub index: Option<u32>,
     /// Process id; absent in single mode.
     pub pid: Option<u32>,
     /// Whether it has booted and reported at least once.
@@ -68,30 +72,37 @@ pub fn parse(text: &[u8]) -> Result<PumaStats, ControlError> {
     #[derive(Deserialize)]
     struct InCluster {
         pid: u32,
+        index: Option<u32>,
         booted: bool,
         last_checkin: Option<String>,
         last_status: Value,
     }
     let stats: Value = serde_json::from_slice(text)?;
+    let version = stats.pointer("/versions/puma").and_then(Value::as_str).map(str::to_owned);
     let Some(statuses) = stats.get("worker_status") else {
-        return Ok(PumaStats { cluster: false, workers: vec![worker(None, true, None, &stats)] });
+        let alone = worker(WorkerStats { ready: true, ..WorkerStats::default() }, &stats);
+        return Ok(PumaStats { version, cluster: false, workers: vec![alone] });
     };
     let statuses: Vec<InCluster> = Deserialize::deserialize(statuses)?;
-    let workers = statuses.into_iter().map(|one| worker(Some(one.pid), one.booted, one.last_checkin, &one.last_status));
-    Ok(PumaStats { cluster: true, workers: workers.collect() })
+    let of_cluster = |one: InCluster| {
+        let InCluster { pid, index, booted, last_checkin, last_status } = one;
+        let named = WorkerStats { pid: Some(pid), index, ready: booted, last_checkin, ..WorkerStats::default() };
+        worker(named, &last_status)
+    };
+    Ok(PumaStats { version, cluster: true, workers: statuses.into_iter().map(of_cluster).collect() })
 }
 
-fn worker(pid: Option<u32>, booted: bool, last_checkin: Option<String>, status: &Value) -> WorkerStats {
+/// The same worker with the figures of its status.
+fn worker(named: WorkerStats, status: &Value) -> WorkerStats {
     let count = |name: &str| status.get(name).and_then(Value::as_u64);
     let threads = |name: &str| count(name).and_then(|number| u32::try_from(number).ok());
     WorkerStats {
-        pid,
-        ready: booted && status.get("backlog").is_some(),
-        last_checkin,
+        ready: named.ready && status.get("backlog").is_some(),
         max_threads: threads("max_threads"),
         requests_count: count("requests_count"),
         backlog: threads("backlog"),
         pool_capacity: threads("pool_capacity"),
+        ..named
     }
 }
 
@@ -148,18 +159,18 @@ mod tests {
     fn a_worker_that_has_not_reported_is_not_ready() {
         let stats = parse(CLUSTER_5_6.as_bytes()).unwrap();
         assert!(stats.cluster && !stats.is_ready());
-        assert_eq!(stats.workers[0].requests_count, Some(7));
+        assert_eq!((stats.workers[0].requests_count, stats.workers[1].index, &stats.version), (Some(7), Some(1), &None));
         assert_eq!(stats.requests_count(), None, "absent is not 0");
     }
 
     #[test]
     fn single_mode_is_one_worker_and_always_fresh() {
         let stats = parse(
-            br#"{"started_at":"x","backlog":0,"running":5,"pool_capacity":5,"max_threads":5,"requests_count":3}"#,
+            br#"{"started_at":"x","backlog":0,"running":5,"pool_capacity":5,"max_threads":5,"requests_count":3,"versions":{"puma":"8.0.2"}}"#,
         )
         .unwrap();
         assert!(!stats.cluster && stats.is_ready() && stats.is_newer_than(&stats.clone()));
-        assert_eq!(stats.requests_count(), Some(3));
+        assert_eq!((stats.requests_count(), stats.version), (Some(3), Some("8.0.2".to_owned())));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::host::HostCounters;
 use crate::owners;
 use crate::processes::this_threads_cpu;
 use crate::puma_stats::{self, PumaStats};
+use crate::server_cpu::CpuRoom;
 use crate::server_processes::{ProcessSample, ServerProcesses};
 use crate::sockets::{AcceptQueue, ServerListener, ServerSocket, ServerSockets};
 
@@ -85,6 +86,10 @@ pub struct ServerSample {
     pub processes: Vec<ProcessSample>,
     /// The machine's counters, where details are wanted.
     pub host: HostCounters,
+    /// The CPUs that the server may use, where details are wanted.
+    pub room: Option<CpuRoom>,
+    /// How long the server's first process has lived.
+    pub age: Option<Nanos>,
     /// What could not be read.
     pub missing: Vec<String>,
     /// CPU time that sampling has taken so far.
@@ -174,7 +179,11 @@ impl Sampler {
         }
         let sockets = sockets.as_deref().map(ServerSockets::of);
         let host = if has_details { HostCounters::now() } else { HostCounters::default() };
-        Observation::Server(Box::new(ServerSample { at, sockets, processes, host, missing, cpu: this_threads_cpu() }))
+        let pids: Vec<u32> = processes.iter().map(|process| process.pid).collect();
+        let room = if has_details { CpuRoom::of(&pids) } else { None };
+        let age = self.processes.age();
+        let cpu = this_threads_cpu();
+        Observation::Server(Box::new(ServerSample { at, sockets, processes, host, room, age, missing, cpu }))
     }
 
     /// Finds the processes anew where other sockets listen now, or where those that did are gone.

@@ -80,6 +80,38 @@ impl ServerCpuBefore {
     }
 }
 
+/// The CPUs that a server may use, and how busy they are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CpuRoom {
+    /// How many, by its affinity and the quota of its control group.
+    pub cpus: f64,
+    /// How long these CPUs were busy since the start of the machine, with anybody's work, in seconds of one CPU. Absent under a
+    /// quota, which others do not take from.
+    pub busy: Option<f64>,
+    /// Whether the server runs the Ruby that lets one thread of a process compute at a time.
+    pub is_ruby: bool,
+}
+
+impl CpuRoom {
+    /// Of the processes `pids`, now; `None` where the kernel tells of none of them.
+    pub fn of(pids: &[u32]) -> Option<CpuRoom> {
+        let allowed = |pid: &u32| {
+            let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+            status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim().parse::<Cpus>().ok()
+        };
+        let cpus = pids.iter().filter_map(allowed).reduce(|all, one| all.with(&one))?;
+        // The affinity names CPUs that are not plugged in too.
+        let stat = fs::read_to_string("/proc/stat").ok()?;
+        let cpus: Cpus = cpus.iter().filter(|cpu| CpuTicks::named(&stat, &format!("cpu{cpu}")).is_some()).collect();
+        let read = |path: &str| fs::read_to_string(path).ok();
+        let last = *pids.last()?;
+        let quota = tightest_quota(&cgroups(last), &read).map(|(quota, _)| quota);
+        let quota = quota.filter(|quota| *quota < cpus.len() as f64);
+        let busy = if quota.is_some() { None } else { shares(&cpus).map(|shares| shares.busy) };
+        Some(CpuRoom { cpus: quota.unwrap_or(cpus.len() as f64), busy, is_ruby: is_ruby(last) })
+    }
+}
+
 /// How long some CPUs were busy and idle since the start of the machine, in seconds of one CPU.
 #[derive(Clone, Copy, Debug)]
 struct CpuShares {
@@ -112,6 +144,14 @@ fn cgroups(pid: u32) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_room_of_this_process_is_some_cpus_that_have_worked() {
+        let room = CpuRoom::of(&[std::process::id()]).unwrap();
+        assert!(room.cpus > 0.0 && !room.is_ruby, "{room:?}");
+        assert!(room.busy.is_none_or(|busy| busy > 0.0), "{room:?}");
+        assert_eq!((CpuRoom::of(&[]), CpuRoom::of(&[u32::MAX])), (None, None));
+    }
 
     #[test]
     fn a_child_that_computes_is_seen() {

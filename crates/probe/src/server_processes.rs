@@ -7,10 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+use model::Nanos;
 use proctree::ProcessStat;
+use rustix::time::ClockId;
 
 use crate::owners;
-use crate::processes::{CpuShare, ProcessFollower, ThreadCounters, each_thread, tree};
+use crate::processes::{CpuShare, ProcessFollower, ThreadCounters, each_thread, time_of, tree};
 
 /// Processes that are followed, at the most.
 pub const MOST_PROCESSES: usize = 256;
@@ -84,6 +86,13 @@ impl ServerProcesses {
     /// Whether one of its first processes still lives: a later process of the same number is another.
     pub fn is_alive(&self) -> bool {
         self.roots.iter().any(is_same)
+    }
+
+    /// How long the eldest of its first processes has lived.
+    pub fn age(&self) -> Option<Nanos> {
+        let started = self.roots.iter().map(|root| root.started).min()?;
+        let started = Nanos::from_secs_f64(started as f64 / rustix::param::clock_ticks_per_second() as f64);
+        Some(time_of(ClockId::Boottime).saturating_sub(started))
     }
 
     /// How many of its processes are not followed, because they are too many.

@@ -49,7 +49,7 @@ pub mod wrk;
 pub use facts::hardware_in_words;
 use model::Study;
 use tree::ReportTree;
-pub use width::{Width, broken};
+pub use width::{Width, broken, wrap};
 
 /// What is said of a study.
 pub fn report(study: &Study) -> ReportTree {

@@ -43,7 +43,7 @@ pub fn broken(line: &str, width: Width) -> String {
 
 /// `line` after `before`, broken at spaces; what follows is indented as far as `before` is long, and two more where the line
 /// itself is indented.
-pub(crate) fn wrap(text: &mut String, width: Width, before: &str, line: &str) {
+pub fn wrap(text: &mut String, width: Width, before: &str, line: &str) {
     let own = line.len() - line.trim_start().len();
     let before = format!("{before}{}", &line[..own]);
     let hang = columns_of(&before) + if own > 0 { 2 } else { 0 };

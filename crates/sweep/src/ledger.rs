@@ -203,8 +203,10 @@ mod tests {
             requests_count: Some(*count),
             backlog: Some(0),
             pool_capacity: Some(5),
+            ..WorkerStats::default()
         };
-        PumaStats { cluster: true, workers: counts.iter().map(worker).collect() }
+        let workers = counts.iter().map(worker).collect();
+        PumaStats { cluster: true, workers, ..PumaStats::default() }
     }
 
     fn ledger(counts: &[(u32, u64)]) -> Ledger {
