@@ -116,9 +116,16 @@ impl WorkerStats {
     /// How old the figures may be at the wall-clock time `wall`: since the worker last reported, which Puma tells in whole
     /// seconds, rounded down. Zero in single mode; `None` where the time is not understood or lies ahead.
     pub fn age(&self, wall: Nanos) -> Option<Nanos> {
-        let Some(checkin) = &self.last_checkin else { return Some(Nanos::ZERO) };
-        let checkin = checkin.parse::<Timestamp>().ok()?.as_nanosecond();
-        u64::try_from(i128::from(wall.0) - checkin).ok().map(Nanos)
+        if self.last_checkin.is_none() {
+            return Some(Nanos::ZERO);
+        }
+        wall.0.checked_sub(self.reported_at()?.0).map(Nanos)
+    }
+
+    /// When it last reported, by the wall clock of its machine; `None` in single mode, and where the time is not understood.
+    pub fn reported_at(&self) -> Option<Nanos> {
+        let checkin = self.last_checkin.as_ref()?.parse::<Timestamp>().ok()?.as_nanosecond();
+        u64::try_from(checkin).ok().map(Nanos)
     }
 }
 
@@ -159,7 +166,10 @@ mod tests {
     fn a_worker_that_has_not_reported_is_not_ready() {
         let stats = parse(CLUSTER_5_6.as_bytes()).unwrap();
         assert!(stats.cluster && !stats.is_ready());
-        assert_eq!((stats.workers[0].requests_count, stats.workers[1].index, &stats.version), (Some(7), Some(1), &None));
+        assert_eq!(
+            (stats.workers[0].requests_count, stats.workers[1].index, &stats.version),
+            (Some(7), Some(1), &None)
+        );
         assert_eq!(stats.requests_count(), None, "absent is not 0");
     }
 

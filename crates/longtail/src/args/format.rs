@@ -12,7 +12,7 @@ enum FindingsFormat {
 /// How findings are printed.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct FormatArgs {
-    /// Print all figures as JSON, for scripts
+    /// Print it as JSON, for scripts
     #[arg(long, help_heading = "Output")]
     json: bool,
     #[arg(long, value_enum, hide = true, conflicts_with = "json")]

@@ -12,23 +12,28 @@ use probe::owners::BoundAddress;
 use super::format::FormatArgs;
 use super::limits::check_times;
 use crate::mistake::{Mistake, wrong};
-use crate::watch::TargetName;
+use crate::watch::{StatisticsSource, TargetName, short_path};
 
 /// Samples cannot be closer and still say anything.
 const SHORTEST: Nanos = Nanos::from_millis(100);
+/// Where nobody says how long: each worker of a Puma reports once in five seconds, so twice in this time.
+const SHORT_WATCH: Nanos = Nanos::from_secs(7);
 
 const EXAMPLES: &str = "\
 Examples:
   longtail watch 9292                            the server that listens on port 9292
   longtail watch $(cat tmp/pids/server.pid)      that process and its workers
-  longtail watch 9292 --state tmp/puma.state     and its busy threads, from Puma's own statistics
-  longtail watch /run/puma.sock --for 10s | cat  ten seconds, then a table of min, mean, max, last
-  longtail watch :9292 --for 1m --json    the same for a script
+  longtail watch 9292 --state tmp/puma.state     with Puma's own statistics, where its state file is elsewhere
+  longtail watch /run/puma.sock --for 30s | cat  thirty seconds, then the answer
+  longtail watch :9292 --full                    all figures: min, mean, max, last
+  longtail watch :9292 --for 1m --json           the answer for a script
   longtail watch box2:9292 --control-url tcp://box2:9293 --control-token secret
       a Puma on another machine: its own statistics, and how long a connect takes
 
-Sends nothing to the server but Puma's own statistics requests, and changes nothing. Which process holds
-which connection only root and the server's own user may read. q, Esc and Ctrl-C end it.";
+Sends no requests. Puma's statistics are read where its state file is found (tmp/puma.state and the
+like) or named; reading them resets the maxima of Puma 7 and later. Needs no privilege for what everybody
+may read: which process holds which connection is for root and the server's own user.
+q, Esc and Ctrl-C end it.";
 
 /// Flags of `longtail watch`.
 #[derive(Debug, Args)]
@@ -45,21 +50,24 @@ pub(crate) struct WatchArgs {
     /// Token of the control server
     #[arg(long, value_name = "TOKEN", requires = "control_url")]
     control_token: Option<String>,
-    /// Puma's state file, which names both
+    /// Puma's state file, which names both [default: the one where Puma runs, such as tmp/puma.state]
     #[arg(long, value_name = "FILE", conflicts_with = "control_url")]
     state: Option<PathBuf>,
-    /// End after this time [default: never]
+    /// End after this time [default: on a terminal and with --lines never; else 7s, in which each worker reports]
     #[arg(long = "for", value_name = "TIME")]
     length: Option<Nanos>,
     /// Sampling interval; the accept queue is sampled 20 times a second
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub(crate) every: Nanos,
-    /// No live screen: a table at the end, as in a pipe
+    /// No live screen: the answer once, as in a pipe
     #[arg(long)]
     plain: bool,
-    /// No live screen: a line for each sample, then the table
+    /// No live screen: a line for each sample, then the answer; with --json each line is the answer so far
     #[arg(long)]
     pub(crate) lines: bool,
+    /// All figures instead of the answer; with --json all series with their points beside it
+    #[arg(long, help_heading = "Output")]
+    pub(crate) full: bool,
     #[command(flatten)]
     pub(crate) output: FormatArgs,
 }
@@ -69,7 +77,7 @@ impl WatchArgs {
     ///
     /// # Errors
     /// Where a time cannot be meant, or flags contradict each other.
-    pub(crate) fn length(&self) -> Result<Option<Nanos>, Mistake> {
+    pub(crate) fn length(&self, is_drawn: bool) -> Result<Option<Nanos>, Mistake> {
         check_times([self.length, Some(self.every)])?;
         if self.length == Some(Nanos::ZERO) {
             return Err(wrong("--for wants a time above 0, such as 10s"));
@@ -77,10 +85,15 @@ impl WatchArgs {
         if self.every < SHORTEST {
             return Err(wrong("--every wants 100ms or more: sampling more often measures itself"));
         }
-        if self.lines && self.output.is_json() {
-            return Err(wrong("--lines belongs to the text: leave it out, or --json"));
+        if self.lines && self.output.is_json() && self.full {
+            return Err(wrong("--lines prints the answer so far: leave out --full"));
         }
-        Ok(self.length)
+        Ok(self.length.or((!is_drawn && !self.lines).then_some(SHORT_WATCH)))
+    }
+
+    /// Whether the user said how long.
+    pub(crate) fn has_length(&self) -> bool {
+        self.length.is_some()
     }
 
     /// Whether nothing is drawn, whoever looks.
@@ -92,18 +105,20 @@ impl WatchArgs {
     ///
     /// # Errors
     /// Where it is none that can be asked from here, or the state file does not name one.
-    pub(crate) fn control(&self, resolver: &Resolver) -> Result<Option<ControlServer>, Mistake> {
+    pub(crate) fn statistics(&self, resolver: &Resolver) -> Result<Option<StatisticsSource>, Mistake> {
         let find = |host: &str, port: u16| {
             resolver.resolve(host, port).map(|found| found[0]).map_err(|error| error.to_string())
         };
         if let Some(path) = &self.state {
             let read = |why: String| Mistake::Read { path: path.clone(), why };
             let text = std::fs::read_to_string(path).map_err(|error| read(error.to_string()))?;
-            return control::from_state_file(&text, &find).map(Some).map_err(read);
+            let control = control::from_state_file(&text, &find).map_err(read)?;
+            return Ok(Some(StatisticsSource { control, shown: short_path(path) }));
         }
         let Some(url) = &self.control_url else { return Ok(None) };
         let address = control::parse_address(url, &find).map_err(|why| wrong(format!("--control-url: {why}")))?;
-        Ok(Some(ControlServer { address, token: self.control_token.clone().unwrap_or_default() }))
+        let control = ControlServer { address, token: self.control_token.clone().unwrap_or_default() };
+        Ok(Some(StatisticsSource { control, shown: url.clone() }))
     }
 }
 
@@ -130,8 +145,9 @@ mod tests {
         let words = ["longtail", "watch"].iter().chain(words).map(OsString::from);
         match parse(words).map_err(|mistake| mistake.to_string())? {
             Invocation::Command(Command::Watch(args)) => {
-                args.length().map_err(|mistake| mistake.to_string())?;
-                args.control(&guarded()).map_err(|mistake| mistake.to_string())
+                args.length(false).map_err(|mistake| mistake.to_string())?;
+                let found = args.statistics(&guarded()).map_err(|mistake| mistake.to_string())?;
+                Ok(found.map(|source| source.control))
             }
             _ => Err("not a watch".to_owned()),
         }
@@ -147,7 +163,7 @@ mod tests {
             (&["9292", "--for=ever"], "200ms"),
             (&["9292", "--for=800h"], "30 days"),
             (&["9292", "--every=1ms"], "--every"),
-            (&["9292", "--lines", "--format=json"], "--lines"),
+            (&["9292", "--lines", "--json", "--full"], "--lines"),
             (&["9292", "--control-token=x"], "--control-url"),
             (&["9292", "--control-url=127.0.0.1:1"], "tcp://"),
             (&["9292", "--control-url=tcp://192.0.2.1:9293"], "outside the allowed networks"),

@@ -13,7 +13,7 @@ use crate::args::watch::place;
 use crate::clock::SystemClock;
 use crate::exit::Exit;
 use crate::mistake::{Mistake, no_thread};
-use crate::watch::{self, WatchBoard, WatchEnd, WatchScreen, WatchTarget};
+use crate::watch::{self, LineWeight, StatisticsSource, WatchBoard, WatchEnd, WatchEvidence, WatchScreen, WatchTarget};
 use crate::{signals, ui};
 
 /// A key is answered so soon.
@@ -24,21 +24,25 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// # Errors
 /// Where a flag is wrong, or there is no such server.
 pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake> {
-    let length = args.length()?;
-    let control = args.control(resolver)?;
-    let target = WatchTarget::find(&args.target, args.port, control.as_ref().map(place).as_ref(), resolver)?;
     let is_drawn = !args.is_plain() && watch::is_a_terminal();
+    let length = args.length(is_drawn)?;
+    let of_processes = |pids: &[u32]| StatisticsSource::of_processes(pids, resolver);
+    // Of a process the control server must be known first: it is no port that is watched.
+    let named = args.statistics(resolver)?.or_else(|| of_processes(args.target.pid().as_slice()));
+    let target =
+        WatchTarget::find(&args.target, args.port, named.as_ref().map(|it| place(&it.control)).as_ref(), resolver)?;
+    let statistics = named.or_else(|| of_processes(&target.roots));
     let interrupt = signals::interruption()?;
     let clock = SystemClock::start();
     let sampler = if target.elsewhere.is_none() { Some(target.sampler(args.every)) } else { None };
     let source = sampler.as_ref().map_or("connect", |sampler| sampler.source());
     let over = AtomicBool::new(false);
     let (tell, told) = channel();
-    let mut board = WatchBoard::new(target.missing.clone(), target.elsewhere.is_some());
+    let mut board = WatchBoard::new(target.missing.clone(), target.elsewhere.is_some(), statistics.is_some());
     let end = std::thread::scope(|scope| {
         // Whatever happens here, the threads end too.
         let _ending = RaiseOnDrop(&over);
-        if let Some(control) = &control {
+        if let Some(StatisticsSource { control, .. }) = &statistics {
             let (tell, over) = (tell.clone(), &over);
             let polling = move || sampler::poll(control, &clock, args.every, over, |seen| tell.send(seen).is_ok());
             spawn_scoped(scope, "statistics", polling).map_err(no_thread)?;
@@ -53,21 +57,35 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
             }
         };
         spawn_scoped(scope, "sampler", looking).map_err(no_thread)?;
-        let mut viewer = Viewer { args, target: &target, source, screen: None, length, interrupt: &interrupt };
+        let mut viewer = Viewer {
+            args,
+            target: &target,
+            statistics: statistics.as_ref(),
+            source,
+            screen: None,
+            length,
+            interrupt: &interrupt,
+        };
         if is_drawn {
-            viewer.screen = Some(WatchScreen::take()?);
+            viewer.screen = Some(WatchScreen::take(args.full)?);
         }
         viewer.follow(&told, clock, &mut board)
     })?;
     if !matches!(end, WatchEnd::Server(_)) {
         board.close(clock.now());
     }
-    ui::print(&if args.output.is_json() {
-        watch::json(&target, &board, end, source)
-    } else {
-        watch::table(&target, &board, end, source)
+    let seen = WatchEvidence::of(&board);
+    ui::print(&match (args.output.is_json(), args.full) {
+        (true, true) => format!("{:#}\n", watch::full_json(&target, &board, &seen, Some(end), source)),
+        (true, false) if args.lines => format!("{}\n", watch::answer_json(&target, &seen, Some(end))),
+        (true, false) => format!("{:#}\n", watch::answer_json(&target, &seen, Some(end))),
+        (false, true) => watch::table(&target, &board, Some(end), source),
+        (false, false) => {
+            let lines = watch::answer(&target, statistics.as_ref(), &seen, Some(end));
+            lines.into_iter().map(|(_, line)| line + "\n").collect()
+        }
     });
-    let is_early = length.is_some() && end == WatchEnd::User && !is_drawn;
+    let is_early = args.has_length() && end == WatchEnd::User && !is_drawn;
     Ok(if is_early { Exit::Interrupted } else { Exit::Fine })
 }
 
@@ -75,6 +93,7 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
 struct Viewer<'a> {
     args: &'a WatchArgs,
     target: &'a WatchTarget,
+    statistics: Option<&'a StatisticsSource>,
     source: &'static str,
     screen: Option<WatchScreen>,
     length: Option<Nanos>,
@@ -89,26 +108,39 @@ impl Viewer<'_> {
         clock: SystemClock,
         board: &mut WatchBoard,
     ) -> Result<WatchEnd, Mistake> {
-        if self.args.lines {
+        if self.args.lines && !self.args.output.is_json() {
             ui::print(&watch::line_head());
         }
         loop {
             let mut news = told.recv_timeout(GLANCE);
             while let Ok(seen) = news {
                 let is_look = matches!(seen, Observation::Server(_) | Observation::Connected { .. });
+                let is_shown = is_look || matches!(seen, Observation::Statistics { .. });
+                self.screen.iter_mut().for_each(|screen| screen.is_stale |= is_shown);
                 board.take(seen);
                 if let Some(at) = board.ended {
                     return Ok(WatchEnd::Server(at));
                 }
                 if is_look && self.args.lines {
-                    ui::print(&watch::line(board));
+                    ui::print(&if self.args.output.is_json() {
+                        format!("{}\n", watch::answer_json(self.target, &WatchEvidence::of(board), None))
+                    } else {
+                        watch::line(board)
+                    });
                 }
                 news = told.recv_timeout(Duration::ZERO);
             }
             if let Some(screen) = &mut self.screen {
-                screen.draw(self.target, board, self.source)?;
                 if screen.wants_to_end()? {
                     return Ok(WatchEnd::User);
+                }
+                if screen.is_stale {
+                    screen.draw(&if screen.is_full {
+                        let table = watch::table(self.target, board, None, self.source);
+                        table.lines().map(|line| (LineWeight::Plain, line.to_owned())).collect()
+                    } else {
+                        watch::answer(self.target, self.statistics, &WatchEvidence::of(board), None)
+                    })?;
                 }
             }
             if self.interrupt.load(Ordering::Relaxed) || matches!(news, Err(RecvTimeoutError::Disconnected)) {

@@ -1,4 +1,4 @@
-//! All that was seen so far, as series: what the screen, the table and the JSON show. Plain arithmetic; nothing is read here.
+//! All that was seen so far, as series, and the last of what is no series. Plain arithmetic; nothing is read here.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,13 +6,15 @@ use model::Nanos;
 use probe::host::HostCounters;
 use probe::puma_stats::{PumaStats, WorkerStats};
 use probe::sampler::{Observation, ServerSample};
+use probe::server_cpu::CpuRoom;
 use probe::server_processes::ProcessSample;
 
 use super::quantity::Quantity;
 use super::series::QuantitySeries;
+use super::waiting::WaitingHistory;
 
-/// Of plots, so many of the last looks are kept.
-const MOST_PLOTTED: usize = 400;
+/// Of each worker's reports, so many of the last are kept.
+const MOST_REPORTS: usize = 8;
 /// Of processes that have ended, so many are kept: the last ones.
 pub(super) const MOST_GONE: usize = 64;
 /// Why statistics are not taken.
@@ -42,20 +44,28 @@ pub(crate) struct WatchedProcess {
 #[derive(Debug, Default)]
 pub(crate) struct WatchBoard {
     pub(super) series: BTreeMap<(Whose, Quantity), QuantitySeries>,
-    plots: BTreeMap<Quantity, VecDeque<Option<f64>>>,
     /// Every process that was seen, by its id.
     pub(super) processes: BTreeMap<u32, WatchedProcess>,
     /// The counters of each process at the last look.
     counters: BTreeMap<(u32, Quantity), u64>,
     /// When the last whole look was taken, and the machine's counters then.
     last_look: Option<(Nanos, HostCounters)>,
-    /// The longest accept queue since the last whole look.
-    longest: Option<f64>,
     /// The longest accept queue that is allowed.
     pub(super) queue_limit: Option<u32>,
     /// What the server can process at once, as it says.
     pub(super) slots: Option<u32>,
-    stats_failure: Option<String>,
+    /// What the server said of itself when it was asked last, and why nothing where that failed.
+    pub(super) statistics: Option<Result<PumaStats, String>>,
+    /// When it was asked last, by the wall clock.
+    asked_at: Nanos,
+    /// The last reports of each worker, which come less often than the server is asked; in single mode of process 0.
+    pub(super) reports: BTreeMap<u32, VecDeque<WorkerReport>>,
+    /// How many wait, over time.
+    pub(super) waiting: WaitingHistory,
+    /// The CPUs that the server may use.
+    pub(super) room: Option<CpuRoom>,
+    /// How long the server has lived.
+    pub(super) age: Option<Nanos>,
     missing: Vec<String>,
     /// Looks at the queue, and at all the rest.
     pub(super) looks: (u64, u64),
@@ -67,6 +77,15 @@ pub(crate) struct WatchBoard {
     pub(crate) ended: Option<Nanos>,
     /// Whether the server is on another machine, whose clock is another too.
     pub(super) is_elsewhere: bool,
+    /// Whether it is asked for its statistics.
+    pub(super) is_asked: bool,
+}
+
+/// What a worker reported, and when by the wall clock of its machine.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct WorkerReport {
+    pub(crate) at: Nanos,
+    pub(crate) worker: WorkerStats,
 }
 
 /// What a worker says of itself.
@@ -74,8 +93,8 @@ type WorkerFigure = fn(&WorkerStats) -> Option<u32>;
 
 impl WatchBoard {
     /// With what is known to be missing from the start.
-    pub(crate) fn new(missing: Vec<String>, is_elsewhere: bool) -> WatchBoard {
-        WatchBoard { missing, is_elsewhere, ..WatchBoard::default() }
+    pub(crate) fn new(missing: Vec<String>, is_elsewhere: bool, is_asked: bool) -> WatchBoard {
+        WatchBoard { missing, is_elsewhere, is_asked, ..WatchBoard::default() }
     }
 
     /// Whether a quantity is looked for: of a server here all but the time of a connect, of one elsewhere what is seen from here.
@@ -97,9 +116,9 @@ impl WatchBoard {
         self.of(whose, quantity)?.last
     }
 
-    /// The last values of a quantity, a look each; of the accept queue the longest of each.
-    pub(crate) fn plotted(&self, quantity: Quantity) -> Vec<Option<f64>> {
-        self.plots.get(&quantity).map(|plot| plot.iter().copied().collect()).unwrap_or_default()
+    /// The mean of the last seconds.
+    pub(crate) fn recent(&self, whose: Whose, quantity: Quantity) -> Option<f64> {
+        self.of(whose, quantity)?.recent()
     }
 
     /// The processes that are there.
@@ -116,7 +135,7 @@ impl WatchBoard {
 
     /// What could not be read, a line each.
     pub(crate) fn missing(&self) -> Vec<String> {
-        let failure = self.stats_failure.iter().map(|why| format!("busy slots: {why}"));
+        let failure = self.statistics.iter().filter_map(|said| Some(format!("busy threads: {}", said.as_ref().err()?)));
         self.missing.iter().cloned().chain(failure).collect()
     }
 
@@ -143,7 +162,6 @@ impl WatchBoard {
                 self.looks.0 += 1;
                 let length = queue.map(|queue| f64::from(queue.length));
                 self.queue_limit = queue.and_then(|queue| queue.limit).or(self.queue_limit);
-                self.longest = self.longest.into_iter().chain(length).reduce(f64::max);
                 self.gauge(Whose::Server, Quantity::AcceptQueue, at, length);
             }
             Observation::Server(look) => self.take_look(*look),
@@ -156,7 +174,7 @@ impl WatchBoard {
                 self.looks.1 += 1;
                 let took = took.map_err(|why| self.miss(format!("connect time, at some looks: the server {why}")));
                 self.gauge(Whose::Server, Quantity::Connect, at, took.ok().map(Nanos::as_millis_f64));
-                self.plot_all();
+                self.note_waiting(at);
             }
             Observation::Ended { at } => {
                 self.now = at;
@@ -173,18 +191,11 @@ impl WatchBoard {
         self.series(whose, quantity).take(at, value);
     }
 
-    fn plot(&mut self, quantity: Quantity, value: Option<f64>) {
-        let plot = self.plots.entry(quantity).or_default();
-        plot.push_back(value);
-        if plot.len() > MOST_PLOTTED {
-            plot.pop_front();
-        }
-    }
-
-    /// Notes the last value of each quantity of the whole server for its plot; the accept queue's is noted by itself.
-    fn plot_all(&mut self) {
-        for quantity in Quantity::OF_SERVER.into_iter().filter(|quantity| *quantity != Quantity::AcceptQueue) {
-            self.plot(quantity, self.last(Whose::Server, quantity));
+    /// Notes how many wait now, once it is known whether the server says so itself.
+    fn note_waiting(&mut self, at: Nanos) {
+        if !self.is_asked || self.statistics.is_some() {
+            let kernel = self.recent(Whose::Server, Quantity::AcceptQueue);
+            self.waiting.take(at, kernel, self.last(Whose::Server, Quantity::Backlog));
         }
     }
 
@@ -203,6 +214,7 @@ impl WatchBoard {
         for line in look.missing {
             self.miss(line);
         }
+        let before = self.last_look.map(|(at, _)| at);
         let sockets = look.sockets;
         let held: u32 = look.processes.iter().filter_map(|process| process.connections).sum();
         let is_told = look.processes.iter().any(|process| process.connections.is_some());
@@ -219,9 +231,13 @@ impl WatchBoard {
         self.take_processes(at, &look.processes);
         self.take_machine(at, look.host);
         self.last_look = Some((at, look.host));
-        let longest = self.longest.take();
-        self.plot(Quantity::AcceptQueue, longest);
-        self.plot_all();
+        if let (Some(earlier), Some(now), Some(from)) = (&self.room, &look.room, before)
+            && let Some(busy) = now.busy.zip(earlier.busy).map(|(now, earlier)| (now - earlier).max(0.0))
+        {
+            self.series(Whose::Server, Quantity::BusyCpus).count(from, at, busy);
+        }
+        (self.room, self.age) = (look.room, look.age);
+        self.note_waiting(at);
     }
 
     fn take_processes(&mut self, at: Nanos, processes: &[ProcessSample]) {
@@ -318,7 +334,7 @@ impl WatchBoard {
     /// Busy slots and backlogs, if they are of the server that is watched.
     fn take_statistics(&mut self, at: Nanos, wall: Nanos, stats: Result<PumaStats, String>) {
         let ours = stats.and_then(|stats| if self.are_ours(&stats) { Ok(stats) } else { Err(ANOTHER.to_owned()) });
-        self.stats_failure = ours.as_ref().err().cloned();
+        self.statistics = Some(ours.clone());
         let Ok(PumaStats { workers, .. }) = ours else {
             let is_said = |quantity: Quantity| matches!(quantity, Quantity::Busy | Quantity::Backlog);
             for (_, series) in self.series.iter_mut().filter(|((_, quantity), _)| is_said(*quantity)) {
@@ -327,11 +343,20 @@ impl WatchBoard {
             return;
         };
         // Another machine's clock does not tell how old its words are by ours.
-        let age = |worker: &WorkerStats| worker.age(wall).filter(|_| !self.is_elsewhere);
-        let ages: Vec<Option<Nanos>> = workers.iter().map(age).collect();
+        self.asked_at = wall;
+        let ages: Vec<Option<Nanos>> = workers.iter().map(|worker| self.age_of_report(worker)).collect();
         let oldest = ages.iter().max().copied().flatten();
         let sum = |value: WorkerFigure| workers.iter().map(value).sum::<Option<u32>>().filter(|_| !workers.is_empty());
         self.slots = sum(|worker| worker.max_threads);
+        self.reports.retain(|pid, _| workers.iter().any(|worker| worker.pid.unwrap_or(0) == *pid));
+        for worker in &workers {
+            let all = self.reports.entry(worker.pid.unwrap_or(0)).or_default();
+            let at = worker.reported_at().unwrap_or(wall);
+            if worker.ready && all.back().is_none_or(|last: &WorkerReport| last.at != at) {
+                all.push_back(WorkerReport { at, worker: worker.clone() });
+                all.drain(..all.len().saturating_sub(MOST_REPORTS));
+            }
+        }
         let figures: [(Quantity, WorkerFigure); 2] =
             [(Quantity::Busy, WorkerStats::busy_threads), (Quantity::Backlog, |worker| worker.backlog)];
         for (quantity, value) in figures {
@@ -346,8 +371,13 @@ impl WatchBoard {
         }
     }
 
+    /// How old a worker's figures were when the server was asked last. Another machine's clock does not tell by ours.
+    pub(super) fn age_of_report(&self, worker: &WorkerStats) -> Option<Nanos> {
+        worker.age(self.asked_at).filter(|_| !self.is_elsewhere)
+    }
+
     /// The process that is there, where it is the only one.
-    fn only_process(&self) -> Option<u32> {
+    pub(super) fn only_process(&self) -> Option<u32> {
         let mut there = self.living();
         there.next().filter(|_| there.next().is_none())
     }

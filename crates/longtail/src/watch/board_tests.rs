@@ -33,6 +33,8 @@ pub(crate) fn look(seconds: u64, processes: Vec<ProcessSample>) -> Observation {
         sockets: Some(ServerSockets { open, accepted: 10, unread: Some(2), ..ServerSockets::default() }),
         processes,
         host: HostCounters::default(),
+        room: None,
+        age: None,
         missing: Vec::new(),
         cpu: Nanos::from_millis(2),
     }))
@@ -111,7 +113,7 @@ fn what_is_absent_is_no_zero() {
 }
 
 #[test]
-fn busy_slots_are_as_old_as_the_server_says() {
+fn busy_threads_are_as_old_as_the_server_says() {
     let mut board = WatchBoard::default();
     board.take(stats(2));
     assert_eq!(board.last(Whose::Server, Quantity::Busy), Some(8.0));
@@ -128,7 +130,7 @@ fn busy_slots_are_as_old_as_the_server_says() {
         (board.last(Whose::Server, Quantity::Busy), board.last(Whose::Process(11), Quantity::Busy)),
         (None, None)
     );
-    assert_eq!(board.missing(), ["busy slots: no answer"]);
+    assert_eq!(board.missing(), ["busy threads: no answer"]);
 }
 
 #[test]
@@ -137,7 +139,7 @@ fn another_servers_statistics_are_not_taken() {
     board.take(look(0, vec![member(21, 0, None), member(22, 0, None)]));
     board.take(stats(2));
     assert_eq!((board.last(Whose::Server, Quantity::Busy), board.slots), (None, None));
-    assert_eq!(board.missing(), [format!("busy slots: {ANOTHER}")]);
+    assert_eq!(board.missing(), [format!("busy threads: {ANOTHER}")]);
     board.take(look(1, vec![member(11, 0, None)]));
     board.take(stats(3));
     assert_eq!(board.last(Whose::Server, Quantity::Busy), Some(8.0));
@@ -176,16 +178,4 @@ fn of_many_that_ended_the_last_are_kept() {
     assert!(board.processes[&110].is_there && board.processes.contains_key(&109));
     assert!(board.of(Whose::Process(11), Quantity::Memory).is_none());
     assert_eq!(board.missing().len(), 1);
-}
-
-#[test]
-fn a_plot_has_the_longest_queue_of_each_look() {
-    let mut board = WatchBoard::default();
-    for (millis, length) in [(0, 1), (50, 7), (100, 2)] {
-        board.take(queue(millis, length));
-    }
-    board.take(look(1, Vec::new()));
-    board.take(look(2, Vec::new()));
-    assert_eq!(board.plotted(Quantity::AcceptQueue), [Some(7.0), None]);
-    assert_eq!((board.queue_limit, board.looks), (Some(1024), (3, 2)));
 }

@@ -3,15 +3,85 @@
 use serde_json::{Value, json};
 
 use super::board::{WatchBoard, Whose};
+use super::diagnosis::{self, WatchLimit};
+use super::evidence::{WatchEvidence, WatchedWorker};
+use super::waiting::WaitingTrend;
 use super::{WatchEnd, WatchTarget};
 
 /// Whose the shape; one that an old reader would misunderstand gets the next.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
-/// All that was seen.
-pub(crate) fn json(target: &WatchTarget, board: &WatchBoard, end: WatchEnd, source: &'static str) -> String {
-    let (queue, others) = board.looks;
+/// The answer with its evidence; `end` is absent while the watch goes on.
+pub(crate) fn answer_json(target: &WatchTarget, seen: &WatchEvidence, end: Option<WatchEnd>) -> Value {
     let places: Vec<String> = target.places.iter().map(ToString::to_string).collect();
+    let limit = WatchLimit::of(seen);
+    let (trend, change) = match seen.trend {
+        None => (None, None),
+        Some(WaitingTrend::Steady) => (Some("steady"), None),
+        Some(WaitingTrend::Grows(by)) => (Some("grows"), Some(by)),
+        Some(WaitingTrend::Shrinks(by)) => (Some("shrinks"), Some(-by)),
+    };
+    json!({
+        "kind": "watch",
+        "schema": SCHEMA,
+        "longtail_version": env!("CARGO_PKG_VERSION"),
+        "listens_on": places,
+        "ended": end.map(|end| match end {
+            WatchEnd::Time => "time",
+            WatchEnd::User => "user",
+            WatchEnd::Server(_) => "server",
+        }),
+        "watched_ns": seen.watched,
+        "answer": diagnosis::answer(seen),
+        "limit": limit.name(),
+        "since": diagnosis::since(seen),
+        "why": diagnosis::why(seen, limit),
+        "try": diagnosis::attempts(seen, limit),
+        "puma_version": seen.version,
+        "is_puma": seen.is_puma,
+        "age_ns": seen.age,
+        "threads": seen.slots(),
+        "busy_threads": seen.busy(),
+        "waiting_inside": seen.inside(),
+        "waiting_in_accept_queue": seen.in_kernel(),
+        "waiting_since_ns": seen.span.map(|span| span.length),
+        "waits_from_start": seen.span.map(|span| span.is_from_start),
+        "trend": trend,
+        "change_per_s": change,
+        "wait_estimate_ns": diagnosis::wait_estimate(seen),
+        "requests_per_s": seen.rate.map(|rate| rate.per_second),
+        "accept_queue_limit": seen.queue_limit,
+        "accept_queue_most": seen.queue_most,
+        "listen_overflows": seen.overflows,
+        "open_connections": seen.connections,
+        "cpu": seen.cpu,
+        "cpus": seen.cpus,
+        "busy_cpus": seen.busy_cpus,
+        "cpu_wait_share": seen.cpu_wait_share(),
+        "workers": seen.workers.iter().map(worker).collect::<Vec<_>>(),
+        "no_statistics": seen.no_statistics,
+        "not_visible": target.missing,
+    })
+}
+
+fn worker(worker: &WatchedWorker) -> Value {
+    json!({
+        "name": worker.name, "pid": worker.pid, "is_gone": worker.is_gone, "is_booting": worker.is_booting,
+        "threads": worker.threads, "busy_threads": worker.busy, "backlog": worker.backlog,
+        "connections": worker.connections, "cpu": worker.cpu, "memory_bytes": worker.memory,
+        "staleness_ns": worker.age,
+    })
+}
+
+/// The answer and all that was seen.
+pub(crate) fn full_json(
+    target: &WatchTarget,
+    board: &WatchBoard,
+    seen: &WatchEvidence,
+    end: Option<WatchEnd>,
+    source: &'static str,
+) -> Value {
+    let (queue, others) = board.looks;
     let processes: Vec<Value> = board
         .processes
         .iter()
@@ -40,20 +110,17 @@ pub(crate) fn json(target: &WatchTarget, board: &WatchBoard, end: WatchEnd, sour
             })
         })
         .collect();
-    let all = json!({
-        "kind": "watch",
-        "schema": SCHEMA,
-        "longtail_version": env!("CARGO_PKG_VERSION"),
-        "listens_on": places,
-        "ended": match end { WatchEnd::Time => "time", WatchEnd::User => "user", WatchEnd::Server(_) => "server" },
-        "watched_ns": board.now,
+    let mut all = answer_json(target, seen, end);
+    let more = json!({
         "looks": { "accept_queue": queue, "all": others },
         "cpu_ns": board.cpu(),
-        "accept_queue_limit": board.queue_limit,
         "slots": board.slots,
         "processes": processes,
         "series": series,
         "missing": board.missing(),
     });
-    format!("{all:#}\n")
+    if let (Value::Object(all), Value::Object(more)) = (&mut all, more) {
+        all.extend(more);
+    }
+    all
 }

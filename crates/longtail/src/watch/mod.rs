@@ -1,25 +1,35 @@
 //! `longtail watch`: looks at a server that was there before us, and sends it nothing but questions to its control server; to one on
 //! another machine also a connect a second, which carries nothing.
 //!
-//! `target` finds it; `probe::sampler` looks at it from threads of its own and tells a `WatchBoard`, which is plain arithmetic;
-//! `screen` draws the board on a terminal (`terminal` owns that), `text` and `json` print it at the end. Another source of readings is one
-//! more thread that sends an `Observation`, and one more arm of `WatchBoard::take`.
+//! `target` finds it, `statistics` its control server; `probe::sampler` looks at it from threads of its own and tells a `WatchBoard`,
+//! which is plain arithmetic. `evidence` is what a conclusion may rest on, `diagnosis` the conclusion, `answer` its text, the same in a pipe
+//! and on a terminal (`screen`); `text` has all figures, `json` both. Another source of readings is one more thread that sends an
+//! `Observation`, and one more arm of `WatchBoard::take`.
 
+mod answer;
 mod board;
 #[cfg(test)]
 mod board_tests;
+mod diagnosis;
+#[cfg(test)]
+mod diagnosis_tests;
+mod evidence;
 mod json;
 mod quantity;
 mod screen;
 mod series;
+mod statistics;
 mod target;
-mod terminal;
 mod text;
+mod waiting;
 
+pub(crate) use self::answer::{LineWeight, answer, short_path};
 pub(crate) use self::board::WatchBoard;
-pub(crate) use self::json::json;
+pub(crate) use self::evidence::WatchEvidence;
+pub(crate) use self::json::{answer_json, full_json};
+pub(crate) use self::screen::{WatchScreen, is_a_terminal};
+pub(crate) use self::statistics::StatisticsSource;
 pub(crate) use self::target::{TargetName, WatchTarget};
-pub(crate) use self::terminal::{WatchScreen, is_a_terminal};
 pub(crate) use self::text::{line, line_head, table};
 
 use std::net::SocketAddr;

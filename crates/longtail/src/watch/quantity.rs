@@ -13,6 +13,7 @@ pub(crate) enum Quantity {
     Busy,
     Backlog,
     Cpu,
+    BusyCpus,
     RunQueueWait,
     Voluntary,
     Involuntary,
@@ -52,7 +53,7 @@ struct QuantityWords {
 
 impl Quantity {
     /// Those of the whole server, in the order of the table.
-    pub(crate) const OF_SERVER: [Quantity; 16] = [
+    pub(crate) const OF_SERVER: [Quantity; 17] = [
         Quantity::Connect,
         Quantity::AcceptQueue,
         Quantity::Open,
@@ -62,6 +63,7 @@ impl Quantity {
         Quantity::Busy,
         Quantity::Backlog,
         Quantity::Cpu,
+        Quantity::BusyCpus,
         Quantity::RunQueueWait,
         Quantity::Voluntary,
         Quantity::Involuntary,
@@ -99,9 +101,10 @@ impl Quantity {
             Quantity::Elsewhere => {
                 ("held by nobody seen", "unplaced_connections", "connections", Count, "/proc/PID/fd")
             }
-            Quantity::Busy => ("busy slots", "busy_threads", "threads", Count, "puma stats"),
-            Quantity::Backlog => ("server's own queue", "backlog", "requests", Count, "puma stats"),
+            Quantity::Busy => ("busy threads", "busy_threads", "threads", Count, "puma stats"),
+            Quantity::Backlog => ("backlog", "backlog", "requests", Count, "puma stats"),
             Quantity::Cpu => ("CPU, %", "cpu", "cpus", Percent, SCHEDSTAT),
+            Quantity::BusyCpus => ("CPUs busy, anybody's, %", "busy_cpus", "cpus", Percent, "/proc/stat"),
             Quantity::RunQueueWait => ("run-queue wait, %", "run_queue_wait", "threads_waiting", Percent, SCHEDSTAT),
             Quantity::Voluntary => ("voluntary switches/s", "voluntary_switches", "switches_per_s", PerSecond, STATUS),
             Quantity::Involuntary => {

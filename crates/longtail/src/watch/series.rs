@@ -1,12 +1,17 @@
-//! How one quantity went: least, mean, most and last, and a bounded list of points. Plain arithmetic; nothing is read here.
+//! How one quantity went: least, mean, most and last, the mean of the last seconds, and a bounded list of points. Plain arithmetic;
+//! nothing is read here.
 //!
 //! A look that found nothing leaves a gap: it is in no mean, and `last` is absent after it.
+
+use std::collections::VecDeque;
 
 use model::Nanos;
 use probe::sampler::ThinnedList;
 
 /// Points that are kept, at the most.
 const MOST_POINTS: usize = 2400;
+/// What goes on now is the mean over so long, in seconds.
+const RECENT: f64 = 5.0;
 
 /// One quantity over time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,6 +27,8 @@ pub(crate) struct QuantitySeries {
     /// Value times seconds, and the seconds.
     area: f64,
     covered: f64,
+    /// The same, of the last seconds alone.
+    recent: VecDeque<(f64, f64)>,
     /// The look before, where it found something.
     before: Option<(Nanos, f64)>,
     points: ThinnedList<(Nanos, Option<f64>), MOST_POINTS>,
@@ -34,8 +41,7 @@ impl QuantitySeries {
     pub(crate) fn take(&mut self, at: Nanos, value: Option<f64>) {
         if let (Some((earlier, before)), Some(value)) = (self.before, value) {
             let seconds = at.saturating_sub(earlier).as_secs_f64();
-            self.area += f64::midpoint(before, value) * seconds;
-            self.covered += seconds;
+            self.cover(f64::midpoint(before, value) * seconds, seconds);
         }
         self.before = value.map(|value| (at, value));
         self.note(at, value);
@@ -45,8 +51,7 @@ impl QuantitySeries {
     pub(crate) fn count(&mut self, from: Nanos, to: Nanos, counted: f64) {
         let seconds = to.saturating_sub(from).as_secs_f64();
         if seconds > 0.0 {
-            self.area += counted;
-            self.covered += seconds;
+            self.cover(counted, seconds);
             self.note(to, Some(counted / seconds));
         }
     }
@@ -58,6 +63,15 @@ impl QuantitySeries {
         }
     }
 
+    fn cover(&mut self, area: f64, seconds: f64) {
+        self.area += area;
+        self.covered += seconds;
+        self.recent.push_back((area, seconds));
+        while self.recent.iter().skip(1).map(|(_, seconds)| seconds).sum::<f64>() >= RECENT {
+            self.recent.pop_front();
+        }
+    }
+
     fn note(&mut self, at: Nanos, value: Option<f64>) {
         self.last = value;
         if let Some(value) = value {
@@ -66,6 +80,7 @@ impl QuantitySeries {
             self.most = Some(self.most.map_or(value, |most| most.max(value)));
         } else {
             self.absent += 1;
+            self.recent.clear();
         }
         self.points.push((at, value));
     }
@@ -73,6 +88,17 @@ impl QuantitySeries {
     /// Mean over the time that was covered; of one single look what that found.
     pub(crate) fn mean(&self) -> Option<f64> {
         if self.covered > 0.0 { Some(self.area / self.covered) } else { self.least.filter(|_| self.looks == 1) }
+    }
+
+    /// Mean over the last seconds; of one single look what that found, of a look that found nothing nothing.
+    pub(crate) fn recent(&self) -> Option<f64> {
+        let (area, seconds) = self.recent.iter().fold((0.0, 0.0), |(a, s), (area, seconds)| (a + area, s + seconds));
+        if seconds > 0.0 { Some(area / seconds) } else { self.last }
+    }
+
+    /// All that a counter counted.
+    pub(crate) fn counted(&self) -> Option<f64> {
+        (self.covered > 0.0).then_some(self.area)
     }
 
     /// Instants and values that were kept.
@@ -117,6 +143,24 @@ mod tests {
         series.count(seconds(4), seconds(4), 5.0);
         assert_eq!((series.least, series.mean(), series.most), (Some(2.0), Some(4.0), Some(10.0)));
         assert_eq!((series.looks, series.absent), (2, 0), "no time, no rate");
+    }
+
+    #[test]
+    fn what_is_recent_is_the_last_seconds_alone() {
+        let mut series = QuantitySeries::default();
+        assert_eq!(series.recent(), None);
+        for second in 0..20 {
+            series.take(seconds(second), Some(if second < 10 { 0.0 } else { 3.0 }));
+        }
+        assert_eq!((series.recent(), series.last), (Some(3.0), Some(3.0)));
+        series.take(seconds(20), None);
+        assert_eq!(series.recent(), None, "a gap");
+        series.take(seconds(21), Some(1.0));
+        assert_eq!(series.recent(), Some(1.0), "nothing of before the gap");
+        let mut counter = QuantitySeries::default();
+        counter.count(seconds(0), seconds(10), 100.0);
+        counter.count(seconds(10), seconds(15), 5.0);
+        assert_eq!((counter.recent(), counter.counted()), (Some(1.0), Some(105.0)));
     }
 
     #[test]

@@ -60,6 +60,16 @@ impl FromStr for TargetName {
     }
 }
 
+impl TargetName {
+    /// The process that may be meant.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        match self {
+            TargetName::Number(pid) | TargetName::Process(pid) => Some(*pid),
+            _ => None,
+        }
+    }
+}
+
 /// A server that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WatchTarget {

@@ -1,4 +1,4 @@
-//! A watch as text: a line a look, and the table at the end.
+//! All figures of a watch as text: a table, and a line a look.
 
 use model::Nanos;
 use report::number;
@@ -16,7 +16,7 @@ const NUMBERS: usize = 10;
 const NAMED: usize = 3;
 
 /// Who is watched, in a line.
-pub(super) fn whom(target: &WatchTarget, board: &WatchBoard) -> String {
+fn whom(target: &WatchTarget, board: &WatchBoard) -> String {
     let there: Vec<String> = board.living().map(|pid| pid.to_string()).collect();
     let processes = match there.len() {
         0 if board.is_elsewhere => "another machine".to_owned(),
@@ -29,16 +29,16 @@ pub(super) fn whom(target: &WatchTarget, board: &WatchBoard) -> String {
 }
 
 /// How it ended.
-pub(super) fn ending(end: WatchEnd, board: &WatchBoard) -> String {
+fn ending(end: Option<WatchEnd>, board: &WatchBoard) -> String {
     match end {
-        WatchEnd::Time => format!("watched for {}", number::length(board.now)),
-        WatchEnd::User => format!("watched for {}, until it was ended", number::length(board.now)),
-        WatchEnd::Server(after) => format!("server ended after {}", number::length(after)),
+        None | Some(WatchEnd::Time) => format!("watched for {}", number::length(board.now)),
+        Some(WatchEnd::User) => format!("watched for {}, until it was ended", number::length(board.now)),
+        Some(WatchEnd::Server(after)) => format!("server ended after {}", number::length(after)),
     }
 }
 
 /// What is behind a number: who said it, how old it may be, and of how much.
-pub(super) fn remark(quantity: Quantity, board: &WatchBoard, source: &'static str) -> String {
+fn remark(quantity: Quantity, board: &WatchBoard, source: &'static str) -> String {
     let said = quantity.source(source);
     match quantity {
         Quantity::AcceptQueue => {
@@ -54,8 +54,8 @@ pub(super) fn remark(quantity: Quantity, board: &WatchBoard, source: &'static st
     }
 }
 
-/// The table at the end.
-pub(crate) fn table(target: &WatchTarget, board: &WatchBoard, end: WatchEnd, source: &'static str) -> String {
+/// The table; `end` is absent while the watch goes on.
+pub(crate) fn table(target: &WatchTarget, board: &WatchBoard, end: Option<WatchEnd>, source: &'static str) -> String {
     let (queue, others) = board.looks;
     let part = number::percent(board.cpu_part());
     let looks = number::count_of(queue, "look");
@@ -120,13 +120,9 @@ pub(crate) fn line_head() -> String {
     format!("{:>8}{names}\n", "s")
 }
 
-/// The last look in a line; of the accept queue the longest since the line before.
+/// The last look in a line.
 pub(crate) fn line(board: &WatchBoard) -> String {
-    let value = |quantity| match quantity {
-        Quantity::AcceptQueue => board.plotted(quantity).last().copied().flatten(),
-        _ => board.last(Whose::Server, quantity),
-    };
-    let cells = columns(LINE.iter().map(|(quantity, _)| quantity.written(value(*quantity))));
+    let cells = columns(LINE.iter().map(|(quantity, _)| quantity.written(board.last(Whose::Server, *quantity))));
     format!("{:>8}{cells}\n", number::fixed(board.now.as_secs_f64(), 1))
 }
 
@@ -151,7 +147,7 @@ mod tests {
             board.take(seen);
         }
         board.take(look(2, vec![member(11, 30, Some(7)), member(12, 10, None)]));
-        let text = table(&target, &board, WatchEnd::Time, "sock_diag");
+        let text = table(&target, &board, None, "sock_diag");
         let expected = "\
 127.0.0.1:9292, processes 11 12
 watched for 2.00 s; 2 looks at the queue, 2 at the rest took 0.100 % of one CPU
@@ -162,9 +158,10 @@ open connections                12        13        14        14   sock_diag
 accepted connections            10        10        10        10   /proc/PID/fd
 unread connections               2         2         2         2   sock_diag
 held by nobody seen              3         3         3         3   /proc/PID/fd
-busy slots                       8         8         8         8   puma stats, up to 2.00 s old; of 10
-server's own queue               1         1         1         1   puma stats, up to 2.00 s old
+busy threads                     8         8         8         8   puma stats, up to 2.00 s old; of 10
+backlog                          1         1         1         1   puma stats, up to 2.00 s old
 CPU, %                         200       200       200       200   /proc/PID/task/TID/schedstat
+CPUs busy, anybody's, %          -         -         -         -   /proc/stat
 run-queue wait, %             20.0      20.0      20.0      20.0   /proc/PID/task/TID/schedstat
 voluntary switches/s          2000      2000      2000      2000   /proc/PID/task/TID/status
 involuntary switches/s        20.0      20.0      20.0      20.0   /proc/PID/task/TID/status
@@ -175,8 +172,8 @@ repeated connects/s              -         -         -         -   /proc/net/net
 
 11: 75.0 % of the CPU, 100 % of the connections: puma: cluster worker 0: 10 [app]
   accepted connections           7         7         7         7
-  busy slots                     5         5         5         5
-  server's own queue             0         0         0         0
+  busy threads                   5         5         5         5
+  backlog                        0         0         0         0
   CPU, %                       150       150       150       150
   run-queue wait, %           15.0      15.0      15.0      15.0
   voluntary switches/s        1500      1500      1500      1500
@@ -186,8 +183,8 @@ repeated connects/s              -         -         -         -   /proc/net/net
 
 12: 25.0 % of the CPU, - % of the connections: puma: cluster worker 1: 10 [app]
   accepted connections           -         -         -         -
-  busy slots                     3         3         3         3
-  server's own queue             1         1         1         1
+  busy threads                   3         3         3         3
+  backlog                        1         1         1         1
   CPU, %                      50.0      50.0      50.0      50.0
   run-queue wait, %           5.00      5.00      5.00      5.00
   voluntary switches/s         500       500       500       500

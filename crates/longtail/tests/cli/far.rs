@@ -262,10 +262,10 @@ fn a_puma_on_another_machine_is_watched_by_its_control_server() {
     let mut puma = Running::start(&mut command);
     puma.until(|said| said.contains("Worker 1") && said.contains("booted"));
     let url = format!("--control-url tcp://10.77.0.2:{control} --control-token t");
-    let mut watched = machines.command(&format!("watch 10.77.0.2:{port} {url} --for 3s"));
+    let mut watched = machines.command(&format!("watch 10.77.0.2:{port} {url} --for 3s --full"));
     let text = Running::start(&mut watched).end().with_code(0).stdout;
     assert!(text.starts_with(&format!("10.77.0.2:{port}, another machine\n")), "{text}");
-    for said in ["connect time, ms", "busy slots", "of 6", "missing: accept queue, connections, CPU and processes"] {
+    for said in ["connect time, ms", "busy threads", "of 6", "missing: accept queue, connections, CPU and processes"] {
         assert!(text.contains(said), "{said}: {text}");
     }
     assert!(!text.contains("\naccept queue") && !text.contains("dropped connects"), "{text}");

@@ -97,7 +97,7 @@ fn load(lab: &Lab, port: u16, connections: u32) -> Running {
 fn a_server_is_watched_by_its_port_and_by_its_process() {
     let (lab, port) = (Lab::new(), free_port());
     let _busy = busy(&lab, port);
-    let by_port = lab.run(&format!("watch :{port} --for 3s --every 200ms --format json")).with_code(0);
+    let by_port = lab.run(&format!("watch :{port} --for 3s --every 200ms --json --full")).with_code(0);
     let seen = Watched::of(&by_port.stdout);
     assert_eq!((&seen.0["kind"], &seen.0["ended"]), (&Value::from("watch"), &Value::from("time")));
     assert_eq!(seen.0["listens_on"], serde_json::json!([format!("127.0.0.1:{port}")]));
@@ -111,12 +111,12 @@ fn a_server_is_watched_by_its_port_and_by_its_process() {
     assert_eq!(seen.0["missing"], serde_json::json!([]));
 
     let pid = seen.pids()[0];
-    let by_process = lab.run(&format!("watch pid:{pid} --for 2s --every 200ms --lines")).with_code(0);
+    let by_process = lab.run(&format!("watch pid:{pid} --for 2s --every 200ms --lines --full")).with_code(0);
     assert!(by_process.stdout.contains(&format!("127.0.0.1:{port}, process {pid}\n")), "{}", by_process.stdout);
     let lines: Vec<&str> = by_process.stdout.lines().take_while(|line| !line.starts_with("127.")).collect();
     assert!(lines.len() >= 2 && lines[0].contains("queue"), "{}", by_process.stdout);
-    let busy_slots = by_process.stdout.lines().find(|line| line.starts_with("busy slots")).unwrap();
-    assert_eq!(busy_slots.split_ascii_whitespace().filter(|word| *word == "-").count(), 4, "{busy_slots}");
+    let busy_threads = by_process.stdout.lines().find(|line| line.starts_with("busy threads")).unwrap();
+    assert_eq!(busy_threads.split_ascii_whitespace().filter(|word| *word == "-").count(), 4, "{busy_threads}");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn what_is_not_accepted_waits_in_the_queue() {
     let _load = Running::start(&mut lab.longtail(&words));
     let waiting = || probe::sockets::of_port(port).unwrap().accept_queue;
     eventually(PATIENCE, || "nobody waits".to_owned(), || (waiting() > 25).then_some(()));
-    let seen = lab.run(&format!("watch :{port} --for 2s --every 200ms --format json")).with_code(0);
+    let seen = lab.run(&format!("watch :{port} --for 2s --every 200ms --json --full")).with_code(0);
     let seen = Watched::of(&seen.stdout);
     assert!(seen.values(None, "accept_queue").iter().all(|length| *length > 0.0), "{}", seen.0);
     let figure = |name: &str| seen.values(None, name);
@@ -145,7 +145,7 @@ fn a_unix_socket_is_watched_too() {
     // The file is there before anybody listens.
     let listens = || probe::sockets::of_unix(path.to_str().unwrap()).unwrap().listening;
     eventually(PATIENCE, || "no socket".to_owned(), || listens().then_some(()));
-    let seen = lab.run(&format!("watch {} --for 2s --every 100ms", path.display())).with_code(0);
+    let seen = lab.run(&format!("watch {} --for 2s --every 100ms --full", path.display())).with_code(0);
     assert!(seen.stdout.starts_with(&format!("{}, process ", path.display())), "{}", seen.stdout);
     let unread = seen.stdout.lines().find(|line| line.starts_with("unread")).unwrap();
     assert!(unread.contains('-'), "the kernel does not tell it of Unix sockets: {unread}");
@@ -154,14 +154,16 @@ fn a_unix_socket_is_watched_too() {
 #[test]
 fn the_end_of_the_server_ends_it_and_is_said() {
     let (lab, port) = (Lab::new(), free_port());
-    for how in [format!(":{port}"), String::new()] {
+    for (how, full, ended) in
+        [(format!(":{port}"), "", "The server ended "), (String::new(), "--full", "server ended after ")]
+    {
         let server = sink(&lab, port, "");
         let how = if how.is_empty() { format!("pid:{}", server.pid()) } else { how };
-        let mut watch = Running::start(&mut lab.longtail(&format!("watch {how} --every 100ms --lines")));
+        let mut watch = Running::start(&mut lab.longtail(&format!("watch {how} --every 100ms --lines {full}")));
         watch.until(|said| said.lines().count() > 2);
         drop(server);
         let said = watch.end().with_code(0);
-        assert!(said.stdout.contains("server ended after "), "{}", said.stdout);
+        assert!(said.stdout.contains(ended), "{}", said.stdout);
     }
 }
 
@@ -222,7 +224,7 @@ fn another_user_is_told_what_it_cannot_see() {
     if !can(folder_is_open, "another user cannot run this executable") {
         return;
     }
-    let seen = as_nobody(&format!("watch :{port} --for 2s --every 100ms --format json")).end().with_code(0);
+    let seen = as_nobody(&format!("watch :{port} --for 2s --every 100ms --json --full")).end().with_code(0);
     let seen = Watched::of(&seen.stdout);
     assert_eq!(seen.series(None, "open_connections")["last"], 3.0);
     assert_eq!((seen.pids(), &seen.series(None, "cpu")["last"]), (Vec::new(), &Value::Null));
@@ -275,7 +277,7 @@ fn a_puma_is_watched_with_its_slots_and_its_workers() {
     let both = || format!("{:?} in Puma's, {:?}", in_pumas(), waiting());
     let waits = old.then(|| eventually(PATIENCE, both, in_kernels));
     let words =
-        format!("watch {port} --state {} --for 4s --every 200ms --format json", lab.path("puma.state").display());
+        format!("watch {port} --state {} --for 4s --every 200ms --json --full", lab.path("puma.state").display());
     let ended = lab.run(&words).with_code(0);
     let seen = Watched::of(&ended.stdout);
     let workers: Vec<u64> = seen.pids().into_iter().filter(|pid| *pid != u64::from(puma.pid())).collect();
@@ -295,7 +297,7 @@ fn a_puma_is_watched_with_its_slots_and_its_workers() {
     }
 
     // One worker is killed, and the master starts another.
-    let mut watch = Running::start(&mut lab.longtail(&format!("watch :{port} --every 100ms --lines")));
+    let mut watch = Running::start(&mut lab.longtail(&format!("watch :{port} --every 100ms --lines --full")));
     let lines = |said: &str| said.lines().count();
     watch.until(|said| lines(said) > 2);
     let known: Vec<u32> = workers.iter().map(|pid| *pid as u32).collect();
@@ -329,6 +331,8 @@ fn q_gives_the_terminal_back() {
     command.args(["-q", "-c", &line, "/dev/null"]).env("TERM", "xterm").stdin(std::process::Stdio::piped());
     let mut terminal = Running::start(&mut command);
     // Blanks are not drawn on a screen that is blank.
+    terminal.until(|said| said.contains("figures"));
+    terminal.say("d");
     terminal.until(|said| said.contains("overflows"));
     terminal.say("q");
     let said = terminal.end().with_code(0);
@@ -339,5 +343,5 @@ fn q_gives_the_terminal_back() {
     assert_eq!(settings("before"), settings("after"));
     assert!(settings("before").contains("icanon"));
     // What was seen stays on the first screen.
-    assert!(said.stdout.split(leave).last().unwrap().contains("watched for"), "{}", said.stdout);
+    assert!(said.stdout.split(leave).last().unwrap().contains("Watched for"), "{}", said.stdout);
 }

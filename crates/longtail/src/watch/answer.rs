@@ -1,0 +1,213 @@
+//! The answer of a watch as text: at most 30 lines of 100 columns, the same on a terminal and in a pipe.
+
+use std::path::Path;
+
+use model::Nanos;
+use report::{Width, number, wrap};
+
+use super::diagnosis::{self, WatchLimit};
+use super::evidence::{WatchEvidence, WatchedWorker};
+use super::{StatisticsSource, WatchEnd, WatchTarget};
+
+const COLUMNS: usize = 100;
+/// Rows of workers; of more the rest is one row.
+const MOST_WORKERS: usize = 9;
+
+/// How much a line weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineWeight {
+    Plain,
+    /// The answer.
+    Bold,
+}
+
+/// The lines of the answer; `end` is absent while the watch goes on.
+pub(crate) fn answer(
+    target: &WatchTarget,
+    source: Option<&StatisticsSource>,
+    seen: &WatchEvidence,
+    end: Option<WatchEnd>,
+) -> Vec<(LineWeight, String)> {
+    let limit = WatchLimit::of(seen);
+    let mut lines = Vec::new();
+    let mut put = |weight, before: &str, text: &str| {
+        let mut wrapped = String::new();
+        wrap(&mut wrapped, Width::of(COLUMNS), before, text);
+        lines.extend(wrapped.lines().map(|line| (weight, line.to_owned())));
+    };
+    put(LineWeight::Plain, "", &head(target, seen));
+    put(LineWeight::Plain, "", "");
+    put(LineWeight::Bold, "  ", &diagnosis::answer(seen).join(" "));
+    put(LineWeight::Plain, "", "");
+    let mut rest: Vec<String> = table(seen);
+    let hidden = if seen.slots().is_none() { not_visible(seen) } else { None };
+    let labelled = [("  Since  ", diagnosis::since(seen)), ("  Why    ", diagnosis::why(seen, limit))];
+    let attempts = diagnosis::attempts(seen, limit);
+    rest.drain(..).for_each(|line| put(LineWeight::Plain, "", &line));
+    if let Some(why) = hidden {
+        put(LineWeight::Plain, "  threads        ", &why);
+    }
+    for line in &target.missing {
+        put(LineWeight::Plain, "  not visible    ", line);
+    }
+    put(LineWeight::Plain, "", "");
+    for (label, text) in labelled {
+        text.into_iter().for_each(|text| put(LineWeight::Plain, label, &text));
+    }
+    for (number, attempt) in attempts.iter().enumerate() {
+        put(LineWeight::Plain, if number == 0 { "  Try    " } else { "         " }, attempt);
+    }
+    put(LineWeight::Plain, "  ", &footer(source, seen, end));
+    lines
+}
+
+/// `Puma 5.6.5 on 127.0.0.1:9292 · 2 workers x 5 threads · up 3 min · 99 req/s`
+fn head(target: &WatchTarget, seen: &WatchEvidence) -> String {
+    let name = match (&seen.version, &seen.program) {
+        (Some(version), _) => format!("Puma {version}"),
+        (None, _) if seen.is_puma => "Puma".to_owned(),
+        (None, Some(program)) => program.clone(),
+        (None, None) => "A server".to_owned(),
+    };
+    let size = match seen.workers.first().and_then(|worker| worker.threads) {
+        Some(threads) if seen.is_cluster && seen.workers.iter().all(|worker| worker.threads == Some(threads)) => {
+            Some(format!(
+                "{} x {}",
+                number::count_of(seen.workers.len() as u64, "worker"),
+                number::count_of(threads, "thread")
+            ))
+        }
+        _ if seen.is_cluster => Some(number::count_of(seen.workers.len() as u64, "worker")),
+        Some(threads) => Some(format!("single mode, {}", number::count_of(threads, "thread"))),
+        None => None,
+    };
+    let rate = seen.rate.map(|rate| format!("{} req/s", number::rate_in_words(rate.per_second)));
+    let rate = rate.or_else(|| seen.slots().map(|_| "req/s not known yet".to_owned()));
+    let up = seen.age.map(|age| format!("up {}", rough(age)));
+    let connect = seen.connect.map(|took| format!("connect {}", number::time(took)));
+    let parts = [Some(format!("{name} on {}", target.place())), size, up, rate, connect];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+/// `41 s`, `3 min`, `5 h`, `12 days`
+fn rough(age: Nanos) -> String {
+    match age.0 / 1_000_000_000 {
+        seconds @ ..120 => format!("{seconds} s"),
+        seconds @ ..7_200 => format!("{} min", seconds / 60),
+        seconds @ ..172_800 => format!("{} h", seconds / 3_600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}
+
+const HEADS: [&str; 6] = ["threads", "backlog", "connections", "CPU", "memory", "statistics"];
+const WIDTHS: [usize; 6] = [9, 9, 13, 8, 11, 13];
+const NAMES: usize = 15;
+
+/// A row a worker, and one for the accept queue.
+fn table(seen: &WatchEvidence) -> Vec<String> {
+    let mut rows = Vec::new();
+    if !seen.workers.is_empty() {
+        rows.push(row("", &HEADS.map(str::to_owned)));
+    }
+    let shown = if seen.workers.len() > MOST_WORKERS + 1 { MOST_WORKERS } else { seen.workers.len() };
+    rows.extend(seen.workers[..shown].iter().map(|worker| row(&worker.name, &cells(worker))));
+    if let rest @ [_, ..] = &seen.workers[shown..] {
+        rows.push(row(&format!("{} more", rest.len()), &cells(&sum(rest))));
+    }
+    if let Some(queue) = seen.queue {
+        let of = seen.queue_limit.map(|limit| format!(" of {limit}")).unwrap_or_default();
+        let most = seen.queue_most.filter(|most| *most > queue.ceil());
+        let most = most.map(|most| format!(", at most {}", number::fixed(most, 0))).unwrap_or_default();
+        let overflow = match seen.overflows {
+            None => String::new(),
+            Some(0.0) => "no overflow".to_owned(),
+            Some(n) => format!("{} (all servers here)", number::count_of(n as u64, "overflow")),
+        };
+        let queue = number::fixed(f64::from(seen.in_kernel().unwrap_or(0)), 0);
+        rows.push(
+            format!("  {:NAMES$}{:<28}{overflow}", "accept queue", format!("  {queue}{of}{most}"))
+                .trim_end()
+                .to_owned(),
+        );
+    }
+    rows
+}
+
+fn cells(worker: &WatchedWorker) -> [String; 6] {
+    let threads = match (worker.is_gone, worker.is_booting, worker.busy, worker.threads) {
+        (true, ..) => "ended".to_owned(),
+        (_, true, ..) => "booting".to_owned(),
+        (_, _, Some(busy), Some(all)) => format!("{busy} / {all}"),
+        _ => number::NONE.to_owned(),
+    };
+    [
+        threads,
+        number::or_none(worker.backlog, number::count),
+        number::or_none(worker.connections, |n| number::fixed(n, 0)),
+        number::or_none(worker.cpu, |cpu| format!("{} %", number::fixed(cpu * 100.0, 0))),
+        number::or_none(worker.memory, number::bytes),
+        number::or_none(worker.age, |age| match age.0 / 1_000_000_000 {
+            0 => "now".to_owned(),
+            seconds => format!("{seconds} s old"),
+        }),
+    ]
+}
+
+/// Many workers as one.
+fn sum(workers: &[WatchedWorker]) -> WatchedWorker {
+    let count = |figure: fn(&WatchedWorker) -> Option<u32>| workers.iter().map(figure).sum::<Option<u32>>();
+    let total = |figure: fn(&WatchedWorker) -> Option<f64>| workers.iter().map(figure).sum::<Option<f64>>();
+    WatchedWorker {
+        threads: count(|worker| worker.threads),
+        busy: count(|worker| worker.busy),
+        backlog: count(|worker| worker.backlog),
+        connections: total(|worker| worker.connections),
+        cpu: total(|worker| worker.cpu),
+        memory: total(|worker| worker.memory),
+        age: workers.iter().filter_map(|worker| worker.age).max(),
+        ..WatchedWorker::default()
+    }
+}
+
+fn row(name: &str, cells: &[String; 6]) -> String {
+    let cells = cells.iter().zip(WIDTHS).map(|(cell, width)| format!("{cell:>width$}"));
+    format!("  {name:NAMES$}{}", cells.collect::<String>()).trim_end().to_owned()
+}
+
+/// Why nothing is known of the threads, and how it becomes known.
+fn not_visible(seen: &WatchEvidence) -> Option<String> {
+    match seen.no_statistics.as_deref() {
+        Some("") if seen.is_puma => Some(
+            "not visible: start Puma with `state_path \"tmp/puma.state\"` and `activate_control_app` in config/puma.rb, then restart, or give --state FILE"
+                .to_owned(),
+        ),
+        Some("") => Some("not visible: of a server that is no Puma, nobody says which threads are busy".to_owned()),
+        Some(why) => Some(format!("not visible: {why}")),
+        None => None,
+    }
+}
+
+/// How long it was watched, and what that does to the server.
+fn footer(source: Option<&StatisticsSource>, seen: &WatchEvidence, end: Option<WatchEnd>) -> String {
+    let watched = match end {
+        None => String::new(),
+        Some(WatchEnd::User) => format!("Watched for {}, until it was ended. ", number::length(seen.watched)),
+        Some(_) => format!("Watched for {}. ", number::length(seen.watched)),
+    };
+    let sends = if seen.is_elsewhere { "Connects once a second; sends no requests" } else { "Sends no requests" };
+    let reads = match source {
+        None => String::new(),
+        Some(source) => {
+            let resets = seen.major().is_some_and(|major| major >= 7);
+            let resets = if resets { ", which resets backlog_max and reactor_max" } else { "" };
+            format!("; reads Puma's statistics ({}){resets}", source.shown)
+        }
+    };
+    format!("{watched}{sends}{reads}.")
+}
+
+/// A path as short as it is clear from here.
+pub(crate) fn short_path(path: &Path) -> String {
+    let here = std::env::current_dir().ok();
+    here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path).display().to_string()
+}
