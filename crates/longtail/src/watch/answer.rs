@@ -11,7 +11,7 @@ use super::{StatisticsSource, WatchEnd, WatchTarget};
 
 const COLUMNS: usize = 100;
 /// Rows of workers; of more the rest is one row.
-const MOST_WORKERS: usize = 9;
+const MOST_WORKERS: usize = 8;
 
 /// How much a line weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,13 +37,12 @@ pub(crate) fn answer(
     };
     put(LineWeight::Plain, "", &head(target, seen));
     put(LineWeight::Plain, "", "");
-    put(LineWeight::Bold, "  ", &diagnosis::answer(seen).join(" "));
+    diagnosis::answer(seen).iter().for_each(|line| put(LineWeight::Bold, "  ", line));
     put(LineWeight::Plain, "", "");
-    let mut rest: Vec<String> = table(seen);
+    table(seen).iter().for_each(|line| put(LineWeight::Plain, "", line));
     let hidden = if seen.slots().is_none() { not_visible(seen) } else { None };
     let labelled = [("  Since  ", diagnosis::since(seen)), ("  Why    ", diagnosis::why(seen, limit))];
     let attempts = diagnosis::attempts(seen, limit);
-    rest.drain(..).for_each(|line| put(LineWeight::Plain, "", &line));
     if let Some(why) = hidden {
         put(LineWeight::Plain, "  threads        ", &why);
     }
@@ -210,4 +209,73 @@ fn footer(source: Option<&StatisticsSource>, seen: &WatchEvidence, end: Option<W
 pub(crate) fn short_path(path: &Path) -> String {
     let here = std::env::current_dir().ok();
     here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path).display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::watch::diagnosis_tests::{blind, saturated, worker};
+    use crate::watch::target::tests::target;
+
+    fn lines(seen: &WatchEvidence, end: Option<WatchEnd>) -> Vec<String> {
+        let control =
+            model::ControlServer { address: model::ControlAddress::Unix("/tmp/c.sock".into()), token: String::new() };
+        let source = StatisticsSource { control, shown: "tmp/puma.state".to_owned() };
+        let source = Some(source).filter(|_| seen.no_statistics.is_none());
+        answer(&target(), source.as_ref(), seen, end).into_iter().map(|(_, line)| line).collect()
+    }
+
+    #[test]
+    fn the_answer_is_as_the_golden_file() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+        let seen = WatchEvidence { age: Some(Nanos::from_secs(200)), ..saturated() };
+        let cases = [
+            ("watch_answer.txt", lines(&seen, Some(WatchEnd::Time))),
+            ("watch_answer_blind.txt", lines(&blind(30.0), None)),
+        ];
+        for (name, lines) in cases {
+            testkit::golden::expect(&here.join(name), &(lines.join("\n") + "\n"));
+        }
+    }
+
+    #[test]
+    fn any_answer_fits_thirty_lines_of_a_hundred_columns() {
+        let many: Vec<WatchedWorker> = (0..64).map(|index| worker(index, 5, index, 0.7)).collect();
+        let seen = WatchEvidence {
+            workers: many,
+            queue: Some(1024.0),
+            overflows: Some(12.0),
+            version: Some("7.1.0".to_owned()),
+            ended: Some(Nanos::from_secs(60)),
+            ..saturated()
+        };
+        for seen in [seen, blind(1024.0), WatchEvidence::default()] {
+            let lines = lines(&seen, Some(WatchEnd::User));
+            let widest = lines.iter().map(|line| line.chars().count()).max();
+            assert!(lines.len() <= 30 && widest <= Some(COLUMNS), "{}", lines.join("\n"));
+        }
+    }
+
+    #[test]
+    fn rows_of_many_workers_are_summed_up() {
+        let rest = sum(&[worker(1, 5, 2, 0.5), worker(2, 3, 1, 0.25)]);
+        assert_eq!((rest.busy, rest.threads, rest.backlog, rest.cpu), (Some(8), Some(10), Some(3), Some(0.75)));
+        let unknown = sum(&[worker(1, 5, 2, 0.5), WatchedWorker::default()]);
+        assert_eq!((unknown.busy, unknown.cpu), (None, None), "absent is not 0");
+    }
+
+    #[test]
+    fn only_puma_seven_and_later_resets_its_maxima() {
+        let footer =
+            |version: &str| lines(&WatchEvidence { version: Some(version.to_owned()), ..saturated() }, None).join(" ");
+        assert!(footer("7.0.0").contains("resets") && footer("8.0.2").contains("resets"));
+        assert!(!footer("6.6.1").contains("resets") && footer("6.6.1").contains("(tmp/puma.state)."));
+        assert!(lines(&blind(1.0), None).join(" ").ends_with("Sends no requests."));
+    }
+
+    #[test]
+    fn an_age_is_rough() {
+        let ages = [41, 119, 200, 7_300, 200_000].map(|seconds| rough(Nanos::from_secs(seconds)));
+        assert_eq!(ages, ["41 s", "119 s", "3 min", "2 h", "2 days"]);
+    }
 }

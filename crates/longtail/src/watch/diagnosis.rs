@@ -12,7 +12,7 @@ const ALL_CPUS: f64 = 0.92;
 /// Of a Ruby process one thread computes at a time: where one runs or waits for a CPU for this part of the time, computing is what
 /// holds up the others.
 const COMPUTING: f64 = 0.85;
-/// Of a server without such a lock, this part of the CPUs.
+/// Of a server without such a lock, this part of the CPUs; of all that is used, less than this is the smaller part.
 const HALF: f64 = 0.5;
 /// Threads that wait for a CPU for this part of the time in which they could run wait long.
 const LONG_CPU_WAIT: f64 = 0.2;
@@ -121,6 +121,11 @@ fn cpus_are_used_up(seen: &WatchEvidence) -> bool {
     used.zip(seen.cpus).is_some_and(|(used, cpus)| used >= ALL_CPUS * cpus)
 }
 
+/// Whether most of the CPU time that is used is other processes'.
+fn others_use_most(seen: &WatchEvidence) -> bool {
+    seen.busy_cpus.zip(seen.cpu).is_some_and(|(all, own)| own < HALF * all)
+}
+
 /// Whether what holds up the server is that it computes, or wants to.
 fn is_computing(seen: &WatchEvidence) -> bool {
     if seen.is_ruby {
@@ -139,14 +144,14 @@ pub(crate) fn wait_estimate(seen: &WatchEvidence) -> Option<Nanos> {
     (waiting > 0 && is_one_queue).then(|| Nanos::from_secs_f64(f64::from(waiting) / rate))
 }
 
-/// The answer: who waits, where and how long, which threads are busy, how much CPU is used.
+/// The answer, a line each: who waits, where and how long, which threads are busy, how much CPU is used.
 pub(crate) fn answer(seen: &WatchEvidence) -> Vec<String> {
     let mut said = Vec::new();
     if let Some(after) = seen.ended {
         said.push(format!("The server ended {} after the watch began. Before that:", number::length(after)));
     }
-    said.extend(threads(seen));
-    said.extend(who_waits(seen));
+    let now: Vec<String> = threads(seen).into_iter().chain(who_waits(seen)).collect();
+    said.extend((!now.is_empty()).then(|| now.join(" ")));
     if let (Some(wait), Some(rate)) = (wait_estimate(seen), seen.rate) {
         let rate = number::rate_in_words(rate.per_second);
         let (wait, waiting) = (number::length(wait), seen.waiting());
@@ -226,7 +231,7 @@ fn capital(name: &str) -> String {
 /// `CPU 1.40 of 2`; what others use, where that is worth a word, and the wait for a CPU.
 fn cpu(seen: &WatchEvidence) -> Option<String> {
     let (cpu, cpus) = (seen.cpu?, seen.cpus?);
-    let all = seen.busy_cpus.filter(|all| all - cpu > OTHERS * cpus);
+    let all = seen.busy_cpus.map(|all| all.min(cpus)).filter(|all| all - cpu > OTHERS * cpus);
     let all = all.map(|all| format!(" (with other processes {})", number::or_zero(all, number::significant)));
     let of = if cpus.fract() == 0.0 { number::fixed(cpus, 0) } else { number::significant(cpus) };
     let wait = seen.cpu_wait_share().filter(|wait| *wait >= LONG_CPU_WAIT && WatchLimit::of(seen) == WatchLimit::Cpus);
@@ -278,7 +283,7 @@ pub(crate) fn why(seen: &WatchEvidence, limit: WatchLimit) -> Option<String> {
                 "{load}saturated. Threads, not CPUs, are the limit: a busy one runs or waits for a CPU {share} % of its time.{of_old}"
             )
         }
-        WatchLimit::Cpus if seen.busy_cpus.zip(seen.cpu).is_some_and(|(all, own)| own < all / 2.0) => {
+        WatchLimit::Cpus if others_use_most(seen) => {
             "The CPUs are used up, most of them by other processes.".to_owned()
         }
         WatchLimit::Cpus => "The CPUs are used up: they are the limit. More threads make it no faster.".to_owned(),
@@ -328,6 +333,9 @@ pub(crate) fn attempts(seen: &WatchEvidence, limit: WatchLimit) -> Vec<String> {
             let end = if prediction.is_some() { "; theory says what they are worth:" } else { "." };
             let first = format!("more threads or workers{}{end}", idle.unwrap_or_default());
             [first].into_iter().chain(prediction).collect()
+        }
+        WatchLimit::Cpus if others_use_most(seen) => {
+            line("CPUs for this server alone: a machine or cpuset without the other processes.")
         }
         WatchLimit::Cpus => match seen.cpu.zip(seen.rate).filter(|(_, rate)| rate.per_second > 0.0) {
             Some((cpu, rate)) => {

@@ -7,7 +7,7 @@ use super::evidence::{StartRate, WatchEvidence, WatchedWorker};
 use super::waiting::{WaitingSpan, WaitingTrend};
 
 /// A worker that computes so much, with five threads.
-fn worker(index: u32, busy: u32, backlog: u32, cpu: f64) -> WatchedWorker {
+pub(crate) fn worker(index: u32, busy: u32, backlog: u32, cpu: f64) -> WatchedWorker {
     WatchedWorker {
         name: format!("worker {index}"),
         pid: Some(100 + index),
@@ -25,7 +25,7 @@ fn worker(index: u32, busy: u32, backlog: u32, cpu: f64) -> WatchedWorker {
 }
 
 /// 40 connections on Puma 5.6.5 with 2 workers x 5 threads, of which each uses 70 % of a CPU.
-fn saturated() -> WatchEvidence {
+pub(crate) fn saturated() -> WatchEvidence {
     WatchEvidence {
         watched: Nanos::from_secs(41),
         is_puma: true,
@@ -65,7 +65,7 @@ fn idle() -> WatchEvidence {
 }
 
 /// Puma without a state file: what the kernel tells.
-fn blind(queue: f64) -> WatchEvidence {
+pub(crate) fn blind(queue: f64) -> WatchEvidence {
     let hidden =
         |worker: WatchedWorker| WatchedWorker { threads: None, busy: None, backlog: None, age: None, ..worker };
     WatchEvidence {

@@ -302,9 +302,21 @@ fn of_process(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::net::TcpListener;
+
+    /// A server on port 9292.
+    pub(crate) fn target() -> WatchTarget {
+        WatchTarget {
+            places: vec![BoundAddress::Tcp("127.0.0.1:9292".parse().unwrap())],
+            inodes: BTreeSet::new(),
+            roots: vec![10],
+            is_process: false,
+            missing: Vec::new(),
+            elsewhere: None,
+        }
+    }
 
     #[test]
     fn words_are_understood() {

@@ -130,24 +130,16 @@ pub(crate) fn line(board: &WatchBoard) -> String {
 mod tests {
     use super::*;
     use crate::watch::board_tests::{look, member, queue, stats};
-    use std::collections::BTreeSet;
+    use crate::watch::target::tests::target;
 
     #[test]
     fn what_is_absent_is_a_dash_and_the_rest_has_its_source() {
-        let target = WatchTarget {
-            places: vec![probe::owners::BoundAddress::Tcp("127.0.0.1:9292".parse().unwrap())],
-            inodes: BTreeSet::new(),
-            roots: vec![10],
-            is_process: false,
-            missing: Vec::new(),
-            elsewhere: None,
-        };
         let mut board = WatchBoard::default();
         for seen in [queue(0, 2), look(0, vec![member(11, 0, Some(7)), member(12, 0, None)]), queue(500, 6), stats(2)] {
             board.take(seen);
         }
         board.take(look(2, vec![member(11, 30, Some(7)), member(12, 10, None)]));
-        let text = table(&target, &board, None, "sock_diag");
+        let text = table(&target(), &board, None, "sock_diag");
         let expected = "\
 127.0.0.1:9292, processes 11 12
 watched for 2.00 s; 2 looks at the queue, 2 at the rest took 0.100 % of one CPU

@@ -276,13 +276,14 @@ fn a_puma_is_watched_with_its_slots_and_its_workers() {
     };
     let both = || format!("{:?} in Puma's, {:?}", in_pumas(), waiting());
     let waits = old.then(|| eventually(PATIENCE, both, in_kernels));
-    let words =
-        format!("watch {port} --state {} --for 4s --every 200ms --json --full", lab.path("puma.state").display());
-    let ended = lab.run(&words).with_code(0);
+    // Its state file is found where it runs.
+    let ended = lab.run(&format!("watch {port} --for 4s --every 200ms --json --full")).with_code(0);
     let seen = Watched::of(&ended.stdout);
     let workers: Vec<u64> = seen.pids().into_iter().filter(|pid| *pid != u64::from(puma.pid())).collect();
     assert_eq!((workers.len(), &seen.0["slots"]), (2, &Value::from(4)), "{}", seen.0);
     seen.assert_parts_are_the_whole();
+    let answer = seen.0["answer"][0].as_str().unwrap();
+    assert!(answer.starts_with("All 4 threads are busy. ") && answer.contains(" wait"), "{answer}");
     let slots = seen.series(None, "busy_threads");
     assert!(slots["last"] == 4.0 && slots["source"] == "puma stats", "{slots}");
     assert!(slots["max_staleness_ns"].as_u64() > Some(0), "the workers' figures have an age: {slots}");
