@@ -30,10 +30,11 @@ readme: ## Run the command of the README's first screen, and put what it prints 
 	cargo build --release --locked --package longtail
 	@bin/refresh-readme
 
+# No documentation here has code that runs: --tests leaves out fourteen runs of rustdoc that would say so.
 test: ## Install what is missing, then all that must pass: format, lints, documentation, tests
 	@bin/install-missing test
 	@$(MAKE) --no-print-directory check
-	@bin/run-tests --workspace --locked --no-fail-fast
+	@bin/run-tests --workspace --tests --locked --no-fail-fast
 	@if $(COUNTS); then $(MAKE) --no-print-directory ceiling; else \
 		echo "ceiling: skipped: perf counts no instructions here (make ceiling has valgrind count them, in some minutes more)"; \
 	fi
@@ -42,7 +43,7 @@ test: ## Install what is missing, then all that must pass: format, lints, docume
 test-pumas: ## One contract for every Puma: start, counts, order of service, forecast, stop (DIRS="CHECKOUT …")
 	LONGTAIL_PUMAS="$(DIRS)" cargo test --locked --package longtail --test cli -- pumas:: --nocapture --test-threads=1
 
-soak: ## What is tested now and then: 200 times kill -9, each system call refused with each error, all situations (10 minutes)
+soak: ## The long form of what make test does in a short one: 200 times kill -9, each system call refused with each error, all situations, sockets and bodies (20 minutes)
 	@bin/install-missing test
 	LONGTAIL_SOAK=1 cargo test --locked --package longtail --test cli -- bodies:: kills:: pumas:: refused:: situations:: sockets::
 
