@@ -175,9 +175,8 @@ impl<C: Clock> LaneThread<'_, C> {
     }
 
     fn run_over(self, mut wire: impl ConnectionDriver) -> Option<LaneOutcome> {
-        let size = (self.share.connections as usize, self.share.lanes);
         let open = preconnect::is_wanted(self.spec)
-            .then(|| preconnect::preconnect(&mut wire, &self.clock, size, self.interrupt, self.progress));
+            .then(|| preconnect::preconnect(&mut wire, &self.clock, self.share, self.interrupt, self.progress));
         let start = self.barrier.wait()?;
         let lane = Lane::new(self.spec, self.share, self.clock, wire, start, self.journal);
         let lane = lane.connected(&open.unwrap_or_default());

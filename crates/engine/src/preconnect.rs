@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::{Clock, Nanos};
 
-use crate::load_spec::LoadSpec;
+use crate::load_spec::{LaneShare, LoadSpec};
 use crate::progress::LaneProgress;
 use crate::wire::ConnectionDriver;
 
@@ -38,11 +38,11 @@ pub(crate) fn is_wanted(spec: &LoadSpec) -> bool {
 pub(crate) fn preconnect(
     wire: &mut impl ConnectionDriver,
     clock: &impl Clock,
-    (slots, lanes): (usize, u32),
+    share: LaneShare,
     interrupt: &AtomicBool,
     progress: &LaneProgress,
 ) -> Vec<bool> {
-    let at_once = (AT_ONCE / lanes).max(1);
+    let (slots, at_once) = (share.connections as usize, (AT_ONCE / share.lanes).max(1));
     let mut phases = vec![ConnectPhase::Closed; slots];
     let (mut next, mut under_way, mut connected) = (0, 0, 0_u64);
     let mut last_news = clock.now();
@@ -104,7 +104,8 @@ mod tests {
         let transport = Transport::plain(vec![crate::Endpoint::Tcp(alive), crate::Endpoint::Tcp(dead)]);
         let mut wire = SocketDriver::new(&transport, 0, 6, Timestamps::User).unwrap();
         let (interrupt, progress) = (AtomicBool::new(false), LaneProgress::default());
-        let open = preconnect(&mut wire, &testkit::clock::Steady, (6, 1), &interrupt, &progress);
+        let share = LaneShare { lane: 0, lanes: 1, first_connection: 0, connections: 6 };
+        let open = preconnect(&mut wire, &testkit::clock::Steady, share, &interrupt, &progress);
         assert_eq!(open, [true, false, true, false, true, false]);
         assert_eq!((0..3).map(|_| listener.accept().is_ok()).collect::<Vec<_>>(), [true; 3]);
     }

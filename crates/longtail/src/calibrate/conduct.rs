@@ -1,22 +1,21 @@
 //! All rounds: one generator after the other against the one sink, every other round in the opposite order, so that
 //! what the machine does meanwhile falls on all alike.
 
-use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::Nanos;
 use serde::Serialize;
 
 use crate::calibrate::account::{CalibrationRun, said};
-use crate::calibrate::subject::Subject;
-use crate::generators::{Generator, GeneratorRunner, LoadOrder};
+use crate::calibrate::sink::SinkUnderLoad;
+use crate::generators::{Generator, GeneratorRunner, InstalledGenerator, LoadOrder};
 
 /// One generator, and all that was seen of it.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Contender {
+pub(crate) struct ComparedGenerator {
     pub(crate) tool: Generator,
     #[serde(skip)]
-    program: OsString,
+    installed: InstalledGenerator,
     /// As a shell takes it.
     pub(crate) command_line: String,
     /// Its runs.
@@ -26,36 +25,42 @@ pub(crate) struct Contender {
 }
 
 /// What a round needs.
-pub(crate) struct Ring<'a> {
-    pub(crate) subject: &'a Subject,
+pub(crate) struct CalibrationRounds<'a> {
+    pub(crate) sink: &'a SinkUnderLoad,
     pub(crate) order: &'a LoadOrder,
     pub(crate) runner: &'a GeneratorRunner,
     pub(crate) interrupt: &'a AtomicBool,
 }
 
-impl Contender {
-    pub(crate) fn new(tool: Generator, program: OsString) -> Contender {
-        Contender { tool, program, command_line: String::new(), runs: Vec::new(), failures: Vec::new() }
+impl ComparedGenerator {
+    pub(crate) fn new(installed: InstalledGenerator) -> ComparedGenerator {
+        ComparedGenerator {
+            tool: installed.generator,
+            installed,
+            command_line: String::new(),
+            runs: Vec::new(),
+            failures: Vec::new(),
+        }
     }
 }
 
-impl Ring<'_> {
+impl CalibrationRounds<'_> {
     /// One run of each, from the last on where the round is even.
-    pub(crate) fn round(&self, round: u32, contenders: &mut [Contender], tell: &impl Fn(&str)) {
-        let mut order: Vec<&mut Contender> = contenders.iter_mut().collect();
+    pub(crate) fn round(&self, round: u32, compared: &mut [ComparedGenerator], tell: &impl Fn(&str)) {
+        let mut order: Vec<&mut ComparedGenerator> = compared.iter_mut().collect();
         if round.is_multiple_of(2) {
             order.reverse();
         }
-        for contender in order {
+        for generator in order {
             if self.interrupted() {
                 return;
             }
-            tell(contender.tool.name());
-            match self.run(round, contender) {
-                Ok(run) => contender.runs.push(run),
+            tell(generator.tool.name());
+            match self.run(round, generator) {
+                Ok(run) => generator.runs.push(run),
                 // What the user ended has not failed.
                 Err(_) if self.interrupted() => return,
-                Err(why) => contender.failures.push(why),
+                Err(why) => generator.failures.push(why),
             }
         }
     }
@@ -64,35 +69,34 @@ impl Ring<'_> {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    fn run(&self, round: u32, contender: &mut Contender) -> Result<CalibrationRun, String> {
+    fn run(&self, round: u32, generator: &mut ComparedGenerator) -> Result<CalibrationRun, String> {
         let silent = || "the sink does not answer any more".to_owned();
-        let before = self.subject.at_rest().ok_or_else(silent)?;
-        let order = LoadOrder { url: self.subject.url.clone(), ..self.order.clone() };
+        let before = self.sink.at_rest().ok_or_else(silent)?;
+        let order = LoadOrder { url: self.sink.url.clone(), ..self.order.clone() };
         // Its start and its end are not its speed: the rate is of what is between.
         let length = order.time().unwrap_or_default();
-        let glance_at = [length.0 / 4, length.0 * 9 / 10].map(Nanos);
-        let mut glances = Vec::new();
+        let read_at = [length.0 / 4, length.0 * 9 / 10].map(Nanos);
+        let mut readings = Vec::new();
         let mut meanwhile = |since: Nanos| {
-            if glance_at.get(glances.len()).is_some_and(|at| since >= *at && since < length) {
-                glances.push(self.subject.glance());
+            if read_at.get(readings.len()).is_some_and(|at| since >= *at && since < length) {
+                readings.push(self.sink.read());
             }
             self.interrupted()
         };
-        let generator = (contender.tool, contender.program.as_os_str());
-        let report = self.runner.run(generator, &order, order.end, &mut meanwhile)?;
+        let report = self.runner.run(&generator.installed, &order, order.end, &mut meanwhile)?;
         let report = report.ok_or_else(|| "it was interrupted".to_owned())?;
-        contender.command_line.clone_from(&report.command_line);
-        let after = self.subject.at_rest().ok_or_else(silent)?;
+        generator.command_line.clone_from(&report.command_line);
+        let after = self.sink.at_rest().ok_or_else(silent)?;
         let why = |what: &str| match &report.complaint {
             Some(line) => format!("{what}: {line}"),
             None => what.to_owned(),
         };
-        let [Some(first), Some(last)] = glances[..] else { return Err(why("it ended before its time")) };
+        let [Some(first), Some(last)] = readings[..] else { return Err(why("it ended before its time")) };
         let received = after.requests - before.requests;
         if last.requests == first.requests || received == 0 {
             return Err(why("the sink got no request of it"));
         }
-        let said = said(contender.tool, &report.printed, order.connections);
+        let said = said(generator.tool, &report.printed, order.connections);
         let said = said.ok_or_else(|| why("what it printed is not understood"))?;
         let span = (last.at - first.at).as_secs_f64();
         let (user, system) = report.cpu.ok_or("the kernel does not tell the CPU time of children")?;

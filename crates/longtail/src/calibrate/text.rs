@@ -8,7 +8,7 @@ use report::number;
 use serde_json::json;
 
 use crate::calibrate::account::{CalibrationRun, Spread};
-use crate::calibrate::conduct::Contender;
+use crate::calibrate::conduct::ComparedGenerator;
 use crate::generators::{Generator, LoadOrder};
 use crate::selftest::machine;
 
@@ -16,7 +16,7 @@ use crate::selftest::machine;
 pub(crate) struct CalibrationFindings<'a> {
     pub(crate) order: &'a LoadOrder,
     pub(crate) rounds: u32,
-    pub(crate) contenders: &'a [Contender],
+    pub(crate) compared: &'a [ComparedGenerator],
     pub(crate) missing: &'a [Generator],
     pub(crate) environment: &'a Environment,
     pub(crate) started_at: &'a str,
@@ -86,18 +86,18 @@ pub(crate) fn table(found: &CalibrationFindings<'_>) -> String {
         number::count_of(found.rounds, "round"),
     );
     text.push_str(&(HEAD.join("\n") + "\n"));
-    let wrk = found.contenders.iter().find(|one| one.tool == Generator::Wrk).and_then(|one| Medians::of(&one.runs));
-    for contender in found.contenders {
-        text.push_str(&line(contender, wrk.as_ref()));
+    let wrk = found.compared.iter().find(|one| one.tool == Generator::Wrk).and_then(|one| Medians::of(&one.runs));
+    for generator in found.compared {
+        text.push_str(&line(generator, wrk.as_ref()));
     }
     text.push('\n');
     text.push_str(&remarks(found));
     text + &machine(found.environment)
 }
 
-fn line(contender: &Contender, wrk: Option<&Medians>) -> String {
-    let name = contender.tool.name();
-    let Some(own) = Medians::of(&contender.runs) else { return format!("{name:<11} failed\n") };
+fn line(generator: &ComparedGenerator, wrk: Option<&Medians>) -> String {
+    let name = generator.tool.name();
+    let Some(own) = Medians::of(&generator.runs) else { return format!("{name:<11} failed\n") };
     let times_wrk =
         |figure: fn(&Medians) -> f64| number::or_none(wrk.map(|wrk| figure(&own) / figure(wrk)), number::times);
     let micros = |ns: f64| number::fixed(ns / 1e3, 1);
@@ -129,13 +129,13 @@ fn milliseconds(time: PrintedFigure) -> String {
 
 fn remarks(found: &CalibrationFindings<'_>) -> String {
     let mut text = String::new();
-    for contender in found.contenders {
-        let name = contender.tool.name();
-        if let Some(why) = contender.failures.last() {
-            let failed = number::count_of(contender.failures.len() as u64, "run");
+    for generator in found.compared {
+        let name = generator.tool.name();
+        if let Some(why) = generator.failures.last() {
+            let failed = number::count_of(generator.failures.len() as u64, "run");
             let _ = writeln!(text, "{name}: {failed} failed: {why}");
         }
-        let spoken = contender.runs.iter().filter_map(|run| word(run.said.verdict.as_ref()?)).next_back();
+        let spoken = generator.runs.iter().filter_map(|run| word(run.said.verdict.as_ref()?)).next_back();
         if let Some(word) = spoken {
             let _ = writeln!(text, "{name}: its own figures are {word}");
         }
@@ -170,20 +170,20 @@ fn word(verdict: &ClaimVerdict) -> Option<String> {
 
 /// For a program.
 pub(crate) fn json(found: &CalibrationFindings<'_>) -> String {
-    let medians = |contender: &Contender| {
-        let own = Medians::of(&contender.runs);
-        let spread = |figure: fn(&CalibrationRun) -> f64| Spread::of(contender.runs.iter().map(figure));
+    let medians = |generator: &ComparedGenerator| {
+        let own = Medians::of(&generator.runs);
+        let spread = |figure: fn(&CalibrationRun) -> f64| Spread::of(generator.runs.iter().map(figure));
         json!({
-            "tool": contender.tool,
-            "command_line": contender.command_line,
+            "tool": generator.tool,
+            "command_line": generator.command_line,
             "rate_per_s": own.as_ref().map(|own| own.rate),
             "user_cpu_per_request_ns": spread(|run| run.user),
             "system_cpu_per_request_ns": spread(|run| run.system),
             "received": own.as_ref().map(|own| own.received),
             "claimed": own.as_ref().and_then(|own| own.claimed),
             "littles_law": own.as_ref().and_then(|own| own.little),
-            "runs": contender.runs,
-            "failures": contender.failures,
+            "runs": generator.runs,
+            "failures": generator.failures,
         })
     };
     let all = json!({
@@ -193,7 +193,7 @@ pub(crate) fn json(found: &CalibrationFindings<'_>) -> String {
         "length_ns": found.length(),
         "rounds": found.rounds,
         "interrupted": found.interrupted,
-        "tools": found.contenders.iter().map(medians).collect::<Vec<_>>(),
+        "tools": found.compared.iter().map(medians).collect::<Vec<_>>(),
         "missing": found.missing,
     });
     format!("{all:#}\n")

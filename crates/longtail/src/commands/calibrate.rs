@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use launch::GuardCommand;
 
 use crate::args::DoctorArgs;
-use crate::calibrate::{self, CalibrationFindings, Contender, Ring, Subject};
+use crate::calibrate::{self, CalibrationFindings, CalibrationRounds, ComparedGenerator, SinkUnderLoad};
 use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
-use crate::generators::{Generator, GeneratorRunner};
+use crate::generators::{Generator, GeneratorRunner, InstalledGenerator};
 use crate::mistake::Mistake;
 use crate::ui::Ui;
 use crate::{GUARD, signals, this_program, ui};
@@ -27,36 +27,36 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let clock = SystemClock::start();
     let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let (mut contenders, mut missing) = (Vec::new(), Vec::new());
+    let (mut compared, mut missing) = (Vec::new(), Vec::new());
     for generator in args.generators() {
         match generator.program(&path, &program) {
-            Some(program) => contenders.push(Contender::new(generator, program)),
+            Some(program) => compared.push(ComparedGenerator::new(InstalledGenerator { generator, program })),
             None => missing.push(generator),
         }
     }
     let runner = GeneratorRunner::new(clock)?;
-    let subject = Subject::start(&program, &dir, &guard, clock)?;
-    let ring = Ring { subject: &subject, order: &order, runner: &runner, interrupt: &interrupt };
+    let sink = SinkUnderLoad::start(&program, &dir, &guard, clock)?;
+    let rounds = CalibrationRounds { sink: &sink, order: &order, runner: &runner, interrupt: &interrupt };
     let progress = Ui::new();
     for round in 1..=args.rounds() {
         let tell = |name: &str| progress.working(&format!("round {round}/{}: {name}", args.rounds()));
-        ring.round(round, &mut contenders, &tell);
+        rounds.round(round, &mut compared, &tell);
     }
     drop(progress);
-    subject.stop();
+    sink.stop();
 
     let interrupted = interrupt.load(Ordering::Relaxed);
     let found = CalibrationFindings {
         order: &order,
         rounds: args.rounds(),
-        contenders: &contenders,
+        compared: &compared,
         missing: &missing,
         environment: &environment,
         started_at: &started_at,
         interrupted,
     };
     ui::print(&if args.output.is_json() { calibrate::json(&found) } else { calibrate::table(&found) });
-    let ours = contenders.iter().find(|one| one.tool == Generator::Longtail);
+    let ours = compared.iter().find(|one| one.tool == Generator::Longtail);
     Ok(match ours {
         _ if interrupted => Exit::Interrupted,
         Some(ours) if ours.runs.is_empty() => Exit::Mistake,

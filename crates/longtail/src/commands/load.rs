@@ -268,7 +268,7 @@ fn run_another<'a>(args: &'a LoadArgs, resolver: &Resolver, generator: Generator
     let told = ui::Ui::new();
     let length = ordered.length().map(|length| format!(" for {length}")).unwrap_or_default();
     told.working(&format!("{} makes the load{length}", generator.name()));
-    let done = ordered.conduct((started_at, command_line(words_of_the_command_line())), &interrupt);
+    let done = ordered.conduct(started_at, command_line(words_of_the_command_line()), &interrupt);
     drop(told);
     let mut result = LoadResult {
         exit: Exit::Interrupted,

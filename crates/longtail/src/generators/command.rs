@@ -23,10 +23,7 @@ impl Generator {
     /// nothing reaches, or none: all its connections are busy then too.
     pub(crate) fn command(self, program: &OsStr, order: &LoadOrder, end: LoadEnd, folder: &Path) -> GeneratorCommand {
         let mut line = CommandLine(vec![program.to_owned()]);
-        match end {
-            LoadEnd::After(time) => self.how_much(&mut line, order, (Some(seconds(time)), None)),
-            LoadEnd::Requests(number) => self.how_much(&mut line, order, (None, Some(number))),
-        }
+        self.how_much(&mut line, order, end);
         if self == Generator::Vegeta {
             for (flag, file) in [("-output=", "vegeta.bin"), ("-targets=", "targets")] {
                 let mut word = OsString::from(flag);
@@ -48,7 +45,11 @@ impl Generator {
     }
 
     /// Connections, threads, time or number, rate, and how connections are kept.
-    fn how_much(self, line: &mut CommandLine, order: &LoadOrder, (time, number): (Option<u64>, Option<u64>)) {
+    fn how_much(self, line: &mut CommandLine, order: &LoadOrder, end: LoadEnd) {
+        let (time, number) = match end {
+            LoadEnd::After(time) => (Some(seconds(time)), None),
+            LoadEnd::Requests(number) => (None, Some(number)),
+        };
         let (connections, threads) = (order.connections, order.even_threads());
         let (timeout, method, closes) = (seconds(order.timeout), &order.method, !order.keep_alive);
         let rate = order.rate.or(order.rate_per_connection).map(|rate| rate.per_second().to_string());

@@ -17,6 +17,7 @@ use crate::mistake::{Mistake, wrong};
 use crate::this_program;
 
 /// A generator that was found on PATH.
+#[derive(Clone, Debug)]
 pub(crate) struct InstalledGenerator {
     pub(crate) generator: Generator,
     pub(crate) program: OsString,
@@ -59,7 +60,7 @@ impl GeneratorDriver {
     /// Where no folder can be made.
     pub(crate) fn new(installed: InstalledGenerator, clock: SystemClock) -> Result<GeneratorDriver, Mistake> {
         let runner = GeneratorRunner::new(clock)?;
-        let version = runner.version(installed.generator, &installed.program);
+        let version = runner.version(&installed);
         Ok(GeneratorDriver { installed, version, runner })
     }
 
@@ -83,10 +84,10 @@ impl GeneratorDriver {
         known: KnownServer<'_>,
         ended: &dyn Fn() -> bool,
     ) -> Result<Option<ClaimedRun>, String> {
-        let InstalledGenerator { generator, program } = &self.installed;
-        let process = |end| self.runner.run((*generator, program), order, end, &mut |_| ended());
-        let version = self.version.as_deref();
-        let claimed = |report: ProcessReport| claimed_run((*generator, version), report, order.connections, known);
+        let process = |end| self.runner.run(&self.installed, order, end, &mut |_| ended());
+        let claimed = |report: ProcessReport| {
+            claimed_run(self.installed.generator, self.version.clone(), report, order.connections, known)
+        };
         let mut warm_up_requests = None;
         if order.warm_up > Nanos::ZERO {
             let Some(report) = process(LoadEnd::After(order.warm_up))? else { return Ok(None) };
@@ -127,7 +128,8 @@ impl OtherGenerator for GeneratorDriver {
 /// # Errors
 /// Where what it printed is not understood.
 fn claimed_run(
-    (generator, version): (Generator, Option<&str>),
+    generator: Generator,
+    version: Option<String>,
     report: ProcessReport,
     connections: u32,
     known: KnownServer<'_>,
@@ -149,7 +151,7 @@ fn claimed_run(
     let percentile = |quantile, time_s| ClaimedPercentile { quantile, time: nanos(time_s) };
     let figures = GeneratorClaim {
         by: generator.name().to_owned(),
-        version: version.map(str::to_owned),
+        version,
         command_line: report.command_line,
         requests: claim.ended(),
         failed: claim.failed(),
@@ -207,7 +209,7 @@ mod tests {
             elapsed: Nanos::ZERO,
             cpu: None,
         };
-        claimed_run((Generator::Wrk, None), report, 10, KnownServer::default())
+        claimed_run(Generator::Wrk, None, report, 10, KnownServer::default())
     }
 
     #[test]

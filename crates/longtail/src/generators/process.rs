@@ -2,7 +2,7 @@
 //!
 //! It runs under the guard that servers run under, so that it and all that it starts die with us, whatever happens.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use nix::sys::time::TimeVal;
 
 use crate::GUARD;
 use crate::clock::SystemClock;
-use crate::generators::{Generator, LoadEnd, LoadOrder};
+use crate::generators::{InstalledGenerator, LoadEnd, LoadOrder};
 use crate::mistake::Mistake;
 
 /// A generator that has not ended so long after its time (and its last answer's timeout) is taken for stuck.
@@ -73,7 +73,7 @@ impl GeneratorRunner {
     /// Where it cannot be started, fails, or does not end: why, in a line.
     pub(crate) fn run(
         &self,
-        (generator, program): (Generator, &OsStr),
+        installed: &InstalledGenerator,
         order: &LoadOrder,
         end: LoadEnd,
         meanwhile: &mut dyn FnMut(Nanos) -> bool,
@@ -81,7 +81,7 @@ impl GeneratorRunner {
         // Of those that read their targets from a file.
         let targets = format!("{} {}\n", order.method, order.url);
         fs::write(self.folder().join("targets"), targets).map_err(|why| why.to_string())?;
-        let command = generator.command(program, order, end, self.folder());
+        let command = installed.generator.command(&installed.program, order, end, self.folder());
         let env = command.env.iter().map(|(name, value)| format!("{name}={}", value.to_string_lossy()));
         let argv = command.argv.iter().map(|word| quoted(&word.to_string_lossy()));
         let command_line = env.chain(argv).collect::<Vec<_>>().join(" ");
@@ -125,9 +125,10 @@ impl GeneratorRunner {
     }
 
     /// Its version, where it prints one.
-    pub(crate) fn version(&self, generator: Generator, program: &OsStr) -> Option<String> {
-        let flag = generator.traits().version_flag?;
-        let (printed, complaint) = self.printed_within(&[program.to_owned(), flag.into()], VERSION_WITHIN).ok()?;
+    pub(crate) fn version(&self, installed: &InstalledGenerator) -> Option<String> {
+        let flag = installed.generator.traits().version_flag?;
+        let argv = [installed.program.clone(), flag.into()];
+        let (printed, complaint) = self.printed_within(&argv, VERSION_WITHIN).ok()?;
         version_in(&printed).or_else(|| version_in(&complaint.unwrap_or_default()))
     }
 

@@ -118,7 +118,8 @@ impl OrderedLoad {
     /// Where the generator fails, or what it prints is not understood.
     pub(crate) fn conduct(
         self,
-        (started_at, command_line): (String, String),
+        started_at: String,
+        command_line: String,
         interrupt: &AtomicBool,
     ) -> Result<Option<LoadStudy>, Mistake> {
         let OrderedLoad { driver, order, prepared } = self;

@@ -18,7 +18,7 @@ const PATIENCE: Nanos = Nanos::from_secs(30);
 const STEP: Nanos = Nanos::from_millis(10);
 
 /// A sink that runs as a process of its own, under guard.
-pub(crate) struct Subject {
+pub(crate) struct SinkUnderLoad {
     server: Server,
     address: SocketAddr,
     clock: SystemClock,
@@ -28,7 +28,7 @@ pub(crate) struct Subject {
 
 /// The sink at an instant, while it works.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Glance {
+pub(crate) struct SinkReading {
     /// When.
     pub(crate) at: Nanos,
     /// Requests that it has received.
@@ -37,7 +37,7 @@ pub(crate) struct Glance {
     pub(crate) cpu: Option<Nanos>,
 }
 
-impl Subject {
+impl SinkUnderLoad {
     /// Starts it and waits until it answers.
     ///
     /// # Errors
@@ -47,21 +47,20 @@ impl Subject {
         dir: &Path,
         guard: &GuardCommand,
         clock: SystemClock,
-    ) -> Result<Subject, Mistake> {
+    ) -> Result<SinkUnderLoad, Mistake> {
         let address: SocketAddr = free_address(Socket::Tcp4, &Addresses::default())?;
         let words = [program.to_owned(), "sink".into(), format!("--listen={address}").into()];
         let server = Server::start(&LaunchSpec::command(words.map(OsString::from), dir), guard, &clock)?;
-        let subject = Subject { server, address, clock, url: format!("http://{address}/") };
+        let sink = SinkUnderLoad { server, address, clock, url: format!("http://{address}/") };
         let begun = clock.now();
-        while subject.ledger().is_none() {
-            if subject.server.exited().is_some() || clock.now() - begun > PATIENCE {
-                let how =
-                    subject.server.exited().map_or_else(|| "it does not answer".to_owned(), |exit| exit.to_string());
+        while sink.ledger().is_none() {
+            if sink.server.exited().is_some() || clock.now() - begun > PATIENCE {
+                let how = sink.server.exited().map_or_else(|| "it does not answer".to_owned(), |exit| exit.to_string());
                 return Err(Mistake::Sweep(sweep::SweepError::NoCalibration { how }));
             }
             clock.sleep(STEP);
         }
-        Ok(subject)
+        Ok(sink)
     }
 
     /// What it has counted so far.
@@ -70,11 +69,11 @@ impl Subject {
     }
 
     /// The sink now, while it is busy.
-    pub(crate) fn glance(&self) -> Option<Glance> {
+    pub(crate) fn read(&self) -> Option<SinkReading> {
         let before = self.clock.now();
         let requests = self.ledger()?.requests;
         let after = self.clock.now();
-        Some(Glance { at: before + Nanos((after - before).0 / 2), requests, cpu: self.cpu() })
+        Some(SinkReading { at: before + Nanos((after - before).0 / 2), requests, cpu: self.cpu() })
     }
 
     /// Its account when nobody is connected any more; `None` where somebody stays.
