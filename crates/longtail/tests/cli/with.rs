@@ -143,7 +143,7 @@ fn mistakes_are_one_line_and_send_nothing() {
         ("--generator hey -H Accept:", "cannot leave out a header"),
         ("--generator h2load -k", "leave out -k"),
         ("--generator vegeta", "it has no closed loop: give --rate"),
-        ("--generator wrk --format hdr", "has no HDR log"),
+        ("--generator wrk -o x.hdr", "has no HDR log"),
         ("--generator wrk --style wrk", "--style wrk does not fit"),
         ("--generator longtail", "leave it out"),
         ("--generator siege", "invalid value 'siege'"),
