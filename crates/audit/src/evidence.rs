@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::ClaimCheck;
 use crate::claim::LoadTool;
+use crate::claim_check::ClaimCheck;
 use crate::figure::FigureRange;
 use crate::number::{self, count_of, exact_time, percent, points, printed_rate, printed_time, rate, sum, time, times};
 

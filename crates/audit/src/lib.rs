@@ -8,6 +8,7 @@
 
 pub mod check;
 pub mod claim;
+mod claim_check;
 pub mod evidence;
 mod figure;
 mod number;
@@ -16,8 +17,9 @@ mod text;
 
 use serde::{Deserialize, Serialize};
 
-pub use check::{AuditFinding, CHECKS, CheckOutcome, ClaimCheck};
+pub use check::{AuditFinding, CHECKS, CheckOutcome};
 pub use claim::{Claim, LoadTool};
+pub use claim_check::ClaimCheck;
 pub use evidence::ClaimEvidence;
 pub use figure::{FigureRange, PrintedFigure};
 pub use text::text;

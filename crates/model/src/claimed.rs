@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::diagnostic::FindingGrade;
 use crate::objective::ObjectiveFigure;
 use crate::{Diagnostic, Nanos};
 
@@ -84,22 +85,6 @@ pub enum Believable {
     /// Nothing could be checked.
     #[default]
     Unchecked,
-}
-
-/// How a check of the audit came out that is worth a word, the worst first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, thiserror::Error)]
-#[serde(rename_all = "snake_case")]
-pub enum FindingGrade {
-    /// It cannot be so.
-    #[default]
-    #[error("FAILS")]
-    Fails,
-    /// It can be so, and is not what a reader takes it for.
-    #[error("is doubtful")]
-    Doubtful,
-    /// The reason of another finding.
-    #[error("explains it")]
-    Explains,
 }
 
 impl GeneratorClaim {

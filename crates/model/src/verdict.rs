@@ -2,47 +2,12 @@
 //!
 //! What stays true: no check that was not looked at is counted as passed.
 
-use serde::{Deserialize, Serialize};
-
 use crate::limit;
 use crate::statistics::{Statistics, Steadiness};
 use crate::{
-    Arrivals, CpuUsage, Diagnostic, GeneratorFacts, Grade, LaneFacts, Limit, LoadPlan, LoadRun, Nanos, Outcome, Pace,
-    Profile, Run, Tally, Timing,
+    Arrivals, CpuUsage, Diagnostic, GeneratorFacts, Grade, Judgement, LaneFacts, Limit, LoadPlan, LoadRun, Nanos,
+    Outcome, Pace, Profile, Run, Tally, Timing, Verdict,
 };
-
-/// What limited a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// The server: it was driven to its limit and the generator had room to spare.
-    ServerBound,
-    /// The generator: the figures say more about it than about the server.
-    GeneratorBound,
-    /// The CPUs, which server and generator share: the server would do more on CPUs of its own, and the times hold but for the
-    /// generator's stated part.
-    SharedCpus,
-    /// The network between them: round trips, or segments that were sent again, took the time.
-    NetworkBound,
-    /// Nothing: the server was offered less than it can do, and kept up.
-    Unloaded,
-    /// The figures contradict each other or the machine spoiled them: no headline figure is given.
-    Invalid,
-}
-
-/// The verdict and what it rests on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Judgement {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// Every question that could be asked, with its answer.
-    pub checks: Vec<Diagnostic>,
-    /// What kept it from doing more; `None` of a run that is unloaded or void, and of older files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<Limit>,
-    /// Whether the user wants an invalid run's figures all the same.
-    pub forced: bool,
-}
 
 /// Gates that every run has.
 fn common(tally: &Tally, rate: f64, facts: &GeneratorFacts, statistics: Option<&Statistics>) -> Vec<Diagnostic> {

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, Run};
+use crate::Nanos;
 
 /// The readings that were taken during a run's measured window and the wait for its last answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,26 +107,6 @@ impl WatchCurve {
     }
 }
 
-impl Run {
-    /// How long a good answer's request waited in the kernel's accept queue on average, by how long that queue was (Little's law).
-    ///
-    /// In a closed loop each connection sends as soon as it is connected and has one request out, so each connection in the
-    /// accept queue is one request that waits there. Over the measured window the mean number of requests that wait is their rate
-    /// times the mean wait, a request that did not wait there counting 0 (J. D. C. Little, *Operations Research* 9(3), 1961): mean
-    /// wait = mean length x window / good answers in the window. Inferred, not measured: it knows the mean alone.
-    ///
-    /// `None` where the queue was not looked at often enough, or where requests failed: those given up may stand in the queue
-    /// still, and their number is not that of the answers.
-    pub fn accept_queue_wait(&self) -> Option<Nanos> {
-        let (track, queue) = self.watch.as_ref()?.curve("accept_queue")?;
-        if self.tally.counts.failed() > 0 || self.tally.completed_in_window == 0 {
-            return None;
-        }
-        let length = track.mean(queue, self.measured)?;
-        Some(Nanos::from_secs_f64(length * self.measured.as_secs_f64() / self.tally.completed_in_window as f64))
-    }
-}
-
 /// A number that someone else counted. A value that could not be had is an absent reading, never 0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WatchReading {
@@ -151,7 +131,7 @@ pub struct WatchReading {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Exchange, Outcome, Tally, Window};
+    use crate::{Exchange, Outcome, Run, Tally, Window};
     use proptest::prelude::*;
 
     fn track(samples: &[(u64, Option<u64>)]) -> WatchTrack {

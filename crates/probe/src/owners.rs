@@ -14,7 +14,8 @@ use proctree::ProcessStat;
 use rustix::fs::{Dir, Mode, OFlags, open, readlinkat};
 
 use crate::sock_diag::{FAMILIES, SockDiag};
-use crate::sockets::{self, LISTEN, TcpSocket};
+use crate::sock_diag::{LISTEN, TcpSocket};
+use crate::sockets;
 
 /// Where a socket listens.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

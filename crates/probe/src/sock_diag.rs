@@ -9,7 +9,26 @@ use std::os::fd::OwnedFd;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
 
-use crate::sockets::{LISTEN, TcpSocket};
+/// States (`include/net/tcp_states.h`).
+pub(crate) const ESTABLISHED: u8 = 1;
+pub(crate) const CLOSE_WAIT: u8 = 8;
+pub(crate) const LISTEN: u8 = 10;
+
+/// A TCP socket as the kernel tells of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TcpSocket {
+    /// Where it is bound.
+    pub(crate) address: SocketAddr,
+    pub(crate) state: u8,
+    pub(crate) receive_queue: u32,
+    /// Of a listener the longest accept queue, which the table does not tell.
+    pub(crate) limit: Option<u32>,
+    /// Whose it is.
+    pub(crate) user: u32,
+    pub(crate) inode: u64,
+    /// Whether a listener takes IPv6 alone, where the kernel says so; the table does not.
+    pub(crate) is_v6_only: bool,
+}
 
 /// Message types and flags (`linux/netlink.h`, `linux/sock_diag.h`).
 const NLMSG_ERROR: u16 = 2;

@@ -14,12 +14,8 @@ use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use crate::sock_diag::{FAMILIES, SockDiag};
+use crate::sock_diag::{CLOSE_WAIT, ESTABLISHED, FAMILIES, LISTEN, SockDiag, TcpSocket};
 
-/// States (`include/net/tcp_states.h`).
-pub(crate) const ESTABLISHED: u8 = 1;
-pub(crate) const CLOSE_WAIT: u8 = 8;
-pub(crate) const LISTEN: u8 = 10;
 /// Those of a listener, and of a connection that the server has not closed.
 const OPEN: u32 = 1 << LISTEN | 1 << ESTABLISHED | 1 << CLOSE_WAIT;
 
@@ -224,22 +220,6 @@ fn at_address(table: &[UnixSocket], address: &str) -> Vec<ServerSocket> {
         limit: None,
     };
     ours.map(of_server).collect()
-}
-
-/// A TCP socket as the kernel tells of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TcpSocket {
-    /// Where it is bound.
-    pub(crate) address: SocketAddr,
-    pub(crate) state: u8,
-    pub(crate) receive_queue: u32,
-    /// Of a listener the longest accept queue, which the table does not tell.
-    pub(crate) limit: Option<u32>,
-    /// Whose it is.
-    pub(crate) user: u32,
-    pub(crate) inode: u64,
-    /// Whether a listener takes IPv6 alone, where the kernel says so; the table does not.
-    pub(crate) is_v6_only: bool,
 }
 
 impl TcpSocket {

@@ -6,8 +6,9 @@
 
 mod predict;
 
+use model::inferred::not_the_servers;
 use model::run::PERCENTILES;
-use model::theory::{DisciplineFit, DisciplineForecast, NotJudged, PercentileRange, Theory, not_the_servers};
+use model::theory::{DisciplineFit, DisciplineForecast, NotJudged, PercentileRange, Theory};
 use model::{Discipline, Nanos, Run};
 
 use self::predict::ResponsePrediction;

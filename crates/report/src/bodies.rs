@@ -4,7 +4,7 @@ use model::{BodiesStudy, Body, BodyRun, Nanos, ServerFacts, Socket};
 
 use crate::facts::{self, Labelled};
 use crate::number;
-use crate::repeats::spread;
+use crate::pivot::{PivotFigure, of_body};
 use crate::run_columns::{self, LIMIT, MARKS, RunColumn, mark, response_times};
 use crate::tree::{ColumnBand, DataTable, NamedFact, ReportSection, ReportTree, TableCell, TableColumn, TableRow};
 use crate::{Columns, Layout, diagnostics, kernel_view, puma_bodies, server_view, text, verdicts};
@@ -213,15 +213,6 @@ fn columns(study: &BodiesStudy) -> Vec<RunColumn<BodyRun>> {
     columns
 }
 
-/// What a summary shows.
-pub(crate) struct PivotFigure {
-    /// Over its columns.
-    pub(crate) title: &'static str,
-    /// Of one run.
-    pub(crate) of: fn(&BodyRun) -> Option<f64>,
-    pub(crate) shown: fn(f64) -> String,
-}
-
 /// The figures of a summary, in order.
 const FIGURES: [PivotFigure; 3] = [
     PivotFigure { title: "req/s", of: |run| Some(run.run.completed_rate()), shown: number::rate },
@@ -232,14 +223,6 @@ const FIGURES: [PivotFigure; 3] = [
     },
     PivotFigure { title: "MB/s", of: |run| Some(run.content_rate()), shown: number::megabytes },
 ];
-
-/// The figure of a body over a kind of socket: over several passes that of the run in the middle, the lower of two. `None` where
-/// any of its runs is missing it, is invalid, or was not done.
-pub(crate) fn of_body(study: &BodiesStudy, socket: Socket, body: Body, figure: &PivotFigure) -> Option<f64> {
-    let runs = study.runs.iter().filter(|run| run.socket == socket && run.body == body);
-    let figures = runs.map(|run| (figure.of)(run).filter(|_| !verdicts::hides(run.run.judgement.as_ref())));
-    spread(figures.collect()).map(|[median, _, _]| median)
-}
 
 /// All summaries: for each kind of socket sizes down and types across, and where there are several sockets one with those across.
 fn pivots(study: &BodiesStudy) -> Vec<ReportSection> {

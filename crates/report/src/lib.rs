@@ -26,6 +26,7 @@ mod markup;
 mod measured;
 pub mod next_steps;
 pub mod number;
+mod pivot;
 mod plot;
 mod puma;
 mod puma_bodies;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use model::forecast::{Estimate, Overload, OverloadDoubt};
 use model::{Diagnostic, Grade, LoadPlan, LoadStudy, Nanos, NetworkPath, Outcome, Pace, Profile, counts};
 
+use crate::load_facts::{good_answers, sent};
 use crate::number::{self, count_of, or_none};
 use crate::tree::{DataTable, ListItem, ReportSection, ReportTree, TableCell, TableRow};
 use crate::{claimed, load_facts, load_picture, load_times, server_view, verdicts};
@@ -128,16 +129,6 @@ fn ended_early(study: &LoadStudy) -> String {
     // A server that is gone ends no load.
     let who = if asked { "--stop-if" } else { "the user" };
     format!("ended early, by {who}: {}{planned}", number::length(study.run.measured))
-}
-
-/// The measured requests of which a byte reached the kernel.
-pub(crate) fn sent(study: &LoadStudy) -> u64 {
-    study.run.tally.send_lag.count()
-}
-
-/// `14421 good answers`.
-pub(crate) fn good_answers(study: &LoadStudy) -> String {
-    count_of(study.run.tally.counts.good(), "good answer")
 }
 
 fn picture(study: &LoadStudy) -> Option<ReportSection> {

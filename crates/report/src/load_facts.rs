@@ -24,6 +24,16 @@ pub(crate) fn of_load(study: &LoadStudy) -> Vec<NamedFact> {
     std::iter::once(load).chain(claimed::maker(study)).chain(facts).collect()
 }
 
+/// The measured requests of which a byte reached the kernel.
+pub(crate) fn sent(study: &LoadStudy) -> u64 {
+    study.run.tally.send_lag.count()
+}
+
+/// `14421 good answers`.
+pub(crate) fn good_answers(study: &LoadStudy) -> String {
+    count_of(study.run.tally.counts.good(), "good answer")
+}
+
 /// `open loop, Poisson, 500 req/s for 30 s, seed 1, at most 64 connections`.
 pub fn model(plan: &LoadPlan) -> String {
     let length = plan.length.map(number::span);

@@ -7,7 +7,7 @@ use model::warnings::LOAD_PERCENTILES;
 use model::{DurationSummary, Histogram, LoadStudy, Nanos, Pace, Profile, Quantile, Tally};
 
 use crate::intervals;
-use crate::load::{good_answers, sent};
+use crate::load_facts::{good_answers, sent};
 use crate::number::{self, NONE, count_of};
 use crate::tree::{DataTable, ReportSection, TableCell, TableRow};
 

@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 
 use model::{BodiesStudy, Body, BodyRun, Nanos, Quantile, Socket, Stop};
 
-use crate::bodies::{PivotFigure, of_body};
 use crate::facts;
 use crate::number::{self, or_none};
+use crate::pivot::{PivotFigure, of_body};
 use crate::text::{band, right};
 
 /// Bars over the rows of a size.

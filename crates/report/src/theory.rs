@@ -2,10 +2,8 @@
 //! looks like, and what all of them say together.
 
 use model::forecast::ServiceTime;
-use model::theory::{
-    DisciplineFit, DisciplineForecast, DisciplineProbe, InferredDiscipline, NotJudged, PercentileRange, Resemblance,
-    inferred,
-};
+use model::inferred::{InferredDiscipline, inferred};
+use model::theory::{DisciplineFit, DisciplineForecast, DisciplineProbe, NotJudged, PercentileRange, Resemblance};
 use model::{Discipline, Nanos, Run, SweepStudy, Theory};
 
 use crate::facts::{self, listed};

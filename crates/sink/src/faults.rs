@@ -7,8 +7,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::delay::{DrawStream, draw};
-use crate::error::BadWord;
+use crate::bad_word::BadWord;
+use crate::draw::{DrawStream, draw};
 
 /// The fault laws. A request has one fault at most, so that the shares add up to 100 % at most.
 #[derive(Clone, Debug, Default, PartialEq)]

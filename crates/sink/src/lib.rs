@@ -7,13 +7,17 @@
 //! can say of each request what should have become of it. What stays true: a request waits only while its queue lets it,
 //! an answer is never sent before it is due, and every request is in one place of the [`SinkLedger`].
 
+mod bad_word;
 mod connection;
 mod delay;
+mod draw;
 mod error;
 mod faults;
 mod head;
 mod ledger;
+mod listen;
 mod listener;
+mod mailbox;
 mod request;
 mod response;
 mod serving;
@@ -24,10 +28,12 @@ mod slots;
 mod slots_tests;
 mod wire;
 
+pub use bad_word::BadWord;
 pub use delay::{DelayLaw, StallLaw};
-pub use error::{BadWord, SinkError};
+pub use error::SinkError;
 pub use faults::{FaultCounts, Faults, RequestShare, StatusFault};
 pub use ledger::{ArrivalCounts, SinkLedger, ThreadCount};
-pub use listener::{Listen, ListenAddress, PemPair};
+pub use listen::{Listen, ListenAddress};
+pub use listener::PemPair;
 pub use settings::{SinkBody, SinkSettings, SlotQueue, WorkerAssignment};
 pub use sink::Sink;

@@ -1,4 +1,4 @@
-//! Where a sink listens: the words for it, the listening sockets, and the certificate of those that speak TLS. It knows
+//! Where a sink listens: the listening sockets, and the certificate of those that speak TLS. It knows
 //! nothing of HTTP.
 //!
 //! Several loops listen at one TCP address by a socket each (`SO_REUSEPORT`), among which the kernel deals connections
@@ -9,12 +9,11 @@
 //! TLS 1.2 and 1.3 by rustls with the `ring` provider, HTTP/1.1 the only protocol, sessions resumed as rustls does by
 //! default. Where no pair is given, one is made at the start that nobody has a reason to trust.
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -30,83 +29,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::SinkError;
-use crate::error::BadWord;
-
-/// Bytes of a Unix socket's address in the kernel (unix(7), `sun_path`); an abstract name or a path has one less.
-const UNIX_ADDRESS: usize = 108;
-
-/// One place to listen at.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Listen {
-    /// The address.
-    pub place: ListenAddress,
-    /// Whether it speaks TLS.
-    pub tls: bool,
-}
-
-/// An address.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum ListenAddress {
-    /// TCP, either version of IP; port 0 takes a free one.
-    Tcp(SocketAddr),
-    /// A Unix socket in the file system.
-    Unix(PathBuf),
-    /// A Unix socket in Linux's abstract namespace, its name without the leading zero byte.
-    Abstract(String),
-}
-
-impl From<SocketAddr> for Listen {
-    fn from(address: SocketAddr) -> Listen {
-        Listen { place: ListenAddress::Tcp(address), tls: false }
-    }
-}
-
-/// Parses to itself: `127.0.0.1:8080`, `tls://[::1]:8443`, `unix:///run/sink.sock`, `unix://@sink`.
-impl fmt::Display for Listen {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tls = self.tls;
-        match &self.place {
-            ListenAddress::Tcp(address) if tls => write!(out, "tls://{address}"),
-            ListenAddress::Tcp(address) => write!(out, "{address}"),
-            ListenAddress::Unix(path) => write!(out, "{}unix://{}", if tls { "tls+" } else { "" }, path.display()),
-            ListenAddress::Abstract(name) => write!(out, "{}unix://@{name}", if tls { "tls+" } else { "" }),
-        }
-    }
-}
-
-/// As it is printed; `tcp://` may stand before an address, and `ssl://` means `tls://` as in Puma's words.
-impl FromStr for Listen {
-    type Err = BadWord;
-
-    fn from_str(text: &str) -> Result<Listen, BadWord> {
-        parse(text).ok_or_else(|| {
-            BadWord::new(
-                text,
-                "an address to listen at: write 127.0.0.1:8080, [::1]:8080, tls://127.0.0.1:8443, unix:///run/sink.sock or \
-                 unix://@name (a path or name of 107 bytes at most)",
-            )
-        })
-    }
-}
-
-fn parse(text: &str) -> Option<Listen> {
-    let (scheme, rest) = text.split_once("://").unwrap_or(("tcp", text));
-    let tls = match scheme {
-        "tcp" | "unix" => false,
-        "tls" | "ssl" | "tls+unix" => true,
-        _ => return None,
-    };
-    let place = if scheme.ends_with("unix") {
-        let name = rest.strip_prefix('@');
-        if !(1..UNIX_ADDRESS).contains(&name.unwrap_or(rest).len()) || rest.contains('\0') {
-            return None;
-        }
-        name.map_or_else(|| ListenAddress::Unix(rest.into()), |name| ListenAddress::Abstract(name.to_owned()))
-    } else {
-        ListenAddress::Tcp(rest.parse().ok()?)
-    };
-    Some(Listen { place, tls })
-}
+use crate::listen::{Listen, ListenAddress};
 
 /// What came of trying to accept.
 #[derive(Debug)]
@@ -366,22 +289,5 @@ mod tests {
         assert!(!path.exists());
         let at = Listen { place: ListenAddress::Unix("/nowhere/at/all".into()), tls: false };
         assert!(matches!(ListeningSocket::open_all(&at, 5, 1), Err(SinkError::NoFolder(_))));
-    }
-
-    #[test]
-    fn parse_of_print_is_itself() {
-        for text in [
-            "127.0.0.1:8080",
-            "[::1]:0",
-            "tls://127.0.0.1:8443",
-            "unix:///run/sink.sock",
-            "unix://tmp/x",
-            "unix://@sink",
-            "tls+unix://@sink",
-        ] {
-            assert_eq!(text.parse::<Listen>().unwrap().to_string(), text);
-        }
-        assert_eq!("tcp://127.0.0.1:1".parse::<Listen>().unwrap().to_string(), "127.0.0.1:1");
-        assert_eq!("ssl://127.0.0.1:1".parse::<Listen>().unwrap().to_string(), "tls://127.0.0.1:1");
     }
 }

@@ -8,10 +8,11 @@ use std::str::FromStr;
 use model::{Nanos, Rate};
 
 use crate::SinkError;
+use crate::bad_word::BadWord;
 use crate::delay::{DelayLaw, StallLaw};
-use crate::error::BadWord;
 use crate::faults::Faults;
-use crate::listener::{Listen, ListenAddress, PemPair};
+use crate::listen::{Listen, ListenAddress};
+use crate::listener::PemPair;
 
 /// More workers than any server has; each costs three rendered responses.
 pub(crate) const MOST_WORKERS: u32 = 10_000;

@@ -1,17 +1,14 @@
-//! A sink on threads of its own, a loop on each (`serving.rs`), and how the loops are asked for their counts: by
-//! messages, so that they share nothing while they serve but the number of the next request.
+//! A sink on threads of its own, a loop on each (`serving.rs`).
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use model::Clock;
-use rustix::event::{EventfdFlags, eventfd};
-use rustix::fd::OwnedFd;
 
-use crate::listener::{Listen, ListenAddress};
+use crate::listen::{Listen, ListenAddress};
+use crate::mailbox::LoopMailbox;
 use crate::serving::ServingLoop;
 use crate::{SinkError, SinkLedger, SinkSettings};
 
@@ -108,57 +105,5 @@ impl Drop for Sink {
         self.raise_stop();
         // Whether a thread died is for `stop` to say: a drop must not panic.
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
-    }
-}
-
-/// A query for a loop's counts: where they go, and which loop is woken then.
-#[derive(Debug)]
-pub(crate) struct LedgerQuery {
-    counts: Sender<SinkLedger>,
-    asker: Option<LoopMailbox>,
-}
-
-impl LedgerQuery {
-    /// Answers it.
-    pub(crate) fn answer(self, ledger: SinkLedger) {
-        // Where it fails nobody waits for it any more.
-        let _ = self.counts.send(ledger);
-        // Before the asker looks: that all have answered is seen by nobody being left who could.
-        drop(self.counts);
-        self.asker.iter().for_each(LoopMailbox::wake_up);
-    }
-}
-
-/// Where queries to one loop are put.
-#[derive(Clone, Debug)]
-pub(crate) struct LoopMailbox {
-    queries: Sender<LedgerQuery>,
-    /// The eventfd that says that there is something.
-    pub(crate) wake: Arc<OwnedFd>,
-}
-
-impl LoopMailbox {
-    /// A mailbox, and its loop's end.
-    pub(crate) fn new() -> Result<(LoopMailbox, Receiver<LedgerQuery>), SinkError> {
-        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-        let wake = Arc::new(eventfd(0, flags).map_err(SinkError::of("open an eventfd"))?);
-        let (queries, received) = channel();
-        Ok((LoopMailbox { queries, wake }, received))
-    }
-
-    /// Asks these loops for their counts, for the loop `asker`. The channel ends when all that live have answered.
-    pub(crate) fn ask_all(mailboxes: &[LoopMailbox], asker: Option<&LoopMailbox>) -> Receiver<SinkLedger> {
-        let (counts, answers) = channel();
-        for mailbox in mailboxes {
-            // It fails only where the loop has ended, and then it is not waited for.
-            let _ = mailbox.queries.send(LedgerQuery { counts: counts.clone(), asker: asker.cloned() });
-            mailbox.wake_up();
-        }
-        answers
-    }
-
-    fn wake_up(&self) {
-        // Where it fails, its count is at the top and the loop is awake; at the worst the wait ends after 100 ms.
-        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 }

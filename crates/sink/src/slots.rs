@@ -20,7 +20,8 @@ use model::Nanos;
 
 use crate::SinkSettings;
 use crate::connection::ConnectionKey;
-use crate::delay::{DrawStream, StallLaw, draw};
+use crate::delay::StallLaw;
+use crate::draw::{DrawStream, draw};
 use crate::settings::{SlotQueue, WorkerAssignment};
 
 /// Requests in a row that nobody can interrupt (`max_fast_inline`).

@@ -1,6 +1,7 @@
 //! Studies of runs that other generators made, for tests: no generator is run, its output is written down here.
 
-use model::claimed::{ClaimedPercentile, FindingGrade};
+use model::claimed::ClaimedPercentile;
+use model::diagnostic::FindingGrade;
 use model::run::ShareSource;
 use model::{Believable, Diagnostic, GeneratorClaim, LoadRun, LoadStudy, Nanos, Run, Stop, SweepStudy, WorkerShare};
 

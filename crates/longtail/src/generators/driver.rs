@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use audit::claim::ClaimedServer;
 use audit::{AuditedClaim, CheckOutcome, ClaimVerdict, PrintedFigure};
-use model::claimed::{ClaimedPercentile, FindingGrade};
+use model::claimed::ClaimedPercentile;
+use model::diagnostic::FindingGrade;
 use model::{Believable, Diagnostic, GeneratorClaim, Nanos, ServerFacts, Stop};
 use sweep::{ClaimedRun, OtherGenerator, Task};
 

@@ -8,7 +8,8 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use model::theory::{Resemblance, inferred};
+use model::inferred::inferred;
+use model::theory::Resemblance;
 use model::{Diagnostic, Discipline, Run, SweepStudy};
 
 use crate::lab::{Lab, Running, assert_conserved, can, free_port, has, ledger_warnings, soaks};

@@ -11,7 +11,7 @@ use aya::{Btf, Ebpf, EbpfLoader, VerifierLogLevel, include_bytes_aligned};
 use model::kernel::KernelStamps;
 use model::{KernelView, Nanos, ProcessWaits, Waits};
 
-use super::rights::MissingRight;
+use super::rights::{ACCEPTS, MissingRight};
 
 /// Programs and their tracepoints; the last two are of requests.
 const PROGRAMS: [(&str, &str); 6] = [
@@ -23,15 +23,6 @@ const PROGRAMS: [(&str, &str); 6] = [
     ("lt_receive", "sock_recv_length"),
 ];
 const OF_CONNECTIONS: usize = 4;
-
-/// The numbers of the system calls accept and accept4.
-pub(super) const ACCEPTS: Option<(u32, u32)> = if cfg!(target_arch = "x86_64") {
-    Some((43, 288))
-} else if cfg!(target_arch = "aarch64") {
-    Some((202, 242))
-} else {
-    None
-};
 
 /// Whom to follow, and how closely.
 #[derive(Clone, Copy, Debug)]

@@ -10,6 +10,15 @@ use thiserror::Error;
 #[error("{0}")]
 pub struct MissingRight(String);
 
+/// The numbers of the system calls accept and accept4.
+pub(super) const ACCEPTS: Option<(u32, u32)> = if cfg!(target_arch = "x86_64") {
+    Some((43, 288))
+} else if cfg!(target_arch = "aarch64") {
+    Some((202, 242))
+} else {
+    None
+};
+
 /// The kernel's own types.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
 
@@ -21,7 +30,7 @@ const CAP_BPF: u32 = 39;
 impl MissingRight {
     /// What can be seen to be missing before anything is tried.
     pub(super) fn beforehand() -> Option<MissingRight> {
-        if super::path::ACCEPTS.is_none() {
+        if ACCEPTS.is_none() {
             return Some(MissingRight(format!("not for this kind of processor ({})", std::env::consts::ARCH)));
         }
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

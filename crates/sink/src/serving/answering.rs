@@ -10,9 +10,9 @@ use crate::SinkLedger;
 use crate::connection::{AfterResponse, Booking, ConnectionKey, ConnectionPhase, ConnectionStep, ResponseKind};
 use crate::faults::Fault;
 use crate::head::{ConnectionFate, Refusal, RequestHead, RequestRoute};
+use crate::mailbox::LoopMailbox;
 use crate::request::ReadProgress;
 use crate::response::{self, AnswerExtent};
-use crate::sink::LoopMailbox;
 use crate::slots::{FinishedRequest, SlotRequest};
 use crate::wire::WriteOutcome;
 

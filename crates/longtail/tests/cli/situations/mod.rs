@@ -17,7 +17,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use model::theory::inferred;
+use model::inferred::inferred;
 use model::{
     CpuUsage, Diagnostic, Discipline, GeneratorFacts, Grade, Judgement, LoadStudy, Nanos, Run, SweepStudy, Verdict,
 };
