@@ -18,7 +18,7 @@ const LEFT: f64 = 56.0;
 const BOTTOM: f64 = 42.0;
 /// Room above for the title of the y axis, and at the right for half a label.
 const TOP: f64 = 24.0;
-const RIGHT: f64 = 18.0;
+const RIGHT: f64 = 26.0;
 /// Room at the right for the names of lines.
 const NAMES: f64 = 46.0;
 /// Height of a line of text, and the width of a character, where the font is largest.

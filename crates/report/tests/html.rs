@@ -186,6 +186,7 @@ fn chromium() -> Option<PathBuf> {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "a skip says why")]
 fn a_browser_shows_it_whole_on_a_desk_and_on_a_phone() {
     let Some(browser) = chromium() else {
         eprintln!("skipped: no chromium on PATH (bin/install-missing test)");

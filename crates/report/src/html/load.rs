@@ -6,7 +6,7 @@ use crate::html::figure::{DrawnFigure, KeyEntry, PageFigure};
 use crate::html::over_time::{self, ClassedLine, classed};
 use crate::html::spread::{self, SpreadLine};
 use crate::plot::PlotPoint;
-use crate::summary::Summary;
+use crate::summary::{Summary, SummaryVerdict};
 
 /// All figures, in the order in which they are asked.
 pub(crate) fn figures(study: &LoadStudy, summary: &Summary) -> Vec<PageFigure> {
@@ -14,10 +14,10 @@ pub(crate) fn figures(study: &LoadStudy, summary: &Summary) -> Vec<PageFigure> {
     if !summary.trusted && !is_forced {
         return vec![PageFigure::left_out("All plots", "the figures are not the server's")];
     }
-    vec![spread_of_times(study), rates_over_time(study), times_over_time(study), generators_delay(study)]
+    vec![spread_of_times(study, summary), rates_over_time(study), times_over_time(study), generators_delay(study)]
 }
 
-fn spread_of_times(study: &LoadStudy) -> PageFigure {
+fn spread_of_times(study: &LoadStudy, summary: &Summary) -> PageFigure {
     const TITLE: &str = "How response times are spread";
     let run = &study.run;
     let mut lines = vec![SpreadLine::new("p99", |q| run.response_time(q))];
@@ -27,10 +27,13 @@ fn spread_of_times(study: &LoadStudy) -> PageFigure {
         key.push(KeyEntry::new("p50", "service time, from when it was sent"));
     }
     let Some((plot, last)) = spread::plot(TITLE, &lines) else {
-        return PageFigure::left_out(
-            TITLE,
-            "there are too few good responses, or no steady state, for two percentiles",
-        );
+        let reason = match summary.verdict {
+            SummaryVerdict::Overloaded => {
+                "more was offered than the server can do: a percentile would only say how long the run was"
+            }
+            _ => "too few good responses for two percentiles",
+        };
+        return PageFigure::left_out(TITLE, reason);
     };
     let sentence = format!(
         "Read up from a percentile: that share of all responses took at most so long. The lines end at {last}, the \

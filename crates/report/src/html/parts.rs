@@ -84,11 +84,12 @@ pub(crate) fn figure(runs: &ShownRuns<'_>) -> PageFigure {
     let y = PlotAxis::labelled("", AxisScale::Linear { low: 0.0, high: count }, ticks);
     let height = 66.0 + ROW * count;
     let plot = Plot { marks, height, left: 98.0, ..Plot::new(TITLE, x, y) };
-    let sentence = sentence(bars.iter().map(|(run, ..)| *run));
+    let has_slowest = bars.iter().any(|(_, is_slowest, _)| *is_slowest);
+    let sentence = sentence(bars.iter().map(|(run, ..)| *run), has_slowest);
     PageFigure::Drawn(DrawnFigure { title: TITLE, key, plots: vec![plot], sentence })
 }
 
-fn sentence<'a>(mut runs: impl Iterator<Item = &'a Run> + Clone) -> String {
+fn sentence<'a>(mut runs: impl Iterator<Item = &'a Run> + Clone, has_slowest: bool) -> String {
     let by_kernel = runs.clone().any(|run| run.kernel.as_ref().is_some_and(|kernel| kernel.ways.is_some()));
     let by_app = runs.clone().any(|run| run.anatomy.is_some());
     let in_line = runs.any(|run| run.accept_queue_wait().is_some());
@@ -100,9 +101,8 @@ fn sentence<'a>(mut runs: impl Iterator<Item = &'a Run> + Clone) -> String {
         (false, true) => "by the app's stamps",
         (false, false) => "the accept queue's part is inferred from its length (Little's law)",
     };
-    format!(
-        "The mean response time of each load, and that of its slowest 1 % where there are 100 responses, cut into its parts: {source}."
-    )
+    let slowest = if has_slowest { ", and that of its slowest 1 %" } else { "" };
+    format!("The mean response time of each load{slowest}, cut into its parts: {source}.")
 }
 
 /// Of all responses of a run, and of the slowest.

@@ -125,7 +125,7 @@ fn worker_shares(runs: &ShownRuns<'_>) -> PageFigure {
         };
         return PageFigure::left_out(TITLE, runs.why_none(otherwise));
     };
-    let mut marks = vec![PlotMark::Level { class: "ideal".into(), y: 100.0 / first.workers.len() as f64 }];
+    let mut marks = Vec::new();
     let mut highest = 0.0f64;
     for (row, run) in shared.iter().enumerate() {
         let total = run.workers.iter().map(|worker| worker.requests).sum::<u64>().max(1) as f64;
@@ -145,9 +145,7 @@ fn worker_shares(runs: &ShownRuns<'_>) -> PageFigure {
             highest = highest.max(share);
         }
     }
-    // The even share is drawn above the bars.
-    let even = marks.remove(0);
-    marks.push(even);
+    marks.push(PlotMark::Level { class: "ideal".into(), y: 100.0 / first.workers.len() as f64 });
     let label = |(row, run): (usize, &&Run)| AxisTick { at: row as f64, label: run.connections.to_string() };
     let scale = AxisScale::Linear { low: -0.5, high: shared.len() as f64 - 0.5 };
     let x = PlotAxis::labelled("connections", scale, shared.iter().enumerate().map(label));
@@ -157,7 +155,8 @@ fn worker_shares(runs: &ShownRuns<'_>) -> PageFigure {
         ShareSource::Header => "as a header of each response names the worker",
         ShareSource::Stats => "as the server's statistics count them, warm-up included",
     };
-    let key = vec![KeyEntry::new("ideal", "an even share")];
+    let even = number::percent_tenths(1.0 / first.workers.len() as f64);
+    let key = vec![KeyEntry::new("ideal", format!("an even share: {even} %"))];
     let sentence = format!("How the requests went to the workers, {source}.");
     PageFigure::Drawn(DrawnFigure { title: TITLE, key, plots: vec![plot], sentence })
 }
