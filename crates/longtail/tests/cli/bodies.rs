@@ -200,23 +200,6 @@ fn an_app_that_does_not_go_by_the_header_is_refused_before_any_load() {
 }
 
 #[test]
-fn what_is_no_body_is_one_line() {
-    for (words, part) in [
-        ("-b x10", "'x'"),
-        ("-b s0", "'0'"),
-        ("-b s10,10", "twice"),
-        ("-b s10, -D1", "''"),
-        ("-s tcp4,tcp4", "-s has tcp4 twice"),
-        ("--style hey", "--style hey does not fit"),
-        ("--format hdr", "has no HDR log"),
-    ] {
-        let lab = Lab::new();
-        lab.run(&format!("bodies {words}")).refused(part);
-        assert!(lab.studies().is_empty());
-    }
-}
-
-#[test]
 fn no_other_server_stands_in_for_puma() {
     let lab = Lab::new();
     let nowhere = lab.path("nothing-here");

@@ -117,14 +117,6 @@ fn a_generator_that_fails_is_named_and_the_others_go_on() {
 }
 
 #[test]
-fn a_time_that_not_every_generator_knows_is_refused() {
-    let lab = Lab::new();
-    for time in ["1500ms", "0s"] {
-        lab.run(&format!("calibrate --for {time}")).refused("whole seconds");
-    }
-}
-
-#[test]
 fn ctrl_c_prints_what_there_is_and_leaves_nothing() {
     let lab = Lab::new();
     let running = Running::start(&mut lab.longtail("calibrate --for 60s --tools oha --format json"));

@@ -228,13 +228,6 @@ fn without_rights_it_says_what_is_missing_and_goes_on() {
 #[test]
 fn what_it_cannot_see_or_would_disturb_it_leaves_alone() {
     let lab = Lab::new();
-    for words in [
-        "sweep --inspect kernel -s unix",
-        "sweep --inspect kernel --generator hey",
-        "sweep --inspect auto --generator hey",
-    ] {
-        lab.run(words).refused("");
-    }
     if can_listen() {
         lab.run("sweep --server builtin -w2 -t2:2 -d50us -R2 --multiples 1 --no-calibrate").with_code(0);
         let probed = lab.study().probed.unwrap();

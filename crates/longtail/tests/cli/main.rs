@@ -17,6 +17,7 @@ mod kernel;
 mod kills;
 mod lab;
 mod load;
+mod mistakes;
 mod other_server;
 mod outlets;
 mod overhead;

@@ -124,26 +124,3 @@ fn the_service_time_of_a_kept_sweep_is_used() {
     let seen: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(seen["service_mean_ns"].as_u64(), Some(time.0));
 }
-
-#[test]
-fn what_cannot_be_predicted_is_one_line() {
-    let lab = Lab::new();
-    for (words, part) in [
-        ("-t5 --service fast --rate 1/s", "is not a delay"),
-        ("-t5 --service 0s --rate 1/s", "--service wants more than 0"),
-        ("-t5 --service no.json --rate 1/s", "cannot be read"),
-        ("-t5 --service 1s", "--rate"),
-        ("-t5 --service 1s -c 0", "connections"),
-        ("-t5 --service 1s -c 2 --rate 1/s", "cannot be used with"),
-        ("-t5 --service 1s --rate 0", "--rate"),
-        ("-t5 --service 1s -c 2 --cpu 1s", "--cpu is a part of the service time"),
-        ("-t5 --service 1s -c 2 --cpu 0s", "--cpu is a part of the service time"),
-        ("-w1 --service 1s -c 10000 --cpu 1ms", "at most 5000 connections of a worker"),
-        ("-w0 --service 1s --rate 1/s", "-w wants"),
-        ("-w1000 -t1000 --service 1s --rate 1/s", "slots"),
-        ("-t5 --service 1s --rate 1/s --objective errors>5", "cannot be predicted"),
-        ("-t5 --service 1s --rate 1/s --objective p99>2s", "cannot be predicted"),
-    ] {
-        lab.run(&format!("predict {words}")).refused(part);
-    }
-}

@@ -145,15 +145,6 @@ fn a_puma_without_ssl_is_named_before_any_load() {
 }
 
 #[test]
-fn only_puma_is_bound_to_other_sockets() {
-    for server in ["--server builtin", "--slots 1 --url http://127.0.0.1:1/ -- true"] {
-        for socket in ["ssl4", "ssl6", "unix", "aunix"] {
-            Lab::new().run(&format!("sweep -s {socket} {server}")).refused(&format!("-s {socket} is for Puma"));
-        }
-    }
-}
-
-#[test]
 fn no_other_server_stands_in_where_a_socket_of_pumas_was_asked_for() {
     let lab = Lab::new();
     let nowhere = lab.path("nothing-here");

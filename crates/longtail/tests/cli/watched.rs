@@ -35,7 +35,6 @@ fn nobody_looks_where_nobody_wants_it() {
     let lab = Lab::new();
     lab.run("sweep --server builtin -w1 -t1:1 -d0.001 -R3 --multiples 1 --inspect none").with_code(0);
     assert_eq!(lab.study().runs[0].watch, None);
-    lab.run("sweep --inspect proc --generator wrk").refused("");
 }
 
 /// Puma up to 6 accepts nothing while its threads are taken (and from 7.0 on all): at four times the slots, three quarters

@@ -84,18 +84,6 @@ fn wrks_command_line_works_as_it_is() {
 }
 
 #[test]
-fn what_the_others_can_and_we_cannot_is_refused() {
-    let receiver = Receiver::start();
-    for (words, part) in
-        [("hey -- -h2", "-h2"), ("hey -- -x proxy:1", "-x"), ("wrk -- -s x.lua", "-s"), ("hey --", "URL")]
-    {
-        let (lab, url) = (Lab::new(), if words == "hey --" { String::new() } else { receiver.url() });
-        load(&lab, &format!("--as {words} {url}")).refused(part);
-    }
-    assert!(receiver.requests().is_empty());
-}
-
-#[test]
 fn the_rest_of_their_command_lines_works_too() {
     let sink = sink(SinkBody::Ok);
     let url = url(&sink);
