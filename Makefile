@@ -10,6 +10,9 @@ test check ceiling bench bench-memory golden: export LONGTAIL_ALLOW_NET = 127.0.
 # What `make sweep` asks for: make sweep ARGS="-w4 -t5:5 -d0.2 -k"
 ARGS = -w2 -t5:5 -d0.1
 
+# Where man pages and completions go (PREFIX/share of wherever they are looked for).
+SHARE = $(HOME)/.local/share
+
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 20
 
@@ -21,14 +24,10 @@ build: ## The release build
 	@bin/install-missing build
 	cargo build --release --locked
 
-install: ## Put longtail where cargo puts programs (~/.cargo/bin)
+install: ## Put longtail where cargo puts programs (~/.cargo/bin), man pages and completions under SHARE (~/.local/share)
 	@bin/install-missing build
 	cargo install --locked --path crates/longtail
-
-readme: ## Run the command of the README's first screen, and put what it prints there
-	@bin/install-missing sweep
-	cargo build --release --locked --package longtail
-	@bin/refresh-readme
+	"$${CARGO_INSTALL_ROOT:-$${CARGO_HOME:-$$HOME/.cargo}}/bin/longtail" generate "$(SHARE)"
 
 # No documentation here has code that runs: --tests leaves out fourteen runs of rustdoc that would say so.
 test: ## Install what is missing, then all that must pass: format, lints, documentation, tests

@@ -2,6 +2,8 @@
 
 use clap::{Command, CommandFactory as _};
 
+use report::Width;
+
 use super::Cli;
 use crate::exit::Exit;
 
@@ -80,23 +82,28 @@ pub(super) fn long_help(mut whole: Command, name: Option<&str>) -> String {
 /// What `longtail help words` says: the glossary, without the marks of its tables.
 pub(super) fn words() -> String {
     let line = |line: &str| match line.trim_matches('|').split_once('|') {
-        Some((word, _)) if word.trim_matches(['-', ' ']).is_empty() => String::new(),
-        Some((word, meaning)) => format!("  {}: {}\n", word.trim(), meaning.trim()),
+        // A table's head, and the line below it.
+        Some((word, _)) if matches!(word.trim(), "word" | "---") => String::new(),
+        Some((word, meaning)) => format!("{}: {}\n", word.trim(), meaning.trim()),
         None => format!("{}\n", line.trim_start_matches('#').trim()),
     };
     let text: String = include_str!("../../../../docs/GLOSSARY.md").lines().map(line).collect();
-    text.replace("**", "").replace('`', "")
+    let plain = text.replace("**", "").replace(['`', '*'], "");
+    plain.lines().map(|line| report::broken(line, Width::of(WIDTH))).collect()
 }
 
 /// What man pages and completions are made from: the commands that the help lists.
 pub(crate) fn documented() -> Command {
     let whole = whole();
-    let visible = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    let all_flags = |command: &Command| command.clone().mut_args(|arg| arg.hide_short_help(false));
+    let visible = whole.get_subcommands().filter(|command| !command.is_hide_set()).map(all_flags);
     Command::new("longtail")
+        .disable_help_flag(true)
+        .disable_help_subcommand(true)
         .version(env!("CARGO_PKG_VERSION"))
         .about(about(&whole))
-        .after_help(format!("EXIT CODES\n{}\nEXAMPLES\n{START_HERE}", exit_codes()))
-        .args(whole.get_arguments().cloned())
+        .after_help(format!("{START_HERE}\n\nExit codes:\n{}", exit_codes()))
+        .args(whole.get_arguments().map(|arg| arg.clone().hide_short_help(false)))
         .subcommands(visible)
 }
 

@@ -10,6 +10,7 @@ use probe::control;
 use probe::owners::BoundAddress;
 
 use super::format::FormatArgs;
+use super::help::ADVANCED;
 use super::limits::check_times;
 use crate::mistake::{Mistake, wrong};
 use crate::watch::{StatisticsSource, TargetName, short_path};
@@ -18,6 +19,12 @@ use crate::watch::{StatisticsSource, TargetName, short_path};
 const SHORTEST: Nanos = Nanos::from_millis(100);
 /// Where nobody says how long: each worker of a Puma reports once in five seconds, so twice in this time.
 const SHORT_WATCH: Nanos = Nanos::from_secs(7);
+
+const FEW_EXAMPLES: &str = "\
+Examples:
+  longtail watch 9292                          the server that listens on port 9292
+  longtail watch $(cat tmp/pids/server.pid)    that process and its workers
+  longtail watch :9292 --for 1m --json         the answer for a script";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,7 +44,7 @@ q, Esc and Ctrl-C end it.";
 
 /// Flags of `longtail watch`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = FEW_EXAMPLES, after_long_help = EXAMPLES)]
 pub(crate) struct WatchArgs {
     /// A port (9292 or :9292), a process (4242 or pid:4242), a Unix socket (/run/puma.sock or @name), or HOST:PORT
     #[arg(value_name = "PORT|PID|SOCKET|HOST:PORT")]
@@ -45,27 +52,27 @@ pub(crate) struct WatchArgs {
     /// Which port, where the process listens on several
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
-    #[arg(long, value_name = "URL", help = "Puma's control server: tcp://HOST:9293 or unix:///PATH")]
+    #[arg(long, value_name = "URL", help_heading = ADVANCED, help = "Puma's control server: tcp://HOST:9293 or unix:///PATH")]
     control_url: Option<String>,
     /// Token of the control server
-    #[arg(long, value_name = "TOKEN", requires = "control_url")]
+    #[arg(long, value_name = "TOKEN", requires = "control_url", help_heading = ADVANCED)]
     control_token: Option<String>,
-    /// Puma's state file, which names both [default: the one where Puma runs, such as tmp/puma.state]
+    /// Puma's state file [default: looked for where Puma runs]
     #[arg(long, value_name = "FILE", conflicts_with = "control_url")]
     state: Option<PathBuf>,
-    /// End after this time [default: on a terminal and with --lines never; else 7s, in which each worker reports]
+    /// End after this time [default: never on a terminal, 7s in a pipe]
     #[arg(long = "for", value_name = "TIME")]
     length: Option<Nanos>,
-    /// Sampling interval; the accept queue is sampled 20 times a second
+    /// Sampling interval; the accept queue: 20 times a second
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub(crate) every: Nanos,
     /// No live screen: the answer once, as in a pipe
     #[arg(long)]
     plain: bool,
-    /// No live screen: a line for each sample, then the answer; with --json each line is the answer so far
+    /// No live screen: a line for each sample, then the answer
     #[arg(long)]
     pub(crate) lines: bool,
-    /// All figures instead of the answer; with --json all series with their points beside it
+    /// All figures; with --json all series with their points
     #[arg(long, help_heading = "Output")]
     pub(crate) full: bool,
     #[command(flatten)]

@@ -3,7 +3,10 @@
 
 use std::path::Path;
 
+use clap::Command;
+use clap::builder::Resettable;
 use clap_complete::Shell;
+use clap_mangen::Man;
 
 use crate::args::GenerateArgs;
 use crate::args::help;
@@ -23,15 +26,32 @@ const COMPLETIONS: [(Shell, &str); 3] = [
 /// # Errors
 /// Where a folder cannot be written.
 pub(crate) fn run(args: &GenerateArgs) -> Result<Exit, Mistake> {
-    let command = help::documented();
-    let pages = args.into.join("man/man1");
-    write_into(&pages, |dir| clap_mangen::generate_to(command.clone(), dir))?;
+    let mut command = help::documented();
+    command.build();
+    write_into(&args.into.join("man/man1"), |dir| {
+        std::iter::once(&command).chain(command.get_subcommands()).try_for_each(|command| write_page(command, dir))
+    })?;
     for (shell, folder) in COMPLETIONS {
         let dir = args.into.join(folder);
         write_into(&dir, |dir| clap_complete::generate_to(shell, &mut command.clone(), "longtail", dir).map(|_| ()))?;
     }
     ui::note(&format!("man pages, and completions for bash, zsh and fish, are in {}", args.into.display()));
     Ok(Exit::Fine)
+}
+
+/// The man page of one command. Its examples keep their lines.
+fn write_page(command: &Command, dir: &Path) -> std::io::Result<()> {
+    let examples = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
+    let page = Man::new(command.clone().after_help(Resettable::Reset).after_long_help(Resettable::Reset));
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    text.extend_from_slice(b".SH EXAMPLES\n.nf\n");
+    for line in examples.unwrap_or_default().lines().filter(|line| *line != "Examples:") {
+        // Nothing in it is a request to the formatter.
+        text.extend_from_slice(format!("\\&{}\n", line.replace('\\', "\\e").replace('-', "\\-")).as_bytes());
+    }
+    text.extend_from_slice(b".fi\n");
+    std::fs::write(dir.join(page.get_filename()), text)
 }
 
 fn write_into(dir: &Path, write: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<(), Mistake> {

@@ -15,6 +15,28 @@ fn the_version_is_that_of_the_package() {
     assert_eq!(printed.stdout, format!("longtail {}\n", env!("CARGO_PKG_VERSION")));
 }
 
+/// What `make install` puts beside the program.
+#[test]
+fn man_pages_and_completions_have_every_command_of_the_help() {
+    let lab = Lab::new();
+    lab.run("generate share").with_code(0);
+    let read = |file: &str| std::fs::read_to_string(lab.path("share").join(file)).unwrap();
+    let page = read("man/man1/longtail-load.1");
+    assert!(page.contains("500/s") && page.contains("has outstanding at once"), "{page}");
+    for file in [
+        "bash-completion/completions/longtail.bash",
+        "zsh/site-functions/_longtail",
+        "fish/vendor_completions.d/longtail.fish",
+        "man/man1/longtail.1",
+    ] {
+        let text = read(file);
+        for command in ["sweep", "load", "watch", "report", "predict", "doctor", "audit", "sink"] {
+            assert!(text.contains(command), "{file}: {command}");
+        }
+        assert!(!text.contains("selftest") && !text.contains("builtin-server"), "{file}");
+    }
+}
+
 #[test]
 fn a_kept_study_is_printed_in_every_layout() {
     let lab = Lab::new();
