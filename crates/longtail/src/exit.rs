@@ -1,13 +1,13 @@
 //! What the exit code says.
 
-use model::{Judgement, Study, Verdict};
+use model::{Judgement, Study, ThresholdDoubt, ThresholdResult, Verdict, judged_thresholds};
 
 /// How an invocation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// All was done.
     Fine,
-    /// An objective was missed, or nobody can tell because the generator was the limit; or a check of the answers failed.
+    /// A threshold was missed, or nobody can tell because the generator was the limit; or a check of the answers failed.
     Missed,
     /// The user's mistake, or a server that does not start: no load was sent.
     Mistake,
@@ -30,21 +30,27 @@ impl Exit {
         (Exit::Interrupted, "interrupted by Ctrl-C; what was measured is reported"),
     ];
 
-    /// What a study says: [`Exit::Invalid`] where it has no other verdict.
+    /// What a study says: [`Exit::Invalid`] where it has no other verdict, or something is expected of an invalid run.
     pub(crate) fn of(study: &Study) -> Exit {
         let (is_interrupted, judgements): (bool, Vec<_>) = match study {
             Study::Sweep(study) => (study.interrupted, study.runs.iter().map(|run| run.judgement.as_ref()).collect()),
             Study::Bodies(study) => {
                 (study.interrupted, study.runs.iter().map(|run| run.run.judgement.as_ref()).collect())
             }
-            Study::Load(study) => (study.interrupted, vec![study.run.judgement.as_ref()]),
+            // A condition may have ended it.
+            Study::Load(study) => (false, vec![study.run.judgement.as_ref()]),
         };
         let is_invalid =
             |judgement: &Option<&Judgement>| judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid);
+        let judged = judged_thresholds(study);
+        let results: Vec<&ThresholdResult> = judged.iter().flat_map(|one| one.results.iter().flatten()).collect();
+        let has = |doubt| results.iter().any(|result| result.doubt == Some(doubt));
         if is_interrupted {
             Exit::Interrupted
-        } else if !judgements.is_empty() && judgements.iter().all(is_invalid) {
+        } else if !judgements.is_empty() && judgements.iter().all(is_invalid) || has(ThresholdDoubt::Invalid) {
             Exit::Invalid
+        } else if results.iter().any(|result| !result.is_met) || has(ThresholdDoubt::GeneratorBound) {
+            Exit::Missed
         } else {
             Exit::Fine
         }

@@ -54,6 +54,10 @@ impl<'a> Results<'a> {
         let saved = kept.is_ok().then(|| self.path());
         print(study, saved, self.output)?;
         let written = write_all(&self.files, study, saved, self.output);
+        if !(self.output.is_prose() && self.output.tells_verdict()) {
+            let unmet = Summary::of(study, None).expectations.into_iter().filter(|expected| expected.result != "met");
+            unmet.for_each(|expected| ui::note(&expected.sentence));
+        }
         if let Some(path) = saved {
             ui::note(&format!("saved as {}", path.display()));
         }

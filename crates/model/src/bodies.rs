@@ -6,7 +6,7 @@ use crate::pace::uniform;
 use crate::plan::server_words;
 use crate::{
     Bodies, Body, Diagnostic, Environment, LaneCountReason, Nanos, Probe, Quantile, Run, ServerFacts, ServerPlan,
-    Socket, StreamPlan, plan,
+    Socket, StreamPlan, Threshold, plan,
 };
 
 /// What `longtail sweep --bodies` was asked to do.
@@ -35,6 +35,9 @@ pub struct BodiesPlan {
     /// `--inspect`: what is read of server and kernel while a run goes on.
     #[serde(default)]
     pub probe: Probe,
+    /// `--expect` and `--fail-if`: what each run must keep.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<Threshold>,
 }
 
 impl BodiesPlan {
@@ -86,6 +89,7 @@ impl BodiesPlan {
         words.extend((!self.cool_down).then(|| "--no-cool-down".to_owned()));
         words.extend((!self.calibrate).then(|| "--no-calibrate".to_owned()));
         words.extend(self.probe.word(Probe::Proc, false));
+        words.extend(self.thresholds.iter().map(Threshold::flag));
         words
     }
 
@@ -262,6 +266,7 @@ mod tests {
             cool_down: true,
             calibrate: true,
             probe: Probe::Proc,
+            thresholds: Vec::new(),
         }
     }
 

@@ -162,6 +162,8 @@ impl GeneratorClaim {
 mod tests {
     use super::*;
     use crate::LoadRun;
+    use crate::ThresholdDoubt;
+    use crate::threshold::RunToJudge;
 
     fn claim(requests: u64, failed: u64, server: u64) -> GeneratorClaim {
         GeneratorClaim {
@@ -203,17 +205,21 @@ mod tests {
             };
             LoadRun { warnings: found.iter().map(audited).collect(), ..LoadRun::claimed(claim, Nanos::from_secs(2)) }
         };
-        let missed_by = |run: &LoadRun, text: &str| run.misses(&[text.parse().unwrap()]);
+        let result = |run: &LoadRun, text: &str| {
+            let result = RunToJudge::from(run).result(&format!("fail if {text}").parse().unwrap()).unwrap();
+            (result.is_met, result.doubt)
+        };
         let possible = run(Believable::Possible, &[]);
         let impossible = run(Believable::Impossible, &[FindingGrade::Fails]);
-        assert_eq!(missed_by(&possible, "p99 > 1s"), Vec::<String>::new());
-        assert_eq!(missed_by(&possible, "p99 > 1ms"), ["p99 > 1ms: it is 9ms"]);
-        assert_eq!(missed_by(&impossible, "p99 > 1s"), ["p99 > 1s: not known, for what wrk claims cannot be"]);
-        assert_eq!(missed_by(&impossible, "completed < 1/s").len(), 1);
-        assert_eq!(missed_by(&impossible, "errors > 1"), Vec::<String>::new());
+        assert_eq!(result(&possible, "p99 > 1s"), (true, None));
+        assert_eq!(result(&possible, "p99 > 1ms"), (false, None));
+        let cannot_be = (false, Some(ThresholdDoubt::ImpossibleClaim));
+        assert_eq!(result(&impossible, "p99 > 1s"), cannot_be);
+        assert_eq!(result(&impossible, "completed < 1/s"), cannot_be);
+        assert_eq!(result(&impossible, "errors > 1"), (true, None));
         let explained = run(Believable::Impossible, &[FindingGrade::Fails, FindingGrade::Explains]);
-        assert_eq!(missed_by(&explained, "completed < 1/s"), Vec::<String>::new());
-        assert_eq!(missed_by(&possible, "max > 1s"), ["max > 1s: wrk did not print it"]);
+        assert_eq!(result(&explained, "completed < 1/s"), (true, None));
+        assert_eq!(result(&possible, "max > 1s"), (false, Some(ThresholdDoubt::NotPrinted)));
     }
 
     #[test]

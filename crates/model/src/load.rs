@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::forecast::Overload;
-use crate::objective::ObjectiveFigure;
 use crate::{
-    Diagnostic, GeneratorClaim, GeneratorFacts, Histogram, Judgement, Nanos, Objective, Pace, Quantile, Statistics,
-    StatsdReport, Tally,
+    Diagnostic, GeneratorClaim, GeneratorFacts, Judgement, Nanos, Objective, Pace, Quantile, Statistics, StatsdReport,
+    Tally, Threshold,
 };
 
 /// What `longtail load` was asked to do.
@@ -57,8 +56,8 @@ pub struct LoadPlan {
     /// Whose clock says when an answer came.
     #[serde(default)]
     pub timestamps: Timestamps,
-    /// The run has failed where one of these holds.
-    pub fail_if: Vec<Objective>,
+    /// `--expect` and `--fail-if`: what the run must keep.
+    pub thresholds: Vec<Threshold>,
     /// The run ends early when one of these holds.
     pub stop_if: Vec<Objective>,
     /// Where one line a request was written.
@@ -136,8 +135,6 @@ pub struct LoadRun {
     pub name_resolution: Option<Nanos>,
     /// What the checks of the answers found, one line each.
     pub checks: Vec<String>,
-    /// The objectives (`fail_if`) that were missed, with the figure that missed them.
-    pub missed: Vec<String>,
     /// Lines of the log that were dropped because the disk was too slow.
     pub log_dropped: u64,
     /// How well the percentiles are known, and whether the run was steady; `None` of a run that was not looked at.
@@ -168,7 +165,6 @@ impl LoadRun {
             elapsed,
             name_resolution: None,
             checks: Vec::new(),
-            missed: Vec::new(),
             log_dropped: 0,
             statistics: None,
             overload: None,
@@ -183,32 +179,6 @@ impl LoadRun {
     pub fn claimed(claim: GeneratorClaim, elapsed: Nanos) -> LoadRun {
         let measured = claim.duration.unwrap_or(elapsed);
         LoadRun { claim: Some(Box::new(claim)), ..LoadRun::recorded(Tally::default(), measured, elapsed) }
-    }
-
-    /// Those of these objectives that are missed, each with the figure that misses it. Where nothing was measured, none is. Of another
-    /// generator's run one is missed too whose figure was not printed after all, or that only an impossible claim would meet.
-    pub fn misses(&self, objectives: &[Objective]) -> Vec<String> {
-        if let Some(claim) = &self.claim {
-            let misses = objectives.iter().filter_map(|objective| match claim.figure(objective.figure) {
-                Some(value) if objective.is_missed_by(value) => {
-                    Some(format!("{objective}: it is {}", objective.shown(value)))
-                }
-                Some(_) if claim.spoils(objective.figure, &self.warnings) => {
-                    Some(format!("{objective}: not known, for what {} claims cannot be", claim.by))
-                }
-                Some(_) => None,
-                None => Some(format!("{objective}: {} did not print it", claim.by)),
-            });
-            return misses.collect();
-        }
-        if self.tally.counts.total() == 0 {
-            return Vec::new();
-        }
-        let figures = objectives.iter().map(|objective| (objective, self.figure(objective.figure)));
-        figures
-            .filter(|(objective, figure)| objective.is_missed_by(*figure))
-            .map(|(objective, figure)| format!("{objective}: it is {}", objective.shown(figure)))
-            .collect()
     }
 
     /// Good answers per second of the measured window; 0 where it has no length.
@@ -232,32 +202,6 @@ impl LoadRun {
     /// The service time at quantile `q`, likewise.
     pub fn service_time(&self, q: f64) -> Quantile {
         self.tally.service_time_at(q).supported(self.statistics.as_ref(), q, &self.tally)
-    }
-
-    /// The value of an objective's figure, in its unit. A response time that requests without an answer could change
-    /// is infinite: it cannot have met a limit.
-    pub fn figure(&self, figure: ObjectiveFigure) -> f64 {
-        let tally = &self.tally;
-        let counts = &tally.counts;
-        let planned = counts.total().max(1) as f64;
-        let or_infinite = |time: Option<Nanos>| time.map_or(f64::INFINITY, |time| time.0 as f64);
-        let quantile = |q: f64, supported: Quantile, times: &Histogram| match supported {
-            Quantile::Time(time) => time.0 as f64,
-            // In an overload whoever comes later waits longer, without an end.
-            Quantile::Unanswered | Quantile::Growing => f64::INFINITY,
-            // The objective is judged by what there is.
-            Quantile::TooFew | Quantile::NotPrinted => or_infinite(times.quantile(q)),
-        };
-        match figure {
-            ObjectiveFigure::ResponseTime(q) => quantile(q, self.response_time(q), &tally.response_time),
-            ObjectiveFigure::ServiceTime(q) => quantile(q, self.service_time(q), &tally.service_time),
-            ObjectiveFigure::Mean => or_infinite(tally.response_time.mean()),
-            ObjectiveFigure::Max => or_infinite(tally.longest_response_time().time()),
-            ObjectiveFigure::ErrorShare => counts.failed() as f64 / planned,
-            ObjectiveFigure::Errors => counts.failed() as f64,
-            ObjectiveFigure::SentShare => tally.sent_in_window as f64 / planned,
-            ObjectiveFigure::Completed => self.completed_rate(),
-        }
     }
 
     /// Requests per second that became due; `None` in a closed loop.

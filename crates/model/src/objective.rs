@@ -1,4 +1,4 @@
-//! An objective, as a condition that must not hold: `p99 > 200ms`, `errors > 0.1%`, `sent < 99% of offered`.
+//! A condition on a figure of a run: `p99 > 200ms`, `failed > 0.1%`, `sent < 99% of offered`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use crate::Nanos;
 pub struct Objective {
     /// Which figure.
     pub figure: ObjectiveFigure,
-    /// Whether it is missed above or below the limit.
+    /// Whether it holds above or below the limit.
     pub compare: Compare,
     /// The limit, in the figure's unit: ns, a fraction, requests per second, or a count.
     pub limit: f64,
@@ -53,7 +53,7 @@ pub enum Compare {
 /// Why a text is no objective.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "'{0}' is no objective: write such as 'p99 > 200ms', 'service p99 > 0.2', 'mean > 50ms', 'max > 1s', 'errors > 0.1%', 'errors > 5', 'sent < 99%' or 'completed < 100/s'"
+    "'{0}' is no condition: write such as 'p99 < 200ms', 'service p99 < 0.2', 'mean < 50ms', 'max < 1s', 'failed < 0.1%', 'failed < 5', 'sent > 99%' or 'throughput > 100/s'"
 )]
 pub struct BadObjective(String);
 
@@ -82,12 +82,12 @@ fn parse(text: &str) -> Option<Objective> {
     let (figure, limit) = match name {
         "mean" => (ObjectiveFigure::Mean, time(value)?),
         "max" => (ObjectiveFigure::Max, time(value)?),
-        "errors" => match share(value) {
+        "failed" | "errors" => match share(value) {
             Some(share) => (ObjectiveFigure::ErrorShare, share),
             None => (ObjectiveFigure::Errors, number(value)?),
         },
         "sent" => (ObjectiveFigure::SentShare, share(value.strip_suffix("of offered").map_or(value, str::trim))?),
-        "completed" => (ObjectiveFigure::Completed, number(value.strip_suffix("/s").unwrap_or(value))?),
+        "throughput" | "completed" => (ObjectiveFigure::Completed, number(value.strip_suffix("/s").unwrap_or(value))?),
         name => match name.strip_prefix("service ") {
             Some(rest) => (ObjectiveFigure::ServiceTime(quantile(rest.trim())?), time(value)?),
             None => (ObjectiveFigure::ResponseTime(quantile(name)?), time(value)?),
@@ -97,8 +97,8 @@ fn parse(text: &str) -> Option<Objective> {
 }
 
 impl Objective {
-    /// Whether `value`, in the figure's unit, misses the objective.
-    pub fn is_missed_by(&self, value: f64) -> bool {
+    /// Whether the condition holds for `value`, in the figure's unit.
+    pub fn holds_for(&self, value: f64) -> bool {
         match self.compare {
             Compare::Above => value > self.limit,
             Compare::Below => value < self.limit,
@@ -135,9 +135,9 @@ impl fmt::Display for Objective {
             ObjectiveFigure::ServiceTime(q) => write!(out, "service p{}", plain(q * 100.0)),
             ObjectiveFigure::Mean => out.write_str("mean"),
             ObjectiveFigure::Max => out.write_str("max"),
-            ObjectiveFigure::ErrorShare | ObjectiveFigure::Errors => out.write_str("errors"),
+            ObjectiveFigure::ErrorShare | ObjectiveFigure::Errors => out.write_str("failed"),
             ObjectiveFigure::SentShare => out.write_str("sent"),
-            ObjectiveFigure::Completed => out.write_str("completed"),
+            ObjectiveFigure::Completed => out.write_str("throughput"),
         }?;
         let sign = if self.compare == Compare::Above { '>' } else { '<' };
         write!(out, " {sign} {}", self.shown(self.limit))
@@ -167,10 +167,10 @@ mod tests {
             ("p99 > 200ms", "p99 > 200ms"),
             ("p99.9>0.2", "p99.9 > 200ms"),
             ("service p50 > 1s", "service p50 > 1s"),
-            ("errors > 0.1%", "errors > 0.1%"),
-            ("errors > 5", "errors > 5"),
+            ("errors > 0.1%", "failed > 0.1%"),
+            ("failed > 5", "failed > 5"),
             ("sent < 99% of offered", "sent < 99%"),
-            ("completed < 100/s", "completed < 100/s"),
+            ("completed < 100/s", "throughput < 100/s"),
             ("mean > 50ms", "mean > 50ms"),
         ] {
             let objective: Objective = typed.parse().unwrap();
@@ -182,13 +182,13 @@ mod tests {
     #[test]
     fn what_is_no_objective_is_refused_with_examples() {
         for text in ["", "p99", "p100 > 1s", "p99 > fast", "errors > many", "p99 = 1s", "latency > 1s", "sent < 5"] {
-            assert!(text.parse::<Objective>().unwrap_err().to_string().contains("p99 > 200ms"), "{text}");
+            assert!(text.parse::<Objective>().unwrap_err().to_string().contains("p99 < 200ms"), "{text}");
         }
     }
 
     #[test]
-    fn the_limit_itself_is_no_miss() {
+    fn a_condition_does_not_hold_at_its_limit() {
         let objective: Objective = "p99 > 200ms".parse().unwrap();
-        assert!(!objective.is_missed_by(200e6) && objective.is_missed_by(200e6 + 1.0));
+        assert!(!objective.holds_for(200e6) && objective.holds_for(200e6 + 1.0));
     }
 }

@@ -8,6 +8,8 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Threshold;
+
 pub(crate) use self::server::server_words;
 pub use self::server::{App, BadThreads, ServerKind, ServerPlan, Socket, Threads};
 pub use self::stream::{Stop, StreamPlan};
@@ -43,6 +45,9 @@ pub struct Plan {
     /// measured: they are told, and send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statsd_listen: Option<SocketAddr>,
+    /// `--expect` and `--fail-if`: what each run must keep.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<Threshold>,
 }
 
 /// What is read of server and kernel while a run goes on.
@@ -138,6 +143,7 @@ impl Plan {
         let default = if self.with.is_some() { Probe::None } else { Probe::Auto };
         words.extend(self.probe.word(default, self.stream.anatomy));
         words.extend(self.statsd_listen.map(|address| format!("--statsd-listen={address}")));
+        words.extend(self.thresholds.iter().map(Threshold::flag));
         if let ServerKind::Command { argv, slots, url } = &server.kind {
             words.extend([format!("--slots={slots}"), format!("--url={url}"), "--".to_owned()]);
             words.extend(argv.iter().cloned());

@@ -7,7 +7,7 @@ use crate::number;
 use crate::pivot::{PivotFigure, of_body};
 use crate::run_columns::{self, LIMIT, MARKS, RunColumn, mark, response_times};
 use crate::tree::{ColumnBand, DataTable, NamedFact, ReportSection, ReportTree, TableCell, TableColumn, TableRow};
-use crate::{Columns, Layout, diagnostics, kernel_view, puma_bodies, server_view, text, verdicts};
+use crate::{Columns, Layout, diagnostics, expectations, kernel_view, puma_bodies, server_view, text, verdicts};
 
 /// What is said of it, its runs in the order of the plan.
 pub fn report(study: &BodiesStudy) -> ReportTree {
@@ -30,6 +30,7 @@ fn remarks(study: &BodiesStudy) -> impl Iterator<Item = ReportSection> {
     let runs = labelled(study);
     let sections = [
         facts::missing_runs(study.runs.len(), study.plan.runs(), study.interrupted).map(ReportSection::new),
+        expectations(study),
         diagnostics::verdicts(&runs),
         diagnostics::errors(&runs),
         diagnostics::warnings(&study.warnings, &diagnostics::warnings_of(&runs)),
@@ -37,6 +38,11 @@ fn remarks(study: &BodiesStudy) -> impl Iterator<Item = ReportSection> {
         kernel_view::section(&runs, &study.plan.sockets),
     ];
     sections.into_iter().flatten()
+}
+
+/// What was expected, and what came of it.
+fn expectations(study: &BodiesStudy) -> Option<ReportSection> {
+    if study.plan.thresholds.is_empty() { None } else { expectations::section(&study.clone().into()) }
 }
 
 /// What stands before the table, and its head; it needs no run.

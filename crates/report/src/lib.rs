@@ -9,6 +9,7 @@ pub mod bodies;
 mod claimed;
 pub mod csv;
 mod diagnostics;
+mod expectations;
 mod facts;
 pub mod hdr_log;
 pub mod hey;

@@ -3,17 +3,17 @@
 use std::fmt::Write as _;
 
 use model::forecast::{Estimate, Overload, OverloadDoubt};
-use model::{Diagnostic, Grade, LoadPlan, LoadStudy, Nanos, NetworkPath, Outcome, Pace, Profile, counts};
+use model::{Diagnostic, Grade, LoadStudy, Nanos, NetworkPath, Outcome, Pace, Profile, counts};
 
 use crate::load_facts::{good_answers, sent};
 use crate::number::{self, count_of, or_none};
 use crate::tree::{DataTable, ListItem, ReportSection, ReportTree, TableCell, TableRow};
-use crate::{claimed, load_facts, load_picture, load_times, server_view, verdicts};
+use crate::{claimed, expectations, load_facts, load_picture, load_times, server_view, verdicts};
 
 /// What is said of it.
 pub fn report(study: &LoadStudy) -> ReportTree {
     if let Some(claim) = &study.run.claim {
-        let rest = [objectives(&study.run.missed, &study.plan), warnings(study), Some(claimed::output(claim))];
+        let rest = [expectations(study), warnings(study), Some(claimed::output(claim))];
         return ReportTree {
             command_line: study.command_line.clone(),
             facts: load_facts::of_load(study),
@@ -47,7 +47,7 @@ pub fn report(study: &LoadStudy) -> ReportTree {
             .as_ref()
             .map(|log| ReportSection::detail("log, one line a request").lines([log.display().to_string()])),
         ReportSection::new("checks of the answers").lines(study.run.checks.clone()).filled(),
-        objectives(&study.run.missed, &study.plan),
+        expectations(study),
         warnings(study),
     ];
     ReportTree {
@@ -301,14 +301,10 @@ fn traffic(study: &LoadStudy) -> ReportSection {
         .table(DataTable::new(["", "bytes", "", ""], rows))
 }
 
-/// The objectives that were missed, or that none was.
-fn objectives(missed: &[String], plan: &LoadPlan) -> Option<ReportSection> {
-    if missed.is_empty() {
-        return ReportSection::new("objectives kept: none of these holds")
-            .lines(plan.fail_if.iter().map(ToString::to_string))
-            .filled();
-    }
-    Some(ReportSection::new("objectives missed").lines(missed))
+/// What was expected, and what came of it.
+fn expectations(study: &LoadStudy) -> Option<ReportSection> {
+    // A study is large, and most have none.
+    if study.plan.thresholds.is_empty() { None } else { expectations::section(&study.clone().into()) }
 }
 
 /// Each doubt with its hint, a hint once.

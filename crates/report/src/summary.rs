@@ -10,6 +10,7 @@ use model::{
 };
 use serde::Serialize;
 
+use crate::expectations;
 use crate::measured;
 use crate::next_steps::next_commands;
 use crate::sentences;
@@ -210,6 +211,23 @@ pub struct ExpectationResult {
     pub result: &'static str,
     /// The figure, in words, and why it cannot be told.
     pub sentence: String,
+    /// What came of it in each run.
+    pub runs: Vec<ExpectedRun>,
+}
+
+/// What came of an expectation in one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExpectedRun {
+    /// Which run.
+    pub label: String,
+    /// `met`, `missed` or `cannot_tell`.
+    pub result: &'static str,
+    /// Why it cannot be told.
+    pub why: Option<&'static str>,
+    /// The figure: of times in milliseconds, of rates per second, of shares 0 to 1; `null` where nothing bounds it.
+    pub value: Option<f64>,
+    /// Its 95 % interval.
+    pub interval: Option<[Option<f64>; 2]>,
 }
 
 /// The percentiles of a summary, with their names.
@@ -243,9 +261,9 @@ impl Summary {
             longtail: longtail.to_owned(),
             trust: trust(study),
             next: next_commands(study),
+            expectations: expectations::results(study, &runs.iter().map(|run| run.label.as_str()).collect::<Vec<_>>()),
             runs,
             findings,
-            expectations: Vec::new(),
             study: saved,
         }
     }

@@ -7,7 +7,10 @@ use crate::facts;
 use crate::number;
 use crate::run_columns::{self, MARKS};
 use crate::tree::{DataTable, ReportSection, ReportTree, TableColumn, TableRow};
-use crate::{Columns, Layout, diagnostics, intervals, kernel_view, puma, repeats, server_view, text, theory, workers};
+use crate::{
+    Columns, Layout, diagnostics, expectations, intervals, kernel_view, puma, repeats, server_view, text, theory,
+    workers,
+};
 
 /// What is said of it: in Puma's columns, of which the tree has no table, or in ours.
 pub fn report(study: &SweepStudy, columns: Columns) -> ReportTree {
@@ -15,6 +18,7 @@ pub fn report(study: &SweepStudy, columns: Columns) -> ReportTree {
     let missing = facts::missing_runs(study.runs.len(), study.plan.runs(), study.interrupted);
     let sections = [
         missing.map(ReportSection::new),
+        expectations(study),
         repeats::section(study),
         diagnostics::verdicts(&runs),
         claimed::accounts(&runs),
@@ -46,6 +50,11 @@ pub fn report(study: &SweepStudy, columns: Columns) -> ReportTree {
             Columns::Longtail => format!("total time {}", number::minutes(study.total_time)),
         },
     }
+}
+
+/// What was expected, and what came of it.
+fn expectations(study: &SweepStudy) -> Option<ReportSection> {
+    if study.plan.thresholds.is_empty() { None } else { expectations::section(&study.clone().into()) }
 }
 
 fn table(study: &SweepStudy) -> DataTable {

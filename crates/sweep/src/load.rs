@@ -176,7 +176,6 @@ fn judge(
 ) {
     run.judgement = Some(verdict::of_load(run, plan));
     run.overload = if interrupted { None } else { overload(run, plan) };
-    run.missed = run.misses(&plan.fail_if);
     // Where no condition did, it was a signal: nobody else stops the lanes.
     let ended_by = (interrupted && stopped_by.is_none()).then_some(EndedBy::User);
     run.warnings = warnings::of_load(run, &plan.pace, plan.keep_alive, placement, ended_by);
@@ -205,6 +204,6 @@ fn early_end<'a, C: Clock + Sync>(
         let tally = progress.tally().filter(|_| !is_first)?;
         let measured = now.min(tally.window.until).saturating_sub(tally.window.from);
         // The run as it is now, as far as objectives need it.
-        LoadRun::recorded(tally, measured, measured).misses(stop_if).into_iter().next().map(Some)
+        LoadRun::recorded(tally, measured, measured).first_that_holds(stop_if).map(Some)
     }
 }

@@ -69,6 +69,7 @@ fn plan(bodies: &str, sockets: &[Socket], repeat: u32) -> BodiesPlan {
         cool_down: true,
         calibrate: true,
         probe: model::Probe::Proc,
+        thresholds: Vec::new(),
     }
 }
 

@@ -74,16 +74,16 @@ fn hey_claim() -> GeneratorClaim {
     }
 }
 
-/// A load that wrk made, with an objective that an impossible claim cannot keep; the audit says why.
+/// A load that wrk made, with a threshold that an impossible claim cannot keep; the audit says why.
 ///
 /// # Panics
-/// Never: the objective is one.
+/// Never: the threshold is one.
 pub fn wrk_load() -> LoadStudy {
     let mut study = load::closed();
     "longtail load --generator wrk -c 20 --for 2s --warm-up 1s http://127.0.0.1:9292/"
         .clone_into(&mut study.command_line);
     study.plan.connections = 20;
-    study.plan.fail_if = vec!["p99 > 2s".parse().expect("an objective")];
+    study.plan.thresholds = vec!["fail if p99 > 2s".parse().expect("a threshold")];
     let found = |is, check: &str, text: &str| Diagnostic::Audited {
         by: "wrk".to_owned(),
         check: check.to_owned(),
@@ -91,7 +91,6 @@ pub fn wrk_load() -> LoadStudy {
         text: text.to_owned(),
     };
     study.run = LoadRun {
-        missed: vec!["p99 > 2s: not known, for what wrk claims cannot be".to_owned()],
         warnings: vec![
             found(FindingGrade::Fails, "Little's law", "23.3 requests at once, and there can be 20."),
             found(FindingGrade::Doubtful, "phantom samples", "about 18.7 % of its samples were never sent."),

@@ -9,7 +9,7 @@ use model::forecast::{Estimate, Overload};
 use model::study::SCHEMA;
 use model::{
     Arrivals, Backlog, BacklogSamples, EndedBy, GeneratorFacts, LaneCountReason, LatePolicy, LoadPlan, LoadRun,
-    LoadStudy, Nanos, Objective, Outcome, Pace, Placement, Profile, Rate, ServerLocation, Statistics, Timestamps,
+    LoadStudy, Nanos, Outcome, Pace, Placement, Profile, Rate, ServerLocation, Statistics, Threshold, Timestamps,
     Timing, Window, verdict, warnings,
 };
 
@@ -60,10 +60,10 @@ pub fn open_poisson() -> LoadStudy {
         url: "http://puma.example:9292/sleep0.035".to_owned(),
         endpoints: vec!["192.0.2.7:9292".to_owned(), "[2001:db8::7]:9292".to_owned()],
         pace,
-        fail_if: vec![objective("p99 > 200ms"), objective("errors > 0.1%")],
+        thresholds: vec![threshold("p99 > 200ms"), threshold("failed > 0.1%")],
         ..plan()
     };
-    let line = "--rate=500/s --arrivals=poisson --seed=1 -c64 --for=30s --fail-if 'p99 > 200ms' --fail-if 'errors > 0.1%' http://puma.example:9292/sleep0.035";
+    let line = "--rate=500/s --arrivals=poisson --seed=1 -c64 --for=30s --fail-if 'p99 > 200ms' --fail-if 'failed > 0.1%' http://puma.example:9292/sleep0.035";
     let mut study = played(line, plan, &Server { delay: Nanos::from_millis(35), ..PUMA }, |_| None);
     study.run.name_resolution = Some(Nanos::from_micros(1_830));
     study.run.checks = vec![format!("all {} bodies are equal (2 bytes)", study.run.tally.counts.good())];
@@ -78,7 +78,7 @@ pub fn overloaded() -> LoadStudy {
         url: "http://127.0.0.1:9292/sleep0.2".to_owned(),
         pace,
         length: Some(Nanos::from_secs(20)),
-        fail_if: vec![objective("p99 > 200ms")],
+        thresholds: vec![threshold("p99 > 200ms")],
         ..plan()
     };
     let line = "--steps=50/s,100/s,150/s,200/s --step=5s -c64 --fail-if 'p99 > 200ms' http://127.0.0.1:9292/sleep0.2";
@@ -136,8 +136,8 @@ pub fn failing() -> LoadStudy {
         199 => Some(Outcome::Closed),
         _ => None,
     };
-    let line = "--rate=200/s -c64 --for=30s --timeout=2s --fail-if 'errors > 0.1%' http://127.0.0.1:9292/";
-    played(line, LoadPlan { fail_if: vec![objective("errors > 0.1%")], ..plan }, &PUMA, fault)
+    let line = "--rate=200/s -c64 --for=30s --timeout=2s --fail-if 'failed > 0.1%' http://127.0.0.1:9292/";
+    played(line, LoadPlan { thresholds: vec![threshold("failed > 0.1%")], ..plan }, &PUMA, fault)
 }
 
 /// No connection could be opened at all.
@@ -220,10 +220,9 @@ pub fn every() -> Vec<LoadStudy> {
     ]
 }
 
-/// The study with the doubts and the missed objectives that its figures give.
+/// The study with the doubts that its figures give.
 fn judged(mut study: LoadStudy) -> LoadStudy {
     let (plan, run) = (&study.plan, &study.run);
-    let missed = run.misses(&plan.fail_if);
     let warnings = warnings::of_load(
         run,
         &plan.pace,
@@ -233,13 +232,13 @@ fn judged(mut study: LoadStudy) -> LoadStudy {
     );
     let judgement = verdict::of_load(run, plan);
     study.run.judgement = Some(judgement);
-    study.run.missed = missed;
     study.run.warnings = warnings;
     study
 }
 
-fn objective(text: &str) -> Objective {
-    text.parse().expect("the objectives here are well written")
+fn threshold(condition: &str) -> Threshold {
+    let condition = condition.parse().expect("the conditions here are well written");
+    Threshold { condition, is_expected: false }
 }
 
 fn rate(per_second: f64) -> Rate {
@@ -270,7 +269,7 @@ fn plan() -> LoadPlan {
         lanes: 1,
         timing: Timing::Precise,
         timestamps: Timestamps::Kernel,
-        fail_if: Vec::new(),
+        thresholds: Vec::new(),
         stop_if: Vec::new(),
         log: None,
         service_time: None,

@@ -13,7 +13,7 @@ use super::like::{self, Tool};
 use super::limits::{CONNECTIONS, from_1_to};
 use super::output::TextStyle;
 use super::timestamps::TimestampsWord;
-use super::{OutletArgs, OutputArgs, load_words};
+use super::{OutletArgs, OutputArgs, ThresholdArgs, load_words};
 use crate::generators::Generator;
 use crate::load::Check;
 use crate::mistake::{Mistake, wrong};
@@ -142,9 +142,8 @@ pub(crate) struct LoadArgs {
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// Exit with 1 where this holds: 'p99 > 200ms', 'errors > 0.1%'
-    #[arg(long, value_name = "LIMIT", help_heading = "Output")]
-    pub(crate) fail_if: Vec<Objective>,
+    #[command(flatten)]
+    pub(crate) thresholds: ThresholdArgs,
     /// Log each request to this file; .csv is CSV, - is stdout
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) log: Option<PathBuf>,
@@ -271,7 +270,7 @@ impl LoadArgs {
             output: if self.generator.is_some() { self.output } else { self.output.or_style(style) },
             generator: self.generator,
             log: self.log.or(theirs.log),
-            fail_if: self.fail_if,
+            thresholds: self.thresholds,
             stop_if: self.stop_if,
             checks: self.checks,
             outlets: self.outlets,

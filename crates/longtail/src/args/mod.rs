@@ -23,6 +23,7 @@ mod report;
 mod server;
 mod sink;
 mod sweep;
+mod thresholds;
 pub(crate) mod timestamps;
 pub(crate) mod watch;
 
@@ -44,6 +45,7 @@ pub(crate) use self::predict::{Goal, PredictArgs, PredictLoad, ServiceWord};
 pub(crate) use self::report::ReportArgs;
 pub(crate) use self::sink::SinkArgs;
 pub(crate) use self::sweep::SweepArgs;
+pub(crate) use self::thresholds::ThresholdArgs;
 pub(crate) use self::watch::WatchArgs;
 use crate::mistake::Mistake;
 use crate::ui;

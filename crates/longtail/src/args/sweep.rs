@@ -14,7 +14,7 @@ use super::inspect::InspectArgs;
 use super::limits::from_1_to;
 use super::server::{PumaArgs, ServerWord, SocketWord};
 use super::timestamps::TimestampsWord;
-use super::{OutletArgs, OutputArgs};
+use super::{OutletArgs, OutputArgs, ThresholdArgs};
 use crate::generators::Generator;
 
 /// The apps that longtail brings.
@@ -130,6 +130,8 @@ pub(crate) struct SweepArgs {
     #[arg(long, alias = "with", value_enum, value_name = "TOOL", help_heading = "Load")]
     pub(crate) generator: Option<Generator>,
 
+    #[command(flatten)]
+    pub(crate) thresholds: ThresholdArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 

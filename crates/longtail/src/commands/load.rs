@@ -74,9 +74,6 @@ struct LoadResult<'a> {
     end: Option<(Outlets, Arc<AtomicBool>)>,
 }
 
-/// Beside objectives that the figures of a generator do not miss.
-const CANNOT_TELL: &str = "cannot tell whether the server keeps --fail-if: the generator was the limit, and the verdict says what to do about that";
-
 /// Names of `--log` that are stdout: attack's lines, and CSV.
 const STDOUT: [&str; 2] = ["-", CSV_TO_STDOUT];
 const CSV_TO_STDOUT: &str = "-.csv";
@@ -121,7 +118,9 @@ fn measure(args: &LoadArgs, resolver: Resolver) -> Result<LoadResult<'_>, Mistak
     let mut observer = LoadObserver { ui: None, requests: args.number, outlets: &mut outlets };
     let study = conduct_load(prepared, company, &conductor, &mut observer)?;
     drop(observer);
-    let run = &study.run;
+    let study = Study::from(study);
+    let Study::Load(load) = &study else { unreachable!("it is a load") };
+    let run = &load.run;
     tls_trouble(&transport, &run.tally).iter().for_each(|reason| ui::note(reason));
     let stopped = run.warnings.iter().find_map(|warning| match warning {
         Diagnostic::StoppedEarly { condition } => Some(condition),
@@ -130,35 +129,27 @@ fn measure(args: &LoadArgs, resolver: Resolver) -> Result<LoadResult<'_>, Mistak
     stopped.iter().for_each(|condition| ui::note(&format!("ended early: {condition}")));
     let checks_hold = recorder.as_ref().is_none_or(Recorder::checks_hold);
     let failed = recorder.and_then(|recorder| recorder.failed);
-    let is = |verdict| run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == verdict);
-    // No objective is known to be met by figures that are the generator's.
-    let cannot_tell = is(Verdict::GeneratorBound) && !args.fail_if.is_empty() && run.missed.is_empty();
     let nothing_came = run.tally.counts.attempted() > 0 && run.tally.all_answers() == 0;
-    let exit = if interrupt.load(Ordering::Relaxed) {
-        Exit::Interrupted
-    } else if nothing_came || is(Verdict::Invalid) {
-        Exit::Invalid
-    } else if !run.missed.is_empty() || !checks_hold || cannot_tell {
-        Exit::Missed
-    } else if failed.is_some() {
-        Exit::Mistake
-    } else {
-        Exit::Fine
+    let exit = match Exit::of(&study) {
+        _ if interrupt.load(Ordering::Relaxed) => Exit::Interrupted,
+        _ if nothing_came => Exit::Invalid,
+        Exit::Fine if !checks_hold => Exit::Missed,
+        Exit::Fine if failed.is_some() => Exit::Mistake,
+        exit => exit,
     };
-    let complaint = (nothing_came && exit != Exit::Interrupted).then(|| unanswered(&run.tally, &study.plan));
+    let complaint = (nothing_came && exit != Exit::Interrupted).then(|| unanswered(&run.tally, &load.plan));
     let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict);
     let is_told = args.output.tells_verdict() && log != Some(Path::new(CSV_TO_STDOUT));
     let complaints = verdict
         .filter(|_| !is_told)
         .and_then(distrust)
         .into_iter()
-        .chain(cannot_tell.then(|| CANNOT_TELL.to_owned()))
         .chain(complaint)
         .chain(failed.map(|mistake| mistake.to_string()))
         .collect();
     let (answered, planned) = (run.tally.counts.answered(), run.tally.counts.attempted());
     let end = Some((outlets, Arc::clone(&interrupt)));
-    Ok(LoadResult { exit, study: Some(study.into()), results, complaints, answered, planned, end })
+    Ok(LoadResult { exit, study: Some(study), results, complaints, answered, planned, end })
 }
 
 /// Shows how far a load is, and exports it when it is judged.
@@ -291,14 +282,9 @@ fn run_another<'a>(args: &'a LoadArgs, resolver: &Resolver, generator: Generator
         result.complaints =
             vec![format!("{} had no good answer at all: does anything serve {}?", claim.by, study.plan.url)];
     }
-    result.exit = if nothing_came {
-        Exit::Invalid
-    } else if !study.run.missed.is_empty() {
-        Exit::Missed
-    } else {
-        Exit::Fine
-    };
-    result.study = Some(study.into());
+    let study = study.into();
+    result.exit = if nothing_came { Exit::Invalid } else { Exit::of(&study) };
+    result.study = Some(study);
     Ok(result)
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use model::objective::ObjectiveFigure;
-use model::{Nanos, Objective, Rate};
+use model::{Nanos, Rate, Threshold};
 
 use crate::generators::Generator;
 
@@ -156,7 +156,8 @@ impl Generator {
     }
 
     /// Why it cannot be judged by this, in a line; `None` where it can.
-    pub(crate) fn unjudged(self, objective: &Objective) -> Option<String> {
+    pub(crate) fn unjudged(self, threshold: &Threshold) -> Option<String> {
+        let objective = &threshold.condition;
         if self.reports(objective.figure) {
             return None;
         }
@@ -173,7 +174,8 @@ impl Generator {
             ObjectiveFigure::ServiceTime(_) => "one kind of time only, judged without the word service".to_owned(),
             _ => "not what was sent of what was due".to_owned(),
         };
-        Some(format!("--fail-if '{objective}': {name} reports {what}"))
+        let flag = if threshold.is_expected { "--expect" } else { "--fail-if" };
+        Some(format!("{flag} '{objective}': {name} reports {what}"))
     }
 }
 

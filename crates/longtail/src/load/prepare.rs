@@ -84,7 +84,7 @@ pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) 
         lanes,
         timing: args.timing(),
         timestamps,
-        fail_if: args.fail_if.clone(),
+        thresholds: args.thresholds.all(),
         stop_if: args.stop_if.clone(),
         log: args.log.clone(),
         service_time: args.service,

@@ -87,6 +87,7 @@ fn plan(setup: &Setup) -> Plan {
         with: None,
         probe: model::Probe::Auto,
         statsd_listen: None,
+        thresholds: Vec::new(),
     }
 }
 

@@ -86,6 +86,7 @@ impl SweepArgs {
             cool_down: !self.no_cool_down,
             calibrate: !self.no_calibrate,
             probe,
+            thresholds: self.thresholds.all(),
         })
     }
 }

@@ -50,6 +50,7 @@ impl SweepArgs {
             with: self.generator.map(|with| with.name().to_owned()),
             probe: self.probe()?,
             statsd_listen: self.outlets.statsd_listen,
+            thresholds: self.thresholds.all(),
         })
     }
 
@@ -138,6 +139,9 @@ impl SweepArgs {
         if self.requests_per_connection.is_some()
             && let Some(line) = with.shares_requests_unevenly()
         {
+            return Err(wrong(line));
+        }
+        if let Some(line) = self.thresholds.all().iter().find_map(|threshold| with.unjudged(threshold)) {
             return Err(wrong(line));
         }
         let end = self.requests_per_connection.map_or(LoadEnd::After(self.length), LoadEnd::Requests);

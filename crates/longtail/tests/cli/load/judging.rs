@@ -1,5 +1,6 @@
 //! Objectives and checks of the answers: what they find, and the exit code.
 
+use model::{ThresholdResult, judged_thresholds};
 use sha2::{Digest as _, Sha256};
 use sink::SinkBody;
 use testkit::http::Receiver;
@@ -7,38 +8,64 @@ use testkit::http::Receiver;
 use super::{load, sink, study, url};
 use crate::lab::Lab;
 
+/// What came of each threshold of the study.
+fn results(study: model::LoadStudy) -> Vec<ThresholdResult> {
+    let judged = judged_thresholds(&study.into());
+    judged.into_iter().map(|one| one.results[0].expect("the run has requests")).collect()
+}
+
 #[test]
-fn an_objective_that_is_missed_is_named_and_is_exit_1() {
+fn a_threshold_that_is_missed_is_named_and_is_exit_1() {
     let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
-    let words = format!("-n 50 -c 2 --fail-if 'errors > 0' --fail-if 'max > 0s' {}", url(&sink));
+    let words = format!("-n 50 -c 2 --fail-if 'failed > 0' --expect 'max < 0s' {}", url(&sink));
     let ended = load(&lab, &words).with_code(1);
-    let study = study(&lab);
-    assert_eq!(study.run.missed.len(), 1, "{:?}", study.run.missed);
-    assert!(study.run.missed[0].starts_with("max > 0"), "{:?}", study.run.missed);
-    assert!(ended.stdout.contains(&study.run.missed[0]), "{}", ended.stdout);
-    assert_eq!(lab.run("report").with_code(0).stdout, ended.stdout, "a report is no judgement");
-}
-
-#[test]
-fn an_objective_that_is_met_is_exit_0() {
-    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
-    let words = format!("-n 50 -c 2 --fail-if 'errors > 0.1%' --fail-if 'p50 > 60s' {}", url(&sink));
-    let ended = load(&lab, &words);
-    let run = study(&lab).run;
+    let results = results(study(&lab));
+    assert_eq!(results.iter().map(|result| result.is_met).collect::<Vec<_>>(), [false, true]);
     // Where the machine kept the generator from its work nobody can tell.
-    let can_tell = run.judgement.is_some_and(|judgement| judgement.verdict != model::Verdict::GeneratorBound);
-    ended.with_code(i32::from(!can_tell));
-    assert!(run.missed.is_empty());
+    let (word, printed) = if results[0].doubt.is_none() { ("FAIL", "PASS") } else { ("CANNOT TELL", "CANNOT TELL") };
+    assert!(ended.stdout.contains(&format!("{word} expect max < 0s: it is ")), "{}", ended.stdout);
+    assert!(ended.stdout.contains(&format!("{printed} fail if failed > 0: it is 0")), "{}", ended.stdout);
+    assert_eq!(lab.run("report").with_code(0).stdout, ended.stdout, "a report is no judgement");
+    let json = lab.answer("report --json").with_code(0).stdout;
+    let summary: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(summary["expectations"][0]["expected"], "expect max < 0s");
+    assert!(summary["expectations"][0]["runs"][0]["value"].as_f64().unwrap() > 0.0, "{json}");
 }
 
 #[test]
-fn errors_are_counted_against_an_objective() {
+fn a_threshold_that_is_met_is_exit_0() {
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
+    let words = format!("-n 50 -c 2 --fail-if 'errors > 0.1%' --expect 'p50 < 60s' {}", url(&sink));
+    let ended = load(&lab, &words);
+    let study = study(&lab);
+    let bound = study.run.judgement.as_ref().is_some_and(|it| it.verdict == model::Verdict::GeneratorBound);
+    ended.with_code(i32::from(bound));
+    assert!(results(study).iter().all(|result| result.is_met));
+}
+
+#[test]
+fn a_threshold_is_kept_by_each_run_of_a_sweep() {
+    let lab = Lab::new();
+    let sweep = "sweep --server builtin -t1:1 -d0.02 -R20 --multiples 1,4 --no-calibrate";
+    let mut command = lab.longtail(&format!("{sweep} --json"));
+    let ended = crate::lab::Running::start(command.args(["--expect", "p50 < 50ms", "--expect", "p50 < 60s"])).end();
+    let summary: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let expected = &summary["expectations"];
+    let met = |of: usize| expected[of]["runs"].as_array().unwrap().iter().all(|run| run["result"] == "met");
+    assert!(ended.code() == 1 && !met(0), "{expected}");
+    assert!(ended.stderr.contains("expect p50 < 50ms: it is "), "{}", ended.stderr);
+    let again = lab.study().command_line;
+    assert!(again.contains("'--expect=p50 < 50ms' '--expect=p50 < 60s"), "{again}");
+}
+
+#[test]
+fn failures_are_counted_against_a_threshold() {
     for answer in ["HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 "] {
         let (lab, receiver) = (Lab::new(), Receiver::answering(answer));
         let words = format!("-n 6 -c 2 --timeout 300ms --fail-if 'errors > 99%' {}", receiver.url());
-        // It is named as missed; and no figure is the server's.
+        // It is missed; and no figure is the server's.
         load(&lab, &words).with_code(3);
-        assert_eq!(study(&lab).run.missed.len(), 1);
+        assert!(!results(study(&lab))[0].is_met);
     }
 }
 
@@ -46,7 +73,7 @@ fn errors_are_counted_against_an_objective() {
 fn a_condition_ends_a_load_early() {
     let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     let ended = load(&lab, &format!("--for 600s -c 2 --stop-if 'completed > 0/s' {}", url(&sink))).with_code(0);
-    assert!(ended.stderr.contains("ended early: completed > 0/s"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("ended early: throughput > 0/s"), "{}", ended.stderr);
     let study = study(&lab);
     assert!(study.interrupted);
     assert!(study.run.tally.counts.good() > 0);

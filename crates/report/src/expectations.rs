@@ -1,0 +1,133 @@
+//! What the user expected of the figures (`--expect`, `--fail-if`), and what came of it: a sentence a threshold, however many runs there are.
+
+use model::objective::ObjectiveFigure;
+use model::{JudgedThreshold, Nanos, Objective, Study, ThresholdDoubt, ThresholdResult, judged_thresholds};
+
+use crate::number;
+use crate::summary::{ExpectationResult, ExpectedRun, Summary};
+use crate::tree::ReportSection;
+
+/// Runs that a sentence names; the others are counted.
+const NAMED: usize = 3;
+
+/// Of a full report; `None` where nothing was expected.
+pub(crate) fn section(study: &Study) -> Option<ReportSection> {
+    let sentences = Summary::of(study, None).expectations.into_iter().map(|expectation| expectation.sentence);
+    ReportSection::new("thresholds").lines(sentences).filled()
+}
+
+/// One for each threshold of the study, whose runs are called so.
+pub(crate) fn results(study: &Study, labels: &[&str]) -> Vec<ExpectationResult> {
+    judged_thresholds(study).iter().map(|judged| result(judged, labels)).collect()
+}
+
+/// A result with the name of its run.
+struct NamedResult<'a> {
+    label: &'a str,
+    result: ThresholdResult,
+}
+
+fn result(judged: &JudgedThreshold, labels: &[&str]) -> ExpectationResult {
+    let named = labels.iter().zip(&judged.results);
+    let results: Vec<NamedResult<'_>> =
+        named.filter_map(|(label, result)| Some(NamedResult { label, result: (*result)? })).collect();
+    let missed: Vec<&NamedResult<'_>> =
+        results.iter().filter(|it| !it.result.is_met && it.result.doubt.is_none()).collect();
+    let doubtful: Vec<&NamedResult<'_>> = results.iter().filter(|it| it.result.doubt.is_some()).collect();
+    let condition = &judged.threshold.condition;
+    let (result, word, shown) = match (missed.as_slice(), doubtful.as_slice()) {
+        ([], []) if results.is_empty() => ("cannot_tell", "CANNOT TELL", "nothing was measured".to_owned()),
+        ([], []) => ("met", "PASS", passed(condition, &results)),
+        ([], doubtful) => ("cannot_tell", "CANNOT TELL", listed(condition, doubtful)),
+        (missed, _) => ("missed", "FAIL", listed(condition, missed)),
+    };
+    ExpectationResult {
+        expected: judged.threshold.to_string(),
+        result,
+        sentence: format!("{word} {}: {shown}", judged.threshold),
+        runs: results.iter().map(|it| in_short(condition, it)).collect(),
+    }
+}
+
+fn passed(condition: &Objective, results: &[NamedResult<'_>]) -> String {
+    match results {
+        [one] => listed(condition, &[one]),
+        all => format!("in all {} runs", number::count(all.len() as u64)),
+    }
+}
+
+/// `it is 23.5 ms (21.3–27.3 ms)`, or `it is 1.01 s at 1.5x, 1.21 s at 2x and 2 more`.
+fn listed(condition: &Objective, results: &[&NamedResult<'_>]) -> String {
+    let named = results.iter().take(NAMED).map(|it| {
+        let at = if it.label.is_empty() { String::new() } else { format!(" at {}", it.label) };
+        format!("{}{at}{}", figure(condition, &it.result), doubt(&it.result))
+    });
+    let more = results.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {} more", number::count(more as u64)) } else { String::new() };
+    format!("it is {}{more}", named.collect::<Vec<_>>().join(", "))
+}
+
+fn figure(condition: &Objective, result: &ThresholdResult) -> String {
+    let Some(value) = result.value else { return "not known".to_owned() };
+    let ends = result.interval.filter(|_| value.is_finite());
+    let range = match ends.map(|ends| (ends.low, ends.high)) {
+        Some((Some(low), Some(high))) => {
+            format!(" ({}–{})", in_unit(condition, low).trim_end_matches(" ms"), in_unit(condition, high))
+        }
+        Some((Some(low), None)) => format!(" (above {})", in_unit(condition, low)),
+        _ => String::new(),
+    };
+    format!("{}{range}", in_unit(condition, value))
+}
+
+fn in_unit(condition: &Objective, value: f64) -> String {
+    match condition.figure {
+        _ if value.is_infinite() => condition.shown(value),
+        ObjectiveFigure::ErrorShare | ObjectiveFigure::SentShare => format!("{} %", number::percent_tenths(value)),
+        ObjectiveFigure::Errors => number::count(value as u64),
+        ObjectiveFigure::Completed => format!("{}/s", number::rate_in_words(value)),
+        _ => number::time(Nanos(value as u64)),
+    }
+}
+
+/// Why nobody can tell, and which way the figure points.
+fn doubt(result: &ThresholdResult) -> String {
+    let why = match result.doubt {
+        None => return String::new(),
+        Some(ThresholdDoubt::Invalid) => return ", but the run is INVALID".to_owned(),
+        Some(ThresholdDoubt::GeneratorBound) => return ", but longtail was the limit and not the server".to_owned(),
+        Some(ThresholdDoubt::NotPrinted) => return ", for the generator did not print it".to_owned(),
+        Some(ThresholdDoubt::ImpossibleClaim) => return ", and what the generator claims cannot be".to_owned(),
+        Some(ThresholdDoubt::TooFewAnswers) => "there are too few answers",
+        Some(ThresholdDoubt::InsideInterval) => "the limit is inside the 95 % interval",
+    };
+    let estimate = if result.is_met { "met" } else { "missed" };
+    format!(", but {why} (by the estimate: {estimate})")
+}
+
+fn in_short(condition: &Objective, it: &NamedResult<'_>) -> ExpectedRun {
+    let is_time = !matches!(
+        condition.figure,
+        ObjectiveFigure::ErrorShare | ObjectiveFigure::SentShare | ObjectiveFigure::Errors | ObjectiveFigure::Completed
+    );
+    let scale = if is_time { 1e6 } else { 1.0 };
+    let scaled = |value: f64| (value.is_finite()).then(|| (value / scale * 1e6).round() / 1e6);
+    ExpectedRun {
+        label: it.label.to_owned(),
+        result: match it.result.doubt {
+            Some(_) => "cannot_tell",
+            None if it.result.is_met => "met",
+            None => "missed",
+        },
+        why: it.result.doubt.map(|doubt| match doubt {
+            ThresholdDoubt::Invalid => "invalid",
+            ThresholdDoubt::GeneratorBound => "generator_bound",
+            ThresholdDoubt::NotPrinted => "not_printed",
+            ThresholdDoubt::ImpossibleClaim => "impossible_claim",
+            ThresholdDoubt::TooFewAnswers => "too_few_answers",
+            ThresholdDoubt::InsideInterval => "inside_interval",
+        }),
+        value: it.result.value.and_then(scaled),
+        interval: it.result.interval.map(|ends| [ends.low, ends.high].map(|end| end.and_then(scaled))),
+    }
+}
