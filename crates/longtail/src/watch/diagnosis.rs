@@ -22,6 +22,8 @@ const OTHERS: f64 = 0.1;
 const STANDSTILL: f64 = 5.0;
 /// One report may be a moment's; so many in a row are not.
 const ENOUGH_REPORTS: usize = 2;
+/// Waiting for a shorter time has no since.
+const LEAST_SPAN: Nanos = Nanos::from_secs(1);
 /// A worker that has not reported for so long, while another has, hangs perhaps.
 const SILENCE: Nanos = Nanos::from_secs(15);
 
@@ -242,9 +244,9 @@ fn cpu(seen: &WatchEvidence) -> Option<String> {
     Some(format!("CPU {cpu} of {of}{}.{}", all.unwrap_or_default(), wait.unwrap_or_default()))
 }
 
-/// Since when, and where it goes; `None` where nobody waits.
+/// Since when, and where it goes; `None` where nobody waits, or nobody did a moment ago.
 pub(crate) fn since(seen: &WatchEvidence) -> Option<String> {
-    let span = seen.span?;
+    let span = seen.span.filter(|span| span.length >= LEAST_SPAN)?;
     let length = number::length(span.length);
     let since = if span.is_from_start { format!("the watch began, {length} ago") } else { format!("{length} ago") };
     let per_second = |n: f64| number::rate_in_words(n);

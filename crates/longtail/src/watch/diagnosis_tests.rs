@@ -315,4 +315,6 @@ fn a_full_accept_queue_an_end_and_a_trend_are_said() {
     }
     let span = Some(WaitingSpan { length: Nanos::from_secs(7), is_from_start: true });
     assert!(since(&WatchEvidence { span, ..saturated() }).unwrap().starts_with("the watch began, 7.00 s ago"));
+    let span = Some(WaitingSpan { length: Nanos::ZERO, is_from_start: true });
+    assert_eq!(since(&WatchEvidence { span, ..saturated() }), None, "the first sample");
 }

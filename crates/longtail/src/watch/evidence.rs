@@ -205,7 +205,10 @@ impl WatchEvidence {
 /// The workers that Puma names; of a server without statistics those processes that call themselves so, else all.
 fn workers(board: &WatchBoard) -> Vec<WatchedWorker> {
     if let Some(Ok(said)) = &board.statistics {
-        return said.workers.iter().map(|worker| of_statistics(board, worker)).collect();
+        // A worker that took the place of another comes last there.
+        let mut all: Vec<&WorkerStats> = said.workers.iter().collect();
+        all.sort_by_key(|worker| worker.index);
+        return all.into_iter().map(|worker| of_statistics(board, worker)).collect();
     }
     let there = || board.processes.iter().filter(|(_, process)| process.is_there);
     let is_cluster = there().any(|(_, process)| worker_in_title(&process.title).is_some());
