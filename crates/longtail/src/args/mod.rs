@@ -6,6 +6,8 @@ mod attack;
 mod audit;
 mod builtin_server;
 mod doctor;
+#[cfg(test)]
+mod documented;
 pub(crate) mod environment;
 mod format;
 mod generate;

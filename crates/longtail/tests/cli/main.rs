@@ -9,6 +9,7 @@ mod builtin;
 mod calibrate;
 mod clock;
 mod doctor;
+mod documents;
 mod ending;
 mod far;
 mod formats;
