@@ -5,6 +5,11 @@
 //! To add a row: a `Row` in its group's file. Its `cause` runs the program to its end and returns what it saw, or why it cannot be
 //! caused here. A cell that is not asked about is `None` on both sides: `Cells` says so in one place, for row and page.
 
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "the causes of a table have one type, whether or not one may be impossible"
+)]
+
 mod faults;
 mod generator;
 mod limits;
@@ -203,6 +208,9 @@ const TRIES: usize = 3;
 /// So many at a time, of those that mostly wait.
 const BESIDE_EACH_OTHER: usize = 3;
 
+/// Who holds it has the machine to itself.
+static MACHINE: Mutex<()> = Mutex::new(());
+
 /// Causes each situation of a group, prints its row, and fails with every wrong cell.
 fn hold((group, rows): Group) {
     let (mut alone, others): (Vec<Row>, Vec<Row>) =
@@ -224,7 +232,6 @@ fn hold((group, rows): Group) {
         }
     });
     // What needs the machine for itself, and what others have disturbed: one at a time, and when all other tests are over.
-    static MACHINE: Mutex<()> = Mutex::new(());
     let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     alone.extend(disturbed.into_inner().unwrap());
     for row in alone {
@@ -277,7 +284,7 @@ impl Said {
 /// What came of a situation.
 enum Came {
     /// It was caused and may be judged; what was said before, on a disturbed machine.
-    Judged(Seen, String),
+    Judged(Box<Seen>, String),
     /// The machine explains each time what was said.
     Excused(String),
     /// It cannot be caused here, and why.
@@ -293,7 +300,7 @@ fn caused(row: &Row, tries: usize) -> Came {
             Err(reason) => return Came::Impossible(reason),
         };
         let why = seen.disturbed.as_ref().filter(|_| may_be_the_machines(&seen.cells, &row.expected));
-        let Some(why) = why else { return Came::Judged(seen, before) };
+        let Some(why) = why else { return Came::Judged(Box::new(seen), before) };
         let _ = write!(before, "; before: {}: {why}", words(&seen.cells));
     }
     Came::Excused(before)
