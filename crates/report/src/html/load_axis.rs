@@ -163,12 +163,12 @@ pub(crate) fn throughput(runs: &ShownRuns<'_>) -> PageFigure {
     let plot = Plot { marks, height: 300.0, ..Plot::new(TITLE, axis(runs), y) };
     let mut key = vec![KeyEntry::new("rate", "completed")];
     if let Some((.., rate)) = near {
-        key.push(KeyEntry::new("ideal", format!("most that is possible: {}", number::rate_in_words(rate))));
+        key.push(KeyEntry::new("ideal", format!("ceiling by theory: {}", number::rate_in_words(rate))));
     }
     key.extend(saturation.map(Saturation::key));
     let basis = match ceiling {
         Some((time, source, rate)) => format!(
-            "The most that is possible, {} req/s, follows from a service time of {} ({source}).",
+            "Theory allows {} requests/s at most, with a service time of {} ({source}).",
             number::rate_in_words(rate),
             number::time(time)
         ),
