@@ -115,9 +115,9 @@ fn the_way_is_in_connect_and_response_times_and_in_nothing_else() {
             } else {
                 String::new()
             };
-            let words = format!("{given} {} -n 12 -c 4 -o study.json", if keep_alive { "" } else { "-k" });
+            let words = format!("{given} {} -n 12 -c 4 -o x.study.json", if keep_alive { "" } else { "-k" });
             let ended = machines.load(&format!("{words} {scheme}://{host}:{port}/")).with_code(0);
-            let study = crate::load::read(&machines.lab.path("study.json"));
+            let study = crate::load::read(&machines.lab.path("x.study.json"));
             assert_same_count(&study, &sink.stop());
             let tally = &study.run.tally;
             assert_eq!(study.server, ServerLocation::Elsewhere);

@@ -9,7 +9,7 @@ use model::{KernelView, Nanos, Probe, Run, Study, SweepStudy};
 use rustix::process::{Pid, Signal};
 
 use crate::clock::eventually;
-use crate::lab::{LONGTAIL, Lab, PATIENCE, Running, can, free_port, has};
+use crate::lab::{LONGTAIL, Lab, PATIENCE, Running, can, free_port, full_report, has};
 
 /// Whether the kernel lets us listen; where not, says why and skips.
 fn can_listen() -> bool {
@@ -210,7 +210,7 @@ fn without_rights_it_says_what_is_missing_and_goes_on() {
         if is_permitted {
             command.args(["--bounding-set=-all", "--inh-caps=-all", LONGTAIL]);
         }
-        Running::start(command.args(words.split_ascii_whitespace())).end()
+        Running::start(command.args(full_report(words.split_ascii_whitespace()))).end()
     };
     longtail("sweep --server builtin -d0.01 -R2 --multiples 1 --inspect kernel")
         .refused("--inspect kernel cannot be done here: ");

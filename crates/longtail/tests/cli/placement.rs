@@ -150,7 +150,7 @@ fn processors_that_are_not_there_or_leave_none_to_the_lanes_are_refused() {
     let ours = affinity::ours().expect("Linux tells");
     for (cpus, why) in [
         ("8000".to_owned(), "choose among those"),
-        (ours.to_string(), "leaves no CPU to the lanes"),
+        (ours.to_string(), "leaves no CPU to the generator"),
         ("x".to_owned(), "0-2,5"),
     ] {
         let (lab, port) = (Lab::new(), free_port());
