@@ -41,13 +41,13 @@ impl Exit {
             Study::Load(study) => (false, vec![study.run.judgement.as_ref()]),
         };
         let is_invalid =
-            |judgement: &Option<&Judgement>| judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid);
+            |judgement: Option<&Judgement>| judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid);
         let judged = judged_thresholds(study);
         let results: Vec<&ThresholdResult> = judged.iter().flat_map(|one| one.results.iter().flatten()).collect();
         let has = |doubt| results.iter().any(|result| result.doubt == Some(doubt));
         if is_interrupted {
             Exit::Interrupted
-        } else if !judgements.is_empty() && judgements.iter().all(is_invalid) || has(ThresholdDoubt::Invalid) {
+        } else if !judgements.is_empty() && judgements.iter().copied().all(is_invalid) || has(ThresholdDoubt::Invalid) {
             Exit::Invalid
         } else if results.iter().any(|result| !result.is_met) || has(ThresholdDoubt::GeneratorBound) {
             Exit::Missed

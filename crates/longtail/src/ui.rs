@@ -62,7 +62,7 @@ fn write_out(text: &str) {
     }
 }
 
-/// What `--color` says; without it NO_COLOR, CLICOLOR_FORCE and the terminal decide.
+/// What `--color` says; without it `NO_COLOR`, `CLICOLOR_FORCE` and the terminal decide.
 pub(crate) fn choose_color(choice: clap::ColorChoice) {
     match choice {
         clap::ColorChoice::Auto => {}

@@ -1,7 +1,7 @@
 //! A study as one HTML page: the answer, plots, tables, and how to repeat it. It loads nothing and runs nothing.
 //!
 //! The page forbids itself the network and scripts (Content-Security-Policy). What a pointer shows are titles of the drawings.
-//! Every text of a study passes [`escaped`], for servers and users choose some of it.
+//! Every text of a study passes `escaped`, for servers and users choose some of it.
 
 use model::Study;
 

@@ -63,7 +63,10 @@ impl Page {
     fn commands_in_prose(&self) -> Vec<String> {
         let prose = self.prose().replace("\\|", "|");
         let quoted = prose.split('`').skip(1).step_by(2);
-        quoted.filter(|code| code.starts_with("longtail ") && !code.contains(['…', '|', '<'])).map(str::to_owned).collect()
+        quoted
+            .filter(|code| code.starts_with("longtail ") && !code.contains(['…', '|', '<']))
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Where its links lead.

@@ -1,5 +1,7 @@
 //! What the help looks like: `-h` fits on a screen, `--help` has every flag, and all of it comes from clap's definition.
 
+use std::fmt::Write as _;
+
 use clap::{Command, CommandFactory as _};
 
 use report::Width;
@@ -108,19 +110,20 @@ pub(crate) fn documented() -> Command {
 }
 
 fn exit_codes() -> String {
-    Exit::ALL.iter().map(|(exit, meaning)| format!("  {:<4} {meaning}\n", exit.code())).collect()
+    let line = |(exit, meaning): &(Exit, &str)| format!("  {:<4} {meaning}\n", exit.code());
+    Exit::ALL.iter().map(line).collect::<Vec<_>>().concat()
 }
 
 /// What `longtail --help` says.
 fn overview(whole: &Command) -> String {
     let mut text = format!("{}\n\nUsage: longtail <command> [options]\n", about(whole));
     for (title, names) in GROUPS {
-        text.push_str(&format!("\n{title}\n"));
+        _ = writeln!(text, "\n{title}");
         for command in names.iter().filter_map(|name| whole.find_subcommand(name)) {
-            text.push_str(&format!("  {:<10} {}\n", command.get_name(), about(command)));
+            _ = writeln!(text, "  {:<10} {}", command.get_name(), about(command));
         }
     }
-    text.push_str(&format!("\nStart here\n{START_HERE}\n\nExit codes\n{}", exit_codes()));
+    _ = write!(text, "\nStart here\n{START_HERE}\n\nExit codes\n{}", exit_codes());
     text + "\nOptions: -h, --help   -V, --version   --color auto|always|never\nMore:    longtail <command> --help | longtail help words | man longtail\n"
 }
 
@@ -231,7 +234,7 @@ mod tests {
         for (_, names) in GROUPS {
             for name in names {
                 let help = long_help(whole().term_width(WIDTH), Some(name));
-                page.push_str(&format!("\n## {name}\n\n```text\n{}\n```\n", help.trim_end()));
+                _ = write!(page, "\n## {name}\n\n```text\n{}\n```\n", help.trim_end());
             }
         }
         testkit::golden::expect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands.md"), &page);

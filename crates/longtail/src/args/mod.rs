@@ -54,6 +54,7 @@ use crate::ui;
 use model::AllowedNetworks;
 
 /// How long do requests wait when a web server is busy, and can you trust the number?
+#[expect(clippy::doc_markdown, reason = "these lines are the help, shown as they are")]
 #[derive(Debug, Parser)]
 #[command(name = "longtail", version, max_term_width = help::WIDTH)]
 struct Cli {

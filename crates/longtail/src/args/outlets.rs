@@ -10,6 +10,7 @@ use super::help::ADVANCED;
 use crate::mistake::{Mistake, wrong};
 
 /// Figures in and out.
+#[expect(clippy::doc_markdown, reason = "these lines are the help, shown as they are")]
 #[derive(Clone, Debug, Args)]
 pub(crate) struct OutletArgs {
     /// Record what app and server send by statsd during a run, such as 127.0.0.1:8125 (port 0: any free one); a server

@@ -40,7 +40,9 @@ pub(crate) fn run(args: LoadArgs, resolver: Resolver) -> Result<Exit, Mistake> {
         (Some(study), _) => result.results.publish(study),
     };
     // Below the report, where a terminal's user looks.
-    result.complaints.iter().for_each(|line| ui::note(line));
+    for line in &result.complaints {
+        ui::note(line);
+    }
     if let Some((outlets, interrupt)) = result.end {
         outlets.close(&interrupt);
     }
@@ -56,7 +58,9 @@ pub(crate) fn attack(args: &AttackArgs, resolver: Resolver) -> Result<Exit, Mist
     let result = measure(&args, resolver)?;
     let kept = result.study.as_ref().map_or(Ok(()), |study| result.results.keep(study));
     ui::print(&format!("Completed {}/{}\n", result.answered, result.planned));
-    result.complaints.iter().for_each(|line| ui::note(line));
+    for line in &result.complaints {
+        ui::note(line);
+    }
     kept.map(|()| result.exit)
 }
 
@@ -121,12 +125,16 @@ fn measure(args: &LoadArgs, resolver: Resolver) -> Result<LoadResult<'_>, Mistak
     let study = Study::from(study);
     let Study::Load(load) = &study else { unreachable!("it is a load") };
     let run = &load.run;
-    tls_trouble(&transport, &run.tally).iter().for_each(|reason| ui::note(reason));
+    if let Some(reason) = tls_trouble(&transport, &run.tally) {
+        ui::note(&reason);
+    }
     let stopped = run.warnings.iter().find_map(|warning| match warning {
         Diagnostic::StoppedEarly { condition } => Some(condition),
         _ => None,
     });
-    stopped.iter().for_each(|condition| ui::note(&format!("ended early: {condition}")));
+    if let Some(condition) = stopped {
+        ui::note(&format!("ended early: {condition}"));
+    }
     let checks_hold = recorder.as_ref().is_none_or(Recorder::checks_hold);
     let failed = recorder.and_then(|recorder| recorder.failed);
     let nothing_came = run.tally.counts.attempted() > 0 && run.tally.all_answers() == 0;

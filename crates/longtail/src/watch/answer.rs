@@ -37,9 +37,13 @@ pub(crate) fn answer(
     };
     put(LineWeight::Plain, "", &head(target, seen));
     put(LineWeight::Plain, "", "");
-    diagnosis::answer(seen).iter().for_each(|line| put(LineWeight::Bold, "  ", line));
+    for line in &diagnosis::answer(seen) {
+        put(LineWeight::Bold, "  ", line);
+    }
     put(LineWeight::Plain, "", "");
-    table(seen).iter().for_each(|line| put(LineWeight::Plain, "", line));
+    for line in &table(seen) {
+        put(LineWeight::Plain, "", line);
+    }
     let hidden = if seen.slots().is_none() { not_visible(seen) } else { None };
     let labelled = [("  Since  ", diagnosis::since(seen)), ("  Why    ", diagnosis::why(seen, limit))];
     let attempts = diagnosis::attempts(seen, limit);
@@ -51,7 +55,9 @@ pub(crate) fn answer(
     }
     put(LineWeight::Plain, "", "");
     for (label, text) in labelled {
-        text.into_iter().for_each(|text| put(LineWeight::Plain, label, &text));
+        if let Some(text) = text {
+            put(LineWeight::Plain, label, &text);
+        }
     }
     for (number, attempt) in attempts.iter().enumerate() {
         put(LineWeight::Plain, if number == 0 { "  Try    " } else { "         " }, attempt);

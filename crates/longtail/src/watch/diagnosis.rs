@@ -99,8 +99,7 @@ impl WatchLimit {
         if !is_full {
             let is_behind = |worker: &&WatchedWorker| worker.backlog > Some(0) && worker.full_reports >= ENOUGH_REPORTS;
             let has_room = |worker: &&WatchedWorker| worker.backlog == Some(0) && worker.free() > Some(0);
-            return if reported.iter().any(|worker| is_behind(worker)) && reported.iter().any(|worker| has_room(worker))
-            {
+            return if reported.iter().any(is_behind) && reported.iter().any(has_room) {
                 WatchLimit::Imbalance
             } else {
                 WatchLimit::Unknown(UnknownLimit::FreeThreads)

@@ -15,6 +15,7 @@ use super::waiting::{LEAST_QUEUE, WaitingSpan, WaitingTrend};
 const LEAST_RATE_SPAN: f64 = 3.0;
 
 /// What was seen of a server.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct WatchEvidence {
     /// How long it was watched.

@@ -70,7 +70,7 @@ mod tests {
         let found = |text: &str| {
             fs::write(&path, text).unwrap();
             let files = state_files(scratch.path());
-            assert_eq!(files, [path.clone()]);
+            assert_eq!(files, std::slice::from_ref(&path));
             of_state_file(&files[0], 42, &Resolver::default())
         };
         let here = "---\npid: 42\ncontrol_url: tcp://127.0.0.1:9293\ncontrol_auth_token: t\n";
