@@ -124,9 +124,9 @@ mod tests {
         assert_eq!(labels(AxisScale::from_zero([99.0])), "0 50 100");
         assert_eq!(labels(AxisScale::from_zero([0.93])), "0.0 0.5 1.0");
         assert_eq!(labels(AxisScale::from_zero([])), "0.0 0.2 0.4 0.6 0.8 1.0");
-        assert_eq!(labels(AxisScale::around([101.0, 3957.0])), "100 200 500 1000 2000 5000".trim_end_matches(" 5000"));
+        assert_eq!(labels(AxisScale::around([101.0, 3957.0])), "100 300 1000 3000");
         assert_eq!(labels(AxisScale::around([0.02, 900.0])), "0.1 1 10 100 1000");
-        assert_eq!(labels(AxisScale::around([100.0, 101.0])), "80 100 120 140".trim_end_matches(" 120 140"));
+        assert_eq!(labels(AxisScale::around([100.0, 101.0])), "80 100 120 140");
     }
 
     #[test]
