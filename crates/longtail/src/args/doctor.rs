@@ -20,6 +20,7 @@ Examples:
 Exit code: 1 where the machine is not fit, or a count of the self-test is wrong; never because of a time.";
 
 /// Flags of `longtail doctor`.
+#[expect(clippy::struct_excessive_bools, reason = "each switch is a flag")]
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DoctorArgs {
@@ -29,6 +30,9 @@ pub(crate) struct DoctorArgs {
     /// Measure longtail's own error, against test servers with known figures
     #[arg(long)]
     self_test: bool,
+    /// List what is fine too
+    #[arg(long, conflicts_with_all = ["generators", "self_test"])]
+    pub(crate) full: bool,
     #[command(flatten)]
     pub(crate) output: FormatArgs,
 

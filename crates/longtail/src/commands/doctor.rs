@@ -5,6 +5,7 @@
 use clap::ValueEnum as _;
 use launch::{Surroundings, puma};
 use probe::doctor::{MachineCheck, MachineFitness, MachineGrade, Programs, examine};
+use report::number::count_of;
 use serde_json::json;
 
 use crate::args::DoctorArgs;
@@ -15,7 +16,7 @@ use crate::mistake::Mistake;
 use crate::ui;
 
 /// No line is longer than this.
-const WIDTH: usize = 110;
+const WIDTH: usize = 100;
 /// Columns before what was seen: the mark, and the name.
 const INDENT: usize = 25;
 
@@ -31,7 +32,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Mistake> {
         Programs { path: around.path, puma, generators: generators.map(|generator| generator.name()).collect() };
     let checks = examine(&programs, &SystemClock::start());
     let fitness = MachineFitness::of(&checks);
-    ui::print(&if args.output.is_json() { json(&checks, &fitness) } else { text(&checks, &fitness) });
+    ui::print(&if args.output.is_json() { json(&checks, &fitness) } else { text(&checks, &fitness, args.full) });
     Ok(if fitness.fit { Exit::Fine } else { Exit::Missed })
 }
 
@@ -40,9 +41,12 @@ fn json(checks: &[MachineCheck], fitness: &MachineFitness) -> String {
     format!("{all:#}\n")
 }
 
-fn text(checks: &[MachineCheck], fitness: &MachineFitness) -> String {
-    let mut text = String::new();
-    for group in checks.chunk_by(|a, b| a.group == b.group) {
+/// The verdict, what is not fine, and how much is; with `is_full` what is fine as well.
+fn text(checks: &[MachineCheck], fitness: &MachineFitness, is_full: bool) -> String {
+    let is_shown = |check: &&MachineCheck| is_full || check.grade != MachineGrade::Fine;
+    let shown: Vec<&MachineCheck> = checks.iter().filter(is_shown).collect();
+    let mut text = format!("This machine is {}.\n\n", verdict(fitness));
+    for group in shown.chunk_by(|a, b| a.group == b.group) {
         text.push_str(group[0].group);
         text.push('\n');
         for check in group {
@@ -54,7 +58,11 @@ fn text(checks: &[MachineCheck], fitness: &MachineFitness) -> String {
         }
         text.push('\n');
     }
-    text + &verdict(fitness) + "\n"
+    let fine = checks.len() - shown.len();
+    if fine > 0 {
+        text += &format!("{} passed: longtail doctor --full lists what they saw.\n", count_of(fine as u64, "check"));
+    }
+    text
 }
 
 /// `fit`, `fit with warnings: 3`, `not fit: busy; warnings: 2`, and how much is unknown.
@@ -125,20 +133,24 @@ mod tests {
             check("tcp_syncookies", MachineGrade::Unknown, "/proc/x does not tell", None),
         ];
         let expected = "\
+This machine is fit with warnings: 1; unknown: 1.
+
 network
-✓ TIME_WAIT              3 connections
 ! somaxconn              128
                          spoils the tail
                          → sudo sysctl -w net.core.somaxconn=4096
 ? tcp_syncookies         /proc/x does not tell
 
-fit with warnings: 1; unknown: 1
+1 check passed: longtail doctor --full lists what they saw.
 ";
-        assert_eq!(text(&checks, &MachineFitness::of(&checks)), expected);
+        let fitness = MachineFitness::of(&checks);
+        assert_eq!(text(&checks, &fitness, false), expected);
+        let full = text(&checks, &fitness, true);
+        assert!(full.contains("\n✓ TIME_WAIT              3 connections\n") && !full.contains("passed"), "{full}");
     }
 
     #[test]
-    fn the_last_line_is_the_verdict() {
+    fn the_verdict_says_how_much_is_not_fine() {
         let of = |bad: &[&'static str], warnings, unknown| {
             verdict(&MachineFitness { fit: bad.is_empty(), bad: bad.to_vec(), warnings, unknown })
         };

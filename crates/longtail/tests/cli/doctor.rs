@@ -10,25 +10,28 @@ use crate::schemas::assert_keeps;
 /// 0 or 1, and the one that goes with what was printed.
 fn examined(lab: &Lab, words: &str) -> Ended {
     let ended = lab.run(words);
-    let unfit = ended.stdout.contains("\nnot fit: ") || ended.stdout.contains("\"fit\": false");
+    let unfit = ended.stdout.starts_with("This machine is not fit: ") || ended.stdout.contains("\"fit\": false");
     ended.with_code(i32::from(unfit))
 }
 
 #[test]
 fn the_text_is_grouped_marked_and_narrow() {
     let lab = Lab::new();
-    let ended = examined(&lab, "doctor");
+    let ended = examined(&lab, "doctor --full");
     assert_eq!(ended.stderr, "");
     let text = ended.stdout;
     for heading in ["processors", "right now", "timers", "network", "kernel", "programs"] {
         assert_eq!(text.lines().filter(|line| *line == heading).count(), 1, "{heading}: {text}");
     }
-    assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     let with = |mark: &str| text.lines().filter(|line| line.starts_with(mark)).count();
     assert_eq!(with("! ") + with("✗ "), text.matches("  → ").count(), "each doubt has its hint: {text}");
-    let last = text.lines().last().unwrap();
-    assert_eq!(last.starts_with("not fit: "), with("✗ ") > 0, "{last}");
-    assert!(last.starts_with("fit") || last.starts_with("not fit: "), "{last}");
+    let verdict = text.lines().next().unwrap();
+    assert_eq!(verdict.starts_with("This machine is not fit: "), with("✗ ") > 0, "{verdict}");
+    assert!(verdict.starts_with("This machine is "), "{verdict}");
+    let brief = examined(&lab, "doctor").stdout;
+    assert!(brief.lines().count() <= 30 && !brief.contains("\n✓ "), "{brief}");
+    assert!(brief.contains(" passed: longtail doctor --full lists what they saw.\n"), "{brief}");
     assert!(lab.studies().is_empty() && lab.living().is_empty());
 }
 
@@ -65,8 +68,8 @@ fn one_processor_and_few_descriptors_make_a_machine_unfit() {
         return;
     }
     let ended = Running::start(lab.program("sh").args(["-c", &script])).end().with_code(1);
-    let last = ended.stdout.lines().last().unwrap();
+    let verdict = ended.stdout.lines().next().unwrap();
     for name in ["processors", "file descriptors"] {
-        assert!(last.starts_with("not fit: ") && last.contains(name), "{last}");
+        assert!(verdict.starts_with("This machine is not fit: ") && verdict.contains(name), "{verdict}");
     }
 }
