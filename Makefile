@@ -33,6 +33,7 @@ install: ## Put longtail where cargo puts programs (~/.cargo/bin), man pages and
 test: ## Install what is missing, then all that must pass: format, lints, documentation, tests
 	@bin/install-missing test
 	@$(MAKE) --no-print-directory check
+	@cargo build --workspace --examples --locked
 	@bin/run-tests --workspace --tests --locked --no-fail-fast
 	@if $(COUNTS); then $(MAKE) --no-print-directory ceiling; else \
 		echo "ceiling: skipped: perf counts no instructions here (make ceiling has valgrind count them, in some minutes more)"; \

@@ -243,11 +243,21 @@ fn reason(error: httparse::Error, bytes: &[u8]) -> BadResponse {
     }
 }
 
-/// Of a head that is against the grammar: whether it is because a field goes on in the next line.
+/// Of a head that is against the grammar: whether it is because a field goes on in the next line. The first line that is no field
+/// decides, so that it does not matter how much has come behind it.
 fn malformed(bytes: &[u8]) -> BadResponse {
-    let head = bytes.windows(4).position(|end| end == b"\r\n\r\n").map_or(bytes, |end| &bytes[..end]);
-    let is_folded = head.windows(2).any(|pair| matches!(pair, b"\n " | b"\n\t"));
+    let first = bytes.split(|byte| *byte == b'\n').skip(1).find(|line| !is_field(line));
+    let is_folded = first.is_some_and(|line| matches!(line.first(), Some(b' ' | b'\t')));
     if is_folded { BadResponse::FoldedLine } else { BadResponse::MalformedHead }
+}
+
+/// Whether a line is a field by its grammar (RFC 9112 section 5), its line feed left out.
+fn is_field(line: &[u8]) -> bool {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    let is_visible = |byte: &u8| *byte == b'\t' || *byte >= b' ' && *byte != 0x7f;
+    let colon = line.iter().position(|byte| *byte == b':');
+    colon.is_some_and(|at| at > 0 && line[..at].iter().all(is_token) && line[at..].iter().all(is_visible))
 }
 
 fn content_length_of(value: &[u8]) -> Result<u64, BadResponse> {

@@ -291,6 +291,13 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_behind_a_damaged_head_is_no_part_of_it() {
+        let damaged = b"HTTP/1.1 200 X\r\nServer: x\r\n\rX7\r\n\tbody";
+        assert_eq!(read(damaged, &[]), Err(BadResponse::MalformedHead));
+        assert_eq!(read(damaged, &[29, 3]), Err(BadResponse::MalformedHead));
+    }
+
+    #[test]
     fn the_next_responses_bytes_are_left() {
         let (mut reader, mut heads) = (ResponseReader::default(), HeadCache::new(""));
         let two = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1";

@@ -1,4 +1,8 @@
-//! Each example of the help, on a server of the test and for a shorter time; counts and requests files.
+//! Each example of the help and of the documents, on a server of the test and for a shorter time; counts and requests files.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 
 use model::Pace;
 use sink::SinkBody;
@@ -55,6 +59,60 @@ fn each_example_of_loads_help_runs() {
         let study = study(&lab);
         assert!(study.run.tally.counts.total() > 0, "{words}");
         assert_answered(&study, if words.contains("--unix") { unix } else { tcp });
+    }
+}
+
+/// The commands of the documents that start so, remarks cut off, each once.
+fn documented(start: &str) -> BTreeSet<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let pages =
+        fs::read_dir(root.join("docs")).unwrap().map(|page| page.unwrap().path()).chain([root.join("README.md")]);
+    let texts = pages.filter(|page| page.extension().is_some_and(|ending| ending == "md"));
+    let texts: Vec<String> = texts.map(|page| fs::read_to_string(page).unwrap()).collect();
+    let commands = texts.iter().flat_map(|text| text.lines()).filter_map(|line| line.strip_prefix("$ longtail "));
+    let commands = commands.filter(|command| command.starts_with(start));
+    commands.map(|command| command.split("   ").next().unwrap().trim().to_owned()).collect()
+}
+
+#[test]
+fn each_load_of_the_documents_runs() {
+    let here = |command: &String| command.contains(" http://127.0.0.1:") && !command.contains("--generator");
+    let found: Vec<String> = documented("load ").into_iter().filter(here).collect();
+    assert!(found.len() >= 6, "{found:#?}");
+    for command in found {
+        let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
+        let (before, _) = command.rsplit_once("http://127.0.0.1:").unwrap();
+        let words = adapted(&format!("{before}{}", url(&sink)), "", "").replace("--for 5s", "--for 300ms");
+        let ended = Running::start(lab.longtail("").args(split(&words))).end();
+        // Whether a threshold is met is a matter of the machine.
+        assert!(ended.code() == 0 || ended.code() == 1 && words.contains("--expect"), "{words}: {ended:?}");
+        assert_answered(&study(&lab), sink);
+    }
+}
+
+#[test]
+fn each_sweep_of_the_documents_that_needs_no_app_runs() {
+    let own = [
+        "-r ",
+        "-C ",
+        "--puma",
+        "--generator",
+        "--bodies",
+        "ssl4",
+        "--inspect app",
+        "--statsd-listen",
+        "--server-cpus",
+    ];
+    let needs_none = |command: &String| own.iter().all(|flag| !command.contains(flag));
+    let found: Vec<String> = documented("sweep ").into_iter().filter(needs_none).collect();
+    assert!(found.len() >= 3, "{found:#?}");
+    for command in found {
+        let lab = Lab::new();
+        let end = if command.contains("-R100") { String::new() } else { " --for 200ms".to_owned() };
+        let words = command.replace("-R100", "-R2").replace("-d0.2", "-d0.01").replace("-d0.1", "-d0.01");
+        let words = format!("{words}{end} --server builtin --warm-up 0s --multiples 1 --no-calibrate");
+        Running::start(lab.longtail("").args(split(&words))).end().with_code(0);
+        assert_eq!(lab.studies().len(), 1, "{words}");
     }
 }
 
