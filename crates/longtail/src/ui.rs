@@ -248,19 +248,19 @@ fn waiting(rows: &Arc<Mutex<String>>) -> ProgressStyle {
 }
 
 fn running(rows: &Arc<Mutex<String>>, progress: &Arc<RunProgress>) -> ProgressStyle {
-    let figures = Mutex::new(LiveFigures::default());
+    let figures = Arc::new(Mutex::new(LiveFigures::default()));
     let progress = Arc::clone(progress);
     style(rows, "{msg}, {elapsed}{prefix}, {done}").with_key(
         "done",
         move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-            let _ = match (progress.start(), progress.connected()) {
-                (Nanos::ZERO, connected @ 1..) => write!(out, "{connected} connections open"),
-                _ => {
-                    let mut figures = figures.lock().unwrap_or_else(PoisonError::into_inner);
-                    figures.update(&progress, state.elapsed());
-                    write!(out, "{} requests{}", progress.ended(), figures.text)
-                }
-            };
+            let connected = progress.connected();
+            if progress.start() == Nanos::ZERO && connected > 0 {
+                let _ = write!(out, "{connected} connections open");
+            } else {
+                let mut figures = figures.lock().unwrap_or_else(PoisonError::into_inner);
+                figures.update(&progress, state.elapsed());
+                let _ = write!(out, "{} requests{}", progress.ended(), figures.text);
+            }
         },
     )
 }

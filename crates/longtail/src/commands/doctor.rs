@@ -60,7 +60,8 @@ fn text(checks: &[MachineCheck], fitness: &MachineFitness, is_full: bool) -> Str
     }
     let fine = checks.len() - shown.len();
     if fine > 0 {
-        text += &format!("{} passed: longtail doctor --full lists what they saw.\n", count_of(fine as u64, "check"));
+        text += &count_of(fine as u64, "check");
+        text += " passed: longtail doctor --full lists what they saw.\n";
     }
     text
 }
