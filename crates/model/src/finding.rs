@@ -44,6 +44,13 @@ pub enum Finding {
         /// What it completes there, in requests per second.
         rate_per_s: f64,
     },
+    /// One load was tried, and the server is not seen to be at a limit: whether it does more under another is not known.
+    OneLoad {
+        /// Connections.
+        connections: u32,
+        /// What it completes, in requests per second.
+        rate_per_s: f64,
+    },
     /// It completes less at the highest load than at a lower one.
     Collapsing {
         /// Connections at the best rate.
@@ -430,6 +437,9 @@ fn throughput(points: &[SweepPoint<'_>]) -> Option<Finding> {
     let reached = points.iter().find(|point| point.rate >= (1.0 - SAME_RATE) * best.rate)?;
     let is_flat = f64::from(connections) >= NEXT_LOAD * f64::from(reached.run.connections);
     let has_limit = reached.limit().is_some_and(|limit| !matches!(limit, Limit::NotKnown { .. }));
+    if points.len() == 1 && !has_limit {
+        return Some(Finding::OneLoad { connections, rate_per_s });
+    }
     if !is_flat && !has_limit {
         return Some(Finding::StillRising { connections, rate_per_s });
     }

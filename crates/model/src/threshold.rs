@@ -211,10 +211,15 @@ impl RunToJudge<'_> {
             Some(_) if self.claim.is_some_and(|claim| claim.spoils(threshold.condition.figure, self.warnings)) => {
                 Some(ThresholdDoubt::ImpossibleClaim)
             }
-            Some(figure) if figure.has_too_few => Some(ThresholdDoubt::TooFewAnswers),
-            Some(figure) if figure.value.is_finite() && interval.as_ref().is_some_and(is_inside) => {
-                Some(ThresholdDoubt::InsideInterval)
+            // A limit below the interval, or above it, is decided, however few answers there are.
+            Some(figure) if figure.has_too_few && interval.as_ref().is_none_or(is_inside) => {
+                Some(ThresholdDoubt::TooFewAnswers)
             }
+            Some(figure) if figure.value.is_finite() => interval.as_ref().filter(|ends| is_inside(ends)).map(|ends| {
+                // What has no bound on that side lacks answers, and not distance.
+                let bound = if threshold.condition.limit >= figure.value { ends.high } else { ends.low };
+                bound.map_or(ThresholdDoubt::TooFewAnswers, |_| ThresholdDoubt::InsideInterval)
+            }),
             Some(_) => None,
         };
         // A claim that cannot be keeps nothing.

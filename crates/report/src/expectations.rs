@@ -98,7 +98,7 @@ fn doubt(result: &ThresholdResult) -> String {
         Some(ThresholdDoubt::GeneratorBound) => return ", but longtail was the limit and not the server".to_owned(),
         Some(ThresholdDoubt::NotPrinted) => return ", for the generator did not print it".to_owned(),
         Some(ThresholdDoubt::ImpossibleClaim) => return ", and what the generator claims cannot be".to_owned(),
-        Some(ThresholdDoubt::TooFewAnswers) => "there are too few answers",
+        Some(ThresholdDoubt::TooFewAnswers) => "too few answers bound it there: run longer (--for)",
         Some(ThresholdDoubt::InsideInterval) => "the limit is inside the 95 % interval",
     };
     let estimate = if result.is_met { "met" } else { "missed" };

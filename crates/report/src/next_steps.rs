@@ -54,6 +54,13 @@ fn of_sweep(study: &SweepStudy) -> Vec<NextCommand> {
                 });
                 next.push(command(line, "more connections"));
             }
+            Finding::OneLoad { connections, .. } => {
+                let line = changed(&|plan| {
+                    plan.multiples.clear();
+                    plan.connections = [1, 2, 4].map(|n| (n * connections / 2).max(1)).to_vec();
+                });
+                next.push(command(line, "half of it, and twice as many"));
+            }
             Finding::Undecided { .. } => {
                 let line = changed(&|plan| {
                     plan.connections.clear();

@@ -26,6 +26,11 @@ pub(crate) fn of(finding: &Finding) -> String {
             count_of(*connections, "connection"),
             rate_in_words(*rate_per_s)
         ),
+        Finding::OneLoad { connections, rate_per_s } => format!(
+            "{} requests/s at {}; whether the server is saturated there, one load does not tell.",
+            rate_in_words(*rate_per_s),
+            count_of(*connections, "connection")
+        ),
         Finding::Collapsing { best_connections, best_per_s, connections, rate_per_s } => format!(
             "Throughput falls under load: {} requests/s at {}, {} at {}.",
             rate_in_words(*best_per_s),

@@ -134,6 +134,13 @@ fn throughput_that_rises_to_the_end_is_no_saturation() {
         ),
         "{said}"
     );
+    let one = conclusion(sweep(vec![free(20, 74)]));
+    assert!(
+        one.starts_with(
+            "74 requests/s at 20 connections; whether the server is saturated there, one load does not tell."
+        ),
+        "{one}"
+    );
     let falls = conclusion(sweep(vec![run(10, 99, &steady), run(20, 100, &steady), run(40, 60, &steady)]));
     assert!(falls.starts_with("Throughput falls under load: 100 requests/s at 20 connections, 60 at 40."), "{falls}");
     let from_the_middle = conclusion(sweep(vec![run(2, 20, &steady), run(10, 99, &steady), run(40, 100, &turns)]));

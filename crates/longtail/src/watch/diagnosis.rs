@@ -172,6 +172,15 @@ pub(crate) fn answer(seen: &WatchEvidence) -> Vec<String> {
 
 fn threads(seen: &WatchEvidence) -> Option<String> {
     let (slots, busy) = (seen.slots()?, seen.busy()?);
+    // Puma reports each 5 s: what it said may be over.
+    let oldest = seen.workers.iter().filter_map(|worker| worker.age).max();
+    if let Some(age) = oldest.filter(|_| busy >= slots && seen.connections.is_some_and(|open| open < 0.5)) {
+        let threads = number::count_of(slots, "thread");
+        return Some(format!(
+            "No connection is open now; in Puma's last report, {} old, {busy} of {threads} were busy.",
+            number::length(age)
+        ));
+    }
     Some(match busy {
         0 => format!("None of {} is busy.", number::count_of(slots, "thread")),
         _ if busy >= slots && slots == 1 => "The only thread is busy.".to_owned(),

@@ -192,6 +192,14 @@ fn nobody_waits_at_an_idle_server_or_one_with_free_threads() {
     assert!(said(&seen).contains("Nobody waits."), "one for a moment, now and then");
     let full = WatchEvidence { workers: vec![worker(0, 5, 0, 0.1), worker(1, 5, 0, 0.1)], still: Some(0.0), ..idle() };
     assert!(reason(&full).contains("who comes now waits") && tried(&full).is_empty(), "{}", reason(&full));
+    assert!(
+        said(&full)
+            .starts_with("No connection is open now; in Puma's last report, 4.00 s old, 10 of 10 threads were busy."),
+        "a report may be older than the end of the load: {}",
+        said(&full)
+    );
+    let connected = WatchEvidence { connections: Some(10.0), ..full };
+    assert!(said(&connected).starts_with("All 10 threads are busy."), "{}", said(&connected));
 }
 
 #[test]
