@@ -17,7 +17,7 @@ use crate::tools::{End, Job, Tool};
 /// A request may take so long where a run ends by their number.
 const SLOWEST: Nanos = Nanos::from_micros(50);
 /// How often it is looked at while it ought to run: seldom, for whoever looks takes a processor from somebody (and a lane that
-/// stays awake goes to sleep where more want to run than can).
+/// polls goes to sleep where more want to run than can).
 const SELDOM: Nanos = Nanos::from_millis(100);
 /// How often when it ought to end.
 const OFTEN: Nanos = Nanos::from_millis(10);
@@ -281,8 +281,8 @@ mod tests {
         // The bytes of requests whose head another counts otherwise are not compared.
         assert_eq!(same_ledgers(&ours(5, 0), (5, 5, 0), false), Ok(()));
         for theirs in [(4, 4, 40), (6, 6, 60), (5, 4, 50), (5, 5, 51)] {
-            let told = same_ledgers(&ours(5, 0), theirs, true).unwrap_err();
-            assert!(told.starts_with(LEDGERS), "{told}");
+            let said = same_ledgers(&ours(5, 0), theirs, true).unwrap_err();
+            assert!(said.starts_with(LEDGERS), "{said}");
         }
         // Two failed: they may or may not have been received.
         for requests in 3..=5 {

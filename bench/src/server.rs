@@ -31,7 +31,7 @@ pub(crate) enum Kind {
     Sink {
         /// Content of an answer.
         bytes: u64,
-        /// Answers that take exactly this long; it is awake all the time then.
+        /// Answers that take exactly this long; it spins all the time then.
         delay: Option<Nanos>,
     },
     /// nginx with `return 200`.

@@ -51,7 +51,7 @@ fn a_request_stays_below_its_ceiling_of_instructions() {
         std::thread::yield_now();
     }
     let run = |requests: u64, stamps: &str| {
-        // With this timing a lane does not try to stay awake: on one processor it is always wanted by the sink.
+        // With this timing a lane does not poll: on one processor it is always wanted by the sink.
         let load = format!("load --no-calibrate --threads 1 --timing coalesce --timestamps {stamps}");
         let line = format!("{load} -c {CONNECTIONS} -n {requests} http://{address}/");
         let words: Vec<&Path> = std::iter::once(longtail.as_path()).chain(line.split(' ').map(Path::new)).collect();
@@ -62,7 +62,7 @@ fn a_request_stays_below_its_ceiling_of_instructions() {
         let each = |_| (run(long, stamps) - run(short, stamps)) / (long - short) as f64;
         let all: Vec<f64> = (0..number).map(each).collect();
         let by = counter.name();
-        told(&format!("instructions in user mode a request, by {by}, {stamps} stamps: {all:.0?}, ceiling {ceiling}"));
+        say(&format!("instructions in user mode a request, by {by}, {stamps} stamps: {all:.0?}, ceiling {ceiling}"));
         all.into_iter().fold(f64::INFINITY, f64::min)
     };
     let least = CEILINGS.map(least_of);
@@ -142,11 +142,11 @@ fn one_processor() {
 }
 
 fn skipped(why: &str) {
-    told(&format!("skipped: {why}"));
+    say(&format!("skipped: {why}"));
 }
 
 #[expect(clippy::print_stderr, reason = "a test that does not run says why; one that does says how near it is")]
-fn told(text: &str) {
+fn say(text: &str) {
     eprintln!("{text}");
 }
 

@@ -70,7 +70,7 @@ mod tests {
     fn a_byte_a_request_is_growth() {
         const MEGABYTE: f64 = 1e6;
         assert_eq!(growth((1_000_000, 11.0 * MEGABYTE), (10_000_000, 11.5 * MEGABYTE)), None);
-        let told = growth((1_000_000, 11.0 * MEGABYTE), (10_000_000, 20.0 * MEGABYTE)).unwrap();
-        assert_eq!(told, "memory grows with the run: 10.5 MiB of 1000000 requests, 19.1 MiB of 10000000");
+        let said = growth((1_000_000, 11.0 * MEGABYTE), (10_000_000, 20.0 * MEGABYTE)).unwrap();
+        assert_eq!(said, "memory grows with the run: 10.5 MiB of 1000000 requests, 19.1 MiB of 10000000");
     }
 }

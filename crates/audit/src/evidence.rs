@@ -211,7 +211,7 @@ pub struct Staircase {
     /// What a request occupies the server for at the least.
     pub hold_s: f64,
     /// Whether `hold_s` was stated, and is not the mean of the first step.
-    pub hold_told: bool,
+    pub hold_is_known: bool,
     /// The first step's mean: the hold as measured.
     pub hold_measured_s: f64,
     /// Requests were at least this far apart.
@@ -403,7 +403,7 @@ impl Staircase {
             exact_time(self.step_s),
             expected.unwrap_or_default(),
             self.steps - 1,
-            if self.hold_told { "sleeps" } else { "takes" },
+            if self.hold_is_known { "sleeps" } else { "takes" },
             printed_time(hold_s),
             exact_time(self.spacing_least_s),
             rate(self.sent_at_most_per_s)

@@ -184,7 +184,7 @@ fn beyond_a_million_requests_heys_mean_grows_with_the_run() {
 }
 
 #[test]
-fn several_tools_in_one_file_are_told_apart_and_in_its_order() {
+fn several_tools_in_one_file_are_distinguished_and_in_its_order() {
     let files = ["real/oha", "real/wrk", "real/ab", "documented/vegeta", "real/hey", "real/h2load", "documented/wrk2"];
     let text: String = files.iter().map(|file| read(file) + "\n").collect();
     let together: Vec<Claim> = audit::audit(&text).into_iter().map(|found| found.claim).collect();

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_had_work_meanwhile_needs_nobody_awake() {
+    fn a_server_that_had_work_meanwhile_needs_no_busy_polling() {
         let mut poll = poll();
         let soon = Nanos::from_micros(30);
         for n in 0..3 {

@@ -60,7 +60,7 @@ impl CpuAccount {
     }
 }
 
-/// The most that sleeps are aimed early: a lane that waits for a processor for longer would be awake in vain.
+/// The most that sleeps are aimed early: a lane that waits for a processor for longer would poll in vain.
 pub(crate) const LONGEST_WAKE_DELAY: Nanos = Nanos::from_micros(50);
 /// How far one sleep moves the estimate.
 const ESTIMATE_STEP: Nanos = Nanos(250);
@@ -100,7 +100,7 @@ pub(crate) const NOTABLE: Nanos = Nanos::from_millis(10);
 /// machine had none.
 ///
 /// A turn ends when its wait does, or later by what its work takes. What lies between the longest that it could wait and its end, and no
-/// time on a processor explains, is such a stretch, whatever the cause; a shorter one that ends with news cannot be told from the server's
+/// time on a processor explains, is such a stretch, whatever the cause; a shorter one that ends with news cannot be distinguished from the server's
 /// silence. One comparison a turn finds it; the thread's processor time is read ten times a second, and where a turn was that long.
 #[derive(Debug)]
 pub(crate) struct Standstill {
@@ -167,11 +167,11 @@ mod tests {
 
     #[test]
     fn it_comes_to_the_median_and_an_outlier_moves_it_one_step() {
-        let usual = |n: u64| [18_000, 20_000, 22_000][n as usize % 3];
-        let settled = after((0..1000).map(usual));
+        let ordinary = |n: u64| [18_000, 20_000, 22_000][n as usize % 3];
+        let settled = after((0..1000).map(ordinary));
         assert!((18_000..=22_000).contains(&settled.0), "{settled}");
         // Every twentieth is late by two milliseconds: a mean would be 120 µs.
-        let disturbed = after((0..1000).map(|n| if n % 20 == 0 { 2_000_000 } else { usual(n) }));
+        let disturbed = after((0..1000).map(|n| if n % 20 == 0 { 2_000_000 } else { ordinary(n) }));
         assert!((18_000..=22_500).contains(&disturbed.0), "{disturbed}");
     }
 

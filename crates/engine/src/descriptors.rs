@@ -81,14 +81,14 @@ mod tests {
     #[expect(clippy::print_stderr, reason = "a skip says why")]
     fn a_thread_with_its_own_table_neither_sees_nor_keeps_open_what_the_others_have() {
         let (mut near, mut far) = UnixStream::pair().unwrap();
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let (release, released) = std::sync::mpsc::channel::<()>();
         let lane = std::thread::spawn(move || {
             let taken = unshare_table();
-            tell.send((taken, listed().len())).unwrap();
+            sender.send((taken, listed().len())).unwrap();
             released.recv().unwrap();
         });
-        let (taken, open) = told.recv().unwrap();
+        let (taken, open) = receiver.recv().unwrap();
         if !taken {
             eprintln!("skipped: the kernel gives a thread no table of its own here");
             release.send(()).unwrap();

@@ -17,7 +17,7 @@ pub(crate) const CACHED_HEADS: usize = 16;
 const LONGEST: usize = 64 * 1024;
 /// More header fields than this are refused.
 const FIELDS: usize = 256;
-/// Worker names that are told apart; later ones count as unnamed (a request id is no worker).
+/// Worker names that are distinguished; later ones count as unnamed (a request id is no worker).
 const WORKERS: usize = 4096;
 
 /// How the body's end is found (RFC 9112 section 6.3).

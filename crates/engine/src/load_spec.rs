@@ -36,8 +36,8 @@ pub struct LoadSpec {
     pub late: LatePolicy,
     /// Open loop: how precisely due times are kept.
     pub timing: Timing,
-    /// Closed loop: whether a lane may stay awake for answers that come soon, where a core is free for it.
-    pub stays_awake: bool,
+    /// Closed loop: whether a lane may poll for answers that come soon, where a core is free for it.
+    pub busy_polls: bool,
     /// Whose clock says when an answer came.
     pub timestamps: Timestamps,
     /// Whether a connection carries more than one request.
@@ -93,7 +93,7 @@ impl LoadSpec {
             think: Nanos::ZERO,
             late: LatePolicy::Queue,
             timing: Timing::Precise,
-            stays_awake: false,
+            busy_polls: false,
             timestamps: Timestamps::User,
             keep_alive: true,
             reconnect_after: None,

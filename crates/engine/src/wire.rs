@@ -68,7 +68,7 @@ pub trait ConnectionDriver {
         None
     }
 
-    /// Whether bytes are there on a connection that is being opened, before anything was sent on it; `false` where that cannot be told.
+    /// Whether bytes are there on a connection that is being opened, before anything was sent on it; `false` where that is unknown.
     fn has_unasked(&self, _slot: usize) -> bool {
         false
     }

@@ -433,7 +433,7 @@ fn the_kernels_stamps_take_our_own_late_reading_out_of_the_times() {
     let (of_user, of_kernel) = (&user.tally, &kernel.tally);
     assert_eq!((of_user.service_time.max(), of_kernel.service_time.max()), (Some(ms(13)), Some(ms(10))));
     assert_eq!((of_kernel.service_time.min(), of_kernel.read_lag.max()), (Some(ms(10)), Some(ms(3))));
-    // Where it was awake anyway it was not late.
+    // Where it ran anyway it was not late.
     assert!(of_kernel.read_lag.mean() > Some(Nanos::from_micros(2500)));
     assert_eq!(of_kernel.read_lag.count(), of_kernel.counts.answered());
     // Nobody can send before he has read: the load is the same.

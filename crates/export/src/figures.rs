@@ -30,7 +30,7 @@ metrics! {
     ACCEPT_QUEUE_MEAN = "longtail.run.accept_queue_mean_connections" Connections,
         "Connections in the kernel's accept queue, mean over the window";
     ACCEPT_QUEUE_MOST = "longtail.run.accept_queue_most_connections" Connections,
-        "Connections in the kernel's accept queue at most, at any look";
+        "Connections in the kernel's accept queue at most, at any sample";
     OPEN_MEAN = "longtail.run.open_mean_connections" Connections,
         "The server's ends of connections, those in the accept queue included, mean over the window";
     BACKLOG_MOST = "longtail.run.backlog_most_requests" Requests,

@@ -24,7 +24,7 @@ pub struct LiveRun {
     pub connections: u32,
     /// The last look at each quantity, of those that were looked at lately: what, as a curve of [`model::Watch`] is named;
     /// of which worker, empty for the whole server; and the value.
-    pub looks: Vec<(&'static str, String, u64)>,
+    pub samples: Vec<(&'static str, String, u64)>,
 }
 
 metrics! {
@@ -35,9 +35,9 @@ metrics! {
     CONNECTIONS = "longtail.now.connections" Connections,
         "Connections of the run that goes on, in an open loop the most it may open; absent between runs";
     ACCEPT_QUEUE = "longtail.now.accept_queue_connections" Connections,
-        "Connections in the kernel's accept queue at the last look; absent between runs";
+        "Connections in the kernel's accept queue at the last sample; absent between runs";
     OPEN_CONNECTIONS = "longtail.now.open_connections" Connections,
-        "The server's ends of connections at the last look, those in the accept queue included; absent between runs";
+        "The server's ends of connections at the last sample, those in the accept queue included; absent between runs";
     BACKLOG = "longtail.now.backlog_requests" Requests,
         "Requests that wait inside a worker by the server's last statistics; absent between runs";
     BUSY_THREADS = "longtail.now.busy_threads" Threads,
@@ -46,8 +46,8 @@ metrics! {
         "Threads that a worker could still take by the server's last statistics; absent between runs";
 }
 
-/// What the protocols call the looks that they carry.
-static LOOKS: [(&str, &ExportedMetric); 5] = [
+/// What the protocols call the samples that they carry.
+static READINGS: [(&str, &ExportedMetric); 5] = [
     ("accept_queue", &ACCEPT_QUEUE),
     ("open_connections", &OPEN_CONNECTIONS),
     ("backlog", &BACKLOG),
@@ -66,8 +66,8 @@ pub fn live(now: &LiveMetrics) -> Vec<MetricFamily> {
     add(&RUNS_DONE, Labels::new(), now.runs_done as f64);
     if let Some(run) = &now.run {
         add(&CONNECTIONS, vec![("run", run.number.to_string())], f64::from(run.connections));
-        for (look, metric) in LOOKS {
-            for (_, of, value) in run.looks.iter().filter(|(name, ..)| *name == look) {
+        for (sample, metric) in READINGS {
+            for (_, of, value) in run.samples.iter().filter(|(name, ..)| *name == sample) {
                 let worker = (!of.is_empty()).then(|| ("worker", of.clone()));
                 add(metric, worker.into_iter().collect(), *value as f64);
             }

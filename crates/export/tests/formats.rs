@@ -62,17 +62,17 @@ fn a_scrape_of_a_watched_sweep() {
 
 #[test]
 fn a_scrape_while_a_run_goes_on() {
-    let look = |of: &str, name, value| (name, of.to_owned(), value);
-    let looks = vec![
-        look("", "accept_queue", 30),
-        look("", "open_connections", 10),
-        look("71", "backlog", 0),
-        look("72", "backlog", 1),
-        look("71", "busy_threads", 5),
-        look("72", "busy_threads", 5),
-        look("71", "pool_capacity", 0),
+    let sample = |of: &str, name, value| (name, of.to_owned(), value);
+    let samples = vec![
+        sample("", "accept_queue", 30),
+        sample("", "open_connections", 10),
+        sample("71", "backlog", 0),
+        sample("72", "backlog", 1),
+        sample("71", "busy_threads", 5),
+        sample("72", "busy_threads", 5),
+        sample("71", "pool_capacity", 0),
     ];
-    let run = LiveRun { number: 2, connections: 40, looks };
+    let run = LiveRun { number: 2, connections: 40, samples };
     let now = LiveMetrics { version: "0.1.0", requests_ended: 5000, runs_done: 1, run: Some(run) };
     expect("live.prom", &prometheus::exposition(&live(&now)));
     let between = LiveMetrics { run: None, ..now };

@@ -256,16 +256,17 @@ mod tests {
             "{}/lib/puma/client.rb:11:in `require': cannot load such file -- puma/puma_http11 (LoadError)\n",
             root.display()
         );
-        let told = |said: &str| {
+        let missing_extension = |said: &str| {
             let transcript = crate::output::Transcript::default();
             transcript.read(said.as_bytes());
             lacks(&testkit::machine::puma(None, None), &transcript.so_far()).map(|error| error.to_string())
         };
-        let line = told(&said).unwrap();
+        let line = missing_extension(&said).unwrap();
         assert!(line.contains(&format!("cd {}/ext/puma_http11 && ruby extconf.rb", root.display())), "{line}");
-        let elsewhere = told("x.rb:1:in `require': cannot load such file -- puma/puma_http11 (LoadError)\n").unwrap();
+        let elsewhere =
+            missing_extension("x.rb:1:in `require': cannot load such file -- puma/puma_http11 (LoadError)\n").unwrap();
         assert!(elsewhere.contains("rake compile"), "{elsewhere}");
-        assert_eq!(told("cannot load such file -- rack (LoadError)\n"), None);
+        assert_eq!(missing_extension("cannot load such file -- rack (LoadError)\n"), None);
     }
 
     #[test]

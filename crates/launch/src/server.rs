@@ -26,8 +26,8 @@ const GUARD_PATIENCE: Nanos = Nanos::from_secs(30);
 /// How long we wait for what should come at once: the last lines of a server that is gone, the end of what was killed.
 const LAST_PATIENCE: Nanos = Nanos::from_secs(5);
 const MOMENT: Nanos = Nanos::from_millis(1);
-/// How long one look at the guard's reports may wait for more.
-const LOOK: Nanos = Nanos::from_millis(50);
+/// How long one reading of the guard's reports may wait for more.
+const REPORT_PERIOD: Nanos = Nanos::from_millis(50);
 
 /// What it took to stop a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl Server {
 
         let begun = clock.now();
         while link.said.started.is_none() && link.said.refused.is_none() && link.state == GuardState::Kept {
-            link.listen(LOOK);
+            link.listen(REPORT_PERIOD);
             if clock.now().saturating_sub(begun) > GUARD_PATIENCE {
                 link.kill();
                 return Err(LaunchError::Guard("it does not answer".to_owned()));
@@ -177,7 +177,7 @@ impl Server {
         loop {
             // The lock is taken anew each time, so that others may look at the server meanwhile.
             let mut link = self.link();
-            link.listen(LOOK);
+            link.listen(REPORT_PERIOD);
             if link.state != GuardState::Kept {
                 break;
             }
@@ -299,11 +299,11 @@ impl GuardLink {
     fn kill(&mut self) {
         self.order(GuardOrder::Kill);
         self.orders = None;
-        let mut looks = GUARD_PATIENCE.0 / LOOK.0;
+        let mut readings = GUARD_PATIENCE.0 / REPORT_PERIOD.0;
         while self.state == GuardState::Kept {
-            self.listen(LOOK);
-            looks = looks.saturating_sub(1);
-            if looks == 0 {
+            self.listen(REPORT_PERIOD);
+            readings = readings.saturating_sub(1);
+            if readings == 0 {
                 self.kill_guard();
             }
         }

@@ -205,7 +205,7 @@ impl sweep::Ceilings for CeilingFile {
         let Some(path) = &self.path else { return };
         let mut all = self.all();
         all.insert(settings.to_owned(), *ceiling);
-        // A cache that cannot be written is one that has to be measured again: nobody need be told.
+        // A cache that cannot be written is one that has to be measured again: nobody need know.
         let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
         let _ = folder.and_then(|()| replace(path, &serde_json::to_string_pretty(&all)?));
     }

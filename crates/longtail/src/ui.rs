@@ -100,7 +100,7 @@ pub(crate) fn terminal_width() -> Width {
     size.filter(|size| size.ws_col > 0).map_or(Width::ANY, |size| Width::of(size.ws_col.into()))
 }
 
-/// Says a line on stderr. Where nobody listens, nobody is told.
+/// Says a line on stderr. Where nobody listens, that is no error.
 fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", harmless(line));
 }
@@ -145,7 +145,7 @@ impl Ui {
     pub(crate) fn new() -> Ui {
         let is_drawn = io::stderr().is_terminal();
         let target = if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        // Its first frame is drawn before anything is told.
+        // Its first frame is drawn before anything is reported.
         let rows = Arc::default();
         let bar = ProgressBar::with_draw_target(None, target).with_style(waiting(&rows)).with_message("starting");
         let (end, ended) = channel();

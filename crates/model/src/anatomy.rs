@@ -40,7 +40,7 @@ pub enum AppTime {
 pub enum AppSource {
     /// It stamped its start and its end.
     Stamps,
-    /// It told a duration in `Server-Timing`.
+    /// It sent a duration in `Server-Timing`.
     ServerTiming,
 }
 
@@ -55,7 +55,7 @@ pub struct AnatomySums {
     /// From due to sent.
     #[serde(rename = "send_lag_sum_ns")]
     pub send_lag: Nanos,
-    /// From sent to the app's start; `None` where it is not told when that was.
+    /// From sent to the app's start; `None` where that instant is unknown.
     #[serde(rename = "before_app_sum_ns")]
     pub before_app: Option<Nanos>,
     /// In the app.
@@ -115,7 +115,7 @@ pub struct Dissection {
 
 /// The slowest part that is looked at on its own: one in so many.
 pub(crate) const SLOWEST: u64 = 100;
-/// Leading bits of a response time by which sums are told apart: 2^-10 is 0.1 %.
+/// Leading bits of a response time by which sums are distinguished: 2^-10 is 0.1 %.
 const BITS: u32 = 11;
 
 impl Dissection {

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_all_along_is_told_from_what_comes_back() {
+    fn what_grows_all_along_is_distinguished_from_what_comes_back() {
         let endless = Window { until: Nanos::MAX, ..WINDOW };
         for window in [WINDOW, endless] {
             let of = |offered, at: &dyn Fn(f64) -> f64| run(window, offered, at);

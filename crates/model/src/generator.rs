@@ -36,7 +36,7 @@ pub struct LaneFacts {
     /// Time that passed.
     #[serde(rename = "elapsed_ns")]
     pub elapsed: Nanos,
-    /// Of the time on a CPU: awake without work, for answers that were to come soon.
+    /// Of the time on a CPU: busy polling, for answers that were to come soon.
     #[serde(rename = "spun_ns")]
     pub spun: Nanos,
     /// Time in the measured window in which it did not run for 10 ms or longer, and neither its wait nor its work explains it.

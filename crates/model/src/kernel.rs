@@ -93,7 +93,7 @@ pub struct PathSums {
     /// From there until the answer's first bytes were in the client's socket.
     #[serde(rename = "in_server_sum_ns")]
     pub in_server: Nanos,
-    /// Of that, from the read to the app's start; `None` where it is not told when that was.
+    /// Of that, from the read to the app's start; `None` where that instant is unknown.
     #[serde(rename = "server_queue_sum_ns")]
     pub server_queue: Option<Nanos>,
     /// Of that, in the app; `None` where the app says nothing.

@@ -52,7 +52,7 @@ impl LaneCountReason {
 }
 
 impl fmt::Display for LaneCountReason {
-    /// In few words; nothing where nobody need be told.
+    /// In few words; nothing where nobody need know.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LaneCountReason::Asked | LaneCountReason::One => Ok(()),

@@ -74,7 +74,7 @@ pub enum Limit {
 pub struct CpuUsage {
     /// The server.
     pub server: f64,
-    /// The generator, without what it was awake for want of work.
+    /// The generator, without busy polling.
     pub generator: f64,
     /// Everybody else; `None` where the kernel does not tell.
     pub others: Option<f64>,
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn cpus_that_are_used_up_are_told_from_threads_that_wait() {
+    fn cpus_that_are_used_up_are_distinguished_from_threads_that_wait() {
         let of = |processes: &[u64], lane, busy, how| of_cpus(&facts(processes, lane, busy, how)).map(|it| it.name());
         let (ruby, native) = ((true, true), (false, true));
         for (named, limit) in [

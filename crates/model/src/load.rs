@@ -90,7 +90,7 @@ pub enum Timing {
     /// Wakes for each due time, by the nanosecond timer, early by what wake-ups are usually late: a few microseconds late.
     #[default]
     Precise,
-    /// As precise, and awake for the last 50 µs before each due time: below a microsecond late on a free core.
+    /// As precise, and busy polling for the last 50 µs before each due time: below a microsecond late on a free core.
     Spin,
 }
 

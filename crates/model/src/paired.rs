@@ -1,5 +1,5 @@
 //! Arms that are measured in rounds, each beside the bare one of its own round: ratios, how well they are known, and whether they
-//! can be told from noise.
+//! is beyond the noise.
 //!
 //! What the machine does changes from minute to minute, so each round has every arm once, in an order of chance, and an
 //! arm is divided by the bare one of the same round. Of the ratios the median is given, between the order statistics that hold
@@ -39,7 +39,7 @@ pub struct PairedRatio {
 pub enum PairedAnswer {
     /// The arm differs from the bare one.
     Differs,
-    /// It cannot be told from noise.
+    /// It is within the noise.
     Noise,
     /// Too few rounds for an interval.
     TooFewRounds,

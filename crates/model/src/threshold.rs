@@ -43,7 +43,7 @@ pub struct ThresholdInterval {
     pub high: Option<f64>,
 }
 
-/// Why it cannot be told whether a threshold is kept.
+/// Why it is unknown whether a threshold is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThresholdDoubt {
     /// The figures are worth nothing.
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_in_the_interval_or_too_few_answers_cannot_be_told() {
+    fn a_limit_in_the_interval_or_too_few_answers_are_undecided() {
         let mut run = run(1000, 0);
         let known = crate::statistics::Interval {
             quantile: 0.5,

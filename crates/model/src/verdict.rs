@@ -188,7 +188,7 @@ pub fn of_load(run: &LoadRun, plan: &LoadPlan) -> Judgement {
     let statistics = run.statistics.as_ref();
     let mut checks = common(&run.tally, rate, &run.generator, statistics);
     if plan.timing == Timing::Spin {
-        // It is awake on purpose.
+        // It polls on purpose.
         checks.retain(|check| !matches!(check, Diagnostic::LaneCpu { .. }));
     }
     let counts = &run.tally.counts;

@@ -113,7 +113,7 @@ pub fn of_run(
     warnings
 }
 
-/// The accept queue's part by its length may exceed what it is a part of by so much of that and of the response time: looks are
+/// The accept queue's part by its length may exceed what it is a part of by so much of that and of the response time: samples are
 /// a sample.
 const ABOVE_WAIT: f64 = 0.05;
 const ABOVE_RESPONSE: f64 = 0.01;
@@ -278,7 +278,7 @@ mod tests {
             shared(&facts, Some(&placement))
         };
         let taken = |cpus: &str, taken: f64| Some(Diagnostic::SharedCpus { cpus: cpus.parse().unwrap(), taken });
-        assert_eq!(doubt("0-1", "0-1", &[50]), taken("0-1", 0.25), "awake without work is no work");
+        assert_eq!(doubt("0-1", "0-1", &[50]), taken("0-1", 0.25), "busy polling is no work");
         assert_eq!(doubt("0-1", "0-1", &[50, 150]), taken("0-1", 1.0));
         assert_eq!(doubt("0-1", "0-1", &[1]), None);
         assert_eq!(doubt("0", "1", &[100, 90]), None);

@@ -23,7 +23,7 @@ pub struct Watch {
 pub struct WatchTrack {
     /// Who said it: `sock_diag`, `/proc/net/unix`, `/proc/PID/task/TID/schedstat`, `puma stats`.
     pub source: String,
-    /// When each look was taken, rising, since the start of the measured window.
+    /// When each sample was taken, rising, since the start of the measured window.
     #[serde(rename = "at_ns")]
     pub at: Vec<Nanos>,
     /// What was seen.
@@ -39,9 +39,9 @@ pub struct WatchCurve {
     pub name: String,
     /// The unit of the values: `connections`, `threads`, `requests`, `ns`.
     pub unit: String,
-    /// One for each look of its track; `None` where it could not be had.
+    /// One for each sample of its track; `None` where it could not be had.
     pub values: Vec<Option<u64>>,
-    /// How old each value may have been when it was read, one for each look; empty where all were read as they were.
+    /// How old each value may have been when it was read, one for each sample; empty where all were read as they were.
     #[serde(rename = "staleness_ns", default, skip_serializing_if = "Vec::is_empty")]
     pub staleness: Vec<Option<Nanos>>,
 }
@@ -100,7 +100,7 @@ impl WatchCurve {
         self.values.iter().flatten().max().copied()
     }
 
-    /// Of a counter: what it counted from the first look to the last.
+    /// Of a counter: what it counted from the first sample to the last.
     pub fn counted(&self) -> Option<u64> {
         let known = || self.values.iter().flatten();
         known().next_back()?.checked_sub(*known().next()?)
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_look_weighs_as_much_as_the_time_it_stands_for() {
+    fn a_late_sample_weighs_as_much_as_the_time_it_stands_for() {
         // 4 for the first half in 20 samples, 0 after it in 2.
         let mut samples: Vec<_> = (0..=20).map(|n| (n * 50, Some(4))).collect();
         samples.extend([(1001, Some(0)), (2000, Some(0))]);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn few_looks_or_a_part_of_the_window_tell_no_mean() {
+    fn few_samples_or_a_part_of_the_window_tell_no_mean() {
         let samples: Vec<_> = (0..40).map(|n| (n * 50, Some(1))).collect();
         assert_eq!((mean(&samples[..9], 400), mean(&samples[..10], 450)), (None, Some(1.0)));
         assert_eq!(mean(&samples, 4000), None, "half of the window");

@@ -55,7 +55,7 @@ pub struct Listening {
     /// Whose it is; of a Unix socket the kernel's table does not tell.
     pub user: Option<u32>,
     /// Whether it takes IPv6 alone (`IPV6_V6ONLY`); false where the kernel does not say, as what listens at `[::]` takes both unless
-    /// it is told otherwise.
+    /// it is set otherwise.
     pub is_v6_only: bool,
 }
 
@@ -206,12 +206,12 @@ mod tests {
         for listener in &listeners {
             let place = BoundAddress::Tcp(listener.local_addr().unwrap());
             let of = |all: &[Listening]| all.iter().filter(|one| one.place == place).cloned().collect::<Vec<_>>();
-            let [told, listed] = [of(&diag), of(&table)].map(|of| {
+            let [by_netlink, listed] = [of(&diag), of(&table)].map(|of| {
                 assert_eq!(of.len(), 1, "{place}");
                 of[0].clone()
             });
             // The table does not tell who takes IPv6 alone: as nobody was asked to, those at an address of IPv6 do.
-            assert_eq!(Listening { is_v6_only: false, ..told }, listed);
+            assert_eq!(Listening { is_v6_only: false, ..by_netlink }, listed);
         }
         let ours = BoundAddress::Tcp(connected.local_addr().unwrap());
         assert!(diag.iter().all(|one| one.place != ours), "it does not listen");
@@ -254,7 +254,7 @@ mod tests {
         let held = &holders(&inodes).pids[&std::process::id()];
         assert_eq!((inodes.len(), held), (2, &inodes));
         // Each has a queue of its own, and the server's is both.
-        let seen = sockets::ServerListener::of_port(address.port()).look().unwrap();
+        let seen = sockets::ServerListener::of_port(address.port()).sample().unwrap();
         assert_eq!(seen.limit, Some(16));
         drop((one, other));
     }

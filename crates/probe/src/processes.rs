@@ -54,7 +54,7 @@ fn proportional_set_size(pid: u32) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// What a process's threads had of the CPU since the first look.
+/// What a process's threads had of the CPU since the first sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuShare {
     /// On a CPU, in ns.
@@ -65,7 +65,7 @@ pub struct CpuShare {
     pub threads: u64,
 }
 
-/// Follows one process. Its sums never fall: a thread that ends leaves what it had at the last look.
+/// Follows one process. Its sums never fall: a thread that ends leaves what it had at the last sample.
 #[derive(Debug)]
 pub struct ProcessFollower {
     pid: u32,
@@ -89,7 +89,7 @@ impl ProcessFollower {
     }
 
     /// What it used up to now; `None` where it is gone or the kernel does not count.
-    pub fn look(&mut self) -> Option<CpuShare> {
+    pub fn sample(&mut self) -> Option<CpuShare> {
         let [cpu, run_queue] = self.counters.take(each_thread(self.pid, "schedstat", schedstat))?;
         Some(CpuShare { cpu, run_queue, threads: self.counters.threads.len() as u64 })
     }
@@ -157,7 +157,7 @@ mod tests {
     fn threads_that_come_and_go_leave_what_they_used() {
         let threads = |figures: &[(u32, u64, u64)]| figures.iter().map(|(thread, a, b)| (*thread, [*a, *b])).collect();
         let mut counters = ThreadCounters::default();
-        assert_eq!(counters.take(threads(&[(1, 100, 10), (2, 50, 5)])), Some([0, 0]), "before the first look");
+        assert_eq!(counters.take(threads(&[(1, 100, 10), (2, 50, 5)])), Some([0, 0]), "before the first sample");
         assert_eq!(counters.take(threads(&[(1, 110, 10), (2, 70, 9)])), Some([30, 4]));
         // 2 has ended, 3 is new.
         assert_eq!(counters.take(threads(&[(1, 110, 10), (3, 5, 1)])), Some([35, 5]));
@@ -172,9 +172,9 @@ mod tests {
     #[test]
     fn this_process_uses_cpu() {
         let mut follower = ProcessFollower::of(std::process::id());
-        assert_eq!(follower.look().unwrap().cpu, 0);
+        assert_eq!(follower.sample().unwrap().cpu, 0);
         // The kernel adds up at its ticks and whenever another thread gets the CPU.
-        let used = (0..u64::MAX).find_map(|_| follower.look().filter(|used| used.cpu > 0)).unwrap();
+        let used = (0..u64::MAX).find_map(|_| follower.sample().filter(|used| used.cpu > 0)).unwrap();
         assert!(used.threads >= 1, "{used:?}");
     }
 

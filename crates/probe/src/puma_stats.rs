@@ -36,7 +36,7 @@ pub struct WorkerStats {
     pub pid: Option<u32>,
     /// Whether it has booted and reported at least once.
     pub ready: bool,
-    /// When the master last heard of it, as it writes it (whole seconds); absent in single mode, where figures are live.
+    /// When the master last had its report, as it writes it (whole seconds); absent in single mode, where figures are live.
     pub last_checkin: Option<String>,
     /// Threads at the most.
     pub max_threads: Option<u32>,

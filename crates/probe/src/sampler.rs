@@ -2,7 +2,7 @@
 //! on, to `watch` until the user has seen enough.
 //!
 //! The accept queue is looked at 20 times a second. Connections and processes are rarer, as a [`SamplingPlan`] says: the kernel walks its
-//! hash of sockets for the connections, and we all of `/proc` for new processes. A look that took long makes the next one wait, so that
+//! hash of sockets for the connections, and we all of `/proc` for new processes. A sample that took long makes the next one wait, so that
 //! all together take a twentieth of one CPU at the most. Nothing is kept here.
 
 use std::collections::BTreeSet;
@@ -126,26 +126,26 @@ impl Sampler {
 
     /// Looks until `over`, or until `tell` wants no more. Who listens no more has ended.
     pub fn run(mut self, clock: &impl Clock, over: &AtomicBool, mut tell: impl FnMut(Observation) -> bool) {
-        let (mut next_queue, mut next_look) = (clock.now(), clock.now());
-        while clock.sleep_until(next_queue.min(next_look), over) {
+        let (mut next_queue, mut next_sample) = (clock.now(), clock.now());
+        while clock.sleep_until(next_queue.min(next_sample), over) {
             let before = this_threads_cpu();
             let at = clock.now();
-            // The queue first: it is the shorter look.
-            let is_look = next_queue > at;
+            // The queue first: it is the quicker one.
+            let is_sample = next_queue > at;
             let seen =
-                if is_look { self.look(at) } else { Observation::Queue { at, queue: self.listener.queue().ok() } };
+                if is_sample { self.sample(at) } else { Observation::Queue { at, queue: self.listener.queue().ok() } };
             if !tell(seen) {
                 return;
             }
             let rest = this_threads_cpu().saturating_sub(before) * CPU_PART;
             let (next, period) =
-                if is_look { (&mut next_look, self.plan.period) } else { (&mut next_queue, QUEUE_PERIOD) };
-            // A look that came late is not made up for, and one that was dear is not soon repeated.
+                if is_sample { (&mut next_sample, self.plan.period) } else { (&mut next_queue, QUEUE_PERIOD) };
+            // A sample that came late is not made up for, and one that was dear is not soon repeated.
             *next = (*next + period).max(clock.now()).max(at + rest);
         }
     }
 
-    fn look(&mut self, at: Nanos) -> Observation {
+    fn sample(&mut self, at: Nanos) -> Observation {
         let mut missing = Vec::new();
         let sockets =
             self.listener.all().map_err(|error| missing.push(format!("the sockets, in some samples: {error}")));
@@ -170,7 +170,7 @@ impl Sampler {
             .map(|sockets| sockets.iter().filter(|socket| socket.is_accepted()).map(|socket| socket.inode).collect());
         let has_details = self.plan.has_details;
         let accepted = accepted.filter(|all| has_details || all.len() <= MOST_CONNECTIONS);
-        let processes = self.processes.look(accepted.as_ref(), has_details);
+        let processes = self.processes.sample(accepted.as_ref(), has_details);
         if self.processes.left_out() > 0 {
             missing.push(format!("{} more processes of the server", self.processes.left_out()));
         }

@@ -13,7 +13,7 @@ use crate::cgroup::{cpu_groups, tightest_quota};
 use crate::host::CpuTicks;
 use crate::processes::{CpuShare, ProcessFollower};
 
-/// A look at a server before a run.
+/// The first sample of a server, before a run.
 #[derive(Debug)]
 pub struct ServerCpuBefore {
     roots: Vec<u32>,
@@ -23,11 +23,11 @@ pub struct ServerCpuBefore {
     at: Nanos,
 }
 
-/// The first look, at the instant `at`: at these processes and all that descend from them, but for this one and its own.
+/// The first sample, at the instant `at`: of these processes and all their descendants, without this process and its own.
 pub fn before(roots: &[u32], placement: &Placement, at: Nanos) -> ServerCpuBefore {
     let mut followers: Vec<ProcessFollower> = family(roots).into_iter().map(ProcessFollower::of).collect();
     for follower in &mut followers {
-        follower.look();
+        follower.sample();
     }
     let shares = shares(&placement.server);
     ServerCpuBefore { roots: roots.to_vec(), followers, placement: placement.clone(), shares, at }
@@ -43,7 +43,7 @@ fn family(roots: &[u32]) -> BTreeSet<u32> {
 }
 
 impl ServerCpuBefore {
-    /// The second look, at the instant `at`, after so many requests. `None` where none of the processes can be looked at any more.
+    /// The second sample, at the instant `at`, after so many requests. `None` where none of the processes can be read any more.
     pub fn after(mut self, at: Nanos, requests: u64) -> Option<ServerCpu> {
         let newborn = family(&self.roots);
         let is_new = |pid: &u32| self.followers.iter().all(|follower| follower.pid() != *pid);
@@ -51,7 +51,7 @@ impl ServerCpuBefore {
             newborn.into_iter().filter(is_new).map(ProcessFollower::of_newborn).collect();
         self.followers.extend(newborn);
         let process = |follower: &mut ProcessFollower| {
-            let CpuShare { cpu, run_queue, .. } = follower.look()?;
+            let CpuShare { cpu, run_queue, .. } = follower.sample()?;
             Some(ProcessCpu { pid: follower.pid(), cpu: Nanos(cpu), run_queue: Nanos(run_queue) })
         };
         let processes: Vec<ProcessCpu> = self.followers.iter_mut().filter_map(process).collect();
@@ -160,7 +160,7 @@ mod tests {
         let placement = Placement { server: cpus.clone(), lanes: cpus };
         let before = before(&[child.id()], &placement, Nanos::ZERO);
         let mut follower = ProcessFollower::of(child.id());
-        while follower.look().is_some_and(|used| used.cpu == 0) {}
+        while follower.sample().is_some_and(|used| used.cpu == 0) {}
         let seen = before.after(Nanos::from_secs(1), 4).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();

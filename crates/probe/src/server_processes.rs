@@ -115,7 +115,7 @@ impl ServerProcesses {
     }
 
     /// All that live now, by their ids. `accepted` are the inodes of the server's accepted connections.
-    pub fn look(&mut self, accepted: Option<&BTreeSet<u64>>, has_details: bool) -> Vec<ProcessSample> {
+    pub fn sample(&mut self, accepted: Option<&BTreeSet<u64>>, has_details: bool) -> Vec<ProcessSample> {
         // First of all: connections come and go meanwhile.
         let mut unclaimed = accepted.cloned();
         let held: Vec<Option<u32>> =
@@ -153,7 +153,7 @@ fn sample(
     let plain = ProcessSample {
         pid,
         parent: stat.parent,
-        used: followed.follower.look(),
+        used: followed.follower.sample(),
         connections,
         ..ProcessSample::default()
     };
@@ -221,7 +221,7 @@ mod tests {
         let mut all = ServerProcesses::of(&[std::process::id()]);
         let mut pids = || {
             all.search();
-            all.look(None, false).iter().map(|process| process.pid).collect::<Vec<_>>()
+            all.sample(None, false).iter().map(|process| process.pid).collect::<Vec<_>>()
         };
         let mut child = cat();
         assert!(pids().contains(&child.id()));
@@ -255,7 +255,7 @@ mod tests {
             all.iter().filter(|socket| socket.is_accepted()).map(|socket| socket.inode).collect();
         let mut processes = ServerProcesses::of(&[std::process::id()]);
         processes.search();
-        let samples = processes.look(Some(&accepted), true);
+        let samples = processes.sample(Some(&accepted), true);
         let this = samples.iter().find(|process| process.pid == std::process::id()).unwrap();
         assert_eq!((accepted.len(), this.connections, processes.left_out()), (2, Some(2), 0));
         assert!(this.memory_bytes.is_some_and(|bytes| bytes > 0) && !this.title.is_empty());

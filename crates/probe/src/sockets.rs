@@ -3,7 +3,7 @@
 //! **TCP** by `sock_diag` where there is netlink, else by `/proc/net/tcp` and `tcp6`. Of a listener the receive queue is the length
 //! of its accept queue (`sk_ack_backlog`; Linux `tcp_diag_get_info` and `get_tcp4_sock`), of a connection its unread bytes. A connection that
 //! nobody has accepted yet has no inode. The kernel walks its whole hash of sockets for a dump, but hands out those of the port alone, so
-//! that a look costs a fraction of what `/proc/net/tcp` costs where there are many others.
+//! that a sample costs a fraction of what `/proc/net/tcp` costs where there are many others.
 //!
 //! **Unix** by `/proc/net/unix`. There are no queues in that table, but the server's end of each connection has the listener's address,
 //! path or abstract name alike, while ours has none (`net/unix/af_unix.c`, `unix_stream_connect`); before it is accepted it
@@ -148,7 +148,7 @@ impl ServerListener {
     ///
     /// # Errors
     /// Where it does not tell.
-    pub fn look(&mut self) -> io::Result<ServerSockets> {
+    pub fn sample(&mut self) -> io::Result<ServerSockets> {
         Ok(ServerSockets::of(&self.all()?))
     }
 
@@ -423,7 +423,7 @@ mod tests {
             let Ok(listener) = TcpListener::bind(address) else { continue };
             let port = listener.local_addr().unwrap().port();
             let mut diag = ServerListener::of_port(port);
-            let seen = diag.look().unwrap();
+            let seen = diag.sample().unwrap();
             assert!(seen.listening && seen.is_idle() && seen.limit.is_some_and(|limit| limit > 0), "{seen:?}");
             let mut clients: Vec<_> =
                 (0..5).map(|_| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).collect();
@@ -432,8 +432,8 @@ mod tests {
             // What is sent over loopback may be on its way for a moment, on a machine that is busy.
             let expected = (3, 5, Some(1));
             let is_there = |seen: &ServerSockets| (seen.accept_queue, seen.open, seen.unread) == expected;
-            let mut looks = std::iter::repeat_with(|| diag.look().unwrap()).take(1_000_000);
-            let seen = looks.find(is_there).unwrap_or_else(|| panic!("{:?}", ServerListener::of_port(port).look()));
+            let mut samples = std::iter::repeat_with(|| diag.sample().unwrap()).take(1_000_000);
+            let seen = samples.find(is_there).unwrap_or_else(|| panic!("{:?}", ServerListener::of_port(port).sample()));
             assert_eq!(diag.queue().unwrap(), AcceptQueue { length: 3, limit: seen.limit });
             // The table is no snapshot: a read of it may miss a socket, or show it twice, where others come and go meanwhile.
             let table = || of_port(port).unwrap();
@@ -460,7 +460,7 @@ mod tests {
         let mut diag = ServerListener::of_port(address.port());
         let pairs: Vec<_> =
             (0..400).map(|_| (TcpStream::connect(address).unwrap(), listener.accept().unwrap())).collect();
-        assert_eq!((diag.look().unwrap().open, diag.look().unwrap().accept_queue), (400, 0));
+        assert_eq!((diag.sample().unwrap().open, diag.sample().unwrap().accept_queue), (400, 0));
         drop(pairs);
     }
 

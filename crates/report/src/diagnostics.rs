@@ -35,9 +35,10 @@ pub(crate) fn verdicts(runs: &[Labelled<'_>]) -> Option<ReportSection> {
         })
         .collect();
     troubles.sort_by_key(|(_, _, grade)| *grade != Grade::Failed);
-    let told = troubles.iter().map(|(label, check, grade)| (*label, *check, verdicts::told(check, *grade)));
+    let sentences =
+        troubles.iter().map(|(label, check, grade)| (*label, *check, verdicts::marked_sentence(check, *grade)));
     let section = ReportSection::new("verdicts").paragraphs(verdicts::WORDS).table(verdicts::table(judged()));
-    let section = section.list(limits).list(by_hint(told, None));
+    let section = section.list(limits).list(by_hint(sentences, None));
     judged().next().map(|_| ReportSection { is_detail: troubles.is_empty(), ..section })
 }
 
@@ -53,8 +54,8 @@ pub(crate) fn warnings(of_study: &[Diagnostic], runs: &[NamedWarnings<'_>]) -> O
     let of_runs = runs.iter().flat_map(|(label, warnings)| warnings.iter().map(|warning| (label.as_str(), warning)));
     let mut all: Vec<(&str, &Diagnostic)> = of_study.chain(of_runs).collect();
     all.sort_by_key(|(_, warning)| warning.grade() == Grade::Note);
-    let told = all.into_iter().map(|(label, warning)| (label, warning, warning.to_string()));
-    ReportSection::new("warnings").list(by_hint(told, Some(runs.len()))).filled()
+    let sentences = all.into_iter().map(|(label, warning)| (label, warning, warning.to_string()));
+    ReportSection::new("warnings").list(by_hint(sentences, Some(runs.len()))).filled()
 }
 
 /// What was said of one run, or in the same words of several.

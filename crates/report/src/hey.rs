@@ -11,7 +11,7 @@
 //! - `DNS+dialup` has its own fastest and slowest (hey prints those of the whole request), 0 for a connection that was
 //!   kept; with TLS the slowest is connect's and handshake's added up, so at most that;
 //! - a name is resolved once, before the start;
-//! - errors are told in our words.
+//! - errors are said in our words.
 
 use std::fmt::Write as _;
 

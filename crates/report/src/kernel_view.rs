@@ -44,7 +44,7 @@ fn rows(label: &str, view: &KernelView) -> Vec<TableRow> {
         TableRow::new([
             if place == 0 { label.into() } else { TableCell::default() },
             process.pid.to_string().into(),
-            // Over TLS answers cannot be told.
+            // Over TLS answers cannot be known.
             if process.answers > 0 { TableCell::count(process.answers) } else { NONE.into() },
             mean(accept),
             at(accept, 0.5),

@@ -153,14 +153,14 @@ fn longtail(study: &LoadStudy) -> String {
         version,
         lanes(plan.lanes, (Some(study.lanes_by), study.placement.as_ref())),
         timing.to_owned(),
-        awake(&study.run.generator.lanes),
+        busy_polling(&study.run.generator.lanes),
         started,
     ])
 }
 
-/// How much of the time the lanes were awake for answers that were to come soon, where that is worth a word.
-fn awake(lanes: &[LaneFacts]) -> String {
+/// How much of the time the lanes polled for answers that were to come soon, where that is worth a word.
+fn busy_polling(lanes: &[LaneFacts]) -> String {
     let sum = |part: fn(&LaneFacts) -> Nanos| lanes.iter().map(part).sum::<Nanos>().0 as f64;
     let share = sum(|lane| lane.spun) / sum(|lane| lane.elapsed).max(1.0);
-    if share < 0.01 { String::new() } else { format!("awake for answers {:.0} % of the time", 100.0 * share) }
+    if share < 0.01 { String::new() } else { format!("busy polling {:.0} % of the time", 100.0 * share) }
 }

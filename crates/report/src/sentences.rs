@@ -82,16 +82,16 @@ pub(crate) fn of(finding: &Finding) -> String {
         Finding::Overloaded { offered_per_s, completed_per_s, backlog_growth_per_s, growth, groups } => {
             let [offered, completed, backlog] =
                 [*offered_per_s, *completed_per_s, *backlog_growth_per_s].map(two_digits);
-            let told = format!(
+            let overload = format!(
                 "OVERLOADED: of {offered} requests/s the server completes about {completed}. The backlog grows by {backlog} requests a second"
             );
             match (growth, groups) {
-                (_, Some(groups)) => format!("{told}; {}, and these ever longer.", two_groups(groups)),
+                (_, Some(groups)) => format!("{overload}; {}, and these ever longer.", two_groups(groups)),
                 (Some(growth), None) => format!(
-                    "{told}; each second of it adds {} of waiting. A percentile would only say how long the test was.",
+                    "{overload}; each second of it adds {} of waiting. A percentile would only say how long the test was.",
                     brief(Nanos::from_secs_f64(*growth))
                 ),
-                (None, None) => format!("{told}, and the longest response times with it."),
+                (None, None) => format!("{overload}, and the longest response times with it."),
             }
         }
         Finding::Peaked { completed_per_s } => format!(

@@ -22,7 +22,7 @@ pub(crate) fn section(runs: &[Labelled<'_>]) -> Option<ReportSection> {
         new("backlog"),
         new("CPUs"),
         new("CPU wait"),
-        new("looks"),
+        new("samples"),
         new("they took").joined(),
     ];
     let table = DataTable::of_columns(columns, runs.iter().filter_map(row));
@@ -41,7 +41,7 @@ fn row(label: &str, run: &Run, watch: &Watch) -> TableRow {
         track.mean(curve, run.measured)
     };
     let most = |name: &str| watch.curve(name).and_then(|(_, curve)| curve.most());
-    let looks = watch.tracks.first().map_or(0, |track| track.at.len() as u64);
+    let samples = watch.tracks.first().map_or(0, |track| track.at.len() as u64);
     let taken = watch.cpu.as_secs_f64() / run.elapsed.as_secs_f64().max(1e-9);
     let brief = |value: Option<f64>| TableCell::number(value, |value| number::or_zero(value, number::significant));
     let count = |value: Option<u64>| value.map_or_else(|| TableCell::from(NONE), TableCell::count);
@@ -56,7 +56,7 @@ fn row(label: &str, run: &Run, watch: &Watch) -> TableRow {
         brief(polled(watch, "backlog")),
         TableCell::number(share(watch, "cpu"), number::times),
         TableCell::number(share(watch, "run_queue_wait"), number::times),
-        TableCell::count(looks),
+        TableCell::count(samples),
         TableCell::number(Some(taken), |part| format!("{} %", number::percent(part))),
     ])
 }
@@ -95,7 +95,7 @@ fn share(watch: &Watch, name: &str) -> Option<f64> {
     Some(sum? as f64 / longest.0 as f64)
 }
 
-/// From the first look that had a value to the last.
+/// From the first sample that had a value to the last.
 fn seen_for(track: &WatchTrack, curve: &WatchCurve) -> Option<Nanos> {
     let known = || track.at.iter().zip(&curve.values).filter(|(_, value)| value.is_some()).map(|(at, _)| *at);
     let span = known().next_back()?.saturating_sub(known().next()?);
@@ -123,7 +123,7 @@ fn words(runs: &[Labelled<'_>]) -> Vec<String> {
     }
     if source("cpu").is_some() {
         lines.push(
-            "CPUs: kept busy by its processes; CPU wait: their threads that waited for one; they took: our looks, of one CPU"
+            "CPUs: kept busy by its processes; CPU wait: their threads that waited for one; they took: our sampling, of one CPU"
                 .to_owned(),
         );
     }
@@ -147,8 +147,8 @@ fn curves_of(label: &str, run: &Run, watch: &Watch) -> Vec<TimeCurve> {
     let curves = sums.map(|(name, curve)| (name, summed(watch, curve)));
     let curves: Vec<_> = curves.into_iter().chain([("response time", response_times(run))]).collect();
     let span = curves.iter().filter_map(|(_, points)| Some(points.last()?.0)).max().unwrap_or(Nanos::ZERO);
-    let looks = curves.first().map_or(0, |(_, points)| points.len());
-    if span == Nanos::ZERO || looks < LEAST_SAMPLES {
+    let samples = curves.first().map_or(0, |(_, points)| points.len());
+    if span == Nanos::ZERO || samples < LEAST_SAMPLES {
         return Vec::new();
     }
     let curve = |(name, points): (&'static str, Vec<(Nanos, Option<f64>)>)| {
@@ -162,12 +162,12 @@ fn curves_of(label: &str, run: &Run, watch: &Watch) -> Vec<TimeCurve> {
         } else {
             number::or_zero(most, number::significant)
         };
-        Some(TimeCurve { label: label.to_owned(), name, points, span, most_points: looks, highest })
+        Some(TimeCurve { label: label.to_owned(), name, points, span, most_points: samples, highest })
     };
     curves.into_iter().filter_map(curve).collect()
 }
 
-/// The curves of that name, added up look by look; a look that one of them lacks is a gap.
+/// The curves of that name, added up sample by sample; a sample that one of them lacks is a gap.
 pub(crate) fn summed(watch: &Watch, name: &str) -> Vec<(Nanos, Option<f64>)> {
     let mut points: Vec<(Nanos, Option<f64>)> = Vec::new();
     for (track, curve) in watch.curves(name) {

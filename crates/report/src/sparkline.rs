@@ -39,7 +39,7 @@ pub(crate) fn lines(curves: &[TimeCurve], width: Width) -> String {
 /// The mean of the points in each of `bins` equal parts of `span`; where there are none, what the last point said.
 fn binned(points: &[(Nanos, Option<f64>)], span: Nanos, bins: usize) -> Vec<Option<f64>> {
     let mut rest = points;
-    // The first look comes up to one step after the start, and stands for that step.
+    // The first sample comes up to one step after the start, and stands for that step.
     let mut last = match points {
         [(first, value), (second, _), ..] if *first <= second.saturating_sub(*first) => *value,
         _ => None,

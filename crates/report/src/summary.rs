@@ -209,7 +209,7 @@ pub struct ExpectationResult {
     pub expected: String,
     /// `met`, `missed` or `cannot_tell`.
     pub result: &'static str,
-    /// The figure, in words, and why it cannot be told.
+    /// The figure, in words, and why it is unknown.
     pub sentence: String,
     /// What came of it in each run.
     pub runs: Vec<ExpectedRun>,
@@ -222,7 +222,7 @@ pub struct ExpectedRun {
     pub label: String,
     /// `met`, `missed` or `cannot_tell`.
     pub result: &'static str,
-    /// Why it cannot be told.
+    /// Why it is unknown.
     pub why: Option<&'static str>,
     /// The figure: of times in milliseconds, of rates per second, of shares 0 to 1; `null` where nothing bounds it.
     pub value: Option<f64>,

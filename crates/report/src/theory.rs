@@ -170,7 +170,7 @@ fn together(inferred: &InferredDiscipline, theory: &Theory) -> String {
         [one] => format!("inferred discipline: {}, by {runs} beyond the slots{by_shape}", name(theory, *one)),
         several => {
             let names = names(theory, several);
-            format!("inferred discipline: {names}, not told apart by {runs} beyond the slots{by_shape}")
+            format!("inferred discipline: {names}, not distinguished by {runs} beyond the slots{by_shape}")
         }
     }
 }

@@ -101,7 +101,7 @@ fn row(label: &str, judgement: &Judgement) -> TableRow {
 }
 
 /// A check that was not passed, in words.
-pub(crate) fn told(check: &Diagnostic, grade: Grade) -> String {
+pub(crate) fn marked_sentence(check: &Diagnostic, grade: Grade) -> String {
     let mark = if grade == Grade::Failed { "FAILS " } else { "doubtful: " };
     format!("{mark}{check}")
 }
@@ -118,7 +118,7 @@ pub(crate) fn limit(judgement: &Judgement) -> Option<String> {
 
 /// The evidence, a piece a check: what was not passed first, then what was.
 pub(crate) fn evidence(judgement: &Judgement) -> Vec<String> {
-    let marked = judgement.troubles().into_iter().map(|check| told(check, judgement.grade(check)));
+    let marked = judgement.troubles().into_iter().map(|check| marked_sentence(check, judgement.grade(check)));
     let passed = judgement.checks.iter().filter(|check| check.grade() == Grade::Passed);
     let (much, others): (Vec<_>, Vec<_>) = passed.partition(|check| says_much(check));
     let others =

@@ -31,7 +31,7 @@ pub enum DelayLaw {
     /// One of two.
     Bimodal {
         /// What most take.
-        usual: Nanos,
+        common: Nanos,
         /// What the others take.
         other: Nanos,
         /// How many the others are.
@@ -67,11 +67,11 @@ impl DelayLaw {
             DelayLaw::Constant(delay) => delay,
             DelayLaw::Exponential { mean } => scaled(mean, -u(number).ln()),
             DelayLaw::Uniform { from, to } => from + scaled(to.saturating_sub(from), u(number)),
-            DelayLaw::Bimodal { usual, other, share } => {
+            DelayLaw::Bimodal { common, other, share } => {
                 if u(number) <= share.part() {
                     other
                 } else {
-                    usual
+                    common
                 }
             }
             DelayLaw::LogNormal { median, sigma } => {
@@ -88,8 +88,8 @@ impl DelayLaw {
             DelayLaw::Constant(delay) => delay,
             DelayLaw::Exponential { mean } => mean,
             DelayLaw::Uniform { from, to } => scaled(from + to, 0.5),
-            DelayLaw::Bimodal { usual, other, share } => {
-                scaled(usual, 1.0 - share.part()) + scaled(other, share.part())
+            DelayLaw::Bimodal { common, other, share } => {
+                scaled(common, 1.0 - share.part()) + scaled(other, share.part())
             }
             DelayLaw::LogNormal { median, sigma } => scaled(median, (sigma * sigma / 2.0).exp()),
         }
@@ -108,7 +108,7 @@ impl fmt::Display for DelayLaw {
             DelayLaw::Constant(delay) => write!(out, "{delay}"),
             DelayLaw::Exponential { mean } => write!(out, "exp:{mean}"),
             DelayLaw::Uniform { from, to } => write!(out, "uniform:{from}:{to}"),
-            DelayLaw::Bimodal { usual, other, share } => write!(out, "bimodal:{usual}:{other}:{share}"),
+            DelayLaw::Bimodal { common, other, share } => write!(out, "bimodal:{common}:{other}:{share}"),
             DelayLaw::LogNormal { median, sigma } => write!(out, "lognormal:{median}:{sigma}"),
         }
     }
@@ -138,8 +138,8 @@ fn parse(text: &str) -> Option<DelayLaw> {
             let (from, to) = (time(from)?, time(to)?);
             (from <= to).then_some(DelayLaw::Uniform { from, to })?
         }
-        ["bimodal", usual, other, share] => {
-            DelayLaw::Bimodal { usual: time(usual)?, other: time(other)?, share: share.parse().ok()? }
+        ["bimodal", common, other, share] => {
+            DelayLaw::Bimodal { common: time(common)?, other: time(other)?, share: share.parse().ok()? }
         }
         ["lognormal", median, sigma] => {
             let sigma: f64 = sigma.parse().ok()?;
@@ -270,8 +270,8 @@ mod tests {
             time().prop_map(DelayLaw::Constant),
             time().prop_map(|mean| DelayLaw::Exponential { mean }),
             (time(), time()).prop_map(|(from, more)| DelayLaw::Uniform { from, to: from + more }),
-            (time(), time(), 0.0f64..=1.0).prop_map(|(usual, other, part)| DelayLaw::Bimodal {
-                usual,
+            (time(), time(), 0.0f64..=1.0).prop_map(|(common, other, part)| DelayLaw::Bimodal {
+                common,
                 other,
                 share: RequestShare::new(part).unwrap()
             }),

@@ -144,7 +144,7 @@ pub(crate) enum RequestRoute {
     /// `/sleep<seconds>`, such as `/sleep0.1`: hold a slot that long.
     Sleep(Nanos),
     /// Anything else: hold a slot for the delay of the settings.
-    Usual,
+    Content,
 }
 
 impl RequestRoute {
@@ -157,7 +157,7 @@ impl RequestRoute {
         let sleep = path.strip_prefix("/sleep").map(str::parse::<Nanos>);
         match sleep {
             Some(Ok(duration)) => RequestRoute::Sleep(duration),
-            _ => RequestRoute::Usual,
+            _ => RequestRoute::Content,
         }
     }
 }
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn any_target_is_served() {
         for target in ["/", "*", "", "/sleep", "/sleepless", "/sleep-1", "http://host", "host:443", "/_ledger/x"] {
-            assert_eq!(RequestRoute::of(target), RequestRoute::Usual, "{target}");
+            assert_eq!(RequestRoute::of(target), RequestRoute::Content, "{target}");
         }
         assert_eq!(RequestRoute::of("/_ledger?now"), RequestRoute::Ledger);
     }

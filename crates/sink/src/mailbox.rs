@@ -57,7 +57,7 @@ impl LoopMailbox {
 
     /// Has the loop look.
     pub(crate) fn wake_up(&self) {
-        // Where it fails, its count is at the top and the loop is awake; at the worst the wait ends after 100 ms.
+        // Where it fails, its count is at the top and the loop runs; at the worst the wait ends after 100 ms.
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 }

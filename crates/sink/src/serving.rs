@@ -279,10 +279,10 @@ impl<C: Clock + Clone> ServingLoop<C> {
         if !self.again.is_empty() || (may_accept && self.accept_gap == Nanos::ZERO) {
             return Nanos::ZERO;
         }
-        let awake_from = self.pool.next_due().map(|due| due.saturating_sub(self.settings.spin));
+        let spins_from = self.pool.next_due().map(|due| due.saturating_sub(self.settings.spin));
         let leaves = self.leaving.front().map(|(at, _)| *at);
         let accepts = may_accept.then_some(self.next_accept);
-        let next = [awake_from, leaves, accepts, Some(end)].into_iter().flatten().min().unwrap_or(end);
+        let next = [spins_from, leaves, accepts, Some(end)].into_iter().flatten().min().unwrap_or(end);
         let wait = if next == Nanos::MAX { LONGEST_WAIT } else { next.saturating_sub(self.time()) };
         wait.min(LONGEST_WAIT)
     }

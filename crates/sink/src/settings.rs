@@ -132,7 +132,7 @@ pub struct SinkSettings {
     pub accept_rate: Option<Rate>,
     /// What goes wrong on purpose.
     pub faults: Faults,
-    /// Stay awake for so long before an answer is due, as a wake-up takes its time: costs that much of a CPU.
+    /// Spin for so long before an answer is due, as a wake-up takes its time: costs that much of a CPU.
     pub spin: Nanos,
 }
 

@@ -256,7 +256,7 @@ fn compare_bytes<C: Clock + Clone + Send + Sync>(session: &mut Session<'_, C>) -
         let Some((pid, bytes)) = account else { break };
         accounts.insert(pid.to_owned(), bytes);
     }
-    let reason = "not every worker told how many bytes of content it has answered".to_owned();
+    let reason = "not every worker reports how many bytes of content it has answered".to_owned();
     (!session.context.is_interrupted()).then_some(Diagnostic::LedgerUnknown { reason })
 }
 

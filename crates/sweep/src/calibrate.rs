@@ -106,7 +106,7 @@ fn settings(shape: &LoadSpec, answer_bytes: u32, placement: Option<&Placement>) 
         shape.keep_answers,
         shape.timestamps,
         shape.reads_app_times,
-        shape.stays_awake,
+        shape.busy_polls,
         apart.unwrap_or_default(),
     ))
 }

@@ -2,7 +2,7 @@
 //! connection, and that the connection was made when the client was opening it.
 //!
 //! The kernel tells of an answer before the client can have read it. So whoever takes what the client says first and then
-//! all that the kernel told has both halves of everything, and nothing ever waits for its other half.
+//! all that the kernel reported has both halves of everything, and nothing ever waits for its other half.
 
 use std::collections::HashMap;
 
@@ -11,15 +11,15 @@ use model::kernel::{KernelStamps, RequestPaths, Wayfinding};
 use model::{Exchange, Nanos, Window};
 use probe::bpf::TracedAnswer;
 
-/// What is told by the kernel and was never asked for is forgotten when it has become so much.
-const MOST_TOLD: usize = 1 << 20;
+/// What the kernel reports and was never asked for is forgotten when it has become so much.
+const MOST_REPORTED: usize = 1 << 20;
 
 /// A run's requests, being joined.
 pub(crate) struct StampJoin {
     /// By how much the kernel's clock is ahead of the client's.
     lead: Nanos,
     window: Window,
-    told: HashMap<(u16, u64), Vec<KernelStamps>>,
+    pending: HashMap<(u16, u64), Vec<KernelStamps>>,
     found: Wayfinding,
     seen: u64,
 }
@@ -27,18 +27,18 @@ pub(crate) struct StampJoin {
 impl StampJoin {
     /// Of the requests that are due in `window`, by the client's clock.
     pub(crate) fn new(lead: Nanos, window: Window) -> StampJoin {
-        StampJoin { lead, window, told: HashMap::new(), found: Wayfinding::default(), seen: 0 }
+        StampJoin { lead, window, pending: HashMap::new(), found: Wayfinding::default(), seen: 0 }
     }
 
     /// What the kernel saw of one answer.
-    pub(crate) fn told(&mut self, event: &TracedAnswer) {
-        if self.told.len() >= MOST_TOLD {
-            self.told.clear();
+    pub(crate) fn record_answer(&mut self, event: &TracedAnswer) {
+        if self.pending.len() >= MOST_REPORTED {
+            self.pending.clear();
         }
-        self.told.entry((event.port, event.number)).or_default().push(event.stamps);
+        self.pending.entry((event.port, event.number)).or_default().push(event.stamps);
     }
 
-    /// What the client has of one request; all that was told of its answer was given to [`StampJoin::told`] before.
+    /// What the client has of one request; all that was told of its answer was given to [`StampJoin::record_answer`] before.
     pub(crate) fn record(&mut self, record: &RequestRecord) {
         let exchange = self.shared(&record.exchange);
         let kernel = record.trace.and_then(|trace| self.take(&trace, exchange.ended));
@@ -50,16 +50,16 @@ impl StampJoin {
 
     /// The one connection of that port that was made between `opened` and `ended`.
     fn take(&mut self, trace: &RequestTrace, ended: Nanos) -> Option<KernelStamps> {
-        let told = self.told.get_mut(&(trace.port, trace.number))?;
+        let pending = self.pending.get_mut(&(trace.port, trace.number))?;
         let opened = trace.opened + self.lead;
         let is_it = |stamps: &KernelStamps| (opened..=ended).contains(&stamps.established);
-        let only = told.iter().filter(|stamps| is_it(stamps)).count() == 1;
-        let place = told.iter().position(is_it).filter(|_| only)?;
-        let stamps = told.swap_remove(place);
+        let only = pending.iter().filter(|stamps| is_it(stamps)).count() == 1;
+        let place = pending.iter().position(is_it).filter(|_| only)?;
+        let stamps = pending.swap_remove(place);
         // Those of the port's earlier connections will not be asked for any more.
-        told.retain(|other| other.established > ended);
-        if told.is_empty() {
-            self.told.remove(&(trace.port, trace.number));
+        pending.retain(|other| other.established > ended);
+        if pending.is_empty() {
+            self.pending.remove(&(trace.port, trace.number));
         }
         Some(stamps)
     }
@@ -88,7 +88,7 @@ mod tests {
     }
 
     /// All of it in ms of the client's clock.
-    fn told(port: u16, number: u64, established: u64, answered: u64) -> TracedAnswer {
+    fn answer(port: u16, number: u64, established: u64, answered: u64) -> TracedAnswer {
         let at = |ms| Nanos::from_millis(ms) + LEAD;
         let stamps = KernelStamps {
             established: at(established),
@@ -117,10 +117,10 @@ mod tests {
     fn a_port_that_comes_again_is_another_connection() {
         let mut join = join();
         for (established, answered) in [(5, 15), (50, 60), (90, 99)] {
-            join.told(&told(4000, 0, established, answered));
+            join.record_answer(&answer(4000, 0, established, answered));
         }
-        join.told(&told(4000, 1, 50, 70));
-        join.told(&told(4001, 0, 50, 60));
+        join.record_answer(&answer(4000, 1, 50, 70));
+        join.record_answer(&answer(4001, 0, 50, 60));
         join.record(&record(4000, 0, 49, 49, 61));
         join.record(&record(4000, 1, 49, 61, 71));
         join.record(&record(4000, 0, 89, 89, 100));
@@ -134,10 +134,10 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_be_told_apart_is_not_joined() {
+    fn who_cannot_be_distinguished_is_not_joined() {
         let mut join = join();
-        join.told(&told(4000, 0, 50, 60));
-        join.told(&told(4000, 0, 52, 60));
+        join.record_answer(&answer(4000, 0, 50, 60));
+        join.record_answer(&answer(4000, 0, 52, 60));
         join.record(&record(4000, 0, 49, 49, 61));
         let ways = join.ways(1);
         assert_eq!((ways.all.requests, ways.unmatched), (0, 1));

@@ -11,7 +11,7 @@ use probe::processes;
 
 use crate::join::StampJoin;
 
-/// Between two looks at what the kernel has told.
+/// Between two readings of what the kernel has reported.
 const PERIOD: Nanos = Nanos::from_millis(10);
 /// Requests a second up to which the tracepoints' cost, 2 to 4 µs a request, is left out of account: 2 % of a CPU.
 const CHEAP: f64 = 5000.0;
@@ -47,7 +47,7 @@ pub(crate) struct Tracing {
 
 impl Tracing {
     /// Attaches the tracepoints of the server at `port` whose first process is `root`, for a run of `shape`. Where that is
-    /// traced, each answer will be told.
+    /// traced, each answer is reported.
     ///
     /// # Errors
     /// What is missing, in a line.
@@ -63,7 +63,7 @@ impl Tracing {
         Ok(Tracing { path })
     }
 
-    /// Listens until `over`, and joins what is told with the journal's records where there is one.
+    /// Listens until `over`, and joins what is reported with the journal's records where there is one.
     /// # Errors
     /// Where the kernel does not tell.
     pub(crate) fn go_on(
@@ -92,7 +92,7 @@ impl Tracing {
                 // First what the client says: see `join.rs`.
                 let batches: Vec<RecordBatch> = journal.iter().flat_map(|journal| journal.try_iter()).collect();
                 while let Some(event) = self.path.next_event() {
-                    join.told(&event);
+                    join.record_answer(&event);
                 }
                 batches.iter().flatten().for_each(|record| join.record(record));
             }
@@ -107,7 +107,7 @@ impl Tracing {
     }
 }
 
-/// What was told in a run.
+/// What was reported in a run.
 pub(crate) struct TraceResult {
     view: KernelView,
     join: Option<StampJoin>,
@@ -116,8 +116,12 @@ pub(crate) struct TraceResult {
 }
 
 /// All of it, of a run with this tally; where it failed, `watch` has the reason.
-pub(crate) fn view(told: Result<TraceResult, String>, tally: &Tally, watch: Option<&mut Watch>) -> Option<KernelView> {
-    match told {
+pub(crate) fn view(
+    traced: Result<TraceResult, String>,
+    tally: &Tally,
+    watch: Option<&mut Watch>,
+) -> Option<KernelView> {
+    match traced {
         Ok(TraceResult { view, join, cpu }) => {
             if let Some(watch) = watch {
                 watch.cpu += cpu;

@@ -32,7 +32,7 @@ pub enum Phase {
         connections: u32,
         /// How long it takes, warm-up included; `None` where a count ends it.
         length: Option<Nanos>,
-        /// How long the study will take from here on, this run included, where that can be told.
+        /// How long the study will take from here on, this run included, where that is known.
         left: Option<Nanos>,
         /// Requests ended so far.
         progress: Arc<RunProgress>,

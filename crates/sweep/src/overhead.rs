@@ -214,7 +214,7 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for Arms<'_> {
     fn run(&mut self, job: &Job, session: &mut Session<'_, C>) -> Result<bool, SweepError> {
         let (arm, round) = self.turns[self.found.samples.len()];
         let statsd = self.statsd.filter(|_| self.plan.arms[arm] == Arm::Statsd);
-        let FinishedRun { run, server, own_cpu } = session.run_heard(job, None, statsd, self.phase)?;
+        let FinishedRun { run, server, own_cpu } = session.run_with_statsd(job, None, statsd, self.phase)?;
         if session.context.is_interrupted() {
             return Ok(false);
         }

@@ -336,7 +336,7 @@ fn prepare<C>(plan: &ServerPlan, stream: &StreamPlan, context: &Context<'_, C>) 
             if !address.ip().is_loopback() {
                 return Err(bad("a server that is started here must answer on this machine's loopback"));
             }
-            if ServerListener::of_port(address.port()).look().is_ok_and(|sockets| sockets.listening) {
+            if ServerListener::of_port(address.port()).sample().is_ok_and(|sockets| sockets.listening) {
                 return Err(bad("something listens on that port already, and would be measured in its place"));
             }
             let asked = stream.path.clone().or_else(|| (own_path == "/").then_some(path));

@@ -27,7 +27,7 @@ use crate::statsd_listener::StatsdListener;
 use crate::watch::LiveReadings;
 use crate::with::Account;
 
-/// Load of one connection to learn a service time that nobody has told us.
+/// Load of one connection to learn a service time that nobody gave us.
 const LEARNING: Nanos = Nanos::from_secs(1);
 /// Between two looks whether the server is idle.
 const IDLE_STEP: Nanos = Nanos::from_millis(10);
@@ -73,7 +73,7 @@ impl Job {
 #[derive(Default)]
 pub(crate) struct Watching<'a> {
     pub(crate) probe: Probe,
-    /// Where the last looks are shown.
+    /// Where the last samples are shown.
     pub(crate) live: Arc<LiveReadings>,
     /// Who listens to statsd.
     pub(crate) statsd: Option<&'a Mutex<StatsdListener>>,
@@ -199,11 +199,11 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         service_time: Option<ServiceTime>,
         phase: &mut dyn FnMut(&Phase),
     ) -> Result<FinishedRun, SweepError> {
-        self.run_heard(job, service_time, self.context.statsd, phase)
+        self.run_with_statsd(job, service_time, self.context.statsd, phase)
     }
 
     /// Does one run, and listens to `statsd` meanwhile.
-    pub(crate) fn run_heard(
+    pub(crate) fn run_with_statsd(
         &mut self,
         job: &Job,
         service_time: Option<ServiceTime>,
@@ -277,7 +277,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
     /// What the kernel still holds for the server right after the run.
     pub(crate) fn listener_readings(&self, at: Nanos) -> Vec<WatchReading> {
         let mut listener = self.server.listener();
-        let Ok(sockets) = listener.look() else { return Vec::new() };
+        let Ok(sockets) = listener.sample() else { return Vec::new() };
         let reading = |name: &str, value: u32| WatchReading {
             source: listener.source().to_owned(),
             of: String::new(),
@@ -362,7 +362,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         let start = clock.now();
         loop {
             // Where the kernel does not tell, nothing can be said, and nothing is.
-            let sockets: ServerSockets = listener.look().ok()?;
+            let sockets: ServerSockets = listener.sample().ok()?;
             if sockets.is_idle() || self.context.is_interrupted() {
                 return None;
             }

@@ -111,8 +111,8 @@ const SLOW_ONES: f64 = 3.0;
 /// Whether some requests took many times longer than most.
 fn is_wide(times: &Histogram) -> bool {
     let share = 1.0 - (SLOW_ONES / times.count().max(1) as f64).max(0.01);
-    let Some((usual, slow)) = times.quantile(0.5).zip(times.quantile(share.max(0.5))) else { return false };
-    slow.as_secs_f64() > WIDEST * usual.as_secs_f64()
+    let Some((typical, slow)) = times.quantile(0.5).zip(times.quantile(share.max(0.5))) else { return false };
+    slow.as_secs_f64() > WIDEST * typical.as_secs_f64()
 }
 
 /// Whether the app itself takes many times longer for some requests than for most, by a run in which no request had to wait for a slot.
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_the_connections_is_known_where_every_look_says_the_same() {
+    fn who_holds_the_connections_is_known_where_every_sample_says_the_same() {
         let of = |connections, held: &[&[Option<u64>]]| HeldConnections::of(&run(connections, held));
         let master: &[Option<u64>] = &[Some(0), Some(0)];
         let seen = of(15, &[master, &[Some(8), Some(8)], &[Some(7), Some(7)]]);

@@ -1,9 +1,9 @@
 //! What is sampled of server and kernel while a run goes on, and the [`Watch`] that becomes of it: on the axis of the run's window, counters
 //! from its begin or a process's birth, and what could not be had absent.
 //!
-//! [`probe::sampler`] looks, from threads of its own: at connections and processes 4 times a second, at new processes, at who holds how
+//! [`probe::sampler`] reads from threads of its own: connections and processes 4 times a second, new processes, at who holds how
 //! many of the connections, and at the server's statistics once. Lanes share nothing with these threads but the machine. What is kept is
-//! bounded: where it is full every second look goes, and from then on every second is left out.
+//! bounded: where it is full every second sample goes, and from then on every second is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
@@ -21,7 +21,7 @@ pub(crate) const SAMPLING: SamplingPlan =
     SamplingPlan { period: Nanos::from_millis(250), search_every: 4, has_details: false };
 
 /// The last value of each quantity, by name and whom it is of, for whoever shows them while a run goes on. Written by the threads that
-/// look; no lane knows of it. It lives as long as its run.
+/// sample; no lane knows of it. It lives as long as its run.
 #[derive(Debug, Default)]
 pub struct LiveReadings(Mutex<BTreeMap<(&'static str, String), u64>>);
 
@@ -47,13 +47,13 @@ impl LiveReadings {
 pub(crate) struct SampledServer {
     source: &'static str,
     queue: ThinnedList<(Nanos, Option<AcceptQueue>), 6000>,
-    looks: ThinnedList<ServerLook, 1200>,
+    samples: ThinnedList<ServerReading, 1200>,
     missing: BTreeSet<String>,
     cpu: Nanos,
 }
 
 #[derive(Clone)]
-struct ServerLook {
+struct ServerReading {
     at: Nanos,
     sockets: Option<ServerSockets>,
     processes: Vec<ProcessSample>,
@@ -82,11 +82,15 @@ pub(crate) fn sample(sampler: Sampler, clock: &impl Clock, over: &AtomicBool, li
                 live.show("accept_queue", "", queue.map(|queue| u64::from(queue.length)));
                 seen.queue.push((at, queue));
             }
-            Observation::Server(look) => {
-                live.show("open_connections", "", look.sockets.map(|sockets| u64::from(sockets.open)));
-                seen.cpu = look.cpu;
-                seen.missing.extend(look.missing);
-                seen.looks.push(ServerLook { at: look.at, sockets: look.sockets, processes: look.processes });
+            Observation::Server(sample) => {
+                live.show("open_connections", "", sample.sockets.map(|sockets| u64::from(sockets.open)));
+                seen.cpu = sample.cpu;
+                seen.missing.extend(sample.missing);
+                seen.samples.push(ServerReading {
+                    at: sample.at,
+                    sockets: sample.sockets,
+                    processes: sample.processes,
+                });
             }
             _ => {}
         }
@@ -150,17 +154,17 @@ fn name_of(worker: &WorkerStats, single: &str) -> String {
 /// All that was seen, from the instant `from` on.
 pub(crate) fn watch(seen: &SampledServer, polled: Option<&PolledStatistics>, from: Nanos, single: &str) -> Watch {
     let queue: Vec<_> = seen.queue.items().iter().filter(|(at, _)| *at >= from).collect();
-    let looks: Vec<&ServerLook> = seen.looks.items().iter().filter(|look| look.at >= from).collect();
-    let pids: BTreeSet<u32> = looks.iter().flat_map(|look| &look.processes).map(|process| process.pid).collect();
-    let at: Vec<Nanos> = looks.iter().map(|look| look.at - from).collect();
+    let samples: Vec<&ServerReading> = seen.samples.items().iter().filter(|sample| sample.at >= from).collect();
+    let pids: BTreeSet<u32> = samples.iter().flat_map(|sample| &sample.processes).map(|process| process.pid).collect();
+    let at: Vec<Nanos> = samples.iter().map(|sample| sample.at - from).collect();
     let queues = QUEUE_FIGURES.map(|figure| curve("", figure, queue.iter().map(|(_, queue)| queue.as_ref())));
-    let sockets = SOCKET_FIGURES.map(|figure| curve("", figure, looks.iter().map(|look| look.sockets.as_ref())));
+    let sockets = SOCKET_FIGURES.map(|figure| curve("", figure, samples.iter().map(|sample| sample.sockets.as_ref())));
     let mut watch = Watch { tracks: Vec::new(), cpu: seen.cpu, missing: seen.missing.iter().cloned().collect() };
     watch.tracks.push(track(seen.source, queue.iter().map(|(at, _)| *at - from).collect(), queues.into()));
     watch.tracks.push(track(seen.source, at.clone(), sockets.into()));
-    let of_processes = pids.iter().flat_map(|pid| process_curves(*pid, &looks)).collect();
+    let of_processes = pids.iter().flat_map(|pid| process_curves(*pid, &samples)).collect();
     watch.tracks.push(track("/proc/PID/task/TID/schedstat", at, of_processes));
-    watch.tracks.push(held_track(&pids, &looks, from));
+    watch.tracks.push(held_track(&pids, &samples, from));
     if let Some(PolledStatistics { polls, cpu }) = polled {
         let polls = polls.items();
         watch.cpu += *cpu;
@@ -186,14 +190,14 @@ fn track(source: &str, at: Vec<Nanos>, mut curves: Vec<WatchCurve>) -> WatchTrac
     WatchTrack { source: source.to_owned(), at, curves }
 }
 
-/// The process at each look.
-fn seen_of<'a>(pid: u32, looks: &'a [&ServerLook]) -> impl Iterator<Item = Option<&'a ProcessSample>> {
-    looks.iter().map(move |look| look.processes.iter().find(|process| process.pid == pid))
+/// The process at each sample.
+fn seen_of<'a>(pid: u32, samples: &'a [&ServerReading]) -> impl Iterator<Item = Option<&'a ProcessSample>> {
+    samples.iter().map(move |sample| sample.processes.iter().find(|process| process.pid == pid))
 }
 
-fn process_curves(pid: u32, looks: &[&ServerLook]) -> Vec<WatchCurve> {
-    let was_there = looks.first().is_some_and(|look| look.processes.iter().any(|process| process.pid == pid));
-    let mut curves = PROCESS_FIGURES.map(|figure| curve(&pid.to_string(), figure, seen_of(pid, looks)));
+fn process_curves(pid: u32, samples: &[&ServerReading]) -> Vec<WatchCurve> {
+    let was_there = samples.first().is_some_and(|sample| sample.processes.iter().any(|process| process.pid == pid));
+    let mut curves = PROCESS_FIGURES.map(|figure| curve(&pid.to_string(), figure, seen_of(pid, samples)));
     for counter in &mut curves[..COUNTERS] {
         // It begins with the window, and that of a process that was born in it with its birth.
         let before = if was_there { counter.values.first().copied().flatten() } else { Some(0) };
@@ -205,12 +209,12 @@ fn process_curves(pid: u32, looks: &[&ServerLook]) -> Vec<WatchCurve> {
 }
 
 /// Who holds how many connections is looked at more rarely than the rest.
-fn held_track(pids: &BTreeSet<u32>, looks: &[&ServerLook], from: Nanos) -> WatchTrack {
-    let is_look = |look: &&&ServerLook| look.processes.iter().any(|process| process.connections.is_some());
-    let looks: Vec<&ServerLook> = looks.iter().filter(is_look).copied().collect();
+fn held_track(pids: &BTreeSet<u32>, samples: &[&ServerReading], from: Nanos) -> WatchTrack {
+    let is_sample = |sample: &&&ServerReading| sample.processes.iter().any(|process| process.connections.is_some());
+    let samples: Vec<&ServerReading> = samples.iter().filter(is_sample).copied().collect();
     let held: Figure<ProcessSample> = (HELD_CONNECTIONS, "connections", |seen| seen.connections.map(u64::from));
-    let curves = pids.iter().map(|pid| curve(&pid.to_string(), held, seen_of(*pid, &looks))).collect();
-    track("/proc/PID/fd", looks.iter().map(|look| look.at - from).collect(), curves)
+    let curves = pids.iter().map(|pid| curve(&pid.to_string(), held, seen_of(*pid, &samples))).collect();
+    track("/proc/PID/fd", samples.iter().map(|sample| sample.at - from).collect(), curves)
 }
 
 fn statistics_track(polls: &[&StatisticsPoll], from: Nanos, single: &str) -> WatchTrack {
@@ -265,7 +269,7 @@ mod tests {
             let sockets = Some(ServerSockets { listening: true, open: 6, ..ServerSockets::default() });
             let mut processes = vec![process(11, cpu, held), process(12, 0, None)];
             processes.extend((at == 3250).then(|| process(13, 70, None)));
-            seen.looks.push(ServerLook { at: ms(at), sockets, processes });
+            seen.samples.push(ServerReading { at: ms(at), sockets, processes });
         }
         seen
     }

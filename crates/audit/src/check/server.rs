@@ -138,7 +138,7 @@ pub(super) fn staircase(claim: &Claim) -> Option<CheckOutcome> {
         step_expected_s: offered_per_s.map(|offered| hold_s - slots as f64 / offered),
         first_excess_s,
         hold_s,
-        hold_told: claim.delay_s.is_some(),
+        hold_is_known: claim.delay_s.is_some(),
         hold_measured_s,
         spacing_least_s: spacing(hold_s),
         sent_at_most_per_s,

@@ -34,7 +34,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         // Pipelining: a stamp may be of a later answer's bytes.
         let is_stamped = self.spec.timestamps == Timestamps::Kernel && self.spec.pipeline <= 1;
         self.wall = is_stamped.then(|| WallClock::new(&self.clock));
-        let may_poll = self.spec.stays_awake && !self.scheduler.is_open();
+        let may_poll = self.spec.busy_polls && !self.scheduler.is_open();
         self.busy_poll = may_poll.then(|| BusyPoll::new(self.spec.lanes)).flatten();
         self.send_what_is_due(now);
         let mut interrupted_at = None;

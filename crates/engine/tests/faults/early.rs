@@ -1,4 +1,4 @@
-//! Servers that answer before they have heard the request, or all of it.
+//! Servers that answer before they have read the request, or all of it.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -33,7 +33,7 @@ fn large(shape: LoadSpec) -> LoadSpec {
 }
 
 #[test]
-fn an_answer_before_the_request_is_its_answer_where_that_cannot_be_told() {
+fn an_answer_before_the_request_is_its_answer_where_that_is_unknown() {
     // On loopback a connect is mostly done at once and the request goes with it. Where the lane had to wait, the answer is seen to be early.
     ends_in_one_of(&[GOOD, Outcome::BadResponse], |stream| {
         stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello")?;

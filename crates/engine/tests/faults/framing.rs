@@ -107,7 +107,7 @@ fn a_coded_body_is_taken_as_it_is() {
 }
 
 #[test]
-fn an_answer_of_another_length_than_expected_is_told_from_a_good_one() {
+fn an_answer_of_another_length_than_expected_is_distinguished_from_a_good_one() {
     let kinds: [(Serve, u64); 3] = [
         (|stream| always(stream, ANSWER), 5),
         (good_chunks, 11),

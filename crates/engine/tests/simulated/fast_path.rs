@@ -50,7 +50,7 @@ fn answer(wire: &mut SimulatedWire<Moody>, slot: usize, to_head: bool) {
     let worker = wire.server.mood(2, slot, number / 4, WORKERS);
     let head = |status: &str, more: &str| format!("HTTP/1.1 {status}\r\nx-worker-pid: {worker}\r\n{more}\r\n");
     let content = if to_head { "" } else { "ok" };
-    let usual = head("200 OK", "content-length: 2\r\n") + content;
+    let ordinary = head("200 OK", "content-length: 2\r\n") + content;
     let bytes = |text: String| News::Bytes(text.into_bytes());
     let news = match wire.server.mood(3, slot, number, 70) {
         0 => bytes(head("404 Not Found", "content-length: 2\r\n") + content),
@@ -60,15 +60,16 @@ fn answer(wire: &mut SimulatedWire<Moody>, slot: usize, to_head: bool) {
             bytes(head("200 OK", "transfer-encoding: chunked\r\n") + if to_head { "" } else { "2\r\nok\r\n0\r\n\r\n" })
         }
         4 | 18..26 => bytes(head("200 OK", "content-length: 3\r\n") + if to_head { "" } else { "oks" }),
-        5 => bytes(format!("HTTP/1.1 100 Continue\r\n\r\n{usual}")),
-        6 => bytes(format!("{usual}and more")),
+        5 => bytes(format!("HTTP/1.1 100 Continue\r\n\r\n{ordinary}")),
+        6 => bytes(format!("{ordinary}and more")),
         7 => bytes("no HTTP at all\r\n\r\n".to_owned()),
         8 => News::End,
         9 => News::Reset,
         // Never.
         10 => return,
         11 | 12 => {
-            let (first, rest) = usual.split_at(1 + wire.server.mood(4, slot, number, usual.len() as u64 - 1) as usize);
+            let (first, rest) =
+                ordinary.split_at(1 + wire.server.mood(4, slot, number, ordinary.len() as u64 - 1) as usize);
             wire.comes(after, slot, bytes(first.to_owned()));
             return wire.comes(after + Nanos::from_micros(30), slot, bytes(rest.to_owned()));
         }
@@ -76,13 +77,13 @@ fn answer(wire: &mut SimulatedWire<Moody>, slot: usize, to_head: bool) {
         13..17 => {
             let is_said = wire.server.mood(9, slot, number, 2) == 0;
             let said = head("200 OK", "content-length: 2\r\nconnection: close\r\n") + content;
-            wire.comes(after, slot, bytes(if is_said { said } else { usual }));
+            wire.comes(after, slot, bytes(if is_said { said } else { ordinary }));
             let later = Nanos::from_micros(wire.server.mood(5, slot, number, 3) * 20);
             return wire.comes(after + later, slot, News::End);
         }
         // A content that HEAD must not have.
         17 => bytes(head("200 OK", "content-length: 2\r\n") + "ok"),
-        _ => bytes(usual),
+        _ => bytes(ordinary),
     };
     wire.comes(after, slot, news);
 }

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gem_of_the_bundle_is_told_from_one_that_is_only_wanted() {
+    fn a_gem_of_the_bundle_is_distinguished_from_one_that_is_only_wanted() {
         assert!(lists_puma("GEM\n  specs:\n    nio4r (2.7.4)\n    puma (6.5.0)\n      nio4r (~> 2.0)\n"));
         assert!(!lists_puma(
             "GEM\n  specs:\n    x (1.0)\n      puma (>= 5)\n    puma-metrics (1.2)\nDEPENDENCIES\n  x\n"

@@ -129,7 +129,7 @@ fn a_terminals_signals_reach_neither_the_guard_nor_the_server() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         send(guard, signal);
     }
-    // The order to stop is heard after the signals, by a guard that they did not end.
+    // The order to stop is read after the signals, by a guard that they did not end.
     let stopped = server.stop(PATIENCE, &SteadyClock);
     assert_eq!((stopped.exit, stopped.forced), (ServerExit::Code(7), false));
 }

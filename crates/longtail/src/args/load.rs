@@ -72,7 +72,7 @@ enum TimingWord {
     /// Wake for each due time, early by what wake-ups are usually late
     #[default]
     Precise,
-    /// As precise, and awake for the last 50 us
+    /// As precise, and busy polling for the last 50 us
     Spin,
 }
 

@@ -74,7 +74,7 @@ struct LoadResult<'a> {
     complaints: Vec<String>,
     answered: u64,
     planned: u64,
-    /// What is told, and what ends the telling.
+    /// What is reported, and what ends it.
     end: Option<(Outlets, Arc<AtomicBool>)>,
 }
 
@@ -147,9 +147,9 @@ fn measure(args: &LoadArgs, resolver: Resolver) -> Result<LoadResult<'_>, Mistak
     };
     let complaint = (nothing_came && exit != Exit::Interrupted).then(|| unanswered(&run.tally, &load.plan));
     let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict);
-    let is_told = args.output.tells_verdict() && log != Some(Path::new(CSV_TO_STDOUT));
+    let is_said = args.output.tells_verdict() && log != Some(Path::new(CSV_TO_STDOUT));
     let complaints = verdict
-        .filter(|_| !is_told)
+        .filter(|_| !is_said)
         .and_then(distrust)
         .into_iter()
         .chain(complaint)
@@ -264,11 +264,11 @@ fn run_another<'a>(args: &'a LoadArgs, resolver: &Resolver, generator: Generator
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
     let results = Results::open("load", &started_at, &args.output)?;
-    let told = ui::Ui::new();
+    let progress = ui::Ui::new();
     let length = ordered.length().map(|length| format!(" for {length}")).unwrap_or_default();
-    told.working(&format!("{} makes the load{length}", generator.name()));
+    progress.working(&format!("{} makes the load{length}", generator.name()));
     let done = ordered.conduct(started_at, command_line(words_of_the_command_line()), &interrupt);
-    drop(told);
+    drop(progress);
     let mut result = LoadResult {
         exit: Exit::Interrupted,
         study: None,

@@ -15,18 +15,18 @@ use crate::{selftest, signals, ui};
 /// Where a sink or the engine cannot start.
 pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let (clock, interrupt, started_at) = (SystemClock::start(), signals::interruption()?, wall_time());
-    let told = Ui::new();
+    let progress = Ui::new();
     let mut outcomes = Vec::new();
     let mut interrupted = false;
     for case in selftest::all(args.quick) {
-        told.working(case.name);
+        progress.working(case.name);
         let Some(outcome) = case.run(clock, &interrupt)? else {
             interrupted = true;
             break;
         };
         outcomes.push(outcome);
     }
-    drop(told);
+    drop(progress);
     let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
     let conserved = outcomes.iter().all(|outcome| outcome.conserved);
     if args.output.is_json() {

@@ -37,22 +37,22 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
     let sampler = if target.elsewhere.is_none() { Some(target.sampler(args.every)) } else { None };
     let source = sampler.as_ref().map_or("connect", |sampler| sampler.source());
     let over = AtomicBool::new(false);
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     let mut board = WatchBoard::new(target.missing.clone(), target.elsewhere.is_some(), statistics.is_some());
     let end = std::thread::scope(|scope| {
         // Whatever happens here, the threads end too.
         let _ending = RaiseOnDrop(&over);
         if let Some(StatisticsSource { control, .. }) = &statistics {
-            let (tell, over) = (tell.clone(), &over);
-            let polling = move || sampler::poll(control, &clock, args.every, over, |seen| tell.send(seen).is_ok());
+            let (sender, over) = (sender.clone(), &over);
+            let polling = move || sampler::poll(control, &clock, args.every, over, |seen| sender.send(seen).is_ok());
             spawn_scoped(scope, "statistics", polling).map_err(no_thread)?;
         }
         let looking = || {
             // Nobody listens where the watch is over.
-            let tell = |seen: Observation| !matches!(seen, Observation::Ended { .. }) & tell.send(seen).is_ok();
+            let sender = |seen: Observation| !matches!(seen, Observation::Ended { .. }) & sender.send(seen).is_ok();
             match (sampler, target.elsewhere) {
-                (Some(sampler), _) => sampler.run(&clock, &over, tell),
-                (None, Some(address)) => watch::connect(address, &clock, args.every, &over, tell),
+                (Some(sampler), _) => sampler.run(&clock, &over, sender),
+                (None, Some(address)) => watch::connect(address, &clock, args.every, &over, sender),
                 (None, None) => {}
             }
         };
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
         if is_drawn {
             viewer.screen = Some(WatchScreen::take(args.full)?);
         }
-        viewer.follow(&told, clock, &mut board)
+        viewer.follow(&receiver, clock, &mut board)
     })?;
     if !matches!(end, WatchEnd::Server(_)) {
         board.close(clock.now());
@@ -101,10 +101,10 @@ struct Viewer<'a> {
 }
 
 impl Viewer<'_> {
-    /// Takes in what is told until it is over.
+    /// Takes in what is observed until it is over.
     fn follow(
         &mut self,
-        told: &Receiver<Observation>,
+        receiver: &Receiver<Observation>,
         clock: SystemClock,
         board: &mut WatchBoard,
     ) -> Result<WatchEnd, Mistake> {
@@ -112,23 +112,23 @@ impl Viewer<'_> {
             ui::print(&watch::line_head());
         }
         loop {
-            let mut news = told.recv_timeout(GLANCE);
+            let mut news = receiver.recv_timeout(GLANCE);
             while let Ok(seen) = news {
-                let is_look = matches!(seen, Observation::Server(_) | Observation::Connected { .. });
-                let is_shown = is_look || matches!(seen, Observation::Statistics { .. });
+                let is_sample = matches!(seen, Observation::Server(_) | Observation::Connected { .. });
+                let is_shown = is_sample || matches!(seen, Observation::Statistics { .. });
                 self.screen.iter_mut().for_each(|screen| screen.is_stale |= is_shown);
                 board.take(seen);
                 if let Some(at) = board.ended {
                     return Ok(WatchEnd::Server(at));
                 }
-                if is_look && self.args.lines {
+                if is_sample && self.args.lines {
                     ui::print(&if self.args.output.is_json() {
                         format!("{}\n", watch::answer_json(self.target, &WatchEvidence::of(board), None))
                     } else {
                         watch::line(board)
                     });
                 }
-                news = told.recv_timeout(Duration::ZERO);
+                news = receiver.recv_timeout(Duration::ZERO);
             }
             if let Some(screen) = &mut self.screen {
                 if screen.wants_to_end()? {

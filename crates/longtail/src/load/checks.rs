@@ -88,7 +88,7 @@ impl Checker {
     }
 
     /// Looks at one request's end. Only answers are checked; what had none is an error already.
-    pub(crate) fn look(&mut self, record: &RequestRecord) {
+    pub(crate) fn check(&mut self, record: &RequestRecord) {
         let model::Outcome::Answered(status) = record.exchange.outcome else { return };
         if let Check::Status(expected) = self.check {
             return self.judge(record.number, status == expected, || format!("status {status}"));
@@ -223,7 +223,7 @@ mod tests {
     fn result(check: &str, bodies: &[Vec<u8>]) -> (bool, String) {
         let mut checker = Checker::new(check.parse().unwrap());
         for (number, body) in bodies.iter().enumerate() {
-            checker.look(&answer(number as u64, body));
+            checker.check(&answer(number as u64, body));
         }
         checker.result()
     }

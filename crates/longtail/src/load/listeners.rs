@@ -120,7 +120,7 @@ fn leads_to(endpoint: &Endpoint, listening: &Listening) -> bool {
     match (endpoint, &listening.place) {
         (Endpoint::Tcp(to), BoundAddress::Tcp(at)) => {
             let (here, there) = (to.ip().to_canonical(), at.ip().to_canonical());
-            // `::` takes IPv4 too where it is not told otherwise, `0.0.0.0` never IPv6.
+            // `::` takes IPv4 too where it is not set otherwise, `0.0.0.0` never IPv6.
             let takes_it = if here.is_ipv4() { !listening.is_v6_only } else { there.is_ipv6() };
             let takes_all = there.is_unspecified() && takes_it && is_of_this_machine(endpoint);
             to.port() == at.port() && (here == there || takes_all)

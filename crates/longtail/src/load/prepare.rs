@@ -102,7 +102,7 @@ pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) 
         think: plan.think,
         late: plan.late,
         timing: plan.timing,
-        stays_awake: plan.timing != Timing::Coalesce,
+        busy_polls: plan.timing != Timing::Coalesce,
         timestamps,
         keep_alive: plan.keep_alive,
         reconnect_after: args.requests_per_connection,

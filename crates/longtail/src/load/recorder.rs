@@ -21,7 +21,7 @@ use crate::store::is_fifo;
 /// Several lanes: what is older than this, compared with the newest, is complete.
 const SETTLING: Nanos = Nanos::from_millis(500);
 
-/// How a line looks.
+/// The format of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Style {
     /// As attack.cr: `request 99 status=200 latency=1006.335446ms`.
@@ -91,7 +91,7 @@ impl RequestJournal for Recorder {
         while let Ok(batch) = batches.recv() {
             for record in &batch {
                 for checker in &mut self.checkers {
-                    checker.look(record);
+                    checker.check(record);
                 }
             }
             if self.logs.is_empty() {

@@ -127,8 +127,8 @@ impl Outlets {
         live: &Arc<LiveReadings>,
     ) {
         self.begun = self.clock.wall();
-        let (progress, looks) = (Arc::clone(progress), Arc::clone(live));
-        self.board.state().run = Some(PresentRun { number, connections, progress, looks });
+        let (progress, samples) = (Arc::clone(progress), Arc::clone(live));
+        self.board.state().run = Some(PresentRun { number, connections, progress, samples });
     }
 
     /// A sweep's run is over, and not yet judged to the end.
@@ -194,7 +194,7 @@ struct PresentRun {
     number: u64,
     connections: u32,
     progress: Arc<RunProgress>,
-    looks: Arc<LiveReadings>,
+    samples: Arc<LiveReadings>,
 }
 
 impl LiveBoard {
@@ -232,10 +232,10 @@ impl LiveState {
             version: env!("CARGO_PKG_VERSION"),
             requests_ended: self.ended + run.map_or(0, |run| run.progress.ended()),
             runs_done: self.runs_done,
-            run: run.map(|PresentRun { number, connections, looks, .. }| LiveRun {
+            run: run.map(|PresentRun { number, connections, samples, .. }| LiveRun {
                 number: *number,
                 connections: *connections,
-                looks: looks.seen(),
+                samples: samples.seen(),
             }),
         })
     }

@@ -49,7 +49,7 @@ pub(crate) fn table(found: &OverheadFindings<'_>) -> String {
     }
     let is_noise = |figure: &Figure| figure.answer == Some(PairedAnswer::Noise);
     if found.arms.iter().any(|arm| arm.figures.iter().any(is_noise)) {
-        lines.push("~ cannot be told from noise".to_owned());
+        lines.push("~ within the noise".to_owned());
     }
     lines.push(String::new());
     for (arm, of_arm) in plan.arms.iter().zip(&found.arms).skip(1) {
@@ -95,7 +95,7 @@ fn words(arm: &OfArm) -> String {
     }
     let noise = named(PairedAnswer::Noise);
     if !noise.is_empty() {
-        parts.push(format!("cannot be told from noise: {noise}"));
+        parts.push(format!("within the noise: {noise}"));
     }
     if !named(PairedAnswer::TooFewRounds).is_empty() {
         let least = LEAST_ROUNDS;
@@ -189,14 +189,14 @@ bare                  900                             10.0                      
 control               902   1.000    0.980..1.020     10.0   1.000    1.000..1.000      902   1.000    0.980..1.020
 proc                  901   1.000   ~0.990..1.010     10.0   1.000   ~1.000..1.000      901   1.000   ~0.990..1.010
 statsd               1125   1.250    1.250..1.250     10.0   1.000   ~1.000..1.000      720   0.800    0.800..0.800
-~ cannot be told from noise
+~ within the noise
 
 ";
         assert!(text.starts_with(expected), "{text}");
         for line in [
             "control         bare once more: what differs is noise; noise floor: server CPU -2.0..+2.0 %, generator CPU 0.0..0.0 %, requests/s -2.0..+2.0 %",
-            "proc            server and kernel are read meanwhile (--inspect proc); cannot be told from noise: server CPU, generator CPU, requests/s",
-            "statsd          the app sends a statsd packet for each request; server CPU +25.0 % [+25.0..+25.0]; requests/s -20.0 % [-20.0..-20.0]; cannot be told from noise: generator CPU",
+            "proc            server and kernel are read meanwhile (--inspect proc); within the noise: server CPU, generator CPU, requests/s",
+            "statsd          the app sends a statsd packet for each request; server CPU +25.0 % [+25.0..+25.0]; requests/s -20.0 % [-20.0..-20.0]; within the noise: generator CPU",
         ] {
             assert!(text.lines().any(|other| other == line), "{line}\n{text}");
         }

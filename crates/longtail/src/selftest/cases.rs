@@ -123,7 +123,7 @@ fn balances(planned: u64, done: &DriveResult, ledger: &SinkLedger) -> Vec<CountB
 /// All laws, each for a while: 5 s in all where it shall be quick.
 pub(crate) fn all(quick: bool) -> Vec<SelftestCase> {
     let ms = Nanos::from_millis;
-    let case = |name, delay, usual, short| SelftestCase {
+    let case = |name, delay, common, short| SelftestCase {
         name,
         delay,
         slots: None,
@@ -131,11 +131,11 @@ pub(crate) fn all(quick: bool) -> Vec<SelftestCase> {
         has_steady_state: false,
         rate: 1000.0,
         arrivals: Arrivals::Constant,
-        length: ms(if quick { short } else { usual }),
+        length: ms(if quick { short } else { common }),
     };
     let share = RequestShare::new(0.02).expect("a share");
     let stalls = StallLaw::new(ms(1000), ms(100));
-    let bimodal = DelayLaw::Bimodal { usual: ms(1), other: ms(50), share };
+    let bimodal = DelayLaw::Bimodal { common: ms(1), other: ms(50), share };
     // Twice what five slots of 100 ms can do; and 5 slots of 10 ms at 0.8.
     let (twice, loaded) =
         (case("D/D/5 at twice", ms(100).into(), 1000, 300), case("M/D/5 at 0.8", ms(10).into(), 10_000, 700));

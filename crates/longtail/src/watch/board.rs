@@ -36,7 +36,7 @@ pub(crate) struct WatchedProcess {
     pub(crate) parent: u32,
     pub(crate) first_seen: Nanos,
     pub(crate) last_seen: Nanos,
-    /// Whether the last look found it.
+    /// Whether the last sample found it.
     pub(crate) is_there: bool,
 }
 
@@ -46,10 +46,10 @@ pub(crate) struct WatchBoard {
     pub(super) series: BTreeMap<(Whose, Quantity), QuantitySeries>,
     /// Every process that was seen, by its id.
     pub(super) processes: BTreeMap<u32, WatchedProcess>,
-    /// The counters of each process at the last look.
+    /// The counters of each process at the last sample.
     counters: BTreeMap<(u32, Quantity), u64>,
-    /// When the last whole look was taken, and the machine's counters then.
-    last_look: Option<(Nanos, HostCounters)>,
+    /// When the last whole sample was taken, and the machine's counters then.
+    last_sample: Option<(Nanos, HostCounters)>,
     /// The longest accept queue that is allowed.
     pub(super) queue_limit: Option<u32>,
     /// What the server can process at once, as it says.
@@ -68,7 +68,7 @@ pub(crate) struct WatchBoard {
     pub(super) age: Option<Nanos>,
     missing: Vec<String>,
     /// Looks at the queue, and at all the rest.
-    pub(super) looks: (u64, u64),
+    pub(super) samples: (u64, u64),
     cpu: Nanos,
     polling_cpu: Nanos,
     /// When the last observation was made.
@@ -111,7 +111,7 @@ impl WatchBoard {
         self.series.get(&(whose, quantity))
     }
 
-    /// What the last look found.
+    /// What the last sample found.
     pub(crate) fn last(&self, whose: Whose, quantity: Quantity) -> Option<f64> {
         self.of(whose, quantity)?.last
     }
@@ -126,7 +126,7 @@ impl WatchBoard {
         self.processes.iter().filter(|(_, process)| process.is_there).map(|(pid, _)| *pid)
     }
 
-    /// A process's part of the whole, by the means or by the last look.
+    /// A process's part of the whole, by the means or by the last sample.
     pub(crate) fn share(&self, pid: u32, quantity: Quantity, by: fn(&QuantitySeries) -> Option<f64>) -> Option<f64> {
         let of = |pid: &u32| self.of(Whose::Process(*pid), quantity).and_then(by);
         let whole: f64 = self.processes.keys().filter_map(of).sum();
@@ -139,7 +139,7 @@ impl WatchBoard {
         self.missing.iter().cloned().chain(failure).collect()
     }
 
-    /// CPU time that our own looks took.
+    /// CPU time that our own sampling took.
     pub(crate) fn cpu(&self) -> Nanos {
         self.cpu + self.polling_cpu
     }
@@ -159,20 +159,20 @@ impl WatchBoard {
         match observation {
             Observation::Queue { at, queue } => {
                 self.now = at;
-                self.looks.0 += 1;
+                self.samples.0 += 1;
                 let length = queue.map(|queue| f64::from(queue.length));
                 self.queue_limit = queue.and_then(|queue| queue.limit).or(self.queue_limit);
                 self.gauge(Whose::Server, Quantity::AcceptQueue, at, length);
             }
-            Observation::Server(look) => self.take_look(*look),
+            Observation::Server(sample) => self.take_sample(*sample),
             Observation::Statistics { at, wall, cpu, stats } => {
                 self.polling_cpu = cpu;
                 self.take_statistics(at, wall, stats);
             }
             Observation::Connected { at, took } => {
                 self.now = at;
-                self.looks.1 += 1;
-                let took = took.map_err(|why| self.miss(format!("connect time, at some looks: the server {why}")));
+                self.samples.1 += 1;
+                let took = took.map_err(|why| self.miss(format!("connect time, at some samples: the server {why}")));
                 self.gauge(Whose::Server, Quantity::Connect, at, took.ok().map(Nanos::as_millis_f64));
                 self.note_waiting(at);
             }
@@ -206,19 +206,19 @@ impl WatchBoard {
         }
     }
 
-    fn take_look(&mut self, look: ServerSample) {
-        let at = look.at;
+    fn take_sample(&mut self, sample: ServerSample) {
+        let at = sample.at;
         self.now = at;
-        self.looks.1 += 1;
-        self.cpu = look.cpu;
-        for line in look.missing {
+        self.samples.1 += 1;
+        self.cpu = sample.cpu;
+        for line in sample.missing {
             self.miss(line);
         }
-        let before = self.last_look.map(|(at, _)| at);
-        let sockets = look.sockets;
-        let held: u32 = look.processes.iter().filter_map(|process| process.connections).sum();
-        let is_told = look.processes.iter().any(|process| process.connections.is_some());
-        let elsewhere = sockets.filter(|_| is_told).map(|sockets| sockets.accepted.saturating_sub(held));
+        let before = self.last_sample.map(|(at, _)| at);
+        let sockets = sample.sockets;
+        let held: u32 = sample.processes.iter().filter_map(|process| process.connections).sum();
+        let is_known = sample.processes.iter().any(|process| process.connections.is_some());
+        let elsewhere = sockets.filter(|_| is_known).map(|sockets| sockets.accepted.saturating_sub(held));
         let gauges = [
             (Quantity::Open, sockets.map(|sockets| sockets.open)),
             (Quantity::Accepted, sockets.map(|sockets| sockets.accepted)),
@@ -228,15 +228,15 @@ impl WatchBoard {
         for (quantity, value) in gauges {
             self.gauge(Whose::Server, quantity, at, value.map(f64::from));
         }
-        self.take_processes(at, &look.processes);
-        self.take_machine(at, look.host);
-        self.last_look = Some((at, look.host));
-        if let (Some(earlier), Some(now), Some(from)) = (&self.room, &look.room, before)
+        self.take_processes(at, &sample.processes);
+        self.take_machine(at, sample.host);
+        self.last_sample = Some((at, sample.host));
+        if let (Some(earlier), Some(now), Some(from)) = (&self.room, &sample.room, before)
             && let Some(busy) = now.busy.zip(earlier.busy).map(|(now, earlier)| (now - earlier).max(0.0))
         {
             self.series(Whose::Server, Quantity::BusyCpus).count(from, at, busy);
         }
-        (self.room, self.age) = (look.room, look.age);
+        (self.room, self.age) = (sample.room, sample.age);
         self.note_waiting(at);
     }
 
@@ -266,7 +266,7 @@ impl WatchBoard {
 
     /// What the processes have used, whose sum is the server's. A process has a rate from its second look on.
     fn rate(&mut self, at: Nanos, quantity: Quantity, processes: &[ProcessSample]) {
-        let before = self.last_look.map(|(at, _)| at);
+        let before = self.last_sample.map(|(at, _)| at);
         let (mut all, mut any) = (Some(0.0), false);
         for process in processes {
             let key = (process.pid, quantity);
@@ -317,7 +317,7 @@ impl WatchBoard {
     }
 
     fn take_machine(&mut self, at: Nanos, host: HostCounters) {
-        let Some((from, before)) = self.last_look else { return };
+        let Some((from, before)) = self.last_sample else { return };
         let counted = [
             (Quantity::Overflows, host.listen_overflows_since(&before)),
             (Quantity::Drops, host.listen_drops_since(&before)),

@@ -26,7 +26,7 @@ pub(crate) fn member(pid: u32, tenths: u64, connections: Option<u32>) -> Process
     }
 }
 
-pub(crate) fn look(seconds: u64, processes: Vec<ProcessSample>) -> Observation {
+pub(crate) fn sample(seconds: u64, processes: Vec<ProcessSample>) -> Observation {
     let open = 12 + seconds as u32;
     Observation::Server(Box::new(ServerSample {
         at: Nanos::from_secs(seconds),
@@ -62,10 +62,10 @@ fn mean(board: &WatchBoard, of: Whose, quantity: Quantity) -> Option<f64> {
 #[test]
 fn workers_are_the_whole() {
     let mut board = WatchBoard::default();
-    board.take(look(0, vec![member(11, 3, Some(6)), member(12, 0, Some(4))]));
+    board.take(sample(0, vec![member(11, 3, Some(6)), member(12, 0, Some(4))]));
     assert_eq!(board.last(Whose::Server, Quantity::Cpu), None, "one look tells no rate");
-    board.take(look(1, vec![member(11, 8, Some(6)), member(12, 1, Some(4))]));
-    board.take(look(3, vec![member(11, 9, Some(7)), member(12, 1, Some(2))]));
+    board.take(sample(1, vec![member(11, 8, Some(6)), member(12, 1, Some(4))]));
+    board.take(sample(3, vec![member(11, 9, Some(7)), member(12, 1, Some(2))]));
     for quantity in [Quantity::Cpu, Quantity::RunQueueWait, Quantity::Voluntary, Quantity::Involuntary] {
         let parts: Vec<Option<f64>> = [11, 12].map(|pid| mean(&board, Whose::Process(pid), quantity)).to_vec();
         let sum: f64 = parts.iter().flatten().sum();
@@ -82,9 +82,9 @@ fn workers_are_the_whole() {
 #[test]
 fn a_worker_that_goes_leaves_its_figures_and_nothing_of_now() {
     let mut board = WatchBoard::default();
-    board.take(look(0, vec![member(11, 0, Some(6)), member(12, 0, Some(4))]));
-    board.take(look(1, vec![member(11, 5, Some(6)), member(12, 2, Some(4))]));
-    board.take(look(2, vec![member(11, 9, Some(6)), member(13, 0, Some(4))]));
+    board.take(sample(0, vec![member(11, 0, Some(6)), member(12, 0, Some(4))]));
+    board.take(sample(1, vec![member(11, 5, Some(6)), member(12, 2, Some(4))]));
+    board.take(sample(2, vec![member(11, 9, Some(6)), member(13, 0, Some(4))]));
     assert_eq!(board.last(Whose::Process(12), Quantity::Cpu), None);
     assert_eq!(mean(&board, Whose::Process(12), Quantity::Cpu), Some(0.2));
     assert!(!board.processes[&12].is_there && board.processes[&13].is_there);
@@ -94,21 +94,21 @@ fn a_worker_that_goes_leaves_its_figures_and_nothing_of_now() {
         None,
         "from its second look on"
     );
-    assert!((board.last(Whose::Server, Quantity::Cpu).unwrap() - 0.4).abs() < 1e-12, "of whom both looks saw");
+    assert!((board.last(Whose::Server, Quantity::Cpu).unwrap() - 0.4).abs() < 1e-12, "of whom both samples saw");
 }
 
 #[test]
 fn what_is_absent_is_no_zero() {
     let mut board = WatchBoard::default();
     let blind = ProcessSample { used: None, switches: None, connections: None, ..member(11, 0, None) };
-    board.take(look(0, vec![blind.clone()]));
-    board.take(look(1, vec![blind]));
+    board.take(sample(0, vec![blind.clone()]));
+    board.take(sample(1, vec![blind]));
     for quantity in [Quantity::Cpu, Quantity::Voluntary, Quantity::Threads, Quantity::Elsewhere, Quantity::Overflows] {
         assert_eq!(board.last(Whose::Server, quantity), None, "{quantity}");
         assert_eq!(mean(&board, Whose::Server, quantity), None, "{quantity}");
     }
     assert_eq!(board.share(11, Quantity::Cpu, QuantitySeries::mean), None);
-    board.take(look(2, Vec::new()));
+    board.take(sample(2, Vec::new()));
     assert_eq!(board.last(Whose::Server, Quantity::Threads), None, "no process is seen, which is not no thread");
 }
 
@@ -136,11 +136,11 @@ fn busy_threads_are_as_old_as_the_server_says() {
 #[test]
 fn another_servers_statistics_are_not_taken() {
     let mut board = WatchBoard::default();
-    board.take(look(0, vec![member(21, 0, None), member(22, 0, None)]));
+    board.take(sample(0, vec![member(21, 0, None), member(22, 0, None)]));
     board.take(stats(2));
     assert_eq!((board.last(Whose::Server, Quantity::Busy), board.slots), (None, None));
     assert_eq!(board.missing(), [format!("busy threads: {ANOTHER}")]);
-    board.take(look(1, vec![member(11, 0, None)]));
+    board.take(sample(1, vec![member(11, 0, None)]));
     board.take(stats(3));
     assert_eq!(board.last(Whose::Server, Quantity::Busy), Some(8.0));
     assert!(board.missing().is_empty());
@@ -157,13 +157,13 @@ fn in_single_mode_the_slots_are_the_only_processs() {
     };
     let mut board = WatchBoard::default();
     board.take(poll());
-    board.take(look(0, vec![member(11, 0, None)]));
+    board.take(sample(0, vec![member(11, 0, None)]));
     board.take(poll());
     assert_eq!(
         (board.last(Whose::Server, Quantity::Busy), board.last(Whose::Process(11), Quantity::Busy)),
         (Some(3.0), Some(3.0))
     );
-    board.take(look(1, vec![member(11, 0, None), member(12, 0, None)]));
+    board.take(sample(1, vec![member(11, 0, None), member(12, 0, None)]));
     board.take(poll());
     assert_eq!(board.last(Whose::Process(12), Quantity::Busy), None, "whose they are is not known");
 }
@@ -172,7 +172,7 @@ fn in_single_mode_the_slots_are_the_only_processs() {
 fn of_many_that_ended_the_last_are_kept() {
     let mut board = WatchBoard::default();
     for n in 0..100 {
-        board.take(look(n, vec![member(11 + n as u32, 0, None)]));
+        board.take(sample(n, vec![member(11 + n as u32, 0, None)]));
     }
     assert_eq!(board.processes.len(), MOST_GONE + 1);
     assert!(board.processes[&110].is_there && board.processes.contains_key(&109));

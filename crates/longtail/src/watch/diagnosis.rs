@@ -42,11 +42,11 @@ pub(crate) enum WatchLimit {
     Imbalance,
     /// All threads are busy, and no request has begun for so many seconds.
     Standstill(f64),
-    /// Not to be told, for this reason.
+    /// Unknown, for this reason.
     Unknown(UnknownLimit),
 }
 
-/// Why the limit cannot be told.
+/// Why the limit is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnknownLimit {
     /// Nobody knows what its threads do.

@@ -1,4 +1,4 @@
-//! Each sentence of the answer where it is true, where it is not, and where it cannot be told.
+//! Each sentence of the answer where it is true, where it is not, and where it is not decidable.
 
 use model::Nanos;
 

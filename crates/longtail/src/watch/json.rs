@@ -81,7 +81,7 @@ pub(crate) fn full_json(
     end: Option<WatchEnd>,
     source: &'static str,
 ) -> Value {
-    let (queue, others) = board.looks;
+    let (queue, others) = board.samples;
     let processes: Vec<Value> = board
         .processes
         .iter()
@@ -105,14 +105,14 @@ pub(crate) fn full_json(
             json!({
                 "pid": pid, "name": quantity.name(), "unit": quantity.unit(), "is_rate": quantity.is_rate(),
                 "source": quantity.source(source), "min": series.least, "mean": series.mean(), "max": series.most,
-                "last": series.last, "looks": series.looks, "absent": series.absent,
+                "last": series.last, "samples": series.samples, "absent": series.absent,
                 "last_staleness_ns": age, "max_staleness_ns": oldest, "points": points,
             })
         })
         .collect();
     let mut all = answer_json(target, seen, end);
     let more = json!({
-        "looks": { "accept_queue": queue, "all": others },
+        "samples": { "accept_queue": queue, "all": others },
         "cpu_ns": board.cpu(),
         "slots": board.slots,
         "processes": processes,

@@ -31,7 +31,7 @@ pub(crate) struct WatchScreen {
 }
 
 impl WatchScreen {
-    /// Takes the terminal. A panic gives it back too, before it is told.
+    /// Takes the terminal. A panic gives it back too, before it is printed.
     ///
     /// # Errors
     /// Where it is none that can be drawn on.

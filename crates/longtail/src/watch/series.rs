@@ -1,7 +1,7 @@
 //! How one quantity went: least, mean, most and last, the mean of the last seconds, and a bounded list of points. Plain arithmetic;
 //! nothing is read here.
 //!
-//! A look that found nothing leaves a gap: it is in no mean, and `last` is absent after it.
+//! A sample that found nothing leaves a gap: it is in no mean, and `last` is absent after it.
 
 use std::collections::VecDeque;
 
@@ -17,19 +17,19 @@ const RECENT: f64 = 5.0;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct QuantitySeries {
     /// Looks that found something.
-    pub(super) looks: u64,
+    pub(super) samples: u64,
     /// Looks that did not.
     pub(super) absent: u64,
     pub(super) least: Option<f64>,
     pub(super) most: Option<f64>,
-    /// What the last look found.
+    /// What the last sample found.
     pub(super) last: Option<f64>,
     /// Value times seconds, and the seconds.
     area: f64,
     covered: f64,
     /// The same, of the last seconds alone.
     recent: VecDeque<(f64, f64)>,
-    /// The look before, where it found something.
+    /// The sample before, where it found something.
     before: Option<(Nanos, f64)>,
     points: ThinnedList<(Nanos, Option<f64>), MOST_POINTS>,
     /// How old the last value may have been when it was read, and the oldest.
@@ -37,7 +37,7 @@ pub(crate) struct QuantitySeries {
 }
 
 impl QuantitySeries {
-    /// What there was at this instant. Between two looks the mean of both stands for the time.
+    /// What there was at this instant. Between two samples the mean of both stands for the time.
     pub(crate) fn take(&mut self, at: Nanos, value: Option<f64>) {
         if let (Some((earlier, before)), Some(value)) = (self.before, value) {
             let seconds = at.saturating_sub(earlier).as_secs_f64();
@@ -47,7 +47,7 @@ impl QuantitySeries {
         self.note(at, value);
     }
 
-    /// What a counter counted between two looks, as a rate a second.
+    /// What a counter counted between two samples, as a rate a second.
     pub(crate) fn count(&mut self, from: Nanos, to: Nanos, counted: f64) {
         let seconds = to.saturating_sub(from).as_secs_f64();
         if seconds > 0.0 {
@@ -75,7 +75,7 @@ impl QuantitySeries {
     fn note(&mut self, at: Nanos, value: Option<f64>) {
         self.last = value;
         if let Some(value) = value {
-            self.looks += 1;
+            self.samples += 1;
             self.least = Some(self.least.map_or(value, |least| least.min(value)));
             self.most = Some(self.most.map_or(value, |most| most.max(value)));
         } else {
@@ -85,12 +85,12 @@ impl QuantitySeries {
         self.points.push((at, value));
     }
 
-    /// Mean over the time that was covered; of one single look what that found.
+    /// Mean over the time that was covered; of one single sample what that found.
     pub(crate) fn mean(&self) -> Option<f64> {
-        if self.covered > 0.0 { Some(self.area / self.covered) } else { self.least.filter(|_| self.looks == 1) }
+        if self.covered > 0.0 { Some(self.area / self.covered) } else { self.least.filter(|_| self.samples == 1) }
     }
 
-    /// Mean over the last seconds; of one single look what that found, of a look that found nothing nothing.
+    /// Mean over the last seconds; of one single sample what that found, of a sample that found nothing nothing.
     pub(crate) fn recent(&self) -> Option<f64> {
         let (area, seconds) = self.recent.iter().fold((0.0, 0.0), |(a, s), (area, seconds)| (a + area, s + seconds));
         if seconds > 0.0 { Some(area / seconds) } else { self.last }
@@ -127,7 +127,7 @@ mod tests {
         // 3 for one second, 4 for three.
         assert_eq!(series.mean(), Some(3.75));
         series.take(seconds(5), None);
-        assert_eq!((series.last, series.looks, series.absent), (None, 3, 1));
+        assert_eq!((series.last, series.samples, series.absent), (None, 3, 1));
         series.take(seconds(9), Some(0.0));
         assert_eq!(
             (series.mean(), series.least, series.most, series.last),
@@ -142,7 +142,7 @@ mod tests {
         series.count(seconds(1), seconds(4), 6.0);
         series.count(seconds(4), seconds(4), 5.0);
         assert_eq!((series.least, series.mean(), series.most), (Some(2.0), Some(4.0), Some(10.0)));
-        assert_eq!((series.looks, series.absent), (2, 0), "no time, no rate");
+        assert_eq!((series.samples, series.absent), (2, 0), "no time, no rate");
     }
 
     #[test]
@@ -176,13 +176,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_that_are_a_whole_at_each_look_are_so_in_the_mean(
-            looks in prop::collection::vec((1u64..5, prop::collection::vec(0u32..50, 3)), 2..30),
+        fn parts_that_are_a_whole_at_each_sample_are_so_in_the_mean(
+            samples in prop::collection::vec((1u64..5, prop::collection::vec(0u32..50, 3)), 2..30),
         ) {
             let mut parts = vec![QuantitySeries::default(); 3];
             let mut whole = QuantitySeries::default();
             let mut at = Nanos::ZERO;
-            for (gap, values) in &looks {
+            for (gap, values) in &samples {
                 at += seconds(*gap);
                 whole.take(at, Some(f64::from(values.iter().sum::<u32>())));
                 for (part, value) in parts.iter_mut().zip(values) {

@@ -1,4 +1,4 @@
-//! All figures of a watch as text: a table, and a line a look.
+//! All figures of a watch as text: a table, and a line a sample.
 
 use model::Nanos;
 use report::number;
@@ -56,13 +56,13 @@ fn remark(quantity: Quantity, board: &WatchBoard, source: &'static str) -> Strin
 
 /// The table; `end` is absent while the watch goes on.
 pub(crate) fn table(target: &WatchTarget, board: &WatchBoard, end: Option<WatchEnd>, source: &'static str) -> String {
-    let (queue, others) = board.looks;
+    let (queue, others) = board.samples;
     let part = number::percent(board.cpu_part());
-    let looks = number::count_of(queue, "look");
+    let samples = number::count_of(queue, "sample");
     let cells = columns(["min", "mean", "max", "last"].into_iter().map(str::to_owned));
     let mut lines = vec![
         whom(target, board),
-        format!("{}; {looks} at the queue, {others} at the rest took {part} % of one CPU", ending(end, board)),
+        format!("{}; {samples} at the queue, {others} at the rest took {part} % of one CPU", ending(end, board)),
         String::new(),
         format!("{:NAMES$}{cells}   source", ""),
     ];
@@ -102,7 +102,7 @@ fn columns(cells: impl Iterator<Item = String>) -> String {
     cells.map(|cell| format!("{cell:>NUMBERS$}")).collect::<Vec<_>>().concat()
 }
 
-/// The columns of a line a look.
+/// The columns of a line a sample.
 const LINE: [(Quantity, &str); 8] = [
     (Quantity::AcceptQueue, "queue"),
     (Quantity::Open, "open"),
@@ -120,7 +120,7 @@ pub(crate) fn line_head() -> String {
     format!("{:>8}{names}\n", "s")
 }
 
-/// The last look in a line.
+/// The last sample in a line.
 pub(crate) fn line(board: &WatchBoard) -> String {
     let cells = columns(LINE.iter().map(|(quantity, _)| quantity.written(board.last(Whose::Server, *quantity))));
     format!("{:>8}{cells}\n", number::fixed(board.now.as_secs_f64(), 1))
@@ -129,16 +129,17 @@ pub(crate) fn line(board: &WatchBoard) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::watch::board_tests::{look, member, queue, stats};
+    use crate::watch::board_tests::{member, queue, sample, stats};
     use crate::watch::target::tests::target;
 
     #[test]
     fn what_is_absent_is_a_dash_and_the_rest_has_its_source() {
         let mut board = WatchBoard::default();
-        for seen in [queue(0, 2), look(0, vec![member(11, 0, Some(7)), member(12, 0, None)]), queue(500, 6), stats(2)] {
+        for seen in [queue(0, 2), sample(0, vec![member(11, 0, Some(7)), member(12, 0, None)]), queue(500, 6), stats(2)]
+        {
             board.take(seen);
         }
-        board.take(look(2, vec![member(11, 30, Some(7)), member(12, 10, None)]));
+        board.take(sample(2, vec![member(11, 30, Some(7)), member(12, 10, None)]));
         let text = table(&target(), &board, None, "sock_diag");
         let expected = "\
 127.0.0.1:9292, processes 11 12

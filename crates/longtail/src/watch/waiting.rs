@@ -73,7 +73,7 @@ impl WaitingHistory {
         Some(WaitingSpan { length: self.last.saturating_sub(since), is_from_start })
     }
 
-    /// Where the number goes: the slope of the straight line through the samples since somebody waits. `None` where it cannot be told yet.
+    /// Where the number goes: the slope of the straight line through the samples since somebody waits. `None` where it is not known yet.
     pub(crate) fn trend(&self) -> Option<WaitingTrend> {
         let (since, _) = self.since?;
         let points: Vec<(f64, f64)> =

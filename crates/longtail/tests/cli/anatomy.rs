@@ -111,7 +111,7 @@ fn nobody_is_told_who_does_not_ask() {
         let run = lab.study().runs[0].clone();
         (run.anatomy.is_some(), run.tally.received_bytes / run.tally.all_answers())
     };
-    let ((silent, bytes), (told, more_bytes)) = (heads(""), heads("--anatomy"));
-    assert!(!silent && told, "only who asks is told");
+    let ((silent, bytes), (stamped, more_bytes)) = (heads(""), heads("--anatomy"));
+    assert!(!silent && stamped, "only who asks gets stamps");
     assert!(more_bytes > bytes + "x-app-stamps".len() as u64, "{bytes} bytes an answer, and {more_bytes}");
 }

@@ -143,7 +143,7 @@ fn the_largest_of_pumas_sizes_is_exact_too() {
     });
 }
 
-/// Whose count that answer is in cannot be told, so no figure is the server's.
+/// Whose count that answer is in cannot be known, so no figure is the server's.
 #[test]
 fn an_answer_that_somebody_else_had_is_missed_by_the_account() {
     let Some((lab, port)) = Lab::with_port("puma") else { return };
@@ -184,8 +184,8 @@ fn an_answer_of_another_length_is_an_error_that_is_shown() {
     let wrong = tally.counts.of(Outcome::WrongLength);
     assert!(wrong > 0 && wrong < tally.counts.total(), "{:?}", tally.counts);
     assert_eq!(tally.counts.good() + wrong, tally.counts.total());
-    let told = format!("{wrong} wrong length: 3072 bytes wanted, 3071 came");
-    assert!(printed.stdout.contains(&told), "{}", printed.stdout);
+    let reason = format!("{wrong} wrong length: 3072 bytes wanted, 3071 came");
+    assert!(printed.stdout.contains(&reason), "{}", printed.stdout);
     let all_wrong = wrong + tally.unmeasured.of(Outcome::WrongLength);
     assert_eq!(tally.body_bytes, tally.all_answers() * 3072 - all_wrong, "each lacks a byte, and was counted as it is");
 }

@@ -159,7 +159,7 @@ fn an_app_that_tells_a_duration_or_nothing_leaves_one_part_for_the_rest_of_the_s
         let (good, joined) = (run.tally.counts.good(), ways.all.requests);
         assert_eq!((ways.app, ways.unmatched, ways.silent), (source, 0, 0), "{app}");
         assert_eq!((joined, ways.impossible), if app.contains("'5 6'") { (0, good) } else { (good, 0) }, "{app}");
-        assert_eq!(ways.all.server_queue.filter(|queue| *queue > Nanos::ZERO), None, "nobody told it");
+        assert_eq!(ways.all.server_queue.filter(|queue| *queue > Nanos::ZERO), None, "nobody reported it");
     }
 }
 

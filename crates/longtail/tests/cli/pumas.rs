@@ -2,7 +2,7 @@
 //! a forecast that holds, stopped, nothing left.
 //!
 //! `LONGTAIL_PUMAS` names checkouts, separated by blanks (`make test-pumas DIRS="…"`); without it, it is the Puma on PATH, in `make soak`:
-//! `make test` has that one in `situations/theory.rs`. What is asserted of times is told apart by factors; where the machine was too
+//! `make test` has that one in `situations/theory.rs`. What is asserted of times is distinguished by factors; where the machine was too
 //! noisy for that, the skip is said.
 
 use std::io::Write as _;

@@ -96,8 +96,8 @@ fn refuse(call: &str, error: &str, words: &str) -> Result<(), String> {
     let ended = running.end();
     let said: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("longtail: ")).collect();
     let is_fault = ended.stderr.contains("a fault of longtail") || ended.stderr.contains("panicked");
-    let is_told = ended.code() == 0 || said.last().is_some_and(|line| !line.starts_with("longtail: saved as"));
-    if is_fault || !is_told || ![0, 1, 2, 3].contains(&ended.code()) {
+    let is_said = ended.code() == 0 || said.last().is_some_and(|line| !line.starts_with("longtail: saved as"));
+    if is_fault || !is_said || ![0, 1, 2, 3].contains(&ended.code()) {
         return Err(format!("exit code {}: {}", ended.code(), ended.stderr));
     }
     let left = || {

@@ -40,24 +40,30 @@ impl Watched {
         self.0["processes"].as_array().unwrap().iter().map(|one| one["pid"].as_u64().unwrap()).collect()
     }
 
-    /// At each look where all was seen, the processes' parts are the whole.
+    /// At each sample where all was seen, the processes' parts are the whole.
     fn assert_parts_are_the_whole(&self) {
         for name in ["cpu", "run_queue_wait", "voluntary_switches", "involuntary_switches"] {
             let whole = self.values(None, name);
             assert!(!whole.is_empty(), "{name}: {}", self.0);
             let parts: Vec<Vec<f64>> = self.pids().into_iter().map(|pid| self.values(Some(pid), name)).collect();
-            for (look, whole) in whole.iter().enumerate() {
-                let sum: f64 = parts.iter().map(|part| part[look]).sum();
-                assert!((sum - whole).abs() <= 1e-9 * whole.abs().max(1.0), "{name} at look {look}: {sum} of {whole}");
+            for (sample, whole) in whole.iter().enumerate() {
+                let sum: f64 = parts.iter().map(|part| part[sample]).sum();
+                assert!(
+                    (sum - whole).abs() <= 1e-9 * whole.abs().max(1.0),
+                    "{name} at sample {sample}: {sum} of {whole}"
+                );
             }
         }
         let accepted = self.values(None, "accepted_connections");
         let unplaced = self.values(None, "unplaced_connections");
         let parts: Vec<Vec<f64>> =
             self.pids().into_iter().map(|pid| self.values(Some(pid), "accepted_connections")).collect();
-        for (look, whole) in accepted.iter().enumerate() {
-            let sum: f64 = parts.iter().map(|part| part[look]).sum();
-            assert!((sum + unplaced[look] - whole).abs() < 1e-9, "look {look}: {sum} and {unplaced:?} of {whole}");
+        for (sample, whole) in accepted.iter().enumerate() {
+            let sum: f64 = parts.iter().map(|part| part[sample]).sum();
+            assert!(
+                (sum + unplaced[sample] - whole).abs() < 1e-9,
+                "sample {sample}: {sum} and {unplaced:?} of {whole}"
+            );
         }
     }
 }
@@ -305,7 +311,7 @@ fn a_puma_is_watched_with_its_slots_and_its_workers() {
     kill_process(Pid::from_raw(known[0].cast_signed()).unwrap(), Signal::KILL).unwrap();
     let new = || probe::processes::tree(puma.pid()).into_iter().find(|pid| *pid != puma.pid() && !known.contains(pid));
     let new = eventually(PATIENCE, || "no new worker".to_owned(), new);
-    // Of three more looks the last surely began after that.
+    // Of three more samples the last surely began after that.
     let mut before = None;
     watch.until(|said| lines(said) > *before.get_or_insert(lines(said)) + 3);
     watch.send(Signal::INT);

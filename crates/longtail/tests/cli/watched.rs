@@ -5,8 +5,8 @@ use model::watch::WatchCurve;
 
 use crate::lab::{Lab, free_port, has};
 
-/// What most looks at `name` saw: a look may fall into the moment in which a connection goes from one place to another.
-fn usual(run: &Run, name: &str) -> u64 {
+/// What most looks at `name` saw: a sample may fall into the moment in which a connection goes from one place to another.
+fn most_common(run: &Run, name: &str) -> u64 {
     let (_, curve) = run.watch.as_ref().and_then(|watch| watch.curve(name)).unwrap_or_else(|| panic!("no {name}"));
     let mut values: Vec<u64> = curve.values.iter().flatten().copied().collect();
     values.sort_unstable();
@@ -19,8 +19,8 @@ fn a_server_that_accepts_all_has_no_queue_in_the_kernel() {
     lab.run("sweep --server builtin -w2 -t2:2 -d0.05 --for 1500ms --warm-up 200ms --multiples 1,4 --no-calibrate")
         .with_code(0);
     for run in &lab.study().runs {
-        assert_eq!(usual(run, "accept_queue"), 0);
-        assert_eq!(usual(run, "open_connections"), u64::from(run.connections));
+        assert_eq!(most_common(run, "accept_queue"), 0);
+        assert_eq!(most_common(run, "open_connections"), u64::from(run.connections));
         let watch = run.watch.as_ref().unwrap();
         assert_eq!(watch.missing, Vec::<String>::new());
         // One process, and it used the CPU.
@@ -38,7 +38,7 @@ fn nobody_looks_where_nobody_wants_it() {
 }
 
 /// Puma up to 6 accepts nothing while its threads are taken (and from 7.0 on all): at four times the slots, three quarters
-/// of closing connections wait in the kernel, and so does most of the response time. A request is held so long that most looks fall
+/// of closing connections wait in the kernel, and so does most of the response time. A request is held so long that most samples fall
 /// between two exchanges of connections, also where a busy machine takes its time for them.
 #[test]
 fn what_an_old_puma_does_not_accept_waits_in_the_kernel() {
@@ -63,7 +63,7 @@ fn what_an_old_puma_does_not_accept_waits_in_the_kernel() {
             assert!(track.source == "puma stats" && backlog.staleness.len() == track.at.len(), "{backlog:?}");
         }
         if (1..=6).contains(&major) {
-            assert_eq!((usual(run, "accept_queue"), run.connections), (12, 16), "Puma {version}");
+            assert_eq!((most_common(run, "accept_queue"), run.connections), (12, 16), "Puma {version}");
             let (wait, mean) = (run.accept_queue_wait().unwrap(), run.tally.response_time.mean().unwrap());
             assert!(wait > mean / 2 && wait < mean * 2, "most of {mean:?}, but {wait:?}");
         }

@@ -69,9 +69,9 @@ impl StreamPlan {
             Stop::After(time) => (time != Nanos::from_secs(10)).then(|| format!("--for={time}")),
             Stop::RequestsPerConnection(n) => Some(format!("-R{n}")),
         });
-        let usual_warm_up = if matches!(self.stop, Stop::After(_)) { Nanos::from_secs(1) } else { Nanos::ZERO };
+        let default_warm_up = if matches!(self.stop, Stop::After(_)) { Nanos::from_secs(1) } else { Nanos::ZERO };
         let rare = [
-            (self.warm_up != usual_warm_up, format!("--warm-up={}", self.warm_up)),
+            (self.warm_up != default_warm_up, format!("--warm-up={}", self.warm_up)),
             (self.timeout != Nanos::from_secs(30), format!("--timeout={}", self.timeout)),
             (self.lanes != 1, format!("--generator-threads={}", self.lanes)),
             (self.timestamps == Timestamps::User, format!("--timestamps={}", self.timestamps)),

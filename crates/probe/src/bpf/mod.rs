@@ -6,7 +6,7 @@
 //! which the kernel closes however the process ends.
 //!
 //! Not seen: Unix sockets; clients on other hosts (an answer is stamped where it reaches the client's socket); accepts by
-//! `io_uring`. With TLS the requests cannot be told from the handshake's messages, so there connections and processes are all.
+//! `io_uring`. With TLS the requests cannot be distinguished from the handshake's messages, so there connections and processes are all.
 
 mod path;
 mod rights;

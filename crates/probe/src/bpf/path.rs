@@ -33,7 +33,7 @@ pub struct TracingPlan<'a> {
     pub processes: &'a [u32],
     /// Whether requests are followed, or (TLS) connections and processes alone.
     pub requests: bool,
-    /// Whether each answer is told by an [`TracedAnswer`].
+    /// Whether each answer is reported by a [`TracedAnswer`].
     pub events: bool,
 }
 
@@ -61,7 +61,7 @@ pub struct TracedPath {
 }
 
 impl TracedPath {
-    /// Attaches the programs. Nothing is counted before there is a window; answers are told from now on.
+    /// Attaches the programs. Nothing is counted before there is a window; answers are reported from now on.
     ///
     /// # Errors
     /// With what is missing. Then nothing is attached.
@@ -120,7 +120,7 @@ impl TracedPath {
         self.window.set(1, until.0, 0).map_err(|error| MissingRight::at("the BPF maps", &error))
     }
 
-    /// The next answer that was told.
+    /// The next answer that was reported.
     pub fn next_event(&mut self) -> Option<TracedAnswer> {
         event(&self.events.next()?)
     }
@@ -217,9 +217,9 @@ mod tests {
     #[test]
     fn a_stamp_of_zero_is_none_and_half_a_record_nothing() {
         let words: Vec<u8> = [1u64, 0, 0, 4, 5, 40_000, 77, 2].iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let told = event(&words).unwrap();
-        assert_eq!((told.port, told.pid, told.number), (40_000, 77, 2));
-        assert_eq!((told.stamps.accepted, told.stamps.arrived, told.stamps.answered), (None, None, Nanos(5)));
+        let answer = event(&words).unwrap();
+        assert_eq!((answer.port, answer.pid, answer.number), (40_000, 77, 2));
+        assert_eq!((answer.stamps.accepted, answer.stamps.arrived, answer.stamps.answered), (None, None, Nanos(5)));
         assert_eq!(event(&words[..56]), None);
     }
 }

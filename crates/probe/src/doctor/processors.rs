@@ -94,7 +94,7 @@ pub(super) fn frequency(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer>
     if governors != ["performance"] {
         hints.push(format!("echo performance | sudo tee {FOLDER}/cpu*/cpufreq/scaling_governor"));
     }
-    let told = match boost {
+    let boosted = match boost {
         Some((true, echo, file)) => {
             hints.push(format!("{echo} | sudo tee {FOLDER}/{file}"));
             ", boost on"
@@ -102,7 +102,7 @@ pub(super) fn frequency(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer>
         Some((false, ..)) => ", boost off",
         None => "",
     };
-    let seen = format!("governor {}{told}", governors.join(", "));
+    let seen = format!("governor {}{boosted}", governors.join(", "));
     Some(if hints.is_empty() { MachineAnswer::fine(seen) } else { MachineAnswer::warn(seen, hints.join("; ")) })
 }
 

@@ -1,4 +1,4 @@
-//! How a run went, second by second and look by look: what is drawn below each other has one axis of time.
+//! How a run went, second by second and sample by sample: what is drawn below each other has one axis of time.
 
 use model::series::Second;
 use model::{Nanos, Series, Watch};
@@ -28,7 +28,7 @@ fn of_seconds(series: &Series, time: impl Fn(&Second) -> Option<u64>) -> Vec<Vec
     parts.filter(|part| !part.is_empty()).map(thinned).collect()
 }
 
-/// The sum over the server's processes of a curve that was watched, look by look, thinned to the highest of neighbours. Empty where nobody
+/// The sum over the server's processes of a curve that was watched, sample by sample, thinned to the highest of neighbours. Empty where nobody
 /// looked.
 pub(crate) fn watched(watch: Option<&Watch>, name: &str) -> Vec<PlotPoint> {
     let points = watch.map(|watch| crate::server_view::summed(watch, name)).unwrap_or_default();
@@ -36,7 +36,7 @@ pub(crate) fn watched(watch: Option<&Watch>, name: &str) -> Vec<PlotPoint> {
     thinned(known.collect())
 }
 
-/// Of more points than can be told apart, the highest of each few neighbours.
+/// Of more points than can be distinguished, the highest of each few neighbours.
 pub(crate) fn thinned(points: Vec<PlotPoint>) -> Vec<PlotPoint> {
     let few = points.len().div_ceil(MOST).max(1);
     let highest = |part: &[PlotPoint]| part.iter().copied().max_by(|a, b| a.y.total_cmp(&b.y));

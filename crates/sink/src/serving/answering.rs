@@ -71,7 +71,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let service = match head.route {
             RequestRoute::Sleep(duration) => duration,
-            RequestRoute::Usual | RequestRoute::Ledger => self.settings.delay.of(self.settings.seed, number),
+            RequestRoute::Content | RequestRoute::Ledger => self.settings.delay.of(self.settings.seed, number),
         };
         if head.asks_for_stamps {
             // It came after this turn's time was read, and its stamp shall not say otherwise.

@@ -181,9 +181,9 @@ fn answers_to_several_connections_come_in_the_order_of_their_delays() {
     let delay: DelayLaw = "uniform:0s:1000s".parse().unwrap();
     let held = |seed, number| delay.of(seed, number);
     let second = Nanos::from_secs(1);
-    let is_told_apart =
+    let is_distinguished =
         |seed: &u64| held(*seed, 0) > second * 300 && held(*seed, 1) < held(*seed, 2) && held(*seed, 2) < second * 3;
-    let seed = (1..10_000_000).find(is_told_apart).unwrap();
+    let seed = (1..10_000_000).find(is_distinguished).unwrap();
     let sink = start(SinkSettings { delay, seed, spin: Nanos::from_micros(100), ..anywhere() });
     let mut clients: Vec<_> = (0..3)
         .map(|number| {
@@ -377,7 +377,7 @@ fn many_requests_sent_ahead_over_tls_are_all_answered() {
 }
 
 #[test]
-fn an_announced_end_is_told_from_a_cut_over_tls() {
+fn an_announced_end_is_distinguished_from_a_cut_over_tls() {
     let (sink, certificate) = tls_sink("end", anywhere());
     let mut client = tls_client(&sink, certificate);
     client.send("GET / HTTP/1.1\r\nConnection: close\r\n\r\n");

@@ -1,4 +1,4 @@
-//! What the tests over real sockets share: a sink with usual settings, and a client that reads what a server
+//! What the tests over real sockets share: a sink with default settings, and a client that reads what a server
 //! really says. Nothing here asserts a duration; time limits only end a test that would hang.
 
 use std::io::{ErrorKind, Read, Write};

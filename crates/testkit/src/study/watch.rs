@@ -25,7 +25,7 @@ pub(super) fn stamped(run: &Run) -> Anatomy {
     }
 }
 
-/// What the kernel would have told: all that is beyond 200 ms of the app waits in the accept queue.
+/// What the kernel would have reported: all that is beyond 200 ms of the app waits in the accept queue.
 pub(super) fn kernel_view(run: &Run) -> KernelView {
     let waits = |count: u64, each: Nanos| Waits::of_buckets(each * count, [(bucket_of(each), count)]);
     let [app, queue, left] = [200_000, 300, 700].map(Nanos::from_micros);
@@ -74,7 +74,7 @@ pub(super) fn kernel_view(run: &Run) -> KernelView {
     }
 }
 
-/// What would have been seen: each worker's threads busy, and all others in line. One look was not answered.
+/// What would have been seen: each worker's threads busy, and all others in line. One sample was not answered.
 pub(super) fn seen(connections: u64, slots: u64) -> Watch {
     let curve = |of: &str, name: &str, unit: &str, values: Vec<Option<u64>>| WatchCurve {
         of: of.to_owned(),
@@ -83,13 +83,13 @@ pub(super) fn seen(connections: u64, slots: u64) -> Watch {
         values,
         staleness: Vec::new(),
     };
-    let looks = 200;
-    let but_one = |value: u64| (0..=looks).map(|n| (n != 7).then_some(value)).collect::<Vec<_>>();
+    let samples = 200;
+    let but_one = |value: u64| (0..=samples).map(|n| (n != 7).then_some(value)).collect::<Vec<_>>();
     let mut queue = but_one(connections - slots);
     queue[100] = Some(connections - slots + 2);
     let sockets = WatchTrack {
         source: "sock_diag".to_owned(),
-        at: (0..=looks).map(|n| Nanos::from_millis(50) * n).collect(),
+        at: (0..=samples).map(|n| Nanos::from_millis(50) * n).collect(),
         curves: vec![
             curve("", "accept_queue", "connections", queue),
             curve("", "open_connections", "connections", but_one(connections)),
@@ -122,6 +122,6 @@ pub(super) fn seen(connections: u64, slots: u64) -> Watch {
     Watch {
         tracks: vec![sockets, processes, stats],
         cpu: Nanos::from_millis(93),
-        missing: vec!["the sockets, at some looks: Interrupted system call (os error 4)".to_owned()],
+        missing: vec!["the sockets, at some samples: Interrupted system call (os error 4)".to_owned()],
     }
 }

@@ -209,13 +209,14 @@ fn the_reason_of_a_bad_response_is_in_logs_and_in_the_layouts_of_others() {
             |more: &str| load(&lab, &format!("-n 6 -c 2 --threads {lanes} {more} {}", server.url())).with_code(3);
         load("--log requests.log");
         let lines = fs::read_to_string(lab.path("requests.log")).unwrap();
-        let is_told = |line: &str| line.contains(" error=bad_response ") && line.ends_with("ms reason=trailing_bytes");
-        assert!(lines.lines().count() == 6 && lines.lines().all(is_told), "{lines}");
+        let is_expected =
+            |line: &str| line.contains(" error=bad_response ") && line.ends_with("ms reason=trailing_bytes");
+        assert!(lines.lines().count() == 6 && lines.lines().all(is_expected), "{lines}");
         load("--log requests.csv");
         let table = fs::read_to_string(lab.path("requests.csv")).unwrap();
         assert!(table.lines().next().unwrap().ends_with(",status_or_error,bytes,reason"), "{table}");
-        let is_told = |line: &str| line.contains(",bad_response,") && line.ends_with(",trailing_bytes");
-        assert!(table.lines().count() == 7 && table.lines().skip(1).all(is_told), "{table}");
+        let is_expected = |line: &str| line.contains(",bad_response,") && line.ends_with(",trailing_bytes");
+        assert!(table.lines().count() == 7 && table.lines().skip(1).all(is_expected), "{table}");
         let hey = load("--style hey --force").stdout;
         assert!(hey.contains(&format!("\n  [6]\tbad response: {words}\n")), "{hey}");
         let wrk = load("--style wrk --force").stdout;

@@ -182,8 +182,8 @@ fn a_receiver_that_takes_nothing_is_named_and_the_run_stands() {
     for (to, why) in cases {
         let (lab, sink) = (Lab::new(), sink(SinkBody::default()));
         let ended = load(&lab, &format!("-n 50 -c 2 --otlp http://{to}/base {}", url(&sink))).with_code(0);
-        let told: Vec<&str> = ended.stderr.lines().filter(|line| line.contains("--otlp")).collect();
-        assert!(told.len() == 1 && told[0].contains(why) && told[0].contains("/base/v1/metrics"), "{}", ended.stderr);
+        let said: Vec<&str> = ended.stderr.lines().filter(|line| line.contains("--otlp")).collect();
+        assert!(said.len() == 1 && said[0].contains(why) && said[0].contains("/base/v1/metrics"), "{}", ended.stderr);
         assert_eq!(study(&lab).run.tally.counts.good(), 50);
     }
 }

@@ -27,7 +27,7 @@ const LINES: &str = "app.requests:1|c|#route:root\napp.jobs:1|c|@0.5\napp.rack:2
                      what is this?\n_sc|up|0\n";
 
 #[test]
-fn every_packet_of_a_load_is_heard_once() {
+fn every_packet_of_a_load_is_counted_once() {
     let (lab, statsd) = (Lab::new(), format!("127.0.0.1:{}", free_port()));
     let server = chatty(statsd.clone(), LINES);
     let begun = SteadyClock.now();

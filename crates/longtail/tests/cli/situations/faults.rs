@@ -155,7 +155,7 @@ fn without_statsd() -> Caused {
     Ok(Seen::load(&ended, &study(&lab)))
 }
 
-/// A sweep of the Puma on PATH with this app, and what else is done with its port meanwhile, until told that it is over.
+/// A sweep of the Puma on PATH with this app, and what else is done with its port meanwhile, until it is over.
 fn swept(app: &str, words: &str, meanwhile: impl Fn(u16, &AtomicBool) + Sync) -> Caused {
     wants("puma")?;
     let (lab, port, over) = (Lab::new(), free_port(), AtomicBool::new(false));

@@ -307,7 +307,7 @@ fn caused(row: &Row, tries: usize) -> Came {
 }
 
 /// Whether a machine whose processors others use can be why this was said: that the generator or the processors were the limit, that
-/// nothing settled, or that the order of service was not told. Another verdict, limit, order or exit code is wrong on any machine. Where the
+/// nothing settled, or that the order of service was not found. Another verdict, limit, order or exit code is wrong on any machine. Where the
 /// processors are contested on purpose it is no excuse that they are.
 fn may_be_the_machines(said: &Cells, expected: &Cells) -> bool {
     if said.limit == Some("accept queue") && expected.limit != said.limit {
