@@ -14,12 +14,13 @@ use model::{
 };
 use probe::machine;
 
-use crate::conduct::{Block, Experiment, conduct, ensure_connections};
+use crate::conduct::{Experiment, conduct, ensure_connections};
 use crate::context::Context;
 use crate::error::SweepError;
+use crate::job::{Block, Job};
 use crate::observer::{Observer, Phase};
 use crate::server_under_test::right_length;
-use crate::session::{FinishedRun, Job, Session, Watching};
+use crate::session::{FinishedRun, Session, Watching};
 
 /// Longest wait for a single answer.
 const LONGEST_WAIT: Nanos = Nanos::from_secs(30);

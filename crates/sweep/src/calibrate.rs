@@ -18,15 +18,6 @@ const LENGTH: Nanos = Nanos::from_millis(300);
 /// Longest wait for the built-in server.
 const LONGEST_WAIT: Nanos = Nanos::from_secs(30);
 
-/// Remembers ceilings, so that they are measured once a day.
-pub trait Ceilings: Sync {
-    /// What is remembered of these settings.
-    fn known(&self, settings: &str) -> Option<Ceiling>;
-
-    /// Remembers it.
-    fn remember(&self, settings: &str, ceiling: &Ceiling);
-}
-
 /// The ceilings of `shapes`, which differ in connections only, in order, with answers of about `answer_bytes`; `None`
 /// where one cannot be measured, for one because the user interrupted. Where lanes are kept off the processors of the server that will be
 /// measured (`placement`), the sink goes to those.

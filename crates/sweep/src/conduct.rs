@@ -3,30 +3,15 @@
 //! What the servers are, what is asked of each, and what a run becomes is an [`Experiment`]'s: a sweep, a measurement of bodies, the
 //! cost of instruments. Its blocks are made before the first server is started and do not change.
 
-use std::ffi::OsString;
-
 use engine::ensure_descriptors;
-use model::{Clock, ServerKind, ServerPlan, StreamPlan};
+use model::{Clock, ServerKind, ServerPlan};
 
 use crate::context::Context;
 use crate::error::SweepError;
+use crate::job::{Block, Job};
 use crate::observer::Phase;
 use crate::server_under_test::ServerUnderTest;
-use crate::session::{Job, Session};
-
-/// One server's life.
-pub(crate) struct Block {
-    /// The server, and how to start it.
-    pub(crate) server: ServerPlan,
-    /// What it is asked for, unless a job says otherwise.
-    pub(crate) stream: StreamPlan,
-    /// Settings in its environment, beside those of the context.
-    pub(crate) env: Vec<(OsString, OsString)>,
-    /// Whether each run is followed by a wait until it is idle again.
-    pub(crate) cool_down: bool,
-    /// Which pass over the plan, from 1.
-    pub(crate) repeat: u32,
-}
+use crate::session::Session;
 
 /// What is done with servers.
 pub(crate) trait Experiment<C> {

@@ -1,4 +1,4 @@
-//! What a study needs of the world: the clock, the command line, where servers run, and who wants to end it.
+//! What a study needs of the world: the clock, the command line, where servers run, another generator, and who wants to end it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,11 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::Resolver;
 use launch::GuardCommand;
 use launch::puma::Addresses;
-use model::{LaneCountReason, Nanos};
+use model::{Ceiling, Diagnostic, GeneratorClaim, LaneCountReason, Nanos, ServerFacts, ServerPlan, StreamPlan};
 
-use crate::calibrate::Ceilings;
 use crate::statsd_listener::StatsdListener;
-use crate::with::OtherGenerator;
 
 /// What a study needs of the world.
 pub struct Context<'a, C> {
@@ -54,4 +52,51 @@ impl<C> Context<'_, C> {
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed)
     }
+}
+
+/// Remembers ceilings, so that they are measured once a day.
+pub trait Ceilings: Sync {
+    /// What is remembered of these settings.
+    fn known(&self, settings: &str) -> Option<Ceiling>;
+
+    /// Remembers it.
+    fn remember(&self, settings: &str, ceiling: &Ceiling);
+}
+
+/// What another generator is to do in one run.
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a> {
+    /// What is asked.
+    pub stream: &'a StreamPlan,
+    /// How the server was started.
+    pub started: &'a ServerPlan,
+    /// The server, slots and all.
+    pub server: &'a ServerFacts,
+    /// Where to: a URL of an address of this machine.
+    pub url: &'a str,
+    /// Connections, in total.
+    pub connections: u32,
+}
+
+/// A run that another generator finished.
+#[derive(Clone, Debug)]
+pub struct ClaimedRun {
+    /// What it says.
+    pub claim: GeneratorClaim,
+    /// From the start of its process to the end, warm-up left out.
+    pub elapsed: Nanos,
+    /// What the audit of its figures found.
+    pub found: Vec<Diagnostic>,
+}
+
+/// Another generator.
+pub trait OtherGenerator: Sync {
+    /// Its name.
+    fn name(&self) -> &'static str;
+
+    /// Runs it once, its warm-up before it; `ended` says when to give up. `Ok(None)` where it was given up.
+    ///
+    /// # Errors
+    /// Where it fails, or what it prints is not understood: why, in a line.
+    fn run(&self, task: &Task<'_>, ended: &dyn Fn() -> bool) -> Result<Option<ClaimedRun>, String>;
 }

@@ -3,11 +3,8 @@
 use std::collections::BTreeMap;
 
 use model::run::ShareSource;
-use model::{Clock, ControlServer, Diagnostic, Nanos, Run, ServerKind, Tally, WorkerShare, verdict};
+use model::{Clock, ControlServer, Diagnostic, Nanos, Tally, WorkerShare};
 use probe::puma_stats::{self, PumaStats};
-use probe::sink_ledger;
-
-use crate::session::Session;
 
 /// Between two polls. A poll is answered by Puma's master, not by the workers that are measured.
 const STEP: Nanos = Nanos::from_millis(100);
@@ -93,44 +90,10 @@ impl Accounts {
     }
 }
 
-impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
-    /// Judges runs of this server, once: by their own figures and, where the server's own count is there for all of them (`is_whole`), by
-    /// our account of its whole life beside its own. Returns a warning where the two differ or cannot be compared.
-    pub(crate) fn judge<'r>(&self, runs: impl IntoIterator<Item = &'r mut Run>, is_whole: bool) -> Option<Diagnostic> {
-        // The user who interrupts does not want to wait for it.
-        let accounts = if is_whole { self.reconcile() } else { Err(None) };
-        for run in runs.into_iter().filter(|run| run.claim.is_none()) {
-            let judgement = verdict::of_run(run, self.server.facts.slots());
-            let check = accounts.as_ref().ok().map(|accounts| accounts.check());
-            run.judgement = Some(check.into_iter().fold(judgement, model::Judgement::with));
-        }
-        accounts.map_or_else(|reason| reason.map(|reason| Diagnostic::LedgerUnknown { reason }), Accounts::warning)
-    }
-
-    /// Our account of this server's whole life beside its own.
-    ///
-    /// # Errors
-    /// Why the server's is not known; `None` where the user interrupted.
-    fn reconcile(&self) -> Result<Accounts, Option<String>> {
-        let unknown = |reason: &str| Err(Some(reason.to_owned()));
-        if self.unanswered {
-            return unknown("requests were left without an answer, and nobody knows which of them it had started");
-        }
-        if self.server_plan.kind == ServerKind::Builtin
-            && let Some(address) = self.server.bind.address()
-        {
-            let server = sink_ledger::requests(address).map_err(|error| Some(error.to_string()))?;
-            return Ok(self.ledger.beside(server));
-        }
-        if self.server.control.is_none() {
-            return unknown("this server has no statistics that longtail can read");
-        }
-        match self.fresh_stats() {
-            Some(stats) => self.ledger.beside_puma(&stats).map_err(Some),
-            None if self.context.is_interrupted() => Err(None),
-            None => unknown("its statistics did not become fresh"),
-        }
-    }
+/// The server's own count at one moment, each worker's part where it tells.
+pub(crate) struct Account {
+    pub(crate) requests: u64,
+    pub(crate) stats: Option<PumaStats>,
 }
 
 /// Puma's statistics, none of them older than this call. `None` where it does not answer, or `stop` says so.

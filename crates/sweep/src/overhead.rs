@@ -9,11 +9,12 @@ use engine::ensure_descriptors;
 use model::{Clock, LaneFacts, Nanos, Probe, ServerFacts, ServerPlan, StreamPlan, Timestamps, paired};
 use probe::StatsdSocket;
 
-use crate::conduct::{Block, Experiment, conduct};
+use crate::conduct::{Experiment, conduct};
 use crate::context::Context;
 use crate::error::SweepError;
+use crate::job::{Block, Job};
 use crate::observer::Phase;
-use crate::session::{FinishedRun, Job, Session};
+use crate::session::{FinishedRun, Session};
 use crate::statsd_listener::StatsdListener;
 
 /// What `servers/sleep.ru` takes for the address that it sends its measurements to.

@@ -16,9 +16,9 @@ use probe::puma_stats::{self, PumaStats};
 use probe::sampler::Sampler;
 use probe::sockets::ServerListener;
 
-use crate::conduct::Block;
 use crate::context::Context;
 use crate::error::SweepError;
+use crate::job::Block;
 use crate::watch;
 
 /// How long a server may take to finish its requests when it is told to stop, before it is killed.

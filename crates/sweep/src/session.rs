@@ -7,25 +7,25 @@ use launch::CpuRestriction;
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::run::PERCENTILES;
 use model::{
-    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Nanos, Probe, Run, ServerPlan, ServerUse, Statistics, Stop,
-    StreamPlan, WatchReading, WorkerShare, warnings,
+    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Nanos, Probe, Run, ServerKind, ServerPlan, ServerUse,
+    Statistics, Stop, StreamPlan, WatchReading, WorkerShare, verdict, warnings,
 };
 use probe::host::HostCounters;
 use probe::processes::{tree, use_of_tree};
 use probe::puma_stats::PumaStats;
+use probe::sink_ledger;
 use probe::sockets::ServerSockets;
 
 use crate::calibrate::ceilings;
-use crate::conduct::Block;
 use crate::context::Context;
 use crate::error::SweepError;
-use crate::ledger::{Ledger, fresh_stats, replaced, shares_between, shares_by_header};
+use crate::job::{Block, Job};
+use crate::ledger::{Account, Accounts, Ledger, fresh_stats, replaced, shares_between, shares_by_header};
 use crate::observe::{ObservedRun, RunObservers, Sampling, drive_observed};
 use crate::observer::Phase;
 use crate::server_under_test::ServerUnderTest;
 use crate::statsd_listener::StatsdListener;
 use crate::watch::LiveReadings;
-use crate::with::Account;
 
 /// Load of one connection to learn a service time that nobody gave us.
 const LEARNING: Nanos = Nanos::from_secs(1);
@@ -36,38 +36,6 @@ const LONGEST_WAIT: Nanos = Nanos::from_secs(60);
 /// Responses for each connection that the server closed, where Puma before 7 serves in turns of ten (`max_fast_inline`, request.rb and
 /// server.rb of 5.6); some connections are not closed at once.
 const TURN: std::ops::RangeInclusive<f64> = 8.0..=15.0;
-
-/// One run, and its place in the study.
-pub(crate) struct Job {
-    /// What is asked.
-    pub(crate) stream: StreamPlan,
-    /// What is read of server and kernel meanwhile.
-    pub(crate) probe: Probe,
-    /// That in a word, where the study's runs differ in it.
-    pub(crate) what: String,
-    pub(crate) multiple: f64,
-    pub(crate) connections: u32,
-    pub(crate) ceiling: Option<Ceiling>,
-    pub(crate) repeat: u32,
-    /// Which of the study's runs, from 1.
-    pub(crate) number: usize,
-    pub(crate) of: usize,
-    /// When the study began.
-    pub(crate) begun: Nanos,
-}
-
-impl Job {
-    /// How long the study will take from `now` on: as long for each run as for those that are done, with all that lies
-    /// between; before there is one, as long as was asked for.
-    fn left(&self, now: Nanos) -> Option<Nanos> {
-        let (done, left) = (self.number as u64 - 1, (self.of - self.number) as u64 + 1);
-        match (self.stream.stop, done) {
-            (Stop::After(length), 0) => Some((length + self.stream.warm_up) * left),
-            (Stop::RequestsPerConnection(_), 0) => None,
-            _ => Some((now - self.begun) / done * left),
-        }
-    }
-}
 
 /// What is read and statsd while a run goes on; by default nothing.
 #[derive(Default)]
@@ -372,6 +340,46 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
                 return Some(Diagnostic::StillBusy { waited, what });
             }
             clock.sleep(IDLE_STEP);
+        }
+    }
+}
+
+impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
+    /// Judges runs of this server, once: by their own figures and, where the server's own count is there for all of them (`is_whole`), by
+    /// our account of its whole life beside its own. Returns a warning where the two differ or cannot be compared.
+    pub(crate) fn judge<'r>(&self, runs: impl IntoIterator<Item = &'r mut Run>, is_whole: bool) -> Option<Diagnostic> {
+        // The user who interrupts does not want to wait for it.
+        let accounts = if is_whole { self.reconcile() } else { Err(None) };
+        for run in runs.into_iter().filter(|run| run.claim.is_none()) {
+            let judgement = verdict::of_run(run, self.server.facts.slots());
+            let check = accounts.as_ref().ok().map(|accounts| accounts.check());
+            run.judgement = Some(check.into_iter().fold(judgement, model::Judgement::with));
+        }
+        accounts.map_or_else(|reason| reason.map(|reason| Diagnostic::LedgerUnknown { reason }), Accounts::warning)
+    }
+
+    /// Our account of this server's whole life beside its own.
+    ///
+    /// # Errors
+    /// Why the server's is not known; `None` where the user interrupted.
+    fn reconcile(&self) -> Result<Accounts, Option<String>> {
+        let unknown = |reason: &str| Err(Some(reason.to_owned()));
+        if self.unanswered {
+            return unknown("requests were left without an answer, and nobody knows which of them it had started");
+        }
+        if self.server_plan.kind == ServerKind::Builtin
+            && let Some(address) = self.server.bind.address()
+        {
+            let server = sink_ledger::requests(address).map_err(|error| Some(error.to_string()))?;
+            return Ok(self.ledger.beside(server));
+        }
+        if self.server.control.is_none() {
+            return unknown("this server has no statistics that longtail can read");
+        }
+        match self.fresh_stats() {
+            Some(stats) => self.ledger.beside_puma(&stats).map_err(Some),
+            None if self.context.is_interrupted() => Err(None),
+            None => unknown("its statistics did not become fresh"),
         }
     }
 }

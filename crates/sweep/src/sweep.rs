@@ -6,12 +6,13 @@ use model::study::SCHEMA;
 use model::{Ceiling, Clock, Nanos, Plan, Probe, Run, SweepStudy};
 use probe::machine;
 
-use crate::conduct::{Block, Experiment, conduct, ensure_connections};
+use crate::conduct::{Experiment, conduct, ensure_connections};
 use crate::context::Context;
 use crate::error::SweepError;
+use crate::job::{Block, Job};
 use crate::kernel;
 use crate::observer::{Observer, Phase};
-use crate::session::{Job, Session};
+use crate::session::Session;
 use crate::theory;
 
 /// Conducts the study of `plan`. Where the user interrupts, the study has the runs that there are, and says so.

@@ -1,57 +1,17 @@
 //! Runs that another generator makes: its load instead of ours, and beside what it claims the server's own account.
 
 use model::forecast::ServiceTime;
-use model::{
-    Clock, Diagnostic, GeneratorClaim, GeneratorFacts, Grade, Nanos, Run, ServerFacts, ServerKind, ServerPlan, Stop,
-    StreamPlan, WorkerShare,
-};
+use model::{Clock, Diagnostic, GeneratorFacts, Grade, Nanos, Run, ServerKind, Stop, WorkerShare};
 use probe::host::HostCounters;
 use probe::processes::tree;
-use probe::puma_stats::PumaStats;
 use probe::sink_ledger;
 
+use crate::context::{ClaimedRun, OtherGenerator, Task};
 use crate::error::SweepError;
-use crate::ledger::{replaced, shares_between};
+use crate::job::Job;
+use crate::ledger::{Account, replaced, shares_between};
 use crate::observer::Phase;
-use crate::session::{Job, Session};
-
-/// What another generator is to do in one run.
-#[derive(Clone, Copy, Debug)]
-pub struct Task<'a> {
-    /// What is asked.
-    pub stream: &'a StreamPlan,
-    /// How the server was started.
-    pub started: &'a ServerPlan,
-    /// The server, slots and all.
-    pub server: &'a ServerFacts,
-    /// Where to: a URL of an address of this machine.
-    pub url: &'a str,
-    /// Connections, in total.
-    pub connections: u32,
-}
-
-/// A run that another generator finished.
-#[derive(Clone, Debug)]
-pub struct ClaimedRun {
-    /// What it says.
-    pub claim: GeneratorClaim,
-    /// From the start of its process to the end, warm-up left out.
-    pub elapsed: Nanos,
-    /// What the audit of its figures found.
-    pub found: Vec<Diagnostic>,
-}
-
-/// Another generator.
-pub trait OtherGenerator: Sync {
-    /// Its name.
-    fn name(&self) -> &'static str;
-
-    /// Runs it once, its warm-up before it; `ended` says when to give up. `Ok(None)` where it was given up.
-    ///
-    /// # Errors
-    /// Where it fails, or what it prints is not understood: why, in a line.
-    fn run(&self, task: &Task<'_>, ended: &dyn Fn() -> bool) -> Result<Option<ClaimedRun>, String>;
-}
+use crate::session::Session;
 
 /// Has another generator do its run, and adds what the machine spoiled meanwhile to what was found. A server that `is_here` has its
 /// accept queue on this machine.
@@ -73,12 +33,6 @@ pub fn observe_claimed(
     ];
     done.found.extend(troubles.into_iter().flatten().filter(|trouble| trouble.grade() > Grade::Passed));
     Ok(Some((done, GeneratorFacts { steal, listen_overflows, ..GeneratorFacts::default() })))
-}
-
-/// The server's own count at one moment, each worker's part where it tells.
-pub(crate) struct Account {
-    requests: u64,
-    stats: Option<PumaStats>,
 }
 
 impl<C: Clock + Clone + Send + Sync> Session<'_, C> {

@@ -4,8 +4,8 @@
 use clap::{Args, ValueEnum as _};
 use model::Nanos;
 
+use super::ADVANCED;
 use super::format::FormatArgs;
-use super::help::ADVANCED;
 use super::limits::from_1_to;
 use crate::generators::{Generator, LoadEnd, LoadOrder};
 use crate::mistake::{Mistake, wrong};

@@ -6,14 +6,11 @@ use clap::{Command, CommandFactory as _};
 
 use report::Width;
 
-use super::Cli;
+use super::{ADVANCED, Cli};
 use crate::exit::Exit;
 
 /// Columns of the widest help.
 pub(super) const WIDTH: usize = 100;
-
-/// The heading of the flags that only `--help` lists.
-pub(super) const ADVANCED: &str = "Advanced";
 
 /// What stands before an example's explanation where there is no room beside the example.
 pub(super) const BELOW: &str = "      ";

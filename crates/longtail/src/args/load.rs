@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use engine::{IpVersion, Resolver, StaticAddresses};
 use model::{LatePolicy, Nanos, Objective, Rate, RequestOrder, Timing};
 
-use super::help::ADVANCED;
+use super::ADVANCED;
 use super::like::{self, Tool};
 use super::limits::{CONNECTIONS, from_1_to};
 use super::output::TextStyle;

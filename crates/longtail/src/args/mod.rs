@@ -53,6 +53,9 @@ use crate::mistake::Mistake;
 use crate::ui;
 use model::AllowedNetworks;
 
+/// The heading of the flags that only `--help` lists.
+const ADVANCED: &str = "Advanced";
+
 /// How long do requests wait when a web server is busy, and can you trust the number?
 #[expect(clippy::doc_markdown, reason = "these lines are the help, shown as they are")]
 #[derive(Debug, Parser)]
@@ -67,11 +70,11 @@ struct Cli {
         env = "LONGTAIL_ALLOW_NET",
         hide_env_values = true,
         value_name = "CIDR,…",
-        help_heading = help::ADVANCED
+        help_heading = ADVANCED
     )]
     allow_net: Option<AllowedNetworks>,
     /// Colour: auto (on a terminal, unless NO_COLOR is set), always or never
-    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", help_heading = help::ADVANCED)]
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", help_heading = ADVANCED)]
     color: clap::ColorChoice,
 }
 

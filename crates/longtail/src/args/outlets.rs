@@ -6,7 +6,7 @@ use clap::Args;
 use engine::Resolver;
 use model::Nanos;
 
-use super::help::ADVANCED;
+use super::ADVANCED;
 use crate::mistake::{Mistake, wrong};
 
 /// Figures in and out.

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use model::{Judgement, Study};
 use report::{Columns, Width};
 
-use super::help::ADVANCED;
+use super::ADVANCED;
 use crate::mistake::{Mistake, wrong};
 use crate::ui;
 

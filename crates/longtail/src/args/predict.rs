@@ -8,8 +8,8 @@ use model::objective::{Compare, ObjectiveFigure};
 use model::{Nanos, Objective, Rate, Threads};
 use sink::DelayLaw;
 
+use super::ADVANCED;
 use super::format::FormatArgs;
-use super::help::ADVANCED;
 use crate::mistake::{Mistake, wrong};
 
 const EXAMPLES: &str = "\

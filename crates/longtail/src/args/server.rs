@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use launch::affinity;
 use model::{App, Cpus, Nanos, ServerKind, ServerPlan, Socket, Threads};
 
-use super::help::ADVANCED;
+use super::ADVANCED;
 use super::limits::check_threads;
 use crate::mistake::{Mistake, wrong};
 

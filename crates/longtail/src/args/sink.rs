@@ -6,7 +6,7 @@ use clap::Args;
 use model::{Nanos, Rate};
 use sink::{DelayLaw, Faults, Listen, PemPair, RequestShare, SinkBody, SinkSettings, SlotQueue, StallLaw, StatusFault};
 
-use super::help::ADVANCED;
+use super::ADVANCED;
 use crate::mistake::{Mistake, wrong};
 
 const SINK_EXAMPLES: &str = "\

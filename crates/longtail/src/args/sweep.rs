@@ -9,7 +9,7 @@ mod tests;
 use clap::{Args, ValueEnum};
 use model::{Bodies, Body, LaneCountReason, Nanos};
 
-use super::help::ADVANCED;
+use super::ADVANCED;
 use super::inspect::InspectArgs;
 use super::limits::from_1_to;
 use super::server::{PumaArgs, ServerWord, SocketWord};

@@ -3,7 +3,7 @@
 use clap::Args;
 use model::{Objective, Threshold};
 
-use super::help::ADVANCED;
+use super::ADVANCED;
 
 /// What is expected of each run.
 #[derive(Clone, Debug, Default, Args)]

@@ -9,8 +9,8 @@ use model::{ControlAddress, ControlServer};
 use probe::control;
 use probe::owners::BoundAddress;
 
+use super::ADVANCED;
 use super::format::FormatArgs;
-use super::help::ADVANCED;
 use super::limits::check_times;
 use crate::mistake::{Mistake, wrong};
 use crate::watch::{StatisticsSource, TargetName, short_path};

@@ -1,7 +1,6 @@
 //! One run of another generator for a load or a sweep: its warm-up, thrown away, then the run, then what it claims and
 //! what the audit leaves of that. Nothing is computed that it did not print, but for its errors, which are added up.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
@@ -13,31 +12,8 @@ use model::{Believable, Diagnostic, GeneratorClaim, Nanos, ServerFacts, Stop};
 use sweep::{ClaimedRun, OtherGenerator, Task};
 
 use crate::clock::SystemClock;
-use crate::generators::{Generator, GeneratorRunner, LoadEnd, LoadOrder, ProcessReport};
-use crate::mistake::{Mistake, wrong};
-use crate::this_program;
-
-/// A generator that was found on PATH.
-#[derive(Clone, Debug)]
-pub(crate) struct InstalledGenerator {
-    pub(crate) generator: Generator,
-    pub(crate) program: OsString,
-}
-
-impl InstalledGenerator {
-    /// Looks for it.
-    ///
-    /// # Errors
-    /// Where it is not on PATH.
-    pub(crate) fn on_path(generator: Generator) -> Result<InstalledGenerator, Mistake> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let name = generator.name();
-        let missing =
-            || wrong(format!("--generator {name}: {name} is not on PATH; install it, or leave out --generator"));
-        let program = generator.program(&path, &this_program()).ok_or_else(missing)?;
-        Ok(InstalledGenerator { generator, program })
-    }
-}
+use crate::generators::{Generator, GeneratorRunner, InstalledGenerator, LoadEnd, LoadOrder, ProcessReport};
+use crate::mistake::Mistake;
 
 /// A generator, ready to run.
 pub(crate) struct GeneratorDriver {

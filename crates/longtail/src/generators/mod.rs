@@ -14,9 +14,12 @@ use clap::ValueEnum;
 use rustix::fs::{Access, access};
 use serde::Serialize;
 
-pub(crate) use driver::{GeneratorDriver, InstalledGenerator, KnownServer};
+pub(crate) use driver::{GeneratorDriver, KnownServer};
 pub(crate) use order::{LoadEnd, LoadOrder};
 pub(crate) use process::{GeneratorRunner, ProcessReport};
+
+use crate::mistake::{Mistake, wrong};
+use crate::this_program;
 
 /// What can make load, in the order of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -87,6 +90,28 @@ impl Generator {
         let file = |folder: PathBuf| folder.join(self.name());
         let can_run = |file: &PathBuf| file.is_file() && access(file, Access::EXEC_OK).is_ok();
         std::env::split_paths(path).map(file).find(can_run).map(Into::into)
+    }
+}
+
+/// A generator that was found on PATH.
+#[derive(Clone, Debug)]
+pub(crate) struct InstalledGenerator {
+    pub(crate) generator: Generator,
+    pub(crate) program: OsString,
+}
+
+impl InstalledGenerator {
+    /// Looks for it.
+    ///
+    /// # Errors
+    /// Where it is not on PATH.
+    pub(crate) fn on_path(generator: Generator) -> Result<InstalledGenerator, Mistake> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let name = generator.name();
+        let missing =
+            || wrong(format!("--generator {name}: {name} is not on PATH; install it, or leave out --generator"));
+        let program = generator.program(&path, &this_program()).ok_or_else(missing)?;
+        Ok(InstalledGenerator { generator, program })
     }
 }
 

@@ -1,0 +1,51 @@
+//! What a study does: one server after the other, and the runs that each is asked for.
+
+use std::ffi::OsString;
+
+use model::{Ceiling, Nanos, Probe, ServerPlan, Stop, StreamPlan};
+
+/// One server's life.
+pub(crate) struct Block {
+    /// The server, and how to start it.
+    pub(crate) server: ServerPlan,
+    /// What it is asked for, unless a job says otherwise.
+    pub(crate) stream: StreamPlan,
+    /// Settings in its environment, beside those of the context.
+    pub(crate) env: Vec<(OsString, OsString)>,
+    /// Whether each run is followed by a wait until it is idle again.
+    pub(crate) cool_down: bool,
+    /// Which pass over the plan, from 1.
+    pub(crate) repeat: u32,
+}
+
+/// One run, and its place in the study.
+pub(crate) struct Job {
+    /// What is asked.
+    pub(crate) stream: StreamPlan,
+    /// What is read of server and kernel meanwhile.
+    pub(crate) probe: Probe,
+    /// That in a word, where the study's runs differ in it.
+    pub(crate) what: String,
+    pub(crate) multiple: f64,
+    pub(crate) connections: u32,
+    pub(crate) ceiling: Option<Ceiling>,
+    pub(crate) repeat: u32,
+    /// Which of the study's runs, from 1.
+    pub(crate) number: usize,
+    pub(crate) of: usize,
+    /// When the study began.
+    pub(crate) begun: Nanos,
+}
+
+impl Job {
+    /// How long the study will take from `now` on: as long for each run as for those that are done, with all that lies
+    /// between; before there is one, as long as was asked for.
+    pub(crate) fn left(&self, now: Nanos) -> Option<Nanos> {
+        let (done, left) = (self.number as u64 - 1, (self.of - self.number) as u64 + 1);
+        match (self.stream.stop, done) {
+            (Stop::After(length), 0) => Some((length + self.stream.warm_up) * left),
+            (Stop::RequestsPerConnection(_), 0) => None,
+            _ => Some((now - self.begun) / done * left),
+        }
+    }
+}
