@@ -1,14 +1,18 @@
-//! Which server is started, and how: the flags of a Puma, which `sweep` and `overhead` share, and the words for kinds of
-//! server and socket. Where Puma listens is said by its environment (`environment.rs`).
+//! Which server is started, and what is requested of it: the flags that `sweep` and each arm of `compare` have.
+//! Where Puma listens is said by its environment (`environment.rs`).
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use launch::affinity;
-use model::{App, Cpus, Nanos, ServerKind, ServerPlan, Socket, Threads};
+use model::{
+    App, Body, Cpus, LaneCountReason, Nanos, Probe, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads,
+};
 
 use super::ADVANCED;
-use super::limits::check_threads;
+use super::inspect::InspectArgs;
+use super::limits::{check_path, check_threads, check_timeout, check_times, from_1_to};
+use super::timestamps::{Situation, TimestampsWord};
 use crate::mistake::{Mistake, wrong};
 
 /// The servers that longtail knows how to start.
@@ -19,6 +23,15 @@ pub(super) enum ServerWord {
     Puma,
     /// The server inside longtail: the same workers x threads, and a sleep
     Builtin,
+}
+
+/// The apps that longtail brings.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub(super) enum AppWord {
+    /// Rack alone: /sleep0.1 sleeps 0.1 s
+    Sleep,
+    /// An API in Rails, in production mode: /sleep?ms=100
+    Rails,
 }
 
 /// The kinds of socket that a server can be bound to.
@@ -141,4 +154,192 @@ impl PumaArgs {
             cpus: self.server_cpus.clone(),
         }
     }
+}
+
+/// The server, and what is requested of it.
+#[expect(clippy::doc_markdown, reason = "these lines are the help")]
+#[derive(Debug, Args)]
+pub(crate) struct ServerArgs {
+    #[command(flatten)]
+    pub(crate) puma: PumaArgs,
+    /// tcp4, tcp6, ssl4, ssl6, unix or aunix, a list with --bodies
+    #[arg(
+        short,
+        long,
+        value_enum,
+        value_name = "KIND",
+        value_delimiter = ',',
+        default_value = "tcp4",
+        help_heading = "Server"
+    )]
+    pub(super) socket: Vec<SocketWord>,
+    /// puma, or builtin: a test server inside longtail
+    #[arg(long = "server", value_enum, value_name = "NAME", default_value_t, help_heading = "Server")]
+    pub(super) which: ServerWord,
+    /// Where the server of COMMAND responds
+    #[arg(long, value_name = "URL", help_heading = "Server")]
+    pub(super) url: Option<String>,
+    /// Starts any other server; needs --url, and -w and -t or --slots
+    #[arg(last = true, value_name = "COMMAND", help_heading = "Server")]
+    pub(super) command: Vec<String>,
+
+    /// How long the app holds a thread [default: 100ms, or measured]
+    #[arg(short, long, value_name = "TIME", help_heading = "Load")]
+    pub(super) delay: Option<Nanos>,
+    /// What to request [default: /sleep0.1 with -d0.1, or /]
+    #[arg(long, value_name = "PATH", help_heading = "Load")]
+    pub(super) path: Option<String>,
+    /// No keep-alive: a new connection for each request
+    #[arg(short = 'k', long = "no-keep-alive", alias = "disable-keepalive", help_heading = "Load")]
+    pub(super) no_keep_alive: bool,
+    #[command(flatten)]
+    pub(super) inspect: InspectArgs,
+
+    /// An app that longtail brings: sleep or rails [default: sleep]
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with = "rackup", help_heading = ADVANCED)]
+    pub(super) app: Option<AppWord>,
+    /// Requests that the server of COMMAND handles at once [default: -w x -t]
+    #[arg(long, value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(u32::MAX))]
+    pub(super) slots: Option<u32>,
+    /// Every response carries this body, such as s10 (see --bodies)
+    #[arg(long, value_name = "BODY", conflicts_with_all = ["path", "app"], help_heading = ADVANCED)]
+    pub(super) body: Option<Body>,
+    /// A response that takes longer counts as timed out
+    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = ADVANCED)]
+    pub(super) timeout: Nanos,
+    /// Threads of the generator [default: 1]
+    #[arg(long, alias = "lanes", value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(1024))]
+    pub(super) generator_threads: Option<u32>,
+    /// Whose clock says when a response came: kernel, user (the generator), or auto
+    #[arg(long, value_enum, value_name = "CLOCK", default_value_t, help_heading = ADVANCED)]
+    pub(super) timestamps: TimestampsWord,
+    /// Response header in which a worker names itself
+    #[arg(long, value_name = "NAME", default_value = "x-worker-pid", help_heading = ADVANCED)]
+    pub(super) worker_header: String,
+}
+
+impl ServerArgs {
+    /// Refuses a value that cannot be, whatever the others are.
+    pub(super) fn check(&self) -> Result<(), Mistake> {
+        check_times([Some(self.timeout), Some(self.puma.boot_timeout), self.delay])?;
+        check_timeout(self.timeout)?;
+        self.puma.check()?;
+        self.path.as_deref().map_or(Ok(()), check_path)
+    }
+
+    /// The server and how to start it.
+    ///
+    /// # Errors
+    /// Where flags contradict each other.
+    pub(super) fn server(&self) -> Result<ServerPlan, Mistake> {
+        let (kind, socket) = (self.kind()?, self.socket_kind()?);
+        let is_puma = matches!(kind, ServerKind::Puma { .. });
+        if !socket.is_plain_tcp() && !is_puma {
+            let server = if self.command.is_empty() { "--server builtin" } else { "a command after --" };
+            return Err(wrong(format!("-s {socket} is for Puma: {server} listens on tcp4 or tcp6 only")));
+        }
+        if self.body.is_some() && !is_puma {
+            return Err(wrong("--body is for Puma: no other server has an app that goes by it"));
+        }
+        Ok(self.puma.server(kind, self.app(), socket))
+    }
+
+    pub(super) fn socket_kind(&self) -> Result<Socket, Mistake> {
+        match self.socket[..] {
+            [word] => Ok(word.socket()),
+            _ => Err(wrong("-s takes several kinds of socket with --bodies only: give one, or add --bodies acsi1,10")),
+        }
+    }
+
+    fn app(&self) -> App {
+        match self.app {
+            Some(AppWord::Rails) => App::Rails,
+            None | Some(AppWord::Sleep) if self.body.is_some() => App::Bodies,
+            None | Some(AppWord::Sleep) => App::Sleep,
+        }
+    }
+
+    fn kind(&self) -> Result<ServerKind, Mistake> {
+        let asks_for_puma = self.puma.asks_for_puma() || self.app.is_some();
+        if self.command.is_empty() {
+            return match (self.which, self.slots.is_some() || self.url.is_some()) {
+                (_, true) => {
+                    Err(wrong("--slots and --url belong to another server's command: add -- COMMAND at the end"))
+                }
+                (ServerWord::Builtin, _) if asks_for_puma => {
+                    Err(wrong("--server builtin takes no -r, --app, -C, -Y or --puma: they are Puma's"))
+                }
+                (ServerWord::Builtin, _) => Ok(ServerKind::Builtin),
+                (ServerWord::Puma, _) => Ok(self.puma.kind()),
+            };
+        }
+        if self.which == ServerWord::Builtin || asks_for_puma {
+            return Err(wrong(
+                "a command after -- is a server of its own: it takes --slots or -w and -t, and --url, not -r, --app, -C, -Y, --puma or --server",
+            ));
+        }
+        let of_size = self.puma.size();
+        if let (Some(slots), Some(of_size)) = (self.slots, of_size)
+            && slots != of_size
+        {
+            return Err(wrong(format!("--slots {slots} is not -w x -t, which is {of_size}: leave out --slots")));
+        }
+        match (self.slots.or(of_size), &self.url) {
+            (Some(slots), Some(url)) => Ok(ServerKind::Command { argv: self.command.clone(), slots, url: url.clone() }),
+            _ => Err(wrong(
+                "a command after -- needs --url URL (where it will answer), and -w N -t N (its workers, and threads of each) or --slots N (what it can process at once)",
+            )),
+        }
+    }
+
+    /// What is sent until `stop`, after a warm-up. Of an app of our own that sleeps, it is known for how long.
+    ///
+    /// # Errors
+    /// Where flags contradict each other.
+    pub(super) fn stream(&self, stop: Stop, warm_up: Option<Nanos>) -> Result<StreamPlan, Mistake> {
+        let app = self.app();
+        let sleeps = !self.puma.has_rackup() && self.command.is_empty() && app != App::Bodies;
+        let default_delay = (sleeps && self.path.is_none()).then_some(Nanos::from_millis(100));
+        let delay = self.delay.or(default_delay);
+        let rails_path = delay.filter(|_| app == App::Rails).map(|delay| format!("/sleep?ms={}", milliseconds(delay)));
+        let default_warm_up = if matches!(stop, Stop::After(_)) { Nanos::from_secs(1) } else { Nanos::ZERO };
+        Ok(StreamPlan {
+            delay,
+            path: self.path.clone().or(rails_path),
+            body: self.body,
+            keep_alive: !self.no_keep_alive,
+            stop,
+            warm_up: warm_up.unwrap_or(default_warm_up),
+            timeout: self.timeout,
+            lanes: self.lanes(),
+            timestamps: self
+                .timestamps
+                .resolve(Situation { is_tcp: !self.socket_kind()?.is_unix(), is_pipelined: false })?,
+            worker_header: self.worker_header.clone(),
+            anatomy: self.inspect.asks_app(),
+        })
+    }
+
+    /// What is read of server and kernel meanwhile; `None` where that was left open.
+    ///
+    /// # Errors
+    /// As [`InspectArgs::probe`].
+    pub(super) fn probe(&self) -> Result<Option<Probe>, Mistake> {
+        self.inspect.probe(&[self.socket_kind()?])
+    }
+
+    /// Threads of the generator.
+    pub(super) fn lanes(&self) -> u32 {
+        self.generator_threads.unwrap_or(1)
+    }
+
+    /// Why there are so many: one unless asked for more, as no Puma is as fast as one of them.
+    pub(crate) fn lanes_by(&self) -> LaneCountReason {
+        if self.generator_threads.is_some() { LaneCountReason::Asked } else { LaneCountReason::One }
+    }
+}
+
+/// As the Rails app takes it: a number without its unit.
+fn milliseconds(time: Nanos) -> f64 {
+    time.0 as f64 / 1e6
 }

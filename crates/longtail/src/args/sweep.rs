@@ -6,25 +6,14 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
-use clap::{Args, ValueEnum};
-use model::{Bodies, Body, LaneCountReason, Nanos};
+use clap::Args;
+use model::{Bodies, Nanos};
 
 use super::ADVANCED;
-use super::inspect::InspectArgs;
 use super::limits::from_1_to;
-use super::server::{PumaArgs, ServerWord, SocketWord};
-use super::timestamps::TimestampsWord;
+use super::server::ServerArgs;
 use super::{OutletArgs, OutputArgs, ThresholdArgs};
 use crate::generators::Generator;
-
-/// The apps that longtail brings.
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum AppWord {
-    /// Rack alone: /sleep0.1 sleeps 0.1 s
-    Sleep,
-    /// An API in Rails, in production mode: /sleep?ms=100
-    Rails,
-}
 
 const FEW_EXAMPLES: &str = "\
 Examples:
@@ -64,37 +53,7 @@ Puma's own scripts; without them free ports are used.";
 #[command(after_help = FEW_EXAMPLES, after_long_help = EXAMPLES)]
 pub(crate) struct SweepArgs {
     #[command(flatten)]
-    pub(crate) puma: PumaArgs,
-    /// tcp4, tcp6, ssl4, ssl6, unix or aunix, a list with --bodies
-    #[arg(
-        short,
-        long,
-        value_enum,
-        value_name = "KIND",
-        value_delimiter = ',',
-        default_value = "tcp4",
-        help_heading = "Server"
-    )]
-    socket: Vec<SocketWord>,
-    /// puma, or builtin: a test server inside longtail
-    #[arg(long, value_enum, value_name = "NAME", default_value_t, help_heading = "Server")]
-    server: ServerWord,
-    /// Where the server of COMMAND responds
-    #[arg(long, value_name = "URL", help_heading = "Server")]
-    url: Option<String>,
-    /// Starts any other server; needs --url, and -w and -t or --slots
-    #[arg(last = true, value_name = "COMMAND", help_heading = "Server")]
-    command: Vec<String>,
-
-    /// How long the app holds a thread [default: 100ms, or measured]
-    #[arg(short, long, value_name = "TIME", help_heading = "Load")]
-    delay: Option<Nanos>,
-    /// What to request [default: /sleep0.1 with -d0.1, or /]
-    #[arg(long, value_name = "PATH", help_heading = "Load")]
-    path: Option<String>,
-    /// No keep-alive: a new connection for each request
-    #[arg(short = 'k', long = "no-keep-alive", alias = "disable-keepalive", help_heading = "Load")]
-    no_keep_alive: bool,
+    pub(crate) server: ServerArgs,
     /// Connections of each step, in workers x threads [default: 1,1.5,2,3,4]
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Load")]
     multiples: Vec<f64>,
@@ -129,8 +88,6 @@ pub(crate) struct SweepArgs {
     /// Steps of response bodies: array, chunked, string, i (file); sizes in kB
     #[arg(short, long, value_name = "LIST", help_heading = "Load")]
     bodies: Option<Bodies>,
-    #[command(flatten)]
-    inspect: InspectArgs,
     /// wrk, hey, ab, h2load, oha or bombardier makes the load, and is audited
     #[arg(long, alias = "with", value_enum, value_name = "TOOL", help_heading = "Load")]
     pub(crate) generator: Option<Generator>,
@@ -140,33 +97,12 @@ pub(crate) struct SweepArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 
-    /// An app that longtail brings: sleep or rails [default: sleep]
-    #[arg(long, value_enum, value_name = "NAME", conflicts_with = "rackup", help_heading = ADVANCED)]
-    app: Option<AppWord>,
-    /// Requests that the server of COMMAND handles at once [default: -w x -t]
-    #[arg(long, value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(u32::MAX))]
-    slots: Option<u32>,
     /// Load before each step that is not measured [default: 1s, or none with -R]
     #[arg(long, value_name = "TIME", help_heading = ADVANCED)]
     warm_up: Option<Nanos>,
-    /// Every response carries this body, such as s10 (see --bodies)
-    #[arg(long, value_name = "BODY", conflicts_with_all = ["path", "app"], help_heading = ADVANCED)]
-    body: Option<Body>,
     /// Before the sweep, find out in which order the server serves, with keep-alive and without
     #[arg(long, conflicts_with_all = ["generator", "body"], help_heading = ADVANCED)]
     probe_discipline: bool,
-    /// A response that takes longer counts as timed out
-    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = ADVANCED)]
-    timeout: Nanos,
-    /// Threads of the generator [default: 1]
-    #[arg(long, alias = "lanes", value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(1024))]
-    generator_threads: Option<u32>,
-    /// Whose clock says when a response came: kernel, user (the generator), or auto
-    #[arg(long, value_enum, value_name = "CLOCK", default_value_t, help_heading = ADVANCED)]
-    timestamps: TimestampsWord,
-    /// Response header in which a worker names itself
-    #[arg(long, value_name = "NAME", default_value = "x-worker-pid", help_heading = ADVANCED)]
-    worker_header: String,
     /// Wait until the server is idle between steps (this is the default)
     #[arg(long, overrides_with = "no_cool_down", hide = true)]
     cool_down: bool,
@@ -197,16 +133,6 @@ impl SweepArgs {
     /// Whether each step has a body of its own.
     pub(crate) fn has_bodies(&self) -> bool {
         self.bodies.is_some()
-    }
-
-    /// Why there are so many threads of the generator: one unless asked for more, as no Puma is as fast as one of them.
-    pub(crate) fn lanes_by(&self) -> LaneCountReason {
-        if self.generator_threads.is_some() { LaneCountReason::Asked } else { LaneCountReason::One }
-    }
-
-    /// Threads of the generator.
-    fn lanes(&self) -> u32 {
-        self.generator_threads.unwrap_or(1)
     }
 }
 

@@ -34,9 +34,9 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     let ceilings = CeilingFile::of_day(&started_at);
     let context = Context {
         addresses,
-        boot_timeout: args.puma.boot_timeout,
+        boot_timeout: args.server.puma.boot_timeout,
         command_line: with_environment(&plan.command_line()),
-        lanes_by: Some(args.lanes_by()),
+        lanes_by: Some(args.server.lanes_by()),
         resolver,
         ..context(SystemClock::start(), &started_at, &interrupt, &ceilings)
     };

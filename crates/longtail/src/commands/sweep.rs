@@ -37,11 +37,11 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     let ceilings = CeilingFile::of_day(&started_at);
     let context = Context {
         addresses,
-        boot_timeout: args.puma.boot_timeout,
+        boot_timeout: args.server.puma.boot_timeout,
         command_line: with_environment(&plan.command_line()),
         statsd: ears.listener.as_ref(),
         server_env: ears.settings.clone(),
-        lanes_by: args.generator.is_none().then(|| args.lanes_by()),
+        lanes_by: args.generator.is_none().then(|| args.server.lanes_by()),
         resolver,
         other: driver.as_ref().map(|driver| driver as &dyn OtherGenerator),
         ..context(clock, &started_at, &interrupt, &ceilings)

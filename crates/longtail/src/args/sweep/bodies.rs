@@ -19,19 +19,19 @@ impl SweepArgs {
     /// A flag that says something about other sweeps only, where there is one.
     fn not_of_bodies(&self) -> Option<&'static str> {
         let given = [
-            (self.path.is_some(), "--path"),
-            (self.body.is_some(), "--body"),
-            (self.app.is_some(), "--app"),
-            (self.server != ServerWord::Puma, "--server builtin"),
-            (self.url.is_some(), "--url"),
-            (self.slots.is_some(), "--slots"),
-            (!self.command.is_empty(), "-- COMMAND"),
+            (self.server.path.is_some(), "--path"),
+            (self.server.body.is_some(), "--body"),
+            (self.server.app.is_some(), "--app"),
+            (self.server.which != ServerWord::Puma, "--server builtin"),
+            (self.server.url.is_some(), "--url"),
+            (self.server.slots.is_some(), "--slots"),
+            (!self.server.command.is_empty(), "-- COMMAND"),
             (!self.multiples.is_empty(), "--multiples (-c N sets the connections)"),
             (self.connections.len() > 1, "a list of -c"),
             (self.requests_per_connection.is_some(), "-R"),
             (self.probe_discipline, "--probe-discipline"),
             (self.generator.is_some(), "--generator"),
-            (self.inspect.asks_app(), "--inspect app"),
+            (self.server.inspect.asks_app(), "--inspect app"),
             (self.outlets.is_any(), "--statsd-listen, --statsd-to, --metrics and --otlp"),
         ];
         given.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
@@ -46,7 +46,7 @@ impl SweepArgs {
             return Err(wrong(format!("--bodies goes without {flag}: leave out one of the two")));
         }
         self.check_values()?;
-        let sockets: Vec<Socket> = self.socket.iter().map(|word| word.socket()).collect();
+        let sockets: Vec<Socket> = self.server.socket.iter().map(|word| word.socket()).collect();
         if let Some(twice) = sockets.iter().enumerate().find(|(at, socket)| sockets[..*at].contains(socket)) {
             return Err(wrong(format!(
                 "-s has {} twice: name each kind of socket once (--repeat N repeats all)",
@@ -54,27 +54,28 @@ impl SweepArgs {
             )));
         }
         let timestamps = self
+            .server
             .timestamps
             .resolve(Situation { is_tcp: !sockets.iter().any(|socket| socket.is_unix()), is_pipelined: false })?;
         // A body is little work: what the tracepoints cost would show.
-        let probe = self.inspect.probe(&sockets)?.filter(|probe| *probe != Probe::Auto).unwrap_or(Probe::Proc);
+        let probe = self.server.inspect.probe(&sockets)?.filter(|probe| *probe != Probe::Auto).unwrap_or(Probe::Proc);
         let (connections_per_stream, streams) = match self.connections.first() {
             Some(connections) => (*connections, Some(self.streams.unwrap_or(1))),
             None => (self.connections_per_stream.unwrap_or(BodiesPlan::CONNECTIONS_PER_STREAM), self.streams),
         };
         Ok(BodiesPlan {
-            server: self.puma.server(self.puma.kind(), App::Bodies, sockets[0]),
+            server: self.server.puma.server(self.server.puma.kind(), App::Bodies, sockets[0]),
             stream: StreamPlan {
-                delay: self.delay,
+                delay: self.server.delay,
                 path: None,
                 body: None,
-                keep_alive: !self.no_keep_alive,
+                keep_alive: !self.server.no_keep_alive,
                 stop: Stop::After(self.length),
                 warm_up: self.warm_up.unwrap_or(Nanos::from_secs(1)),
-                timeout: self.timeout,
-                lanes: self.lanes(),
+                timeout: self.server.timeout,
+                lanes: self.server.lanes(),
                 timestamps,
-                worker_header: self.worker_header.clone(),
+                worker_header: self.server.worker_header.clone(),
                 anatomy: false,
             },
             sockets,
