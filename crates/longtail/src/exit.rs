@@ -37,6 +37,9 @@ impl Exit {
             Study::Bodies(study) => {
                 (study.interrupted, study.runs.iter().map(|run| run.run.judgement.as_ref()).collect())
             }
+            Study::Compare(study) => {
+                (study.interrupted, study.runs.iter().map(|run| run.run.judgement.as_ref()).collect())
+            }
             // A condition may have ended it.
             Study::Load(study) => (false, vec![study.run.judgement.as_ref()]),
         };

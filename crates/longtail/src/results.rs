@@ -118,6 +118,7 @@ pub(crate) fn render(
             Study::Sweep(sweep) => {
                 report::sweep::whole(sweep, Layout { columns: output.columns(), width: output.width() })
             }
+            Study::Compare(_) => report::text::whole(&report::report(study), output.width()),
             Study::Bodies(bodies) => {
                 report::bodies::whole(bodies, Layout { columns: output.columns(), width: output.width() })
             }

@@ -318,6 +318,8 @@ pub fn findings(study: &Study) -> Vec<Finding> {
         Study::Sweep(study) => of_sweep(study),
         Study::Load(study) => of_load(&study.run, &study.plan),
         Study::Bodies(study) => bodies(study).into_iter().collect(),
+        // Its conclusions are its estimates, in `comparison`.
+        Study::Compare(_) => Vec::new(),
     }
 }
 
@@ -341,7 +343,7 @@ fn claimed(study: &Study) -> Option<Finding> {
     let claims: Vec<&GeneratorClaim> = match study {
         Study::Sweep(study) => study.runs.iter().filter_map(|run| run.claim.as_deref()).collect(),
         Study::Load(study) => study.run.claim.as_deref().into_iter().collect(),
-        Study::Bodies(_) => Vec::new(),
+        Study::Bodies(_) | Study::Compare(_) => Vec::new(),
     };
     let badness = |audit: Believable| match audit {
         Believable::Possible => 0,

@@ -9,8 +9,8 @@ use crate::forecast::ServiceTime;
 use crate::load::{LoadPlan, LoadRun};
 use crate::theory::DisciplineProbe;
 use crate::{
-    BodiesStudy, Diagnostic, Environment, LaneCountReason, Nanos, Placement, Plan, ProbeUsed, Run, ServerFacts,
-    ServerLocation,
+    BodiesStudy, ComparisonStudy, Diagnostic, Environment, LaneCountReason, Nanos, Placement, Plan, ProbeUsed, Run,
+    ServerFacts, ServerLocation,
 };
 
 /// The version of the file format that this code writes. It rises with each change that an older reader would misread.
@@ -26,6 +26,8 @@ pub enum Study {
     Load(Box<LoadStudy>),
     /// Of `longtail bodies`.
     Bodies(Box<BodiesStudy>),
+    /// Of `longtail compare`.
+    Compare(Box<ComparisonStudy>),
 }
 
 impl Study {
@@ -34,7 +36,7 @@ impl Study {
         match self {
             Study::Sweep(study) => study.plan.with.is_some(),
             Study::Load(study) => study.run.claim.is_some(),
-            Study::Bodies(_) => false,
+            Study::Bodies(_) | Study::Compare(_) => false,
         }
     }
 }
@@ -54,6 +56,12 @@ impl From<LoadStudy> for Study {
 impl From<BodiesStudy> for Study {
     fn from(study: BodiesStudy) -> Study {
         Study::Bodies(Box::new(study))
+    }
+}
+
+impl From<ComparisonStudy> for Study {
+    fn from(study: ComparisonStudy) -> Study {
+        Study::Compare(Box::new(study))
     }
 }
 

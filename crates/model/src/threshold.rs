@@ -124,6 +124,8 @@ pub fn judged_thresholds(study: &Study) -> Vec<JudgedThreshold> {
         Study::Bodies(study) => {
             (&study.plan.thresholds, study.sorted().into_iter().map(|run| (&run.run).into()).collect())
         }
+        // A comparison expects of its arms that none is worse.
+        Study::Compare(_) => return Vec::new(),
         Study::Load(study) => (&study.plan.thresholds, vec![(&study.run).into()]),
     };
     let judged = |threshold: &Threshold| JudgedThreshold {

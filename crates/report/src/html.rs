@@ -62,7 +62,7 @@ fn drawn(study: &Study, summary: &Summary) -> String {
     let figures = match study {
         Study::Sweep(study) => sweep::figures(study, summary),
         Study::Load(study) => load::figures(study, summary),
-        Study::Bodies(_) => Vec::new(),
+        Study::Bodies(_) | Study::Compare(_) => Vec::new(),
     };
     let drawn = joined(&figures, |figure| match figure {
         PageFigure::Drawn(figure) => figure.html(),

@@ -7,6 +7,7 @@
 pub mod answer;
 pub mod bodies;
 mod claimed;
+pub mod comparison;
 pub mod csv;
 mod diagnostics;
 mod expectations;
@@ -58,6 +59,7 @@ pub fn report(study: &Study) -> ReportTree {
     match study {
         Study::Sweep(study) => sweep::report(study, Columns::Longtail),
         Study::Bodies(study) => bodies::report(study),
+        Study::Compare(study) => comparison::report(study),
         Study::Load(study) => load::report(study),
     }
 }

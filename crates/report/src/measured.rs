@@ -2,8 +2,8 @@
 
 use model::forecast::ServiceTimeSource;
 use model::{
-    App, BodiesStudy, Environment, LoadStudy, Nanos, Pace, Placement, ServerFacts, ServerLocation, Stop, StreamPlan,
-    Study, SweepStudy,
+    App, BodiesStudy, ComparisonStudy, Environment, LoadStudy, Nanos, Pace, Placement, ServerFacts, ServerLocation,
+    Stop, StreamPlan, Study, SweepStudy,
 };
 
 use crate::load_facts;
@@ -15,6 +15,7 @@ pub(crate) fn lines(study: &Study) -> Vec<String> {
         Study::Sweep(study) => of_sweep(study),
         Study::Load(study) => of_load(study),
         Study::Bodies(study) => of_bodies(study),
+        Study::Compare(study) => of_comparison(study),
     }
 }
 
@@ -58,6 +59,16 @@ fn of_bodies(study: &BodiesStudy) -> Vec<String> {
             cpus(&study.environment, facts.and_then(|facts| facts.placement.as_ref())),
         ]),
     ]
+}
+
+fn of_comparison(study: &ComparisonStudy) -> Vec<String> {
+    let plan = &study.plan;
+    let arm = |at: usize| {
+        let name = &plan.arms[at].name;
+        let server = study.server(at).map(server);
+        format!("{}  {}", plan.letter(at), joined([server, Some(name.clone())]))
+    };
+    (0..plan.arms.len()).map(arm).collect()
 }
 
 fn keep_alive(stream: &StreamPlan) -> &'static str {

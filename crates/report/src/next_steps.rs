@@ -13,7 +13,7 @@ pub(crate) fn next_commands(study: &Study) -> Vec<NextCommand> {
     let mut next = match study {
         Study::Sweep(study) => of_sweep(study),
         Study::Load(study) => of_load(study),
-        Study::Bodies(_) => Vec::new(),
+        Study::Bodies(_) | Study::Compare(_) => Vec::new(),
     };
     next.truncate(MOST);
     next

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use model::finding::is_evidence;
 use model::{
-    CpuUsage, Finding, FindingRole, GeneratorClaim, GeneratorFacts, Judgement, Limit, LoadRun, LoadStudy, Nanos,
-    Quantile, Run, Statistics, Study, SweepStudy, Tally, TwoGroups, Verdict, counts, findings,
+    ComparisonRun, CpuUsage, Finding, FindingRole, GeneratorClaim, GeneratorFacts, Judgement, Limit, LoadRun,
+    LoadStudy, Nanos, Quantile, Run, Statistics, Study, SweepStudy, Tally, TwoGroups, Verdict, counts, findings,
 };
 use serde::Serialize;
 
+use crate::comparison;
 use crate::expectations;
 use crate::measured;
 use crate::next_steps::next_commands;
@@ -244,6 +245,10 @@ impl Summary {
                 let label = |row: &model::BodyRun| format!("{} {}", row.socket, row.body);
                 ("sweep", study.sorted().into_iter().map(|row| run_of(&row.run, label(row), None)).collect())
             }
+            Study::Compare(study) => {
+                let row = |row: &ComparisonRun| run_of(&row.run, comparison::label(study, row), None);
+                ("compare", study.runs.iter().map(row).collect())
+            }
         };
         let findings: Vec<SummaryFinding> = findings(study).into_iter().map(in_words).collect();
         let conclusions = findings.iter().filter(|finding| finding.finding.role() == FindingRole::Conclusion);
@@ -289,6 +294,7 @@ fn head(study: &Study) -> (&str, &str, &str) {
     match study {
         Study::Sweep(it) => (&it.command_line, &it.started_at, &it.environment.longtail_version),
         Study::Load(it) => (&it.command_line, &it.started_at, &it.environment.longtail_version),
+        Study::Compare(it) => (&it.command_line, &it.started_at, &it.environment.longtail_version),
         Study::Bodies(it) => (&it.command_line, &it.started_at, &it.environment.longtail_version),
     }
 }

@@ -111,6 +111,15 @@ fn judged_runs(study: &Study) -> Vec<JudgedRun<'_>> {
                 JudgedRun { label, judgement, warnings: &row.run.warnings, statistics, quantiles, failed_share }
             })
             .collect(),
+        Study::Compare(study) => study
+            .runs
+            .iter()
+            .map(|row| {
+                let (label, quantiles, failed_share) = judged(crate::comparison::label(study, row), &row.run);
+                let (judgement, statistics) = (row.run.judgement.as_ref(), row.run.statistics.as_ref());
+                JudgedRun { label, judgement, warnings: &row.run.warnings, statistics, quantiles, failed_share }
+            })
+            .collect(),
         Study::Load(study) => {
             let run = &study.run;
             vec![JudgedRun {

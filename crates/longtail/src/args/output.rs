@@ -140,6 +140,7 @@ fn columns_to_fit(word: &str) -> Result<usize, String> {
 pub(crate) enum StudyKind {
     Sweep,
     Bodies,
+    Compare,
     Load,
     /// A load that another generator made.
     ClaimedLoad,
@@ -150,6 +151,7 @@ impl From<&Study> for StudyKind {
         match study {
             Study::Sweep(_) => StudyKind::Sweep,
             Study::Bodies(_) => StudyKind::Bodies,
+            Study::Compare(_) => StudyKind::Compare,
             Study::Load(load) if load.run.claim.is_some() => StudyKind::ClaimedLoad,
             Study::Load(_) => StudyKind::Load,
         }
@@ -162,6 +164,7 @@ impl StudyKind {
         match self {
             StudyKind::Sweep => ("a sweep", &[TextStyle::Longtail, TextStyle::Puma]),
             StudyKind::Bodies => ("a study of bodies", &[TextStyle::Longtail, TextStyle::Puma]),
+            StudyKind::Compare => ("a comparison", &[TextStyle::Longtail]),
             StudyKind::Load => ("a load", &[TextStyle::Longtail, TextStyle::Hey, TextStyle::Wrk]),
             StudyKind::ClaimedLoad => ("another generator's load", &[TextStyle::Longtail]),
         }
@@ -252,6 +255,7 @@ impl OutputArgs {
         match &mut study {
             Study::Sweep(sweep) => sweep.runs.iter_mut().for_each(|run| force(&mut run.judgement)),
             Study::Bodies(bodies) => bodies.runs.iter_mut().for_each(|run| force(&mut run.run.judgement)),
+            Study::Compare(study) => study.runs.iter_mut().for_each(|run| force(&mut run.run.judgement)),
             Study::Load(load) => force(&mut load.run.judgement),
         }
         study

@@ -60,6 +60,7 @@ fn law(word: &ServiceWord) -> Result<DelayLaw, Mistake> {
             Some(service) => Ok(DelayLaw::Constant(service.time)),
             None => Err(none("its sweep has no service time; give one, such as --service 200ms")),
         },
+        Study::Compare(_) => Err(none("its arms have times of their own; give one, such as --service 200ms")),
         Study::Bodies(_) => {
             Err(none("bodies are work and no time that a thread is held; give a time, such as --service 200ms"))
         }

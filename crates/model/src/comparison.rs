@@ -1,0 +1,125 @@
+//! A comparison: two or more ways to run a server, measured in blocks. In each block every arm runs once, on a fresh server; what is
+//! compared are the runs of the same block, so that what the machine does from minute to minute falls on all arms alike.
+
+mod metric;
+mod plan;
+
+use serde::{Deserialize, Serialize};
+
+use crate::finding::is_evidence;
+use crate::{Diagnostic, Environment, LaneCountReason, Nanos, Run, ServerFacts, ServerUse};
+
+pub use self::metric::{BadMetric, Metric, MissingFigure};
+pub use self::plan::{
+    ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonPlan, ComparisonQuestion, Decision, Infeasible, Look,
+};
+
+/// What `longtail compare` found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComparisonStudy {
+    /// Version of the file format.
+    pub schema: u32,
+    /// When it began, as RFC 3339 in UTC.
+    pub started_at: String,
+    /// The command line that would repeat it.
+    pub command_line: String,
+    /// What was asked.
+    pub plan: ComparisonPlan,
+    /// The machine.
+    pub environment: Environment,
+    /// Why there are so many lanes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lanes_by: Option<LaneCountReason>,
+    /// The server of each arm of the plan, as it was last started; `None` of one that never was. The control's is the base's.
+    pub servers: Vec<Option<ServerFacts>>,
+    /// What each arm of the plan did at most, in requests per second, before the first block; empty where the load is no share of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub maxima_per_s: Vec<f64>,
+    /// The runs that were finished, in order.
+    pub runs: Vec<ComparisonRun>,
+    /// The runs that came to nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<LostRun>,
+    /// What is doubtful about the whole.
+    #[serde(default)]
+    pub warnings: Vec<Diagnostic>,
+    /// From the start of the first server to the end of the last.
+    #[serde(rename = "total_time_ns")]
+    pub total_time: Nanos,
+    /// Whether the user ended it early.
+    pub interrupted: bool,
+}
+
+/// One run of one arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComparisonRun {
+    /// Which block, from 1.
+    pub block: u32,
+    /// The arm's place in the plan; the control is the one after the last.
+    pub arm: usize,
+    /// 1, or 2 where the first one failed its checks and was repeated.
+    pub attempt: u32,
+    /// What happened. Its `repeat` is the block.
+    pub run: Run,
+    /// What the server took.
+    #[serde(default)]
+    pub server: ServerUse,
+    /// CPU time of longtail's own process, with all that it inspects.
+    #[serde(rename = "generator_cpu_ns", default, skip_serializing_if = "Option::is_none")]
+    pub generator_cpu: Option<Nanos>,
+}
+
+/// A run that came to nothing: the server did not start, or died.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostRun {
+    /// Which block, from 1.
+    pub block: u32,
+    /// The arm, as in [`ComparisonRun`].
+    pub arm: usize,
+    /// 1 or 2.
+    pub attempt: u32,
+    /// Why, in words.
+    pub reason: String,
+}
+
+impl ComparisonRun {
+    /// A first attempt of which nothing is known but the run.
+    pub fn of(block: u32, arm: usize, run: Run) -> ComparisonRun {
+        ComparisonRun { block, arm, attempt: 1, run, server: ServerUse::default(), generator_cpu: None }
+    }
+
+    /// Whether its figures are the server's. One that is not is repeated once, and never counted.
+    pub fn is_sound(&self) -> bool {
+        let judgement = self.run.judgement.as_ref();
+        is_evidence(judgement) || judgement.is_some_and(|judgement| judgement.forced)
+    }
+}
+
+impl ComparisonStudy {
+    /// The run of an arm in a block that counts: its last attempt that is sound.
+    pub fn counted(&self, block: u32, arm: usize) -> Option<&ComparisonRun> {
+        counted(&self.runs, block, arm)
+    }
+
+    /// The rate that every arm was offered; `None` of a closed loop, and where the maximum is not known.
+    pub fn rate_per_s(&self) -> Option<f64> {
+        match self.plan.load {
+            ComparisonLoad::Closed { .. } => None,
+            ComparisonLoad::Rate { per_s } => Some(per_s),
+            ComparisonLoad::Share { of_maximum } => {
+                self.maxima_per_s.iter().copied().min_by(f64::total_cmp).map(|slower| slower * of_maximum)
+            }
+        }
+    }
+
+    /// The server of an arm, or of the control.
+    pub fn server(&self, arm: usize) -> Option<&ServerFacts> {
+        let arm = if arm == self.plan.arms.len() { 0 } else { arm };
+        self.servers.get(arm)?.as_ref()
+    }
+}
+
+fn counted(runs: &[ComparisonRun], block: u32, arm: usize) -> Option<&ComparisonRun> {
+    let of_both = |run: &&ComparisonRun| run.block == block && run.arm == arm && run.is_sound();
+    runs.iter().filter(of_both).max_by_key(|run| run.attempt)
+}

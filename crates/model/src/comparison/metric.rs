@@ -1,0 +1,191 @@
+//! What is compared of two runs: where the figure is in a run, why there may be none, and which direction is worse.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::ComparisonRun;
+use crate::{Nanos, Quantile};
+
+/// A figure of a run that is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Good answers per second.
+    Throughput,
+    /// The mean response time of the good answers, in seconds.
+    Mean,
+    /// Half of the response times are shorter, in seconds.
+    P50,
+    /// 95 % are shorter.
+    P95,
+    /// 99 % are shorter.
+    P99,
+    /// CPU time of the server's processes a request, in seconds.
+    Cpu,
+    /// CPU time of longtail's own process a request, in seconds.
+    GeneratorCpu,
+    /// Memory of the server's processes after the run, in bytes.
+    Memory,
+    /// Share of the requests that failed, 0 to 1.
+    Failed,
+    /// Share of the requests in the slow one of two groups; 0 where there is one group.
+    Slow,
+    /// How far the worker furthest from an even share is from it, 0 to 1 and above.
+    Workers,
+}
+
+/// Why a run has no figure of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MissingFigure {
+    /// Too many requests failed.
+    Failures,
+    /// Too few answers.
+    TooFewAnswers,
+    /// More was offered than the server can do: the times grow as long as the run lasts.
+    Overloaded,
+    /// The machine does not tell, or there is nothing to tell of.
+    NotKnown,
+}
+
+impl MissingFigure {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            MissingFigure::Failures => "too many requests failed",
+            MissingFigure::TooFewAnswers => "too few answers",
+            MissingFigure::Overloaded => "overloaded",
+            MissingFigure::NotKnown => "not known",
+        }
+    }
+}
+
+/// A word that is no metric.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("'{word}' is no metric: {}", words())]
+pub struct BadMetric {
+    word: String,
+}
+
+fn words() -> String {
+    Metric::ALL.map(Metric::word).join(", ")
+}
+
+/// A mean says nothing of a run in which more than this share of the requests failed.
+const FAILED_AT_MOST: f64 = 0.01;
+
+impl Metric {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Metric; 11] = [
+        Metric::Throughput,
+        Metric::Mean,
+        Metric::P50,
+        Metric::P95,
+        Metric::P99,
+        Metric::Failed,
+        Metric::Cpu,
+        Metric::GeneratorCpu,
+        Metric::Memory,
+        Metric::Slow,
+        Metric::Workers,
+    ];
+
+    /// As it is typed.
+    pub fn word(self) -> &'static str {
+        match self {
+            Metric::Throughput => "throughput",
+            Metric::Mean => "mean",
+            Metric::P50 => "p50",
+            Metric::P95 => "p95",
+            Metric::P99 => "p99",
+            Metric::Cpu => "cpu",
+            Metric::GeneratorCpu => "generator-cpu",
+            Metric::Memory => "memory",
+            Metric::Failed => "failed",
+            Metric::Slow => "slow",
+            Metric::Workers => "workers",
+        }
+    }
+
+    /// Whether less of it is worse.
+    pub fn is_worse_when_less(self) -> bool {
+        self == Metric::Throughput
+    }
+
+    /// Whether it is a share, which may be 0: two of them are subtracted and not divided. A ratio to 0 says nothing, and from 0.1 % to
+    /// 0.2 % is not the same news as from 10 % to 20 %.
+    pub fn is_share(self) -> bool {
+        matches!(self, Metric::Failed | Metric::Slow | Metric::Workers)
+    }
+
+    /// The figure of a run.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn of(self, run: &ComparisonRun) -> Result<f64, MissingFigure> {
+        let (whole, tally) = (&run.run, &run.run.tally);
+        let (counts, answers) = (&tally.counts, tally.all_answers());
+        let failed = counts.failed() as f64 / counts.total().max(1) as f64;
+        let a_request = |cpu: Option<Nanos>| match cpu {
+            _ if answers == 0 => Err(MissingFigure::TooFewAnswers),
+            Some(cpu) => Ok(cpu.as_secs_f64() / answers as f64),
+            None => Err(MissingFigure::NotKnown),
+        };
+        match self {
+            _ if counts.total() == 0 => Err(MissingFigure::TooFewAnswers),
+            Metric::Throughput => Ok(whole.completed_rate()),
+            // A request without an answer may have taken any time, and some kinds of failure take none.
+            Metric::Mean if failed > FAILED_AT_MOST || counts.censored() > 0 => Err(MissingFigure::Failures),
+            Metric::Mean if whole.statistics.as_ref().is_some_and(|it| it.is_overload(tally)) => {
+                Err(MissingFigure::Overloaded)
+            }
+            Metric::Mean => {
+                whole.mean_response_time().map(|mean| mean.as_secs_f64()).ok_or(MissingFigure::TooFewAnswers)
+            }
+            Metric::P50 => seconds(whole.response_time(0.50)),
+            Metric::P95 => seconds(whole.response_time(0.95)),
+            Metric::P99 => seconds(whole.response_time(0.99)),
+            // A failure may have cost the server less than an answer, or more.
+            Metric::Cpu | Metric::GeneratorCpu if failed > FAILED_AT_MOST => Err(MissingFigure::Failures),
+            Metric::Cpu => a_request(run.server.cpu),
+            Metric::GeneratorCpu => a_request(run.generator_cpu),
+            Metric::Memory => run.server.memory_bytes.map(|bytes| bytes as f64).ok_or(MissingFigure::NotKnown),
+            Metric::Failed => Ok(failed),
+            Metric::Slow if failed > FAILED_AT_MOST => Err(MissingFigure::Failures),
+            Metric::Slow => Ok(tally.response_time.two_groups().map_or(0.0, |groups| groups.slow_share)),
+            Metric::Workers => {
+                let deviations = whole.worker_deviations();
+                let furthest = deviations.iter().map(|deviation| deviation.abs()).max_by(f64::total_cmp);
+                furthest.filter(|_| deviations.len() > 1).ok_or(MissingFigure::NotKnown)
+            }
+        }
+    }
+}
+
+fn seconds(quantile: Quantile) -> Result<f64, MissingFigure> {
+    match quantile {
+        Quantile::Time(time) => Ok(time.as_secs_f64()),
+        Quantile::Unanswered => Err(MissingFigure::Failures),
+        Quantile::TooFew => Err(MissingFigure::TooFewAnswers),
+        Quantile::Growing => Err(MissingFigure::Overloaded),
+        Quantile::NotPrinted => Err(MissingFigure::NotKnown),
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.word())
+    }
+}
+
+impl FromStr for Metric {
+    type Err = BadMetric;
+
+    fn from_str(word: &str) -> Result<Metric, BadMetric> {
+        let bad = || BadMetric { word: word.to_owned() };
+        Metric::ALL.into_iter().find(|metric| metric.word() == word).ok_or_else(bad)
+    }
+}
