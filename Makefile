@@ -27,7 +27,7 @@ build: ## The release build
 install: ## Put longtail where cargo puts programs (~/.cargo/bin), man pages and completions under SHARE (~/.local/share)
 	@bin/install-missing build
 	cargo install --locked --path crates/longtail
-	"$${CARGO_INSTALL_ROOT:-$${CARGO_HOME:-$$HOME/.cargo}}/bin/longtail" generate "$(SHARE)"
+	"$${CARGO_INSTALL_ROOT:-$${CARGO_HOME:-$$HOME/.cargo}}/bin/longtail" generate-docs "$(SHARE)"
 
 # No documentation here has code that runs: --tests leaves out fourteen runs of rustdoc that would say so.
 test: ## Install what is missing, then all that must pass: format, lints, documentation, tests

@@ -82,7 +82,7 @@ fn run(command: Command, resolver: Resolver) -> Result<Exit, mistake::Mistake> {
         },
         Command::Overhead(args) => commands::overhead::run(&args, resolver),
         Command::Report(args) => commands::report::run(&args),
-        Command::Generate(args) => commands::generate::run(&args),
+        Command::GenerateDocs(args) => commands::generate_docs::run(&args),
         Command::BuiltinServer(args) => commands::builtin_server::run(&args),
     }
 }

@@ -10,7 +10,7 @@ mod doctor;
 mod documented;
 pub(crate) mod environment;
 mod format;
-mod generate;
+mod generate_docs;
 pub(crate) mod help;
 mod inspect;
 mod like;
@@ -38,7 +38,7 @@ pub(crate) use self::attack::AttackArgs;
 pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::builtin_server::BuiltinServerArgs;
 pub(crate) use self::doctor::{DoctorArgs, Examination};
-pub(crate) use self::generate::GenerateArgs;
+pub(crate) use self::generate_docs::GenerateDocsArgs;
 pub(crate) use self::load::LoadArgs;
 pub(crate) use self::outlets::{HostPort, OtlpUrl, OutletArgs};
 pub(crate) use self::output::OutputArgs;
@@ -114,7 +114,7 @@ pub(crate) enum Command {
     Selftest(DoctorArgs),
     /// Write man pages and completions (make install)
     #[command(hide = true)]
-    Generate(GenerateArgs),
+    GenerateDocs(GenerateDocsArgs),
     /// (started by sweep --server builtin)
     #[command(hide = true)]
     BuiltinServer(BuiltinServerArgs),

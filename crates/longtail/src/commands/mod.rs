@@ -6,7 +6,7 @@ pub(crate) mod builtin_server;
 pub(crate) mod calibrate;
 mod conducted;
 pub(crate) mod doctor;
-pub(crate) mod generate;
+pub(crate) mod generate_docs;
 pub(crate) mod load;
 pub(crate) mod overhead;
 pub(crate) mod predict;

@@ -19,7 +19,7 @@ fn the_version_is_that_of_the_package() {
 #[test]
 fn man_pages_and_completions_have_every_command_of_the_help() {
     let lab = Lab::new();
-    lab.run("generate share").with_code(0);
+    lab.run("generate-docs share").with_code(0);
     let read = |file: &str| std::fs::read_to_string(lab.path("share").join(file)).unwrap();
     let page = read("man/man1/longtail-load.1");
     assert!(page.contains("500/s") && page.contains("has outstanding at once"), "{page}");

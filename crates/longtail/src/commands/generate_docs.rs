@@ -1,4 +1,4 @@
-//! `longtail generate DIR`: man pages and completions, made from the definition of commands and flags, where the systems that
+//! `longtail generate-docs DIR`: man pages and completions, made from the definition of commands and flags, where the systems that
 //! read them look: `DIR` is a prefix's `share`.
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use clap::builder::Resettable;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::args::GenerateArgs;
+use crate::args::GenerateDocsArgs;
 use crate::args::help;
 use crate::exit::Exit;
 use crate::mistake::Mistake;
@@ -25,7 +25,7 @@ const COMPLETIONS: [(Shell, &str); 3] = [
 ///
 /// # Errors
 /// Where a folder cannot be written.
-pub(crate) fn run(args: &GenerateArgs) -> Result<Exit, Mistake> {
+pub(crate) fn run(args: &GenerateDocsArgs) -> Result<Exit, Mistake> {
     let mut command = help::documented();
     command.build();
     write_into(&args.into.join("man/man1"), |dir| {
