@@ -60,7 +60,7 @@ ceiling: ## How many instructions a request takes, against their ceiling (perf's
 	@if $(COUNTS) || command -v valgrind >/dev/null; then \
 		cargo build --release --locked --package longtail && \
 		LONGTAIL_RELEASE="$$(cd "$${CARGO_TARGET_DIR:-target}" && pwd)/release/longtail" \
-			cargo test --locked --package bench --test ceiling -- --nocapture; \
+			cargo test --locked --package bench --test bench -- ceiling:: --nocapture; \
 	else \
 		echo "ceiling: skipped: neither perf nor valgrind counts instructions here"; \
 	fi

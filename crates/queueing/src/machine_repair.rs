@@ -3,7 +3,7 @@
 //!
 //! Sources: Feller, Probability Theory I, XVII.5 and XVII.7; Kleinrock, Queueing Systems I, 3.8; for the limit on what is inside a
 //! worker, Chandy, Herzog and Woo, "Parametric analysis of queueing networks", IBM J. R&D 19 (1975). By birth and death in
-//! logarithms, for any number of connections: mean value analysis of several slots loses all digits (`tests/mva.rs`). Exact for
+//! logarithms, for any number of connections: mean value analysis of several slots loses all digits (`tests/queueing/mva.rs`). Exact for
 //! exponential service; of the think time only the mean matters.
 
 use crate::QueueingError;

@@ -1,5 +1,5 @@
 //! `longtail sweep --anatomy`: the wait is found where it was put, by order and majority alone. A request is held for so long that
-//! what a busy machine adds to it is little beside that; in exact time the same is in `engine/tests/simulated.rs`.
+//! what a busy machine adds to it is little beside that; in exact time the same is in `engine/tests/engine/simulated`.
 
 use model::anatomy::{AnatomySums, AppSource};
 use model::{Anatomy, Diagnostic, Nanos, Run};

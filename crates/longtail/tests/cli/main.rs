@@ -17,6 +17,7 @@ mod gates;
 mod kernel;
 mod kills;
 mod lab;
+mod ledger;
 mod load;
 mod mistakes;
 mod other_server;

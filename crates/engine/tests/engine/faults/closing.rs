@@ -8,7 +8,7 @@ use engine::{LoadSpec, RunProgress};
 use model::{Nanos, Outcome};
 use rustix::net::{SendFlags, send};
 
-use crate::kit::{
+use super::kit::{
     ANSWER, GOOD, REQUESTS, Serve, Server, answered_over, driven, driven_until, ends_in, ends_in_one_of, kinds, once,
     pause, read_request, reset, shape, shown, until_closed,
 };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-#[path = "../../../fuzz/claims/statsd.rs"]
+#[path = "../../../../fuzz/claims/statsd.rs"]
 mod claims;
 
 #[test]

@@ -1,9 +1,6 @@
 //! Client's ledger = server's ledger: the engine drives a sink in this process, over real sockets, and both must have
 //! counted the same, to the byte: every stop rule and every pace over every transport. No duration and no rate is looked at.
 
-#[path = "cli/clock.rs"]
-mod clock;
-
 use std::ffi::OsStr;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

@@ -3,9 +3,7 @@
 //! The server here has a pool of slots and one first-come-first-served line, and may be frozen once (a garbage collection, a stop of the
 //! virtual machine). Connecting and sending take no time at all.
 
-#[path = "simulated/fast_path.rs"]
 mod fast_path;
-#[path = "simulated/wire.rs"]
 mod wire;
 
 use std::cell::RefCell;
@@ -21,7 +19,7 @@ use model::{
 use rustix::io::Errno;
 use testkit::clock::Stepped;
 
-use crate::wire::{News, Server, SimulatedWire};
+use wire::{News, Server, SimulatedWire};
 
 /// A server: slots of `service` time each, frozen for `stall.1` from `stall.0` on.
 #[derive(Default)]

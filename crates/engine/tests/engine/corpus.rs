@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-#[path = "../../../fuzz/claims/response.rs"]
+#[path = "../../../../fuzz/claims/response.rs"]
 mod claims;
 
 #[test]

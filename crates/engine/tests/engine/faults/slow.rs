@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::LoadSpec;
 use model::{Outcome, Request};
 
-use crate::kit::{
+use super::kit::{
     ANSWER, GOOD, REQUESTS, Server, ends_in, open, pause, read_request, shape, timed_out, until_closed, wait_for,
 };
 

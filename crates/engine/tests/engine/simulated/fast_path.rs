@@ -8,7 +8,7 @@ use model::{Clock, Nanos, Outcome, Pace, RequestOrder, Timestamps};
 use proptest::prelude::*;
 use rustix::io::Errno;
 
-use crate::wire::{News, Server, SimulatedWire, run};
+use super::wire::{News, Server, SimulatedWire, run};
 
 const WORKERS: u64 = 20;
 

@@ -4,19 +4,11 @@
 //! No duration and no rate is looked at. Each load is driven closed and open, and each server says at its end how
 //! many connections it took, which must be as many as the client says it opened.
 
-#[path = "faults/chaos.rs"]
 mod chaos;
-#[path = "faults/closing.rs"]
 mod closing;
-#[path = "faults/connecting.rs"]
 mod connecting;
-#[path = "faults/early.rs"]
 mod early;
-#[path = "faults/framing.rs"]
 mod framing;
-#[path = "faults/heads.rs"]
 mod heads;
-#[path = "faults/kit.rs"]
 mod kit;
-#[path = "faults/slow.rs"]
 mod slow;

@@ -13,7 +13,7 @@ use model::{Nanos, Outcome};
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 
-use crate::kit::{
+use super::kit::{
     ANSWER, GOOD, REQUESTS, Server, always, driven, driven_until, kinds, open, pause, shape, shape_over, shown,
     timed_out,
 };

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use engine::LoadSpec;
 use model::{BadResponse, Nanos, Outcome, WrongLengths};
 
-use crate::kit::{
+use super::kit::{
     ANSWER, GOOD, REQUESTS, Serve, Server, always, driven, ends_badly, ends_in, once, once_and_wait, read_request,
     shape, until_closed,
 };

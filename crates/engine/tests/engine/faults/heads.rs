@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use engine::{LoadSpec, render};
 use model::{BadResponse, Outcome};
 
-use crate::kit::{
+use super::kit::{
     ANSWER, GOOD, REQUESTS, always, answered_over, ends_badly, ends_in, kinds, loads, once_and_wait, read_request,
     shown, until_closed,
 };

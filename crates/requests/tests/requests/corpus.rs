@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-#[path = "../../../fuzz/claims/requests_file.rs"]
+#[path = "../../../../fuzz/claims/requests_file.rs"]
 mod claims;
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use engine::LoadSpec;
 use model::{Outcome, Request};
 
-use crate::kit::{
+use super::kit::{
     ANSWER, GOOD, Server, driven, ends_in_one_of, kinds, open, read_head, read_request, shape, shown, until_closed,
     wait_for,
 };

@@ -1,0 +1,4 @@
+//! The bench at toy size, and the ceiling of instructions.
+
+mod ceiling;
+mod toy;

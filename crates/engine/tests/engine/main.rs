@@ -1,0 +1,6 @@
+//! The engine as a whole: in simulated time, against servers with faults, over each transport.
+
+mod corpus;
+mod faults;
+mod simulated;
+mod transports;

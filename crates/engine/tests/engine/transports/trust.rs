@@ -1,0 +1,109 @@
+//! TLS: whom to trust, and whom a server trusts.
+
+use std::path::Path;
+
+use engine::{TlsOptions, TlsSettings, TransportError};
+use rcgen::{BasicConstraints, IsCa, date_time_ymd};
+use rustix::io::Errno;
+
+use super::{BOTH, End, Pair, Scratch, authority, insecure, one_exchange, own_config, server_config, trusting};
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a skip says why")]
+fn without_insecure_a_certificate_nobody_vouches_for_fails() {
+    let tls = match TlsSettings::new(&TlsOptions { server_name: "localhost", ..TlsOptions::default() }) {
+        Err(TransportError::NoRoots) => return eprintln!("skipped: no certificate authority is installed here"),
+        tls => tls.expect("the system's authorities"),
+    };
+    let config = own_config();
+    assert_eq!(one_exchange(config, tls), (End::NotSent(Errno::PROTO), false));
+}
+
+#[test]
+fn a_certificate_is_trusted_where_somebody_vouches_for_it_and_its_name_and_dates_fit() {
+    let scratch = Scratch::new();
+    let (ours, another) = (authority(), authority());
+    let (vouched, foreign) = (Pair::signed_by(&ours, "localhost"), Pair::signed_by(&another, "localhost"));
+    let own = Pair::self_signed(|_| {});
+    // As `openssl req -x509` makes it.
+    let is_ca = || IsCa::Ca(BasicConstraints::Unconstrained);
+    let calls_itself_authority = Pair::self_signed(|params| params.is_ca = is_ca());
+    let expired = |is_ca| {
+        Pair::self_signed(|params| {
+            params.is_ca = is_ca;
+            params.not_after = date_time_ymd(2001, 1, 1);
+        })
+    };
+    let (expired, expired_authority) = (expired(IsCa::NoCa), expired(is_ca()));
+    let of_address = Pair::self_signed(|params| {
+        params.subject_alt_names = vec![rcgen::SanType::IpAddress([127, 0, 0, 1].into())];
+    });
+    let elsewhere = Pair::self_signed(|params| {
+        params.not_after = date_time_ymd(2001, 1, 1);
+        params.subject_alt_names = vec![rcgen::SanType::DnsName("elsewhere.example".try_into().expect("a name"))];
+    });
+    let given = |pem: &str, name| trusting(&scratch, pem, name);
+    for (what, pair, tls, is_trusted) in [
+        ("its authority is given", &vouched, given(&ours.pem(), "localhost"), true),
+        ("another authority is given", &foreign, given(&ours.pem(), "localhost"), false),
+        ("self-signed, and given", &own, given(&own.cert_pem, "localhost"), true),
+        ("given, of another name", &own, given(&own.cert_pem, "elsewhere.example"), false),
+        ("an authority's own", &calls_itself_authority, given(&calls_itself_authority.cert_pem, "localhost"), true),
+        ("the same, of another name", &calls_itself_authority, given(&calls_itself_authority.cert_pem, "x.y"), false),
+        ("expired", &expired, given(&expired.cert_pem, "localhost"), false),
+        ("an authority's, expired", &expired_authority, given(&expired_authority.cert_pem, "localhost"), false),
+        ("an address's", &of_address, given(&of_address.cert_pem, "127.0.0.1"), true),
+        ("another address's", &of_address, given(&of_address.cert_pem, "[::1]"), false),
+        ("nobody vouches, and insecure", &own, insecure(), true),
+        ("expired, of another name, and insecure", &elsewhere, insecure(), true),
+    ] {
+        let expected = if is_trusted { (End::Answered, true) } else { (End::NotSent(Errno::PROTO), false) };
+        for version in BOTH {
+            assert_eq!(one_exchange(server_config(pair, &[version], None), tls.clone()), expected, "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_asks_who_we_are_is_told_or_refuses_in_both_versions() {
+    let scratch = Scratch::new();
+    let (pair, issuer) = (Pair::self_signed(|_| {}), authority());
+    let clients = Pair::new(issuer.as_ref(), issuer.key());
+    let client = Pair::signed_by(&issuer, "client");
+    let cert = scratch.file("cert.pem", &client.cert_pem);
+    let key = scratch.file("key.pem", &client.key_pem);
+    let both = scratch.file("both.pem", &format!("{}{}", client.cert_pem, client.key_pem));
+    let options = TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() };
+    for version in BOTH {
+        for (cert_file, key_file) in [(&cert, Some(key.as_path())), (&both, None)] {
+            let tls =
+                TlsSettings::new(&TlsOptions { cert_file: Some(cert_file), key_file, ..options }).expect("a pair");
+            assert_eq!(one_exchange(server_config(&pair, &[version], Some(&clients)), tls), (End::Answered, true));
+        }
+        let (end, served) = one_exchange(server_config(&pair, &[version], Some(&clients)), insecure());
+        // TLS 1.3: our side of the handshake is over before the server has looked for the certificate, and the request is out.
+        let (End::NotSent(errno) | End::Broke(errno)) = end else { panic!("{version:?}: {end:?}") };
+        assert!(!served && matches!(errno, Errno::PROTO | Errno::CONNRESET), "{version:?}: {errno}");
+    }
+}
+
+#[test]
+fn files_and_names_that_are_of_no_use_are_refused_with_a_hint() {
+    let scratch = Scratch::new();
+    let error_of = |options: TlsOptions<'_>| TlsSettings::new(&options).expect_err("of no use").to_string();
+    let options = TlsOptions { server_name: "localhost", insecure: true, ..TlsOptions::default() };
+    let pair = Pair::self_signed(|_| {});
+    let cert = scratch.file("cert.pem", &pair.cert_pem);
+    let key = scratch.file("key.pem", &pair.key_pem);
+    let other_key = scratch.file("other.pem", &Pair::self_signed(|_| {}).key_pem);
+    let text = scratch.file("text.pem", "no certificate");
+    let missing = Path::new("/nonexistent/ca.pem");
+    let verified = TlsOptions { insecure: false, ..options };
+    assert!(error_of(TlsOptions { ca_file: Some(missing), ..verified }).starts_with("cannot read /nonexistent/ca.pem"));
+    assert!(error_of(TlsOptions { ca_file: Some(&text), ..verified }).contains("there is none in it"));
+    assert!(error_of(TlsOptions { key_file: Some(&key), ..options }).contains("--cert"));
+    assert!(error_of(TlsOptions { cert_file: Some(&cert), ..options }).contains("a private key"));
+    let mismatch = TlsOptions { cert_file: Some(&cert), key_file: Some(&other_key), ..options };
+    assert!(error_of(mismatch).contains("belong together"));
+    assert!(error_of(TlsOptions { server_name: "a b", ..options }).contains("a b is neither"));
+}

@@ -1,0 +1,4 @@
+//! The formulas against each other, and the page that lists them.
+
+mod mva;
+mod theory;

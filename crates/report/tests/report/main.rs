@@ -1,0 +1,10 @@
+//! Reports as a reader gets them: goldens, laws of every study, schemas, other tools' layouts.
+
+mod claims;
+mod findings;
+mod golden;
+mod html;
+mod other_layouts;
+mod puma_columns;
+mod schema;
+mod widths;

@@ -1,0 +1,5 @@
+//! Requests files as users write them.
+
+mod corpus;
+mod file;
+mod order;
