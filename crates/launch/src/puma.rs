@@ -74,6 +74,21 @@ impl Surroundings {
             temporary: std::env::temp_dir(),
         })
     }
+
+    /// The same for a server that runs in another folder, or with other settings in its environment.
+    #[must_use]
+    pub fn of(mut self, dir: Option<&Path>, env: &[(OsString, OsString)]) -> Surroundings {
+        self.dir = dir.map_or(self.dir, Path::to_owned);
+        for (name, value) in env {
+            match name.to_str() {
+                Some("PATH") => self.path.clone_from(value),
+                Some("RUBYOPT") => self.rubyopt = Some(value.clone()),
+                Some("BUNDLE_GEMFILE") => self.gemfile = Some(value.into()),
+                _ => {}
+            }
+        }
+        self
+    }
 }
 
 /// A Puma that is ready to be started, once: each start of a server wants its own.

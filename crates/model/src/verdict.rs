@@ -184,42 +184,54 @@ pub fn of_run(run: &Run, slots: u32) -> Judgement {
 
 /// Judges a load.
 pub fn of_load(run: &LoadRun, plan: &LoadPlan) -> Judgement {
-    let rate = run.completed_rate();
-    let statistics = run.statistics.as_ref();
-    let mut checks = common(&run.tally, rate, &run.generator, statistics);
-    if plan.timing == Timing::Spin {
+    if plan.pace.is_open() {
+        return of_open_loop(run, &plan.pace, plan.timing);
+    }
+    let mut checks = common_of_load(run, plan.timing);
+    checks.extend(steadiness(run.statistics.as_ref(), false));
+    if plan.think == Nanos::ZERO && plan.length.is_some() && plan.requests_total.is_none() {
+        let connections = plan.connections * plan.pipeline.max(1);
+        checks.extend(littles_law(&run.tally, run.completed_rate(), run.measured, connections));
+    }
+    // Without think time nobody waits but for the server.
+    judged_load(run, checks, plan.think == Nanos::ZERO, false)
+}
+
+/// Judges a load in open loop, whoever has started its server.
+pub fn of_open_loop(run: &LoadRun, pace: &Pace, timing: Timing) -> Judgement {
+    let (counts, statistics) = (&run.tally.counts, run.statistics.as_ref());
+    let mut checks = common_of_load(run, timing);
+    // A request that waits for a connection, or is skipped for want of one, waits for the server.
+    if run.tally.queued.count == 0 && counts.attempted() == counts.total() && counts.total() > 0 {
+        checks.push(Diagnostic::SentInTime { sent: run.tally.sent_in_window, due: counts.total() });
+    }
+    checks.extend(statistics.and_then(|statistics| statistics.lag_slope).map(|lag| Diagnostic::LagSlope {
+        slope: lag.slope,
+        in_errors: lag.in_errors,
+        grown: lag.grown,
+    }));
+    checks.extend(poisson_count(run, pace));
+    let is_behind = run.tally.queued.count > 0 || is_behind(run, pace);
+    // What is offered more than it can do never settles, and a ramp is not meant to.
+    if !is_behind && is_flat(pace) {
+        checks.extend(steadiness(statistics, true));
+    }
+    let is_in_time =
+        |check: &Diagnostic| matches!(check, Diagnostic::SentInTime { .. }) && check.grade() == Grade::Passed;
+    let keeps_up = !is_behind && checks.iter().any(is_in_time);
+    judged_load(run, checks, is_behind, keeps_up)
+}
+
+fn common_of_load(run: &LoadRun, timing: Timing) -> Vec<Diagnostic> {
+    let mut checks = common(&run.tally, run.completed_rate(), &run.generator, run.statistics.as_ref());
+    if timing == Timing::Spin {
         // It polls on purpose.
         checks.retain(|check| !matches!(check, Diagnostic::LaneCpu { .. }));
     }
-    let counts = &run.tally.counts;
-    let is_saturated = if plan.pace.is_open() {
-        // A request that waits for a connection, or is skipped for want of one, waits for the server.
-        if run.tally.queued.count == 0 && counts.attempted() == counts.total() && counts.total() > 0 {
-            checks.push(Diagnostic::SentInTime { sent: run.tally.sent_in_window, due: counts.total() });
-        }
-        checks.extend(statistics.and_then(|statistics| statistics.lag_slope).map(|lag| Diagnostic::LagSlope {
-            slope: lag.slope,
-            in_errors: lag.in_errors,
-            grown: lag.grown,
-        }));
-        checks.extend(poisson_count(run, &plan.pace));
-        let is_behind = run.tally.queued.count > 0 || is_behind(run, &plan.pace);
-        // What is offered more than it can do never settles, and a ramp is not meant to.
-        if !is_behind && is_flat(&plan.pace) {
-            checks.extend(steadiness(statistics, true));
-        }
-        is_behind
-    } else {
-        checks.extend(steadiness(statistics, false));
-        if plan.think == Nanos::ZERO && plan.length.is_some() && plan.requests_total.is_none() {
-            checks.extend(littles_law(&run.tally, rate, run.measured, plan.connections * plan.pipeline.max(1)));
-        }
-        // Nobody waits but for the server.
-        plan.think == Nanos::ZERO
-    };
-    let is_in_time =
-        |check: &Diagnostic| matches!(check, Diagnostic::SentInTime { .. }) && check.grade() == Grade::Passed;
-    let keeps_up = plan.pace.is_open() && !is_saturated && checks.iter().any(is_in_time);
+    checks
+}
+
+fn judged_load(run: &LoadRun, checks: Vec<Diagnostic>, is_saturated: bool, keeps_up: bool) -> Judgement {
     let facts = &run.generator;
     let (connects, network) = (connects(&run.tally), limit::of_network(&run.tally));
     let has_stalled = has_stalled(&run.tally);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use engine::{FetchedResponse, LoadSpec, RunProgress, ensure_descriptors, fetch};
 use model::study::SCHEMA;
 use model::{
-    App, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Clock, Diagnostic, LaneCountReason, Nanos,
+    App, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Clock, Diagnostic, LaneCountReason, Nanos, Pace,
     RequestOrder, ServerPlan, Socket, SocketServer, StreamPlan,
 };
 use probe::machine;
@@ -56,13 +56,17 @@ pub fn conduct_bodies<C: Clock + Clone + Send + Sync>(
     let block = |repeat, socket, bodies: &[Body]| Block {
         server: ServerPlan { socket, ..plan.server.clone() },
         stream: StreamPlan { body: bodies.first().copied(), ..plan.stream.clone() },
+        pace: Pace::Closed,
         env: Vec::new(),
+        dir: None,
         cool_down: plan.cool_down,
         repeat,
     };
     let pass = |repeat| plan.pass(repeat).into_iter().map(move |(socket, bodies)| block(repeat, socket, &bodies));
-    let mut bodies = BodiesExperiment { plan, observer, study, ceilings: BTreeMap::new(), begun: context.clock.now() };
-    conduct((1..=plan.repeat).flat_map(pass), &mut bodies, context)?;
+    let blocks: Vec<Block> = (1..=plan.repeat).flat_map(pass).collect();
+    let (blocks, ceilings) = (blocks.into_iter(), BTreeMap::new());
+    let mut bodies = BodiesExperiment { plan, observer, study, blocks, ceilings, begun: context.clock.now() };
+    conduct(&mut bodies, context)?;
     bodies.note_the_time(context);
     Ok(bodies.study)
 }
@@ -71,12 +75,18 @@ struct BodiesExperiment<'a> {
     plan: &'a BodiesPlan,
     observer: &'a mut dyn Observer<BodiesStudy, BodyRun>,
     study: BodiesStudy,
+    /// Those that are to come.
+    blocks: std::vec::IntoIter<Block>,
     /// The generator's limit by kind of socket and size.
     ceilings: BTreeMap<(Socket, u32), Option<Ceiling>>,
     begun: Nanos,
 }
 
 impl<C: Clock + Clone + Send + Sync> Experiment<C> for BodiesExperiment<'_> {
+    fn next(&mut self) -> Option<Block> {
+        self.blocks.next()
+    }
+
     fn phase(&mut self, phase: &Phase) {
         self.observer.phase(phase);
     }

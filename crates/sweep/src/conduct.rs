@@ -1,7 +1,7 @@
 //! The conductor: starts one server after the other, has each do its runs, and judges these once, when all is known.
 //!
-//! What the servers are, what is asked of each, and what a run becomes is an [`Experiment`]'s: a sweep, a measurement of bodies, the
-//! cost of instruments. Its blocks are made before the first server is started and do not change.
+//! What the servers are, what is asked of each, and what a run becomes is an [`Experiment`]'s: a sweep, a measurement of bodies, a
+//! comparison.
 
 use engine::ensure_descriptors;
 use model::{Clock, ServerKind, ServerPlan};
@@ -15,6 +15,9 @@ use crate::session::Session;
 
 /// What is done with servers.
 pub(crate) trait Experiment<C> {
+    /// The next server; `None` when all is done.
+    fn next(&mut self) -> Option<Block>;
+
     /// What is going on.
     fn phase(&mut self, phase: &Phase);
 
@@ -26,6 +29,11 @@ pub(crate) trait Experiment<C> {
 
     /// Judges all runs of this server. `is_whole`: none of them is missing, and the server's own count can be asked for.
     fn judge(&mut self, block: &Block, session: &mut Session<'_, C>, is_whole: bool);
+
+    /// A server could not be started, or has died. `Ok` where the next one is worth a try.
+    fn failed(&mut self, error: SweepError) -> Result<(), SweepError> {
+        Err(error)
+    }
 }
 
 /// Conducts all blocks, or as many as the user wants.
@@ -33,23 +41,32 @@ pub(crate) trait Experiment<C> {
 /// # Errors
 /// Where a server cannot be started, is not ready in time, does not serve what it is asked for, or dies.
 pub(crate) fn conduct<C: Clock + Clone + Send + Sync>(
-    blocks: impl IntoIterator<Item = Block>,
     experiment: &mut impl Experiment<C>,
     context: &Context<'_, C>,
 ) -> Result<(), SweepError> {
-    for block in blocks {
+    while let Some(block) = experiment.next() {
         if context.is_interrupted() {
             break;
         }
-        experiment.phase(&Phase::Starting);
-        let Some(server) = ServerUnderTest::start(&block, context)? else { break };
-        let mut session = Session::new(&block, context, server);
-        let done = conduct_jobs(&block, experiment, &mut session);
-        experiment.judge(&block, &mut session, done.is_ok() && !context.is_interrupted());
-        done?;
-        experiment.phase(&Phase::Stopping);
-        session.server.stop(&context.clock);
+        conduct_block(&block, experiment, context).or_else(|error| experiment.failed(error))?;
     }
+    Ok(())
+}
+
+fn conduct_block<C: Clock + Clone + Send + Sync>(
+    block: &Block,
+    experiment: &mut impl Experiment<C>,
+    context: &Context<'_, C>,
+) -> Result<(), SweepError> {
+    experiment.phase(&Phase::Starting);
+    // Without one the user has interrupted.
+    let Some(server) = ServerUnderTest::start(block, context)? else { return Ok(()) };
+    let mut session = Session::new(block, context, server);
+    let done = conduct_jobs(block, experiment, &mut session);
+    experiment.judge(block, &mut session, done.is_ok() && !context.is_interrupted());
+    done?;
+    experiment.phase(&Phase::Stopping);
+    session.server.stop(&context.clock);
     Ok(())
 }
 

@@ -1,8 +1,9 @@
 //! What a study does: one server after the other, and the runs that each is asked for.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
-use model::{Ceiling, Nanos, Probe, ServerPlan, Stop, StreamPlan};
+use model::{Ceiling, Nanos, Pace, Probe, ServerPlan, Stop, StreamPlan};
 
 /// One server's life.
 pub(crate) struct Block {
@@ -10,8 +11,12 @@ pub(crate) struct Block {
     pub(crate) server: ServerPlan,
     /// What it is asked for, unless a job says otherwise.
     pub(crate) stream: StreamPlan,
+    /// When requests are due.
+    pub(crate) pace: Pace,
     /// Settings in its environment, beside those of the context.
     pub(crate) env: Vec<(OsString, OsString)>,
+    /// The folder that it runs in; `None` is the context's.
+    pub(crate) dir: Option<PathBuf>,
     /// Whether each run is followed by a wait until it is idle again.
     pub(crate) cool_down: bool,
     /// Which pass over the plan, from 1.

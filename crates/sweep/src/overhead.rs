@@ -151,32 +151,39 @@ pub fn conduct_overhead<C: Clock + Clone + Send + Sync>(
     let statsd = socket.map(|socket| Mutex::new(StatsdListener::at(socket)));
     let turns = |round| paired::order(plan.seed, round, plan.arms.len()).into_iter().map(move |arm| (arm, round));
     let turns: Vec<(usize, u32)> = (1..=plan.rounds).flat_map(turns).collect();
-    let blocks = turns.iter().map(|(arm, round)| {
-        let arm = &plan.arms[*arm];
-        Block {
-            server: plan.server.clone(),
-            stream: StreamPlan {
-                timestamps: if *arm == Arm::Stamps { Timestamps::Kernel } else { Timestamps::User },
-                anatomy: *arm == Arm::Anatomy,
-                ..plan.stream.clone()
-            },
-            env: match (arm, address) {
-                (Arm::Setting(name, value), _) => vec![(name.into(), value.into())],
-                (Arm::Statsd, Some(address)) => vec![(STATSD.into(), address.to_string().into())],
-                _ => Vec::new(),
-            },
-            cool_down: false,
-            repeat: *round,
-        }
-    });
+    let blocks: Vec<Block> = turns
+        .iter()
+        .map(|(arm, round)| {
+            let arm = &plan.arms[*arm];
+            Block {
+                server: plan.server.clone(),
+                stream: StreamPlan {
+                    timestamps: if *arm == Arm::Stamps { Timestamps::Kernel } else { Timestamps::User },
+                    anatomy: *arm == Arm::Anatomy,
+                    ..plan.stream.clone()
+                },
+                pace: model::Pace::Closed,
+                dir: None,
+                env: match (arm, address) {
+                    (Arm::Setting(name, value), _) => vec![(name.into(), value.into())],
+                    (Arm::Statsd, Some(address)) => vec![(STATSD.into(), address.to_string().into())],
+                    _ => Vec::new(),
+                },
+                cool_down: false,
+                repeat: *round,
+            }
+        })
+        .collect();
     let (found, begun) = (Overhead::default(), context.clock.now());
-    let mut arms = Arms { plan, phase, turns: &turns, statsd: statsd.as_ref(), found, begun };
-    conduct(blocks, &mut arms, context)?;
+    let mut arms =
+        Arms { blocks: blocks.into_iter(), plan, phase, turns: &turns, statsd: statsd.as_ref(), found, begun };
+    conduct(&mut arms, context)?;
     arms.found.interrupted = context.is_interrupted();
     Ok(arms.found)
 }
 
 struct Arms<'a> {
+    blocks: std::vec::IntoIter<Block>,
     plan: &'a OverheadPlan,
     phase: &'a mut dyn FnMut(&Phase),
     /// The arm, by its place in the plan, and the round of each run.
@@ -187,6 +194,10 @@ struct Arms<'a> {
 }
 
 impl<C: Clock + Clone + Send + Sync> Experiment<C> for Arms<'_> {
+    fn next(&mut self) -> Option<Block> {
+        self.blocks.next()
+    }
+
     fn phase(&mut self, phase: &Phase) {
         (self.phase)(phase);
     }

@@ -70,8 +70,10 @@ impl ServerUnderTest {
         context: &Context<'_, C>,
     ) -> Result<Option<ServerUnderTest>, SweepError> {
         let Block { server: plan, stream, .. } = block;
-        let mut prepared = prepare(plan, stream, context)?;
-        prepared.spec.env.extend(context.server_env.iter().chain(&block.env).cloned());
+        let mut prepared = prepare(block, context)?;
+        // What its kind needs stands last, and so counts.
+        let own = std::mem::take(&mut prepared.spec.env);
+        prepared.spec.env = context.server_env.iter().chain(&block.env).cloned().chain(own).collect();
         let settings = settings_of(plan, &prepared.spec, context)?;
         let server = Server::start(&prepared.spec, &context.guard, &context.clock)?;
         let transport = transport(&prepared.bind)?;
@@ -81,7 +83,7 @@ impl ServerUnderTest {
         };
         right_length(&prepared.path, stream, &first_answer)?;
         let first_stats = prepared.control.as_ref().and_then(|control| puma_stats::read(control).ok());
-        let facts = ServerFacts { settings, ..describe(plan, &prepared, &server, first_stats.as_ref(), &context.dir) };
+        let facts = ServerFacts { settings, ..describe(block, &prepared, &server, first_stats.as_ref()) };
         let workers = match (&plan.kind, &first_stats) {
             (ServerKind::Puma { .. }, Some(stats)) if stats.cluster => {
                 stats.workers.iter().filter_map(|worker| worker.pid).map(|pid| pid.to_string()).collect()
@@ -285,11 +287,12 @@ fn transport(bind: &ServerBind) -> Result<Transport, TransportError> {
     })
 }
 
-fn prepare<C>(plan: &ServerPlan, stream: &StreamPlan, context: &Context<'_, C>) -> Result<Preparation, SweepError> {
-    let path = stream.target_path();
+fn prepare<C>(block: &Block, context: &Context<'_, C>) -> Result<Preparation, SweepError> {
+    let Block { server: plan, stream, .. } = block;
+    let (path, dir) = (stream.target_path(), block.dir.as_ref().unwrap_or(&context.dir));
     match &plan.kind {
         ServerKind::Puma { .. } => {
-            let around = puma::Surroundings::here()?;
+            let around = puma::Surroundings::here()?.of(block.dir.as_deref(), &block.env);
             let puma = puma::prepare(plan, &context.addresses, &around)?;
             Ok(Preparation {
                 spec: puma.spec,
@@ -316,7 +319,7 @@ fn prepare<C>(plan: &ServerPlan, stream: &StreamPlan, context: &Context<'_, C>) 
                 .map(OsString::from),
             );
             Ok(Preparation {
-                spec: LaunchSpec { cpus: plan.cpus.clone(), ..LaunchSpec::command(argv, &context.dir) },
+                spec: LaunchSpec { cpus: plan.cpus.clone(), ..LaunchSpec::command(argv, dir) },
                 name: "built-in server".to_owned(),
                 bind: ServerBind::Tcp(address),
                 authority: address.to_string(),
@@ -343,7 +346,7 @@ fn prepare<C>(plan: &ServerPlan, stream: &StreamPlan, context: &Context<'_, C>) 
             let path = asked.unwrap_or_else(|| own_path.to_owned());
             let program = Path::new(&argv[0]).file_name().map(|name| name.to_string_lossy().into_owned());
             Ok(Preparation {
-                spec: LaunchSpec { cpus: plan.cpus.clone(), ..LaunchSpec::command(argv, &context.dir) },
+                spec: LaunchSpec { cpus: plan.cpus.clone(), ..LaunchSpec::command(argv, dir) },
                 name: program.unwrap_or_else(|| argv[0].clone()),
                 bind: ServerBind::Tcp(address),
                 authority: authority.to_owned(),
@@ -360,13 +363,8 @@ fn has_port(authority: &str) -> bool {
     authority.rsplit_once(':').is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()))
 }
 
-fn describe(
-    plan: &ServerPlan,
-    prepared: &Preparation,
-    server: &Server,
-    stats: Option<&PumaStats>,
-    dir: &Path,
-) -> ServerFacts {
+fn describe(block: &Block, prepared: &Preparation, server: &Server, stats: Option<&PumaStats>) -> ServerFacts {
+    let (plan, dir) = (&block.server, &prepared.spec.dir);
     let output = server.output();
     let boot = BootLines::read(output.lines());
     let (planned_workers, planned_threads) = match &plan.kind {
@@ -381,6 +379,8 @@ fn describe(
     let stated_threads = stats.and_then(|stats| stats.workers.iter().filter_map(|worker| worker.max_threads).max());
     // Our own app on an installed Puma has nothing to do with the folder that we happen to be in.
     let is_checkout = match &plan.kind {
+        // A copy of a commit is no checkout: whose folder it lies in says nothing.
+        _ if block.dir.is_some() => false,
         ServerKind::Builtin => false,
         ServerKind::Command { .. } => true,
         ServerKind::Puma { .. } => {

@@ -7,8 +7,8 @@ use launch::CpuRestriction;
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::run::PERCENTILES;
 use model::{
-    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Nanos, Probe, Run, ServerKind, ServerPlan, ServerUse,
-    Statistics, Stop, StreamPlan, WatchReading, WorkerShare, verdict, warnings,
+    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, LoadRun, Nanos, Pace, Probe, Run, ServerKind, ServerPlan,
+    ServerUse, Statistics, Stop, StreamPlan, Timing, WatchReading, WorkerShare, verdict, warnings,
 };
 use probe::host::HostCounters;
 use probe::processes::{tree, use_of_tree};
@@ -59,6 +59,7 @@ pub(crate) struct FinishedRun {
 pub(crate) struct Session<'a, C> {
     pub(crate) server_plan: ServerPlan,
     pub(crate) stream: StreamPlan,
+    pub(crate) pace: Pace,
     pub(crate) cools_down: bool,
     pub(crate) context: &'a Context<'a, C>,
     pub(crate) server: ServerUnderTest,
@@ -81,6 +82,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         let mut session = Session {
             server_plan: block.server.clone(),
             stream: block.stream.clone(),
+            pace: block.pace.clone(),
             cools_down: block.cool_down,
             context,
             server,
@@ -108,6 +110,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         };
         let request = self.server.request(stream, stream.keep_alive);
         LoadSpec {
+            pace: self.pace.clone(),
             lanes: stream.lanes,
             timestamps: stream.timestamps,
             warm_up: stream.warm_up,
@@ -209,6 +212,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             .as_ref()
             .filter(|cpu| family.iter().all(|pid| cpu.processes.iter().any(|process| process.pid == *pid)));
         let cpu = whole.map(|cpu| cpu.processes.iter().map(|process| process.cpu).sum());
+        let backlog = done.backlog.and_then(|samples| samples.backlog(done.tally.counts.total(), Some(done.measured)));
         let recorded = Run::recorded(connections, job.multiple, done.tally, done.measured, done.elapsed);
         let mut run = Run {
             repeat: job.repeat,
@@ -218,7 +222,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             statsd,
             anatomy: done.anatomy,
             kernel,
-            statistics: Some(Statistics::of(&recorded.tally, &done.batches, &PERCENTILES)),
+            statistics: Some(Statistics::of(&recorded.tally, &done.batches, &PERCENTILES).with_backlog(backlog)),
             generator: GeneratorFacts {
                 lanes: done.lanes,
                 clock_steps: done.clock_steps,
@@ -230,16 +234,25 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             },
             ..recorded
         };
-        let known = service_time.unwrap_or_default();
-        let cpu_rate = run.generator.server.as_ref().and_then(|cpu| cpu.maximum_rate(self.server.facts.workers));
-        run.forecast = queueing::closed_loop::forecast(connections, slots, known.time, known.source)
-            .map(|forecast| queueing::closed_loop::on_cpus(forecast, connections, cpu_rate, run.completed_rate()));
-        let keep_alive = job.stream.keep_alive;
-        run.warnings = warnings::of_run(&run, keep_alive, self.server.facts.placement.as_ref(), ended_by);
-        run.warnings.extend(served_in_turns(&run, slots, keep_alive));
+        let (keep_alive, placement) = (job.stream.keep_alive, self.server.facts.placement.as_ref());
+        if self.pace.is_open() {
+            run.warnings = warnings::of_load(&as_load(&run), &self.pace, keep_alive, placement, ended_by);
+        } else {
+            self.forecast(&mut run, service_time.unwrap_or_default());
+            run.warnings = warnings::of_run(&run, keep_alive, placement, ended_by);
+            run.warnings.extend(served_in_turns(&run, slots, keep_alive));
+        }
         run.warnings.extend(busy);
         run.warnings.extend((new_workers > 0).then_some(Diagnostic::WorkersChanged { new: new_workers }));
         Ok(FinishedRun { run, server: ServerUse { cpu, memory_bytes }, own_cpu })
+    }
+
+    /// What a closed loop ought to have come to.
+    fn forecast(&self, run: &mut Run, known: ServiceTime) {
+        let facts = &self.server.facts;
+        let cpu_rate = run.generator.server.as_ref().and_then(|cpu| cpu.maximum_rate(facts.workers));
+        run.forecast = queueing::closed_loop::forecast(run.connections, facts.slots(), known.time, known.source)
+            .map(|forecast| queueing::closed_loop::on_cpus(forecast, run.connections, cpu_rate, run.completed_rate()));
     }
 
     /// What the kernel still holds for the server right after the run.
@@ -351,7 +364,11 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         // The user who interrupts does not want to wait for it.
         let accounts = if is_whole { self.reconcile() } else { Err(None) };
         for run in runs.into_iter().filter(|run| run.claim.is_none()) {
-            let judgement = verdict::of_run(run, self.server.facts.slots());
+            let judgement = if self.pace.is_open() {
+                verdict::of_open_loop(&as_load(run), &self.pace, Timing::default())
+            } else {
+                verdict::of_run(run, self.server.facts.slots())
+            };
             let check = accounts.as_ref().ok().map(|accounts| accounts.check());
             run.judgement = Some(check.into_iter().fold(judgement, model::Judgement::with));
         }
@@ -381,6 +398,15 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             None if self.context.is_interrupted() => Err(None),
             None => unknown("its statistics did not become fresh"),
         }
+    }
+}
+
+/// A run in open loop as `load` has it, so that both are judged by the same rules.
+fn as_load(run: &Run) -> LoadRun {
+    LoadRun {
+        statistics: run.statistics.clone(),
+        generator: run.generator.clone(),
+        ..LoadRun::recorded(run.tally.clone(), run.measured, run.elapsed)
     }
 }
 

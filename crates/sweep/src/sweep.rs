@@ -1,9 +1,11 @@
 //! A sweep: one run for each multiple of the slots, all of them on one server; each pass on a fresh one.
 
+use std::ops::RangeInclusive;
+
 use engine::{LoadSpec, ensure_descriptors};
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::study::SCHEMA;
-use model::{Ceiling, Clock, Nanos, Plan, Probe, Run, SweepStudy};
+use model::{Ceiling, Clock, Nanos, Pace, Plan, Probe, Run, SweepStudy};
 use probe::machine;
 
 use crate::conduct::{Experiment, conduct, ensure_connections};
@@ -43,15 +45,8 @@ pub fn conduct_sweep<C: Clock + Clone + Send + Sync>(
         interrupted: false,
     };
     let ceilings = vec![None; plan.loads(1).len()];
-    let mut sweep = Sweep { plan, observer, study, ceilings, begun: context.clock.now() };
-    let block = |repeat| Block {
-        server: plan.server.clone(),
-        stream: plan.stream.clone(),
-        env: Vec::new(),
-        cool_down: plan.cool_down,
-        repeat,
-    };
-    conduct((1..=plan.repeat).map(block), &mut sweep, context)?;
+    let mut sweep = Sweep { plan, observer, study, ceilings, passes: 1..=plan.repeat, begun: context.clock.now() };
+    conduct(&mut sweep, context)?;
     sweep.note_the_time(context);
     Ok(sweep.study)
 }
@@ -66,6 +61,8 @@ struct Sweep<'a> {
     study: SweepStudy,
     /// The generator's limit at each multiple.
     ceilings: Vec<Option<Ceiling>>,
+    /// Those that are to come.
+    passes: RangeInclusive<u32>,
     begun: Nanos,
 }
 
@@ -77,6 +74,18 @@ impl Sweep<'_> {
 }
 
 impl<C: Clock + Clone + Send + Sync> Experiment<C> for Sweep<'_> {
+    fn next(&mut self) -> Option<Block> {
+        Some(Block {
+            server: self.plan.server.clone(),
+            stream: self.plan.stream.clone(),
+            pace: Pace::Closed,
+            env: Vec::new(),
+            dir: None,
+            cool_down: self.plan.cool_down,
+            repeat: self.passes.next()?,
+        })
+    }
+
     fn phase(&mut self, phase: &Phase) {
         self.observer.phase(phase);
     }
