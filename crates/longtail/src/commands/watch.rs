@@ -79,10 +79,11 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
         (true, true) => format!("{:#}\n", watch::full_json(&target, &board, &seen, Some(end), source)),
         (true, false) if args.lines => format!("{}\n", watch::answer_json(&target, &seen, Some(end))),
         (true, false) => format!("{:#}\n", watch::answer_json(&target, &seen, Some(end))),
-        (false, true) => watch::table(&target, &board, Some(end), source),
-        (false, false) => {
+        (false, is_full) => {
             let lines = watch::answer(&target, statistics.as_ref(), &seen, Some(end));
-            lines.into_iter().map(|(_, line)| line + "\n").collect()
+            let answer: String = lines.into_iter().map(|(_, line)| line + "\n").collect();
+            let all = is_full.then(|| format!("\n{}", watch::table(&target, &board, Some(end), source)));
+            answer + &all.unwrap_or_default()
         }
     });
     let is_early = args.has_length() && end == WatchEnd::User && !is_drawn;
@@ -135,12 +136,12 @@ impl Viewer<'_> {
                     return Ok(WatchEnd::User);
                 }
                 if screen.is_stale {
-                    screen.draw(&if screen.is_full {
-                        let table = watch::table(self.target, board, None, self.source);
-                        table.lines().map(|line| (LineWeight::Plain, line.to_owned())).collect()
-                    } else {
-                        watch::answer(self.target, self.statistics, &WatchEvidence::of(board), None)
-                    })?;
+                    let mut lines = watch::answer(self.target, self.statistics, &WatchEvidence::of(board), None);
+                    if screen.is_full {
+                        let table = format!("\n{}", watch::table(self.target, board, None, self.source));
+                        lines.extend(table.lines().map(|line| (LineWeight::Plain, line.to_owned())));
+                    }
+                    screen.draw(&lines)?;
                 }
             }
             if self.interrupt.load(Ordering::Relaxed) || matches!(news, Err(RecvTimeoutError::Disconnected)) {

@@ -86,7 +86,11 @@ fn head(target: &WatchTarget, seen: &WatchEvidence) -> String {
         Some(threads) => Some(format!("single mode, {}", number::count_of(threads, "thread"))),
         None => None,
     };
-    let rate = seen.rate.map(|rate| format!("{} req/s", number::rate_in_words(rate.per_second)));
+    let rate = seen.rate.map(|rate| {
+        let ago = rate.age.filter(|_| rate.is_rough).map(|age| age.0 / 1_000_000_000);
+        let span = ago.map(|to| format!(" ({:.0} to {to} s ago)", to as f64 + rate.seconds)).unwrap_or_default();
+        format!("{} req/s{span}", rate.in_words())
+    });
     let rate = rate.or_else(|| seen.slots().map(|_| "req/s not known yet".to_owned()));
     let up = seen.age.map(|age| format!("up {}", rough(age)));
     let connect = seen.connect.map(|took| format!("connect {}", number::time(took)));

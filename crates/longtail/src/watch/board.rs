@@ -58,6 +58,8 @@ pub(crate) struct WatchBoard {
     pub(super) statistics: Option<Result<PumaStats, String>>,
     /// When it was asked last, by the wall clock.
     asked_at: Nanos,
+    /// When it answered first.
+    pub(super) first_asked_at: Option<Nanos>,
     /// The last reports of each worker, which come less often than the server is asked; in single mode of process 0.
     pub(super) reports: BTreeMap<u32, VecDeque<WorkerReport>>,
     /// How many wait, over time.
@@ -264,7 +266,7 @@ impl WatchBoard {
         self.gauge(Whose::Server, Quantity::Threads, at, threads.map(|n| n as f64));
     }
 
-    /// What the processes have used, whose sum is the server's. A process has a rate from its second look on.
+    /// What the processes have used, whose sum is the server's. A process has a rate from its second sample on.
     fn rate(&mut self, at: Nanos, quantity: Quantity, processes: &[ProcessSample]) {
         let before = self.last_sample.map(|(at, _)| at);
         let (mut all, mut any) = (Some(0.0), false);
@@ -344,6 +346,7 @@ impl WatchBoard {
         };
         // Another machine's clock does not tell how old its words are by ours.
         self.asked_at = wall;
+        self.first_asked_at.get_or_insert(wall);
         let ages: Vec<Option<Nanos>> = workers.iter().map(|worker| self.age_of_report(worker)).collect();
         let oldest = ages.iter().max().copied().flatten();
         let sum = |value: WorkerFigure| workers.iter().map(value).sum::<Option<u32>>().filter(|_| !workers.is_empty());

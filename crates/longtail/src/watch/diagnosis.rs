@@ -154,8 +154,7 @@ pub(crate) fn answer(seen: &WatchEvidence) -> Vec<String> {
     let now: Vec<String> = threads(seen).into_iter().chain(who_waits(seen)).collect();
     said.extend((!now.is_empty()).then(|| now.join(" ")));
     if let (Some(wait), Some(rate)) = (wait_estimate(seen), seen.rate) {
-        let rate = number::rate_in_words(rate.per_second);
-        let (wait, waiting) = (number::length(wait), seen.waiting());
+        let (wait, waiting, rate) = (number::length(wait), seen.waiting(), rate.in_words());
         said.push(format!("A request waits about {wait} on average (estimate: {waiting} waiting / {rate} a second)."));
     }
     if let Some((queue, limit)) = seen.queue.zip(seen.queue_limit).filter(|(queue, limit)| *queue >= f64::from(*limit))
@@ -347,9 +346,9 @@ pub(crate) fn attempts(seen: &WatchEvidence, limit: WatchLimit) -> Vec<String> {
         WatchLimit::Cpus if others_use_most(seen) => {
             line("CPUs for this server alone: a machine or cpuset without the other processes.")
         }
-        WatchLimit::Cpus => match seen.cpu.zip(seen.rate).filter(|(_, rate)| rate.per_second > 0.0) {
+        WatchLimit::Cpus => match seen.cpu.zip(settled_rate(seen)) {
             Some((cpu, rate)) => {
-                let each = Nanos::from_secs_f64(cpu / rate.per_second);
+                let each = Nanos::from_secs_f64(cpu / rate);
                 vec![format!("more CPUs, or less work: a request takes {} of CPU now.", number::time(each))]
             }
             None => line("more CPUs, or less work a request."),
@@ -377,9 +376,14 @@ pub(crate) fn attempts(seen: &WatchEvidence, limit: WatchLimit) -> Vec<String> {
     }
 }
 
+/// Requests a second that another figure of the last seconds may be divided by: not where they reach back before the watch.
+fn settled_rate(seen: &WatchEvidence) -> Option<f64> {
+    Some(seen.rate.filter(|rate| rate.per_second > 0.0 && !rate.reaches_back)?.per_second)
+}
+
 /// What queueing theory says of this service time, CPU time and load: a command.
 fn prediction(seen: &WatchEvidence) -> Option<String> {
-    let rate = seen.rate.filter(|rate| rate.per_second > 0.0)?.per_second;
+    let rate = settled_rate(seen)?;
     let threads = seen.workers.first()?.threads?;
     if seen.workers.iter().any(|worker| worker.threads != Some(threads)) {
         return None;

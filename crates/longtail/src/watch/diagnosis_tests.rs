@@ -33,7 +33,7 @@ pub(crate) fn saturated() -> WatchEvidence {
         is_cluster: true,
         is_ruby: true,
         workers: vec![worker(0, 5, 13, 0.7), worker(1, 5, 17, 0.7)],
-        rate: Some(StartRate { per_second: 99.0, seconds: 35.0 }),
+        rate: Some(StartRate { per_second: 99.0, seconds: 35.0, ..StartRate::default() }),
         still: Some(0.0),
         queue: Some(0.0),
         queue_most: Some(2.0),
@@ -53,7 +53,7 @@ pub(crate) fn saturated() -> WatchEvidence {
 fn idle() -> WatchEvidence {
     WatchEvidence {
         workers: vec![worker(0, 0, 0, 0.001), worker(1, 0, 0, 0.001)],
-        rate: Some(StartRate { per_second: 0.0, seconds: 5.0 }),
+        rate: Some(StartRate { seconds: 5.0, ..StartRate::default() }),
         still: Some(30.0),
         span: None,
         trend: None,

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use model::Nanos;
 use probe::puma_stats::WorkerStats;
+use report::number;
 
 use super::board::{WatchBoard, WatchedProcess, Whose, WorkerReport};
 use super::quantity::Quantity;
@@ -13,6 +14,8 @@ use super::waiting::{LEAST_QUEUE, WaitingSpan, WaitingTrend};
 
 /// A rate over less than this is none: a worker reports every five seconds, and says when in whole seconds.
 const LEAST_RATE_SPAN: f64 = 3.0;
+/// A rate whose instants may be wrong by more than this part of its span is rough.
+const ROUGH: f64 = 0.1;
 
 /// What was seen of a server.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
@@ -90,12 +93,26 @@ pub(crate) struct WatchedWorker {
     pub(crate) full_reports: usize,
 }
 
-/// Requests that were begun.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Requests that were begun, by the last reports that agree with each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct StartRate {
     pub(crate) per_second: f64,
     /// Over how many seconds, at the least.
     pub(crate) seconds: f64,
+    /// How old the oldest of the last reports is; `None` where that cannot be known.
+    pub(crate) age: Option<Nanos>,
+    /// It needs a report from before the watch began: the load may be younger.
+    pub(crate) reaches_back: bool,
+    /// That, or so short that the whole seconds of Puma's reports make it uncertain.
+    pub(crate) is_rough: bool,
+}
+
+impl StartRate {
+    /// `99.0`, or `~33.0` where it is rough.
+    pub(crate) fn in_words(self) -> String {
+        let mark = if self.is_rough { "~" } else { "" };
+        format!("{mark}{}", number::rate_in_words(self.per_second))
+    }
 }
 
 impl WatchedWorker {
@@ -261,20 +278,48 @@ fn of_statistics(board: &WatchBoard, worker: &WorkerStats) -> WatchedWorker {
     }
 }
 
-/// What all workers began, from the first report of each that is kept to its last; `None` where one has said it but once.
+/// What all workers began, up to the last report of each; `None` where one has said it but once.
 fn rate(board: &WatchBoard) -> Option<StartRate> {
-    let mut all = StartRate { per_second: 0.0, seconds: f64::MAX };
+    let age = board.reports.values().filter_map(|reports| board.age_of_report(&reports.back()?.worker)).max();
+    let mut all = StartRate { seconds: f64::MAX, age, ..StartRate::default() };
     for reports in board.reports.values() {
-        let (first, last) = (reports.front()?, reports.back()?);
-        let seconds = last.at.saturating_sub(first.at).as_secs_f64();
-        let begun = last.worker.requests_count?.checked_sub(first.worker.requests_count?)?;
-        if seconds < LEAST_RATE_SPAN {
-            return None;
-        }
-        all.per_second += begun as f64 / seconds;
+        let last = reports.back()?;
+        let shortest =
+            reports.iter().rposition(|report| last.at.saturating_sub(report.at).as_secs_f64() >= LEAST_RATE_SPAN)?;
+        let (begun, seconds) = begun(&reports[same_rate_from(reports, shortest)?], last)?;
+        all.per_second += begun / seconds;
         all.seconds = all.seconds.min(seconds);
+        all.reaches_back |= board.first_asked_at.is_some_and(|began| reports[shortest].at < began);
+        all.is_rough |= all.reaches_back || rounding(last) > ROUGH * seconds;
     }
     Some(all).filter(|_| !board.reports.is_empty())
+}
+
+/// Requests begun between two reports of a worker, and the seconds between them.
+fn begun(first: &WorkerReport, last: &WorkerReport) -> Option<(f64, f64)> {
+    let begun = last.worker.requests_count?.checked_sub(first.worker.requests_count?)?;
+    Some((begun as f64, last.at.saturating_sub(first.at).as_secs_f64()))
+}
+
+/// By how many seconds the time between two reports may be wrong.
+fn rounding(report: &WorkerReport) -> f64 {
+    if report.worker.last_checkin.is_some() { 1.0 } else { 0.0 }
+}
+
+/// The first report since when the rate is that since `from`, but for chance (three standard deviations of the count) and the
+/// rounding of Puma's instants. So a load that has just begun, or changed, is not mixed with what was before.
+fn same_rate_from(reports: &VecDeque<WorkerReport>, mut from: usize) -> Option<usize> {
+    let last = reports.back()?;
+    while from > 0 {
+        let (counted, seconds) = begun(&reports[from], last)?;
+        let (earlier, span) = begun(&reports[from - 1], &reports[from])?;
+        let expected = counted / seconds * span;
+        if (earlier - expected).abs() > expected * rounding(last) / span + 3.0 * expected.max(1.0).sqrt() {
+            break;
+        }
+        from -= 1;
+    }
+    Some(from)
 }
 
 /// For how long a worker has begun no request, by its reports.
@@ -315,5 +360,34 @@ mod tests {
         assert_eq!(worker_in_title("puma 6.4.2 (tcp://0.0.0.0:3000) [shop]"), None);
         let programs = ["/usr/bin/ruby app.rb", "nginx: worker process", "gunicorn", ""].map(program_in_title);
         assert_eq!(programs, ["ruby", "nginx", "gunicorn", ""]);
+    }
+
+    /// A worker's reports, each 5 s after the one before, with these counts.
+    fn reported(counts: &[u64]) -> WatchBoard {
+        let reports = counts.iter().enumerate().map(|(n, count)| WorkerReport {
+            at: Nanos::from_secs(100 + 5 * n as u64),
+            worker: WorkerStats {
+                pid: Some(11),
+                requests_count: Some(*count),
+                last_checkin: Some("2026-01-01T00:00:00Z".to_owned()),
+                ..WorkerStats::default()
+            },
+        });
+        let mut board = WatchBoard::default();
+        board.reports.insert(11, reports.collect());
+        board.first_asked_at = Some(Nanos::from_secs(103));
+        board
+    }
+
+    #[test]
+    fn a_load_that_began_between_two_reports_is_not_mixed_with_what_was_before() {
+        let rate =
+            |counts: &[u64]| rate(&reported(counts)).map(|rate| (rate.per_second, rate.in_words(), rate.reaches_back));
+        assert_eq!(rate(&[0]), None, "one report");
+        assert_eq!(rate(&[0, 165]), Some((33.0, "~33".to_owned(), true)), "the first report is from before the watch");
+        assert_eq!(rate(&[0, 165, 525]), Some((72.0, "~72".to_owned(), false)), "5 s, with instants in whole seconds");
+        assert_eq!(rate(&[0, 165, 525, 885]), Some((72.0, "72".to_owned(), false)));
+        assert_eq!(rate(&[0, 350, 700]), Some((70.0, "70".to_owned(), false)), "it was so before, too");
+        assert_eq!(rate(&[0, 500, 1000, 1000]), Some((0.0, "~0".to_owned(), false)), "the load has ended");
     }
 }

@@ -50,6 +50,7 @@ pub(crate) fn answer_json(target: &WatchTarget, seen: &WatchEvidence, end: Optio
         "change_per_s": change,
         "wait_estimate_ns": diagnosis::wait_estimate(seen),
         "requests_per_s": seen.rate.map(|rate| rate.per_second),
+        "requests_per_s_is_rough": seen.rate.map(|rate| rate.is_rough),
         "accept_queue_limit": seen.queue_limit,
         "accept_queue_most": seen.queue_most,
         "listen_overflows": seen.overflows,

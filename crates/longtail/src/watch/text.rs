@@ -143,7 +143,7 @@ mod tests {
         let text = table(&target(), &board, None, "sock_diag");
         let expected = "\
 127.0.0.1:9292, processes 11 12
-watched for 2.00 s; 2 looks at the queue, 2 at the rest took 0.100 % of one CPU
+watched for 2.00 s; 2 samples at the queue, 2 at the rest took 0.100 % of one CPU
 
                                min      mean       max      last   source
 accept queue                     2         4         6         6   sock_diag; at most 1024
