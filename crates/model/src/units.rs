@@ -142,31 +142,41 @@ impl fmt::Display for Nanos {
 
 /// Why a text is not a time.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("'{0}' is not a time: write 200ms, 1.5s, 2m or 0.2 (a bare number is seconds)")]
-pub struct BadTime(String);
+#[error("'{text}' is {what}")]
+pub struct BadTime {
+    text: String,
+    what: &'static str,
+}
+
+/// Nobody means a longer time.
+const LONGEST_TIME: Nanos = Nanos::from_secs(30 * 86_400);
 
 /// `200ms`, `1.5s`, `250us`, `17ns`, `2m`, `1h`, `1m30s`; a bare number is seconds, as in Puma's own scripts.
 impl FromStr for Nanos {
     type Err = BadTime;
 
     fn from_str(text: &str) -> Result<Nanos, BadTime> {
-        let bad = || BadTime(text.to_owned());
-        let mut rest = text.trim();
-        // A bare number stands alone: `1m30` would be anybody's guess.
-        if rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
-            return part(rest, 1_000_000_000).ok_or_else(bad);
-        }
-        let mut sum = Nanos::ZERO;
-        while !rest.is_empty() {
-            let unit_at = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(bad)?;
-            let unit_end = rest[unit_at..].find(|c: char| c.is_ascii_digit()).map_or(rest.len(), |end| unit_at + end);
-            let size = size_of_unit(&rest[unit_at..unit_end]).ok_or_else(bad)?;
-            let time = part(&rest[..unit_at], size).ok_or_else(bad)?;
-            sum = Nanos(sum.0.checked_add(time.0).ok_or_else(bad)?);
-            rest = &rest[unit_end..];
-        }
-        Ok(sum)
+        let not_a_time = "not a time: write 200ms, 1.5s, 2m or 0.2 (a bare number is seconds)";
+        let time = time(text.trim()).ok_or_else(|| BadTime { text: text.to_owned(), what: not_a_time })?;
+        let too_long = BadTime { text: text.to_owned(), what: "more than 30 days (720h): give a shorter time" };
+        if time > LONGEST_TIME { Err(too_long) } else { Ok(time) }
     }
+}
+
+fn time(mut rest: &str) -> Option<Nanos> {
+    // A bare number stands alone: `1m30` would be anybody's guess.
+    if rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        return part(rest, 1_000_000_000);
+    }
+    let mut sum = Nanos::ZERO;
+    while !rest.is_empty() {
+        let unit_at = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let unit_end = rest[unit_at..].find(|c: char| c.is_ascii_digit()).map_or(rest.len(), |end| unit_at + end);
+        let time = part(&rest[..unit_at], size_of_unit(&rest[unit_at..unit_end])?)?;
+        sum = Nanos(sum.0.checked_add(time.0)?);
+        rest = &rest[unit_end..];
+    }
+    Some(sum)
 }
 
 fn size_of_unit(unit: &str) -> Option<u64> {
@@ -241,11 +251,12 @@ mod tests {
             let error = text.parse::<Nanos>().unwrap_err();
             assert!(error.to_string().contains("write 200ms"), "{text}");
         }
+        assert!("721h".parse::<Nanos>().unwrap_err().to_string().contains("30 days"));
     }
 
     proptest! {
         #[test]
-        fn parse_of_print_is_itself(nanos in any::<u64>()) {
+        fn parse_of_print_is_itself(nanos in 0..=LONGEST_TIME.0) {
             prop_assert_eq!(Nanos(nanos).to_string().parse(), Ok(Nanos(nanos)));
         }
     }

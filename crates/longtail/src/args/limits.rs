@@ -1,12 +1,8 @@
-//! What no number, time or path can be, whatever command it is given to.
+//! What no number, time or path can be, and the words that a flag takes, whatever command has it: value parsers for clap.
 
-use clap::builder::RangedI64ValueParser;
+use clap::builder::{PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
 use model::{Nanos, Threads};
 
-use crate::mistake::{Mistake, wrong};
-
-/// No run is meant to take longer.
-const LONGEST_TIME: Nanos = Nanos::from_secs(30 * 86_400);
 /// No machine has more connections, for all its addresses.
 pub(super) const CONNECTIONS: u32 = 1_000_000;
 /// No Puma has more.
@@ -17,43 +13,41 @@ pub(super) fn from_1_to(most: u32) -> RangedI64ValueParser<u32> {
     RangedI64ValueParser::new().range(1..=i64::from(most))
 }
 
-/// Refuses times that nobody can mean.
-///
-/// # Errors
-/// Where one of them is longer than 30 days.
-pub(super) fn check_times(times: impl IntoIterator<Item = Option<Nanos>>) -> Result<(), Mistake> {
-    if times.into_iter().flatten().any(|time| time > LONGEST_TIME) {
-        return Err(wrong("a time of more than 30 days (720h) is a slip of the pen: give a shorter one"));
-    }
-    Ok(())
+/// Reads one of the words of a table as what stands beside it. Two words may mean the same.
+pub(super) fn words<T: Copy + Send + Sync + 'static>(
+    table: &'static [(&'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    let words = PossibleValuesParser::new(table.iter().map(|(word, _)| *word));
+    words.map(|typed| table.iter().find(|(word, _)| *word == typed).expect("clap takes no other word").1)
 }
 
-/// Refuses a time limit within which nothing can be answered.
-///
-/// # Errors
-/// Where it is 0.
-pub(super) fn check_timeout(timeout: Nanos) -> Result<(), Mistake> {
-    if timeout == Nanos::ZERO { Err(wrong("--timeout wants a time above 0, such as 30s")) } else { Ok(()) }
+/// Reads a time in which something can happen.
+pub(super) fn above_zero(text: &str) -> Result<Nanos, String> {
+    match text.parse::<Nanos>() {
+        Ok(Nanos::ZERO) => Err("give a time above 0, such as 10s".to_owned()),
+        read => read.map_err(|bad| bad.to_string()),
+    }
 }
 
-/// Refuses more threads than any server has.
-///
-/// # Errors
-/// Where there are more.
-pub(super) fn check_threads(threads: Option<Threads>) -> Result<(), Mistake> {
-    if threads.is_some_and(|threads| threads.max > MOST_THREADS) {
-        return Err(wrong("-t wants at most 10000 threads"));
-    }
-    Ok(())
+/// Reads no more threads than any server has.
+pub(super) fn threads(text: &str) -> Result<Threads, String> {
+    let threads = text.parse::<Threads>().map_err(|bad| bad.to_string())?;
+    if threads.max > MOST_THREADS { Err(format!("at most {MOST_THREADS} threads")) } else { Ok(threads) }
 }
 
-/// Refuses what cannot stand in a request's first line.
-///
-/// # Errors
-/// Where it does not start with / or has a blank.
-pub(super) fn check_path(path: &str) -> Result<(), Mistake> {
-    if !path.starts_with('/') || path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
-        return Err(wrong("--path wants a path that starts with / and has no blanks, such as /posts?page=2"));
+/// Reads connections as a multiple of what a server handles at once.
+pub(super) fn multiple(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(multiple) if multiple > 0.0 && multiple <= 1e6 => Ok(multiple),
+        Ok(_) => Err("give numbers above 0, such as 0.5,1,2: 0 would be no connection at all".to_owned()),
+        Err(_) => Err("type a number".to_owned()),
     }
-    Ok(())
+}
+
+/// Reads what can stand in a request's first line.
+pub(super) fn path(text: &str) -> Result<String, String> {
+    if !text.starts_with('/') || text.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
+        return Err("give a path that starts with / and has no blanks, such as /posts?page=2".to_owned());
+    }
+    Ok(text.to_owned())
 }

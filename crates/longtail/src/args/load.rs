@@ -4,13 +4,13 @@ mod schedule;
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use engine::{IpVersion, Resolver, StaticAddresses};
-use model::{LatePolicy, Nanos, Objective, Rate, RequestOrder, Timing};
+use model::{Arrivals, LatePolicy, Nanos, Objective, Rate, RequestOrder, Timing};
 
 use super::ADVANCED;
 use super::like::{self, Tool};
-use super::limits::{CONNECTIONS, from_1_to};
+use super::limits::{CONNECTIONS, above_zero, from_1_to, words};
 use super::output::TextStyle;
 use super::timestamps::TimestampsWord;
 use super::{OutletArgs, OutputArgs, ThresholdArgs, load_words};
@@ -42,39 +42,16 @@ Examples:
 Flags that differ: hey's -t (timeout) and wrk's -t (threads) are --timeout and --threads; wrk's -d (duration) is --for,
 and -d is the body, as in hey and curl. hey's -o csv is --log FILE.csv.";
 
-/// Arrival laws.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum ArrivalsWord {
-    /// Evenly spaced
-    #[default]
-    Constant,
-    /// As independent users come: exponential gaps
-    Poisson,
-    /// Gaps uniform from 0 to twice the mean
-    Uniform,
-}
+/// Gaps between the requests of an open loop: even, exponential as of users who know nothing of each other, from 0 to twice the mean.
+const ARRIVALS: &[(&str, Arrivals)] =
+    &[("constant", Arrivals::Constant), ("poisson", Arrivals::Poisson), ("uniform", Arrivals::Uniform)];
 
-/// What becomes of late requests.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum LatePolicyArg {
-    /// They wait, and their due time stays
-    #[default]
-    Queue,
-    /// They are counted and not sent
-    Skip,
-}
+/// Late requests wait and keep their due time, or are counted and not sent.
+const LATE: &[(&str, LatePolicy)] = &[("queue", LatePolicy::Queue), ("skip", LatePolicy::Skip)];
 
-/// How precisely due times are kept.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum TimingWord {
-    /// Wake at whole milliseconds: least CPU
-    Coalesce,
-    /// Wake for each due time, early by what wake-ups are usually late
-    #[default]
-    Precise,
-    /// As precise, and busy polling for the last 50 us
-    Spin,
-}
+/// The generator wakes at whole milliseconds, for each due time, or polls for the last 50 us before it.
+const TIMINGS: &[(&str, Timing)] =
+    &[("coalesce", Timing::Coalesce), ("precise", Timing::Precise), ("spin", Timing::Spin)];
 
 /// Flags of `longtail load`.
 #[derive(Debug, Args)]
@@ -88,14 +65,14 @@ pub(crate) struct LoadArgs {
     #[arg(short = 'n', long = "number", value_name = "N", help_heading = "Load", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) number: Option<u64>,
     /// How long to measure [default: 10s, or until -n is reached]
-    #[arg(short = 'z', long = "for", value_name = "TIME", help_heading = "Load")]
+    #[arg(short = 'z', long = "for", value_name = "TIME", value_parser = above_zero, help_heading = "Load")]
     length: Option<Nanos>,
     /// Load before that, not measured
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Load")]
-    warm_up: Nanos,
+    pub(crate) warm_up: Nanos,
     /// Open loop: requests per second in total, such as 500/s
     #[arg(long, value_name = "RATE", conflicts_with_all = ["ramp", "steps", "per_connection_rate"], help_heading = "Load")]
-    rate: Option<Rate>,
+    pub(crate) rate: Option<Rate>,
     /// Open loop: from one rate to another
     #[arg(long, value_name = "A..B", conflicts_with = "steps", help_heading = ADVANCED)]
     ramp: Option<String>,
@@ -103,10 +80,10 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', help_heading = "Load")]
     steps: Vec<Rate>,
     /// Open loop: constant, poisson or uniform gaps
-    #[arg(long, value_enum, value_name = "LAW", default_value_t, help_heading = "Load")]
-    arrivals: ArrivalsWord,
+    #[arg(long, value_name = "LAW", value_parser = words(ARRIVALS), default_value = "constant", help_heading = "Load")]
+    arrivals: Arrivals,
     /// A response that takes longer counts as timed out
-    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Load")]
+    #[arg(long, value_name = "TIME", value_parser = above_zero, default_value = "30s", help_heading = "Load")]
     pub(crate) timeout: Nanos,
     /// Threads of the generator [default: half the cores, fewer at a low --rate]
     #[arg(long, alias = "lanes", alias = "generator-threads", value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(1024))]
@@ -156,10 +133,10 @@ pub(crate) struct LoadArgs {
     others_words: Vec<String>,
     /// Open loop: requests per second of each connection, as hey's -q
     #[arg(short = 'q', value_name = "RATE", conflicts_with_all = ["ramp", "steps"], help_heading = ADVANCED)]
-    per_connection_rate: Option<Rate>,
+    pub(crate) per_connection_rate: Option<Rate>,
     /// Closed loop: pause between a response and the next request of that connection
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = ADVANCED)]
-    think: Nanos,
+    pub(crate) think: Nanos,
     /// Open loop: N requests are due at the same time; the rate stays
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = ADVANCED, value_parser = from_1_to(CONNECTIONS))]
     burst: u32,
@@ -167,11 +144,11 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "N", default_value_t = 1000, help_heading = ADVANCED, value_parser = from_1_to(CONNECTIONS))]
     max_connections: u32,
     /// Open loop: queue a request that is due while all connections are busy, or skip it
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = ADVANCED)]
-    late: LatePolicyArg,
+    #[arg(long, value_name = "WHAT", value_parser = words(LATE), default_value = "queue", help_heading = ADVANCED)]
+    pub(crate) late: LatePolicy,
     /// How precisely due times are kept: coalesce (to whole milliseconds), precise, or spin (busy for the last 50 us)
-    #[arg(long, value_enum, value_name = "HOW", default_value_t, help_heading = ADVANCED)]
-    timing: TimingWord,
+    #[arg(long, value_name = "HOW", value_parser = words(TIMINGS), default_value = "precise", help_heading = ADVANCED)]
+    pub(crate) timing: Timing,
     /// Whose clock says when a response came: kernel, user (the generator), or auto
     #[arg(long, value_enum, value_name = "CLOCK", default_value_t, help_heading = ADVANCED)]
     pub(crate) timestamps: TimestampsWord,
@@ -240,7 +217,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "LIMIT", help_heading = ADVANCED)]
     pub(crate) stop_if: Vec<Objective>,
     /// How long a request holds a thread: an overload then shows how many requests the server processes at once
-    #[arg(long, value_name = "TIME", conflicts_with = "generator", help_heading = ADVANCED)]
+    #[arg(long, value_name = "TIME", value_parser = above_zero, conflicts_with = "generator", help_heading = ADVANCED)]
     pub(crate) service: Option<Nanos>,
     /// Check the responses: status=200, length=1024, sha256=HEX, same-body, cbor-counter
     #[arg(long = "check", value_name = "WHAT", help_heading = ADVANCED)]
@@ -299,7 +276,6 @@ impl LoadArgs {
 
     /// A flag of these that only longtail's own generator can follow, where there is one, as it is typed.
     pub(crate) fn own_flag(&self) -> Option<&'static str> {
-        let is_default = |timing| matches!(timing, TimingWord::Precise);
         let given = [
             (self.unix.is_some(), "--unix"),
             (self.connect_to.is_some(), "--connect-to"),
@@ -309,10 +285,10 @@ impl LoadArgs {
             (self.think > Nanos::ZERO, "--think"),
             (self.ramp.is_some(), "--ramp"),
             (!self.steps.is_empty(), "--steps"),
-            (!matches!(self.arrivals, ArrivalsWord::Constant), "--arrivals"),
+            (self.arrivals != Arrivals::Constant, "--arrivals"),
             (self.burst > 1, "--burst"),
-            (matches!(self.late, LatePolicyArg::Skip), "--late"),
-            (!is_default(self.timing), "--timing"),
+            (self.late == LatePolicy::Skip, "--late"),
+            (self.timing != Timing::Precise, "--timing"),
             (self.timestamps != TimestampsWord::Auto, "--timestamps"),
             (self.requests_per_connection.is_some(), "--requests-per-connection"),
             (self.cacert.is_some(), "--cacert"),
@@ -322,34 +298,6 @@ impl LoadArgs {
             (self.log.is_some(), "--log"),
         ];
         given.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
-    }
-
-    /// Requests per second in total, and of each connection, as they were given.
-    pub(crate) fn rates(&self) -> (Option<Rate>, Option<Rate>) {
-        (self.rate, self.per_connection_rate)
-    }
-
-    pub(crate) fn warm_up(&self) -> Nanos {
-        self.warm_up
-    }
-
-    pub(crate) fn think(&self) -> Nanos {
-        self.think
-    }
-
-    pub(crate) fn late(&self) -> LatePolicy {
-        match self.late {
-            LatePolicyArg::Queue => LatePolicy::Queue,
-            LatePolicyArg::Skip => LatePolicy::Skip,
-        }
-    }
-
-    pub(crate) fn timing(&self) -> Timing {
-        match self.timing {
-            TimingWord::Coalesce => Timing::Coalesce,
-            TimingWord::Precise => Timing::Precise,
-            TimingWord::Spin => Timing::Spin,
-        }
     }
 
     pub(crate) fn order(&self) -> RequestOrder {

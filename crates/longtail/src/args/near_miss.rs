@@ -4,9 +4,12 @@ use clap::{Arg, Command};
 
 use crate::mistake::{Mistake, wrong};
 
+/// Words of other tools, and ours for all of them.
+type Synonyms = (&'static str, &'static str);
+
 /// Flags of wrk, hey, oha, ab, k6, vegeta, bombardier and h2load without their dashes, and ours: a flag of that name, or
 /// a sentence where the word means several things. Of several entries the first counts whose flag the command has.
-const FLAGS: &[(&str, &str)] = &[
+const FLAGS: &[Synonyms] = &[
     ("duration time length run-time timelimit run-for z D", "--for"),
     ("rps qps throughput request-rate rate-limit requests-per-second target-throughput R q", "--rate"),
     ("concurrency concurrent conns clients vus users max-workers workers u", "--connections"),
@@ -40,7 +43,7 @@ const FLAGS: &[(&str, &str)] = &[
 ];
 
 /// What a command might be called, and what to type.
-const COMMANDS: &[(&str, &str)] = &[
+const COMMANDS: &[Synonyms] = &[
     ("run bench benchmark test start", "longtail sweep (it starts the server) or longtail load URL (it runs already)"),
     ("fire hit stress get http loadtest load-test", "longtail load URL"),
     ("monitor top stat stats status observe inspect", "longtail watch PORT"),
@@ -56,7 +59,7 @@ const COMMANDS: &[(&str, &str)] = &[
 ];
 
 /// What `table` says of `word`, where it has it.
-fn found<'a>(table: &'a [(&str, &str)], word: &str) -> impl Iterator<Item = &'a str> {
+fn found<'a>(table: &'a [Synonyms], word: &str) -> impl Iterator<Item = &'a str> {
     table.iter().filter(move |(words, _)| words.split(' ').any(|one| one == word)).map(|(_, ours)| *ours)
 }
 

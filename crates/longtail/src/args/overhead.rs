@@ -5,7 +5,7 @@ use model::{App, Nanos, Probe, ServerKind, Socket, Stop, StreamPlan, Timestamps}
 use sweep::{Arm, OverheadPlan};
 
 use super::format::FormatArgs;
-use super::limits::{check_path, check_times};
+use super::limits::{above_zero, path};
 use super::server::{PumaArgs, ServerWord};
 use crate::mistake::{Mistake, wrong};
 
@@ -59,7 +59,7 @@ pub(crate) struct OverheadArgs {
     server: ServerWord,
 
     /// What is requested
-    #[arg(long, value_name = "PATH", default_value = "/", help_heading = "Load")]
+    #[arg(long, value_name = "PATH", value_parser = path, default_value = "/", help_heading = "Load")]
     path: String,
     /// Connections [default: one for each of the server's slots]
     #[arg(short, long, value_name = "N", help_heading = "Load", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -68,7 +68,7 @@ pub(crate) struct OverheadArgs {
     #[arg(short = 'k', long = "no-keep-alive", visible_alias = "disable-keepalive", help_heading = "Load")]
     no_keep_alive: bool,
     /// Length of each run, the warm-up not included
-    #[arg(long = "for", value_name = "TIME", default_value = "1s", help_heading = "Load")]
+    #[arg(long = "for", value_name = "TIME", value_parser = above_zero, default_value = "1s", help_heading = "Load")]
     length: Nanos,
     /// Load before each run that is not in its rate
     #[arg(long, value_name = "TIME", default_value = "500ms", help_heading = "Load")]
@@ -97,12 +97,7 @@ impl OverheadArgs {
     /// # Errors
     /// Where flags contradict each other or a value cannot be.
     pub(crate) fn plan(&self) -> Result<OverheadPlan, Mistake> {
-        check_times([Some(self.length), Some(self.warm_up), Some(self.puma.boot_timeout)])?;
         self.puma.check()?;
-        if self.length == Nanos::ZERO {
-            return Err(wrong("--for wants a time above 0, such as 1s"));
-        }
-        check_path(&self.path)?;
         let is_builtin = self.server == ServerWord::Builtin;
         if is_builtin && self.puma.asks_for_puma() {
             return Err(wrong("--server builtin takes no -r, -C, -Y or --puma: they are Puma's"));

@@ -10,6 +10,7 @@ use sink::DelayLaw;
 
 use super::ADVANCED;
 use super::format::FormatArgs;
+use super::limits::from_1_to;
 use crate::mistake::{Mistake, wrong};
 
 const EXAMPLES: &str = "\
@@ -30,14 +31,14 @@ Sends nothing to any server.";
 #[command(after_help = EXAMPLES, group(ArgGroup::new("load").required(true).args(["rate", "connections"])))]
 pub(crate) struct PredictArgs {
     /// Worker processes
-    #[arg(short, long, value_name = "N", default_value_t = 1)]
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = from_1_to(1000))]
     workers: u32,
     /// Threads of each worker; the larger number counts
     #[arg(short, long, value_name = "MIN:MAX", default_value = "5:5")]
     threads: Threads,
     /// How long a request holds a thread: 200ms, another law (see --help), or a sweep's study
     #[arg(long, value_name = "LAW|FILE")]
-    service: ServiceWord,
+    pub(crate) service: ServiceWord,
     /// CPU time in that, which Ruby gives one thread of a worker at a time: how many threads are worth it?
     #[arg(long, value_name = "TIME")]
     pub(crate) cpu: Option<Nanos>,
@@ -45,14 +46,14 @@ pub(crate) struct PredictArgs {
     #[arg(long, value_name = "RATE", conflicts_with = "connections")]
     rate: Option<Rate>,
     /// Closed loop: number of connections
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", value_parser = from_1_to(10_000))]
     connections: Option<u32>,
     /// Closed loop: pause between a response and the next request of that connection
     #[arg(long, value_name = "TIME", default_value = "0s", conflicts_with = "rate")]
     think: Nanos,
     /// Open loop: find the highest rate that keeps 'p99 < 2s' or 'mean < 300ms'
     #[arg(long, value_name = "OBJECTIVE", conflicts_with = "connections")]
-    objective: Option<Goal>,
+    pub(crate) objective: Option<Goal>,
     /// Open loop: plot p99 over the rate
     #[arg(long, conflicts_with = "connections")]
     pub(crate) plot: bool,
@@ -127,36 +128,15 @@ impl PredictArgs {
     /// # Errors
     /// Where there is none, or more than can be.
     pub(crate) fn slots(&self) -> Result<(u32, u32), Mistake> {
-        if self.workers == 0 || self.workers > 1000 {
-            return Err(wrong("-w wants 1 to 1000 workers"));
-        }
         if self.workers.saturating_mul(self.threads.max) > 1000 {
             return Err(wrong("-w and -t want at most 1000 slots, workers x threads, to predict"));
         }
         Ok((self.workers, self.threads.max))
     }
 
-    /// Where the service time comes from.
-    pub(crate) fn service(&self) -> &ServiceWord {
-        &self.service
-    }
-
-    /// What loads the server.
-    ///
-    /// # Errors
-    /// Without a connection, or with more than are simulated.
-    pub(crate) fn load(&self) -> Result<PredictLoad, Mistake> {
-        match (self.rate, self.connections) {
-            (Some(rate), _) => Ok(PredictLoad::Open(rate)),
-            (None, Some(connections)) if (1..=10_000).contains(&connections) => {
-                Ok(PredictLoad::Closed(connections, self.think))
-            }
-            _ => Err(Mistake::Flags("-c wants 1 to 10000 connections".to_owned())),
-        }
-    }
-
-    /// What is to be kept.
-    pub(crate) fn goal(&self) -> Option<Goal> {
-        self.objective
+    /// What loads the server: clap sees to it that one of both is there.
+    pub(crate) fn load(&self) -> PredictLoad {
+        let closed = || PredictLoad::Closed(self.connections.unwrap_or(1), self.think);
+        self.rate.map_or_else(closed, PredictLoad::Open)
     }
 }

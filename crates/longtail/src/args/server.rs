@@ -11,7 +11,7 @@ use model::{
 
 use super::ADVANCED;
 use super::inspect::InspectArgs;
-use super::limits::{check_path, check_threads, check_timeout, check_times, from_1_to};
+use super::limits::{above_zero, from_1_to, path, threads, words};
 use super::timestamps::{Situation, TimestampsWord};
 use crate::mistake::{Mistake, wrong};
 
@@ -25,47 +25,17 @@ pub(super) enum ServerWord {
     Builtin,
 }
 
-/// The apps that longtail brings.
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-pub(super) enum AppWord {
-    /// Rack alone: /sleep0.1 sleeps 0.1 s
-    Sleep,
-    /// An API in Rails, in production mode: /sleep?ms=100
-    Rails,
-}
-
-/// The kinds of socket that a server can be bound to.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub(super) enum SocketWord {
-    /// IPv4
-    #[default]
-    #[value(alias = "tcp")]
-    Tcp4,
-    /// IPv6
-    Tcp6,
-    /// TLS over IPv4, with a certificate made for the run
-    #[value(alias = "ssl")]
-    Ssl4,
-    /// TLS over IPv6
-    Ssl6,
-    /// Unix socket, in a private directory
-    Unix,
-    /// Abstract Unix socket
-    Aunix,
-}
-
-impl SocketWord {
-    pub(super) fn socket(self) -> Socket {
-        match self {
-            SocketWord::Tcp4 => Socket::Tcp4,
-            SocketWord::Tcp6 => Socket::Tcp6,
-            SocketWord::Ssl4 => Socket::Ssl4,
-            SocketWord::Ssl6 => Socket::Ssl6,
-            SocketWord::Unix => Socket::Unix,
-            SocketWord::Aunix => Socket::Aunix,
-        }
-    }
-}
+/// The kinds of socket that a server can be bound to, in the words of Puma's scripts.
+const SOCKETS: &[(&str, Socket)] = &[
+    ("tcp4", Socket::Tcp4),
+    ("tcp6", Socket::Tcp6),
+    ("ssl4", Socket::Ssl4),
+    ("ssl6", Socket::Ssl6),
+    ("unix", Socket::Unix),
+    ("aunix", Socket::Aunix),
+    ("tcp", Socket::Tcp4),
+    ("ssl", Socket::Ssl4),
+];
 
 /// How a Puma is started.
 #[derive(Debug, Args)]
@@ -75,7 +45,7 @@ pub(crate) struct PumaArgs {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000))]
     workers: Option<u32>,
     /// Threads of each worker [default: the config file's, or 5:5]
-    #[arg(short, long, value_name = "MIN:MAX")]
+    #[arg(short, long, value_name = "MIN:MAX", value_parser = threads)]
     threads: Option<Threads>,
     /// Rackup file of your app [default: an app that sleeps]
     #[arg(short, long, value_name = "FILE")]
@@ -101,9 +71,8 @@ impl PumaArgs {
     /// Refuses what no Puma can be.
     ///
     /// # Errors
-    /// Where there are too many threads, or CPUs that we have not, or all of those.
+    /// Where there are CPUs that we have not, or all of those.
     pub(super) fn check(&self) -> Result<(), Mistake> {
-        check_threads(self.threads)?;
         let (Some(asked), Some(ours)) = (&self.server_cpus, affinity::ours()) else { return Ok(()) };
         if !ours.contain(asked) {
             return Err(wrong(format!("--server-cpus {asked}: longtail may run on {ours}; choose among those")));
@@ -166,13 +135,13 @@ pub(crate) struct ServerArgs {
     #[arg(
         short,
         long,
-        value_enum,
         value_name = "KIND",
         value_delimiter = ',',
+        value_parser = words(SOCKETS),
         default_value = "tcp4",
         help_heading = "Server"
     )]
-    pub(super) socket: Vec<SocketWord>,
+    pub(super) socket: Vec<Socket>,
     /// puma, or builtin: a test server inside longtail
     #[arg(long = "server", value_enum, value_name = "NAME", default_value_t, help_heading = "Server")]
     pub(super) which: ServerWord,
@@ -187,7 +156,7 @@ pub(crate) struct ServerArgs {
     #[arg(short, long, value_name = "TIME", help_heading = "Load")]
     pub(super) delay: Option<Nanos>,
     /// What to request [default: /sleep0.1 with -d0.1, or /]
-    #[arg(long, value_name = "PATH", help_heading = "Load")]
+    #[arg(long, value_name = "PATH", value_parser = path, help_heading = "Load")]
     pub(super) path: Option<String>,
     /// No keep-alive: a new connection for each request
     #[arg(short = 'k', long = "no-keep-alive", alias = "disable-keepalive", help_heading = "Load")]
@@ -196,8 +165,9 @@ pub(crate) struct ServerArgs {
     pub(super) inspect: InspectArgs,
 
     /// An app that longtail brings: sleep or rails [default: sleep]
-    #[arg(long, value_enum, value_name = "NAME", conflicts_with = "rackup", help_heading = ADVANCED)]
-    pub(super) app: Option<AppWord>,
+    #[arg(long, value_name = "NAME", value_parser = words(&[("sleep", App::Sleep), ("rails", App::Rails)]),
+          conflicts_with = "rackup", help_heading = ADVANCED)]
+    pub(super) app: Option<App>,
     /// Requests that the server of COMMAND handles at once [default: -w x -t]
     #[arg(long, value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(u32::MAX))]
     pub(super) slots: Option<u32>,
@@ -205,7 +175,7 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "BODY", conflicts_with_all = ["path", "app"], help_heading = ADVANCED)]
     pub(super) body: Option<Body>,
     /// A response that takes longer counts as timed out
-    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = ADVANCED)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = above_zero, help_heading = ADVANCED)]
     pub(super) timeout: Nanos,
     /// Threads of the generator [default: 1]
     #[arg(long, alias = "lanes", value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(1024))]
@@ -219,14 +189,6 @@ pub(crate) struct ServerArgs {
 }
 
 impl ServerArgs {
-    /// Refuses a value that cannot be, whatever the others are.
-    pub(super) fn check(&self) -> Result<(), Mistake> {
-        check_times([Some(self.timeout), Some(self.puma.boot_timeout), self.delay])?;
-        check_timeout(self.timeout)?;
-        self.puma.check()?;
-        self.path.as_deref().map_or(Ok(()), check_path)
-    }
-
     /// The server and how to start it.
     ///
     /// # Errors
@@ -246,17 +208,13 @@ impl ServerArgs {
 
     pub(super) fn socket_kind(&self) -> Result<Socket, Mistake> {
         match self.socket[..] {
-            [word] => Ok(word.socket()),
+            [socket] => Ok(socket),
             _ => Err(wrong("-s takes several kinds of socket with --bodies only: give one, or add --bodies acsi1,10")),
         }
     }
 
     fn app(&self) -> App {
-        match self.app {
-            Some(AppWord::Rails) => App::Rails,
-            None | Some(AppWord::Sleep) if self.body.is_some() => App::Bodies,
-            None | Some(AppWord::Sleep) => App::Sleep,
-        }
+        self.app.unwrap_or(if self.body.is_some() { App::Bodies } else { App::Sleep })
     }
 
     fn kind(&self) -> Result<ServerKind, Mistake> {

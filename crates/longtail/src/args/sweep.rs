@@ -10,7 +10,7 @@ use clap::Args;
 use model::{Bodies, Nanos};
 
 use super::ADVANCED;
-use super::limits::from_1_to;
+use super::limits::{CONNECTIONS, above_zero, from_1_to, multiple};
 use super::server::ServerArgs;
 use super::{OutletArgs, OutputArgs, ThresholdArgs};
 use crate::generators::Generator;
@@ -55,7 +55,7 @@ pub(crate) struct SweepArgs {
     #[command(flatten)]
     pub(crate) server: ServerArgs,
     /// Connections of each step, in workers x threads [default: 1,1.5,2,3,4]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Load")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = multiple, help_heading = "Load")]
     multiples: Vec<f64>,
     /// Connections of each step, in place of --multiples
     #[arg(
@@ -63,6 +63,7 @@ pub(crate) struct SweepArgs {
         long,
         value_name = "LIST",
         value_delimiter = ',',
+        value_parser = from_1_to(CONNECTIONS),
         conflicts_with = "multiples",
         help_heading = "Load"
     )]
@@ -75,6 +76,7 @@ pub(crate) struct SweepArgs {
         id = "length",
         value_name = "TIME",
         default_value = "10s",
+        value_parser = above_zero,
         help_heading = "Load"
     )]
     length: Nanos,

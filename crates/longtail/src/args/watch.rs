@@ -11,7 +11,7 @@ use probe::owners::BoundAddress;
 
 use super::ADVANCED;
 use super::format::FormatArgs;
-use super::limits::check_times;
+use super::limits::above_zero;
 use crate::mistake::{Mistake, wrong};
 use crate::watch::{StatisticsSource, TargetName, short_path};
 
@@ -61,7 +61,7 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "control_url")]
     state: Option<PathBuf>,
     /// End after this time [default: never on a terminal, 7s in a pipe]
-    #[arg(long = "for", value_name = "TIME")]
+    #[arg(long = "for", value_name = "TIME", value_parser = above_zero)]
     length: Option<Nanos>,
     /// Sampling interval; the accept queue: 20 times a second
     #[arg(long, value_name = "TIME", default_value = "1s")]
@@ -85,10 +85,6 @@ impl WatchArgs {
     /// # Errors
     /// Where a time cannot be meant, or flags contradict each other.
     pub(crate) fn length(&self, is_drawn: bool) -> Result<Option<Nanos>, Mistake> {
-        check_times([self.length, Some(self.every)])?;
-        if self.length == Some(Nanos::ZERO) {
-            return Err(wrong("--for wants a time above 0, such as 10s"));
-        }
         if self.every < SHORTEST {
             return Err(wrong("--every wants 100ms or more: sampling more often measures itself"));
         }

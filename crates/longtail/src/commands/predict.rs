@@ -19,12 +19,12 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
         return Err(wrong("--plot is drawn for people: leave it out, or --json"));
     }
     let (workers, threads) = args.slots()?;
-    let law = law(args.service())?;
+    let law = law(&args.service)?;
     if law.mean().0 == 0 {
         return Err(Mistake::Flags("--service wants more than 0: what takes no time never waits".to_owned()));
     }
     let server = PredictedServer { workers, threads, law, seed: args.seed };
-    let load = args.load()?;
+    let load = args.load();
     if args.cpu.is_some_and(|cpu| cpu.0 == 0 || cpu >= law.mean()) {
         return Err(wrong("--cpu is a part of the service time: more than 0, and less than that"));
     }
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
             "--cpu is reckoned for at most {MOST_CONNECTIONS} connections of a worker: lower -c"
         )));
     }
-    let prediction = predict::predict(&server, load, args.goal(), args.cpu)?;
+    let prediction = predict::predict(&server, load, args.objective, args.cpu)?;
     if args.output.is_json() {
         let text = serde_json::to_string_pretty(&prediction).map_err(|why| Mistake::Flags(why.to_string()))?;
         ui::print(&(text + "\n"));

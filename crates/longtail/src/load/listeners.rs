@@ -9,10 +9,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use engine::{Endpoint, Unreachable, reach};
-use launch::affinity;
-use model::{Placement, ServerLocation};
+use model::ServerLocation;
 use probe::owners::{self, BoundAddress, Listening};
-use probe::processes::tree;
 
 use crate::mistake::{Mistake, wrong};
 
@@ -96,11 +94,6 @@ impl Listeners {
     }
 }
 
-/// Where these processes and those below them may run, and what that leaves to the lanes. `None` where there is none.
-pub(crate) fn placement(roots: &[u32]) -> Option<Placement> {
-    affinity::beside(roots.iter().map(|first| (*first, tree(*first))))
-}
-
 /// Whether an address is of this machine and network namespace: loopback, or the one that the kernel itself would speak from to
 /// reach it. Nothing is sent to find out: a UDP socket that is connected only chooses its way.
 pub(crate) fn is_of_this_machine(endpoint: &Endpoint) -> bool {
@@ -149,6 +142,7 @@ fn may_lead_to(endpoint: &Endpoint, place: &BoundAddress) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use launch::affinity;
     use std::net::TcpListener;
 
     fn tcp(address: &str) -> Endpoint {
@@ -238,9 +232,9 @@ mod tests {
     fn who_listens_is_found() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
-        let found = placement(&Listeners::now().serving(&endpoint).1);
+        let found = affinity::beside(&Listeners::now().serving(&endpoint).1);
         assert!(found.is_some_and(|found| found.is_shared()), "it is ourselves");
         drop(listener);
-        assert_eq!(placement(&Listeners::now().serving(&endpoint).1), None);
+        assert_eq!(affinity::beside(&Listeners::now().serving(&endpoint).1), None);
     }
 }

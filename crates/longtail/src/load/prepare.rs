@@ -8,13 +8,14 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use engine::{Endpoint, LoadSpec, Resolver, TlsOptions, TlsSettings, Transport, TransportError};
+use launch::affinity;
 use model::{Clock, LaneCountReason, LoadPlan, Nanos, ServerLocation, Timing};
 use requests::{FileDefaults, RenderedRequests, RequestHeader, RequestTemplate, TargetUrl};
 use sweep::PreparedLoad;
 
 use crate::args::LoadArgs;
 use crate::args::timestamps::Situation;
-use crate::load::listeners::{Listeners, placement};
+use crate::load::listeners::Listeners;
 use crate::mistake::{Mistake, wrong};
 use crate::ui;
 
@@ -51,7 +52,7 @@ pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) 
     {
         return Err(failure.into());
     }
-    let placement = placement(&serving);
+    let placement = affinity::beside(&serving);
     transport.endpoints = vec![endpoint];
     let cpus = available_parallelism().map_or(1, NonZero::get) as u32;
     let (lanes, lanes_by) = LaneCountReason::choose(
@@ -71,18 +72,18 @@ pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) 
         tls: target.tls,
         requests: rendered.described,
         pace: schedule.pace.clone(),
-        think: args.think(),
+        think: args.think,
         connections: schedule.connections,
-        late: args.late(),
+        late: args.late,
         length: schedule.length,
         requests_total: args.number,
-        warm_up: args.warm_up(),
+        warm_up: args.warm_up,
         keep_alive: !args.no_keep_alive,
         requests_per_connection: args.requests_per_connection,
         pipeline: args.pipeline,
         timeout: args.timeout,
         lanes,
-        timing: args.timing(),
+        timing: args.timing,
         timestamps,
         thresholds: args.thresholds.all(),
         stop_if: args.stop_if.clone(),

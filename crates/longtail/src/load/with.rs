@@ -84,7 +84,6 @@ fn load_order(args: &LoadArgs, resolver: &Resolver, prepared: &PreparedLoad, nam
     let line = |header: &requests::RequestHeader| {
         format!("{}: {}", header.name(), String::from_utf8_lossy(header.value().unwrap_or_default()))
     };
-    let (rate, rate_per_connection) = args.rates();
     let end = match (plan.length, plan.requests_total) {
         (Some(_), Some(_)) => {
             return Err(wrong(format!(
@@ -100,8 +99,8 @@ fn load_order(args: &LoadArgs, resolver: &Resolver, prepared: &PreparedLoad, nam
     Ok(LoadOrder {
         host,
         warm_up: plan.warm_up,
-        rate,
-        rate_per_connection,
+        rate: args.rate,
+        rate_per_connection: args.per_connection_rate,
         keep_alive: plan.keep_alive,
         timeout: plan.timeout,
         method: template.method.to_string(),

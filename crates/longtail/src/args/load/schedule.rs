@@ -1,9 +1,8 @@
 //! When requests are due, over how many connections, for how long: what the flags of a load come to.
 
-use model::{Arrivals, Nanos, Pace, Profile, Rate};
+use model::{LatePolicy, Nanos, Pace, Profile, Rate};
 
-use super::{ArrivalsWord, LatePolicyArg, LoadArgs};
-use crate::args::limits::check_times;
+use super::LoadArgs;
 use crate::mistake::{Mistake, wrong};
 
 /// Where nothing else ends a run, or a step of it.
@@ -40,7 +39,7 @@ impl LoadArgs {
         let profile = self.profile()?;
         let length = self.run_length(profile.as_ref());
         let is_open = profile.is_some();
-        if !is_open && (self.burst > 1 || matches!(self.late, LatePolicyArg::Skip)) {
+        if !is_open && (self.burst > 1 || self.late == LatePolicy::Skip) {
             return Err(wrong("--burst and --late belong to an open loop: give --rate, --ramp or --steps"));
         }
         if is_open && self.think > Nanos::ZERO {
@@ -48,25 +47,9 @@ impl LoadArgs {
                 "--think belongs to a closed loop: leave it out, or leave out --rate, --ramp and --steps",
             ));
         }
-        check_times([length, Some(self.warm_up), Some(self.timeout), Some(self.think)])?;
-        if self.service == Some(Nanos::ZERO) {
-            return Err(wrong("--service wants a time above 0, such as 200ms"));
-        }
-        if length == Some(Nanos::ZERO) || self.timeout == Nanos::ZERO {
-            return Err(wrong("--for and --timeout want a time above 0, such as 10s"));
-        }
         let pace = match profile {
             None => Pace::Closed,
-            Some(profile) => Pace::Open {
-                profile,
-                arrivals: match self.arrivals {
-                    ArrivalsWord::Constant => Arrivals::Constant,
-                    ArrivalsWord::Poisson => Arrivals::Poisson,
-                    ArrivalsWord::Uniform => Arrivals::Uniform,
-                },
-                seed: self.seed,
-                burst: self.burst,
-            },
+            Some(profile) => Pace::Open { profile, arrivals: self.arrivals, seed: self.seed, burst: self.burst },
         };
         let most = if is_open { self.max_connections } else { DEFAULT_CONNECTIONS };
         // More connections than requests would only be opened and closed.

@@ -1,6 +1,6 @@
 //! What the flags of `sweep --bodies` mean together.
 
-use model::{App, BodiesPlan, Nanos, Probe, Socket, Stop, StreamPlan};
+use model::{App, BodiesPlan, Nanos, Probe, Stop, StreamPlan};
 
 use super::SweepArgs;
 use crate::args::OutputArgs;
@@ -46,19 +46,16 @@ impl SweepArgs {
             return Err(wrong(format!("--bodies goes without {flag}: leave out one of the two")));
         }
         self.check_values()?;
-        let sockets: Vec<Socket> = self.server.socket.iter().map(|word| word.socket()).collect();
-        if let Some(twice) = sockets.iter().enumerate().find(|(at, socket)| sockets[..*at].contains(socket)) {
-            return Err(wrong(format!(
-                "-s has {} twice: name each kind of socket once (--repeat N repeats all)",
-                twice.1
-            )));
+        let sockets = &self.server.socket;
+        if let Some((_, twice)) = sockets.iter().enumerate().find(|(at, socket)| sockets[..*at].contains(socket)) {
+            return Err(wrong(format!("-s has {twice} twice: name each kind of socket once (--repeat N repeats all)")));
         }
         let timestamps = self
             .server
             .timestamps
             .resolve(Situation { is_tcp: !sockets.iter().any(|socket| socket.is_unix()), is_pipelined: false })?;
         // A body is little work: what the tracepoints cost would show.
-        let probe = self.server.inspect.probe(&sockets)?.filter(|probe| *probe != Probe::Auto).unwrap_or(Probe::Proc);
+        let probe = self.server.inspect.probe(sockets)?.filter(|probe| *probe != Probe::Auto).unwrap_or(Probe::Proc);
         let (connections_per_stream, streams) = match self.connections.first() {
             Some(connections) => (*connections, Some(self.streams.unwrap_or(1))),
             None => (self.connections_per_stream.unwrap_or(BodiesPlan::CONNECTIONS_PER_STREAM), self.streams),
@@ -78,7 +75,7 @@ impl SweepArgs {
                 worker_header: self.server.worker_header.clone(),
                 anatomy: false,
             },
-            sockets,
+            sockets: sockets.clone(),
             bodies: self.bodies.clone().unwrap_or_default(),
             connections_per_stream,
             streams,
@@ -96,7 +93,7 @@ impl SweepArgs {
 mod tests {
     use std::ffi::OsString;
 
-    use model::Bodies;
+    use model::{Bodies, Socket};
 
     use super::*;
     use crate::args::{Command, Invocation, parse};

@@ -3,7 +3,6 @@
 use model::{Nanos, Plan, Probe, Stop};
 
 use super::SweepArgs;
-use crate::args::limits::check_times;
 use crate::generators::{Generator, LoadEnd, LoadOrder};
 use crate::mistake::{Mistake, wrong};
 
@@ -46,17 +45,7 @@ impl SweepArgs {
     /// Refuses a value that cannot be, whatever the others are.
     pub(super) fn check_values(&self) -> Result<(), Mistake> {
         self.outlets.check()?;
-        if self.multiples.iter().any(|m| !m.is_finite() || *m <= 0.0 || *m > 1e6) {
-            return Err(wrong("--multiples wants numbers above 0, such as 0.5,1,2: 0 would be no connection at all"));
-        }
-        if self.connections.iter().any(|n| *n == 0 || *n > 1_000_000) {
-            return Err(wrong("--connections wants numbers from 1 to 1000000, such as 16,20,64"));
-        }
-        check_times([Some(self.length), self.warm_up])?;
-        if self.length == Nanos::ZERO {
-            return Err(wrong("--for wants a time above 0, such as 5s"));
-        }
-        self.server.check()
+        self.server.puma.check()
     }
 
     /// What is read meanwhile. Of another generator's run nobody knows when its warm-up is over.
