@@ -9,10 +9,10 @@ pub fn render(method: &str, host: &str, path: &str, keep_alive: bool) -> Request
     render_with(method, host, path, &[], keep_alive)
 }
 
-/// As [`render`], with headers of one's own beside those that every request has.
-pub fn render_with(method: &str, host: &str, path: &str, headers: &[(&str, String)], keep_alive: bool) -> Request {
+/// As [`render`], with header lines of one's own, `name: value`, beside those that every request has.
+pub fn render_with(method: &str, host: &str, path: &str, headers: &[String], keep_alive: bool) -> Request {
     let version = env!("CARGO_PKG_VERSION");
-    let more: String = headers.iter().flat_map(|(name, value)| [*name, ": ", value, "\r\n"]).collect();
+    let more: String = headers.iter().flat_map(|line| [line, "\r\n"]).collect();
     let close = if keep_alive { "" } else { "connection: close\r\n" };
     let text = format!(
         "{method} {path} HTTP/1.1\r\nhost: {host}\r\nuser-agent: longtail/{version}\r\naccept: */*\r\n{more}{close}\r\n"
@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn headers_of_ones_own_stand_before_the_end() {
-        let request = render_with("GET", "h:1", "/x", &[("body-conf", "s10".to_owned())], false);
+        let request = render_with("GET", "h:1", "/x", &["body-conf: s10".to_owned()], false);
         let text = String::from_utf8(request.bytes.to_vec()).unwrap();
         assert!(text.ends_with("accept: */*\r\nbody-conf: s10\r\nconnection: close\r\n\r\n"), "{text}");
     }

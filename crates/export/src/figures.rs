@@ -6,7 +6,7 @@
 use model::counts::name;
 use model::run::PERCENTILES;
 use model::warnings::LOAD_PERCENTILES;
-use model::{Histogram, Judgement, LoadStudy, Nanos, Quantile, Run, SweepStudy, Tally, Verdict, WorkerShare};
+use model::{Histogram, Judgement, LoadStudy, Nanos, Quantile, Run, SweepStudy, Tally, Verdict};
 
 use crate::family::{ExportedMetric, Labels, MetricFamily, MetricPoint, PointValue, metrics};
 
@@ -77,16 +77,15 @@ struct RunFigures {
 }
 
 impl RunFigures {
-    fn push(&mut self, metric: &'static ExportedMetric, labels: &[(&'static str, &str)], value: PointValue) {
-        let own = labels.iter().map(|(name, value)| (*name, (*value).to_owned()));
-        let labels = self.labels.iter().cloned().chain(own).collect();
+    fn push(&mut self, metric: &'static ExportedMetric, labels: Labels, value: PointValue) {
+        let labels = self.labels.iter().cloned().chain(labels).collect();
         MetricFamily::add(&mut self.families, metric, MetricPoint { labels, value });
     }
 
     /// One number, where it is known and is one.
     fn number(&mut self, metric: &'static ExportedMetric, value: impl Into<Option<f64>>) {
         if let Some(value) = value.into().filter(|value| value.is_finite()) {
-            self.push(metric, &[], PointValue::Number(value));
+            self.push(metric, Labels::new(), PointValue::Number(value));
         }
     }
 
@@ -105,7 +104,7 @@ impl RunFigures {
         let quantiles: Vec<_> = quantiles.iter().filter_map(known).collect();
         if times.count() > 0 {
             let (sum, count) = (times.sum().as_secs_f64(), times.count());
-            self.push(metric, &[], PointValue::Quantiles { quantiles, sum, count });
+            self.push(metric, Labels::new(), PointValue::Quantiles { quantiles, sum, count });
         }
     }
 
@@ -119,7 +118,7 @@ impl RunFigures {
         let edges = EDGES.map(|edge| Histogram::edge(Nanos::from_micros(edge)));
         let edges = edges.into_iter().map(|edge| (edge.as_secs_f64(), below(edge))).collect();
         let (sum, count) = (times.sum().as_secs_f64(), times.count());
-        self.push(&GOOD_RESPONSE_TIME, &[], PointValue::Buckets { edges, sum, count });
+        self.push(&GOOD_RESPONSE_TIME, Labels::new(), PointValue::Buckets { edges, sum, count });
     }
 
     /// What stays known of a run whatever its verdict is.
@@ -139,23 +138,21 @@ impl RunFigures {
             Verdict::Unloaded => "unloaded",
             Verdict::Invalid => "invalid",
         });
-        self.push(&VERDICT, &[("verdict", verdict)], PointValue::Number(1.0));
+        self.push(&VERDICT, vec![("verdict", verdict.to_owned())], PointValue::Number(1.0));
         self.number(&WARNINGS, warnings as f64);
         self.number(&CONNECTIONS, f64::from(connections));
         self.time(&MEASURED, Some(measured));
         self.number(&GOOD_REQUESTS, tally.counts.good() as f64);
         for (outcome, n) in tally.counts.iter() {
-            self.push(&PLANNED_REQUESTS, &[("outcome", &name(outcome))], PointValue::Number(n as f64));
+            self.push(&PLANNED_REQUESTS, vec![("outcome", name(outcome))], PointValue::Number(n as f64));
         }
         for (reason, n) in tally.bad_responses.iter() {
-            self.push(&BAD_RESPONSES, &[("reason", reason.name())], PointValue::Number(n as f64));
+            self.push(&BAD_RESPONSES, vec![("reason", reason.name().to_owned())], PointValue::Number(n as f64));
         }
     }
 
-    fn of_workers<'a>(&mut self, workers: impl Iterator<Item = (&'a str, u64)>) {
-        for (worker, requests) in workers {
-            self.push(&WORKER_REQUESTS, &[("worker", worker)], PointValue::Number(requests as f64));
-        }
+    fn of_worker(&mut self, worker: &str, requests: u64) {
+        self.push(&WORKER_REQUESTS, vec![("worker", worker.to_owned())], PointValue::Number(requests as f64));
     }
 
     /// Where the requests of a run waited, by what was looked at meanwhile.
@@ -168,7 +165,7 @@ impl RunFigures {
         self.number(&OPEN_MEAN, mean("open_connections"));
         for (_, curve) in watch.curves("backlog") {
             if let Some(most) = curve.most() {
-                self.push(&BACKLOG_MOST, &[("worker", &curve.of)], PointValue::Number(most as f64));
+                self.push(&BACKLOG_MOST, vec![("worker", curve.of.clone())], PointValue::Number(most as f64));
             }
         }
     }
@@ -189,7 +186,7 @@ impl RunFigures {
                 let quantiles = OF_WAITS.into_iter().filter_map(known).collect();
                 let (sum, count) = (waits.sum.as_secs_f64(), waits.count);
                 let value = PointValue::Quantiles { quantiles, sum, count };
-                self.push(&KERNEL_WAIT, &[("worker", &worker), ("place", place)], value);
+                self.push(&KERNEL_WAIT, vec![("worker", worker.clone()), ("place", place.to_owned())], value);
             }
         }
         let Some(all) = view.ways.as_ref().map(|ways| &ways.all) else { return };
@@ -203,7 +200,7 @@ impl RunFigures {
         ];
         for (part, sum) in parts {
             if let Some(mean) = sum.and_then(|sum| all.mean(sum)) {
-                self.push(&RESPONSE_PART, &[("part", part)], PointValue::Number(mean.as_secs_f64()));
+                self.push(&RESPONSE_PART, vec![("part", part.to_owned())], PointValue::Number(mean.as_secs_f64()));
             }
         }
     }
@@ -227,7 +224,7 @@ pub fn of_sweep(study: &SweepStudy, run: &Run, number: usize) -> Vec<MetricFamil
     let mut figures = RunFigures { labels, families: Vec::new() };
     let (judgement, tally) = (run.judgement.as_ref(), &run.tally);
     figures.of_any(run.connections, run.measured, tally, judgement, run.warnings.len());
-    figures.of_workers(run.workers.iter().map(|WorkerShare { worker, requests, .. }| (worker.as_str(), *requests)));
+    run.workers.iter().for_each(|share| figures.of_worker(&share.worker, share.requests));
     figures.queues(run);
     if is_hidden(judgement) {
         return figures.families;
@@ -256,7 +253,7 @@ pub fn of_load(study: &LoadStudy) -> Vec<MetricFamily> {
     let mut figures = RunFigures { labels, families: Vec::new() };
     let (judgement, tally) = (run.judgement.as_ref(), &run.tally);
     figures.of_any(plan.connections, run.measured, tally, judgement, run.warnings.len());
-    figures.of_workers(tally.per_worker.iter().map(|(worker, count)| (worker.as_str(), count.measured)));
+    tally.per_worker.iter().for_each(|(worker, count)| figures.of_worker(worker, count.measured));
     if is_hidden(judgement) {
         return figures.families;
     }

@@ -31,8 +31,9 @@ fn type_of(family: &MetricFamily) -> &'static str {
 }
 
 fn write_point(text: &mut String, name: &str, labels: &Labels, value: &PointValue) {
-    let mut line = |suffix: &str, beside: Option<(&str, String)>, value: f64| {
-        _ = writeln!(text, "{name}{suffix}{} {value}", shown(labels, beside.as_ref()));
+    let mut line = |suffix: &str, beside: Option<(&'static str, String)>, value: f64| {
+        let labels: Labels = labels.iter().cloned().chain(beside).collect();
+        _ = writeln!(text, "{name}{suffix}{} {value}", shown(&labels));
     };
     let (sum, count) = match value {
         PointValue::Number(number) => return line("", None, *number),
@@ -54,10 +55,8 @@ fn write_point(text: &mut String, name: &str, labels: &Labels, value: &PointValu
     line("_count", None, count);
 }
 
-fn shown(labels: &Labels, beside: Option<&(&str, String)>) -> String {
-    let own = labels.iter().map(|(name, value)| (*name, value.as_str()));
-    let all = own.chain(beside.map(|(name, value)| (*name, value.as_str())));
-    let pairs: Vec<String> = all.map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+fn shown(labels: &Labels) -> String {
+    let pairs: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
     if pairs.is_empty() { String::new() } else { format!("{{{}}}", pairs.join(",")) }
 }
 

@@ -13,16 +13,16 @@ pub fn ours() -> Option<Cpus> {
     of(None)
 }
 
-/// Where a server serves, and which processors are left to the lanes; `None` where none of its processes lives. They are told as
-/// families: the first process, and it and all below it.
-pub fn beside(families: impl IntoIterator<Item = (u32, Vec<u32>)>) -> Option<Placement> {
+/// Where a server of these first processes serves, and which processors are left to the lanes; `None` where none of them lives.
+pub fn beside(roots: &[u32]) -> Option<Placement> {
     let ours = ours()?;
     let of_process = |pid: u32| of(Some(Pid::from_raw(i32::try_from(pid).ok()?)?));
-    let serving = |(first, all): (u32, Vec<u32>)| {
-        let workers: Vec<Cpus> = all.into_iter().filter(|pid| *pid != first).filter_map(of_process).collect();
-        Some(Placement::serving(of_process(first)?, &workers, &ours))
+    let serving = |first: &u32| {
+        let below = proctree::tree(*first).into_iter().filter(|pid| pid != first);
+        let workers: Vec<Cpus> = below.filter_map(of_process).collect();
+        Some(Placement::serving(of_process(*first)?, &workers, &ours))
     };
-    let server = families.into_iter().filter_map(serving).reduce(|all, one| all.with(&one))?;
+    let server = roots.iter().filter_map(serving).reduce(|all, one| all.with(&one))?;
     Some(Placement::beside(server, &ours))
 }
 
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn who_shares_is_left_alone() {
         apart(|all| {
-            let ourselves = beside([(std::process::id(), Vec::new())]).expect("this process lives");
+            let ourselves = beside(&[std::process::id()]).expect("this process lives");
             assert!(ourselves.is_shared() && ourselves.lanes == all);
             assert!(
                 CpuRestriction::off_the_server(Some(&ourselves)).is_none()
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn processors_that_are_not_there_are_refused_and_nobody_is_no_server() {
         apart(|_| assert_eq!(keep_to(&Cpus::default()), Err(Errno::INVAL)));
-        assert_eq!(beside([]), None);
-        assert_eq!(beside([(u32::MAX, vec![u32::MAX])]), None);
+        assert_eq!(beside(&[]), None);
+        assert_eq!(beside(&[u32::MAX]), None);
     }
 }

@@ -180,9 +180,10 @@ impl SinkLedger {
     }
 
     fn requests_text(&self) -> String {
-        let others =
-            [(self.abandoned, "abandoned by their client"), (self.waiting, "waiting"), (self.busy, "in a slot")];
-        format!("{} ({})", self.requests, listed([(self.answers, "answered")].into_iter().chain(others)))
+        let SinkLedger { requests, answers, abandoned, waiting, busy, .. } = self;
+        format!(
+            "{requests} ({answers} answered, {abandoned} abandoned by their client, {waiting} waiting, {busy} in a slot)"
+        )
     }
 
     /// `per second, the last 10 of 42 s: 998 1003 …`
@@ -200,26 +201,23 @@ impl SinkLedger {
     fn faults_text(&self) -> String {
         let faults = &self.faults;
         let kinds = [
-            (faults.reset, "reset"),
-            (faults.truncated, "truncated"),
-            (faults.unanswered, "left without an answer"),
-            (faults.closed, "connections closed"),
+            counted(faults.reset, "reset"),
+            counted(faults.truncated, "truncated"),
+            counted(faults.unanswered, "left without an answer"),
+            counted(faults.closed, "connections closed"),
         ];
-        let mut text = listed(kinds.into_iter().filter(|(count, _)| *count > 0));
-        for (code, count) in &faults.by_status {
-            let _ = write!(text, "{}{count} answered {code}", if text.is_empty() { "" } else { ", " });
-        }
-        text
+        let statuses = faults.by_status.iter().map(|(code, count)| format!("{count} answered {code}"));
+        kinds.into_iter().flatten().chain(statuses).collect::<Vec<_>>().join(", ")
     }
 
     fn troubles_text(&self) -> String {
         let kinds = [
-            (self.bad_requests, "bad requests"),
-            (self.failed_handshakes, "failed handshakes"),
-            (self.accept_failures, "times no descriptor for a connection"),
-            (self.stalled, "times a client read too slowly"),
+            counted(self.bad_requests, "bad requests"),
+            counted(self.failed_handshakes, "failed handshakes"),
+            counted(self.accept_failures, "times no descriptor for a connection"),
+            counted(self.stalled, "times a client read too slowly"),
         ];
-        listed(kinds.into_iter().filter(|(count, _)| *count > 0))
+        kinds.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
     fn lateness_text(&self) -> String {
@@ -237,9 +235,9 @@ impl fmt::Debug for SinkLedger {
     }
 }
 
-fn listed<'a>(kinds: impl Iterator<Item = (u64, &'a str)>) -> String {
-    let kinds: Vec<_> = kinds.map(|(count, name)| format!("{count} {name}")).collect();
-    kinds.join(", ")
+/// `None` where there is none.
+fn counted(count: u64, what: &str) -> Option<String> {
+    (count > 0).then(|| format!("{count} {what}"))
 }
 
 /// The most counts: an hour and more in whole seconds.

@@ -95,7 +95,6 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for BodiesExperiment<'_> {
         let (plan, facts, socket) = (self.plan, session.server.facts.clone(), block.server.socket);
         let (slots, connections) = (facts.slots(), plan.connections_on(facts.slots()));
         ensure_descriptors(u64::from(connections))?;
-        let is_first = self.study.servers.is_empty();
         self.study.servers.retain(|other| other.socket != socket);
         self.study.servers.push(SocketServer { socket, server: facts });
         let place = |socket: Socket| plan.sockets.iter().position(|other| *other == socket);
@@ -115,9 +114,6 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for BodiesExperiment<'_> {
                 let ceiling = session.ceilings(std::slice::from_ref(&shape), *bytes)?[0];
                 self.ceilings.insert((socket, *kilobytes), ceiling);
             }
-        }
-        if is_first {
-            self.observer.opened(&self.study);
         }
         let job = |(at, body): (usize, Body)| Job {
             stream: of_body(&session.stream, body),

@@ -68,7 +68,8 @@ impl Tracing {
     /// Where the kernel does not tell.
     pub(crate) fn go_on(
         mut self,
-        (shape, clock): (&LoadSpec, &impl Clock),
+        shape: &LoadSpec,
+        clock: &impl Clock,
         progress: &RunProgress,
         over: &AtomicBool,
         journal: Option<&Receiver<RecordBatch>>,

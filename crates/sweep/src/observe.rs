@@ -127,7 +127,7 @@ pub(crate) fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
                 Some(spawn_scoped(scope, "sampler", move || watch::sample(sampler, clock, over, live))?),
                 control
                     .map(|control| {
-                        spawn_scoped(scope, "statistics", move || watch::poll(control, clock, over, (live, single)))
+                        spawn_scoped(scope, "statistics", move || watch::poll(control, clock, over, live, single))
                     })
                     .transpose()?,
             ),
@@ -137,7 +137,7 @@ pub(crate) fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
             statsd.listen_until(clock, progress, shape.warm_up, over)
         };
         let listening = statsd.map(|statsd| spawn_scoped(scope, "statsd", move || listen(statsd))).transpose()?;
-        let trace = move |tracing: Tracing| tracing.go_on((shape, clock), progress, over, records.as_ref());
+        let trace = move |tracing: Tracing| tracing.go_on(shape, clock, progress, over, records.as_ref());
         let tracing = tracing.map(|begun| spawn_scoped(scope, "tracing", move || begun.and_then(trace))).transpose()?;
         let before = placement.map(|placement| server_cpu::before(serving, placement, clock.now()));
         let done = drive(shape, clock, stop, progress, journal.as_ref());

@@ -63,9 +63,6 @@ pub trait Observer<S = SweepStudy, R = Run> {
     /// A new phase has begun.
     fn phase(&mut self, phase: &Phase);
 
-    /// The server is ready; the study has its header and no runs.
-    fn opened(&mut self, study: &S);
-
     /// A run was finished. It is the last of the study's runs, where it has no verdict yet; `provisional` is the same run with the verdict
     /// of its own figures, which may still become INVALID. For the terminal alone.
     fn run_done(&mut self, study: &S, provisional: &R);

@@ -11,7 +11,6 @@ use engine::{Endpoint, FetchedResponse, TlsOptions, TlsSettings, Transport, Tran
 use launch::facts::BootLines;
 use launch::{LaunchSpec, Server, ServerBind, affinity, puma};
 use model::{Clock, ControlServer, Nanos, PumaSettings, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan};
-use probe::processes::tree;
 use probe::puma_stats::{self, PumaStats};
 use probe::sampler::Sampler;
 use probe::sockets::ServerListener;
@@ -397,7 +396,7 @@ fn describe(block: &Block, prepared: &Preparation, server: &Server, stats: Optio
         workers,
         threads: stated_threads.unwrap_or(planned_threads),
         cluster,
-        placement: affinity::beside([(server.pid(), tree(server.pid()))]),
+        placement: affinity::beside(&[server.pid()]),
         settings: None,
     }
 }

@@ -112,13 +112,10 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for Sweep<'_> {
         if session.context.other.is_none() {
             session.take_baseline();
         }
-        if block.repeat == 1 {
-            if plan.calibrate {
-                observer.phase(&Phase::Calibrating);
-                let shapes: Vec<LoadSpec> = loads.iter().map(|(_, n)| session.shape(&plan.stream, *n)).collect();
-                self.ceilings = session.ceilings(&shapes, session.server.first_answer.bytes)?;
-            }
-            observer.opened(study);
+        if block.repeat == 1 && plan.calibrate {
+            observer.phase(&Phase::Calibrating);
+            let shapes: Vec<LoadSpec> = loads.iter().map(|(_, n)| session.shape(&plan.stream, *n)).collect();
+            self.ceilings = session.ceilings(&shapes, session.server.first_answer.bytes)?;
         }
         let done = study.runs.len();
         let job = |(at, ((multiple, connections), ceiling)): (usize, ((f64, u32), &Option<Ceiling>))| Job {

@@ -104,7 +104,8 @@ pub(crate) fn poll(
     control: &ControlServer,
     clock: &impl Clock,
     over: &AtomicBool,
-    (live, single): (&LiveReadings, &str),
+    live: &LiveReadings,
+    single: &str,
 ) -> PolledStatistics {
     let mut polled = PolledStatistics::default();
     sampler::poll(control, clock, Nanos::ZERO, over, |observation| {

@@ -3,7 +3,7 @@
 use super::{CheckOutcome, judged, unchecked};
 use crate::claim::{Claim, LoadTool};
 use crate::evidence::ClaimEvidence;
-use crate::figure::FigureRange;
+use crate::figure::{FigureRange, PrintedFigure};
 
 /// More than rounding explains, and yet possibly another clock or another end of the run.
 const SLIGHT: f64 = 0.01;
@@ -14,19 +14,33 @@ pub(super) const KEPT_UP: f64 = 0.995;
 /// Fewer failures, or phantoms, than this change no percentile that is printed.
 pub(super) const FEW: f64 = 0.001;
 
-/// Holds where the figure may be what follows from others, is doubtful where it nearly may.
-fn equal(
-    (printed, figure): (f64, FigureRange),
-    (expected, allowed): (f64, FigureRange),
-    slight: f64,
-) -> Option<CheckOutcome> {
-    let evidence = ClaimEvidence::Equal { printed, expected, allowed };
-    judged(evidence, !allowed.widened(slight).meets(figure), !allowed.meets(figure))
+/// A figure as it is stated, and all that it may have been.
+struct Stated {
+    value: f64,
+    range: FigureRange,
+}
+
+impl Stated {
+    fn exactly(count: u64) -> Stated {
+        Stated { value: count as f64, range: FigureRange::exactly(count as f64) }
+    }
+}
+
+impl From<PrintedFigure> for Stated {
+    fn from(printed: PrintedFigure) -> Stated {
+        Stated { value: printed.value, range: printed.range() }
+    }
+}
+
+/// Holds where the printed figure may be what follows from others, is doubtful where it nearly may.
+fn equal(printed: &Stated, expected: &Stated, slight: f64) -> Option<CheckOutcome> {
+    let allowed = expected.range;
+    let evidence = ClaimEvidence::Equal { printed: printed.value, expected: expected.value, allowed };
+    judged(evidence, !allowed.widened(slight).meets(printed.range), !allowed.meets(printed.range))
 }
 
 fn same_count(printed: u64, expected: u64) -> Option<CheckOutcome> {
-    let exactly = |n: u64| (n as f64, FigureRange::exactly(n as f64));
-    equal(exactly(printed), exactly(expected), 0.0)
+    equal(&Stated::exactly(printed), &Stated::exactly(expected), 0.0)
 }
 
 pub(super) fn rate_times_duration(claim: &Claim) -> Option<CheckOutcome> {
@@ -34,9 +48,8 @@ pub(super) fn rate_times_duration(claim: &Claim) -> Option<CheckOutcome> {
     let Some(requests) = claim.ended() else { return unchecked("requests are not counted") };
     // bombardier's rate is a mean of samples; any other is a quotient.
     let slight = if claim.tool == LoadTool::Bombardier { 0.05 } else { SLIGHT };
-    let allowed = rate.range().times(duration.range()).widened_by(1.0);
-    let requests = requests as f64;
-    equal((requests, FigureRange::exactly(requests)), (rate.value * duration.value, allowed), slight)
+    let range = rate.range().times(duration.range()).widened_by(1.0);
+    equal(&Stated::exactly(requests), &Stated { value: rate.value * duration.value, range }, slight)
 }
 
 /// Where requests are counted, and statuses as well.
@@ -61,17 +74,17 @@ pub(super) fn bytes_per_answer(claim: &Claim) -> Option<CheckOutcome> {
     let Some(answers) = answers.map(|n| n as f64) else { return unchecked("answers are not counted") };
     // A whole number is a quotient that was truncated.
     let each_range = if each.decimals == 0 { each.truncated().range() } else { each.range() };
-    equal((total.value, total.range()), (each.value * answers, each_range.scaled(answers)), SLIGHT)
+    equal(&total.into(), &Stated { value: each.value * answers, range: each_range.scaled(answers) }, SLIGHT)
 }
 
 /// The total over the duration is the rate of bytes.
 pub(super) fn transfer_rate(claim: &Claim) -> Option<CheckOutcome> {
     let (rate, total) = (claim.transfer_bytes_per_s?, claim.received_bytes?);
     let Some(duration) = claim.duration_s else { return unchecked("the duration is not stated") };
-    let Some(allowed) = total.range().over(duration.range()) else {
+    let Some(range) = total.range().over(duration.range()) else {
         return unchecked("the duration has too few digits");
     };
-    equal((rate.value, rate.range()), (total.value / duration.value, allowed), SLIGHT)
+    equal(&rate.into(), &Stated { value: total.value / duration.value, range }, SLIGHT)
 }
 
 /// wrk gives each thread connections / threads, without the rest.

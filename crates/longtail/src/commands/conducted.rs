@@ -123,8 +123,6 @@ impl Observer for TerminalObserver<'_> {
         self.show(phase);
     }
 
-    fn opened(&mut self, _: &SweepStudy) {}
-
     fn run_done(&mut self, study: &SweepStudy, provisional: &Run) {
         self.outlets.iter_mut().for_each(|outlets| outlets.run_over());
         self.keep(&study.clone().into());
@@ -151,8 +149,6 @@ impl Observer<BodiesStudy, BodyRun> for TerminalObserver<'_> {
     fn phase(&mut self, phase: &Phase) {
         self.show(phase);
     }
-
-    fn opened(&mut self, _: &BodiesStudy) {}
 
     fn run_done(&mut self, study: &BodiesStudy, provisional: &BodyRun) {
         self.keep(&study.clone().into());

@@ -178,8 +178,6 @@ impl Observer<LoadStudy, LoadRun> for LoadObserver<'_> {
         self.outlets.phase(phase);
     }
 
-    fn opened(&mut self, _: &LoadStudy) {}
-
     fn run_done(&mut self, _: &LoadStudy, _: &LoadRun) {}
 
     fn judged(&mut self, study: &LoadStudy) {

@@ -15,6 +15,7 @@ use nix::sys::time::TimeVal;
 
 use crate::GUARD;
 use crate::clock::SystemClock;
+use crate::generators::command::GeneratorCommand;
 use crate::generators::{InstalledGenerator, LoadEnd, LoadOrder};
 use crate::mistake::Mistake;
 
@@ -89,7 +90,7 @@ impl GeneratorRunner {
         let time = if let LoadEnd::After(time) = end { Some(time) } else { None };
         let cpu_before = used_by_children();
         let begun = self.clock.now();
-        let process = self.start(&command.argv, &command.env)?;
+        let process = self.start(&command)?;
         let exit = loop {
             if let Some(exit) = process.exited() {
                 break exit;
@@ -119,7 +120,7 @@ impl GeneratorRunner {
         }
         let printed = match &command.report {
             None => printed,
-            Some(argv) => self.printed_within(argv, STUCK_AFTER)?.0,
+            Some(argv) => self.printed_within(argv.clone(), STUCK_AFTER)?.0,
         };
         Ok(Some(ProcessReport { printed, complaint, command_line, elapsed, cpu }))
     }
@@ -127,14 +128,14 @@ impl GeneratorRunner {
     /// Its version, where it prints one.
     pub(crate) fn version(&self, installed: &InstalledGenerator) -> Option<String> {
         let flag = installed.generator.traits().version_flag?;
-        let argv = [installed.program.clone(), flag.into()];
-        let (printed, complaint) = self.printed_within(&argv, VERSION_WITHIN).ok()?;
+        let argv = vec![installed.program.clone(), flag.into()];
+        let (printed, complaint) = self.printed_within(argv, VERSION_WITHIN).ok()?;
         version_in(&printed).or_else(|| version_in(&complaint.unwrap_or_default()))
     }
 
     /// What a short command prints and complains about.
-    fn printed_within(&self, argv: &[OsString], time: Nanos) -> Result<(String, Option<String>), String> {
-        let process = self.start(argv, &[])?;
+    fn printed_within(&self, argv: Vec<OsString>, time: Nanos) -> Result<(String, Option<String>), String> {
+        let process = self.start(&GeneratorCommand { argv, env: Vec::new(), report: None })?;
         let begun = self.clock.now();
         while process.exited().is_none() && self.clock.now() - begun < time {
             self.clock.sleep(POLL_EVERY);
@@ -158,13 +159,13 @@ impl GeneratorRunner {
     }
 
     /// A child that makes load. Dropping it kills it and all that it has started.
-    fn start(&self, argv: &[OsString], env: &[(&'static str, OsString)]) -> Result<Server, String> {
+    fn start(&self, command: &GeneratorCommand) -> Result<Server, String> {
         let files = ["stdout", "stderr"].map(|name| self.folder().join(name));
         let shell = ["/bin/sh", "-c", INTO_FILES, "longtail"].map(OsString::from);
         let into = files.iter().map(|file| file.as_os_str().to_owned());
-        let all = shell.into_iter().chain(into).chain(argv.iter().cloned());
+        let all = shell.into_iter().chain(into).chain(command.argv.iter().cloned());
         let mut spec = LaunchSpec::command(all, &std::env::current_dir().unwrap_or_else(|_| self.folder().to_owned()));
-        spec.env = env.iter().map(|(name, value)| (OsString::from(name), value.clone())).collect();
+        spec.env = command.env.iter().map(|(name, value)| (OsString::from(name), value.clone())).collect();
         spec.scratch = Some(Arc::clone(&self.scratch));
         for file in &files {
             // What the one before has left is not its.

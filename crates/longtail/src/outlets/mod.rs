@@ -37,11 +37,17 @@ pub(crate) struct Outlets {
     statsd: Option<StatsdSender>,
     otlp: Option<OtlpSender>,
     linger: Nanos,
-    /// When the present run began and ended, by the wall clock.
+    /// When the present run began and ended.
+    present: RunSpan,
+    /// The same of all finished runs of a sweep.
+    spans: Vec<RunSpan>,
+}
+
+/// When a run began and ended, by the wall clock.
+#[derive(Clone, Copy, Default)]
+struct RunSpan {
     begun: Nanos,
     ended: Nanos,
-    /// The same of all finished runs of a sweep.
-    times: Vec<(Nanos, Nanos)>,
 }
 
 /// What comes in by statsd.
@@ -101,9 +107,8 @@ impl Outlets {
             statsd,
             otlp,
             linger: args.metrics_linger,
-            begun: Nanos::ZERO,
-            ended: Nanos::ZERO,
-            times: Vec::new(),
+            present: RunSpan::default(),
+            spans: Vec::new(),
         })
     }
 
@@ -113,7 +118,7 @@ impl Outlets {
             Phase::Running { number, connections, progress, live, .. } => {
                 self.begun(*number as u64, *connections, progress, live);
             }
-            Phase::CoolingDown => self.ended = self.clock.wall(),
+            Phase::CoolingDown => self.present.ended = self.clock.wall(),
             _ => {}
         }
     }
@@ -126,33 +131,35 @@ impl Outlets {
         progress: &Arc<RunProgress>,
         live: &Arc<LiveReadings>,
     ) {
-        self.begun = self.clock.wall();
+        self.present.begun = self.clock.wall();
         let (progress, samples) = (Arc::clone(progress), Arc::clone(live));
         self.board.state().run = Some(PresentRun { number, connections, progress, samples });
     }
 
     /// A sweep's run is over, and not yet judged to the end.
     pub(crate) fn run_over(&mut self) {
-        self.times.push((self.begun, self.ended));
+        self.spans.push(self.present);
     }
 
     /// A sweep's run, by its place in the study, is judged to the end.
     pub(crate) fn sweep_done(&mut self, study: &SweepStudy, place: usize) {
         let families = export::of_sweep(study, &study.runs[place], place + 1);
-        let times = self.times.get(place).copied().unwrap_or_default();
-        self.done(&study.started_at, times, families);
+        let span = self.spans.get(place).copied().unwrap_or_default();
+        self.done(&study.started_at, span, families);
     }
 
     /// The load is over.
     pub(crate) fn load_done(&mut self, study: &LoadStudy) {
-        self.done(&study.started_at, (self.begun, self.clock.wall()), export::of_load(study));
+        let span = RunSpan { ended: self.clock.wall(), ..self.present };
+        self.done(&study.started_at, span, export::of_load(study));
     }
 
-    fn done(&mut self, study: &str, (begun, ended): (Nanos, Nanos), families: Vec<MetricFamily>) {
+    fn done(&mut self, study: &str, span: RunSpan, families: Vec<MetricFamily>) {
         if let Some(statsd) = &self.statsd {
             statsd.send(&families);
         }
         if let Some(otlp) = &mut self.otlp {
+            let RunSpan { begun, ended } = span;
             let origin = RunOrigin { version: env!("CARGO_PKG_VERSION"), study, begun, ended: ended.max(begun) };
             otlp.send(&families, &origin);
         }

@@ -49,13 +49,13 @@ impl StreamPlan {
         }
     }
 
-    /// Headers that go with it: a body and its delay are asked for as Puma's own apps understand it too.
-    pub fn headers(&self) -> Vec<(&'static str, String)> {
-        let ask = self.anatomy.then(|| (STAMPS, "1".to_owned()));
+    /// Header lines that go with it: a body and its delay are asked for as Puma's own apps understand it too.
+    pub fn headers(&self) -> Vec<String> {
+        let ask = self.anatomy.then(|| format!("{STAMPS}: 1"));
         let Some(body) = self.body else { return ask.into_iter().collect() };
         let delay = self.delay.filter(|delay| *delay > Nanos::ZERO);
-        let delay = delay.map(|delay| ("dly", delay.as_secs_f64().to_string()));
-        std::iter::once(("body-conf", body.to_string())).chain(delay).chain(ask).collect()
+        let delay = delay.map(|delay| format!("dly: {}", delay.as_secs_f64()));
+        std::iter::once(format!("body-conf: {body}")).chain(delay).chain(ask).collect()
     }
 
     /// The flags that ask for it.

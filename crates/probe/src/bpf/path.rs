@@ -174,8 +174,10 @@ const SUM: u32 = 0xffff;
 /// A kind of waits: their sum, and how many are in each bucket.
 type WaitCells = (Nanos, Vec<(u32, u64)>);
 
-/// As `cells`: by process, and kind and bucket.
-fn processes(cells: Vec<([u32; 2], u64)>) -> Vec<ProcessWaits> {
+/// An amount by process, and by kind and bucket: an entry of the map `cells`.
+type Cell = ([u32; 2], u64);
+
+fn processes(cells: Vec<Cell>) -> Vec<ProcessWaits> {
     let mut kinds: BTreeMap<u32, [WaitCells; 5]> = BTreeMap::new();
     for ([pid, place], amount) in cells {
         let Some(kind) = kinds.entry(pid).or_default().get_mut((place >> 16) as usize) else { continue };
