@@ -9,7 +9,6 @@ mod calibrate;
 mod clock;
 mod commands;
 mod exit;
-mod fault;
 mod generators;
 mod load;
 mod mistake;
@@ -39,7 +38,7 @@ fn this_program() -> OsString {
 }
 
 fn main() {
-    fault::end_the_program();
+    signals::end_at_a_panic();
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|word| word == GUARD) {
         // Before anything else: a guard needs neither flags nor a terminal, and must not be slowed by them.
@@ -67,7 +66,9 @@ fn main() {
 /// `resolver` finds the addresses that the user names, and knows where connections may go.
 fn run(command: Command, resolver: Resolver) -> Result<Exit, mistake::Mistake> {
     match command {
-        Command::Sweep(args) | Command::Bodies(args) if args.has_bodies() => commands::bodies::run(&args, resolver),
+        Command::Sweep(args) | Command::Bodies(args) if args.has_bodies() => {
+            commands::sweep::run_bodies(&args, resolver)
+        }
         Command::Sweep(args) | Command::Bodies(args) => commands::sweep::run(&args, resolver),
         Command::Load(args) => commands::load::run(*args, resolver),
         Command::Attack(args) => commands::load::attack(&args, resolver),
@@ -83,6 +84,6 @@ fn run(command: Command, resolver: Resolver) -> Result<Exit, mistake::Mistake> {
         Command::Overhead(args) => commands::overhead::run(&args, resolver),
         Command::Report(args) => commands::report::run(&args),
         Command::GenerateDocs(args) => commands::generate_docs::run(&args),
-        Command::BuiltinServer(args) => commands::builtin_server::run(&args),
+        Command::BuiltinServer(args) => commands::sink::run_builtin(&args),
     }
 }

@@ -1,7 +1,14 @@
-//! Ctrl-C: the first ends the run and reports what there is, the second leaves at once.
+//! What ends longtail before its time.
 //!
-//! Leaving at once is safe: the guard of a server sees that we are gone and kills it. SIGTERM and SIGHUP count as Ctrl-C.
+//! Ctrl-C: the first ends the run and reports what there is, the second leaves at once. Leaving at once is safe: the guard of a server
+//! sees that we are gone and kills it. SIGTERM and SIGHUP count as Ctrl-C.
+//!
+//! A panic, of whatever thread, is a fault of longtail itself: a line that says so, and an exit code of its own. Otherwise the other
+//! threads would go on, and the report would be made of what is left of the run, or waited for without end. A terminal that is drawn
+//! on is given back before (ratatui puts its own hook before this one).
 
+use std::any::Any;
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -10,6 +17,7 @@ use signal_hook::flag;
 
 use crate::exit::Exit;
 use crate::mistake::Mistake;
+use crate::ui;
 
 /// A flag that the first signal sets.
 ///
@@ -24,4 +32,28 @@ pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Mistake> {
         flag::register(signal, Arc::clone(&interrupted)).map_err(Mistake::Signals)?;
     }
     Ok(interrupted)
+}
+
+/// From now on a panic ends the program.
+pub(crate) fn end_at_a_panic() {
+    std::panic::set_hook(Box::new(|panic| {
+        let thread = std::thread::current();
+        let place = panic.location().map(|place| format!(" at {place}")).unwrap_or_default();
+        ui::fault(&format!(
+            "a fault of longtail, not of the server: {} (thread {}{place}); the run is lost, please report this line",
+            what(panic.payload()),
+            thread.name().unwrap_or("without a name"),
+        ));
+        let trace = Backtrace::capture();
+        if trace.status() == BacktraceStatus::Captured {
+            ui::fault(&trace.to_string());
+        }
+        std::process::exit(Exit::Fault.code());
+    }));
+}
+
+/// What a panic says, on one line.
+fn what(payload: &dyn Any) -> String {
+    let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("it does not say why").lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }

@@ -18,6 +18,7 @@ use model::{Nanos, Study};
 use report::Width;
 use report::answer::Emphasis;
 use rustix::termios::tcgetwinsize;
+use serde::Serialize;
 use sweep::Phase;
 
 use crate::exit::Exit;
@@ -60,6 +61,12 @@ fn write_out(text: &str) {
         // Whatever server is under test goes with us: its guard sees to that.
         std::process::exit(Exit::Mistake.code());
     }
+}
+
+/// Prints something to stdout as JSON.
+pub(crate) fn print_json(value: &impl Serialize) {
+    let text = serde_json::to_string_pretty(value).expect("its keys are strings");
+    print(&(text + "\n"));
 }
 
 /// What `--color` says; without it `NO_COLOR`, `CLICOLOR_FORCE` and the terminal decide.

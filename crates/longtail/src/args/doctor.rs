@@ -5,8 +5,8 @@ use clap::{Args, ValueEnum as _};
 use model::Nanos;
 
 use super::ADVANCED;
-use super::format::FormatArgs;
 use super::limits::from_1_to;
+use super::output::FormatArgs;
 use crate::generators::{Generator, LoadEnd, LoadOrder};
 use crate::mistake::{Mistake, wrong};
 

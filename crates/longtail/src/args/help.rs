@@ -1,8 +1,9 @@
 //! What the help looks like: `-h` fits on a screen, `--help` has every flag, and all of it comes from clap's definition.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
-use clap::{Command, CommandFactory as _};
+use clap::{Args, Command, CommandFactory as _};
 
 use report::Width;
 
@@ -167,6 +168,14 @@ fn in_two(line: &str) -> Vec<String> {
         }
         None => vec![line.to_owned()],
     }
+}
+
+/// Flags of `longtail generate-docs`.
+#[derive(Debug, Args)]
+pub(crate) struct GenerateDocsArgs {
+    /// Where man pages and completions belong, such as ~/.local/share
+    #[arg(value_name = "DIR")]
+    pub(crate) into: PathBuf,
 }
 
 #[cfg(test)]

@@ -2,15 +2,10 @@
 //!
 //! Puma's own words (`-w2 -t5:5 -R100 -d0.2 -k`) stand beside full names. A mistake is one line.
 
-mod attack;
-mod audit;
-mod builtin_server;
 mod doctor;
 #[cfg(test)]
 mod documented;
 pub(crate) mod environment;
-mod format;
-mod generate_docs;
 pub(crate) mod help;
 mod inspect;
 mod like;
@@ -25,7 +20,6 @@ mod report;
 mod server;
 mod sink;
 mod sweep;
-mod thresholds;
 pub(crate) mod timestamps;
 pub(crate) mod watch;
 
@@ -34,20 +28,16 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{FromArgMatches as _, Parser, Subcommand};
 
-pub(crate) use self::attack::AttackArgs;
-pub(crate) use self::audit::AuditArgs;
-pub(crate) use self::builtin_server::BuiltinServerArgs;
 pub(crate) use self::doctor::{DoctorArgs, Examination};
-pub(crate) use self::generate_docs::GenerateDocsArgs;
-pub(crate) use self::load::LoadArgs;
+pub(crate) use self::help::GenerateDocsArgs;
+pub(crate) use self::load::{AttackArgs, LoadArgs};
 pub(crate) use self::outlets::{HostPort, OtlpUrl, OutletArgs};
-pub(crate) use self::output::OutputArgs;
+pub(crate) use self::output::{OutputArgs, ThresholdArgs};
 pub(crate) use self::overhead::OverheadArgs;
 pub(crate) use self::predict::{Goal, PredictArgs, PredictLoad, ServiceWord};
-pub(crate) use self::report::ReportArgs;
-pub(crate) use self::sink::SinkArgs;
+pub(crate) use self::report::{AuditArgs, ReportArgs};
+pub(crate) use self::sink::{BuiltinServerArgs, SinkArgs};
 pub(crate) use self::sweep::SweepArgs;
-pub(crate) use self::thresholds::ThresholdArgs;
 pub(crate) use self::watch::WatchArgs;
 use crate::mistake::Mistake;
 use crate::ui;

@@ -1,10 +1,11 @@
-//! How results leave a command: what is printed, and which files are written. The same flags for every command that measures, and for `report`.
+//! How results leave a command: what is printed, which files are written, and what is expected of a run (`--expect`, `--fail-if`).
+//! The same flags for every command that measures, and for `report`; of the others `--json` alone.
 
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
-use model::{Judgement, Study};
+use model::{Judgement, Objective, Study, Threshold};
 use report::{Columns, Width};
 
 use super::ADVANCED;
@@ -296,6 +297,51 @@ impl OutputArgs {
             ))),
             None => Ok(()),
         }
+    }
+}
+
+/// The words of `--format`, which was before `--json`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FindingsFormat {
+    Text,
+    Json,
+}
+
+/// How findings are printed.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct FormatArgs {
+    /// Print it as JSON, for scripts
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    #[arg(long, value_enum, hide = true, conflicts_with = "json")]
+    format: Option<FindingsFormat>,
+}
+
+impl FormatArgs {
+    /// Whether it is for a program.
+    pub(crate) fn is_json(self) -> bool {
+        self.json || self.format == Some(FindingsFormat::Json)
+    }
+}
+
+/// What is expected of each run.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ThresholdArgs {
+    /// Exit with 1 where a run misses this: 'p99 < 200ms', 'failed < 0.1%'
+    #[arg(long, value_name = "LIMIT", help_heading = "Output")]
+    expect: Vec<Objective>,
+    /// The reverse of --expect: exit with 1 where this holds, 'p99 > 200ms'
+    #[arg(long, value_name = "LIMIT", help_heading = ADVANCED)]
+    fail_if: Vec<Objective>,
+}
+
+impl ThresholdArgs {
+    /// Both in one list.
+    pub(crate) fn all(&self) -> Vec<Threshold> {
+        let of = |conditions: &[Objective], is_expected| {
+            conditions.iter().map(|condition| Threshold { condition: *condition, is_expected }).collect::<Vec<_>>()
+        };
+        [of(&self.expect, true), of(&self.fail_if, false)].concat()
     }
 }
 

@@ -4,8 +4,8 @@ use clap::{Args, ValueEnum};
 use model::{App, Nanos, Probe, ServerKind, Socket, Stop, StreamPlan, Timestamps};
 use sweep::{Arm, OverheadPlan};
 
-use super::format::FormatArgs;
 use super::limits::{above_zero, path};
+use super::output::FormatArgs;
 use super::server::{PumaArgs, ServerWord};
 use crate::mistake::{Mistake, wrong};
 

@@ -9,8 +9,8 @@ use model::{Nanos, Objective, Rate, Threads};
 use sink::DelayLaw;
 
 use super::ADVANCED;
-use super::format::FormatArgs;
 use super::limits::from_1_to;
+use super::output::FormatArgs;
 use crate::mistake::{Mistake, wrong};
 
 const EXAMPLES: &str = "\

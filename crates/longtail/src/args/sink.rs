@@ -1,5 +1,6 @@
-//! Flags of `longtail sink`: a test server with known delays and faults.
+//! Flags of `longtail sink`: a test server with known delays and faults; and of the hidden command that `--server builtin` starts.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -139,4 +140,19 @@ impl SinkArgs {
             spin: self.spin,
         })
     }
+}
+
+/// Flags of the built-in server's process.
+#[derive(Debug, Args)]
+pub(crate) struct BuiltinServerArgs {
+    #[arg(long)]
+    pub(crate) listen: SocketAddr,
+    #[arg(long)]
+    pub(crate) workers: u32,
+    #[arg(long)]
+    pub(crate) threads: u32,
+    #[arg(long)]
+    pub(crate) delay: Nanos,
+    #[arg(long)]
+    pub(crate) worker_header: String,
 }

@@ -10,8 +10,8 @@ use probe::control;
 use probe::owners::BoundAddress;
 
 use super::ADVANCED;
-use super::format::FormatArgs;
 use super::limits::above_zero;
+use super::output::FormatArgs;
 use crate::mistake::{Mistake, wrong};
 use crate::watch::{StatisticsSource, TargetName, short_path};
 

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use audit::{ClaimVerdict, PrintedFigure};
 use model::{Environment, Nanos};
 use report::number;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::calibrate::ComparedGenerator;
 use crate::calibrate::account::{CalibrationRun, Spread};
-use crate::calibrate::conduct::ComparedGenerator;
 use crate::generators::{Generator, LoadOrder};
 use crate::selftest::machine;
 
@@ -169,7 +169,7 @@ fn word(verdict: &ClaimVerdict) -> Option<String> {
 }
 
 /// For a program.
-pub(crate) fn json(found: &CalibrationFindings<'_>) -> String {
+pub(crate) fn json(found: &CalibrationFindings<'_>) -> Value {
     let medians = |generator: &ComparedGenerator| {
         let own = Medians::of(&generator.runs);
         let spread = |figure: fn(&CalibrationRun) -> f64| Spread::of(generator.runs.iter().map(figure));
@@ -186,7 +186,7 @@ pub(crate) fn json(found: &CalibrationFindings<'_>) -> String {
             "failures": generator.failures,
         })
     };
-    let all = json!({
+    json!({
         "started_at": found.started_at,
         "environment": found.environment,
         "connections": found.order.connections,
@@ -195,6 +195,5 @@ pub(crate) fn json(found: &CalibrationFindings<'_>) -> String {
         "interrupted": found.interrupted,
         "tools": found.compared.iter().map(medians).collect::<Vec<_>>(),
         "missing": found.missing,
-    });
-    format!("{all:#}\n")
+    })
 }

@@ -25,8 +25,7 @@ pub(crate) fn run(args: &AuditArgs) -> Result<Exit, Mistake> {
         return Err(Mistake::Read { path: args.file.clone(), why: known.to_owned() });
     }
     if args.output.is_json() {
-        let text = serde_json::to_string_pretty(&audited);
-        ui::print(&(text.map_err(|why| Mistake::Read { path: args.file.clone(), why: why.to_string() })? + "\n"));
+        ui::print_json(&audited);
     } else {
         ui::print(&audit::text(&audited));
     }

@@ -55,7 +55,11 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Mistake> {
         started_at: &started_at,
         interrupted,
     };
-    ui::print(&if args.output.is_json() { calibrate::json(&found) } else { calibrate::table(&found) });
+    if args.output.is_json() {
+        ui::print_json(&calibrate::json(&found));
+    } else {
+        ui::print(&calibrate::table(&found));
+    }
     let ours = compared.iter().find(|one| one.tool == Generator::Longtail);
     Ok(match ours {
         _ if interrupted => Exit::Interrupted,

@@ -32,13 +32,12 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Mistake> {
         Programs { path: around.path, puma, generators: generators.map(|generator| generator.name()).collect() };
     let checks = examine(&programs, &SystemClock::start());
     let fitness = MachineFitness::of(&checks);
-    ui::print(&if args.output.is_json() { json(&checks, &fitness) } else { text(&checks, &fitness, args.full) });
+    if args.output.is_json() {
+        ui::print_json(&json!({ "longtail_version": env!("CARGO_PKG_VERSION"), "fitness": fitness, "checks": checks }));
+    } else {
+        ui::print(&text(&checks, &fitness, args.full));
+    }
     Ok(if fitness.fit { Exit::Fine } else { Exit::Missed })
-}
-
-fn json(checks: &[MachineCheck], fitness: &MachineFitness) -> String {
-    let all = json!({ "longtail_version": env!("CARGO_PKG_VERSION"), "fitness": fitness, "checks": checks });
-    format!("{all:#}\n")
 }
 
 /// The verdict, what is not fine, and how much is; with `is_full` what is fine as well.

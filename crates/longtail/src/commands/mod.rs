@@ -1,8 +1,6 @@
 //! One file a command.
 
 pub(crate) mod audit;
-pub(crate) mod bodies;
-pub(crate) mod builtin_server;
 pub(crate) mod calibrate;
 mod conducted;
 pub(crate) mod doctor;

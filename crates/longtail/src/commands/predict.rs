@@ -37,8 +37,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Mistake> {
     }
     let prediction = predict::predict(&server, load, args.objective, args.cpu)?;
     if args.output.is_json() {
-        let text = serde_json::to_string_pretty(&prediction).map_err(|why| Mistake::Flags(why.to_string()))?;
-        ui::print(&(text + "\n"));
+        ui::print_json(&prediction);
     } else {
         ui::print(&predict::text::table(&prediction, ui::terminal_width()));
         if args.plot {

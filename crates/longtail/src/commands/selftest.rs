@@ -30,11 +30,10 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
     let conserved = outcomes.iter().all(|outcome| outcome.conserved);
     if args.output.is_json() {
-        let all = json!({
+        ui::print_json(&json!({
             "started_at": started_at, "environment": environment, "quick": args.quick, "interrupted": interrupted,
             "conserved": conserved, "cases": outcomes,
-        });
-        ui::print(&format!("{all:#}\n"));
+        }));
     } else {
         ui::print(&selftest::table(&outcomes, &environment));
     }

@@ -1,7 +1,8 @@
-//! `longtail sweep`: the main job.
+//! `longtail sweep`: the main job; with `--bodies` types x sizes x kinds of socket.
 
 use engine::Resolver;
-use sweep::{Context, OtherGenerator, conduct_sweep};
+use launch::puma;
+use sweep::{Context, OtherGenerator, conduct_bodies, conduct_sweep};
 
 use super::conducted::{TerminalObserver, context, fall_back, refuse_in_vain};
 use crate::args::SweepArgs;
@@ -57,4 +58,41 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     let published = results.publish(&study);
     outlets.close(&interrupt);
     published.map(|()| Exit::of(&study))
+}
+
+/// Conducts the matrix, shows its rows as they are done, and keeps it on disk.
+///
+/// # Errors
+/// Where a flag is wrong, the server does not work, or the study cannot be kept.
+pub(crate) fn run_bodies(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake> {
+    let output = args.bodies_output();
+    output.check(StudyKind::Bodies)?;
+    let plan = args.bodies_plan()?;
+    let addresses = addresses()?;
+    refuse_in_vain(plan.probe)?;
+    if plan.server.kind == (model::ServerKind::Puma { command: None }) {
+        puma::discover(&puma::Surroundings::here()?)?;
+    }
+    let interrupt = signals::interruption()?;
+    let started_at = wall_time();
+    let results = Results::open("bodies", &started_at, &output)?;
+    let ceilings = CeilingFile::of_day(&started_at);
+    let context = Context {
+        addresses,
+        boot_timeout: args.server.puma.boot_timeout,
+        command_line: with_environment(&plan.command_line()),
+        lanes_by: Some(args.server.lanes_by()),
+        resolver,
+        ..context(SystemClock::start(), &started_at, &interrupt, &ceilings)
+    };
+    let mut observer = TerminalObserver::new(&results, None);
+    let study = conduct_bodies(&plan, &context, &mut observer);
+    let study = observer.finished(study)?;
+    if study.runs.is_empty() {
+        ui::note("interrupted before the first run: there is nothing to report");
+        return Ok(Exit::Interrupted);
+    }
+    let study = study.into();
+    results.publish(&study)?;
+    Ok(Exit::of(&study))
 }

@@ -1,9 +1,295 @@
-//! `longtail selftest`, in parts: the laws (`cases`), their right answers (`truth`), and the
-//! table (`text`).
+//! `longtail doctor --self-test`: the laws that the engine is held against, how each is run, and what came of it. The right answers are
+//! in `truth`, the table in `text`.
 
-mod cases;
 mod text;
 mod truth;
 
-pub(crate) use cases::all;
-pub(crate) use text::{machine, table};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, OnceLock};
+
+use engine::{DriveResult, LoadSpec, RunProgress, Transport, drive, render};
+use model::{Arrivals, Clock, Exchange, Histogram, Nanos, Pace, Profile, Rate, Timestamps};
+use serde::Serialize;
+use sink::{DelayLaw, RequestShare, Sink, SinkLedger, SinkSettings, SlotQueue, StallLaw};
+
+pub(crate) use self::text::{machine, table};
+use self::truth::ResponseFigures;
+use crate::clock::SystemClock;
+use crate::mistake::Mistake;
+
+/// Of arrivals and delays: the same seed, the same numbers.
+const SEED: u64 = 1;
+
+/// One law.
+#[derive(Clone, Debug)]
+pub(crate) struct SelftestCase {
+    /// Its name in the table.
+    pub(crate) name: &'static str,
+    delay: DelayLaw,
+    /// How many requests the sink serves at once, the first that came first; `None`: all.
+    slots: Option<u32>,
+    stalls: Option<StallLaw>,
+    /// Whether the steady state is known too.
+    has_steady_state: bool,
+    rate: f64,
+    arrivals: Arrivals,
+    /// When the last request is due.
+    length: Nanos,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct CaseResult {
+    /// The law.
+    pub(crate) case: &'static str,
+    /// Requests that the schedule holds.
+    pub(crate) planned: u64,
+    /// Response times of the steady state, where theory knows them.
+    pub(crate) steady_state: Option<ResponseFigures>,
+    /// Response times that exactly these requests should have had.
+    pub(crate) expected: ResponseFigures,
+    /// As the engine has measured them, from the due time.
+    pub(crate) measured: Option<ResponseFigures>,
+    /// Measured - expected, in the order mean, p50, p99, p99.9.
+    pub(crate) error_ns: Option<[i64; 4]>,
+    /// Of laws that tell the time of each single request: how far the worst of them was off.
+    #[serde(rename = "worst_error_ns")]
+    pub(crate) worst_error: Option<Nanos>,
+    /// Requests per second that the schedule asks for.
+    pub(crate) offered_per_s: f64,
+    /// Requests per second that were sent in the same time.
+    pub(crate) sent_per_s: f64,
+    /// How late requests were sent.
+    pub(crate) send_lag: LagQuantiles,
+    /// How late the sink itself was with its answers: a part of the error that is not the engine's.
+    pub(crate) sink_lateness: LagQuantiles,
+    /// How long the engine's lane stood in the kernel's run queue, where the kernel says: time that others had.
+    #[serde(rename = "run_queue_ns")]
+    pub(crate) run_queue: Option<Nanos>,
+    /// What must be equal, whatever the machine does.
+    pub(crate) balances: Vec<CountBalance>,
+    /// Whether all of it is.
+    pub(crate) conserved: bool,
+}
+
+/// How late something was.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct LagQuantiles {
+    #[serde(rename = "p50_ns")]
+    pub(crate) p50: Option<Nanos>,
+    #[serde(rename = "p99_ns")]
+    pub(crate) p99: Option<Nanos>,
+}
+
+impl From<&Histogram> for LagQuantiles {
+    fn from(times: &Histogram) -> LagQuantiles {
+        LagQuantiles { p50: times.quantile(0.5), p99: times.quantile(0.99) }
+    }
+}
+
+/// One count from two sides: the plan, the engine's ledger or the sink's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct CountBalance {
+    /// What is counted.
+    pub(crate) what: &'static str,
+    /// As it should be.
+    pub(crate) expected: u64,
+    /// As it was found.
+    pub(crate) found: u64,
+}
+
+impl CountBalance {
+    /// Whether the two agree.
+    pub(crate) fn holds(self) -> bool {
+        self.expected == self.found
+    }
+}
+
+/// All that is counted of a run that was not interrupted: `planned` requests are due, and the sink answers all.
+fn balances(planned: u64, done: &DriveResult, ledger: &SinkLedger) -> Vec<CountBalance> {
+    let (tally, good) = (&done.tally, done.tally.counts.good());
+    let balances = [
+        ("requests planned, and ended in one way or another", planned, tally.counts.total()),
+        ("requests planned, and answered well", planned, good),
+        ("answers, and response times recorded", good, tally.response_time.count()),
+        ("answers, and those of each connection", good, tally.per_connection.iter().sum()),
+        ("requests sent, and received by the sink", tally.all_requests(), ledger.requests),
+        ("answers received, and sent by the sink", tally.all_answers(), ledger.answers),
+        ("requests of the sink, and its arrivals by second", ledger.requests, ledger.arrivals.counts.iter().sum()),
+        ("bytes sent, and received by the sink", tally.sent_bytes, ledger.received_bytes),
+        ("bytes received, and sent by the sink", tally.received_bytes, ledger.sent_bytes),
+        ("connections opened, and accepted by the sink", tally.connections_opened, ledger.connections),
+    ];
+    balances.map(|(what, expected, found)| CountBalance { what, expected, found }).into()
+}
+
+/// All laws, each for a while: 5 s in all where it shall be quick.
+pub(crate) fn all(quick: bool) -> Vec<SelftestCase> {
+    let ms = Nanos::from_millis;
+    let case = |name, delay, common, short| SelftestCase {
+        name,
+        delay,
+        slots: None,
+        stalls: None,
+        has_steady_state: false,
+        rate: 1000.0,
+        arrivals: Arrivals::Constant,
+        length: ms(if quick { short } else { common }),
+    };
+    let share = RequestShare::new(0.02).expect("a share");
+    let stalls = StallLaw::new(ms(1000), ms(100));
+    let bimodal = DelayLaw::Bimodal { common: ms(1), other: ms(50), share };
+    // Twice what five slots of 100 ms can do; and 5 slots of 10 ms at 0.8.
+    let (twice, loaded) =
+        (case("D/D/5 at twice", ms(100).into(), 1000, 300), case("M/D/5 at 0.8", ms(10).into(), 10_000, 700));
+    vec![
+        case("constant 1ms", ms(1).into(), 3000, 300),
+        case("exp:5ms", DelayLaw::Exponential { mean: ms(5) }, 3000, 300),
+        case("bimodal:1ms:50ms:0.02", bimodal, 3000, 300),
+        SelftestCase { stalls, ..case("stalls 1s:100ms", ms(1).into(), 3500, 1200) },
+        SelftestCase { slots: Some(5), rate: 100.0, ..twice },
+        SelftestCase { slots: Some(5), rate: 400.0, arrivals: Arrivals::Poisson, has_steady_state: true, ..loaded },
+        case("rate 1000/s", Nanos::ZERO.into(), 3000, 500),
+    ]
+}
+
+impl SelftestCase {
+    /// When each request is due, from the start.
+    fn due(&self) -> Vec<Nanos> {
+        let schedule = self.pace().schedule().into_iter().flatten();
+        schedule.take_while(|due| *due < self.length).collect()
+    }
+
+    fn pace(&self) -> Pace {
+        let rate = Rate::new(self.rate).expect("a rate");
+        Pace::Open { profile: Profile::Flat { rate }, arrivals: self.arrivals, seed: SEED, burst: 1 }
+    }
+
+    fn settings(&self) -> SinkSettings {
+        let (delay, stalls, seed) = (self.delay, self.stalls, SEED);
+        let listen = vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()];
+        let queue = if self.slots.is_some() { SlotQueue::Shared } else { SlotQueue::Unlimited };
+        SinkSettings { listen, queue, threads: self.slots.unwrap_or(1), delay, stalls, seed, ..SinkSettings::default() }
+    }
+
+    /// What each request should take, had it been sent when it was due. `offset` is from the sink's start to the run's.
+    fn expected(&self, due: &[Nanos], offset: Nanos) -> Vec<Nanos> {
+        match (self.slots, self.stalls) {
+            (Some(slots), _) => truth::first_come(due, slots, self.delay.mean()),
+            (None, Some(stalls)) => truth::stalled(due, offset, self.delay.mean(), stalls),
+            (None, None) => truth::draws(&self.delay, SEED, due.len() as u64),
+        }
+    }
+
+    /// Runs it; `None` where the user interrupts.
+    ///
+    /// # Errors
+    /// Where the sink or the engine cannot start.
+    pub(crate) fn run(&self, clock: SystemClock, interrupt: &AtomicBool) -> Result<Option<CaseResult>, Mistake> {
+        let sink_clock = SinkClock { clock, first: Arc::default() };
+        let sink = Sink::start(self.settings(), sink_clock.clone())?;
+        let due = self.due();
+        let (host, transport) = (sink.address().to_string(), Transport::tcp(sink.address()));
+        let spec = LoadSpec {
+            pace: self.pace(),
+            measured: Some(self.length),
+            // As a load does by itself.
+            timestamps: if engine::can_stamp() { Timestamps::Kernel } else { Timestamps::User },
+            // As many connections as there are requests: none waits for one.
+            ..LoadSpec::closed(transport, render("GET", &host, "/", true), due.len() as u32)
+        };
+        let (journal, records) = sync_channel(due.len());
+        let done = drive(&spec, &clock, interrupt, &RunProgress::new(1), Some(&journal));
+        let done = done.map_err(|error| Mistake::Sweep(error.into()))?;
+        let ledger = sink.stop();
+        if done.interrupted {
+            return Ok(None);
+        }
+        drop(journal);
+        let exchanges = records.iter().flatten().map(|record| record.exchange).collect();
+        let offset = done.start.saturating_sub(sink_clock.first.get().copied().unwrap_or_default());
+        Ok(Some(self.result(&self.expected(&due, offset), exchanges, &done, &ledger)))
+    }
+
+    fn result(
+        &self,
+        times: &[Nanos],
+        mut exchanges: Vec<Exchange>,
+        done: &DriveResult,
+        ledger: &SinkLedger,
+    ) -> CaseResult {
+        let planned = times.len() as u64;
+        let balances = balances(planned, done, ledger);
+        let expected = ResponseFigures::exactly(times).unwrap_or_default();
+        let measured = ResponseFigures::of(&done.tally.response_time);
+        let error = |measured: ResponseFigures| {
+            let (measured, expected) = (measured.all(), expected.all());
+            std::array::from_fn(|at| measured[at].0.cast_signed() - expected[at].0.cast_signed())
+        };
+        exchanges.retain(|exchange| exchange.outcome.is_good());
+        exchanges.sort_by_key(|exchange| exchange.due);
+        let off = exchanges.iter().zip(times).map(|(one, time)| Nanos(one.response_time().0.abs_diff(time.0)));
+        // Laws without slots and pauses deal their draws to whichever request comes first.
+        let tells_each = self.slots.is_some() || self.stalls.is_some();
+        let per_second = |count: u64| count as f64 / self.length.as_secs_f64();
+        CaseResult {
+            case: self.name,
+            planned,
+            steady_state: self.has_steady_state.then(|| truth::steady_state(self.delay.mean())),
+            expected,
+            measured,
+            error_ns: measured.map(error),
+            worst_error: off.max().filter(|_| tells_each),
+            offered_per_s: per_second(planned),
+            sent_per_s: per_second(done.tally.sent_in_window),
+            send_lag: LagQuantiles::from(&done.tally.send_lag),
+            sink_lateness: LagQuantiles::from(&ledger.lateness),
+            run_queue: done.lanes.iter().map(|lane| lane.run_queue).reduce(|a, b| a + b),
+            conserved: balances.iter().all(|balance| balance.holds()),
+            balances,
+        }
+    }
+}
+
+/// The sink's clock, which remembers its first reading: the instant that the sink counts its pauses from.
+#[derive(Clone)]
+struct SinkClock {
+    clock: SystemClock,
+    first: Arc<OnceLock<Nanos>>,
+}
+
+impl Clock for SinkClock {
+    fn now(&self) -> Nanos {
+        let now = self.clock.now();
+        self.first.get_or_init(|| now);
+        now
+    }
+
+    fn sleep(&self, duration: Nanos) {
+        self.clock.sleep(duration);
+    }
+
+    fn wall(&self) -> Nanos {
+        self.clock.wall()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_laws_take_less_than_their_time() {
+        let length = |quick| all(quick).iter().map(|case| case.length).sum::<Nanos>();
+        assert!(length(true) <= Nanos::from_secs(4), "{}", length(true));
+        assert!(length(false) <= Nanos::from_secs(28), "{}", length(false));
+    }
+
+    #[test]
+    fn a_constant_pace_is_planned_to_the_request() {
+        let planned = |name| all(false).iter().find(|case| case.name == name).unwrap().due().len();
+        assert_eq!([planned("rate 1000/s"), planned("D/D/5 at twice")], [3000, 100]);
+    }
+}

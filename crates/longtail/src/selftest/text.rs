@@ -3,8 +3,8 @@
 use model::{Environment, Nanos};
 use report::number;
 
-use crate::selftest::cases::{CaseResult, CountBalance};
 use crate::selftest::truth::ResponseFigures;
+use crate::selftest::{CaseResult, CountBalance};
 
 const HEAD: [&str; 2] = [
     "                        response time,  mean      p50      p99    p99.9     sent   send lag us  sink's  counts",
@@ -81,7 +81,7 @@ pub(crate) fn machine(environment: &Environment) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selftest::cases::LagQuantiles;
+    use crate::selftest::LagQuantiles;
 
     fn table_of(found: u64) -> String {
         let balances = vec![CountBalance { what: "requests sent, and received by the sink", expected: 7, found }];
