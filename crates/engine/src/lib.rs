@@ -6,7 +6,6 @@
 
 mod app_time;
 mod busy_poll;
-mod chunked;
 mod clock_offset;
 mod connect;
 mod connection;

@@ -1,8 +1,7 @@
 //! One connection's response, fed as the bytes come: in whatever pieces, the result is the same.
 
-use model::BadResponse;
+use model::{BadResponse, ChunkedDecoder};
 
-use crate::chunked::ChunkedDecoder;
 use crate::head::{BodyFraming, HeadCache, ResponseHead};
 
 /// A whole response.
@@ -157,7 +156,7 @@ impl ResponseReader {
             self.state = match framing {
                 BodyFraming::Empty => ReadState::Length(0),
                 BodyFraming::Length(length) => ReadState::Length(length),
-                BodyFraming::Chunked => ReadState::Chunked(ChunkedDecoder::new()),
+                BodyFraming::Chunked => ReadState::Chunked(ChunkedDecoder::default()),
                 BodyFraming::UntilClose => ReadState::UntilClose,
             };
         }
@@ -190,7 +189,7 @@ pub fn response_body(raw: &[u8]) -> Option<Vec<u8>> {
         if head.framing != BodyFraming::Chunked {
             return Some(rest.to_vec());
         }
-        let (mut decoder, mut body) = (ChunkedDecoder::new(), Vec::new());
+        let (mut decoder, mut body) = (ChunkedDecoder::default(), Vec::new());
         decoder.feed(rest, |content| body.extend_from_slice(content))?;
         return decoder.is_done().then_some(body);
     }

@@ -17,7 +17,7 @@ pub use self::discover::discover;
 use self::discover::given;
 use self::listeners::ChosenAddresses;
 pub use self::listeners::free_address;
-pub use self::settings::{has_config, settings};
+pub use self::settings::{has_config, printed_version, settings};
 use crate::scratch::random_hex;
 use crate::{LaunchError, LaunchSpec, Scratch, ServerBind, ServerOutput, TlsPair, app};
 

@@ -16,7 +16,7 @@ const MOST_FIELDS: usize = 128;
 pub(crate) enum Refusal {
     /// It is not HTTP/1, or contradicts itself: 400.
     Malformed,
-    /// Its head, chunk extensions or trailers are too long: 431.
+    /// Its head is too long: 431.
     TooLarge,
 }
 

@@ -1,6 +1,8 @@
 //! One request after the other out of a connection's bytes, in whatever pieces they come. Bodies are read and
 //! dropped; nothing is answered here. Fed in pieces or whole, the same bytes give the same requests.
 
+use model::ChunkedDecoder;
+
 use crate::head::{HeadMemo, LONGEST, Refusal, RequestFraming, RequestHead};
 
 /// Room for an unfinished head that a connection keeps between requests.
@@ -36,7 +38,7 @@ enum HeadScan {
 enum ReadStage {
     Head,
     Length(RequestHead, u64),
-    Chunked(RequestHead, ChunkedBody),
+    Chunked(RequestHead, ChunkedDecoder),
 }
 
 /// The reader of one connection.
@@ -83,7 +85,7 @@ impl RequestReader {
             match head.framing {
                 RequestFraming::Bodiless => return Ok((taken, self.whole(head))),
                 RequestFraming::Length(bytes) => self.stage = ReadStage::Length(head, bytes),
-                RequestFraming::Chunked => self.stage = ReadStage::Chunked(head, ChunkedBody::new()),
+                RequestFraming::Chunked => self.stage = ReadStage::Chunked(head, ChunkedDecoder::default()),
             }
             if taken == input.len() && head.expects_continue {
                 return Ok((taken, ReadProgress::WantsContinue));
@@ -98,8 +100,8 @@ impl RequestReader {
                 (here as usize, (*left == 0).then_some(*head))
             }
             ReadStage::Chunked(head, chunked) => {
-                let (here, ended) = chunked.feed(rest)?;
-                (here, ended.then_some(*head))
+                let here = chunked.feed(rest, |_| ()).ok_or(Refusal::Malformed)?;
+                (here, chunked.is_done().then_some(*head))
             }
         };
         self.bytes += of_body as u64;
@@ -168,109 +170,6 @@ impl RequestReader {
     fn check_line(&mut self) -> Result<(), Refusal> {
         self.line_checked = true;
         crate::head::parse(&self.unfinished).map(drop)
-    }
-}
-
-/// Extensions of one chunk, or all trailers, may not be longer: as large as a head may be.
-const LONGEST_LINES: usize = LONGEST;
-
-/// How far the body has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ChunkPart {
-    /// In a chunk's size; whether a digit has come.
-    Size(bool),
-    /// After the size, up to the line's CR.
-    Extension,
-    /// Before the LF of the size line.
-    SizeEnd,
-    /// In the chunk's content.
-    Content,
-    /// Before the CR after the content.
-    ContentCr,
-    /// Before the LF after the content.
-    ContentLf,
-    /// At the start of a trailer line, or of the empty line that ends it all.
-    LineStart,
-    /// In a trailer line.
-    Trailer,
-    /// Before a trailer line's LF.
-    TrailerEnd,
-    /// Before the very last LF.
-    LastLf,
-}
-
-/// A chunked body that is being received.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ChunkedBody {
-    state: ChunkPart,
-    /// Bytes that are left of the chunk.
-    left: u64,
-    /// Bytes of extensions or trailers so far.
-    lines: usize,
-}
-
-impl ChunkedBody {
-    /// Before the first chunk.
-    pub(crate) fn new() -> ChunkedBody {
-        ChunkedBody { state: ChunkPart::Size(false), left: 0, lines: 0 }
-    }
-
-    /// Takes what is the body's from the front of `input`: how many bytes, and whether they end it.
-    pub(crate) fn feed(&mut self, input: &[u8]) -> Result<(usize, bool), Refusal> {
-        let mut at = 0;
-        while at < input.len() {
-            if self.state == ChunkPart::Content {
-                let here = self.left.min((input.len() - at) as u64);
-                self.left -= here;
-                at += here as usize;
-                if self.left == 0 {
-                    self.state = ChunkPart::ContentCr;
-                }
-                continue;
-            }
-            let byte = input[at];
-            at += 1;
-            if self.state == ChunkPart::LastLf && byte == b'\n' {
-                return Ok((at, true));
-            }
-            self.state = self.after(byte)?;
-        }
-        Ok((at, false))
-    }
-
-    /// The state after a byte that is not content.
-    fn after(&mut self, byte: u8) -> Result<ChunkPart, Refusal> {
-        Ok(match (self.state, byte) {
-            (ChunkPart::Size(_), b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
-                let digit = (byte as char).to_digit(16).map_or(0, u64::from);
-                self.left = self.left.checked_mul(16).ok_or(Refusal::Malformed)? + digit;
-                ChunkPart::Size(true)
-            }
-            (ChunkPart::Size(true) | ChunkPart::Extension, b'\r') => ChunkPart::SizeEnd,
-            (ChunkPart::Size(true), b';' | b' ' | b'\t') => {
-                self.lines = 0;
-                ChunkPart::Extension
-            }
-            (ChunkPart::SizeEnd, b'\n') if self.left > 0 => ChunkPart::Content,
-            (ChunkPart::SizeEnd, b'\n') => {
-                self.lines = 0;
-                ChunkPart::LineStart
-            }
-            (ChunkPart::ContentCr, b'\r') => ChunkPart::ContentLf,
-            (ChunkPart::ContentLf, b'\n') => ChunkPart::Size(false),
-            (ChunkPart::LineStart, b'\r') => ChunkPart::LastLf,
-            (ChunkPart::Trailer, b'\r') => ChunkPart::TrailerEnd,
-            (ChunkPart::TrailerEnd, b'\n') => ChunkPart::LineStart,
-            (ChunkPart::Extension, byte) if byte != b'\n' => self.line(ChunkPart::Extension)?,
-            (ChunkPart::LineStart | ChunkPart::Trailer, byte) if byte != b'\n' => self.line(ChunkPart::Trailer)?,
-            _ => return Err(Refusal::Malformed),
-        })
-    }
-
-    /// One more byte of a line that nobody needs.
-    fn line(&mut self, state: ChunkPart) -> Result<ChunkPart, Refusal> {
-        self.lines += 1;
-        if self.lines > LONGEST_LINES { Err(Refusal::TooLarge) } else { Ok(state) }
     }
 }
 
@@ -392,27 +291,5 @@ mod tests {
         let mut memo = HeadMemo::default();
         assert_eq!(RequestReader::new().feed(head.as_bytes(), &mut memo).1, ReadProgress::WantsContinue);
         assert_eq!(RequestReader::new().feed(format!("{head}a").as_bytes(), &mut memo).1, ReadProgress::Unfinished);
-    }
-
-    fn feed(input: &str) -> Result<(usize, bool), Refusal> {
-        ChunkedBody::new().feed(input.as_bytes())
-    }
-
-    #[test]
-    fn a_body_ends_at_its_empty_chunk() {
-        assert_eq!(feed("0\r\n\r\nGET"), Ok((5, true)));
-        assert_eq!(feed("3\r\nabc\r\n0\r\n\r\n"), Ok((13, true)));
-        assert_eq!(feed("3;name=\"v\"\r\nabc\r\n000\r\nTrailer: 1\r\n\r\n"), Ok((36, true)));
-        assert_eq!(feed("a\r\n0\r\n\r\n0\r\n\r\n\r\n0\r\n\r\n"), Ok((20, true)));
-        assert_eq!(feed("3\r\nab"), Ok((5, false)));
-    }
-
-    #[test]
-    fn what_is_not_chunked_is_refused() {
-        for input in ["\r\n", "x\r\n", "3\n", "3\r\nabcd", "3\r\nabc\n", "-1\r\n", "0\r\n\n", "11111111111111111\r\n"] {
-            assert_eq!(feed(input), Err(Refusal::Malformed), "{input:?}");
-        }
-        let endless = format!("0\r\n{}", "t".repeat(LONGEST_LINES + 1));
-        assert_eq!(feed(&endless), Err(Refusal::TooLarge));
     }
 }

@@ -122,12 +122,11 @@ pub(crate) type Opened<C> = (Vec<ServingLoop<C>>, Vec<Listen>);
 
 impl<C: Clock + Clone> ServingLoop<C> {
     /// Listens, for all loops. What cannot work later is tried here, so that [`ServingLoop::run`] has no errors.
-    pub(crate) fn open_all(settings: &SinkSettings, clock: &C) -> Result<Opened<C>, SinkError> {
+    pub(crate) fn open_all(settings: &SinkSettings, clock: &C, started: Nanos) -> Result<Opened<C>, SinkError> {
         settings.check()?;
         let speaks_tls = settings.listen.iter().any(|listen| listen.tls);
         let tls = speaks_tls.then(|| tls_config(settings.pem.as_ref(), settings.names())).transpose()?;
         let requests = Arc::new(AtomicU64::new(0));
-        let started = clock.now();
         let mut loops: Vec<ServingLoop<C>> = (0..settings.loops)
             .map(|number| ServingLoop::open(settings, clock.clone(), started, number, Arc::clone(&requests)))
             .collect::<Result<_, _>>()?;

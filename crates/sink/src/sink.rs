@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use model::Clock;
+use model::{Clock, Nanos};
 
 use crate::listen::{Listen, ListenAddress};
 use crate::mailbox::LoopMailbox;
@@ -15,6 +15,7 @@ use crate::{SinkError, SinkLedger, SinkSettings};
 /// A sink that serves until it is stopped. Dropped, it stops in the same way.
 #[derive(Debug)]
 pub struct Sink {
+    started: Nanos,
     places: Vec<Listen>,
     stop: Arc<AtomicBool>,
     mailboxes: Vec<LoopMailbox>,
@@ -40,8 +41,9 @@ impl Sink {
         clock: impl Clock + Clone + Send + 'static,
         stop: Arc<AtomicBool>,
     ) -> Result<Sink, SinkError> {
-        let (loops, places) = ServingLoop::open_all(&settings, &clock)?;
-        let mut sink = Sink { places, stop, mailboxes: Vec::new(), threads: Vec::new() };
+        let started = clock.now();
+        let (loops, places) = ServingLoop::open_all(&settings, &clock, started)?;
+        let mut sink = Sink { started, places, stop, mailboxes: Vec::new(), threads: Vec::new() };
         for serving in loops {
             sink.mailboxes.push(serving.mailbox());
             let stop = Arc::clone(&sink.stop);
@@ -51,6 +53,11 @@ impl Sink {
             sink.threads.push(std::thread::Builder::new().name("sink".to_owned()).spawn(run).map_err(no_thread)?);
         }
         Ok(sink)
+    }
+
+    /// When it started, by its clock: pauses and arrivals are counted from here.
+    pub fn started(&self) -> Nanos {
+        self.started
     }
 
     /// Where it listens, in the order of the settings, with the ports that it really has.

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use engine::{Endpoint, LoadSpec, RunProgress, TlsOptions, TlsSettings, Transport, drive, fetch};
 use launch::puma::{Addresses, free_address};
-use launch::{LaunchSpec, Server};
+use launch::{GuardCommand, LaunchSpec, Server};
 use model::{Ceiling, Clock, Nanos, Pace, Placement, Request, RequestOrder, Socket};
 
 use crate::context::Context;
@@ -44,7 +44,7 @@ pub(crate) fn ceilings<C: Clock + Clone + Send>(
         }
         let transport = match &sink {
             Some((_, transport)) => transport,
-            None => &sink.insert(start_sink(shape, answer_bytes, placement, context)?).1,
+            None => &sink.insert(start_sink_for(shape, answer_bytes, placement, context)?).1,
         };
         let ceiling = measure(shape, transport, context)?;
         if let Some(ceiling) = &ceiling {
@@ -106,7 +106,7 @@ fn settings(shape: &LoadSpec, answer_bytes: u32, placement: Option<&Placement>) 
 ///
 /// # Errors
 /// Where it cannot be started.
-fn start_sink<C: Clock + Clone + Send>(
+fn start_sink_for<C: Clock + Clone + Send>(
     shape: &LoadSpec,
     answer_bytes: u32,
     placement: Option<&Placement>,
@@ -127,21 +127,36 @@ fn start_sink<C: Clock + Clone + Send>(
     let flags = ["sink".to_owned(), format!("--listen={place}"), format!("--body={answer_bytes}")];
     let argv = std::iter::once(context.program.clone()).chain(flags.map(OsString::from));
     let cpus = placement.map(|placement| placement.server.clone());
-    let server =
-        Server::start(&LaunchSpec { cpus, ..LaunchSpec::command(argv, &context.dir) }, &context.guard, &context.clock)?;
+    let spec = LaunchSpec { cpus, ..LaunchSpec::command(argv, &context.dir) };
     // The sink's certificate is made for this one run and by ourselves.
     let options = TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() };
     let tls = shape.transport.tls.is_some().then(|| TlsSettings::new(&options)).transpose().ok().flatten();
     let transport = Transport { tls, ..Transport::plain(vec![endpoint]) };
-    let begun = context.clock.now();
-    while fetch(&transport, &shape.requests[0], "", LONGEST_WAIT, &context.clock, context.interrupt).is_err() {
-        if server.exited().is_some() || context.clock.now() - begun > LONGEST_WAIT {
+    let answers = || fetch(&transport, &shape.requests[0], "", LONGEST_WAIT, &context.clock, context.interrupt).is_ok();
+    let server = start_sink(&spec, &context.guard, &context.clock, answers)?;
+    Ok((server, transport))
+}
+
+/// Starts a sink as a process of its own, and waits until it answers.
+///
+/// # Errors
+/// Where it cannot be started, ends, or does not answer.
+pub fn start_sink(
+    spec: &LaunchSpec,
+    guard: &GuardCommand,
+    clock: &impl Clock,
+    mut answers: impl FnMut() -> bool,
+) -> Result<Server, SweepError> {
+    let server = Server::start(spec, guard, clock)?;
+    let begun = clock.now();
+    while !answers() {
+        if server.exited().is_some() || clock.now() - begun > LONGEST_WAIT {
             let how = server.exited().map_or_else(|| "it does not answer".to_owned(), |exit| exit.to_string());
             return Err(SweepError::NoCalibration { how });
         }
-        context.clock.sleep(Nanos::from_millis(10));
+        clock.sleep(Nanos::from_millis(10));
     }
-    Ok((server, transport))
+    Ok(server)
 }
 
 /// The same request, as many bytes, for a path on which the built-in server does not sleep.

@@ -27,6 +27,7 @@ mod watch;
 mod with;
 
 pub use bodies::conduct_bodies;
+pub use calibrate::start_sink;
 pub use context::{Ceilings, ClaimedRun, Context, OtherGenerator, Task};
 pub use error::SweepError;
 pub use load::{LoadCompany, PreparedLoad, RequestJournal, conduct_load};

@@ -1,14 +1,15 @@
-//! What a Puma's own configuration comes to: its config file, its environment and its flags, as that Puma itself puts them together.
+//! What a Puma says of itself before it serves: its version, and what its own configuration comes to: its config file, its environment and its flags, as that Puma itself puts them together.
 //!
 //! Puma is started once more, as it will be, with a script before it ([`SCRIPT`]) that prints what its launcher has made of all that
 //! and ends it before anything is bound. So whatever a config file does is done, and a flag wins where Puma lets it.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
 use model::{Clock, Nanos, PumaSettings};
 
-use crate::{GuardCommand, LaunchError, LaunchSpec, Server};
+use crate::{GuardCommand, LaunchError, LaunchSpec, Server, ServerOutput};
 
 /// Longest wait for it. A config file may load an app.
 const PATIENCE: Nanos = Nanos::from_secs(30);
@@ -50,14 +51,41 @@ pub fn settings(
     options.push(" -r");
     options.push(&script);
     asking.env.push(("RUBYOPT".into(), options));
-    let child = Server::start(&asking, guard, clock)?;
+    let (output, _) = output_of(&asking, guard, clock, || if is_interrupted() { Nanos::ZERO } else { PATIENCE })?;
+    Ok(output.lines().find_map(|line| line.strip_prefix(MARK)).map(read))
+}
+
+/// What this Puma prints as its version; `None` where it did not end within `longest`.
+///
+/// # Errors
+/// Where it cannot be started.
+pub fn printed_version(
+    puma: &[OsString],
+    dir: &Path,
+    guard: &GuardCommand,
+    clock: &dyn Clock,
+    longest: Nanos,
+) -> Result<Option<String>, LaunchError> {
+    let asking = LaunchSpec::command(puma.iter().cloned().chain(["--version".into()]), dir);
+    let (output, has_ended) = output_of(&asking, guard, clock, || longest)?;
+    Ok(has_ended.then(|| output.lines().collect::<Vec<_>>().join("\n")))
+}
+
+/// What a command prints that ends by itself, and whether it did so in time; nothing of it is left.
+fn output_of(
+    spec: &LaunchSpec,
+    guard: &GuardCommand,
+    clock: &dyn Clock,
+    longest: impl Fn() -> Nanos,
+) -> Result<(ServerOutput, bool), LaunchError> {
+    let child = Server::start(spec, guard, clock)?;
     let begun = clock.now();
-    while child.exited().is_none() && clock.now().saturating_sub(begun) < PATIENCE && !is_interrupted() {
+    while child.exited().is_none() && clock.now().saturating_sub(begun) < longest() {
         clock.sleep(STEP);
     }
+    let has_ended = child.exited().is_some();
     child.stop(Nanos::ZERO, clock);
-    let output = child.output();
-    Ok(output.lines().find_map(|line| line.strip_prefix(MARK)).map(read))
+    Ok((child.output(), has_ended))
 }
 
 /// `max_fast_inline=10 queue_requests=true …` with Ruby's `inspect` of each value.

@@ -33,6 +33,17 @@ fn a_server_that_ends_at_boot_says_why() {
 }
 
 #[test]
+fn a_puma_that_does_not_tell_its_version_holds_nobody_up() {
+    let told = |script: &str, longest| {
+        let puma = ["sh", "-c", script].map(Into::into);
+        launch::puma::printed_version(&puma, Path::new("/"), &guard(), &SteadyClock, longest).unwrap()
+    };
+    // What it leaves behind does not hold its output open.
+    assert_eq!(told("echo puma version 1.2; sleep 1000 &", PATIENCE).as_deref(), Some("puma version 1.2"));
+    assert_eq!(told("exec sleep 1000", Nanos::from_millis(50)), None);
+}
+
+#[test]
 fn a_server_is_given_the_time_to_stop_by_itself() {
     let server = shell("trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.02; done");
     said(&server, "ready");

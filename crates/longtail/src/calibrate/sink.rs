@@ -13,7 +13,7 @@ use sink::SinkLedger;
 use crate::clock::SystemClock;
 use crate::mistake::Mistake;
 
-/// Longest wait for the sink to answer, or to have nothing open any more.
+/// Longest wait for the sink to have nothing open any more.
 const PATIENCE: Nanos = Nanos::from_secs(30);
 const STEP: Nanos = Nanos::from_millis(10);
 
@@ -50,17 +50,9 @@ impl SinkUnderLoad {
     ) -> Result<SinkUnderLoad, Mistake> {
         let address: SocketAddr = free_address(Socket::Tcp4, &Addresses::default())?;
         let words = [program.to_owned(), "sink".into(), format!("--listen={address}").into()];
-        let server = Server::start(&LaunchSpec::command(words.map(OsString::from), dir), guard, &clock)?;
-        let sink = SinkUnderLoad { server, address, clock, url: format!("http://{address}/") };
-        let begun = clock.now();
-        while sink.ledger().is_none() {
-            if sink.server.exited().is_some() || clock.now() - begun > PATIENCE {
-                let how = sink.server.exited().map_or_else(|| "it does not answer".to_owned(), |exit| exit.to_string());
-                return Err(Mistake::Sweep(sweep::SweepError::NoCalibration { how }));
-            }
-            clock.sleep(STEP);
-        }
-        Ok(sink)
+        let spec = LaunchSpec::command(words.map(OsString::from), dir);
+        let server = sweep::start_sink(&spec, guard, &clock, || sink_ledger::requests(address).is_ok())?;
+        Ok(SinkUnderLoad { server, address, clock, url: format!("http://{address}/") })
     }
 
     /// What it has counted so far.

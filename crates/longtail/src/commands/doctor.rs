@@ -2,12 +2,16 @@
 //!
 //! What is asked, and what the answers mean, is in `probe::doctor`; here it becomes text.
 
+use std::ffi::{OsStr, OsString};
+
 use clap::ValueEnum as _;
-use launch::{Surroundings, puma};
-use probe::doctor::{MachineCheck, MachineFitness, MachineGrade, Programs, examine};
+use launch::{GuardCommand, LaunchError, Surroundings, puma};
+use model::Nanos;
+use probe::doctor::{FoundPuma, MachineCheck, MachineFitness, MachineGrade, Programs, examine};
 use report::number::count_of;
 use serde_json::json;
 
+use crate::GUARD;
 use crate::args::DoctorArgs;
 use crate::clock::SystemClock;
 use crate::exit::Exit;
@@ -15,6 +19,8 @@ use crate::generators::Generator;
 use crate::mistake::Mistake;
 use crate::ui;
 
+/// How long Puma may take to print its version.
+const LONGEST_VERSION: Nanos = Nanos::from_millis(1500);
 /// No line is longer than this.
 const WIDTH: usize = 100;
 /// Columns before what was seen: the mark, and the name.
@@ -26,11 +32,17 @@ const INDENT: usize = 25;
 /// Where the current directory is gone.
 pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let around = Surroundings::here()?;
-    let puma = puma::discover(&around).map_err(|error| error.to_string());
+    let clock = SystemClock::start();
+    let version = |argv: Vec<OsString>| -> Result<FoundPuma, LaunchError> {
+        let guard = GuardCommand::this_program(GUARD);
+        let printed = puma::printed_version(&argv, &around.dir, &guard, &clock, LONGEST_VERSION)?;
+        Ok(FoundPuma { command: argv.join(OsStr::new(" ")).to_string_lossy().into_owned(), printed })
+    };
+    let puma = puma::discover(&around).and_then(version).map_err(|error| error.to_string());
     let generators = Generator::value_variants().iter().filter(|generator| **generator != Generator::Longtail);
     let programs =
         Programs { path: around.path, puma, generators: generators.map(|generator| generator.name()).collect() };
-    let checks = examine(&programs, &SystemClock::start());
+    let checks = examine(&programs, &clock);
     let fitness = MachineFitness::of(&checks);
     if args.output.is_json() {
         ui::print_json(&json!({ "longtail_version": env!("CARGO_PKG_VERSION"), "fitness": fitness, "checks": checks }));

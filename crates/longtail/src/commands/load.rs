@@ -57,7 +57,10 @@ pub(crate) fn attack(args: &AttackArgs, resolver: Resolver) -> Result<Exit, Mist
     let args = load_words(args.as_load())?;
     let result = measure(&args, resolver)?;
     let kept = result.study.as_ref().map_or(Ok(()), |study| result.results.keep(study));
-    ui::print(&format!("Completed {}/{}\n", result.answered, result.planned));
+    if let Some(Study::Load(study)) = &result.study {
+        let counts = &study.run.tally.counts;
+        ui::print(&format!("Completed {}/{}\n", counts.answered(), counts.attempted()));
+    }
     for line in &result.complaints {
         ui::note(line);
     }
@@ -72,8 +75,6 @@ struct LoadResult<'a> {
     results: Results<'a>,
     /// What went wrong.
     complaints: Vec<String>,
-    answered: u64,
-    planned: u64,
     /// What is reported, and what ends it.
     end: Option<(Outlets, Arc<AtomicBool>)>,
 }
@@ -155,9 +156,8 @@ fn measure(args: &LoadArgs, resolver: Resolver) -> Result<LoadResult<'_>, Mistak
         .chain(complaint)
         .chain(failed.map(|mistake| mistake.to_string()))
         .collect();
-    let (answered, planned) = (run.tally.counts.answered(), run.tally.counts.attempted());
     let end = Some((outlets, Arc::clone(&interrupt)));
-    Ok(LoadResult { exit, study: Some(study), results, complaints, answered, planned, end })
+    Ok(LoadResult { exit, study: Some(study), results, complaints, end })
 }
 
 /// Shows how far a load is, and exports it when it is judged.
@@ -267,23 +267,14 @@ fn run_another<'a>(args: &'a LoadArgs, resolver: &Resolver, generator: Generator
     progress.working(&format!("{} makes the load{length}", generator.name()));
     let done = ordered.conduct(started_at, command_line(words_of_the_command_line()), &interrupt);
     drop(progress);
-    let mut result = LoadResult {
-        exit: Exit::Interrupted,
-        study: None,
-        results,
-        complaints: Vec::new(),
-        answered: 0,
-        planned: 0,
-        end: None,
-    };
+    let mut result = LoadResult { exit: Exit::Interrupted, study: None, results, complaints: Vec::new(), end: None };
     let Some(study) = done? else {
         result.complaints =
             vec![format!("interrupted: {} had not finished, so there is nothing to report", generator.name())];
         return Ok(result);
     };
     let claim = study.run.claim.as_ref().expect("another generator made it");
-    (result.planned, result.answered) = (claim.requests.unwrap_or(0), claim.good().unwrap_or(0));
-    let nothing_came = result.answered == 0 && claim.failed.is_some();
+    let nothing_came = claim.good().unwrap_or(0) == 0 && claim.failed.is_some();
     if nothing_came {
         result.complaints =
             vec![format!("{} had no good answer at all: does anything serve {}?", claim.by, study.plan.url)];

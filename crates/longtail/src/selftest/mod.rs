@@ -7,10 +7,9 @@ mod truth;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, OnceLock};
 
 use engine::{DriveResult, LoadSpec, RunProgress, Transport, drive, render};
-use model::{Arrivals, Clock, Exchange, Histogram, Nanos, Pace, Profile, Rate, Timestamps};
+use model::{Arrivals, Exchange, Histogram, Nanos, Pace, Profile, Rate, Timestamps};
 use serde::Serialize;
 use sink::{DelayLaw, RequestShare, Sink, SinkLedger, SinkSettings, SlotQueue, StallLaw};
 
@@ -188,8 +187,7 @@ impl SelftestCase {
     /// # Errors
     /// Where the sink or the engine cannot start.
     pub(crate) fn run(&self, clock: SystemClock, interrupt: &AtomicBool) -> Result<Option<CaseResult>, Mistake> {
-        let sink_clock = SinkClock { clock, first: Arc::default() };
-        let sink = Sink::start(self.settings(), sink_clock.clone())?;
+        let sink = Sink::start(self.settings(), clock)?;
         let due = self.due();
         let (host, transport) = (sink.address().to_string(), Transport::tcp(sink.address()));
         let spec = LoadSpec {
@@ -203,13 +201,13 @@ impl SelftestCase {
         let (journal, records) = sync_channel(due.len());
         let done = drive(&spec, &clock, interrupt, &RunProgress::new(1), Some(&journal));
         let done = done.map_err(|error| Mistake::Sweep(error.into()))?;
+        let offset = done.start.saturating_sub(sink.started());
         let ledger = sink.stop();
         if done.interrupted {
             return Ok(None);
         }
         drop(journal);
         let exchanges = records.iter().flatten().map(|record| record.exchange).collect();
-        let offset = done.start.saturating_sub(sink_clock.first.get().copied().unwrap_or_default());
         Ok(Some(self.result(&self.expected(&due, offset), exchanges, &done, &ledger)))
     }
 
@@ -250,29 +248,6 @@ impl SelftestCase {
             conserved: balances.iter().all(|balance| balance.holds()),
             balances,
         }
-    }
-}
-
-/// The sink's clock, which remembers its first reading: the instant that the sink counts its pauses from.
-#[derive(Clone)]
-struct SinkClock {
-    clock: SystemClock,
-    first: Arc<OnceLock<Nanos>>,
-}
-
-impl Clock for SinkClock {
-    fn now(&self) -> Nanos {
-        let now = self.clock.now();
-        self.first.get_or_init(|| now);
-        now
-    }
-
-    fn sleep(&self, duration: Nanos) {
-        self.clock.sleep(duration);
-    }
-
-    fn wall(&self) -> Nanos {
-        self.clock.wall()
     }
 }
 

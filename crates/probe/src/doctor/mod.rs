@@ -17,7 +17,6 @@ use model::{Clock, Nanos};
 use serde::Serialize;
 
 use self::activity::Activity;
-use self::programs::PumaVersion;
 use self::timers::WaitLateness;
 
 /// How an answer is to be taken.
@@ -81,10 +80,19 @@ impl MachineFitness {
 pub struct Programs {
     /// `PATH`.
     pub path: OsString,
-    /// The command that starts Puma, or why there is none.
-    pub puma: Result<Vec<OsString>, String>,
+    /// The Puma that would be started, or why there is none.
+    pub puma: Result<FoundPuma, String>,
     /// Other load generators, by the names of their programs.
     pub generators: Vec<&'static str>,
+}
+
+/// A Puma that was asked for its version.
+#[derive(Clone, Debug)]
+pub struct FoundPuma {
+    /// What starts it.
+    pub command: String,
+    /// What it printed; `None` where it did not end in time.
+    pub printed: Option<String>,
 }
 
 /// Asks everything. The machine is looked at first, before we do anything ourselves.
@@ -96,7 +104,6 @@ pub fn examine(programs: &Programs, clock: &impl Clock) -> Vec<MachineCheck> {
         clock_reading: timers::clock_reading(clock),
         waits: timers::lane_waits(clock),
         tracepoints: crate::bpf::possible().map_err(|missing| missing.to_string()),
-        puma: programs::puma_version(programs, clock),
         programs: programs.clone(),
     };
     QUESTIONS.iter().map(|question| question.check(&evidence)).collect()
@@ -111,7 +118,6 @@ struct MachineEvidence<'a> {
     clock_reading: Nanos,
     waits: Option<WaitLateness>,
     tracepoints: Result<(), String>,
-    puma: PumaVersion,
     programs: Programs,
 }
 
@@ -319,7 +325,6 @@ mod tests {
             clock_reading: Nanos(25),
             waits: None,
             tracepoints: Ok(()),
-            puma: PumaVersion::Late,
             programs: PROGRAMS,
         };
         change(&mut evidence);

@@ -6,8 +6,9 @@ const LARGEST_CHUNK: u64 = 1 << 48;
 const LONGEST_LINE: u32 = 64 * 1024;
 
 /// What the next byte belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ChunkState {
+    #[default]
     Size,
     Extension,
     SizeEnd,
@@ -22,8 +23,8 @@ enum ChunkState {
 }
 
 /// Follows a chunked body, fed in any pieces.
-#[derive(Clone, Debug)]
-pub(crate) struct ChunkedDecoder {
+#[derive(Clone, Debug, Default)]
+pub struct ChunkedDecoder {
     state: ChunkState,
     left: u64,
     digits: u32,
@@ -31,17 +32,14 @@ pub(crate) struct ChunkedDecoder {
 }
 
 impl ChunkedDecoder {
-    pub(crate) fn new() -> ChunkedDecoder {
-        ChunkedDecoder { state: ChunkState::Size, left: 0, digits: 0, line: 0 }
-    }
-
-    pub(crate) fn is_done(&self) -> bool {
+    /// Whether the body has ended.
+    pub fn is_done(&self) -> bool {
         self.state == ChunkState::Done
     }
 
     /// Takes bytes of the body until it ends, and gives what is in its chunks to `content`; how many it took. `None`: this is no
     /// chunked body.
-    pub(crate) fn feed(&mut self, bytes: &[u8], mut content: impl FnMut(&[u8])) -> Option<usize> {
+    pub fn feed(&mut self, bytes: &[u8], mut content: impl FnMut(&[u8])) -> Option<usize> {
         let mut at = 0;
         while at < bytes.len() && self.state != ChunkState::Done {
             if self.state == ChunkState::Body {
@@ -60,6 +58,7 @@ impl ChunkedDecoder {
         Some(at)
     }
 
+    #[inline]
     fn next(&mut self, byte: u8) -> Option<ChunkState> {
         self.line += 1;
         if self.line > LONGEST_LINE {
@@ -104,7 +103,7 @@ mod tests {
     use super::*;
 
     fn taken(text: &str) -> Option<(usize, bool)> {
-        let mut chunked = ChunkedDecoder::new();
+        let mut chunked = ChunkedDecoder::default();
         let taken = chunked.feed(text.as_bytes(), |_| ())?;
         Some((taken, chunked.is_done()))
     }
@@ -113,12 +112,24 @@ mod tests {
     fn a_body_ends_where_it_says() {
         assert_eq!(taken("3\r\nabc\r\n0\r\n\r\nHTTP"), Some((13, true)));
         assert_eq!(taken("A;name=\"x\"\r\n0123456789\r\n0\r\nTrailer: 1\r\n\r\n"), Some((41, true)));
+        assert_eq!(taken("a\r\n0\r\n\r\n0\r\n\r\n\r\n0\r\n\r\n"), Some((20, true)), "a body that looks like an end");
+        assert_eq!(taken("3;name=\"v\"\r\nabc\r\n000\r\nTrailer: 1\r\n\r\n"), Some((36, true)));
         assert_eq!(taken("3\r\nab"), Some((5, false)));
     }
 
     #[test]
     fn what_is_no_chunk_is_refused() {
-        for text in ["\r\n", "x\r\n", "3\nabc", "3\r\nabcd", "fffffffffffffffff\r\n", "3\r\nabc\r\n\r\n", "-1\r\n"] {
+        for text in [
+            "\r\n",
+            "x\r\n",
+            "3\nabc",
+            "3\r\nabcd",
+            "fffffffffffffffff\r\n",
+            "3\r\nabc\n",
+            "3\r\nabc\r\n\r\n",
+            "0\r\n\n",
+            "-1\r\n",
+        ] {
             assert_eq!(taken(text), None, "{text:?}");
         }
     }
@@ -126,5 +137,6 @@ mod tests {
     #[test]
     fn an_endless_extension_is_refused() {
         assert_eq!(taken(&format!("3;{}", "x".repeat(100_000))), None);
+        assert_eq!(taken(&format!("0\r\n{}", "t: 1\r\n".repeat(20_000))), None, "nor are trailers without end");
     }
 }
