@@ -1,18 +1,29 @@
 //! A comparison: two or more ways to run a server, measured in blocks. In each block every arm runs once, on a fresh server; what is
 //! compared are the runs of the same block, so that what the machine does from minute to minute falls on all arms alike.
 
+mod analysis;
 mod metric;
 mod plan;
+mod rank_sum;
+mod signed_rank;
+#[cfg(test)]
+mod simulated;
 
 use serde::{Deserialize, Serialize};
 
 use crate::finding::is_evidence;
 use crate::{Diagnostic, Environment, LaneCountReason, Nanos, Run, ServerFacts, ServerUse};
 
+pub use self::analysis::{
+    ArmRanking, ComparedArm, ComparedMetric, ComparisonDoubt, ComparisonFindings, ComparisonVerdict, Difference,
+    decision,
+};
 pub use self::metric::{BadMetric, Metric, MissingFigure};
 pub use self::plan::{
-    ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonPlan, ComparisonQuestion, Decision, Infeasible, Look,
+    ArmPair, ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonPlan, ComparisonQuestion, Decision, Infeasible, Look,
 };
+pub use self::rank_sum::RankSum;
+pub use self::signed_rank::{SignedRanks, least_blocks, median};
 
 /// What `longtail compare` found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -77,6 +77,9 @@ fn words() -> String {
 /// A mean says nothing of a run in which more than this share of the requests failed.
 const FAILED_AT_MOST: f64 = 0.01;
 
+/// Fewer failures than this do not matter.
+const FAILED_MARGIN: f64 = 0.001;
+
 impl Metric {
     /// All of them, in the order in which they are shown.
     pub const ALL: [Metric; 11] = [
@@ -121,6 +124,17 @@ impl Metric {
         matches!(self, Metric::Failed | Metric::Slow | Metric::Workers)
     }
 
+    /// A difference up to this does not matter, where `margin` is the one of the plan: a part of the base's figure, or of shares so much of
+    /// all requests. One failure in a thousand requests always matters.
+    pub(super) fn margin(self, margin: f64) -> f64 {
+        if self == Metric::Failed { margin.min(FAILED_MARGIN) } else { margin }
+    }
+
+    /// A difference of logarithms as a part of the base's figure; of shares it is one already.
+    pub(super) fn relative(self, difference: f64) -> f64 {
+        if self.is_share() { difference } else { difference.exp_m1() }
+    }
+
     /// The figure of a run.
     ///
     /// # Errors
@@ -129,6 +143,7 @@ impl Metric {
         let (whole, tally) = (&run.run, &run.run.tally);
         let (counts, answers) = (&tally.counts, tally.all_answers());
         let failed = counts.failed() as f64 / counts.total().max(1) as f64;
+        let is_overloaded = || whole.statistics.as_ref().is_some_and(|it| it.is_overload(tally));
         let a_request = |cpu: Option<Nanos>| match cpu {
             _ if answers == 0 => Err(MissingFigure::TooFewAnswers),
             Some(cpu) => Ok(cpu.as_secs_f64() / answers as f64),
@@ -136,25 +151,24 @@ impl Metric {
         };
         match self {
             _ if counts.total() == 0 => Err(MissingFigure::TooFewAnswers),
+            Metric::Throughput if whole.completed_rate() <= 0.0 => Err(MissingFigure::TooFewAnswers),
             Metric::Throughput => Ok(whole.completed_rate()),
             // A request without an answer may have taken any time, and some kinds of failure take none.
             Metric::Mean if failed > FAILED_AT_MOST || counts.censored() > 0 => Err(MissingFigure::Failures),
-            Metric::Mean if whole.statistics.as_ref().is_some_and(|it| it.is_overload(tally)) => {
-                Err(MissingFigure::Overloaded)
-            }
-            Metric::Mean => {
-                whole.mean_response_time().map(|mean| mean.as_secs_f64()).ok_or(MissingFigure::TooFewAnswers)
-            }
-            Metric::P50 => seconds(whole.response_time(0.50)),
-            Metric::P95 => seconds(whole.response_time(0.95)),
-            Metric::P99 => seconds(whole.response_time(0.99)),
+            Metric::Mean | Metric::P50 | Metric::P95 | Metric::P99 if is_overloaded() => Err(MissingFigure::Overloaded),
+            Metric::Mean => whole.mean_response_time().map(Nanos::as_secs_f64).ok_or(MissingFigure::TooFewAnswers),
+            // How well one run knows it does not matter: blocks tell that.
+            Metric::P50 => seconds(tally.response_time_at(0.50)),
+            Metric::P95 => seconds(tally.response_time_at(0.95)),
+            Metric::P99 => seconds(tally.response_time_at(0.99)),
             // A failure may have cost the server less than an answer, or more.
-            Metric::Cpu | Metric::GeneratorCpu if failed > FAILED_AT_MOST => Err(MissingFigure::Failures),
+            Metric::Cpu | Metric::GeneratorCpu | Metric::Slow if failed > FAILED_AT_MOST => {
+                Err(MissingFigure::Failures)
+            }
             Metric::Cpu => a_request(run.server.cpu),
             Metric::GeneratorCpu => a_request(run.generator_cpu),
             Metric::Memory => run.server.memory_bytes.map(|bytes| bytes as f64).ok_or(MissingFigure::NotKnown),
             Metric::Failed => Ok(failed),
-            Metric::Slow if failed > FAILED_AT_MOST => Err(MissingFigure::Failures),
             Metric::Slow => Ok(tally.response_time.two_groups().map_or(0.0, |groups| groups.slow_share)),
             Metric::Workers => {
                 let deviations = whole.worker_deviations();

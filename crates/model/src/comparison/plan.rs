@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::Metric;
+use super::signed_rank::least_blocks;
 use crate::bodies::shuffled;
 use crate::pace::uniform;
 use crate::{Probe, ServerPlan, StreamPlan};
@@ -24,7 +25,7 @@ pub struct ComparisonPlan {
     pub load: ComparisonLoad,
     /// How many blocks.
     pub blocks: ComparisonBlocks,
-    /// `--metric`: what decides. Empty: [`Metric::Mean`].
+    /// `--metric`: what decides. Empty: [`Metric::Mean`], and [`Metric::Throughput`] for which is best.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Metric>,
     /// `--margin`: a difference up to this does not matter; .05 is 5 %.
@@ -67,6 +68,15 @@ pub struct ArmPlan {
     /// `--inspect`: what is read of server and kernel while a run goes on.
     #[serde(default)]
     pub probe: Probe,
+}
+
+/// Two arms, by their places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ArmPair {
+    /// What the other is measured against.
+    pub base: usize,
+    /// The other.
+    pub arm: usize,
 }
 
 /// The load on each arm.
@@ -186,7 +196,11 @@ impl ComparisonPlan {
 
     /// The metrics that decide.
     pub fn deciding(&self) -> Vec<Metric> {
-        if self.gates.is_empty() { vec![Metric::Mean] } else { self.gates.clone() }
+        match self.question {
+            _ if !self.gates.is_empty() => self.gates.clone(),
+            ComparisonQuestion::Change => vec![Metric::Mean],
+            ComparisonQuestion::Best => vec![Metric::Throughput],
+        }
     }
 
     /// The order in which a block (from 1) runs its arms.
@@ -202,14 +216,20 @@ impl ComparisonPlan {
         (0..arms).map(|place| symbols[(place + rows[row]) % arms]).collect()
     }
 
-    /// Tests that share the chance of a false alarm.
-    pub(super) fn tests(&self) -> u32 {
-        let arms = self.arms.len() as u32;
-        let pairs = match self.question {
-            ComparisonQuestion::Change => arms.saturating_sub(1),
-            ComparisonQuestion::Best => arms * arms.saturating_sub(1) / 2,
+    /// The arms that are compared, each pair with its base first.
+    pub fn pairs(&self) -> Vec<ArmPair> {
+        let arms = self.arms.len();
+        let bases = match self.question {
+            ComparisonQuestion::Change => 1,
+            ComparisonQuestion::Best => arms,
         };
-        pairs * self.deciding().len() as u32
+        (0..bases).flat_map(|base| (base + 1..arms).map(move |arm| ArmPair { base, arm })).collect()
+    }
+
+    /// Whether the arms differ in what longtail reads meanwhile, so that its own CPU time is of interest.
+    pub fn differs_in_instruments(&self) -> bool {
+        let instruments = |arm: &ArmPlan| (arm.probe, arm.stream.timestamps, arm.stream.anatomy);
+        self.arms.windows(2).any(|arms| instruments(&arms[0]) != instruments(&arms[1]))
     }
 
     /// Whether any outcome at all would decide at the last look.
@@ -218,14 +238,105 @@ impl ComparisonPlan {
     /// With the number of blocks that could: of `n` blocks that all show the same direction, the signed-rank test says p = 2 / 2^n, and the
     /// first of so many tests needs its part of the level (Holm).
     pub fn feasible(&self) -> Result<(), Infeasible> {
-        let tests = self.tests().max(1);
-        let decides = |look: &Look| 2.0 * 0.5f64.powi(look.after as i32) <= look.level / f64::from(tests);
+        let tests = (self.pairs().len() * self.deciding().len()).max(1) as u32;
+        let least = |look: &Look| least_blocks(look.level / f64::from(tests));
         let looks = self.blocks.looks();
-        if looks.iter().any(decides) {
+        if looks.iter().any(|look| look.after >= least(look)) {
             return Ok(());
         }
-        let level = looks.last().map_or(LEVEL, |look| look.level);
-        let least = (1..).find(|after| decides(&Look { after: *after, level })).unwrap_or(u32::MAX);
-        Err(Infeasible { blocks: self.blocks.most(), tests, least })
+        Err(Infeasible { blocks: self.blocks.most(), tests, least: least(&Look { after: 0, level: LEVEL }) })
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::{App, Nanos, ServerKind, Socket, Stop, Threads, Timestamps};
+
+    /// Two arms and the control, until it is decided.
+    pub(crate) fn plan() -> ComparisonPlan {
+        let arm = |name: &str| ArmPlan {
+            name: name.to_owned(),
+            settings: vec![name.to_owned()],
+            server: ServerPlan {
+                kind: ServerKind::Puma { command: None },
+                workers: Some(2),
+                threads: Some(Threads { min: 5, max: 5 }),
+                rackup: None,
+                app: App::Sleep,
+                config: None,
+                yjit: false,
+                socket: Socket::Tcp4,
+                cpus: None,
+            },
+            stream: StreamPlan {
+                delay: Some(Nanos::from_millis(20)),
+                path: None,
+                body: None,
+                keep_alive: true,
+                stop: Stop::After(Nanos::from_secs(5)),
+                warm_up: Nanos::from_secs(1),
+                timeout: Nanos::from_secs(30),
+                lanes: 1,
+                timestamps: Timestamps::User,
+                worker_header: "x-worker-pid".to_owned(),
+                anatomy: false,
+            },
+            env: BTreeMap::new(),
+            probe: Probe::Proc,
+        };
+        ComparisonPlan {
+            question: ComparisonQuestion::Change,
+            arms: vec![arm("main"), arm("branch")],
+            control: true,
+            load: ComparisonLoad::Closed { connections: None },
+            blocks: ComparisonBlocks::UntilDecided,
+            gates: Vec::new(),
+            margin: 0.05,
+            seed: 1,
+            cool_down: true,
+            calibrate: true,
+        }
+    }
+
+    #[test]
+    fn as_many_blocks_as_arms_are_a_latin_square() {
+        for (arms, control) in [(2, false), (2, true), (3, true), (5, true)] {
+            let arm = plan().arms[0].clone();
+            let plan = ComparisonPlan { arms: vec![arm; arms], control, seed: 7, ..plan() };
+            let n = plan.arms_of_a_block();
+            for square in 0..10 {
+                let rows: Vec<Vec<usize>> = (0..n).map(|row| plan.order((square * n + row + 1) as u32)).collect();
+                for place in 0..n {
+                    let mut column: Vec<usize> = rows.iter().map(|row| row[place]).collect();
+                    let mut row = rows[place].clone();
+                    column.sort_unstable();
+                    row.sort_unstable();
+                    assert_eq!((&column, &row), (&(0..n).collect(), &(0..n).collect()), "{rows:?}");
+                }
+            }
+        }
+        let orders = |seed| (1..30).map(|block| ComparisonPlan { seed, ..plan() }.order(block)).collect::<Vec<_>>();
+        assert_eq!(orders(4), orders(4));
+        assert_ne!(orders(4), orders(5));
+    }
+
+    #[test]
+    fn a_plan_that_can_never_decide_names_the_blocks_that_could() {
+        let fixed = |blocks, gates: &[Metric]| ComparisonPlan {
+            blocks: ComparisonBlocks::Fixed(blocks),
+            gates: gates.to_vec(),
+            ..plan()
+        };
+        assert_eq!(fixed(6, &[]).feasible(), Ok(()));
+        assert_eq!(fixed(5, &[]).feasible(), Err(Infeasible { blocks: 5, tests: 1, least: 6 }));
+        let two = fixed(6, &[Metric::Mean, Metric::P99]).feasible().unwrap_err();
+        assert_eq!((two.tests, two.least), (2, 7));
+        assert_eq!(
+            two.to_string(),
+            "6 blocks can never decide 2 tests at once (metrics that decide x arms): at least 7 can (--blocks 7)"
+        );
+        assert_eq!(fixed(7, &[Metric::Mean, Metric::P99]).feasible(), Ok(()));
+        assert_eq!(plan().feasible(), Ok(()));
     }
 }

@@ -1,0 +1,490 @@
+//! What a comparison comes to: for each metric what each arm has, how far it is from the base's, and whether that is a difference.
+//!
+//! Compared are runs of the same block: d = ln(B / A), or B - A of shares. The metrics that decide share the chance of a false alarm
+//! of the look among them (Holm, Scandinavian Journal of Statistics 6, 1979), and so do the others, which are looked at once, when it is
+//! over. An interval is that of its test: it leaves 0 out exactly where the test does.
+
+use serde::Serialize;
+
+use super::plan::LEVEL;
+use super::signed_rank::{SignedRanks, least_blocks, median};
+use super::{ArmPair, ComparisonLoad, ComparisonPlan, ComparisonQuestion, ComparisonRun, Decision, Metric};
+use super::{MissingFigure, counted};
+
+/// What a comparison says of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ComparisonVerdict {
+    /// It is worse than the base, by more than the margin.
+    Worse,
+    /// It is better than the base, by more than the margin.
+    Better,
+    /// Whatever the difference is, it is within the margin.
+    Same,
+    /// None of these can be said.
+    CannotTell,
+}
+
+/// Why it cannot be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum ComparisonDoubt {
+    /// So many blocks cannot tell anything; `least` could.
+    FewBlocks {
+        /// Blocks that could.
+        least: u32,
+    },
+    /// Runs that count have no figure.
+    Missing {
+        /// Why.
+        figure: MissingFigure,
+        /// How many of both arms' runs.
+        runs: u32,
+    },
+    /// The control may differ from the base as much, although both are the same.
+    Control,
+    /// The runs differ too much from block to block.
+    Noise,
+}
+
+/// How far an arm is from another one, in a metric. Differences are parts of the base's figure (.05 is 5 % more), of shares
+/// they are shares.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// What it is measured against.
+    pub base: usize,
+    /// Which arm.
+    pub arm: usize,
+    /// Blocks that have both.
+    pub blocks: u32,
+    /// Hodges and Lehmann's estimate; `None` of no block.
+    pub estimate: Option<f64>,
+    /// The ends of its interval; `None` of too few blocks for its level.
+    pub interval: Option<[f64; 2]>,
+    /// The chance that the interval leaves the difference out.
+    pub level: f64,
+    /// What it is.
+    pub verdict: ComparisonVerdict,
+    /// Why it cannot be told; `None` where it can.
+    pub doubt: Option<ComparisonDoubt>,
+    /// Where it cannot be told: the smallest difference that these blocks could have shown.
+    pub smallest: Option<f64>,
+    /// Where it cannot be told: about how many blocks would show the margin.
+    pub blocks_needed: Option<u32>,
+}
+
+/// What an arm has of a metric.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComparedArm {
+    /// Which; the control is the one after the last.
+    pub arm: usize,
+    /// Runs that count.
+    pub runs: u32,
+    /// The median of their figures.
+    pub median: Option<f64>,
+    /// Why some have none.
+    pub missing: Option<MissingFigure>,
+}
+
+/// A metric and what the arms have of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComparedMetric {
+    /// Which.
+    pub metric: Metric,
+    /// Whether it is one of those that decide.
+    pub decides: bool,
+    /// The arms, the control last.
+    pub arms: Vec<ComparedArm>,
+    /// How the arms differ: from the base, or each from each; none where it is not tested.
+    pub differences: Vec<Difference>,
+    /// How far the control is from the base.
+    pub control: Option<Difference>,
+    /// By how much the first run of a block is above the others, where it is; it was taken out.
+    pub first_run: Option<f64>,
+}
+
+/// Which arm is best in the metric that decides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ArmRanking {
+    /// The arm whose median is best.
+    pub best: usize,
+    /// Those that are within the margin of it.
+    pub level_with: Vec<usize>,
+    /// Those that are worse.
+    pub ahead_of: Vec<usize>,
+    /// Those that cannot be told from it.
+    pub unclear: Vec<usize>,
+}
+
+/// All of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComparisonFindings {
+    /// Blocks that were begun.
+    pub blocks: u32,
+    /// A row a metric, in the order of [`Metric::ALL`].
+    pub metrics: Vec<ComparedMetric>,
+}
+
+/// The figure of a run that counts; `None` where no run does.
+type Figures<'a> = dyn Fn(Metric, u32, usize) -> Option<Result<f64, MissingFigure>> + 'a;
+
+/// Whether another block is worth running.
+pub fn decision(plan: &ComparisonPlan, runs: &[ComparisonRun]) -> Decision {
+    let done = blocks_of(runs);
+    let is_look = plan.blocks.looks().iter().any(|look| look.after == done);
+    if is_look && ComparisonFindings::of(plan, runs).is_decided() {
+        Decision::Decided
+    } else if done >= plan.blocks.most() {
+        Decision::NoBlocksLeft
+    } else {
+        Decision::GoOn
+    }
+}
+
+fn blocks_of(runs: &[ComparisonRun]) -> u32 {
+    runs.iter().map(|run| run.block).max().unwrap_or(0)
+}
+
+impl ComparisonFindings {
+    /// Of these runs.
+    pub fn of(plan: &ComparisonPlan, runs: &[ComparisonRun]) -> ComparisonFindings {
+        let figures = |metric: Metric, block, arm| counted(runs, block, arm).map(|run| metric.of(run));
+        ComparisonFindings::of_figures(plan, blocks_of(runs), &figures)
+    }
+
+    pub(super) fn of_figures(plan: &ComparisonPlan, blocks: u32, figures: &Figures<'_>) -> ComparisonFindings {
+        let samples: Vec<Samples> =
+            shown(plan, blocks, figures).into_iter().map(|metric| Samples::of(plan, metric, blocks, figures)).collect();
+        let mut metrics: Vec<ComparedMetric> = samples.iter().map(|samples| samples.compared(plan)).collect();
+        for family in [TestFamily::Deciding, TestFamily::Failed, TestFamily::Others] {
+            let members: Vec<&Samples> =
+                samples.iter().filter(|samples| TestFamily::of(plan, samples.metric) == Some(family)).collect();
+            for test in tested(plan, &members, family.level(plan)) {
+                if let Some(row) = metrics.iter_mut().find(|row| row.metric == test.metric) {
+                    row.differences.push(test.difference);
+                    row.control = test.control;
+                }
+            }
+        }
+        ComparisonFindings { blocks, metrics }
+    }
+
+    /// What is said of a metric.
+    pub fn metric(&self, metric: Metric) -> Option<&ComparedMetric> {
+        self.metrics.iter().find(|row| row.metric == metric)
+    }
+
+    /// Which arm is best; `None` where the metric that decides has no figures.
+    pub fn ranking(&self, plan: &ComparisonPlan) -> Option<ArmRanking> {
+        let row = self.metric(*plan.deciding().first()?)?;
+        let sign = if row.metric.is_worse_when_less() { -1.0 } else { 1.0 };
+        let known = row.arms.iter().filter_map(|arm| Some((arm.arm, arm.median? * sign)));
+        let (best, _) = known.min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let mut ranking = ArmRanking { best, level_with: Vec::new(), ahead_of: Vec::new(), unclear: Vec::new() };
+        for difference in row.differences.iter().filter(|it| it.base == best || it.arm == best) {
+            let other = if difference.base == best { difference.arm } else { difference.base };
+            match difference.verdict {
+                ComparisonVerdict::Worse | ComparisonVerdict::Better => ranking.ahead_of.push(other),
+                ComparisonVerdict::Same => ranking.level_with.push(other),
+                ComparisonVerdict::CannotTell => ranking.unclear.push(other),
+            }
+        }
+        Some(ranking)
+    }
+
+    fn deciding(&self) -> impl Iterator<Item = &Difference> {
+        self.metrics.iter().filter(|row| row.decides).flat_map(|row| &row.differences)
+    }
+
+    /// Whether all that decides is known.
+    pub fn is_decided(&self) -> bool {
+        self.deciding().count() > 0 && !self.cannot_tell()
+    }
+
+    /// Whether some of what decides cannot be told.
+    pub fn cannot_tell(&self) -> bool {
+        self.deciding().any(|difference| difference.verdict == ComparisonVerdict::CannotTell)
+    }
+
+    /// Whether an arm is worse in what decides, or fails more requests.
+    pub fn is_worse(&self) -> bool {
+        let failed = self.metric(Metric::Failed).into_iter().flat_map(|row| &row.differences);
+        self.deciding().chain(failed).any(|difference| difference.verdict == ComparisonVerdict::Worse)
+    }
+}
+
+/// Metrics whose tests share a chance of a false alarm.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TestFamily {
+    /// Those that decide.
+    Deciding,
+    /// Failures, which are no noise.
+    Failed,
+    /// The others.
+    Others,
+}
+
+impl TestFamily {
+    /// That of a metric; `None` where it is only shown.
+    fn of(plan: &ComparisonPlan, metric: Metric) -> Option<TestFamily> {
+        match metric {
+            _ if plan.deciding().contains(&metric) => Some(TestFamily::Deciding),
+            Metric::Failed => Some(TestFamily::Failed),
+            // Which of several is best is asked of one metric.
+            _ if plan.question == ComparisonQuestion::Best => None,
+            // In an open loop it is what was offered.
+            Metric::Throughput if !matches!(plan.load, ComparisonLoad::Closed { .. }) => None,
+            Metric::Slow | Metric::Workers => None,
+            // Only the control keeps so many tests from false alarms.
+            _ if !plan.control => None,
+            _ => Some(TestFamily::Others),
+        }
+    }
+
+    /// What its tests share.
+    fn level(self, plan: &ComparisonPlan) -> f64 {
+        match self {
+            TestFamily::Deciding => plan.blocks.looks().first().map_or(LEVEL, |look| look.level),
+            TestFamily::Failed | TestFamily::Others => LEVEL,
+        }
+    }
+}
+
+/// The metrics that are shown: those that decide, and of the others those of which anything is known.
+fn shown(plan: &ComparisonPlan, blocks: u32, figures: &Figures<'_>) -> Vec<Metric> {
+    let known = |metric: Metric| {
+        let runs = (1..=blocks).flat_map(|block| (0..plan.arms_of_a_block()).map(move |arm| (block, arm)));
+        runs.filter_map(move |(block, arm)| figures(metric, block, arm)?.ok()).collect::<Vec<f64>>()
+    };
+    let is_shown = |metric: &Metric| match metric {
+        _ if plan.deciding().contains(metric) => true,
+        Metric::Failed | Metric::Slow => known(*metric).iter().any(|share| *share > 0.0),
+        Metric::GeneratorCpu => plan.differs_in_instruments() && !known(*metric).is_empty(),
+        _ => !known(*metric).is_empty(),
+    };
+    Metric::ALL.into_iter().filter(is_shown).collect()
+}
+
+/// One test of a family.
+struct ComparisonTest {
+    metric: Metric,
+    difference: Difference,
+    control: Option<Difference>,
+}
+
+/// The tests of these metrics, which share a chance of `level` of a false alarm (Holm).
+fn tested(plan: &ComparisonPlan, metrics: &[&Samples], level: f64) -> Vec<ComparisonTest> {
+    let mut tests: Vec<PendingTest<'_>> = Vec::new();
+    for samples in metrics {
+        for pair in plan.pairs() {
+            let is_missing = samples.missing(pair).is_some();
+            let p = if is_missing { 1.0 } else { samples.ranks(pair).p_value() };
+            tests.push(PendingTest { samples, pair, p, level });
+        }
+    }
+    tests.sort_by(|a, b| a.p.total_cmp(&b.p));
+    let mut left = tests.len();
+    for test in &mut tests {
+        test.level = level / left.max(1) as f64;
+        // From the first that is not rejected on, all have its level.
+        if test.p <= test.level + 1e-12 {
+            left -= 1;
+        }
+    }
+    tests.sort_by_key(|test| (test.samples.metric, test.pair));
+    tests.into_iter().map(|test| test.done(plan)).collect()
+}
+
+/// A test and its part of the chance of a false alarm.
+struct PendingTest<'a> {
+    samples: &'a Samples,
+    pair: ArmPair,
+    p: f64,
+    level: f64,
+}
+
+impl PendingTest<'_> {
+    fn done(&self, plan: &ComparisonPlan) -> ComparisonTest {
+        let (samples, level) = (self.samples, self.level);
+        let margin = samples.metric.margin(plan.margin);
+        let of_control = ArmPair { base: 0, arm: plan.arms.len() };
+        let control = plan.control.then(|| samples.difference(of_control, level, margin));
+        let difference = samples.difference(self.pair, level, margin).beside(control.as_ref(), margin);
+        ComparisonTest { metric: samples.metric, difference, control }
+    }
+}
+
+/// The figures of a metric, block by block, ready to be subtracted: logarithms, or shares.
+struct Samples {
+    metric: Metric,
+    /// By block, then by arm.
+    blocks: Vec<Vec<Option<Result<f64, MissingFigure>>>>,
+    /// How far the first run of a block was above the others, which was taken out.
+    first_run: Option<f64>,
+}
+
+impl Samples {
+    fn of(plan: &ComparisonPlan, metric: Metric, blocks: u32, figures: &Figures<'_>) -> Samples {
+        let figure = |block: u32, arm: usize| {
+            let figure = figures(metric, block, arm)?;
+            let in_logarithms = |value: f64| match value {
+                value if metric.is_share() => Ok(value),
+                value if value > 0.0 => Ok(value.ln()),
+                _ => Err(MissingFigure::NotKnown),
+            };
+            Some(figure.and_then(in_logarithms))
+        };
+        let arms = plan.arms_of_a_block();
+        let row = |block: u32| (0..arms).map(|arm| figure(block, arm)).collect();
+        let mut samples = Samples { metric, blocks: (1..=blocks).map(row).collect(), first_run: None };
+        let first: Vec<usize> = (1..=blocks).map(|block| plan.order(block)[0]).collect();
+        samples.first_run = samples.first_run_effect(&first);
+        if let Some(shift) = samples.first_run {
+            for (block, first) in samples.blocks.iter_mut().zip(first) {
+                if let Some(Ok(value)) = &mut block[first] {
+                    *value -= shift;
+                }
+            }
+        }
+        samples
+    }
+
+    fn value(&self, block: usize, arm: usize) -> Option<f64> {
+        self.blocks[block].get(arm)?.as_ref()?.ok()
+    }
+
+    /// How far the first run of a block is above the others, where that is no noise. What an arm has more than others is taken off
+    /// before, by the median over the blocks.
+    fn first_run_effect(&self, first: &[usize]) -> Option<f64> {
+        let whole = |(block, first): (usize, &usize)| -> Option<(usize, Vec<f64>)> {
+            let values: Vec<f64> =
+                (0..self.blocks[block].len()).map(|arm| self.value(block, arm)).collect::<Option<_>>()?;
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            Some((*first, values.iter().map(|value| value - mean).collect()))
+        };
+        let rows: Vec<(usize, Vec<f64>)> = first.iter().enumerate().filter_map(whole).collect();
+        let arms = rows.first()?.1.len();
+        let own: Vec<f64> = (0..arms)
+            .filter_map(|arm| {
+                let mut values: Vec<f64> = rows.iter().map(|(_, row)| row[arm]).collect();
+                values.sort_by(f64::total_cmp);
+                median(&values)
+            })
+            .collect();
+        let above = |(first, row): &(usize, Vec<f64>)| {
+            let rest: f64 = (0..arms).filter(|arm| arm != first).map(|arm| row[arm] - own[arm]).sum();
+            row[*first] - own[*first] - rest / (arms - 1).max(1) as f64
+        };
+        let ranks = SignedRanks::of(&rows.iter().map(above).collect::<Vec<f64>>());
+        ranks.estimate().filter(|_| ranks.p_value() <= LEVEL)
+    }
+
+    /// What the arms have, before any test.
+    fn compared(&self, plan: &ComparisonPlan) -> ComparedMetric {
+        ComparedMetric {
+            metric: self.metric,
+            decides: plan.deciding().contains(&self.metric),
+            arms: self.arms(),
+            differences: Vec::new(),
+            control: None,
+            first_run: self.first_run.map(|shift| self.metric.relative(shift)),
+        }
+    }
+
+    fn arms(&self) -> Vec<ComparedArm> {
+        let arms = self.blocks.first().map_or(0, Vec::len);
+        let arm = |arm: usize| {
+            let runs: Vec<Result<f64, MissingFigure>> = self.blocks.iter().filter_map(|block| block[arm]).collect();
+            let mut values: Vec<f64> = runs.iter().filter_map(|run| run.ok()).collect();
+            values.sort_by(f64::total_cmp);
+            ComparedArm {
+                arm,
+                runs: runs.len() as u32,
+                median: median(&values).map(|value| if self.metric.is_share() { value } else { value.exp() }),
+                missing: runs.iter().find_map(|run| run.err()),
+            }
+        };
+        (0..arms).map(arm).collect()
+    }
+
+    fn ranks(&self, ArmPair { base, arm }: ArmPair) -> SignedRanks {
+        let difference = |block: usize| Some(self.value(block, arm)? - self.value(block, base)?);
+        SignedRanks::of(&(0..self.blocks.len()).filter_map(difference).collect::<Vec<f64>>())
+    }
+
+    /// Why a run of either has no figure, and how many have none.
+    fn missing(&self, ArmPair { base, arm }: ArmPair) -> Option<ComparisonDoubt> {
+        let runs = self.blocks.iter().flat_map(|block| [block.get(arm), block.get(base)]).flatten().flatten();
+        let missing: Vec<MissingFigure> = runs.filter_map(|run| run.err()).collect();
+        missing.first().map(|figure| ComparisonDoubt::Missing { figure: *figure, runs: missing.len() as u32 })
+    }
+
+    fn difference(&self, pair: ArmPair, level: f64, margin: f64) -> Difference {
+        let (metric, ranks) = (self.metric, self.ranks(pair));
+        let relative = |value: f64| metric.relative(value);
+        let interval = ranks.interval(level).map(|ends| ends.map(relative));
+        let estimate = ranks.estimate().map(relative);
+        let difference = Difference {
+            base: pair.base,
+            arm: pair.arm,
+            blocks: ranks.count(),
+            estimate,
+            interval,
+            level,
+            verdict: ComparisonVerdict::CannotTell,
+            doubt: Some(ComparisonDoubt::Noise),
+            smallest: None,
+            blocks_needed: None,
+        };
+        if let Some(missing) = self.missing(pair) {
+            return Difference { doubt: Some(missing), ..difference };
+        }
+        let Some(([low, high], estimate)) = interval.zip(estimate) else {
+            return Difference { doubt: Some(ComparisonDoubt::FewBlocks { least: least_blocks(level) }), ..difference };
+        };
+        let said = |verdict| Difference { verdict, doubt: None, ..difference };
+        let is_more = low > 0.0;
+        if -margin < low && high < margin {
+            said(ComparisonVerdict::Same)
+        } else if (is_more || high < 0.0) && estimate.abs() > margin {
+            let is_worse = is_more != metric.is_worse_when_less();
+            said(if is_worse { ComparisonVerdict::Worse } else { ComparisonVerdict::Better })
+        } else {
+            let half = (high - estimate).max(estimate - low);
+            let blocks = f64::from(ranks.count()) * (half / margin.max(1e-9)).powi(2);
+            Difference {
+                smallest: Some(half.max(margin)),
+                blocks_needed: (blocks < 1e6).then(|| (blocks.ceil() as u32).max(ranks.count() + 1)),
+                ..difference
+            }
+        }
+    }
+}
+
+impl Difference {
+    /// The same beside the control: a difference that the control shows too is no difference.
+    fn beside(self, control: Option<&Difference>, margin: f64) -> Difference {
+        let Some([low, high]) = control.and_then(|control| control.interval) else { return self };
+        let is_shown_too = match (self.verdict, self.estimate) {
+            (ComparisonVerdict::Worse | ComparisonVerdict::Better, Some(estimate)) => {
+                let differs = low > 0.0 || high < 0.0;
+                let overlaps = self.interval.is_some_and(|[own_low, own_high]| own_low <= high && low <= own_high);
+                low <= estimate && estimate <= high || differs && overlaps
+            }
+            // What calls equal arms different cannot call any arms equal.
+            (ComparisonVerdict::Same, _) => low > margin || high < -margin,
+            _ => false,
+        };
+        if !is_shown_too {
+            return self;
+        }
+        let doubt = Some(ComparisonDoubt::Control);
+        let smallest = Some(low.abs().max(high.abs()));
+        Difference { verdict: ComparisonVerdict::CannotTell, doubt, smallest, ..self }
+    }
+
+    /// Whether its interval leaves 0 out.
+    pub fn is_shown(&self) -> bool {
+        self.interval.is_some_and(|[low, high]| low > 0.0 || high < 0.0)
+    }
+}

@@ -1,0 +1,152 @@
+//! How far the middle of paired differences is from 0, and how well that is known: Hodges and Lehmann's estimate and the exact
+//! interval and test of Wilcoxon's signed ranks (Hollander, Wolfe, Chicken: Nonparametric Statistical Methods, chapter 3).
+//!
+//! All three come from the means of all pairs of differences, each with itself too (Walsh averages): the estimate is their median, an
+//! end of the interval one of them counted from an end, the test how many are above 0. So the test rejects 0 exactly where the interval
+//! leaves it out. Of the differences nothing is assumed but that they are independent and symmetric about their middle. Where
+//! some are equal, or 0, those averages count on both sides: the interval is then at least as wide as it need be.
+
+/// Differences and the means of their pairs.
+#[derive(Clone, Debug)]
+pub struct SignedRanks {
+    n: usize,
+    /// Rising.
+    averages: Vec<f64>,
+}
+
+impl SignedRanks {
+    /// Of these differences; each is a finite number.
+    pub fn of(differences: &[f64]) -> SignedRanks {
+        let pair = |at: usize| differences[at..].iter().map(move |other| f64::midpoint(differences[at], *other));
+        let mut averages: Vec<f64> = (0..differences.len()).flat_map(pair).collect();
+        averages.sort_by(f64::total_cmp);
+        SignedRanks { n: differences.len(), averages }
+    }
+
+    /// How many differences.
+    pub fn count(&self) -> u32 {
+        self.n as u32
+    }
+
+    /// The estimate of the middle; `None` of no difference.
+    pub fn estimate(&self) -> Option<f64> {
+        median(&self.averages)
+    }
+
+    /// The two-sided p-value of a middle of 0.
+    pub fn p_value(&self) -> f64 {
+        let not_above = self.averages.iter().filter(|average| **average <= 0.0).count();
+        let not_below = self.averages.iter().filter(|average| **average >= 0.0).count();
+        let tail: f64 = distribution(self.n).iter().take(not_above.min(not_below) + 1).sum();
+        (2.0 * tail).min(1.0)
+    }
+
+    /// The ends of the interval that leaves the middle out with a chance of at most `level`; `None` of too few differences.
+    pub fn interval(&self, level: f64) -> Option<[f64; 2]> {
+        let mut below = 0.0;
+        let within = |weight: &&f64| {
+            below += **weight;
+            below <= level / 2.0 + 1e-12
+        };
+        let left_out = distribution(self.n).iter().take_while(within).count();
+        let (low, high) = (left_out.checked_sub(1)?, self.averages.len().checked_sub(left_out)?);
+        Some([*self.averages.get(low)?, *self.averages.get(high)?])
+    }
+}
+
+/// The probability of each sum of the ranks of the positive ones among `n` differences, from 0 up, where each sign is as likely: one
+/// rank after the other is added or not.
+fn distribution(n: usize) -> Vec<f64> {
+    let mut weights = vec![0.0; n * (n + 1) / 2 + 1];
+    weights[0] = 1.0;
+    for rank in 1..=n {
+        for sum in (0..=rank * (rank + 1) / 2).rev() {
+            let added = if sum >= rank { weights[sum - rank] } else { 0.0 };
+            weights[sum] = f64::midpoint(weights[sum], added);
+        }
+    }
+    weights
+}
+
+/// The fewest differences that can reject 0 at that level: all of one sign have p = 2 / 2^n.
+pub fn least_blocks(level: f64) -> u32 {
+    (1..64).find(|n| 2.0 * 0.5f64.powi(*n) <= level).unwrap_or(64) as u32
+}
+
+/// The middle one of values that rise, or the mean of the two in the middle.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let upper = *values.get(values.len() / 2)?;
+    let lower = values[(values.len() - 1) / 2];
+    Some(f64::midpoint(lower, upper))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pace::uniform;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_textbook_example() {
+        let ranks = SignedRanks::of(&[1.2, 0.8, -0.1, 2.3, 1.9, 0.4, 1.1, 0.7]);
+        assert!((ranks.estimate().unwrap() - 0.975).abs() < 1e-12);
+        assert!((ranks.p_value() - 0.015_625).abs() < 1e-12, "one rank of 1 is negative: 2 x 2 / 2^8");
+        let [low, high] = ranks.interval(0.05).unwrap();
+        assert!(low > 0.0 && high > 1.5, "{low} {high}");
+        assert!(ranks.interval(0.0157).unwrap()[0] > 0.0 && ranks.interval(0.0155).unwrap()[0] <= 0.0);
+    }
+
+    #[test]
+    fn so_few_differences_can_reject_nothing() {
+        for (n, p) in [(5, 0.0625), (6, 0.031_25), (7, 0.015_625), (8, 0.007_812_5), (10, 0.001_953_125)] {
+            let ranks = SignedRanks::of(&vec![1.0; n]);
+            assert!((ranks.p_value() - p).abs() < 1e-12, "{n}");
+            assert_eq!(ranks.interval(0.05).is_some(), p <= 0.05, "{n}");
+        }
+        assert_eq!([0.05, 0.025, 0.0125, 0.05 / 6.0, 0.0125 / 3.0].map(least_blocks), [6, 7, 8, 8, 9]);
+        let none = SignedRanks::of(&[]);
+        assert_eq!((none.estimate(), none.p_value(), none.interval(0.5)), (None, 1.0, None));
+    }
+
+    #[test]
+    fn equal_arms_are_equal() {
+        let zeros = SignedRanks::of(&[0.0; 8]);
+        assert_eq!((zeros.estimate(), zeros.p_value(), zeros.interval(0.05)), (Some(0.0), 1.0, Some([0.0, 0.0])));
+        // One block in eight differs: no evidence.
+        assert!(SignedRanks::of(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 3.0]).p_value() >= 1.0);
+    }
+
+    #[test]
+    fn half_widths_are_those_of_the_table() {
+        // In units of the standard deviation of normal differences.
+        for (n, expected) in [(6, 1.23), (8, 0.86), (10, 0.70), (12, 0.66), (20, 0.47)] {
+            let width = |seed| {
+                let differences: Vec<f64> = (0..n).map(|at| normal(seed, at)).collect();
+                let [low, high] = SignedRanks::of(&differences).interval(0.05).unwrap();
+                (high - low) / 2.0
+            };
+            let mean = (0..1000).map(width).sum::<f64>() / 1000.0;
+            assert!((mean - expected).abs() < 0.05, "{n}: {mean}");
+        }
+    }
+
+    fn normal(seed: u64, number: u64) -> f64 {
+        let [radius, turn] = [uniform(seed, 2 * number), uniform(seed, 2 * number + 1)];
+        (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * turn).cos()
+    }
+
+    proptest! {
+        #[test]
+        fn the_test_rejects_what_the_interval_leaves_out(
+            differences in prop::collection::vec((-40i32..60).prop_map(|d| f64::from(d) / 10.0), 1..14), level in 0.002f64..0.4,
+        ) {
+            let ranks = SignedRanks::of(&differences);
+            let excluded = ranks.interval(level).is_some_and(|[low, high]| low > 0.0 || high < 0.0);
+            prop_assert_eq!(excluded, ranks.p_value() <= level + 1e-12);
+            if let Some([low, high]) = ranks.interval(level) {
+                let estimate = ranks.estimate().unwrap();
+                prop_assert!(low <= estimate && estimate <= high);
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What the analysis says of simulated studies whose truth is known.
+
+use std::collections::BTreeMap;
+
+use super::plan::tests::plan;
+use super::*;
+use crate::pace::uniform;
+
+/// A law of the figures of a study.
+#[derive(Clone, Copy)]
+struct Law {
+    /// Standard deviation of the logarithm from run to run.
+    noise: f64,
+    /// How much longer B takes.
+    effect: f64,
+    /// How much longer all take from one block to the next.
+    drift: f64,
+    /// How much longer the first run of a block takes.
+    first: f64,
+}
+
+const EQUAL: Law = Law { noise: 0.1, effect: 0.0, drift: 0.0, first: 0.0 };
+
+/// The figures of a study: times share half of the variance of their noise with each other, CPU and memory have their own.
+fn study(
+    plan: &ComparisonPlan,
+    law: Law,
+    seed: u64,
+) -> impl Fn(Metric, u32, usize) -> Option<Result<f64, MissingFigure>> + use<> {
+    let orders: BTreeMap<u32, Vec<usize>> = (1..=plan.blocks.most()).map(|block| (block, plan.order(block))).collect();
+    move |metric, block, arm| {
+        let place = orders[&block].iter().position(|other| *other == arm)?;
+        let normal = |stream: u64| {
+            let number = stream << 32 | u64::from(block) << 8 | arm as u64;
+            let [radius, turn] = [uniform(seed, 2 * number), uniform(seed, 2 * number + 1)];
+            (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * turn).cos()
+        };
+        let own = normal(1 + metric as u64);
+        let noise = match metric {
+            Metric::Cpu | Metric::Memory => own,
+            // In a closed loop the one is the other.
+            Metric::Throughput | Metric::Mean => normal(0),
+            _ => (normal(0) + own) / 2f64.sqrt(),
+        };
+        let effect = if arm == 1 { law.effect } else { 0.0 };
+        let first = if place == 0 { law.first } else { 0.0 };
+        let time = (effect.ln_1p() + first.ln_1p() + law.noise * noise).exp() * (1.0 + law.drift * f64::from(block));
+        match metric {
+            Metric::Throughput => Some(Ok(1.0 / time)),
+            Metric::Slow | Metric::Workers | Metric::GeneratorCpu => Some(Err(MissingFigure::NotKnown)),
+            Metric::Failed => Some(Ok(0.0)),
+            _ => Some(Ok(time)),
+        }
+    }
+}
+
+/// Conducts it up to its decision.
+fn conducted(plan: &ComparisonPlan, law: Law, seed: u64) -> ComparisonFindings {
+    let figures = study(plan, law, seed);
+    for look in plan.blocks.looks() {
+        let found = ComparisonFindings::of_figures(plan, look.after, &figures);
+        if found.is_decided() || look.after == plan.blocks.most() {
+            return found;
+        }
+    }
+    unreachable!("the last look ends it")
+}
+
+fn verdicts(found: &ComparisonFindings) -> impl Iterator<Item = ComparisonVerdict> {
+    found.metrics.iter().flat_map(|row| &row.differences).map(|difference| difference.verdict)
+}
+
+fn is_alarm(verdict: ComparisonVerdict) -> bool {
+    matches!(verdict, ComparisonVerdict::Worse | ComparisonVerdict::Better)
+}
+
+fn share(of: u64, holds: impl Fn(u64) -> bool) -> f64 {
+    (1..=of).filter(|seed| holds(*seed)).count() as f64 / of as f64
+}
+
+fn fixed(blocks: u32) -> ComparisonPlan {
+    ComparisonPlan { blocks: ComparisonBlocks::Fixed(blocks), ..plan() }
+}
+
+fn of_mean(found: &ComparisonFindings) -> ComparisonVerdict {
+    found.metric(Metric::Mean).map_or(ComparisonVerdict::CannotTell, |row| row.differences[0].verdict)
+}
+
+#[test]
+fn equal_arms_are_seldom_called_different() {
+    // Noise of twice the margin: below it the margin alone would keep most alarms away.
+    let without = ComparisonPlan { control: false, ..plan() };
+    for (plan, law) in
+        [(&plan(), EQUAL), (&fixed(8), EQUAL), (&without, EQUAL), (&plan(), Law { drift: 0.02, first: 0.1, ..EQUAL })]
+    {
+        let alarms = share(400, |seed| verdicts(&conducted(plan, law, seed)).any(is_alarm));
+        assert!(alarms <= 0.05, "{:?}, drift {}: {alarms} over all looks and metrics", plan.blocks, law.drift);
+    }
+}
+
+#[test]
+fn drift_and_who_runs_first_change_no_verdict() {
+    for (effect, verdict) in [(0.0, ComparisonVerdict::Same), (0.1, ComparisonVerdict::Worse)] {
+        let law = Law { noise: 0.01, effect, drift: 0.02, first: 0.1 };
+        for seed in 1..=50 {
+            let found = conducted(&plan(), law, seed);
+            assert_eq!(of_mean(&found), verdict, "seed {seed}");
+            let first = found.metric(Metric::Mean).and_then(|row| row.first_run);
+            assert!(first.is_some_and(|first| (0.08..0.13).contains(&first)), "seed {seed}: {first:?}");
+        }
+    }
+}
+
+/// Shares of "worse", by the noise from run to run and by how much slower B is, as docs/METHOD.md has them.
+#[test]
+fn slower_arms_are_found() {
+    for (noise, effect, least) in [
+        (0.01, 0.075, 0.99),
+        (0.02, 0.075, 0.99),
+        (0.03, 0.075, 0.95),
+        (0.03, 0.1, 0.99),
+        (0.05, 0.075, 0.85),
+        (0.05, 0.1, 0.99),
+    ] {
+        let law = Law { noise, effect, ..EQUAL };
+        let found = share(100, |seed| of_mean(&conducted(&plan(), law, seed)) == ComparisonVerdict::Worse);
+        assert!(found >= least, "noise {noise}, {effect} slower: {found}");
+    }
+    // At the margin itself either answer is right; what is never said is "better", and "same" seldom.
+    let law = Law { noise: 0.02, effect: 0.05, ..EQUAL };
+    assert!(share(100, |seed| of_mean(&conducted(&plan(), law, seed)) == ComparisonVerdict::Same) <= 0.05);
+}
+
+#[test]
+fn what_cannot_be_told_says_what_could_have_been() {
+    let found = conducted(&fixed(8), Law { noise: 0.1, effect: 0.05, ..EQUAL }, 3);
+    let difference = found.metric(Metric::Mean).unwrap().differences[0];
+    assert_eq!((difference.verdict, difference.doubt), (ComparisonVerdict::CannotTell, Some(ComparisonDoubt::Noise)));
+    assert!(difference.smallest.is_some_and(|smallest| (0.05..0.3).contains(&smallest)), "{difference:?}");
+    assert!(difference.blocks_needed.is_some_and(|blocks| (20..200).contains(&blocks)), "{difference:?}");
+    // Three blocks tell nothing of anything.
+    let few = ComparisonFindings::of_figures(&fixed(3), 3, &study(&fixed(3), EQUAL, 1));
+    assert_eq!(few.metric(Metric::Mean).unwrap().differences[0].doubt, Some(ComparisonDoubt::FewBlocks { least: 6 }));
+}
+
+#[test]
+fn a_run_without_a_figure_is_not_left_out_silently() {
+    let whole = study(&fixed(8), Law { noise: 0.01, effect: 0.3, ..EQUAL }, 1);
+    let overloaded = |metric: Metric, block, arm| match (metric, block, arm) {
+        (Metric::Mean, 5, 1) => Some(Err(MissingFigure::Overloaded)),
+        // Half of the requests of B fail.
+        (Metric::Failed, _, 1) => Some(Ok(0.5)),
+        _ => whole(metric, block, arm),
+    };
+    let found = ComparisonFindings::of_figures(&fixed(8), 8, &overloaded);
+    let mean = found.metric(Metric::Mean).unwrap();
+    let doubt = ComparisonDoubt::Missing { figure: MissingFigure::Overloaded, runs: 1 };
+    assert_eq!((mean.differences[0].verdict, mean.differences[0].doubt), (ComparisonVerdict::CannotTell, Some(doubt)));
+    assert_eq!(mean.arms[1].missing, Some(MissingFigure::Overloaded));
+    let failed = &found.metric(Metric::Failed).unwrap().differences[0];
+    assert_eq!((failed.verdict, failed.estimate), (ComparisonVerdict::Worse, Some(0.5)));
+    assert!(found.is_worse() && found.cannot_tell() && !found.is_decided());
+}
+
+#[test]
+fn a_difference_that_the_control_shows_too_is_none() {
+    // The control is as far from the base as B is.
+    let law = Law { noise: 0.01, effect: 0.1, ..EQUAL };
+    let whole = study(&fixed(8), law, 1);
+    let shifted = |metric: Metric, block, arm: usize| {
+        let shift = if arm == 2 && metric != Metric::Failed { 1.1 } else { 1.0 };
+        whole(metric, block, arm).map(|figure| figure.map(|figure| figure * shift))
+    };
+    let found = ComparisonFindings::of_figures(&fixed(8), 8, &shifted);
+    let row = found.metric(Metric::Mean).unwrap();
+    assert_eq!(row.differences[0].doubt, Some(ComparisonDoubt::Control));
+    assert!(row.differences[0].is_shown() && row.control.is_some_and(|control| control.is_shown()));
+}
+
+#[test]
+fn best_of_four_is_told_from_those_it_can_be_told_from() {
+    let arm = plan().arms[0].clone();
+    let plan = ComparisonPlan {
+        question: ComparisonQuestion::Best,
+        arms: vec![arm; 4],
+        control: false,
+        blocks: ComparisonBlocks::Fixed(8),
+        ..plan()
+    };
+    // Two at 100 requests a second, one at 80, one at 60.
+    let figures = |metric: Metric, block: u32, arm: usize| {
+        let noise = 1.0 + 0.02 * uniform(block.into(), arm as u64);
+        let rate = [60.0, 100.0, 100.0, 80.0][arm] * noise;
+        Some(if metric == Metric::Throughput { Ok(rate) } else { Err(MissingFigure::NotKnown) })
+    };
+    let found = ComparisonFindings::of_figures(&plan, 8, &figures);
+    assert_eq!(found.metric(Metric::Throughput).unwrap().differences.len(), 6);
+    let ranking = found.ranking(&plan).unwrap();
+    assert!(ranking.best == 1 || ranking.best == 2, "{ranking:?}");
+    assert_eq!((ranking.level_with.len(), ranking.ahead_of.len()), (1, 2), "{ranking:?}");
+}
