@@ -1,7 +1,7 @@
 //! All that is printed: results to stdout, progress and complaints to stderr. Nothing else in the house prints.
 //!
-//! Progress is drawn by a thread of its own on a terminal, and not at all elsewhere. It reads one number per lane a few times a
-//! second and is never waited for.
+//! Progress is drawn by a thread of its own on a terminal; elsewhere a run is a line of stderr. It reads one number per lane a few times
+//! a second and is never waited for.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -174,20 +174,23 @@ impl Ui {
         self.bar.reset_elapsed();
         match phase {
             Phase::Running { number, of, what, connections, length, left, progress, .. } => {
-                let length = length.map(|length| format!(" of {length}")).unwrap_or_default();
                 // The first estimate of a study of one run would only say its length again.
                 let left = left.filter(|_| *of > 1);
                 let left =
                     left.map(|left| format!(", about {} left", report::number::minutes(left))).unwrap_or_default();
                 let what = if what.is_empty() { String::new() } else { format!("{what}, ") };
+                let message = format!("run {number}/{of}{left}: {what}{connections} connections");
+                self.say_in_a_pipe(&message, *length);
                 self.bar.set_style(running(&self.rows, progress));
-                self.bar.set_message(format!("run {number}/{of}{left}: {what}{connections} connections"));
-                self.bar.set_prefix(length);
+                self.bar.set_message(message);
+                self.bar.set_prefix(length.map(|length| format!(" of {length}")).unwrap_or_default());
             }
             Phase::OtherRunning { number, of, connections, length } => {
+                let message = format!("run {number}/{of}: {connections} connections");
+                self.say_in_a_pipe(&message, *length);
                 let length = length.map(|length| format!(" of {length}")).unwrap_or_default();
                 self.bar.set_style(waiting(&self.rows));
-                self.bar.set_message(format!("run {number}/{of}: {connections} connections{length}"));
+                self.bar.set_message(message + &length);
             }
             other => {
                 self.bar.set_style(waiting(&self.rows));
@@ -202,6 +205,14 @@ impl Ui {
                     _ => "stopping the server",
                 });
             }
+        }
+    }
+
+    /// That a run begins, where no line is drawn: minutes of a script's sweep are not silent.
+    fn say_in_a_pipe(&self, message: &str, length: Option<Nanos>) {
+        if self.bar.is_hidden() {
+            let length = length.map(|length| format!(", {length}")).unwrap_or_default();
+            note(&format!("{message}{length}"));
         }
     }
 

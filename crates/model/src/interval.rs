@@ -28,6 +28,11 @@ pub fn ranks(p: f64, n: u64, inflation: f64) -> QuantileRanks {
     QuantileRanks { low, high }
 }
 
+/// The fewest independent times of which one is above the quantile `p` with 97.5 %, so that its interval has an upper end.
+pub(crate) fn fewest_for_both_ends(p: f64) -> f64 {
+    (EACH_SIDE.ln() / p.ln()).ceil()
+}
+
 /// The highest `l` with `F(l-1) ≤ 2.5 %` and the lowest `u` with `F(u-1) ≥ 97.5 %`, F the binomial distribution.
 fn independent(p: f64, n: u64) -> (Option<u64>, Option<u64>) {
     if n == 0 || !(0.0 < p && p < 1.0) {

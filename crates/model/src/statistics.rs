@@ -46,6 +46,18 @@ impl Interval {
     pub(crate) fn effective(&self, answers: u64) -> Option<f64> {
         Some(answers as f64 / self.inflation?)
     }
+
+    /// About how many answers it takes until half of the interval is no more than this part of `time`, the percentile: it shrinks with
+    /// the root of their number. `None` where that is so already.
+    pub fn answers_needed(&self, answers: u64, time: Option<Nanos>, part: f64) -> Option<u64> {
+        let both_ends = crate::interval::fewest_for_both_ends(self.quantile) * self.inflation.unwrap_or(1.0);
+        let wide = time.zip(self.low).zip(self.high).map(|((time, low), high)| {
+            let half = high.saturating_sub(low).as_secs_f64() / 2.0;
+            answers as f64 * (half / (part * time.as_secs_f64().max(1e-9))).powi(2)
+        });
+        let needed = wide.unwrap_or(both_ends).ceil() as u64;
+        (needed > answers).then_some(needed)
+    }
 }
 
 /// Whether response times and rate stayed what they were.

@@ -39,6 +39,24 @@ pub fn painted(study: &Study, saved: Option<&str>, width: Width, paint: &dyn Fn(
     laid_out(study, &Summary::of(study, saved.map(str::to_owned)), width, paint)
 }
 
+/// What the marks behind figures mean, where there are any.
+pub(crate) fn legend(summary: &Summary) -> Option<String> {
+    let shown = || summary.runs.iter().filter(|run| run.is_the_servers());
+    let is_marked = |run: &SummaryRun| {
+        let times = &run.response_ms;
+        let mut times = [("p50", times.p50), ("p95", times.p95), ("p99", times.p99)].to_vec();
+        if summary.command == "load" {
+            times.extend([("p90", run.response_ms.p90), ("p99.9", run.response_ms.p999)]);
+        }
+        times.iter().any(|(name, time)| time.is_some_and(|time| is_uncertain(time, run.interval_ms.get(name))))
+    };
+    let is_shared = |run: &SummaryRun| summary.command != "load" && run.verdict == SummaryVerdict::SharedCpus;
+    let rough = shown().any(is_marked).then_some("? not known to ± 20 % (95 % interval)");
+    let shared = shown().any(is_shared).then_some("~ on CPUs that others used, too");
+    let marks: Vec<&str> = [rough, shared].into_iter().flatten().collect();
+    (!marks.is_empty()).then(|| marks.join(" · "))
+}
+
 /// The table alone, as it grows.
 pub fn rows(study: &Study) -> String {
     run_table(&Summary::of(study, None), &|_, text| text.to_owned())
@@ -54,6 +72,9 @@ fn laid_out(study: &Study, summary: &Summary, width: Width, paint: &dyn Fn(Empha
     match study {
         Study::Load(study) => text.push_str(&load_answer::figures(study, &summary.runs[0], width)),
         _ => text.push_str(&run_table(summary, paint)),
+    }
+    if let Some(legend) = legend(summary) {
+        _ = writeln!(text, "  {legend}");
     }
     text.push('\n');
     let mut sentence = String::new();
@@ -72,12 +93,7 @@ fn laid_out(study: &Study, summary: &Summary, width: Width, paint: &dyn Fn(Empha
     trust_lines(&mut text, summary, width, paint);
     for (at, next) in summary.next.iter().enumerate() {
         let before = if at == 0 { "  Next   " } else { "         " };
-        let why = format!("   # {}", next.why);
-        if columns_of(before) + columns_of(&next.command) + columns_of(&why) <= COLUMNS {
-            _ = writeln!(text, "{before}{}{why}", next.command);
-        } else {
-            text.push_str(&continued(before, &next.command));
-        }
+        text.push_str(&continued(before, &next.command, &next.why));
     }
     if !summary.runs.is_empty() {
         text.push_str("  More   longtail report --full | --html report.html | --markdown | --json\n");
@@ -115,8 +131,8 @@ fn trust_lines(text: &mut String, summary: &Summary, width: Width, paint: &dyn F
     }
 }
 
-/// A command on lines that a shell reads as one, so that it can be pasted.
-fn continued(before: &str, command: &str) -> String {
+/// A command on lines that a shell reads as one, so that it can be pasted, and why one would.
+fn continued(before: &str, command: &str, why: &str) -> String {
     let mut text = String::new();
     let mut line = before.to_owned();
     for word in command.split(' ') {
@@ -127,7 +143,12 @@ fn continued(before: &str, command: &str) -> String {
         line.push_str(word);
         line.push(' ');
     }
-    text + line.trim_end() + "\n"
+    let why = format!("  # {why}");
+    if columns_of(&line) + columns_of(&why) > COLUMNS {
+        _ = writeln!(text, "{}", line.trim_end());
+        line = " ".repeat(columns_of(before));
+    }
+    text + &line + &why + "\n"
 }
 
 /// One column of the table: its name, its band, and a cell of a run.
@@ -250,6 +271,7 @@ pub fn markdown(study: &Study, saved: Option<&str>) -> String {
     let mut parts = vec![format!("**{}**\n", crate::markdown::escaped(&summary.sentence))];
     if !summary.runs.is_empty() {
         parts.push(pipe_table(&summary));
+        parts.extend(legend(&summary).map(|legend| line(&legend)));
     }
     let reasons = summary.reasons().map(|reason| line(&format!("- Why: {reason}")));
     let trust = summary.trust.iter().take(1 + DOUBTS).map(|it| line(&format!("- {} {}", it.mark.sign(), it.sentence)));

@@ -1,6 +1,6 @@
 //! What the user expected of the figures (`--expect`, `--fail-if`), and what came of it: a sentence a threshold, however many runs there are.
 
-use model::objective::ObjectiveFigure;
+use model::objective::{Compare, ObjectiveFigure};
 use model::{JudgedThreshold, Nanos, Objective, Study, ThresholdDoubt, ThresholdResult, judged_thresholds};
 
 use crate::number;
@@ -52,7 +52,17 @@ fn result(judged: &JudgedThreshold, labels: &[&str]) -> ExpectationResult {
 fn passed(condition: &Objective, results: &[NamedResult<'_>]) -> String {
     match results {
         [one] => listed(condition, &[one]),
-        all => format!("in all {} runs", number::count(all.len() as u64)),
+        all => {
+            let value = |it: &&NamedResult<'_>| it.result.value.unwrap_or(f64::NAN);
+            let by_value = |a: &&NamedResult<'_>, b: &&NamedResult<'_>| value(a).total_cmp(&value(b));
+            let is_below = condition.compare == Compare::Below;
+            let nearest = if is_below { all.iter().max_by(by_value) } else { all.iter().min_by(by_value) };
+            let nearest = nearest.map(|it| {
+                let most = if is_below { "highest" } else { "lowest" };
+                format!("; {most} {} at {}", figure(condition, &it.result), it.label)
+            });
+            format!("in all {} runs{}", number::count(all.len() as u64), nearest.unwrap_or_default())
+        }
     }
 }
 

@@ -1,12 +1,21 @@
 //! What to type next: commands that settle what a study leaves open. Each is the study's own command line with one thing changed.
 
-use model::{Finding, LoadStudy, Nanos, Pace, Plan, Quantile, ServerKind, Stop, Study, SweepStudy, Verdict, findings};
+use model::finding::is_evidence;
+use model::plan::quoted;
+use model::{
+    Finding, LoadStudy, Nanos, Pace, Plan, Profile, Quantile, ServerCpu, ServerKind, Statistics, Stop, Study,
+    SweepStudy, Verdict, findings,
+};
 
 use crate::number;
-use crate::summary::NextCommand;
+use crate::summary::{NextCommand, short_label};
 
-/// More than two are a list to read.
-const MOST: usize = 2;
+/// More than these are a list to read.
+const MOST: usize = 3;
+/// Theory and a longer run come after what the findings ask for, of which there are at most so many.
+const MOST_OF_FINDINGS: usize = 2;
+/// So many times as long is another kind of run.
+const LONGEST: f64 = 100.0;
 
 /// The commands, the most useful first.
 pub(crate) fn next_commands(study: &Study) -> Vec<NextCommand> {
@@ -79,11 +88,60 @@ fn of_sweep(study: &SweepStudy) -> Vec<NextCommand> {
             _ => {}
         }
     }
-    let quantile = |run: &model::Run| run.response_time(0.99);
-    if study.runs.iter().any(|run| quantile(run) == Quantile::TooFew) {
-        next.push(command(changed(&|plan| plan.stream.stop = longer(6)), "p99 needs more answers"));
+    next.truncate(MOST_OF_FINDINGS);
+    if study.runs.is_empty() || !study.runs.iter().all(|run| is_evidence(run.judgement.as_ref()) && run.claim.is_none())
+    {
+        return next;
     }
+    let needs = study.runs.iter().filter_map(|run| {
+        let times = more_answers(run.response_time(0.99), run.statistics.as_ref(), run.tally.counts.good())?;
+        Some((times, short_label(study, run)))
+    });
+    if let Some(((times, answers), label)) = needs.max_by(|((a, _), _), ((b, _), _)| a.total_cmp(b)) {
+        let line = changed(&|plan| plan.stream.stop = longer(times.ceil() as u64));
+        next.push(command(line, &format!("p99 at {label} needs about {answers} answers")));
+    }
+    next.extend(prediction(study));
     next
+}
+
+/// How many times as long a run must be until p99 is known to a fifth of it, and how many answers that are, about; `None` where it is
+/// known, where no longer run would tell, or none that anybody would wait for.
+fn more_answers(p99: Quantile, statistics: Option<&Statistics>, answers: u64) -> Option<(f64, String)> {
+    if !matches!(p99, Quantile::Time(_) | Quantile::TooFew) || answers == 0 {
+        return None;
+    }
+    let needed = statistics?.interval(0.99)?.answers_needed(answers, p99.time(), crate::trust::UNCERTAIN)?;
+    let times = needed as f64 / answers as f64;
+    (times <= LONGEST).then(|| (times, number::count(two_digits_up(needed))))
+}
+
+/// Two digits, not less: nobody plans for 3689 answers.
+fn two_digits_up(n: u64) -> u64 {
+    let unit = 10u64.pow(n.max(1).ilog10().saturating_sub(1));
+    n.div_ceil(unit) * unit
+}
+
+/// What theory says of these workers and threads, with what was measured: the service time, and of it the CPU time that Ruby's lock
+/// holds.
+fn prediction(study: &SweepStudy) -> Option<NextCommand> {
+    let run = study.runs.last()?;
+    let service = study.service_time.as_ref()?;
+    let (workers, threads) = (study.server.workers.max(1), study.server.threads);
+    let cpu = run.generator.server.as_ref().and_then(ServerCpu::per_request).or(service.cpu);
+    let is_puma = matches!(study.plan.server.kind, ServerKind::Puma { .. });
+    let cpu = cpu.filter(|cpu| is_puma && cpu.0 > 0 && cpu.0 < service.time.0);
+    let cpu = cpu.map(|cpu| format!(" --cpu {}", in_millis(cpu))).unwrap_or_default();
+    let line = format!(
+        "longtail predict -w{workers} -t{threads}:{threads} --service {}{cpu} -c {}",
+        in_millis(service.time),
+        run.connections
+    );
+    (threads > 0).then(|| command(line, "theory, with these figures"))
+}
+
+fn in_millis(time: Nanos) -> String {
+    format!("{}ms", number::significant(time.as_millis_f64()))
 }
 
 fn of_load(study: &LoadStudy) -> Vec<NextCommand> {
@@ -100,7 +158,8 @@ fn of_load(study: &LoadStudy) -> Vec<NextCommand> {
             }
             Finding::KeepsUp { offered_per_s: Some(offered), .. } => {
                 let [from, to] = [*offered, 10.0 * offered].map(round_rate);
-                let line = with(&format!("--ramp {from}..{to} --for 60s"), &["--rate", "--for", "-n", "--requests"]);
+                let dropped = ["--rate", "--for", "-n", "--requests", "--expect", "--fail-if", "--stop-if"];
+                let line = with(&format!("--ramp {from}..{to} --for 60s"), &dropped);
                 next.push(command(line, "where is it saturated?"));
             }
             Finding::Overloaded { completed_per_s, .. } => {
@@ -129,9 +188,17 @@ fn of_load(study: &LoadStudy) -> Vec<NextCommand> {
             _ => {}
         }
     }
-    let is_short = study.run.response_time(0.99) == Quantile::TooFew && plan.pace == Pace::Closed;
-    if let Some(length) = plan.length.filter(|_| is_short) {
-        next.push(command(with(&format!("--for {}", length * 6), &["--for"]), "p99 needs more answers"));
+    next.truncate(MOST_OF_FINDINGS);
+    let (run, answers) = (&study.run, study.run.tally.counts.good());
+    let is_evidence = is_evidence(run.judgement.as_ref()) && run.claim.is_none();
+    let needed = more_answers(run.response_time(0.99), run.statistics.as_ref(), answers).filter(|_| is_evidence);
+    let is_steady = matches!(plan.pace, Pace::Closed | Pace::Open { profile: Profile::Flat { .. }, .. });
+    if let Some((times, needed)) = needed.filter(|_| is_steady) {
+        let line = match plan.length {
+            Some(length) => with(&format!("--for {}", length * times.ceil() as u64), &["--for"]),
+            None => with(&format!("-n {}", two_digits_up((answers as f64 * times) as u64)), &["-n", "--requests"]),
+        };
+        next.push(command(line, &format!("p99 needs about {needed} answers")));
     }
     next
 }
@@ -144,9 +211,9 @@ fn round_rate(rate: f64) -> String {
 
 /// The command line with these flags in place of those dropped, which each have a value.
 fn edited(line: &str, flags: &str, dropped: &[&str]) -> String {
-    let mut words: Vec<&str> = Vec::new();
+    let mut words: Vec<String> = Vec::new();
     let mut is_value = false;
-    for word in line.split(' ') {
+    for word in shlex::split(line).unwrap_or_default() {
         let is_dropped = |flag: &&&str| {
             let rest = word.strip_prefix(**flag);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('=') || !flag.starts_with("--"))
@@ -155,11 +222,11 @@ fn edited(line: &str, flags: &str, dropped: &[&str]) -> String {
             continue;
         }
         match dropped.iter().chain(&WHERE_TO).find(is_dropped) {
-            Some(flag) => is_value = word == *flag,
-            None => words.push(word),
+            Some(flag) => is_value = word == **flag,
+            None => words.push(quoted(&word)),
         }
     }
-    words.push(flags);
+    words.push(flags.to_owned());
     words.join(" ")
 }
 
@@ -179,6 +246,20 @@ mod tests {
                 "longtail load -c64 http://127.0.0.1:3000/ --rate 70 --for 30s"
             );
         }
+    }
+
+    #[test]
+    fn a_quoted_value_goes_with_its_flag() {
+        let line = "longtail load --rate 500/s --expect 'p99 < 200ms' -H 'Accept: text/html' http://127.0.0.1:3000/";
+        assert_eq!(
+            edited(line, "--ramp 500..5000", &["--rate", "--expect"]),
+            "longtail load -H 'Accept: text/html' http://127.0.0.1:3000/ --ramp 500..5000"
+        );
+    }
+
+    #[test]
+    fn a_number_of_answers_has_two_digits_and_is_enough() {
+        assert_eq!([7, 42, 369, 3687, 40_001].map(two_digits_up), [7, 42, 370, 3700, 41_000]);
     }
 
     #[test]

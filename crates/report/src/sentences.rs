@@ -250,7 +250,7 @@ fn limited(limit: &Limit, slots: Option<u32>) -> String {
             number::count(*slots),
             percent(of_maximum.min(1.0))
         ),
-        Limit::Cpu(cpu) => format!("The CPUs are the limit: the server uses {} of {}.", two(cpu.server), cpu.of),
+        Limit::Cpu(cpu) => format!("The server uses {} of {} CPUs: they are the limit.", two(cpu.server), cpu.of),
         Limit::RubyLock { processes, cpu, .. } => {
             let processes = count_of(*processes, "process").replace("processs", "processes");
             let more = slots.map_or("More threads", |_| "More threads a worker");
@@ -271,13 +271,12 @@ fn limited(limit: &Limit, slots: Option<u32>) -> String {
         }
         Limit::Generator { check } => format!("The generator is the limit: {check}."),
         Limit::SharedCpus(cpu) => {
-            let others = cpu.others.map(|others| format!(", others {}", two(others))).unwrap_or_default();
-            format!(
-                "The {} CPUs are the limit, and they are shared: the server uses {}, longtail {}{others}.",
-                cpu.of,
-                two(cpu.server),
-                two(cpu.generator)
-            )
+            let mut users = vec![("the server", cpu.server), ("longtail", cpu.generator)];
+            users.extend(cpu.others.map(|others| ("other processes", others)));
+            users.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+            let used = |(who, cpus): &(&str, f64)| format!("{} by {who}", two(*cpus));
+            let users = listed(&users.iter().map(used).collect::<Vec<_>>());
+            format!("The {} CPUs are used up, {users}: they are the limit, and they are shared.", cpu.of)
         }
         Limit::NotKnown { cpu: Some(cpu) } => {
             let threads = if slots.is_some() { ", and its threads do less than they could" } else { "" };

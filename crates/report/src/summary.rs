@@ -90,8 +90,10 @@ pub struct SummaryRun {
     pub multiple: Option<f64>,
     /// Which pass, from 1.
     pub repeat: u32,
-    /// Connections.
+    /// Connections; of an open loop those that carried a request.
     pub connections: u32,
+    /// The most connections that an open loop may use.
+    pub connections_limit: Option<u32>,
     /// What limited it.
     pub verdict: SummaryVerdict,
     /// The limit by name.
@@ -398,7 +400,13 @@ fn load_run(study: &LoadStudy) -> SummaryRun {
         verdict if is_overload && verdict < SummaryVerdict::Overloaded => SummaryVerdict::Overloaded,
         verdict => verdict,
     };
-    SummaryRun { connections: plan.connections, ..summary_run(&figures, verdict) }
+    let used = run.tally.per_connection.iter().filter(|answers| **answers > 0).count() as u32;
+    let limit = Some(plan.connections).filter(|_| is_open && run.claim.is_none());
+    SummaryRun {
+        connections: limit.map_or(plan.connections, |_| used),
+        connections_limit: limit,
+        ..summary_run(&figures, verdict)
+    }
 }
 
 fn verdict_of(judgement: Option<&Judgement>) -> SummaryVerdict {
@@ -443,6 +451,7 @@ fn summary_run(run: &SummarySource<'_>, verdict: SummaryVerdict) -> SummaryRun {
         multiple: None,
         repeat: 1,
         connections: 0,
+        connections_limit: None,
         verdict,
         limit: run.judgement.and_then(|judgement| judgement.limit.as_ref()).map(Limit::name),
         seconds: rounded(run.measured.as_secs_f64()),

@@ -61,7 +61,7 @@ struct JudgedRun<'a> {
 const OF_A_SWEEP: [f64; 3] = [0.50, 0.95, 0.99];
 const OF_A_LOAD: [f64; 5] = [0.50, 0.90, 0.95, 0.99, 0.999];
 /// A percentile is uncertain where half of its 95 % interval is more than this part of it.
-const UNCERTAIN: f64 = 0.2;
+pub(crate) const UNCERTAIN: f64 = 0.2;
 
 /// Whether the figure is uncertain: its mark stands behind it.
 pub(crate) fn is_uncertain(time: f64, interval: Option<&[Option<f64>; 2]>) -> bool {

@@ -41,7 +41,7 @@ const HEY: &[Flag] = &[
     flag(&["host"], Some(&["--host", "{}"]), true),
     flag(&["disable-keepalive"], Some(&["--disable-keepalive"]), false),
     flag(&["disable-compression", "disable-redirects"], Some(&[]), false),
-    flag(&["cpus"], Some(&["--threads", "{}"]), true),
+    flag(&["cpus"], Some(&["--generator-threads", "{}"]), true),
     flag(&["o"], Some(&["--log=-.{}"]), true),
     flag(&["x"], None, true),
     flag(&["h2"], None, false),
@@ -49,7 +49,7 @@ const HEY: &[Flag] = &[
 ];
 
 const WRK: &[Flag] = &[
-    flag(&["t", "threads"], Some(&["--threads", "{}"]), true),
+    flag(&["t", "threads"], Some(&["--generator-threads", "{}"]), true),
     flag(&["c", "connections"], Some(&["-c", "{}"]), true),
     flag(&["d", "duration"], Some(&["--for", "{}"]), true),
     flag(&["H", "header"], Some(&["-H", "{}"]), true),
@@ -77,7 +77,7 @@ pub(crate) fn translate(tool: Tool, words: &[String]) -> Result<Vec<String>, Str
             &[
                 ("-c", &["-c", "10"]),
                 ("--for", &["--for", "10s"]),
-                ("--threads", &["--threads", "2"]),
+                ("--threads", &["--generator-threads", "2"]),
                 ("--timeout", &["--timeout", "2s"]),
                 ("--insecure", &["--insecure"]),
             ],
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(line, "--for 20s -m GET http://localhost:8080 -c 50 --timeout 20s --insecure");
         let line =
             ours(Tool::Hey, "-c 20 -n 2000 -cpus 16 -disable-keepalive http://127.0.0.1:40001/sleep0.2").unwrap();
-        assert!(line.starts_with("-c 20 -n 2000 --threads 16 --disable-keepalive http://"), "{line}");
+        assert!(line.starts_with("-c 20 -n 2000 --generator-threads 16 --disable-keepalive http://"), "{line}");
         assert!(ours(Tool::Hey, "http://h/").unwrap().contains("-n 200"));
         assert!(ours(Tool::Hey, "-o csv http://h/").unwrap().contains("--log=-.csv"));
     }
@@ -170,9 +170,12 @@ mod tests {
     #[test]
     fn wrks_examples_work() {
         let line = ours(Tool::Wrk, "-t12 -c400 -d30s --latency http://127.0.0.1:8080/index.html").unwrap();
-        assert_eq!(line, "--threads 12 -c 400 --for 30s http://127.0.0.1:8080/index.html --timeout 2s --insecure");
+        assert_eq!(
+            line,
+            "--generator-threads 12 -c 400 --for 30s http://127.0.0.1:8080/index.html --timeout 2s --insecure"
+        );
         let line = ours(Tool::Wrk, "--timeout=5s --duration 3 -c 4 http://h/").unwrap();
-        assert!(line.starts_with("--timeout 5s --for 3 -c 4 http://h/ --threads 2"), "{line}");
+        assert!(line.starts_with("--timeout 5s --for 3 -c 4 http://h/ --generator-threads 2"), "{line}");
     }
 
     #[test]

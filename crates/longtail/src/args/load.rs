@@ -39,7 +39,7 @@ Examples:
   longtail load --as hey -- -z 20s -m GET http://127.0.0.1:9292/    hey's own command line, and its layout
   longtail load --generator wrk -c 64 --for 30s http://127.0.0.1:9292/    wrk makes the load; its claims are audited
 
-Flags that differ: hey's -t (timeout) and wrk's -t (threads) are --timeout and --threads; wrk's -d (duration) is --for,
+Flags that differ: hey's -t (timeout) and wrk's -t (threads) are --timeout and --generator-threads; wrk's -d (duration) is --for,
 and -d is the body, as in hey and curl. hey's -o csv is --log FILE.csv.";
 
 /// Gaps between the requests of an open loop: even, exponential as of users who know nothing of each other, from 0 to twice the mean.
@@ -86,8 +86,8 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "TIME", value_parser = above_zero, default_value = "30s", help_heading = "Load")]
     pub(crate) timeout: Nanos,
     /// Threads of the generator [default: half the cores, fewer at a low --rate]
-    #[arg(long, alias = "lanes", alias = "generator-threads", value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(1024))]
-    threads: Option<u32>,
+    #[arg(long, alias = "lanes", alias = "threads", value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(1024))]
+    generator_threads: Option<u32>,
     /// Let wrk, hey, oha, ab, h2load, bombardier, wrk2 or vegeta make the load
     #[arg(long, alias = "with", value_enum, value_name = "TOOL", help_heading = "Load")]
     pub(crate) generator: Option<Generator>,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::args::ReportArgs;
+use crate::args::output::StudyKind;
 use crate::exit::Exit;
 use crate::mistake::{Mistake, wrong};
 use crate::results::{print, write_all};
@@ -19,6 +20,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
     if paths.len() > 1 && !files.is_empty() {
         return Err(wrong("a file is written of one study: name one, and the file that -o or --html writes"));
     }
+    let mut kinds = Vec::new();
     for (at, path) in paths.into_iter().enumerate() {
         let study = store::read(path)?;
         if at > 0 && args.output.is_prose() {
@@ -26,6 +28,12 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
         }
         print(&study, Some(path), &args.output)?;
         write_all(&files, &study, Some(path), &args.output)?;
+        kinds.push(StudyKind::from(&study));
+    }
+    if let ([a, b], [kind, other]) = (args.studies.as_slice(), kinds.as_slice())
+        && kind == other
+    {
+        ui::note(&format!("longtail compare {} {} sets the two side by side", a.display(), b.display()));
     }
     Ok(Exit::Fine)
 }

@@ -57,7 +57,9 @@ impl Generator {
         let number = number.map(|n| n.to_string());
         match self {
             Generator::Longtail => {
-                line.words(&format!("load --format study --no-calibrate --threads {threads} -c {connections}"));
+                line.words(&format!(
+                    "load --format study --no-calibrate --generator-threads {threads} -c {connections}"
+                ));
                 line.option("--for", with_unit);
             }
             Generator::Wrk | Generator::Wrk2 => {

@@ -9,6 +9,8 @@ use report::{Width, broken};
 use super::lock::LockedLoop;
 use super::{LockedThreads, PlotStep, PredictedQueue, PredictedTime, Prediction, RubyLock, TimeSummary};
 
+/// Below this part of what the slots would do without Ruby's lock it is the limit that counts.
+const LOCK_MATTERS: f64 = 0.95;
 /// The widest bar of the plot.
 const BAR: f64 = 40.0;
 
@@ -90,12 +92,31 @@ pub(crate) fn table(prediction: &Prediction, width: Width) -> String {
         service(prediction)
     );
     let _ = writeln!(out, "load     {}", prediction.load);
+    let lock = prediction
+        .lock
+        .as_ref()
+        .and_then(|lock| Some((lock, lock.by_threads.iter().find(|line| line.threads == prediction.threads)?)));
+    // Where the lock costs less than this, the theory of threads alone holds.
+    let binding = lock.filter(|(_, asked)| asked.of_slots < LOCK_MATTERS);
+    let most = binding.map_or(prediction.at_most_per_s, |(_, asked)| asked.at_most_per_s);
+    let knee = prediction.knee_connections * most / prediction.at_most_per_s;
+    let why = binding.map_or(String::new(), |(_, asked)| {
+        let [all_busy, alone] = [asked.all_busy_per_s, prediction.at_most_per_s].map(number::rate_in_words);
+        format!(" by Ruby's lock, {all_busy} with all threads busy ({alone} without the lock)")
+    });
     let limits = format!(
-        "limits   {} req/s at most; requests must wait from {} connections on",
-        number::rate_in_words(prediction.at_most_per_s),
-        number::significant(prediction.knee_connections)
+        "limits   {} req/s at most{why}; requests must wait from {} connections on",
+        number::rate_in_words(most),
+        number::significant(knee)
     );
     out.push_str(&broken(&limits, width));
+    if let Some((lock, _)) = binding {
+        locked(&mut out, prediction, lock, width);
+        out.push('\n');
+        let alone =
+            "If no thread waited for the lock, the threads alone would do this; the lines say nothing of the lock:";
+        out.push_str(&broken(alone, width));
+    }
     queue_table(&mut out, prediction, width);
     out.push('\n');
     let mut remarks = Vec::new();
@@ -109,7 +130,12 @@ pub(crate) fn table(prediction: &Prediction, width: Width) -> String {
         ));
     }
     remarks.iter().chain(&prediction.notes).for_each(|line| out.push_str(&broken(line, width)));
-    if let Some(lock) = &prediction.lock {
+    if let (Some((lock, asked)), None) = (lock, binding) {
+        let lost = number::percent((1.0 - asked.of_slots).max(0.0));
+        out.push_str(&broken(
+            &format!("Ruby's lock is not in these lines: with all threads busy it costs {lost} %"),
+            width,
+        ));
         locked(&mut out, prediction, lock, width);
     }
     out
@@ -124,7 +150,6 @@ fn locked(out: &mut String, prediction: &Prediction, lock: &RubyLock, width: Wid
     );
     out.push('\n');
     out.push_str(&broken(&computes, width));
-    out.push_str(&broken("The lines above take no account of it.", width));
     out.push('\n');
     let is_closed = lock.by_threads.iter().any(|line| line.closed.is_some());
     let with = if is_closed { ["these connections", "  req/s  mean ms"] } else { ["this rate", "   % full"] };

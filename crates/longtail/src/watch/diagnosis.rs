@@ -293,7 +293,12 @@ pub(crate) fn why(seen: &WatchEvidence, limit: WatchLimit) -> Option<String> {
             )
         }
         WatchLimit::Cpus if others_use_most(seen) => {
-            "The CPUs are used up, most of them by other processes.".to_owned()
+            let others = seen.busy_cpus.zip(seen.cpu).map(|(all, own)| number::significant((all - own).max(0.0)));
+            format!(
+                "Other processes use {} CPUs, this server {}: together they are used up.",
+                number::or_none(others, |others| others),
+                number::or_none(seen.cpu, |own| number::or_zero(own, number::significant))
+            )
         }
         WatchLimit::Cpus => "The CPUs are used up: they are the limit. More threads make it no faster.".to_owned(),
         WatchLimit::RubyLock => {

@@ -85,7 +85,8 @@ pub(crate) fn table(summary: &Summary) -> String {
             };
             let mut table = DataTable::of_columns(heads, runs.iter().map(row));
             table.columns.iter_mut().for_each(|column| column.width = 1);
-            sections::table(&table) + "<small>? not known well, ~ on CPUs that longtail shares, - not known</small>"
+            let legend = answer::legend(summary).map(|legend| format!("<small>{}</small>", escaped(&legend)));
+            sections::table(&table) + &legend.unwrap_or_default()
         }
     }
 }

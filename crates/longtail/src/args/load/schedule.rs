@@ -55,7 +55,7 @@ impl LoadArgs {
         // More connections than requests would only be opened and closed.
         let needed = self.number.and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX);
         let connections = self.connections.unwrap_or(most).min(needed);
-        Ok(Schedule { pace, connections, length, lanes: self.threads })
+        Ok(Schedule { pace, connections, length, lanes: self.generator_threads })
     }
 
     fn profile(&self) -> Result<Option<Profile>, Mistake> {
