@@ -77,7 +77,7 @@ pub(crate) fn translate(tool: Tool, words: &[String]) -> Result<Vec<String>, Str
             &[
                 ("-c", &["-c", "10"]),
                 ("--for", &["--for", "10s"]),
-                ("--threads", &["--generator-threads", "2"]),
+                ("--generator-threads", &["--generator-threads", "2"]),
                 ("--timeout", &["--timeout", "2s"]),
                 ("--insecure", &["--insecure"]),
             ],
