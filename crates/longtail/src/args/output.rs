@@ -9,6 +9,7 @@ use model::{Judgement, Objective, Study, Threshold};
 use report::{Columns, Width};
 
 use super::ADVANCED;
+use super::limits::words;
 use crate::mistake::{Mistake, wrong};
 use crate::ui;
 
@@ -47,16 +48,14 @@ pub(crate) enum OutputFormat {
 }
 
 /// The words of `--format`, which was before each format had a flag of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum FormatWord {
-    Text,
-    Markdown,
-    Json,
-    Csv,
-    Hdr,
-    /// The whole study.
-    Study,
-}
+const FORMATS: &[(&str, OutputFormat)] = &[
+    ("text", OutputFormat::Answer),
+    ("markdown", OutputFormat::Markdown),
+    ("json", OutputFormat::Summary),
+    ("csv", OutputFormat::Csv),
+    ("hdr", OutputFormat::Hdr),
+    ("study", OutputFormat::Study),
+];
 
 /// A file that is written too.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,8 +117,8 @@ pub(crate) struct OutputArgs {
     /// Print the table of Puma's scripts (puma), or the report of hey or wrk
     #[arg(long, alias = "columns", value_enum, value_name = "STYLE", help_heading = ADVANCED)]
     style: Option<TextStyle>,
-    #[arg(long, value_enum, hide = true, group = "printed")]
-    format: Option<FormatWord>,
+    #[arg(long, hide = true, group = "printed", value_parser = words(FORMATS))]
+    format: Option<OutputFormat>,
     /// Fit the text to this width; 0: show all columns, however wide [default: the terminal's width; 0 in a pipe]
     #[arg(long, value_name = "COLUMNS", value_parser = columns_to_fit, help_heading = ADVANCED)]
     width: Option<usize>,
@@ -189,13 +188,8 @@ impl OutputArgs {
 
     /// What is printed.
     pub(crate) fn printed(&self) -> OutputFormat {
-        match self.format {
-            Some(FormatWord::Markdown) => return OutputFormat::Markdown,
-            Some(FormatWord::Json) => return OutputFormat::Summary,
-            Some(FormatWord::Csv) => return OutputFormat::Csv,
-            Some(FormatWord::Hdr) => return OutputFormat::Hdr,
-            Some(FormatWord::Study) => return OutputFormat::Study,
-            Some(FormatWord::Text) | None => {}
+        if let Some(format) = self.format.filter(|format| *format != OutputFormat::Answer) {
+            return format;
         }
         let flags = [
             (self.full || self.style.is_some(), OutputFormat::Full),
@@ -300,27 +294,21 @@ impl OutputArgs {
     }
 }
 
-/// The words of `--format`, which was before `--json`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum FindingsFormat {
-    Text,
-    Json,
-}
-
 /// How findings are printed.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct FormatArgs {
     /// Print it as JSON, for scripts
     #[arg(long, help_heading = "Output")]
     json: bool,
-    #[arg(long, value_enum, hide = true, conflicts_with = "json")]
-    format: Option<FindingsFormat>,
+    /// The words of what was before `--json`.
+    #[arg(long, hide = true, conflicts_with = "json", value_parser = words(&[("text", false), ("json", true)]))]
+    format: Option<bool>,
 }
 
 impl FormatArgs {
     /// Whether it is for a program.
     pub(crate) fn is_json(self) -> bool {
-        self.json || self.format == Some(FindingsFormat::Json)
+        self.json || self.format == Some(true)
     }
 }
 

@@ -260,19 +260,27 @@ impl ServerArgs {
         let default_delay = (sleeps && self.path.is_none()).then_some(Nanos::from_millis(100));
         let delay = self.delay.or(default_delay);
         let rails_path = delay.filter(|_| app == App::Rails).map(|delay| format!("/sleep?ms={}", milliseconds(delay)));
+        let path = self.path.clone().or(rails_path);
+        Ok(StreamPlan { delay, path, ..self.stream_as_given(stop, warm_up)? })
+    }
+
+    /// The same with nothing that the app decides, on any of its sockets.
+    ///
+    /// # Errors
+    /// Where the kernel's stamps were asked for and cannot be had.
+    pub(super) fn stream_as_given(&self, stop: Stop, warm_up: Option<Nanos>) -> Result<StreamPlan, Mistake> {
         let default_warm_up = if matches!(stop, Stop::After(_)) { Nanos::from_secs(1) } else { Nanos::ZERO };
+        let is_tcp = !self.socket.iter().any(|socket| socket.is_unix());
         Ok(StreamPlan {
-            delay,
-            path: self.path.clone().or(rails_path),
+            delay: self.delay,
+            path: self.path.clone(),
             body: self.body,
             keep_alive: !self.no_keep_alive,
             stop,
             warm_up: warm_up.unwrap_or(default_warm_up),
             timeout: self.timeout,
             lanes: self.lanes(),
-            timestamps: self
-                .timestamps
-                .resolve(Situation { is_tcp: !self.socket_kind()?.is_unix(), is_pipelined: false })?,
+            timestamps: self.timestamps.resolve(Situation { is_tcp, is_pipelined: false })?,
             worker_header: self.worker_header.clone(),
             anatomy: self.inspect.asks_app(),
         })

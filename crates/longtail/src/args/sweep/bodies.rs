@@ -1,12 +1,11 @@
 //! What the flags of `sweep --bodies` mean together.
 
-use model::{App, BodiesPlan, Nanos, Probe, Stop, StreamPlan};
+use model::{App, BodiesPlan, Probe, Stop};
 
 use super::SweepArgs;
 use crate::args::OutputArgs;
 use crate::args::output::TextStyle;
 use crate::args::server::ServerWord;
-use crate::args::timestamps::Situation;
 use crate::mistake::{Mistake, wrong};
 
 impl SweepArgs {
@@ -50,10 +49,6 @@ impl SweepArgs {
         if let Some((_, twice)) = sockets.iter().enumerate().find(|(at, socket)| sockets[..*at].contains(socket)) {
             return Err(wrong(format!("-s has {twice} twice: name each kind of socket once (--repeat N repeats all)")));
         }
-        let timestamps = self
-            .server
-            .timestamps
-            .resolve(Situation { is_tcp: !sockets.iter().any(|socket| socket.is_unix()), is_pipelined: false })?;
         // A body is little work: what the tracepoints cost would show.
         let probe = self.server.inspect.probe(sockets)?.filter(|probe| *probe != Probe::Auto).unwrap_or(Probe::Proc);
         let (connections_per_stream, streams) = match self.connections.first() {
@@ -62,19 +57,7 @@ impl SweepArgs {
         };
         Ok(BodiesPlan {
             server: self.server.puma.server(self.server.puma.kind(), App::Bodies, sockets[0]),
-            stream: StreamPlan {
-                delay: self.server.delay,
-                path: None,
-                body: None,
-                keep_alive: !self.server.no_keep_alive,
-                stop: Stop::After(self.length),
-                warm_up: self.warm_up.unwrap_or(Nanos::from_secs(1)),
-                timeout: self.server.timeout,
-                lanes: self.server.lanes(),
-                timestamps,
-                worker_header: self.server.worker_header.clone(),
-                anatomy: false,
-            },
+            stream: self.server.stream_as_given(Stop::After(self.length), self.warm_up)?,
             sockets: sockets.clone(),
             bodies: self.bodies.clone().unwrap_or_default(),
             connections_per_stream,
@@ -93,7 +76,7 @@ impl SweepArgs {
 mod tests {
     use std::ffi::OsString;
 
-    use model::{Bodies, Socket};
+    use model::{Bodies, Nanos, Socket};
 
     use super::*;
     use crate::args::{Command, Invocation, parse};
