@@ -142,7 +142,7 @@ impl LoadSpec {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::request::render;
+    use crate::fetch::render;
 
     pub(crate) fn shape(connections: u32, lanes: u32) -> LoadSpec {
         let transport = Transport::tcp(([127, 0, 0, 1], 1).into());

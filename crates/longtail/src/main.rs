@@ -26,7 +26,7 @@ use std::ffi::OsString;
 
 use engine::Resolver;
 
-use crate::args::{Command, Examination, Invocation};
+use crate::args::{Command, Invocation};
 use crate::exit::Exit;
 
 /// The hidden subcommand that guards a server: it takes what follows as it is.
@@ -76,11 +76,7 @@ fn run(command: Command, resolver: Resolver) -> Result<Exit, mistake::Mistake> {
         Command::Watch(args) => commands::watch::run(&args, &resolver),
         Command::Predict(args) => commands::predict::run(&args),
         Command::Audit(args) => commands::audit::run(&args),
-        Command::Doctor(args) | Command::Calibrate(args) | Command::Selftest(args) => match args.examination()? {
-            Examination::Machine => commands::doctor::run(&args),
-            Examination::Generators => commands::calibrate::run(&args),
-            Examination::Longtail => commands::selftest::run(&args),
-        },
+        Command::Doctor(args) | Command::Calibrate(args) | Command::Selftest(args) => commands::doctor::run(&args),
         Command::Overhead(args) => commands::overhead::run(&args, resolver),
         Command::Report(args) => commands::report::run(&args),
         Command::GenerateDocs(args) => commands::generate_docs::run(&args),

@@ -7,12 +7,52 @@
 pub mod bodies;
 pub mod claimed;
 pub mod clock;
-pub mod golden;
 pub mod http;
 pub mod load;
 pub mod machine;
 pub mod network;
-pub mod output;
 pub mod study;
 
 mod statsd;
+
+pub mod golden {
+    //! Files that say, byte for byte, what is to come out.
+
+    use std::fs;
+    use std::path::Path;
+
+    /// Compares `text` with the file; where `UPDATE_GOLDEN` is set, the file is written first.
+    ///
+    /// # Panics
+    /// Where they differ, or the file cannot be written.
+    #[track_caller]
+    pub fn expect(path: &Path, text: &str) {
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("the folder is ours");
+            fs::write(path, text).expect("the file is ours");
+        }
+        let golden = fs::read_to_string(path).unwrap_or_default();
+        assert_eq!(text, golden, "{} differs: UPDATE_GOLDEN=1 writes it anew", path.display());
+    }
+}
+
+pub mod output {
+    //! What other generators print, for those who read it.
+
+    /// What wrk printed of ten connections and a server of a millisecond.
+    pub const WRK: &str = "\
+Running 1s test @ http://127.0.0.1:1/
+  1 threads and 10 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     1.00ms   10.00us   2.00ms   99.00%
+    Req/Sec    10.00k    10.00    10.01k    99.00%
+  Latency Distribution
+     50%    1.00ms
+     75%    1.00ms
+     90%    1.00ms
+     99%    1.50ms
+  10000 requests in 1.00s, 1.00MB read
+Requests/sec:  10000.00
+Transfer/sec:      1.00MB
+";
+}

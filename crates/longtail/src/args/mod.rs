@@ -236,6 +236,11 @@ fn plain(text: &str) -> String {
     for (theirs, ours) in PLAINER {
         first = first.replace(theirs, ours);
     }
+    if let Some((said, (low, high))) =
+        first.split_once(" is not in ").and_then(|(said, all)| Some((said, all.split_once("..=")?)))
+    {
+        first = format!("{said} is not from {low} to {high}");
+    }
     first
 }
 
@@ -259,6 +264,7 @@ mod tests {
         assert!(said("longtail sweep --multiples 1,").contains("type a number"));
         assert!(said("longtail sweep -w 99999999999").contains("99999999999"));
         assert!(said("longtail sweep -R 0").contains("0 is less than 1"));
+        assert!(said("longtail sweep --repeat 0").ends_with("0 is not from 1 to 1000"));
         assert!(said("longtail load --source-ip 1.2 http://127.0.0.1/").contains("type an IP address"));
         assert!(said("longtail load").contains("load needs <URL>"));
     }

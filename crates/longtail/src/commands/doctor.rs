@@ -1,8 +1,10 @@
-//! `longtail doctor`: is this machine fit to measure on?
+//! `longtail doctor`: is this machine fit to measure on? What do this machine's generators reach (`--generators`), and how far off is
+//! longtail itself (`--self-test`)?
 //!
-//! What is asked, and what the answers mean, is in `probe::doctor`; here it becomes text.
+//! What is asked of the machine, and what the answers mean, is in `probe::doctor`; here it becomes text.
 
 use std::ffi::{OsStr, OsString};
+use std::sync::atomic::Ordering;
 
 use clap::ValueEnum as _;
 use launch::{GuardCommand, LaunchError, Surroundings, puma};
@@ -11,13 +13,14 @@ use probe::doctor::{FoundPuma, MachineCheck, MachineFitness, MachineGrade, Progr
 use report::number::count_of;
 use serde_json::json;
 
-use crate::GUARD;
-use crate::args::DoctorArgs;
-use crate::clock::SystemClock;
+use crate::args::{DoctorArgs, Examination};
+use crate::calibrate::{self, CalibrationFindings, CalibrationRounds, ComparedGenerator, SinkUnderLoad};
+use crate::clock::{SystemClock, wall_time};
 use crate::exit::Exit;
-use crate::generators::Generator;
+use crate::generators::{Generator, GeneratorRunner, InstalledGenerator};
 use crate::mistake::Mistake;
-use crate::ui;
+use crate::ui::Ui;
+use crate::{GUARD, selftest, signals, this_program, ui};
 
 /// How long Puma may take to print its version.
 const LONGEST_VERSION: Nanos = Nanos::from_millis(1500);
@@ -26,11 +29,23 @@ const WIDTH: usize = 100;
 /// Columns before what was seen: the mark, and the name.
 const INDENT: usize = 25;
 
+/// Examines what was asked for, and prints what was found.
+///
+/// # Errors
+/// Where a flag is wrong, or what is needed for it cannot be had.
+pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Mistake> {
+    match args.examination()? {
+        Examination::Machine => examine_machine(args),
+        Examination::Generators => examine_generators(args),
+        Examination::Longtail => examine_longtail(args),
+    }
+}
+
 /// Examines the machine and prints what was found.
 ///
 /// # Errors
 /// Where the current directory is gone.
-pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Mistake> {
+fn examine_machine(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let around = Surroundings::here()?;
     let clock = SystemClock::start();
     let version = |argv: Vec<OsString>| -> Result<FoundPuma, LaunchError> {
@@ -118,6 +133,97 @@ fn push(text: &mut String, start: &str, words: &str) {
     }
     text.push_str(line.trim_end());
     text.push('\n');
+}
+
+/// Runs every generator that is there against one sink, in rounds, and prints what they reach.
+///
+/// # Errors
+/// Where a flag is wrong, or the sink cannot be started.
+fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
+    let order = args.order()?;
+    let (interrupt, started_at) = (signals::interruption()?, wall_time());
+    let program = this_program();
+    let dir = std::env::current_dir().unwrap_or_else(|_| ".".into());
+    let guard = GuardCommand::this_program(GUARD);
+    let clock = SystemClock::start();
+    let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let (mut compared, mut missing) = (Vec::new(), Vec::new());
+    for generator in args.generators() {
+        match generator.program(&path, &program) {
+            Some(program) => compared.push(ComparedGenerator::new(InstalledGenerator { generator, program })),
+            None => missing.push(generator),
+        }
+    }
+    let runner = GeneratorRunner::new(clock)?;
+    let sink = SinkUnderLoad::start(&program, &dir, &guard, clock)?;
+    let rounds = CalibrationRounds { sink: &sink, order: &order, runner: &runner, interrupt: &interrupt };
+    let progress = Ui::new();
+    for round in 1..=args.rounds() {
+        let tell = |name: &str| progress.working(&format!("round {round}/{}: {name}", args.rounds()));
+        rounds.round(round, &mut compared, &tell);
+    }
+    drop(progress);
+    sink.stop();
+
+    let interrupted = interrupt.load(Ordering::Relaxed);
+    let found = CalibrationFindings {
+        order: &order,
+        rounds: args.rounds(),
+        compared: &compared,
+        missing: &missing,
+        environment: &environment,
+        started_at: &started_at,
+        interrupted,
+    };
+    if args.output.is_json() {
+        ui::print_json(&calibrate::json(&found));
+    } else {
+        ui::print(&calibrate::table(&found));
+    }
+    let ours = compared.iter().find(|one| one.tool == Generator::Longtail);
+    Ok(match ours {
+        _ if interrupted => Exit::Interrupted,
+        Some(ours) if ours.runs.is_empty() => Exit::Mistake,
+        _ => Exit::Fine,
+    })
+}
+
+/// Runs all laws and prints how far off the engine was. A count that is wrong is a missed objective: exit 1.
+///
+/// # Errors
+/// Where a sink or the engine cannot start.
+fn examine_longtail(args: &DoctorArgs) -> Result<Exit, Mistake> {
+    let (clock, interrupt, started_at) = (SystemClock::start(), signals::interruption()?, wall_time());
+    let progress = Ui::new();
+    let mut outcomes = Vec::new();
+    let mut interrupted = false;
+    for case in selftest::all(args.quick) {
+        progress.working(case.name);
+        let Some(outcome) = case.run(clock, &interrupt)? else {
+            interrupted = true;
+            break;
+        };
+        outcomes.push(outcome);
+    }
+    drop(progress);
+    let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
+    let conserved = outcomes.iter().all(|outcome| outcome.conserved);
+    if args.output.is_json() {
+        ui::print_json(&json!({
+            "started_at": started_at, "environment": environment, "quick": args.quick, "interrupted": interrupted,
+            "conserved": conserved, "cases": outcomes,
+        }));
+    } else {
+        ui::print(&selftest::table(&outcomes, &environment));
+    }
+    Ok(if interrupted {
+        Exit::Interrupted
+    } else if conserved {
+        Exit::Fine
+    } else {
+        Exit::Missed
+    })
 }
 
 #[cfg(test)]

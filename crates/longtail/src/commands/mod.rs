@@ -1,7 +1,6 @@
 //! One file a command.
 
 pub(crate) mod audit;
-pub(crate) mod calibrate;
 mod conducted;
 pub(crate) mod doctor;
 pub(crate) mod generate_docs;
@@ -9,7 +8,6 @@ pub(crate) mod load;
 pub(crate) mod overhead;
 pub(crate) mod predict;
 pub(crate) mod report;
-pub(crate) mod selftest;
 pub(crate) mod sink;
 pub(crate) mod sweep;
 pub(crate) mod watch;
