@@ -16,7 +16,8 @@ pub(crate) fn words(text: &str) -> Result<Vec<String>, &'static str> {
 }
 
 /// The file that would be executed: `program` itself, from `dir`, where it holds a slash, else the first in `path`.
-pub(crate) fn find_program(program: &OsStr, dir: &Path, path: &OsStr) -> Option<PathBuf> {
+#[must_use]
+pub fn find_program(program: &OsStr, dir: &Path, path: &OsStr) -> Option<PathBuf> {
     let executable =
         |file: &PathBuf| file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
     if program.to_string_lossy().contains('/') {

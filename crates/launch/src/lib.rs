@@ -21,6 +21,7 @@ mod sys;
 
 pub use affinity::CpuRestriction;
 pub use bind::{ServerBind, TlsPair};
+pub use command::find_program;
 pub use error::LaunchError;
 pub use output::ServerOutput;
 pub use protocol::ServerExit;

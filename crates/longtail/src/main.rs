@@ -79,6 +79,7 @@ fn run(command: Command, resolver: Resolver) -> Result<Exit, mistake::Mistake> {
         Command::Doctor(args) | Command::Calibrate(args) | Command::Selftest(args) => commands::doctor::run(&args),
         Command::Overhead(args) => commands::overhead::run(&args, resolver),
         Command::Report(args) => commands::report::run(&args),
+        Command::Fleet(args) => commands::fleet::run(&args),
         Command::GenerateDocs(args) => commands::generate_docs::run(&args),
         Command::BuiltinServer(args) => commands::sink::run_builtin(&args),
     }

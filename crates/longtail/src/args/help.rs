@@ -17,9 +17,10 @@ pub(super) const WIDTH: usize = 100;
 pub(super) const BELOW: &str = "      ";
 
 /// The commands as `longtail --help` lists them.
-const GROUPS: [(&str, &[&str]); 3] = [
+const GROUPS: [(&str, &[&str]); 4] = [
     ("Measure", &["sweep", "load", "watch", "report"]),
     ("Plan and check", &["predict", "doctor", "audit"]),
+    ("More than one machine", &["fleet"]),
     ("For testing load generators", &["sink"]),
 ];
 

@@ -6,6 +6,7 @@ mod doctor;
 #[cfg(test)]
 mod documented;
 pub(crate) mod environment;
+mod fleet;
 pub(crate) mod help;
 mod inspect;
 mod like;
@@ -29,6 +30,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{FromArgMatches as _, Parser, Subcommand};
 
 pub(crate) use self::doctor::{DoctorArgs, Examination};
+pub(crate) use self::fleet::{FleetArgs, FleetVerb};
 pub(crate) use self::help::GenerateDocsArgs;
 pub(crate) use self::load::{AttackArgs, LoadArgs};
 pub(crate) use self::outlets::{HostPort, OtlpUrl, OutletArgs};
@@ -85,6 +87,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Check numbers published by wrk, hey, ab, ...: are they even possible?
     Audit(AuditArgs),
+    /// Server and load generators on machines of their own, by Ansible
+    Fleet(FleetArgs),
     /// A test server with known delays and faults
     Sink(Box<SinkArgs>),
     /// sweep --bodies

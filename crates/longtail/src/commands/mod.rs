@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 mod conducted;
 pub(crate) mod doctor;
+pub(crate) mod fleet;
 pub(crate) mod generate_docs;
 pub(crate) mod load;
 pub(crate) mod overhead;

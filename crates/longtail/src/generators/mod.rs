@@ -7,11 +7,11 @@ mod order;
 mod process;
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::Path;
 
 use audit::LoadTool;
 use clap::ValueEnum;
-use rustix::fs::{Access, access};
+use launch::find_program;
 use serde::Serialize;
 
 pub(crate) use driver::{GeneratorDriver, KnownServer};
@@ -87,9 +87,7 @@ impl Generator {
         if self == Generator::Longtail {
             return Some(this_program.to_owned());
         }
-        let file = |folder: PathBuf| folder.join(self.name());
-        let can_run = |file: &PathBuf| file.is_file() && access(file, Access::EXEC_OK).is_ok();
-        std::env::split_paths(path).map(file).find(can_run).map(Into::into)
+        find_program(OsStr::new(self.name()), Path::new(""), path).map(Into::into)
     }
 }
 
