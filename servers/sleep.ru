@@ -9,7 +9,7 @@
 # client on the same machine knows where the time went. Other answers are as they always were.
 #
 # With LONGTAIL_STATSD=127.0.0.1:8125 in its environment it sends what each request took to that address, as statsd's timing in a UDP
-# packet, so that `longtail overhead` can tell what such an instrument costs.
+# packet, so that `longtail compare` can tell what such an instrument costs.
 #
 # Each answer carries the process id of the worker that made it, so that a client can count the requests of each worker
 # exactly, without asking the server.

@@ -103,6 +103,47 @@ pub enum LaunchError {
         /// What Ruby could not load.
         missing: String,
     },
+    /// A branch, tag or commit of nothing.
+    #[error(
+        "'{reference}' is no option, so a branch, tag or commit, and '{}' is in no git checkout: name one with --puma DIR, or write options such as -t3:3", .dir.display()
+    )]
+    NoCheckout {
+        /// As given.
+        reference: String,
+        /// Where we looked.
+        dir: PathBuf,
+    },
+    /// A branch, tag or commit that there is not.
+    #[error("'{reference}' is no branch, tag or commit of '{}': git branch --all lists its branches", .root.display())]
+    NoRevision {
+        /// As given.
+        reference: String,
+        /// The checkout.
+        root: PathBuf,
+    },
+    /// A version of Puma that is not installed, and cannot be.
+    #[error(
+        "puma {version} is not installed, and gem install puma -v {version} fails ({why}): install it, or give a checkout's folder"
+    )]
+    NoGem {
+        /// Which.
+        version: String,
+        /// What gem said.
+        why: String,
+    },
+    /// A command that builds a server failed.
+    #[error("{command} failed ({how}): {line}")]
+    BuildFailed {
+        /// As a shell takes it.
+        command: String,
+        /// Its exit code or signal.
+        how: String,
+        /// Its last line.
+        line: String,
+    },
+    /// The user wants to end.
+    #[error("interrupted before the first run")]
+    Interrupted,
     /// The guard process did not start, died, or did not answer.
     #[error("the process that guards the server failed: {0}; is this longtail's own executable intact?")]
     Guard(String),
@@ -114,4 +155,14 @@ pub enum LaunchError {
         /// What the kernel said.
         reason: String,
     },
+}
+
+impl LaunchError {
+    /// What the program that failed said itself, where one did.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            LaunchError::BuildFailed { line, .. } => line.clone(),
+            other => other.to_string(),
+        }
+    }
 }

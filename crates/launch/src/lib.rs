@@ -7,6 +7,7 @@
 pub mod affinity;
 mod app;
 pub mod bind;
+mod build;
 mod command;
 pub mod error;
 pub mod facts;
@@ -21,6 +22,7 @@ mod sys;
 
 pub use affinity::CpuRestriction;
 pub use bind::{ServerBind, TlsPair};
+pub use build::{Build, InstalledGem, Revision, puma_gem};
 pub use command::find_program;
 pub use error::LaunchError;
 pub use output::ServerOutput;

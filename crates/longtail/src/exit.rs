@@ -1,6 +1,7 @@
 //! What the exit code says.
 
-use model::{Judgement, Study, ThresholdDoubt, ThresholdResult, Verdict, judged_thresholds};
+use model::comparison::ComparisonFindings;
+use model::{ComparisonStudy, Judgement, Study, ThresholdDoubt, ThresholdResult, Verdict, judged_thresholds};
 
 /// How an invocation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,15 @@ impl Exit {
             Exit::Missed
         } else {
             Exit::Fine
+        }
+    }
+
+    /// What a comparison says: where an arm is worse, that was missed; `is_strict`: also where it cannot be told.
+    pub(crate) fn of_comparison(study: &ComparisonStudy, is_strict: bool) -> Exit {
+        let found = ComparisonFindings::of(&study.plan, &study.runs);
+        match Exit::of(&study.clone().into()) {
+            Exit::Fine if found.is_worse() || is_strict && found.cannot_tell() => Exit::Missed,
+            exit => exit,
         }
     }
 

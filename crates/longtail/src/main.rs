@@ -13,7 +13,6 @@ mod generators;
 mod load;
 mod mistake;
 mod outlets;
-mod overhead;
 mod predict;
 mod results;
 mod selftest;
@@ -77,7 +76,7 @@ fn run(command: Command, resolver: Resolver) -> Result<Exit, mistake::Mistake> {
         Command::Predict(args) => commands::predict::run(&args),
         Command::Audit(args) => commands::audit::run(&args),
         Command::Doctor(args) | Command::Calibrate(args) | Command::Selftest(args) => commands::doctor::run(&args),
-        Command::Overhead(args) => commands::overhead::run(&args, resolver),
+        Command::Compare(args) => commands::compare::run(&args, resolver),
         Command::Report(args) => commands::report::run(&args),
         Command::Fleet(args) => commands::fleet::run(&args),
         Command::GenerateDocs(args) => commands::generate_docs::run(&args),

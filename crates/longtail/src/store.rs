@@ -215,7 +215,11 @@ fn folder() -> Result<PathBuf, Mistake> {
     Ok(data_folder()?.join("studies"))
 }
 
-fn data_folder() -> Result<PathBuf, Mistake> {
+/// Where all that longtail keeps is.
+///
+/// # Errors
+/// Where there is no place for it.
+pub(crate) fn data_folder() -> Result<PathBuf, Mistake> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
     Ok(data.ok_or(Mistake::NoDataFolder)?.join("longtail"))

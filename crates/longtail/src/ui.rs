@@ -231,6 +231,15 @@ impl Ui {
         self.bar.set_message(what.to_owned());
     }
 
+    /// Says a line that stays: above the progress, or on stderr where there is none.
+    pub(crate) fn line(&self, text: &str) {
+        if self.bar.is_hidden() {
+            note(text);
+        } else {
+            self.bar.println(harmless(text));
+        }
+    }
+
     /// Shows the runs that are done.
     pub(crate) fn rows(&self, study: &Study) {
         if self.bar.is_hidden() {

@@ -98,6 +98,19 @@ pub enum SweepError {
         /// What was seen.
         how: String,
     },
+    /// Something is wrong with one of several arms.
+    #[error("{arm}: {why}")]
+    Arm {
+        /// Its name.
+        arm: String,
+        /// What.
+        why: Box<SweepError>,
+    },
+    /// A share is asked for, of what is not known.
+    #[error(
+        "no request was answered well, so what it can do at most is not known: look at the server, or give --rate or -c"
+    )]
+    NoMaximum,
     /// Another generator failed.
     #[error("{by} failed with {connections} connections: {why}")]
     Other {
@@ -119,6 +132,19 @@ pub enum SweepError {
 }
 
 impl SweepError {
+    /// Whether it is the server that failed, so that it may do better another time.
+    pub(crate) fn is_of_server(&self) -> bool {
+        matches!(
+            self,
+            SweepError::DiedAtBoot { .. }
+                | SweepError::NoWorker { .. }
+                | SweepError::NotReady { .. }
+                | SweepError::NoAnswer { .. }
+                | SweepError::BadAnswer { .. }
+                | SweepError::Died { .. }
+        )
+    }
+
     /// The server's last lines, where they tell more than we can.
     pub fn last_lines(&self) -> &[String] {
         match self {
@@ -127,6 +153,7 @@ impl SweepError {
             | SweepError::NotReady { last_lines, .. }
             | SweepError::BadAnswer { last_lines, .. }
             | SweepError::Died { last_lines, .. } => last_lines,
+            SweepError::Arm { why, .. } => why.last_lines(),
             _ => &[],
         }
     }

@@ -5,6 +5,7 @@
 
 mod bodies;
 mod calibrate;
+mod compare;
 mod conduct;
 mod context;
 mod error;
@@ -15,7 +16,6 @@ mod ledger;
 mod load;
 mod observe;
 mod observer;
-mod overhead;
 mod overload;
 mod probe_discipline;
 mod server_under_test;
@@ -28,11 +28,11 @@ mod with;
 
 pub use bodies::conduct_bodies;
 pub use calibrate::start_sink;
+pub use compare::conduct_comparison;
 pub use context::{Ceilings, ClaimedRun, Context, OtherGenerator, Task};
 pub use error::SweepError;
 pub use load::{LoadCompany, PreparedLoad, RequestJournal, conduct_load};
 pub use observer::{Observer, Phase};
-pub use overhead::{Arm, Overhead, OverheadPlan, Sample, conduct_overhead};
 pub use probe::StatsdSocket;
 pub use probe::machine::environment;
 pub use statsd_listener::StatsdListener;

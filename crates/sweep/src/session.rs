@@ -170,22 +170,11 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         service_time: Option<ServiceTime>,
         phase: &mut dyn FnMut(&Phase),
     ) -> Result<FinishedRun, SweepError> {
-        self.run_with_statsd(job, service_time, self.context.statsd, phase)
-    }
-
-    /// Does one run, and listens to `statsd` meanwhile.
-    pub(crate) fn run_with_statsd(
-        &mut self,
-        job: &Job,
-        service_time: Option<ServiceTime>,
-        statsd: Option<&Mutex<StatsdListener>>,
-        phase: &mut dyn FnMut(&Phase),
-    ) -> Result<FinishedRun, SweepError> {
         let slots = self.server.facts.slots();
         let connections = job.connections;
         let shape = self.shape(&job.stream, connections);
         let progress = Arc::new(RunProgress::new(shape.lanes));
-        let watching = Watching { probe: job.probe, live: Arc::default(), statsd };
+        let watching = Watching { probe: job.probe, live: Arc::default(), statsd: self.context.statsd };
         phase(&Phase::Running {
             number: job.number,
             of: job.of,

@@ -8,8 +8,14 @@ use super::Surroundings;
 use crate::LaunchError;
 use crate::command::{find_program, words};
 
-/// The words of `--puma`, whose program must exist.
+/// The words of `--puma`, whose program must exist, or of the checkout in that folder.
 pub(super) fn given(text: &str, around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
+    let folder = around.dir.join(text);
+    if folder.join("puma.gemspec").is_file()
+        && let Some((root, executable)) = checkout(&folder)
+    {
+        return of_checkout(root, executable, around);
+    }
     let words = words(text).map_err(|reason| LaunchError::BadCommand { command: text.to_owned(), reason })?;
     found(&words[0], "correct --puma, or leave it out to have puma found", around)?;
     Ok(words.into_iter().map(OsString::from).collect())
@@ -35,10 +41,8 @@ pub fn discover(around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
         if lock_file(root).is_some() {
             return bundle(&path(executable));
         }
-        found("ruby", "install Ruby, or give --puma COMMAND", around)?;
-        let mut library = OsString::from("-I");
-        library.push(path("lib"));
-        return Ok(vec!["ruby".into(), library, path(executable)]);
+        let root = if root == around.dir { Path::new("") } else { root };
+        return of_checkout(root, executable, around);
     }
     let lock = match &around.gemfile {
         Some(gemfile) => Some(lock_of(&around.dir.join(gemfile))),
@@ -51,6 +55,14 @@ pub fn discover(around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
         Some(_) => Ok(vec!["puma".into()]),
         None => Err(LaunchError::NoPuma),
     }
+}
+
+/// The executable of a checkout, without a bundle.
+fn of_checkout(root: &Path, executable: &str, around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
+    found("ruby", "install Ruby, or give --puma COMMAND", around)?;
+    let mut library = OsString::from("-I");
+    library.push(root.join("lib"));
+    Ok(vec!["ruby".into(), library, root.join(executable).into_os_string()])
 }
 
 /// The nearest directory upward that is a checkout of Puma, and its executable there.

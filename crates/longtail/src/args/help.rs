@@ -18,7 +18,7 @@ pub(super) const BELOW: &str = "      ";
 
 /// The commands as `longtail --help` lists them.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Measure", &["sweep", "load", "watch", "report"]),
+    ("Measure", &["sweep", "load", "compare", "watch", "report"]),
     ("Plan and check", &["predict", "doctor", "audit"]),
     ("More than one machine", &["fleet"]),
     ("For testing load generators", &["sink"]),
@@ -33,6 +33,7 @@ pub(super) fn whole() -> Command {
     let mut whole = Cli::command().disable_help_flag(true).mut_args(laid_out_flag).arg(help_flag());
     whole = whole
         .mut_subcommand("bodies", super::sweep::as_bodies)
+        .mut_subcommand("compare", super::compare::as_compare)
         .mut_subcommand("calibrate", |command| super::doctor::as_flag(command, "generators"))
         .mut_subcommand("selftest", |command| super::doctor::as_flag(command, "self_test"));
     let names: Vec<String> = whole.get_subcommands().map(|command| command.get_name().to_owned()).collect();

@@ -2,6 +2,7 @@
 //!
 //! Puma's own words (`-w2 -t5:5 -R100 -d0.2 -k`) stand beside full names. A mistake is one line.
 
+mod compare;
 mod doctor;
 #[cfg(test)]
 mod documented;
@@ -15,7 +16,6 @@ mod load;
 mod near_miss;
 mod outlets;
 pub(crate) mod output;
-mod overhead;
 mod predict;
 mod report;
 mod server;
@@ -29,13 +29,13 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{FromArgMatches as _, Parser, Subcommand};
 
+pub(crate) use self::compare::{ArmRequest, CompareArgs, PumaSource};
 pub(crate) use self::doctor::{DoctorArgs, Examination};
 pub(crate) use self::fleet::{FleetArgs, FleetVerb};
 pub(crate) use self::help::GenerateDocsArgs;
 pub(crate) use self::load::{AttackArgs, LoadArgs};
 pub(crate) use self::outlets::{HostPort, OtlpUrl, OutletArgs};
 pub(crate) use self::output::{OutputArgs, ThresholdArgs};
-pub(crate) use self::overhead::OverheadArgs;
 pub(crate) use self::predict::{Goal, PredictArgs, PredictLoad, ServiceWord};
 pub(crate) use self::report::{AuditArgs, ReportArgs};
 pub(crate) use self::sink::{BuiltinServerArgs, SinkArgs};
@@ -79,6 +79,8 @@ pub(crate) enum Command {
     Load(Box<LoadArgs>),
     /// Watch a running server without sending anything: who waits, which threads are busy
     Watch(Box<WatchArgs>),
+    /// Two or more ways to run a server: is there a difference, or is it noise?
+    Compare(Box<CompareArgs>),
     /// Show a saved result again
     Report(ReportArgs),
     /// What queueing theory says: rate, waiting time, number of threads
@@ -100,9 +102,6 @@ pub(crate) enum Command {
     /// doctor --generators
     #[command(hide = true)]
     Calibrate(DoctorArgs),
-    /// What instruments cost: probes, stamps, an app's own statistics
-    #[command(hide = true)]
-    Overhead(Box<OverheadArgs>),
     /// doctor --self-test
     #[command(hide = true)]
     Selftest(DoctorArgs),
@@ -141,6 +140,9 @@ pub(crate) fn parse_all(
 ) -> Result<(Invocation, Option<AllowedNetworks>), Mistake> {
     let words: Vec<OsString> = words.into_iter().collect();
     let texts: Vec<String> = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(comparison) = compare::as_comparison(&texts)? {
+        return parse_short_form(comparison, texts);
+    }
     if texts == ["help", "words"] {
         return Ok((Invocation::Help(help::words()), None));
     }
@@ -150,8 +152,17 @@ pub(crate) fn parse_all(
         near_miss::check(command, &texts)?;
     }
     let error = match whole.clone().try_get_matches_from(words).and_then(|found| Cli::from_arg_matches(&found)) {
-        Ok(cli) => {
+        Ok(mut cli) => {
             ui::choose_color(cli.color);
+            match &mut cli.command {
+                Command::Sweep(args) => {
+                    if let Some(comparison) = args.as_comparison(&texts)? {
+                        return parse_short_form(comparison, texts);
+                    }
+                }
+                Command::Compare(args) => args.words = texts,
+                _ => {}
+            }
             return Ok((Invocation::Command(cli.command), cli.allow_net));
         }
         Err(error) => error,
@@ -168,6 +179,16 @@ pub(crate) fn parse_all(
         _ => Err(Mistake::Flags(sentence(&error, &whole, command.unwrap_or(&whole), &texts))),
     }
     .map(|invocation| (invocation, None))
+}
+
+/// A comparison that was typed as another command.
+fn parse_short_form(words: Vec<String>, typed: Vec<String>) -> Result<(Invocation, Option<AllowedNetworks>), Mistake> {
+    let words = std::iter::once("longtail".to_owned()).chain(words).map(OsString::from);
+    let (mut invocation, allowed) = parse_all(words)?;
+    if let Invocation::Command(Command::Compare(args)) = &mut invocation {
+        args.typed = Some(typed);
+    }
+    Ok((invocation, allowed))
 }
 
 /// The flags of a load, of words without `longtail load`.

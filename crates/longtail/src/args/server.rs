@@ -1,7 +1,7 @@
 //! Which server is started, and what is requested of it: the flags that `sweep` and each arm of `compare` have.
 //! Where Puma listens is said by its environment (`environment.rs`).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use launch::affinity;
@@ -58,7 +58,7 @@ pub(crate) struct PumaArgs {
     yjit: bool,
     /// Command that starts Puma [default: bundle exec puma in a bundle, bin/puma in a checkout, or puma]
     #[arg(long, value_name = "CMD", help_heading = ADVANCED)]
-    puma: Option<String>,
+    pub(super) puma: Option<String>,
     /// CPUs for the server alone, such as 0-2; the generator runs on the others [default: all are shared]
     #[arg(long, value_name = "LIST", help_heading = ADVANCED)]
     server_cpus: Option<Cpus>,
@@ -68,6 +68,16 @@ pub(crate) struct PumaArgs {
 }
 
 impl PumaArgs {
+    /// The versions of Puma, where there are several: `--puma 6.6.1,7.2.1`.
+    pub(super) fn versions(&self) -> Vec<&str> {
+        self.puma.iter().flat_map(|words| words.split(',')).map(str::trim).collect()
+    }
+
+    /// The rackup file of the user's own app.
+    pub(super) fn rackup(&self) -> Option<&Path> {
+        self.rackup.as_deref()
+    }
+
     /// Refuses what no Puma can be.
     ///
     /// # Errors
@@ -131,7 +141,7 @@ impl PumaArgs {
 pub(crate) struct ServerArgs {
     #[command(flatten)]
     pub(crate) puma: PumaArgs,
-    /// tcp4, tcp6, ssl4, ssl6, unix or aunix, a list with --bodies
+    /// tcp4, tcp6, ssl4, ssl6, unix, aunix; a list with --bodies
     #[arg(
         short,
         long,

@@ -10,10 +10,12 @@ use clap::Args;
 use model::{Bodies, Nanos};
 
 use super::ADVANCED;
+use super::compare::try_list;
 use super::limits::{CONNECTIONS, above_zero, from_1_to, multiple};
 use super::server::ServerArgs;
 use super::{OutletArgs, OutputArgs, ThresholdArgs};
 use crate::generators::Generator;
+use crate::mistake::Mistake;
 
 const FEW_EXAMPLES: &str = "\
 Examples:
@@ -90,6 +92,14 @@ pub(crate) struct SweepArgs {
     /// Steps of response bodies: array, chunked, string, i (file); sizes in kB
     #[arg(short, long, value_name = "LIST", help_heading = "Load")]
     bodies: Option<Bodies>,
+    /// Which is best? Workers x threads, such as 2x3,4x5,4x5k (k is -k)
+    #[arg(
+        long = "try",
+        value_name = "LIST",
+        conflicts_with_all = ["multiples", "repeat", "bodies", "generator", "requests_per_connection", "probe_discipline"],
+        help_heading = "Load"
+    )]
+    tries: Option<String>,
     /// wrk, hey, ab, h2load, oha or bombardier makes the load, and is audited
     #[arg(long, alias = "with", value_enum, value_name = "TOOL", help_heading = "Load")]
     pub(crate) generator: Option<Generator>,
@@ -132,6 +142,27 @@ pub(crate) struct SweepArgs {
 }
 
 impl SweepArgs {
+    /// The words of the comparison that `--try` is, where it is given among `words`.
+    ///
+    /// # Errors
+    /// Where its list is none.
+    pub(super) fn as_comparison(&self, words: &[String]) -> Result<Option<Vec<String>>, Mistake> {
+        let Some(list) = &self.tries else { return Ok(None) };
+        let arms = try_list(list)?.into_iter().map(|arm| format!("--arm={arm}"));
+        let is_list =
+            |at: usize| words[at].starts_with("--try=") || words[at] == "--try" || at > 0 && words[at - 1] == "--try";
+        let common = (0..words.len()).filter(|at| !is_list(*at)).map(|at| words[at].clone());
+        let (mut before, command): (Vec<String>, Vec<String>) = match common.clone().position(|word| word == "--") {
+            Some(at) => (common.clone().take(at).collect(), common.skip(at).collect()),
+            None => (common.collect(), Vec::new()),
+        };
+        if let Some(name) = before.iter_mut().find(|word| *word == "sweep") {
+            "compare".clone_into(name);
+        }
+        before.extend(["--best".to_owned(), "--no-control".to_owned()]);
+        Ok(Some(before.into_iter().chain(arms).chain(command).collect()))
+    }
+
     /// Whether each step has a body of its own.
     pub(crate) fn has_bodies(&self) -> bool {
         self.bodies.is_some()

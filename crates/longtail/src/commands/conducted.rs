@@ -7,7 +7,10 @@ use engine::Resolver;
 use launch::puma::{self, Addresses};
 use launch::{GuardCommand, LaunchError};
 use model::plan::quoted;
-use model::{App, BodiesStudy, BodyRun, Nanos, Probe, Run, ServerKind, ServerPlan, Study, SweepStudy};
+use model::{
+    App, BodiesStudy, BodyRun, ComparisonRun, ComparisonStudy, Nanos, Probe, Run, ServerKind, ServerPlan, Study,
+    SweepStudy,
+};
 use sweep::{Context, Observer, Phase, SweepError};
 
 use crate::clock::SystemClock;
@@ -81,7 +84,7 @@ pub(super) struct TerminalObserver<'a> {
     ui: Option<Ui>,
     results: &'a Results<'a>,
     outlets: Option<&'a mut Outlets>,
-    /// So many runs of the study are judged, and exported.
+    /// So many runs of the study are judged, and exported; of a comparison, blocks.
     judged: usize,
     /// Whether a run is on disk.
     is_kept: bool,
@@ -161,6 +164,30 @@ impl Observer<BodiesStudy, BodyRun> for TerminalObserver<'_> {
     fn judged(&mut self, study: &BodiesStudy) {
         if !study.runs.is_empty() {
             self.keep(&study.clone().into());
+        }
+    }
+}
+
+impl Observer<ComparisonStudy, ComparisonRun> for TerminalObserver<'_> {
+    fn phase(&mut self, phase: &Phase) {
+        self.show(phase);
+    }
+
+    fn run_done(&mut self, _: &ComparisonStudy, _: &ComparisonRun) {}
+
+    fn judged(&mut self, study: &ComparisonStudy) {
+        let Some(last) = study.runs.last() else { return };
+        self.keep(&study.clone().into());
+        let mut arms: Vec<usize> = study.runs.iter().filter(|run| run.block == last.block).map(|run| run.arm).collect();
+        arms.sort_unstable();
+        arms.dedup();
+        let block = last.block as usize;
+        if arms.len() == study.plan.arms_of_a_block() && block > self.judged {
+            self.judged = block;
+            self.show_rows(&study.clone().into());
+            self.ui
+                .iter()
+                .for_each(|ui| ui.line(&format!("block {block} of at most {} is done", study.plan.blocks.most())));
         }
     }
 }

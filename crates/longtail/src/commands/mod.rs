@@ -1,12 +1,12 @@
 //! One file a command.
 
 pub(crate) mod audit;
+pub(crate) mod compare;
 mod conducted;
 pub(crate) mod doctor;
 pub(crate) mod fleet;
 pub(crate) mod generate_docs;
 pub(crate) mod load;
-pub(crate) mod overhead;
 pub(crate) mod predict;
 pub(crate) mod report;
 pub(crate) mod sink;

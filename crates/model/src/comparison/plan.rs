@@ -1,6 +1,7 @@
 //! What `longtail compare` was asked: the arms, the load, how many blocks, and in which order a block runs the arms.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -68,6 +69,9 @@ pub struct ArmPlan {
     /// `--inspect`: what is read of server and kernel while a run goes on.
     #[serde(default)]
     pub probe: Probe,
+    /// The folder that the server runs in, where that is not longtail's own: the copy of a commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dir: Option<PathBuf>,
 }
 
 /// Two arms, by their places.
@@ -284,6 +288,7 @@ pub(super) mod tests {
             },
             env: BTreeMap::new(),
             probe: Probe::Proc,
+            dir: None,
         };
         ComparisonPlan {
             question: ComparisonQuestion::Change,

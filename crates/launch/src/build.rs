@@ -1,0 +1,200 @@
+//! Servers that are not there yet: a commit of a checkout, copied and built, and a version of Puma, installed. Both are made in longtail's
+//! own folder, once; nothing is written into the user's repository.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use model::plan::quoted;
+use model::{Clock, Nanos};
+
+use crate::protocol::ServerExit;
+use crate::{GuardCommand, LaunchError, LaunchSpec, Scratch, Server, ServerOutput};
+
+/// Between two looks whether a command has ended.
+const STEP: Nanos = Nanos::from_millis(10);
+/// How long a command that the user interrupts may take to end.
+const GRACE: Nanos = Nanos::from_secs(2);
+
+/// A commit of a checkout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Revision {
+    /// The branch, tag or commit as it was named.
+    pub reference: String,
+    /// The whole hash.
+    pub commit: String,
+    /// The checkout's folder.
+    pub root: PathBuf,
+    /// Whether files of the checkout are changed, and in no commit.
+    pub is_dirty: bool,
+}
+
+impl Revision {
+    /// The commit that `reference` means in the checkout that `dir` is in.
+    ///
+    /// # Errors
+    /// Where that is no checkout, or has no such reference.
+    pub fn find(reference: &str, dir: &Path) -> Result<Revision, LaunchError> {
+        let ask = |words: &[&str]| {
+            let mut git = Command::new("git");
+            git.arg("-C").arg(dir).args(words).stdin(Stdio::null()).stderr(Stdio::null());
+            let output = git.output().ok().filter(|output| output.status.success())?;
+            Some(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+        };
+        let place = || dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+        let root = ask(&["rev-parse", "--show-toplevel"])
+            .ok_or_else(|| LaunchError::NoCheckout { reference: reference.to_owned(), dir: place() })?;
+        let commit = ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{reference}^{{commit}}")])
+            .ok_or_else(|| LaunchError::NoRevision { reference: reference.to_owned(), root: root.clone().into() })?;
+        let is_dirty = ask(&["status", "--porcelain", "--untracked-files=no"]).is_some_and(|said| !said.is_empty());
+        Ok(Revision { reference: reference.to_owned(), commit, root: root.into(), is_dirty })
+    }
+
+    /// The hash as people write it.
+    pub fn short(&self) -> &str {
+        self.commit.get(..8).unwrap_or(&self.commit)
+    }
+
+    /// A copy of the commit's files; of Puma, with its extension.
+    ///
+    /// # Errors
+    /// Where it cannot be made, or built.
+    pub fn copy(&self, build: &Build<'_>) -> Result<PathBuf, LaunchError> {
+        let folder = build.folder("checkouts")?;
+        let own = folder.join(format!("{}-{}", self.commit, build.ruby()?));
+        if own.is_dir() {
+            return Ok(own);
+        }
+        let scratch = build.scratch(&folder)?;
+        let (tree, archive) = (scratch.path().join("tree"), scratch.path().join("tree.tar"));
+        let unwritable = |source| LaunchError::Scratch { within: folder.clone(), source };
+        fs::create_dir(&tree).map_err(unwritable)?;
+        let (root, output) = (self.root.as_os_str(), with_path("--output=", &archive));
+        build.run(
+            &["git".as_ref(), "-C".as_ref(), root, "archive".as_ref(), output.as_ref(), self.commit.as_ref()],
+            &tree,
+        )?;
+        build.run(&["tar".as_ref(), "-xf".as_ref(), archive.as_os_str()], &tree)?;
+        let extension = tree.join("ext/puma_http11/extconf.rb");
+        if tree.join("puma.gemspec").is_file() && extension.is_file() {
+            let objects = scratch.path().join("objects");
+            fs::create_dir(&objects).map_err(unwritable)?;
+            build.run(&["ruby".as_ref(), extension.as_os_str()], &objects)?;
+            build.run(&["make".as_ref()], &objects)?;
+            fs::copy(objects.join("puma_http11.so"), tree.join("lib/puma/puma_http11.so")).map_err(unwritable)?;
+        }
+        // Another longtail may have been quicker.
+        fs::rename(&tree, &own).or_else(|error| if own.is_dir() { Ok(()) } else { Err(error) }).map_err(unwritable)?;
+        Ok(own)
+    }
+}
+
+/// A Puma that is installed as a gem: how to start it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstalledGem {
+    /// Its command.
+    pub command: String,
+    /// What it wants in its environment, beside the arm's own.
+    pub env: BTreeMap<String, String>,
+}
+
+/// The Puma of that version: installed already, or put into longtail's own folder now; `note` learns of that.
+///
+/// # Errors
+/// Where there is none, and none can be had.
+pub fn puma_gem(version: &str, build: &Build<'_>, note: &dyn Fn(&str)) -> Result<InstalledGem, LaunchError> {
+    let find = format!("gem 'puma', '{version}'; load Gem.bin_path('puma', 'puma', '{version}')");
+    let gem = |env| InstalledGem { command: format!("ruby -e {}", quoted(&find)), env };
+    let probe = format!("gem 'puma', '{version}'");
+    let has = |build: &Build<'_>| build.run(&["ruby".as_ref(), "-e".as_ref(), probe.as_ref()], Path::new("/")).is_ok();
+    if has(build) {
+        return Ok(gem(BTreeMap::new()));
+    }
+    let folder = build.folder("gems")?.join(build.ruby()?);
+    // Behind its last colon RubyGems puts the folders that it always has.
+    let env = BTreeMap::from([("GEM_PATH".to_owned(), format!("{}:", folder.display()))]);
+    let mut with_ours = build.clone();
+    with_ours.env.extend(env.clone());
+    if !has(&with_ours) {
+        note(&format!("puma {version} is not installed: gem install puma -v {version} into {}", folder.display()));
+        let into = with_path("--install-dir=", &folder);
+        let words =
+            ["gem", "install", "puma", "--no-document", "--no-user-install", "--version", version].map(OsStr::new);
+        let installed = build.run(&[&words[..], &[into.as_ref()]].concat(), Path::new("/"));
+        installed.map_err(|error| LaunchError::NoGem { version: version.to_owned(), why: error.reason() })?;
+    }
+    Ok(gem(env))
+}
+
+fn with_path(flag: &str, path: &Path) -> OsString {
+    let mut word = OsString::from(flag);
+    word.push(path);
+    word
+}
+
+/// What commands that build a server need of the world.
+#[derive(Clone)]
+pub struct Build<'a> {
+    /// Runs them, so that none outlives longtail.
+    pub guard: &'a GuardCommand,
+    /// The clock.
+    pub clock: &'a dyn Clock,
+    /// Whether the user wants to end.
+    pub is_interrupted: &'a dyn Fn() -> bool,
+    /// longtail's own folder.
+    pub data: &'a Path,
+    /// Settings in their environment.
+    pub env: BTreeMap<String, String>,
+}
+
+impl Build<'_> {
+    fn folder(&self, name: &str) -> Result<PathBuf, LaunchError> {
+        let folder = self.data.join(name);
+        let made = fs::create_dir_all(&folder);
+        made.map_err(|source| LaunchError::Scratch { within: folder.clone(), source }).map(|()| folder)
+    }
+
+    /// A folder that goes with us, on the same disk.
+    fn scratch(&self, within: &Path) -> Result<Scratch, LaunchError> {
+        Scratch::new(within).map_err(|source| LaunchError::Scratch { within: within.to_owned(), source })
+    }
+
+    /// The Ruby that would be used, as far as what is built for it depends on that.
+    fn ruby(&self) -> Result<String, LaunchError> {
+        let ask = "print RUBY_ENGINE, '-', RbConfig::CONFIG['ruby_version'], '-', RUBY_PLATFORM";
+        match self.run(&["ruby".as_ref(), "-e".as_ref(), ask.as_ref()], Path::new("/")) {
+            Ok(output) => Ok(output.lines().next_back().unwrap_or("ruby").to_owned()),
+            // A server that is no Ruby needs none.
+            Err(LaunchError::ProgramNotFound { .. } | LaunchError::NotExecuted { .. }) => Ok("no-ruby".to_owned()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Runs a command to its end.
+    ///
+    /// # Errors
+    /// Where it fails, with its last line; or the user interrupts.
+    fn run(&self, words: &[&OsStr], dir: &Path) -> Result<ServerOutput, LaunchError> {
+        let env = self.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let spec = LaunchSpec { env, ..LaunchSpec::command(words.iter().copied(), dir) };
+        let child = Server::start(&spec, self.guard, self.clock)?;
+        let exit = loop {
+            if let Some(exit) = child.exited() {
+                break exit;
+            }
+            if (self.is_interrupted)() {
+                child.stop(GRACE, self.clock);
+                return Err(LaunchError::Interrupted);
+            }
+            self.clock.sleep(STEP);
+        };
+        let output = child.output();
+        if exit == ServerExit::Code(0) {
+            return Ok(output);
+        }
+        let line = output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
+        Err(LaunchError::BuildFailed { command: child.command_line(), how: exit.to_string(), line })
+    }
+}

@@ -1,0 +1,223 @@
+//! An arm as it is typed: `[NAME=][REF] [OPTIONS] [-- COMMAND]`.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::Args as _;
+use model::comparison::ArmPlan;
+use model::{Nanos, Probe, Stop};
+
+use super::{ArmArgs, CompareArgs};
+use crate::args::{Command, Invocation, parse, sentence};
+use crate::mistake::{Mistake, wrong};
+
+/// Where an arm's Puma comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PumaSource {
+    /// A version: a gem that is installed, or will be.
+    Version(String),
+    /// A command, or a checkout's folder; `None` is the one that is found.
+    Command(Option<String>),
+}
+
+/// An arm that was asked for.
+#[derive(Debug)]
+pub(crate) struct ArmRequest {
+    /// As it was typed, for messages.
+    text: String,
+    name: Option<String>,
+    /// The branch, tag or commit.
+    pub(crate) reference: Option<String>,
+    /// The settings in which it differs from what is common, one a setting.
+    settings: Vec<String>,
+    /// The common settings and its own.
+    args: Box<CompareArgs>,
+}
+
+impl ArmRequest {
+    /// Reads an arm of the command line `common`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn read(text: &str, common: &[String]) -> Result<ArmRequest, Mistake> {
+        let in_arm = |why: String| wrong(format!("--arm '{text}': {why}"));
+        let (name, rest) = match text.split_once('=') {
+            Some((name, rest)) if !name.starts_with('-') && !name.trim().is_empty() => (Some(name.trim()), rest),
+            _ => (None, text),
+        };
+        let mut words: Vec<String> = shlex::split(rest)
+            .ok_or_else(|| in_arm("a quote has no end, or it ends with a backslash".to_owned()))?
+            .into_iter()
+            .map(at_home)
+            .collect();
+        let reference = words.first().filter(|word| !word.starts_with('-')).cloned();
+        if let Some(word) = &reference {
+            words.remove(0);
+            if is_version(word) {
+                words.splice(0..0, ["--puma".to_owned(), word.clone()]);
+            }
+        }
+        let reference = reference.filter(|word| !is_version(word));
+        check(&words).map_err(in_arm)?;
+        let settings = settings(&words);
+        let args = match parse(together(common, words).into_iter().map(OsString::from)) {
+            Ok(Invocation::Command(Command::Compare(args))) => args,
+            Ok(_) => return Err(in_arm("it cannot be understood".to_owned())),
+            Err(mistake) => return Err(in_arm(mistake.to_string())),
+        };
+        Ok(ArmRequest { text: text.to_owned(), name: name.map(str::to_owned), reference, settings, args })
+    }
+
+    /// A mistake in it.
+    pub(crate) fn wrong(&self, why: impl std::fmt::Display) -> Mistake {
+        wrong(format!("--arm '{}': {why}", self.text))
+    }
+
+    /// Its Puma.
+    pub(crate) fn puma(&self) -> PumaSource {
+        match &self.args.own.server.puma.puma {
+            Some(word) if is_version(word) => PumaSource::Version(word.clone()),
+            command => PumaSource::Command(command.clone()),
+        }
+    }
+
+    /// The folder of its app: the rackup file's, or this one.
+    pub(crate) fn app_dir(&self) -> PathBuf {
+        let rackup = self.args.own.server.puma.rackup();
+        let dir = rackup.and_then(Path::parent).filter(|dir| !dir.as_os_str().is_empty());
+        dir.unwrap_or(Path::new(".")).to_owned()
+    }
+
+    /// Its environment; of another Ruby, its folder is first on PATH.
+    ///
+    /// # Errors
+    /// Where a setting is none, or there is no ruby.
+    pub(crate) fn env(&self) -> Result<BTreeMap<String, String>, Mistake> {
+        let mut env = BTreeMap::new();
+        for setting in &self.args.own.env {
+            match setting.split_once('=').filter(|(name, _)| !name.is_empty() && !setting.contains('\0')) {
+                Some((name, value)) => env.insert(name.to_owned(), value.to_owned()),
+                None => return Err(self.wrong(format!("--env '{setting}' is no setting: write NAME=VALUE"))),
+            };
+        }
+        let Some(ruby) = &self.args.own.ruby else { return Ok(env) };
+        let folder = if ruby.is_dir() { Some(ruby.as_path()) } else { ruby.parent() };
+        let folder =
+            folder.filter(|folder| folder.join("ruby").is_file()).and_then(|folder| folder.canonicalize().ok());
+        let Some(folder) = folder else {
+            return Err(
+                self.wrong(format!("there is no ruby at '{}': give the ruby itself, or its folder", ruby.display()))
+            );
+        };
+        let before = env.get("PATH").cloned().or_else(|| std::env::var("PATH").ok()).unwrap_or_default();
+        env.insert("PATH".to_owned(), format!("{}:{before}", folder.display()));
+        Ok(env)
+    }
+
+    /// The arm with its server as the flags say it, before what it names was looked for.
+    ///
+    /// # Errors
+    /// Where flags contradict each other.
+    pub(crate) fn plan(&self, (stop, warm_up): (Stop, Nanos)) -> Result<ArmPlan, Mistake> {
+        let server = &self.args.own.server;
+        let described = |mistake: Mistake| self.wrong(mistake);
+        let words = self.reference.iter().chain(&self.settings).map(String::as_str).collect::<Vec<_>>().join(" ");
+        let default_name = || if words.is_empty() { "default".to_owned() } else { words.clone() };
+        server.puma.check().map_err(described)?;
+        Ok(ArmPlan {
+            name: self.name.clone().unwrap_or_else(default_name),
+            settings: self.settings.clone(),
+            server: server.server().map_err(described)?,
+            stream: server.stream(stop, Some(warm_up)).map_err(described)?,
+            env: self.env()?,
+            probe: server.probe().map_err(described)?.unwrap_or(Probe::None),
+            dir: None,
+        })
+    }
+}
+
+/// `6.6.1`, `8.0.0.pre1`: three numbers or more.
+fn is_version(word: &str) -> bool {
+    let parts: Vec<&str> = word.split('.').collect();
+    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_plain = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    parts.len() >= 3 && parts[..3].iter().all(|part| is_number(part)) && parts.iter().all(|part| is_plain(part))
+}
+
+/// A shell leaves `~/` alone within quotes.
+fn at_home(word: String) -> String {
+    match (word.strip_prefix("~/"), std::env::var("HOME")) {
+        (Some(rest), Ok(home)) => format!("{home}/{rest}"),
+        _ => word,
+    }
+}
+
+/// Refuses what is no option of a server.
+fn check(words: &[String]) -> Result<(), String> {
+    let command = ArmArgs::augment_args(clap::Command::new("compare").no_binary_name(true).disable_help_flag(true));
+    let command = super::as_compare(command).args_override_self(true);
+    let Err(error) = command.clone().try_get_matches_from(words) else { return Ok(()) };
+    let whole = crate::args::help::whole();
+    let flag = match error.get(clap::error::ContextKind::InvalidArg) {
+        Some(clap::error::ContextValue::String(flag)) => flag.clone(),
+        _ => String::new(),
+    };
+    let name = flag.trim_start_matches('-');
+    let is_common = whole
+        .find_subcommand("compare")
+        .is_some_and(|command| command.get_arguments().any(|arg| arg.get_long() == Some(name)));
+    if error.kind() == clap::error::ErrorKind::UnknownArgument && is_common {
+        return Err(format!("{flag} is the same for all arms: give it outside"));
+    }
+    Err(sentence(&error, &whole, &command, words))
+}
+
+/// The common words, and an arm's: before the `--` of a command, where there is one. A command of the arm's own takes its place.
+fn together(common: &[String], mut own: Vec<String>) -> Vec<String> {
+    let split = |words: &mut Vec<String>| {
+        words.iter().position(|word| word == "--").map(|at| words.split_off(at)).unwrap_or_default()
+    };
+    let mut words: Vec<String> = std::iter::once("longtail".to_owned()).chain(common.iter().cloned()).collect();
+    let (command, own_command) = (split(&mut words), split(&mut own));
+    words.extend(own);
+    words.extend(if own_command.is_empty() { command } else { own_command });
+    words
+}
+
+/// One for each option, with its value; a setting of the environment without the option's name.
+fn settings(words: &[String]) -> Vec<String> {
+    let mut settings: Vec<String> = Vec::new();
+    let mut is_command = false;
+    for word in words {
+        match settings.last_mut() {
+            Some(last) if is_command || !word.starts_with('-') => *last = format!("{last} {word}"),
+            _ => settings.push(word.clone()),
+        }
+        is_command |= word == "--";
+    }
+    let plain = |setting: &String| setting.strip_prefix("--env").map(|rest| rest[1..].to_owned());
+    settings.iter().map(|setting| plain(setting).unwrap_or_else(|| setting.clone())).collect()
+}
+
+/// The arms of `sweep --try 2x3,4x5,4x5k`: workers x threads, without keep-alive where a k stands behind them.
+///
+/// # Errors
+/// Where one of them is none.
+pub(in crate::args) fn try_list(list: &str) -> Result<Vec<String>, Mistake> {
+    let bad = |word: &str| {
+        wrong(format!("--try '{word}': write WORKERSxTHREADS, with a k for no keep-alive, such as 2x3,4x5,4x5k"))
+    };
+    let arm = |word: &str| {
+        let (size, keep_alive) = word.strip_suffix('k').map_or((word, ""), |size| (size, " -k"));
+        let (workers, threads) = size.split_once('x').ok_or_else(|| bad(word))?;
+        let number = |text: &str| text.parse::<u32>().map_err(|_| bad(word));
+        let (workers, threads) = (number(workers)?, number(threads)?);
+        if threads == 0 {
+            Err(bad(word))
+        } else {
+            Ok(format!("{workers} x {threads}{keep_alive}=-w{workers} -t{threads}:{threads}{keep_alive}"))
+        }
+    };
+    list.split(',').map(arm).collect()
+}

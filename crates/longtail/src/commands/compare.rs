@@ -1,0 +1,140 @@
+//! `longtail compare`: two or more ways to run a server.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use engine::Resolver;
+use launch::{Build, GuardCommand, LaunchError, Revision, puma_gem};
+use model::ServerKind;
+use model::comparison::ArmPlan;
+use sweep::{Context, conduct_comparison};
+
+use super::conducted::{TerminalObserver, context, fall_back, refuse_in_vain};
+use crate::args::environment::{addresses, with_environment};
+use crate::args::output::StudyKind;
+use crate::args::{ArmRequest, CompareArgs, PumaSource};
+use crate::clock::{SystemClock, wall_time};
+use crate::exit::Exit;
+use crate::mistake::{Mistake, wrong};
+use crate::results::Results;
+use crate::store::{self, CeilingFile};
+use crate::{GUARD, signals, ui};
+
+/// Conducts a comparison, shows it as it grows, and keeps it on disk; of studies that exist, prints what they say of each other.
+///
+/// # Errors
+/// Where a flag is wrong, an arm's server does not work, or the study cannot be kept.
+pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistake> {
+    if !args.studies.is_empty() {
+        return saved(args);
+    }
+    args.output.check(StudyKind::Compare)?;
+    let requests = args.requested_arms()?;
+    let mut arms = requests.iter().map(|request| request.plan(args.stop())).collect::<Result<Vec<_>, _>>()?;
+    args.plan(arms.clone())?;
+    let addresses = addresses()?;
+    let interrupt = signals::interruption()?;
+    let (clock, started_at) = (SystemClock::start(), wall_time());
+    let guard = GuardCommand::this_program(GUARD);
+    let is_interrupted = || interrupt.load(Ordering::Relaxed);
+    let data = store::data_folder()?;
+    for (request, arm) in requests.iter().zip(&mut arms) {
+        let env = arm.env.clone();
+        let build = Build { guard: &guard, clock: &clock, is_interrupted: &is_interrupted, data: &data, env };
+        match find(request, arm, &build) {
+            Err(Mistake::Launch(LaunchError::Interrupted)) => {
+                ui::note("interrupted before the first run: there is nothing to report");
+                return Ok(Exit::Interrupted);
+            }
+            found => found.map_err(|mistake| request.wrong(mistake))?,
+        }
+        fall_back(&mut arm.server)?;
+        refuse_in_vain(arm.probe)?;
+    }
+    let plan = args.plan(arms)?;
+    let results = Results::open("compare", &started_at, &args.output)?;
+    let ceilings = CeilingFile::of_day(&started_at);
+    let context = Context {
+        addresses,
+        boot_timeout: args.own.server.puma.boot_timeout,
+        command_line: with_environment(&args.command_line()),
+        lanes_by: Some(args.own.server.lanes_by()),
+        resolver,
+        ..context(clock, &started_at, &interrupt, &ceilings)
+    };
+    let mut observer = TerminalObserver::new(&results, None);
+    let study = conduct_comparison(&plan, &context, &mut observer);
+    let study = observer.finished(study)?;
+    if study.runs.is_empty() && study.interrupted {
+        ui::note("interrupted before the first run was finished: there is nothing to report");
+        return Ok(Exit::Interrupted);
+    }
+    let exit = Exit::of_comparison(&study, args.strict);
+    results.publish(&study.into())?;
+    Ok(exit)
+}
+
+/// Looks for what an arm names: a version of Puma, a branch.
+fn find(request: &ArmRequest, arm: &mut ArmPlan, build: &Build<'_>) -> Result<(), Mistake> {
+    let folder = match (&arm.server.kind, request.puma()) {
+        (ServerKind::Puma { .. }, PumaSource::Version(version)) => {
+            if let Some(reference) = &request.reference {
+                return Err(wrong(format!("{reference} and Puma {version} are two things: leave out one of them")));
+            }
+            let gem = puma_gem(&version, build, &|line| ui::note(line))?;
+            arm.env.extend(gem.env);
+            arm.server.kind = ServerKind::Puma { command: Some(gem.command) };
+            return Ok(());
+        }
+        // Relative to where longtail runs, wherever the server does.
+        (ServerKind::Puma { .. }, PumaSource::Command(Some(command))) => {
+            Path::new(&command).join("puma.gemspec").is_file().then(|| Path::new(&command).canonicalize()).transpose()
+        }
+        (ServerKind::Puma { .. }, PumaSource::Command(None)) => Path::new(".")
+            .canonicalize()
+            .map(|here| here.ancestors().find(|folder| folder.join("puma.gemspec").is_file()).map(Path::to_owned)),
+        _ => Ok(None),
+    };
+    let folder = folder.map_err(|error| wrong(format!("the folder cannot be read: {error}")))?;
+    let Some(reference) = &request.reference else {
+        if let (Some(folder), PumaSource::Command(Some(_))) = (folder, request.puma()) {
+            arm.server.kind = ServerKind::Puma { command: Some(folder.display().to_string()) };
+        }
+        return Ok(());
+    };
+    let revision = Revision::find(reference, folder.as_deref().unwrap_or(&request.app_dir()))?;
+    if revision.is_dirty {
+        ui::note(&format!(
+            "{} has changes that are not committed: they are in no branch, and so not in '{reference}'",
+            revision.root.display()
+        ));
+    }
+    ui::note(&format!("{reference} is {}: its files are copied, and built where that is needed", revision.short()));
+    let copy = revision.copy(build)?;
+    arm.settings.insert(0, format!("{reference} {}", revision.short()));
+    if folder.is_some() {
+        arm.server.kind = ServerKind::Puma { command: Some(copy.display().to_string()) };
+        return Ok(());
+    }
+    let here = Path::new(".").canonicalize().map_err(|error| wrong(format!("this folder cannot be read: {error}")))?;
+    let Ok(below) = here.strip_prefix(&revision.root) else {
+        return Err(wrong(format!("'{reference}' is of {}: start longtail in that folder", revision.root.display())));
+    };
+    for path in [&mut arm.server.rackup, &mut arm.server.config].into_iter().flatten() {
+        if let Ok(inside) = path.strip_prefix(&revision.root) {
+            *path = copy.join(inside);
+        }
+    }
+    arm.dir = Some(copy.join(below));
+    Ok(())
+}
+
+/// Compares two studies that exist.
+fn saved(args: &CompareArgs) -> Result<Exit, Mistake> {
+    let [base, other] = &args.studies[..] else {
+        return Err(wrong("compare wants two saved studies: longtail compare a.study.json b.study.json"));
+    };
+    let (base, other) = (store::read(base)?, store::read(other)?);
+    let _ = (base, other);
+    Err(wrong("two saved studies cannot be compared yet"))
+}

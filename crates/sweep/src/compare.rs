@@ -1,0 +1,300 @@
+//! A comparison: blocks in which every arm runs once, each on a fresh server, in an order that is balanced over the blocks.
+//!
+//! Before the first block each arm's server is started once: one that does not work is refused before any load, the slots of the base
+//! are known, and where the load is a share of what the arms can do, that is measured. A run that fails its checks, or whose server
+//! dies, is repeated once at the end of its block.
+
+use std::collections::VecDeque;
+
+use engine::{LoadSpec, ensure_descriptors};
+use model::comparison::{ComparisonLoad, Decision, LostRun, decision};
+use model::forecast::{ServiceTime, ServiceTimeSource};
+use model::study::SCHEMA;
+use model::{
+    Ceiling, Clock, ComparisonPlan, ComparisonRun, ComparisonStudy, Nanos, Pace, Probe, Rate, Stop, StreamPlan,
+};
+use probe::machine;
+
+use crate::conduct::{Experiment, conduct};
+use crate::context::Context;
+use crate::error::SweepError;
+use crate::job::{Block, Job};
+use crate::kernel;
+use crate::observer::{Observer, Phase};
+use crate::session::{FinishedRun, Session};
+
+/// Load that finds out what an arm can do at most.
+const TRIAL: Nanos = Nanos::from_secs(3);
+/// Connections of an open loop at the most, as in `load`.
+const MOST_CONNECTIONS: u32 = 1000;
+/// How often a run is tried.
+const ATTEMPTS: u32 = 2;
+
+/// Conducts the study of `plan`. Where the user interrupts, or an arm's server fails again and again, the study has the runs that there
+/// are, and says so.
+///
+/// # Errors
+/// Where an arm's server cannot be started at all, or does not serve what it is asked for.
+pub fn conduct_comparison<C: Clock + Clone + Send + Sync>(
+    plan: &ComparisonPlan,
+    context: &Context<'_, C>,
+    observer: &mut dyn Observer<ComparisonStudy, ComparisonRun>,
+) -> Result<ComparisonStudy, SweepError> {
+    let study = ComparisonStudy {
+        schema: SCHEMA,
+        started_at: context.started_at.clone(),
+        command_line: context.command_line.clone(),
+        plan: plan.clone(),
+        environment: machine::environment(context.version),
+        lanes_by: context.lanes_by,
+        servers: vec![None; plan.arms.len()],
+        maxima_per_s: Vec::new(),
+        runs: Vec::new(),
+        lost: Vec::new(),
+        warnings: Vec::new(),
+        total_time: Nanos::ZERO,
+        interrupted: false,
+    };
+    let turn = |arm| Turn { block: TRIAL_BLOCK, arm, attempt: 1 };
+    let mut comparison = Comparison {
+        plan,
+        observer,
+        study,
+        turns: (0..plan.arms.len()).map(turn).collect(),
+        turn: turn(0),
+        ceilings: vec![None; plan.arms.len()],
+        measured: 0,
+        has_given_up: false,
+        begun: context.clock.now(),
+        blocks_begun: None,
+    };
+    conduct(&mut comparison, context)?;
+    comparison.note_the_time(context);
+    Ok(comparison.study)
+}
+
+/// The block before the first one: each arm once, and nothing of it counts.
+const TRIAL_BLOCK: u32 = 0;
+
+/// One server's place in the study.
+#[derive(Clone, Copy)]
+struct Turn {
+    block: u32,
+    arm: usize,
+    attempt: u32,
+}
+
+struct Comparison<'a> {
+    plan: &'a ComparisonPlan,
+    observer: &'a mut dyn Observer<ComparisonStudy, ComparisonRun>,
+    study: ComparisonStudy,
+    /// What is left of the block.
+    turns: VecDeque<Turn>,
+    /// The present one.
+    turn: Turn,
+    /// The generator's limit with each arm's load.
+    ceilings: Vec<Option<Ceiling>>,
+    /// Runs that were begun, repeated ones among them.
+    measured: usize,
+    /// An arm's server has failed in both attempts of a block.
+    has_given_up: bool,
+    begun: Nanos,
+    /// When the first block began.
+    blocks_begun: Option<Nanos>,
+}
+
+impl Comparison<'_> {
+    fn note_the_time<C: Clock>(&mut self, context: &Context<'_, C>) {
+        self.study.interrupted = context.is_interrupted();
+        self.study.total_time = context.clock.now() - self.begun;
+    }
+
+    /// The arm's place among those of the plan: the control's is the base's.
+    fn planned(&self) -> usize {
+        if self.turn.arm < self.plan.arms.len() { self.turn.arm } else { 0 }
+    }
+
+    fn is_trial(&self) -> bool {
+        self.turn.block == TRIAL_BLOCK
+    }
+
+    /// Whether the trial has a run: of what the arm can do at most.
+    fn tries_maximum(&self) -> bool {
+        matches!(self.plan.load, ComparisonLoad::Share { .. })
+    }
+
+    fn pace(&self) -> Pace {
+        let rate = if self.is_trial() { None } else { self.study.rate_per_s() };
+        rate.and_then(|rate| Rate::new(rate).ok()).map_or(Pace::Closed, Pace::constant)
+    }
+
+    /// Connections, the same for all arms: of a closed loop twice the slots of the base, unless asked otherwise.
+    fn connections(&self) -> u32 {
+        let slots = self.study.server(0).map_or(1, model::ServerFacts::slots);
+        match self.plan.load {
+            ComparisonLoad::Closed { connections } => connections.unwrap_or(2 * slots),
+            _ if self.is_trial() => 2 * self.study.server(self.turn.arm).map_or(slots, model::ServerFacts::slots),
+            ComparisonLoad::Rate { .. } | ComparisonLoad::Share { .. } => MOST_CONNECTIONS,
+        }
+    }
+
+    /// The next attempt at the same run, at the end of its block.
+    fn repeat(&mut self) {
+        if self.turn.attempt < ATTEMPTS {
+            self.turns.push_back(Turn { attempt: self.turn.attempt + 1, ..self.turn });
+        }
+    }
+
+    /// Runs up to the next look.
+    fn runs_to_the_next_look(&self) -> usize {
+        let looks = self.plan.blocks.looks();
+        let next = looks.iter().map(|look| look.after).find(|after| *after >= self.turn.block);
+        next.unwrap_or(self.turn.block) as usize * self.plan.arms_of_a_block()
+    }
+
+    fn job(&self, stream: StreamPlan, slots: u32, probe: Probe) -> Job {
+        let Turn { block, arm, attempt } = self.turn;
+        let again = if attempt > 1 { ", once more" } else { "" };
+        let connections = self.connections();
+        Job {
+            stream,
+            probe,
+            what: if self.is_trial() {
+                format!("what {} can do at most", self.plan.letter(arm))
+            } else {
+                format!("block {block}, {}{again}", self.plan.letter(arm))
+            },
+            multiple: f64::from(connections) / f64::from(slots.max(1)),
+            connections,
+            ceiling: self.ceilings[self.planned()],
+            repeat: block,
+            number: if self.is_trial() { arm + 1 } else { self.measured + 1 },
+            of: if self.is_trial() {
+                self.plan.arms.len()
+            } else {
+                self.runs_to_the_next_look().max(self.measured + 1 + self.turns.len())
+            },
+            begun: self.blocks_begun.unwrap_or(self.begun),
+        }
+    }
+}
+
+impl<C: Clock + Clone + Send + Sync> Experiment<C> for Comparison<'_> {
+    fn next(&mut self) -> Option<Block> {
+        if self.has_given_up {
+            return None;
+        }
+        if self.turns.is_empty() {
+            let block = self.turn.block + 1;
+            if self.turn.block != TRIAL_BLOCK && decision(self.plan, &self.study.runs) != Decision::GoOn {
+                return None;
+            }
+            self.turns = self.plan.order(block).into_iter().map(|arm| Turn { block, arm, attempt: 1 }).collect();
+        }
+        self.turn = self.turns.pop_front()?;
+        let arm = self.plan.arm(self.turn.arm);
+        Some(Block {
+            server: arm.server.clone(),
+            stream: arm.stream.clone(),
+            pace: self.pace(),
+            env: arm.env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            dir: arm.dir.clone(),
+            cool_down: self.plan.cool_down,
+            repeat: self.turn.block,
+        })
+    }
+
+    fn phase(&mut self, phase: &Phase) {
+        self.observer.phase(phase);
+    }
+
+    fn jobs(&mut self, _: &Block, session: &mut Session<'_, C>) -> Result<Vec<Job>, SweepError> {
+        let planned = self.planned();
+        let facts = session.server.facts.clone();
+        let slots = facts.slots();
+        self.study.servers[planned] = Some(facts);
+        let arm = &self.plan.arms[planned];
+        ensure_descriptors(u64::from(self.connections()))?;
+        if !self.is_trial() {
+            self.blocks_begun.get_or_insert_with(|| session.context.clock.now());
+            let service_time = given_service_time(&arm.stream);
+            let is_tcp = session.server.bind.address().is_some();
+            let probe = kernel::choose(arm.probe, is_tcp, slots, service_time).map_or(Probe::None, |used| used.probe);
+            return Ok(vec![self.job(arm.stream.clone(), slots, probe)]);
+        }
+        if self.plan.calibrate {
+            self.observer.phase(&Phase::Calibrating);
+            let shape: LoadSpec = session.shape(&arm.stream, self.connections());
+            self.ceilings[planned] = session.ceilings(&[shape], session.server.first_answer.bytes)?[0];
+        }
+        let stream = StreamPlan { stop: Stop::After(TRIAL), ..arm.stream.clone() };
+        Ok(if self.tries_maximum() { vec![self.job(stream, slots, Probe::None)] } else { Vec::new() })
+    }
+
+    fn run(&mut self, job: &Job, session: &mut Session<'_, C>) -> Result<bool, SweepError> {
+        let service_time = given_service_time(&job.stream);
+        let done = session.run(job, service_time, &mut |phase| self.observer.phase(phase))?;
+        if session.context.is_interrupted() {
+            // A part of a run is no run.
+            return Ok(false);
+        }
+        let FinishedRun { run, server, own_cpu } = done;
+        if self.is_trial() {
+            let maximum = run.completed_rate();
+            if maximum == 0.0 {
+                return Err(SweepError::NoMaximum);
+            }
+            self.study.maxima_per_s.push(maximum);
+            return Ok(true);
+        }
+        if session.server.has_ended() {
+            // Whoever conducts says so.
+            return Ok(true);
+        }
+        let Turn { block, arm, attempt } = self.turn;
+        self.measured += 1;
+        let generator_cpu = Some(own_cpu);
+        self.study.runs.push(ComparisonRun { block, arm, attempt, run, server, generator_cpu });
+        Ok(true)
+    }
+
+    fn judge(&mut self, _: &Block, session: &mut Session<'_, C>, is_whole: bool) {
+        if self.is_trial() {
+            return;
+        }
+        self.note_the_time(session.context);
+        let Turn { block, arm, attempt } = self.turn;
+        let is_this = |run: &&mut ComparisonRun| (run.block, run.arm, run.attempt) == (block, arm, attempt);
+        let Some(run) = self.study.runs.last_mut().filter(is_this) else { return };
+        // A server's own count may be seconds old, and is waited for: once for each arm.
+        let is_counted = is_whole && block == 1;
+        if is_counted {
+            self.observer.phase(&Phase::Reconciling);
+        }
+        let warning = session.judge([&mut run.run], is_counted);
+        let is_sound = run.is_sound();
+        self.study.warnings.extend(warning);
+        if !is_sound {
+            self.repeat();
+        }
+        self.observer.judged(&self.study);
+    }
+
+    fn failed(&mut self, error: SweepError) -> Result<(), SweepError> {
+        let Turn { block, arm, attempt } = self.turn;
+        if self.is_trial() || !error.is_of_server() {
+            let arm = self.plan.arm(arm).name.clone();
+            return Err(SweepError::Arm { arm, why: Box::new(error) });
+        }
+        self.study.lost.push(LostRun { block, arm, attempt, reason: error.to_string() });
+        self.has_given_up = attempt == ATTEMPTS;
+        self.repeat();
+        self.observer.judged(&self.study);
+        Ok(())
+    }
+}
+
+/// The service time where the app is told it.
+fn given_service_time(stream: &StreamPlan) -> Option<ServiceTime> {
+    stream.delay.map(|time| ServiceTime { time, source: ServiceTimeSource::Given, cpu: None })
+}
