@@ -11,9 +11,9 @@ use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::child::Order;
-use crate::clock::SystemClock;
 use crate::counters::Counters;
 use crate::tools::{self, Tool};
+use testkit::clock::Steady;
 
 /// The hidden first words: this program again, as a guard (`launch::guard`) and as what runs one program (`child`).
 pub(crate) const GUARD: &str = "guard-child";
@@ -33,7 +33,7 @@ pub(crate) struct Lab<'a> {
     pub(crate) counters: Counters,
     /// A program that has not ended so long after its time is taken for stuck.
     pub(crate) patience: Nanos,
-    pub(crate) clock: SystemClock,
+    pub(crate) clock: Steady,
     pub(crate) interrupt: &'a AtomicBool,
     /// The value of PATH.
     pub(crate) path: OsString,

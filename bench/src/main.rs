@@ -6,7 +6,6 @@
 mod args;
 mod case;
 mod child;
-mod clock;
 mod counters;
 mod lab;
 mod machine;
@@ -31,11 +30,11 @@ use signal_hook::flag;
 
 use crate::args::Args;
 use crate::case::{Done, Entry};
-use crate::clock::SystemClock;
 use crate::counters::Counters;
 use crate::lab::{CHILD, GUARD, Lab};
 use crate::sections::{Extent, Found, Section};
 use crate::tools::End;
+use testkit::clock::Steady;
 
 const FAULT: u8 = 1;
 const MISTAKE: u8 = 2;
@@ -135,7 +134,7 @@ fn lab<'a>(args: &Args, folder: &'a std::path::Path, interrupt: &'a AtomicBool) 
     })?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let counters = Counters::find(|name| tools::find(name, &path));
-    let (cpus, clock) = (lab::two_cpus(), SystemClock::start());
+    let (cpus, clock) = (lab::two_cpus(), Steady);
     let patience = args.patience;
     Ok(Lab { longtail, here, folder, cpus, counters, patience, clock, interrupt, path })
 }

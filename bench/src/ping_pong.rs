@@ -10,8 +10,6 @@
 //! The request is the one that longtail sends to such a URL. Prints the number of whole answers; any trouble ends it with
 //! exit code 1, since then its bytes are not what was asked for.
 
-mod clock;
-
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
@@ -25,7 +23,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with, sockopt,
 };
 
-use crate::clock::SystemClock;
+use testkit::clock::Steady;
 
 /// As large as the buffer of a lane.
 const BUFFER: usize = 64 * 1024;
@@ -120,7 +118,7 @@ impl Floor {
 
     /// Keeps all connections busy for this time, and then waits for the answers that are under way.
     fn drive(&mut self, connections: usize, time: Nanos) -> Result<(), Fault> {
-        let clock = SystemClock::start();
+        let clock = Steady;
         for slot in 0..connections {
             let socket = self.open(slot)?;
             self.sockets.push(socket);

@@ -3,17 +3,14 @@
 //! `guard COMMAND…` starts the command, says `server PID`, repeats what it writes, and never ends by itself: the tests
 //! kill it, to see that nothing is left. `guard keep …` is the hidden subcommand.
 
-#[path = "clock.rs"]
-mod clock;
-
 use std::io::Write as _;
 use std::path::Path;
 use std::process::exit;
 use std::sync::Arc;
 
-use clock::SteadyClock;
 use launch::{GuardCommand, LaunchSpec, Scratch, Server};
 use model::{Clock as _, Nanos};
+use testkit::clock::Steady;
 
 fn main() {
     let mut arguments = std::env::args_os().skip(1).peekable();
@@ -24,7 +21,7 @@ fn main() {
     let scratch = Scratch::new(&std::env::temp_dir()).expect("a temporary directory can be made");
     say(&format!("scratch {}", scratch.path().display()));
     spec.scratch = Some(Arc::new(scratch));
-    let server = Server::start(&spec, &GuardCommand::this_program("keep"), &SteadyClock).expect("the server starts");
+    let server = Server::start(&spec, &GuardCommand::this_program("keep"), &Steady).expect("the server starts");
     say(&format!("server {}", server.pid()));
     let mut repeated = 0;
     loop {
@@ -32,7 +29,7 @@ fn main() {
             say(line);
             repeated += 1;
         }
-        SteadyClock.sleep(Nanos::from_millis(5));
+        Steady.sleep(Nanos::from_millis(5));
     }
 }
 

@@ -10,8 +10,8 @@ use launch::{GuardCommand, LaunchError, LaunchSpec, Server, ServerExit};
 use model::Nanos;
 use rustix::process::Signal;
 
-use crate::clock::SteadyClock;
 use crate::kit::{PATIENCE, eventually, folder, guard, guard_program, lives, parent, process_group, said, send, shell};
+use testkit::clock::Steady;
 
 /// A child that leaves the server's process group and session, says its number, and would live for long.
 const STRAY: &str = "setsid sh -c 'echo stray $$; exec sleep 1000'";
@@ -28,7 +28,7 @@ fn a_server_that_ends_at_boot_says_why() {
     let output = server.output();
     assert_eq!(output.lines().collect::<Vec<_>>(), ["starting", "no such file: app.rb (LoadError)", "  from line 1"]);
     // Stopping what has ended is no mistake, and changes nothing.
-    let stopped = server.stop(PATIENCE, &SteadyClock);
+    let stopped = server.stop(PATIENCE, &Steady);
     assert_eq!((stopped.exit, stopped.forced), (ServerExit::Code(3), false));
 }
 
@@ -36,7 +36,7 @@ fn a_server_that_ends_at_boot_says_why() {
 fn a_puma_that_does_not_tell_its_version_holds_nobody_up() {
     let told = |script: &str, longest| {
         let puma = ["sh", "-c", script].map(Into::into);
-        launch::puma::printed_version(&puma, Path::new("/"), &guard(), &SteadyClock, longest).unwrap()
+        launch::puma::printed_version(&puma, Path::new("/"), &guard(), &Steady, longest).unwrap()
     };
     // What it leaves behind does not hold its output open.
     assert_eq!(told("echo puma version 1.2; sleep 1000 &", PATIENCE).as_deref(), Some("puma version 1.2"));
@@ -48,7 +48,7 @@ fn a_server_is_given_the_time_to_stop_by_itself() {
     let server = shell("trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.02; done");
     said(&server, "ready");
     assert_eq!(server.exited(), None);
-    let stopped = server.stop(PATIENCE, &SteadyClock);
+    let stopped = server.stop(PATIENCE, &Steady);
     assert_eq!((stopped.exit, stopped.forced), (ServerExit::Code(7), false));
     assert_eq!(server.output().lines().last(), Some("bye"));
     assert!(!lives(server.pid()));
@@ -59,7 +59,7 @@ fn a_server_is_given_the_time_to_stop_by_itself() {
 fn a_server_that_ignores_the_request_to_stop_is_killed() {
     let server = shell("trap '' TERM; echo ready; while :; do sleep 0.02; done");
     said(&server, "ready");
-    let stopped = server.stop(Nanos::from_millis(10), &SteadyClock);
+    let stopped = server.stop(Nanos::from_millis(10), &Steady);
     assert_eq!((stopped.exit, stopped.forced), (ServerExit::Signal(9), true));
     assert!(!lives(server.pid()));
 }
@@ -74,7 +74,7 @@ fn what_a_server_forked_away_does_not_outlive_it() {
         (strays.len() == 2).then_some(strays)
     });
     assert!(strays.iter().all(|stray| lives(*stray)));
-    let stopped = server.stop(PATIENCE, &SteadyClock);
+    let stopped = server.stop(PATIENCE, &Steady);
     assert_eq!((stopped.exit, stopped.forced), (ServerExit::Signal(15), false));
     assert!(!strays.iter().any(|stray| lives(*stray)));
 }
@@ -125,7 +125,7 @@ fn a_server_dies_with_its_guard() {
     send(parent(server.pid()), Signal::KILL);
     assert_eq!(eventually("its end", || server.exited()), ServerExit::Unknown);
     eventually("the end of all", || (!lives(server.pid()) && !lives(child)).then_some(()));
-    let stopped = server.stop(PATIENCE, &SteadyClock);
+    let stopped = server.stop(PATIENCE, &Steady);
     assert_eq!((stopped.exit, stopped.forced), (ServerExit::Unknown, true));
 }
 
@@ -141,7 +141,7 @@ fn a_terminals_signals_reach_neither_the_guard_nor_the_server() {
         send(guard, signal);
     }
     // The order to stop is read after the signals, by a guard that they did not end.
-    let stopped = server.stop(PATIENCE, &SteadyClock);
+    let stopped = server.stop(PATIENCE, &Steady);
     assert_eq!((stopped.exit, stopped.forced), (ServerExit::Code(7), false));
 }
 
@@ -156,14 +156,14 @@ fn a_server_that_writes_much_is_never_held_up() {
 fn a_servers_environment_and_directory_are_those_asked_for() {
     let mut spec = LaunchSpec::command(["sh", "-c", "echo $GREETING from $PWD"], Path::new("/usr"));
     spec.env.push(("GREETING".into(), "hello".into()));
-    let server = Server::start(&spec, &guard(), &SteadyClock).unwrap();
+    let server = Server::start(&spec, &guard(), &Steady).unwrap();
     eventually("its end", || server.exited());
     assert_eq!(server.output().lines().collect::<Vec<_>>(), ["hello from /usr"]);
     assert_eq!(server.command_line(), "GREETING=hello sh -c 'echo $GREETING from $PWD'");
 }
 
 fn refused(spec: &LaunchSpec, guard: &GuardCommand) -> LaunchError {
-    let error = Server::start(spec, guard, &SteadyClock).unwrap_err();
+    let error = Server::start(spec, guard, &Steady).unwrap_err();
     assert_eq!(error.to_string().lines().count(), 1, "{error}");
     error
 }

@@ -6,7 +6,7 @@ use launch::{GuardCommand, LaunchSpec, Server};
 use model::{Clock as _, Nanos};
 use proctree::ProcessStat;
 
-use crate::clock::SteadyClock;
+use testkit::clock::Steady;
 
 /// Longer than a noisy machine takes for anything here; only a test that fails waits so long.
 pub(crate) const PATIENCE: Nanos = Nanos::from_secs(60);
@@ -25,18 +25,18 @@ pub(crate) fn guard() -> GuardCommand {
 
 /// Starts a shell script as the server.
 pub(crate) fn shell(script: &str) -> Server {
-    Server::start(&LaunchSpec::command(["sh", "-c", script], Path::new("/")), &guard(), &SteadyClock).unwrap()
+    Server::start(&LaunchSpec::command(["sh", "-c", script], Path::new("/")), &guard(), &Steady).unwrap()
 }
 
 /// Waits until there is something, and fails the test where there never is.
 pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begun = SteadyClock.now();
+    let begun = Steady.now();
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(SteadyClock.now() - begun < PATIENCE, "never: {what}");
-        SteadyClock.sleep(Nanos::from_millis(5));
+        assert!(Steady.now() - begun < PATIENCE, "never: {what}");
+        Steady.sleep(Nanos::from_millis(5));
     }
 }
 

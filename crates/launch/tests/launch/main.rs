@@ -1,6 +1,5 @@
 //! Real processes, started, stopped and killed. No test asserts how long anything takes.
 
-mod clock;
 mod guarded;
 mod kit;
 mod puma_command;

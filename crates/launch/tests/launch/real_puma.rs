@@ -10,8 +10,8 @@ use launch::{Addresses, LaunchError, Server, ServerExit, Surroundings};
 use model::{ControlAddress, ServerPlan, Threads};
 use testkit::machine::puma;
 
-use crate::clock::SteadyClock;
 use crate::kit::{PATIENCE, children, eventually, folder, guard, lives};
+use testkit::clock::Steady;
 
 fn get(address: SocketAddr, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
@@ -39,7 +39,7 @@ fn runs_and_leaves_nothing(workers: Option<u32>) {
         puma => puma.unwrap(),
     };
     let address = puma.bind.address().unwrap();
-    let server = Server::start(&puma.spec, &guard(), &SteadyClock).unwrap();
+    let server = Server::start(&puma.spec, &guard(), &Steady).unwrap();
     let answer = eventually("an answer", || {
         assert_eq!(server.exited(), None, "{:?}", server.output());
         get(address, "/sleep0")
@@ -69,7 +69,7 @@ fn runs_and_leaves_nothing(workers: Option<u32>) {
     let ControlAddress::Unix(socket) = &puma.control.address else { panic!("{:?}", puma.control) };
     eventually("the control socket", || socket.exists().then_some(()));
 
-    let stopped = server.stop(PATIENCE, &SteadyClock);
+    let stopped = server.stop(PATIENCE, &Steady);
     assert!(!stopped.forced, "{stopped:?}");
     assert_ne!(stopped.exit, ServerExit::Unknown);
     assert!(!family.iter().any(|pid| lives(*pid)));
@@ -101,7 +101,7 @@ fn an_app_that_does_not_load_is_why_puma_did_not_start() {
         Err(LaunchError::NoPuma) => return eprintln!("skipped: puma is not on PATH"),
         puma => puma.unwrap(),
     };
-    let server = Server::start(&puma.spec, &guard(), &SteadyClock).unwrap();
+    let server = Server::start(&puma.spec, &guard(), &Steady).unwrap();
     eventually("its end", || server.exited());
     let output = server.output();
     assert!(output.lines().any(|line| line.contains("cannot load such file -- no_such_library")), "{output:?}");

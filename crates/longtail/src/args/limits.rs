@@ -13,10 +13,11 @@ pub(super) fn from_1_to(most: u32) -> RangedI64ValueParser<u32> {
     RangedI64ValueParser::new().range(1..=i64::from(most))
 }
 
-/// Reads one of the words of a table as what stands beside it. Two words may mean the same.
-pub(super) fn words<T: Copy + Send + Sync + 'static>(
-    table: &'static [(&'static str, T)],
-) -> impl TypedValueParser<Value = T> {
+/// The words that a flag takes, each with what it means. Two words may mean the same.
+type WordTable<T> = &'static [(&'static str, T)];
+
+/// Reads one of the words of a table as what stands beside it.
+pub(super) fn words<T: Copy + Send + Sync + 'static>(table: WordTable<T>) -> impl TypedValueParser<Value = T> {
     let words = PossibleValuesParser::new(table.iter().map(|(word, _)| *word));
     words.map(|typed| table.iter().find(|(word, _)| *word == typed).expect("clap takes no other word").1)
 }

@@ -136,7 +136,6 @@ impl PumaArgs {
 }
 
 /// The server, and what is requested of it.
-#[expect(clippy::doc_markdown, reason = "these lines are the help")]
 #[derive(Debug, Args)]
 pub(crate) struct ServerArgs {
     #[command(flatten)]
