@@ -29,12 +29,12 @@ install: ## Put longtail where cargo puts programs (~/.cargo/bin), man pages and
 	cargo install --locked --path crates/longtail
 	"$${CARGO_INSTALL_ROOT:-$${CARGO_HOME:-$$HOME/.cargo}}/bin/longtail" generate-docs "$(SHARE)"
 
-# No documentation here has code that runs: --tests leaves out fourteen runs of rustdoc that would say so.
+# No documentation here has code that runs: run-tests leaves out the fourteen runs of rustdoc that would say so.
 test: ## Install what is missing, then all that must pass: format, lints, documentation, tests
 	@bin/install-missing test
 	@$(MAKE) --no-print-directory check
 	@cargo build --workspace --examples --locked
-	@bin/run-tests --workspace --tests --locked --no-fail-fast
+	@bin/run-tests --workspace --locked --no-fail-fast
 	@if $(COUNTS); then $(MAKE) --no-print-directory ceiling; else \
 		echo "ceiling: skipped: perf counts no instructions here (make ceiling has valgrind count them, in some minutes more)"; \
 	fi

@@ -15,6 +15,9 @@ pub mod study;
 
 mod statsd;
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 pub mod golden {
     //! Files that say, byte for byte, what is to come out.
 
@@ -32,7 +35,11 @@ pub mod golden {
             fs::write(path, text).expect("the file is ours");
         }
         let golden = fs::read_to_string(path).unwrap_or_default();
-        assert_eq!(text, golden, "{} differs: UPDATE_GOLDEN=1 writes it anew", path.display());
+        if text != golden {
+            let mut pairs = text.lines().map(Some).chain([None]).zip(golden.lines().map(Some).chain([None])).zip(1..);
+            let ((new, old), line) = pairs.find(|((new, old), _)| new != old).unwrap_or(((None, None), 0));
+            panic!("{}:{line}: {new:?}, was {old:?}: UPDATE_GOLDEN=1 writes it anew", path.display());
+        }
     }
 }
 
@@ -55,4 +62,17 @@ Running 1s test @ http://127.0.0.1:1/
 Requests/sec:  10000.00
 Transfer/sec:      1.00MB
 ";
+}
+
+/// What was made before, by its name: a study is made once in a process, since tests ask for the same ones by the hundred.
+pub(crate) type Made<S> = Mutex<BTreeMap<String, S>>;
+
+/// What has this name, made where nobody has asked for it before.
+pub(crate) fn once<S: Clone>(made: &Made<S>, name: &str, make: impl FnOnce() -> S) -> S {
+    let known = made.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+    known.unwrap_or_else(|| {
+        let new = make();
+        made.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), new.clone());
+        new
+    })
 }

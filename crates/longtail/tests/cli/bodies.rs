@@ -87,7 +87,7 @@ fn exact_for(words: &str) -> bool {
     for started in &study.servers {
         assert!(report.contains(&started.server.url), "{report}");
     }
-    assert_eq!(printed.stderr.lines().count(), 1, "{}", printed.stderr);
+    assert_eq!(printed.remarks().len(), 1, "{}", printed.stderr);
     none_is_empty(study.runs.iter().map(|run| &run.run))
 }
 

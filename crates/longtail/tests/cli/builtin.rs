@@ -122,7 +122,7 @@ fn without_puma_the_server_inside_longtail_stands_in() {
         lab.longtail("sweep -w2 -t1:1 -d0.001 -R3 --multiples 1 --no-calibrate").env("PATH", lab.path("nothing-here")),
     );
     let sweep = sweep.end().with_code(0);
-    let notes: Vec<&str> = sweep.stderr.lines().collect();
+    let notes = sweep.remarks();
     assert!(notes.len() == 2 && notes[0].contains("no Puma found") && notes[1].contains("saved as"), "{notes:?}");
     let study = lab.study();
     assert_eq!(study.plan.server.kind, ServerKind::Builtin);

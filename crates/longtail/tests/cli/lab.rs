@@ -82,6 +82,13 @@ impl Lab {
         path
     }
 
+    /// Lets the Puma of this lab report its workers each second, and not every 5 s: a sweep waits for them before and after each run.
+    pub(crate) fn with_quick_reports(self) -> Lab {
+        fs::create_dir(self.path("config")).unwrap();
+        self.write("config/puma.rb", "worker_check_interval 1 if respond_to?(:worker_check_interval)\n");
+        self
+    }
+
     /// Any program with the folder as its world.
     pub(crate) fn program(&self, program: &str) -> Command {
         let mut command = Command::new(program);
@@ -317,6 +324,11 @@ impl Ended {
         );
         assert!(self.stderr.contains(part), "no '{part}': {}", self.stderr);
         self.stderr
+    }
+
+    /// Its lines on stderr, but for those that say which run begins.
+    pub(crate) fn remarks(&self) -> Vec<&str> {
+        self.stderr.lines().filter(|line| !line.starts_with("longtail: run ")).collect()
     }
 
     /// What it printed, having ended with this exit code.

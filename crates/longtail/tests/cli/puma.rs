@@ -11,13 +11,13 @@ fn swept(words: &str) -> Option<SweepStudy> {
 }
 
 fn swept_for(words: &str, window: &str) -> SweepStudy {
-    let lab = Lab::new();
+    let lab = Lab::new().with_quick_reports();
     lab.write("plain.ru", "run lambda { |env| sleep 0.01; [200, {}, ['ok']] }\n");
     let port = free_port();
     let words = format!("sweep {words} {window} --multiples 1,2 --no-calibrate");
     let sweep = lab.start_at(port, &words);
     let sweep = sweep.end().with_code(0);
-    assert_eq!(sweep.stderr.lines().count(), 1, "{}", sweep.stderr);
+    assert_eq!(sweep.remarks().len(), 1, "{}", sweep.stderr);
     lab.assert_nothing_left(port);
 
     let study = lab.study();
@@ -158,7 +158,7 @@ fn a_puma_that_dies_in_a_run_is_told_with_its_last_lines_and_what_was_done_is_ke
     let sweep = sweep.end().with_code(3);
     lab.assert_nothing_left(port);
     assert!(sweep.stderr.contains("  | the app gives up\n"), "{}", sweep.stderr);
-    let ours: Vec<&str> = sweep.stderr.lines().filter(|line| !line.starts_with("  | ")).collect();
+    let ours: Vec<&str> = sweep.remarks().into_iter().filter(|line| !line.starts_with("  | ")).collect();
     let [kept, why] = ours[..] else { panic!("{ours:?}") };
     assert!(why.contains("exit code 7"), "{ours:?}");
     let file = lab.studies().pop().expect("a study");

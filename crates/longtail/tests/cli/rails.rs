@@ -44,7 +44,7 @@ fn swept_for(words: &str, workers: usize) -> bool {
     let (lab, port) = (Lab::new(), free_port());
     let words = format!("sweep --app rails {words} -t2:2 -d0.01 --multiples 1,2 --no-calibrate");
     let sweep = lab.start_at(port, &words).end().with_code(0);
-    assert_eq!(sweep.stderr.lines().count(), 1, "{}", sweep.stderr);
+    assert_eq!(sweep.remarks().len(), 1, "{}", sweep.stderr);
     lab.assert_nothing_left(port);
 
     let study = lab.study();

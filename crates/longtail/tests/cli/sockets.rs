@@ -48,7 +48,7 @@ fn swept_for(socket: &str, words: &str, assert_url: impl Fn(&ServerFacts, u16)) 
     let (lab, port) = (Lab::new(), free_port());
     let words = format!("sweep -s {socket} {words} -t2:2 -d0.01 --multiples 1,2 --no-calibrate");
     let sweep = lab.start_at(port, &words).end().with_code(0);
-    assert_eq!(sweep.stderr.lines().count(), 1, "{}", sweep.stderr);
+    assert_eq!(sweep.remarks().len(), 1, "{}", sweep.stderr);
     lab.assert_nothing_left(port);
 
     let study = lab.study();

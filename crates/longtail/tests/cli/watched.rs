@@ -46,7 +46,7 @@ fn what_an_old_puma_does_not_accept_waits_in_the_kernel() {
         return;
     }
     for socket in ["tcp4", "unix"] {
-        let (lab, port) = (Lab::new(), free_port());
+        let (lab, port) = (Lab::new().with_quick_reports(), free_port());
         let words = format!("sweep -s {socket} -w2 -t2:2 -d0.3 -k --for 4s --warm-up 1s --multiples 4 --no-calibrate");
         let mut sweep = lab.longtail(&words);
         sweep.env("PUMA_TEST_PORT", port.to_string());

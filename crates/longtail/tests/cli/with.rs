@@ -259,7 +259,7 @@ fn hey_counts_with_pumas_workers() {
     if !has("hey") || !has("puma") {
         return;
     }
-    let lab = Lab::new();
+    let lab = Lab::new().with_quick_reports();
     lab.run("sweep -w2 -t2:2 -d0.01 --generator hey -R20 --multiples 1,3").with_code(0);
     let study = lab.study();
     assert_accounted(&study, 2);

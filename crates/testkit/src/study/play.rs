@@ -2,7 +2,7 @@
 //! seeded jitter. Its exchanges are recorded into real tallies.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::pace::uniform;
@@ -14,11 +14,13 @@ use model::{
 };
 
 use crate::machine::{at_ease, environment, note_lags, note_reason, puma, stream};
+use crate::{Made, once};
 
 const WARM_UP: Nanos = Nanos::from_secs(1);
 const TIMEOUT: Nanos = Nanos::from_secs(20);
 
 /// What differs between the studies.
+#[derive(Debug)]
 pub(super) struct Setup {
     pub(super) workers: u32,
     pub(super) threads: u32,
@@ -43,6 +45,11 @@ impl Default for Setup {
 
 /// A study of all multiples, each `repeat` times, in which all goes well.
 pub(super) fn played(setup: &Setup) -> SweepStudy {
+    static MADE: Made<SweepStudy> = Made::new(BTreeMap::new());
+    once(&MADE, &format!("{setup:?}"), || played_anew(setup))
+}
+
+pub(super) fn played_anew(setup: &Setup) -> SweepStudy {
     let plan = plan(setup);
     let server = server(setup);
     let mut runs = Vec::new();

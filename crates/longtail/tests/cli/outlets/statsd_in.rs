@@ -72,7 +72,7 @@ const APP: &str = "require 'socket'\nUDP = UDPSocket.new\n\
 
 #[test]
 fn a_server_that_is_started_knows_where_to_send() {
-    let Some(lab) = Lab::with("puma") else { return };
+    let Some(lab) = Lab::with("puma").map(Lab::with_quick_reports) else { return };
     let app = lab.write("app.ru", APP);
     let words = "sweep -w2 -t2:2 -d0.001 -R20 --multiples 1,2 --no-calibrate --path / --statsd-listen 127.0.0.1:0";
     let mut sweep = lab.longtail(words);
@@ -97,7 +97,7 @@ fn what_the_user_has_set_stays() {
     if !has("puma") {
         return;
     }
-    let (lab, own) = (Lab::new(), udp());
+    let (lab, own) = (Lab::new().with_quick_reports(), udp());
     let app = lab.write("app.ru", APP);
     let mut sweep =
         lab.longtail("sweep -w1 -t1:1 -d0.001 -R5 --multiples 1 --no-calibrate --path / --statsd-listen [::1]:0");

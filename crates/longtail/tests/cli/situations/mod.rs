@@ -206,7 +206,7 @@ const LEAST: usize = 40;
 const TRIES: usize = 3;
 
 /// So many at a time, of those that mostly wait.
-const BESIDE_EACH_OTHER: usize = 3;
+const BESIDE_EACH_OTHER: usize = 2;
 
 /// Who holds it has the machine to itself.
 static MACHINE: Mutex<()> = Mutex::new(());
