@@ -68,7 +68,7 @@ impl Running {
     /// # Errors
     /// Why not, in a line.
     pub(crate) fn start(kind: &Kind, with_tls: bool, lab: &Lab<'_>) -> Result<Running, String> {
-        let free = || free_address(Socket::Tcp4, &Addresses::default()).map_err(|why| why.to_string());
+        let free = || free_address(Socket::Tcp4, None, &Addresses::default()).map_err(|why| why.to_string());
         let plain = free()?;
         let tls = if with_tls { Some(free()?) } else { None };
         let folder = lab.folder.join("server");

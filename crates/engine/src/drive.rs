@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use model::{Anatomy, BacklogSamples, Batches, Clock, Dissection, LaneFacts, Nanos, Tally};
+use model::{Anatomy, BacklogSamples, Batches, Clock, FarGenerator, LaneFacts, Nanos, Tally};
 use thiserror::Error;
 
 use crate::descriptors::{self, LimitError, ensure_descriptors};
@@ -35,6 +35,8 @@ pub struct DriveResult {
     pub clock_steps: Option<u32>,
     /// Open loop: what was due and not answered, of all lanes.
     pub backlog: Option<BacklogSamples>,
+    /// The generators on other machines, where those made the load.
+    pub far: Vec<FarGenerator>,
     /// Records that the journal's reader was too slow for.
     pub dropped_records: u64,
     /// When it began, on the run's clock.
@@ -61,6 +63,14 @@ pub enum DriveError {
     /// No thread can be had.
     #[error("a thread cannot be started: {0}; raise the limit of processes (ulimit -u), or the container's")]
     Thread(std::io::Error),
+    /// A generator on another machine cannot be had.
+    #[error("--from '{name}': {why}")]
+    Far {
+        /// The command that leads to it.
+        name: String,
+        /// What is wrong, and what to do.
+        why: String,
+    },
 }
 
 /// Starts a thread that ends within `scope`.
@@ -98,28 +108,49 @@ pub fn drive<C: Clock + Clone + Send>(
     progress: &RunProgress,
     journal: Option<&SyncSender<RecordBatch>>,
 ) -> Result<DriveResult, DriveError> {
-    ensure_descriptors(u64::from(spec.connections))?;
+    let ready = || Some(clock.now() + LEAD);
+    let (start, outcome) = drive_part(spec, clock, interrupt, progress, journal, ready)?;
+    Ok(DriveResult::of(spec, start, clock.now(), outcome))
+}
+
+/// Drives this generator's part of a run, as [`drive`]. When its lanes are ready it asks when to start; `None`: not at all. When that was, and what
+/// the lanes left behind; `None` where there was none.
+///
+/// # Errors
+/// As [`drive`].
+///
+/// # Panics
+/// As [`drive`].
+pub fn drive_part<C: Clock + Clone + Send>(
+    spec: &LoadSpec,
+    clock: &C,
+    interrupt: &AtomicBool,
+    progress: &RunProgress,
+    journal: Option<&SyncSender<RecordBatch>>,
+    ready: impl FnOnce() -> Option<Nanos>,
+) -> Result<(Nanos, Option<LaneOutcome>), DriveError> {
+    let shares = spec.shares();
+    ensure_descriptors(shares.iter().map(|share| u64::from(share.connections)).sum())?;
     let (start, ends) = std::thread::scope(|scope| {
-        let (ready, readied) = channel();
+        let (is_ready, readied) = channel();
         let mut starts = Vec::new();
-        let lanes: Vec<_> = spec
-            .shares()
+        let lanes: Vec<_> = shares
             .into_iter()
             .zip(progress.lanes())
             .map(|(share, progress)| {
                 let (begin, begun) = channel();
-                let barrier = StartBarrier { ready: ready.clone(), begun };
+                let barrier = StartBarrier { ready: is_ready.clone(), begun };
                 starts.push(begin);
                 let (clock, journal) = (clock.clone(), journal.cloned());
                 let lane = LaneThread { spec, share, clock, barrier, interrupt, progress, journal };
                 spawn_scoped(scope, format!("lane-{}", share.lane), move || lane.run())
             })
             .collect();
-        drop(ready);
+        drop(is_ready);
         // One that cannot start ends the others before they send anything.
         let all_are_ready = lanes.iter().all(|lane| lane.is_ok() && readied.recv().is_ok());
-        let start = clock.now() + LEAD;
-        if all_are_ready {
+        let start = if all_are_ready { ready() } else { None };
+        if let Some(start) = start {
             progress.set_start(start);
             for begin in &starts {
                 let _ = begin.send(start);
@@ -127,10 +158,14 @@ pub fn drive<C: Clock + Clone + Send>(
         }
         drop(starts);
         let join = |lane: Result<ScopedJoinHandle<'_, _>, DriveError>| lane?.join().expect("a lane never panics");
-        (start, lanes.into_iter().map(join).collect::<Vec<_>>())
+        (start.unwrap_or_else(|| clock.now()), lanes.into_iter().map(join).collect::<Vec<_>>())
     });
     let ends: Vec<Option<LaneOutcome>> = ends.into_iter().collect::<Result<_, _>>()?;
-    Ok(merge(spec, start, clock.now(), ends.into_iter().flatten()))
+    let merged = ends.into_iter().flatten().reduce(|mut all, lane| {
+        all.merge(lane);
+        all
+    });
+    Ok((start, merged))
 }
 
 /// Where a lane waits until all of them are ready.
@@ -184,45 +219,32 @@ impl<C: Clock> LaneThread<'_, C> {
     }
 }
 
-fn merge(spec: &LoadSpec, start: Nanos, now: Nanos, ends: impl Iterator<Item = LaneOutcome>) -> DriveResult {
-    let window = spec.window(start);
-    let mut all = DriveResult {
-        tally: Tally::new(window, spec.connections as usize),
-        batches: Batches::new(window),
-        anatomy: None,
-        lanes: Vec::new(),
-        clock_steps: None,
-        backlog: None,
-        dropped_records: 0,
-        start,
-        measured: Nanos::ZERO,
-        elapsed: now.saturating_sub(start),
-        interrupted: false,
-    };
-    let mut dissection = Dissection::default();
-    let mut interrupted_at: Option<Nanos> = None;
-    for end in ends {
-        all.tally.merge(&end.tally);
-        all.batches.merge(end.batches);
-        end.dissection.iter().for_each(|of_lane| dissection.merge(of_lane));
-        all.dropped_records += end.dropped_records;
-        all.lanes.extend(end.facts);
-        all.clock_steps = all.clock_steps.max(end.clock_steps);
-        match (&mut all.backlog, end.backlog) {
-            (Some(backlog), Some(of_lane)) => backlog.merge(of_lane),
-            (backlog, of_lane) => *backlog = of_lane,
+impl DriveResult {
+    /// What the lanes of a run, all of them, left behind that began at `start` and was over at `end`.
+    pub fn of(spec: &LoadSpec, start: Nanos, end: Nanos, outcome: Option<LaneOutcome>) -> DriveResult {
+        let window = spec.window(start);
+        let LaneOutcome { tally, batches, dissection, dropped_records, interrupted_at, lanes, clock_steps, backlog } =
+            outcome.unwrap_or_else(|| LaneOutcome::nothing(spec, start));
+        let until = match (spec.measured, interrupted_at) {
+            (_, Some(instant)) => instant.min(window.until),
+            // A count may end the run before its time.
+            (Some(_), None) if spec.requests_total.is_some() => tally.last_ended.min(window.until),
+            (Some(_), None) => window.until,
+            (None, None) => tally.last_ended,
+        };
+        DriveResult {
+            tally,
+            batches,
+            anatomy: dissection.and_then(|dissection| dissection.anatomy()),
+            lanes,
+            clock_steps,
+            backlog,
+            far: Vec::new(),
+            dropped_records,
+            start,
+            measured: until.saturating_sub(window.from),
+            elapsed: end.saturating_sub(start),
+            interrupted: interrupted_at.is_some(),
         }
-        interrupted_at = [interrupted_at, end.interrupted_at].into_iter().flatten().min();
     }
-    let until = match (spec.measured, interrupted_at) {
-        (_, Some(instant)) => instant.min(window.until),
-        // A count may end the run before its time.
-        (Some(_), None) if spec.requests_total.is_some() => all.tally.last_ended.min(window.until),
-        (Some(_), None) => window.until,
-        (None, None) => all.tally.last_ended,
-    };
-    all.measured = until.saturating_sub(window.from);
-    all.interrupted = interrupted_at.is_some();
-    all.anatomy = dissection.anatomy();
-    all
 }

@@ -7,6 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::resolve::ResolveError;
@@ -16,7 +17,7 @@ use crate::resolve::ResolveError;
 const UNIX_ADDRESS: usize = 108;
 
 /// One place to connect to.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Endpoint {
     /// TCP, either version of IP.
     Tcp(SocketAddr),

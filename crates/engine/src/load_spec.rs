@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use model::{LatePolicy, Nanos, Pace, Request, RequestOrder, Timestamps, Timing, Window};
 
 use crate::transport::Transport;
 
 /// One run, with nothing left to decide.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct LoadSpec {
     /// Where to connect.
@@ -18,8 +20,10 @@ pub struct LoadSpec {
     pub order: RequestOrder,
     /// Connections, in total.
     pub connections: u32,
-    /// Threads of the generator; never more than connections.
+    /// Threads of each generator; never more than connections.
     pub lanes: u32,
+    /// Which part of the run this generator drives.
+    pub part: GeneratorPart,
     /// When requests are due.
     pub pace: Pace,
     /// Load before the measured window.
@@ -63,6 +67,21 @@ pub struct LoadSpec {
     pub traces: bool,
 }
 
+/// Which of a run's generators one is. Their lanes are numbered through the whole run, so that all of them together are one generator
+/// with as many lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GeneratorPart {
+    /// Its number, from 0.
+    pub index: u32,
+    /// Generators of the run.
+    pub of: u32,
+}
+
+impl GeneratorPart {
+    /// All of a run.
+    pub const WHOLE: GeneratorPart = GeneratorPart { index: 0, of: 1 };
+}
+
 /// The part of a run that one lane drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneShare {
@@ -85,6 +104,7 @@ impl LoadSpec {
             order: RequestOrder::Sequential,
             connections,
             lanes: 1,
+            part: GeneratorPart::WHOLE,
             pace: Pace::Closed,
             warm_up: Nanos::ZERO,
             measured: None,
@@ -123,9 +143,10 @@ impl LoadSpec {
         is_plain_loop && keeps_connections && !self.keep_answers && !self.traces && !self.reads_app_times
     }
 
-    /// Connections dealt out to lanes: 10 on 4 lanes are 3 + 3 + 2 + 2.
+    /// The lanes of this generator. Connections are dealt out to the lanes of the whole run: 10 on 4 lanes are 3 + 3 + 2 + 2.
     pub fn shares(&self) -> Vec<LaneShare> {
-        let lanes = self.lanes.clamp(1, self.connections.max(1));
+        let GeneratorPart { index, of } = self.part;
+        let lanes = self.lanes.max(1).saturating_mul(of).clamp(1, self.connections.max(1));
         let (each, extra) = (self.connections / lanes, self.connections % lanes);
         let mut first_connection = 0;
         (0..lanes)
@@ -135,6 +156,7 @@ impl LoadSpec {
                 first_connection += connections;
                 share
             })
+            .filter(|share| share.lane % of == index)
             .collect()
     }
 }
@@ -154,6 +176,18 @@ pub(crate) mod tests {
         let shares = shape(10, 4).shares();
         assert_eq!(shares.iter().map(|s| s.connections).collect::<Vec<_>>(), [3, 3, 2, 2]);
         assert_eq!(shares.iter().map(|s| s.first_connection).collect::<Vec<_>>(), [0, 3, 6, 8]);
+    }
+
+    #[test]
+    fn generators_together_are_one_with_all_their_lanes() {
+        for (connections, lanes, of) in [(10, 2, 2), (10, 1, 4), (3, 2, 4), (1, 4, 3), (1000, 3, 7)] {
+            let whole = shape(connections, lanes * of).shares();
+            let part = |index| LoadSpec { part: GeneratorPart { index, of }, ..shape(connections, lanes) }.shares();
+            let mut all: Vec<LaneShare> = (0..of).flat_map(part).collect();
+            all.sort_by_key(|share| share.lane);
+            assert_eq!(all, whole, "{connections} {lanes} {of}");
+            assert_eq!(all.iter().map(|share| share.connections).sum::<u32>(), connections);
+        }
     }
 
     #[test]

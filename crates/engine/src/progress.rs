@@ -27,17 +27,27 @@ pub struct LaneProgress {
 
 impl LaneProgress {
     /// Shows how many connections are open before the run.
-    pub(crate) fn show_connected(&self, connected: u64) {
+    pub fn show_connected(&self, connected: u64) {
         self.connected.store(connected, Ordering::Relaxed);
+    }
+
+    /// Shows how far it is.
+    pub fn show_ended(&self, ended: u64) {
+        self.ended.store(ended, Ordering::Relaxed);
     }
 
     /// Shows how far the lane is, and its tally where somebody has asked.
     #[inline]
-    pub(crate) fn show(&self, ended: u64, tally: impl FnOnce() -> Tally) {
+    pub fn show(&self, ended: u64, tally: impl FnOnce() -> Tally) {
         self.ended.store(ended, Ordering::Relaxed);
         if self.asked.load(Ordering::Relaxed) {
             self.answer(tally());
         }
+    }
+
+    /// Whether somebody has asked for the tally.
+    pub fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
     }
 
     #[cold]
@@ -58,7 +68,8 @@ impl RunProgress {
         Nanos(self.start.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn set_start(&self, start: Nanos) {
+    /// Notes when the run began.
+    pub fn set_start(&self, start: Nanos) {
         self.start.store(start.0, Ordering::Relaxed);
     }
 
@@ -86,7 +97,8 @@ impl RunProgress {
         })
     }
 
-    pub(crate) fn lanes(&self) -> &[LaneProgress] {
+    /// Each lane's, or each generator's where they are on other machines.
+    pub fn lanes(&self) -> &[LaneProgress] {
         &self.lanes
     }
 }

@@ -4,7 +4,7 @@
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +18,8 @@ use rustls::{
     CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
+use serde::{Deserialize, Serialize};
+
 use crate::connect::connect_blocking;
 use crate::endpoint::{Endpoint, TransportError, unreadable};
 use crate::resolve::without_brackets;
@@ -29,12 +31,15 @@ use crate::resolve::without_brackets;
 /// lanes) are used for later connections to the same name. A resumed handshake needs no certificate and no signature (of
 /// RSA the dearest part of it), so the first connections of a run cost the server more than those that replace them, as
 /// with a browser that comes back. To measure strangers only, set [`ClientConfig::resumption`] to `Resumption::disabled()`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "TlsMaterial", into = "TlsMaterial")]
 pub struct TlsSettings {
     /// Whom to trust, who we are.
     pub config: Arc<ClientConfig>,
     /// What the server's certificate must be valid for; sent as SNI where it is a name.
     pub name: ServerName<'static>,
+    /// What both are made of.
+    material: Arc<TlsMaterial>,
 }
 
 /// What the user said about TLS, in the words of curl.
@@ -58,28 +63,12 @@ impl TlsSettings {
     /// # Errors
     /// Where a file, a key or the name cannot be used.
     pub fn new(options: &TlsOptions<'_>) -> Result<TlsSettings, TransportError> {
-        let server_name = without_brackets(options.server_name);
-        let name = ServerName::try_from(server_name.to_owned())
-            .map_err(|_| TransportError::ServerName(server_name.to_owned()))?;
-        let provider = Arc::new(ring::default_provider());
-        let policy = Arc::new(TrustPolicy::new(options, &provider)?);
-        let builder = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(TransportError::Tls)?
-            .dangerous()
-            .with_custom_certificate_verifier(policy);
-        let mut config = match (options.cert_file, options.key_file) {
-            (None, None) => builder.with_no_client_auth(),
-            (None, Some(_)) => return Err(TransportError::KeyAlone),
-            (Some(cert), key) => {
-                let key_file = key.unwrap_or(cert);
-                let key = PrivateKeyDer::from_pem_file(key_file)
-                    .map_err(|error| unreadable(key_file, "a private key", error))?;
-                builder.with_client_auth_cert(certificates(cert)?, key).map_err(TransportError::ClientCertificate)?
-            }
-        };
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(TlsSettings { config: Arc::new(config), name })
+        let TlsOptions { insecure, ca_file, cert_file, key_file, server_name } = *options;
+        let read = |file: Option<&Path>, what| file.map(|path| PemFile::read(path, what)).transpose();
+        let authorities = read(ca_file.filter(|_| !insecure), CERTIFICATE)?;
+        let (certificate, key) = (read(cert_file, CERTIFICATE)?, read(key_file, KEY)?);
+        let server_name = without_brackets(server_name).to_owned();
+        TlsMaterial { insecure, authorities, certificate, key, server_name }.try_into()
     }
 
     /// Shakes hands once, blocking, and says why that fails, if TLS is the reason. A lane only counts that it failed; this is
@@ -117,13 +106,74 @@ impl TlsSettings {
     }
 }
 
-/// The certificates of a PEM file, one at least.
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TransportError> {
-    const WHAT: &str = "a certificate";
-    let found = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|error| unreadable(path, WHAT, error))?;
-    if found.is_empty() { Err(unreadable(path, WHAT, "there is none in it")) } else { Ok(found) }
+/// What TLS is set up of, as it was read: a generator on another machine is given the same.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct TlsMaterial {
+    insecure: bool,
+    authorities: Option<PemFile>,
+    certificate: Option<PemFile>,
+    key: Option<PemFile>,
+    server_name: String,
+}
+
+const CERTIFICATE: &str = "a certificate";
+const KEY: &str = "a private key";
+
+/// A file in PEM.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct PemFile {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl PemFile {
+    fn read(path: &Path, what: &'static str) -> Result<PemFile, TransportError> {
+        let bytes = std::fs::read(path).map_err(|error| unreadable(path, what, error))?;
+        Ok(PemFile { path: path.to_owned(), bytes })
+    }
+
+    /// Its certificates, one at least.
+    fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, TransportError> {
+        let found = CertificateDer::pem_slice_iter(&self.bytes)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| unreadable(&self.path, CERTIFICATE, error))?;
+        if found.is_empty() { Err(unreadable(&self.path, CERTIFICATE, "there is none in it")) } else { Ok(found) }
+    }
+}
+
+impl From<TlsSettings> for TlsMaterial {
+    fn from(settings: TlsSettings) -> TlsMaterial {
+        Arc::unwrap_or_clone(settings.material)
+    }
+}
+
+impl TryFrom<TlsMaterial> for TlsSettings {
+    type Error = TransportError;
+
+    fn try_from(material: TlsMaterial) -> Result<TlsSettings, TransportError> {
+        let name = ServerName::try_from(material.server_name.clone())
+            .map_err(|_| TransportError::ServerName(material.server_name.clone()))?;
+        let provider = Arc::new(ring::default_provider());
+        let policy = Arc::new(TrustPolicy::new(&material, &provider)?);
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(TransportError::Tls)?
+            .dangerous()
+            .with_custom_certificate_verifier(policy);
+        let mut config = match (&material.certificate, &material.key) {
+            (None, None) => builder.with_no_client_auth(),
+            (None, Some(_)) => return Err(TransportError::KeyAlone),
+            (Some(certificate), key) => {
+                let file = key.as_ref().unwrap_or(certificate);
+                let key =
+                    PrivateKeyDer::from_pem_slice(&file.bytes).map_err(|error| unreadable(&file.path, KEY, error))?;
+                let chain = certificate.certificates()?;
+                builder.with_client_auth_cert(chain, key).map_err(TransportError::ClientCertificate)?
+            }
+        };
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(TlsSettings { config: Arc::new(config), name, material: Arc::new(material) })
+    }
 }
 
 /// Whom a client trusts.
@@ -142,16 +192,16 @@ struct TrustPolicy {
 }
 
 impl TrustPolicy {
-    fn new(options: &TlsOptions<'_>, provider: &Arc<CryptoProvider>) -> Result<TrustPolicy, TransportError> {
+    fn new(material: &TlsMaterial, provider: &Arc<CryptoProvider>) -> Result<TrustPolicy, TransportError> {
         let schemes = provider.signature_verification_algorithms.supported_schemes();
-        if options.insecure {
+        if material.insecure {
             return Ok(TrustPolicy { authorities: None, exact: Vec::new(), schemes });
         }
         let mut roots = RootCertStore::empty();
-        let exact = options.ca_file.map(certificates).transpose()?.unwrap_or_default();
-        if let Some(file) = options.ca_file {
+        let exact = material.authorities.as_ref().map(PemFile::certificates).transpose()?.unwrap_or_default();
+        if let Some(file) = &material.authorities {
             for certificate in &exact {
-                roots.add(certificate.clone()).map_err(|error| unreadable(file, "a certificate", error))?;
+                roots.add(certificate.clone()).map_err(|error| unreadable(&file.path, CERTIFICATE, error))?;
             }
         } else {
             // Those that cannot be read are left out, as everywhere.

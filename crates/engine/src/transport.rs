@@ -6,6 +6,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use crate::connect::try_source;
+use serde::{Deserialize, Serialize};
+
 use crate::endpoint::{Endpoint, TransportError};
 use crate::tls::TlsSettings;
 
@@ -14,7 +16,7 @@ use crate::tls::TlsSettings;
 /// Connections are numbered through the whole run, over all lanes. Connection `i` goes to endpoint `i % endpoints`, and
 /// each endpoint's connections go round the source addresses of its family in their turn, so that every pair is used
 /// and none more than once oftener than another.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Transport {
     /// Where to connect; never empty.
     pub endpoints: Vec<Endpoint>,

@@ -31,3 +31,4 @@ pub use puma::{Addresses, Puma, Surroundings};
 pub use scratch::Scratch;
 pub use server::{Server, StoppedServer};
 pub use spec::{GuardCommand, LaunchSpec};
+pub use sys::dies_with_us;

@@ -1,7 +1,7 @@
 //! From what was asked ([`ServerPlan`]) to the command that starts Puma as its own benchmark scripts do.
 //!
 //! Nothing is started here, but everything is checked that would fail later with a worse message. What stays true:
-//! Puma is bound to loopback only.
+//! Puma is bound to loopback only, unless generators on other machines are to reach it.
 
 mod discover;
 mod listeners;
@@ -129,7 +129,7 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
     if let Some(config) = plan.config.clone().filter(|path| path != Path::new("-") && missing(path)) {
         return Err(LaunchError::ConfigMissing(config));
     }
-    let listeners = ChosenAddresses::choose(plan.socket, addresses)?;
+    let listeners = ChosenAddresses::choose(plan.socket, plan.address, addresses)?;
     let scratch = scratch(&around.temporary)?;
     let dir = scratch.path();
     let unwritable = |source| LaunchError::Scratch { within: dir.to_owned(), source };

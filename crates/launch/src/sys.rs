@@ -21,3 +21,9 @@ pub(crate) fn die_with(command: &mut Command, parent: Pid) {
         });
     }
 }
+
+/// Has the kernel kill the command's process when the thread that spawns it ends, however that comes about: the main thread, or the
+/// process goes with it later than it should.
+pub fn dies_with_us(command: &mut Command) {
+    die_with(command, rustix::process::getpid());
+}

@@ -79,6 +79,8 @@ fn run(command: Command, resolver: Resolver) -> Result<Exit, mistake::Mistake> {
         Command::Compare(args) => commands::compare::run(&args, resolver),
         Command::Report(args) => commands::report::run(&args),
         Command::Fleet(args) => commands::fleet::run(&args),
+        Command::Generate(args) => commands::generate::run(&args, resolver),
+        Command::Merge(args) => commands::generate::merge(&args),
         Command::GenerateDocs(args) => commands::generate_docs::run(&args),
         Command::BuiltinServer(args) => commands::sink::run_builtin(&args),
     }

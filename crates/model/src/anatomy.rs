@@ -105,12 +105,32 @@ pub struct Anatomy {
 }
 
 /// What a lane adds up; merged in any order it is what one lane would have.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dissection {
     /// By source and response time, to 0.1 %.
+    #[serde(with = "pairs")]
     sums: BTreeMap<(AppSource, u64), AnatomySums>,
     silent: u64,
     impossible: u64,
+}
+
+/// JSON has no maps but by text: the sums as a list of pairs.
+mod pairs {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use super::{AnatomySums, AppSource};
+
+    type Sums = BTreeMap<(AppSource, u64), AnatomySums>;
+
+    pub(super) fn serialize<S: Serializer>(sums: &Sums, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(sums)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Sums, D::Error> {
+        Ok(Vec::deserialize(from)?.into_iter().collect())
+    }
 }
 
 /// The slowest part that is looked at on its own: one in so many.

@@ -23,7 +23,7 @@ const BEYOND_CHANCE: f64 = 3.0;
 const FEW: f64 = 5.0;
 
 /// A lane's samples of its backlog, or a run's: those of all its lanes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BacklogSamples {
     from: Nanos,
     /// The time between two samples.

@@ -4,6 +4,8 @@
 //! less the run knows than its count of answers suggests (see [`crate::statistics`]). Recording is a handful of
 //! instructions and, once warm, allocates nothing. Not part of the study: what is derived from it is.
 
+use serde::{Deserialize, Serialize};
+
 use crate::histogram::{self, BucketIndex};
 use crate::{Nanos, Window};
 
@@ -16,7 +18,7 @@ const NEIGHBOURS: usize = 32;
 const BUCKETS: usize = histogram::BUCKETS.div_ceil(NEIGHBOURS);
 
 /// Good answers whose requests were due within one batch's time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// How many.
     pub answers: u64,
@@ -24,7 +26,27 @@ pub struct Batch {
     pub response_time_sum: u128,
     /// Sum of what the generator was late by itself, in ns.
     pub lag_sum: u128,
+    #[serde(with = "filled_buckets")]
     buckets: Box<[u32]>,
+}
+
+/// Between two generators: the buckets that have answers, each with its place.
+mod filled_buckets {
+    use serde::{Deserialize as _, Deserializer, Serializer, de};
+
+    use super::BUCKETS;
+
+    pub(super) fn serialize<S: Serializer>(buckets: &[u32], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(buckets.iter().enumerate().filter(|(_, count)| **count > 0))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Box<[u32]>, D::Error> {
+        let mut buckets = vec![0; BUCKETS];
+        for (place, count) in Vec::<(usize, u32)>::deserialize(from)? {
+            *buckets.get_mut(place).ok_or_else(|| de::Error::custom("a bucket beyond the last"))? = count;
+        }
+        Ok(buckets.into())
+    }
 }
 
 impl Batch {
@@ -53,7 +75,7 @@ impl Batch {
 }
 
 /// The batches of a run, or of one lane's part of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batches {
     from: Nanos,
     /// The time of one batch.

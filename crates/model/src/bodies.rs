@@ -243,6 +243,7 @@ mod tests {
                 yjit: false,
                 socket: Socket::Tcp4,
                 cpus: None,
+                address: None,
             },
             stream: StreamPlan {
                 delay: None,
@@ -256,6 +257,7 @@ mod tests {
                 timestamps: Timestamps::User,
                 worker_header: "x-worker-pid".to_owned(),
                 anatomy: false,
+                from: Vec::new(),
             },
             sockets: vec![Socket::Tcp4, Socket::Unix, Socket::Aunix],
             bodies: Bodies::default(),

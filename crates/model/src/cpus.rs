@@ -99,7 +99,8 @@ impl TryFrom<String> for Cpus {
     type Error = String;
 
     fn try_from(list: String) -> Result<Cpus, String> {
-        list.parse()
+        // No lane runs here where all of them are on other machines.
+        if list.is_empty() { Ok(Cpus::default()) } else { list.parse() }
     }
 }
 
@@ -123,6 +124,12 @@ impl Placement {
     pub fn beside(server: Cpus, ours: &Cpus) -> Placement {
         let left = ours.without(&server);
         Placement { lanes: if left.is_empty() { ours.clone() } else { left }, server }
+    }
+
+    /// The same where lanes run on other machines, if they come `from` there: none runs here.
+    #[must_use]
+    pub fn beside_far(self, from: &[String]) -> Placement {
+        if from.is_empty() { self } else { Placement { lanes: Cpus::default(), ..self } }
     }
 
     /// Where a server serves whose first process may run on `parent` and those below it on `workers`. A parent that may run on all

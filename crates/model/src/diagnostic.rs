@@ -4,10 +4,14 @@
 //! [`Judgement`](crate::Judgement) holds those that were asked of every run (its checks); a run holds those that came up (its
 //! warnings). The limits are those of docs/METHOD.md, "The verdict" and "Warnings".
 
+mod words;
+
 use serde::{Deserialize, Serialize};
 use strum::{EnumIter, EnumMessage};
 use thiserror::Error;
 
+pub(crate) use self::words::deviations;
+use self::words::{conservation, counted, failures, percent, percentile, standstill, steadiness};
 use crate::{Cpus, Nanos};
 
 /// One question or doubt, with its evidence. Its code in JSON is its name.
@@ -215,6 +219,54 @@ pub enum Diagnostic {
     Steal {
         /// Share of all processors' time, 0 to 1.
         share: f64,
+    },
+
+    /// A generator on another machine of which nothing is known: it ended in the middle of the run, or did not answer.
+    #[error("the generator '{name}' is lost: {why}. Its requests are not counted")]
+    #[strum(message = "run again; the figures are those of the other generators, and the load was less than planned")]
+    GeneratorLost {
+        /// Which.
+        name: String,
+        /// What is known of it.
+        why: String,
+    },
+    /// Generators on other machines: how late the last of them started.
+    #[error("the generators started within {:.3} ms of each other ('{name}' last)", .late.as_millis_f64())]
+    #[strum(message = "is a generator's machine too busy, or the way to it slow? The load began in pieces")]
+    LateStart {
+        /// The last.
+        name: String,
+        /// How late.
+        #[serde(rename = "late_ns")]
+        late: Nanos,
+    },
+    /// Generators on other machines: how far off the clock that is known least well may be.
+    #[error("the generators' clocks are known to {:.3} ms ('{name}' least)", .error.as_millis_f64())]
+    #[strum(
+        message = "response times stand; what server and generator saw at the same instant may be apart by as much: use a shorter way to the generator"
+    )]
+    ClockError {
+        /// The least known.
+        name: String,
+        /// The most that it may be off.
+        #[serde(rename = "error_ns")]
+        error: Nanos,
+    },
+    /// Generators on other machines: one has other response times than all of them together.
+    #[error(
+        "'{name}' has a median of {:.3} ms, all generators together {:.3} ms",
+        .p50.as_millis_f64(), .merged.as_millis_f64()
+    )]
+    #[strum(message = "is its way to the server longer, or its machine busier? The merged percentiles mix the two")]
+    GeneratorDiffers {
+        /// Which.
+        name: String,
+        /// Its median.
+        #[serde(rename = "p50_ns")]
+        p50: Nanos,
+        /// That of all.
+        #[serde(rename = "merged_ns")]
+        merged: Nanos,
     },
 
     /// The app counted other bytes of content than we received.
@@ -538,59 +590,4 @@ pub enum EndedBy {
     /// The server that was loaded: it ended.
     #[error("the server ended")]
     Server,
-}
-
-fn standstill(share: f64, longest: Nanos) -> String {
-    match longest {
-        Nanos::ZERO => "no generator thread stood still".to_owned(),
-        _ => format!(
-            "a generator thread stood still for {} of the time, {:.2} s at once",
-            percent(share),
-            longest.as_secs_f64()
-        ),
-    }
-}
-
-fn failures(failed: u64, planned: u64) -> String {
-    match planned {
-        0 => "no request was due in the measured window".to_owned(),
-        _ => format!("{failed} of {planned} requests had no good response"),
-    }
-}
-
-fn conservation(worker: Option<u32>, client: u64, server: u64) -> String {
-    match worker {
-        Some(pid) => format!("worker {pid} counts {server} requests, and {client} responses name it"),
-        None => format!("the server counts {server} requests, and {client} responses came back"),
-    }
-}
-
-fn steadiness(settled_after: Option<Nanos>, shift: f64) -> String {
-    match settled_after {
-        Some(Nanos::ZERO) => "response times were steady from the start".to_owned(),
-        Some(after) => format!("response times were steady after {:.2} s", after.as_secs_f64()),
-        None => {
-            format!("response times did not settle: the second half differs from the first by {:+.1} %", shift * 100.0)
-        }
-    }
-}
-
-/// How many standard deviations a Poisson count is off.
-pub(crate) fn deviations(count: u64, expected: f64) -> f64 {
-    (count as f64 - expected) / expected.max(1.0).sqrt()
-}
-
-/// `1 request`, `2 requests`.
-fn counted(n: u64, one: &str) -> String {
-    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
-}
-
-/// `0.123` as `12.3 %`.
-fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
-/// `0.999` as `99.9`.
-fn percentile(quantile: f64) -> String {
-    format!("{:.3}", quantile * 100.0).trim_end_matches('0').trim_end_matches('.').to_owned()
 }

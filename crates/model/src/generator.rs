@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Nanos;
+use crate::{FarGenerator, Nanos};
 
 /// What a generator's lanes and machine did during a run, for the checks. What could not be read is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -22,6 +22,9 @@ pub struct GeneratorFacts {
     /// What the server's processes had of the CPU at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerCpu>,
+    /// The generators, where they were on other machines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub far: Vec<FarGenerator>,
 }
 
 /// One lane's use of the CPU, by the kernel's account (`/proc/thread-self/schedstat`).

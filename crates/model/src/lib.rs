@@ -19,6 +19,7 @@ pub mod cpus;
 pub mod diagnostic;
 pub mod environment;
 pub mod exchange;
+pub mod far;
 pub mod finding;
 pub mod forecast;
 pub mod generator;
@@ -73,6 +74,7 @@ pub use cpus::{Cpus, Placement};
 pub use diagnostic::{Diagnostic, EndedBy};
 pub use environment::{Environment, PumaSettings, ServerFacts};
 pub use exchange::{Exchange, Outcome};
+pub use far::FarGenerator;
 pub use finding::{Finding, FindingRole, findings};
 pub use forecast::Forecast;
 

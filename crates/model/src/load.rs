@@ -68,6 +68,9 @@ pub struct LoadPlan {
     /// `--statsd-listen`: where statsd was listened to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statsd_listen: Option<SocketAddr>,
+    /// `--from`: the commands that lead to the generators on other machines; none: the generator is this process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub from: Vec<String>,
 }
 
 /// What becomes of a request that is due while all connections are busy.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::pace::uniform;
 
 /// A rendered request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// Head and body, as they go over the wire.
     pub bytes: Arc<[u8]>,

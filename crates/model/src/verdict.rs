@@ -2,6 +2,7 @@
 //!
 //! What stays true: no check that was not looked at is counted as passed.
 
+use crate::far;
 use crate::limit;
 use crate::statistics::{Statistics, Steadiness};
 use crate::{
@@ -44,6 +45,7 @@ fn common(tally: &Tally, rate: f64, facts: &GeneratorFacts, statistics: Option<&
     let (_, longest) = connects(tally);
     checks.extend(facts.listen_overflows.filter(is_ours).map(|dropped| Diagnostic::ListenOverflows { dropped }));
     checks.extend(facts.syn_retransmits.filter(is_ours).map(|retried| Diagnostic::ConnectStalls { retried, longest }));
+    checks.extend(far::checks(&facts.far));
     checks.extend(facts.steal.map(|share| Diagnostic::Steal { share }));
     checks
 }

@@ -1,5 +1,6 @@
 //! What is doubtful in what was recorded, from its own figures.
 
+use crate::far;
 use crate::run::PERCENTILES;
 use crate::{
     Backlog, Diagnostic, EndedBy, GeneratorFacts, Grade, LaneFacts, LoadRun, Nanos, Pace, Placement, Quantile, Run,
@@ -97,6 +98,7 @@ pub fn of_run(
         ended_by,
     );
     warnings.extend(shared(&run.generator, placement));
+    warnings.extend(far::differs(&run.generator.far, &run.tally));
     if let Some(jain) = run.fairness().filter(|jain| *jain < FAIR) {
         let each = &run.tally.per_connection;
         let (fewest, most) = (each.iter().min().copied(), each.iter().max().copied());
@@ -176,6 +178,7 @@ pub fn of_load(
         ended_by,
     );
     warnings.extend(shared(&run.generator, placement));
+    warnings.extend(far::differs(&run.generator.far, &run.tally));
     let sending = Diagnostic::SentInTime { sent: run.tally.sent_in_window, due: run.tally.counts.total() };
     let is_late = run.tally.counts.total() > 0 && sending.grade() > Grade::Passed;
     if pace.is_open() && ended_by.is_none() && is_late {

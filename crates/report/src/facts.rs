@@ -154,6 +154,9 @@ pub(crate) fn lanes(lanes: u32, (by, placement): (Option<LaneCountReason>, Optio
 pub(crate) fn beside_the_server(who: String, placement: Option<&Placement>) -> String {
     match placement {
         None => who,
+        Some(Placement { server, lanes: own }) if own.is_empty() => {
+            format!("{who} of each generator, the server on {}", server.in_words())
+        }
         Some(Placement { server, lanes: own }) if server == own => {
             format!("{who} on {}, as the server", own.in_words())
         }

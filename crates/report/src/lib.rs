@@ -12,6 +12,7 @@ pub mod csv;
 mod diagnostics;
 mod expectations;
 mod facts;
+mod far;
 pub mod hdr_log;
 pub mod hey;
 pub mod html;

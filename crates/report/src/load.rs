@@ -8,7 +8,7 @@ use model::{Diagnostic, Grade, LoadStudy, Nanos, NetworkPath, Outcome, Pace, Pro
 use crate::load_facts::{good_answers, sent};
 use crate::number::{self, count_of, or_none};
 use crate::tree::{DataTable, ListItem, ReportSection, ReportTree, TableCell, TableRow};
-use crate::{claimed, expectations, load_facts, load_picture, load_times, server_view, verdicts};
+use crate::{claimed, expectations, far, load_facts, load_picture, load_times, server_view, verdicts};
 
 /// What is said of it.
 pub fn report(study: &LoadStudy) -> ReportTree {
@@ -32,6 +32,7 @@ pub fn report(study: &LoadStudy) -> ReportTree {
         picture(study).filter(|_| is_shown),
         load_times::over_time(study).filter(|_| is_shown),
         load_times::generator(study),
+        far::section(std::iter::once((String::new(), &study.run.generator, &study.run.tally))),
         load_times::phases(study).filter(|_| is_shown),
         network(study),
         statuses(study),

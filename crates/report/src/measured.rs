@@ -6,6 +6,7 @@ use model::{
     Stop, StreamPlan, Study, SweepStudy,
 };
 
+use crate::far;
 use crate::load_facts;
 use crate::number::{self, count_of};
 
@@ -38,6 +39,7 @@ fn of_sweep(study: &SweepStudy) -> Vec<String> {
             Some(format!("closed loop, {}", keep_alive(&plan.stream))),
             Some(format!("{steps}, after {} of warm-up", number::span(plan.stream.warm_up))),
             cpus(&study.environment, study.server.placement.as_ref()),
+            far::who(&plan.stream.from),
         ]),
     ]
 }
@@ -57,6 +59,7 @@ fn of_bodies(study: &BodiesStudy) -> Vec<String> {
             Some(format!("closed loop, {}", keep_alive(stream))),
             Some(format!("{length}, after {} of warm-up", number::span(stream.warm_up))),
             cpus(&study.environment, facts.and_then(|facts| facts.placement.as_ref())),
+            far::who(&stream.from),
         ]),
     ]
 }
@@ -133,6 +136,7 @@ fn cpus(machine: &Environment, placement: Option<&Placement>) -> Option<String> 
             let n = count_of(placement.server.len() as u64, "CPU");
             Some(format!("{n} shared with longtail"))
         }
+        Some(placement) if placement.lanes.is_empty() => Some(format!("server on {}", placement.server.in_words())),
         Some(placement) => {
             Some(format!("server on {}, longtail on {}", placement.server.in_words(), placement.lanes.in_words()))
         }
@@ -155,7 +159,7 @@ fn of_load(study: &LoadStudy) -> Vec<String> {
     };
     let warm_up = (plan.warm_up > Nanos::ZERO).then(|| format!("after {} of warm-up", number::span(plan.warm_up)));
     vec![
-        joined([Some(format!("{} {}", plan.requests, plan.url)), place]),
+        joined([Some(format!("{} {}", plan.requests, plan.url)), place, far::who(&plan.from)]),
         joined([Some(how), warm_up, Some(format!("timeout {}", number::span(plan.timeout)))]),
     ]
 }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use model::finding::is_evidence;
 use model::{
-    ComparisonRun, CpuUsage, Finding, FindingRole, GeneratorClaim, GeneratorFacts, Judgement, Limit, LoadRun,
-    LoadStudy, Nanos, Quantile, Run, Statistics, Study, SweepStudy, Tally, TwoGroups, Verdict, counts, findings,
+    ComparisonRun, CpuUsage, FarGenerator, Finding, FindingRole, GeneratorClaim, GeneratorFacts, Judgement, Limit,
+    LoadRun, LoadStudy, Nanos, Quantile, Run, Statistics, Study, SweepStudy, Tally, TwoGroups, Verdict, counts,
+    findings,
 };
 use serde::Serialize;
 
@@ -120,6 +121,42 @@ pub struct SummaryRun {
     pub cpus: Option<[f64; 2]>,
     /// The worker furthest from an even share, as a part of it.
     pub worker_deviation: Option<f64>,
+    /// The generators, where they were on other machines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub generators: Vec<SummaryGenerator>,
+}
+
+/// A generator on another machine.
+#[derive(Clone, Debug, Serialize)]
+pub struct SummaryGenerator {
+    /// The command that leads to it.
+    pub name: String,
+    /// Measured requests that it made.
+    pub requests: u64,
+    /// The median response time of its good answers.
+    pub p50_ms: Option<f64>,
+    /// Their 99th percentile.
+    pub p99_ms: Option<f64>,
+    /// The most that its clock may be off.
+    pub clock_error_ms: Option<f64>,
+    /// How long after the common start it started.
+    pub started_late_ms: f64,
+    /// Why nothing is known of what it did.
+    pub lost: Option<String>,
+}
+
+impl SummaryGenerator {
+    fn of(one: &FarGenerator) -> SummaryGenerator {
+        SummaryGenerator {
+            name: one.name.clone(),
+            requests: one.requests,
+            p50_ms: one.p50.map(millis),
+            p99_ms: one.p99.map(millis),
+            clock_error_ms: one.clock_error.map(millis),
+            started_late_ms: millis(one.started_late),
+            lost: one.lost.clone(),
+        }
+    }
 }
 
 impl SummaryRun {
@@ -473,6 +510,7 @@ fn summary_run(run: &SummarySource<'_>, verdict: SummaryVerdict) -> SummaryRun {
         cpu_ms_per_request: run.generator.server.as_ref().and_then(model::ServerCpu::per_request).map(millis),
         cpus: CpuUsage::of(run.generator).map(|cpu| [rounded(cpu.server), cpu.of]),
         worker_deviation: None,
+        generators: run.generator.far.iter().map(SummaryGenerator::of).collect(),
     }
 }
 

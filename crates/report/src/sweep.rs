@@ -4,6 +4,7 @@ use model::{Run, SweepStudy};
 
 use crate::claimed;
 use crate::facts;
+use crate::far;
 use crate::number;
 use crate::run_columns::{self, MARKS};
 use crate::tree::{DataTable, ReportSection, ReportTree, TableColumn, TableRow};
@@ -33,6 +34,7 @@ pub fn report(study: &SweepStudy, columns: Columns) -> ReportTree {
         server_view::over_time(study),
         theory_section(study),
         workers::section(study),
+        far::section(runs.iter().map(|one| (one.label.clone(), &one.run.generator, &one.run.tally))),
     ];
     let glossary = match columns {
         _ if study.runs.is_empty() => Vec::new(),

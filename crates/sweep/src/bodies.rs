@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::{FetchedResponse, LoadSpec, RunProgress, ensure_descriptors, fetch};
+use engine::{FetchedResponse, LoadSpec, ensure_descriptors, fetch};
 use model::study::SCHEMA;
 use model::{
     App, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Clock, Diagnostic, LaneCountReason, Nanos, Pace,
@@ -235,7 +235,7 @@ fn warm_up<C: Clock + Clone + Send + Sync>(
             body_bytes: None,
             ..session.shape(first, connections)
         };
-        session.drive(&shape, &RunProgress::new(shape.lanes), &Watching::default())?;
+        session.drive(&shape, &session.context.progress(&shape), &Watching::default())?;
         session.cool_down();
     }
     Ok(())

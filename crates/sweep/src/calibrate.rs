@@ -30,6 +30,9 @@ pub(crate) fn ceilings<C: Clock + Clone + Send>(
     placement: Option<&Placement>,
     context: &Context<'_, C>,
 ) -> Result<Vec<Option<Ceiling>>, SweepError> {
+    if let Some(far) = context.far {
+        return Ok(far.ceilings(shapes, answer_bytes)?);
+    }
     let answer_bytes = body_of(answer_bytes);
     let mut sink: Option<(Server, Transport)> = None;
     let mut all = Vec::with_capacity(shapes.len());
@@ -119,7 +122,7 @@ fn start_sink_for<C: Clock + Clone + Send>(
         }
         kind => {
             let socket = if kind == Some(TransportKind::Tcp6) { Socket::Tcp6 } else { Socket::Tcp4 };
-            let address = free_address(socket, &Addresses::default())?;
+            let address = free_address(socket, None, &Addresses::default())?;
             let scheme = if shape.transport.tls.is_some() { "tls://" } else { "" };
             (Endpoint::Tcp(address), format!("{scheme}{address}"))
         }

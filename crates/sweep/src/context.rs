@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::Resolver;
+use engine::{LoadSpec, Resolver, RunProgress};
 use launch::GuardCommand;
 use launch::puma::Addresses;
 use model::{Ceiling, Diagnostic, GeneratorClaim, LaneCountReason, Nanos, ServerFacts, ServerPlan, StreamPlan};
 
+use crate::far::conductor::FarGenerators;
 use crate::statsd_listener::StatsdListener;
 
 /// What a study needs of the world.
@@ -40,6 +41,8 @@ pub struct Context<'a, C> {
     pub ceilings: &'a dyn Ceilings,
     /// The generator that makes the load where it is not our own.
     pub other: Option<&'a dyn OtherGenerator>,
+    /// Generators on other machines, where those make the load.
+    pub far: Option<&'a FarGenerators>,
     /// Listens to statsd while runs go on.
     pub statsd: Option<&'a Mutex<StatsdListener>>,
     /// Settings that the server gets beside those that it inherits.
@@ -49,6 +52,11 @@ pub struct Context<'a, C> {
 }
 
 impl<C> Context<'_, C> {
+    /// Room for the progress of a run: each lane's, or that of each generator elsewhere.
+    pub(crate) fn progress(&self, spec: &LoadSpec) -> RunProgress {
+        RunProgress::new(self.far.map_or(spec.lanes, FarGenerators::count))
+    }
+
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed)
     }

@@ -86,7 +86,7 @@ pub fn conduct_load<C: Clock + Clone + Send + Sync>(
     let environment = machine::environment(context.version);
     let kept = CpuRestriction::off_the_server(placement.as_ref());
     let before = HostCounters::now();
-    let progress = Arc::new(RunProgress::new(shape.lanes));
+    let progress = Arc::new(context.progress(&shape));
     observer.phase(&Phase::Running {
         number: 1,
         of: 1,
@@ -114,40 +114,34 @@ pub fn conduct_load<C: Clock + Clone + Send + Sync>(
             journal: sender,
             ..RunObservers::ended_by(&mut ends)
         };
-        drive_observed(&shape, &context.clock, progress, observers)
+        drive_observed(&shape, &context.clock, context.far, progress, observers)
     });
     let ObservedRun { done, ended_by, statsd, server_cpu, .. } = observed?;
     let after = HostCounters::now();
-    let DriveResult { tally, batches, backlog, measured, elapsed, interrupted, .. } = done;
-    let answers = tally.all_answers();
+    let (answers, received_bytes, interrupted) =
+        (done.tally.all_answers(), done.tally.received_bytes, done.interrupted);
     // After the run, when the size of the answers is known.
     let ceiling = if interrupted || answers == 0 || !calibrates {
         None
     } else {
         observer.phase(&Phase::Calibrating);
         let placement = kept.as_ref().and(placement.as_ref());
-        ceilings(std::slice::from_ref(&shape), tally.received_bytes / answers, placement, context)?[0]
+        ceilings(std::slice::from_ref(&shape), received_bytes / answers, placement, context)?[0]
     };
-    let length = plan.requests_total.is_none().then_some(measured);
-    let backlog = backlog.and_then(|samples| samples.backlog(tally.counts.total(), length));
-    let statistics = Statistics::of(&tally, &batches, &warnings::LOAD_PERCENTILES).with_backlog(backlog);
+    let generator = GeneratorFacts {
+        ceiling,
+        steal: after.steal_since(&before),
+        // This machine's counter is not another's.
+        listen_overflows: after.listen_overflows_since(&before).filter(|_| server.is_here()),
+        syn_retransmits: after.syn_retransmits_since(&before),
+        server: server_cpu,
+        ..GeneratorFacts::default()
+    };
     let mut run = LoadRun {
         name_resolution,
         checks: journal.map_or_else(Vec::new, |journal| journal.checks()),
-        log_dropped: done.dropped_records,
-        statistics: Some(statistics),
         statsd,
-        generator: GeneratorFacts {
-            lanes: done.lanes,
-            clock_steps: done.clock_steps,
-            ceiling,
-            steal: after.steal_since(&before),
-            // This machine's counter is not another's.
-            listen_overflows: after.listen_overflows_since(&before).filter(|_| server.is_here()),
-            syn_retransmits: after.syn_retransmits_since(&before),
-            server: server_cpu,
-        },
-        ..LoadRun::recorded(tally, measured, elapsed)
+        ..recorded(done, &plan, generator)
     };
     judge(&mut run, &plan, placement.as_ref(), interrupted, ended_by.flatten());
     let study = LoadStudy {
@@ -166,8 +160,22 @@ pub fn conduct_load<C: Clock + Clone + Send + Sync>(
     Ok(study)
 }
 
+/// A run that is not judged: what lanes recorded, and what is known of the `generator` beside.
+pub(crate) fn recorded(done: DriveResult, plan: &LoadPlan, generator: GeneratorFacts) -> LoadRun {
+    let DriveResult { tally, batches, backlog, measured, elapsed, lanes, clock_steps, far, .. } = done;
+    let length = plan.requests_total.is_none().then_some(measured);
+    let backlog = backlog.and_then(|samples| samples.backlog(tally.counts.total(), length));
+    let statistics = Statistics::of(&tally, &batches, &warnings::LOAD_PERCENTILES).with_backlog(backlog);
+    LoadRun {
+        log_dropped: done.dropped_records,
+        statistics: Some(statistics),
+        generator: GeneratorFacts { lanes, clock_steps, ..generator }.from_far(far),
+        ..LoadRun::recorded(tally, measured, elapsed)
+    }
+}
+
 /// What the run's own figures say of it; it may have ended before its time, by a condition.
-fn judge(
+pub(crate) fn judge(
     run: &mut LoadRun,
     plan: &LoadPlan,
     placement: Option<&Placement>,

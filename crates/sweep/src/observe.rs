@@ -11,6 +11,7 @@ use probe::processes::this_process_cpu;
 use probe::sampler::Sampler;
 use probe::server_cpu;
 
+use crate::far::conductor::FarGenerators;
 use crate::kernel::{self, Tracing};
 use crate::statsd_listener::StatsdListener;
 use crate::watch::{self, LiveReadings, watch};
@@ -74,7 +75,7 @@ pub(crate) struct ObservedRun<E> {
     pub(crate) own_cpu: Nanos,
 }
 
-/// Drives one run.
+/// Drives one run, by lanes of this process or the generators that there are elsewhere.
 ///
 /// # Errors
 /// Where the engine cannot start, or a thread.
@@ -84,13 +85,15 @@ pub(crate) struct ObservedRun<E> {
 pub(crate) fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
     shape: &LoadSpec,
     clock: &C,
+    far: Option<&FarGenerators>,
     progress: &RunProgress,
     observation: RunObservers<'_, E>,
 ) -> Result<ObservedRun<E>, DriveError> {
     let RunObservers { ends, serving, placement, statsd, mut journal, sampling } = observation;
     let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
     let traced = sampling.as_ref().and_then(|sampling| sampling.traced);
-    let traces = traced.is_some() && shape.reads_app_times && shape.transport.tls.is_none();
+    // Of a generator elsewhere single requests are not known.
+    let traces = traced.is_some() && far.is_none() && shape.reads_app_times && shape.transport.tls.is_none();
     let shape = &LoadSpec { traces, ..shape.clone() };
     // To attach tracepoints costs once, and not for each request.
     let tracing = traced.map(|(port, root)| Tracing::begin(port, root, shape));
@@ -140,7 +143,10 @@ pub(crate) fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
         let trace = move |tracing: Tracing| tracing.go_on(shape, clock, progress, over, records.as_ref());
         let tracing = tracing.map(|begun| spawn_scoped(scope, "tracing", move || begun.and_then(trace))).transpose()?;
         let before = placement.map(|placement| server_cpu::before(serving, placement, clock.now()));
-        let done = drive(shape, clock, stop, progress, journal.as_ref());
+        let done = match far {
+            None => drive(shape, clock, stop, progress, journal.as_ref()),
+            Some(far) => far.drive(shape, stop, progress),
+        };
         let ended = done.as_ref().map_or(0, |done| done.tally.all_requests());
         let server_cpu = before.and_then(|before| before.after(clock.now(), ended));
         over.store(true, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! `--probe-discipline`: before a sweep, a short closed loop at three times the slots with keep-alive, and one with a connection for
 //! each request. Which order of service does each look like?
 
-use engine::{RunProgress, ensure_descriptors};
+use engine::ensure_descriptors;
 use model::forecast::ServiceTime;
 use model::run::PERCENTILES;
 use model::theory::DisciplineProbe;
@@ -63,7 +63,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         // Who holds the connections shows the order too; the kernel's tracepoints do not.
         let probe = if allowed == model::Probe::None { allowed } else { model::Probe::Proc };
         let watching = Watching { probe, ..Watching::default() };
-        let ObservedRun { done, watch, .. } = self.drive(&shape, &RunProgress::new(shape.lanes), &watching)?;
+        let ObservedRun { done, watch, .. } = self.drive(&shape, &self.context.progress(&shape), &watching)?;
         let statistics = Some(Statistics::of(&done.tally, &done.batches, &PERCENTILES));
         let recorded = Run::recorded(connections, f64::from(MULTIPLE), done.tally, done.measured, done.elapsed);
         let run = Run { statistics, watch, ..recorded };

@@ -304,7 +304,7 @@ fn prepare<C>(block: &Block, context: &Context<'_, C>) -> Result<Preparation, Sw
             })
         }
         ServerKind::Builtin => {
-            let address = puma::free_address(plan.socket, &context.addresses)?;
+            let address = puma::free_address(plan.socket, plan.address, &context.addresses)?;
             let threads = plan.threads.map_or(5, |threads| threads.max);
             let mut argv = vec![context.program.clone(), OsString::from("builtin-server")];
             argv.extend(
@@ -396,7 +396,7 @@ fn describe(block: &Block, prepared: &Preparation, server: &Server, stats: Optio
         workers,
         threads: stated_threads.unwrap_or(planned_threads),
         cluster,
-        placement: affinity::beside(&[server.pid()]),
+        placement: affinity::beside(&[server.pid()]).map(|placement| placement.beside_far(&block.stream.from)),
         settings: None,
     }
 }

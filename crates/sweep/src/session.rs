@@ -154,7 +154,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             sampling,
             ..RunObservers::ended_by(&mut ends)
         };
-        let observed = drive_observed(shape, &context.clock, progress, observation)?;
+        let observed = drive_observed(shape, &context.clock, context.far, progress, observation)?;
         let tally = &observed.done.tally;
         self.ledger.add_run(tally);
         self.body_bytes += tally.body_bytes;
@@ -173,7 +173,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         let slots = self.server.facts.slots();
         let connections = job.connections;
         let shape = self.shape(&job.stream, connections);
-        let progress = Arc::new(RunProgress::new(shape.lanes));
+        let progress = Arc::new(self.context.progress(&shape));
         let watching = Watching { probe: job.probe, live: Arc::default(), statsd: self.context.statsd };
         phase(&Phase::Running {
             number: job.number,
@@ -220,7 +220,9 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
                 listen_overflows: after.listen_overflows_since(&before),
                 syn_retransmits: after.syn_retransmits_since(&before),
                 server: server_cpu,
-            },
+                far: Vec::new(),
+            }
+            .from_far(done.far),
             ..recorded
         };
         let (keep_alive, placement) = (job.stream.keep_alive, self.server.facts.placement.as_ref());
@@ -316,7 +318,8 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         shape.warm_up = LEARNING / 5;
         shape.measured = Some(LEARNING);
         shape.requests_per_connection = None;
-        let ObservedRun { done, server_cpu, .. } = self.drive(&shape, &RunProgress::new(1), &Watching::default())?;
+        let ObservedRun { done, server_cpu, .. } =
+            self.drive(&shape, &self.context.progress(&shape), &Watching::default())?;
         self.cool_down();
         let cpu = server_cpu.and_then(|cpu| cpu.per_request());
         let measured = |time: Nanos| ServiceTime { time, source: ServiceTimeSource::Measured, cpu };

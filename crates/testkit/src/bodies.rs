@@ -203,6 +203,7 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
             clock_steps: (timestamps == Timestamps::Kernel).then_some(0),
             syn_retransmits: Some(0),
             server: None,
+            far: Vec::new(),
         },
         ..Run::recorded(CONNECTIONS, 1.6, tally, LENGTH, elapsed)
     };

@@ -276,6 +276,7 @@ fn plan() -> LoadPlan {
         log: None,
         service_time: None,
         statsd_listen: None,
+        from: Vec::new(),
     }
 }
 

@@ -17,6 +17,7 @@ pub fn puma(workers: impl Into<Option<u32>>, threads: impl Into<Option<u32>>) ->
         yjit: false,
         socket: Socket::Tcp4,
         cpus: None,
+        address: None,
     }
 }
 
@@ -34,6 +35,7 @@ pub(crate) fn stream(stop: Stop, warm_up: Nanos, timeout: Nanos) -> StreamPlan {
         timestamps: Timestamps::Kernel,
         worker_header: "x-worker-pid".to_owned(),
         anatomy: false,
+        from: Vec::new(),
     }
 }
 
@@ -66,6 +68,7 @@ pub(crate) fn at_ease(elapsed: Nanos) -> GeneratorFacts {
         listen_overflows: Some(0),
         syn_retransmits: Some(0),
         server: None,
+        far: Vec::new(),
     }
 }
 

@@ -10,6 +10,7 @@ use model::{
     BacklogSamples, BadResponse, Batches, Clock, Dissection, Exchange, Histogram, LaneFacts, Nanos, Outcome, Phases,
     Tally,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::app_time::AppTimes;
 use crate::connection::Outstanding;
@@ -18,8 +19,8 @@ use crate::journal::{Journal, RecordBatch, RequestRecord, RequestTrace};
 use crate::load_spec::{LaneShare, LoadSpec};
 use crate::response::ReceivedResponse;
 
-/// What a lane leaves behind.
-#[derive(Debug)]
+/// What a lane leaves behind, or several of them, [merged](LaneOutcome::merge).
+#[derive(Debug, Serialize, Deserialize)]
 pub struct LaneOutcome {
     /// All it recorded.
     pub tally: Tally,
@@ -31,12 +32,50 @@ pub struct LaneOutcome {
     pub dropped_records: u64,
     /// When it was interrupted, if it was.
     pub interrupted_at: Option<Nanos>,
-    /// What its thread used of the CPU; `None` where the kernel does not say.
-    pub facts: Option<LaneFacts>,
+    /// What each thread used of the CPU, where the kernel says.
+    pub lanes: Vec<LaneFacts>,
     /// How often the wall clock was set meanwhile; `None` where nobody needed it.
     pub clock_steps: Option<u32>,
     /// Open loop: what was due and not answered.
     pub backlog: Option<BacklogSamples>,
+}
+
+impl LaneOutcome {
+    /// Of a run in which no lane sent anything.
+    pub(crate) fn nothing(spec: &LoadSpec, start: Nanos) -> LaneOutcome {
+        let window = spec.window(start);
+        LaneOutcome {
+            tally: Tally::new(window, spec.connections as usize),
+            batches: Batches::new(window),
+            dissection: None,
+            dropped_records: 0,
+            interrupted_at: None,
+            lanes: Vec::new(),
+            clock_steps: None,
+            backlog: None,
+        }
+    }
+
+    /// Adds what other lanes of the same run left behind.
+    ///
+    /// # Panics
+    /// Where they are of another run.
+    pub fn merge(&mut self, other: LaneOutcome) {
+        self.tally.merge(&other.tally);
+        self.batches.merge(other.batches);
+        match (&mut self.dissection, other.dissection) {
+            (Some(ours), Some(theirs)) => ours.merge(&theirs),
+            (ours, theirs) => *ours = ours.take().or(theirs),
+        }
+        self.dropped_records += other.dropped_records;
+        self.interrupted_at = [self.interrupted_at, other.interrupted_at].into_iter().flatten().min();
+        self.lanes.extend(other.lanes);
+        self.clock_steps = self.clock_steps.max(other.clock_steps);
+        match (&mut self.backlog, other.backlog) {
+            (Some(ours), Some(theirs)) => ours.merge(theirs),
+            (ours, theirs) => *ours = ours.take().or(theirs),
+        }
+    }
 }
 
 /// When a request ended, and when the lane saw that it had.
@@ -336,7 +375,7 @@ impl Records {
             batches: self.batches,
             dissection: self.app_times.map(AppTimes::into_dissection),
             interrupted_at: None,
-            facts: None,
+            lanes: Vec::new(),
             clock_steps: None,
             backlog: None,
         }

@@ -253,6 +253,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             self.backlog.end(self.scheduler.last_due);
             self.backlog
         });
-        LaneOutcome { interrupted_at, facts, clock_steps, backlog, ..self.records.finish(&self.heads) }
+        let lanes = facts.into_iter().collect();
+        LaneOutcome { interrupted_at, lanes, clock_steps, backlog, ..self.records.finish(&self.heads) }
     }
 }

@@ -8,15 +8,20 @@ use model::Socket;
 use super::Addresses;
 use crate::LaunchError;
 
-/// A free address of the kind, or the one that was asked for, for a server other than Puma.
+/// A free address of the kind, or the one that was asked for, for a server other than Puma; `reached_at` as in [`ChosenAddresses::choose`].
 ///
 /// # Errors
 /// As [`super::prepare`], of hosts and ports.
 ///
 /// # Panics
 /// Where the kind has no address: such a server takes none of those.
-pub fn free_address(socket: Socket, addresses: &Addresses) -> Result<SocketAddr, LaunchError> {
-    ChosenAddresses::choose(socket, addresses).map(|listeners| listeners.server.expect("a kind with an address"))
+pub fn free_address(
+    socket: Socket,
+    reached_at: Option<IpAddr>,
+    addresses: &Addresses,
+) -> Result<SocketAddr, LaunchError> {
+    ChosenAddresses::choose(socket, reached_at, addresses)
+        .map(|listeners| listeners.server.expect("a kind with an address"))
 }
 
 /// The addresses, free a moment ago.
@@ -27,9 +32,15 @@ pub(super) struct ChosenAddresses {
 }
 
 impl ChosenAddresses {
-    pub(super) fn choose(socket: Socket, addresses: &Addresses) -> Result<ChosenAddresses, LaunchError> {
+    /// The server is on loopback, or at the address where generators on other machines reach it; its control server on loopback.
+    pub(super) fn choose(
+        socket: Socket,
+        reached_at: Option<IpAddr>,
+        addresses: &Addresses,
+    ) -> Result<ChosenAddresses, LaunchError> {
         let host4 = loopback4(&addresses.host4)?;
         let server = match socket {
+            socket if !socket.is_unix() && reached_at.is_some() => reached_at,
             Socket::Tcp4 | Socket::Ssl4 => Some(host4),
             Socket::Tcp6 | Socket::Ssl6 => Some(loopback6(&addresses.host6)?),
             Socket::Unix | Socket::Aunix => None,

@@ -216,6 +216,10 @@ pub(crate) struct LoadArgs {
     /// End the run early where this holds; checked once a second
     #[arg(long, value_name = "LIMIT", help_heading = ADVANCED)]
     pub(crate) stop_if: Vec<Objective>,
+    /// Make the load on other machines: a command that leads to one, such as 'ssh box2'; repeat it for more
+    #[arg(long, value_name = "COMMAND", help_heading = "Load",
+          conflicts_with_all = ["generator", "log", "checks", "unix", "source_ip"])]
+    pub(crate) from: Vec<String>,
     /// How long a request holds a thread: an overload then shows how many requests the server processes at once
     #[arg(long, value_name = "TIME", value_parser = above_zero, conflicts_with = "generator", help_heading = ADVANCED)]
     pub(crate) service: Option<Nanos>,
@@ -253,6 +257,7 @@ impl LoadArgs {
             outlets: self.outlets,
             no_calibrate: self.no_calibrate,
             service: self.service,
+            from: self.from,
             worker_header: self.worker_header,
             ..theirs
         })
@@ -272,6 +277,19 @@ impl LoadArgs {
     /// Whether flags give the address of a name.
     pub(crate) fn chooses_address(&self) -> bool {
         !self.resolve.is_empty()
+    }
+
+    /// A flag of these that needs the whole load in one process, where there is one, as it is typed.
+    pub(crate) fn own_process_flag(&self) -> Option<&'static str> {
+        let given = [
+            (self.generator.is_some(), "--generator"),
+            (self.log.is_some(), "--log"),
+            (!self.checks.is_empty(), "--check"),
+            (!self.stop_if.is_empty(), "--stop-if"),
+            (!self.from.is_empty(), "--from"),
+            (self.outlets.statsd_listen.is_some(), "--statsd-listen"),
+        ];
+        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
     }
 
     /// A flag of these that only longtail's own generator can follow, where there is one, as it is typed.

@@ -8,6 +8,7 @@ mod doctor;
 mod documented;
 pub(crate) mod environment;
 mod fleet;
+mod generate;
 pub(crate) mod help;
 mod inspect;
 mod like;
@@ -32,6 +33,7 @@ use clap::{FromArgMatches as _, Parser, Subcommand};
 pub(crate) use self::compare::{ArmRequest, CompareArgs, PumaSource};
 pub(crate) use self::doctor::{DoctorArgs, Examination};
 pub(crate) use self::fleet::{FleetArgs, FleetVerb};
+pub(crate) use self::generate::{GenerateArgs, MergeArgs};
 pub(crate) use self::help::GenerateDocsArgs;
 pub(crate) use self::load::{AttackArgs, LoadArgs};
 pub(crate) use self::outlets::{HostPort, OtlpUrl, OutletArgs};
@@ -105,6 +107,12 @@ pub(crate) enum Command {
     /// doctor --self-test
     #[command(hide = true)]
     Selftest(DoctorArgs),
+    /// (started by --from on another machine; or with -- and the words of a load: one part of it, into a file)
+    #[command(hide = true)]
+    Generate(Box<GenerateArgs>),
+    /// One result of the parts that several generators wrote
+    #[command(hide = true)]
+    Merge(MergeArgs),
     /// Write man pages and completions (make install)
     #[command(hide = true)]
     GenerateDocs(GenerateDocsArgs),

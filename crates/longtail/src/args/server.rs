@@ -1,6 +1,7 @@
 //! Which server is started, and what is requested of it: the flags that `sweep` and each arm of `compare` have.
 //! Where Puma listens is said by its environment (`environment.rs`).
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -131,6 +132,7 @@ impl PumaArgs {
             yjit: self.yjit,
             socket,
             cpus: self.server_cpus.clone(),
+            address: None,
         }
     }
 }
@@ -170,6 +172,9 @@ pub(crate) struct ServerArgs {
     /// No keep-alive: a new connection for each request
     #[arg(short = 'k', long = "no-keep-alive", alias = "disable-keepalive", help_heading = "Load")]
     pub(super) no_keep_alive: bool,
+    /// Make the load on other machines: a command that leads to one, such as 'ssh box2'; repeat it for more
+    #[arg(long, value_name = "COMMAND", help_heading = "Load")]
+    pub(crate) from: Vec<String>,
     #[command(flatten)]
     pub(super) inspect: InspectArgs,
 
@@ -177,6 +182,9 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "NAME", value_parser = words(&[("sleep", App::Sleep), ("rails", App::Rails)]),
           conflicts_with = "rackup", help_heading = ADVANCED)]
     pub(super) app: Option<App>,
+    /// With --from: the address of this machine that the server listens on [default: the one that ssh comes from]
+    #[arg(long, value_name = "IP", requires = "from", conflicts_with = "command", help_heading = ADVANCED)]
+    pub(super) server_address: Option<IpAddr>,
     /// Requests that the server of COMMAND handles at once [default: -w x -t]
     #[arg(long, value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(u32::MAX))]
     pub(super) slots: Option<u32>,
@@ -212,7 +220,20 @@ impl ServerArgs {
         if self.body.is_some() && !is_puma {
             return Err(wrong("--body is for Puma: no other server has an app that goes by it"));
         }
-        Ok(self.puma.server(kind, self.app(), socket))
+        self.reached(self.puma.server(kind, self.app(), socket))
+    }
+
+    /// The same where generators on other machines, if there are any, reach it.
+    ///
+    /// # Errors
+    /// Where they cannot.
+    pub(super) fn reached(&self, server: ServerPlan) -> Result<ServerPlan, Mistake> {
+        match self.socket.iter().find(|socket| socket.is_unix()) {
+            Some(socket) if !self.from.is_empty() => {
+                Err(wrong(format!("--from: no other machine reaches a Unix socket: use -s tcp4, not {socket}")))
+            }
+            _ => Ok(ServerPlan { address: self.server_address, ..server }),
+        }
     }
 
     pub(super) fn socket_kind(&self) -> Result<Socket, Mistake> {
@@ -292,6 +313,7 @@ impl ServerArgs {
             timestamps: self.timestamps.resolve(Situation { is_tcp, is_pipelined: false })?,
             worker_header: self.worker_header.clone(),
             anatomy: self.inspect.asks_app(),
+            from: self.from.clone(),
         })
     }
 

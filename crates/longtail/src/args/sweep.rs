@@ -101,7 +101,7 @@ pub(crate) struct SweepArgs {
     )]
     tries: Option<String>,
     /// wrk, hey, ab, h2load, oha or bombardier makes the load, and is audited
-    #[arg(long, alias = "with", value_enum, value_name = "TOOL", help_heading = "Load")]
+    #[arg(long, alias = "with", conflicts_with = "from", value_enum, value_name = "TOOL", help_heading = "Load")]
     pub(crate) generator: Option<Generator>,
 
     #[command(flatten)]

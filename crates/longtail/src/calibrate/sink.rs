@@ -48,7 +48,7 @@ impl SinkUnderLoad {
         guard: &GuardCommand,
         clock: SystemClock,
     ) -> Result<SinkUnderLoad, Mistake> {
-        let address: SocketAddr = free_address(Socket::Tcp4, &Addresses::default())?;
+        let address: SocketAddr = free_address(Socket::Tcp4, None, &Addresses::default())?;
         let words = [program.to_owned(), "sink".into(), format!("--listen={address}").into()];
         let spec = LaunchSpec::command(words.map(OsString::from), dir);
         let server = sweep::start_sink(&spec, guard, &clock, || sink_ledger::requests(address).is_ok())?;

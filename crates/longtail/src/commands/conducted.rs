@@ -1,5 +1,6 @@
 //! What the commands that start servers share: the context of the conductor, and who observes it.
 
+use std::net::{IpAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -8,10 +9,10 @@ use launch::puma::{self, Addresses};
 use launch::{GuardCommand, LaunchError};
 use model::plan::quoted;
 use model::{
-    App, BodiesStudy, BodyRun, ComparisonRun, ComparisonStudy, Nanos, Probe, Run, ServerKind, ServerPlan, Study,
-    SweepStudy,
+    App, BodiesStudy, BodyRun, ComparisonRun, ComparisonStudy, Nanos, Probe, Run, ServerKind, ServerPlan, Socket,
+    Study, SweepStudy,
 };
-use sweep::{Context, Observer, Phase, SweepError};
+use sweep::{Context, FarGenerators, Observer, Phase, SweepError};
 
 use crate::clock::SystemClock;
 use crate::mistake::Mistake;
@@ -41,6 +42,7 @@ pub(super) fn context<'a>(
         interrupt,
         ceilings,
         other: None,
+        far: None,
         statsd: None,
         server_env: Vec::new(),
         lanes_by: None,
@@ -54,6 +56,27 @@ pub(super) fn refuse_in_vain(asked: Probe) -> Result<(), Mistake> {
     tried.map_err(|missing| {
         Mistake::Flags(format!("--inspect kernel cannot be done here: {missing}; --inspect proc goes without"))
     })
+}
+
+/// Starts the generators on other machines, where there are any.
+///
+/// # Errors
+/// Where one of them does not start, or is another version of longtail.
+pub(super) fn start_far(from: &[String], clock: SystemClock) -> Result<Option<FarGenerators>, Mistake> {
+    let start = || FarGenerators::start(from, env!("CARGO_PKG_VERSION"), clock);
+    Ok(if from.is_empty() { None } else { Some(start().map_err(SweepError::from)?) })
+}
+
+/// Gives a server the address that ssh came from, where all of its generators name the same, so that they reach it there.
+pub(super) fn be_reached(server: &mut ServerPlan, far: Option<&FarGenerators>) {
+    let addresses: Option<Vec<IpAddr>> =
+        far.and_then(|far| far.hosts().into_iter().map(|host| host.conductor).collect());
+    let Some([first, others @ ..]) = addresses.as_deref() else { return };
+    let is_v4 = matches!(server.socket, Socket::Tcp4 | Socket::Ssl4);
+    let is_ours = !first.is_loopback() && TcpListener::bind((*first, 0)).is_ok();
+    if server.address.is_none() && is_ours && first.is_ipv4() == is_v4 && others.iter().all(|other| other == first) {
+        server.address = Some(*first);
+    }
 }
 
 /// Takes the built-in server where no Puma is found and nothing was asked of one in particular.

@@ -12,7 +12,7 @@ use model::plan::quoted;
 use model::{BadResponse, BadResponses, Diagnostic, LoadPlan, LoadRun, LoadStudy, Outcome, Study, Tally, Verdict};
 use sweep::{Context, LoadCompany, Observer, Phase, PreparedLoad, RequestJournal, conduct_load};
 
-use super::conducted::context;
+use super::conducted::{context, start_far};
 use crate::args::output::StudyKind;
 use crate::args::{AttackArgs, LoadArgs, load_words};
 use crate::clock::{SystemClock, wall_time};
@@ -104,7 +104,8 @@ fn measure(args: &LoadArgs, resolver: Resolver) -> Result<LoadResult<'_>, Mistak
         return Err(wrong("--log and -o name one file: give each its own"));
     }
     // Last of what may be wrong: it may connect.
-    let prepared = prepare(args, &resolver, &clock)?;
+    let far = start_far(&args.from, clock)?;
+    let prepared = prepare(args, &resolver, &clock, far.as_ref())?;
     announce(&prepared);
     let results = Results::open("load", &started_at, &args.output)?;
     let is_csv = |path: &Path| path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv"));
@@ -113,6 +114,7 @@ fn measure(args: &LoadArgs, resolver: Resolver) -> Result<LoadResult<'_>, Mistak
     let ceilings = CeilingFile::of_day(&started_at);
     let conductor = Context {
         command_line: command_line(words_of_the_command_line()),
+        far: far.as_ref(),
         ..context(clock, &started_at, &interrupt, &ceilings)
     };
     let calibrates = !args.no_calibrate;
@@ -286,12 +288,12 @@ fn run_another<'a>(args: &'a LoadArgs, resolver: &Resolver, generator: Generator
 }
 
 /// The words after the program's name, as far as they are text.
-fn words_of_the_command_line() -> impl Iterator<Item = String> {
+pub(super) fn words_of_the_command_line() -> impl Iterator<Item = String> {
     std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
 }
 
 /// The command line as it was typed, but for secrets: it goes into reports.
-fn command_line(words: impl Iterator<Item = String>) -> String {
+pub(super) fn command_line(words: impl Iterator<Item = String>) -> String {
     let mut line = "longtail".to_owned();
     let mut hide_next = false;
     for word in words {

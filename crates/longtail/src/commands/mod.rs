@@ -5,6 +5,7 @@ pub(crate) mod compare;
 mod conducted;
 pub(crate) mod doctor;
 pub(crate) mod fleet;
+pub(crate) mod generate;
 pub(crate) mod generate_docs;
 pub(crate) mod load;
 pub(crate) mod predict;

@@ -4,7 +4,7 @@ use engine::Resolver;
 use launch::puma;
 use sweep::{Context, OtherGenerator, conduct_bodies, conduct_sweep};
 
-use super::conducted::{TerminalObserver, context, fall_back, refuse_in_vain};
+use super::conducted::{TerminalObserver, be_reached, context, fall_back, refuse_in_vain, start_far};
 use crate::args::SweepArgs;
 use crate::args::environment::{addresses, with_environment};
 use crate::args::output::StudyKind;
@@ -33,6 +33,8 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     let mut outlets = Outlets::open(&args.outlets, &resolver, clock)?;
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
+    let far = start_far(&plan.stream.from, clock)?;
+    be_reached(&mut plan.server, far.as_ref());
     let results = Results::open("sweep", &started_at, &args.output)?;
     let driver = found.map(|found| GeneratorDriver::new(found, clock)).transpose()?;
     let ceilings = CeilingFile::of_day(&started_at);
@@ -44,6 +46,7 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
         server_env: ears.settings.clone(),
         lanes_by: args.generator.is_none().then(|| args.server.lanes_by()),
         resolver,
+        far: far.as_ref(),
         other: driver.as_ref().map(|driver| driver as &dyn OtherGenerator),
         ..context(clock, &started_at, &interrupt, &ceilings)
     };
@@ -67,7 +70,7 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
 pub(crate) fn run_bodies(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     let output = args.bodies_output();
     output.check(StudyKind::Bodies)?;
-    let plan = args.bodies_plan()?;
+    let mut plan = args.bodies_plan()?;
     let addresses = addresses()?;
     refuse_in_vain(plan.probe)?;
     if plan.server.kind == (model::ServerKind::Puma { command: None }) {
@@ -75,6 +78,9 @@ pub(crate) fn run_bodies(args: &SweepArgs, resolver: Resolver) -> Result<Exit, M
     }
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
+    let clock = SystemClock::start();
+    let far = start_far(&plan.stream.from, clock)?;
+    be_reached(&mut plan.server, far.as_ref());
     let results = Results::open("bodies", &started_at, &output)?;
     let ceilings = CeilingFile::of_day(&started_at);
     let context = Context {
@@ -83,7 +89,8 @@ pub(crate) fn run_bodies(args: &SweepArgs, resolver: Resolver) -> Result<Exit, M
         command_line: with_environment(&plan.command_line()),
         lanes_by: Some(args.server.lanes_by()),
         resolver,
-        ..context(SystemClock::start(), &started_at, &interrupt, &ceilings)
+        far: far.as_ref(),
+        ..context(clock, &started_at, &interrupt, &ceilings)
     };
     let mut observer = TerminalObserver::new(&results, None);
     let study = conduct_bodies(&plan, &context, &mut observer);

@@ -11,7 +11,7 @@ use engine::{Endpoint, LoadSpec, Resolver, TlsOptions, TlsSettings, Transport, T
 use launch::affinity;
 use model::{Clock, LaneCountReason, LoadPlan, Nanos, ServerLocation, Timing};
 use requests::{FileDefaults, RenderedRequests, RequestHeader, RequestTemplate, TargetUrl};
-use sweep::PreparedLoad;
+use sweep::{FarGenerators, PreparedLoad};
 
 use crate::args::LoadArgs;
 use crate::args::timestamps::Situation;
@@ -29,7 +29,12 @@ const DRAIN: Nanos = Nanos::from_secs(2);
 ///
 /// # Errors
 /// Where a flag is wrong, a file cannot be read, a name has no address, or nobody there takes connections.
-pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) -> Result<PreparedLoad, Mistake> {
+pub(crate) fn prepare(
+    args: &LoadArgs,
+    resolver: &Resolver,
+    clock: &impl Clock,
+    far: Option<&FarGenerators>,
+) -> Result<PreparedLoad, Mistake> {
     let schedule = args.schedule()?;
     let template = template(args)?;
     let rendered = rendered(args, template)?;
@@ -52,15 +57,18 @@ pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) 
     {
         return Err(failure.into());
     }
-    let placement = affinity::beside(&serving);
+    let placement = affinity::beside(&serving).map(|placement| placement.beside_far(&args.from));
     transport.endpoints = vec![endpoint];
-    let cpus = available_parallelism().map_or(1, NonZero::get) as u32;
+    // Of several generators each has its share, and the smallest machine decides.
+    let generators = args.from.len().max(1) as u32;
+    let cores = far.and_then(|far| far.hosts().iter().map(|host| host.cores).min());
+    let cpus = cores.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get) as u32);
     let (lanes, lanes_by) = LaneCountReason::choose(
         schedule.lanes,
-        schedule.highest_rate(),
-        schedule.connections,
+        schedule.highest_rate().map(|rate| rate / f64::from(generators)),
+        schedule.connections.div_ceil(generators),
         cpus,
-        placement.as_ref(),
+        placement.as_ref().filter(|_| far.is_none()),
     );
     let timestamps = args.timestamps.resolve(Situation {
         is_tcp: transport.endpoints.iter().all(|endpoint| matches!(endpoint, Endpoint::Tcp(_))),
@@ -90,6 +98,7 @@ pub(crate) fn prepare(args: &LoadArgs, resolver: &Resolver, clock: &impl Clock) 
         log: args.log.clone(),
         service_time: args.service,
         statsd_listen: args.outlets.statsd_listen,
+        from: args.from.clone(),
     };
     let first = rendered.requests.first().cloned().ok_or_else(|| wrong("there is no request to send"))?;
     let shape = LoadSpec {

@@ -45,7 +45,7 @@ pub(crate) fn order_load(
     if let Some(line) = args.thresholds.all().iter().find_map(|threshold| generator.unjudged(threshold)) {
         return Err(wrong(line));
     }
-    let prepared = prepare(args, resolver, &clock)?;
+    let prepared = prepare(args, resolver, &clock, None)?;
     let order = load_order(args, resolver, &prepared, name)?;
     if let Some(line) = generator.refusal(&order) {
         return Err(wrong(line));

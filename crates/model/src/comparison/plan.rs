@@ -272,6 +272,7 @@ pub(super) mod tests {
                 yjit: false,
                 socket: Socket::Tcp4,
                 cpus: None,
+                address: None,
             },
             stream: StreamPlan {
                 delay: Some(Nanos::from_millis(20)),
@@ -285,6 +286,7 @@ pub(super) mod tests {
                 timestamps: Timestamps::User,
                 worker_header: "x-worker-pid".to_owned(),
                 anatomy: false,
+                from: Vec::new(),
             },
             env: BTreeMap::new(),
             probe: Probe::Proc,

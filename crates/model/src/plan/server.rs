@@ -1,6 +1,7 @@
 //! The server of a study: which one, how it is started, on which kind of socket, and the flags that ask for it.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -32,6 +33,9 @@ pub struct ServerPlan {
     /// `--server-cpus`: the processors that it may run on; `None` where it may run wherever longtail may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<Cpus>,
+    /// `--server-address`: the address of this machine that it listens on, for generators on other machines; `None` is loopback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
 }
 
 /// Which server to start.
@@ -165,6 +169,7 @@ pub(crate) fn server_words(server: &ServerPlan) -> Vec<String> {
     }
     words.extend((server.app == App::Rails).then(|| "--app=rails".to_owned()));
     words.extend(server.yjit.then(|| "-Y".to_owned()));
+    words.extend(server.address.map(|address| format!("--server-address={address}")));
     words.extend(server.cpus.as_ref().map(|cpus| format!("--server-cpus={cpus}")));
     words
 }

@@ -36,6 +36,9 @@ pub struct StreamPlan {
     /// `--inspect app`: whether the app is asked when it began and ended.
     #[serde(default)]
     pub anatomy: bool,
+    /// `--from`: the commands that lead to the generators on other machines; none: the generator is this process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub from: Vec<String>,
 }
 
 impl StreamPlan {
@@ -77,6 +80,7 @@ impl StreamPlan {
             (self.timestamps == Timestamps::User, format!("--timestamps={}", self.timestamps)),
             (self.worker_header != "x-worker-pid", format!("--worker-header={}", self.worker_header)),
         ];
+        words.extend(self.from.iter().map(|from| format!("--from={from}")));
         words.extend(rare.into_iter().filter(|(is_given, _)| *is_given).map(|(_, word)| word));
         words
     }

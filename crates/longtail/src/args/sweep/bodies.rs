@@ -56,7 +56,7 @@ impl SweepArgs {
             None => (self.connections_per_stream.unwrap_or(BodiesPlan::CONNECTIONS_PER_STREAM), self.streams),
         };
         Ok(BodiesPlan {
-            server: self.server.puma.server(self.server.puma.kind(), App::Bodies, sockets[0]),
+            server: self.server.reached(self.server.puma.server(self.server.puma.kind(), App::Bodies, sockets[0]))?,
             stream: self.server.stream_as_given(Stop::After(self.length), self.warm_up)?,
             sockets: sockets.clone(),
             bodies: self.bodies.clone().unwrap_or_default(),

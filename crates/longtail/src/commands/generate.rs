@@ -1,0 +1,83 @@
+//! `longtail generate`: a generator that a conductor on another machine starts (`--from`) and orders about over standard input and output;
+//! or one of several whose parts are files. And `longtail merge`, which makes one result of those.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use engine::{GeneratorPart, Resolver};
+use model::{Clock as _, Nanos, Study};
+use sweep::{Context, LoadPart, drive_load_part, merge_parts, serve};
+
+use super::conducted::context;
+use super::load::{command_line, words_of_the_command_line};
+use crate::args::output::StudyKind;
+use crate::args::{GenerateArgs, MergeArgs, load_words};
+use crate::clock::{SystemClock, wall_time};
+use crate::exit::Exit;
+use crate::load::prepare;
+use crate::mistake::{Mistake, wrong};
+use crate::results::Results;
+use crate::signals;
+use crate::store::{self, CeilingFile};
+
+/// Serves a conductor until it is gone, or drives one part of a load.
+///
+/// # Errors
+/// Where the words are no load, or the part cannot be written.
+pub(crate) fn run(args: &GenerateArgs, resolver: Resolver) -> Result<Exit, Mistake> {
+    let (clock, started_at) = (SystemClock::start(), wall_time());
+    // Who is ordered about ends by a signal at once.
+    let interrupt = if args.of.is_some() { signals::interruption()? } else { Arc::default() };
+    let ceilings = CeilingFile::of_day(&started_at);
+    let here = Context {
+        command_line: command_line(words_of_the_command_line()),
+        resolver: resolver.clone(),
+        ..context(clock, &started_at, &interrupt, &ceilings)
+    };
+    let (Some(of), Some(start_at), Some(out)) = (args.of, args.start_at, &args.out) else {
+        // Whoever started us has gone, and with it all reason to be: what is under way is its load.
+        let served = serve(io::stdin(), io::stdout(), &here, || std::process::exit(Exit::Fine.code()));
+        return Ok(if served.is_ok() { Exit::Fine } else { Exit::Interrupted });
+    };
+    let index = args.index.ok_or_else(|| wrong("say which generator this is: --index K, or JOB_COMPLETION_INDEX=K"))?;
+    if index >= of {
+        return Err(wrong(format!("--index {index} of {of}: generators are numbered from 0 to {}", of - 1)));
+    }
+    let load = load_words(args.words.clone())?;
+    if let Some(flag) = load.own_process_flag() {
+        return Err(wrong(format!("{flag} is not for one part of a load: leave it out")));
+    }
+    store::check_writable(out)?;
+    let prepared = prepare(&load, &load.resolver(resolver), &clock, None)?;
+    let start = Nanos(u64::try_from(start_at.as_nanosecond()).unwrap_or(0));
+    if start < clock.wall() {
+        return Err(wrong(format!("--start-at {start_at} has passed: name a time at which all generators are ready")));
+    }
+    let part = drive_load_part(prepared, GeneratorPart { index, of }, start, &here)?;
+    let text = serde_json::to_string(&part).map_err(|error| wrong(error.to_string()))?;
+    store::write(out, &text)?;
+    Ok(Exit::Fine)
+}
+
+/// Merges parts into the study of their load, keeps and prints it.
+///
+/// # Errors
+/// Where they are not parts of one load, or the study cannot be kept.
+pub(crate) fn merge(args: &MergeArgs) -> Result<Exit, Mistake> {
+    args.output.check(StudyKind::Load)?;
+    let read = |path: &PathBuf| {
+        let unreadable = |why: String| Mistake::Read { path: path.clone(), why };
+        let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
+        let part: Result<LoadPart, _> = serde_json::from_reader(BufReader::new(file));
+        let part = part.map_err(|_| unreadable("it is no part of a load that longtail generate wrote".to_owned()))?;
+        Ok((path.display().to_string(), part))
+    };
+    let parts = args.parts.iter().map(read).collect::<Result<Vec<_>, Mistake>>()?;
+    let study = merge_parts(parts, env!("CARGO_PKG_VERSION")).map_err(wrong)?;
+    let results = Results::open("load", &study.started_at, &args.output)?;
+    let study = Study::from(study);
+    results.publish(&study)?;
+    Ok(Exit::of(&study))
+}

@@ -1,0 +1,48 @@
+//! Generators on other machines: who they are, and what each saw beside what all of them saw together.
+
+use model::{FarGenerator, GeneratorFacts, Nanos, Tally};
+
+use crate::number;
+use crate::tree::{DataTable, ReportSection, TableCell, TableRow};
+
+/// `load from ssh box2 and ssh box3`; nothing where the generator is this process.
+pub(crate) fn who(from: &[String]) -> Option<String> {
+    let (last, others) = from.split_last()?;
+    Some(if others.is_empty() {
+        format!("load from {last}")
+    } else {
+        format!("load from {} and {last}", others.join(", "))
+    })
+}
+
+/// A line for each generator of each run, and below one for all of them.
+pub(crate) fn section<'a>(
+    runs: impl Iterator<Item = (String, &'a GeneratorFacts, &'a Tally)>,
+) -> Option<ReportSection> {
+    let rows = runs.filter(|(_, generator, _)| !generator.far.is_empty()).flat_map(|(label, generator, tally)| {
+        let all = FarGenerator::recorded("all of them".to_owned(), tally);
+        let each: Vec<TableRow> = generator.far.iter().map(|one| row(&label, one, true)).collect();
+        each.into_iter().chain([row(&label, &all, false)])
+    });
+    let names = ["run", "generator", "requests", "p50", "p99", "clock known to", "started late"];
+    ReportSection::detail("generators on other machines, times in ms").table(DataTable::new(names, rows)).filled()
+}
+
+fn row(label: &str, one: &FarGenerator, is_one: bool) -> TableRow {
+    let late = Some(one.started_late).filter(|_| is_one && one.lost.is_none());
+    let millis = |time: Option<Nanos>| TableCell::number(time.map(Nanos::as_millis_f64), |ms| format!("{ms:.3}"));
+    let requests = one.lost.is_none().then(|| TableCell::count(one.requests));
+    let cells = [
+        TableCell::from(label),
+        TableCell::from(one.name.as_str()),
+        requests.unwrap_or_else(|| TableCell::from(number::NONE)),
+        TableCell::time(one.p50),
+        TableCell::time(one.p99),
+        millis(one.clock_error),
+        millis(late),
+    ];
+    match &one.lost {
+        Some(why) => TableRow::new(cells).noted(format!("lost: {why}")),
+        None => TableRow::new(cells),
+    }
+}

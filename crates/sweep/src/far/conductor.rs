@@ -1,0 +1,499 @@
+//! The conductor's end: generators on other machines, as one.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use engine::{DriveError, DriveResult, GeneratorPart, LaneOutcome, LoadSpec, RunProgress, shared_clock_lead};
+use launch::dies_with_us;
+use model::{Ceiling, Clock, FarGenerator, Nanos, Tally};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ioctl_fionbio};
+
+use super::clock::{ClockExchange, ClockShift};
+use super::wire::{FarHost, GREETING, Order, PartDone, Report, frame, merge, receive};
+
+/// Exchanges by which a clock is known.
+const EXCHANGES: u32 = 20;
+/// Longest silence: of a start, and of a generator at work, which says every quarter of a second how far it is.
+const LONGEST_SILENCE: Nanos = Nanos::from_secs(30);
+/// How late an interruption is passed on.
+const GLANCE: Duration = Duration::from_millis(20);
+/// Between the order to start and the start, beside three round trips.
+const LEAD: Nanos = Nanos::from_millis(50);
+/// What a shell prints before a generator's first line, at the most.
+const NOISE: usize = 64 << 10;
+
+/// Generators on other machines, which drive each run together.
+pub struct FarGenerators(Mutex<Generators>);
+
+struct Generators {
+    clock: Arc<dyn Clock + Send + Sync>,
+    version: String,
+    all: Vec<RemoteGenerator>,
+    news: Receiver<News>,
+    tell: Sender<News>,
+    /// Reports that nobody has asked for yet, and whose they are.
+    pending: Vec<(usize, Nanos, Report)>,
+    /// Processes started so far.
+    started: u64,
+}
+
+/// One of them.
+struct RemoteGenerator {
+    /// The command that leads to it.
+    name: String,
+    /// `None` until it tells.
+    host: Option<FarHost>,
+    /// `None` after it was lost, until the next run.
+    link: Option<Link>,
+}
+
+/// A process that leads to a generator. It ends when this is dropped: its input ends, and then the kernel kills what has not.
+struct Link {
+    process: Child,
+    orders: Option<ChildStdin>,
+    number: u64,
+}
+
+/// What came from a process, and when.
+struct News {
+    from: u64,
+    at: Nanos,
+    what: Event,
+}
+
+enum Event {
+    Greeted(String),
+    Said(Report),
+    /// With what it complained about last.
+    Ended(String),
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        drop(self.orders.take());
+        for _ in 0..50 {
+            if !matches!(self.process.try_wait(), Ok(None)) {
+                return;
+            }
+            let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 20_000_000 }));
+        }
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Link {
+    /// Says something, waiting as long as anybody may be silent for the other end to read.
+    fn order(&mut self, order: &Order) -> Result<(), String> {
+        let orders = self.orders.as_mut().ok_or("it is gone")?;
+        let bytes = frame(order);
+        let mut left = &bytes[..];
+        while !left.is_empty() {
+            match orders.write(left) {
+                Ok(written) => left = &left[written..],
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                    let wait = Timespec { tv_sec: LONGEST_SILENCE.0.cast_signed() / 1_000_000_000, tv_nsec: 0 };
+                    match poll(&mut [PollFd::new(orders, PollFlags::OUT)], Some(&wait)) {
+                        Ok(0) => return Err(format!("it has read nothing for {LONGEST_SILENCE}")),
+                        Ok(_) | Err(Errno::INTR) => {}
+                        Err(errno) => return Err(errno.to_string()),
+                    }
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `exec ssh box2 longtail generate`, of `ssh box2`.
+fn shell_words(from: &str) -> String {
+    let last = from.split_whitespace().next_back().unwrap_or_default();
+    let is_named = last.rsplit('/').next() == Some("longtail");
+    format!("exec {from}{} generate", if is_named { "" } else { " longtail" })
+}
+
+impl FarGenerators {
+    /// Starts a generator by each of these commands, which must be of the same `version` as we are.
+    ///
+    /// # Errors
+    /// Where one does not start.
+    pub fn start(
+        from: &[String],
+        version: &str,
+        clock: impl Clock + Send + Sync + 'static,
+    ) -> Result<FarGenerators, DriveError> {
+        let (tell, news) = channel();
+        let unstarted = |name: &String| RemoteGenerator { name: name.clone(), host: None, link: None };
+        let all = from.iter().map(unstarted).collect();
+        let clock = Arc::new(clock);
+        let mut generators =
+            Generators { clock, version: version.to_owned(), all, news, tell, pending: Vec::new(), started: 0 };
+        generators.start_missing()?;
+        Ok(FarGenerators(Mutex::new(generators)))
+    }
+
+    /// Their machines, in order.
+    pub fn hosts(&self) -> Vec<FarHost> {
+        self.generators().all.iter().filter_map(|one| one.host).collect()
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> u32 {
+        self.generators().all.len() as u32
+    }
+
+    fn generators(&self) -> MutexGuard<'_, Generators> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Drives one run with all of them, as `engine::drive` does.
+    ///
+    /// # Errors
+    /// Where one cannot start, before any load is sent.
+    pub(crate) fn drive(
+        &self,
+        spec: &LoadSpec,
+        interrupt: &AtomicBool,
+        progress: &RunProgress,
+    ) -> Result<DriveResult, DriveError> {
+        let mut generators = self.generators();
+        let driven = generators.drive(spec, interrupt, progress);
+        if driven.is_err() {
+            // What is under way at the others ends with them.
+            generators.all.iter_mut().for_each(|one| one.link = None);
+        }
+        driven
+    }
+
+    /// What all of them together reach with each of these settings against sinks on their own machines.
+    ///
+    /// # Errors
+    /// Where one cannot measure it.
+    pub(crate) fn ceilings(&self, shapes: &[LoadSpec], answer_bytes: u64) -> Result<Vec<Option<Ceiling>>, DriveError> {
+        let mut generators = self.generators();
+        generators.start_missing()?;
+        shapes.iter().map(|shape| generators.ceiling(shape, answer_bytes)).collect()
+    }
+}
+
+impl Generators {
+    /// This one's part of a run.
+    fn part(&self, spec: &LoadSpec, index: usize) -> Box<LoadSpec> {
+        let part = GeneratorPart { index: index as u32, of: self.all.len() as u32 };
+        Box::new(LoadSpec { part, ..spec.clone() })
+    }
+
+    fn start_missing(&mut self) -> Result<(), DriveError> {
+        for one in 0..self.all.len() {
+            if self.all[one].link.is_none() {
+                self.all[one].host = None;
+                self.started += 1;
+                let link = start(&self.all[one].name, self.started, self.tell.clone(), Arc::clone(&self.clock));
+                self.all[one].link = Some(link.map_err(|why| self.failed(one, why))?);
+            }
+        }
+        for one in 0..self.all.len() {
+            while self.all[one].host.is_none() {
+                self.take_news(one)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(&self, one: usize, why: String) -> DriveError {
+        DriveError::Far { name: self.all[one].name.clone(), why }
+    }
+
+    fn order(&mut self, one: usize, order: &Order) -> Result<(), DriveError> {
+        let said = self.all[one].link.as_mut().map_or(Err("it is gone".to_owned()), |link| link.order(order));
+        said.map_err(|why| self.failed(one, why))
+    }
+
+    /// The next report of one of them.
+    fn next_of(&mut self, one: usize) -> Result<(Nanos, Report), DriveError> {
+        loop {
+            if let Some(at) = self.pending.iter().position(|(from, ..)| *from == one) {
+                let (_, at, report) = self.pending.remove(at);
+                return Ok((at, report));
+            }
+            self.take_news(one)?;
+        }
+    }
+
+    /// Takes in what comes next, where one of them is waited for.
+    fn take_news(&mut self, one: usize) -> Result<(), DriveError> {
+        let Ok(news) = self.news.recv_timeout(Duration::from_nanos(LONGEST_SILENCE.0)) else {
+            let why = format!("nothing came for {LONGEST_SILENCE}: does that command ask for a password? It must not");
+            return Err(self.failed(one, why));
+        };
+        let Some(from) = self.whose(&news) else { return Ok(()) };
+        match news.what {
+            Event::Greeted(version) if version != self.version => {
+                let ours = &self.version;
+                let why = format!("longtail is {version} there and {ours} here: install the same on both");
+                return Err(self.failed(from, why));
+            }
+            Event::Ended(why) | Event::Said(Report::Refused(why)) => return Err(self.failed(from, why)),
+            Event::Said(Report::Host(host)) => self.all[from].host = Some(host),
+            Event::Greeted(_) | Event::Said(Report::Progress { .. }) => {}
+            Event::Said(report) => self.pending.push((from, news.at, report)),
+        }
+        Ok(())
+    }
+
+    /// Whose process it was; `None` of one that is gone.
+    fn whose(&self, news: &News) -> Option<usize> {
+        self.all.iter().position(|one| one.link.as_ref().is_some_and(|link| link.number == news.from))
+    }
+
+    /// The best of some exchanges with one of them.
+    fn compare_clocks(&mut self, one: usize) -> Result<ClockExchange, DriveError> {
+        let mut best: Option<ClockExchange> = None;
+        for _ in 0..EXCHANGES {
+            let asked = self.clock.now();
+            self.order(one, &Order::Clock)?;
+            let (answered, Report::Clock(there)) = self.next_of(one)? else {
+                return Err(self.failed(one, "it does not tell its clock".to_owned()));
+            };
+            let exchange = ClockExchange { asked, there, answered };
+            if best.is_none_or(|best| exchange.round_trip() < best.round_trip()) {
+                best = Some(exchange);
+            }
+        }
+        best.ok_or_else(|| self.failed(one, "it does not tell its clock".to_owned()))
+    }
+
+    fn drive(
+        &mut self,
+        spec: &LoadSpec,
+        interrupt: &AtomicBool,
+        progress: &RunProgress,
+    ) -> Result<DriveResult, DriveError> {
+        self.pending.clear();
+        self.start_missing()?;
+        let count = self.all.len();
+        let shared_ahead = shared_clock_lead(&&*self.clock).0;
+        let before = (0..count).map(|one| self.compare_clocks(one)).collect::<Result<Vec<_>, _>>()?;
+        for (one, exchange) in before.iter().enumerate() {
+            let shift = ClockShift { ahead: exchange.ahead(), shared_ahead };
+            self.order(one, &Order::Prepare { spec: self.part(spec, one), clock: shift })?;
+        }
+        for one in 0..count {
+            let (_, Report::Ready) = self.next_of(one)? else {
+                return Err(self.failed(one, "it does not make ready".to_owned()));
+            };
+        }
+        let slowest = before.iter().map(ClockExchange::round_trip).max().unwrap_or_default();
+        let start = self.clock.now() + LEAD + slowest * 3;
+        (0..count).try_for_each(|one| self.order(one, &Order::Start(start)))?;
+        progress.set_start(start);
+        let mut parts = self.wait_for_parts(interrupt, progress);
+        let mut far = Vec::with_capacity(count);
+        let mut merged: Option<LaneOutcome> = None;
+        let mut end = start;
+        for (one, part) in parts.iter_mut().enumerate() {
+            let name = self.all[one].name.clone();
+            let done = match std::mem::replace(part, Err(String::new())) {
+                Ok(done) => done,
+                Err(why) => {
+                    self.all[one].link = None;
+                    far.push(FarGenerator::lost(name, why));
+                    continue;
+                }
+            };
+            end = end.max(done.ended);
+            let after = self.compare_clocks(one).ok();
+            let clock_error = after.map(|after| before[one].error(&after));
+            far.push(FarGenerator { clock_error, ..done.facts(name) });
+            merge(&mut merged, done.outcome);
+        }
+        Ok(DriveResult { far, ..DriveResult::of(spec, start, end, merged) })
+    }
+
+    /// Waits until each has done its part, or is lost: then why.
+    fn wait_for_parts(&mut self, interrupt: &AtomicBool, progress: &RunProgress) -> Vec<Result<PartDone, String>> {
+        let mut parts: Vec<Option<Result<PartDone, String>>> = self.all.iter().map(|_| None).collect();
+        let mut heard = vec![self.clock.now(); parts.len()];
+        let mut is_stopped = false;
+        while parts.iter().any(Option::is_none) {
+            if interrupt.load(Ordering::Relaxed) && !is_stopped {
+                is_stopped = true;
+                (0..parts.len()).for_each(|one| drop(self.order(one, &Order::Stop)));
+            }
+            let news = match self.news.recv_timeout(GLANCE) {
+                Ok(news) => Some(news),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+            };
+            if let Some((one, news)) = news.and_then(|news| Some((self.whose(&news)?, news))) {
+                heard[one] = news.at;
+                match news.what {
+                    Event::Said(Report::Progress { ended, connected, tally }) => {
+                        progress.lanes().get(one).inspect(|lane| lane.show_connected(connected));
+                        self.show(one, progress, ended, tally.map(|tally| *tally));
+                    }
+                    Event::Said(Report::Done(done)) => parts[one] = Some(Ok(*done)),
+                    Event::Said(Report::Refused(why)) | Event::Ended(why) => parts[one] = Some(Err(why)),
+                    Event::Said(_) | Event::Greeted(_) => {}
+                }
+            }
+            let now = self.clock.now();
+            for (part, heard) in parts.iter_mut().zip(&heard) {
+                if part.is_none() && now.saturating_sub(*heard) > LONGEST_SILENCE {
+                    *part = Some(Err(format!("nothing came from it for {LONGEST_SILENCE}")));
+                }
+            }
+        }
+        parts.into_iter().flatten().collect()
+    }
+
+    /// Shows how far one is, and asks it for its tally where somebody wants that.
+    fn show(&mut self, one: usize, progress: &RunProgress, ended: u64, tally: Option<Tally>) {
+        let Some(lane) = progress.lanes().get(one) else { return };
+        match tally {
+            Some(tally) => lane.show(ended, || tally),
+            None => lane.show_ended(ended),
+        }
+        if lane.is_asked() {
+            let _ = self.order(one, &Order::Tally);
+        }
+    }
+
+    fn ceiling(&mut self, shape: &LoadSpec, answer_bytes: u64) -> Result<Option<Ceiling>, DriveError> {
+        // With fewer connections than generators some have none.
+        let parts = (0..self.all.len()).map(|one| (one, self.part(shape, one)));
+        let parts: Vec<_> = parts.filter(|(_, spec)| !spec.shares().is_empty()).collect();
+        let ones: Vec<usize> = parts.iter().map(|(one, _)| *one).collect();
+        parts.into_iter().try_for_each(|(one, spec)| self.order(one, &Order::Calibrate { spec, answer_bytes }))?;
+        let mut all: Vec<Option<Ceiling>> = Vec::new();
+        for one in ones {
+            match self.next_of(one)? {
+                (_, Report::Ceiling(ceiling)) => all.push(ceiling),
+                _ => return Err(self.failed(one, "it does not tell what it reaches".to_owned())),
+            }
+        }
+        Ok(all.into_iter().collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().reduce(together)))
+    }
+}
+
+/// What two generators reach together.
+fn together(one: Ceiling, other: Ceiling) -> Ceiling {
+    let rate_per_s = one.rate_per_s + other.rate_per_s;
+    let cpu = |one: Ceiling| one.rate_per_s * one.cpu_per_request.as_secs_f64();
+    Ceiling {
+        rate_per_s,
+        floor_p50: one.floor_p50.max(other.floor_p50),
+        floor_p99: one.floor_p99.max(other.floor_p99),
+        cpu_per_request: Nanos::from_secs_f64((cpu(one) + cpu(other)) / rate_per_s),
+    }
+}
+
+/// Starts the command that leads to a generator, and two threads that read what comes of it.
+fn start(name: &str, number: u64, tell: Sender<News>, clock: Arc<dyn Clock + Send + Sync>) -> Result<Link, String> {
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(shell_words(name));
+    // A terminal's Ctrl-C is for us: a generator is asked to stop, and reports.
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    dies_with_us(&mut command);
+    let mut process = command.spawn().map_err(|error| error.to_string())?;
+    let (orders, output, errors) = (process.stdin.take(), process.stdout.take(), process.stderr.take());
+    let link = Link { process, orders, number };
+    let (Some(orders), Some(output), Some(mut errors)) = (&link.orders, output, errors) else {
+        return Err("it has no pipes".to_owned());
+    };
+    ioctl_fionbio(orders, true).map_err(|errno| errno.to_string())?;
+    let (complain, complaints) = channel();
+    let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
+        std::thread::Builder::new().name(name.to_owned()).spawn(run).map(drop).map_err(|error| error.to_string())
+    };
+    spawn(
+        "far-errors",
+        Box::new(move || {
+            let (mut last, mut bytes) = (Vec::new(), [0; 4096]);
+            while let Ok(read @ 1..) = errors.read(&mut bytes) {
+                last.extend_from_slice(&bytes[..read]);
+                last.drain(..last.len().saturating_sub(4096));
+            }
+            let _ = complain.send(String::from_utf8_lossy(&last).into_owned());
+        }),
+    )?;
+    spawn(
+        "far-reports",
+        Box::new(move || {
+            let say = |what| tell.send(News { from: number, at: clock.now(), what }).is_ok();
+            let mut output = BufReader::new(output);
+            let noise = greeting(&mut output, &say);
+            if noise.is_none() {
+                while let Ok(Some(report)) = receive(&mut output) {
+                    if !say(Event::Said(report)) {
+                        return;
+                    }
+                }
+            }
+            let complaint = complaints.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+            let _ = say(Event::Ended(end_of(noise.as_deref(), &complaint)));
+        }),
+    )?;
+    Ok(link)
+}
+
+/// Reads up to a generator's first line and passes on the version in it; what came instead, where there is none.
+fn greeting(output: &mut impl std::io::BufRead, say: &impl Fn(Event) -> bool) -> Option<String> {
+    let mut noise = String::new();
+    let mut line = Vec::new();
+    let mut limited = output.take(NOISE as u64);
+    while let Ok(1..) = limited.read_until(b'\n', &mut line) {
+        let text = String::from_utf8_lossy(&line).trim().to_owned();
+        if let Some(version) = text.strip_prefix(GREETING) {
+            say(Event::Greeted(version.to_owned()));
+            return None;
+        }
+        noise = text;
+        line.clear();
+    }
+    Some(noise)
+}
+
+/// Why it ended, as far as that is known: of one that never began (`noise` is what came instead), and of one that did.
+fn end_of(noise: Option<&str>, complaint: &str) -> String {
+    let last = |text: &str| text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
+    let said = last(complaint).or_else(|| last(noise.unwrap_or_default()));
+    let said = said.map(|said| format!(" ({said})")).unwrap_or_default();
+    match noise {
+        Some(_) => format!(
+            "no longtail answers there{said}: is it installed and on the PATH? Its path may end the command: 'ssh box2 /opt/longtail'"
+        ),
+        None => format!("it ended{said}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_is_added_where_the_command_does_not_end_with_it() {
+        assert_eq!(shell_words("ssh box2"), "exec ssh box2 longtail generate");
+        assert_eq!(shell_words("ssh box2 /opt/longtail"), "exec ssh box2 /opt/longtail generate");
+        assert_eq!(shell_words("ssh longtail@box2"), "exec ssh longtail@box2 longtail generate");
+    }
+
+    #[test]
+    fn what_a_shell_prints_first_is_passed_over() {
+        let (tell, told) = channel();
+        let say = |what| tell.send(what).is_ok();
+        assert_eq!(greeting(&mut &b"Welcome!\nlongtail generate 1.2.3\n\0\0"[..], &say), None);
+        assert!(matches!(told.recv(), Ok(Event::Greeted(version)) if version == "1.2.3"));
+        assert_eq!(greeting(&mut &b"Welcome!\nno such command"[..], &say), Some("no such command".to_owned()));
+        assert!(
+            end_of(Some("x"), "bash: longtail: command not found\n").contains("(bash: longtail: command not found)")
+        );
+    }
+}

@@ -1,0 +1,164 @@
+//! A generator that is told by a conductor elsewhere what to do, over its standard input and output.
+//!
+//! Its lanes never wait for the pipe: what is said of progress is said by another thread. When the input ends the conductor is gone, and
+//! the caller ends the process.
+
+use std::env;
+use std::io::{self, Read, Write};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use engine::{DriveError, Endpoint, GeneratorPart, LoadSpec, RunProgress, drive_part, reach, spawn_scoped};
+use model::{Clock, Nanos};
+use probe::host::HostCounters;
+
+use super::clock::{ClockShift, ConductorClock};
+use super::wire::{FarHost, GREETING, Order, PartDone, Report, receive, send};
+use crate::calibrate::ceilings;
+use crate::context::Context;
+
+/// Between two reports of progress.
+const PROGRESS_EVERY: Duration = Duration::from_millis(250);
+/// Before the common start lanes wait by themselves for so long.
+const LEAD: Nanos = Nanos::from_millis(10);
+/// How long a server may take to accept the one connect that asks whether it is there.
+const REACHED_WITHIN: Duration = Duration::from_secs(4);
+
+/// What the reading thread passes on at once.
+#[derive(Default)]
+struct Wishes {
+    stop: AtomicBool,
+    tally: AtomicBool,
+}
+
+/// Does what is ordered on `input` and reports on `output`, until `input` ends; then calls `gone`, on another thread.
+///
+/// # Errors
+/// Where `output` cannot be written to, or a thread cannot be had.
+///
+/// # Panics
+/// Where a lane does: our bug.
+pub fn serve<C: Clock + Clone + Send + Sync>(
+    mut input: impl Read + Send,
+    output: impl Write + Send,
+    context: &Context<'_, C>,
+    gone: impl Fn() + Send,
+) -> io::Result<()> {
+    let output = Mutex::new(output);
+    let say = |report: &Report| send(&mut *output.lock().unwrap_or_else(PoisonError::into_inner), report);
+    let greeting = format!("{GREETING}{}\n", context.version);
+    output.lock().unwrap_or_else(PoisonError::into_inner).write_all(greeting.as_bytes())?;
+    say(&Report::Host(this_host()))?;
+    let wishes = Wishes::default();
+    std::thread::scope(|scope| {
+        let (pass_on, orders) = channel();
+        let (wishes, say) = (&wishes, &say);
+        let read = move || {
+            while let Ok(Some(order)) = receive(&mut input) {
+                match order {
+                    Order::Clock => drop(say(&Report::Clock(context.clock.now()))),
+                    Order::Tally => wishes.tally.store(true, Ordering::Relaxed),
+                    order => {
+                        wishes.stop.store(matches!(order, Order::Stop), Ordering::Relaxed);
+                        let _ = pass_on.send(order);
+                    }
+                }
+            }
+            wishes.stop.store(true, Ordering::Relaxed);
+            gone();
+        };
+        spawn_scoped(scope, "orders", read).map_err(io::Error::other)?;
+        while let Ok(order) = orders.recv() {
+            let report = match order {
+                Order::Prepare { spec, clock } => {
+                    let run = FarRun { context, spec: &spec, shift: clock, wishes, orders: &orders };
+                    run.drive(say).unwrap_or_else(Report::Refused)
+                }
+                Order::Calibrate { spec, answer_bytes } => {
+                    let connections = spec.shares().iter().map(|share| share.connections).sum();
+                    let alone = LoadSpec { part: GeneratorPart::WHOLE, connections, ..*spec };
+                    match ceilings(&[alone], answer_bytes, None, context) {
+                        Ok(found) => Report::Ceiling(found.into_iter().flatten().next()),
+                        Err(error) => Report::Refused(error.to_string()),
+                    }
+                }
+                _ => continue,
+            };
+            say(&report)?;
+        }
+        Ok(())
+    })
+}
+
+fn this_host() -> FarHost {
+    // "client address, client port, server address, server port" (ssh(1)).
+    let connection = env::var("SSH_CONNECTION").unwrap_or_default();
+    let conductor = connection.split(' ').next().and_then(|address| address.parse::<IpAddr>().ok());
+    FarHost { cores: std::thread::available_parallelism().map_or(0, |n| n.get() as u32), conductor }
+}
+
+/// One part of a run.
+struct FarRun<'a, C> {
+    context: &'a Context<'a, C>,
+    spec: &'a LoadSpec,
+    shift: ClockShift,
+    wishes: &'a Wishes,
+    orders: &'a Receiver<Order>,
+}
+
+impl<C: Clock + Clone + Send + Sync> FarRun<'_, C> {
+    fn drive(&self, say: &(impl Fn(&Report) -> io::Result<()> + Sync)) -> Result<Report, String> {
+        let FarRun { context, spec, shift, wishes, orders } = *self;
+        may_be_loaded(spec, context)?;
+        let clock = ConductorClock { own: context.clock.clone(), shift };
+        let progress = RunProgress::new(spec.shares().len() as u32);
+        let before = HostCounters::now();
+        let mut late = Nanos::ZERO;
+        let ready = || {
+            say(&Report::Ready).ok()?;
+            let Ok(Order::Start(at)) = orders.recv() else { return None };
+            clock.sleep_until(at.saturating_sub(LEAD), &wishes.stop);
+            late = clock.now().saturating_sub(at);
+            Some(at)
+        };
+        let driven = std::thread::scope(|scope| {
+            let (running, runs) = channel::<()>();
+            let (progress, tell) = (&progress, &say);
+            spawn_scoped(scope, "progress", move || {
+                while runs.recv_timeout(PROGRESS_EVERY) == Err(RecvTimeoutError::Timeout) {
+                    let tally =
+                        if wishes.tally.load(Ordering::Relaxed) { progress.tally().map(Box::new) } else { None };
+                    wishes.tally.fetch_and(tally.is_none(), Ordering::Relaxed);
+                    let (ended, connected) = (progress.ended(), progress.connected());
+                    let _ = tell(&Report::Progress { ended, connected, tally });
+                }
+            })?;
+            let driven = drive_part(spec, &clock, &wishes.stop, progress, None, ready);
+            drop(running);
+            driven
+        });
+        let (_, outcome) = driven.map_err(|error: DriveError| error.to_string())?;
+        let after = HostCounters::now();
+        Ok(Report::Done(Box::new(PartDone {
+            outcome,
+            ended: clock.now(),
+            late,
+            steal: after.steal_since(&before),
+            syn_retransmits: after.syn_retransmits_since(&before),
+        })))
+    }
+}
+
+/// Refuses what may not be loaded from here, or cannot be reached.
+fn may_be_loaded<C>(spec: &LoadSpec, context: &Context<'_, C>) -> Result<(), String> {
+    for endpoint in &spec.transport.endpoints {
+        if let Endpoint::Tcp(address) = endpoint {
+            context.resolver.check(&address.ip().to_string(), address.ip()).map_err(|error| error.to_string())?;
+        }
+        reach(endpoint, REACHED_WITHIN).map_err(|reason| format!("from there, {endpoint} {reason}"))?;
+    }
+    spec.transport.check().map_err(|error| error.to_string())
+}

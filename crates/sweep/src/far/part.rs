@@ -1,0 +1,158 @@
+//! One generator's part of a load as a file, where no conductor is connected to it (a job of a cluster); and such files merged.
+//!
+//! What the generators have in common is the load, word for word, and the instant of the start by the clocks of their machines.
+
+use engine::{DriveResult, GeneratorPart, LaneOutcome, LoadSpec, RunProgress, Transport, drive_part};
+use model::study::SCHEMA;
+use model::{
+    Clock, Environment, FarGenerator, GeneratorFacts, LaneCountReason, LoadPlan, LoadStudy, Nanos, Request,
+    ServerLocation,
+};
+use probe::host::HostCounters;
+use probe::machine;
+use serde::{Deserialize, Serialize};
+
+use super::clock::{ClockShift, ConductorClock};
+use super::wire::{PartDone, merge};
+use crate::context::Context;
+use crate::error::SweepError;
+use crate::load::{PreparedLoad, judge, recorded};
+
+/// Before the common start lanes wait by themselves for so long.
+const LEAD: Nanos = Nanos::from_millis(10);
+
+/// What one generator did of a load.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct LoadPart {
+    version: String,
+    part: GeneratorPart,
+    /// The common start, since 1970.
+    start: Nanos,
+    plan: LoadPlan,
+    server: ServerLocation,
+    lanes_by: LaneCountReason,
+    environment: Environment,
+    started_at: String,
+    command_line: String,
+    done: PartDone,
+}
+
+/// Drives one part of a load that starts at `start` by the wall clock.
+///
+/// # Errors
+/// Where the engine cannot start.
+///
+/// # Panics
+/// Where a lane does: our bug.
+pub fn drive_load_part<C: Clock + Clone + Send + Sync>(
+    prepared: PreparedLoad,
+    part: GeneratorPart,
+    start: Nanos,
+    context: &Context<'_, C>,
+) -> Result<LoadPart, SweepError> {
+    let PreparedLoad { shape, plan, lanes_by, server, .. } = prepared;
+    let spec = LoadSpec { part, ..shape };
+    // On the wall clock's axis all parts have one start. The clock itself stays monotonic.
+    let ahead = context.clock.wall().0.wrapping_sub(context.clock.now().0);
+    let clock = ConductorClock { own: context.clock.clone(), shift: ClockShift { ahead, shared_ahead: 0 } };
+    let progress = RunProgress::new(spec.shares().len() as u32);
+    let before = HostCounters::now();
+    let mut late = Nanos::ZERO;
+    let ready = || {
+        let in_time = clock.sleep_until(start.saturating_sub(LEAD), context.interrupt);
+        late = clock.now().saturating_sub(start);
+        in_time.then_some(start)
+    };
+    let (_, outcome) = drive_part(&spec, &clock, context.interrupt, &progress, None, ready)?;
+    let after = HostCounters::now();
+    let (steal, syn_retransmits) = (after.steal_since(&before), after.syn_retransmits_since(&before));
+    Ok(LoadPart {
+        version: context.version.to_owned(),
+        part,
+        start,
+        plan,
+        server,
+        lanes_by,
+        environment: machine::environment(context.version),
+        started_at: context.started_at.clone(),
+        command_line: context.command_line.clone(),
+        done: PartDone { outcome, ended: clock.now(), late, steal, syn_retransmits },
+    })
+}
+
+/// The load that these parts make together, each with the name of its file. A part that is missing makes the run INVALID.
+///
+/// # Errors
+/// Where they are not parts of one load, in a sentence.
+pub fn merge_parts(parts: Vec<(String, LoadPart)>, version: &str) -> Result<LoadStudy, String> {
+    let mut parts = parts.into_iter();
+    let Some((first_name, first)) = parts.next() else { return Err("name the files to merge".to_owned()) };
+    let LoadPart { start, plan, server, lanes_by, environment, started_at, command_line, .. } = first;
+    if first.version != version {
+        return Err(format!(
+            "{first_name} is of longtail {}, and this is {version}: merge it with that",
+            first.version
+        ));
+    }
+    let of = first.part.of;
+    let mut found: Vec<Option<(String, PartDone)>> = (0..of).map(|_| None).collect();
+    let mut put = |name: String, index: u32, done: PartDone| match found.get_mut(index as usize) {
+        Some(place @ None) => {
+            *place = Some((name, done));
+            Ok(())
+        }
+        Some(Some((other, _))) => Err(format!("{name} and {other} are both part {index}: name each part once")),
+        None => Err(format!("{name} is part {index} of {of}: parts are numbered from 0")),
+    };
+    put(first_name.clone(), first.part.index, first.done)?;
+    for (name, LoadPart { part, start: starts, plan: planned, done, .. }) in parts {
+        if (part.of, starts, &planned) != (of, start, &plan) {
+            return Err(format!(
+                "{name} is of another load than {first_name}: flags, --of and --start-at must be alike"
+            ));
+        }
+        put(name, part.index, done)?;
+    }
+    let nothing = Request { bytes: Vec::new().into(), is_head: false };
+    let spec = LoadSpec {
+        pace: plan.pace.clone(),
+        warm_up: plan.warm_up,
+        measured: plan.length,
+        requests_total: plan.requests_total,
+        ..LoadSpec::closed(Transport::plain(Vec::new()), nothing, plan.connections)
+    };
+    let window = spec.window(start);
+    let mut merged: Option<LaneOutcome> = None;
+    let (mut end, mut far) = (start, Vec::new());
+    for (index, part) in found.into_iter().enumerate() {
+        let Some((name, done)) = part else {
+            far.push(FarGenerator::lost(format!("part {index}"), "its file is missing".to_owned()));
+            continue;
+        };
+        end = end.max(done.ended);
+        let is_whole = |outcome: &LaneOutcome| {
+            outcome.tally.window == window && outcome.tally.per_connection.len() == plan.connections as usize
+        };
+        if !done.outcome.as_ref().is_none_or(is_whole) {
+            return Err(format!("{name} is damaged: its times are not those of its load"));
+        }
+        far.push(done.facts(name));
+        merge(&mut merged, done.outcome);
+    }
+    let done = DriveResult { far, ..DriveResult::of(&spec, start, end, merged) };
+    let interrupted = done.interrupted;
+    let mut run = recorded(done, &plan, GeneratorFacts::default());
+    judge(&mut run, &plan, None, interrupted, None);
+    Ok(LoadStudy {
+        schema: SCHEMA,
+        started_at,
+        command_line,
+        environment,
+        plan,
+        server,
+        placement: None,
+        lanes_by,
+        run,
+        interrupted,
+    })
+}
