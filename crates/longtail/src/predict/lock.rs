@@ -14,7 +14,7 @@ use super::{PredictedServer, nanos};
 use crate::args::PredictLoad;
 
 /// Numbers of threads that are compared, beside the server's own.
-const THREADS: [u32; 9] = [1, 2, 3, 4, 5, 8, 12, 16, 32];
+const THREADS: [u32; 8] = [1, 2, 3, 4, 5, 8, 16, 32];
 
 /// What the lock leaves.
 #[derive(Clone, Debug, Serialize)]

@@ -11,6 +11,8 @@ use super::{LockedThreads, PlotStep, PredictedQueue, PredictedTime, Prediction, 
 
 /// Below this part of what the slots would do without Ruby's lock it is the limit that counts.
 const LOCK_MATTERS: f64 = 0.95;
+/// Columns of a line at the most.
+const COLUMNS: usize = 100;
 /// The widest bar of the plot.
 const BAR: f64 = 40.0;
 
@@ -23,10 +25,10 @@ impl ColumnGroup {
     }
 
     fn times(prediction: &Prediction, title: &str, of: fn(&PredictedQueue) -> Option<TimeSummary>) -> ColumnGroup {
-        let names = ["mean", "p50", "p95", "p99"].map(|name| format!(" {name:>7}")).concat();
-        let cell = |time| format!(" {:>7}", or_none(time, |time: PredictedTime| milliseconds(Nanos(time.ns))));
+        let names = ["mean", "p50", "p95", "p99"].map(|name| format!(" {name:>6}")).concat();
+        let cell = |time| format!(" {:>6}", or_none(time, |time: PredictedTime| milliseconds(Nanos(time.ns))));
         let cells = |line: &PredictedQueue| each(of(line)).map(cell).concat();
-        ColumnGroup::of(prediction, [format!("{title:^32}"), names], cells)
+        ColumnGroup::of(prediction, [format!("{title:^28}"), names], cells)
     }
 
     fn width(&self) -> usize {
@@ -36,10 +38,10 @@ impl ColumnGroup {
 
 /// The queue's name, how it is known, its rate and how full it is.
 fn queue_columns(prediction: &Prediction) -> ColumnGroup {
-    let names = format!("{:7} {:20} {:>8} {:>7}", "queue", "how", "req/s", "% full");
+    let names = format!("{:7} {:18} {:>8} {:>7}", "queue", "how", "req/s", "% full");
     ColumnGroup::of(prediction, [" ".repeat(names.len()), names], |line| {
         let (rate, full) = (number::rate(line.rate_per_s), number::percent(line.utilisation));
-        format!("{:7} {:20} {rate:>8} {full:>7}", line.queue, line.how)
+        format!("{:7} {:18} {rate:>8} {full:>7}", line.queue, line.how)
     })
 }
 
@@ -82,6 +84,7 @@ fn queue_table(out: &mut String, prediction: &Prediction, width: Width) {
 
 /// The table; where it is too wide, its figures in parts one below the other.
 pub(crate) fn table(prediction: &Prediction, width: Width) -> String {
+    let width = Width::of(width.columns().unwrap_or(COLUMNS).min(COLUMNS));
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -100,22 +103,22 @@ pub(crate) fn table(prediction: &Prediction, width: Width) -> String {
     let binding = lock.filter(|(_, asked)| asked.of_slots < LOCK_MATTERS);
     let most = binding.map_or(prediction.at_most_per_s, |(_, asked)| asked.at_most_per_s);
     let knee = prediction.knee_connections * most / prediction.at_most_per_s;
-    let why = binding.map_or(String::new(), |(_, asked)| {
-        let [all_busy, alone] = [asked.all_busy_per_s, prediction.at_most_per_s].map(number::rate_in_words);
-        format!(" by Ruby's lock, {all_busy} with all threads busy ({alone} without the lock)")
-    });
+    let alone = number::rate_in_words(prediction.at_most_per_s);
+    let why = if binding.is_some() { format!(" by Ruby's lock ({alone} without it)") } else { String::new() };
     let limits = format!(
         "limits   {} req/s at most{why}; requests must wait from {} connections on",
         number::rate_in_words(most),
-        number::significant(knee)
+        number::rate_in_words(knee)
     );
     out.push_str(&broken(&limits, width));
     if let Some((lock, _)) = binding {
-        locked(&mut out, prediction, lock, width);
         out.push('\n');
-        let alone =
-            "If no thread waited for the lock, the threads alone would do this; the lines say nothing of the lock:";
-        out.push_str(&broken(alone, width));
+        locked(&mut out, prediction, lock, "", width);
+        let hidden =
+            "Percentiles under the lock are not known; without --cpu you see those of threads that never wait for it.";
+        out.push('\n');
+        out.push_str(&broken(hidden, width));
+        return out;
     }
     queue_table(&mut out, prediction, width);
     out.push('\n');
@@ -130,25 +133,21 @@ pub(crate) fn table(prediction: &Prediction, width: Width) -> String {
         ));
     }
     remarks.iter().chain(&prediction.notes).for_each(|line| out.push_str(&broken(line, width)));
-    if let (Some((lock, asked)), None) = (lock, binding) {
+    if let Some((lock, asked)) = lock {
         let lost = number::percent((1.0 - asked.of_slots).max(0.0));
-        out.push_str(&broken(
-            &format!("Ruby's lock is not in these lines: with all threads busy it costs {lost} %"),
-            width,
-        ));
-        locked(&mut out, prediction, lock, width);
+        let aside = format!(" The lines above leave that out: with all threads busy it costs {lost} %.");
+        locked(&mut out, prediction, lock, &aside, width);
     }
     out
 }
 
 /// What Ruby's lock leaves, by the number of threads.
-fn locked(out: &mut String, prediction: &Prediction, lock: &RubyLock, width: Width) {
+fn locked(out: &mut String, prediction: &Prediction, lock: &RubyLock, aside: &str, width: Width) {
     let computes = format!(
-        "Ruby's lock: each request computes {} of its {}, and of a worker's threads one does so at a time.",
+        "Ruby's lock: each request computes {} of its {}, one thread of a worker at a time.{aside}",
         number::span(Nanos(lock.cpu_ns)),
         number::span(Nanos(prediction.service_mean_ns)),
     );
-    out.push('\n');
     out.push_str(&broken(&computes, width));
     out.push('\n');
     let is_closed = lock.by_threads.iter().any(|line| line.closed.is_some());
@@ -174,7 +173,6 @@ fn locked(out: &mut String, prediction: &Prediction, lock: &RubyLock, width: Wid
         number::rate_in_words(lock.at_most_per_s),
     );
     let connections = if is_closed { ", these connections" } else { "" };
-    out.push('\n');
     out.push_str(&broken(&at_most, width));
     out.push_str(&broken(&format!("all busy{connections}: exact where the times scatter exponentially"), width));
 }

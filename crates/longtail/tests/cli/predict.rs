@@ -124,3 +124,22 @@ fn the_service_time_of_a_kept_sweep_is_used() {
     let seen: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(seen["service_mean_ns"].as_u64(), Some(time.0));
 }
+
+#[test]
+fn under_rubys_lock_the_headline_is_what_the_lock_leaves() {
+    let printed = |words: &str| Lab::new().run(&format!("predict -w2 -t5:5 {words}")).with_code(0).stdout;
+    let bound = printed("--service 45ms --cpu 15ms -c 40");
+    assert!(
+        bound.contains(
+            "limits   133 req/s at most by Ruby's lock (222 without it); requests must wait from 6 connections on"
+        ),
+        "{bound}"
+    );
+    assert!(!bound.contains("shared") && bound.contains("Percentiles under the lock are not known"), "{bound}");
+    let free = printed("--service 100ms --cpu 1ms -c 40");
+    assert!(free.contains("limits   100 req/s at most; ") && free.contains("it costs 0.041 %"), "{free}");
+    assert!(free.contains("shared"), "{free}");
+    for text in [bound, free] {
+        assert!(text.lines().count() <= 30 && text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+}

@@ -152,7 +152,8 @@ fn a_unix_socket_is_watched_too() {
     let listens = || probe::sockets::of_unix(path.to_str().unwrap()).unwrap().listening;
     eventually(PATIENCE, || "no socket".to_owned(), || listens().then_some(()));
     let seen = lab.run(&format!("watch {} --for 2s --every 100ms --full", path.display())).with_code(0);
-    assert!(seen.stdout.starts_with(&format!("{}, process ", path.display())), "{}", seen.stdout);
+    assert!(seen.stdout.contains(&format!(" on {}", path.display())), "the answer comes first: {}", seen.stdout);
+    assert!(seen.stdout.contains(&format!("\n{}, process ", path.display())), "{}", seen.stdout);
     let unread = seen.stdout.lines().find(|line| line.starts_with("unread")).unwrap();
     assert!(unread.contains('-'), "the kernel does not tell it of Unix sockets: {unread}");
 }
