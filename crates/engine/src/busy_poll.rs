@@ -6,9 +6,9 @@
 //! `shrink_halt_poll_ns` in Linux' `virt/kvm/kvm_main.c`): a sleep that ended soon doubles the time, one that took long halves it. Against a
 //! slow server it is off by itself after a few answers.
 //!
-//! A sleep that found only some of what was out answered has cost the server nothing: it had work meanwhile. That halves the time too, for
-//! polling reads one response per system call, where a sleeper finds many at once. So that this is seen while the lane polls, it sleeps
-//! for a trial now and then ([`TRIAL`]).
+//! A response that is read and answered at once costs both sides a system call more than it needs: who finds several reads them in one
+//! turn, and so does the server with the requests that follow. So a poll that found only a few of the responses that are out goes on for a
+//! moment ([`GATHERING`]) before they are taken. Where the kernel stamps arrivals, the response times do not hold that moment.
 //!
 //! Responses are waited for: while pieces of long ones come, a lane sleeps between them, for each piece that it reads at once costs
 //! two system calls (`lane/run.rs`, `wait`).
@@ -21,14 +21,14 @@ use std::fs::File;
 use model::{Clock, Cpus, Nanos};
 
 use crate::cpu_time::{SchedStat, word};
-use crate::wire::{ConnectionDriver, ConnectionEvent};
+use crate::wire::ConnectionEvent;
 
 /// The longest time of polling for one answer.
 const LONGEST: Nanos = Nanos::from_micros(200);
 /// The first time of polling.
 const SHORTEST: Nanos = Nanos::from_micros(10);
-/// How often a sleep is tried instead.
-const TRIAL: Nanos = Nanos::from_millis(10);
+/// How long a poll goes on that found fewer than half of the responses that are out.
+const GATHERING: Nanos = Nanos::from_micros(10);
 /// How often it is asked whether somebody wants the core.
 const BETWEEN: Nanos = Nanos::from_millis(10);
 /// So many checks in a row that find it so: it is no passer-by, such as a thread of the kernel.
@@ -48,12 +48,13 @@ pub(crate) struct BusyPoll {
     off_until: Nanos,
     off_for: Nanos,
     next_check: Nanos,
-    next_trial: Nanos,
     /// Checks in a row that found somebody who wants the core.
     wanted: u32,
     cores: CoreContention,
     /// Time spent polling in vain, or before an answer came.
     spent: Nanos,
+    /// What one more poll found.
+    more: Vec<ConnectionEvent>,
 }
 
 impl BusyPoll {
@@ -66,65 +67,75 @@ impl BusyPoll {
             off_until: Nanos::ZERO,
             off_for: FIRST_OFF,
             next_check: Nanos::ZERO,
-            next_trial: Nanos::ZERO,
             wanted: 0,
             cores,
             spent: Nanos::ZERO,
+            more: Vec::with_capacity(1024),
         })
     }
 
-    /// Waits for news of the connections that have something `out`, `at_most` this long; polls as long as the budget allows before it sleeps.
+    /// Replaces `events` by the news of the connections that have something `out`, waiting for them with `poll` (how long, where they go)
+    /// `at_most` this long: without sleep as long as the budget allows.
     #[inline]
     pub(crate) fn wait(
         &mut self,
         clock: &impl Clock,
-        wire: &mut impl ConnectionDriver,
+        mut poll: impl FnMut(Nanos, &mut Vec<ConnectionEvent>),
         at_most: Nanos,
         out: usize,
         events: &mut Vec<ConnectionEvent>,
     ) {
-        let mut budget = self.budget.min(at_most);
+        events.clear();
+        let budget = self.budget.min(at_most);
         if budget > Nanos::ZERO {
             // What is there already was not waited for.
-            wire.wait(Nanos::ZERO, events);
-            if !events.is_empty() {
+            poll(Nanos::ZERO, events);
+            if !events.is_empty() && events.len() * 2 >= out {
                 return;
             }
         }
         let began = clock.now();
-        if budget > Nanos::ZERO && self.is_trial(began) {
-            budget = Nanos::ZERO;
-        }
         let mut waited = Nanos::ZERO;
         while waited < budget {
-            wire.wait(Nanos::ZERO, events);
-            let now = clock.now();
-            waited = now.saturating_sub(began);
             if !events.is_empty() {
-                return self.spend(waited, now);
+                let now = self.gather(clock, &mut poll, out, events);
+                return self.spend(now.saturating_sub(began), now);
             }
+            poll(Nanos::ZERO, events);
+            waited = clock.now().saturating_sub(began);
         }
         if waited > Nanos::ZERO {
             self.spend(waited, began + waited);
         }
-        wire.wait(at_most.saturating_sub(waited), events);
-        let now = clock.now();
-        self.slept(now.saturating_sub(began), events.len() >= out, now);
+        if events.is_empty() {
+            poll(at_most.saturating_sub(waited), events);
+            let now = clock.now();
+            self.slept(now.saturating_sub(began), now);
+        }
+    }
+
+    /// Polls on until half of what is `out` is there, or the time is over; what time it is then.
+    #[inline]
+    fn gather(
+        &mut self,
+        clock: &impl Clock,
+        poll: &mut impl FnMut(Nanos, &mut Vec<ConnectionEvent>),
+        out: usize,
+        events: &mut Vec<ConnectionEvent>,
+    ) -> Nanos {
+        let mut now = clock.now();
+        let until = now + GATHERING;
+        while events.len() * 2 < out && now < until {
+            poll(Nanos::ZERO, &mut self.more);
+            events.append(&mut self.more);
+            now = clock.now();
+        }
+        now
     }
 
     /// Time spent polling without work so far.
     pub(crate) fn spent(&self) -> Nanos {
         self.spent
-    }
-
-    /// Whether it is time to sleep for once; then the next time is a while away.
-    #[inline]
-    fn is_trial(&mut self, now: Nanos) -> bool {
-        let is_due = now >= self.next_trial;
-        if is_due {
-            self.next_trial = now + TRIAL;
-        }
-        is_due
     }
 
     /// `time` was spent polling until `now`.
@@ -136,9 +147,9 @@ impl BusyPoll {
         }
     }
 
-    /// A sleep ended `after` the wait had begun (what was spent polling before it included), and `all` that was out was answered.
-    fn slept(&mut self, after: Nanos, all: bool, now: Nanos) {
-        if after > LONGEST || !all {
+    /// A sleep ended `after` the wait had begun (what was spent polling before it included).
+    fn slept(&mut self, after: Nanos, now: Nanos) {
+        if after > LONGEST {
             self.budget = if self.budget > SHORTEST { self.budget / 2 } else { Nanos::ZERO };
         } else if now >= self.off_until {
             self.budget = (self.budget * 2).clamp(SHORTEST, LONGEST);
@@ -211,6 +222,8 @@ impl CoreContention {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::event::epoll::EventFlags;
+    use testkit::clock::Stepped;
 
     fn poll() -> BusyPoll {
         BusyPoll::new(1).expect("Linux has these files")
@@ -221,7 +234,7 @@ mod tests {
         let mut poll = poll();
         let mut budgets = |slept: Nanos| {
             let budget_after = |n| {
-                poll.slept(slept, true, Nanos::from_millis(n));
+                poll.slept(slept, Nanos::from_millis(n));
                 poll.budget.0 / 1000
             };
             (0..6).map(budget_after).collect::<Vec<_>>()
@@ -230,32 +243,47 @@ mod tests {
         assert_eq!(budgets(Nanos::from_millis(1)), [100, 50, 25, 12, 6, 0], "a slow server's lane sleeps");
     }
 
-    #[test]
-    fn a_server_that_had_work_meanwhile_needs_no_busy_polling() {
-        let mut poll = poll();
-        let soon = Nanos::from_micros(30);
-        for n in 0..3 {
-            poll.slept(soon, true, Nanos::from_millis(n));
-        }
-        assert_eq!(poll.budget, SHORTEST * 4);
-        for n in 3..6 {
-            poll.slept(soon, false, Nanos::from_millis(n));
-        }
-        assert_eq!(poll.budget, Nanos::ZERO);
+    /// The numbers of the connections that one wait finds, and what time it is then: `arrivals` come at these microseconds, a poll
+    /// takes one, and the last turn's news are still in the list.
+    fn found(budget: u64, arrivals: &[u64], out: usize) -> (Vec<u32>, u64) {
+        let mut busy_poll = BusyPoll { budget: Nanos::from_micros(budget), ..poll() };
+        let (clock, mut coming) = (Stepped::default(), (0..).zip(arrivals).peekable());
+        let event = |slot| ConnectionEvent { slot, flags: EventFlags::IN };
+        let mut events = vec![event(99)];
+        let poll = |at_most: Nanos, events: &mut Vec<ConnectionEvent>| {
+            events.clear();
+            let next = coming.peek().map_or(Nanos::MAX, |(_, at)| Nanos::from_micros(**at));
+            let now = clock.now() + Nanos::from_micros(1);
+            clock.set(now.max((clock.now() + at_most).min(next)));
+            while let Some((slot, _)) = coming.next_if(|(_, at)| Nanos::from_micros(**at) <= clock.now()) {
+                events.push(event(slot));
+            }
+        };
+        busy_poll.wait(&clock, poll, Nanos::from_millis(100), out, &mut events);
+        (events.iter().map(|event| event.slot).collect(), clock.now().0 / 1000)
     }
 
     #[test]
-    fn a_sleep_is_tried_now_and_then() {
-        let mut poll = poll();
-        let trials: Vec<u64> = (100..140).filter(|n| poll.is_trial(Nanos::from_millis(*n))).collect();
-        assert_eq!(trials, [100, 110, 120, 130]);
+    fn a_poll_that_found_a_few_goes_on_for_a_moment() {
+        let cases: [(&str, u64, &[u64], usize, (&[u32], u64)); 7] = [
+            ("a sleep takes what woke it", 0, &[50, 51, 52], 8, (&[0], 50)),
+            ("half of what is out is there at once", 200, &[1, 1, 50], 4, (&[0, 1], 1)),
+            ("half of it comes", 200, &[5, 7, 9, 50], 4, (&[0, 1], 7)),
+            ("no more comes in time", 200, &[5, 50], 16, (&[0], 15)),
+            ("one is out", 200, &[30], 1, (&[0], 30)),
+            ("none comes within the budget", 20, &[70], 1, (&[0], 70)),
+            ("nothing is out, and nothing comes", 200, &[], 0, (&[], 100_001)),
+        ];
+        for (case, budget, arrivals, out, (slots, at)) in cases {
+            assert_eq!(found(budget, arrivals, out), (slots.to_vec(), at), "{case}");
+        }
     }
 
     #[test]
     fn it_is_off_for_longer_each_time_somebody_wants_the_core() {
         let mut poll = poll();
         let soon = Nanos::from_micros(30);
-        poll.slept(soon, true, Nanos::ZERO);
+        poll.slept(soon, Nanos::ZERO);
         poll.core_checked(false, Nanos::from_millis(10));
         assert_eq!(poll.budget, SHORTEST);
         for at in [20, 30] {
@@ -263,16 +291,16 @@ mod tests {
         }
         assert_eq!(poll.budget, SHORTEST, "it may be a passer-by");
         poll.core_checked(true, Nanos::from_millis(40));
-        poll.slept(soon, true, Nanos::from_millis(139));
+        poll.slept(soon, Nanos::from_millis(139));
         assert_eq!(poll.budget, Nanos::ZERO);
-        poll.slept(soon, true, Nanos::from_millis(140));
+        poll.slept(soon, Nanos::from_millis(140));
         assert_eq!(poll.budget, SHORTEST);
         for at in [150, 160, 170] {
             poll.core_checked(true, Nanos::from_millis(at));
         }
-        poll.slept(soon, true, Nanos::from_millis(369));
+        poll.slept(soon, Nanos::from_millis(369));
         assert_eq!(poll.budget, Nanos::ZERO);
-        poll.slept(soon, true, Nanos::from_millis(370));
+        poll.slept(soon, Nanos::from_millis(370));
         for at in 38..=40 {
             poll.core_checked(false, Nanos::from_millis(10 * at));
         }

@@ -99,7 +99,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             Some(busy_poll) if at_most > Nanos::ZERO && !were_pieces => {
                 // Several may be out on a connection, and its news come as one.
                 let out = self.busy.min(self.connections.len());
-                busy_poll.wait(&self.clock, &mut self.wire, at_most, out, events);
+                busy_poll.wait(&self.clock, |at_most, events| self.wire.wait(at_most, events), at_most, out, events);
             }
             _ => self.wire.wait(at_most, events),
         }
