@@ -68,7 +68,7 @@ fn ours(study: &LoadStudy) -> Said {
         failed: Some(tally.counts.failed() + tally.unmeasured.failed()),
         times: Times::of(&tally.response_time),
         send_lag: Times::of(&tally.send_lag),
-        log_dropped: Some(study.run.log_dropped),
+        log_dropped: Some(study.log_dropped),
         sent_bytes: Some(tally.sent_bytes),
     }
 }

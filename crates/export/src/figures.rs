@@ -216,7 +216,7 @@ pub fn of_sweep(study: &SweepStudy, run: &Run, number: usize) -> Vec<MetricFamil
         ("command", "sweep".to_owned()),
         ("run", number.to_string()),
         ("repeat", run.repeat.to_string()),
-        ("multiple", run.multiple.to_string()),
+        ("multiple", run.multiple.unwrap_or_default().to_string()),
         ("connections", run.connections.to_string()),
         ("workers", study.server.workers.to_string()),
         ("threads", study.server.threads.to_string()),

@@ -1,7 +1,7 @@
 //! What the exit code says.
 
 use model::comparison::ComparisonFindings;
-use model::{ComparisonStudy, Judgement, Study, ThresholdDoubt, ThresholdResult, Verdict, judged_thresholds};
+use model::{ComparisonStudy, Run, Study, ThresholdDoubt, ThresholdResult, Verdict};
 
 /// How an invocation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,25 +33,22 @@ impl Exit {
 
     /// What a study says: [`Exit::Invalid`] where it has no other verdict, or something is expected of an invalid run.
     pub(crate) fn of(study: &Study) -> Exit {
-        let (is_interrupted, judgements): (bool, Vec<_>) = match study {
-            Study::Sweep(study) => (study.interrupted, study.runs.iter().map(|run| run.judgement.as_ref()).collect()),
-            Study::Bodies(study) => {
-                (study.interrupted, study.runs.iter().map(|run| run.run.judgement.as_ref()).collect())
-            }
-            Study::Compare(study) => {
-                (study.interrupted, study.runs.iter().map(|run| run.run.judgement.as_ref()).collect())
-            }
+        let is_interrupted = match study {
+            Study::Sweep(study) => study.interrupted,
+            Study::Bodies(study) => study.interrupted,
+            Study::Compare(study) => study.interrupted,
             // A condition may have ended it.
-            Study::Load(study) => (false, vec![study.run.judgement.as_ref()]),
+            Study::Load(_) => false,
         };
+        let runs = study.runs();
         let is_invalid =
-            |judgement: Option<&Judgement>| judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid);
-        let judged = judged_thresholds(study);
-        let results: Vec<&ThresholdResult> = judged.iter().flat_map(|one| one.results.iter().flatten()).collect();
+            |run: &&Run| run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Invalid);
+        let held = study.thresholds().iter().flat_map(|threshold| runs.iter().map(|run| run.held_against(threshold)));
+        let results: Vec<ThresholdResult> = held.flatten().collect();
         let has = |doubt| results.iter().any(|result| result.doubt == Some(doubt));
         if is_interrupted {
             Exit::Interrupted
-        } else if !judgements.is_empty() && judgements.iter().copied().all(is_invalid) || has(ThresholdDoubt::Invalid) {
+        } else if !runs.is_empty() && runs.iter().all(is_invalid) || has(ThresholdDoubt::Invalid) {
             Exit::Invalid
         } else if results.iter().any(|result| !result.is_met) || has(ThresholdDoubt::GeneratorBound) {
             Exit::Missed

@@ -161,9 +161,7 @@ impl GeneratorClaim {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LoadRun;
-    use crate::ThresholdDoubt;
-    use crate::threshold::RunToJudge;
+    use crate::{Run, ThresholdDoubt};
 
     fn claim(requests: u64, failed: u64, server: u64) -> GeneratorClaim {
         GeneratorClaim {
@@ -203,10 +201,10 @@ mod tests {
                 is: *is,
                 text: text.clone(),
             };
-            LoadRun { warnings: found.iter().map(audited).collect(), ..LoadRun::claimed(claim, Nanos::from_secs(2)) }
+            Run { warnings: found.iter().map(audited).collect(), ..Run::claimed(1, claim, Nanos::from_secs(2)) }
         };
-        let result = |run: &LoadRun, text: &str| {
-            let result = RunToJudge::from(run).result(&format!("fail if {text}").parse().unwrap()).unwrap();
+        let result = |run: &Run, text: &str| {
+            let result = run.held_against(&format!("fail if {text}").parse().unwrap()).unwrap();
             (result.is_met, result.doubt)
         };
         let possible = run(Believable::Possible, &[]);

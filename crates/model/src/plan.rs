@@ -12,7 +12,7 @@ use crate::Threshold;
 
 pub(crate) use self::server::server_words;
 pub use self::server::{App, BadThreads, ServerKind, ServerPlan, Socket, Threads};
-pub use self::stream::{Stop, StreamPlan};
+pub use self::stream::{LatePolicy, Stop, StreamPlan, Timestamps, Timing};
 
 /// What `longtail sweep` was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,18 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::forecast::Overload;
 use crate::{
-    Anatomy, Diagnostic, Forecast, GeneratorClaim, GeneratorFacts, Judgement, KernelView, Nanos, Quantile, Statistics,
-    StatsdReport, Tally, Theory, Watch, WatchReading,
+    Anatomy, Diagnostic, Forecast, GeneratorClaim, GeneratorFacts, Judgement, KernelView, Nanos, Pace, Quantile,
+    Statistics, StatsdReport, Tally, Theory, Watch, WatchReading,
 };
 
-/// One row of a study.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// One run of a study: a row of a sweep, a body over a kind of socket, a load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Which pass over the list of multiples, from 1.
+    /// Which pass over all runs, from 1.
     pub repeat: u32,
-    /// Connections / slots, as asked.
-    pub multiple: f64,
+    /// Connections / slots, as asked; `None` of a load, whose server's slots are not known.
+    pub multiple: Option<f64>,
     /// Connections, in total.
     pub connections: u32,
     /// What the client recorded; nothing of a run that another generator made.
@@ -47,14 +48,15 @@ pub struct Run {
     pub kernel: Option<KernelView>,
     /// What theory expected.
     pub forecast: Option<Forecast>,
-    /// What each order of service says of it; `None` where no service time is known, and of older files.
+    /// What each order of service says of it; `None` where no service time is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theory: Option<Theory>,
-    /// How well the percentiles are known, and whether the run was steady; `None` of a run that was not looked at.
-    #[serde(default)]
+    /// What an overload in open loop says of the server; `None` where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overload: Option<Overload>,
+    /// How well the percentiles are known, and whether the run was steady; `None` of a run that was not sampled.
     pub statistics: Option<Statistics>,
     /// What the generator and its machine did.
-    #[serde(default)]
     pub generator: GeneratorFacts,
     /// What limited the run; `None` of a run that has not been judged.
     pub judgement: Option<Judgement>,
@@ -88,37 +90,19 @@ pub const PERCENTILES: [f64; 8] = [0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 0.9
 
 impl Run {
     /// A first run of which nothing is known but what its lanes recorded.
-    pub fn recorded(connections: u32, multiple: f64, tally: Tally, measured: Nanos, elapsed: Nanos) -> Run {
-        Run {
-            repeat: 1,
-            multiple,
-            connections,
-            tally,
-            claim: None,
-            measured,
-            elapsed,
-            workers: Vec::new(),
-            readings: Vec::new(),
-            watch: None,
-            statsd: None,
-            anatomy: None,
-            kernel: None,
-            forecast: None,
-            theory: None,
-            statistics: None,
-            generator: GeneratorFacts::default(),
-            judgement: None,
-            warnings: Vec::new(),
-        }
+    pub fn recorded(connections: u32, tally: Tally, measured: Nanos, elapsed: Nanos) -> Run {
+        Run { repeat: 1, connections, tally, measured, elapsed, ..Run::default() }
     }
 
     /// A run that another generator made: all that is known of it is what it says.
-    pub fn claimed(connections: u32, multiple: f64, claim: GeneratorClaim, elapsed: Nanos) -> Run {
+    pub fn claimed(connections: u32, claim: GeneratorClaim, elapsed: Nanos) -> Run {
         let measured = claim.duration.unwrap_or(elapsed);
-        Run {
-            claim: Some(Box::new(claim)),
-            ..Run::recorded(connections, multiple, Tally::default(), measured, elapsed)
-        }
+        Run { claim: Some(Box::new(claim)), ..Run::recorded(connections, Tally::default(), measured, elapsed) }
+    }
+
+    /// What it is called in a sweep: `1.5x`; empty of a load.
+    pub fn in_multiples(&self) -> String {
+        self.multiple.map_or(String::new(), |multiple| format!("{}x", (multiple * 100.0).round() / 100.0))
     }
 
     /// Requests per second: good answers of the measured window, or what another generator says; `None` where it does not.
@@ -146,12 +130,37 @@ impl Run {
         self.claim.as_ref().map_or_else(|| self.tally.response_time.mean(), |claim| claim.mean)
     }
 
-    /// Good answers per second of the measured window; 0 of a run that another generator made.
+    /// Good answers per second of the measured window; 0 where it has no length, and of a run that another generator made.
     pub fn completed_rate(&self) -> f64 {
-        if self.measured == Nanos::ZERO {
-            0.0
-        } else {
-            self.tally.completed_in_window as f64 / self.measured.as_secs_f64()
+        per_second(self.tally.completed_in_window, self.measured)
+    }
+
+    /// Requests per second that were sent in the measured window; 0 where it has no length.
+    pub fn sent_rate(&self) -> f64 {
+        per_second(self.tally.sent_in_window, self.measured)
+    }
+
+    /// For how long requests became due in an open loop, where that was sampled.
+    fn offered_for(&self) -> Option<Nanos> {
+        Some(self.statistics.as_ref()?.backlog?.over)
+    }
+
+    /// Requests per second that became due; `None` in a closed loop.
+    pub fn offered_rate(&self, pace: &Pace) -> Option<f64> {
+        // Where a count ends the run, more time passes until the last answer than requests become due in.
+        let over = || self.offered_for().unwrap_or(self.measured);
+        pace.is_open().then(|| per_second(self.tally.counts.total(), over()))
+    }
+
+    /// Good answers a second while requests became due. Where a count ended the run the answers that came after the last of them are left
+    /// out, as far as whole seconds tell.
+    pub fn completed_under_load(&self) -> f64 {
+        match self.offered_for().map(|over| (over.as_secs_f64() + 1e-3) as usize) {
+            Some(seconds @ 1..) if self.tally.window.until == Nanos::MAX => {
+                let seconds_of_load = self.tally.series.seconds.iter().take(seconds);
+                seconds_of_load.map(|second| second.completed).sum::<u64>() as f64 / seconds as f64
+            }
+            _ => self.completed_rate(),
         }
     }
 
@@ -166,6 +175,11 @@ impl Run {
             Some(claim) => Quantile::printed(claim.percentile(q)),
             None => self.tally.response_time_at(q).supported(self.statistics.as_ref(), q, &self.tally),
         }
+    }
+
+    /// The service time at quantile `q`, likewise; of a run of our own.
+    pub fn service_time(&self, q: f64) -> Quantile {
+        self.tally.service_time_at(q).supported(self.statistics.as_ref(), q, &self.tally)
     }
 
     /// Long tail: the longest response time over the 10th percentile; the longest must be known.
@@ -227,6 +241,10 @@ impl Run {
     }
 }
 
+fn per_second(count: u64, time: Nanos) -> f64 {
+    if time == Nanos::ZERO { 0.0 } else { count as f64 / time.as_secs_f64() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,7 +258,7 @@ mod tests {
                 Exchange { due: Nanos::ZERO, sent: Nanos::ZERO, ended, received_bytes: 0, outcome: *outcome };
             tally.record(&exchange, i % 4);
         }
-        Run::recorded(4, 1.0, tally, Nanos::from_secs(1), Nanos::from_secs(1))
+        Run::recorded(4, tally, Nanos::from_secs(1), Nanos::from_secs(1))
     }
 
     const OK: Outcome = Outcome::Answered(200);

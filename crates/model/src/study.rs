@@ -6,11 +6,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::forecast::ServiceTime;
-use crate::load::{LoadPlan, LoadRun};
+use crate::load::LoadPlan;
 use crate::theory::DisciplineProbe;
 use crate::{
     BodiesStudy, ComparisonStudy, Diagnostic, Environment, LaneCountReason, Nanos, Placement, Plan, ProbeUsed, Run,
-    ServerFacts, ServerLocation,
+    ServerFacts, ServerLocation, Threshold,
 };
 
 /// The version of the file format that this code writes. It rises with each change that an older reader would misread.
@@ -31,6 +31,26 @@ pub enum Study {
 }
 
 impl Study {
+    /// The runs, in the order in which they are printed.
+    pub fn runs(&self) -> Vec<&Run> {
+        match self {
+            Study::Sweep(study) => study.runs.iter().collect(),
+            Study::Load(study) => vec![&study.run],
+            Study::Bodies(study) => study.sorted().into_iter().map(|row| &row.run).collect(),
+            Study::Compare(study) => study.runs.iter().map(|row| &row.run).collect(),
+        }
+    }
+
+    /// What the user wants of the figures of each run; a comparison expects of its arms that none is worse.
+    pub fn thresholds(&self) -> &[Threshold] {
+        match self {
+            Study::Sweep(study) => &study.plan.thresholds,
+            Study::Load(study) => &study.plan.thresholds,
+            Study::Bodies(study) => &study.plan.thresholds,
+            Study::Compare(_) => &[],
+        }
+    }
+
     /// Whether another generator made its runs, so that nothing of it was measured by us.
     pub fn is_claimed(&self) -> bool {
         match self {
@@ -124,8 +144,15 @@ pub struct LoadStudy {
     pub placement: Option<Placement>,
     /// Why there are so many lanes.
     pub lanes_by: LaneCountReason,
+    /// Time of the one name resolution before the start; `None` where the host is an address.
+    #[serde(rename = "name_resolution_ns")]
+    pub name_resolution: Option<Nanos>,
     /// What happened.
-    pub run: LoadRun,
+    pub run: Run,
+    /// What the checks of the answers found, one line each.
+    pub checks: Vec<String>,
+    /// Lines of the log that were dropped because the disk was too slow.
+    pub log_dropped: u64,
     /// Whether the user, or `--stop-if`, ended it early.
     pub interrupted: bool,
 }

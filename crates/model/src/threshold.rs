@@ -1,15 +1,12 @@
-//! Thresholds: what the user wants of the figures of each run (`--expect`, `--fail-if`), and what came of it.
+//! Thresholds: what the user wants of the figures of each run (`--expect`, `--fail-if`).
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::objective::{BadObjective, ObjectiveFigure};
-use crate::{
-    Diagnostic, GeneratorClaim, Histogram, Judgement, LoadRun, Nanos, Objective, Quantile, Run, Statistics, Study,
-    Tally, Verdict,
-};
+use crate::Objective;
+use crate::objective::BadObjective;
 
 /// A condition that must hold, or must not. Printed, it is `expect p99 < 200ms` or `fail if p99 > 200ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,54 +16,6 @@ pub struct Threshold {
     pub condition: Objective,
     /// Whether it must hold.
     pub is_expected: bool,
-}
-
-/// What came of a threshold in one run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ThresholdResult {
-    /// The figure, in the unit of the condition; infinite where nothing bounds it, `None` where it is not known.
-    pub value: Option<f64>,
-    /// Its 95 % confidence interval, of a percentile of the response times.
-    pub interval: Option<ThresholdInterval>,
-    /// Whether the figure, as it is, keeps the threshold. It decides the exit code.
-    pub is_met: bool,
-    /// Why nobody can tell.
-    pub doubt: Option<ThresholdDoubt>,
-}
-
-/// The ends of an interval, in ns; `None` where there is none on that side.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ThresholdInterval {
-    /// Its lower end.
-    pub low: Option<f64>,
-    /// Its upper end.
-    pub high: Option<f64>,
-}
-
-/// Why it is unknown whether a threshold is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ThresholdDoubt {
-    /// The figures are worth nothing.
-    Invalid,
-    /// The figures are the generator's.
-    GeneratorBound,
-    /// Another generator did not print the figure.
-    NotPrinted,
-    /// What another generator says cannot be.
-    ImpossibleClaim,
-    /// Fewer than one independent answer is expected above the percentile.
-    TooFewAnswers,
-    /// The limit lies inside the confidence interval.
-    InsideInterval,
-}
-
-/// What came of one threshold.
-#[derive(Clone, Debug, PartialEq)]
-pub struct JudgedThreshold {
-    /// Which.
-    pub threshold: Threshold,
-    /// A result for each run of the study, in the order in which they are printed; `None` of a run without requests.
-    pub results: Vec<Option<ThresholdResult>>,
 }
 
 impl Threshold {
@@ -116,181 +65,9 @@ impl From<Threshold> for String {
     }
 }
 
-/// What came of the thresholds of a study.
-pub fn judged_thresholds(study: &Study) -> Vec<JudgedThreshold> {
-    let (thresholds, runs): (_, Vec<RunToJudge<'_>>) = match study {
-        Study::Sweep(study) => (&study.plan.thresholds, study.runs.iter().map(RunToJudge::from).collect()),
-        // In the order of the plan, as they are printed.
-        Study::Bodies(study) => {
-            (&study.plan.thresholds, study.sorted().into_iter().map(|run| (&run.run).into()).collect())
-        }
-        // A comparison expects of its arms that none is worse.
-        Study::Compare(_) => return Vec::new(),
-        Study::Load(study) => (&study.plan.thresholds, vec![(&study.run).into()]),
-    };
-    let judged = |threshold: &Threshold| JudgedThreshold {
-        threshold: *threshold,
-        results: runs.iter().map(|run| run.result(threshold)).collect(),
-    };
-    thresholds.iter().map(judged).collect()
-}
-
-/// What a run has that conditions are about, of whichever command.
-pub(crate) struct RunToJudge<'a> {
-    tally: &'a Tally,
-    claim: Option<&'a GeneratorClaim>,
-    statistics: Option<&'a Statistics>,
-    measured: Nanos,
-    judgement: Option<&'a Judgement>,
-    warnings: &'a [Diagnostic],
-}
-
-impl<'a> From<&'a Run> for RunToJudge<'a> {
-    fn from(run: &'a Run) -> RunToJudge<'a> {
-        RunToJudge {
-            tally: &run.tally,
-            claim: run.claim.as_deref(),
-            statistics: run.statistics.as_ref(),
-            measured: run.measured,
-            judgement: run.judgement.as_ref(),
-            warnings: &run.warnings,
-        }
-    }
-}
-
-impl<'a> From<&'a LoadRun> for RunToJudge<'a> {
-    fn from(run: &'a LoadRun) -> RunToJudge<'a> {
-        RunToJudge {
-            tally: &run.tally,
-            claim: run.claim.as_deref(),
-            statistics: run.statistics.as_ref(),
-            measured: run.measured,
-            judgement: run.judgement.as_ref(),
-            warnings: &run.warnings,
-        }
-    }
-}
-
-impl LoadRun {
-    /// The first of these conditions that holds, with its figure; none where nothing was measured.
-    pub fn first_that_holds(&self, conditions: &[Objective]) -> Option<String> {
-        let run = RunToJudge::from(self);
-        let mut figures = conditions.iter().filter_map(|condition| Some((condition, run.figure(condition.figure)?)));
-        let (condition, figure) = figures.find(|(condition, figure)| condition.holds_for(figure.value))?;
-        Some(format!("{condition}: it is {}", condition.shown(figure.value)))
-    }
-}
-
-/// A figure, and whether there are enough answers for it.
-struct KnownFigure {
-    value: f64,
-    has_too_few: bool,
-}
-
-impl From<f64> for KnownFigure {
-    fn from(value: f64) -> KnownFigure {
-        KnownFigure { value, has_too_few: false }
-    }
-}
-
-impl RunToJudge<'_> {
-    pub(crate) fn result(&self, threshold: &Threshold) -> Option<ThresholdResult> {
-        let figure = self.figure(threshold.condition.figure);
-        if figure.is_none() && self.claim.is_none() {
-            return None;
-        }
-        let interval = self.interval(threshold.condition.figure);
-        let value = figure.as_ref().map(|figure| figure.value);
-        let verdict = self.judgement.map(|judgement| judgement.verdict);
-        let is_inside = |ends: &ThresholdInterval| {
-            let limit = threshold.condition.limit;
-            ends.low.is_none_or(|low| low <= limit) && ends.high.is_none_or(|high| limit <= high)
-        };
-        let doubt = match figure {
-            _ if verdict == Some(Verdict::Invalid) => Some(ThresholdDoubt::Invalid),
-            _ if verdict == Some(Verdict::GeneratorBound) => Some(ThresholdDoubt::GeneratorBound),
-            None => Some(ThresholdDoubt::NotPrinted),
-            Some(_) if self.claim.is_some_and(|claim| claim.spoils(threshold.condition.figure, self.warnings)) => {
-                Some(ThresholdDoubt::ImpossibleClaim)
-            }
-            // A limit below the interval, or above it, is decided, however few answers there are.
-            Some(figure) if figure.has_too_few && interval.as_ref().is_none_or(is_inside) => {
-                Some(ThresholdDoubt::TooFewAnswers)
-            }
-            Some(figure) if figure.value.is_finite() => interval.as_ref().filter(|ends| is_inside(ends)).map(|ends| {
-                // What has no bound on that side lacks answers, and not distance.
-                let bound = if threshold.condition.limit >= figure.value { ends.high } else { ends.low };
-                bound.map_or(ThresholdDoubt::TooFewAnswers, |_| ThresholdDoubt::InsideInterval)
-            }),
-            Some(_) => None,
-        };
-        // A claim that cannot be keeps nothing.
-        let is_known = !matches!(doubt, Some(ThresholdDoubt::NotPrinted | ThresholdDoubt::ImpossibleClaim));
-        let is_met = is_known && value.is_some_and(|value| threshold.is_met_by(value));
-        Some(ThresholdResult { value, interval, is_met, doubt })
-    }
-
-    fn interval(&self, figure: ObjectiveFigure) -> Option<ThresholdInterval> {
-        let ObjectiveFigure::ResponseTime(q) = figure else { return None };
-        let known = self.statistics?.interval(q)?;
-        let [low, high] = [known.low, known.high].map(|end| end.map(|end| end.0 as f64));
-        (low.is_some() || high.is_some()).then_some(ThresholdInterval { low, high })
-    }
-
-    /// A figure in its unit; `None` where nothing was measured, or another generator did not print it. A response time that requests
-    /// without an answer could change is infinite: it cannot have met a limit.
-    fn figure(&self, figure: ObjectiveFigure) -> Option<KnownFigure> {
-        if let Some(claim) = self.claim {
-            return claim.figure(figure).map(KnownFigure::from);
-        }
-        let (tally, counts) = (self.tally, &self.tally.counts);
-        if counts.total() == 0 {
-            return None;
-        }
-        let planned = counts.total() as f64;
-        let or_infinite = |time: Option<Nanos>| time.map_or(f64::INFINITY, |time| time.0 as f64);
-        let quantile = |q: f64, time: Quantile, times: &Histogram| match time.supported(self.statistics, q, tally) {
-            Quantile::Time(time) => (time.0 as f64).into(),
-            // In an overload whoever comes later waits longer, without an end.
-            Quantile::Unanswered | Quantile::Growing => f64::INFINITY.into(),
-            Quantile::TooFew | Quantile::NotPrinted => {
-                KnownFigure { value: or_infinite(times.quantile(q)), has_too_few: true }
-            }
-        };
-        let per_second =
-            |n: u64| if self.measured == Nanos::ZERO { 0.0 } else { n as f64 / self.measured.as_secs_f64() };
-        Some(match figure {
-            ObjectiveFigure::ResponseTime(q) => quantile(q, tally.response_time_at(q), &tally.response_time),
-            ObjectiveFigure::ServiceTime(q) => quantile(q, tally.service_time_at(q), &tally.service_time),
-            ObjectiveFigure::Mean => or_infinite(tally.response_time.mean()).into(),
-            ObjectiveFigure::Max => or_infinite(tally.longest_response_time().time()).into(),
-            ObjectiveFigure::ErrorShare => (counts.failed() as f64 / planned).into(),
-            ObjectiveFigure::Errors => (counts.failed() as f64).into(),
-            ObjectiveFigure::SentShare => (tally.sent_in_window as f64 / planned).into(),
-            ObjectiveFigure::Completed => per_second(tally.completed_in_window).into(),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Exchange, Outcome, Window};
-
-    /// So many answers of 1 ms, 2 ms and so on, and so many timeouts, in a second.
-    fn run(answers: u64, timeouts: u64) -> LoadRun {
-        let mut tally = Tally::new(Window { from: Nanos::ZERO, until: Nanos::MAX }, 1);
-        let outcomes = (1..=answers).map(|ms| (Outcome::Answered(200), ms));
-        for (outcome, ms) in outcomes.chain((0..timeouts).map(|_| (Outcome::TimedOut, 1))) {
-            let ended = Nanos::from_millis(ms);
-            tally.record(&Exchange { due: Nanos::ZERO, sent: Nanos::ZERO, ended, received_bytes: 0, outcome }, 0);
-        }
-        LoadRun::recorded(tally, Nanos::from_secs(1), Nanos::from_secs(1))
-    }
-
-    fn result(run: &LoadRun, text: &str) -> ThresholdResult {
-        RunToJudge::from(run).result(&text.parse().unwrap()).unwrap()
-    }
 
     #[test]
     fn a_threshold_is_read_as_it_is_printed() {
@@ -299,56 +76,5 @@ mod tests {
             assert_eq!(text.parse::<Threshold>().unwrap().to_string(), text);
         }
         assert_eq!("p99 < 200ms".parse::<Threshold>().unwrap().to_string(), "expect p99 < 200ms");
-    }
-
-    #[test]
-    fn an_expectation_must_hold_and_a_failure_must_not() {
-        let run = run(100, 0);
-        for (text, is_met) in [
-            ("expect mean < 60ms", true),
-            ("expect mean < 50ms", false),
-            ("fail if mean > 60ms", true),
-            ("fail if mean > 50ms", false),
-            ("expect throughput > 99/s", true),
-            ("fail if throughput < 101/s", false),
-            ("expect failed < 1", true),
-            ("expect max < 1s", true),
-        ] {
-            let result = result(&run, text);
-            assert_eq!((result.is_met, result.doubt), (is_met, None), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_has_no_bound_keeps_no_limit() {
-        let run = run(98, 2);
-        for text in ["expect p99 < 10h", "fail if p99 > 10h", "expect max < 10h"] {
-            let result = result(&run, text);
-            assert_eq!((result.value, result.is_met, result.doubt), (Some(f64::INFINITY), false, None), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_limit_in_the_interval_or_too_few_answers_are_undecided() {
-        let mut run = run(1000, 0);
-        let known = crate::statistics::Interval {
-            quantile: 0.5,
-            inflation: Some(1.0),
-            low: Some(Nanos::from_millis(470)),
-            high: Some(Nanos::from_millis(530)),
-            without_generator: None,
-        };
-        run.statistics = Some(Statistics { intervals: vec![known], ..Statistics::default() });
-        let doubt = |text: &str| (result(&run, text).is_met, result(&run, text).doubt);
-        assert_eq!(doubt("expect p50 < 520ms"), (true, Some(ThresholdDoubt::InsideInterval)));
-        assert_eq!(doubt("expect p50 < 480ms"), (false, Some(ThresholdDoubt::InsideInterval)));
-        assert_eq!(doubt("expect p50 < 540ms"), (true, None));
-        assert_eq!(doubt("expect p99.99 < 2s"), (true, Some(ThresholdDoubt::TooFewAnswers)));
-    }
-
-    #[test]
-    fn of_a_run_without_requests_nothing_is_said() {
-        assert_eq!(RunToJudge::from(&run(0, 0)).result(&"p99 < 1s".parse().unwrap()), None);
-        assert_eq!(run(0, 0).first_that_holds(&["failed < 5".parse().unwrap()]), None);
     }
 }

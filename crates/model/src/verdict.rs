@@ -4,14 +4,15 @@
 
 use crate::far;
 use crate::limit;
-use crate::statistics::{Statistics, Steadiness};
+use crate::statistics::Steadiness;
 use crate::{
-    Arrivals, CpuUsage, Diagnostic, GeneratorFacts, Grade, Judgement, LaneFacts, Limit, LoadPlan, LoadRun, Nanos,
-    Outcome, Pace, Profile, Run, Tally, Timing, Verdict,
+    Arrivals, CpuUsage, Diagnostic, Grade, Judgement, LaneFacts, Limit, LoadPlan, Nanos, Outcome, Pace, Profile, Run,
+    Tally, Timing, Verdict,
 };
 
 /// Gates that every run has.
-fn common(tally: &Tally, rate: f64, facts: &GeneratorFacts, statistics: Option<&Statistics>) -> Vec<Diagnostic> {
+fn common(run: &Run) -> Vec<Diagnostic> {
+    let (tally, facts, rate) = (&run.tally, &run.generator, run.completed_rate());
     let mut checks = Vec::new();
     let counts = &tally.counts;
     checks.push(Diagnostic::Failures { failed: counts.failed(), planned: counts.total() });
@@ -30,7 +31,7 @@ fn common(tally: &Tally, rate: f64, facts: &GeneratorFacts, statistics: Option<&
         let read = tally.read_lag.quantile(0.99);
         checks.extend(read.map(|p99| Diagnostic::ReadLag { p99, of_response_time: share(p99) }));
     }
-    checks.extend(statistics.and_then(|statistics| bracket(tally, statistics)));
+    checks.extend(bracket(run));
     checks.extend(facts.clock_steps.map(|steps| Diagnostic::ClockStep { steps }));
     let most = |part: fn(&LaneFacts) -> Nanos| {
         let shares = facts.lanes.iter().filter(|lane| lane.elapsed > Nanos::ZERO);
@@ -51,10 +52,10 @@ fn common(tally: &Tally, rate: f64, facts: &GeneratorFacts, statistics: Option<&
 }
 
 /// How much the generator may have added to the highest percentile that has an interval, up to p99.
-fn bracket(tally: &Tally, statistics: &Statistics) -> Option<Diagnostic> {
-    let known = statistics.intervals.iter().rev().filter(|interval| interval.quantile <= 0.99);
+fn bracket(run: &Run) -> Option<Diagnostic> {
+    let known = run.statistics.as_ref()?.intervals.iter().rev().filter(|interval| interval.quantile <= 0.99);
     known.into_iter().find_map(|interval| {
-        let time = tally.response_time_at(interval.quantile).time()?;
+        let time = run.tally.response_time_at(interval.quantile).time()?;
         let width = time.saturating_sub(interval.without_generator?);
         let half_interval = interval.high?.saturating_sub(interval.low?) / 2;
         let of_response_time = width.0 as f64 / (time.0 as f64).max(1.0);
@@ -62,14 +63,15 @@ fn bracket(tally: &Tally, statistics: &Statistics) -> Option<Diagnostic> {
     })
 }
 
-fn steadiness(statistics: Option<&Statistics>, is_claimed: bool) -> Option<Diagnostic> {
-    let Steadiness { settled_after, shift, shift_in_errors, .. } = statistics?.steadiness?;
+fn steadiness(run: &Run, is_claimed: bool) -> Option<Diagnostic> {
+    let Steadiness { settled_after, shift, shift_in_errors, .. } = run.statistics.as_ref()?.steadiness?;
     Some(Diagnostic::Steadiness { settled_after, shift, shift_in_errors, is_claimed })
 }
 
 /// Little's law of a closed loop without think time: the mean over the requests due in the window, times the rate of
 /// those that ended in it. What the window cuts off at either end is at most the longest request.
-fn littles_law(tally: &Tally, rate: f64, measured: Nanos, connections: u32) -> Option<Diagnostic> {
+fn littles_law(run: &Run, connections: u32) -> Option<Diagnostic> {
+    let (tally, rate, measured) = (&run.tally, run.completed_rate(), run.measured);
     // A failed request holds its connection too, and its time is not in the mean.
     if tally.counts.failed() > 0 || measured == Nanos::ZERO {
         return None;
@@ -82,36 +84,35 @@ fn littles_law(tally: &Tally, rate: f64, measured: Nanos, connections: u32) -> O
     Some(Diagnostic::LittlesLaw { in_flight: mean * rate, connections, tolerance })
 }
 
-/// What is known of a run beside its checks.
-struct RunEvidence<'a> {
-    facts: &'a GeneratorFacts,
-    /// As many connections as slots, or nobody who waits but for the server; open loop: more was offered than it did.
-    is_saturated: bool,
-    /// Open loop: what was offered was sent and completed. Then nothing is the limit.
-    keeps_up: bool,
-    /// The server's threads, where they would be the limit.
-    threads: Option<Limit>,
-    /// Connects of good answers, and the longest.
-    connects: (u64, Nanos),
-    /// A connect was tried again.
-    has_stalled: bool,
-    /// The network, where that is the limit.
-    network: Option<Limit>,
-}
-
 /// Where this share of the connects had to be tried again, the accept queue is what limits.
 const RETRIED: f64 = 0.01;
 
-fn judged(checks: Vec<Diagnostic>, known: &RunEvidence<'_>) -> Judgement {
-    let on_cpus = limit::of_cpus(known.facts);
+/// How much a run asked of its server.
+#[derive(Clone, Debug)]
+enum LoadLevel {
+    /// An open loop: what was offered was sent and completed. Then nothing is the limit.
+    KeepsUp,
+    /// Fewer connections than slots, or pauses; an open loop that did not send all.
+    Below,
+    /// As many connections as slots, or nobody who waits but for the server; an open loop: more was offered than it did.
+    Saturated {
+        /// The server's threads, where they would be the limit.
+        threads: Option<Limit>,
+    },
+}
+
+fn judged(run: &Run, checks: Vec<Diagnostic>, level: LoadLevel) -> Judgement {
+    let facts = &run.generator;
+    let keeps_up = matches!(level, LoadLevel::KeepsUp);
+    let on_cpus = limit::of_cpus(facts);
     let is_shared = matches!(on_cpus, Some(Limit::SharedCpus(_)));
     // Where a lane stood still it waited for a CPU: nobody had stopped it.
-    let waited = known.facts.lanes.iter().all(|lane| lane.stood_still <= lane.run_queue);
+    let waited = facts.lanes.iter().all(|lane| lane.stood_still <= lane.run_queue);
     let failed = || checks.iter().filter(|check| check.grade() == Grade::Failed);
     // Of one that kept its rate the share of a CPU says nothing; nor does the wait for one, where the server waits as well.
     let convicts = |check: &&Diagnostic| match check {
-        Diagnostic::Headroom { .. } | Diagnostic::LaneCpu { .. } if known.keeps_up => false,
-        Diagnostic::LaneRunQueue { .. } if known.keeps_up || is_shared => false,
+        Diagnostic::Headroom { .. } | Diagnostic::LaneCpu { .. } if keeps_up => false,
+        Diagnostic::LaneRunQueue { .. } if keeps_up || is_shared => false,
         Diagnostic::Standstill { .. } if is_shared && waited => false,
         check => check.blames_the_generator(),
     };
@@ -127,24 +128,28 @@ fn judged(checks: Vec<Diagnostic>, known: &RunEvidence<'_>) -> Judgement {
         (Verdict::GeneratorBound, Some(shared.unwrap_or(Limit::Generator { check })))
     } else if failed().any(is_unsteady) {
         (Verdict::Invalid, None)
-    } else if known.keeps_up || !known.is_saturated && on_cpus.is_none() {
-        (Verdict::Unloaded, None)
-    } else if let Some(network) = known.network.clone().filter(|_| accept_queue(known).is_none()) {
-        // What a full accept queue drops is sent again too, and no network has lost it.
-        (Verdict::NetworkBound, Some(network))
-    } else if is_shared {
-        (Verdict::SharedCpus, on_cpus)
     } else {
-        let of_server = on_cpus.or_else(|| accept_queue(known)).or(known.threads.clone());
-        (Verdict::ServerBound, Some(of_server.unwrap_or(Limit::NotKnown { cpu: CpuUsage::of(known.facts) })))
+        // What a full accept queue drops is sent again too, and no network has lost it.
+        let network = || limit::of_network(&run.tally).filter(|_| accept_queue(run).is_none());
+        match level {
+            LoadLevel::KeepsUp => (Verdict::Unloaded, None),
+            LoadLevel::Below if on_cpus.is_none() => (Verdict::Unloaded, None),
+            LoadLevel::Below | LoadLevel::Saturated { .. } if network().is_some() => (Verdict::NetworkBound, network()),
+            LoadLevel::Below | LoadLevel::Saturated { .. } if is_shared => (Verdict::SharedCpus, on_cpus),
+            LoadLevel::Below => (Verdict::ServerBound, on_cpus),
+            LoadLevel::Saturated { threads } => {
+                let of_server = on_cpus.or_else(|| accept_queue(run)).or(threads);
+                (Verdict::ServerBound, Some(of_server.unwrap_or(Limit::NotKnown { cpu: CpuUsage::of(facts) })))
+            }
+        }
     };
     Judgement { verdict, limit, checks, forced: false }
 }
 
-fn accept_queue(known: &RunEvidence<'_>) -> Option<Limit> {
-    let (dropped, retried) = (known.facts.listen_overflows?, known.facts.syn_retransmits?);
-    let (connects, longest) = known.connects;
-    let is_it = known.has_stalled && dropped > 0 && retried > 0 && retried as f64 >= RETRIED * connects as f64;
+fn accept_queue(run: &Run) -> Option<Limit> {
+    let (dropped, retried) = (run.generator.listen_overflows?, run.generator.syn_retransmits?);
+    let (connects, longest) = connects(&run.tally);
+    let is_it = has_stalled(&run.tally) && dropped > 0 && retried > 0 && retried as f64 >= RETRIED * connects as f64;
     is_it.then_some(Limit::AcceptQueue { dropped, retried, longest })
 }
 
@@ -163,44 +168,39 @@ fn connects(tally: &Tally) -> (u64, Nanos) {
 /// Threads are the limit where they do about what they can at the most; where they do less, something behind them is.
 const BUSY: f64 = 0.8;
 
-/// Judges a sweep's run on `slots` slots, whose connections are kept open (`keep_alive`) or not.
+/// Judges a run in closed loop on a server of `slots` slots.
 pub fn of_run(run: &Run, slots: u32) -> Judgement {
-    let rate = run.completed_rate();
-    let statistics = run.statistics.as_ref();
-    let mut checks = common(&run.tally, rate, &run.generator, statistics);
+    let mut checks = common(run);
     // Where a count ends the run, the connections end one after the other: load and response time fall, and the law does
     // not hold to the end.
     if run.tally.window.until != Nanos::MAX {
-        checks.extend(steadiness(statistics, false));
-        checks.extend(littles_law(&run.tally, rate, run.measured, run.connections));
+        checks.extend(steadiness(run, false));
+        checks.extend(littles_law(run, run.connections));
     }
     // With as many connections as slots every slot is taken as soon as it is free.
     let is_saturated = run.connections >= slots;
-    let of_maximum = run.of_maximum().filter(|share| is_saturated && *share >= BUSY);
+    let of_maximum = run.of_maximum().filter(|share| *share >= BUSY);
     let threads = of_maximum.map(|of_maximum| Limit::Threads { slots, connections: run.connections, of_maximum });
-    let facts = &run.generator;
-    let (connects, network) = (connects(&run.tally), limit::of_network(&run.tally));
-    let has_stalled = has_stalled(&run.tally);
-    judged(checks, &RunEvidence { facts, is_saturated, keeps_up: false, threads, connects, has_stalled, network })
+    judged(run, checks, if is_saturated { LoadLevel::Saturated { threads } } else { LoadLevel::Below })
 }
 
 /// Judges a load.
-pub fn of_load(run: &LoadRun, plan: &LoadPlan) -> Judgement {
+pub fn of_load(run: &Run, plan: &LoadPlan) -> Judgement {
     if plan.pace.is_open() {
         return of_open_loop(run, &plan.pace, plan.timing);
     }
     let mut checks = common_of_load(run, plan.timing);
-    checks.extend(steadiness(run.statistics.as_ref(), false));
+    checks.extend(steadiness(run, false));
     if plan.think == Nanos::ZERO && plan.length.is_some() && plan.requests_total.is_none() {
-        let connections = plan.connections * plan.pipeline.max(1);
-        checks.extend(littles_law(&run.tally, run.completed_rate(), run.measured, connections));
+        checks.extend(littles_law(run, plan.connections * plan.pipeline.max(1)));
     }
     // Without think time nobody waits but for the server.
-    judged_load(run, checks, plan.think == Nanos::ZERO, false)
+    let never_pauses = plan.think == Nanos::ZERO;
+    judged(run, checks, if never_pauses { LoadLevel::Saturated { threads: None } } else { LoadLevel::Below })
 }
 
 /// Judges a load in open loop, whoever has started its server.
-pub fn of_open_loop(run: &LoadRun, pace: &Pace, timing: Timing) -> Judgement {
+pub fn of_open_loop(run: &Run, pace: &Pace, timing: Timing) -> Judgement {
     let (counts, statistics) = (&run.tally.counts, run.statistics.as_ref());
     let mut checks = common_of_load(run, timing);
     // A request that waits for a connection, or is skipped for want of one, waits for the server.
@@ -216,16 +216,20 @@ pub fn of_open_loop(run: &LoadRun, pace: &Pace, timing: Timing) -> Judgement {
     let is_behind = run.tally.queued.count > 0 || is_behind(run, pace);
     // What is offered more than it can do never settles, and a ramp is not meant to.
     if !is_behind && is_flat(pace) {
-        checks.extend(steadiness(statistics, true));
+        checks.extend(steadiness(run, true));
     }
     let is_in_time =
         |check: &Diagnostic| matches!(check, Diagnostic::SentInTime { .. }) && check.grade() == Grade::Passed;
-    let keeps_up = !is_behind && checks.iter().any(is_in_time);
-    judged_load(run, checks, is_behind, keeps_up)
+    let level = match is_behind {
+        true => LoadLevel::Saturated { threads: None },
+        false if checks.iter().any(is_in_time) => LoadLevel::KeepsUp,
+        false => LoadLevel::Below,
+    };
+    judged(run, checks, level)
 }
 
-fn common_of_load(run: &LoadRun, timing: Timing) -> Vec<Diagnostic> {
-    let mut checks = common(&run.tally, run.completed_rate(), &run.generator, run.statistics.as_ref());
+fn common_of_load(run: &Run, timing: Timing) -> Vec<Diagnostic> {
+    let mut checks = common(run);
     if timing == Timing::Spin {
         // It polls on purpose.
         checks.retain(|check| !matches!(check, Diagnostic::LaneCpu { .. }));
@@ -233,16 +237,9 @@ fn common_of_load(run: &LoadRun, timing: Timing) -> Vec<Diagnostic> {
     checks
 }
 
-fn judged_load(run: &LoadRun, checks: Vec<Diagnostic>, is_saturated: bool, keeps_up: bool) -> Judgement {
-    let facts = &run.generator;
-    let (connects, network) = (connects(&run.tally), limit::of_network(&run.tally));
-    let has_stalled = has_stalled(&run.tally);
-    judged(checks, &RunEvidence { facts, is_saturated, keeps_up, threads: None, connects, has_stalled, network })
-}
-
 /// Open loop: whether the server did not keep up with what became due, or not answer all of it well. At one rate the backlog tells: what is
 /// under way at the end of the window is no lack.
-fn is_behind(run: &LoadRun, pace: &Pace) -> bool {
+fn is_behind(run: &Run, pace: &Pace) -> bool {
     let (counts, statistics) = (&run.tally.counts, run.statistics.as_ref());
     match statistics.and_then(|statistics| Some((statistics, statistics.backlog?))) {
         Some((statistics, backlog)) if is_flat(pace) => {
@@ -258,7 +255,7 @@ fn is_flat(pace: &Pace) -> bool {
 }
 
 /// Whether the draw of independent arrivals came near the rate; asked of a flat rate, one at a time.
-fn poisson_count(run: &LoadRun, pace: &Pace) -> Option<Diagnostic> {
+fn poisson_count(run: &Run, pace: &Pace) -> Option<Diagnostic> {
     match pace {
         Pace::Open { profile: Profile::Flat { rate }, arrivals: Arrivals::Poisson, burst: 1, .. } => {
             let expected = rate.per_second() * run.measured.as_secs_f64();
@@ -296,20 +293,11 @@ impl Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ProcessCpu, ServerCpu};
+    use crate::{GeneratorFacts, ProcessCpu, ServerCpu};
 
     fn verdict(checks: &[Diagnostic], is_saturated: bool) -> Verdict {
-        let facts = GeneratorFacts::default();
-        let known = RunEvidence {
-            facts: &facts,
-            is_saturated,
-            keeps_up: false,
-            threads: None,
-            connects: (0, Nanos::ZERO),
-            has_stalled: false,
-            network: None,
-        };
-        judged(checks.to_vec(), &known).verdict
+        let level = if is_saturated { LoadLevel::Saturated { threads: None } } else { LoadLevel::Below };
+        judged(&Run::default(), checks.to_vec(), level).verdict
     }
 
     #[test]
@@ -348,18 +336,10 @@ mod tests {
 
     #[test]
     fn cpus_that_server_and_generator_share_are_neithers_limit() {
-        let facts = on_shared_cpus();
+        let run = Run { generator: on_shared_cpus(), ..Run::default() };
         let judge = |checks: &[Diagnostic], keeps_up| {
-            let known = RunEvidence {
-                facts: &facts,
-                is_saturated: true,
-                keeps_up,
-                threads: None,
-                connects: (0, Nanos::ZERO),
-                has_stalled: false,
-                network: None,
-            };
-            judged(checks.to_vec(), &known)
+            let level = if keeps_up { LoadLevel::KeepsUp } else { LoadLevel::Saturated { threads: None } };
+            judged(&run, checks.to_vec(), level)
         };
         let wait = || Diagnostic::LaneRunQueue { share: 0.42 };
         let shared = judge(&[wait(), Diagnostic::Headroom { ceiling_per_s: 158_400.0, times: 9.9 }], false);

@@ -3,8 +3,7 @@
 use crate::far;
 use crate::run::PERCENTILES;
 use crate::{
-    Backlog, Diagnostic, EndedBy, GeneratorFacts, Grade, LaneFacts, LoadRun, Nanos, Pace, Placement, Quantile, Run,
-    Statistics, Tally,
+    Backlog, Diagnostic, EndedBy, GeneratorFacts, Grade, LaneFacts, Nanos, Pace, Placement, Quantile, Run, Tally,
 };
 
 /// Below this index of fairness the connections' shares are worth a word.
@@ -12,23 +11,23 @@ const FAIR: f64 = 0.9;
 /// Measured rates this far above the theoretical maximum are no rounding.
 const ABOVE: f64 = 1.02;
 
-/// Warnings that any tally can raise; `is_stamped`: the kernel was asked for time stamps; `percentiles` are those that will be printed.
-fn of_tally(
-    tally: &Tally,
-    statistics: Option<&Statistics>,
-    is_stamped: bool,
+/// Warnings that any run can raise; `percentiles` are those that will be printed, `placement` is who may run where, as far as it is known, and
+/// `ended_by` who ended it before its time.
+fn of_any(
+    run: &Run,
     percentiles: &[f64],
     keep_alive: bool,
+    placement: Option<&Placement>,
     ended_by: Option<EndedBy>,
 ) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
     warnings.extend(ended_by.map(|by| Diagnostic::Interrupted { by }));
+    let (tally, statistics) = (&run.tally, run.statistics.as_ref());
     let counts = &tally.counts;
     if counts.failed() > 0 && ended_by.is_none() {
         warnings.push(Diagnostic::Failures { failed: counts.failed(), planned: counts.total() });
     }
-    let at = |q: f64| tally.response_time_at(q).supported(statistics, q, tally);
-    let first = |kind: Quantile| percentiles.iter().copied().find(|q| at(*q) == kind);
+    let first = |kind: Quantile| percentiles.iter().copied().find(|q| run.response_time(*q) == kind);
     // Of no request there is no percentile that another answer could change.
     if let Some(from) = first(Quantile::Unanswered).filter(|_| counts.total() > 0) {
         let outcomes = counts.failures();
@@ -41,7 +40,7 @@ fn of_tally(
         warnings.push(Diagnostic::TooFewRequests { from, answers: counts.good(), worth });
     }
     let (stamped, answered) = (tally.read_lag.count(), counts.answered());
-    if is_stamped && stamped < answered {
+    if run.generator.clock_steps.is_some() && stamped < answered {
         warnings.push(Diagnostic::Unstamped { answers: answered - stamped, of: answered });
     }
     warnings.extend(delayed_ack(tally));
@@ -51,6 +50,8 @@ fn of_tally(
     if tally.closed_for_unasked > 0 {
         warnings.push(Diagnostic::UnaskedBytes { closed: tally.closed_for_unasked });
     }
+    warnings.extend(shared(&run.generator, placement));
+    warnings.extend(far::differs(&run.generator.far, &run.tally));
     warnings
 }
 
@@ -81,24 +82,14 @@ fn shared(generator: &GeneratorFacts, placement: Option<&Placement>) -> Option<D
     (taken >= TAKEN).then_some(Diagnostic::SharedCpus { cpus, taken })
 }
 
-/// All that the own figures of a sweep's run give reason to doubt; `placement` is who may run where, as far as it is known, and
-/// `ended_by` who ended it before its time.
+/// All that the own figures of a sweep's run give reason to doubt; `placement` and `ended_by` as of [`of_any`].
 pub fn of_run(
     run: &Run,
     keep_alive: bool,
     placement: Option<&Placement>,
     ended_by: Option<EndedBy>,
 ) -> Vec<Diagnostic> {
-    let mut warnings = of_tally(
-        &run.tally,
-        run.statistics.as_ref(),
-        run.generator.clock_steps.is_some(),
-        &PERCENTILES,
-        keep_alive,
-        ended_by,
-    );
-    warnings.extend(shared(&run.generator, placement));
-    warnings.extend(far::differs(&run.generator.far, &run.tally));
+    let mut warnings = of_any(run, &PERCENTILES, keep_alive, placement, ended_by);
     if let Some(jain) = run.fairness().filter(|jain| *jain < FAIR) {
         let each = &run.tally.per_connection;
         let (fewest, most) = (each.iter().min().copied(), each.iter().max().copied());
@@ -161,24 +152,15 @@ fn of_kernel(run: &Run) -> Vec<Diagnostic> {
 /// The percentiles that a load's report prints.
 pub const LOAD_PERCENTILES: [f64; 7] = [0.50, 0.75, 0.90, 0.95, 0.99, 0.999, 0.9999];
 
-/// All that the own figures of a load give reason to doubt; `placement` and `ended_by` as of [`of_run`].
+/// All that the own figures of a load give reason to doubt; `placement` and `ended_by` as of [`of_any`].
 pub fn of_load(
-    run: &LoadRun,
+    run: &Run,
     pace: &Pace,
     keep_alive: bool,
     placement: Option<&Placement>,
     ended_by: Option<EndedBy>,
 ) -> Vec<Diagnostic> {
-    let mut warnings = of_tally(
-        &run.tally,
-        run.statistics.as_ref(),
-        run.generator.clock_steps.is_some(),
-        &LOAD_PERCENTILES,
-        keep_alive,
-        ended_by,
-    );
-    warnings.extend(shared(&run.generator, placement));
-    warnings.extend(far::differs(&run.generator.far, &run.tally));
+    let mut warnings = of_any(run, &LOAD_PERCENTILES, keep_alive, placement, ended_by);
     let sending = Diagnostic::SentInTime { sent: run.tally.sent_in_window, due: run.tally.counts.total() };
     let is_late = run.tally.counts.total() > 0 && sending.grade() > Grade::Passed;
     if pace.is_open() && ended_by.is_none() && is_late {
@@ -189,14 +171,11 @@ pub fn of_load(
         let queued = run.tally.queued;
         warnings.push(Diagnostic::QueuedInGenerator { requests: queued.count, longest: queued.max });
     }
-    if run.log_dropped > 0 {
-        warnings.push(Diagnostic::LogIncomplete { dropped: run.log_dropped });
-    }
     warnings
 }
 
 /// What a backlog that grew all along says of the server.
-fn of_backlog(run: &LoadRun) -> Option<Diagnostic> {
+fn of_backlog(run: &Run) -> Option<Diagnostic> {
     let statistics = run.statistics.as_ref()?;
     let Backlog { growth: growth_per_s, at_end, .. } = statistics.backlog?;
     if statistics.is_overload(&run.tally) {
@@ -233,7 +212,7 @@ mod tests {
                 maximum_rate: 20.0,
                 ideal_response_time: Nanos::from_millis(100),
             }),
-            ..Run::recorded(2, 1.0, tally(good, timed_out), length, length)
+            ..Run::recorded(2, tally(good, timed_out), length, length)
         }
     }
 
@@ -292,17 +271,14 @@ mod tests {
 
     #[test]
     fn a_generator_that_did_not_keep_up_is_named() {
-        let recorded = LoadRun::recorded(tally(1000, 0), Nanos::from_secs(1), Nanos::from_secs(2));
-        let mut load = LoadRun { log_dropped: 3, ..recorded };
+        let mut load = Run::recorded(2, tally(1000, 0), Nanos::from_secs(1), Nanos::from_secs(2));
         load.tally.sent_in_window = 980;
         load.tally.queued.record(Nanos::from_millis(7));
         let pace = Pace::constant(Rate::new(1000.0).unwrap());
         let late = Diagnostic::SentInTime { sent: 980, due: 1000 };
         let named = of_load(&load, &pace, true, None, None);
         let longest = Nanos::from_millis(7);
-        for warning in
-            [&late, &Diagnostic::QueuedInGenerator { requests: 1, longest }, &Diagnostic::LogIncomplete { dropped: 3 }]
-        {
+        for warning in [&late, &Diagnostic::QueuedInGenerator { requests: 1, longest }] {
             assert!(named.contains(warning), "{named:?}");
         }
         assert!(!of_load(&load, &Pace::Closed, true, None, None).contains(&late));

@@ -216,10 +216,9 @@ mod tests {
             ..WatchCurve::default()
         };
         let track = WatchTrack { source: "sock_diag".to_owned(), at, curves: vec![curve] };
-        let multiple = connections as f64 / slots as f64;
         Run {
             watch: Some(Watch { tracks: vec![track], ..Watch::default() }),
-            ..Run::recorded(connections as u32, multiple, tally, window.until - window.from, window.until)
+            ..Run::recorded(connections as u32, tally, window.until - window.from, window.until)
         }
     }
 

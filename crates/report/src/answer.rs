@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use model::{Nanos, Study};
+use model::Study;
 
 use crate::load_answer;
 use crate::number;
@@ -161,16 +161,11 @@ pub(crate) struct AnswerColumn {
 pub(crate) fn time_cell(run: &SummaryRun, name: &str, time: Option<f64>) -> String {
     let Some(time) = time else { return "- ".to_owned() };
     let mark = if is_uncertain(time, run.interval_ms.get(name)) { "?" } else { " " };
-    format!("{}{mark}", short(time))
-}
-
-/// Three digits of milliseconds.
-pub(crate) fn short(millis: f64) -> String {
-    number::milliseconds(Nanos((millis * 1e6) as u64))
+    format!("{}{mark}", number::of_millis(time))
 }
 
 fn or_dash(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), short)
+    value.map_or_else(|| "-".to_owned(), number::of_millis)
 }
 
 const TIMES: &str = "response time, ms";

@@ -2,12 +2,14 @@
 
 use model::{BodiesStudy, Body, BodyRun, Nanos, ServerFacts, Socket};
 
-use crate::facts::{self, Labelled};
+use crate::facts;
 use crate::number;
 use crate::pivot::{PivotFigure, of_body};
 use crate::run_columns::{self, LIMIT, MARKS, RunColumn, mark, response_times};
 use crate::tree::{ColumnBand, DataTable, NamedFact, ReportSection, ReportTree, TableCell, TableColumn, TableRow};
-use crate::{Columns, Layout, diagnostics, expectations, kernel_view, puma_bodies, server_view, text, verdicts};
+use crate::{
+    Columns, Layout, diagnostics, expectations, kernel_view, named_runs, puma_bodies, server_view, text, verdicts,
+};
 
 /// What is said of it, its runs in the order of the plan.
 pub fn report(study: &BodiesStudy) -> ReportTree {
@@ -27,22 +29,17 @@ pub fn report(study: &BodiesStudy) -> ReportTree {
 
 /// What is missing, verdicts, errors and warnings, and the server meanwhile.
 fn remarks(study: &BodiesStudy) -> impl Iterator<Item = ReportSection> {
-    let runs = labelled(study);
+    let runs = named_runs::of_bodies(study);
     let sections = [
         facts::missing_runs(study.runs.len(), study.plan.runs(), study.interrupted).map(ReportSection::new),
-        expectations(study),
+        expectations::section(&study.plan.thresholds, &runs),
         diagnostics::verdicts(&runs),
         diagnostics::errors(&runs),
-        diagnostics::warnings(&study.warnings, &diagnostics::warnings_of(&runs)),
+        diagnostics::warnings(&study.warnings, &runs),
         server_view::section(&runs),
         kernel_view::section(&runs, &study.plan.sockets),
     ];
     sections.into_iter().flatten()
-}
-
-/// What was expected, and what came of it.
-fn expectations(study: &BodiesStudy) -> Option<ReportSection> {
-    if study.plan.thresholds.is_empty() { None } else { expectations::section(&study.clone().into()) }
 }
 
 /// What stands before the table, and its head; it needs no run.
@@ -82,18 +79,6 @@ pub fn closing(study: &BodiesStudy, layout: Layout) -> String {
 /// The whole report as text.
 pub fn whole(study: &BodiesStudy, layout: Layout) -> String {
     if layout.columns == Columns::Puma { closing(study, layout) } else { text::whole(&report(study), layout.width) }
-}
-
-/// What a run is called where it has no row: `s10`, with the kind of socket and the pass where there are several.
-pub(crate) fn label(study: &BodiesStudy, run: &BodyRun) -> String {
-    let socket = if study.plan.sockets.len() > 1 { format!(" {}", run.socket) } else { String::new() };
-    let pass = if study.plan.repeat > 1 { format!(" run {}", number::count(run.run.repeat)) } else { String::new() };
-    format!("{}{socket}{pass}", run.body)
-}
-
-/// The runs with their names, in the order of the plan.
-pub(crate) fn labelled(study: &BodiesStudy) -> Vec<Labelled<'_>> {
-    study.sorted().into_iter().map(|run| Labelled { label: label(study, run), run: &run.run }).collect()
 }
 
 /// What was measured, and where.

@@ -4,7 +4,8 @@
 
 use model::{Believable, GeneratorClaim, LoadStudy, Nanos};
 
-use crate::facts::{Labelled, beside_the_server};
+use crate::facts::beside_the_server;
+use crate::named_runs::NamedRun;
 use crate::number::{self, NONE, or_none};
 use crate::tree::{DataTable, ListItem, NamedFact, ReportSection, TableCell, TableRow};
 
@@ -26,8 +27,8 @@ fn made_by(claim: &GeneratorClaim, elapsed: Nanos) -> String {
 }
 
 /// Of each run of a sweep: the audit's word, both accounts, and the command.
-pub(crate) fn accounts(runs: &[Labelled<'_>]) -> Option<ReportSection> {
-    let of_run = |Labelled { label, run }: &Labelled<'_>| {
+pub(crate) fn accounts(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
+    let of_run = |NamedRun { name, run }: &NamedRun<'_>| {
         let claim = run.claim.as_ref()?;
         let warm_up = claim.warm_up_requests.map(|n| format!(" and {} in its warm-up", number::count(n)));
         let reported = or_none(claim.requests, |n| number::count_of(n, "request"));
@@ -35,10 +36,10 @@ pub(crate) fn accounts(runs: &[Labelled<'_>]) -> Option<ReportSection> {
             Some(n) => format!("the server counted {}", number::count(n)),
             None => "the server's count is not known".to_owned(),
         };
-        let (word, name) = (word(claim.audit), claim.name());
-        let first = format!("{word}: {name} reports {reported}{}, {server}", warm_up.unwrap_or_default());
+        let (word, by) = (word(claim.audit), claim.name());
+        let first = format!("{word}: {by} reports {reported}{}, {server}", warm_up.unwrap_or_default());
         let lines = vec![first, made_by(claim, run.elapsed)];
-        Some(ListItem { label: label.clone(), lines, hints: Vec::new() })
+        Some(ListItem { label: name.clone(), lines, hints: Vec::new() })
     };
     ReportSection::new("claims").list(runs.iter().filter_map(of_run)).filled()
 }

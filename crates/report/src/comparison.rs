@@ -2,5 +2,4 @@
 
 mod full;
 
-pub(crate) use self::full::label;
 pub use self::full::report;

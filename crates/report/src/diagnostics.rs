@@ -3,17 +3,10 @@
 
 use model::{Diagnostic, Grade, Run};
 
-use crate::facts::{self, Labelled};
+use crate::facts;
+use crate::named_runs::NamedRun;
 use crate::tree::{ListItem, ReportSection};
 use crate::verdicts;
-
-/// A run's name and its warnings.
-pub(crate) type NamedWarnings<'a> = (String, &'a [Diagnostic]);
-
-/// The warnings of each of these runs.
-pub(crate) fn warnings_of<'a>(runs: &[Labelled<'a>]) -> Vec<NamedWarnings<'a>> {
-    runs.iter().map(|labelled| (labelled.label.clone(), &*labelled.run.warnings)).collect()
-}
 
 /// Whether something was seen that may have spoiled a number of the run's row. A number that is left out, or that
 /// nothing confirms, has a note and no mark: it would stand on every row and mean nothing.
@@ -23,8 +16,8 @@ pub(crate) fn is_doubtful(run: &Run) -> bool {
 }
 
 /// A row a run: what limited it, and the figures of the evidence; then what was not passed.
-pub(crate) fn verdicts(runs: &[Labelled<'_>]) -> Option<ReportSection> {
-    let judged = || runs.iter().filter_map(|run| Some((&run.label, run.run.judgement.as_ref()?)));
+pub(crate) fn verdicts(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
+    let judged = || runs.iter().filter_map(|run| Some((&run.name, run.run.judgement.as_ref()?)));
     let limits = judged().filter_map(|(label, judgement)| {
         Some(ListItem { label: label.clone(), ..ListItem::new(verdicts::limit(judgement)?) })
     });
@@ -43,15 +36,18 @@ pub(crate) fn verdicts(runs: &[Labelled<'_>]) -> Option<ReportSection> {
 }
 
 /// Errors by kind, of the runs that had any.
-pub(crate) fn errors(runs: &[Labelled<'_>]) -> Option<ReportSection> {
-    let errors = facts::errors(runs).into_iter().map(|(label, kinds)| ListItem { label, ..ListItem::new(kinds) });
+pub(crate) fn errors(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
+    let errors = runs.iter().filter_map(|NamedRun { name, run }| {
+        Some(ListItem { label: name.clone(), ..ListItem::new(facts::errors(run)?) })
+    });
     ReportSection::new("errors by kind").list(errors).filled()
 }
 
 /// All warnings, of the study and of its runs: first those that set a mark, then the notes.
-pub(crate) fn warnings(of_study: &[Diagnostic], runs: &[NamedWarnings<'_>]) -> Option<ReportSection> {
+pub(crate) fn warnings(of_study: &[Diagnostic], runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     let of_study = of_study.iter().map(|warning| ("study", warning));
-    let of_runs = runs.iter().flat_map(|(label, warnings)| warnings.iter().map(|warning| (label.as_str(), warning)));
+    let of_runs =
+        runs.iter().flat_map(|NamedRun { name, run }| run.warnings.iter().map(|warning| (name.as_str(), warning)));
     let mut all: Vec<(&str, &Diagnostic)> = of_study.chain(of_runs).collect();
     all.sort_by_key(|(_, warning)| warning.grade() == Grade::Note);
     let sentences = all.into_iter().map(|(label, warning)| (label, warning, warning.to_string()));

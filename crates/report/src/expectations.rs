@@ -1,24 +1,53 @@
 //! What the user expected of the figures (`--expect`, `--fail-if`), and what came of it: a sentence a threshold, however many runs there are.
 
 use model::objective::{Compare, ObjectiveFigure};
-use model::{JudgedThreshold, Nanos, Objective, Study, ThresholdDoubt, ThresholdResult, judged_thresholds};
+use model::{Nanos, Objective, Threshold, ThresholdDoubt, ThresholdResult};
+use serde::Serialize;
 
+use crate::named_runs::NamedRun;
 use crate::number;
-use crate::summary::{ExpectationResult, ExpectedRun, Summary};
 use crate::tree::ReportSection;
 
 /// Runs that a sentence names; the others are counted.
 const NAMED: usize = 3;
 
+/// What came of an expectation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExpectationResult {
+    /// As it was typed.
+    pub expected: String,
+    /// `met`, `missed` or `cannot_tell`.
+    pub result: &'static str,
+    /// The figure, in words, and why it is unknown.
+    pub sentence: String,
+    /// What came of it in each run.
+    pub runs: Vec<ExpectedRun>,
+}
+
+/// What came of an expectation in one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExpectedRun {
+    /// Which run.
+    pub label: String,
+    /// `met`, `missed` or `cannot_tell`.
+    pub result: &'static str,
+    /// Why it is unknown.
+    pub why: Option<&'static str>,
+    /// The figure: of times in milliseconds, of rates per second, of shares 0 to 1; `null` where nothing bounds it.
+    pub value: Option<f64>,
+    /// Its 95 % interval.
+    pub interval: Option<[Option<f64>; 2]>,
+}
+
 /// Of a full report; `None` where nothing was expected.
-pub(crate) fn section(study: &Study) -> Option<ReportSection> {
-    let sentences = Summary::of(study, None).expectations.into_iter().map(|expectation| expectation.sentence);
+pub(crate) fn section(thresholds: &[Threshold], runs: &[NamedRun<'_>]) -> Option<ReportSection> {
+    let sentences = results(thresholds, runs).into_iter().map(|expectation| expectation.sentence);
     ReportSection::new("thresholds").lines(sentences).filled()
 }
 
-/// One for each threshold of the study, whose runs are called so.
-pub(crate) fn results(study: &Study, labels: &[&str]) -> Vec<ExpectationResult> {
-    judged_thresholds(study).iter().map(|judged| result(judged, labels)).collect()
+/// What came of each of these.
+pub(crate) fn results(thresholds: &[Threshold], runs: &[NamedRun<'_>]) -> Vec<ExpectationResult> {
+    thresholds.iter().map(|threshold| result(threshold, runs)).collect()
 }
 
 /// A result with the name of its run.
@@ -27,14 +56,14 @@ struct NamedResult<'a> {
     result: ThresholdResult,
 }
 
-fn result(judged: &JudgedThreshold, labels: &[&str]) -> ExpectationResult {
-    let named = labels.iter().zip(&judged.results);
-    let results: Vec<NamedResult<'_>> =
-        named.filter_map(|(label, result)| Some(NamedResult { label, result: (*result)? })).collect();
+fn result(threshold: &Threshold, runs: &[NamedRun<'_>]) -> ExpectationResult {
+    let held =
+        runs.iter().filter_map(|run| Some(NamedResult { label: &run.name, result: run.run.held_against(threshold)? }));
+    let results: Vec<NamedResult<'_>> = held.collect();
     let missed: Vec<&NamedResult<'_>> =
         results.iter().filter(|it| !it.result.is_met && it.result.doubt.is_none()).collect();
     let doubtful: Vec<&NamedResult<'_>> = results.iter().filter(|it| it.result.doubt.is_some()).collect();
-    let condition = &judged.threshold.condition;
+    let condition = &threshold.condition;
     let (result, word, shown) = match (missed.as_slice(), doubtful.as_slice()) {
         ([], []) if results.is_empty() => ("cannot_tell", "CANNOT TELL", "nothing was measured".to_owned()),
         ([], []) => ("met", "PASS", passed(condition, &results)),
@@ -42,9 +71,9 @@ fn result(judged: &JudgedThreshold, labels: &[&str]) -> ExpectationResult {
         (missed, _) => ("missed", "FAIL", listed(condition, missed)),
     };
     ExpectationResult {
-        expected: judged.threshold.to_string(),
+        expected: threshold.to_string(),
         result,
-        sentence: format!("{word} {}: {shown}", judged.threshold),
+        sentence: format!("{word} {threshold}: {shown}"),
         runs: results.iter().map(|it| in_short(condition, it)).collect(),
     }
 }

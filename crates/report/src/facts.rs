@@ -1,5 +1,4 @@
-//! What is said about a study beside its table, before it is laid out as text or markdown: server, machine, load, errors. Its
-//! doubts: `doubts.rs`; the workers' parts: `shares.rs`; repeats of a multiple: `summary.rs`.
+//! What is said about a study beside its table: server, machine, load, errors.
 
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::{
@@ -7,29 +6,7 @@ use model::{
 };
 
 use crate::number::{self, count_of};
-use crate::theory;
 use crate::tree::NamedFact;
-
-/// What a run is called where it has no row: `1.50x`, and where there are several `1.50x run 2`.
-pub(crate) fn label(study: &SweepStudy, run: &Run) -> String {
-    let multiple = number::multiple(run.multiple);
-    if study.plan.repeat > 1 {
-        format!("{multiple}x run {}", number::count(run.repeat))
-    } else {
-        format!("{multiple}x")
-    }
-}
-
-/// A run and what it is called where it has no row.
-pub(crate) struct Labelled<'a> {
-    pub(crate) label: String,
-    pub(crate) run: &'a Run,
-}
-
-/// The runs of a sweep with their names.
-pub(crate) fn labelled(study: &SweepStudy) -> Vec<Labelled<'_>> {
-    study.runs.iter().map(|run| Labelled { label: label(study, run), run }).collect()
-}
 
 /// What a sweep measured, and where.
 pub(crate) fn of_sweep(study: &SweepStudy) -> Vec<NamedFact> {
@@ -41,7 +18,6 @@ pub(crate) fn of_sweep(study: &SweepStudy) -> Vec<NamedFact> {
         NamedFact::new("command", [server.command_line.clone()]),
         NamedFact::new("machine", [machine(&study.environment, &study.started_at)]),
         NamedFact::key("load", load(study)),
-        NamedFact::new("probe", theory::probes(study)),
     ]
 }
 
@@ -197,26 +173,21 @@ pub(crate) fn listed(parts: impl IntoIterator<Item = String>) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// Each run that had errors: its name, how many of how many, how many of each kind, and why answers were bad.
-pub(crate) fn errors(runs: &[Labelled<'_>]) -> Vec<(String, String)> {
-    let with_errors = runs.iter().filter(|labelled| labelled.run.tally.counts.failed() > 0);
-    with_errors
-        .map(|Labelled { label, run }| {
-            let counts = &run.tally.counts;
-            let bad = counts.iter().filter(|(outcome, _)| !outcome.is_good());
-            let kinds = bad.map(|(outcome, n)| {
-                let name = counts::name(outcome).replace('_', " ");
-                let status = if name.bytes().all(|b| b.is_ascii_digit()) { "with status " } else { "" };
-                let why = run.tally.reason(outcome).map(|why| format!(": {why}")).unwrap_or_default();
-                format!("{} {status}{name}{why}", number::count(n))
-            });
-            let of = format!("{} of {}", number::count(counts.failed()), count_of(counts.total(), "request"));
-            // What is said of one kind has commas of its own.
-            let is_long = counts.iter().any(|(outcome, _)| run.tally.reason(outcome).is_some());
-            let kinds = kinds.collect::<Vec<_>>().join(if is_long { "; " } else { ", " });
-            (label.clone(), format!("{of}: {kinds}"))
-        })
-        .collect()
+/// How many requests of a run failed of how many, how many of each kind, and why answers were bad; `None` where none did.
+pub(crate) fn errors(run: &Run) -> Option<String> {
+    let counts = &run.tally.counts;
+    let bad = counts.iter().filter(|(outcome, _)| !outcome.is_good());
+    let kinds = bad.map(|(outcome, n)| {
+        let name = counts::name(outcome).replace('_', " ");
+        let status = if name.bytes().all(|b| b.is_ascii_digit()) { "with status " } else { "" };
+        let why = run.tally.reason(outcome).map(|why| format!(": {why}")).unwrap_or_default();
+        format!("{} {status}{name}{why}", number::count(n))
+    });
+    let of = format!("{} of {}", number::count(counts.failed()), count_of(counts.total(), "request"));
+    // What is said of one kind has commas of its own.
+    let is_long = counts.iter().any(|(outcome, _)| run.tally.reason(outcome).is_some());
+    let kinds = kinds.collect::<Vec<_>>().join(if is_long { "; " } else { ", " });
+    (counts.failed() > 0).then(|| format!("{of}: {kinds}"))
 }
 
 /// What to say where not all that was planned was run.

@@ -1,7 +1,8 @@
 //! Generators on other machines: who they are, and what each saw beside what all of them saw together.
 
-use model::{FarGenerator, GeneratorFacts, Nanos, Tally};
+use model::{FarGenerator, Nanos};
 
+use crate::named_runs::NamedRun;
 use crate::number;
 use crate::tree::{DataTable, ReportSection, TableCell, TableRow};
 
@@ -16,13 +17,11 @@ pub(crate) fn who(from: &[String]) -> Option<String> {
 }
 
 /// A line for each generator of each run, and below one for all of them.
-pub(crate) fn section<'a>(
-    runs: impl Iterator<Item = (String, &'a GeneratorFacts, &'a Tally)>,
-) -> Option<ReportSection> {
-    let rows = runs.filter(|(_, generator, _)| !generator.far.is_empty()).flat_map(|(label, generator, tally)| {
-        let all = FarGenerator::recorded("all of them".to_owned(), tally);
-        let each: Vec<TableRow> = generator.far.iter().map(|one| row(&label, one, true)).collect();
-        each.into_iter().chain([row(&label, &all, false)])
+pub(crate) fn section(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
+    let rows = runs.iter().filter(|named| !named.run.generator.far.is_empty()).flat_map(|NamedRun { name, run }| {
+        let all = FarGenerator::recorded("all of them".to_owned(), &run.tally);
+        let each: Vec<TableRow> = run.generator.far.iter().map(|one| row(name, one, true)).collect();
+        each.into_iter().chain([row(name, &all, false)])
     });
     let names = ["run", "generator", "requests", "p50", "p99", "clock known to", "started late"];
     ReportSection::detail("generators on other machines, times in ms").table(DataTable::new(names, rows)).filled()

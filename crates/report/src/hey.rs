@@ -100,7 +100,7 @@ fn details(study: &LoadStudy) -> String {
         ..phases.connect
     };
     let mut resolved = DurationSummary::default();
-    if let Some(time) = run.name_resolution {
+    if let Some(time) = study.name_resolution {
         resolved.record(time);
     }
     let lines = [

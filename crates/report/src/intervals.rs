@@ -3,7 +3,7 @@
 use model::statistics::Interval;
 use model::{Nanos, Quantile, Run, Statistics, SweepStudy};
 
-use crate::facts;
+use crate::named_runs::name_in_sweep;
 use crate::number::{self, NONE};
 use crate::tree::{DataTable, ReportSection, TableRow};
 use crate::verdicts;
@@ -44,7 +44,7 @@ pub(crate) fn section(study: &SweepStudy) -> Option<ReportSection> {
         let statistics = run.statistics.as_ref()?;
         let known = SHOWN.map(|q| cells(Some(statistics), q, run.response_time(q)));
         let part = known.iter().rev().map(|[_, part]| part.as_str()).find(|part| *part != NONE).unwrap_or(NONE);
-        let label = facts::label(study, run);
+        let label = name_in_sweep(study, run);
         Some(TableRow::new(
             std::iter::once(label.as_str()).chain(known.iter().map(|[known, _]| known.as_str())).chain([part]),
         ))

@@ -5,14 +5,14 @@ use model::anatomy::{AnatomySums, AppSource};
 use model::kernel::{KernelView, PathSums, ProcessWaits, RequestPaths};
 use model::{Nanos, Run, Socket, SweepStudy, Waits};
 
-use crate::facts::{self, Labelled};
+use crate::named_runs::{NamedRun, name_in_sweep};
 use crate::number::{self, NONE, or_none};
 use crate::tree::{ColumnBand, DataTable, ListItem, ReportSection, TableCell, TableColumn, TableRow};
 use crate::verdicts;
 
 /// A row for each worker of each run that was listened to, of servers on these kinds of socket.
-pub(crate) fn section(runs: &[Labelled<'_>], sockets: &[Socket]) -> Option<ReportSection> {
-    let views = runs.iter().filter_map(|Labelled { label, run }| Some((label, run.kernel.as_ref()?)));
+pub(crate) fn section(runs: &[NamedRun<'_>], sockets: &[Socket]) -> Option<ReportSection> {
+    let views = runs.iter().filter_map(|NamedRun { name, run }| Some((name, run.kernel.as_ref()?)));
     let new = TableColumn::new;
     let [accept, receive, server] =
         ["accept queue", "receive queue", "in server"].map(|title| ColumnBand::new(title, title));
@@ -24,7 +24,7 @@ pub(crate) fn section(runs: &[Labelled<'_>], sockets: &[Socket]) -> Option<Repor
         .chain(of_wait(&["mean", "p50", "p99"], &server))
         .chain([new("CPU wait")]);
     let table =
-        DataTable { lead: 2, ..DataTable::of_columns(columns, views.flat_map(|(label, view)| rows(label, view))) };
+        DataTable { lead: 2, ..DataTable::of_columns(columns, views.flat_map(|(name, view)| rows(name, view))) };
     let has_tls = sockets.iter().any(|socket| matches!(socket, Socket::Ssl4 | Socket::Ssl6));
     let words = [
         "accept queue: of a connection, until it is accepted; receive queue: of a request, from then or its arrival until it is read",
@@ -71,7 +71,7 @@ pub(crate) fn where_the_time_went(study: &SweepStudy) -> Option<ReportSection> {
     let asked = study.plan.stream.anatomy;
     let shown = study.runs.iter().filter(|run| !verdicts::hides(run.judgement.as_ref()));
     let items =
-        shown.map(|run| ListItem { label: facts::label(study, run), lines: of_run(run, asked), hints: Vec::new() });
+        shown.map(|run| ListItem { label: name_in_sweep(study, run), lines: of_run(run, asked), hints: Vec::new() });
     let items = items.filter(|item| !item.lines.is_empty());
     ReportSection::new("where the response time went, means in ms").list(items).filled()
 }

@@ -27,6 +27,7 @@ mod load_times;
 pub mod markdown;
 mod markup;
 mod measured;
+mod named_runs;
 pub mod next_steps;
 pub mod number;
 mod pivot;

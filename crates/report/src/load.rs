@@ -6,14 +6,17 @@ use model::forecast::{Estimate, Overload, OverloadDoubt};
 use model::{Diagnostic, Grade, LoadStudy, Nanos, NetworkPath, Outcome, Pace, Profile, counts};
 
 use crate::load_facts::{good_answers, sent};
+use crate::named_runs::NamedRun;
 use crate::number::{self, count_of, or_none};
 use crate::tree::{DataTable, ListItem, ReportSection, ReportTree, TableCell, TableRow};
 use crate::{claimed, expectations, far, load_facts, load_picture, load_times, server_view, verdicts};
 
 /// What is said of it.
 pub fn report(study: &LoadStudy) -> ReportTree {
+    let runs = [NamedRun { name: String::new(), run: &study.run }];
     if let Some(claim) = &study.run.claim {
-        let rest = [expectations(study), warnings(study), Some(claimed::output(claim))];
+        let rest =
+            [expectations::section(&study.plan.thresholds, &runs), warnings(study), Some(claimed::output(claim))];
         return ReportTree {
             command_line: study.command_line.clone(),
             facts: load_facts::of_load(study),
@@ -32,7 +35,7 @@ pub fn report(study: &LoadStudy) -> ReportTree {
         picture(study).filter(|_| is_shown),
         load_times::over_time(study).filter(|_| is_shown),
         load_times::generator(study),
-        far::section(std::iter::once((String::new(), &study.run.generator, &study.run.tally))),
+        far::section(&runs),
         load_times::phases(study).filter(|_| is_shown),
         network(study),
         statuses(study),
@@ -40,15 +43,15 @@ pub fn report(study: &LoadStudy) -> ReportTree {
         load_times::failures(study),
         load_times::slowest(study).filter(|_| is_shown),
         workers(study),
-        server_view::statsd_section(study.run.statsd.iter().map(|statsd| (String::new(), statsd, study.run.elapsed))),
+        server_view::statsd(&runs),
         Some(traffic(study)),
         study
             .plan
             .log
             .as_ref()
             .map(|log| ReportSection::detail("log, one line a request").lines([log.display().to_string()])),
-        ReportSection::new("checks of the answers").lines(study.run.checks.clone()).filled(),
-        expectations(study),
+        ReportSection::new("checks of the answers").lines(study.checks.clone()).filled(),
+        expectations::section(&study.plan.thresholds, &runs),
         warnings(study),
     ];
     ReportTree {
@@ -300,12 +303,6 @@ fn traffic(study: &LoadStudy) -> ReportSection {
     ReportSection::detail(format!("over the wire, in all {}", number::length(run.elapsed)))
         .lines([connections])
         .table(DataTable::new(["", "bytes", "", ""], rows))
-}
-
-/// What was expected, and what came of it.
-fn expectations(study: &LoadStudy) -> Option<ReportSection> {
-    // A study is large, and most have none.
-    if study.plan.thresholds.is_empty() { None } else { expectations::section(&study.clone().into()) }
 }
 
 /// Each doubt with its hint, a hint once.

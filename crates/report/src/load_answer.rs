@@ -65,14 +65,14 @@ fn percentiles(run: &SummaryRun) -> String {
     for ((name, _), time) in SUMMARY_PERCENTILES.iter().zip(cells) {
         let interval = run.interval_ms.get(name);
         let mark = time.filter(|time| is_uncertain(*time, interval)).map_or("", |_| "?");
-        let shown = time.map_or_else(|| "-".to_owned(), crate::answer::short);
+        let shown = time.map_or_else(|| "-".to_owned(), number::of_millis);
         let range = interval.filter(|_| time.is_some()).map_or(String::new(), range);
         has_interval |= !range.is_empty();
         _ = write!(names, "{name:>CELL$}");
         _ = write!(values, "{:>CELL$}", format!("{shown}{mark}"));
         _ = write!(intervals, "{range:>CELL$}");
     }
-    let max = times.max.map_or_else(|| "-".to_owned(), crate::answer::short);
+    let max = times.max.map_or_else(|| "-".to_owned(), number::of_millis);
     let mut text = format!("{names}{:>CELL$}\n{values}{max:>CELL$}\n", "max");
     if has_interval {
         _ = writeln!(text, "{}", intervals.trim_end());
@@ -83,7 +83,7 @@ fn percentiles(run: &SummaryRun) -> String {
 /// `21.3–27.3`, `>29.1`.
 pub(crate) fn range(ends: &[Option<f64>; 2]) -> String {
     let short = |end: f64| {
-        let text = crate::answer::short(end);
+        let text = number::of_millis(end);
         if text.contains('.') && text.len() > 4 { text[..4].trim_end_matches('.').to_owned() } else { text }
     };
     match ends {

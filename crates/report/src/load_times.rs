@@ -140,7 +140,7 @@ pub(crate) fn phases(study: &LoadStudy) -> Option<ReportSection> {
         return None;
     }
     let mut name_resolution = DurationSummary::default();
-    if let Some(time) = run.name_resolution {
+    if let Some(time) = study.name_resolution {
         name_resolution.record(time);
     }
     let is_open = phases.connect.count == 0 && run.tally.connections_opened > 0;

@@ -4,11 +4,22 @@ use model::finding::is_evidence;
 use model::plan::quoted;
 use model::{
     Finding, LoadStudy, Nanos, Pace, Plan, Profile, Quantile, ServerCpu, ServerKind, Statistics, Stop, Study,
-    SweepStudy, Verdict, findings,
+    SweepStudy, Verdict,
 };
 
+use serde::Serialize;
+
+use crate::named_runs::name_in_sweep;
 use crate::number;
-use crate::summary::{NextCommand, short_label};
+
+/// A command to type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NextCommand {
+    /// The command line.
+    pub command: String,
+    /// What it answers.
+    pub why: String,
+}
 
 /// More than these are a list to read.
 const MOST: usize = 3;
@@ -18,10 +29,10 @@ const MOST_OF_FINDINGS: usize = 2;
 const LONGEST: f64 = 100.0;
 
 /// The commands, the most useful first.
-pub(crate) fn next_commands(study: &Study) -> Vec<NextCommand> {
+pub(crate) fn next_commands(study: &Study, findings: &[Finding]) -> Vec<NextCommand> {
     let mut next = match study {
-        Study::Sweep(study) => of_sweep(study),
-        Study::Load(study) => of_load(study),
+        Study::Sweep(study) => of_sweep(study, findings),
+        Study::Load(study) => of_load(study, findings),
         Study::Bodies(_) | Study::Compare(_) => Vec::new(),
     };
     next.truncate(MOST);
@@ -32,7 +43,7 @@ fn command(command: String, why: &str) -> NextCommand {
     NextCommand { command, why: why.to_owned() }
 }
 
-fn of_sweep(study: &SweepStudy) -> Vec<NextCommand> {
+fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
     let plan = &study.plan;
     let changed = |change: &dyn Fn(&mut Plan)| {
         let mut plan = plan.clone();
@@ -43,10 +54,9 @@ fn of_sweep(study: &SweepStudy) -> Vec<NextCommand> {
         Stop::After(time) => Stop::After(time * times),
         Stop::RequestsPerConnection(n) => Stop::RequestsPerConnection(n * times),
     };
-    let findings = findings(&Study::from(study.clone()));
     let mut next = Vec::new();
     let is_puma = matches!(plan.server.kind, ServerKind::Puma { .. });
-    for finding in &findings {
+    for finding in findings {
         match finding {
             Finding::Unfair { .. } | Finding::ServedInTurns { .. } if plan.stream.keep_alive => {
                 let line = changed(&|plan| plan.stream.keep_alive = false);
@@ -95,7 +105,7 @@ fn of_sweep(study: &SweepStudy) -> Vec<NextCommand> {
     }
     let needs = study.runs.iter().filter_map(|run| {
         let times = more_answers(run.response_time(0.99), run.statistics.as_ref(), run.tally.counts.good())?;
-        Some((times, short_label(study, run)))
+        Some((times, name_in_sweep(study, run)))
     });
     if let Some(((times, answers), label)) = needs.max_by(|((a, _), _), ((b, _), _)| a.total_cmp(b)) {
         let line = changed(&|plan| plan.stream.stop = longer(times.ceil() as u64));
@@ -144,12 +154,12 @@ fn in_millis(time: Nanos) -> String {
     format!("{}ms", number::significant(time.as_millis_f64()))
 }
 
-fn of_load(study: &LoadStudy) -> Vec<NextCommand> {
+fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
     let plan = &study.plan;
     // A generator's threads, requests and files stay as they were typed; only how much is asked for changes.
     let with = |flags: &str, dropped: &[&str]| edited(&study.command_line, flags, dropped);
     let mut next = Vec::new();
-    for finding in &findings(&Study::from(study.clone())) {
+    for finding in findings {
         match finding {
             Finding::ClosedLoop { rate_per_s, pauses: false, .. } if *rate_per_s >= 2.0 => {
                 let rate = round_rate(0.7 * rate_per_s);

@@ -53,6 +53,11 @@ pub fn milliseconds(time: Nanos) -> String {
     }
 }
 
+/// The same of a number of milliseconds.
+pub fn of_millis(millis: f64) -> String {
+    milliseconds(Nanos((millis * 1e6) as u64))
+}
+
 /// A time in seconds with four decimals, as hey prints it: `0.2010`.
 pub fn seconds(time: Nanos) -> String {
     fixed(time.as_secs_f64(), 4)

@@ -68,7 +68,7 @@ pub(crate) fn row(study: &SweepStudy, run: &Run) -> String {
     // An invalid run has no headline figure.
     let hidden = verdicts::hides(run.judgement.as_ref());
     let rate = right(&or_none(run.rate().filter(|_| !hidden), |rate| number::fixed(rate, 4)), 12);
-    let mut row = format!("{} {connections} {rate}  ", number::multiple(run.multiple));
+    let mut row = format!("{} {connections} {rate}  ", or_none(run.multiple, number::multiple));
     let percentiles = PERCENTILES.iter().map(|q| run.response_time(*q));
     for time in percentiles.chain([run.max_response_time()]).map(|time| time.time().filter(|_| !hidden)) {
         row.push_str(&right(&or_none(time, number::seconds), 8));

@@ -19,7 +19,7 @@ const FIGURES: [ShownFigure; 4] = [
 
 /// One run of a multiple, with the figures that are summed up.
 struct RepeatedRun {
-    multiple: f64,
+    multiple: Option<f64>,
     connections: u32,
     figures: [Option<f64>; FIGURES.len()],
 }
@@ -33,6 +33,10 @@ impl RepeatedRun {
         let figures = if is_hidden { [None; FIGURES.len()] } else { figures };
         RepeatedRun { multiple: run.multiple, connections: run.connections, figures }
     }
+
+    fn is_repeat_of(&self, other: &RepeatedRun) -> bool {
+        self.multiple.map(f64::to_bits) == other.multiple.map(f64::to_bits)
+    }
 }
 
 /// Each multiple over its repeats, in the order of the first pass; nothing where there is one pass.
@@ -44,17 +48,17 @@ pub(crate) fn section(study: &SweepStudy) -> Option<ReportSection> {
         return None;
     }
     let runs: Vec<RepeatedRun> = study.runs.iter().map(RepeatedRun::of).collect();
-    let mut multiples: Vec<f64> = Vec::new();
+    let mut loads: Vec<&RepeatedRun> = Vec::new();
     for run in &runs {
-        if !multiples.iter().any(|multiple| multiple.total_cmp(&run.multiple).is_eq()) {
-            multiples.push(run.multiple);
+        if !loads.iter().any(|load| load.is_repeat_of(run)) {
+            loads.push(run);
         }
     }
-    let row = |multiple: f64| {
-        let runs: Vec<&RepeatedRun> = runs.iter().filter(|run| run.multiple.total_cmp(&multiple).is_eq()).collect();
+    let row = |load: &RepeatedRun| {
+        let runs: Vec<&RepeatedRun> = runs.iter().filter(|run| run.is_repeat_of(load)).collect();
         let named = [
-            TableCell::number(Some(multiple), number::multiple),
-            TableCell::count(runs[0].connections),
+            TableCell::number(load.multiple, number::multiple),
+            TableCell::count(load.connections),
             TableCell::count(runs.len() as u64),
         ];
         let figures = FIGURES.iter().enumerate().flat_map(|(at, (_, shown))| {
@@ -68,7 +72,7 @@ pub(crate) fn section(study: &SweepStudy) -> Option<ReportSection> {
         let band = ColumnBand::new(*figure, figure);
         ["median", "lowest", "highest"].map(|name| TableColumn::new(name).under(&band))
     });
-    let table = DataTable::of_columns(named.into_iter().chain(spreads), multiples.into_iter().map(row));
+    let table = DataTable::of_columns(named.into_iter().chain(spreads), loads.into_iter().map(row));
     let title = "each multiple over its runs; - where one of them has no figure";
     ReportSection::new(title).table(DataTable { lead: 3, ..table }).filled()
 }

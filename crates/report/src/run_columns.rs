@@ -123,7 +123,7 @@ pub(crate) fn of_sweep(study: &SweepStudy) -> Vec<RunColumn<Run>> {
             .meaning("which pass over the multiples, each on a fresh server")
             .constant(study.plan.repeat < 2)
             .of_any_run(),
-        C::kept("mult", 5, |run| TableCell::number(Some(run.multiple), number::multiple))
+        C::kept("mult", 5, |run| TableCell::number(run.multiple, number::multiple))
             .meaning("connections / slots")
             .key("multiple")
             .of_any_run(),

@@ -1,15 +1,15 @@
 //! What was seen of server and kernel while the runs went on, and what app and server said over statsd.
 
 use model::watch::{WatchCurve, WatchTrack};
-use model::{MetricKind, Nanos, Run, StatsdFigures, StatsdMetric, StatsdReport, SweepStudy, Watch};
+use model::{MetricKind, Nanos, Run, StatsdFigures, StatsdMetric, StatsdReport, Watch};
 
-use crate::facts::{self, Labelled};
+use crate::named_runs::NamedRun;
 use crate::number::{self, NONE};
 use crate::tree::{DataTable, ListItem, ReportSection, TableCell, TableColumn, TableRow, TimeCurve};
 
 /// A row for each run that was watched; the first columns are of the accept queue.
-pub(crate) fn section(runs: &[Labelled<'_>]) -> Option<ReportSection> {
-    let row = |Labelled { label, run }: &Labelled<'_>| Some(row(label, run, run.watch.as_ref()?));
+pub(crate) fn section(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
+    let row = |NamedRun { name, run }: &NamedRun<'_>| Some(row(name, run, run.watch.as_ref()?));
     let new = TableColumn::new;
     let columns = [
         new(""),
@@ -27,9 +27,9 @@ pub(crate) fn section(runs: &[Labelled<'_>]) -> Option<ReportSection> {
     ];
     let table = DataTable::of_columns(columns, runs.iter().filter_map(row));
     let is_watched = !table.rows.is_empty();
-    let missing = runs.iter().flat_map(|Labelled { label, run }| {
+    let missing = runs.iter().flat_map(|NamedRun { name, run }| {
         let watch = run.watch.iter().flat_map(|watch| &watch.missing);
-        watch.map(move |what| ListItem { label: label.clone(), ..ListItem::new(format!("not read: {what}")) })
+        watch.map(move |what| ListItem { label: name.clone(), ..ListItem::new(format!("not read: {what}")) })
     });
     let section = ReportSection::detail("the server meanwhile, means over the window");
     is_watched.then(|| section.paragraphs(words(runs)).table(table).list(missing))
@@ -103,8 +103,8 @@ fn seen_for(track: &WatchTrack, curve: &WatchCurve) -> Option<Nanos> {
 }
 
 /// What the columns mean: whose figures they are, and how old.
-fn words(runs: &[Labelled<'_>]) -> Vec<String> {
-    let watches = || runs.iter().filter_map(|labelled| labelled.run.watch.as_ref());
+fn words(runs: &[NamedRun<'_>]) -> Vec<String> {
+    let watches = || runs.iter().filter_map(|named| named.run.watch.as_ref());
     let source = |name: &str| watches().find_map(|watch| Some(watch.curve(name)?.0.source.clone()));
     let mut lines = Vec::new();
     if let Some(source) = source("accept_queue") {
@@ -134,9 +134,8 @@ fn words(runs: &[Labelled<'_>]) -> Vec<String> {
 const LEAST_SAMPLES: usize = 8;
 
 /// How the watched runs went, drawn small.
-pub(crate) fn over_time(study: &SweepStudy) -> Option<ReportSection> {
-    let curves =
-        study.runs.iter().filter_map(|run| Some(curves_of(&facts::label(study, run), run, run.watch.as_ref()?)));
+pub(crate) fn over_time(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
+    let curves = runs.iter().filter_map(|NamedRun { name, run }| Some(curves_of(name, run, run.watch.as_ref()?)));
     let title =
         "over time, from the start of the window to the last answer; · is 0, and at the right is what █ stands for";
     ReportSection::detail(title).curves(curves.flatten().collect()).filled()
@@ -200,21 +199,13 @@ const MUCH: f64 = 0.05;
 const WIDEST: usize = 60;
 
 /// What app and server said over statsd, a row a metric.
-pub(crate) fn statsd(study: &SweepStudy) -> Option<ReportSection> {
-    let statsd =
-        study.runs.iter().filter_map(|run| Some((facts::label(study, run), run.statsd.as_ref()?, run.elapsed)));
-    statsd_section(statsd)
-}
-
-/// The same of runs of that length with these labels; a single run needs none.
-pub(crate) fn statsd_section<'a>(
-    runs: impl Iterator<Item = (String, &'a StatsdReport, Nanos)>,
-) -> Option<ReportSection> {
+pub(crate) fn statsd(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
-    for (label, statsd, elapsed) in runs {
-        let space = if label.is_empty() { "" } else { " " };
-        rows.extend(statsd.series.iter().take(MOST_METRICS).map(|series| metric(&format!("{label}{space}"), series)));
-        missing.extend(beside(statsd, elapsed).map(|line| ListItem { label, ..ListItem::new(line) }));
+    for NamedRun { name, run } in runs {
+        let Some(statsd) = &run.statsd else { continue };
+        let before = if name.is_empty() { String::new() } else { format!("{name} ") };
+        rows.extend(statsd.series.iter().take(MOST_METRICS).map(|series| metric(&before, series)));
+        missing.extend(beside(statsd, run.elapsed).map(|line| ListItem { label: name.clone(), ..ListItem::new(line) }));
     }
     let table = DataTable::new(["", "type", "values", "total", "mean", "last", "min", "max"], rows);
     let title = "received over statsd in the window; total: what a counter counted, by its sample rate";

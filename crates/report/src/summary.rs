@@ -5,16 +5,15 @@ use std::collections::BTreeMap;
 
 use model::finding::is_evidence;
 use model::{
-    ComparisonRun, CpuUsage, FarGenerator, Finding, FindingRole, GeneratorClaim, GeneratorFacts, Judgement, Limit,
-    LoadRun, LoadStudy, Nanos, Quantile, Run, Statistics, Study, SweepStudy, Tally, TwoGroups, Verdict, counts,
-    findings,
+    CpuUsage, FarGenerator, Finding, FindingRole, Judgement, Limit, LoadStudy, Nanos, Quantile, Run, Study, TwoGroups,
+    Verdict, counts, findings,
 };
 use serde::Serialize;
 
-use crate::comparison;
-use crate::expectations;
+use crate::expectations::{self, ExpectationResult};
 use crate::measured;
-use crate::next_steps::next_commands;
+use crate::named_runs::named_runs;
+use crate::next_steps::{NextCommand, next_commands};
 use crate::sentences;
 use crate::trust::{TrustLine, trust};
 
@@ -233,43 +232,6 @@ pub struct SummaryFinding {
     pub finding: Finding,
 }
 
-/// A command to type.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct NextCommand {
-    /// The command line.
-    pub command: String,
-    /// What it answers.
-    pub why: String,
-}
-
-/// What came of an expectation.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ExpectationResult {
-    /// As it was typed.
-    pub expected: String,
-    /// `met`, `missed` or `cannot_tell`.
-    pub result: &'static str,
-    /// The figure, in words, and why it is unknown.
-    pub sentence: String,
-    /// What came of it in each run.
-    pub runs: Vec<ExpectedRun>,
-}
-
-/// What came of an expectation in one run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ExpectedRun {
-    /// Which run.
-    pub label: String,
-    /// `met`, `missed` or `cannot_tell`.
-    pub result: &'static str,
-    /// Why it is unknown.
-    pub why: Option<&'static str>,
-    /// The figure: of times in milliseconds, of rates per second, of shares 0 to 1; `null` where nothing bounds it.
-    pub value: Option<f64>,
-    /// Its 95 % interval.
-    pub interval: Option<[Option<f64>; 2]>,
-}
-
 /// The percentiles of a summary, with their names.
 pub const SUMMARY_PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.50), ("p90", 0.90), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
@@ -277,19 +239,16 @@ pub const SUMMARY_PERCENTILES: [(&str, f64); 5] =
 impl Summary {
     /// Of a study that is kept as `saved`.
     pub fn of(study: &Study, saved: Option<String>) -> Summary {
-        let (command, runs) = match study {
-            Study::Sweep(study) => ("sweep", sweep_runs(study)),
+        let named = named_runs(study);
+        let in_closed_loop = || named.iter().map(|named| run_of(named.run, named.name.clone())).collect();
+        let (command, runs): (_, Vec<SummaryRun>) = match study {
+            Study::Sweep(_) | Study::Bodies(_) => ("sweep", in_closed_loop()),
             Study::Load(study) => ("load", vec![load_run(study)]),
-            Study::Bodies(study) => {
-                let label = |row: &model::BodyRun| format!("{} {}", row.socket, row.body);
-                ("sweep", study.sorted().into_iter().map(|row| run_of(&row.run, label(row), None)).collect())
-            }
-            Study::Compare(study) => {
-                let row = |row: &ComparisonRun| run_of(&row.run, comparison::label(study, row), None);
-                ("compare", study.runs.iter().map(row).collect())
-            }
+            Study::Compare(_) => ("compare", in_closed_loop()),
         };
-        let findings: Vec<SummaryFinding> = findings(study).into_iter().map(in_words).collect();
+        let findings = findings(study);
+        let next = next_commands(study, &findings);
+        let findings: Vec<SummaryFinding> = findings.into_iter().map(in_words).collect();
         let conclusions = findings.iter().filter(|finding| finding.finding.role() == FindingRole::Conclusion);
         let verdict = runs.iter().map(|run| run.verdict).max().unwrap_or(SummaryVerdict::NotJudged);
         let (command_line, started_at, longtail) = head(study);
@@ -303,9 +262,9 @@ impl Summary {
             command_line: command_line.to_owned(),
             started_at: started_at.to_owned(),
             longtail: longtail.to_owned(),
-            trust: trust(study),
-            next: next_commands(study),
-            expectations: expectations::results(study, &runs.iter().map(|run| run.label.as_str()).collect::<Vec<_>>()),
+            trust: trust(study, &named),
+            next,
+            expectations: expectations::results(study.thresholds(), &named),
             runs,
             findings,
             study: saved,
@@ -346,16 +305,6 @@ fn in_words(finding: Finding) -> SummaryFinding {
     SummaryFinding { role, sentence: sentences::of(&finding), finding }
 }
 
-fn sweep_runs(study: &SweepStudy) -> Vec<SummaryRun> {
-    study.runs.iter().map(|run| run_of(run, short_label(study, run), Some(run.multiple))).collect()
-}
-
-/// What a run is called: `1.5x`, and where there are several `1.5x run 2`.
-pub(crate) fn short_label(study: &SweepStudy, run: &Run) -> String {
-    let multiple = crate::number::shortest((run.multiple * 100.0).round() / 100.0);
-    if study.plan.repeat > 1 { format!("{multiple}x run {}", run.repeat) } else { format!("{multiple}x") }
-}
-
 /// A time in milliseconds, to a thousandth of one.
 pub(crate) fn millis(time: Nanos) -> f64 {
     (time.0 as f64 / 1e3).round() / 1e3
@@ -365,70 +314,31 @@ fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
-/// What sweeps and loads have in common.
-struct SummarySource<'a> {
-    tally: &'a Tally,
-    /// What another generator says in place of it.
-    claim: Option<&'a GeneratorClaim>,
-    statistics: Option<&'a Statistics>,
-    generator: &'a GeneratorFacts,
-    judgement: Option<&'a Judgement>,
-    quantiles: [Quantile; 5],
-    /// Connections of a closed loop that never pauses.
-    closed: Option<u32>,
+/// The rates of a run, and its connections where it is a closed loop that never pauses.
+struct RunRates {
     rate: SummaryRate,
-    measured: Nanos,
+    closed: Option<u32>,
 }
 
-fn run_of(run: &Run, label: String, multiple: Option<f64>) -> SummaryRun {
-    let figures = SummarySource {
-        tally: &run.tally,
-        claim: run.claim.as_deref(),
-        statistics: run.statistics.as_ref(),
-        generator: &run.generator,
-        judgement: run.judgement.as_ref(),
-        quantiles: SUMMARY_PERCENTILES.map(|(_, q)| run.response_time(q)),
-        closed: Some(run.connections),
-        rate: SummaryRate { offered: None, sent: None, completed: run.rate().map(rounded) },
-        measured: run.measured,
-    };
-    let deviations = run.worker_deviations();
-    let worker_deviation = deviations.into_iter().max_by(|a, b| a.abs().total_cmp(&b.abs())).map(rounded);
+/// A run in closed loop.
+fn run_of(run: &Run, label: String) -> SummaryRun {
+    let rate = SummaryRate { offered: None, sent: None, completed: run.rate().map(rounded) };
     let verdict = if run.claim.is_some() { SummaryVerdict::Claimed } else { verdict_of(run.judgement.as_ref()) };
-    SummaryRun {
-        label,
-        multiple,
-        repeat: run.repeat,
-        connections: run.connections,
-        worker_deviation,
-        ..summary_run(&figures, verdict)
-    }
+    summary_run(run, label, RunRates { rate, closed: Some(run.connections) }, verdict)
 }
 
 fn load_run(study: &LoadStudy) -> SummaryRun {
-    let (run, plan): (&LoadRun, _) = (&study.run, &study.plan);
+    let (run, plan) = (&study.run, &study.plan);
     let is_open = plan.pace.is_open();
-    let offered = run.offered_rate(&plan.pace).map(rounded);
     let never_pauses = !is_open && plan.think == Nanos::ZERO;
-    let figures = SummarySource {
-        tally: &run.tally,
-        claim: run.claim.as_deref(),
-        statistics: run.statistics.as_ref(),
-        generator: &run.generator,
-        judgement: run.judgement.as_ref(),
-        quantiles: SUMMARY_PERCENTILES.map(|(_, q)| run.response_time(q)),
-        closed: never_pauses.then_some(plan.connections * plan.pipeline.max(1)),
-        rate: SummaryRate {
-            offered,
-            sent: is_open.then(|| rounded(run.sent_rate())),
-            completed: match &run.claim {
-                Some(claim) => claim.rate_per_s,
-                None if is_open => Some(run.completed_under_load()),
-                None => Some(run.completed_rate()),
-            }
-            .map(rounded),
-        },
-        measured: run.measured,
+    let rate = SummaryRate {
+        offered: run.offered_rate(&plan.pace).map(rounded),
+        sent: is_open.then(|| rounded(run.sent_rate())),
+        completed: match &run.claim {
+            None if is_open => Some(run.completed_under_load()),
+            _ => run.rate(),
+        }
+        .map(rounded),
     };
     let is_overload = run.statistics.as_ref().is_some_and(|statistics| statistics.is_overload(&run.tally));
     let verdict = match verdict_of(run.judgement.as_ref()) {
@@ -437,12 +347,13 @@ fn load_run(study: &LoadStudy) -> SummaryRun {
         verdict if is_overload && verdict < SummaryVerdict::Overloaded => SummaryVerdict::Overloaded,
         verdict => verdict,
     };
+    let closed = never_pauses.then_some(plan.connections * plan.pipeline.max(1));
     let used = run.tally.per_connection.iter().filter(|answers| **answers > 0).count() as u32;
     let limit = Some(plan.connections).filter(|_| is_open && run.claim.is_none());
     SummaryRun {
         connections: limit.map_or(plan.connections, |_| used),
         connections_limit: limit,
-        ..summary_run(&figures, verdict)
+        ..summary_run(run, String::new(), RunRates { rate, closed }, verdict)
     }
 }
 
@@ -458,12 +369,14 @@ fn verdict_of(judgement: Option<&Judgement>) -> SummaryVerdict {
     }
 }
 
-fn summary_run(run: &SummarySource<'_>, verdict: SummaryVerdict) -> SummaryRun {
-    let is_hidden = crate::verdicts::hides(run.judgement);
-    let quantile = |at: usize| run.quantiles[at].time().filter(|_| !is_hidden).map(millis);
+fn summary_run(run: &Run, label: String, RunRates { rate, closed }: RunRates, verdict: SummaryVerdict) -> SummaryRun {
+    let judgement = run.judgement.as_ref();
+    let is_hidden = crate::verdicts::hides(judgement);
+    let quantiles = SUMMARY_PERCENTILES.map(|(_, q)| run.response_time(q));
+    let quantile = |at: usize| quantiles[at].time().filter(|_| !is_hidden).map(millis);
     let times = &run.tally.response_time;
     let shown = |time: Option<Nanos>| time.filter(|_| !is_hidden).map(millis);
-    let missing = SUMMARY_PERCENTILES.iter().zip(run.quantiles).filter_map(|((name, _), quantile)| {
+    let missing = SUMMARY_PERCENTILES.iter().zip(quantiles).filter_map(|((name, _), quantile)| {
         let why = match quantile {
             _ if is_hidden => "invalid",
             Quantile::Time(_) => return None,
@@ -474,42 +387,43 @@ fn summary_run(run: &SummarySource<'_>, verdict: SummaryVerdict) -> SummaryRun {
         };
         Some((*name, why))
     });
-    let intervals = SUMMARY_PERCENTILES.iter().zip(run.quantiles).filter_map(|((name, q), quantile)| {
+    let intervals = SUMMARY_PERCENTILES.iter().zip(quantiles).filter_map(|((name, q), quantile)| {
         quantile.time().filter(|_| !is_hidden)?;
-        let interval = run.statistics?.interval(*q)?;
+        let interval = run.statistics.as_ref()?.interval(*q)?;
         let ends = [interval.low.map(millis), interval.high.map(millis)];
         ends.iter().any(Option::is_some).then_some((*name, ends))
     });
-    let is_clean = run.claim.is_none() && is_evidence(run.judgement) && run.tally.counts.censored() == 0;
+    let is_clean = run.claim.is_none() && is_evidence(judgement) && run.tally.counts.censored() == 0;
     let groups = if is_clean { times.two_groups() } else { None };
-    let in_order = run.closed.zip(run.rate.completed).filter(|(_, rate)| *rate > 0.0 && is_clean);
+    let deviations = run.worker_deviations();
+    let in_order = closed.zip(rate.completed).filter(|(_, rate)| *rate > 0.0 && is_clean);
     SummaryRun {
-        label: String::new(),
-        multiple: None,
-        repeat: 1,
-        connections: 0,
+        label,
+        multiple: run.multiple,
+        repeat: run.repeat,
+        connections: run.connections,
         connections_limit: None,
         verdict,
-        limit: run.judgement.and_then(|judgement| judgement.limit.as_ref()).map(Limit::name),
+        limit: judgement.and_then(|judgement| judgement.limit.as_ref()).map(Limit::name),
         seconds: rounded(run.measured.as_secs_f64()),
-        rate: run.rate,
-        requests: counts_of(run.tally, run.claim),
+        rate,
+        requests: counts_of(run),
         response_ms: SummaryTimes {
-            mean: shown(run.claim.map_or_else(|| times.mean(), |claim| claim.mean)),
+            mean: shown(run.mean_response_time()),
             p50: quantile(0),
             p90: quantile(1),
             p95: quantile(2),
             p99: quantile(3),
             p999: quantile(4),
-            max: shown(run.claim.map_or_else(|| run.tally.longest_response_time().time(), |claim| claim.max)),
+            max: shown(run.max_response_time().time()),
         },
         interval_ms: intervals.collect(),
         missing: missing.collect(),
         in_order_ms: in_order.map(|(n, rate)| rounded(f64::from(n) / rate * 1e3)),
         slow: groups.map(slow_group),
         cpu_ms_per_request: run.generator.server.as_ref().and_then(model::ServerCpu::per_request).map(millis),
-        cpus: CpuUsage::of(run.generator).map(|cpu| [rounded(cpu.server), cpu.of]),
-        worker_deviation: None,
+        cpus: CpuUsage::of(&run.generator).map(|cpu| [rounded(cpu.server), cpu.of]),
+        worker_deviation: deviations.into_iter().max_by(|a, b| a.abs().total_cmp(&b.abs())).map(rounded),
         generators: run.generator.far.iter().map(SummaryGenerator::of).collect(),
     }
 }
@@ -519,17 +433,12 @@ fn slow_group(groups: TwoGroups) -> SlowGroup {
     SlowGroup { share, mean_ms: millis(groups.slow_mean), others_ms: millis(groups.fast_mean) }
 }
 
-fn counts_of(tally: &Tally, claim: Option<&GeneratorClaim>) -> SummaryCounts {
-    if let Some(claim) = claim {
-        let (planned, ok, failed) = (claim.requests, claim.good(), claim.failed);
-        return SummaryCounts { planned, ok, failed, failures: BTreeMap::new() };
-    }
-    let counts = &tally.counts;
-    let bad = counts.iter().filter(|(outcome, _)| !outcome.is_good());
+fn counts_of(run: &Run) -> SummaryCounts {
+    let bad = run.tally.counts.iter().filter(|(outcome, _)| !outcome.is_good());
     SummaryCounts {
-        planned: Some(counts.total()),
-        ok: Some(counts.good()),
-        failed: Some(counts.failed()),
+        planned: run.requests(),
+        ok: run.good(),
+        failed: run.failed(),
         failures: bad.map(|(outcome, n)| (counts::name(outcome), n)).collect(),
     }
 }

@@ -7,34 +7,34 @@ use crate::facts;
 use crate::far;
 use crate::number;
 use crate::run_columns::{self, MARKS};
-use crate::tree::{DataTable, ReportSection, ReportTree, TableColumn, TableRow};
+use crate::tree::{DataTable, NamedFact, ReportSection, ReportTree, TableColumn, TableRow};
 use crate::{
-    Columns, Layout, diagnostics, expectations, intervals, kernel_view, puma, repeats, server_view, text, theory,
-    workers,
+    Columns, Layout, diagnostics, expectations, intervals, kernel_view, named_runs, puma, repeats, server_view, text,
+    theory, workers,
 };
 
 /// What is said of it: in Puma's columns, of which the tree has no table, or in ours.
 pub fn report(study: &SweepStudy, columns: Columns) -> ReportTree {
-    let runs = facts::labelled(study);
+    let runs = named_runs::of_sweep(study);
     let missing = facts::missing_runs(study.runs.len(), study.plan.runs(), study.interrupted);
     let sections = [
         missing.map(ReportSection::new),
-        expectations(study),
+        expectations::section(&study.plan.thresholds, &runs),
         repeats::section(study),
         diagnostics::verdicts(&runs),
         claimed::accounts(&runs),
         diagnostics::errors(&runs),
-        diagnostics::warnings(&study.warnings, &diagnostics::warnings_of(&runs)),
+        diagnostics::warnings(&study.warnings, &runs),
         intervals::section(study),
         kernel_view::where_the_time_went(study),
         server_view::section(&runs),
         kernel_view::section(&runs, &[study.plan.server.socket]),
         kernel_view::why_none(study).map(ReportSection::new),
-        server_view::statsd(study),
-        server_view::over_time(study),
+        server_view::statsd(&runs),
+        server_view::over_time(&runs),
         theory_section(study),
         workers::section(study),
-        far::section(runs.iter().map(|one| (one.label.clone(), &one.run.generator, &one.run.tally))),
+        far::section(&runs),
     ];
     let glossary = match columns {
         _ if study.runs.is_empty() => Vec::new(),
@@ -43,7 +43,7 @@ pub fn report(study: &SweepStudy, columns: Columns) -> ReportTree {
     };
     ReportTree {
         command_line: study.command_line.clone(),
-        facts: facts::of_sweep(study),
+        facts: facts_of(study),
         table: (columns == Columns::Longtail).then(|| table(study)),
         sections: sections.into_iter().flatten().collect(),
         glossary,
@@ -54,9 +54,9 @@ pub fn report(study: &SweepStudy, columns: Columns) -> ReportTree {
     }
 }
 
-/// What was expected, and what came of it.
-fn expectations(study: &SweepStudy) -> Option<ReportSection> {
-    if study.plan.thresholds.is_empty() { None } else { expectations::section(&study.clone().into()) }
+/// What was measured, and where.
+fn facts_of(study: &SweepStudy) -> Vec<NamedFact> {
+    facts::of_sweep(study).into_iter().chain([NamedFact::new("probe", theory::probes(study))]).collect()
 }
 
 fn table(study: &SweepStudy) -> DataTable {
@@ -73,7 +73,7 @@ pub fn opening(study: &SweepStudy, layout: Layout) -> String {
     };
     let report = ReportTree {
         command_line: study.command_line.clone(),
-        facts: facts::of_sweep(study),
+        facts: facts_of(study),
         table: Some(DataTable::default()),
         ..ReportTree::default()
     };

@@ -6,7 +6,8 @@ use model::inferred::{InferredDiscipline, inferred};
 use model::theory::{DisciplineFit, DisciplineForecast, DisciplineProbe, NotJudged, PercentileRange, Resemblance};
 use model::{Discipline, Nanos, Run, SweepStudy, Theory};
 
-use crate::facts::{self, listed};
+use crate::facts::listed;
+use crate::named_runs::name_in_sweep;
 use crate::number::{self, NONE, count_of, or_none};
 use crate::verdicts;
 
@@ -47,7 +48,7 @@ pub(crate) fn lines(study: &SweepStudy) -> Vec<Vec<String>> {
         // Of an app that computes no order of service says how many it does.
         let theory = Some(theory).filter(|theory| theory.not_judged != Some(NotJudged::Computes))?;
         let says = theory.shown()?;
-        let mut line = vec![facts::label(study, run), name(theory, says.discipline)];
+        let mut line = vec![name_in_sweep(study, run), name(theory, says.discipline)];
         line.extend([number::rate(says.rate), number::deviation(run.completed_rate() / says.rate - 1.0)]);
         let all_good = run.tally.counts.failed() == 0;
         let mean = run.tally.response_time.mean().filter(|_| all_good);
@@ -75,7 +76,7 @@ fn percentile(run: &Run, allowed: &PercentileRange) -> [String; 2] {
 pub(crate) fn remarks(study: &SweepStudy) -> Vec<String> {
     let service_time = study.service_time;
     let of_run =
-        |(run, theory): (&Run, &Theory)| format!("{} {}", facts::label(study, run), resemblance(theory, service_time));
+        |(run, theory): (&Run, &Theory)| format!("{} {}", name_in_sweep(study, run), resemblance(theory, service_time));
     let mut lines: Vec<String> = shown(study).map(of_run).collect();
     if !lines.is_empty() {
         let first = shown(study).map(|(_, theory)| theory).next();

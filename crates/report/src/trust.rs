@@ -3,11 +3,13 @@
 
 use std::mem::discriminant;
 
-use model::{Diagnostic, Grade, Judgement, Nanos, Quantile, Statistics, Study, Verdict};
+use model::{Counts, Diagnostic, Grade, Judgement, Nanos, Quantile, Study, Verdict};
 use serde::Serialize;
 
+use crate::named_runs::NamedRun;
 use crate::number;
-use crate::sentences::{brief, listed};
+use crate::sentences::{brief, listed, percent};
+use crate::verdicts::hides;
 
 /// One thing that speaks for the figures or against them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -46,17 +48,6 @@ impl TrustMark {
     }
 }
 
-/// What is asked of one run.
-struct JudgedRun<'a> {
-    label: String,
-    judgement: Option<&'a Judgement>,
-    warnings: &'a [Diagnostic],
-    statistics: Option<&'a Statistics>,
-    /// The percentiles that stand in the table.
-    quantiles: Vec<(f64, Quantile)>,
-    failed_share: f64,
-}
-
 /// The percentiles of the table of a sweep, and those of a load.
 const OF_A_SWEEP: [f64; 3] = [0.50, 0.95, 0.99];
 const OF_A_LOAD: [f64; 5] = [0.50, 0.90, 0.95, 0.99, 0.999];
@@ -73,70 +64,18 @@ pub(crate) fn is_uncertain(time: f64, interval: Option<&[Option<f64>; 2]>) -> bo
 }
 
 /// What speaks for a study's figures and against them.
-pub(crate) fn trust(study: &Study) -> Vec<TrustLine> {
-    let runs = judged_runs(study);
-    let mut lines: Vec<TrustLine> = passed(&runs).into_iter().collect();
-    lines.extend(doubts(&runs));
-    lines.extend(uncertain(&runs));
-    lines.extend(missing(&runs, study));
+pub(crate) fn trust(study: &Study, runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
+    let shown = if matches!(study, Study::Load(_)) { OF_A_LOAD.as_slice() } else { &OF_A_SWEEP };
+    let mut lines: Vec<TrustLine> = passed(runs).into_iter().collect();
+    lines.extend(doubts(runs));
+    lines.extend(uncertain(runs, shown));
+    lines.extend(missing(runs, shown, study));
     lines
 }
 
-fn judged_runs(study: &Study) -> Vec<JudgedRun<'_>> {
-    let of = |label: String, run: &'_ model::Run| -> (String, Vec<(f64, Quantile)>) {
-        (label, OF_A_SWEEP.iter().map(|q| (*q, run.response_time(*q))).collect())
-    };
-    let share = |counts: &model::Counts| counts.failed() as f64 / counts.total().max(1) as f64;
-    let judged = |label: String, run| {
-        let run: &model::Run = run;
-        let (label, quantiles) = of(label, run);
-        (label, quantiles, share(&run.tally.counts))
-    };
-    match study {
-        Study::Sweep(study) => study
-            .runs
-            .iter()
-            .map(|run| {
-                let (label, quantiles, failed_share) = judged(crate::summary::short_label(study, run), run);
-                let (judgement, statistics) = (run.judgement.as_ref(), run.statistics.as_ref());
-                JudgedRun { label, judgement, warnings: &run.warnings, statistics, quantiles, failed_share }
-            })
-            .collect(),
-        Study::Bodies(study) => study
-            .runs
-            .iter()
-            .map(|row| {
-                let (label, quantiles, failed_share) = judged(format!("{} {}", row.socket, row.body), &row.run);
-                let (judgement, statistics) = (row.run.judgement.as_ref(), row.run.statistics.as_ref());
-                JudgedRun { label, judgement, warnings: &row.run.warnings, statistics, quantiles, failed_share }
-            })
-            .collect(),
-        Study::Compare(study) => study
-            .runs
-            .iter()
-            .map(|row| {
-                let (label, quantiles, failed_share) = judged(crate::comparison::label(study, row), &row.run);
-                let (judgement, statistics) = (row.run.judgement.as_ref(), row.run.statistics.as_ref());
-                JudgedRun { label, judgement, warnings: &row.run.warnings, statistics, quantiles, failed_share }
-            })
-            .collect(),
-        Study::Load(study) => {
-            let run = &study.run;
-            vec![JudgedRun {
-                label: String::new(),
-                judgement: run.judgement.as_ref(),
-                warnings: &run.warnings,
-                statistics: run.statistics.as_ref(),
-                quantiles: OF_A_LOAD.iter().map(|q| (*q, run.response_time(*q))).collect(),
-                failed_share: share(&run.tally.counts),
-            }]
-        }
-    }
-}
-
 /// That the server was measured, and how far the generator was from being noticed.
-fn passed(runs: &[JudgedRun<'_>]) -> Option<TrustLine> {
-    let judged: Vec<&Judgement> = runs.iter().filter_map(|run| run.judgement).collect();
+fn passed(runs: &[NamedRun<'_>]) -> Option<TrustLine> {
+    let judged: Vec<&Judgement> = runs.iter().filter_map(|run| run.run.judgement.as_ref()).collect();
     let is_good = |judgement: &&&Judgement| !matches!(judgement.verdict, Verdict::GeneratorBound | Verdict::Invalid);
     let good: Vec<&Judgement> = judged.iter().filter(is_good).copied().collect();
     let checks = || good.iter().flat_map(|judgement| &judgement.checks);
@@ -200,14 +139,14 @@ struct Doubt<'a> {
     decides: bool,
 }
 
-fn doubts(runs: &[JudgedRun<'_>]) -> Vec<TrustLine> {
+fn doubts(runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
     let mut doubts: Vec<Doubt<'_>> = Vec::new();
-    for run in runs {
+    for NamedRun { name, run } in runs {
+        let judgement = run.judgement.as_ref();
         let has_turns = run.warnings.iter().any(|warning| matches!(warning, Diagnostic::ServedInTurns { .. }));
-        let is_void = !model::finding::is_evidence(run.judgement);
-        let decider = run.judgement.filter(|_| is_void).and_then(|judgement| judgement.troubles().first().copied());
-        let checks = run
-            .judgement
+        let is_void = !model::finding::is_evidence(judgement);
+        let decider = judgement.filter(|_| is_void).and_then(|judgement| judgement.troubles().first().copied());
+        let checks = judgement
             .into_iter()
             .flat_map(|judgement| judgement.troubles().into_iter().map(|check| (check, judgement.grade(check))));
         let warnings = run.warnings.iter().map(|warning| (warning, warning.grade()));
@@ -220,11 +159,11 @@ fn doubts(runs: &[JudgedRun<'_>]) -> Vec<TrustLine> {
                 Some(doubt) => {
                     doubt.grade = doubt.grade.max(grade);
                     doubt.decides |= decides;
-                    if doubt.labels.last() != Some(&run.label) {
-                        doubt.labels.push(run.label.clone());
+                    if doubt.labels.last() != Some(name) {
+                        doubt.labels.push(name.clone());
                     }
                 }
-                None => doubts.push(Doubt { diagnostic, grade, labels: vec![run.label.clone()], decides }),
+                None => doubts.push(Doubt { diagnostic, grade, labels: vec![name.clone()], decides }),
             }
         }
     }
@@ -260,19 +199,17 @@ fn capitalized(text: &str) -> String {
 }
 
 /// The percentiles whose intervals are wide.
-fn uncertain(runs: &[JudgedRun<'_>]) -> Option<TrustLine> {
+fn uncertain(runs: &[NamedRun<'_>], shown: &[f64]) -> Option<TrustLine> {
     const MOST: usize = 3;
     let mut wide: Vec<(f64, String)> = Vec::new();
-    for run in runs.iter().filter(|run| !crate::verdicts::hides(run.judgement)) {
-        for (q, quantile) in &run.quantiles {
-            let Some((time, interval)) = quantile.time().zip(run.statistics.and_then(|known| known.interval(*q)))
-            else {
-                continue;
-            };
-            let (Some(low), Some(high)) = (interval.low, interval.high) else { continue };
-            let half = (high.saturating_sub(low)).0 as f64 / 2.0 / time.0.max(1) as f64;
+    for NamedRun { name, run } in runs.iter().filter(|run| !hides(run.run.judgement.as_ref())) {
+        for q in shown {
+            let interval = run.statistics.as_ref().and_then(|known| known.interval(*q));
+            let ends = interval.and_then(|interval| interval.low.zip(interval.high));
+            let Some((time, (low, high))) = run.response_time(*q).time().zip(ends) else { continue };
+            let half = high.saturating_sub(low).0 as f64 / 2.0 / time.0.max(1) as f64;
             if half > UNCERTAIN {
-                let at = if run.label.is_empty() { String::new() } else { format!(" at {}", run.label) };
+                let at = if name.is_empty() { String::new() } else { format!(" at {name}") };
                 wide.push((half, format!("{}{at} {}", number::percentile(*q), range(low, high))));
             }
         }
@@ -294,36 +231,40 @@ fn range(low: Nanos, high: Nanos) -> String {
     format!("{}–{} ms", number::milliseconds(low), number::milliseconds(high))
 }
 
+/// A percentile that some runs do not have.
+struct MissingPercentile {
+    from: f64,
+    /// In words.
+    at: String,
+    /// The share of failed requests, of the run that has the most.
+    failed: f64,
+}
+
 /// The percentiles that are not printed, and why.
-fn missing(runs: &[JudgedRun<'_>], study: &Study) -> Vec<TrustLine> {
+fn missing(runs: &[NamedRun<'_>], shown: &[f64], study: &Study) -> Vec<TrustLine> {
     let lowest = |wanted: Quantile| {
-        let of = |run: &JudgedRun<'_>| run.quantiles.iter().find(|(_, quantile)| *quantile == wanted).map(|(q, _)| *q);
-        let shown: Vec<(&JudgedRun<'_>, f64)> = runs
-            .iter()
-            .filter(|run| !crate::verdicts::hides(run.judgement))
-            .filter_map(|run| Some((run, of(run)?)))
-            .collect();
-        let from = shown.iter().map(|(_, q)| *q).reduce(f64::min)?;
-        let labels: Vec<String> =
-            shown.iter().filter(|(_, q)| q.total_cmp(&from).is_eq()).map(|(run, _)| run.label.clone()).collect();
-        let at = if runs.len() == 1 || labels.len() == runs.len() {
-            String::new()
-        } else {
-            format!(" at {}", listed(&labels))
-        };
-        let share = shown.iter().map(|(run, _)| run.failed_share).fold(0.0, f64::max);
-        Some((from, at, share))
+        let of = |run: &NamedRun<'_>| shown.iter().copied().find(|q| run.run.response_time(*q) == wanted);
+        let visible = runs.iter().filter(|run| !hides(run.run.judgement.as_ref()));
+        let lacking: Vec<(&NamedRun<'_>, f64)> = visible.filter_map(|run| Some((run, of(run)?))).collect();
+        let from = lacking.iter().map(|(_, q)| *q).reduce(f64::min)?;
+        let names = lacking.iter().filter(|(_, q)| q.total_cmp(&from).is_eq()).map(|(run, _)| run.name.clone());
+        let names: Vec<String> = names.collect();
+        let is_all = runs.len() == 1 || names.len() == runs.len();
+        let at = if is_all { String::new() } else { format!(" at {}", listed(&names)) };
+        let share = |counts: &Counts| counts.failed() as f64 / counts.total().max(1) as f64;
+        let failed = lacking.iter().map(|(run, _)| share(&run.run.tally.counts)).fold(0.0, f64::max);
+        Some(MissingPercentile { from, at, failed })
     };
     let mut lines = Vec::new();
-    if let Some((from, at, share)) = lowest(Quantile::Unanswered) {
+    if let Some(MissingPercentile { from, at, failed }) = lowest(Quantile::Unanswered) {
         let sentence = format!(
             "{}{at} is not a number: a failure counts as slower than any answer, and {} failed.",
             number::percentile(from),
-            crate::sentences::percent(share)
+            percent(failed)
         );
         lines.push(TrustLine { mark: TrustMark::Uncertain, sentence, hint: None });
     }
-    if let Some((from, at, _)) = lowest(Quantile::TooFew) {
+    if let Some(MissingPercentile { from, at, .. }) = lowest(Quantile::TooFew) {
         let longer = matches!(study, Study::Load(study) if study.plan.length.is_none());
         let hint = if longer { "send more requests (-n)" } else { "run longer (--for)" };
         let sentence = format!("{}{at} has too few answers above it.", number::percentile(from));

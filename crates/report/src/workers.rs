@@ -3,7 +3,7 @@
 use model::run::ShareSource;
 use model::{Run, SweepStudy};
 
-use crate::number::{self, NONE};
+use crate::number::{self, NONE, or_none};
 use crate::tree::{ColumnBand, DataTable, ReportSection, TableCell, TableColumn, TableRow};
 
 /// Runs that stand side by side at the most: five fit the width of the table.
@@ -57,7 +57,7 @@ fn table(study: &SweepStudy, runs: &[&Run]) -> DataTable {
     let first =
         if study.plan.repeat > 1 { format!("run {}", number::count(runs[0].repeat)) } else { "worker".to_owned() };
     let of_run = |run: &&Run| {
-        let band = ColumnBand::new(format!("{}x", number::multiple(run.multiple)), "");
+        let band = ColumnBand::new(format!("{}x", or_none(run.multiple, number::multiple)), "");
         ["requests", "%", "±%"].map(|name| TableColumn::new(name).under(&band))
     };
     let columns = std::iter::once(TableColumn::new(first)).chain(runs.iter().flat_map(of_run));

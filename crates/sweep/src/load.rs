@@ -11,8 +11,8 @@ use engine::{DriveError, DriveResult, LoadSpec, RecordBatch, RunProgress, spawn_
 use launch::CpuRestriction;
 use model::study::SCHEMA;
 use model::{
-    Clock, Diagnostic, EndedBy, GeneratorFacts, LaneCountReason, LoadPlan, LoadRun, LoadStudy, Nanos, Objective,
-    Placement, ServerLocation, Statistics, verdict, warnings,
+    Clock, Diagnostic, EndedBy, GeneratorFacts, LaneCountReason, LoadPlan, LoadStudy, Nanos, Objective, Placement, Run,
+    ServerLocation, Statistics, verdict, warnings,
 };
 use probe::host::HostCounters;
 use probe::machine;
@@ -78,7 +78,7 @@ pub fn conduct_load<C: Clock + Clone + Send + Sync>(
     prepared: PreparedLoad,
     company: LoadCompany<'_>,
     context: &Context<'_, C>,
-    observer: &mut dyn Observer<LoadStudy, LoadRun>,
+    observer: &mut dyn Observer<LoadStudy, Run>,
 ) -> Result<LoadStudy, SweepError> {
     let PreparedLoad { shape, plan, name_resolution, placement, serving, lanes_by, server } = prepared;
     let LoadCompany { mut journal, statsd, calibrates } = company;
@@ -137,13 +137,10 @@ pub fn conduct_load<C: Clock + Clone + Send + Sync>(
         server: server_cpu,
         ..GeneratorFacts::default()
     };
-    let mut run = LoadRun {
-        name_resolution,
-        checks: journal.map_or_else(Vec::new, |journal| journal.checks()),
-        statsd,
-        ..recorded(done, &plan, generator)
-    };
+    let log_dropped = done.dropped_records;
+    let mut run = Run { statsd, ..recorded(done, &plan, generator) };
     judge(&mut run, &plan, placement.as_ref(), interrupted, ended_by.flatten());
+    run.warnings.extend((log_dropped > 0).then_some(Diagnostic::LogIncomplete { dropped: log_dropped }));
     let study = LoadStudy {
         schema: SCHEMA,
         started_at: context.started_at.clone(),
@@ -153,7 +150,10 @@ pub fn conduct_load<C: Clock + Clone + Send + Sync>(
         server,
         placement,
         lanes_by,
+        name_resolution,
         run,
+        checks: journal.map_or_else(Vec::new, |journal| journal.checks()),
+        log_dropped,
         interrupted,
     };
     observer.judged(&study);
@@ -161,22 +161,21 @@ pub fn conduct_load<C: Clock + Clone + Send + Sync>(
 }
 
 /// A run that is not judged: what lanes recorded, and what is known of the `generator` beside.
-pub(crate) fn recorded(done: DriveResult, plan: &LoadPlan, generator: GeneratorFacts) -> LoadRun {
+pub(crate) fn recorded(done: DriveResult, plan: &LoadPlan, generator: GeneratorFacts) -> Run {
     let DriveResult { tally, batches, backlog, measured, elapsed, lanes, clock_steps, far, .. } = done;
     let length = plan.requests_total.is_none().then_some(measured);
     let backlog = backlog.and_then(|samples| samples.backlog(tally.counts.total(), length));
     let statistics = Statistics::of(&tally, &batches, &warnings::LOAD_PERCENTILES).with_backlog(backlog);
-    LoadRun {
-        log_dropped: done.dropped_records,
+    Run {
         statistics: Some(statistics),
         generator: GeneratorFacts { lanes, clock_steps, ..generator }.from_far(far),
-        ..LoadRun::recorded(tally, measured, elapsed)
+        ..Run::recorded(plan.connections, tally, measured, elapsed)
     }
 }
 
 /// What the run's own figures say of it; it may have ended before its time, by a condition.
 pub(crate) fn judge(
-    run: &mut LoadRun,
+    run: &mut Run,
     plan: &LoadPlan,
     placement: Option<&Placement>,
     interrupted: bool,
@@ -212,6 +211,6 @@ fn early_end<'a, C: Clock + Sync>(
         let tally = progress.tally().filter(|_| !is_first)?;
         let measured = now.min(tally.window.until).saturating_sub(tally.window.from);
         // The run as it is now, as far as objectives need it.
-        LoadRun::recorded(tally, measured, measured).first_that_holds(stop_if).map(Some)
+        Run::recorded(1, tally, measured, measured).first_that_holds(stop_if).map(Some)
     }
 }

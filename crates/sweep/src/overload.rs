@@ -1,7 +1,7 @@
 //! What a load says of its server where it offered more than that can do.
 
 use model::forecast::{Estimate, Overload, OverloadDoubt};
-use model::{LoadPlan, LoadRun, Nanos, Pace, Profile};
+use model::{LoadPlan, Nanos, Pace, Profile, Run};
 
 /// Two ways to the same capacity may differ by this part.
 const AGREE: f64 = 0.05;
@@ -12,7 +12,7 @@ const IN_95_PERCENT: f64 = 2.14;
 ///
 /// The slots are told with a service time that the user gives. The shortest service time of the run is none: requests that
 /// waited are all that an overload has.
-pub(crate) fn overload(run: &LoadRun, plan: &LoadPlan) -> Option<Overload> {
+pub(crate) fn overload(run: &Run, plan: &LoadPlan) -> Option<Overload> {
     if !matches!(plan.pace, Pace::Open { profile: Profile::Flat { .. }, .. }) {
         return None;
     }
@@ -42,7 +42,7 @@ pub(crate) fn overload(run: &LoadRun, plan: &LoadPlan) -> Option<Overload> {
 
 /// Capacity x service time. What a request costs beside the time that was given holds its slot too. As the first of a run wait for
 /// nobody, the shortest response time tells how much that is at the most; where even that waited, it tells nothing.
-fn slots(capacity: Estimate, service: f64, run: &LoadRun) -> Estimate {
+fn slots(capacity: Estimate, service: f64, run: &Run) -> Estimate {
     let beside = run.tally.response_time.min().map(|least| least.as_secs_f64() / service - 1.0);
     let beside = beside.filter(|part| (0.0..BESIDE).contains(part)).unwrap_or(0.0);
     let value = capacity.value * service;
@@ -52,7 +52,7 @@ fn slots(capacity: Estimate, service: f64, run: &LoadRun) -> Estimate {
 /// A request that costs more than this part of its time beside it has waited.
 const BESIDE: f64 = 0.1;
 
-fn doubt(run: &LoadRun, capacity: f64, answered: f64) -> Option<OverloadDoubt> {
+fn doubt(run: &Run, capacity: f64, answered: f64) -> Option<OverloadDoubt> {
     if run.tally.counts.failed() > 0 {
         return Some(OverloadDoubt::Failures);
     }
@@ -75,7 +75,7 @@ mod tests {
     }
 
     /// Requests at an even pace on slots of 0.1 s, in simulated time: the `n`-th takes the slot that is free first.
-    fn run(rate: u64, slots: u64, seconds: u64, fails: bool) -> LoadRun {
+    fn run(rate: u64, slots: u64, seconds: u64, fails: bool) -> Run {
         let window = Window { from: Nanos::ZERO, until: Nanos::from_secs(seconds) };
         let (mut tally, mut batches) = (Tally::new(window, 1), Batches::new(window));
         let mut free = vec![Nanos::ZERO; slots as usize];
@@ -93,7 +93,7 @@ mod tests {
         }
         let (length, statistics) = (window.until, Statistics::of(&tally, &batches, &warnings::LOAD_PERCENTILES));
         let statistics = statistics.with_backlog(testkit::load::backlog(window, &times));
-        LoadRun { statistics: Some(statistics), ..LoadRun::recorded(tally, length, length) }
+        Run { statistics: Some(statistics), ..Run::recorded(1, tally, length, length) }
     }
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
     }
 
     /// 60 requests a second for 9 s, of which the `n`-th takes so long.
-    fn taking(time: impl Fn(u64) -> Nanos) -> LoadRun {
+    fn taking(time: impl Fn(u64) -> Nanos) -> Run {
         let window = Window { from: Nanos::ZERO, until: Nanos::from_secs(9) };
         let (mut tally, mut batches, mut times) = (Tally::new(window, 1), Batches::new(window), Vec::new());
         for n in 0..540 {
@@ -120,7 +120,7 @@ mod tests {
         }
         let statistics = Statistics::of(&tally, &batches, &warnings::LOAD_PERCENTILES);
         let statistics = statistics.with_backlog(testkit::load::backlog(window, &times));
-        LoadRun { statistics: Some(statistics), ..LoadRun::recorded(tally, window.until, window.until) }
+        Run { statistics: Some(statistics), ..Run::recorded(1, tally, window.until, window.until) }
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         let watching = Watching { probe, ..Watching::default() };
         let ObservedRun { done, watch, .. } = self.drive(&shape, &self.context.progress(&shape), &watching)?;
         let statistics = Some(Statistics::of(&done.tally, &done.batches, &PERCENTILES));
-        let recorded = Run::recorded(connections, f64::from(MULTIPLE), done.tally, done.measured, done.elapsed);
+        let recorded = Run::recorded(connections, done.tally, done.measured, done.elapsed);
         let run = Run { statistics, watch, ..recorded };
         Ok(DisciplineProbe {
             keep_alive,

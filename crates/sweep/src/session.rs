@@ -7,8 +7,8 @@ use launch::CpuRestriction;
 use model::forecast::{ServiceTime, ServiceTimeSource};
 use model::run::PERCENTILES;
 use model::{
-    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, LoadRun, Nanos, Pace, Probe, Run, ServerKind, ServerPlan,
-    ServerUse, Statistics, Stop, StreamPlan, Timing, WatchReading, WorkerShare, verdict, warnings,
+    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Nanos, Pace, Probe, Run, ServerKind, ServerPlan, ServerUse,
+    Statistics, Stop, StreamPlan, Timing, WatchReading, WorkerShare, verdict, warnings,
 };
 use probe::host::HostCounters;
 use probe::processes::{tree, use_of_tree};
@@ -202,9 +202,10 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
             .filter(|cpu| family.iter().all(|pid| cpu.processes.iter().any(|process| process.pid == *pid)));
         let cpu = whole.map(|cpu| cpu.processes.iter().map(|process| process.cpu).sum());
         let backlog = done.backlog.and_then(|samples| samples.backlog(done.tally.counts.total(), Some(done.measured)));
-        let recorded = Run::recorded(connections, job.multiple, done.tally, done.measured, done.elapsed);
+        let recorded = Run::recorded(connections, done.tally, done.measured, done.elapsed);
         let mut run = Run {
             repeat: job.repeat,
+            multiple: Some(job.multiple),
             workers,
             readings,
             watch,
@@ -227,7 +228,7 @@ impl<'a, C: Clock + Clone + Send + Sync> Session<'a, C> {
         };
         let (keep_alive, placement) = (job.stream.keep_alive, self.server.facts.placement.as_ref());
         if self.pace.is_open() {
-            run.warnings = warnings::of_load(&as_load(&run), &self.pace, keep_alive, placement, ended_by);
+            run.warnings = warnings::of_load(&run, &self.pace, keep_alive, placement, ended_by);
         } else {
             self.forecast(&mut run, service_time.unwrap_or_default());
             run.warnings = warnings::of_run(&run, keep_alive, placement, ended_by);
@@ -357,7 +358,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         let accounts = if is_whole { self.reconcile() } else { Err(None) };
         for run in runs.into_iter().filter(|run| run.claim.is_none()) {
             let judgement = if self.pace.is_open() {
-                verdict::of_open_loop(&as_load(run), &self.pace, Timing::default())
+                verdict::of_open_loop(run, &self.pace, Timing::default())
             } else {
                 verdict::of_run(run, self.server.facts.slots())
             };
@@ -390,15 +391,6 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
             None if self.context.is_interrupted() => Err(None),
             None => unknown("its statistics did not become fresh"),
         }
-    }
-}
-
-/// A run in open loop as `load` has it, so that both are judged by the same rules.
-fn as_load(run: &Run) -> LoadRun {
-    LoadRun {
-        statistics: run.statistics.clone(),
-        generator: run.generator.clone(),
-        ..LoadRun::recorded(run.tally.clone(), run.measured, run.elapsed)
     }
 }
 

@@ -87,7 +87,7 @@ impl<C: Clock + Clone + Send + Sync> Session<'_, C> {
         let forecast = service_time.and_then(|ServiceTime { time, source, .. }| {
             queueing::closed_loop::forecast(connections, slots, time, source)
         });
-        let claimed = Run::claimed(connections, job.multiple, claim, elapsed);
+        let claimed = Run { multiple: Some(job.multiple), ..Run::claimed(connections, claim, elapsed) };
         Ok(Some(Run { repeat: job.repeat, workers, readings, forecast, generator, warnings, ..claimed }))
     }
 

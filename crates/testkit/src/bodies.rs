@@ -205,7 +205,8 @@ fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Ou
             server: None,
             far: Vec::new(),
         },
-        ..Run::recorded(CONNECTIONS, 1.6, tally, LENGTH, elapsed)
+        multiple: Some(1.6),
+        ..Run::recorded(CONNECTIONS, tally, LENGTH, elapsed)
     };
     run.judgement = Some(verdict::of_run(&run, 10));
     run

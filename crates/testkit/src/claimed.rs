@@ -3,7 +3,7 @@
 use model::claimed::ClaimedPercentile;
 use model::diagnostic::FindingGrade;
 use model::run::ShareSource;
-use model::{Believable, Diagnostic, GeneratorClaim, LoadRun, LoadStudy, Nanos, Run, Stop, SweepStudy, WorkerShare};
+use model::{Believable, Diagnostic, GeneratorClaim, LoadStudy, Nanos, Run, Stop, SweepStudy, WorkerShare};
 
 use crate::{load, study};
 
@@ -90,13 +90,13 @@ pub fn wrk_load() -> LoadStudy {
         is,
         text: text.to_owned(),
     };
-    study.run = LoadRun {
+    study.run = Run {
         warnings: vec![
             found(FindingGrade::Fails, "Little's law", "23.3 requests at once, and there can be 20."),
             found(FindingGrade::Doubtful, "phantom samples", "about 18.7 % of its samples were never sent."),
             Diagnostic::Steal { share: 0.02 },
         ],
-        ..LoadRun::claimed(wrk_claim(), Nanos::from_millis(2010))
+        ..Run::claimed(20, wrk_claim(), Nanos::from_millis(2010))
     };
     study
 }
@@ -125,7 +125,8 @@ pub fn hey_sweep() -> SweepStudy {
             readings: std::mem::take(&mut run.readings),
             forecast: run.forecast.take(),
             warnings: (at == 1).then_some(differs).into_iter().collect(),
-            ..Run::claimed(run.connections, run.multiple, claim, Nanos::from_millis(2010))
+            multiple: run.multiple,
+            ..Run::claimed(run.connections, claim, Nanos::from_millis(2010))
         };
     }
     study

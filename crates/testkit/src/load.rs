@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use model::forecast::{Estimate, Overload};
 use model::study::SCHEMA;
 use model::{
-    Arrivals, Backlog, BacklogSamples, EndedBy, GeneratorFacts, LaneCountReason, LatePolicy, LoadPlan, LoadRun,
-    LoadStudy, Nanos, Outcome, Pace, Placement, Profile, Rate, ServerLocation, Statistics, Threshold, Timestamps,
+    Arrivals, Backlog, BacklogSamples, Diagnostic, EndedBy, GeneratorFacts, LaneCountReason, LatePolicy, LoadPlan,
+    LoadStudy, Nanos, Outcome, Pace, Placement, Profile, Rate, Run, ServerLocation, Statistics, Threshold, Timestamps,
     Timing, Window, verdict, warnings,
 };
 
@@ -67,8 +67,8 @@ pub fn open_poisson() -> LoadStudy {
     };
     let line = "--rate=500/s --arrivals=poisson --seed=1 -c64 --for=30s --fail-if 'p99 > 200ms' --fail-if 'failed > 0.1%' http://puma.example:9292/sleep0.035";
     let mut study = played(line, plan, &Server { delay: Nanos::from_millis(35), ..PUMA }, |_| None);
-    study.run.name_resolution = Some(Nanos::from_micros(1_830));
-    study.run.checks = vec![format!("all {} bodies are equal (2 bytes)", study.run.tally.counts.good())];
+    study.name_resolution = Some(Nanos::from_micros(1_830));
+    study.checks = vec![format!("all {} bodies are equal (2 bytes)", study.run.tally.counts.good())];
     judged(study)
 }
 
@@ -163,7 +163,7 @@ pub fn skipped() -> LoadStudy {
     };
     let line = "--ramp=20/s..200/s --over=10s --arrivals=uniform --seed=7 --burst=5 --late=skip -c8 --for=12s --timing=coalesce --log=requests.csv http://127.0.0.1:9292/";
     let mut study = played(line, plan, &Server { delay: Nanos::from_millis(60), ..PUMA }, |_| None);
-    study.run.log_dropped = 12;
+    study.log_dropped = 12;
     judged(study)
 }
 
@@ -235,6 +235,8 @@ fn judged(mut study: LoadStudy) -> LoadStudy {
     let judgement = verdict::of_load(run, plan);
     study.run.judgement = Some(judgement);
     study.run.warnings = warnings;
+    let dropped = study.log_dropped;
+    study.run.warnings.extend((dropped > 0).then_some(Diagnostic::LogIncomplete { dropped }));
     study
 }
 
@@ -303,7 +305,7 @@ fn played_anew(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(
     let (tally, batches, times) = play(&plan, server, fault);
     let backlog = if plan.pace.is_open() { backlog(tally.window, &times) } else { None };
     let statistics = Statistics::of(&tally, &batches, &warnings::LOAD_PERCENTILES).with_backlog(backlog);
-    let timestamps = plan.timestamps;
+    let (timestamps, connections) = (plan.timestamps, plan.connections);
     let elapsed = tally.last_ended;
     let measured = plan.length.unwrap_or(tally.last_ended - tally.window.from);
     let lanes_by = match plan.pace {
@@ -320,14 +322,17 @@ fn played_anew(arguments: &str, plan: LoadPlan, server: &Server, fault: impl Fn(
         plan,
         environment: environment(),
         lanes_by,
-        run: LoadRun {
+        name_resolution: None,
+        run: Run {
             statistics: Some(statistics),
             generator: GeneratorFacts {
                 clock_steps: (timestamps == Timestamps::Kernel).then_some(0),
                 ..at_ease(elapsed)
             },
-            ..LoadRun::recorded(tally, measured, elapsed)
+            ..Run::recorded(connections, tally, measured, elapsed)
         },
+        checks: Vec::new(),
+        log_dropped: 0,
         interrupted: false,
     })
 }

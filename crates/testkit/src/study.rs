@@ -257,8 +257,8 @@ mod tests {
     fn a_line_at_the_slots_keeps_them_busy_and_no_more() {
         for run in canonical().runs {
             let share = run.of_maximum().unwrap();
-            assert!((0.90..1.0).contains(&share), "{}x: {share}", run.multiple);
-            assert!((1.0..1.1).contains(&run.of_ideal(0.5).unwrap()), "{}x", run.multiple);
+            assert!((0.90..1.0).contains(&share), "{}x: {share}", run.connections);
+            assert!((1.0..1.1).contains(&run.of_ideal(0.5).unwrap()), "{} connections", run.connections);
         }
     }
 

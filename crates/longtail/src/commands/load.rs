@@ -9,7 +9,7 @@ use engine::{Endpoint, Resolver, Transport};
 use model::counts::name;
 use model::networks::is_public;
 use model::plan::quoted;
-use model::{BadResponse, BadResponses, Diagnostic, LoadPlan, LoadRun, LoadStudy, Outcome, Study, Tally, Verdict};
+use model::{BadResponse, BadResponses, Diagnostic, LoadPlan, LoadStudy, Outcome, Run, Study, Tally, Verdict};
 use sweep::{Context, LoadCompany, Observer, Phase, PreparedLoad, RequestJournal, conduct_load};
 
 use super::conducted::{context, start_far};
@@ -170,7 +170,7 @@ struct LoadObserver<'a> {
     outlets: &'a mut Outlets,
 }
 
-impl Observer<LoadStudy, LoadRun> for LoadObserver<'_> {
+impl Observer<LoadStudy, Run> for LoadObserver<'_> {
     fn phase(&mut self, phase: &Phase) {
         let ui = self.ui.get_or_insert_with(Ui::new);
         match phase {
@@ -180,7 +180,7 @@ impl Observer<LoadStudy, LoadRun> for LoadObserver<'_> {
         self.outlets.phase(phase);
     }
 
-    fn run_done(&mut self, _: &LoadStudy, _: &LoadRun) {}
+    fn run_done(&mut self, _: &LoadStudy, _: &Run) {}
 
     fn judged(&mut self, study: &LoadStudy) {
         self.ui = None;

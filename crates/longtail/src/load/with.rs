@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::{Endpoint, Resolver};
 use launch::CpuRestriction;
 use model::study::SCHEMA;
-use model::{GeneratorClaim, LoadRun, LoadStudy, Nanos};
+use model::{GeneratorClaim, LoadStudy, Nanos, Run};
 use requests::TargetUrl;
 use sweep::{ClaimedRun, OtherGenerator as _, PreparedLoad};
 
@@ -134,7 +134,7 @@ impl OrderedLoad {
             return Ok(None);
         };
         without_secrets(&mut claim, &order);
-        let run = LoadRun { generator, warnings: found, ..LoadRun::claimed(claim, elapsed) };
+        let run = Run { generator, warnings: found, ..Run::claimed(prepared.plan.connections, claim, elapsed) };
         Ok(Some(LoadStudy {
             schema: SCHEMA,
             started_at,
@@ -144,7 +144,10 @@ impl OrderedLoad {
             server: prepared.server,
             placement: prepared.placement,
             lanes_by: prepared.lanes_by,
+            name_resolution: None,
             run,
+            checks: Vec::new(),
+            log_dropped: 0,
             interrupted: false,
         }))
     }

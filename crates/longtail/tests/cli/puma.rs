@@ -27,7 +27,7 @@ fn swept_for(words: &str, window: &str) -> SweepStudy {
     assert_eq!(study.runs.len(), 2);
     for run in &study.runs {
         assert_conserved(run);
-        assert_eq!(run.connections, (run.multiple * f64::from(study.server.slots())) as u32);
+        assert_eq!(run.connections, (run.multiple.unwrap() * f64::from(study.server.slots())) as u32);
     }
     study
 }

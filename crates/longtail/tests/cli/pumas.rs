@@ -81,7 +81,7 @@ fn print(study: &SweepStudy, words: &str) {
         let held = theory.by_worker.as_ref().map_or_else(|| "-".to_owned(), |held| format!("{held:?}"));
         let line = format!(
             "Puma {version} {words} {:.1}x: {:.1} req/s, p50 {} p95 {} p99 {} ms, held {held}, {:?}\n",
-            run.multiple,
+            run.in_multiples(),
             run.completed_rate(),
             ms(run, 0.5),
             ms(run, 0.95),
@@ -115,7 +115,7 @@ fn assert_contract(puma: &str, words: &str, is_kept: bool) {
             // However noisy it is: in turns most of the time is waited by few, else all wait about alike.
             let times = &run.tally.response_time;
             let (median, mean) = (times.quantile(0.5).unwrap(), times.mean().unwrap());
-            if run.multiple > 2.0 {
+            if run.multiple > Some(2.0) {
                 assert_eq!(
                     median * 2 < mean,
                     expected == Discipline::Turns,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::anatomy::STAMPS;
-use crate::{Body, Nanos, Timestamps};
+use crate::{Body, Nanos};
 
 /// The stream of requests of each run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -95,4 +95,41 @@ pub enum Stop {
     After(Nanos),
     /// Each connection makes this many requests (warm-up not included).
     RequestsPerConnection(u64),
+}
+
+/// What becomes of a request that is due while all connections are busy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LatePolicy {
+    /// It waits for a connection, and its due time stays: the wait is part of its response time.
+    #[default]
+    Queue,
+    /// It is counted and not sent.
+    Skip,
+}
+
+/// How a lane waits for the next due time: precision costs wake-ups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Timing {
+    /// Wakes at whole milliseconds and sends what has become due: least CPU, up to 1 ms late.
+    Coalesce,
+    /// Wakes for each due time, by the nanosecond timer, early by what wake-ups are usually late: a few microseconds late.
+    #[default]
+    Precise,
+    /// As precise, and busy polling for the last 50 µs before each due time: below a microsecond late on a free core.
+    Spin,
+}
+
+/// Whose clock says when an answer came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Timestamps {
+    /// The kernel's: when the last segment of it came in. What the lane adds before it reads (read lag) is measured, and
+    /// not in the times.
+    Kernel,
+    /// The lane's, when it reads: what it adds is in the times, and unknown.
+    #[default]
+    User,
 }

@@ -317,7 +317,7 @@ fn run(connections: u32, tenths: [f64; 10], rate: u64) -> Run {
         tally.record(&exchange, (n % u64::from(connections)) as usize);
     }
     let length = Nanos::from_secs(100);
-    Run::recorded(connections, f64::from(connections) / 10.0, tally, length, length)
+    Run::recorded(connections, tally, length, length)
 }
 
 /// Turns of ten, of which the first request took so long.

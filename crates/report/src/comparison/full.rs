@@ -3,24 +3,24 @@
 use model::comparison::{ComparisonLoad, ComparisonRun, ComparisonStudy, Metric};
 use model::{Nanos, Stop};
 
-use crate::facts::{self, Labelled};
+use crate::facts;
 use crate::number;
 use crate::run_columns::{self, LIMIT, MARKS, RunColumn, mark, response_times};
 use crate::tree::{ColumnBand, NamedFact, ReportSection, ReportTree, TableCell};
-use crate::{diagnostics, kernel_view, server_view, verdicts};
+use crate::{diagnostics, kernel_view, named_runs, server_view, verdicts};
 
 /// What is said of it, its runs in the order in which they were made.
 pub fn report(study: &ComparisonStudy) -> ReportTree {
     let columns = columns(study);
     let rows = study.runs.iter().map(|run| run_columns::row(&columns, run, run.run.judgement.as_ref())).collect();
-    let runs = labelled(study);
+    let runs = named_runs::of_comparison(study);
     let sockets: Vec<_> = study.plan.arms.iter().map(|arm| arm.server.socket).collect();
     let sections = [
         study.interrupted.then(|| ReportSection::new("interrupted: blocks are missing")),
         ReportSection::new("runs that came to nothing").lines(lost(study)).filled(),
         diagnostics::verdicts(&runs),
         diagnostics::errors(&runs),
-        diagnostics::warnings(&study.warnings, &diagnostics::warnings_of(&runs)),
+        diagnostics::warnings(&study.warnings, &runs),
         server_view::section(&runs),
         kernel_view::section(&runs, &sockets),
     ];
@@ -32,16 +32,6 @@ pub fn report(study: &ComparisonStudy) -> ReportTree {
         glossary: if study.runs.is_empty() { Vec::new() } else { MARKS.to_vec() },
         total_time: format!("total time {}", number::minutes(study.total_time)),
     }
-}
-
-/// What a run is called: `B, block 3`, and where it was repeated `B, block 3, again`.
-pub(crate) fn label(study: &ComparisonStudy, run: &ComparisonRun) -> String {
-    let again = if run.attempt > 1 { ", again" } else { "" };
-    format!("{}, block {}{again}", study.plan.letter(run.arm), run.block)
-}
-
-fn labelled(study: &ComparisonStudy) -> Vec<Labelled<'_>> {
-    study.runs.iter().map(|run| Labelled { label: label(study, run), run: &run.run }).collect()
 }
 
 fn lost(study: &ComparisonStudy) -> impl Iterator<Item = String> {

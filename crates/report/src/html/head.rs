@@ -97,7 +97,7 @@ fn percentiles(run: &SummaryRun) -> DataTable {
     let known = [times.p50, times.p90, times.p95, times.p99, times.p999];
     let all = || SUMMARY_PERCENTILES.iter().map(|(name, _)| *name).zip(known);
     let names = ["", "mean"].into_iter().chain(SUMMARY_PERCENTILES.iter().map(|(name, _)| *name)).chain(["max"]);
-    let alone = |time: Option<f64>| time.map_or_else(|| number::NONE.to_owned(), answer::short);
+    let alone = |time: Option<f64>| time.map_or_else(|| number::NONE.to_owned(), number::of_millis);
     let values = all().map(|(name, time)| answer::time_cell(run, name, time));
     let first = ["response time, ms".to_owned(), alone(times.mean)];
     let values = TableRow::new(first.into_iter().chain(values).chain([alone(times.max)]));

@@ -2,7 +2,6 @@
 
 use model::Finding;
 
-use crate::answer::short;
 use crate::html::figure::{DrawnFigure, KeyEntry, PageFigure};
 use crate::html::shown_runs::{ShownRuns, median};
 use crate::load_answer::range;
@@ -69,7 +68,7 @@ pub(crate) fn response_times(runs: &ShownRuns<'_>) -> PageFigure {
             let connections = shown.run.connections;
             let interval = shown.figures.interval_ms.get(name).map(range).filter(|range| !range.is_empty());
             let interval = interval.map(|range| format!(" (95 %: {range})")).unwrap_or_default();
-            let title = format!("{name} at {connections} connections: {} ms{interval}", short(y));
+            let title = format!("{name} at {connections} connections: {} ms{interval}", number::of_millis(y));
             marks.push(PlotMark::Dot { class: name.into(), at: PlotPoint { x: f64::from(connections), y }, title });
             values.push(y);
             known += 1;

@@ -3,7 +3,6 @@
 use model::{Run, SweepStudy};
 
 use crate::html::figure::KeyEntry;
-use crate::number;
 use crate::summary::{Summary, SummaryRun};
 
 /// The runs of a sweep whose figures are the server's.
@@ -58,9 +57,7 @@ impl<'a> ShownRuns<'a> {
 
     /// The colours of the loads.
     pub(crate) fn key(&self) -> Vec<KeyEntry> {
-        let entry = |run: &Run| {
-            KeyEntry::new(self.class(run), format!("{} ({}x)", run.connections, number::rate_in_words(run.multiple)))
-        };
+        let entry = |run: &Run| KeyEntry::new(self.class(run), format!("{} ({})", run.connections, run.in_multiples()));
         self.first_of_each().into_iter().map(entry).collect()
     }
 

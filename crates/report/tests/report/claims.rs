@@ -109,15 +109,13 @@ fn a_hint_that_several_runs_share_stands_once() {
     study.runs[0].judgement = study.runs[2].judgement.clone();
     study.runs[3].judgement = study.runs[1].judgement.clone();
     let text = closing(&study);
-    for shared in
-        ["1.00x, 2.00x: FAILS the hypervisor", "1.50x, 3.00x: FAILS ", "→ use a machine whose cores are its own"]
-    {
+    for shared in ["1x, 2x: FAILS the hypervisor", "1.5x, 3x: FAILS ", "→ use a machine whose cores are its own"] {
         assert_eq!(text.matches(shared).count(), 1, "{text}");
     }
     study.runs[1].warnings = vec![Diagnostic::WorkersChanged { new: 1 }, Diagnostic::WorkersChanged { new: 1 }];
     study.runs[2].warnings = vec![Diagnostic::WorkersChanged { new: 1 }];
     let text = closing(&study);
-    let seen = format!("  1.50x, 2.00x: {}\n", Diagnostic::WorkersChanged { new: 1 });
+    let seen = format!("  1.5x, 2x: {}\n", Diagnostic::WorkersChanged { new: 1 });
     assert_eq!(text.matches(&seen).count(), 1, "{text}");
     assert_eq!(text.matches(Diagnostic::WorkersChanged { new: 1 }.hint()).count(), 1);
 }
@@ -159,7 +157,7 @@ fn why_a_run_is_held_against_no_order_of_service_is_said_also_where_no_run_is() 
         run.theory = Some(model::Theory::not_judged(model::theory::NotJudged::ShapeUnknown, 1.15));
     }
     let text = closing(&study);
-    assert!(text.contains("4.00x is held against no model: how many workers"), "{text}");
+    assert!(text.contains("4x is held against no model: how many workers"), "{text}");
 }
 
 #[test]

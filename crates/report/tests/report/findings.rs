@@ -26,7 +26,8 @@ fn run(connections: u32, rate: u64, millis: &dyn Fn(u64) -> f64) -> Run {
     tally.response_time = model::Histogram::default();
     (0..rate * SECONDS).for_each(|n| tally.response_time.record(Nanos((millis(n) * 1e6) as u64)));
     let statistics = Some(Statistics::of(&tally, &batches, &model::run::PERCENTILES));
-    let mut run = Run::recorded(connections, f64::from(connections) / 10.0, tally, WINDOW.until, WINDOW.until);
+    let mut run = Run::recorded(connections, tally, WINDOW.until, WINDOW.until);
+    run.multiple = Some(f64::from(connections) / 10.0);
     run.statistics = statistics;
     run.judgement = Some(judgement(Verdict::ServerBound, Some(threads(connections))));
     run

@@ -16,7 +16,7 @@ fn eight_rows() -> SweepStudy {
     let last = study.runs[1].clone();
     for connections in [50, 60, 70, 80, 90, 100] {
         let mut run = last.clone();
-        (run.connections, run.multiple) = (connections, f64::from(connections) / 10.0);
+        (run.connections, run.multiple) = (connections, Some(f64::from(connections) / 10.0));
         study.runs.push(run);
     }
     study
@@ -92,7 +92,7 @@ fn what_others_wrote_stays_text() {
     let mut of_load = load::open_poisson();
     of_load.plan.url = EVIL.to_owned();
     of_load.command_line = EVIL.to_owned();
-    of_load.run.checks = vec![EVIL.to_owned()];
+    of_load.checks = vec![EVIL.to_owned()];
     for study in [Study::from(study), of_load.into()] {
         let page = page(&study);
         assert!(!page.contains("<script>") && !page.contains("<img"), "a text became an element");

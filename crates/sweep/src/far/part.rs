@@ -5,7 +5,7 @@
 use engine::{DriveResult, GeneratorPart, LaneOutcome, LoadSpec, RunProgress, Transport, drive_part};
 use model::study::SCHEMA;
 use model::{
-    Clock, Environment, FarGenerator, GeneratorFacts, LaneCountReason, LoadPlan, LoadStudy, Nanos, Request,
+    Clock, Diagnostic, Environment, FarGenerator, GeneratorFacts, LaneCountReason, LoadPlan, LoadStudy, Nanos, Request,
     ServerLocation,
 };
 use probe::host::HostCounters;
@@ -140,9 +140,10 @@ pub fn merge_parts(parts: Vec<(String, LoadPart)>, version: &str) -> Result<Load
         merge(&mut merged, done.outcome);
     }
     let done = DriveResult { far, ..DriveResult::of(&spec, start, end, merged) };
-    let interrupted = done.interrupted;
+    let (interrupted, log_dropped) = (done.interrupted, done.dropped_records);
     let mut run = recorded(done, &plan, GeneratorFacts::default());
     judge(&mut run, &plan, None, interrupted, None);
+    run.warnings.extend((log_dropped > 0).then_some(Diagnostic::LogIncomplete { dropped: log_dropped }));
     Ok(LoadStudy {
         schema: SCHEMA,
         started_at,
@@ -152,7 +153,10 @@ pub fn merge_parts(parts: Vec<(String, LoadPart)>, version: &str) -> Result<Load
         server,
         placement: None,
         lanes_by,
+        name_resolution: None,
         run,
+        checks: Vec::new(),
+        log_dropped,
         interrupted,
     })
 }

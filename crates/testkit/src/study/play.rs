@@ -215,7 +215,8 @@ fn run(
         }),
         statistics: Some(Statistics::of(&tally, &batches, &PERCENTILES)),
         generator: at_ease(elapsed),
-        ..Run::recorded(connections, multiple, tally, measured, elapsed)
+        multiple: Some(multiple),
+        ..Run::recorded(connections, tally, measured, elapsed)
     };
     run.judgement = Some(verdict::of_run(&run, server.slots()));
     run

@@ -32,7 +32,7 @@ fn a_signal_ends_a_load_and_its_log_is_whole() {
         let counts = &study.run.tally.counts;
         assert!(study.interrupted);
         assert_eq!(counts.total(), counts.good() + counts.of(Outcome::InFlight), "{:?}", outcomes(&study));
-        assert_eq!(study.run.log_dropped, 0);
+        assert_eq!(study.log_dropped, 0);
         let log = fs::read_to_string(lab.path("log.csv")).unwrap();
         assert_eq!(log.lines().count() as u64, 1 + counts.total(), "{:?}", outcomes(&study));
         assert_eq!(log.matches(",in_flight_at_end,").count() as u64, counts.of(Outcome::InFlight));

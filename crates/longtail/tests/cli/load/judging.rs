@@ -1,6 +1,6 @@
 //! Objectives and checks of the answers: what they find, and the exit code.
 
-use model::{ThresholdResult, judged_thresholds};
+use model::ThresholdResult;
 use sha2::{Digest as _, Sha256};
 use sink::SinkBody;
 use testkit::http::Receiver;
@@ -9,9 +9,9 @@ use super::{load, sink, study, url};
 use crate::lab::Lab;
 
 /// What came of each threshold of the study.
-fn results(study: model::LoadStudy) -> Vec<ThresholdResult> {
-    let judged = judged_thresholds(&study.into());
-    judged.into_iter().map(|one| one.results[0].expect("the run has requests")).collect()
+fn results(study: &model::LoadStudy) -> Vec<ThresholdResult> {
+    let held = |threshold| study.run.held_against(threshold).expect("the run has requests");
+    study.plan.thresholds.iter().map(held).collect()
 }
 
 #[test]
@@ -19,7 +19,7 @@ fn a_threshold_that_is_missed_is_named_and_is_exit_1() {
     let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
     let words = format!("-n 50 -c 2 --fail-if 'failed > 0' --expect 'max < 0s' {}", url(&sink));
     let ended = load(&lab, &words).with_code(1);
-    let results = results(study(&lab));
+    let results = results(&study(&lab));
     assert_eq!(results.iter().map(|result| result.is_met).collect::<Vec<_>>(), [false, true]);
     // Where the machine kept the generator from its work nobody can tell.
     let (word, printed) = if results[0].doubt.is_none() { ("FAIL", "PASS") } else { ("CANNOT TELL", "CANNOT TELL") };
@@ -40,7 +40,7 @@ fn a_threshold_that_is_met_is_exit_0() {
     let study = study(&lab);
     let bound = study.run.judgement.as_ref().is_some_and(|it| it.verdict == model::Verdict::GeneratorBound);
     ended.with_code(i32::from(bound));
-    assert!(results(study).iter().all(|result| result.is_met));
+    assert!(results(&study).iter().all(|result| result.is_met));
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn failures_are_counted_against_a_threshold() {
         let words = format!("-n 6 -c 2 --timeout 300ms --fail-if 'errors > 99%' {}", receiver.url());
         // It is missed; and no figure is the server's.
         load(&lab, &words).with_code(3);
-        assert!(!results(study(&lab))[0].is_met);
+        assert!(!results(&study(&lab))[0].is_met);
     }
 }
 
@@ -84,10 +84,10 @@ fn checked(checks: &str, url: &str) -> (i32, Vec<String>) {
     let lab = Lab::new();
     let ended = load(&lab, &format!("-n 20 -c 2 {checks} {url}"));
     let study = study(&lab);
-    for line in &study.run.checks {
+    for line in &study.checks {
         assert!(ended.stdout.contains(line.as_str()), "{line}: {}", ended.stdout);
     }
-    (ended.code(), study.run.checks)
+    (ended.code(), study.checks)
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn assert_is_of(metric: &Metric, run: &Run, study: &SweepStudy) -> usize {
     let labels_of = |attributes: &[KeyValue]| {
         let labels = text(attributes);
         assert_eq!(labels["connections"], run.connections.to_string());
-        assert_eq!(labels["multiple"], run.multiple.to_string());
+        assert_eq!(labels["multiple"], run.multiple.unwrap().to_string());
         assert_eq!(
             (&labels["workers"], &labels["threads"]),
             (&study.server.workers.to_string(), &study.server.threads.to_string())
