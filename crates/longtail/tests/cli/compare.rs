@@ -248,3 +248,68 @@ fn more_threads_of_puma_answer_more_when_the_app_waits() {
     assert!(found.servers.iter().flatten().all(|facts| facts.name == "Puma"));
     assert_eq!(found.servers.iter().flatten().map(model::ServerFacts::slots).collect::<Vec<_>>(), [3, 5]);
 }
+
+/// Answers GET with the files of a folder, until the test ends.
+fn serve_files(folder: std::path::PathBuf) -> u16 {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut head = [0; 4096];
+            let n = stream.read(&mut head).unwrap_or(0);
+            let text = String::from_utf8_lossy(&head[..n]).into_owned();
+            let path = text.split(' ').nth(1).unwrap_or("/").trim_start_matches('/').to_owned();
+            let (status, body) =
+                std::fs::read(folder.join(path)).map_or(("404 Not Found", Vec::new()), |body| ("200 OK", body));
+            let body = if text.starts_with("HEAD") { Vec::new() } else { body };
+            let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
+        }
+    });
+    port
+}
+
+/// A gem of that version which runs the Puma that is installed.
+const GEM: &str = r##"
+paths = Gem::Specification.find_by_name('puma').full_require_paths
+Dir.mkdir('bin')
+File.write('bin/puma', "#{paths.inspect}.each { |path| $LOAD_PATH.unshift(path) }\nrequire 'puma/cli'\nPuma::CLI.new(ARGV).run\n")
+File.write('puma.gemspec', <<~SPEC)
+  Gem::Specification.new { |s|
+    s.name, s.version, s.summary, s.author, s.files = 'puma', '9.9.9', 'x', 'x', ['bin/puma']
+    s.executables, s.bindir = ['puma'], 'bin'
+  }
+SPEC
+Dir.mkdir('gems')
+system('gem build -q puma.gemspec -o gems/puma-9.9.9.gem', exception: true)
+system('gem generate_index -q --directory .', exception: true)
+"##;
+
+#[test]
+fn a_version_of_puma_that_is_missing_is_installed_into_longtails_own_folder() {
+    let Some(lab) = Lab::with("puma") else { return };
+    if !has("gem") {
+        return;
+    }
+    let dir = lab.path("index");
+    std::fs::create_dir(&dir).unwrap();
+    Running::start(lab.program("ruby").current_dir(&dir).args(["-e", GEM])).end().with_code(0);
+    let words =
+        "compare -t1:1 -d5ms --for 50ms --warm-up 0 --blocks 6 --metric p50 --no-control --no-calibrate --format study";
+    let run = |port: u16| {
+        let rc = lab.write("gemrc", &format!(":sources:\n- http://127.0.0.1:{port}/\n"));
+        Running::start(compare(&lab, words, ["", "--puma 9.9.9"]).env("GEMRC", rc).env("HOME", lab.path("tmp"))).end()
+    };
+    let none = run(free_port()).with_code(2);
+    assert!(
+        none.stderr.lines().last().unwrap().contains("puma 9.9.9 is not installed, and gem install"),
+        "{}",
+        none.stderr
+    );
+    let done = run(serve_files(dir));
+    let found = study(&done.stdout);
+    assert!(found.server(1).unwrap().command_line.contains("9.9.9"), "{found:?}");
+    assert!(lab.path("data/longtail/gems").read_dir().unwrap().next().is_some());
+    assert!(!lab.path("tmp/.gem").exists());
+}

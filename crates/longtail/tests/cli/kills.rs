@@ -62,6 +62,12 @@ fn kill_9_of_a_sweep_leaves_nothing() {
 }
 
 #[test]
+fn kill_9_of_a_comparison_leaves_nothing() {
+    let server = if has("puma") { "" } else { "--server builtin" };
+    killed(|_| format!("compare {server} -w2 -t2:2 -d0.02 --for 200ms --warm-up 0 --arm -k --arm -t1:1"), TIME * 2);
+}
+
+#[test]
 fn kill_9_of_a_load_leaves_nothing() {
     let sink = sink(SinkBody::Counter);
     killed(|_| format!("load -c 8 --for 500ms --warm-up 0s {}", url(&sink)), TIME);
