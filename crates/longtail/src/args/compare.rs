@@ -133,18 +133,22 @@ fn share(word: &str) -> Result<f64, String> {
         .ok_or_else(|| "type a percentage up to 100%, such as 5%".to_owned())
 }
 
-/// An option of an arm takes the place of the common one, also where a command without arms would take both.
+/// The help of `compare` on a screen, and the arms' options as [`overriding`].
 pub(super) fn as_compare(command: clap::Command) -> clap::Command {
-    // What has no place on a screen of help.
-    let rare = ["socket", "which", "url", "command", "config", "csv", "html"]
-        .into_iter()
-        .fold(command, |command, id| command.mut_arg(id, |arg| arg.help_heading(ADVANCED)));
     let inspect = "Also read: none, proc, kernel (as root), app [default: none]";
     let puma = "Version (6.6.1), checkout or command of Puma [default: as found]";
-    rare.mut_arg("socket", |arg| arg.overrides_with("socket"))
-        .mut_arg("inspect", |arg| arg.overrides_with("inspect").help(inspect).help_heading(ADVANCED))
-        .mut_arg("command", |arg| arg.overrides_with("command"))
+    let rare = ["socket", "which", "url", "command", "config", "csv", "html", "inspect"];
+    let command = rare.into_iter().fold(command, |command, id| command.mut_arg(id, |arg| arg.help_heading(ADVANCED)));
+    overriding(command)
+        .mut_arg("inspect", |arg| arg.help(inspect))
         .mut_arg("puma", |arg| arg.help_heading("Server").help(puma))
+}
+
+/// An option of an arm takes the place of the common one, also where a command without arms would take both.
+fn overriding(command: clap::Command) -> clap::Command {
+    ["socket", "inspect", "command"]
+        .into_iter()
+        .fold(command, |command, id| command.mut_arg(id, |arg| arg.overrides_with(id)))
 }
 
 impl CompareArgs {

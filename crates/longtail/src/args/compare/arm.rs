@@ -156,7 +156,7 @@ fn at_home(word: String) -> String {
 /// Refuses what is no option of a server.
 fn check(words: &[String]) -> Result<(), String> {
     let command = ArmArgs::augment_args(clap::Command::new("compare").no_binary_name(true).disable_help_flag(true));
-    let command = super::as_compare(command).args_override_self(true);
+    let command = super::overriding(command).args_override_self(true);
     let Err(error) = command.clone().try_get_matches_from(words) else { return Ok(()) };
     let whole = crate::args::help::whole();
     let flag = match error.get(clap::error::ContextKind::InvalidArg) {
