@@ -104,9 +104,9 @@ pub struct InstalledGem {
 ///
 /// # Errors
 /// Where there is none, and none can be had.
-pub fn puma_gem(version: &str, build: &Build<'_>, note: &dyn Fn(&str)) -> Result<InstalledGem, LaunchError> {
+pub fn puma_gem(version: &str, build: &Build<'_>, note: &mut dyn FnMut(String)) -> Result<InstalledGem, LaunchError> {
     let find = format!("gem 'puma', '{version}'; load Gem.bin_path('puma', 'puma', '{version}')");
-    let gem = |env| InstalledGem { command: format!("ruby -e {}", quoted(&find)), env };
+    let gem = |env| InstalledGem { command: format!("ruby -e {} --", quoted(&find)), env };
     let probe = format!("gem 'puma', '{version}'");
     let has = |build: &Build<'_>| build.run(&["ruby".as_ref(), "-e".as_ref(), probe.as_ref()], Path::new("/")).is_ok();
     if has(build) {
@@ -118,7 +118,7 @@ pub fn puma_gem(version: &str, build: &Build<'_>, note: &dyn Fn(&str)) -> Result
     let mut with_ours = build.clone();
     with_ours.env.extend(env.clone());
     if !has(&with_ours) {
-        note(&format!("puma {version} is not installed: gem install puma -v {version} into {}", folder.display()));
+        note(format!("puma {version} is not installed: gem install puma -v {version} into {}", folder.display()));
         let into = with_path("--install-dir=", &folder);
         let words =
             ["gem", "install", "puma", "--no-document", "--no-user-install", "--version", version].map(OsStr::new);

@@ -377,20 +377,22 @@ fn describe(block: &Block, prepared: &Preparation, server: &Server, stats: Optio
     let workers = stats.map_or(planned_workers, |stats| stats.workers.len() as u32).max(1);
     let stated_threads = stats.and_then(|stats| stats.workers.iter().filter_map(|worker| worker.max_threads).max());
     // Our own app on an installed Puma has nothing to do with the folder that we happen to be in.
-    let is_checkout = match &plan.kind {
+    let is_puma = |folder: &Path| folder.join("puma.gemspec").is_file();
+    let checkout = match &plan.kind {
         // A copy of a commit is no checkout: whose folder it lies in says nothing.
-        _ if block.dir.is_some() => false,
-        ServerKind::Builtin => false,
-        ServerKind::Command { .. } => true,
-        ServerKind::Puma { .. } => {
-            plan.rackup.is_some() || dir.ancestors().any(|folder| folder.join("puma.gemspec").is_file())
+        _ if block.dir.is_some() => None,
+        ServerKind::Builtin => None,
+        ServerKind::Command { .. } => Some(dir.as_path()),
+        ServerKind::Puma { command: Some(command) } if is_puma(Path::new(command)) => {
+            Some(Path::new(command)).filter(|folder| folder.join(".git").exists())
         }
+        ServerKind::Puma { .. } => (plan.rackup.is_some() || dir.ancestors().any(is_puma)).then_some(dir.as_path()),
     };
     ServerFacts {
         name: prepared.name.clone(),
         version: boot.version,
         runtime: boot.runtime,
-        git: if is_checkout { launch::facts::git(dir) } else { None },
+        git: checkout.and_then(launch::facts::git),
         command_line: server.command_line(),
         url: prepared.url.clone(),
         workers,

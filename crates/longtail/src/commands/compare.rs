@@ -1,5 +1,6 @@
 //! `longtail compare`: two or more ways to run a server.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -38,10 +39,16 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     let guard = GuardCommand::this_program(GUARD);
     let is_interrupted = || interrupt.load(Ordering::Relaxed);
     let data = store::data_folder()?;
+    let mut said = BTreeSet::new();
+    let mut say = |line: String| {
+        if said.insert(line.clone()) {
+            ui::note(&line);
+        }
+    };
     for (request, arm) in requests.iter().zip(&mut arms) {
         let env = arm.env.clone();
         let build = Build { guard: &guard, clock: &clock, is_interrupted: &is_interrupted, data: &data, env };
-        match find(request, arm, &build) {
+        match find(request, arm, &build, &mut say) {
             Err(Mistake::Launch(LaunchError::Interrupted)) => {
                 ui::note("interrupted before the first run: there is nothing to report");
                 return Ok(Exit::Interrupted);
@@ -75,13 +82,18 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
 }
 
 /// Looks for what an arm names: a version of Puma, a branch.
-fn find(request: &ArmRequest, arm: &mut ArmPlan, build: &Build<'_>) -> Result<(), Mistake> {
+fn find(
+    request: &ArmRequest,
+    arm: &mut ArmPlan,
+    build: &Build<'_>,
+    say: &mut dyn FnMut(String),
+) -> Result<(), Mistake> {
     let folder = match (&arm.server.kind, request.puma()) {
         (ServerKind::Puma { .. }, PumaSource::Version(version)) => {
             if let Some(reference) = &request.reference {
                 return Err(wrong(format!("{reference} and Puma {version} are two things: leave out one of them")));
             }
-            let gem = puma_gem(&version, build, &|line| ui::note(line))?;
+            let gem = puma_gem(&version, build, say)?;
             arm.env.extend(gem.env);
             arm.server.kind = ServerKind::Puma { command: Some(gem.command) };
             return Ok(());
@@ -104,12 +116,9 @@ fn find(request: &ArmRequest, arm: &mut ArmPlan, build: &Build<'_>) -> Result<()
     };
     let revision = Revision::find(reference, folder.as_deref().unwrap_or(&request.app_dir()))?;
     if revision.is_dirty {
-        ui::note(&format!(
-            "{} has changes that are not committed: they are in no branch, and so not in '{reference}'",
-            revision.root.display()
-        ));
+        say(format!("{} has changes that are not committed: they are in no branch", revision.root.display()));
     }
-    ui::note(&format!("{reference} is {}: its files are copied, and built where that is needed", revision.short()));
+    say(format!("{reference} is {}: its files are copied, and built where that is needed", revision.short()));
     let copy = revision.copy(build)?;
     arm.settings.insert(0, format!("{reference} {}", revision.short()));
     if folder.is_some() {

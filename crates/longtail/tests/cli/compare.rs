@@ -42,7 +42,7 @@ fn every_arm_runs_once_a_block_and_once_at_each_place() {
     assert_eq!(places, [[2; 3]; 3], "the base, the other and the control");
     assert!(found.runs.iter().all(|run| run.run.connections == 4), "twice the threads of the base");
     // A line a block, so that a pipe is not silent.
-    assert_eq!(done.stderr.lines().filter(|line| line.contains("block ")).count(), 6, "{}", done.stderr);
+    assert_eq!(done.stderr.lines().filter(|line| line.contains("longtail: block ")).count(), 6, "{}", done.stderr);
     assert!(lab.living().is_empty());
 }
 
@@ -82,7 +82,7 @@ fn a_mistake_is_one_line_and_no_server_is_started() {
     lab.write("app.ru", "run lambda { |_| [200, {}, ['ok']] }\n");
     let cases: [(&str, &[&str], &str); 12] = [
         ("compare", &[], "two arms or more"),
-        ("compare", &["-k"], "add --arm ''"),
+        ("compare", &["-k"], "such as --arm ''"),
         (SHORT, &["", "--blocks 3"], "--blocks is the same for all arms"),
         (SHORT, &["", "--nothing"], "has no --nothing"),
         (SHORT, &["", "-t0"], "--arm '-t0'"),
