@@ -1,5 +1,6 @@
 //! What the commands that start servers share: the context of the conductor, and who observes it.
 
+use std::fmt::Write as _;
 use std::net::{IpAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -7,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use engine::Resolver;
 use launch::puma::{self, Addresses};
 use launch::{GuardCommand, LaunchError};
+use model::comparison::ComparisonFindings;
 use model::plan::quoted;
 use model::{
     App, BodiesStudy, BodyRun, ComparisonRun, ComparisonStudy, Nanos, Probe, Run, ServerKind, ServerPlan, Socket,
@@ -208,9 +210,26 @@ impl Observer<ComparisonStudy, ComparisonRun> for TerminalObserver<'_> {
         if arms.len() == study.plan.arms_of_a_block() && block > self.judged {
             self.judged = block;
             self.show_rows(&study.clone().into());
-            self.ui
-                .iter()
-                .for_each(|ui| ui.line(&format!("block {block} of at most {} is done", study.plan.blocks.most())));
+            let line = progress(study, block);
+            self.ui.iter().for_each(|ui| ui.line(&line));
         }
     }
+}
+
+/// What is known after a block of what decides: the estimates, and their intervals where there are blocks enough.
+fn progress(study: &ComparisonStudy, block: usize) -> String {
+    let found = ComparisonFindings::of(&study.plan, &study.runs);
+    let percent = report::number::deviation;
+    let mut line = format!("block {block} of at most {}", study.plan.blocks.most());
+    for row in found.metrics.iter().filter(|row| row.decides) {
+        for difference in &row.differences {
+            let Some(estimate) = difference.estimate else { continue };
+            let arms = (study.plan.letter(difference.arm), study.plan.letter(difference.base));
+            _ = write!(line, ": {} of {} against {} {} %", row.metric, arms.0, arms.1, percent(estimate));
+            if let Some([low, high]) = difference.interval {
+                _ = write!(line, " [{}, {}]", percent(low), percent(high));
+            }
+        }
+    }
+    line
 }

@@ -49,14 +49,14 @@ fn every_arm_runs_once_a_block_and_once_at_each_place() {
 #[test]
 fn a_slower_arm_is_worse_and_an_equal_one_is_not() {
     let lab = Lab::new();
-    let run = |blocks: u32, arms: [&str; 2]| {
-        let words = format!("{SHORT} --blocks {blocks} --metric p50 --json");
-        Running::start(&mut compare(&lab, &words, arms)).end()
+    let run = |arms: [&str; 2]| {
+        let words = "compare --server builtin -t2:2 --for 300ms --warm-up 50ms --no-calibrate --no-control --blocks 8 --metric p50 --json";
+        Running::start(&mut compare(&lab, words, arms)).end()
     };
-    // Ten times: no noise hides that. Six blocks tell it; the others are for runs that a busy machine spoils.
-    run(10, ["-d5ms", "-d50ms"]).with_code(1);
-    run(10, ["-d50ms", "-d5ms"]).with_code(0);
-    run(10, ["-d50ms", "-d50ms"]).with_code(0);
+    // Four times, and long enough that a busy machine spoils few runs: six sound blocks of the eight tell it.
+    run(["-d30ms", "-d120ms"]).with_code(1);
+    run(["-d120ms", "-d30ms"]).with_code(0);
+    run(["-d60ms", "-d60ms"]).with_code(0);
 }
 
 #[test]
