@@ -274,7 +274,10 @@ pub fn markdown(study: &Study, saved: Option<&str>) -> String {
     parts.push(reasons.chain(trust).chain(expected).collect());
     parts.push(line(&summary.measured.join(" · ")));
     let report = crate::markdown::whole(&crate::report(study));
-    parts.push(crate::markdown::details("All figures, versions and the command", &report));
+    parts.push(crate::markdown::details(
+        "The command, more columns and versions (all figures: longtail report --full)",
+        &report,
+    ));
     parts.join("\n")
 }
 

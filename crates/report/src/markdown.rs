@@ -1,4 +1,5 @@
-//! A report as Markdown for a pull request, as GitHub lays it out: what is of second interest is folded.
+//! A report as Markdown for a pull request, as GitHub lays it out: the figures and what is doubtful of them. What is of second interest
+//! is in the full text and in HTML.
 
 use std::fmt::Write as _;
 
@@ -13,14 +14,7 @@ pub fn whole(report: &ReportTree) -> String {
     let key: Vec<String> = key.map(|line| escaped(line)).collect();
     let mut parts = vec![fenced("sh", &report.command_line), key.join("<br>\n") + "\n"];
     parts.extend(report.table.iter().filter(|table| !table.rows.is_empty()).map(pipe_table));
-    parts.extend(report.sections.iter().map(section));
-    let columns = report.table.iter().flat_map(|table| table.columns.iter().filter(|column| !column.is_constant));
-    let words =
-        text::words(columns).into_iter().chain(report.glossary.iter().map(|(word, is)| ((*word).to_owned(), *is)));
-    let words: Vec<String> = words.map(|(word, meaning)| format!("- `{word}`: {meaning}")).collect();
-    if !words.is_empty() {
-        parts.push(details("What the words mean", &words.join("\n")));
-    }
+    parts.extend(report.sections.iter().filter(|section| !section.is_detail).map(section));
     parts.push(details("Environment", &fenced("text", text::facts(&report.facts, Width::ANY).trim_end())));
     parts.push(format!("{}\n", report.total_time));
     parts.join("\n")
@@ -30,13 +24,7 @@ fn section(section: &ReportSection) -> String {
     let blocks: Vec<String> = section.blocks.iter().map(block).collect();
     let inside = blocks.join("\n");
     let title = escaped(&section.title);
-    if inside.is_empty() {
-        format!("{title}\n")
-    } else if section.is_detail {
-        details(&capitalised(&title), &inside)
-    } else {
-        format!("**{}**\n\n{inside}", capitalised(&title))
-    }
+    if inside.is_empty() { format!("{title}\n") } else { format!("**{}**\n\n{inside}", capitalised(&title)) }
 }
 
 fn block(block: &SectionBlock) -> String {
@@ -118,4 +106,14 @@ pub(crate) fn escaped(text: &str) -> String {
         }
     }
     safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_from_elsewhere_cannot_break_a_table() {
+        assert_eq!(escaped("a|b<script>`x`"), "a\\|b&lt;script>\\`x\\`");
+    }
 }

