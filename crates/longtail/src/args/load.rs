@@ -216,7 +216,7 @@ pub(crate) struct LoadArgs {
     /// End the run early where this holds; checked once a second
     #[arg(long, value_name = "LIMIT", help_heading = ADVANCED)]
     pub(crate) stop_if: Vec<Objective>,
-    /// Make the load on other machines: a command that leads to one, such as 'ssh box2'; repeat it for more
+    /// Make the load on another machine, such as 'ssh box2'; repeatable
     #[arg(long, value_name = "COMMAND", help_heading = "Load",
           conflicts_with_all = ["generator", "log", "checks", "unix", "source_ip"])]
     pub(crate) from: Vec<String>,

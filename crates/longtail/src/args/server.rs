@@ -154,7 +154,7 @@ pub(crate) struct ServerArgs {
     )]
     pub(super) socket: Vec<Socket>,
     /// puma, or builtin: a test server inside longtail
-    #[arg(long = "server", value_enum, value_name = "NAME", default_value_t, help_heading = "Server")]
+    #[arg(long = "server", value_enum, value_name = "NAME", default_value_t, help_heading = ADVANCED)]
     pub(super) which: ServerWord,
     /// Where the server of COMMAND responds
     #[arg(long, value_name = "URL", help_heading = "Server")]
@@ -172,7 +172,7 @@ pub(crate) struct ServerArgs {
     /// No keep-alive: a new connection for each request
     #[arg(short = 'k', long = "no-keep-alive", alias = "disable-keepalive", help_heading = "Load")]
     pub(super) no_keep_alive: bool,
-    /// Make the load on other machines: a command that leads to one, such as 'ssh box2'; repeat it for more
+    /// Make the load on another machine, such as 'ssh box2'; repeatable
     #[arg(long, value_name = "COMMAND", help_heading = "Load")]
     pub(crate) from: Vec<String>,
     #[command(flatten)]

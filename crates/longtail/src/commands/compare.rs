@@ -10,7 +10,7 @@ use model::ServerKind;
 use model::comparison::ArmPlan;
 use sweep::{Context, conduct_comparison};
 
-use super::conducted::{TerminalObserver, context, fall_back, refuse_in_vain};
+use super::conducted::{TerminalObserver, be_reached, context, fall_back, refuse_in_vain, start_far};
 use crate::args::environment::{addresses, with_environment};
 use crate::args::output::StudyKind;
 use crate::args::{ArmRequest, CompareArgs, PumaSource};
@@ -58,6 +58,8 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
         fall_back(&mut arm.server)?;
         refuse_in_vain(arm.probe)?;
     }
+    let far = start_far(&args.own.server.from, clock)?;
+    arms.iter_mut().for_each(|arm| be_reached(&mut arm.server, far.as_ref()));
     let plan = args.plan(arms)?;
     let results = Results::open("compare", &started_at, &args.output)?;
     let ceilings = CeilingFile::of_day(&started_at);
@@ -67,6 +69,7 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
         command_line: with_environment(&args.command_line()),
         lanes_by: Some(args.own.server.lanes_by()),
         resolver,
+        far: far.as_ref(),
         ..context(clock, &started_at, &interrupt, &ceilings)
     };
     let mut observer = TerminalObserver::new(&results, None);

@@ -59,6 +59,13 @@ impl Machines {
         command
     }
 
+    /// longtail on the machine that has the server.
+    pub(crate) fn there_command(&self, words: &str) -> Command {
+        let mut command = on(&self.lab, &self.there, &format!("{THIS_MACHINE},10.77.0.0/24"));
+        command.args(full_report(split(words)));
+        command
+    }
+
     pub(crate) fn load(&self, words: &str) -> Ended {
         Running::start(&mut self.command(&format!("load --no-calibrate {words}"))).end()
     }

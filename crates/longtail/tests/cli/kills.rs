@@ -11,7 +11,7 @@ use sink::SinkBody;
 
 use crate::clock::{SteadyClock, eventually};
 use crate::kernel::loaded;
-use crate::lab::{Lab, PATIENCE, free_port, has, soaks};
+use crate::lab::{LONGTAIL, Lab, PATIENCE, free_port, has, soaks};
 use crate::load::{sink, url};
 
 /// Kills of each kind; 40 of each in `make soak`.
@@ -71,6 +71,13 @@ fn kill_9_of_a_comparison_leaves_nothing() {
 fn kill_9_of_a_load_leaves_nothing() {
     let sink = sink(SinkBody::Counter);
     killed(|_| format!("load -c 8 --for 500ms --warm-up 0s {}", url(&sink)), TIME);
+}
+
+/// Generators elsewhere end with their input.
+#[test]
+fn kill_9_of_a_load_from_elsewhere_leaves_nothing() {
+    let (sink, from) = (sink(SinkBody::Counter), format!("--from {LONGTAIL} ").repeat(2));
+    killed(|_| format!("load --no-calibrate -c 8 --for 500ms --warm-up 0s {from}{}", url(&sink)), TIME);
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod doctor;
 mod documents;
 mod ending;
 mod far;
+mod far_generators;
 mod formats;
 mod gates;
 mod kernel;

@@ -1,0 +1,191 @@
+//! Generators on other machines: processes of this one behind a pipe, in another network namespace, or with another clock.
+
+use std::process::Command;
+use std::time::Duration;
+
+use model::{Diagnostic, LoadStudy, Nanos, Outcome, Verdict};
+use rustix::process::{Pid, Signal, kill_process};
+use sink::{SinkBody, SinkSettings};
+use testkit::network::Way;
+
+use crate::clock::eventually;
+use crate::far::Machines;
+use crate::lab::{LONGTAIL, Lab, PATIENCE, Running, assert_conserved as assert_run_conserved, can, soaks};
+use crate::load::{assert_answered, assert_conserved, load, read, sink, study, url};
+
+/// So many generators by this command.
+fn from(command: &str, generators: usize) -> String {
+    format!(" --from '{command}'").repeat(generators)
+}
+
+fn requests(study: &LoadStudy) -> Vec<u64> {
+    study.run.generator.far.iter().map(|one| one.requests).collect()
+}
+
+#[test]
+fn several_generators_make_the_load_of_one() {
+    for (words, each) in [
+        ("--rate 300/s -n 90 -c 9 --arrivals poisson", Some(vec![30, 30, 30])),
+        ("-n 91 -c 7", None),
+        // Two of them have a connection, and the third has none.
+        ("-n 10 -c 2", None),
+    ] {
+        let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
+        let ended = load(&lab, &format!("{}{words} {}", from(LONGTAIL, 3) + " ", url(&sink)));
+        let study = study(&lab);
+        assert_conserved(&study);
+        assert_answered(&study, sink);
+        let sum: u64 = requests(&study).iter().sum();
+        assert_eq!(sum, study.run.tally.counts.total(), "{words}");
+        assert!(each.is_none_or(|each| requests(&study) == each), "{words}: {:?}", requests(&study));
+        let codes = study.run.judgement.unwrap().checks;
+        assert!(codes.iter().any(|check| matches!(check, Diagnostic::LateStart { .. })));
+        assert!(codes.iter().any(|check| matches!(check, Diagnostic::ClockError { .. })));
+        assert!(ended.stdout.contains("generators on other machines"), "{}", ended.stdout);
+    }
+}
+
+#[test]
+fn a_sweep_from_elsewhere_is_judged_by_the_servers_own_count() {
+    let lab = Lab::new();
+    let words = "sweep --server builtin -w1 -t2 -d0.01 --for 500ms --warm-up 200ms --multiples 1,2";
+    let words = crate::load::split(&format!("{words}{}", from(LONGTAIL, 2)));
+    let ended = Running::start(&mut lab.longtail_of(words)).end();
+    let study = lab.study();
+    assert_eq!(study.runs.len(), 2, "{ended:?}");
+    assert!(study.server.placement.as_ref().is_some_and(|placement| placement.lanes.is_empty()));
+    for run in &study.runs {
+        assert_run_conserved(run);
+        assert_eq!(run.generator.far.len(), 2);
+        assert!(run.generator.far.iter().all(|one| one.clock_error.is_some() && one.lost.is_none()));
+        assert!(run.generator.ceiling.is_some(), "each generator is calibrated");
+    }
+    assert!(ended.stdout.contains("--from="), "the command line repeats it: {}", ended.stdout);
+    lab.assert_nothing_left(crate::lab::free_port());
+}
+
+#[test]
+fn what_is_wrong_with_a_generator_is_one_line_before_any_load() {
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
+    std::fs::create_dir(lab.path("older")).unwrap();
+    let older =
+        lab.write("older/longtail", "#!/bin/sh\necho Welcome\necho longtail generate 0.0.1\nexec cat >/dev/null\n");
+    assert!(Command::new("chmod").arg("+x").arg(&older).status().unwrap().success());
+    for (command, said) in [
+        ("no-such-command box2".to_owned(), "no longtail answers there"),
+        ("env /nowhere/longtail".to_owned(), "Its path may end the command"),
+        (older.display().to_string(), "longtail is 0.0.1 there"),
+        (format!("env LONGTAIL_ALLOW_NET=10.0.0.0/8 {LONGTAIL}"), "outside the allowed networks"),
+    ] {
+        load(&lab, &format!("-n 4{} {}", from(&command, 1), url(&sink))).refused(said);
+    }
+    let unix = format!("--server builtin -s unix{}", from(LONGTAIL, 1));
+    for (words, said) in [
+        (format!("load -n 4 --log x.csv{} {}", from(LONGTAIL, 1), url(&sink)), "--from"),
+        (format!("sweep {unix}"), "unix"),
+    ] {
+        Running::start(&mut lab.longtail_of(crate::load::split(&words))).end().refused(said);
+    }
+    assert_eq!(sink.stop().requests, 0);
+    assert!(lab.studies().is_empty() && lab.living().is_empty());
+}
+
+/// The generators that longtail has started in this lab.
+fn generators(lab: &Lab) -> Vec<Pid> {
+    let is_generator = |pid: &Pid| {
+        let words = std::fs::read(format!("/proc/{}/cmdline", pid.as_raw_pid())).unwrap_or_default();
+        words.starts_with(LONGTAIL.as_bytes()) && words.ends_with(b"\0generate\0")
+    };
+    lab.living().into_iter().filter(is_generator).collect()
+}
+
+#[test]
+fn a_generator_that_is_killed_is_named_and_the_others_figures_are_kept() {
+    for n in 0..if soaks() { 100 } else { 5 } {
+        let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
+        let words = format!("load --no-calibrate --rate 200/s --for 1500ms{} {}", from(LONGTAIL, 2), url(&sink));
+        let running = Running::start(&mut lab.longtail_of(crate::load::split(&words)));
+        // At another moment each time, but in the middle.
+        eventually(PATIENCE, || "no load".to_owned(), || (sink.ledger().requests > 20 + 37 * n % 180).then_some(()));
+        let victim = generators(&lab)[n as usize % 2];
+        kill_process(victim, Signal::KILL).unwrap();
+        let ended = running.end().with_code(3);
+        let study = study(&lab);
+        let far = &study.run.generator.far;
+        assert_eq!(far.iter().filter(|one| one.lost.is_some()).count(), 1, "{n}: {far:?}");
+        assert_eq!(study.run.judgement.as_ref().unwrap().verdict, Verdict::Invalid);
+        assert_eq!(study.run.tally.counts.total(), 150, "{n}: the other one's half");
+        assert!(ended.stdout.contains("is lost: it ended"), "{n}: {}", ended.stdout);
+        eventually(PATIENCE, || format!("{:?}", lab.living()), || lab.living().is_empty().then_some(()));
+    }
+}
+
+#[test]
+fn the_way_to_another_machine_is_in_the_times_and_not_in_its_clock() {
+    let way = Way { delay: Duration::from_millis(20), loses_every: 101 };
+    let Some(machines) = Machines::joined(way, way) else { return };
+    let (sink, at) = machines.sink("10.77.0.2:0", SinkSettings { body: SinkBody::Ok, ..SinkSettings::default() });
+    // The conductor's own machine is this one; the generator's is behind the wire.
+    let entered = machines.here.command(LONGTAIL, &machines.lab.path(""));
+    let words: Vec<String> = std::iter::once(entered.get_program())
+        .chain(entered.get_args())
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let networks = "LONGTAIL_ALLOW_NET=10.77.0.0/24";
+    let command = from(&format!("env {networks} {}", words.join(" ")), 2);
+    let words = format!("load --no-calibrate -n 200 -c 8{command} http://{at}/");
+    let ended = Running::start(&mut machines.there_command(&words)).end();
+    let study = study(&machines.lab);
+    assert_conserved(&study);
+    let tally = &study.run.tally;
+    assert_eq!((tally.counts.of(Outcome::Answered(200)), sink.stop().requests), (200, 200), "{ended:?}");
+    let round_trip = Nanos::from_millis(40);
+    assert!(tally.response_time.min().unwrap() >= round_trip && tally.phases.connect.min >= round_trip);
+    assert!(machines.wire.lost() > 0 && tally.network.retransmitted > 0, "{:?}", tally.network);
+    let errors = study.run.generator.far.iter().map(|one| one.clock_error.unwrap());
+    assert!(errors.max() < Some(round_trip), "the pipe does not go over the wire: {:?}", study.run.generator.far);
+}
+
+/// Its clock begins five minutes elsewhere: it is found, and the load is the same.
+#[test]
+fn a_clock_that_shows_another_time_is_found_and_corrected() {
+    let unshare = format!("unshare --time --monotonic 300 --kill-child {LONGTAIL}");
+    let works = Command::new("unshare").args(["--time", "--monotonic", "300", "--fork", "true"]).output();
+    if !can(works.is_ok_and(|output| output.status.success()), "no time namespace") {
+        return;
+    }
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
+    load(&lab, &format!("--rate 100/s -n 40 -c 4{}{} {}", from(&unshare, 1), from(LONGTAIL, 1), url(&sink)));
+    let study = study(&lab);
+    assert_conserved(&study);
+    assert_answered(&study, sink);
+    assert_eq!(requests(&study), [20, 20]);
+    let far = &study.run.generator.far;
+    assert!(far.iter().all(|one| one.clock_error < Some(Nanos::from_secs(1))), "{far:?}");
+    assert!(study.run.elapsed < Nanos::from_secs(100), "{}", study.run.elapsed);
+}
+
+#[test]
+fn parts_that_generators_wrote_are_one_load() {
+    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
+    let start = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(3);
+    let part = |index: u32| {
+        let words = format!("--start-at {start} -o {index}.tally -- --rate 200/s --for 500ms -c 8 {}", url(&sink));
+        let words = crate::load::split(&format!("generate --of 3 {words}"));
+        let mut command = lab.program(LONGTAIL);
+        Running::start(command.args(words).env("JOB_COMPLETION_INDEX", index.to_string()))
+    };
+    let running: Vec<Running> = (0..3).map(part).collect();
+    running.into_iter().for_each(|running| drop(running.end().with_code(0)));
+    let merge = |files: &str| Running::start(lab.program(LONGTAIL).args(format!("merge {files}").split(' '))).end();
+    merge("0.tally 2.tally 1.tally -o x.study.json");
+    let whole = read(&lab.path("x.study.json"));
+    assert_conserved(&whole);
+    assert_eq!(requests(&whole).iter().sum::<u64>(), 100);
+    assert_answered(&whole, sink);
+    let missing = merge("0.tally 2.tally").with_code(3);
+    assert!(missing.stdout.contains("'part 1' is lost"), "{}", missing.stdout);
+    merge("0.tally 0.tally").refused("both part 0");
+    lab.write("damaged.tally", "{}");
+    merge("0.tally damaged.tally").refused("is no part of a load");
+}
