@@ -137,7 +137,7 @@ fn share(word: &str) -> Result<f64, String> {
 pub(super) fn as_compare(command: clap::Command) -> clap::Command {
     let inspect = "Also read: none, proc, kernel (as root), app [default: none]";
     let puma = "Version (6.6.1), checkout or command of Puma [default: as found]";
-    let rare = ["socket", "which", "url", "command", "config", "csv", "html", "inspect"];
+    let rare = ["socket", "from", "url", "command", "config", "csv", "html", "inspect"];
     let command = rare.into_iter().fold(command, |command, id| command.mut_arg(id, |arg| arg.help_heading(ADVANCED)));
     overriding(command)
         .mut_arg("inspect", |arg| arg.help(inspect))
