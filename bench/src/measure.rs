@@ -61,6 +61,11 @@ impl Sample {
         self.each(self.counted.cpu_ns.unwrap_or(account))
     }
 
+    /// CPU time of the server a request, ns, in the middle of the run.
+    pub(crate) fn server_cpu(&self) -> Option<f64> {
+        Some(self.server_busy? * 1e9 / self.rate_per_s.filter(|rate| *rate > 0.0)?)
+    }
+
     /// Instructions a request, in user mode.
     pub(crate) fn instructions_user(&self) -> Option<f64> {
         self.counted.instructions_user.map(|all| self.each(all))

@@ -63,7 +63,24 @@ pub(super) fn text(cases: &[Done]) -> String {
 /// One case: a line a tool.
 pub(super) fn detail(done: &Done) -> String {
     let mut table = Table::new(&[
-        &["", "received", "", "CPU us", "", "", "", "instructions a request", "", "", "", "cycles", "server", "un-"],
+        &[
+            "",
+            "received",
+            "",
+            "CPU us",
+            "",
+            "",
+            "",
+            "instructions a request",
+            "",
+            "",
+            "",
+            "cycles",
+            "server",
+            "server CPU us",
+            "",
+            "un-",
+        ],
         &[
             "",
             "req/s",
@@ -78,6 +95,8 @@ pub(super) fn detail(done: &Done) -> String {
             "x floor",
             "x wrk",
             "busy",
+            "a req.",
+            "x wrk",
             "claimed",
         ],
     ]);
@@ -99,6 +118,8 @@ pub(super) fn detail(done: &Done) -> String {
             times(entry.times(floor, Sample::instructions)),
             times(entry.times(wrk, Sample::cycles)),
             shown(entry.middle(|sample| sample.server_busy), |busy| format!("{:.0} %", busy.median * 100.0)),
+            shown(entry.middle(Sample::server_cpu), |middle| micros(middle.median)),
+            times(entry.times(wrk, Sample::server_cpu)),
             shown(entry.unclaimed(), |n| n.to_string()),
         ]);
     }
@@ -108,8 +129,21 @@ pub(super) fn detail(done: &Done) -> String {
 /// One line a case: ours, of this name, beside wrk and the floor; nothing where it did not run.
 fn summary(cases: &[Done], name: &str) -> String {
     let mut table = Table::new(&[
-        &[name, "CPU us", "CPU time", "", "", "instructions", "", "cycles", "", "received"],
-        &["", "a req.", "x wrk", "[interval]", "x floor", "x wrk", "x floor", "x wrk", "x floor", "x wrk"],
+        &[name, "CPU us", "CPU time", "", "", "instructions", "", "cycles", "", "received", "server CPU", ""],
+        &[
+            "",
+            "a req.",
+            "x wrk",
+            "[interval]",
+            "x floor",
+            "x wrk",
+            "x floor",
+            "x wrk",
+            "x floor",
+            "x wrk",
+            "x wrk",
+            "[interval]",
+        ],
     ]);
     let mut is_empty = true;
     for done in cases {
@@ -129,6 +163,8 @@ fn summary(cases: &[Done], name: &str) -> String {
             times(ours.times(wrk, Sample::cycles)),
             times(ours.times(floor, Sample::cycles)),
             times(ours.times(wrk, |sample| sample.rate_per_s)),
+            times(ours.times(wrk, Sample::server_cpu)),
+            shown(ours.times(wrk, Sample::server_cpu).filter(|middle| middle.of > 1), interval),
         ]);
     }
     if is_empty { String::new() } else { table.text() }
