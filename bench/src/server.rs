@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use launch::Server;
 use launch::puma::{Addresses, free_address};
+use launch::{Server, TlsPair};
 use model::{Clock as _, ControlAddress, Nanos, Socket};
 use probe::sink_ledger;
 use serde::Serialize;
@@ -75,7 +75,7 @@ impl Running {
         fs::create_dir_all(&folder).map_err(|why| why.to_string())?;
         let argv = match kind {
             Kind::Sink { bytes, delay } => sink(lab, (plain, tls), *bytes, *delay),
-            Kind::Nginx => nginx(lab, plain, &folder)?,
+            Kind::Nginx => nginx(lab, (plain, tls), &folder)?,
         };
         let order = Order { cpu: lab.cpus.map(|(_, server)| server), becomes: true, terminal: false, folder };
         let server = lab.start(&order, argv, &[]).map_err(|why| format!("{} does not start: {why}", kind.name()))?;
@@ -195,16 +195,31 @@ fn sink(
 
 const STATUS: &str = "longtail-bench-status";
 
-fn nginx(lab: &Lab<'_>, address: SocketAddr, folder: &Path) -> Result<Vec<OsString>, String> {
+fn nginx(
+    lab: &Lab<'_>,
+    (plain, tls): (SocketAddr, Option<SocketAddr>),
+    folder: &Path,
+) -> Result<Vec<OsString>, String> {
     let program = lab.find("nginx").ok_or("nginx is not on PATH (package nginx-light)")?;
     let file = folder.join("nginx.conf");
-    fs::write(&file, nginx_conf(address, folder)).map_err(|why| why.to_string())?;
+    let mut listeners = format!("listen {plain} backlog=4096;");
+    if let Some(address) = tls {
+        let certified = folder.join(address.port().to_string());
+        let made = fs::create_dir_all(&certified).and_then(|()| TlsPair::make(&certified, address.ip()));
+        let pair = made.map_err(|why| why.to_string())?;
+        let (certificate, key) = (pair.certificate.display(), pair.key.display());
+        let _ = write!(
+            listeners,
+            " listen {address} ssl backlog=4096; ssl_certificate {certificate}; ssl_certificate_key {key};"
+        );
+    }
+    fs::write(&file, nginx_conf(&listeners, folder)).map_err(|why| why.to_string())?;
     let words = [OsString::from("-p"), folder.into(), "-e".into(), "stderr".into(), "-c".into(), file.into()];
     Ok(std::iter::once(program.into()).chain(words).collect())
 }
 
 /// One process that serves, in the foreground, writes nothing and closes nothing.
-fn nginx_conf(address: SocketAddr, folder: &Path) -> String {
+fn nginx_conf(listeners: &str, folder: &Path) -> String {
     let folder = folder.display();
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
     let temporary: String = temporary.map(|what| format!("    {what}_temp_path {folder}/{what};\n")).concat();
@@ -212,7 +227,7 @@ fn nginx_conf(address: SocketAddr, folder: &Path) -> String {
         "daemon off;\nmaster_process off;\npid {folder}/nginx.pid;\nerror_log stderr crit;\n\
          events {{ worker_connections 4096; }}\n\
          http {{\n{temporary}    access_log off;\n    keepalive_requests 1000000000;\n    server {{\n        \
-         listen {address} backlog=4096;\n        location / {{ return 200 \"{}\"; }}\n        \
+         {listeners}\n        location / {{ return 200 \"{}\"; }}\n        \
          location = /{STATUS} {{ stub_status; }}\n    }}\n}}\n",
         "x".repeat(64)
     )
@@ -245,7 +260,7 @@ mod tests {
 
     #[test]
     fn nginx_writes_nowhere_but_into_its_folder() {
-        let conf = nginx_conf("127.0.0.1:1".parse().unwrap(), Path::new("/f"));
+        let conf = nginx_conf("listen 127.0.0.1:1;", Path::new("/f"));
         let paths: Vec<&str> =
             conf.split(|c: char| c.is_whitespace() || c == ';').filter(|w| w.starts_with('/')).collect();
         assert!(paths.iter().filter(|path| path.starts_with("/f/")).count() == 6, "{conf}");

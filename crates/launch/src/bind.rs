@@ -77,8 +77,11 @@ pub struct TlsPair {
 }
 
 impl TlsPair {
-    /// Makes one in `dir` for a server that listens on `host`.
-    pub(crate) fn make(dir: &Path, host: IpAddr) -> io::Result<TlsPair> {
+    /// Makes one in `dir`, which has none yet, for a server that listens on `host`.
+    ///
+    /// # Errors
+    /// Where a file cannot be written, or a key not be made.
+    pub fn make(dir: &Path, host: IpAddr) -> io::Result<TlsPair> {
         let (certificate, key) = pem(host).map_err(io::Error::other)?;
         let pair = TlsPair { certificate: dir.join("cert.pem"), key: dir.join("key.pem") };
         fs::write(&pair.certificate, certificate)?;
