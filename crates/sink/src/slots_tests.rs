@@ -453,26 +453,6 @@ fn any_requests() -> impl Strategy<Value = Vec<(u64, u64)>> {
 
 proptest! {
     #[test]
-    fn a_burst_is_served_in_full_rounds(n in 1u64..300, workers in 1u32..6, threads in 1u32..6, s in 0u64..1_000_000) {
-        let c = u64::from(workers * threads);
-        for (k, (end, _)) in (1..=n).zip(ends(workers, threads, &vec![(0, s); n as usize])) {
-            prop_assert_eq!(end, s * k.div_ceil(c));
-        }
-    }
-
-    #[test]
-    fn a_paced_overload_climbs_a_staircase(
-        n in 1u64..200, workers in 1u32..5, threads in 1u32..5, delta in 0u64..1000, excess in 0u64..10_000,
-    ) {
-        let c = u64::from(workers * threads);
-        let s = c * delta + excess;
-        let arrivals: Vec<_> = (0..n).map(|k| (k * delta, s)).collect();
-        for (k, (end, _)) in (1..=n).zip(ends(workers, threads, &arrivals)) {
-            prop_assert_eq!(end - (k - 1) * delta, s + (k - 1) / c * (s - c * delta));
-        }
-    }
-
-    #[test]
     fn any_arrivals_agree_with_the_recursion(
         requests in any_requests(), late in 0u64..500, workers in 1u32..5, threads in 1u32..5,
     ) {
@@ -505,9 +485,4 @@ fn requests_spread_over_the_workers_and_the_one_with_most_free_is_taken() {
     // Worker 1 is the first to have both its slots free again, though it is not its turn.
     let requests = [(0, 90), (0, 5), (0, 90), (0, 90), (0, 5), (0, 90), (6, 1), (6, 1)];
     assert_eq!(workers(&requests)[6..], [1, 1]);
-}
-
-#[test]
-fn no_time_at_all_still_passes_the_pool() {
-    assert_eq!(ends(1, 1, &[(5, 7), (5, 0), (5, 0)]).iter().map(|(end, _)| *end).collect::<Vec<_>>(), [12; 3]);
 }

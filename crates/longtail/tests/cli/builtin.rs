@@ -40,17 +40,6 @@ fn a_sweep_is_kept_and_report_prints_the_same() {
 }
 
 #[test]
-fn whatever_layout_a_sweep_prints_report_prints_too() {
-    for layout in ["--style puma", "--format markdown", "--format json"] {
-        let lab = Lab::new();
-        let sweep = lab.run(&format!("{QUICK} --no-calibrate {layout}")).with_code(0);
-        assert_eq!(connections(&lab.study()), [2, 4, 8]);
-        assert!(!sweep.stdout.is_empty());
-        assert_eq!(lab.run(&format!("report {layout}")).with_code(0).stdout, sweep.stdout, "{layout}");
-    }
-}
-
-#[test]
 fn a_count_ends_a_run_after_exactly_so_many_requests() {
     let lab = Lab::new();
     lab.run("sweep --server builtin -w2 -t1:1 -d0.001 -R7 -k --multiples 1,1.5,4 --no-calibrate --generator-threads 3")

@@ -115,12 +115,17 @@ fn what_cannot_be_written_is_refused_before_anything_is_done() {
 fn a_command_prints_what_report_prints_of_its_study() {
     let (lab, sink) = (Lab::new(), crate::load::sink(SinkBody::Ok));
     let load = format!("load -n 200 -c 3 --no-calibrate -o load.json -o load.csv {}", crate::load::url(&sink));
-    for words in
-        [load.as_str(), "sweep --server builtin -t1:1 -d0.001 -R20 --multiples 1,2 --no-calibrate -o sweep.json"]
-    {
-        let ended = lab.answer(words).with_code(0);
-        assert_eq!(lab.answer("report").with_code(0).stdout, ended.stdout);
-        assert!(ended.stdout.lines().count() <= 30, "{}", ended.stdout);
+    let sweep = "sweep --server builtin -t1:1 -d0.001 -R20 --multiples 1,2 --no-calibrate";
+    for (words, layout) in [
+        (load.clone(), ""),
+        (format!("{sweep} -o sweep.json"), ""),
+        (sweep.to_owned(), "--style puma"),
+        (sweep.to_owned(), "--markdown"),
+        (sweep.to_owned(), "--json"),
+    ] {
+        let ended = lab.answer(&format!("{words} {layout}")).with_code(0);
+        assert_eq!(lab.answer(&format!("report {layout}")).with_code(0).stdout, ended.stdout);
+        assert!(!layout.is_empty() || ended.stdout.lines().count() <= 30, "{}", ended.stdout);
     }
     for file in ["load.json", "sweep.json"] {
         let summary: Value = serde_json::from_str(&fs::read_to_string(lab.path(file)).unwrap()).unwrap();

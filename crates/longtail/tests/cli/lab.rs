@@ -398,6 +398,20 @@ pub(crate) fn none_is_empty<'r>(runs: impl IntoIterator<Item = &'r Run>) -> bool
     runs.into_iter().all(|run| run.tally.all_requests() > 0)
 }
 
+/// Sweeps at the slots and at twice as many connections: it says where its study is and no more, leaves nothing, and no ledger differs.
+/// The port, what was printed, and the study.
+pub(crate) fn swept_twice(lab: &Lab, words: &str) -> (u16, String, SweepStudy) {
+    let port = free_port();
+    let sweep = lab.start_at(port, &format!("sweep {words} --multiples 1,2 --no-calibrate")).end().with_code(0);
+    assert_eq!(sweep.remarks().len(), 1, "{}", sweep.stderr);
+    lab.assert_nothing_left(port);
+    let study = lab.study();
+    assert_eq!(ledger_warnings(&study), Vec::<&Diagnostic>::new(), "{words}");
+    assert_eq!(study.runs.len(), 2);
+    study.runs.iter().for_each(assert_conserved);
+    (port, sweep.stdout, study)
+}
+
 /// Every request of a run is in exactly one place, whichever way one counts.
 pub(crate) fn assert_conserved(run: &Run) {
     let tally = &run.tally;

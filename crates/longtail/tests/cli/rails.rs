@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clock::{SteadyClock, eventually};
 use crate::lab::{
-    Lab, PATIENCE, Running, assert_conserved, can, free_port, has, in_a_window, ledger_warnings, none_is_empty,
+    Lab, PATIENCE, Running, can, free_port, has, in_a_window, ledger_warnings, none_is_empty, swept_twice,
 };
 
 const THREADS: usize = 5;
@@ -41,18 +41,10 @@ fn swept(mode: &str, workers: usize) {
 
 /// Whether there were requests in each run; all that is asserted holds without any too.
 fn swept_for(words: &str, workers: usize) -> bool {
-    let (lab, port) = (Lab::new(), free_port());
-    let words = format!("sweep --app rails {words} -t2:2 -d0.01 --multiples 1,2 --no-calibrate");
-    let sweep = lab.start_at(port, &words).end().with_code(0);
-    assert_eq!(sweep.remarks().len(), 1, "{}", sweep.stderr);
-    lab.assert_nothing_left(port);
-
-    let study = lab.study();
+    let (_, _, study) = swept_twice(&Lab::new(), &format!("--app rails {words} -t2:2 -d0.01"));
     assert!(study.server.command_line.starts_with("RAILS_ENV=production "), "{}", study.server.command_line);
     assert_eq!(study.plan.stream.target_path(), "/sleep?ms=10");
-    assert_eq!(ledger_warnings(&study), Vec::<&Diagnostic>::new());
     for run in &study.runs {
-        assert_conserved(run);
         assert_eq!(run.tally.counts.good(), run.tally.counts.total(), "{:?}", run.tally.counts);
         assert_eq!(run.workers.len(), workers, "{:?}", run.workers);
         assert!(run.workers.iter().all(|share| share.source == ShareSource::Header));

@@ -82,31 +82,23 @@ fn man_has_no_warning_of_a_page() {
 
 #[test]
 fn a_kept_study_is_printed_in_every_layout() {
-    let lab = Lab::new();
-    let file = report::json::write(&study::canonical().into());
-    lab.write("study.json", &file);
-    let layouts =
+    let sweep =
         [("", "canonical.txt"), ("--style puma", "canonical.puma.txt"), ("--format markdown", "canonical.answer.md")];
-    for (words, golden) in layouts {
-        let golden = Path::new(HERE).join("../report/tests/golden").join(golden);
-        let printed = lab.run(&format!("report study.json {words}")).with_code(0);
-        assert_eq!(printed.stdout, std::fs::read_to_string(&golden).unwrap(), "{}", golden.display());
-        assert_eq!(printed.stderr, "");
+    let bodies = [
+        ("", "bodies/canonical.txt"),
+        ("--style puma", "bodies/canonical.puma.txt"),
+        ("--format csv", "bodies/canonical.csv"),
+    ];
+    for (study, layouts) in [(study::canonical().into(), sweep), (testkit::bodies::canonical().into(), bodies)] {
+        let lab = Lab::new();
+        let file = report::json::write(&study);
+        lab.write("study.json", &file);
+        for (words, golden) in layouts {
+            let golden = Path::new(HERE).join("../report/tests/golden").join(golden);
+            let printed = lab.run(&format!("report study.json {words}")).with_code(0);
+            assert_eq!(printed.stdout, std::fs::read_to_string(&golden).unwrap(), "{}", golden.display());
+            assert_eq!(printed.stderr, "");
+        }
+        assert_eq!(lab.run("report study.json --format study").with_code(0).stdout, file);
     }
-    assert_eq!(lab.run("report study.json --format study").with_code(0).stdout, file);
-}
-
-#[test]
-fn a_kept_study_of_bodies_is_printed_in_every_layout() {
-    let lab = Lab::new();
-    let file = report::json::write(&testkit::bodies::canonical().into());
-    lab.write("study.json", &file);
-    let layouts = [("", "canonical.txt"), ("--style puma", "canonical.puma.txt"), ("--format csv", "canonical.csv")];
-    for (words, golden) in layouts {
-        let golden = Path::new(HERE).join("../report/tests/golden/bodies").join(golden);
-        let printed = lab.run(&format!("report study.json {words}")).with_code(0);
-        assert_eq!(printed.stdout, std::fs::read_to_string(&golden).unwrap(), "{}", golden.display());
-        assert_eq!(printed.stderr, "");
-    }
-    assert_eq!(lab.run("report study.json --format study").with_code(0).stdout, file);
 }

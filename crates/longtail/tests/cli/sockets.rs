@@ -8,9 +8,7 @@ use model::run::ShareSource;
 use model::{Diagnostic, ServerFacts};
 use probe::sockets;
 
-use crate::lab::{
-    Lab, Running, assert_conserved, can, free_port, has, in_a_window, ledger_warnings, none_is_empty, soaks,
-};
+use crate::lab::{Lab, Running, can, has, in_a_window, none_is_empty, soaks, swept_twice};
 
 /// A Puma that does as one built without OpenSSL: all of its own, but for that one fact.
 const WITHOUT_SSL: &str = "\
@@ -45,20 +43,12 @@ fn swept(socket: &str, assert_url: impl Fn(&ServerFacts, u16)) {
 
 /// Whether there were requests in each run; all that is asserted holds without any too.
 fn swept_for(socket: &str, words: &str, assert_url: impl Fn(&ServerFacts, u16)) -> bool {
-    let (lab, port) = (Lab::new(), free_port());
-    let words = format!("sweep -s {socket} {words} -t2:2 -d0.01 --multiples 1,2 --no-calibrate");
-    let sweep = lab.start_at(port, &words).end().with_code(0);
-    assert_eq!(sweep.remarks().len(), 1, "{}", sweep.stderr);
-    lab.assert_nothing_left(port);
-
-    let study = lab.study();
+    let lab = Lab::new();
+    let (port, stdout, study) = swept_twice(&lab, &format!("-s {socket} {words} -t2:2 -d0.01"));
     assert_url(&study.server, port);
-    assert!(sweep.stdout.contains(&study.server.url), "{}", sweep.stdout);
-    assert_eq!(ledger_warnings(&study), Vec::<&Diagnostic>::new(), "{words}");
-    assert_eq!(study.runs.len(), 2);
+    assert!(stdout.contains(&study.server.url), "{stdout}");
     let workers = if words.contains("-w2") { 2 } else { 1 };
     for run in &study.runs {
-        assert_conserved(run);
         let counts = &run.tally.counts;
         assert_eq!(counts.good(), counts.total(), "{words}: {counts:?}");
         assert_eq!(run.workers.len(), workers, "{:?}", run.workers);
