@@ -1,4 +1,5 @@
-//! Every flag of every command, a file a command; here the commands themselves, and what is said of a mistake.
+//! Every flag of every command, a file a command (small ones that belong together share one); here the commands themselves, and
+//! what is said of a mistake.
 //!
 //! Puma's own words (`-w2 -t5:5 -R100 -d0.2 -k`) stand beside full names. A mistake is one line.
 

@@ -1,4 +1,4 @@
-//! One file a command.
+//! One file a command; the examinations of `doctor` are one, and so are the servers, and a sweep and its bodies.
 
 pub(crate) mod audit;
 pub(crate) mod compare;
