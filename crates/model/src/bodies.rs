@@ -33,7 +33,6 @@ pub struct BodiesPlan {
     /// Whether the generator's own limit is measured first.
     pub calibrate: bool,
     /// `--inspect`: what is read of server and kernel while a run goes on.
-    #[serde(default)]
     pub probe: Probe,
     /// `--expect` and `--fail-if`: what each run must keep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -129,7 +128,6 @@ pub struct BodiesStudy {
     /// The runs that were finished, in the order in which they were.
     pub runs: Vec<BodyRun>,
     /// What is doubtful about the whole.
-    #[serde(default)]
     pub warnings: Vec<Diagnostic>,
     /// From the start of the first server to the end of the last.
     #[serde(rename = "total_time_ns")]

@@ -50,7 +50,6 @@ pub struct LoadPlan {
     /// How a lane waits for the next due time.
     pub timing: Timing,
     /// Whose clock says when an answer came.
-    #[serde(default)]
     pub timestamps: Timestamps,
     /// `--expect` and `--fail-if`: what the run must keep.
     pub thresholds: Vec<Threshold>,

@@ -3,7 +3,6 @@
 mod server;
 mod stream;
 
-use std::fmt;
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
@@ -24,7 +23,6 @@ pub struct Plan {
     /// One run each: connections / slots.
     pub multiples: Vec<f64>,
     /// One run each, in place of the multiples where there are any: connections, in total.
-    #[serde(default)]
     pub connections: Vec<u32>,
     /// How often the whole list is run, each time on a fresh server.
     pub repeat: u32,
@@ -33,13 +31,11 @@ pub struct Plan {
     /// Whether the generator's own limit is measured first.
     pub calibrate: bool,
     /// Whether a short probe with and without keep-alive tells the order of service first.
-    #[serde(default)]
     pub probe_discipline: bool,
     /// `--generator`: the other generator that makes the load, by its program's name; `None` is our own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with: Option<String>,
     /// `--inspect`: what is read of server and kernel while a run goes on.
-    #[serde(default)]
     pub probe: Probe,
     /// `--statsd-listen`: where app and server find a statsd that is ours; port 0 is whichever is free. It is part of what is
     /// measured: they are told, and send.
@@ -51,8 +47,9 @@ pub struct Plan {
 }
 
 /// What is read of server and kernel while a run goes on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Probe {
     /// Nothing.
     #[default]
@@ -85,17 +82,6 @@ impl Probe {
         let words: Vec<String> =
             (self != default).then_some(probe).into_iter().chain(asks_app.then(|| "app".to_owned())).collect();
         (!words.is_empty()).then(|| format!("--inspect={}", words.join(",")))
-    }
-}
-
-impl fmt::Display for Probe {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Probe::None => "none",
-            Probe::Proc => "proc",
-            Probe::Bpf => "bpf",
-            Probe::Auto => "auto",
-        })
     }
 }
 

@@ -114,7 +114,6 @@ pub struct SweepStudy {
     /// The runs that were finished, in order.
     pub runs: Vec<Run>,
     /// What is doubtful about the whole.
-    #[serde(default)]
     pub warnings: Vec<Diagnostic>,
     /// From the start of the first server to the end of the last.
     #[serde(rename = "total_time_ns")]

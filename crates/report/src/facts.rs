@@ -74,8 +74,7 @@ pub(crate) fn named(name: &str, what: &str) -> String {
 /// The run's model in words: what is sent, then what the server can do at most.
 fn load(study: &SweepStudy) -> Vec<String> {
     let with = study.plan.with.as_deref();
-    let who = (study.lanes_by, study.server.placement.as_ref());
-    let mut lines = vec![stream_in_words(&study.plan.stream, who, with)];
+    let mut lines = vec![stream_in_words(&study.plan.stream, study.lanes_by, study.server.placement.as_ref(), with)];
     lines.push(match service_time(study) {
         Some((time, source, maximum)) => {
             let on_cpu = computing(study).map(|(cpu, _)| format!(", {} of it on a CPU", number::time(cpu)));
@@ -98,7 +97,8 @@ fn load(study: &SweepStudy) -> Vec<String> {
 /// `closed loop, keep-alive, 5s a run after 1s warm-up, 1 lane, answers given up after 30s`.
 pub(crate) fn stream_in_words(
     stream: &StreamPlan,
-    who: (Option<LaneCountReason>, Option<&Placement>),
+    by: Option<LaneCountReason>,
+    placement: Option<&Placement>,
     with: Option<&str>,
 ) -> String {
     let keep_alive = if stream.keep_alive { "keep-alive" } else { "a new connection for each request" };
@@ -113,7 +113,7 @@ pub(crate) fn stream_in_words(
     };
     let timeout = format!("answers given up after {}", number::asked(stream.timeout));
     let maker = match with {
-        None => lanes(stream.lanes, who),
+        None => lanes(stream.lanes, by, placement),
         Some(with) => format!("made by {with}"),
     };
     listed(["closed loop".to_owned(), keep_alive.to_owned(), stop, maker, timeout])
@@ -121,7 +121,7 @@ pub(crate) fn stream_in_words(
 
 /// `1 lane (20000 req/s a lane) on CPU 1, the server on CPU 0`: how many and why, and whether they share any
 /// processor with the server.
-pub(crate) fn lanes(lanes: u32, (by, placement): (Option<LaneCountReason>, Option<&Placement>)) -> String {
+pub(crate) fn lanes(lanes: u32, by: Option<LaneCountReason>, placement: Option<&Placement>) -> String {
     let why = by.map(|by| by.to_string()).filter(|why| !why.is_empty()).map(|why| format!(" ({why})"));
     beside_the_server(count_of(lanes, "lane") + &why.unwrap_or_default(), placement)
 }

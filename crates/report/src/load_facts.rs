@@ -151,7 +151,7 @@ fn longtail(study: &LoadStudy) -> String {
     };
     listed([
         version,
-        lanes(plan.lanes, (Some(study.lanes_by), study.placement.as_ref())),
+        lanes(plan.lanes, Some(study.lanes_by), study.placement.as_ref()),
         timing.to_owned(),
         busy_polling(&study.run.generator.lanes),
         started,

@@ -22,7 +22,6 @@ pub struct ServerPlan {
     /// `-r`: the rackup file; `None` is an app that longtail brings.
     pub rackup: Option<PathBuf>,
     /// `--app`: which of them.
-    #[serde(default)]
     pub app: App,
     /// `-C`: Puma's config file.
     pub config: Option<PathBuf>,
@@ -106,8 +105,22 @@ impl fmt::Display for Threads {
 }
 
 /// The kind of socket the server is bound to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Socket {
     /// IPv4, 127.0.0.1 unless `PUMA_TEST_HOST4` says otherwise.
     #[default]
@@ -137,20 +150,7 @@ impl Socket {
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Socket::Tcp4 => "tcp4",
-            Socket::Tcp6 => "tcp6",
-            Socket::Ssl4 => "ssl4",
-            Socket::Ssl6 => "ssl6",
-            Socket::Unix => "unix",
-            Socket::Aunix => "aunix",
-        }
-    }
-}
-
-impl fmt::Display for Socket {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.name())
+        self.into()
     }
 }
 

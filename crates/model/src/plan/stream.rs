@@ -14,7 +14,6 @@ pub struct StreamPlan {
     /// `--path`: what is requested; `None` is `/sleep<delay>`, or the body's.
     pub path: Option<String>,
     /// `--body`: what every answer is to carry; `None`: whatever the path brings.
-    #[serde(default)]
     pub body: Option<Body>,
     /// Not `-k`: whether a connection carries more than one request.
     pub keep_alive: bool,
@@ -29,12 +28,10 @@ pub struct StreamPlan {
     /// Threads of the generator.
     pub lanes: u32,
     /// Whose clock says when an answer came.
-    #[serde(default)]
     pub timestamps: Timestamps,
     /// The response header in which a worker names itself.
     pub worker_header: String,
     /// `--inspect app`: whether the app is asked when it began and ended.
-    #[serde(default)]
     pub anatomy: bool,
     /// `--from`: the commands that lead to the generators on other machines; none: the generator is this process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -70,7 +70,7 @@ fn facts_of(study: &ComparisonStudy) -> Vec<NamedFact> {
             "load",
             [
                 format!("{load}, {length} a run, in blocks of all arms in a balanced order (seed {})", plan.seed),
-                facts::stream_in_words(base, (study.lanes_by, placement), None),
+                facts::stream_in_words(base, study.lanes_by, placement, None),
             ],
         ),
     ]
