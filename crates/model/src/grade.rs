@@ -75,11 +75,10 @@ impl Diagnostic {
                 by(deviations(due, expected).abs(), SIGNIFICANT, f64::INFINITY)
             }
             Diagnostic::ClockStep { steps } => if_none(steps.into(), Grade::Failed),
-            Diagnostic::GeneratorLost { .. } => Grade::Failed,
+            Diagnostic::GeneratorLost { .. } | Diagnostic::Audited { is: FindingGrade::Fails, .. } => Grade::Failed,
             Diagnostic::LateStart { late, .. } => by(late.as_millis_f64(), LATEST_START.as_millis_f64(), 100.0),
             Diagnostic::ClockError { error, .. } if error <= LARGEST_CLOCK_ERROR => Grade::Passed,
             Diagnostic::Steal { share } => by(share, 0.01, 0.05),
-            Diagnostic::Audited { is: FindingGrade::Fails, .. } => Grade::Failed,
             Diagnostic::Audited { is: FindingGrade::Explains, .. }
             | Diagnostic::TooFewRequests { .. }
             | Diagnostic::LedgerUnknown { .. }
