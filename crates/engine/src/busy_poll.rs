@@ -265,7 +265,8 @@ mod tests {
 
     #[test]
     fn a_poll_that_found_a_few_goes_on_for_a_moment() {
-        let cases: [(&str, u64, &[u64], usize, (&[u32], u64)); 7] = [
+        type Case = (&'static str, u64, &'static [u64], usize, (&'static [u32], u64));
+        let cases: [Case; 7] = [
             ("a sleep takes what woke it", 0, &[50, 51, 52], 8, (&[0], 50)),
             ("half of what is out is there at once", 200, &[1, 1, 50], 4, (&[0, 1], 1)),
             ("half of it comes", 200, &[5, 7, 9, 50], 4, (&[0, 1], 7)),

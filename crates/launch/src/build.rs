@@ -67,7 +67,7 @@ impl Revision {
         if own.is_dir() {
             return Ok(own);
         }
-        let scratch = build.scratch(&folder)?;
+        let scratch = Build::scratch(&folder)?;
         let (tree, archive) = (scratch.path().join("tree"), scratch.path().join("tree.tar"));
         let unwritable = |source| LaunchError::Scratch { within: folder.clone(), source };
         fs::create_dir(&tree).map_err(unwritable)?;
@@ -157,7 +157,7 @@ impl Build<'_> {
     }
 
     /// A folder that goes with us, on the same disk.
-    fn scratch(&self, within: &Path) -> Result<Scratch, LaunchError> {
+    fn scratch(within: &Path) -> Result<Scratch, LaunchError> {
         Scratch::new(within).map_err(|source| LaunchError::Scratch { within: within.to_owned(), source })
     }
 
