@@ -2,7 +2,7 @@
 
 .POSIX:
 .DEFAULT_GOAL := help
-.PHONY: help sweep build install readme test test-pumas soak check ceiling bench bench-counted bench-memory fmt bpf golden size
+.PHONY: help sweep build install readme test test-pumas fleet-demo soak check ceiling bench bench-counted bench-memory fmt bpf golden size
 
 # Tests and benches load this machine only, whatever they type.
 test check ceiling bench bench-memory golden: export LONGTAIL_ALLOW_NET = 127.0.0.0/8,::1/128
@@ -42,6 +42,11 @@ test: ## Install what is missing, then all that must pass: format, lints, docume
 # make test-pumas DIRS="/src/puma-6.6.1 /src/puma-8.0.2": checkouts whose extension is built; without DIRS the Puma on PATH
 test-pumas: ## One contract for every Puma: start, counts, order of service, forecast, stop (DIRS="CHECKOUT …")
 	LONGTAIL_PUMAS="$(DIRS)" cargo test --locked --package longtail --test cli -- pumas:: --nocapture --test-threads=1
+
+fleet-demo: ## Two boxes on this machine, with Puma on one and the load from the other, by the playbooks of longtail fleet (needs root)
+	@bin/install-missing fleet
+	cargo build --release --locked --package longtail
+	@bin/fleet-demo
 
 soak: ## The long form of what make test does in a short one: 200 times kill -9, each system call refused with each error, all situations, sockets and bodies (20 minutes)
 	@bin/install-missing test

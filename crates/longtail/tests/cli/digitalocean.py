@@ -3,7 +3,14 @@
 #   digitalocean.py STATE [FAULT]...     FAULT: METHOD PATH NTH STATUS, such as "POST /v2/droplets 2 500" (status 0: no answer)
 #
 # NTH may be "all". Prints its port, and writes what the account has to STATE whenever that changes.
-import base64, http.server, itertools, json, re, sys, threading, time
+import base64
+import http.server
+import itertools
+import json
+import re
+import sys
+import threading
+import time
 
 STATE, FAULTS = sys.argv[1], [fault.split() for fault in sys.argv[2:]]
 TOKEN = "dop_v1_secret"

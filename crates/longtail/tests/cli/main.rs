@@ -14,6 +14,7 @@ mod documents;
 mod ending;
 mod far;
 mod far_generators;
+mod fleet;
 mod formats;
 mod gates;
 mod kernel;

@@ -1,0 +1,176 @@
+//! More than one machine by Ansible: the playbooks of `deploy/fleet`, as `longtail fleet` writes and runs them.
+//!
+//! `DigitalOcean` is a small server of its API (`digitalocean.py`) in a namespace without a way out; boxes are the namespaces of
+//! `bin/fleet-demo`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use testkit::network::Host;
+
+use crate::lab::{Ended, LONGTAIL, Lab, Running, can, has, soaks};
+
+const TOKEN: &str = "dop_v1_secret";
+const PUBLIC_KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIP6xDnVYJ0Jw me@here";
+
+/// An account at `DigitalOcean`, and a folder with the playbooks.
+struct Cloud {
+    lab: Lab,
+    host: Host,
+    _api: Running,
+}
+
+impl Cloud {
+    /// Its API fails as `faults` say: method, path, which call of these, status (0: no answer).
+    fn with(faults: &[&str]) -> Option<Cloud> {
+        if !has("ansible-playbook") || !has("python3") {
+            return None;
+        }
+        let (host, lab) = (crate::far::host(&[])?, Lab::new());
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/digitalocean.py");
+        let mut command = on(&lab, &host, "python3");
+        let mut api = Running::start(command.arg(script).arg(lab.path("account.json")).args(faults));
+        let mut port = String::new();
+        api.until(|said| {
+            said.trim().clone_into(&mut port);
+            !port.is_empty()
+        });
+        Running::start(on(&lab, &host, LONGTAIL).args(["fleet", "init", "--digitalocean"])).end().with_code(0);
+        let settings = fs::read_to_string(lab.path("fleet/group_vars/all.yml")).unwrap();
+        let settings = settings.replace("https://api.digitalocean.com", &format!("http://127.0.0.1:{port}"));
+        let settings = settings.replace("digitalocean_pause: 5", "digitalocean_pause: 0\ndigitalocean_timeout: 1");
+        let settings = settings.replace("boot_timeout: 300", "boot_timeout: 1");
+        lab.write("fleet/group_vars/all.yml", &settings);
+        lab.write("fleet/.env", &format!("DO_API_KEY={TOKEN}\nSSH_PUBLIC_KEY='{PUBLIC_KEY}'\n"));
+        Some(Cloud { lab, host, _api: api })
+    }
+
+    fn fleet(&self, verb: &str) -> Ended {
+        let ended = Running::start(on(&self.lab, &self.host, LONGTAIL).args(["fleet", verb])).end();
+        let said = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(!said.contains(TOKEN), "the token is printed: {said}");
+        ended
+    }
+
+    /// What the account has: names of boxes, number of keys, number of tags.
+    fn account(&self) -> (Vec<String>, usize, usize) {
+        let account: Value = serde_json::from_str(&fs::read_to_string(self.lab.path("account.json")).unwrap()).unwrap();
+        let boxes = account["droplets"].as_array().unwrap();
+        let names = boxes.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect();
+        (names, account["ssh_keys"].as_array().unwrap().len(), account["tags"].as_array().unwrap().len())
+    }
+}
+
+/// longtail or another program on the host, in the lab's folder; nothing of the caller's own keys.
+fn on(lab: &Lab, host: &Host, program: &str) -> Command {
+    let inner = host.command(program, &lab.path(""));
+    let mut command = lab.program(&inner.get_program().to_string_lossy());
+    command.args(inner.get_args()).env("HOME", lab.path("")).env("USER", "demo");
+    for key in ["DO_API_KEY", "DD_API_KEY", "SSH_PUBLIC_KEY"] {
+        command.env_remove(key);
+    }
+    command
+}
+
+#[test]
+fn boxes_at_digitalocean_are_made_once_and_all_of_it_is_deleted() {
+    let Some(cloud) = Cloud::with(&["GET /v2/droplets 1 429", "POST /v2/droplets 1 429"]) else { return };
+    for _ in 0..2 {
+        // No such box answers here.
+        let said = cloud.fleet("provision").with_code(2).stdout;
+        for part in
+            ["Wait until the box answers: ", "The box exists and costs money: longtail fleet provision tries again"]
+        {
+            assert!(said.contains(part), "no '{part}': {said}");
+        }
+        let names = ["longtail-demo-server-1", "longtail-demo-generator-1"].map(str::to_owned).to_vec();
+        assert_eq!(cloud.account(), (names, 1, 1));
+    }
+    let inventory = fs::read_to_string(cloud.lab.path("fleet/inventory.yml")).unwrap();
+    assert!(
+        inventory.contains("server-1: { ansible_host: 192.0.2.") && inventory.contains("address: 10.77.0."),
+        "{inventory}"
+    );
+    for _ in 0..2 {
+        cloud.fleet("destroy").with_code(0);
+        assert_eq!(cloud.account(), (vec![], 0, 0));
+    }
+}
+
+/// What goes wrong, what is said of it, and what can be left then.
+#[test]
+fn what_digitalocean_refuses_is_said_by_its_name_and_so_is_what_is_left() {
+    let server = "These boxes exist and cost money: longtail-demo-server-1. longtail fleet destroy deletes them.";
+    let unknown = "DigitalOcean does not say which boxes exist: look for the tag longtail-demo";
+    let cases: &[(&str, &str, &str, usize)] = &[
+        ("POST /v2/droplets 2 500", "Make a box: DigitalOcean says 500, Server Error", server, 1),
+        ("POST /v2/droplets 2 0", "timed out", server, 1),
+        ("GET /v2/droplets all 429", "List boxes: DigitalOcean says 429, API Rate limit exceeded", unknown, 0),
+        (
+            "GET /v2/account/keys all 401",
+            "says 401, Unable to authenticate you (is DO_API_KEY right",
+            "No box is left.",
+            0,
+        ),
+    ];
+    for (fault, said, left, boxes) in cases.iter().take(if soaks() { cases.len() } else { 2 }) {
+        let Some(cloud) = Cloud::with(&[fault]) else { return };
+        let ended = cloud.fleet("provision").with_code(2);
+        // Ansible breaks its lines.
+        let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(said) && text.contains(left), "{fault}: {text}");
+        assert_eq!(cloud.account().0.len(), *boxes, "{fault}");
+        if *boxes > 0 {
+            cloud.fleet("destroy").with_code(0);
+            assert_eq!(cloud.account(), (vec![], 0, 0), "{fault}");
+        }
+    }
+}
+
+#[test]
+fn without_a_key_without_ansible_and_without_playbooks_it_is_one_line() {
+    let lab = Lab::new();
+    lab.answer("fleet doctor").refused("'fleet' has no doctor.yml: type longtail fleet init");
+    lab.answer("fleet init").with_code(0);
+    lab.answer("fleet init").refused("'fleet' is there already");
+    lab.answer("fleet sweep --connection 4").refused("sweep has no --connection");
+    lab.answer("fleet load --from x http://127.0.0.1/").refused("fleet load sets --from itself");
+    let bare = Running::start(lab.program(LONGTAIL).args(["fleet", "doctor"]).env("PATH", "/nowhere")).end();
+    bare.refused("ansible-playbook is not on PATH: sudo apt-get install ansible-core");
+    let Some(cloud) = Cloud::with(&[]) else { return };
+    fs::remove_file(cloud.lab.path("fleet/.env")).unwrap();
+    let said = cloud.fleet("destroy").with_code(2).stdout;
+    assert!(said.contains("DO_API_KEY is not set"), "{said}");
+}
+
+/// Two boxes of `bin/fleet-demo`, from nothing to nothing.
+#[test]
+fn two_boxes_are_provisioned_examined_and_left_as_they_were() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let sshd =
+        [Path::new("/usr/sbin/sshd"), &root.join("target/tools/sshd/usr/sbin/sshd")].iter().any(|path| path.is_file());
+    if !has("ansible-playbook")
+        || !has("ssh")
+        || !has("puma")
+        || !can(sshd, "sshd is not unpacked (bin/install-missing test)")
+    {
+        return;
+    }
+    let Some(_) = crate::far::host(&[]) else { return };
+    let lab = Lab::new();
+    let commands = "on() { ssh -i /mnt/key -o StrictHostKeyChecking=accept-new \"$@\"; }
+        longtail fleet provision; longtail fleet doctor || true
+        on box1 'hostname; ssh box2 longtail --version; ssh box2 hostname'
+        longtail fleet destroy; longtail fleet destroy
+        for box in box1 box2; do on $box 'ls /usr/local/bin/longtail /etc/*/90-longtail.conf; grep longtail .ssh/*' || echo clean; done";
+    let mut demo = lab.program(&root.join("bin/fleet-demo").to_string_lossy());
+    let ended = Running::start(demo.args(["--run", commands, LONGTAIL])).end().with_code(0);
+    let said = &ended.stdout;
+    assert_eq!(said.matches("This machine is ").count(), 2, "{said}");
+    let version = format!("box1\nlongtail {}\nbox2\n", env!("CARGO_PKG_VERSION"));
+    assert!(said.contains(&version), "{said}{}", ended.stderr);
+    let after = said.rsplit("PLAY RECAP").next().unwrap();
+    assert!(after.ends_with("\nclean\nclean\n") && !after.contains("longtail"), "left behind: {after}");
+}
