@@ -160,7 +160,7 @@ fn two_boxes_are_provisioned_examined_and_left_as_they_were() {
     }
     let Some(_) = crate::far::host(&[]) else { return };
     let lab = Lab::new();
-    let commands = "on() { ssh -i /mnt/key -o StrictHostKeyChecking=accept-new \"$@\"; }
+    let commands = "on() { ssh -i /mnt/key -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile=known_hosts \"$@\"; }
         longtail fleet provision; longtail fleet doctor || true
         on box1 'hostname; ssh box2 longtail --version; ssh box2 hostname'
         longtail fleet destroy; longtail fleet destroy
