@@ -4,10 +4,12 @@
 //! `bin/fleet-demo`.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use sink::SinkBody;
 use testkit::network::Host;
 
 use crate::lab::{Ended, LONGTAIL, Lab, Running, can, has, soaks};
@@ -163,6 +165,8 @@ fn two_boxes_are_provisioned_examined_and_left_as_they_were() {
     let commands = "on() { ssh -i /mnt/key -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile=known_hosts \"$@\"; }
         longtail fleet provision; longtail fleet doctor || true
         on box1 'hostname; ssh box2 longtail --version; ssh box2 hostname'
+        longtail fleet sweep -t4:4 -d0.01 -c 32 --for 300ms --warm-up 100ms || true
+        echo studies: fleet/studies/*
         longtail fleet destroy; longtail fleet destroy
         for box in box1 box2; do on $box 'ls /usr/local/bin/longtail /etc/*/90-longtail.conf; grep longtail .ssh/*' || echo clean; done";
     let mut demo = lab.program(&root.join("bin/fleet-demo").to_string_lossy());
@@ -171,6 +175,44 @@ fn two_boxes_are_provisioned_examined_and_left_as_they_were() {
     assert_eq!(said.matches("This machine is ").count(), 2, "{said}");
     let version = format!("box1\nlongtail {}\nbox2\n", env!("CARGO_PKG_VERSION"));
     assert!(said.contains(&version), "{said}{}", ended.stderr);
+    assert!(said.contains("load from ssh") && said.contains("studies: fleet/studies/sweep-"), "{said}");
     let after = said.rsplit("PLAY RECAP").next().unwrap();
     assert!(after.ends_with("\nclean\nclean\n") && !after.contains("longtail"), "left behind: {after}");
+}
+
+/// The script and the Job of `deploy/kubernetes`, with processes in the place of pods (`kubectl.py`): all of them together send what one
+/// generator would, and each result is fetched once.
+#[test]
+fn pods_of_an_indexed_job_send_one_load_and_their_parts_are_one_result() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    if !has("python3") || !can(Path::new("/usr/lib/python3/dist-packages/yaml").is_dir(), "no python3-yaml") {
+        return;
+    }
+    let Some(_) = crate::far::host(&[]) else { return };
+    let (lab, sink) = (Lab::new(), crate::load::sink(SinkBody::Ok));
+    fs::create_dir_all(lab.path("bin")).unwrap();
+    fs::create_dir(lab.path("pods")).unwrap();
+    symlink(root.join("crates/longtail/tests/cli/kubectl.py"), lab.path("bin/kubectl")).unwrap();
+    symlink(LONGTAIL, lab.path("bin/longtail")).unwrap();
+    let path = format!("{}:{}", lab.path("bin").display(), std::env::var("PATH").unwrap());
+    let mut run = lab.program(&root.join("deploy/kubernetes/run").to_string_lossy());
+    run.env("PATH", path).env("PODS", lab.path("pods")).env("LEAD", "4");
+    let load = format!("longtail 3 --rate 200/s -n 400 -c 12 -H X-Quoted:a|b http://{}/", sink.address());
+    let ended = Running::start(run.args(crate::load::split(&load))).end();
+    assert!(matches!(ended.code(), 0 | 3), "{ended:?}");
+    let study = crate::load::study(&lab);
+    let tally = &study.run.tally;
+    assert_eq!((tally.all_requests(), tally.counts.failed(), study.run.connections), (400, 0, 12));
+    assert_eq!(sink.stop().requests, 400);
+}
+
+#[test]
+fn the_job_is_valid_kubernetes() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    if !has("kubernetes-validate") {
+        return;
+    }
+    let mut validate = Command::new("kubernetes-validate");
+    let output = validate.arg("--strict").arg(root.join("deploy/kubernetes/generators.yml")).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
 }
