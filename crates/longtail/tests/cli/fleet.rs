@@ -12,7 +12,7 @@ use serde_json::Value;
 use sink::SinkBody;
 use testkit::network::Host;
 
-use crate::lab::{Ended, LONGTAIL, Lab, Running, can, has, soaks};
+use crate::lab::{LONGTAIL, Lab, Running, can, has, soaks};
 
 const TOKEN: &str = "dop_v1_secret";
 const PUBLIC_KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIP6xDnVYJ0Jw me@here";
@@ -49,11 +49,12 @@ impl Cloud {
         Some(Cloud { lab, host, _api: api })
     }
 
-    fn fleet(&self, verb: &str) -> Ended {
+    /// `longtail fleet VERB`, and what it says with Ansible's line breaks as blanks.
+    fn fleet(&self, verb: &str, code: i32) -> String {
         let ended = Running::start(on(&self.lab, &self.host, LONGTAIL).args(["fleet", verb])).end();
         let said = format!("{}{}", ended.stdout, ended.stderr);
         assert!(!said.contains(TOKEN), "the token is printed: {said}");
-        ended
+        ended.with_code(code).stdout.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     /// What the account has: names of boxes, number of keys, number of tags.
@@ -81,7 +82,7 @@ fn boxes_at_digitalocean_are_made_once_and_all_of_it_is_deleted() {
     let Some(cloud) = Cloud::with(&["GET /v2/droplets 1 429", "POST /v2/droplets 1 429"]) else { return };
     for _ in 0..2 {
         // No such box answers here.
-        let said = cloud.fleet("provision").with_code(2).stdout;
+        let said = cloud.fleet("provision", 2);
         for part in
             ["Wait until the box answers: ", "The box exists and costs money: longtail fleet provision tries again"]
         {
@@ -96,7 +97,7 @@ fn boxes_at_digitalocean_are_made_once_and_all_of_it_is_deleted() {
         "{inventory}"
     );
     for _ in 0..2 {
-        cloud.fleet("destroy").with_code(0);
+        cloud.fleet("destroy", 0);
         assert_eq!(cloud.account(), (vec![], 0, 0));
     }
 }
@@ -119,13 +120,11 @@ fn what_digitalocean_refuses_is_said_by_its_name_and_so_is_what_is_left() {
     ];
     for (fault, said, left, boxes) in cases.iter().take(if soaks() { cases.len() } else { 2 }) {
         let Some(cloud) = Cloud::with(&[fault]) else { return };
-        let ended = cloud.fleet("provision").with_code(2);
-        // Ansible breaks its lines.
-        let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = cloud.fleet("provision", 2);
         assert!(text.contains(said) && text.contains(left), "{fault}: {text}");
         assert_eq!(cloud.account().0.len(), *boxes, "{fault}");
         if *boxes > 0 {
-            cloud.fleet("destroy").with_code(0);
+            cloud.fleet("destroy", 0);
             assert_eq!(cloud.account(), (vec![], 0, 0), "{fault}");
         }
     }
@@ -143,7 +142,7 @@ fn without_a_key_without_ansible_and_without_playbooks_it_is_one_line() {
     bare.refused("ansible-playbook is not on PATH: sudo apt-get install ansible-core");
     let Some(cloud) = Cloud::with(&[]) else { return };
     fs::remove_file(cloud.lab.path("fleet/.env")).unwrap();
-    let said = cloud.fleet("destroy").with_code(2).stdout;
+    let said = cloud.fleet("destroy", 2);
     assert!(said.contains("DO_API_KEY is not set"), "{said}");
 }
 
