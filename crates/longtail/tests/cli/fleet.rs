@@ -174,7 +174,7 @@ fn two_boxes_are_provisioned_examined_and_left_as_they_were() {
     assert_eq!(said.matches("This machine is ").count(), 2, "{said}");
     let version = format!("box1\nlongtail {}\nbox2\n", env!("CARGO_PKG_VERSION"));
     assert!(said.contains(&version), "{said}{}", ended.stderr);
-    assert!(said.contains("load from ssh") && said.contains("studies: fleet/studies/sweep-"), "{said}");
+    assert!(said.contains("load from") && said.contains("studies: fleet/studies/sweep-"), "{said}");
     let after = said.rsplit("PLAY RECAP").next().unwrap();
     assert!(after.ends_with("\nclean\nclean\n") && !after.contains("longtail"), "left behind: {after}");
 }
