@@ -5,9 +5,11 @@ use std::fmt::Write as _;
 
 use model::Study;
 
+use crate::comparison;
 use crate::load_answer;
 use crate::number;
 use crate::summary::{Summary, SummaryRun, SummaryVerdict};
+use crate::tree::ReportSection;
 use crate::trust::is_uncertain;
 use crate::width::{Width, columns_of, wrap};
 
@@ -71,6 +73,10 @@ fn laid_out(study: &Study, summary: &Summary, width: Width, paint: &dyn Fn(Empha
     text.push('\n');
     match study {
         Study::Load(study) => text.push_str(&load_answer::figures(study, &summary.runs[0], width)),
+        Study::Compare(_) => {
+            let table = summary.comparison.as_ref().map(comparison::table).unwrap_or_default();
+            text.push_str(&crate::text::sections(&[ReportSection::new("").table(table)], width));
+        }
         _ => text.push_str(&run_table(summary, paint)),
     }
     if let Some(legend) = legend(summary) {
@@ -264,9 +270,13 @@ pub fn markdown(study: &Study, saved: Option<&str>) -> String {
     let summary = Summary::of(study, saved.map(str::to_owned));
     let line = |text: &str| format!("{}\n", crate::markdown::escaped(text));
     let mut parts = vec![format!("**{}**\n", crate::markdown::escaped(&summary.sentence))];
-    if !summary.runs.is_empty() {
-        parts.push(pipe_table(&summary));
-        parts.extend(legend(&summary).map(|legend| line(&legend)));
+    match &summary.comparison {
+        Some(comparison) => parts.push(crate::markdown::pipe_table(&comparison::table(comparison))),
+        None if summary.runs.is_empty() => {}
+        None => {
+            parts.push(pipe_table(&summary));
+            parts.extend(legend(&summary).map(|legend| line(&legend)));
+        }
     }
     let reasons = summary.reasons().map(|reason| line(&format!("- Why: {reason}")));
     let trust = summary.trust.iter().take(1 + DOUBTS).map(|it| line(&format!("- {} {}", it.mark.sign(), it.sentence)));

@@ -1,5 +1,18 @@
-//! The report of a comparison.
+//! What a comparison says: its figures ([`figures`]), its conclusions in sentences ([`words`]), its table ([`tables`]), whether it can be
+//! trusted ([`trust`]), and everything else ([`full`]). Two studies that exist already are set side by side in [`two_studies`].
 
+mod figures;
+mod forest;
 mod full;
+mod tables;
+mod trust;
+mod two_studies;
+mod words;
 
+pub use self::figures::{SummaryArm, SummaryComparison, SummaryDifference, SummaryMetric, SummaryRanking};
+pub(crate) use self::forest::figure as forest;
 pub use self::full::report;
+pub(crate) use self::tables::table;
+pub(crate) use self::trust::{measured, sound_runs, trust};
+pub use self::two_studies::{StudyFile, side_by_side};
+pub(crate) use self::words::sentence;

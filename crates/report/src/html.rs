@@ -10,7 +10,7 @@ use crate::report;
 use crate::summary::Summary;
 use figure::PageFigure;
 
-mod figure;
+pub(crate) mod figure;
 mod head;
 mod load;
 mod load_axis;
@@ -62,7 +62,8 @@ fn drawn(study: &Study, summary: &Summary) -> String {
     let figures = match study {
         Study::Sweep(study) => sweep::figures(study, summary),
         Study::Load(study) => load::figures(study, summary),
-        Study::Bodies(_) | Study::Compare(_) => Vec::new(),
+        Study::Compare(_) => summary.comparison.iter().map(crate::comparison::forest).collect(),
+        Study::Bodies(_) => Vec::new(),
     };
     let drawn = joined(&figures, |figure| match figure {
         PageFigure::Drawn(figure) => figure.html(),

@@ -38,6 +38,7 @@ mod repeats;
 pub mod request_log;
 mod run_columns;
 mod sentences;
+mod server_in_words;
 mod server_view;
 mod sparkline;
 pub mod summary;

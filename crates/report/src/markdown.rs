@@ -46,7 +46,7 @@ fn item(item: &ListItem) -> String {
 
 /// A table that can be read as it is too: numbers aligned right, what a row is of left. The column of marks goes where none is
 /// set; notes and bars are a last column, where there are any.
-fn pipe_table(table: &DataTable) -> String {
+pub(crate) fn pipe_table(table: &DataTable) -> String {
     let is_empty = |at: usize| table.rows.iter().all(|row| row.cells.get(at).is_none_or(|cell| cell.text.is_empty()));
     let is_shown =
         |at: &usize| !(table.columns[*at].is_constant || table.columns[*at].name.is_empty() && is_empty(*at));

@@ -2,13 +2,15 @@
 
 use model::forecast::ServiceTimeSource;
 use model::{
-    App, BodiesStudy, ComparisonStudy, Environment, LoadStudy, Nanos, Pace, Placement, ServerFacts, ServerLocation,
-    Stop, StreamPlan, Study, SweepStudy,
+    App, BodiesStudy, Environment, LoadStudy, Nanos, Pace, Placement, ServerLocation, Stop, StreamPlan, Study,
+    SweepStudy,
 };
 
+use crate::comparison;
 use crate::far;
 use crate::load_facts;
 use crate::number::{self, count_of};
+use crate::server_in_words::{joined, server, slots};
 
 /// The server, then the load.
 pub(crate) fn lines(study: &Study) -> Vec<String> {
@@ -16,12 +18,8 @@ pub(crate) fn lines(study: &Study) -> Vec<String> {
         Study::Sweep(study) => of_sweep(study),
         Study::Load(study) => of_load(study),
         Study::Bodies(study) => of_bodies(study),
-        Study::Compare(study) => of_comparison(study),
+        Study::Compare(study) => comparison::measured(study),
     }
-}
-
-fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {
-    parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 
 fn of_sweep(study: &SweepStudy) -> Vec<String> {
@@ -64,52 +62,8 @@ fn of_bodies(study: &BodiesStudy) -> Vec<String> {
     ]
 }
 
-fn of_comparison(study: &ComparisonStudy) -> Vec<String> {
-    let plan = &study.plan;
-    let arm = |at: usize| {
-        let name = &plan.arms[at].name;
-        let server = study.server(at).map(server);
-        format!("{}  {}", plan.letter(at), joined([server, Some(name.clone())]))
-    };
-    (0..plan.arms.len()).map(arm).collect()
-}
-
 fn keep_alive(stream: &StreamPlan) -> &'static str {
     if stream.keep_alive { "keep-alive" } else { "a new connection for each request" }
-}
-
-/// `Puma 5.6.5, Ruby 3.1.7, main 43b8bba1`.
-fn server(server: &ServerFacts) -> String {
-    let version = server.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-    let runtime = server.runtime.as_ref().map(|runtime| {
-        let runtime = runtime.split(" (").next().unwrap_or(runtime);
-        // `ruby 3.1.7p261`: nobody asks for the patch level.
-        let word = runtime.strip_prefix("ruby ").unwrap_or(runtime);
-        let is_ruby = word.len() < runtime.len();
-        let version: String = if is_ruby {
-            word.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect()
-        } else {
-            word.to_owned()
-        };
-        if is_ruby { format!("Ruby {version}") } else { version }
-    });
-    crate::facts::listed([Some(format!("{}{version}", server.name)), runtime, server.git.clone()].into_iter().flatten())
-}
-
-/// `2 workers x 5 threads = 10 slots`.
-fn slots(server: &ServerFacts) -> String {
-    let threads = count_of(server.threads, "thread");
-    match (server.cluster, server.workers) {
-        (true, workers) => {
-            format!("{} x {threads} = {} slots", count_of(workers, "worker"), number::count(server.slots()))
-        }
-        (false, 0 | 1) => threads,
-        (false, workers) => format!(
-            "{} x {threads} = {} slots",
-            count_of(workers, "process").replace("processs", "processes"),
-            number::count(server.slots())
-        ),
-    }
 }
 
 fn app(study: &SweepStudy) -> String {

@@ -1,10 +1,11 @@
 //! What to type next: commands that settle what a study leaves open. Each is the study's own command line with one thing changed.
 
+use model::comparison::{ComparisonDoubt, ComparisonFindings};
 use model::finding::is_evidence;
 use model::plan::quoted;
 use model::{
-    Finding, LoadStudy, Nanos, Pace, Plan, Profile, Quantile, ServerCpu, ServerKind, Statistics, Stop, Study,
-    SweepStudy, Verdict,
+    ComparisonStudy, Finding, LoadStudy, Nanos, Pace, Plan, Profile, Quantile, ServerCpu, ServerKind, Statistics, Stop,
+    Study, SweepStudy, Verdict,
 };
 
 use serde::Serialize;
@@ -33,7 +34,8 @@ pub(crate) fn next_commands(study: &Study, findings: &[Finding]) -> Vec<NextComm
     let mut next = match study {
         Study::Sweep(study) => of_sweep(study, findings),
         Study::Load(study) => of_load(study, findings),
-        Study::Bodies(_) | Study::Compare(_) => Vec::new(),
+        Study::Compare(study) => of_comparison(study),
+        Study::Bodies(_) => Vec::new(),
     };
     next.truncate(MOST);
     next
@@ -41,6 +43,30 @@ pub(crate) fn next_commands(study: &Study, findings: &[Finding]) -> Vec<NextComm
 
 fn command(command: String, why: &str) -> NextCommand {
     NextCommand { command, why: why.to_owned() }
+}
+
+/// More blocks, where so many would show the margin.
+fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
+    const MOST_BLOCKS: u32 = 60;
+    let found = ComparisonFindings::of(&study.plan, &study.runs);
+    let deciding = found.metrics.iter().filter(|row| row.decides).flat_map(|row| &row.differences);
+    let needed = deciding.filter_map(|difference| match difference.doubt? {
+        ComparisonDoubt::FewBlocks { least } => Some(least.max(study.plan.blocks.looks().first()?.after)),
+        _ => difference.blocks_needed,
+    });
+    let Some(blocks) = needed.max() else { return Vec::new() };
+    let mut words: Vec<&str> = study.command_line.split(' ').collect();
+    words.retain(|word| !word.starts_with("--blocks="));
+    let more = format!("--blocks={blocks}");
+    let is_typed = words.contains(&"--blocks");
+    // What follows `--` is the server's.
+    let end = words.iter().position(|word| *word == "--").unwrap_or(words.len());
+    words.insert(end, &more);
+    if blocks <= MOST_BLOCKS && !is_typed {
+        vec![command(words.join(" "), "so many blocks would tell")]
+    } else {
+        Vec::new()
+    }
 }
 
 fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {

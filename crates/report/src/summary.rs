@@ -10,12 +10,13 @@ use model::{
 };
 use serde::Serialize;
 
+use crate::comparison::{self, SummaryComparison};
 use crate::expectations::{self, ExpectationResult};
 use crate::measured;
 use crate::named_runs::named_runs;
 use crate::next_steps::{NextCommand, next_commands};
 use crate::sentences;
-use crate::trust::{TrustLine, trust};
+use crate::trust::{TrustLine, TrustMark, trust};
 
 /// The version of the summary that this code writes.
 pub const SUMMARY_SCHEMA: &str = "longtail.summary/1";
@@ -49,6 +50,9 @@ pub struct Summary {
     pub trust: Vec<TrustLine>,
     /// Commands that settle what is open.
     pub next: Vec<NextCommand>,
+    /// What a comparison came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<SummaryComparison>,
     /// What was expected, and what came of it.
     pub expectations: Vec<ExpectationResult>,
     /// Where the whole study is.
@@ -249,24 +253,47 @@ impl Summary {
         let findings = findings(study);
         let next = next_commands(study, &findings);
         let findings: Vec<SummaryFinding> = findings.into_iter().map(in_words).collect();
+        let comparison = match study {
+            Study::Compare(study) => Some(SummaryComparison::of(study)),
+            _ => None,
+        };
         let conclusions = findings.iter().filter(|finding| finding.finding.role() == FindingRole::Conclusion);
-        let verdict = runs.iter().map(|run| run.verdict).max().unwrap_or(SummaryVerdict::NotJudged);
+        // A comparison's runs that failed their checks are not counted.
+        let is_counted = |run: &&SummaryRun| comparison.is_none() || run.is_the_servers();
+        let verdict = runs.iter().filter(is_counted).map(|run| run.verdict).max();
+        let is_trusted = verdict.is_some() && runs.iter().filter(is_counted).all(SummaryRun::is_the_servers);
+        let sentence = match &comparison {
+            Some(comparison) => comparison::sentence(comparison),
+            None => conclusions.map(|finding| finding.sentence.as_str()).collect::<Vec<_>>().join(" "),
+        };
+        let none = if runs.is_empty() { SummaryVerdict::NotJudged } else { SummaryVerdict::Invalid };
+        let trust = match (study, &comparison) {
+            (Study::Compare(compared), Some(comparison)) => {
+                let sound = trust(study, &comparison::sound_runs(compared));
+                let (passed, doubts): (Vec<_>, Vec<_>) =
+                    sound.into_iter().partition(|line| line.mark == TrustMark::Passed);
+                let own = comparison::trust(compared, comparison);
+                passed.into_iter().chain(own).chain(doubts).collect()
+            }
+            _ => trust(study, &named),
+        };
         let (command_line, started_at, longtail) = head(study);
         Summary {
             schema: SUMMARY_SCHEMA,
             command,
-            verdict,
-            trusted: !study.is_claimed() && !runs.is_empty() && runs.iter().all(SummaryRun::is_the_servers),
-            sentence: conclusions.map(|finding| finding.sentence.as_str()).collect::<Vec<_>>().join(" "),
+            verdict: verdict.unwrap_or(none),
+            trusted: !study.is_claimed() && is_trusted,
+            sentence,
             measured: measured::lines(study),
             command_line: command_line.to_owned(),
             started_at: started_at.to_owned(),
             longtail: longtail.to_owned(),
-            trust: trust(study, &named),
+            trust,
             next,
             expectations: expectations::results(study.thresholds(), &named),
             runs,
             findings,
+            comparison,
             study: saved,
         }
     }
@@ -284,7 +311,8 @@ impl Summary {
     /// The reasons, in words.
     pub fn reasons(&self) -> impl Iterator<Item = &str> {
         let reasons = self.findings.iter().filter(|finding| finding.finding.role() == FindingRole::Reason);
-        reasons.map(|finding| finding.sentence.as_str())
+        let of_comparison = self.comparison.iter().flat_map(|comparison| &comparison.reasons);
+        reasons.map(|finding| finding.sentence.as_str()).chain(of_comparison.map(String::as_str))
     }
 }
 

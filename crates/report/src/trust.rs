@@ -65,7 +65,12 @@ pub(crate) fn is_uncertain(time: f64, interval: Option<&[Option<f64>; 2]>) -> bo
 
 /// What speaks for a study's figures and against them.
 pub(crate) fn trust(study: &Study, runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
-    let shown = if matches!(study, Study::Load(_)) { OF_A_LOAD.as_slice() } else { &OF_A_SWEEP };
+    let shown = match study {
+        Study::Load(_) => OF_A_LOAD.as_slice(),
+        Study::Sweep(_) | Study::Bodies(_) => &OF_A_SWEEP,
+        // How well one run knows a percentile does not matter: blocks tell that.
+        Study::Compare(_) => &[],
+    };
     let mut lines: Vec<TrustLine> = passed(runs).into_iter().collect();
     lines.extend(doubts(runs));
     lines.extend(uncertain(runs, shown));

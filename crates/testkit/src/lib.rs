@@ -7,6 +7,7 @@
 pub mod bodies;
 pub mod claimed;
 pub mod clock;
+pub mod comparison;
 pub mod http;
 pub mod load;
 pub mod machine;

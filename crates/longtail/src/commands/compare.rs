@@ -8,6 +8,7 @@ use engine::Resolver;
 use launch::{Build, GuardCommand, LaunchError, Revision, puma_gem};
 use model::ServerKind;
 use model::comparison::ArmPlan;
+use report::comparison::{StudyFile, side_by_side};
 use sweep::{Context, conduct_comparison};
 
 use super::conducted::{TerminalObserver, be_reached, context, fall_back, refuse_in_vain, start_far};
@@ -146,7 +147,10 @@ fn saved(args: &CompareArgs) -> Result<Exit, Mistake> {
     let [base, other] = &args.studies[..] else {
         return Err(wrong("compare wants two saved studies: longtail compare a.study.json b.study.json"));
     };
-    let (base, other) = (store::read(base)?, store::read(other)?);
-    let _ = (base, other);
-    Err(wrong("two saved studies cannot be compared yet"))
+    let studies = (store::read(base)?, store::read(other)?);
+    let names = (base.display().to_string(), other.display().to_string());
+    let of = |name, study| StudyFile { name, study };
+    let (base, other) = (of(&names.0, &studies.0), of(&names.1, &studies.1));
+    ui::print(&side_by_side(base, other, args.output.width()).map_err(wrong)?);
+    Ok(Exit::Fine)
 }

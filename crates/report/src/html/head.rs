@@ -60,6 +60,9 @@ fn list(class: &str, items: impl Iterator<Item = String>) -> String {
 
 /// The table of the answer.
 pub(crate) fn table(summary: &Summary) -> String {
+    if let Some(comparison) = &summary.comparison {
+        return sections::table(&crate::comparison::table(comparison));
+    }
     match summary.runs.as_slice() {
         [run] if summary.command == "load" => {
             let times = if run.is_the_servers() { sections::table(&percentiles(run)) } else { String::new() };

@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
-use model::{LoadStudy, Study};
+use model::{ComparisonStudy, LoadStudy, Study};
+use report::comparison::{StudyFile, side_by_side};
 use report::{Columns, Layout, Width, csv, hey, json, markdown, sweep, text, wrk};
-use testkit::{bodies, claimed, golden, load, study};
+use testkit::{bodies, claimed, comparison, golden, load, study};
 
 /// Compares with `tests/golden/<name>.<ending>`, or writes it.
 #[track_caller]
@@ -79,6 +80,69 @@ fn bodies_over_sockets() {
     golden_of("bodies/sockets", bodies::sockets(), "txt puma.txt");
     golden_of("bodies/troubled", bodies::troubled(), "txt puma.txt csv 80.txt");
     golden_of("bodies/empty", bodies::empty(), "txt md");
+}
+
+#[test]
+fn comparisons() {
+    let of = |name: &str, study: ComparisonStudy, endings: &str| {
+        golden_of(&format!("comparison/{name}"), study, endings);
+    };
+    of("keep_alive", comparison::keep_alive(), "answer.txt answer.md txt");
+    of("slower", comparison::slower(), "answer.txt csv");
+    of("unclear", comparison::unclear(), "answer.txt");
+    of("few", comparison::few(), "answer.txt");
+    of("failing", comparison::failing(), "answer.txt");
+    of("repeated", comparison::repeated(), "answer.txt");
+    of("three", comparison::three(), "answer.txt answer.md");
+    of("best", comparison::best(), "answer.txt");
+}
+
+#[test]
+fn two_studies_side_by_side() {
+    let side = |a: Study, b: Study| {
+        let [base, other] = [("a.json", &a), ("b.json", &b)].map(|(name, study)| StudyFile { name, study });
+        side_by_side(base, other, Width::of(100))
+    };
+    let sweeps = side(study::canonical().into(), study::with_workers(8).into());
+    expect("comparison/two_sweeps", "txt", &sweeps.unwrap_or_else(|line| line));
+    let loads = side(load::closed().into(), load::closed().into()).unwrap();
+    assert!(loads.contains("cannot be told from 1 run"), "{loads}");
+    let refused = side(load::closed().into(), study::canonical().into()).unwrap_err();
+    assert!(refused.contains("no load in common"), "{refused}");
+    let refused = side(comparison::few().into(), study::canonical().into()).unwrap_err();
+    assert!(refused.contains("longtail report a.json"), "{refused}");
+    let refused = side(claimed::wrk_load().into(), study::canonical().into()).unwrap_err();
+    assert!(refused.contains("another generator"), "{refused}");
+}
+
+/// What decides, the control and a rule of their own: sentences say only what the figures bear.
+#[test]
+fn a_comparison_concludes_what_its_figures_bear() {
+    let sentence = |study: ComparisonStudy| report::summary::Summary::of(&study.into(), None).sentence;
+    for (study, said, never) in [
+        (comparison::slower(), "B (my-branch) is worse than A: mean", "better"),
+        (comparison::keep_alive(), "B (-k) and A are the same within 5 %: mean", "is worse than"),
+        (comparison::unclear(), "Whether B (-t3:3 -C other.rb) differs from A in mean cannot be told", "worse"),
+        (comparison::few(), "3 blocks tell nothing, 6 could", "worse"),
+        (comparison::failing(), "B (my-branch) fails 50.0 % of its requests", "better"),
+        (comparison::repeated(), "B (my-branch) is worse than A", "better"),
+        (comparison::best(), "has the best throughput", "4 x 3 is best"),
+    ] {
+        let sentence = sentence(study);
+        assert!(sentence.contains(said) && !sentence.contains(never), "{sentence}");
+    }
+    let mut empty = comparison::few();
+    empty.runs.clear();
+    assert_eq!(sentence(empty), "No block is whole: nothing can be compared.");
+}
+
+#[test]
+fn the_answer_of_a_comparison_fits_a_screen() {
+    for study in comparison::every() {
+        let answer = report::answer::whole(&study.into(), Some("study.json"), Width::of(100));
+        assert!(answer.lines().count() <= 30, "{answer}");
+        assert!(answer.lines().all(|line| line.chars().count() <= 100), "{answer}");
+    }
 }
 
 #[test]

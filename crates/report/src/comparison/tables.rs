@@ -1,0 +1,128 @@
+//! The table of a comparison: a row a metric where two arms are compared, a row an arm where there are more.
+
+use model::comparison::{ComparisonQuestion, ComparisonVerdict, Metric};
+
+use super::figures::{SummaryComparison, SummaryDifference, SummaryMetric};
+use super::words;
+use crate::number::{self, NONE};
+use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
+
+/// The table.
+pub(crate) fn table(summary: &SummaryComparison) -> DataTable {
+    if summary.question == ComparisonQuestion::Change && summary.compared().count() == 2 {
+        by_metric(summary)
+    } else {
+        by_arm(summary)
+    }
+}
+
+/// A metric with its unit: `p99, ms`; one that decides has a star.
+fn titled(row: &SummaryMetric) -> String {
+    let star = if row.decides { " *" } else { "" };
+    format!("{}, {}{star}", words::name(row.metric), row.unit)
+}
+
+fn figure(row: &SummaryMetric, letter: &str) -> String {
+    number::or_none(row.median(letter), |value| number::or_zero(value, number::significant))
+}
+
+/// `+1.4 %`, or of shares `+1.4` of a column in percent.
+fn estimate(difference: &SummaryDifference) -> String {
+    let decimals = words::decimals(difference);
+    difference.estimate.map_or_else(|| NONE.to_owned(), |part| format!("{} %", words::percent(part, decimals)))
+}
+
+fn interval(difference: &SummaryDifference) -> String {
+    words::interval(difference).unwrap_or_else(|| NONE.to_owned())
+}
+
+fn by_metric(summary: &SummaryComparison) -> DataTable {
+    let [base, arm] = [0, 1].map(|at| summary.arms[at].letter.as_str());
+    let has_control = summary.metrics.iter().any(|row| row.control.is_some());
+    let against = ColumnBand::new("B against A", "B against A");
+    let control = ColumnBand::new("A against A", "A against A");
+    let mut columns = vec![TableColumn::new(""), TableColumn::new(base), TableColumn::new(arm)];
+    columns.push(TableColumn::new("change").under(&against));
+    columns.push(TableColumn::new("interval, %").under(&against));
+    columns.extend(has_control.then(|| TableColumn::new("interval, %").under(&control)));
+    let rows = summary.metrics.iter().map(|row| {
+        let mut cells = vec![titled(row), figure(row, base), figure(row, arm)];
+        let Some(difference) = row.difference(base, arm) else { return TableRow::new(cells) };
+        cells.extend([estimate(difference), interval(difference)]);
+        cells.extend(row.control.as_ref().map(interval));
+        TableRow::new(cells).noted(words::verdict(difference.verdict))
+    });
+    DataTable::of_columns(columns, rows)
+}
+
+/// The columns of a row an arm: what decides first, then what a person asks for.
+fn columns_of_arms(summary: &SummaryComparison) -> Vec<&SummaryMetric> {
+    const ASKED: [Metric; 6] =
+        [Metric::Throughput, Metric::Failed, Metric::Mean, Metric::P50, Metric::P99, Metric::Cpu];
+    let is_shown = |row: &&SummaryMetric| row.decides || ASKED.contains(&row.metric);
+    summary.metrics.iter().filter(is_shown).collect()
+}
+
+fn by_arm(summary: &SummaryComparison) -> DataTable {
+    let rows = columns_of_arms(summary);
+    let times = ColumnBand::new("response time, ms", "ms");
+    let column = |row: &&SummaryMetric| match row.metric {
+        Metric::Mean | Metric::P50 | Metric::P95 | Metric::P99 => {
+            let star = if row.decides { " *" } else { "" };
+            TableColumn::new(format!("{}{star}", words::name(row.metric))).under(&times)
+        }
+        Metric::Cpu => TableColumn::new(if row.decides { "CPU ms *" } else { "CPU ms" }),
+        _ => TableColumn::new(titled(row)),
+    };
+    let deciding = summary.deciding().next();
+    let base = summary.ranking.as_ref().map_or(summary.arms[0].letter.as_str(), |ranking| ranking.best.as_str());
+    let against = deciding.map_or_else(String::new, |row| format!("{} against {base}", words::name(row.metric)));
+    let against = ColumnBand::new(against, "");
+    let columns = [TableColumn::new(""), TableColumn::new("")].into_iter().chain(rows.iter().map(column));
+    let columns =
+        columns.chain([TableColumn::new("change").under(&against), TableColumn::new("interval, %").under(&against)]);
+    let lines = summary.compared().map(|arm| {
+        let figures = rows.iter().map(|row| figure(row, &arm.letter));
+        let cells: Vec<String> = [arm.letter.clone(), shortened(&arm.name)].into_iter().chain(figures).collect();
+        let turned = deciding.and_then(|row| difference_from(row, base, &arm.letter));
+        match turned {
+            Some(difference) => TableRow::new(cells.into_iter().chain([estimate(&difference), interval(&difference)]))
+                .noted(words::verdict(difference.verdict)),
+            None if arm.letter == base && summary.ranking.is_some() => TableRow::new(cells).noted("best"),
+            None => TableRow::new(cells),
+        }
+    });
+    let table = DataTable::of_columns(columns, lines);
+    DataTable { lead: 2, ..table }
+}
+
+/// The difference of an arm from `base`, also where it was taken the other way round.
+fn difference_from(row: &SummaryMetric, base: &str, arm: &str) -> Option<SummaryDifference> {
+    if let Some(difference) = row.difference(base, arm) {
+        return Some(difference.clone());
+    }
+    let turned = row.difference(arm, base)?;
+    let is_share = matches!(row.metric, Metric::Failed | Metric::Slow | Metric::Workers);
+    let turn = |part: f64| if is_share { -part } else { 1.0 / (1.0 + part) - 1.0 };
+    Some(SummaryDifference {
+        base: base.to_owned(),
+        arm: arm.to_owned(),
+        estimate: turned.estimate.map(turn),
+        interval: turned.interval.map(|[low, high]| [turn(high), turn(low)]),
+        verdict: match turned.verdict {
+            ComparisonVerdict::Worse => ComparisonVerdict::Better,
+            ComparisonVerdict::Better => ComparisonVerdict::Worse,
+            other => other,
+        },
+        ..turned.clone()
+    })
+}
+
+/// A name that leaves room for figures.
+fn shortened(name: &str) -> String {
+    const MOST: usize = 20;
+    if name.chars().count() <= MOST {
+        return name.to_owned();
+    }
+    name.chars().take(MOST - 1).chain(['…']).collect()
+}

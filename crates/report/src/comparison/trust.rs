@@ -1,0 +1,138 @@
+//! What was compared and how, and whether it can be trusted.
+
+use model::comparison::{ComparisonBlocks, ComparisonLoad, ComparisonQuestion};
+use model::{ComparisonStudy, Nanos, Stop};
+
+use super::figures::{SummaryComparison, SummaryDifference, SummaryMetric};
+use super::words;
+use crate::named_runs::NamedRun;
+use crate::number::{self, count_of};
+use crate::trust::{TrustLine, TrustMark};
+
+/// The arms, and how they were measured.
+pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
+    const ARMS: usize = 4;
+    let plan = &study.plan;
+    let described = |at: usize| study.server(at).map(crate::server_in_words::server_and_slots).unwrap_or_default();
+    let common = described(0);
+    let are_one = (1..plan.arms.len()).all(|at| described(at) == common);
+    let arm = |at: usize| {
+        let parts = [plan.arms[at].name.clone(), if are_one { String::new() } else { described(at) }];
+        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        format!("{}  {}", plan.letter(at), parts.join(" · "))
+    };
+    let mut lines: Vec<String> = Vec::new();
+    lines.extend((are_one && !common.is_empty()).then_some(common.clone()));
+    match plan.question {
+        ComparisonQuestion::Change => lines.extend((0..plan.arms.len()).take(ARMS).map(arm)),
+        // Their rows name them.
+        ComparisonQuestion::Best => {}
+    }
+    let stream = &plan.arms[0].stream;
+    let length = match stream.stop {
+        Stop::After(time) => number::span(time),
+        Stop::RequestsPerConnection(n) => format!("{} a connection", count_of(n, "request")),
+    };
+    let warm_up = if stream.warm_up > Nanos::ZERO {
+        format!(" after {} of warm-up", number::span(stream.warm_up))
+    } else {
+        String::new()
+    };
+    let connections = study.runs.iter().map(|run| run.run.connections).max();
+    let load = match (plan.load, study.rate_per_s()) {
+        (ComparisonLoad::Closed { .. }, _) => {
+            format!("closed loop, {}", connections.map_or("no run".to_owned(), |n| count_of(n, "connection")))
+        }
+        (ComparisonLoad::Share { of_maximum }, Some(rate)) => format!(
+            "open loop, {} requests/s, {} % of what the slower arm can do",
+            number::rate_in_words(rate),
+            number::fixed(of_maximum * 100.0, 0)
+        ),
+        (_, Some(rate)) => format!("open loop, {} requests/s", number::rate_in_words(rate)),
+        (_, None) => "open loop".to_owned(),
+    };
+    let blocks = study.runs.iter().map(|run| run.block).max().unwrap_or(0);
+    let each = if plan.control { ", A once more as control" } else { "" };
+    let deciding: Vec<&str> = plan.deciding().into_iter().map(words::name).collect();
+    let verb = if deciding.len() == 1 { "decides" } else { "decide" };
+    lines.push(format!(
+        "{load} · {}: each arm once{each}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*), margin {} %",
+        count_of(blocks, "block"),
+        crate::sentences::listed(&deciding.iter().map(|&name| name.to_owned()).collect::<Vec<_>>()),
+        number::shortest((plan.margin * 1e4).round() / 100.0),
+    ));
+    lines
+}
+
+/// The runs that count, each called by its arm.
+pub(crate) fn sound_runs(study: &ComparisonStudy) -> Vec<NamedRun<'_>> {
+    let mut runs: Vec<_> = study.runs.iter().filter(|run| run.is_sound()).collect();
+    runs.sort_by_key(|run| run.arm);
+    runs.into_iter().map(|row| NamedRun { name: study.plan.letter(row.arm), run: &row.run }).collect()
+}
+
+/// What speaks for the figures and against them, beside what is asked of every run.
+pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<TrustLine> {
+    let line = |mark, sentence: String, hint| TrustLine { mark, sentence, hint };
+    let mut lines = Vec::new();
+    let unsound = study.runs.iter().filter(|run| !run.is_sound()).count();
+    if unsound > 0 {
+        lines.push(line(
+            TrustMark::Doubtful,
+            format!(
+                "{unsound} of {} failed the checks, and {} not counted.",
+                count_of(study.runs.len() as u64, "run"),
+                if unsound == 1 { "is" } else { "are" }
+            ),
+            Some("longtail report --full says which, and why"),
+        ));
+    }
+    lines.push(match widest_control(summary) {
+        _ if !study.plan.control => line(
+            TrustMark::Uncertain,
+            "Without a control nobody knows what the machine does by itself; only what decides is tested.".to_owned(),
+            None,
+        ),
+        Some((row, control)) if is_shown(control) => line(
+            TrustMark::Doubtful,
+            format!(
+                "The control, A once more, differs from A in {}: {} %. Something drifts; no difference as small as that counts.",
+                words::name(row.metric),
+                words::interval(control).unwrap_or_default()
+            ),
+            Some("leave the machine alone meanwhile, and run longer (--for)"),
+        ),
+        Some((row, control)) => line(
+            TrustMark::Passed,
+            format!(
+                "The control, A once more, cannot be told from A; it is at most {} % off ({}).",
+                words::percent(control.estimate.unwrap_or_default(), words::decimals(control)),
+                words::name(row.metric)
+            ),
+            None,
+        ),
+        None => line(TrustMark::Uncertain, "Too few blocks for the control to say anything.".to_owned(), None),
+    });
+    if study.interrupted {
+        lines.push(line(TrustMark::Doubtful, "It was interrupted: blocks are missing.".to_owned(), None));
+    }
+    if let ComparisonBlocks::Fixed(blocks) = study.plan.blocks
+        && !study.interrupted
+        && summary.blocks < blocks
+    {
+        lines.push(line(TrustMark::Doubtful, format!("{} of {blocks} blocks were run.", summary.blocks), None));
+    }
+    lines
+}
+
+fn is_shown(difference: &SummaryDifference) -> bool {
+    difference.interval.is_some_and(|[low, high]| low > 0.0 || high < 0.0)
+}
+
+/// The control's difference that says most: one that is shown before one that is not, then the furthest.
+fn widest_control(summary: &SummaryComparison) -> Option<(&SummaryMetric, &SummaryDifference)> {
+    let controls = summary.metrics.iter().filter_map(|row| Some((row, row.control.as_ref()?)));
+    let known = controls.filter(|(_, control)| control.interval.is_some());
+    let weight = |control: &SummaryDifference| (is_shown(control), control.estimate.unwrap_or_default().abs());
+    known.max_by(|(_, a), (_, b)| weight(a).partial_cmp(&weight(b)).unwrap_or(std::cmp::Ordering::Equal))
+}

@@ -1,0 +1,226 @@
+//! Comparisons for tests, each run made by recording a seeded stream of exchanges into a real tally.
+
+use std::collections::BTreeMap;
+
+use model::comparison::{ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonQuestion};
+use model::pace::uniform;
+use model::run::PERCENTILES;
+use model::study::SCHEMA;
+use model::{
+    Batches, ComparisonPlan, ComparisonRun, ComparisonStudy, Exchange, Nanos, Outcome, Probe, Run, ServerFacts,
+    ServerPlan, ServerUse, Statistics, Stop, StreamPlan, Tally, Timestamps, Verdict, Window, WorkerShare, run, verdict,
+};
+
+use crate::machine::{at_ease, environment, note_lags, puma, stream};
+
+const WARM_UP: Nanos = Nanos::from_millis(500);
+const LENGTH: Nanos = Nanos::from_secs(4);
+const CONNECTIONS: u32 = 20;
+const SLOTS: u32 = 10;
+
+/// How an arm serves.
+#[derive(Clone, Copy)]
+struct ArmLaw {
+    /// Response time of most requests, in ms.
+    usual: f64,
+    /// Response time of the others, in ms.
+    slow: f64,
+    /// One in so many requests is slow.
+    one_in: u64,
+    /// From run to run, a part of the response time.
+    noise: f64,
+    /// CPU time a request, in ms.
+    cpu: f64,
+    /// One in so many requests fails; 0: none.
+    fails_one_in: u64,
+}
+
+const PLAIN: ArmLaw = ArmLaw { usual: 40.0, slow: 44.0, one_in: 10, noise: 0.01, cpu: 1.9, fails_one_in: 0 };
+
+/// Every comparison that is made here.
+pub fn every() -> [ComparisonStudy; 8] {
+    [keep_alive(), slower(), unclear(), few(), failing(), repeated(), three(), best()]
+}
+
+/// Without keep-alive the tail is shorter, and the median longer, at the same throughput and for more CPU.
+pub fn keep_alive() -> ComparisonStudy {
+    let kept = ArmLaw { usual: 10.0, slow: 292.0, one_in: 10, ..PLAIN };
+    let mut study = played(&[("keep-alive", &[], kept), ("-k", &["-k"], ArmLaw { cpu: 2.4, ..PLAIN })], 8);
+    study.plan.arms[1].stream.keep_alive = false;
+    study
+}
+
+/// A branch that takes a fifth longer, with more memory.
+pub fn slower() -> ComparisonStudy {
+    let branch = ArmLaw { usual: 48.0, slow: 53.0, ..PLAIN };
+    played(&[("main", &["main"], PLAIN), ("my-branch", &["my-branch"], branch)], 8)
+}
+
+/// Runs that differ more from each other than the arms could.
+pub fn unclear() -> ComparisonStudy {
+    let noisy = ArmLaw { noise: 0.15, ..PLAIN };
+    played(&[("-t5:5", &["-t5:5"], noisy), ("-t3:3 -C other.rb", &["-t3:3", "-C other.rb"], noisy)], 8)
+}
+
+/// Interrupted after three blocks.
+pub fn few() -> ComparisonStudy {
+    let mut study = slower();
+    study.runs.retain(|run| run.block <= 3);
+    study.interrupted = true;
+    study
+}
+
+/// The other arm fails every second request.
+pub fn failing() -> ComparisonStudy {
+    let broken = ArmLaw { fails_one_in: 2, ..PLAIN };
+    played(&[("main", &["main"], PLAIN), ("my-branch", &["my-branch"], broken)], 8)
+}
+
+/// A run of the base failed its checks, and was repeated.
+pub fn repeated() -> ComparisonStudy {
+    let mut study = slower();
+    let at = study.runs.iter().position(|run| run.arm == 0).unwrap_or(0);
+    let sound = study.runs[at].clone();
+    if let Some(judgement) = &mut study.runs[at].run.judgement {
+        judgement.verdict = Verdict::GeneratorBound;
+    }
+    study.runs.insert(at + 1, ComparisonRun { attempt: 2, ..sound });
+    study
+}
+
+/// Three arms.
+pub fn three() -> ComparisonStudy {
+    let faster = ArmLaw { usual: 30.0, slow: 33.0, ..PLAIN };
+    played(&[("main", &["main"], PLAIN), ("one", &["one"], faster), ("two", &["two"], PLAIN)], 12)
+}
+
+/// Which of four is best?
+pub fn best() -> ComparisonStudy {
+    let of = |usual: f64| ArmLaw { usual, slow: usual * 1.1, ..PLAIN };
+    let arms = [
+        ("2 x 3", &["-w2 -t3:3"][..], of(80.0)),
+        ("2 x 5", &["-w2 -t5:5"], of(60.0)),
+        ("4 x 3", &["-w4 -t3:3"], of(42.0)),
+        ("4 x 5", &["-w4 -t5:5"], of(41.0)),
+    ];
+    let mut study = played(&arms, 12);
+    study.runs.retain(|run| run.arm < arms.len());
+    study.plan = ComparisonPlan { question: ComparisonQuestion::Best, control: false, ..study.plan };
+    study.command_line = "longtail sweep --try 2x3,2x5,4x3,4x5 --seed=7".to_owned();
+    study
+}
+
+fn played(arms: &[(&str, &[&str], ArmLaw)], blocks: u32) -> ComparisonStudy {
+    let arm = |(name, settings, _): &(&str, &[&str], ArmLaw)| ArmPlan {
+        name: (*name).to_owned(),
+        settings: settings.iter().map(|&setting| setting.to_owned()).collect(),
+        server: ServerPlan { ..puma(2, 5) },
+        stream: StreamPlan {
+            delay: Some(Nanos::from_millis(20)),
+            timestamps: Timestamps::User,
+            ..stream(Stop::After(LENGTH), WARM_UP, Nanos::from_secs(30))
+        },
+        env: BTreeMap::new(),
+        dir: None,
+        probe: Probe::Proc,
+    };
+    let plan = ComparisonPlan {
+        question: ComparisonQuestion::Change,
+        arms: arms.iter().map(arm).collect(),
+        control: true,
+        load: ComparisonLoad::Closed { connections: None },
+        blocks: ComparisonBlocks::Fixed(blocks),
+        gates: Vec::new(),
+        margin: 0.05,
+        seed: 7,
+        cool_down: true,
+        calibrate: true,
+    };
+    let mut runs = Vec::new();
+    for block in 1..=blocks {
+        for arm in plan.order(block) {
+            let (.., law) = arms.get(arm).unwrap_or(&arms[0]);
+            runs.push(run_of(block, arm, law));
+        }
+    }
+    let words: Vec<String> = arms.iter().map(|(name, ..)| format!("--arm {name}")).collect();
+    ComparisonStudy {
+        schema: SCHEMA,
+        started_at: "2026-07-21T10:00:00Z".to_owned(),
+        command_line: format!("longtail compare -w2 -t5:5 -d20ms {} --seed=7", words.join(" ")),
+        servers: plan.arms.iter().map(|_| Some(server())).collect(),
+        plan,
+        environment: environment(),
+        lanes_by: None,
+        maxima_per_s: Vec::new(),
+        total_time: Nanos::from_secs(6) * runs.len() as u64,
+        runs,
+        lost: Vec::new(),
+        warnings: Vec::new(),
+        interrupted: false,
+    }
+}
+
+fn server() -> ServerFacts {
+    ServerFacts {
+        name: "Puma".to_owned(),
+        version: Some("6.5.0".to_owned()),
+        runtime: Some("ruby 3.4.1 (2024-12-25 revision 48d4efcb85) [x86_64-linux]".to_owned()),
+        git: Some("main 43b8bba1".to_owned()),
+        command_line: "puma -q -b tcp://127.0.0.1:40001 -w2 -t5:5 sleep.ru".to_owned(),
+        url: "http://127.0.0.1:40001".to_owned(),
+        workers: 2,
+        threads: 5,
+        cluster: true,
+        placement: None,
+        settings: Some(model::PumaSettings::default()),
+    }
+}
+
+fn run_of(block: u32, arm: usize, law: &ArmLaw) -> ComparisonRun {
+    let window = Window { from: WARM_UP, until: WARM_UP + LENGTH };
+    let (mut tally, mut batches) = (Tally::new(window, CONNECTIONS as usize), Batches::new(window));
+    let seed = u64::from(block) << 8 | arm as u64;
+    // A block is slower than the one before; an arm differs from run to run.
+    let drift = 1.0 + 0.01 * f64::from(block);
+    let own = drift * (1.0 + law.noise * 3f64.sqrt() * (2.0 * uniform(seed, u64::MAX) - 1.0));
+    let mut number = 0;
+    for connection in 0..CONNECTIONS {
+        let mut due = Nanos::from_micros(20) * u64::from(connection);
+        while due < window.until {
+            number += 1;
+            let sent = due + Nanos::from_micros(5);
+            let time = if number % law.one_in == 0 { law.slow } else { law.usual };
+            let ended = sent + Nanos::from_secs_f64(time * own * (0.98 + 0.04 * uniform(seed, number)) / 1e3);
+            let is_failed = law.fails_one_in > 0 && number % law.fails_one_in == 0;
+            let outcome = Outcome::Answered(if is_failed { 503 } else { 200 });
+            let exchange = Exchange { due, sent, ended, received_bytes: 250, outcome };
+            tally.record(&exchange, connection as usize);
+            note_lags(&mut tally, &mut batches, &exchange, sent - due, Timestamps::User);
+            due = ended;
+        }
+    }
+    tally.connections_opened = u64::from(CONNECTIONS);
+    let elapsed = WARM_UP + LENGTH + Nanos::from_millis(40);
+    let answers = tally.all_answers();
+    let workers = ["4711", "4712"].map(|worker| WorkerShare {
+        worker: worker.to_owned(),
+        requests: answers / 2,
+        source: run::ShareSource::Stats,
+    });
+    let statistics = Some(Statistics::of(&tally, &batches, &PERCENTILES));
+    let mut run = Run {
+        repeat: block,
+        workers: workers.to_vec(),
+        statistics,
+        generator: at_ease(elapsed),
+        ..Run::recorded(CONNECTIONS, tally, LENGTH, elapsed)
+    };
+    run.judgement = Some(verdict::of_run(&run, SLOTS));
+    let cpu = law.cpu * own / drift * (1.0 + 0.01 * (uniform(seed, u64::MAX - 1) - 0.5));
+    let server = ServerUse {
+        cpu: Some(Nanos::from_secs_f64(cpu * answers as f64 / 1e3)),
+        memory_bytes: Some(88_000_000 + (uniform(seed, u64::MAX - 2) * 2e6) as u64),
+    };
+    ComparisonRun { server, generator_cpu: Some(Nanos::from_millis(90)), ..ComparisonRun::of(block, arm, run) }
+}
