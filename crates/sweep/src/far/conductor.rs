@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -328,10 +328,7 @@ impl Generators {
                 is_stopped = true;
                 (0..parts.len()).for_each(|one| drop(self.order(one, &Order::Stop)));
             }
-            let news = match self.news.recv_timeout(GLANCE) {
-                Ok(news) => Some(news),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-            };
+            let news = self.news.recv_timeout(GLANCE).ok();
             if let Some((one, news)) = news.and_then(|news| Some((self.whose(&news)?, news))) {
                 heard[one] = news.at;
                 match news.what {
