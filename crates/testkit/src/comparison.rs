@@ -42,7 +42,7 @@ pub fn every() -> [ComparisonStudy; 8] {
     [keep_alive(), slower(), unclear(), few(), failing(), repeated(), three(), best()]
 }
 
-/// Without keep-alive the tail is shorter, and the median longer, at the same throughput and for more CPU.
+/// Without keep-alive the tail is shorter, mean and median are longer, for more CPU.
 pub fn keep_alive() -> ComparisonStudy {
     let kept = ArmLaw { usual: 10.0, slow: 292.0, one_in: 10, ..PLAIN };
     let mut study = played(&[("keep-alive", &[], kept), ("-k", &["-k"], ArmLaw { cpu: 2.4, ..PLAIN })], 8);
