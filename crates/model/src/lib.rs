@@ -38,7 +38,6 @@ pub mod network;
 pub mod networks;
 pub mod objective;
 pub mod pace;
-pub mod paired;
 pub mod phases;
 pub mod plan;
 pub mod quantile;

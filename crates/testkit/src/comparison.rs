@@ -106,7 +106,7 @@ pub fn best() -> ComparisonStudy {
     let mut study = played(&arms, 12);
     study.runs.retain(|run| run.arm < arms.len());
     study.plan = ComparisonPlan { question: ComparisonQuestion::Best, control: false, ..study.plan };
-    study.command_line = "longtail sweep --try 2x3,2x5,4x3,4x5 --seed=7".to_owned();
+    "longtail sweep --try 2x3,2x5,4x3,4x5 --seed=7".clone_into(&mut study.command_line);
     study
 }
 

@@ -60,7 +60,9 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
         refuse_in_vain(arm.probe)?;
     }
     let far = start_far(&args.own.server.from, clock)?;
-    arms.iter_mut().for_each(|arm| be_reached(&mut arm.server, far.as_ref()));
+    for arm in &mut arms {
+        be_reached(&mut arm.server, far.as_ref());
+    }
     let plan = args.plan(arms)?;
     let results = Results::open("compare", &started_at, &args.output)?;
     let ceilings = CeilingFile::of_day(&started_at);

@@ -36,7 +36,7 @@ pub(crate) fn figure(summary: &SummaryComparison) -> PageFigure {
     let room = (high / low).powf(0.04);
     let scale = AxisScale::Logarithmic { low: low / room, high: high * room };
     let within = |percent: &f64| (low / room..=high * room).contains(&(1.0 + percent / 100.0));
-    let x_ticks = apart(CHANGES.into_iter().filter(within).collect(), scale);
+    let x_ticks = apart(CHANGES.into_iter().filter(within), scale);
     let x_ticks = x_ticks.into_iter().map(|percent| AxisTick {
         at: 1.0 + percent / 100.0,
         label: if percent > 0.0 { format!("+{percent}") } else { percent.to_string() },
@@ -102,11 +102,11 @@ fn rows_of(row: &SummaryMetric) -> Vec<ForestRow<'_>> {
 }
 
 /// Those that are so far apart that their labels do not touch; 0 stays.
-fn apart(changes: Vec<f64>, scale: AxisScale) -> Vec<f64> {
+fn apart(changes: impl DoubleEndedIterator<Item = f64>, scale: AxisScale) -> Vec<f64> {
     const ROOM: f64 = 0.12;
     let place = |percent: f64| scale.part(1.0 + percent / 100.0);
     let mut kept = vec![0.0];
-    for percent in changes.iter().copied().filter(|percent| *percent != 0.0).rev() {
+    for percent in changes.filter(|percent| *percent != 0.0).rev() {
         if kept.iter().all(|other| (place(*other) - place(percent)).abs() >= ROOM) {
             kept.push(percent);
         }

@@ -303,7 +303,7 @@ fn turns(study: &ComparisonStudy) -> Option<String> {
 
 /// Arms that can process another number of requests at a time.
 fn slots(study: &ComparisonStudy) -> Option<String> {
-    let of = |arm: usize| study.server(arm).map(|server| server.slots());
+    let of = |arm: usize| study.server(arm).map(model::ServerFacts::slots);
     let known: Vec<(usize, u32)> = (0..study.plan.arms.len()).filter_map(|arm| Some((arm, of(arm)?))).collect();
     let (_, first) = known.first()?;
     if study.plan.question == ComparisonQuestion::Best || known.iter().all(|(_, slots)| slots == first) {

@@ -142,7 +142,7 @@ fn is_version(word: &str) -> bool {
     let parts: Vec<&str> = word.split('.').collect();
     let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let is_plain = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    parts.len() >= 3 && parts[..3].iter().all(|part| is_number(part)) && parts.iter().all(|part| is_plain(part))
+    parts.len() >= 3 && parts[..3].iter().all(is_number) && parts.iter().all(is_plain)
 }
 
 /// A shell leaves `~/` alone within quotes.
