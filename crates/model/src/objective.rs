@@ -53,7 +53,7 @@ pub enum Compare {
 /// Why a text is no objective.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "'{0}' is no condition: write such as 'p99 < 200ms', 'service p99 < 0.2', 'mean < 50ms', 'max < 1s', 'failed < 0.1%', 'failed < 5', 'sent > 99%' or 'throughput > 100/s'"
+    "'{0}' is no condition: write such as 'p99 < 200ms', 'service p99 < 200ms', 'mean < 50ms', 'max < 1s', 'failed < 0.1%', 'failed < 5', 'sent > 99%' or 'throughput > 100/s'"
 )]
 pub struct BadObjective(String);
 
@@ -74,7 +74,9 @@ fn parse(text: &str) -> Option<Objective> {
         (number.is_finite() && number >= 0.0).then_some(number / 100.0)
     };
     let number = |value: &str| value.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
-    let time = |value: &str| value.parse::<Nanos>().ok().map(|time| time.0 as f64);
+    // Without a unit, 200 would be seconds to one reader and milliseconds to the next.
+    let has_unit = |value: &&str| value.ends_with(|c: char| c.is_ascii_alphabetic());
+    let time = |value: &str| Some(value).filter(has_unit)?.parse::<Nanos>().ok().map(|time| time.0 as f64);
     let quantile = |name: &str| {
         let percent = name.strip_prefix('p')?.parse::<f64>().ok()?;
         (0.0..100.0).contains(&percent).then_some(percent / 100.0)
@@ -165,7 +167,7 @@ mod tests {
     fn objectives_are_read_and_printed_back() {
         for (typed, printed) in [
             ("p99 > 200ms", "p99 > 200ms"),
-            ("p99.9>0.2", "p99.9 > 200ms"),
+            ("p99.9>0.2s", "p99.9 > 200ms"),
             ("service p50 > 1s", "service p50 > 1s"),
             ("errors > 0.1%", "failed > 0.1%"),
             ("failed > 5", "failed > 5"),
@@ -181,7 +183,9 @@ mod tests {
 
     #[test]
     fn what_is_no_objective_is_refused_with_examples() {
-        for text in ["", "p99", "p100 > 1s", "p99 > fast", "errors > many", "p99 = 1s", "latency > 1s", "sent < 5"] {
+        for text in
+            ["", "p99", "p100 > 1s", "p99 > fast", "errors > many", "p99 = 1s", "latency > 1s", "sent < 5", "p99 < 200"]
+        {
             assert!(text.parse::<Objective>().unwrap_err().to_string().contains("p99 < 200ms"), "{text}");
         }
     }

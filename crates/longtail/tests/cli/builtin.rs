@@ -19,7 +19,8 @@ fn a_sweep_is_kept_and_report_prints_the_same() {
     let sweep = lab.run(&format!("{QUICK} -o kept.study.json")).with_code(0);
     let kept = fs::read_to_string(lab.path("kept.study.json")).unwrap();
     let stored = lab.studies();
-    assert_eq!(sweep.stderr, format!("longtail: saved as {}\n", stored[0].display()));
+    assert!(sweep.stderr.ends_with(&format!("longtail: saved as {}\n", stored[0].display())), "{}", sweep.stderr);
+    assert_eq!(sweep.stderr.lines().count(), 4, "a line a run: {}", sweep.stderr);
     assert_eq!(fs::read_to_string(&stored[0]).unwrap(), kept);
 
     let study = lab.study();

@@ -55,7 +55,6 @@ fn a_slower_arm_is_worse_and_an_equal_one_is_not() {
     };
     // Four times, and long enough that a busy machine spoils few runs: six sound blocks of the eight tell it.
     run(["-d30ms", "-d120ms"]).with_code(1);
-    run(["-d120ms", "-d30ms"]).with_code(0);
     run(["-d60ms", "-d60ms"]).with_code(0);
 }
 
@@ -154,18 +153,18 @@ fn two_branches_of_a_repository_are_two_arms() {
         lab.write("repo/serve.sh", &format!("exec {LONGTAIL} sink --listen 127.0.0.1:{port} --delay {delay}\n"));
     };
     git(&lab, "init -q");
-    serve("5ms");
+    serve("3ms");
     git(&lab, "add serve.sh");
     git(&lab, "commit -qm quick");
     git(&lab, "branch slow");
     git(&lab, "checkout -q slow");
-    serve("50ms");
+    serve("30ms");
     git(&lab, "commit -qam slow");
     git(&lab, "checkout -q main");
     // In no branch, and said.
     serve("1ms");
     let words = format!(
-        "compare -t1:1 --url http://127.0.0.1:{port} --for 100ms --warm-up 0 --blocks 10 --no-control --metric p50 --no-calibrate --format study"
+        "compare -t1:1 --url http://127.0.0.1:{port} --for 400ms --warm-up 0 --blocks 8 --no-control --metric p50 --no-calibrate --format study"
     );
     let run = |arms: [&str; 2]| {
         let mut words: Vec<&str> = words.split(' ').collect();
@@ -175,7 +174,7 @@ fn two_branches_of_a_repository_are_two_arms() {
     };
     let done = run(["main", "slow"]).with_code(1);
     let found = study(&done.stdout);
-    for (arm, least) in [(0, 5), (1, 50)] {
+    for (arm, least) in [(0, 3), (1, 30)] {
         let runs = found.runs.iter().filter(|run| run.arm == arm);
         for run in runs {
             let shortest = run.run.tally.response_time.min().unwrap();
@@ -207,10 +206,10 @@ fn ctrl_c_reports_what_there_is() {
 #[test]
 fn overhead_and_try_are_comparisons() {
     let lab = Lab::new();
-    let old = "overhead --server builtin -t2:2 --for 50ms --warm-up 0 --arms proc,stamps --rounds 8 --no-calibrate --format study";
+    let old = "overhead --server builtin -t2:2 --for 50ms --warm-up 0 --arms proc,stamps --rounds 6 --no-calibrate --format study";
     let found = study(&lab.run(old).stdout);
     let names: Vec<&str> = found.plan.arms.iter().map(|arm| arm.name.as_str()).collect();
-    assert_eq!((names, found.runs.last().unwrap().block), (vec!["bare", "proc", "stamps"], 8));
+    assert_eq!((names, found.runs.last().unwrap().block), (vec!["bare", "proc", "stamps"], 6));
     assert!(found.runs.iter().any(|run| run.arm == 1 && run.run.watch.is_some()));
     assert!(found.runs.iter().all(|run| run.arm == 1 || run.run.watch.is_none()), "nobody looks in the other arms");
     let typed = "sweep --server builtin --try 1x2,2x2k -d5ms --for 50ms --no-calibrate --format study -c 4";

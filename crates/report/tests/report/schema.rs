@@ -133,7 +133,7 @@ fn every_reason_for_lanes_is_valid() {
 fn every_objective_is_valid() {
     let schema = schema();
     let mut study = load::tiny();
-    let typed = ["p99 > 200ms", "p99.9>0.2", "service p50 > 1s", "errors > 0.1%", "errors > 5", "sent < 99%"];
+    let typed = ["p99 > 200ms", "p99.9>0.2s", "service p50 > 1s", "errors > 0.1%", "errors > 5", "sent < 99%"];
     let more = ["completed < 100/s", "mean > 50us", "max > 1.5s"];
     study.plan.stop_if = typed.iter().chain(&more).map(|text| text.parse().unwrap()).collect();
     assert_valid(&schema, &value(study));

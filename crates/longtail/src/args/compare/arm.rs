@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as _;
 use model::comparison::ArmPlan;
-use model::{Nanos, Probe, Stop};
+use model::{Nanos, Probe, ServerKind, Stop};
 
 use super::{ArmArgs, CompareArgs};
 use crate::args::{Command, Invocation, parse, sentence};
@@ -125,12 +125,16 @@ impl ArmRequest {
         let words = self.reference.iter().chain(&self.settings).map(String::as_str).collect::<Vec<_>>().join(" ");
         let default_name = || if words.is_empty() { "default".to_owned() } else { words.clone() };
         server.puma.check().map_err(described)?;
+        let (env, started) = (self.env()?, server.server().map_err(described)?);
+        if started.kind == ServerKind::Builtin && !env.is_empty() {
+            return Err(self.wrong("--server builtin has no app that reads --env or --ruby: leave them out, or measure Puma"));
+        }
         Ok(ArmPlan {
             name: self.name.clone().unwrap_or_else(default_name),
             settings: self.settings.clone(),
-            server: server.server().map_err(described)?,
+            server: started,
             stream: server.stream(stop, Some(warm_up)).map_err(described)?,
-            env: self.env()?,
+            env,
             probe: server.probe().map_err(described)?.unwrap_or(Probe::None),
             dir: None,
         })

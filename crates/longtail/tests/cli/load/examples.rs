@@ -102,6 +102,8 @@ fn each_sweep_of_the_documents_that_needs_no_app_runs() {
         "--inspect app",
         "--statsd-listen",
         "--server-cpus",
+        "--from",
+        "--try",
     ];
     let needs_none = |command: &String| own.iter().all(|flag| !command.contains(flag));
     let found: Vec<String> = documented("sweep ").into_iter().filter(needs_none).collect();
