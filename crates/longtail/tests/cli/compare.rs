@@ -206,10 +206,10 @@ fn ctrl_c_reports_what_there_is() {
 #[test]
 fn overhead_and_try_are_comparisons() {
     let lab = Lab::new();
-    let old = "overhead --server builtin -t2:2 --for 50ms --warm-up 0 --arms proc,stamps --rounds 6 --no-calibrate --format study";
+    let old = "overhead --server builtin -t2:2 --for 50ms --warm-up 0 --arms proc,stamps --rounds 7 --no-calibrate --format study";
     let found = study(&lab.run(old).stdout);
     let names: Vec<&str> = found.plan.arms.iter().map(|arm| arm.name.as_str()).collect();
-    assert_eq!((names, found.runs.last().unwrap().block), (vec!["bare", "proc", "stamps"], 6));
+    assert_eq!((names, found.runs.last().unwrap().block), (vec!["bare", "proc", "stamps"], 7));
     assert!(found.runs.iter().any(|run| run.arm == 1 && run.run.watch.is_some()));
     assert!(found.runs.iter().all(|run| run.arm == 1 || run.run.watch.is_none()), "nobody looks in the other arms");
     let typed = "sweep --server builtin --try 1x2,2x2k -d5ms --for 50ms --no-calibrate --format study -c 4";

@@ -127,7 +127,9 @@ impl ArmRequest {
         server.puma.check().map_err(described)?;
         let (env, started) = (self.env()?, server.server().map_err(described)?);
         if started.kind == ServerKind::Builtin && !env.is_empty() {
-            return Err(self.wrong("--server builtin has no app that reads --env or --ruby: leave them out, or measure Puma"));
+            return Err(
+                self.wrong("--server builtin has no app that reads --env or --ruby: leave them out, or measure Puma")
+            );
         }
         Ok(ArmPlan {
             name: self.name.clone().unwrap_or_else(default_name),
