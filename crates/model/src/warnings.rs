@@ -82,7 +82,7 @@ fn shared(generator: &GeneratorFacts, placement: Option<&Placement>) -> Option<D
     (taken >= TAKEN).then_some(Diagnostic::SharedCpus { cpus, taken })
 }
 
-/// All that the own figures of a sweep's run give reason to doubt; `placement` and `ended_by` as of [`of_any`].
+/// All that the own figures of a sweep's run give reason to doubt. `placement`: who may run where, as far as it is known; `ended_by`: who ended it before its time.
 pub fn of_run(
     run: &Run,
     keep_alive: bool,
@@ -152,7 +152,7 @@ fn of_kernel(run: &Run) -> Vec<Diagnostic> {
 /// The percentiles that a load's report prints.
 pub const LOAD_PERCENTILES: [f64; 7] = [0.50, 0.75, 0.90, 0.95, 0.99, 0.999, 0.9999];
 
-/// All that the own figures of a load give reason to doubt; `placement` and `ended_by` as of [`of_any`].
+/// All that the own figures of a load give reason to doubt. `placement`: who may run where, as far as it is known; `ended_by`: who ended it before its time.
 pub fn of_load(
     run: &Run,
     pace: &Pace,

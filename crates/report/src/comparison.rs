@@ -1,5 +1,5 @@
-//! What a comparison says: its figures ([`figures`]), its conclusions in sentences ([`words`]), its table ([`tables`]), whether it can be
-//! trusted ([`trust`]), and everything else ([`full`]). Two studies that exist already are set side by side in [`two_studies`].
+//! What a comparison says: its figures, its conclusions in sentences, its table, whether it can be trusted, and everything else, each in
+//! a module of its own. Two studies that exist already are set side by side in `two_studies`.
 
 mod figures;
 mod forest;

@@ -8,7 +8,7 @@ use model::Socket;
 use super::Addresses;
 use crate::LaunchError;
 
-/// A free address of the kind, or the one that was asked for, for a server other than Puma; `reached_at` as in [`ChosenAddresses::choose`].
+/// A free address of the kind, or the one that was asked for, for a server other than Puma: on loopback, or at `reached_at`, where generators on other machines reach it.
 ///
 /// # Errors
 /// As [`super::prepare`], of hosts and ports.
