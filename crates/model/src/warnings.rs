@@ -74,7 +74,7 @@ const TAKEN: f64 = 0.01;
 fn shared(generator: &GeneratorFacts, placement: Option<&Placement>) -> Option<Diagnostic> {
     let Placement { server, lanes } = placement.filter(|placement| placement.is_shared())?;
     let cpus = server.common(lanes);
-    let elapsed = generator.lanes.iter().map(|lane| lane.elapsed).max()?;
+    let elapsed = generator.lanes.iter().map(|lane| lane.elapsed).max().filter(|elapsed| *elapsed > Nanos::ZERO)?;
     let work: Nanos = generator.lanes.iter().map(LaneFacts::work).sum();
     // Their own processors may have done it all, as far as there are such.
     let own = lanes.len() - cpus.len();

@@ -64,11 +64,30 @@ pub(crate) fn flow<'a>(
         if width.fits(hang + columns_of(piece)) || lines.has_room_for(piece) {
             lines.put(piece);
         } else {
-            piece.split_whitespace().for_each(|word| lines.put(word));
+            unbroken(piece).for_each(|part| lines.put(part));
         }
     }
     lines.end();
 }
+
+/// What of a piece stays on one line: a word, or a number and its unit as `3 %` and `3 ms,`.
+fn unbroken(piece: &str) -> impl Iterator<Item = &str> {
+    let mut rest = piece.trim();
+    std::iter::from_fn(move || {
+        let is_end = |at: &usize| {
+            let unit = rest[at + 1..].split(' ').next().unwrap_or_default();
+            let unit = unit.trim_end_matches(|it: char| it.is_ascii_punctuation() && it != '%');
+            !(rest[..*at].ends_with(|it: char| it.is_ascii_digit()) && UNITS.contains(&unit))
+        };
+        let end = rest.match_indices(' ').map(|(at, _)| at).find(is_end).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        rest = after.trim_start();
+        (!word.is_empty()).then_some(word)
+    })
+}
+
+/// What stays on the line of its number.
+const UNITS: [&str; 6] = ["%", "s", "ms", "µs", "kB", "MB"];
 
 /// Lines on their way.
 struct Lines<'a> {
@@ -189,6 +208,12 @@ mod tests {
     #[test]
     fn fewer_columns_than_the_least_are_the_least() {
         assert_eq!(Width::of(1).columns(), Some(Width::LEAST));
+    }
+
+    #[test]
+    fn a_number_keeps_its_unit() {
+        let parts: Vec<&str> = unbroken("p99 3251 → 418 ms (-87 %), at 5 s each").collect();
+        assert_eq!(parts, ["p99", "3251", "→", "418 ms", "(-87 %),", "at", "5 s", "each"]);
     }
 
     #[test]

@@ -116,7 +116,7 @@ fn an_objective_is_judged_by_what_it_claims() {
         return;
     }
     let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
-    let words = format!("--generator wrk -c 2 --for 1s --fail-if 'p99 > 0' --fail-if 'errors > 50%' {}", url(&sink));
+    let words = format!("--generator wrk -c 2 --for 1s --fail-if 'p99 > 0s' --fail-if 'errors > 50%' {}", url(&sink));
     let ended = load(&lab, &words).with_code(1);
     assert!(ended.stdout.contains("p99 > 0s: it is"), "{}", ended.stdout);
 }

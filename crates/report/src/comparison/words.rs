@@ -77,16 +77,14 @@ fn called(summary: &SummaryComparison, letter: &str) -> String {
 
 /// `p99 3225 → 406 ms (-87 %)`
 fn change(row: &SummaryMetric, difference: &SummaryDifference) -> String {
+    format!("{} {}", name(row.metric), figures(row, difference))
+}
+
+/// `3225 → 406 ms (-87 %)`
+fn figures(row: &SummaryMetric, difference: &SummaryDifference) -> String {
     let shown = |letter: &str| number::or_none(row.median(letter), number::significant);
-    format!(
-        "{} {} → {} {} ({})",
-        name(row.metric),
-        shown(&difference.base),
-        shown(&difference.arm),
-        row.unit,
-        estimate(difference)
-    )
-    .replace(" /s", "/s")
+    format!("{} → {} {} ({})", shown(&difference.base), shown(&difference.arm), row.unit, estimate(difference))
+        .replace(" /s", "/s")
 }
 
 /// The conclusion.
@@ -117,13 +115,16 @@ fn of_arm(summary: &SummaryComparison, base: &str, arm: &str, is_short: bool) ->
             ));
         }
     }
+    let tail = tail_for_median(summary, base, arm);
     for row in summary.deciding() {
         if let Some(difference) = row.difference(base, arm) {
             parts.push(of_deciding(summary, row, difference));
         }
     }
+    let is_said = |metric| metric == Metric::Failed || tail.is_some() && PERCENTILES.contains(&metric);
+    parts.extend(tail.clone());
     let others = |verdict: ComparisonVerdict| -> Vec<String> {
-        let rows = summary.metrics.iter().filter(|row| !row.decides && row.metric != Metric::Failed);
+        let rows = summary.metrics.iter().filter(|row| !row.decides && !is_said(row.metric));
         let said = |row: &SummaryMetric| {
             let difference = row.difference(base, arm).filter(|it| it.verdict == verdict)?;
             Some(if is_short { name(row.metric).to_owned() } else { change(row, difference) })
@@ -144,6 +145,26 @@ fn of_arm(summary: &SummaryComparison, base: &str, arm: &str, is_short: bool) ->
     parts.join(" ")
 }
 
+const PERCENTILES: [Metric; 3] = [Metric::P50, Metric::P95, Metric::P99];
+
+/// A tail and a median that change in opposite directions, if neither decides: many requests pay for a few, or a few for many.
+fn tail_for_median(summary: &SummaryComparison, base: &str, arm: &str) -> Option<String> {
+    let of = |metric| {
+        let row = summary.metric(metric).filter(|row| !row.decides)?;
+        let difference = row.difference(base, arm)?;
+        Some((difference.verdict, format!("{} {}", name(metric), figures(row, difference))))
+    };
+    let ((median, p50), (tail, p99)) = (of(Metric::P50)?, of(Metric::P99)?);
+    let (shorter, longer) = (ComparisonVerdict::Better, ComparisonVerdict::Worse);
+    if (median, tail) == (longer, shorter) {
+        Some(format!("{arm}'s tail is shorter, {p99}, and its median longer, {p50}."))
+    } else if (median, tail) == (shorter, longer) {
+        Some(format!("{arm}'s median is shorter, {p50}, and its tail longer, {p99}."))
+    } else {
+        None
+    }
+}
+
 fn of_deciding(summary: &SummaryComparison, row: &SummaryMetric, difference: &SummaryDifference) -> String {
     let (arm, base) = (called(summary, &difference.arm), &difference.base);
     match difference.verdict {
@@ -151,9 +172,10 @@ fn of_deciding(summary: &SummaryComparison, row: &SummaryMetric, difference: &Su
         ComparisonVerdict::Better => format!("{arm} is better than {base}: {}.", change(row, difference)),
         ComparisonVerdict::Same => {
             format!(
-                "{arm} and {base} are the same within {}: {}.",
+                "{arm} has the same {} as {base} within {}: {}.",
+                name(row.metric),
                 plain_percent(summary.margin),
-                change(row, difference)
+                figures(row, difference)
             )
         }
         ComparisonVerdict::CannotTell => format!(
