@@ -29,6 +29,11 @@ install: ## Put longtail where cargo puts programs (~/.cargo/bin), man pages and
 	cargo install --locked --path crates/longtail
 	"$${CARGO_INSTALL_ROOT:-$${CARGO_HOME:-$$HOME/.cargo}}/bin/longtail" generate-docs "$(SHARE)"
 
+readme: ## Run the command of the README's first screen, and put what it prints there
+	@bin/install-missing sweep
+	cargo build --release --locked --package longtail
+	@bin/refresh-readme
+
 # No documentation here has code that runs: run-tests leaves out the fourteen runs of rustdoc that would say so.
 test: ## Install what is missing, then all that must pass: format, lints, documentation, tests
 	@bin/install-missing test

@@ -96,7 +96,7 @@ pub struct Anatomy {
     pub source: AppSource,
     /// Of all that said it.
     pub all: AnatomySums,
-    /// Of the slowest 1 % of them, and those as slow as the fastest of these (to 0.1 %); `None` of fewer than 100.
+    /// Of the slowest tenth of them, as nearly as groups of equal times (to 0.1 %) make it; `None` of fewer than 10.
     pub slowest: Option<AnatomySums>,
     /// Good answers that did not say it, or in another way.
     pub silent: u64,
@@ -134,7 +134,7 @@ mod pairs {
 }
 
 /// The slowest part that is looked at on its own: one in so many.
-pub(crate) const SLOWEST: u64 = 100;
+pub(crate) const SLOWEST: u64 = 10;
 /// Leading bits of a response time by which sums are distinguished: 2^-10 is 0.1 %.
 const BITS: u32 = 11;
 
@@ -194,16 +194,22 @@ impl Dissection {
         } else {
             return None;
         };
-        let mut slowest = AnatomySums::default();
-        for parts in said(source).rev() {
-            if slowest.requests * SLOWEST >= all.requests {
-                break;
-            }
-            slowest.add(parts);
-        }
-        let slowest = (all.requests >= SLOWEST).then_some(slowest);
+        let groups = slowest_groups(said(source).rev().map(|parts| parts.requests), all.requests);
+        let slowest = (all.requests >= SLOWEST).then(|| sum(&mut said(source).rev().take(groups)));
         Some(Anatomy { source, all, slowest, silent: self.silent + others, impossible: self.impossible })
     }
+}
+
+/// How many groups of these sizes, the slowest first, come nearest to a tenth of all requests; at least one. A group is not cut:
+/// where 9.9 % are slow, the fast ones are no part of the slowest.
+pub(crate) fn slowest_groups(sizes: impl Iterator<Item = u64>, all: u64) -> usize {
+    let mut taken = 0;
+    let comes_nearer = |size: u64| {
+        let nearer = taken == 0 || ((taken + size) * SLOWEST).abs_diff(all) < (taken * SLOWEST).abs_diff(all);
+        taken += size;
+        nearer
+    };
+    sizes.map(comes_nearer).take_while(|nearer| *nearer).count()
 }
 
 /// The time with all but its leading bits cleared.
@@ -225,6 +231,15 @@ mod tests {
 
     fn stamps(started: u64, ended: u64) -> AppTime {
         AppTime::Stamps { started: Nanos::from_millis(started), ended: Nanos::from_millis(ended) }
+    }
+
+    #[test]
+    fn the_slowest_tenth_is_made_of_whole_groups() {
+        let groups = |sizes: &[u64]| slowest_groups(sizes.iter().copied(), sizes.iter().sum());
+        assert_eq!(groups(&[99, 901]), 1, "the fast ones are not among the slowest");
+        assert_eq!(groups(&[10, 40, 60, 890]), 3);
+        assert_eq!(groups(&[1, 1, 8, 90]), 3);
+        assert_eq!(groups(&[100]), 1);
     }
 
     #[test]
@@ -255,7 +270,7 @@ mod tests {
         assert_eq!((anatomy.impossible, anatomy.all.requests), (4, 0));
         cut.record(&exchange(5, 10, 100), Some(stamps(10, 100)));
         assert_eq!(cut.anatomy().unwrap().all.rest(), Nanos::ZERO);
-        assert_eq!(cut.anatomy().unwrap().slowest, None, "of one request there is no slowest 1 %");
+        assert_eq!(cut.anatomy().unwrap().slowest, None, "of one request there is no slowest tenth");
     }
 
     #[test]
@@ -301,7 +316,7 @@ mod tests {
             if let Some(anatomy) = whole.anatomy() {
                 prop_assert_eq!(anatomy.all.requests + anatomy.silent + anatomy.impossible, all.len() as u64);
                 if let Some(slowest) = anatomy.slowest {
-                    prop_assert!(slowest.requests * 100 >= anatomy.all.requests);
+                    prop_assert!(slowest.requests > 0 && slowest.requests <= anatomy.all.requests);
                     prop_assert!(slowest.mean(slowest.response_time) >= anatomy.all.mean(anatomy.all.response_time));
                 }
             }

@@ -4,13 +4,15 @@
 //! less the run knows than its count of answers suggests (see [`crate::statistics`]). Recording is a handful of
 //! instructions and, once warm, allocates nothing. Not part of the study: what is derived from it is.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::{self, BucketIndex};
 use crate::{Nanos, Window};
 
 /// Batches at the most. Where nobody knows how long a run will be, their time doubles whenever they are full.
-const MOST: usize = 128;
+pub(crate) const MOST: usize = 128;
 /// The time of the first batches of such a run.
 const SHORTEST: Nanos = Nanos::from_millis(1);
 /// A bucket is as many neighbours of the histograms' in one: at most 3.1 % wide, or 32 ns.
@@ -68,9 +70,14 @@ impl Batch {
         self.buckets.fill(0);
     }
 
+    /// Answers in these buckets.
+    pub(crate) fn within(&self, buckets: Range<usize>) -> u64 {
+        self.buckets[buckets].iter().map(|n| u64::from(*n)).sum()
+    }
+
     /// Answers in buckets above bucket `edge`.
     fn above(&self, edge: usize) -> u64 {
-        self.buckets[edge + 1..].iter().map(|n| u64::from(*n)).sum()
+        self.within(edge + 1..BUCKETS)
     }
 }
 
@@ -167,6 +174,17 @@ impl Batches {
     /// The time of one batch.
     pub fn width(&self) -> Nanos {
         self.width
+    }
+
+    /// From the first bucket that has an answer to behind the last; `None` where none has.
+    pub(crate) fn buckets(&self) -> Option<Range<usize>> {
+        let has_any = |bucket: &usize| self.filled().iter().any(|batch| batch.buckets[*bucket] > 0);
+        Some((0..BUCKETS).find(has_any)?..(0..BUCKETS).rfind(has_any)? + 1)
+    }
+
+    /// The shortest time of a bucket.
+    pub(crate) fn shortest_of(bucket: usize) -> Nanos {
+        Nanos(histogram::times_of(bucket * NEIGHBOURS).0)
     }
 
     /// For each batch of [`Batches::filled`]: its answers, and how many of them were slower than about the quantile `q` of all.

@@ -60,6 +60,9 @@ pub enum Finding {
         connections: u32,
         /// The rate there, in requests per second.
         rate_per_s: f64,
+        /// How many more CPUs other processes used there: then it is not known whether the server itself does less.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        more_cpus_of_others: Option<f64>,
     },
     /// A few requests wait many times as long as the others, and not for the app.
     Unfair {

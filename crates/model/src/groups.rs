@@ -27,6 +27,8 @@ pub struct TwoGroups {
 const LEAST: u64 = 5;
 /// The mean of the slow group is at least so many times that of the fast one.
 const APART: f64 = 2.0;
+/// The slow ones are so few at most, as a share: of more, the fast ones are the exception.
+const FEW: f64 = 0.5;
 /// Near the cut: within this factor of it.
 const NEAR: f64 = 1.25;
 /// At most this part of the smaller group may lie near the cut.
@@ -60,11 +62,12 @@ impl Histogram {
         let near: u64 =
             buckets.iter().filter(|(time, _)| (cut / NEAR..=cut * NEAR).contains(time)).map(|(_, n)| n).sum();
         let smaller = count(fast).min(count(slow));
-        let is_apart =
-            count(slow) >= LEAST && slow_mean >= APART * fast_mean && near as f64 <= BETWEEN * smaller as f64;
-        is_apart.then(|| TwoGroups {
+        let slow_share = count(slow) as f64 / all as f64;
+        let is_few = count(slow) >= LEAST && slow_share <= FEW;
+        let is_apart = slow_mean >= APART * fast_mean && near as f64 <= BETWEEN * smaller as f64;
+        (is_few && is_apart).then(|| TwoGroups {
             cut: Nanos(cut as u64),
-            slow_share: count(slow) as f64 / all as f64,
+            slow_share,
             fast_mean: Nanos(fast_mean as u64),
             slow_mean: Nanos(slow_mean as u64),
         })
@@ -102,11 +105,12 @@ mod tests {
 
     #[test]
     fn one_kind_of_times_is_one_group_however_wide() {
-        let named: [(&str, Histogram); 5] = [
+        let named: [(&str, Histogram); 6] = [
             ("alike", times(|_| 100.0)),
             ("uniform from 100 to 1100 ms", times(|n| 100.0 + 1000.0 * uniform(1, n))),
             ("exponential", times(|n| -100.0 * (1.0 - uniform(1, n)).ln())),
             ("two values that are near each other", times(|n| if n % 2 == 0 { 100.0 } else { 180.0 })),
+            ("one of ten faster than the others", times(|n| if n % 10 == 0 { 10.0 } else { 60.0 + uniform(1, n) })),
             ("four stragglers", times(|n| if n % 500 == 0 { 5000.0 } else { 100.0 + uniform(1, n) })),
         ];
         for (name, times) in named {

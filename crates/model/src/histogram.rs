@@ -46,7 +46,7 @@ impl BucketIndex {
 }
 
 /// The lowest and the highest time of a bucket.
-fn times_of(bucket: usize) -> (u64, u64) {
+pub(crate) fn times_of(bucket: usize) -> (u64, u64) {
     let magnitude = (bucket >> CUTS).saturating_sub(1);
     let place = (bucket - (magnitude << CUTS)) as u64;
     (place << magnitude, ((place + 1) << magnitude) - 1)

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::anatomy::{AppSource, AppTime, SLOWEST, leading_bits};
+use crate::anatomy::{AppSource, AppTime, SLOWEST, leading_bits, slowest_groups};
 use crate::waits::Waits;
 use crate::{Exchange, Nanos};
 
@@ -173,7 +173,7 @@ pub struct RequestPaths {
     pub app: Option<AppSource>,
     /// Of all that are joined.
     pub all: PathSums,
-    /// Of the slowest 1 % of them, and those as slow as the fastest of these (to 0.1 %); `None` of fewer than 100.
+    /// Of the slowest tenth of them, as nearly as groups of equal times (to 0.1 %) make it; `None` of fewer than 10.
     pub slowest: Option<PathSums>,
     /// Good answers whose app did not say it, or in another way, where others' did.
     pub silent: u64,
@@ -218,23 +218,17 @@ impl Wayfinding {
     /// What it comes to: with the app by its stamps where there are any, else by its durations.
     pub fn ways(&self) -> RequestPaths {
         let of = |source| self.sums.range((source, 0)..=(source, u64::MAX)).map(|(_, parts)| parts);
-        let sum = |source| {
-            of(source).fold(PathSums::default(), |mut sum, parts| {
-                sum.add(parts);
-                sum
-            })
+        let add = |mut sum: PathSums, parts: &PathSums| {
+            sum.add(parts);
+            sum
         };
+        let sum = |source| of(source).fold(PathSums::default(), add);
         let sources = [Some(AppSource::Stamps), Some(AppSource::ServerTiming), None];
         let app = sources.into_iter().find(|source| sum(*source).requests > 0).flatten();
         let all = sum(app);
         let others: u64 = sources.into_iter().filter(|source| *source != app).map(|source| sum(source).requests).sum();
-        let mut slowest = PathSums::default();
-        for parts in of(app).rev() {
-            if slowest.requests * SLOWEST >= all.requests {
-                break;
-            }
-            slowest.add(parts);
-        }
+        let groups = slowest_groups(of(app).rev().map(|parts| parts.requests), all.requests);
+        let slowest = of(app).rev().take(groups).fold(PathSums::default(), add);
         RequestPaths {
             app,
             all,
@@ -356,7 +350,7 @@ mod tests {
             prop_assert_eq!(sum(&ways.all), ways.all.response_time);
             if let Some(slowest) = ways.slowest {
                 prop_assert_eq!(sum(&slowest), slowest.response_time);
-                prop_assert!(slowest.requests * 100 >= ways.all.requests);
+                prop_assert!(slowest.requests > 0 && slowest.requests <= ways.all.requests);
             }
         }
     }

@@ -117,12 +117,9 @@ pub(crate) fn of_cpus(facts: &GeneratorFacts) -> Option<Limit> {
     let serving = server.serving();
     let each = serving.iter().map(|(_, wanted)| *wanted).fold(f64::INFINITY, f64::min);
     let is_taken = server.is_ruby && !serving.is_empty() && each >= LOCK_TAKEN;
-    // As many processes as CPUs, each with one thread that wants one: more processes would not do more.
-    let has_cpus_left = (serving.len() as f64) < cpu.of;
-    is_taken.then_some(if has_cpus_left {
-        Limit::RubyLock { processes: serving.len() as u32, each, cpu }
-    } else {
-        on_cpus(cpu)
+    is_taken.then(|| match used >= USED * cpu.of {
+        true => on_cpus(cpu),
+        false => Limit::RubyLock { processes: serving.len() as u32, each, cpu },
     })
 }
 
@@ -260,10 +257,10 @@ mod tests {
         assert_eq!(of_cpus(&by_host), None);
         by_host.server.iter_mut().for_each(|server| server.idle = Some(0.0));
         assert_eq!(of_cpus(&by_host).map(|it| it.name()), Some("shared CPUs"));
-        // Two workers that hand their locks on: 86 % of each CPU, and the rest of the time they wait for one. More workers would not do more.
-        let mut waiting = facts(&[86, 86], 2, 175, ruby);
+        // Two workers that hand their locks on: 80 % of each CPU, and some of the time they wait for one. Two more workers did 21 % more.
+        let mut waiting = facts(&[80, 80], 2, 166, ruby);
         waiting.server.iter_mut().flat_map(|server| &mut server.processes).for_each(|one| one.run_queue = one.cpu / 4);
-        assert_eq!(of_cpus(&waiting).map(|it| it.name()), Some("CPU"));
+        assert_eq!(of_cpus(&waiting).map(|it| it.name()), Some("Ruby's lock"));
     }
 
     #[test]

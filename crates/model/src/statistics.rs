@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::batches::{Batch, Batches};
 use crate::interval::ranks;
 use crate::steadiness::{SettledPart, line, mser, shift};
-use crate::{Backlog, Nanos, Tally};
+use crate::{Backlog, Nanos, ResponseTimeMap, Tally};
 
 /// What the batches of a run say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -19,6 +19,9 @@ pub struct Statistics {
     /// Open loop: how the backlog went; `None` where it is too short to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog: Option<Backlog>,
+    /// Response time over due time; `None` where there was no response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_map: Option<ResponseTimeMap>,
 }
 
 /// How well a percentile of the response times is known.
@@ -110,6 +113,7 @@ impl Statistics {
             steadiness: steadiness(batches),
             lag_slope: lag_slope(batches),
             backlog: None,
+            time_map: ResponseTimeMap::of(batches),
         }
     }
 

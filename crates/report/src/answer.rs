@@ -15,8 +15,13 @@ use crate::width::{Width, columns_of, wrap};
 
 /// Columns of a line at the most.
 const COLUMNS: usize = 100;
+/// Lines at the most, and rows of the table that are part of them: each further row is one line more.
+const LINES: usize = 30;
+const ROWS: usize = 8;
 /// Doubts that are shown; the others are counted.
 const DOUBTS: usize = 3;
+/// Doubts and next commands that are shown, fewer and fewer until the answer fits.
+const SHOWN: [(usize, usize); 6] = [(DOUBTS, 3), (DOUBTS, 2), (2, 2), (2, 1), (1, 1), (1, 0)];
 
 /// How a piece of the answer is shown: a renderer may colour it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,34 +98,54 @@ fn laid_out(study: &Study, summary: &Summary, width: Width, paint: &dyn Fn(Empha
     for line in sentence.lines() {
         _ = writeln!(text, "{}", paint(emphasis, line));
     }
-    let margin = text.len();
+    let rows = summary.runs.len().saturating_sub(ROWS);
+    let ends = SHOWN.map(|shown| ending(summary, width, paint, shown));
+    let room = (LINES + rows).saturating_sub(text.lines().count());
+    let fits = |end: &&String| end.lines().count() <= room;
+    text + ends.iter().find(fits).or(ends.last()).map_or("", String::as_str)
+}
+
+/// Why, what was expected, whether to trust it, what to type next: with so many doubts and commands.
+fn ending(
+    summary: &Summary,
+    width: Width,
+    paint: &dyn Fn(Emphasis, &str) -> String,
+    (doubts, commands): (usize, usize),
+) -> String {
+    let mut text = String::new();
     for (at, reason) in summary.reasons().enumerate() {
         wrap(&mut text, width, if at == 0 { "  Why    " } else { "         " }, reason);
     }
     for expectation in &summary.expectations {
         wrap(&mut text, width, "  Expect ", &expectation.sentence);
     }
-    trust_lines(&mut text, summary, width, paint);
-    for (at, next) in summary.next.iter().enumerate() {
+    trust_lines(&mut text, summary, width, paint, doubts);
+    for (at, next) in summary.next.iter().take(commands).enumerate() {
         let before = if at == 0 { "  Next   " } else { "         " };
         text.push_str(&continued(before, &next.command, &next.why));
     }
     if !summary.runs.is_empty() {
         text.push_str("  More   longtail report --full | --html report.html | --markdown | --json\n");
     }
-    if text.len() > margin {
-        text.insert(margin, '\n');
+    if !text.is_empty() {
+        text.insert(0, '\n');
     }
     text
 }
 
-fn trust_lines(text: &mut String, summary: &Summary, width: Width, paint: &dyn Fn(Emphasis, &str) -> String) {
+fn trust_lines(
+    text: &mut String,
+    summary: &Summary,
+    width: Width,
+    paint: &dyn Fn(Emphasis, &str) -> String,
+    most: usize,
+) {
     use crate::trust::TrustMark;
     let mut before = "  Trust  ";
     let mut doubts = 0;
     for line in &summary.trust {
         doubts += usize::from(line.mark != TrustMark::Passed);
-        if doubts > DOUBTS {
+        if doubts > most {
             continue;
         }
         let hint = line.hint.filter(|_| line.mark == TrustMark::Failed || doubts == 1);
@@ -136,8 +161,8 @@ fn trust_lines(text: &mut String, summary: &Summary, width: Width, paint: &dyn F
         _ = write!(text, "{before}{} {own}", paint(emphasis, line.mark.sign()));
         before = "         ";
     }
-    if doubts > DOUBTS {
-        _ = writeln!(text, "{before}… {} more: longtail report --full", doubts - DOUBTS);
+    if doubts > most {
+        _ = writeln!(text, "{before}… {} more: longtail report --full", doubts - most);
     }
 }
 

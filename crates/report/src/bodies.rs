@@ -204,16 +204,17 @@ fn columns(study: &BodiesStudy) -> Vec<RunColumn<BodyRun>> {
     columns
 }
 
+pub(crate) const REQUESTS_A_SECOND: PivotFigure =
+    PivotFigure { title: "req/s", of: |run| Some(run.run.completed_rate()), shown: number::rate };
+pub(crate) const MEDIAN_MS: PivotFigure = PivotFigure {
+    title: "p50, ms",
+    of: |run| run.response_time(0.5).time().map(Nanos::as_millis_f64),
+    shown: number::of_millis,
+};
+const MEGABYTES_A_SECOND: PivotFigure =
+    PivotFigure { title: "MB/s", of: |run| Some(run.content_rate()), shown: number::megabytes };
 /// The figures of a summary, in order.
-const FIGURES: [PivotFigure; 3] = [
-    PivotFigure { title: "req/s", of: |run| Some(run.run.completed_rate()), shown: number::rate },
-    PivotFigure {
-        title: "p50, ms",
-        of: |run| run.response_time(0.5).time().map(|time| time.0 as f64),
-        shown: |nanos| number::milliseconds(Nanos(nanos as u64)),
-    },
-    PivotFigure { title: "MB/s", of: |run| Some(run.content_rate()), shown: number::megabytes },
-];
+const FIGURES: [PivotFigure; 3] = [REQUESTS_A_SECOND, MEDIAN_MS, MEGABYTES_A_SECOND];
 
 /// All summaries: for each kind of socket sizes down and types across, and where there are several sockets one with those across.
 fn pivots(study: &BodiesStudy) -> Vec<ReportSection> {

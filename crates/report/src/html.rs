@@ -10,8 +10,10 @@ use crate::report;
 use crate::summary::Summary;
 use figure::PageFigure;
 
+mod bodies;
 pub(crate) mod figure;
 mod head;
+mod heat_map;
 mod load;
 mod load_axis;
 mod over_time;
@@ -63,7 +65,7 @@ fn drawn(study: &Study, summary: &Summary) -> String {
         Study::Sweep(study) => sweep::figures(study, summary),
         Study::Load(study) => load::figures(study, summary),
         Study::Compare(_) => summary.comparison.iter().map(crate::comparison::forest).collect(),
-        Study::Bodies(_) => Vec::new(),
+        Study::Bodies(study) => bodies::figures(study),
     };
     let drawn = joined(&figures, |figure| match figure {
         PageFigure::Drawn(figure) => figure.html(),

@@ -37,9 +37,17 @@ pub enum ReadError {
 /// # Panics
 /// Never: a study has only keys that are strings, and writing to memory does not fail.
 pub fn write(study: &Study) -> String {
+    indented(study, usize::MAX)
+}
+
+/// As JSON for people too, what is inside of more than `levels` others on one line.
+///
+/// # Panics
+/// Never: what is written has only keys that are strings, and writing to memory does not fail.
+pub(crate) fn indented(value: &impl Serialize, levels: usize) -> String {
     let mut bytes = Vec::new();
-    let mut serializer = Serializer::with_formatter(&mut bytes, Indented::default());
-    study.serialize(&mut serializer).expect("a study can always be written");
+    let mut serializer = Serializer::with_formatter(&mut bytes, Indented { levels, ..Indented::default() });
+    value.serialize(&mut serializer).expect("it can always be written");
     bytes.push(b'\n');
     String::from_utf8(bytes).expect("JSON is UTF-8")
 }
@@ -96,36 +104,45 @@ struct Indented {
     open: Vec<bool>,
     /// How many of the innermost are written on one line.
     flat: usize,
+    /// What is inside of more than so many is written on one line.
+    levels: usize,
+}
+
+impl Indented {
+    /// Opens an array or object; whether it is written on one line.
+    fn opens_flat(&mut self, is_array: bool) -> bool {
+        let is_deep = self.open.len() > self.levels;
+        let is_flat = is_deep || is_array && (self.flat > 0 || self.open.last() == Some(&true));
+        self.open.push(is_array);
+        self.flat += usize::from(is_flat);
+        is_flat
+    }
+
+    /// Closes it; whether it was.
+    fn closes_flat(&mut self) -> bool {
+        self.open.pop();
+        let is_flat = self.flat > 0;
+        self.flat -= usize::from(is_flat);
+        is_flat
+    }
+
+    /// What stands between two of its values, where it is on one line.
+    fn between<W: ?Sized + io::Write>(out: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { out.write_all(b", ") }
+    }
 }
 
 impl Formatter for Indented {
     fn begin_array<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        let flat = self.flat > 0 || self.open.last() == Some(&true);
-        self.open.push(true);
-        if flat {
-            self.flat += 1;
-            out.write_all(b"[")
-        } else {
-            self.outer.begin_array(out)
-        }
+        if self.opens_flat(true) { out.write_all(b"[") } else { self.outer.begin_array(out) }
     }
 
     fn end_array<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.open.pop();
-        if self.flat > 0 {
-            self.flat -= 1;
-            out.write_all(b"]")
-        } else {
-            self.outer.end_array(out)
-        }
+        if self.closes_flat() { out.write_all(b"]") } else { self.outer.end_array(out) }
     }
 
     fn begin_array_value<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        match (self.flat > 0, first) {
-            (false, _) => self.outer.begin_array_value(out, first),
-            (true, true) => Ok(()),
-            (true, false) => out.write_all(b", "),
-        }
+        if self.flat > 0 { Indented::between(out, first) } else { self.outer.begin_array_value(out, first) }
     }
 
     fn end_array_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
@@ -133,17 +150,15 @@ impl Formatter for Indented {
     }
 
     fn begin_object<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.open.push(false);
-        self.outer.begin_object(out)
+        if self.opens_flat(false) { out.write_all(b"{") } else { self.outer.begin_object(out) }
     }
 
     fn end_object<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.open.pop();
-        self.outer.end_object(out)
+        if self.closes_flat() { out.write_all(b"}") } else { self.outer.end_object(out) }
     }
 
     fn begin_object_key<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        self.outer.begin_object_key(out, first)
+        if self.flat > 0 { Indented::between(out, first) } else { self.outer.begin_object_key(out, first) }
     }
 
     fn begin_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
@@ -151,6 +166,6 @@ impl Formatter for Indented {
     }
 
     fn end_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.outer.end_object_value(out)
+        if self.flat > 0 { Ok(()) } else { self.outer.end_object_value(out) }
     }
 }

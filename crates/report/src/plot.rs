@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::markup::escaped;
+use crate::markup::{escaped, joined};
 
 mod axis;
 
@@ -54,6 +54,13 @@ pub(crate) struct PlotRange {
     pub(crate) high: f64,
 }
 
+/// A rectangle, by its lower left and its upper right corner.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PlotCell {
+    pub(crate) from: PlotPoint,
+    pub(crate) to: PlotPoint,
+}
+
 /// Something in a plot; `class` is a colour of the page's style sheet, `title` what a pointer over it shows.
 pub(crate) enum PlotMark {
     Line {
@@ -78,6 +85,11 @@ pub(crate) enum PlotMark {
         from: PlotPoint,
         to: PlotPoint,
         title: String,
+    },
+    /// Rectangles of one colour, in one path.
+    Cells {
+        class: String,
+        cells: Vec<PlotCell>,
     },
     /// A word in a bar.
     Word {
@@ -209,6 +221,13 @@ impl Plot {
                     short(height),
                     escaped(title)
                 )
+            }
+            PlotMark::Cells { class, cells } => {
+                let rectangle = |cell: &PlotCell| {
+                    let (left, right) = (short(self.x(cell.from.x)), short(self.x(cell.to.x)));
+                    format!("M{left} {}H{right}V{}H{left}Z", short(self.y(cell.to.y)), short(self.y(cell.from.y)))
+                };
+                write!(svg, "<path class=\"bar {class}\" d=\"{}\"/>", joined(cells, rectangle))
             }
             PlotMark::Word { at, text: word } => {
                 text(svg, "word", PlotPoint { x: self.x(at.x) + 5.0, y: self.y(at.y) + 4.0 }, word);

@@ -31,13 +31,23 @@ pub(crate) fn of(finding: &Finding) -> String {
             rate_in_words(*rate_per_s),
             count_of(*connections, "connection")
         ),
-        Finding::Collapsing { best_connections, best_per_s, connections, rate_per_s } => format!(
-            "Throughput falls under load: {} requests/s at {}, {} at {}.",
-            rate_in_words(*best_per_s),
-            count_of(*best_connections, "connection"),
-            rate_in_words(*rate_per_s),
-            number::count(*connections)
-        ),
+        Finding::Collapsing { best_connections, best_per_s, connections, rate_per_s, more_cpus_of_others } => {
+            let rates = format!(
+                "{} requests/s at {}, {} at {}",
+                rate_in_words(*best_per_s),
+                count_of(*best_connections, "connection"),
+                rate_in_words(*rate_per_s),
+                number::count(*connections)
+            );
+            match more_cpus_of_others {
+                None => format!("Throughput falls under load: {rates}."),
+                Some(more) => format!(
+                    "Throughput falls: {rates}. But other processes used {} more CPUs at {}, so this does not show that the server does less.",
+                    number::fixed(*more, 1),
+                    number::count(*connections)
+                ),
+            }
+        }
         Finding::Unfair { multiple, groups, in_order, .. } => format!(
             "It is unfair: at {}, {}. Served first come, first served, each would take about {}.",
             load(*multiple),

@@ -91,16 +91,19 @@ pub struct SummaryRun {
     /// What it is called: `1.5x`, `tcp4 string10`; empty of a load.
     pub label: String,
     /// Connections / slots, of a sweep.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub multiple: Option<f64>,
     /// Which pass, from 1.
     pub repeat: u32,
     /// Connections; of an open loop those that carried a request.
     pub connections: u32,
     /// The most connections that an open loop may use.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub connections_limit: Option<u32>,
     /// What limited it.
     pub verdict: SummaryVerdict,
     /// The limit by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<&'static str>,
     /// Length of the measured window, in seconds.
     pub seconds: f64,
@@ -111,18 +114,25 @@ pub struct SummaryRun {
     /// Response time, from when a request was due to its last byte.
     pub response_ms: SummaryTimes,
     /// 95 % intervals; `null` where an end is not known.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub interval_ms: BTreeMap<&'static str, [Option<f64>; 2]>,
     /// Why a percentile is missing.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub missing: BTreeMap<&'static str, &'static str>,
     /// Connections / throughput: what each request would take first come, first served; of a closed loop without pauses.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub in_order_ms: Option<f64>,
     /// The slow group of requests, where there are two groups.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub slow: Option<SlowGroup>,
     /// CPU time of the server a request.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ms_per_request: Option<f64>,
     /// CPUs that the server used, on average, and how many it may use.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus: Option<[f64; 2]>,
     /// The worker furthest from an even share, as a part of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub worker_deviation: Option<f64>,
     /// The generators, where they were on other machines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -173,10 +183,13 @@ impl SummaryRun {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct SummaryRate {
     /// What became due; of an open loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub offered: Option<f64>,
     /// What was sent; of an open loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sent: Option<f64>,
     /// Good answers; `None` where another generator does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub completed: Option<f64>,
 }
 
@@ -184,12 +197,16 @@ pub struct SummaryRate {
 #[derive(Clone, Debug, Serialize)]
 pub struct SummaryCounts {
     /// Requests that were to be made in the measured window; `None` where another generator does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub planned: Option<u64>,
     /// Good answers, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ok: Option<u64>,
     /// All others, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<u64>,
     /// How many of each kind.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub failures: BTreeMap<String, u64>,
 }
 
@@ -303,9 +320,8 @@ impl Summary {
     /// # Panics
     /// Never: every value of a summary has a place in JSON.
     pub fn json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("a summary is JSON");
-        text.push('\n');
-        text
+        // A figure of a run, or the evidence of a finding, is a line.
+        crate::json::indented(self, 2)
     }
 
     /// The reasons, in words.

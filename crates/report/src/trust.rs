@@ -19,6 +19,7 @@ pub struct TrustLine {
     /// In words.
     pub sentence: String,
     /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<&'static str>,
 }
 

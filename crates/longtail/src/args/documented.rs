@@ -184,3 +184,33 @@ fn the_readmes_first_screen_is_one() {
     assert!(lines.clone().count() <= 30, "{block}");
     assert!(lines.all(|line| line.chars().count() <= 100), "{block}");
 }
+
+#[test]
+fn every_make_target_that_is_named_is_there() {
+    let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
+    let is_target = |name: &str| makefile.lines().any(|line| line.starts_with(&format!("{name}:")));
+    let mut missing = vec![];
+    for page in pages() {
+        for (at, _) in page.text.match_indices("make ") {
+            let is_command = page.text[..at].ends_with(['`', '$']) || page.text[..at].ends_with("$ ");
+            let name = page.text[at + 5..].split(|char: char| !char.is_ascii_lowercase() && char != '-').next();
+            let name = name.filter(|name| is_command && !name.is_empty() && !is_target(name));
+            missing.extend(name.map(|name| format!("{}: make {name}", page.path.display())));
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+#[test]
+fn the_pages_stay_short() {
+    for (page, most) in [
+        ("README.md", 150),
+        ("ARCHITECTURE.md", 100),
+        ("CONTRIBUTING.md", 60),
+        ("docs/METHOD.md", 450),
+        ("docs/GLOSSARY.md", 60),
+    ] {
+        let lines = fs::read_to_string(root().join(page)).unwrap().lines().count();
+        assert!(lines <= most, "{page} has {lines} lines");
+    }
+}

@@ -3,22 +3,22 @@
 
 use super::{FailureCount, Finding, HighestPercentile};
 use crate::{
-    Believable, BodiesStudy, BodyRun, Diagnostic, Judgement, Limit, LoadPlan, Nanos, Pace, Run, Study, SweepStudy,
-    Verdict,
+    Believable, BodiesStudy, BodyRun, CpuUsage, Diagnostic, Judgement, Limit, LoadPlan, Nanos, Pace, Run, Study,
+    SweepStudy, Verdict,
 };
 
 /// Throughput within this part of the best is no other.
 const SAME_RATE: f64 = 0.05;
 /// It is worth a word where throughput at the highest load is this part lower than the best.
 const COLLAPSE: f64 = 0.15;
+/// Other processes disturb a comparison of two loads where they have this part of the CPUs more at one than at the other.
+const DISTURBED: f64 = 0.10;
 /// Loads that differ by less than this factor do not show whether throughput still rises.
 const NEXT_LOAD: f64 = 1.2;
 /// Unfair: the fast group takes at most this part of what each would take in order,
 const FAST: f64 = 0.75;
 /// and the slow group at least so many times that.
 const SLOW: f64 = 1.5;
-/// The slow ones are so few at most, as a share.
-const FEW: f64 = 0.5;
 /// Of the slow share, at most this part may be there when no request waits for another.
 const OF_THE_APP: f64 = 0.25;
 /// In order: median and 95th percentile are within these parts of connections / throughput.
@@ -94,6 +94,15 @@ impl SweepPoint<'_> {
     fn limit(&self) -> Option<&Limit> {
         self.run.judgement.as_ref()?.limit.as_ref()
     }
+
+    /// What neither server nor generator used of the CPUs.
+    fn cpus_of_others(&self) -> Option<f64> {
+        CpuUsage::of(&self.run.generator)?.others
+    }
+
+    fn cpus(&self) -> f64 {
+        CpuUsage::of(&self.run.generator).map_or(f64::INFINITY, |cpu| cpu.of)
+    }
 }
 
 fn points(study: &SweepStudy) -> Vec<SweepPoint<'_>> {
@@ -158,7 +167,15 @@ fn throughput(points: &[SweepPoint<'_>]) -> Option<Finding> {
     let (connections, rate_per_s) = (last.run.connections, last.rate);
     if last.rate < (1.0 - COLLAPSE) * best.rate {
         let (best_connections, best_per_s) = (best.run.connections, best.rate);
-        return Some(Finding::Collapsing { best_connections, best_per_s, connections, rate_per_s });
+        let more_cpus_of_others = last.cpus_of_others().zip(best.cpus_of_others()).map(|(last, best)| last - best);
+        let more_cpus_of_others = more_cpus_of_others.filter(|more| *more > DISTURBED * last.cpus());
+        return Some(Finding::Collapsing {
+            best_connections,
+            best_per_s,
+            connections,
+            rate_per_s,
+            more_cpus_of_others,
+        });
     }
     let reached = points.iter().find(|point| point.rate >= (1.0 - SAME_RATE) * best.rate)?;
     let is_flat = f64::from(connections) >= NEXT_LOAD * f64::from(reached.run.connections);
@@ -189,9 +206,7 @@ fn order_of_service(points: &[SweepPoint<'_>], slots: u32) -> Option<Finding> {
     let times = &last.run.tally.response_time;
     let has_turns = last.run.warnings.iter().any(|warning| matches!(warning, Diagnostic::ServedInTurns { .. }));
     let alone = points.iter().rev().find(|point| point.run.connections <= slots);
-    if let Some(groups) =
-        times.two_groups().filter(|groups| groups.slow_share <= FEW && last.run.tally.counts.censored() == 0)
-    {
+    if let Some(groups) = times.two_groups().filter(|_| last.run.tally.counts.censored() == 0) {
         let by_app = alone.map(|alone| alone.run.tally.response_time.share_above(groups.cut) / groups.slow_share);
         // Turns that were seen explain the slow ones where no run without waiting was made.
         let by_app = by_app.or(has_turns.then_some(0.0));
@@ -305,7 +320,7 @@ fn of_pace(run: &Run, plan: &LoadPlan) -> Finding {
             let growth = run.statistics.as_ref().and_then(crate::Statistics::growth);
             let completed_per_s =
                 run.overload.as_ref().map_or(run.completed_under_load(), |overload| overload.capacity.value);
-            let groups = run.tally.response_time.two_groups().filter(|groups| groups.slow_share <= FEW);
+            let groups = run.tally.response_time.two_groups();
             let backlog_growth_per_s = backlog.growth;
             Finding::Overloaded { offered_per_s: offered, completed_per_s, backlog_growth_per_s, growth, groups }
         }
@@ -328,7 +343,7 @@ fn peak(run: &Run) -> f64 {
 /// Two kinds of requests in a closed loop: one load does not say who makes them.
 fn of_groups(run: &Run, plan: &LoadPlan) -> Option<Finding> {
     let is_closed = plan.pace == Pace::Closed && plan.think == Nanos::ZERO && run.tally.counts.censored() == 0;
-    let groups = run.tally.response_time.two_groups().filter(|groups| is_closed && groups.slow_share <= FEW)?;
+    let groups = run.tally.response_time.two_groups().filter(|_| is_closed)?;
     let in_order =
         Nanos::from_secs_f64(f64::from(plan.connections * plan.pipeline.max(1)) / run.completed_rate().max(1e-9));
     Some(Finding::Undecided { connections: plan.connections, groups, in_order })

@@ -3,7 +3,8 @@
 use model::{LoadStudy, Nanos, Pace, Profile};
 
 use crate::html::figure::{DrawnFigure, KeyEntry, PageFigure};
-use crate::html::over_time::{self, ClassedLine, classed};
+use crate::html::heat_map;
+use crate::html::over_time::{self, ClassedLine};
 use crate::html::spread::{self, SpreadLine};
 use crate::plot::PlotPoint;
 use crate::summary::{Summary, SummaryVerdict};
@@ -70,8 +71,8 @@ fn rates_over_time(study: &LoadStudy) -> PageFigure {
         lines.push(ClassedLine { class: "max".to_owned(), points: points(|second| second.failed) });
         key.push(KeyEntry::new("max", "failed"));
     }
-    let mut plots = vec![over_time::plot(title, "requests/s", measured, false, lines)];
-    over_time::finish(&mut plots, None);
+    let mut plots = vec![over_time::plot(title, "requests/s", measured, lines)];
+    over_time::finish(&mut plots);
     let sentence = if is_open {
         "Requests that ended in each whole second of the window. Where completed stays below offered, a backlog grows."
     } else {
@@ -107,28 +108,8 @@ fn offered(profile: &Profile, warm_up: Nanos, span: f64) -> Vec<PlotPoint> {
 
 fn times_over_time(study: &LoadStudy) -> PageFigure {
     const TITLE: &str = "Response time over time";
-    let series = &study.run.tally.series;
-    let (mean, longest) = (over_time::means(series), over_time::longest(series));
-    let mut lines: Vec<ClassedLine> = classed("max", longest).chain(classed("p50", mean)).collect();
-    if lines.is_empty() {
-        return PageFigure::left_out(TITLE, "no second had a good response");
-    }
-    let measured = study.run.measured.as_secs_f64();
-    let slow = study.run.tally.slowest.requests.iter();
-    // Each of the slowest on its own, at its due time.
-    let slow = slow.map(|request| PlotPoint { x: request.due.as_secs_f64(), y: request.response_time.as_millis_f64() });
-    lines.extend(slow.map(|point| ClassedLine { class: "max".to_owned(), points: vec![point] }));
-    let last = lines.iter().flat_map(|line| &line.points).map(|point| point.x).fold(0.0, f64::max);
-    let mut plots = vec![over_time::plot(TITLE, "ms, log scale", last.max(measured), true, lines)];
-    over_time::finish(&mut plots, Some(measured));
-    let key = vec![
-        KeyEntry::new("p50", "mean of the second"),
-        KeyEntry::new("max", "longest of the second"),
-        KeyEntry::new("max point", "the ten slowest requests"),
-        KeyEntry::new("mark", "end of the window"),
-    ];
-    let sentence = "Lines are by the second in which responses ended; dots stand where the request was due.".to_owned();
-    PageFigure::Drawn(DrawnFigure { title: TITLE, key, plots, sentence })
+    let figure = heat_map::figure(TITLE, &[&study.run]);
+    figure.map_or_else(|| PageFigure::left_out(TITLE, "no response was good"), PageFigure::Drawn)
 }
 
 /// What the generator added by itself.

@@ -38,12 +38,17 @@ const ROW: f64 = 24.0;
 /// The bars of each load.
 pub(crate) fn figure(runs: &ShownRuns<'_>) -> PageFigure {
     const TITLE: &str = "Where the time goes";
-    let bars: Vec<(&Run, bool, TimeBar)> = runs
+    let bars: Vec<(&Run, String, TimeBar)> = runs
         .first_of_each()
         .into_iter()
         .flat_map(|run| {
             let (all, slowest) = bars(run);
-            all.map(|bar| (run, false, bar)).into_iter().chain(slowest.map(|bar| (run, true, bar)))
+            let of_all = all.as_ref().map_or(0, |bar| bar.requests);
+            let slowest = slowest.map(|bar| {
+                let share = number::percent_tenths(bar.requests as f64 / of_all.max(1) as f64);
+                (run, format!("slowest {share} %"), bar)
+            });
+            all.map(|bar| (run, format!("{} conns", run.connections), bar)).into_iter().chain(slowest)
         })
         .collect();
     if bars.is_empty() {
@@ -54,9 +59,8 @@ pub(crate) fn figure(runs: &ShownRuns<'_>) -> PageFigure {
     let mut marks = Vec::new();
     let (mut ticks, mut key): (Vec<AxisTick>, Vec<KeyEntry>) = (Vec::new(), Vec::new());
     let count = bars.len() as f64;
-    for (row, (run, is_slowest, bar)) in bars.iter().enumerate() {
+    for (row, (run, name, bar)) in bars.iter().enumerate() {
         let middle = count - row as f64 - 0.5;
-        let of = if *is_slowest { "slowest 1 %".to_owned() } else { format!("{} conns", run.connections) };
         let mut from = 0.0;
         for (part, time) in &bar.parts {
             let until = from + time.as_millis_f64();
@@ -77,14 +81,14 @@ pub(crate) fn figure(runs: &ShownRuns<'_>) -> PageFigure {
         }
         let text = number::milliseconds(bar.whole);
         marks.push(PlotMark::Word { at: PlotPoint { x: from, y: middle }, text });
-        ticks.push(AxisTick { at: middle, label: of });
+        ticks.push(AxisTick { at: middle, label: name.clone() });
     }
     let scale = AxisScale::Linear { low: 0.0, high: longest.max(1e-6) * 1.16 };
     let x = PlotAxis::rounded("ms, mean", scale, 5);
     let y = PlotAxis::labelled("", AxisScale::Linear { low: 0.0, high: count }, ticks);
     let height = 66.0 + ROW * count;
-    let plot = Plot { marks, height, left: 98.0, ..Plot::new(TITLE, x, y) };
-    let has_slowest = bars.iter().any(|(_, is_slowest, _)| *is_slowest);
+    let plot = Plot { marks, height, left: 116.0, ..Plot::new(TITLE, x, y) };
+    let has_slowest = bars.iter().any(|(_, name, _)| name.starts_with("slowest"));
     let sentence = sentence(bars.iter().map(|(run, ..)| *run), has_slowest);
     PageFigure::Drawn(DrawnFigure { title: TITLE, key, plots: vec![plot], sentence })
 }
@@ -101,7 +105,7 @@ fn sentence<'a>(mut runs: impl Iterator<Item = &'a Run> + Clone, has_slowest: bo
         (false, true) => "by the app's stamps",
         (false, false) => "the accept queue's part is inferred from its length (Little's law)",
     };
-    let slowest = if has_slowest { ", and that of its slowest 1 %" } else { "" };
+    let slowest = if has_slowest { ", and that of its slowest tenth" } else { "" };
     format!("The mean response time of each load{slowest}, cut into its parts: {source}.")
 }
 

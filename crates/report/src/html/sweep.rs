@@ -4,10 +4,10 @@ use model::run::ShareSource;
 use model::{Diagnostic, Run, SweepStudy};
 
 use crate::html::figure::{DrawnFigure, KeyEntry, PageFigure};
-use crate::html::over_time::{self, ClassedLine, classed};
+use crate::html::over_time::{self, ClassedLine};
 use crate::html::shown_runs::{ShownRuns, median};
 use crate::html::spread::{self, SpreadLine};
-use crate::html::{load_axis, parts};
+use crate::html::{heat_map, load_axis, parts};
 use crate::number;
 use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotMark, PlotPoint};
 use crate::summary::Summary;
@@ -46,49 +46,11 @@ fn spread_of_times(runs: &ShownRuns<'_>) -> PageFigure {
     PageFigure::Drawn(DrawnFigure { title: TITLE, key: runs.key(), plots: vec![plot], sentence })
 }
 
-/// The response time of each second, above the accept queue.
+/// Response time over due time, above the accept queue.
 fn times_and_queue(runs: &ShownRuns<'_>) -> PageFigure {
     const TITLE: &str = "Over time: response time and accept queue";
-    let shown = runs.first_of_each();
-    let times: Vec<ClassedLine> =
-        shown.iter().flat_map(|run| classed_by(runs, run, over_time::means(&run.tally.series))).collect();
-    let queue = |run: &&Run| ClassedLine {
-        class: runs.class(run),
-        points: over_time::watched(run.watch.as_ref(), "accept_queue"),
-    };
-    let queues: Vec<ClassedLine> = shown.iter().map(queue).filter(|line| !line.points.is_empty()).collect();
-    if times.is_empty() {
-        return PageFigure::left_out(TITLE, runs.why_none("no second had a response"));
-    }
-    let last =
-        |lines: &[ClassedLine]| lines.iter().flat_map(|line| &line.points).map(|point| point.x).fold(0.0, f64::max);
-    let span = last(&times).max(last(&queues));
-    let window = median(shown.iter().map(|run| run.measured.as_secs_f64()));
-    let has_queue = !queues.is_empty();
-    let mut plots = vec![over_time::plot(
-        "mean response time of each second",
-        "mean response time, ms, log scale",
-        span,
-        true,
-        times,
-    )];
-    if has_queue {
-        plots.push(over_time::plot("accept queue", "connections in the accept queue", span, false, queues));
-    }
-    over_time::finish(&mut plots, window);
-    let queue = if has_queue {
-        "Below: connections that wait in the kernel to be accepted."
-    } else {
-        "The accept queue was not read (--probe none, or the kernel does not say)."
-    };
-    let sentence = format!(
-        "Above: the mean of the responses that ended in each second. {queue} The dashed line is the end of the window: what comes after it is requests that were still under way."
-    );
-    PageFigure::Drawn(DrawnFigure { title: TITLE, key: runs.key(), plots, sentence })
-}
-
-fn classed_by(runs: &ShownRuns<'_>, run: &Run, parts: Vec<Vec<PlotPoint>>) -> Vec<ClassedLine> {
-    classed(&runs.class(run), parts).collect()
+    let figure = heat_map::figure(TITLE, &runs.first_of_each());
+    figure.map_or_else(|| PageFigure::left_out(TITLE, runs.why_none("no response was good")), PageFigure::Drawn)
 }
 
 /// Requests that wait in the workers.
@@ -105,8 +67,10 @@ fn worker_backlog(runs: &ShownRuns<'_>) -> PageFigure {
         return PageFigure::left_out(TITLE, "it was 0 in every report: no request waited inside the server");
     }
     let span = lines.iter().flat_map(|line| &line.points).map(|point| point.x).fold(0.0, f64::max);
-    let mut plots = vec![over_time::plot(TITLE, "requests, sum over all workers", span, false, lines)];
-    over_time::finish(&mut plots, median(shown.iter().map(|run| run.measured.as_secs_f64())));
+    let mut plots = vec![over_time::plot(TITLE, "requests, sum over all workers", span, lines)];
+    over_time::finish(&mut plots);
+    let window = median(shown.iter().map(|run| run.measured.as_secs_f64()));
+    plots[0].marks.extend(window.map(|x| PlotMark::Upright { class: "mark".to_owned(), x }));
     let sentence = "Requests that a worker has read and that no thread has taken yet, as the server reports them \
                     (about once a second)."
         .to_owned();
