@@ -11,6 +11,7 @@ mod receive;
 mod records;
 mod run;
 mod send;
+mod unread;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -30,6 +31,7 @@ use crate::tcp_info::TcpInfo;
 use crate::wire::ConnectionDriver;
 pub use records::LaneOutcome;
 use records::{JournalExtras, JudgedOutcome, Records, RequestEnd};
+use unread::UnreadResponses;
 
 /// Bytes received in one go.
 const BUFFER: usize = 64 * 1024;
@@ -70,6 +72,8 @@ pub struct Lane<'a, C, W> {
     /// Where the lane may poll for answers.
     busy_poll: Option<BusyPoll>,
     wake_delay: WakeDelay,
+    /// Open loop: whether responses may wait to be read.
+    unread_responses: UnreadResponses,
     /// Open loop: what was due and not answered.
     backlog: BacklogSamples,
     standstill: Standstill,
@@ -120,6 +124,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
             wall: None,
             busy_poll: None,
             wake_delay: WakeDelay::default(),
+            unread_responses: UnreadResponses::default(),
             backlog: BacklogSamples::new(window),
             standstill: Standstill::new(window),
             ended_before: 0,
@@ -179,12 +184,14 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         {
             self.records.tally.network.record_connection(shortest_round_trip, retransmitted);
         }
+        self.unread_responses.closed();
         self.wire.close(slot);
         self.unread.retain(|(other, _)| *other as usize != slot);
         let connection = &mut self.connections[slot];
         connection.retransmitted = 0;
         connection.reader.reset();
         connection.on_fast_path = false;
+        self.unread_responses.opening -= usize::from(connection.state == ConnectionState::Opening);
         connection.state = ConnectionState::Closed;
     }
 

@@ -12,7 +12,7 @@ pub trait Clock {
     /// Nanoseconds since a fixed, arbitrary origin. Never falls.
     fn now(&self) -> Nanos;
 
-    /// Waits until `duration` has passed on this clock. Never used by a lane.
+    /// Waits until `duration` has passed on this clock.
     fn sleep(&self, duration: Nanos);
 
     /// Waits until `instant`, and says `true`; gives up within 20 ms where it is `over`: `false`. Never used by a lane.

@@ -178,7 +178,11 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         // Bytes that came after the turn's time was read.
         let seen = if at > now { self.clock.now() } else { now };
         let sent = self.connections[slot].outstanding.oldest().map_or(now, |request| request.sent);
-        if sent <= at && at <= seen { RequestEnd { at, seen, is_stamped: true } } else { RequestEnd::seen(now) }
+        if at < sent || seen < at {
+            return RequestEnd::seen(now);
+        }
+        let wanted = at.max(self.unread_responses.until);
+        RequestEnd { at, seen, read_lag: Some(seen.saturating_sub(wanted)) }
     }
 
     /// News of a connection without a request: it was closed, or sent what nobody asked for.
@@ -235,6 +239,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         connection.sent_in_full = connection.sent_in_full.saturating_sub(1);
         let server_keeps = response.head.keep_alive && asked_in_full && !closing;
         let we_keep = self.spec.keep_alive && connection.until_reconnect > 0;
+        let is_whole_and_stamped = connection.first_byte == end.at && end.read_lag.is_some();
+        self.unread_responses.ended(response.bytes, is_whole_and_stamped);
         if server_keeps && we_keep {
             let next = connection.outstanding.oldest();
             let is_done = next.is_none();

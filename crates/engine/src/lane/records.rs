@@ -83,15 +83,15 @@ impl LaneOutcome {
 pub(super) struct RequestEnd {
     pub(super) at: Nanos,
     pub(super) seen: Nanos,
-    /// Whether the two are of two clocks, so that their distance is the lane's read lag.
-    pub(super) is_stamped: bool,
+    /// Where the two are of two clocks: how long it waited to be read, but for the time in which the lane meant to leave it.
+    pub(super) read_lag: Option<Nanos>,
 }
 
 impl RequestEnd {
     /// Of what has no stamp: it ended when it was seen.
     #[inline]
     pub(super) fn seen(now: Nanos) -> RequestEnd {
-        RequestEnd { at: now, seen: now, is_stamped: false }
+        RequestEnd { at: now, seen: now, read_lag: None }
     }
 }
 
@@ -256,8 +256,8 @@ impl Records {
         self.batches.record_at(place, due, response_time, lag);
         self.tally.record_own(place, due, request.sent, end.at);
         self.tally.per_connection[self.first_connection + slot] += 1;
-        if end.is_stamped {
-            self.tally.read_lag.record(end.seen - end.at);
+        if let Some(lag) = end.read_lag {
+            self.tally.read_lag.record(lag);
         }
         let index = usize::from(hint) % CACHED_HEADS;
         if self.by_head[index].serial != head.serial {
@@ -319,8 +319,8 @@ impl Records {
             if is_good {
                 self.batches.record(exchange.due, exchange.response_time(), lag);
             }
-            if end.is_stamped {
-                self.tally.read_lag.record(end.seen - end.at);
+            if let Some(lag) = end.read_lag {
+                self.tally.read_lag.record(lag);
             }
         }
         self.tally.record_judged(&exchange, self.first_connection + slot, request.due.is_measured, is_good);

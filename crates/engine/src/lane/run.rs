@@ -51,12 +51,12 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             }
             let at_most = self.longest_wait(now);
             let until = now + at_most;
-            self.wait(at_most, &mut events);
+            let has_slept = self.wait(at_most, &mut events);
             now = self.clock.now();
             if now.saturating_sub(before) > at_most + NOTABLE {
                 self.standstill.was_late(before + at_most, now);
             }
-            if at_most > Nanos::ZERO && events.is_empty() {
+            if has_slept {
                 self.wake_delay.woke(until, now);
             }
             if !self.unread.is_empty() {
@@ -89,10 +89,16 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.finish(interrupted_at, facts)
     }
 
-    /// Waits for news, `at_most` this long: polling at first, where that pays. It does not pay for the rest of answers of which the
-    /// last news, still in `events`, were but pieces: who sleeps finds more of them at once, and reads less often.
+    /// Waits for news, `at_most` this long, and says whether it slept to the end of that: polling at first, where that pays. It does not pay for
+    /// the rest of answers of which the last news, still in `events`, were but pieces: who sleeps finds more of them at once, and reads less often.
     #[inline]
-    fn wait(&mut self, at_most: Nanos, events: &mut Vec<ConnectionEvent>) {
+    fn wait(&mut self, at_most: Nanos, events: &mut Vec<ConnectionEvent>) -> bool {
+        if self.scheduler.next_due().is_some() && self.unread_responses.may_wait(at_most) {
+            self.unread_responses.until = self.clock.now() + at_most;
+            self.clock.sleep(at_most);
+            self.wire.wait(Nanos::ZERO, events);
+            return true;
+        }
         let ended_before = std::mem::replace(&mut self.ended_before, self.records.ended);
         let were_pieces = !events.is_empty() && self.records.ended == ended_before;
         match &mut self.busy_poll {
@@ -103,6 +109,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             }
             _ => self.wire.wait(at_most, events),
         }
+        at_most > Nanos::ZERO && events.is_empty()
     }
 
     /// Open loop: notes how many requests are due and not answered; those that were given up are among them. Once nothing becomes due any

@@ -40,6 +40,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let opened = self.clock.now();
         let connection = &mut self.connections[slot];
         connection.state = ConnectionState::Opening;
+        self.unread_responses.opening += 1;
         connection.until_reconnect = self.spec.reconnect_after.unwrap_or(u64::MAX);
         if let Some(request) = connection.outstanding.get_mut(0) {
             request.opened = opened;
@@ -74,7 +75,10 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                     request.written += n;
                     let is_whole = request.written == bytes.len();
                     connection.sent_in_full += usize::from(is_whole);
-                    connection.state = ConnectionState::Open;
+                    if connection.state == ConnectionState::Opening {
+                        connection.state = ConnectionState::Open;
+                        self.unread_responses.opening -= 1;
+                    }
                     connection.failed_connects = 0;
                     self.records.tally.sent_bytes += n as u64;
                     if is_whole && !connection.has_to_send() {

@@ -6,7 +6,7 @@
 mod fast_path;
 mod wire;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
@@ -42,6 +42,8 @@ struct Slots {
     set_wall_at: Option<(Nanos, i64)>,
     /// Which connection was closed, and when.
     closed: Rc<RefCell<Vec<(usize, Nanos)>>>,
+    /// How often the lane has waited for news.
+    waits: Rc<Cell<u64>>,
 }
 
 impl Server for Slots {
@@ -90,6 +92,7 @@ impl Server for Slots {
     }
 
     fn woken(&mut self, clock: &Stepped) {
+        self.waits.set(self.waits.get() + 1);
         if let Some((_, by)) = self.set_wall_at.take_if(|(at, _)| *at <= clock.now()) {
             clock.set_wall(by);
         }
@@ -448,4 +451,25 @@ fn a_wall_clock_that_is_set_is_found_out_and_moves_no_request_out_of_its_time() 
         let longest = done.tally.service_time.max();
         assert!(longest <= Some(ms(13)), "{longest:?}");
     }
+}
+
+/// Two thousand requests, one each half of a millisecond, each answered after 300 µs; and how often the lane waited for news.
+fn read_when_due(timestamps: Timestamps, timing: Timing) -> (Simulated, u64) {
+    let server = slots(8, Nanos::from_micros(300));
+    let waits = Rc::clone(&server.waits);
+    let spec = LoadSpec { requests_total: Some(2000), timestamps, timing, ..spec(8, paced(2000.0)) };
+    (run(&spec, server), waits.get())
+}
+
+#[test]
+fn responses_that_the_kernel_stamps_wait_for_the_next_due_time_and_no_figure_shows_it() {
+    let (at_once, waits_at_once) = read_when_due(Timestamps::User, Timing::Precise);
+    let (when_due, waits_when_due) = read_when_due(Timestamps::Kernel, Timing::Precise);
+    assert_eq!(when_due.exchanges, at_once.exchanges);
+    let tally = &when_due.tally;
+    assert_eq!((tally.read_lag.count(), tally.read_lag.max()), (2000, Some(Nanos::ZERO)), "it was meant to wait");
+    // Twice a request, and once after the first that showed what responses are like.
+    assert!(waits_at_once >= 4000 && waits_when_due < 2400, "{waits_at_once}, {waits_when_due}");
+    let (coalesced, _) = read_when_due(Timestamps::Kernel, Timing::Coalesce);
+    assert_eq!(coalesced.tally.service_time.max(), Some(Nanos::from_micros(300)), "whenever it is read");
 }
