@@ -17,8 +17,9 @@ use crate::wire::ConnectionDriver;
 use crate::wire_socket::SocketDriver;
 use crate::wire_tls::TlsDriver;
 
-/// Time for the lanes, which are all ready, to wake up before the first request is due.
-const LEAD: Nanos = Nanos::from_millis(5);
+/// Time for each lane, which are all ready, to wake up before the first request is due; and for all of them at the most.
+const LEAD: Nanos = Nanos::from_millis(1);
+const LONGEST_LEAD: Nanos = Nanos::from_millis(5);
 
 /// What a run brought.
 #[derive(Debug)]
@@ -108,7 +109,7 @@ pub fn drive<C: Clock + Clone + Send>(
     progress: &RunProgress,
     journal: Option<&SyncSender<RecordBatch>>,
 ) -> Result<DriveResult, DriveError> {
-    let ready = || Some(clock.now() + LEAD);
+    let ready = || Some(clock.now() + (LEAD * u64::from(spec.lanes)).min(LONGEST_LEAD));
     let (start, outcome) = drive_part(spec, clock, interrupt, progress, journal, ready)?;
     Ok(DriveResult::of(spec, start, clock.now(), outcome))
 }
