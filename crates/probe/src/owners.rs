@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 
 use proctree::ProcessStat;
 use rustix::fs::{Mode, OFlags, RawDir, open, readlinkat};
+use rustix::io::Errno;
 
 use crate::sock_diag::{FAMILIES, SockDiag};
 use crate::sock_diag::{LISTEN, TcpSocket};
@@ -151,9 +152,16 @@ pub fn sockets_of(pid: u32) -> io::Result<BTreeSet<u64>> {
     let mut entries = Vec::with_capacity(8192);
     let mut entries = RawDir::new(&folder, entries.spare_capacity_mut());
     while let Some(Ok(entry)) = entries.next() {
-        // The folder itself and its parent are no links, and a descriptor that is closed meanwhile leads nowhere.
-        let Ok(link) = readlinkat(&folder, entry.file_name(), Vec::with_capacity(64)) else { continue };
-        inodes.extend(link.to_str().ok().and_then(inode));
+        if entry.file_name().to_bytes().starts_with(b".") {
+            continue;
+        }
+        match readlinkat(&folder, entry.file_name(), Vec::with_capacity(64)) {
+            Ok(link) => inodes.extend(link.to_str().ok().and_then(inode)),
+            // Of some processes the folder may be read, and no link in it.
+            Err(refused @ (Errno::ACCESS | Errno::PERM)) => return Err(refused.into()),
+            // It was closed meanwhile.
+            Err(_) => {}
+        }
     }
     Ok(inodes)
 }
