@@ -9,15 +9,20 @@
 
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use crate::exit::Exit;
 use crate::mistake::Mistake;
 use crate::ui;
+
+/// Where this is set, the end of stdin counts as Ctrl-C: who started us over a connection is gone, or wants us to stop.
+pub(crate) const ENDS_WITH_INPUT: &str = "LONGTAIL_ENDS_WITH_INPUT";
 
 /// A flag that the first signal sets.
 ///
@@ -30,6 +35,13 @@ pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Mistake> {
         flag::register_conditional_shutdown(signal, Exit::Interrupted.code(), Arc::clone(&interrupted))
             .map_err(Mistake::Signals)?;
         flag::register(signal, Arc::clone(&interrupted)).map_err(Mistake::Signals)?;
+    }
+    if std::env::var_os(ENDS_WITH_INPUT).is_some() {
+        let wait = || {
+            let _ = io::copy(&mut io::stdin(), &mut io::sink());
+            let _ = kill_process(getpid(), Signal::TERM);
+        };
+        std::thread::Builder::new().name("input".to_owned()).spawn(wait).map_err(Mistake::Signals)?;
     }
     Ok(interrupted)
 }

@@ -1,21 +1,28 @@
 //! `longtail fleet`: more than one machine, by Ansible's playbooks, which are in `deploy/fleet` and go where `fleet init` is told.
 //!
-//! Nothing is done here that a person could not do by hand: the command that is printed is the one that runs.
+//! Nothing is done here that a person could not do by hand: the commands that are printed are the ones that run. To measure, Ansible only
+//! prepares (`run.yml`): it keeps back what a task prints until the task is over, and has exit codes of its own. So longtail on the
+//! first box is started by ssh, with this terminal where there is one.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, IsTerminal as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::Ordering;
 
-use launch::find_program;
+use launch::{dies_with_us, find_program};
 use model::plan::quoted;
+use model::{Clock as _, Nanos};
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::args::{self, FleetArgs, FleetVerb};
+use crate::clock::SystemClock;
 use crate::exit::Exit;
 use crate::mistake::{Mistake, wrong};
-use crate::ui;
+use crate::{signals, ui};
 
 /// The files of `deploy/fleet`, by their path there.
 macro_rules! files {
@@ -38,6 +45,9 @@ const INVENTORY: &str = "inventory.yml";
 const NO_BOXES: &str = "# provision.yml writes the boxes here.\nall: { vars: { cloud: digitalocean } }\n";
 
 const ANSIBLE: &str = "ansible-playbook";
+
+/// How late an interruption is passed on.
+const GLANCE: Nanos = Nanos::from_millis(20);
 
 /// Writes the playbooks, or becomes one of them.
 ///
@@ -101,12 +111,122 @@ fn measure(dir: &Path, command: &str, words: &[String]) -> Result<Exit, Mistake>
         ui::print(&text);
         return Ok(Exit::Fine);
     }
-    play(dir, "run", &[json!({ "command": command, "words": words }).to_string()])
+    let variables = json!({ "command": command, "words": words }).to_string();
+    let mut prepare = playbook(dir, "run", &[variables])?;
+    dies_with_us(&mut prepare);
+    let prepared = prepare.output().map_err(|why| does_not_start(ANSIBLE, &why))?;
+    if !prepared.status.success() {
+        ui::print(&String::from_utf8_lossy(&prepared.stdout));
+        return Err(wrong(
+            "Ansible did not reach the first box, or could not prepare it (see above): no load was sent",
+        ));
+    }
+    let path = dir.join("run.json");
+    let unreadable = |why: String| Mistake::Read { path: path.clone(), why };
+    let text = fs::read_to_string(&path).map_err(|why| unreadable(why.to_string()))?;
+    let run: BoxRun = serde_json::from_str(&text).map_err(|why| unreadable(why.to_string()))?;
+    run.measure(dir)
+}
+
+/// A run on the first box, as `run.yml` has prepared it.
+#[derive(Deserialize)]
+struct BoxRun {
+    /// The box.
+    name: String,
+    /// The words of a shell that lead there, such as `ssh -p 22 root@192.0.2.1`.
+    ssh: String,
+    /// Those of longtail there.
+    line: String,
+    /// The file that longtail writes there.
+    study: String,
+}
+
+impl BoxRun {
+    /// longtail on the box; its study comes here, and its exit code is ours.
+    fn measure(&self, dir: &Path) -> Result<Exit, Mistake> {
+        let has_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+        // A terminal that goes away ends longtail there, and so does an input that ends.
+        let (flag, ends) = if has_terminal { (" -t", "") } else { ("", signals::ENDS_WITH_INPUT) };
+        let set = if has_terminal { String::new() } else { format!("{ends}=1 ") };
+        let line = quoted(&format!("cd app && {set}{}", self.line));
+        let ssh = format!("{}{flag} {line}", self.ssh);
+        ui::note(&ssh);
+        let mut command = shell(&ssh);
+        if !has_terminal {
+            // Ctrl-C is for us: longtail there is asked to stop, and reports.
+            command.stdin(Stdio::piped()).process_group(0);
+        }
+        let status = until_interrupted(&mut command)?;
+        let exit = Exit::ALL.map(|(exit, _)| exit).into_iter().find(|exit| status.code() == Some(exit.code()));
+        if exit == Some(Exit::Mistake) {
+            return Ok(Exit::Mistake);
+        }
+        let study = dir.join("studies").join(&self.study);
+        if self.bring(&study) {
+            ui::note(&format!("the study is here: longtail report {}", quoted(&study.to_string_lossy())));
+        }
+        let Some(exit) = exit else {
+            ui::note(&format!(
+                "the connection to {} broke off: longtail fleet fetch brings what was finished",
+                self.name
+            ));
+            return Ok(Exit::Invalid);
+        };
+        Ok(exit)
+    }
+
+    /// Copies the study from the box; whether there is one.
+    fn bring(&self, to: &Path) -> bool {
+        let part = to.with_extension("part");
+        let folder = to.parent().unwrap_or(to);
+        let Ok(file) = fs::create_dir_all(folder).and_then(|()| File::create(&part)) else { return false };
+        let mut command = shell(&format!("{} {}", self.ssh, quoted(&format!("cat app/{}", quoted(&self.study)))));
+        let copied = command.stdin(Stdio::null()).stdout(file).stderr(Stdio::null()).status();
+        let is_whole = copied.is_ok_and(|status| status.success()) && fs::rename(&part, to).is_ok();
+        let _ = fs::remove_file(&part);
+        is_whole
+    }
+}
+
+/// A command line as a shell reads it, which ends with us.
+fn shell(line: &str) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(format!("exec {line}"));
+    dies_with_us(&mut command);
+    command
+}
+
+/// Runs it to its end; Ctrl-C ends its input, or where that is a terminal itself.
+fn until_interrupted(command: &mut Command) -> Result<ExitStatus, Mistake> {
+    let (interrupt, clock) = (signals::interruption()?, SystemClock::start());
+    let mut process = command.spawn().map_err(|why| does_not_start("ssh", &why))?;
+    let mut input = process.stdin.take();
+    let is_piped = input.is_some();
+    loop {
+        match process.try_wait() {
+            Ok(Some(status)) => return Ok(status),
+            Ok(None) => {}
+            Err(why) => return Err(does_not_start("ssh", &why)),
+        }
+        if interrupt.load(Ordering::Relaxed) {
+            drop(input.take());
+            if !is_piped {
+                let _ = process.kill();
+            }
+        }
+        clock.sleep(GLANCE);
+    }
 }
 
 /// Becomes Ansible with that playbook, so that Ctrl-C reaches it, and nothing of it outlives us.
-fn play(dir: &Path, playbook: &str, variables: &[String]) -> Result<Exit, Mistake> {
-    let file = format!("{playbook}.yml");
+fn play(dir: &Path, name: &str, variables: &[String]) -> Result<Exit, Mistake> {
+    let why = playbook(dir, name, variables)?.exec();
+    Err(does_not_start(ANSIBLE, &why))
+}
+
+/// Ansible with that playbook. Prints what is about to run.
+fn playbook(dir: &Path, name: &str, variables: &[String]) -> Result<Command, Mistake> {
+    let file = format!("{name}.yml");
     if !dir.join(&file).is_file() {
         let dir = dir.display();
         return Err(wrong(format!("'{dir}' has no {file}: type longtail fleet init, or name the folder by --dir")));
@@ -120,8 +240,13 @@ fn play(dir: &Path, playbook: &str, variables: &[String]) -> Result<Exit, Mistak
         std::iter::once(file.as_str()).chain(variables.iter().flat_map(|one| ["-e", one.as_str()])).collect();
     let shown: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     ui::note(&format!("cd {} && {ANSIBLE} {}", quoted(&dir.to_string_lossy()), shown.join(" ")));
-    let why = Command::new(program).args(words).current_dir(dir).exec();
-    Err(wrong(format!("{ANSIBLE} does not start: {why}")))
+    let mut command = Command::new(program);
+    command.args(words).current_dir(dir);
+    Ok(command)
+}
+
+fn does_not_start(program: &str, why: &io::Error) -> Mistake {
+    wrong(format!("{program} does not start: {why}"))
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 # What of DigitalOcean's API v2 the playbooks use, on loopback, with faults on demand.
 #
-#   digitalocean.py STATE [FAULT]...     FAULT: METHOD PATH NTH STATUS, such as "POST /v2/droplets 2 500" (status 0: no answer)
+#   digitalocean.py STATE FAULTS     a fault is a line: METHOD PATH NTH STATUS, such as "POST /v2/droplets 2 500" (status 0: no answer)
 #
-# NTH may be "all". Prints its port, and writes what the account has to STATE whenever that changes.
+# NTH may be "all"; whenever the file FAULTS is another, calls are numbered from 1 again. Prints its port, and writes what the account has to
+# STATE whenever that changes.
 import base64
 import http.server
 import itertools
@@ -12,10 +13,10 @@ import sys
 import threading
 import time
 
-STATE, FAULTS = sys.argv[1], [fault.split() for fault in sys.argv[2:]]
+STATE, FAULTS = sys.argv[1:]
 TOKEN = "dop_v1_secret"
 account = {"droplets": [], "ssh_keys": [], "tags": [], "deleted": 0}
-calls, numbers, lock = {}, itertools.count(101), threading.Lock()
+calls, faults, numbers, lock = {}, [], itertools.count(101), threading.Lock()
 MESSAGES = {401: "Unable to authenticate you", 429: "API Rate limit exceeded.", 500: "Server Error"}
 
 
@@ -31,8 +32,12 @@ class Api(http.server.BaseHTTPRequestHandler):
         self.wfile.write(text)
 
     def fault(self, path):
+        with open(FAULTS) as file: now = [line.split() for line in file]
+        if now != faults:
+            faults[:] = now
+            calls.clear()
         nth = calls[self.command, path] = calls.get((self.command, path), 0) + 1
-        for method, of, when, status in FAULTS:
+        for method, of, when, status in faults:
             if (method, of) == (self.command, path) and when in ("all", str(nth)): return int(status)
         return 401 if self.headers["Authorization"] != f"Bearer {TOKEN}" else None
 
