@@ -77,13 +77,6 @@ impl House {
         text
     }
 
-    /// Parameters that are tuples, `file:line: function`.
-    pub(crate) fn tuples(&self) -> Vec<String> {
-        self.shipped()
-            .flat_map(|file| file.tuples.iter().map(|place| format!("{}:{place}", file.path.display())))
-            .collect()
-    }
-
     /// What must not be, a line each.
     pub(crate) fn broken(&self) -> Vec<String> {
         let mut broken = Vec::new();
@@ -101,6 +94,10 @@ impl House {
         }
         for file in self.files.iter().filter(|file| file.lines > LONGEST_FILE) {
             broken.push(format!("{} has {} lines: more than {LONGEST_FILE}", file.path.display(), file.lines));
+        }
+        for file in self.shipped() {
+            let has_tuple = |place: &String| format!("{}:{place} takes a tuple", file.path.display());
+            broken.extend(file.tuples.iter().map(has_tuple));
         }
         broken
     }
@@ -221,6 +218,15 @@ mod tests {
     fn long_files_are_named_wherever_they_are() {
         let long = house(&[("crates/a/tests/all.rs", &"\n".repeat(601))]);
         assert_eq!(long.broken(), ["crates/a/tests/all.rs has 601 lines: more than 600"]);
+    }
+
+    #[test]
+    fn a_parameter_that_is_a_tuple_wants_a_type() {
+        let tuple = house(&[
+            ("crates/a/src/lib.rs", "fn f(a: u8) {}\nfn g(at: &[(u8, u8)]) {}\n#[cfg(test)]\nfn h(at: (u8, u8)) {}"),
+            ("bench/src/main.rs", "fn f(at: (u8, u8)) {}"),
+        ]);
+        assert_eq!(tuple.broken(), ["crates/a/src/lib.rs:2: g takes a tuple"]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod discover;
 mod listeners;
 mod settings;
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -77,7 +78,7 @@ impl Surroundings {
 
     /// The same for a server that runs in another folder, or with other settings in its environment.
     #[must_use]
-    pub fn of(mut self, dir: Option<&Path>, env: &[(OsString, OsString)]) -> Surroundings {
+    pub fn of(mut self, dir: Option<&Path>, env: &BTreeMap<OsString, OsString>) -> Surroundings {
         self.dir = dir.map_or(self.dir, Path::to_owned);
         for (name, value) in env {
             match name.to_str() {
@@ -161,9 +162,9 @@ pub fn prepare(plan: &ServerPlan, addresses: &Addresses, around: &Surroundings) 
     argv.push(format!("--control-url={control_url}").into());
     argv.push(format!("--control-token={token}").into());
     argv.push(rackup.into());
-    let mut env = Vec::new();
+    let mut env = BTreeMap::new();
     if plan.yjit {
-        env.push(("RUBYOPT".into(), with_yjit(around.rubyopt.as_deref())));
+        env.insert("RUBYOPT".into(), with_yjit(around.rubyopt.as_deref()));
     }
     if plan.rackup.is_none() {
         env.extend(app::environment(plan.app, dir));

@@ -3,6 +3,7 @@
 //! Whether it is *ready* is not known here. What stays true: when [`Server::stop`] has returned, or a `Server` was
 //! dropped, nothing of it lives (but what is beyond our rights, which `stop` names).
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -95,7 +96,7 @@ impl Server {
         let scratch = spec.scratch.as_ref().map_or(NONE.as_ref(), |scratch| scratch.path().as_os_str());
         let cpus = spec.cpus.as_ref().map_or_else(|| NONE.to_owned(), ToString::to_string);
         command.args(&guard.args).arg(scratch).arg(cpus).args(&spec.argv);
-        command.envs(spec.env.iter().map(|(name, value)| (name, value))).current_dir(&spec.dir);
+        command.envs(&spec.env).current_dir(&spec.dir);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut guard = command.spawn().map_err(|error| LaunchError::Guard(error.to_string()))?;
 
@@ -348,7 +349,7 @@ fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
     if !spec.dir.is_dir() {
         return Err(LaunchError::NoDirectory(spec.dir.clone()));
     }
-    let own = spec.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
+    let own = spec.env.get(OsStr::new("PATH")).cloned();
     let path = own.or_else(|| std::env::var_os("PATH")).unwrap_or_default();
     match find_program(program, &spec.dir, &path) {
         Some(_) => Ok(()),

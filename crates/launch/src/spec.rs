@@ -1,5 +1,6 @@
 //! What to start and who guards it: values only, nothing is started here.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ pub struct LaunchSpec {
     /// Program and arguments; never empty.
     pub argv: Vec<OsString>,
     /// Variables set beside those that longtail itself has.
-    pub env: Vec<(OsString, OsString)>,
+    pub env: BTreeMap<OsString, OsString>,
     /// The directory it runs in.
     pub dir: PathBuf,
     /// Files that must be there as long as the server lives.
@@ -28,7 +29,7 @@ impl LaunchSpec {
     /// Any command, in `dir`, with nothing beside it.
     pub fn command<Word: Into<OsString>>(argv: impl IntoIterator<Item = Word>, dir: &Path) -> LaunchSpec {
         let argv = argv.into_iter().map(Into::into).collect();
-        LaunchSpec { argv, env: Vec::new(), dir: dir.to_owned(), scratch: None, cpus: None }
+        LaunchSpec { argv, env: BTreeMap::new(), dir: dir.to_owned(), scratch: None, cpus: None }
     }
 
     /// The command as a shell takes it, what is set in the environment first.
@@ -70,7 +71,7 @@ mod tests {
     #[test]
     fn the_command_line_can_be_pasted_into_a_shell() {
         let mut spec = LaunchSpec::command(["puma", "-b", "tcp://127.0.0.1:1", "my app.ru"], Path::new("/"));
-        spec.env.push(("RUBYOPT".into(), "-W0 --yjit".into()));
+        spec.env.insert("RUBYOPT".into(), "-W0 --yjit".into());
         assert_eq!(spec.command_line(), "RUBYOPT='-W0 --yjit' puma -b tcp://127.0.0.1:1 'my app.ru'");
     }
 }

@@ -11,7 +11,6 @@ mod simulated;
 
 use serde::{Deserialize, Serialize};
 
-use crate::finding::is_evidence;
 use crate::{Diagnostic, Environment, LaneCountReason, Nanos, Run, ServerFacts, ServerUse};
 
 pub use self::analysis::{
@@ -101,8 +100,7 @@ impl ComparisonRun {
 
     /// Whether its figures are the server's. One that is not is repeated once, and never counted.
     pub fn is_sound(&self) -> bool {
-        let judgement = self.run.judgement.as_ref();
-        is_evidence(judgement) || judgement.is_some_and(|judgement| judgement.forced)
+        self.run.is_evidence() || self.run.judgement.as_ref().is_some_and(|judgement| judgement.forced)
     }
 }
 

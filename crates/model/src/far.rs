@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Diagnostic, GeneratorFacts, Nanos, Tally};
+use crate::{Diagnostic, Nanos, Tally};
 
 /// A later start than this is not the common start.
 pub const LATEST_START: Nanos = Nanos::from_millis(5);
@@ -53,19 +53,6 @@ impl FarGenerator {
     /// One that ended in the middle of a run, or did not start.
     pub fn lost(name: String, why: String) -> FarGenerator {
         FarGenerator { name, lost: Some(why), ..FarGenerator::default() }
-    }
-}
-
-impl GeneratorFacts {
-    /// The same where the load came from other machines: their kernels tried the connects, and the worst of the machines counts.
-    #[must_use]
-    pub fn from_far(mut self, far: Vec<FarGenerator>) -> GeneratorFacts {
-        if !far.is_empty() {
-            self.syn_retransmits = far.iter().map(|one| one.syn_retransmits).sum();
-            self.steal = far.iter().filter_map(|one| one.steal).chain(self.steal).reduce(f64::max);
-            self.far = far;
-        }
-        self
     }
 }
 

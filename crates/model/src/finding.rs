@@ -6,7 +6,7 @@ mod rules;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::rules::{findings, is_evidence};
+pub use self::rules::findings;
 use crate::groups::TwoGroups;
 use crate::{Believable, Diagnostic, Limit, Nanos, Verdict};
 

@@ -27,6 +27,19 @@ pub struct GeneratorFacts {
     pub far: Vec<FarGenerator>,
 }
 
+impl GeneratorFacts {
+    /// The same where the load came from other machines: their kernels tried the connects, and the worst of the machines counts.
+    #[must_use]
+    pub fn from_far(mut self, far: Vec<FarGenerator>) -> GeneratorFacts {
+        if !far.is_empty() {
+            self.syn_retransmits = far.iter().map(|one| one.syn_retransmits).sum();
+            self.steal = far.iter().filter_map(|one| one.steal).chain(self.steal).reduce(f64::max);
+            self.far = far;
+        }
+        self
+    }
+}
+
 /// One lane's use of the CPU, by the kernel's account (`/proc/thread-self/schedstat`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneFacts {

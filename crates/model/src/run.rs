@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::forecast::Overload;
 use crate::{
     Anatomy, Diagnostic, Forecast, GeneratorClaim, GeneratorFacts, Judgement, KernelView, Nanos, Pace, Quantile,
-    Statistics, StatsdReport, Tally, Theory, Watch, WatchReading,
+    Statistics, StatsdReport, Tally, Theory, Verdict, Watch, WatchReading,
 };
 
 /// One run of a study: a row of a sweep, a body over a kind of socket, a load.
@@ -98,6 +98,12 @@ impl Run {
     pub fn claimed(connections: u32, claim: GeneratorClaim, elapsed: Nanos) -> Run {
         let measured = claim.duration.unwrap_or(elapsed);
         Run { claim: Some(Box::new(claim)), ..Run::recorded(connections, Tally::default(), measured, elapsed) }
+    }
+
+    /// Whether its figures may be concluded from.
+    pub fn is_evidence(&self) -> bool {
+        let verdict = self.judgement.as_ref().map(|judgement| judgement.verdict);
+        verdict.is_some_and(|verdict| !matches!(verdict, Verdict::GeneratorBound | Verdict::Invalid))
     }
 
     /// What it is called in a sweep: `1.5x`; empty of a load.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::batches::{Batch, Batches};
 use crate::interval::ranks;
-use crate::steadiness::{SettledPart, line, mser, shift};
+use crate::steadiness::{FitPoint, SettledPart, line, mser, shift};
 use crate::{Backlog, Nanos, ResponseTimeMap, Tally};
 
 /// What the batches of a run say.
@@ -205,15 +205,17 @@ fn inflation(batches: &Batches, quantile: f64) -> Option<f64> {
 }
 
 /// The mean of each batch that has answers, in ns, with the middle of its time in seconds.
-fn means(batches: &Batches, of: fn(&Batch) -> u128) -> Vec<(f64, f64)> {
+fn means(batches: &Batches, of: fn(&Batch) -> u128) -> Vec<FitPoint> {
     let width = batches.width().as_secs_f64();
     let filled = batches.filled().iter().enumerate().filter(|(_, batch)| batch.answers > 0);
-    filled.map(|(at, batch)| ((at as f64 + 0.5) * width, of(batch) as f64 / batch.answers as f64)).collect()
+    filled
+        .map(|(at, batch)| FitPoint { x: (at as f64 + 0.5) * width, y: of(batch) as f64 / batch.answers as f64 })
+        .collect()
 }
 
 fn steadiness(batches: &Batches) -> Option<Steadiness> {
     let means = means(batches, |batch| batch.response_time_sum);
-    let times: Vec<f64> = means.iter().map(|(_, mean)| *mean).collect();
+    let times: Vec<f64> = means.iter().map(|mean| mean.y).collect();
     // The last batch may be cut off by the end.
     let filled = batches.filled();
     let counts: Vec<f64> = filled[..filled.len().saturating_sub(1)].iter().map(|batch| batch.answers as f64).collect();

@@ -78,19 +78,26 @@ pub struct LinearFit {
     pub t: f64,
 }
 
-/// The line through (x, y); `None` of fewer than 8 points, or where all have the same x.
-pub fn line(points: &[(f64, f64)]) -> Option<LinearFit> {
+/// A point of a plane.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct FitPoint {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+}
+
+/// The line through these points; `None` of fewer than 8 points, or where all have the same x.
+pub(crate) fn line(points: &[FitPoint]) -> Option<LinearFit> {
     if points.len() < 8 {
         return None;
     }
     let n = points.len() as f64;
-    let (x0, y0) = (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);
-    let xx: f64 = points.iter().map(|p| (p.0 - x0).powi(2)).sum();
+    let (x0, y0) = (points.iter().map(|p| p.x).sum::<f64>() / n, points.iter().map(|p| p.y).sum::<f64>() / n);
+    let xx: f64 = points.iter().map(|p| (p.x - x0).powi(2)).sum();
     if xx == 0.0 {
         return None;
     }
-    let slope = points.iter().map(|p| (p.0 - x0) * (p.1 - y0)).sum::<f64>() / xx;
-    let left: f64 = points.iter().map(|p| (p.1 - y0 - slope * (p.0 - x0)).powi(2)).sum();
+    let slope = points.iter().map(|p| (p.x - x0) * (p.y - y0)).sum::<f64>() / xx;
+    let left: f64 = points.iter().map(|p| (p.y - y0 - slope * (p.x - x0)).powi(2)).sum();
     let error = (left / (n - 2.0) / xx).sqrt();
     let t = if error > 0.0 { slope / error } else { slope.signum() * if slope == 0.0 { 0.0 } else { CERTAIN } };
     Some(LinearFit { slope, t })
@@ -137,7 +144,7 @@ mod tests {
         // Anscombe's first quartet (1973): slope 0.50009, standard error 0.11791.
         let x = [10.0, 8.0, 13.0, 9.0, 11.0, 14.0, 6.0, 4.0, 12.0, 7.0, 5.0];
         let y = [8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68];
-        let points: Vec<(f64, f64)> = x.into_iter().zip(y).collect();
+        let points: Vec<FitPoint> = x.into_iter().zip(y).map(|(x, y)| FitPoint { x, y }).collect();
         let LinearFit { slope, t } = line(&points).unwrap();
         assert!((slope - 0.500_090_9).abs() < 1e-6 && (t - 4.241_455).abs() < 1e-5, "{slope} {t}");
     }

@@ -2,6 +2,8 @@
 //!
 //! Count and sum are exact. A quantile is the *highest* time of its bucket: never too low, and at most 1/64 (1.6 %) too high.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Nanos;
@@ -24,9 +26,8 @@ pub struct Waits {
 
 impl Waits {
     /// Of a sum, and buckets by number with the times in each.
-    pub fn of_buckets(sum: Nanos, buckets: impl IntoIterator<Item = (u32, u64)>) -> Waits {
-        let mut buckets: Vec<(u64, u64)> = buckets.into_iter().map(|(bucket, n)| (top_of(bucket), n)).collect();
-        buckets.sort_unstable();
+    pub fn of_buckets(sum: Nanos, buckets: &BTreeMap<u32, u64>) -> Waits {
+        let buckets: Vec<(u64, u64)> = buckets.iter().map(|(bucket, n)| (top_of(*bucket), *n)).collect();
         Waits { count: buckets.iter().map(|(_, n)| n).sum(), sum, buckets }
     }
 
@@ -71,11 +72,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn of(times: &[u64]) -> Waits {
-        let buckets = times.iter().fold(std::collections::BTreeMap::new(), |mut buckets, time| {
+        let buckets = times.iter().fold(BTreeMap::new(), |mut buckets, time| {
             *buckets.entry(bucket_of(Nanos(*time))).or_insert(0) += 1;
             buckets
         });
-        Waits::of_buckets(Nanos(times.iter().sum()), buckets)
+        Waits::of_buckets(Nanos(times.iter().sum()), &buckets)
     }
 
     #[test]

@@ -223,7 +223,8 @@ fn pivots(study: &BodiesStudy) -> Vec<ReportSection> {
     let by_kind = |socket: &Socket| {
         let row = |kilobytes: &u32| {
             let kilobytes = *kilobytes;
-            let across = bodies.kinds.iter().map(|kind| (*socket, Body { kilobytes, kind: *kind }));
+            let across =
+                bodies.kinds.iter().map(|kind| PivotPlace { socket: *socket, body: Body { kilobytes, kind: *kind } });
             pivot_row(study, vec![TableCell::count(kilobytes)], &across.collect::<Vec<_>>())
         };
         let table = pivot_table(&["KB"], &kinds, bodies.kilobytes.iter().map(row).collect());
@@ -232,7 +233,7 @@ fn pivots(study: &BodiesStudy) -> Vec<ReportSection> {
     let mut pivots: Vec<ReportSection> = sockets.iter().map(by_kind).collect();
     if sockets.len() > 1 {
         let row = |body: Body| {
-            let across: Vec<_> = sockets.iter().map(|socket| (*socket, body)).collect();
+            let across: Vec<_> = sockets.iter().map(|socket| PivotPlace { socket: *socket, body }).collect();
             pivot_row(study, vec![TableCell::count(body.kilobytes), body.kind.name().into()], &across)
         };
         let names: Vec<&str> = sockets.iter().map(|socket| socket.name()).collect();
@@ -251,10 +252,15 @@ fn pivot_table(lead: &[&str], across: &[&str], rows: Vec<TableRow>) -> DataTable
     DataTable { columns: lead.iter().map(column).chain(figures).collect(), rows, lead: lead.len() }
 }
 
-fn pivot_row(study: &BodiesStudy, mut cells: Vec<TableCell>, across: &[(Socket, Body)]) -> TableRow {
+/// What stands at one place of a row.
+struct PivotPlace {
+    socket: Socket,
+    body: Body,
+}
+
+fn pivot_row(study: &BodiesStudy, mut cells: Vec<TableCell>, across: &[PivotPlace]) -> TableRow {
     for figure in &FIGURES {
-        let cell =
-            |(socket, body): &(Socket, Body)| TableCell::number(of_body(study, *socket, *body, figure), figure.shown);
+        let cell = |at: &PivotPlace| TableCell::number(of_body(study, at.socket, at.body, figure), figure.shown);
         cells.extend(across.iter().map(cell));
     }
     TableRow::new(cells)

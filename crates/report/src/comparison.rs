@@ -9,6 +9,8 @@ mod trust;
 mod two_studies;
 mod words;
 
+use model::ComparisonStudy;
+
 pub use self::figures::{SummaryArm, SummaryComparison, SummaryDifference, SummaryMetric, SummaryRanking};
 pub(crate) use self::forest::figure as forest;
 pub use self::full::report;
@@ -16,3 +18,9 @@ pub(crate) use self::tables::table;
 pub(crate) use self::trust::{measured, sound_runs, trust};
 pub use self::two_studies::{StudyFile, side_by_side};
 pub(crate) use self::words::sentence;
+
+/// What a comparison came to, and what else must be known.
+pub(crate) fn summary(study: &ComparisonStudy) -> SummaryComparison {
+    let figures = SummaryComparison::of(study);
+    SummaryComparison { reasons: words::reasons(study, &figures), ..figures }
+}

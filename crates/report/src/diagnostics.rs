@@ -28,9 +28,12 @@ pub(crate) fn verdicts(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
         })
         .collect();
     troubles.sort_by_key(|(_, _, grade)| *grade != Grade::Failed);
-    let sentences =
-        troubles.iter().map(|(label, check, grade)| (*label, *check, verdicts::marked_sentence(check, *grade)));
-    let section = ReportSection::new("verdicts").paragraphs(verdicts::WORDS).table(verdicts::table(judged()));
+    let sentences = troubles.iter().map(|(label, check, grade)| SaidDiagnostic {
+        label,
+        hint: check.hint(),
+        text: verdicts::marked_sentence(check, *grade),
+    });
+    let section = ReportSection::new("verdicts").paragraphs(verdicts::WORDS).table(verdicts::table(runs));
     let section = section.list(limits).list(by_hint(sentences, None));
     judged().next().map(|_| ReportSection { is_detail: troubles.is_empty(), ..section })
 }
@@ -50,8 +53,19 @@ pub(crate) fn warnings(of_study: &[Diagnostic], runs: &[NamedRun<'_>]) -> Option
         runs.iter().flat_map(|NamedRun { name, run }| run.warnings.iter().map(|warning| (name.as_str(), warning)));
     let mut all: Vec<(&str, &Diagnostic)> = of_study.chain(of_runs).collect();
     all.sort_by_key(|(_, warning)| warning.grade() == Grade::Note);
-    let sentences = all.into_iter().map(|(label, warning)| (label, warning, warning.to_string()));
+    let sentences = all.into_iter().map(|(label, warning)| SaidDiagnostic {
+        label,
+        hint: warning.hint(),
+        text: warning.to_string(),
+    });
     ReportSection::new("warnings").list(by_hint(sentences, Some(runs.len()))).filled()
+}
+
+/// What is said of one run.
+struct SaidDiagnostic<'a> {
+    label: &'a str,
+    hint: &'a str,
+    text: String,
 }
 
 /// What was said of one run, or in the same words of several.
@@ -60,12 +74,11 @@ struct SharedLine<'a> {
     text: String,
 }
 
-/// Diagnostics and what is said of them, by the runs of these names: an item a hint, in the order in which the hints first come up.
+/// What is said, an item a hint, in the order in which the hints first come up.
 /// Where all of so many runs have the same, they need no names.
-fn by_hint<'a>(all: impl Iterator<Item = (&'a str, &'a Diagnostic, String)>, runs: Option<usize>) -> Vec<ListItem> {
+fn by_hint<'a>(all: impl Iterator<Item = SaidDiagnostic<'a>>, runs: Option<usize>) -> Vec<ListItem> {
     let mut by_hint: Vec<(&str, Vec<SharedLine<'_>>)> = Vec::new();
-    for (label, diagnostic, text) in all {
-        let hint = diagnostic.hint();
+    for SaidDiagnostic { label, hint, text } in all {
         let at = by_hint.iter().position(|(known, _)| *known == hint).unwrap_or_else(|| {
             by_hint.push((hint, Vec::new()));
             by_hint.len() - 1

@@ -1,7 +1,6 @@
 //! What to type next: commands that settle what a study leaves open. Each is the study's own command line with one thing changed.
 
 use model::comparison::{ComparisonDoubt, ComparisonFindings};
-use model::finding::is_evidence;
 use model::plan::quoted;
 use model::{
     ComparisonStudy, Finding, LoadStudy, Nanos, Pace, Plan, Profile, Quantile, ServerCpu, ServerKind, Statistics, Stop,
@@ -125,8 +124,7 @@ fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
         }
     }
     next.truncate(MOST_OF_FINDINGS);
-    if study.runs.is_empty() || !study.runs.iter().all(|run| is_evidence(run.judgement.as_ref()) && run.claim.is_none())
-    {
+    if study.runs.is_empty() || !study.runs.iter().all(|run| run.is_evidence() && run.claim.is_none()) {
         return next;
     }
     let needs = study.runs.iter().filter_map(|run| {
@@ -226,7 +224,7 @@ fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
     }
     next.truncate(MOST_OF_FINDINGS);
     let (run, answers) = (&study.run, study.run.tally.counts.good());
-    let is_evidence = is_evidence(run.judgement.as_ref()) && run.claim.is_none();
+    let is_evidence = run.is_evidence() && run.claim.is_none();
     let needed = more_answers(run.response_time(0.99), run.statistics.as_ref(), answers).filter(|_| is_evidence);
     let is_steady = matches!(plan.pace, Pace::Closed | Pace::Open { profile: Profile::Flat { .. }, .. });
     if let Some((times, needed)) = needed.filter(|_| is_steady) {

@@ -5,7 +5,7 @@ use model::{MetricKind, Nanos, Run, StatsdFigures, StatsdMetric, StatsdReport, W
 
 use crate::named_runs::NamedRun;
 use crate::number::{self, NONE};
-use crate::tree::{DataTable, ListItem, ReportSection, TableCell, TableColumn, TableRow, TimeCurve};
+use crate::tree::{CurvePoint, DataTable, ListItem, ReportSection, TableCell, TableColumn, TableRow, TimeCurve};
 
 /// A row for each run that was watched; the first columns are of the accept queue.
 pub(crate) fn section(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
@@ -145,13 +145,13 @@ fn curves_of(label: &str, run: &Run, watch: &Watch) -> Vec<TimeCurve> {
     let sums = [("in line", "accept_queue"), ("connected", "open_connections"), ("backlog", "backlog")];
     let curves = sums.map(|(name, curve)| (name, summed(watch, curve)));
     let curves: Vec<_> = curves.into_iter().chain([("response time", response_times(run))]).collect();
-    let span = curves.iter().filter_map(|(_, points)| Some(points.last()?.0)).max().unwrap_or(Nanos::ZERO);
+    let span = curves.iter().filter_map(|(_, points)| Some(points.last()?.at)).max().unwrap_or(Nanos::ZERO);
     let samples = curves.first().map_or(0, |(_, points)| points.len());
     if span == Nanos::ZERO || samples < LEAST_SAMPLES {
         return Vec::new();
     }
-    let curve = |(name, points): (&'static str, Vec<(Nanos, Option<f64>)>)| {
-        let most = points.iter().filter_map(|(_, value)| *value).fold(0.0, f64::max);
+    let curve = |(name, points): (&'static str, Vec<CurvePoint>)| {
+        let most = points.iter().filter_map(|point| point.value).fold(0.0, f64::max);
         // A server without a backlog need not be shown one.
         if points.is_empty() || (name == "backlog" && most == 0.0) {
             return None;
@@ -167,15 +167,19 @@ fn curves_of(label: &str, run: &Run, watch: &Watch) -> Vec<TimeCurve> {
 }
 
 /// The curves of that name, added up sample by sample; a sample that one of them lacks is a gap.
-pub(crate) fn summed(watch: &Watch, name: &str) -> Vec<(Nanos, Option<f64>)> {
-    let mut points: Vec<(Nanos, Option<f64>)> = Vec::new();
+pub(crate) fn summed(watch: &Watch, name: &str) -> Vec<CurvePoint> {
+    let mut points: Vec<CurvePoint> = Vec::new();
     for (track, curve) in watch.curves(name) {
-        let values = track.at.iter().zip(&curve.values).map(|(at, value)| (*at, value.map(|value| value as f64)));
+        let values = track
+            .at
+            .iter()
+            .zip(&curve.values)
+            .map(|(at, value)| CurvePoint { at: *at, value: value.map(|value| value as f64) });
         if points.is_empty() {
             points = values.collect();
         } else {
-            for ((_, mine), (_, theirs)) in points.iter_mut().zip(values) {
-                *mine = mine.zip(theirs).map(|(mine, theirs)| mine + theirs);
+            for (mine, theirs) in points.iter_mut().zip(values) {
+                mine.value = mine.value.zip(theirs.value).map(|(mine, theirs)| mine + theirs);
             }
         }
     }
@@ -183,10 +187,10 @@ pub(crate) fn summed(watch: &Watch, name: &str) -> Vec<(Nanos, Option<f64>)> {
 }
 
 /// The mean response time of the good answers of each second, in seconds.
-fn response_times(run: &Run) -> Vec<(Nanos, Option<f64>)> {
+fn response_times(run: &Run) -> Vec<CurvePoint> {
     let mean = |(at, second): (usize, &model::series::Second)| {
         let mean = second.response_time_sum_ns.checked_div(second.completed);
-        (Nanos::from_secs(at as u64), mean.map(|mean| Nanos(mean).as_secs_f64()))
+        CurvePoint { at: Nanos::from_secs(at as u64), value: mean.map(|mean| Nanos(mean).as_secs_f64()) }
     };
     run.tally.series.seconds.iter().enumerate().map(mean).collect()
 }

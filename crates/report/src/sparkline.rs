@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use model::Nanos;
 
-use crate::tree::TimeCurve;
+use crate::tree::{CurvePoint, TimeCurve};
 use crate::width::{Width, columns_of};
 
 /// Characters of a drawing at the most.
@@ -29,7 +29,7 @@ pub(crate) fn lines(curves: &[TimeCurve], width: Width) -> String {
     for TimeCurve { label, name, points, span, most_points, highest } in curves {
         let shown = if label == last { "" } else { label };
         last = label;
-        let most = points.iter().filter_map(|(_, value)| *value).fold(0.0, f64::max);
+        let most = points.iter().filter_map(|point| point.value).fold(0.0, f64::max);
         let drawing = line(&binned(points, *span, room.min(*most_points)), most);
         _ = writeln!(text, "  {shown:<labels$}  {name:<names$}  {drawing}  {highest}");
     }
@@ -37,19 +37,19 @@ pub(crate) fn lines(curves: &[TimeCurve], width: Width) -> String {
 }
 
 /// The mean of the points in each of `bins` equal parts of `span`; where there are none, what the last point said.
-fn binned(points: &[(Nanos, Option<f64>)], span: Nanos, bins: usize) -> Vec<Option<f64>> {
+fn binned(points: &[CurvePoint], span: Nanos, bins: usize) -> Vec<Option<f64>> {
     let mut rest = points;
     // The first sample comes up to one step after the start, and stands for that step.
     let mut last = match points {
-        [(first, value), (second, _), ..] if *first <= second.saturating_sub(*first) => *value,
+        [first, second, ..] if first.at <= second.at.saturating_sub(first.at) => first.value,
         _ => None,
     };
     let part = |bin: usize| Nanos((u128::from(span.0) * bin as u128 / bins as u128) as u64);
     let bin = |bin: usize| {
         let end = if bin + 1 == bins { Nanos::MAX } else { part(bin + 1) };
-        let (here, later) = rest.split_at(rest.partition_point(|(at, _)| *at < end));
+        let (here, later) = rest.split_at(rest.partition_point(|point| point.at < end));
         rest = later;
-        let known: Vec<f64> = here.iter().filter_map(|(_, value)| *value).collect();
+        let known: Vec<f64> = here.iter().filter_map(|point| point.value).collect();
         if !here.is_empty() {
             last = (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64);
         }
@@ -72,8 +72,11 @@ fn line(values: &[Option<f64>], most: f64) -> String {
 mod tests {
     use super::*;
 
-    fn points(values: &[Option<u32>]) -> Vec<(Nanos, Option<f64>)> {
-        let second = |(at, value): (usize, &Option<u32>)| (Nanos::from_secs(at as u64), value.map(f64::from));
+    fn points(values: &[Option<u32>]) -> Vec<CurvePoint> {
+        let second = |(at, value): (usize, &Option<u32>)| CurvePoint {
+            at: Nanos::from_secs(at as u64),
+            value: value.map(f64::from),
+        };
         values.iter().enumerate().map(second).collect()
     }
 
@@ -90,7 +93,7 @@ mod tests {
         assert_eq!(binned(&six, Nanos::from_secs(6), 3), [Some(2.0), Some(0.0), None]);
         let two = points(&[Some(1), Some(5)]);
         assert_eq!(binned(&two, Nanos::from_secs(2), 4), [Some(1.0), Some(1.0), Some(5.0), Some(5.0)]);
-        let late = |at: u64| [(Nanos::from_secs(at), Some(5.0)), (Nanos::from_secs(4), Some(5.0))];
+        let late = |at: u64| [at, 4].map(|at| CurvePoint { at: Nanos::from_secs(at), value: Some(5.0) });
         assert_eq!(binned(&late(3), Nanos::from_secs(4), 2), [None, Some(5.0)], "nobody looked for so long");
         assert_eq!(binned(&late(2), Nanos::from_secs(4), 4)[0], Some(5.0), "one step");
         // What came at the very end is in the last part.

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use model::finding::is_evidence;
 use model::{
     CpuUsage, FarGenerator, Finding, FindingRole, Judgement, Limit, LoadStudy, Nanos, Quantile, Run, Study, TwoGroups,
     Verdict, counts, findings,
@@ -271,7 +270,7 @@ impl Summary {
         let next = next_commands(study, &findings);
         let findings: Vec<SummaryFinding> = findings.into_iter().map(in_words).collect();
         let comparison = match study {
-            Study::Compare(study) => Some(SummaryComparison::of(study)),
+            Study::Compare(study) => Some(comparison::summary(study)),
             _ => None,
         };
         let conclusions = findings.iter().filter(|finding| finding.finding.role() == FindingRole::Conclusion);
@@ -437,7 +436,7 @@ fn summary_run(run: &Run, label: String, RunRates { rate, closed }: RunRates, ve
         let ends = [interval.low.map(millis), interval.high.map(millis)];
         ends.iter().any(Option::is_some).then_some((*name, ends))
     });
-    let is_clean = run.claim.is_none() && is_evidence(judgement) && run.tally.counts.censored() == 0;
+    let is_clean = run.claim.is_none() && run.is_evidence() && run.tally.counts.censored() == 0;
     let groups = if is_clean { times.two_groups() } else { None };
     let deviations = run.worker_deviations();
     let in_order = closed.zip(rate.completed).filter(|(_, rate)| *rate > 0.0 && is_clean);

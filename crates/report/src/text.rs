@@ -42,10 +42,11 @@ pub fn opening(report: &ReportTree, width: Width) -> String {
 pub fn closing(report: &ReportTree, width: Width) -> String {
     let (shown, left_out) = report.table.as_ref().map(|table| fitting(table, width)).unwrap_or_default();
     let columns = report.table.iter().flat_map(|table| shown.iter().map(|at| &table.columns[*at]));
-    let words = words(columns).into_iter().chain(report.glossary.iter().map(|(word, is)| ((*word).to_owned(), *is)));
+    let own = report.glossary.iter().map(|(word, is)| ((*word).to_owned(), *is));
+    let words = words(columns).into_iter().chain(own).map(|(word, is)| NamedFact::new(word, [is.to_owned()]));
     let mut parts = vec![report.table.as_ref().map_or(String::new(), |table| no_room(table, &left_out, width))];
     parts.extend(report.sections.iter().map(|one| section(one, width)));
-    parts.push(glossary(&words.collect::<Vec<_>>(), width));
+    parts.push(facts(&words.collect::<Vec<_>>(), width));
     parts.push(format!("{}\n", report.total_time));
     parts.iter().filter(|part| !part.is_empty()).fold(String::new(), |text, part| text + "\n" + part)
 }
@@ -57,11 +58,11 @@ pub fn sections(sections: &[ReportSection], width: Width) -> String {
 
 /// Names in front, what they name behind.
 pub fn facts(facts: &[NamedFact], width: Width) -> String {
-    let widest = facts.iter().map(|fact| columns_of(fact.name)).max().unwrap_or(0);
+    let widest = facts.iter().map(|fact| columns_of(&fact.name)).max().unwrap_or(0);
     let mut text = String::new();
     for fact in facts {
         for (at, line) in fact.lines.iter().enumerate() {
-            wrap(&mut text, width, &format!("{:<widest$}  ", if at == 0 { fact.name } else { "" }), line);
+            wrap(&mut text, width, &format!("{:<widest$}  ", if at == 0 { &fact.name } else { "" }), line);
         }
     }
     text
@@ -79,15 +80,6 @@ pub(crate) fn words<'a>(columns: impl Iterator<Item = &'a TableColumn>) -> Vec<(
         }
     }
     words
-}
-
-fn glossary(words: &[(String, &str)], width: Width) -> String {
-    let widest = words.iter().map(|(word, _)| columns_of(word)).max().unwrap_or(0);
-    let mut text = String::new();
-    for (word, meaning) in words {
-        wrap(&mut text, width, &format!("{word:<widest$}  "), meaning);
-    }
-    text
 }
 
 fn section(section: &ReportSection, width: Width) -> String {

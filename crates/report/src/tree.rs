@@ -3,6 +3,8 @@
 //! Nothing here knows of lines, spaces or widths in characters, but for the columns of a table whose rows are printed as they
 //! are done: those have their width before the first row is known.
 
+use std::borrow::Cow;
+
 use model::Nanos;
 
 use crate::number::NONE;
@@ -26,7 +28,7 @@ pub struct ReportTree {
 
 /// A fact about what was measured: its name and its lines.
 pub struct NamedFact {
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     pub(crate) lines: Vec<String>,
     /// Whether no figure means anything without it: it stands at the top wherever the others are folded away.
     pub(crate) is_key: bool,
@@ -66,14 +68,21 @@ pub(crate) struct TimeCurve {
     /// Which run it is of.
     pub(crate) label: String,
     pub(crate) name: &'static str,
-    /// When, and what; `None` is a gap.
-    pub(crate) points: Vec<(Nanos, Option<f64>)>,
+    pub(crate) points: Vec<CurvePoint>,
     /// From 0 to here.
     pub(crate) span: Nanos,
     /// Points that a drawing may show at the most: how often somebody looked.
     pub(crate) most_points: usize,
     /// The highest value, in words.
     pub(crate) highest: String,
+}
+
+/// A point of a curve over time.
+#[derive(Clone, Copy)]
+pub(crate) struct CurvePoint {
+    pub(crate) at: Nanos,
+    /// `None` is a gap.
+    pub(crate) value: Option<f64>,
 }
 
 /// A table: columns that are known before the rows.
@@ -236,8 +245,12 @@ impl DataTable {
 
 impl NamedFact {
     /// Lines under a name; empty ones are left out.
-    pub fn new(name: &'static str, lines: impl IntoIterator<Item = String>) -> NamedFact {
-        NamedFact { name, lines: lines.into_iter().filter(|line| !line.is_empty()).collect(), is_key: false }
+    pub fn new(name: impl Into<Cow<'static, str>>, lines: impl IntoIterator<Item = String>) -> NamedFact {
+        NamedFact {
+            name: name.into(),
+            lines: lines.into_iter().filter(|line| !line.is_empty()).collect(),
+            is_key: false,
+        }
     }
 
     /// One that no figure can do without.

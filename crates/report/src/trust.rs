@@ -150,7 +150,7 @@ fn doubts(runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
     for NamedRun { name, run } in runs {
         let judgement = run.judgement.as_ref();
         let has_turns = run.warnings.iter().any(|warning| matches!(warning, Diagnostic::ServedInTurns { .. }));
-        let is_void = !model::finding::is_evidence(judgement);
+        let is_void = !run.is_evidence();
         let decider = judgement.filter(|_| is_void).and_then(|judgement| judgement.troubles().first().copied());
         let checks = judgement
             .into_iter()

@@ -2,6 +2,7 @@
 
 use model::{Diagnostic, Grade, Judgement, Limit, Verdict};
 
+use crate::named_runs::NamedRun;
 use crate::number;
 use crate::tree::{DataTable, TableCell, TableColumn, TableRow};
 
@@ -59,7 +60,7 @@ pub(crate) const WORDS: [&str; 2] = [
 ];
 
 /// A row a run: the verdict behind its name, and the figures it rests on most; a dash for what was not asked.
-pub(crate) fn table<'a>(runs: impl Iterator<Item = (&'a String, &'a Judgement)>) -> DataTable {
+pub(crate) fn table(runs: &[NamedRun<'_>]) -> DataTable {
     let new = TableColumn::new;
     let columns = [
         new(""),
@@ -70,7 +71,8 @@ pub(crate) fn table<'a>(runs: impl Iterator<Item = (&'a String, &'a Judgement)>)
         new("at once"),
         new("checks"),
     ];
-    DataTable::of_columns(columns, runs.map(|(label, judgement)| row(label, judgement)))
+    let rows = runs.iter().filter_map(|run| Some(row(&run.name, run.run.judgement.as_ref()?)));
+    DataTable::of_columns(columns, rows)
 }
 
 fn row(label: &str, judgement: &Judgement) -> TableRow {

@@ -57,7 +57,7 @@ pub fn conduct_bodies<C: Clock + Clone + Send + Sync>(
         server: ServerPlan { socket, ..plan.server.clone() },
         stream: StreamPlan { body: bodies.first().copied(), ..plan.stream.clone() },
         pace: Pace::Closed,
-        env: Vec::new(),
+        env: BTreeMap::new(),
         dir: None,
         cool_down: plan.cool_down,
         repeat,

@@ -1,5 +1,6 @@
 //! What a study needs of the world: the clock, the command line, where servers run, another generator, and who wants to end it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -46,7 +47,7 @@ pub struct Context<'a, C> {
     /// Listens to statsd while runs go on.
     pub statsd: Option<&'a Mutex<StatsdListener>>,
     /// Settings that the server gets beside those that it inherits.
-    pub server_env: Vec<(OsString, OsString)>,
+    pub server_env: BTreeMap<OsString, OsString>,
     /// Why there are so many lanes; `None` where another generator has none.
     pub lanes_by: Option<LaneCountReason>,
 }

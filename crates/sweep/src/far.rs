@@ -13,5 +13,5 @@ mod wire;
 
 pub use conductor::FarGenerators;
 pub use generator::serve;
-pub use part::{LoadPart, drive_load_part, merge_parts};
+pub use part::{LoadPart, NamedPart, drive_load_part, merge_parts};
 pub use wire::FarHost;

@@ -1,5 +1,6 @@
 //! What a study does: one server after the other, and the runs that each is asked for.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -14,7 +15,7 @@ pub(crate) struct Block {
     /// When requests are due.
     pub(crate) pace: Pace,
     /// Settings in its environment, beside those of the context.
-    pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) env: BTreeMap<OsString, OsString>,
     /// The folder that it runs in; `None` is the context's.
     pub(crate) dir: Option<PathBuf>,
     /// Whether each run is followed by a wait until it is idle again.

@@ -32,7 +32,7 @@ pub use calibrate::start_sink;
 pub use compare::conduct_comparison;
 pub use context::{Ceilings, ClaimedRun, Context, OtherGenerator, Task};
 pub use error::SweepError;
-pub use far::{FarGenerators, FarHost, LoadPart, drive_load_part, merge_parts, serve};
+pub use far::{FarGenerators, FarHost, LoadPart, NamedPart, drive_load_part, merge_parts, serve};
 pub use load::{LoadCompany, PreparedLoad, RequestJournal, conduct_load};
 pub use observer::{Observer, Phase};
 pub use probe::StatsdSocket;

@@ -72,7 +72,7 @@ impl ServerUnderTest {
         let mut prepared = prepare(block, context)?;
         // What its kind needs stands last, and so counts.
         let own = std::mem::take(&mut prepared.spec.env);
-        prepared.spec.env = context.server_env.iter().chain(&block.env).cloned().chain(own).collect();
+        prepared.spec.env = context.server_env.clone().into_iter().chain(block.env.clone()).chain(own).collect();
         let settings = settings_of(plan, &prepared.spec, context)?;
         let server = Server::start(&prepared.spec, &context.guard, &context.clock)?;
         let transport = transport(&prepared.bind)?;

@@ -1,5 +1,6 @@
 //! A sweep: one run for each multiple of the slots, all of them on one server; each pass on a fresh one.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use engine::{LoadSpec, ensure_descriptors};
@@ -79,7 +80,7 @@ impl<C: Clock + Clone + Send + Sync> Experiment<C> for Sweep<'_> {
             server: self.plan.server.clone(),
             stream: self.plan.stream.clone(),
             pace: Pace::Closed,
-            env: Vec::new(),
+            env: BTreeMap::new(),
             dir: None,
             cool_down: self.plan.cool_down,
             repeat: self.passes.next()?,

@@ -3,7 +3,7 @@
 //! Puma is started once more, as it will be, with a script before it ([`SCRIPT`]) that prints what its launcher has made of all that
 //! and ends it before anything is bound. So whatever a config file does is done, and a flag wins where Puma lets it.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 
@@ -46,11 +46,11 @@ pub fn settings(
     fs::write(&script, SCRIPT).map_err(|source| LaunchError::Scratch { within: scratch.path().to_owned(), source })?;
     // What is in RUBYOPT already, of the user or of -Y, goes on.
     let mut asking = LaunchSpec { scratch: None, ..spec.clone() };
-    let before = asking.env.iter().position(|(name, _)| name == "RUBYOPT").map(|at| asking.env.remove(at).1);
+    let before = asking.env.remove(OsStr::new("RUBYOPT"));
     let mut options = before.or_else(|| std::env::var_os("RUBYOPT")).unwrap_or_default();
     options.push(" -r");
     options.push(&script);
-    asking.env.push(("RUBYOPT".into(), options));
+    asking.env.insert("RUBYOPT".into(), options);
     let (output, _) = output_of(&asking, guard, clock, || if is_interrupted() { Nanos::ZERO } else { PATIENCE })?;
     Ok(output.lines().find_map(|line| line.strip_prefix(MARK)).map(read))
 }

@@ -155,7 +155,7 @@ fn a_server_that_writes_much_is_never_held_up() {
 #[test]
 fn a_servers_environment_and_directory_are_those_asked_for() {
     let mut spec = LaunchSpec::command(["sh", "-c", "echo $GREETING from $PWD"], Path::new("/usr"));
-    spec.env.push(("GREETING".into(), "hello".into()));
+    spec.env.insert("GREETING".into(), "hello".into());
     let server = Server::start(&spec, &guard(), &Steady).unwrap();
     eventually("its end", || server.exited());
     assert_eq!(server.output().lines().collect::<Vec<_>>(), ["hello from /usr"]);

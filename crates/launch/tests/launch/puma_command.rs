@@ -1,5 +1,6 @@
 //! Which Puma is found, and what it is started with. No Puma is needed: only files with the right names.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::net::TcpListener;
@@ -155,7 +156,7 @@ fn puma_is_started_as_its_own_scripts_do() {
     let token = format!("--control-token={}", puma.control.token);
     let expected = ["puma", "-q", "-b", &bind, "-w4", "-t5:5", "-C", "puma.rb", &control, &token, "my.ru"];
     assert_eq!(text(&puma.spec.argv), expected);
-    assert_eq!(puma.spec.env, [("RUBYOPT".into(), "-W0 --yjit".into())]);
+    assert_eq!(puma.spec.env, [("RUBYOPT".into(), "-W0 --yjit".into())].into());
     let address = puma.bind.address().unwrap();
     assert!(address.ip().is_loopback() && address.port() > 0);
     assert_eq!(puma.bind.to_string(), format!("http://{address}"));
@@ -207,7 +208,7 @@ fn rails_is_brought_whole_and_run_in_production() {
     let stage = Stage::with(&["puma"]);
     let plan = ServerPlan { app: App::Rails, ..plan() };
     let puma = prepare(&plan, &Addresses::default(), &stage.around()).unwrap();
-    assert_eq!(puma.spec.env, [("RAILS_ENV".into(), "production".into())]);
+    assert_eq!(puma.spec.env, [("RAILS_ENV".into(), "production".into())].into());
     let rackup = PathBuf::from(puma.spec.argv.last().unwrap());
     let brought = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../servers/rails");
     for file in ["config.ru", "config/application.rb", "config/routes.rb", "app/controllers/sleep_controller.rb"] {
@@ -221,7 +222,7 @@ fn what_is_left_to_the_config_file_is_not_given() {
     let puma = prepare(&plan(), &Addresses::default(), &stage.around()).unwrap();
     let argv = text(&puma.spec.argv);
     assert!(!argv.iter().any(|word| word.starts_with("-w") || word.starts_with("-t") || *word == "-C"), "{argv:?}");
-    assert_eq!(puma.spec.env, []);
+    assert_eq!(puma.spec.env, BTreeMap::new());
     // `-w0` is no absence: it overrules a config file and `WEB_CONCURRENCY`.
     let single = ServerPlan { workers: Some(0), ..plan() };
     assert!(text(&prepare(&single, &Addresses::default(), &stage.around()).unwrap().spec.argv).contains(&"-w0"));

@@ -7,9 +7,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use model::comparison::{ComparisonBlocks, ComparisonLoad, ComparisonPlan, ComparisonQuestion};
-use model::{Metric, Nanos, Rate, Stop};
+use model::{Metric, Nanos, Rate};
 
-pub(super) use self::arm::try_list;
 pub(crate) use self::arm::{ArmRequest, PumaSource};
 pub(super) use self::overhead::as_comparison;
 use super::limits::{CONNECTIONS, above_zero, from_1_to};
@@ -178,11 +177,6 @@ impl CompareArgs {
             }));
         }
         texts.iter().map(|text| ArmRequest::read(text, &self.words)).collect()
-    }
-
-    /// What an arm's runs are sent until.
-    pub(crate) fn stop(&self) -> (Stop, Nanos) {
-        (Stop::After(self.length), self.warm_up)
     }
 
     /// All that was asked, every default made explicit; the arms are those that were found.

@@ -10,12 +10,11 @@ use clap::Args;
 use model::{Bodies, Nanos};
 
 use super::ADVANCED;
-use super::compare::try_list;
 use super::limits::{CONNECTIONS, above_zero, from_1_to, multiple};
 use super::server::ServerArgs;
 use super::{OutletArgs, OutputArgs, ThresholdArgs};
 use crate::generators::Generator;
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, wrong};
 
 const FEW_EXAMPLES: &str = "\
 Examples:
@@ -175,4 +174,26 @@ pub(super) fn as_bodies(command: clap::Command) -> clap::Command {
         .mut_arg("bodies", |arg| arg.default_value("acsi1,10,100,256,512,1024,2048"))
         .mut_arg("connections", |arg| arg.short(None).long("total-connections"))
         .mut_arg("connections_per_stream", |arg| arg.short('c').long("connections"))
+}
+
+/// The arms of `sweep --try 2x3,4x5,4x5k`: workers x threads, without keep-alive where a k stands behind them.
+///
+/// # Errors
+/// Where one of them is none.
+fn try_list(list: &str) -> Result<Vec<String>, Mistake> {
+    let bad = |word: &str| {
+        wrong(format!("--try '{word}': write WORKERSxTHREADS, with a k for no keep-alive, such as 2x3,4x5,4x5k"))
+    };
+    let arm = |word: &str| {
+        let (size, keep_alive) = word.strip_suffix('k').map_or((word, ""), |size| (size, " -k"));
+        let (workers, threads) = size.split_once('x').ok_or_else(|| bad(word))?;
+        let number = |text: &str| text.parse::<u32>().map_err(|_| bad(word));
+        let (workers, threads) = (number(workers)?, number(threads)?);
+        if threads == 0 {
+            Err(bad(word))
+        } else {
+            Ok(format!("{workers} x {threads}{keep_alive}=-w{workers} -t{threads}:{threads}{keep_alive}"))
+        }
+    };
+    list.split(',').map(arm).collect()
 }

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     }
     args.output.check(StudyKind::Compare)?;
     let requests = args.requested_arms()?;
-    let mut arms = requests.iter().map(|request| request.plan(args.stop())).collect::<Result<Vec<_>, _>>()?;
+    let mut arms = requests.iter().map(ArmRequest::plan).collect::<Result<Vec<_>, _>>()?;
     args.plan(arms.clone())?;
     let addresses = addresses()?;
     let interrupt = signals::interruption()?;

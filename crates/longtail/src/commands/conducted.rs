@@ -1,5 +1,6 @@
 //! What the commands that start servers share: the context of the conductor, and who observes it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::{IpAddr, TcpListener};
 use std::path::PathBuf;
@@ -46,7 +47,7 @@ pub(super) fn context<'a>(
         other: None,
         far: None,
         statsd: None,
-        server_env: Vec::new(),
+        server_env: BTreeMap::new(),
         lanes_by: None,
         resolver: Resolver::default(),
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use engine::{GeneratorPart, Resolver};
 use model::{Clock as _, Nanos, Study};
-use sweep::{Context, LoadPart, drive_load_part, merge_parts, serve};
+use sweep::{Context, NamedPart, drive_load_part, merge_parts, serve};
 
 use super::conducted::context;
 use super::load::{command_line, words_of_the_command_line};
@@ -70,9 +70,9 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Exit, Mistake> {
     let read = |path: &PathBuf| {
         let unreadable = |why: String| Mistake::Read { path: path.clone(), why };
         let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
-        let part: Result<LoadPart, _> = serde_json::from_reader(BufReader::new(file));
+        let part = serde_json::from_reader(BufReader::new(file));
         let part = part.map_err(|_| unreadable("it is no part of a load that longtail generate wrote".to_owned()))?;
-        Ok((path.display().to_string(), part))
+        Ok(NamedPart { name: path.display().to_string(), part })
     };
     let parts = args.parts.iter().map(read).collect::<Result<Vec<_>, Mistake>>()?;
     let study = merge_parts(parts, env!("CARGO_PKG_VERSION")).map_err(wrong)?;

@@ -13,7 +13,7 @@ use crate::args::watch::place;
 use crate::clock::SystemClock;
 use crate::exit::Exit;
 use crate::mistake::{Mistake, no_thread};
-use crate::watch::{self, LineWeight, StatisticsSource, WatchBoard, WatchEnd, WatchEvidence, WatchScreen, WatchTarget};
+use crate::watch::{self, AnswerLine, StatisticsSource, WatchBoard, WatchEnd, WatchEvidence, WatchScreen, WatchTarget};
 use crate::{signals, ui};
 
 /// A key is answered so soon.
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
         (true, false) => format!("{:#}\n", watch::answer_json(&target, &seen, Some(end))),
         (false, is_full) => {
             let lines = watch::answer(&target, statistics.as_ref(), &seen, Some(end));
-            let answer: String = lines.into_iter().map(|(_, line)| line + "\n").collect();
+            let answer: String = lines.into_iter().map(|line| line.text + "\n").collect();
             let all = is_full.then(|| format!("\n{}", watch::table(&target, &board, Some(end), source)));
             answer + &all.unwrap_or_default()
         }
@@ -139,7 +139,7 @@ impl Viewer<'_> {
                     let mut lines = watch::answer(self.target, self.statistics, &WatchEvidence::of(board), None);
                     if screen.is_full {
                         let table = format!("\n{}", watch::table(self.target, board, None, self.source));
-                        lines.extend(table.lines().map(|line| (LineWeight::Plain, line.to_owned())));
+                        lines.extend(table.lines().map(AnswerLine::plain));
                     }
                     screen.draw(&lines)?;
                 }

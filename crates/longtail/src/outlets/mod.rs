@@ -6,6 +6,7 @@
 mod scrape;
 mod senders;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,7 +56,7 @@ pub(crate) struct StatsdInput {
     /// Listens while runs go on.
     pub(crate) listener: Option<Mutex<StatsdListener>>,
     /// By which settings a server learns where to send.
-    pub(crate) settings: Vec<(OsString, OsString)>,
+    pub(crate) settings: BTreeMap<OsString, OsString>,
 }
 
 impl StatsdInput {
@@ -64,11 +65,11 @@ impl StatsdInput {
     /// # Errors
     /// Where the address is taken.
     pub(crate) fn open(address: Option<SocketAddr>, starts_a_server: bool) -> Result<StatsdInput, Mistake> {
-        let Some(address) = address else { return Ok(StatsdInput { listener: None, settings: Vec::new() }) };
+        let Some(address) = address else { return Ok(StatsdInput { listener: None, settings: BTreeMap::new() }) };
         let socket = StatsdSocket::bind(address).map_err(|error| taken("--statsd-listen", address, &error))?;
         let address = socket.address();
         let already = SETTINGS.into_iter().find(|name| std::env::var_os(name).is_some());
-        let mut settings = Vec::new();
+        let mut settings = BTreeMap::new();
         let note = match already {
             _ if !starts_a_server => String::new(),
             Some(name) => format!("; {name} is set already and stays as it is"),

@@ -1,7 +1,5 @@
 //! The answer of a watch as text: at most 30 lines of 100 columns, the same on a terminal and in a pipe.
 
-use std::path::Path;
-
 use model::Nanos;
 use report::{Width, number, wrap};
 
@@ -13,12 +11,18 @@ const COLUMNS: usize = 100;
 /// Rows of workers; of more the rest is one row.
 const MOST_WORKERS: usize = 8;
 
-/// How much a line weighs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LineWeight {
-    Plain,
-    /// The answer.
-    Bold,
+/// A line of the answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AnswerLine {
+    pub(crate) text: String,
+    /// Whether it is what was asked, and not the evidence.
+    pub(crate) is_bold: bool,
+}
+
+impl AnswerLine {
+    pub(crate) fn plain(text: impl Into<String>) -> AnswerLine {
+        AnswerLine { text: text.into(), is_bold: false }
+    }
 }
 
 /// The lines of the answer; `end` is absent while the watch goes on.
@@ -27,42 +31,42 @@ pub(crate) fn answer(
     source: Option<&StatisticsSource>,
     seen: &WatchEvidence,
     end: Option<WatchEnd>,
-) -> Vec<(LineWeight, String)> {
+) -> Vec<AnswerLine> {
     let limit = WatchLimit::of(seen);
     let mut lines = Vec::new();
-    let mut put = |weight, before: &str, text: &str| {
+    let mut put_line = |is_bold, before: &str, text: &str| {
         let mut wrapped = String::new();
         wrap(&mut wrapped, Width::of(COLUMNS), before, text);
-        lines.extend(wrapped.lines().map(|line| (weight, line.to_owned())));
+        lines.extend(wrapped.lines().map(|line| AnswerLine { is_bold, ..AnswerLine::plain(line) }));
     };
-    put(LineWeight::Plain, "", &head(target, seen));
-    put(LineWeight::Plain, "", "");
+    put_line(false, "", &head(target, seen));
+    put_line(false, "", "");
     for line in &diagnosis::answer(seen) {
-        put(LineWeight::Bold, "  ", line);
+        put_line(true, "  ", line);
     }
-    put(LineWeight::Plain, "", "");
+    put_line(false, "", "");
     for line in &table(seen) {
-        put(LineWeight::Plain, "", line);
+        put_line(false, "", line);
     }
     let hidden = if seen.slots().is_none() { not_visible(seen) } else { None };
     let labelled = [("  Since  ", diagnosis::since(seen)), ("  Why    ", diagnosis::why(seen, limit))];
     let attempts = diagnosis::attempts(seen, limit);
     if let Some(why) = hidden {
-        put(LineWeight::Plain, "  threads        ", &why);
+        put_line(false, "  threads        ", &why);
     }
     for line in &target.missing {
-        put(LineWeight::Plain, "  not visible    ", line);
+        put_line(false, "  not visible    ", line);
     }
-    put(LineWeight::Plain, "", "");
+    put_line(false, "", "");
     for (label, text) in labelled {
         if let Some(text) = text {
-            put(LineWeight::Plain, label, &text);
+            put_line(false, label, &text);
         }
     }
     for (number, attempt) in attempts.iter().enumerate() {
-        put(LineWeight::Plain, if number == 0 { "  Try    " } else { "         " }, attempt);
+        put_line(false, if number == 0 { "  Try    " } else { "         " }, attempt);
     }
-    put(LineWeight::Plain, "  ", &footer(source, seen, end));
+    put_line(false, "  ", &footer(source, seen, end));
     lines
 }
 
@@ -215,14 +219,10 @@ fn footer(source: Option<&StatisticsSource>, seen: &WatchEvidence, end: Option<W
     format!("{watched}{sends}{reads}.")
 }
 
-/// A path as short as it is clear from here.
-pub(crate) fn short_path(path: &Path) -> String {
-    let here = std::env::current_dir().ok();
-    here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path).display().to_string()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::watch::diagnosis_tests::{blind, saturated, worker};
     use crate::watch::target::tests::target;
@@ -232,7 +232,7 @@ mod tests {
             model::ControlServer { address: model::ControlAddress::Unix("/tmp/c.sock".into()), token: String::new() };
         let source = StatisticsSource { control, shown: "tmp/puma.state".to_owned() };
         let source = Some(source).filter(|_| seen.no_statistics.is_none());
-        answer(&target(), source.as_ref(), seen, end).into_iter().map(|(_, line)| line).collect()
+        answer(&target(), source.as_ref(), seen, end).into_iter().map(|line| line.text).collect()
     }
 
     #[test]

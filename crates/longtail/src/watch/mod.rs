@@ -23,12 +23,12 @@ mod target;
 mod text;
 mod waiting;
 
-pub(crate) use self::answer::{LineWeight, answer, short_path};
+pub(crate) use self::answer::{AnswerLine, answer};
 pub(crate) use self::board::WatchBoard;
 pub(crate) use self::evidence::WatchEvidence;
 pub(crate) use self::json::{answer_json, full_json};
 pub(crate) use self::screen::{WatchScreen, is_a_terminal};
-pub(crate) use self::statistics::StatisticsSource;
+pub(crate) use self::statistics::{StatisticsSource, short_path};
 pub(crate) use self::target::{TargetName, WatchTarget};
 pub(crate) use self::text::{line, line_head, table};
 

@@ -11,7 +11,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 use ratatui::{DefaultTerminal, Frame};
 
-use super::answer::LineWeight;
+use super::answer::AnswerLine;
 use crate::mistake::Mistake;
 
 /// Whether there is somebody who looks and can press a key.
@@ -48,7 +48,7 @@ impl WatchScreen {
     ///
     /// # Errors
     /// Where the terminal is gone.
-    pub(crate) fn draw(&mut self, lines: &[(LineWeight, String)]) -> Result<(), Mistake> {
+    pub(crate) fn draw(&mut self, lines: &[AnswerLine]) -> Result<(), Mistake> {
         self.is_stale = false;
         self.scroll = self.scroll.min(lines.len().saturating_sub(1) as u16);
         let keys = if self.is_full { "d the answer   arrows scroll" } else { "d all figures" };
@@ -90,11 +90,11 @@ impl Drop for WatchScreen {
     }
 }
 
-fn draw(frame: &mut Frame<'_>, lines: &[(LineWeight, String)], scroll: u16, foot: &str) {
+fn draw(frame: &mut Frame<'_>, lines: &[AnswerLine], scroll: u16, foot: &str) {
     let [upper, lower] = Layout::vertical([Constraint::Min(0), Constraint::Length(1)]).areas(frame.area());
-    let styled = |(weight, line): &(LineWeight, String)| {
+    let styled = |line: &AnswerLine| {
         let bold = Style::new().add_modifier(Modifier::BOLD);
-        Line::styled(line.clone(), if *weight == LineWeight::Bold { bold } else { Style::new() })
+        Line::styled(line.text.clone(), if line.is_bold { bold } else { Style::new() })
     };
     frame.render_widget(Paragraph::new(lines.iter().map(styled).collect::<Vec<_>>()).scroll((scroll, 0)), upper);
     frame.render_widget(Paragraph::new(foot), lower);
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn no_size_of_a_terminal_is_too_small() {
-        let lines: Vec<_> = (0..40).map(|n| (LineWeight::Bold, format!("line {n}"))).collect();
+        let lines: Vec<_> = (0..40).map(|n| AnswerLine::plain(format!("line {n}"))).collect();
         for (width, height) in [(1, 1), (5, 3), (22, 2), (300, 100)] {
             let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
             terminal.draw(|frame| draw(frame, &lines, 7, "foot")).unwrap();

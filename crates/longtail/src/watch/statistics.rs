@@ -54,8 +54,14 @@ fn of_state_file(path: &Path, pid: u32, resolver: &Resolver) -> Option<Statistic
         ControlAddress::Tcp(address) => is_of_this_machine(&Endpoint::Tcp(*address)),
         ControlAddress::Unix(_) => true,
     };
-    let shown = super::answer::short_path(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
+    let shown = short_path(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
     is_here.then_some(StatisticsSource { control, shown })
+}
+
+/// A path as short as it is clear from here.
+pub(crate) fn short_path(path: &Path) -> String {
+    let here = std::env::current_dir().ok();
+    here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path).display().to_string()
 }
 
 #[cfg(test)]

@@ -32,11 +32,6 @@ const PEAK: usize = 3;
 /// The accept queue is worth a word from this part of the response time on.
 const QUEUE_PART: f64 = 0.1;
 
-/// Whether figures may be concluded from.
-pub fn is_evidence(judgement: Option<&Judgement>) -> bool {
-    judgement.is_some_and(|it| !matches!(it.verdict, Verdict::GeneratorBound | Verdict::Invalid))
-}
-
 /// The findings of a study, the most important first.
 pub fn findings(study: &Study) -> Vec<Finding> {
     match study {
@@ -51,7 +46,7 @@ pub fn findings(study: &Study) -> Vec<Finding> {
 
 /// From the slowest body to the fastest.
 fn bodies(study: &BodiesStudy) -> Option<Finding> {
-    let good = study.sorted().into_iter().filter(|row| is_evidence(row.run.judgement.as_ref()));
+    let good = study.sorted().into_iter().filter(|row| row.run.is_evidence());
     let runs: Vec<&BodyRun> = good.collect();
     let by_rate = |a: &&&BodyRun, b: &&&BodyRun| a.run.completed_rate().total_cmp(&b.run.completed_rate());
     let (slowest, fastest) = (runs.iter().min_by(by_rate)?, runs.iter().max_by(by_rate)?);
@@ -110,9 +105,7 @@ fn points(study: &SweepStudy) -> Vec<SweepPoint<'_>> {
     loads.sort_unstable();
     loads.dedup();
     let median = |connections: &u32| {
-        let is_good = |run: &&Run| {
-            run.connections == *connections && is_evidence(run.judgement.as_ref()) && run.completed_rate() > 0.0
-        };
+        let is_good = |run: &&Run| run.connections == *connections && run.is_evidence() && run.completed_rate() > 0.0;
         let mut runs: Vec<&Run> = study.runs.iter().filter(is_good).collect();
         runs.sort_by(|a, b| a.completed_rate().total_cmp(&b.completed_rate()));
         let run = *runs.get(runs.len() / 2)?;
@@ -288,7 +281,7 @@ fn uneven_workers(point: &SweepPoint<'_>) -> Option<Finding> {
 
 fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if let Some(judgement) = run.judgement.as_ref().filter(|it| !is_evidence(Some(it))) {
+    if let Some(judgement) = run.judgement.as_ref().filter(|_| !run.is_evidence()) {
         let (verdict, check) = (judgement.verdict, decider(judgement));
         findings.push(Finding::NotMeasured { runs: Vec::new(), verdict, check });
     } else if run.tally.counts.good() > 0 {

@@ -172,7 +172,7 @@ fn event(record: &[u8]) -> Option<TracedAnswer> {
 const SUM: u32 = 0xffff;
 
 /// A kind of waits: their sum, and how many are in each bucket.
-type WaitCells = (Nanos, Vec<(u32, u64)>);
+type WaitCells = (Nanos, BTreeMap<u32, u64>);
 
 /// An amount by process, and by kind and bucket: an entry of the map `cells`.
 type Cell = ([u32; 2], u64);
@@ -183,13 +183,13 @@ fn processes(cells: Vec<Cell>) -> Vec<ProcessWaits> {
         let Some(kind) = kinds.entry(pid).or_default().get_mut((place >> 16) as usize) else { continue };
         match place & 0xffff {
             SUM => kind.0 = Nanos(amount),
-            bucket => kind.1.push((bucket, amount)),
+            bucket => *kind.1.entry(bucket).or_default() += amount,
         }
     }
     let process = |(pid, [accept, receive, server, run, answers]): (u32, [WaitCells; 5])| {
         let [accept_queue, receive_queue, in_server, run_queue] =
-            [accept, receive, server, run].map(|(sum, buckets)| Waits::of_buckets(sum, buckets));
-        let answers = answers.1.iter().map(|(_, n)| n).sum();
+            [accept, receive, server, run].map(|(sum, buckets)| Waits::of_buckets(sum, &buckets));
+        let answers = answers.1.values().sum();
         ProcessWaits { pid, answers, accept_queue, receive_queue, in_server, run_queue }
     };
     kinds.into_iter().map(process).collect()

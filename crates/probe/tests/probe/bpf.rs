@@ -41,7 +41,7 @@ fn counted(times: impl Iterator<Item = Nanos>) -> Waits {
         sum += time;
         *buckets.entry(bucket_of(time)).or_insert(0) += 1;
     }
-    Waits::of_buckets(sum, buckets)
+    Waits::of_buckets(sum, &buckets)
 }
 
 fn is_merged(waits: &[Waits], whole: &Waits) -> bool {

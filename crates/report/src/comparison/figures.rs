@@ -8,7 +8,6 @@ use model::comparison::{
 };
 use serde::Serialize;
 
-use super::words;
 use crate::server_in_words;
 
 /// What a comparison came to.
@@ -107,8 +106,8 @@ pub struct SummaryRanking {
 }
 
 impl SummaryComparison {
-    /// Of a study.
-    pub(crate) fn of(study: &ComparisonStudy) -> SummaryComparison {
+    /// Of a study; what else must be known is not said yet.
+    pub(super) fn of(study: &ComparisonStudy) -> SummaryComparison {
         let plan = &study.plan;
         let found = ComparisonFindings::of(plan, &study.runs);
         let letters = |arms: &[usize]| arms.iter().map(|arm| plan.letter(*arm)).collect();
@@ -123,7 +122,7 @@ impl SummaryComparison {
                 runs: (1..=found.blocks).filter(|block| counts(*block)).count() as u32,
             }
         };
-        let mut summary = SummaryComparison {
+        SummaryComparison {
             question: plan.question,
             arms: (0..plan.arms_of_a_block()).map(arm).collect(),
             blocks: found.blocks,
@@ -138,9 +137,7 @@ impl SummaryComparison {
                 unclear: letters(&ranking.unclear),
             }),
             reasons: Vec::new(),
-        };
-        summary.reasons = words::reasons(study, &summary);
-        summary
+        }
     }
 
     /// The arms without the control.

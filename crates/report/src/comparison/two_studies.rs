@@ -238,8 +238,7 @@ fn comparable<'a>(file: StudyFile<'a>) -> Result<Vec<ComparableRun<'a>>, String>
             return Err(format!("{} is a comparison already: longtail report {} shows it", file.name, file.name));
         }
     };
-    let is_sound = |run: &ComparableRun<'_>| model::finding::is_evidence(run.run.judgement.as_ref());
-    Ok(runs.into_iter().filter(is_sound).collect())
+    Ok(runs.into_iter().filter(|run| run.run.is_evidence()).collect())
 }
 
 /// What every study begins with.

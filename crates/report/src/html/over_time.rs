@@ -11,7 +11,7 @@ const MOST: usize = 150;
 /// looked.
 pub(crate) fn watched(watch: Option<&Watch>, name: &str) -> Vec<PlotPoint> {
     let points = watch.map(|watch| crate::server_view::summed(watch, name)).unwrap_or_default();
-    let known = points.into_iter().filter_map(|(at, value)| Some(PlotPoint { x: at.as_secs_f64(), y: value? }));
+    let known = points.into_iter().filter_map(|point| Some(PlotPoint { x: point.at.as_secs_f64(), y: point.value? }));
     thinned(known.collect())
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn facts(facts: &[NamedFact]) -> String {
     let known = facts.iter().filter(|fact| !fact.lines.is_empty());
     let fact = |fact: &NamedFact| {
         let lines: Vec<String> = fact.lines.iter().map(|line| escaped(line)).collect();
-        format!("<dt>{}</dt><dd>{}</dd>", escaped(fact.name), lines.join("<br>"))
+        format!("<dt>{}</dt><dd>{}</dd>", escaped(&fact.name), lines.join("<br>"))
     };
     format!("<dl>{}</dl>", joined(known, fact))
 }
@@ -73,16 +73,16 @@ pub(crate) fn table(table: &DataTable) -> String {
     }
     html += "</tr></thead><tbody>";
     for row in &table.rows {
-        html += &table_row(row, &columns, &side);
+        html += &table_row(row, columns.iter().map(|(at, _)| *at), &side);
     }
     html + "</tbody></table></div>"
 }
 
-fn table_row(row: &TableRow, columns: &[(usize, &TableColumn)], side: &dyn Fn(usize) -> &'static str) -> String {
+fn table_row(row: &TableRow, shown: impl Iterator<Item = usize>, side: &dyn Fn(usize) -> &'static str) -> String {
     let mut html = "<tr>".to_owned();
-    for (at, _) in columns {
-        let text = row.cells.get(*at).map_or("", |cell| &cell.text);
-        let _ = write!(html, "<td{}>{}</td>", side(*at), escaped(text.trim()));
+    for at in shown {
+        let text = row.cells.get(at).map_or("", |cell| &cell.text);
+        let _ = write!(html, "<td{}>{}</td>", side(at), escaped(text.trim()));
     }
     if let Some(part) = row.bar {
         let _ = write!(html, "<td class=\"words\"><meter value=\"{part:.3}\"></meter></td>");

@@ -80,13 +80,24 @@ pub fn drive_load_part<C: Clock + Clone + Send + Sync>(
     })
 }
 
-/// The load that these parts make together, each with the name of its file. A part that is missing makes the run INVALID.
+/// A part, and the file that holds it.
+#[derive(Debug)]
+pub struct NamedPart {
+    /// The file's name.
+    pub name: String,
+    /// What is in it.
+    pub part: LoadPart,
+}
+
+/// The load that these parts make together. A part that is missing makes the run INVALID.
 ///
 /// # Errors
 /// Where they are not parts of one load, in a sentence.
-pub fn merge_parts(parts: Vec<(String, LoadPart)>, version: &str) -> Result<LoadStudy, String> {
+pub fn merge_parts(parts: Vec<NamedPart>, version: &str) -> Result<LoadStudy, String> {
     let mut parts = parts.into_iter();
-    let Some((first_name, first)) = parts.next() else { return Err("name the files to merge".to_owned()) };
+    let Some(NamedPart { name: first_name, part: first }) = parts.next() else {
+        return Err("name the files to merge".to_owned());
+    };
     let LoadPart { start, plan, server, lanes_by, environment, started_at, command_line, .. } = first;
     if first.version != version {
         return Err(format!(
@@ -105,7 +116,7 @@ pub fn merge_parts(parts: Vec<(String, LoadPart)>, version: &str) -> Result<Load
         None => Err(format!("{name} is part {index} of {of}: parts are numbered from 0")),
     };
     put(first_name.clone(), first.part.index, first.done)?;
-    for (name, LoadPart { part, start: starts, plan: planned, done, .. }) in parts {
+    for NamedPart { name, part: LoadPart { part, start: starts, plan: planned, done, .. } } in parts {
         if (part.of, starts, &planned) != (of, start, &plan) {
             return Err(format!(
                 "{name} is of another load than {first_name}: flags, --of and --start-at must be alike"

@@ -27,7 +27,7 @@ pub(super) fn stamped(run: &Run) -> Anatomy {
 
 /// What the kernel would have reported: all that is beyond 200 ms of the app waits in the accept queue.
 pub(super) fn kernel_view(run: &Run) -> KernelView {
-    let waits = |count: u64, each: Nanos| Waits::of_buckets(each * count, [(bucket_of(each), count)]);
+    let waits = |count: u64, each: Nanos| Waits::of_buckets(each * count, &[(bucket_of(each), count)].into());
     let [app, queue, left] = [200_000, 300, 700].map(Nanos::from_micros);
     let times = &run.tally.response_time;
     let worker = |pid| {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as _;
 use model::comparison::ArmPlan;
-use model::{Nanos, Probe, ServerKind, Stop};
+use model::{Probe, ServerKind, Stop};
 
 use super::{ArmArgs, CompareArgs};
 use crate::args::{Command, Invocation, parse, sentence};
@@ -119,7 +119,7 @@ impl ArmRequest {
     ///
     /// # Errors
     /// Where flags contradict each other.
-    pub(crate) fn plan(&self, (stop, warm_up): (Stop, Nanos)) -> Result<ArmPlan, Mistake> {
+    pub(crate) fn plan(&self) -> Result<ArmPlan, Mistake> {
         let server = &self.args.own.server;
         let described = |mistake: Mistake| self.wrong(mistake);
         let words = self.reference.iter().chain(&self.settings).map(String::as_str).collect::<Vec<_>>().join(" ");
@@ -135,7 +135,7 @@ impl ArmRequest {
             name: self.name.clone().unwrap_or_else(default_name),
             settings: self.settings.clone(),
             server: started,
-            stream: server.stream(stop, Some(warm_up)).map_err(described)?,
+            stream: server.stream(Stop::After(self.args.length), Some(self.args.warm_up)).map_err(described)?,
             env,
             probe: server.probe().map_err(described)?.unwrap_or(Probe::None),
             dir: None,
@@ -204,26 +204,4 @@ fn settings(words: &[String]) -> Vec<String> {
     }
     let plain = |setting: &String| setting.strip_prefix("--env").map(|rest| rest[1..].to_owned());
     settings.iter().map(|setting| plain(setting).unwrap_or_else(|| setting.clone())).collect()
-}
-
-/// The arms of `sweep --try 2x3,4x5,4x5k`: workers x threads, without keep-alive where a k stands behind them.
-///
-/// # Errors
-/// Where one of them is none.
-pub(in crate::args) fn try_list(list: &str) -> Result<Vec<String>, Mistake> {
-    let bad = |word: &str| {
-        wrong(format!("--try '{word}': write WORKERSxTHREADS, with a k for no keep-alive, such as 2x3,4x5,4x5k"))
-    };
-    let arm = |word: &str| {
-        let (size, keep_alive) = word.strip_suffix('k').map_or((word, ""), |size| (size, " -k"));
-        let (workers, threads) = size.split_once('x').ok_or_else(|| bad(word))?;
-        let number = |text: &str| text.parse::<u32>().map_err(|_| bad(word));
-        let (workers, threads) = (number(workers)?, number(threads)?);
-        if threads == 0 {
-            Err(bad(word))
-        } else {
-            Ok(format!("{workers} x {threads}{keep_alive}=-w{workers} -t{threads}:{threads}{keep_alive}"))
-        }
-    };
-    list.split(',').map(arm).collect()
 }
