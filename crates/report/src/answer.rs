@@ -21,7 +21,7 @@ const ROWS: usize = 8;
 /// Doubts that are shown; the others are counted.
 const DOUBTS: usize = 3;
 /// Doubts and next commands that are shown, fewer and fewer until the answer fits.
-const SHOWN: [(usize, usize); 6] = [(DOUBTS, 3), (DOUBTS, 2), (2, 2), (2, 1), (1, 1), (1, 0)];
+const SHOWN: [(usize, usize); 7] = [(DOUBTS, 3), (DOUBTS, 2), (2, 2), (2, 1), (1, 1), (1, 0), (0, 0)];
 
 /// How a piece of the answer is shown: a renderer may colour it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +98,9 @@ fn laid_out(study: &Study, summary: &Summary, width: Width, paint: &dyn Fn(Empha
     for line in sentence.lines() {
         _ = writeln!(text, "{}", paint(emphasis, line));
     }
-    let rows = summary.runs.len().saturating_sub(ROWS);
+    // A comparison has a row a figure, and not a run.
+    let runs = if summary.comparison.is_some() { 0 } else { summary.runs.len() };
+    let rows = runs.saturating_sub(ROWS);
     let ends = SHOWN.map(|shown| ending(summary, width, paint, shown));
     let room = (LINES + rows).saturating_sub(text.lines().count());
     let fits = |end: &&String| end.lines().count() <= room;

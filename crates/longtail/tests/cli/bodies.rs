@@ -301,7 +301,7 @@ fn each_pass_has_every_body_once_on_a_server_of_its_own() {
 fn a_ceiling_is_measured_for_each_size_and_kept_for_the_day() {
     let Some(lab) = Lab::with("puma") else { return };
     for _ in 0..2 {
-        lab.run("bodies -t1:1 -b s1,300 -D 0.1 --warm-up 0.05 -s tcp4,unix -o kept.study.json").with_code(0);
+        lab.run("sweep --bodies s1,300 -t1:1 --for 0.1 --warm-up 0.05 -s tcp4,unix -o kept.study.json").with_code(0);
         let Study::Bodies(study) =
             report::json::read(&fs::read_to_string(lab.path("kept.study.json")).unwrap()).unwrap()
         else {

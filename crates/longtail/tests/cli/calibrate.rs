@@ -11,7 +11,7 @@ use crate::schemas::assert_keeps;
 /// Runs it as JSON, with these words; where a starved machine let no request of longtail's own become due in a second, with more time.
 fn calibrated(lab: &Lab, words: &str, path: Option<&str>) -> Value {
     let for_a_time = |time: &str| {
-        let mut command = lab.longtail(&format!("calibrate --rounds 1 -c 8 --for {time} --format json {words}"));
+        let mut command = lab.longtail(&format!("doctor --generators --rounds 1 -c 8 --for {time} --json {words}"));
         if let Some(path) = path {
             command.env("PATH", lab.path(path));
         }

@@ -1,4 +1,4 @@
-//! What the documents print of commands that always print the same is what they print.
+//! What the documents print of commands that always print the same is what they print; and each command of theirs is run by a test.
 
 use std::fs;
 use std::path::Path;
@@ -9,13 +9,17 @@ use crate::load::split;
 /// The commands that measure nothing and depend on no machine.
 const REPEATABLE: [&str; 2] = ["$ longtail audit ", "$ longtail predict "];
 
+fn is_repeatable(line: &str) -> bool {
+    REPEATABLE.iter().any(|start| line.starts_with(start))
+}
+
 /// The page with what each repeatable command prints now, and how many there are.
 fn printed_anew(page: &str, folder: &Path) -> (String, usize) {
     let mut commands = 0;
     let parts = page.split("```").map(|part| {
         let (first, block) = part.split_once('\n').unwrap_or((part, ""));
         let command = block.lines().next().unwrap_or_default();
-        if first != "console" || !REPEATABLE.iter().any(|start| command.starts_with(start)) {
+        if first != "console" || !is_repeatable(command) {
             return part.to_owned();
         }
         commands += 1;
@@ -38,4 +42,67 @@ fn what_always_prints_the_same_is_printed_so() {
         commands += found;
     }
     assert!(commands >= 2, "{commands}");
+}
+
+/// What sets a documented command apart from those that `load/examples.rs` runs as they stand, and the file whose tests run such commands.
+const RUN_ELSEWHERE: [(&str, &str); 13] = [
+    ("doctor --self-test", "selftest.rs"),
+    ("doctor --generators", "calibrate.rs"),
+    ("doctor", "doctor.rs"),
+    ("compare ", "compare.rs"),
+    ("watch ", "watch.rs"),
+    ("report ", "formats.rs"),
+    ("sink ", "load/examples.rs"),
+    ("--bodies", "bodies.rs"),
+    ("--try", "compare.rs"),
+    ("--statsd-listen", "outlets/statsd_in.rs"),
+    ("--inspect app", "kernel.rs"),
+    ("--server-cpus", "placement.rs"),
+    ("--generator", "with.rs"),
+];
+
+#[test]
+fn each_command_is_run_by_a_test() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");
+    for (words, file) in RUN_ELSEWHERE {
+        let source = fs::read_to_string(tests.join(file)).unwrap();
+        assert!(source.contains(words.trim_end()), "{file} runs no `{words}`");
+    }
+    let is_elsewhere = |command: &str| {
+        RUN_ELSEWHERE.iter().any(|(words, _)| match words.starts_with("--") {
+            true => command.contains(words),
+            false => command.starts_with(words.trim_end()),
+        })
+    };
+    let is_an_example = |command: &str| {
+        command.starts_with("load ") && command.contains(" http://127.0.0.1:") || command.starts_with("sweep ")
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let pages = fs::read_dir(root.join("docs")).unwrap().map(|page| page.unwrap().path());
+    let mut found = 0;
+    for page in pages.chain(["README.md", "bench/README.md", "servers/README.md"].map(|name| root.join(name))) {
+        if page.extension().is_none_or(|ending| ending != "md") {
+            continue;
+        }
+        let text = fs::read_to_string(&page).unwrap();
+        let mut before = "";
+        let mut is_marked = false;
+        for line in text.lines() {
+            if line.starts_with("```") {
+                is_marked = before.starts_with("<!-- not run: ");
+            } else if let Some(command) = line.strip_prefix("$ longtail ").filter(|_| !is_marked) {
+                let is_run = is_elsewhere(command) || is_an_example(command) || is_repeatable(line);
+                assert!(is_run, "{}: {command}", page.display());
+                found += 1;
+                if is_repeatable(line) {
+                    let mut program = Lab::new().longtail("");
+                    let words = split(command.split("   ").next().unwrap());
+                    let code = Running::start(program.args(words).current_dir(page.parent().unwrap())).end().code();
+                    assert!(code <= 1, "{}: {command}", page.display());
+                }
+            }
+            before = line;
+        }
+    }
+    assert!(found > 40, "{found}: are the commands found?");
 }

@@ -1,4 +1,4 @@
-//! `longtail selftest`: every request is in both ledgers. Its times are printed and not looked at here.
+//! `longtail doctor --self-test`: every request is in both ledgers. Its times are printed and not looked at here.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::schemas::assert_keeps;
 #[test]
 fn every_request_byte_and_connection_is_in_both_ledgers() {
     let lab = Lab::new();
-    let ended = lab.run("selftest --quick --format json").with_code(0);
+    let ended = lab.run("doctor --self-test --quick --json").with_code(0);
     assert_eq!(ended.stderr, "");
     let all: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_keeps("selftest", &all);
