@@ -27,11 +27,6 @@ pub(crate) fn server(server: &ServerFacts) -> String {
     crate::facts::listed([Some(format!("{}{version}", server.name)), runtime, server.git.clone()].into_iter().flatten())
 }
 
-/// Both.
-pub(crate) fn server_and_slots(facts: &ServerFacts) -> String {
-    joined([Some(server(facts)), Some(slots(facts))])
-}
-
 /// `2 workers x 5 threads = 10 slots`.
 pub(crate) fn slots(server: &ServerFacts) -> String {
     let threads = count_of(server.threads, "thread");

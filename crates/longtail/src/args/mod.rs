@@ -183,7 +183,12 @@ pub(crate) fn parse_all(
         }
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Ok(Invocation::Help(error.to_string())),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-            Ok(Invocation::Usage(help::in_short()))
+            let Some(command) = command else { return Ok((Invocation::Usage(help::in_short()), None)) };
+            let asked = vec!["longtail".into(), command.get_name().into(), OsString::from("-h")];
+            return Ok(match parse_all(asked)? {
+                (Invocation::Help(text), allowed) => (Invocation::Usage(text), allowed),
+                other => other,
+            });
         }
         _ => Err(Mistake::Flags(sentence(&error, &whole, command.unwrap_or(&whole), &texts))),
     }
@@ -245,6 +250,13 @@ fn sentence(error: &clap::Error, whole: &clap::Command, command: &clap::Command,
         }
         ErrorKind::InvalidSubcommand => {
             let typed = context(ContextKind::InvalidSubcommand);
+            if command.has_subcommands() && command.get_name() != whole.get_name() {
+                let meant = suggested(ContextKind::SuggestedSubcommand);
+                let meant = meant.map_or(format!("longtail {name} -h lists them"), |ours| {
+                    format!("did you mean longtail {name} {ours}?")
+                });
+                return format!("{name} has no command '{typed}': {meant}");
+            }
             let ours = suggested(ContextKind::SuggestedSubcommand)
                 .filter(|ours| whole.find_subcommand(ours).is_some_and(|command| !command.is_hide_set()));
             let meant = near_miss::command(&typed)
@@ -305,6 +317,17 @@ mod tests {
         assert!(said("longtail sweep --repeat 0").ends_with("0 is not from 1 to 1000"));
         assert!(said("longtail load --source-ip 1.2 http://127.0.0.1/").contains("type an IP address"));
         assert!(said("longtail load").contains("load needs <URL>"));
+        assert_eq!(said("longtail fleet nosuch"), "fleet has no command 'nosuch': longtail fleet -h lists them");
+        assert_eq!(said("longtail fleet sweeep"), "fleet has no command 'sweeep': did you mean longtail fleet sweep?");
+        assert!(said("longtail sweep --try 2x3").contains("name two or more, such as --try 2x3,4x5"));
+    }
+
+    #[test]
+    fn a_command_that_has_commands_names_them() {
+        let Ok(Invocation::Usage(said)) = parse(["longtail", "fleet"].map(OsString::from)) else {
+            panic!("no command")
+        };
+        assert!(said.contains("longtail fleet") && said.contains("provision"), "{said}");
     }
 
     #[test]

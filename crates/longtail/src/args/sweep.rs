@@ -147,7 +147,13 @@ impl SweepArgs {
     /// Where its list is none.
     pub(super) fn as_comparison(&self, words: &[String]) -> Result<Option<Vec<String>>, Mistake> {
         let Some(list) = &self.tries else { return Ok(None) };
-        let arms = try_list(list)?.into_iter().map(|arm| format!("--arm={arm}"));
+        let arms = try_list(list)?;
+        if arms.len() < 2 {
+            return Err(Mistake::Flags(format!(
+                "--try '{list}' has nothing to be compared with: name two or more, such as --try {list},4x5"
+            )));
+        }
+        let arms = arms.into_iter().map(|arm| format!("--arm={arm}"));
         let is_list =
             |at: usize| words[at].starts_with("--try=") || words[at] == "--try" || at > 0 && words[at - 1] == "--try";
         let common = (0..words.len()).filter(|at| !is_list(*at)).map(|at| words[at].clone());

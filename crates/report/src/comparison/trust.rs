@@ -7,22 +7,27 @@ use super::figures::{SummaryComparison, SummaryDifference, SummaryMetric};
 use super::words;
 use crate::named_runs::NamedRun;
 use crate::number::{self, count_of};
+use crate::server_in_words;
 use crate::trust::{TrustLine, TrustMark};
 
 /// The arms, and how they were measured.
 pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
     const ARMS: usize = 4;
     let plan = &study.plan;
-    let described = |at: usize| study.server(at).map(crate::server_in_words::server_and_slots).unwrap_or_default();
-    let common = described(0);
-    let are_one = (1..plan.arms.len()).all(|at| described(at) == common);
+    let server = |at: usize| study.server(at).map(server_in_words::server).unwrap_or_default();
+    let slots = |at: usize| study.server(at).map(server_in_words::slots).unwrap_or_default();
+    let is_one = |of: &dyn Fn(usize) -> String| (1..plan.arms.len()).all(|at| of(at) == of(0));
+    let (one_server, one_size) = (is_one(&server), is_one(&slots));
+    let shared = |is_shared: bool, of: &dyn Fn(usize) -> String| is_shared.then(|| of(0));
+    let common = server_in_words::joined([shared(one_server, &server), shared(one_size, &slots)]);
     let arm = |at: usize| {
-        let parts = [plan.arms[at].name.clone(), if are_one { String::new() } else { described(at) }];
+        let own = [(!one_server).then(|| server(at)), (!one_size).then(|| slots(at))];
+        let parts = [plan.arms[at].name.clone(), server_in_words::joined(own)];
         let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         format!("{}  {}", plan.letter(at), parts.join(" · "))
     };
     let mut lines: Vec<String> = Vec::new();
-    lines.extend((are_one && !common.is_empty()).then_some(common.clone()));
+    lines.extend((!common.is_empty()).then_some(common));
     match plan.question {
         ComparisonQuestion::Change => lines.extend((0..plan.arms.len()).take(ARMS).map(arm)),
         // Their rows name them.
