@@ -6,6 +6,7 @@
 use std::sync::mpsc::{SyncSender, TrySendError};
 
 use model::{AppTime, BadResponse, Exchange, Nanos};
+use serde::{Deserialize, Serialize};
 
 /// Records in a batch.
 const BATCH: usize = 1024;
@@ -15,7 +16,7 @@ const BATCH_BYTES: usize = 1024 * 1024;
 const OLDEST: Nanos = Nanos::from_millis(100);
 
 /// One request, as the journal has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestRecord {
     /// The request's number in the run, from 0.
     pub number: u64,
@@ -25,7 +26,8 @@ pub struct RequestRecord {
     pub reason: Option<BadResponse>,
     /// The raw bytes of the answer, head included, where they were asked for and are not more than 2 MiB.
     pub answer: Option<Box<[u8]>>,
-    /// How others know it, where that was asked for and it was answered.
+    /// How others know it, where that was asked for and it was answered; not known of a generator elsewhere.
+    #[serde(skip)]
     pub trace: Option<RequestTrace>,
 }
 

@@ -68,7 +68,7 @@ impl Outcome {
 /// One request: three instants of one monotonic clock, what it brought and how it ended.
 ///
 /// `due ≤ sent ≤ ended`. A request that never reached the kernel has `sent == ended`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exchange {
     /// When the schedule wanted it sent.
     pub due: Nanos,

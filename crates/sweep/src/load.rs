@@ -20,6 +20,7 @@ use probe::machine;
 use crate::calibrate::ceilings;
 use crate::context::Context;
 use crate::error::SweepError;
+use crate::far::FarGenerators;
 use crate::observe::{ObservedRun, RunObservers, drive_observed};
 use crate::observer::{Observer, Phase};
 use crate::overload::overload;
@@ -98,7 +99,9 @@ pub fn conduct_load<C: Clock + Clone + Send + Sync>(
         live: Arc::default(),
     });
     let observed = std::thread::scope(|scope| -> Result<_, DriveError> {
-        let (lanes, progress) = (shape.lanes, &*progress);
+        // Of several generators each has so many.
+        let lanes = shape.lanes * context.far.map_or(1, FarGenerators::count);
+        let progress = &*progress;
         let mut sender = None;
         if let Some(journal) = &mut journal {
             let (batches_to, batches) = sync_channel(WAITING);

@@ -92,7 +92,7 @@ pub(crate) fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
     let RunObservers { ends, serving, placement, statsd, mut journal, sampling } = observation;
     let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
     let traced = sampling.as_ref().and_then(|sampling| sampling.traced);
-    // Of a generator elsewhere single requests are not known.
+    // Of a generator elsewhere ports and the app's stamps are not known.
     let traces = traced.is_some() && far.is_none() && shape.reads_app_times && shape.transport.tls.is_none();
     let shape = &LoadSpec { traces, ..shape.clone() };
     // To attach tracepoints costs once, and not for each request.
@@ -145,7 +145,7 @@ pub(crate) fn drive_observed<C: Clock + Clone + Send + Sync, E: Send>(
         let before = placement.map(|placement| server_cpu::before(serving, placement, clock.now()));
         let done = match far {
             None => drive(shape, clock, stop, progress, journal.as_ref()),
-            Some(far) => far.drive(shape, stop, progress),
+            Some(far) => far.drive(shape, stop, progress, journal.as_ref()),
         };
         let ended = done.as_ref().map_or(0, |done| done.tally.all_requests());
         let server_cpu = before.and_then(|before| before.after(clock.now(), ended));

@@ -13,7 +13,8 @@ Examples:
   longtail fleet sweep -w2 -t5:5        sweep on the first box, the load from the others
   longtail fleet destroy                delete the boxes, so that they cost nothing
 
-Each is an ansible-playbook that is printed before it runs, and ends with its exit code. Studies come to fleet/studies.";
+Each is an ansible-playbook, printed before it runs. sweep, load and compare then run on the first
+box by ssh, with their own progress and exit code. Studies come to fleet/studies.";
 
 /// Flags of `longtail fleet`.
 #[derive(Debug, Args)]

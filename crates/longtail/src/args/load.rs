@@ -217,8 +217,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "LIMIT", help_heading = ADVANCED)]
     pub(crate) stop_if: Vec<Objective>,
     /// Make the load on another machine, such as 'ssh box2'; repeatable
-    #[arg(long, value_name = "COMMAND", help_heading = "Load",
-          conflicts_with_all = ["generator", "log", "checks", "unix", "source_ip"])]
+    #[arg(long, value_name = "COMMAND", help_heading = "Load", conflicts_with = "generator")]
     pub(crate) from: Vec<String>,
     /// How long a request holds a thread: an overload then shows how many requests the server processes at once
     #[arg(long, value_name = "TIME", value_parser = above_zero, conflicts_with = "generator", help_heading = ADVANCED)]

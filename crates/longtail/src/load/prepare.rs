@@ -35,6 +35,13 @@ pub(crate) fn prepare(
     clock: &impl Clock,
     far: Option<&FarGenerators>,
 ) -> Result<PreparedLoad, Mistake> {
+    let of_this_machine =
+        [(args.unix.is_some(), "Unix socket", "--unix"), (!args.source_ip.is_empty(), "address", "--source-ip")];
+    if let Some((_, what, flag)) = of_this_machine.into_iter().find(|(given, ..)| *given && !args.from.is_empty()) {
+        return Err(wrong(format!(
+            "--from: the {what} of {flag} is this machine's, and not of those that make the load: leave it out"
+        )));
+    }
     let schedule = args.schedule()?;
     let template = template(args)?;
     let rendered = rendered(args, template)?;

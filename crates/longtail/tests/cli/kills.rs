@@ -14,14 +14,13 @@ use crate::kernel::loaded;
 use crate::lab::{LONGTAIL, Lab, PATIENCE, free_port, has, soaks};
 use crate::load::{sink, url};
 
-/// Kills of each kind; 40 of each in `make soak`.
-fn kills() -> u64 {
-    if soaks() { 40 } else { 5 }
+/// Starts it again and again, and kills it within `most` of its start, at moments that are spread over that time: 40 times in `make soak`.
+fn killed(words: impl Fn(u16) -> String, most: Nanos) {
+    killed_times(if soaks() { 40 } else { 5 }, words, most);
 }
 
-/// Starts it again and again, and kills it within `most` of its start, at moments that are spread over that time.
-fn killed(words: impl Fn(u16) -> String, most: Nanos) {
-    for n in 0..kills() {
+fn killed_times(times: u64, words: impl Fn(u16) -> String, most: Nanos) {
+    for n in 0..times {
         let (lab, port) = (Lab::new(), free_port());
         let before = loaded();
         let running = lab.start_at(port, &words(port));
@@ -77,7 +76,8 @@ fn kill_9_of_a_load_leaves_nothing() {
 #[test]
 fn kill_9_of_a_load_from_elsewhere_leaves_nothing() {
     let (sink, from) = (sink(SinkBody::Counter), format!("--from {LONGTAIL} ").repeat(2));
-    killed(|_| format!("load --no-calibrate -c 8 --for 500ms --warm-up 0s {from}{}", url(&sink)), TIME);
+    let words = |_| format!("load --no-calibrate -c 8 --for 500ms --warm-up 0s {from}{}", url(&sink));
+    killed_times(if soaks() { 100 } else { 5 }, words, TIME);
 }
 
 #[test]

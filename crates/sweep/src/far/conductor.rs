@@ -4,11 +4,13 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use engine::{DriveError, DriveResult, GeneratorPart, LaneOutcome, LoadSpec, RunProgress, shared_clock_lead};
+use engine::{
+    DriveError, DriveResult, GeneratorPart, LaneOutcome, LoadSpec, RecordBatch, RunProgress, shared_clock_lead,
+};
 use launch::dies_with_us;
 use model::{Ceiling, Clock, FarGenerator, Nanos, Tally};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -163,9 +165,10 @@ impl FarGenerators {
         spec: &LoadSpec,
         interrupt: &AtomicBool,
         progress: &RunProgress,
+        journal: Option<&SyncSender<RecordBatch>>,
     ) -> Result<DriveResult, DriveError> {
         let mut generators = self.generators();
-        let driven = generators.drive(spec, interrupt, progress);
+        let driven = generators.drive(spec, interrupt, progress, journal);
         if driven.is_err() {
             // What is under way at the others ends with them.
             generators.all.iter_mut().for_each(|one| one.link = None);
@@ -276,6 +279,7 @@ impl Generators {
         spec: &LoadSpec,
         interrupt: &AtomicBool,
         progress: &RunProgress,
+        journal: Option<&SyncSender<RecordBatch>>,
     ) -> Result<DriveResult, DriveError> {
         self.pending.clear();
         self.start_missing()?;
@@ -284,7 +288,8 @@ impl Generators {
         let before = (0..count).map(|one| self.compare_clocks(one)).collect::<Result<Vec<_>, _>>()?;
         for (one, exchange) in before.iter().enumerate() {
             let shift = ClockShift { ahead: exchange.ahead(), shared_ahead };
-            self.order(one, &Order::Prepare { spec: self.part(spec, one), clock: shift })?;
+            let spec = self.part(spec, one);
+            self.order(one, &Order::Prepare { spec, clock: shift, journal: journal.is_some() })?;
         }
         for one in 0..count {
             let (_, Report::Ready) = self.next_of(one)? else {
@@ -295,7 +300,12 @@ impl Generators {
         let start = self.clock.now() + LEAD + slowest * 3;
         (0..count).try_for_each(|one| self.order(one, &Order::Start(start)))?;
         progress.set_start(start);
-        let mut parts = self.wait_for_parts(interrupt, progress);
+        let mut dropped_records = 0;
+        let keep = |batch: RecordBatch| {
+            let records = batch.len() as u64;
+            dropped_records += journal.map_or(Ok(()), |journal| journal.try_send(batch)).map_or(records, |()| 0);
+        };
+        let mut parts = self.wait_for_parts(interrupt, progress, keep);
         let mut far = Vec::with_capacity(count);
         let mut merged: Option<LaneOutcome> = None;
         let mut end = start;
@@ -315,11 +325,17 @@ impl Generators {
             far.push(FarGenerator { clock_error, ..done.facts(name) });
             merge(&mut merged, done.outcome);
         }
-        Ok(DriveResult { far, ..DriveResult::of(spec, start, end, merged) })
+        let done = DriveResult::of(spec, start, end, merged);
+        Ok(DriveResult { far, dropped_records: done.dropped_records + dropped_records, ..done })
     }
 
-    /// Waits until each has done its part, or is lost: then why.
-    fn wait_for_parts(&mut self, interrupt: &AtomicBool, progress: &RunProgress) -> Vec<Result<PartDone, String>> {
+    /// Waits until each has done its part, or is lost: then why. Single requests go to `keep`.
+    fn wait_for_parts(
+        &mut self,
+        interrupt: &AtomicBool,
+        progress: &RunProgress,
+        mut keep: impl FnMut(RecordBatch),
+    ) -> Vec<Result<PartDone, String>> {
         let mut parts: Vec<Option<Result<PartDone, String>>> = self.all.iter().map(|_| None).collect();
         let mut heard = vec![self.clock.now(); parts.len()];
         let mut is_stopped = false;
@@ -336,6 +352,7 @@ impl Generators {
                         progress.lanes().get(one).inspect(|lane| lane.show_connected(connected));
                         self.show(one, progress, ended, tally.map(|tally| *tally));
                     }
+                    Event::Said(Report::Records(batch)) => keep(batch),
                     Event::Said(Report::Done(done)) => parts[one] = Some(Ok(*done)),
                     Event::Said(Report::Refused(why)) | Event::Ended(why) => parts[one] = Some(Err(why)),
                     Event::Said(_) | Event::Greeted(_) => {}

@@ -7,7 +7,7 @@ use std::env;
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +22,8 @@ use crate::context::Context;
 
 /// Between two reports of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);
+/// Batches of requests that may wait for the pipe; lanes drop and count what comes while all of them do.
+const WAITING: usize = 64;
 /// Before the common start lanes wait by themselves for so long.
 const LEAD: Nanos = Nanos::from_millis(10);
 /// How long a server may take to accept the one connect that asks whether it is there.
@@ -73,8 +75,8 @@ pub fn serve<C: Clock + Clone + Send + Sync>(
         spawn_scoped(scope, "orders", read).map_err(io::Error::other)?;
         while let Ok(order) = orders.recv() {
             let report = match order {
-                Order::Prepare { spec, clock } => {
-                    let run = FarRun { context, spec: &spec, shift: clock, wishes, orders: &orders };
+                Order::Prepare { spec, clock, journal } => {
+                    let run = FarRun { context, spec: &spec, shift: clock, journal, wishes, orders: &orders };
                     run.drive(say).unwrap_or_else(Report::Refused)
                 }
                 Order::Calibrate { spec, answer_bytes } => {
@@ -105,13 +107,14 @@ struct FarRun<'a, C> {
     context: &'a Context<'a, C>,
     spec: &'a LoadSpec,
     shift: ClockShift,
+    journal: bool,
     wishes: &'a Wishes,
     orders: &'a Receiver<Order>,
 }
 
 impl<C: Clock + Clone + Send + Sync> FarRun<'_, C> {
     fn drive(&self, say: &(impl Fn(&Report) -> io::Result<()> + Sync)) -> Result<Report, String> {
-        let FarRun { context, spec, shift, wishes, orders } = *self;
+        let FarRun { context, spec, shift, journal, wishes, orders } = *self;
         may_be_loaded(spec, context)?;
         let clock = ConductorClock { own: context.clock.clone(), shift };
         let progress = RunProgress::new(spec.shares().len() as u32);
@@ -136,7 +139,12 @@ impl<C: Clock + Clone + Send + Sync> FarRun<'_, C> {
                     let _ = tell(&Report::Progress { ended, connected, tally });
                 }
             })?;
-            let driven = drive_part(spec, &clock, &wishes.stop, progress, None, ready);
+            let journal = journal.then(|| {
+                let (sender, batches) = sync_channel(WAITING);
+                let pass_on = move || batches.into_iter().try_for_each(|batch| tell(&Report::Records(batch)));
+                spawn_scoped(scope, "journal", pass_on).map(|_| sender)
+            });
+            let driven = drive_part(spec, &clock, &wishes.stop, progress, journal.transpose()?.as_ref(), ready);
             drop(running);
             driven
         });

@@ -80,6 +80,18 @@ pub fn drive_load_part<C: Clock + Clone + Send + Sync>(
     })
 }
 
+/// When requests of that load are due, and which of them are measured.
+fn shape(plan: &LoadPlan) -> LoadSpec {
+    let nothing = Request { bytes: Vec::new().into(), is_head: false };
+    LoadSpec {
+        pace: plan.pace.clone(),
+        warm_up: plan.warm_up,
+        measured: plan.length,
+        requests_total: plan.requests_total,
+        ..LoadSpec::closed(Transport::plain(Vec::new()), nothing, plan.connections)
+    }
+}
+
 /// A part, and the file that holds it.
 #[derive(Debug)]
 pub struct NamedPart {
@@ -124,14 +136,7 @@ pub fn merge_parts(parts: Vec<NamedPart>, version: &str) -> Result<LoadStudy, St
         }
         put(name, part.index, done)?;
     }
-    let nothing = Request { bytes: Vec::new().into(), is_head: false };
-    let spec = LoadSpec {
-        pace: plan.pace.clone(),
-        warm_up: plan.warm_up,
-        measured: plan.length,
-        requests_total: plan.requests_total,
-        ..LoadSpec::closed(Transport::plain(Vec::new()), nothing, plan.connections)
-    };
+    let spec = shape(&plan);
     let window = spec.window(start);
     let mut merged: Option<LaneOutcome> = None;
     let (mut end, mut far) = (start, Vec::new());
@@ -170,4 +175,88 @@ pub fn merge_parts(parts: Vec<NamedPart>, version: &str) -> Result<LoadStudy, St
         log_dropped,
         interrupted,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Batches, Exchange, Outcome, Tally};
+
+    const START: Nanos = Nanos::from_secs(1000);
+
+    /// Request `number` of a load: due each 1.5 ms, with times and ends of all kinds.
+    fn replayed(number: u64) -> Exchange {
+        let random = |salt: u64| (number ^ salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44;
+        let due = START + Nanos::from_micros(1500) * number;
+        let sent = due + Nanos(random(1) / 8);
+        let outcome = match random(2) % 50 {
+            0 => Outcome::TimedOut,
+            1 => Outcome::Answered(503),
+            _ => Outcome::Answered(200),
+        };
+        let ended = sent + Nanos::from_micros(300) + Nanos(random(3) * (1 + random(4) % 400));
+        Exchange { due, sent, ended, received_bytes: 100, outcome }
+    }
+
+    /// What a generator writes that has recorded each `of`th of 20 000 requests.
+    fn part(index: u32, of: u32, plan: &LoadPlan) -> LoadPart {
+        let window = shape(plan).window(START);
+        let (mut tally, mut batches) = (Tally::new(window, plan.connections as usize), Batches::new(window));
+        for number in (0..20_000).filter(|number| number % u64::from(of) == u64::from(index)) {
+            let exchange = replayed(number);
+            tally.record(&exchange, number as usize % plan.connections as usize);
+            if tally.measures(exchange.due) && exchange.outcome.is_good() {
+                batches.record(exchange.due, exchange.response_time(), exchange.send_lag());
+            }
+        }
+        let outcome = LaneOutcome {
+            tally,
+            batches,
+            dissection: None,
+            dropped_records: 0,
+            interrupted_at: None,
+            lanes: Vec::new(),
+            clock_steps: None,
+            backlog: None,
+        };
+        let study = testkit::load::open_poisson();
+        let written = LoadPart {
+            version: "1".to_owned(),
+            part: GeneratorPart { index, of },
+            start: START,
+            plan: plan.clone(),
+            server: study.server,
+            lanes_by: study.lanes_by,
+            environment: study.environment,
+            started_at: study.started_at,
+            command_line: study.command_line,
+            done: PartDone {
+                outcome: Some(outcome),
+                ended: START + Nanos::from_secs(30),
+                late: Nanos::ZERO,
+                steal: None,
+                syn_retransmits: None,
+            },
+        };
+        serde_json::from_str(&serde_json::to_string(&written).unwrap()).unwrap()
+    }
+
+    /// Bin for bin, second by second, batch by batch.
+    #[test]
+    fn what_several_generators_recorded_is_what_one_would_have() {
+        let plan = LoadPlan { warm_up: Nanos::from_secs(2), ..testkit::load::open_poisson().plan };
+        let merged = |of: u32| {
+            let parts =
+                (0..of).rev().map(|index| NamedPart { name: format!("{index}.tally"), part: part(index, of, &plan) });
+            merge_parts(parts.collect(), "1").unwrap().run
+        };
+        let one = merged(1);
+        assert!(one.tally.counts.failed() > 100 && one.tally.unmeasured.total() > 1000);
+        for of in [2, 3, 7] {
+            let several = merged(of);
+            assert_eq!(several.tally, one.tally, "{of}");
+            assert_eq!(several.statistics, one.statistics, "{of}");
+            assert_eq!((several.measured, several.elapsed), (one.measured, one.elapsed), "{of}");
+        }
+    }
 }

@@ -4,7 +4,7 @@
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
 
-use engine::{LaneOutcome, LoadSpec};
+use engine::{LaneOutcome, LoadSpec, RecordBatch};
 use model::{Ceiling, FarGenerator, Nanos, Tally};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -21,8 +21,8 @@ const LONGEST: usize = 1 << 30;
 pub(super) enum Order {
     /// What does your clock show?
     Clock,
-    /// Make ready for this part of a run.
-    Prepare { spec: Box<LoadSpec>, clock: ClockShift },
+    /// Make ready for this part of a run; whether to tell of single requests.
+    Prepare { spec: Box<LoadSpec>, clock: ClockShift, journal: bool },
     /// The run begins then, by the conductor's clock.
     Start(Nanos),
     /// The next progress shall have a tally.
@@ -46,6 +46,8 @@ pub(super) enum Report {
     Refused(String),
     /// How far it is.
     Progress { ended: u64, connected: u64, tally: Option<Box<Tally>> },
+    /// Single requests, in order of completion of a lane.
+    Records(RecordBatch),
     /// What it reaches; `None` where that could not be measured.
     Ceiling(Option<Ceiling>),
     /// Its part is over.
