@@ -97,7 +97,7 @@ impl FigureRange {
     }
 
     /// Whether a value in one may equal a value in the other.
-    pub fn meets(self, other: FigureRange) -> bool {
+    pub(crate) fn meets(self, other: FigureRange) -> bool {
         self.low <= other.high && other.low <= self.high
     }
 

@@ -57,7 +57,7 @@ pub enum ClaimVerdict {
 
 impl ClaimVerdict {
     /// What the findings amount to: one failed check is enough.
-    pub fn from_findings(findings: &[AuditFinding]) -> ClaimVerdict {
+    pub(crate) fn from_findings(findings: &[AuditFinding]) -> ClaimVerdict {
         let by = |is_one: fn(&CheckOutcome) -> bool| -> Vec<ClaimCheck> {
             findings.iter().filter(|finding| is_one(&finding.outcome)).map(|finding| finding.check).collect()
         };

@@ -38,7 +38,7 @@ impl Transport {
     }
 
     /// Whether a connection goes over TCP to an address that is not loopback.
-    pub fn leaves_loopback(&self) -> bool {
+    pub(crate) fn leaves_loopback(&self) -> bool {
         let is_far =
             |endpoint: &Endpoint| matches!(endpoint, Endpoint::Tcp(to) if !to.ip().to_canonical().is_loopback());
         self.endpoints.iter().any(is_far)

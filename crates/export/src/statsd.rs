@@ -15,7 +15,7 @@ use std::fmt;
 use model::{MetricKind, Nanos, StatsdFigures, StatsdMetric, StatsdReport};
 
 /// A name and its tags together may have so many bytes.
-pub const LONGEST_NAME: usize = 1000;
+pub(crate) const LONGEST_NAME: usize = 1000;
 /// No quantity is larger; so that sums of them stay finite.
 const LARGEST: f64 = 1e100;
 /// No sender leaves out more than a thousand million values for each that it sends.

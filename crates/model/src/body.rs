@@ -75,7 +75,7 @@ impl fmt::Display for Body {
 pub const LARGEST: u32 = 100 * 1024;
 
 /// Sizes where none are given, in kB.
-pub const SIZES: [u32; 7] = [1, 10, 100, 256, 512, 1024, 2048];
+pub(crate) const SIZES: [u32; 7] = [1, 10, 100, 256, 512, 1024, 2048];
 
 /// Kinds x sizes, as `-b` has them: none of either is all of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

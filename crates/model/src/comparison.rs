@@ -22,7 +22,7 @@ pub use self::plan::{
     ArmPair, ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonPlan, ComparisonQuestion, Decision, Infeasible, Look,
 };
 pub use self::rank_sum::RankSum;
-pub use self::signed_rank::{SignedRanks, least_blocks, median};
+pub use self::signed_rank::{SignedRanks, median};
 
 /// What `longtail compare` found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

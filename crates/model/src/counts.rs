@@ -70,7 +70,7 @@ impl Counts {
     ///
     /// # Panics
     /// As [`Counts::record`].
-    pub fn add_answered(&mut self, status: u16, requests: u64) {
+    pub(crate) fn add_answered(&mut self, status: u16, requests: u64) {
         *self.slot(Outcome::Answered(status)) += requests;
     }
 

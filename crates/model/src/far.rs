@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::{Diagnostic, Nanos, Tally};
 
 /// A later start than this is not the common start.
-pub const LATEST_START: Nanos = Nanos::from_millis(5);
+pub(crate) const LATEST_START: Nanos = Nanos::from_millis(5);
 /// Clocks that are known less well put what the server and the client saw beside each other wrongly.
-pub const LARGEST_CLOCK_ERROR: Nanos = Nanos::from_millis(5);
+pub(crate) const LARGEST_CLOCK_ERROR: Nanos = Nanos::from_millis(5);
 /// Medians further apart than this, of so many answers at least, are worth a word.
 const APART: f64 = 0.1;
 const ENOUGH: u64 = 100;

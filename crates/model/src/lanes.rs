@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::Placement;
 
 /// What a lane is trusted to send in a second of an open loop: a tenth of what it can, so that it never queues by itself.
-pub const TRUSTED_RATE: f64 = 20_000.0;
+pub(crate) const TRUSTED_RATE: f64 = 20_000.0;
 
 /// Why a run has so many lanes: the smallest of several bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

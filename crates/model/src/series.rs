@@ -63,7 +63,7 @@ impl Series {
 
     /// Whether the longest response time of those that ended rose all along in the first `length`: in its second third above that of
     /// the first, and in the last above both. `false` of less than three seconds.
-    pub fn lengthens(&self, length: Nanos) -> bool {
+    pub(crate) fn lengthens(&self, length: Nanos) -> bool {
         let seconds = ((length.as_secs_f64() + 0.5) as usize).min(self.seconds.len());
         if seconds < 3 {
             return false;

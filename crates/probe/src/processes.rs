@@ -79,7 +79,7 @@ impl ProcessFollower {
     }
 
     /// Follows the process `pid`, which was born meanwhile: all that it has used counts.
-    pub fn of_newborn(pid: u32) -> ProcessFollower {
+    pub(crate) fn of_newborn(pid: u32) -> ProcessFollower {
         ProcessFollower { pid, counters: ThreadCounters { begun: true, ..ThreadCounters::default() } }
     }
 

@@ -15,7 +15,7 @@ use crate::owners;
 use crate::processes::{CpuShare, ProcessFollower, ThreadCounters, each_thread, time_of, tree};
 
 /// Processes that are followed, at the most.
-pub const MOST_PROCESSES: usize = 256;
+pub(crate) const MOST_PROCESSES: usize = 256;
 /// Of a title, so much is kept.
 const LONGEST_TITLE: usize = 200;
 
@@ -74,7 +74,7 @@ impl ServerProcesses {
     }
 
     /// Follows the trees of these from now on. Who was followed already keeps its counts.
-    pub fn re_root(&mut self, roots: &[u32]) {
+    pub(crate) fn re_root(&mut self, roots: &[u32]) {
         self.roots = roots.iter().filter_map(|pid| living(*pid)).collect();
     }
 
@@ -84,7 +84,7 @@ impl ServerProcesses {
     }
 
     /// Whether one of its first processes still lives: a later process of the same number is another.
-    pub fn is_alive(&self) -> bool {
+    pub(crate) fn is_alive(&self) -> bool {
         self.roots.iter().any(is_same)
     }
 
@@ -101,7 +101,7 @@ impl ServerProcesses {
     }
 
     /// Looks for all that live now. Who was born since the last search is followed from its birth.
-    pub fn search(&mut self) {
+    pub(crate) fn search(&mut self) {
         let roots = self.roots.iter().filter(|root| is_same(root));
         let pids: BTreeSet<u32> = roots.flat_map(|root| tree(root.pid)).collect();
         self.left_out = pids.len().saturating_sub(MOST_PROCESSES);

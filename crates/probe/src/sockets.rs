@@ -61,7 +61,7 @@ pub struct ServerSocket {
 
 impl ServerSocket {
     /// Whether it is a connection that the server has accepted.
-    pub fn is_accepted(&self) -> bool {
+    pub(crate) fn is_accepted(&self) -> bool {
         !self.is_listener && self.inode != 0
     }
 }

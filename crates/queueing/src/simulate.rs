@@ -13,7 +13,8 @@ use std::collections::BinaryHeap;
 
 use model::forecast::Estimate;
 
-pub use self::closed::{AcceptThrottle, PoolArrivals, ThreadPool, closed, dealt_by_throttle};
+pub(crate) use self::closed::dealt_by_throttle;
+pub use self::closed::{AcceptThrottle, PoolArrivals, ThreadPool, closed};
 use crate::error::{not_negative, positive, share, some};
 use crate::{OfferedLoad, QueueingError};
 

@@ -21,7 +21,22 @@ const ROWS: usize = 8;
 /// Doubts that are shown; the others are counted.
 const DOUBTS: usize = 3;
 /// Doubts and next commands that are shown, fewer and fewer until the answer fits.
-const SHOWN: [(usize, usize); 7] = [(DOUBTS, 3), (DOUBTS, 2), (2, 2), (2, 1), (1, 1), (1, 0), (0, 0)];
+const SHOWN: [EndingLength; 7] = [
+    EndingLength { doubts: DOUBTS, commands: 3 },
+    EndingLength { doubts: DOUBTS, commands: 2 },
+    EndingLength { doubts: 2, commands: 2 },
+    EndingLength { doubts: 2, commands: 1 },
+    EndingLength { doubts: 1, commands: 1 },
+    EndingLength { doubts: 1, commands: 0 },
+    EndingLength { doubts: 0, commands: 0 },
+];
+
+/// So much is said at the end.
+#[derive(Clone, Copy)]
+struct EndingLength {
+    doubts: usize,
+    commands: usize,
+}
 
 /// How a piece of the answer is shown: a renderer may colour it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,12 +123,7 @@ fn laid_out(study: &Study, summary: &Summary, width: Width, paint: &dyn Fn(Empha
 }
 
 /// Why, what was expected, whether to trust it, what to type next: with so many doubts and commands.
-fn ending(
-    summary: &Summary,
-    width: Width,
-    paint: &dyn Fn(Emphasis, &str) -> String,
-    (doubts, commands): (usize, usize),
-) -> String {
+fn ending(summary: &Summary, width: Width, paint: &dyn Fn(Emphasis, &str) -> String, length: EndingLength) -> String {
     let mut text = String::new();
     for (at, reason) in summary.reasons().enumerate() {
         wrap(&mut text, width, if at == 0 { "  Why    " } else { "         " }, reason);
@@ -121,8 +131,8 @@ fn ending(
     for expectation in &summary.expectations {
         wrap(&mut text, width, "  Expect ", &expectation.sentence);
     }
-    trust_lines(&mut text, summary, width, paint, doubts);
-    for (at, next) in summary.next.iter().take(commands).enumerate() {
+    trust_lines(&mut text, summary, width, paint, length.doubts);
+    for (at, next) in summary.next.iter().take(length.commands).enumerate() {
         let before = if at == 0 { "  Next   " } else { "         " };
         text.push_str(&continued(before, &next.command, &next.why));
     }

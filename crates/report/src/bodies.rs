@@ -42,43 +42,13 @@ fn remarks(study: &BodiesStudy) -> impl Iterator<Item = ReportSection> {
     sections.into_iter().flatten()
 }
 
-/// What stands before the table, and its head; it needs no run.
-pub fn opening(study: &BodiesStudy, layout: Layout) -> String {
-    let report = report(study);
-    let head = report.table.as_ref().map(|table| text::table_head(table, layout.width)).unwrap_or_default();
-    text::opening(&report, layout.width) + &head
-}
-
-/// One run's line of the table.
-pub fn row(study: &BodiesStudy, run: &BodyRun, layout: Layout) -> String {
-    let columns = columns(study);
-    let row = run_columns::row(&columns, run, run.run.judgement.as_ref());
-    text::table_row(&run_columns::table(columns, Vec::new()), &row, layout.width)
-}
-
-/// The rows in the order of the plan; nothing where they were done, and so printed, in that very order.
-pub fn in_order(study: &BodiesStudy, layout: Layout) -> String {
-    let sorted = study.sorted();
-    if study.runs.iter().zip(&sorted).all(|(done, sorted)| done == *sorted) {
-        return String::new();
-    }
-    let table = report(study).table.unwrap_or_default();
-    let lines: String = table.rows.iter().map(|row| text::table_row(&table, row, layout.width)).collect();
-    format!("\nby size\n{}{lines}", text::table_head(&table, layout.width))
-}
-
-/// What stands after the table; of Puma's tables, which are of all runs, the whole report.
-pub fn closing(study: &BodiesStudy, layout: Layout) -> String {
+/// The whole report as text; Puma's tables are of all runs.
+pub fn whole(study: &BodiesStudy, layout: Layout) -> String {
     if layout.columns == Columns::Puma {
         let remarks: Vec<ReportSection> = remarks(study).collect();
         return format!("{}\n{}", puma_bodies::tables(study), text::sections(&remarks, layout.width));
     }
-    text::closing(&report(study), layout.width)
-}
-
-/// The whole report as text.
-pub fn whole(study: &BodiesStudy, layout: Layout) -> String {
-    if layout.columns == Columns::Puma { closing(study, layout) } else { text::whole(&report(study), layout.width) }
+    text::whole(&report(study), layout.width)
 }
 
 /// What was measured, and where.

@@ -54,7 +54,7 @@ pub fn milliseconds(time: Nanos) -> String {
 }
 
 /// The same of a number of milliseconds.
-pub fn of_millis(millis: f64) -> String {
+pub(crate) fn of_millis(millis: f64) -> String {
     milliseconds(Nanos((millis * 1e6) as u64))
 }
 
@@ -131,12 +131,12 @@ pub fn percent(fraction: f64) -> String {
 }
 
 /// A fraction in percent with one decimal, for columns of shares and deviations: `25.0`, `6.3`, `-3.6`.
-pub fn percent_tenths(fraction: f64) -> String {
+pub(crate) fn percent_tenths(fraction: f64) -> String {
     fixed(fraction * 100.0, 1)
 }
 
 /// The part of a distribution up to some point, in percent, rounded down so that only all of it is 100: `62.5`, `99.984`.
-pub fn percent_up_to(fraction: f64) -> String {
+pub(crate) fn percent_up_to(fraction: f64) -> String {
     if fraction >= 1.0 {
         return "100".to_owned();
     }
@@ -184,7 +184,7 @@ pub fn memory(bytes: u64) -> String {
 }
 
 /// A rate of bytes in a column whose head says MB/s, a million bytes per second: `0.043`, `12.3`, `1234`.
-pub fn megabytes(bytes: f64) -> String {
+pub(crate) fn megabytes(bytes: f64) -> String {
     significant(bytes / 1e6)
 }
 

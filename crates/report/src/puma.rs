@@ -25,8 +25,14 @@ fn compared(study: &SweepStudy) -> Option<usize> {
     (study.server.workers > 1).then_some(study.server.workers as usize)
 }
 
+/// The table: a row a run.
+pub(crate) fn table(study: &SweepStudy) -> String {
+    let rows = study.runs.iter().map(|run| row(study, run) + "\n");
+    table_head(study) + &rows.collect::<String>()
+}
+
 /// Title, bands and names.
-pub(crate) fn table_head(study: &SweepStudy) -> String {
+fn table_head(study: &SweepStudy) -> String {
     let mut title = title(study);
     let closes = if study.plan.stream.keep_alive { "" } else { "-disable-keepalive" };
     let mut bands = format!("{closes:<25}{}", band("Response time", 63));
@@ -63,7 +69,7 @@ fn size(study: &SweepStudy) -> String {
 }
 
 /// One run; another generator's by its own figures: those of hey are what Puma's script prints.
-pub(crate) fn row(study: &SweepStudy, run: &Run) -> String {
+fn row(study: &SweepStudy, run: &Run) -> String {
     let connections = right(&number::count(run.connections), 3);
     // An invalid run has no headline figure.
     let hidden = verdicts::hides(run.judgement.as_ref());

@@ -18,7 +18,7 @@ use crate::sentences;
 use crate::trust::{TrustLine, TrustMark, trust};
 
 /// The version of the summary that this code writes.
-pub const SUMMARY_SCHEMA: &str = "longtail.summary/1";
+pub(crate) const SUMMARY_SCHEMA: &str = "longtail.summary/1";
 
 /// A study in short. Times are in milliseconds, rates in requests per second.
 #[derive(Clone, Debug, Serialize)]
@@ -253,7 +253,7 @@ pub struct SummaryFinding {
 }
 
 /// The percentiles of a summary, with their names.
-pub const SUMMARY_PERCENTILES: [(&str, f64); 5] =
+pub(crate) const SUMMARY_PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.50), ("p90", 0.90), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 
 impl Summary {

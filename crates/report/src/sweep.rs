@@ -1,6 +1,6 @@
 //! The report of a sweep.
 
-use model::{Run, SweepStudy};
+use model::SweepStudy;
 
 use crate::claimed;
 use crate::facts;
@@ -65,40 +65,13 @@ fn table(study: &SweepStudy) -> DataTable {
     run_columns::table(columns, lines)
 }
 
-/// What stands before the table; it needs no run, and is printed before the first.
-pub fn opening(study: &SweepStudy, layout: Layout) -> String {
-    let head = match layout.columns {
-        Columns::Puma => puma::table_head(study),
-        Columns::Longtail => text::table_head(&table(study), layout.width),
-    };
-    let report = ReportTree {
-        command_line: study.command_line.clone(),
-        facts: facts_of(study),
-        table: Some(DataTable::default()),
-        ..ReportTree::default()
-    };
-    text::opening(&report, layout.width) + &head
-}
-
-/// One run's line of the table.
-pub fn row(study: &SweepStudy, run: &Run, layout: Layout) -> String {
-    if layout.columns == Columns::Puma {
-        return puma::row(study, run) + "\n";
-    }
-    let columns = run_columns::of_sweep(study);
-    let row = run_columns::row(&columns, run, run.judgement.as_ref());
-    text::table_row(&run_columns::table(columns, Vec::new()), &row, layout.width)
-}
-
-/// What stands after the table.
-pub fn closing(study: &SweepStudy, layout: Layout) -> String {
-    text::closing(&report(study, layout.columns), layout.width)
-}
-
 /// The whole report as text.
 pub fn whole(study: &SweepStudy, layout: Layout) -> String {
-    let rows: String = study.runs.iter().map(|run| row(study, run, layout)).collect();
-    opening(study, layout) + &rows + &closing(study, layout)
+    let report = report(study, layout.columns);
+    match layout.columns {
+        Columns::Longtail => text::whole(&report, layout.width),
+        Columns::Puma => text::around(&report, &puma::table(study), layout.width),
+    }
 }
 
 fn theory_section(study: &SweepStudy) -> Option<ReportSection> {

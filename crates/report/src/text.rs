@@ -9,7 +9,6 @@ use std::fmt::Write as _;
 use crate::sparkline;
 use crate::tree::{
     ColumnBand, DataTable, ListItem, NamedFact, ReportSection, ReportTree, SectionBlock, TableCell, TableColumn,
-    TableRow,
 };
 use crate::width::{self, Width, columns_of, flow, wrap};
 
@@ -20,26 +19,19 @@ const INDENT: usize = 2;
 
 /// The whole report.
 pub fn whole(report: &ReportTree, width: Width) -> String {
-    opening(report, width) + &table(report, width) + &closing(report, width)
+    let table = report.table.iter().map(|table| TableLayout::new(table, 0, width).text());
+    around(report, &table.collect::<String>(), width)
 }
 
-/// The main table, where there is one.
-pub fn table(report: &ReportTree, width: Width) -> String {
-    let table = report.table.iter().map(|table| {
-        let rows: String = table.rows.iter().map(|row| table_row(table, row, width)).collect();
-        table_head(table, width) + &rows
-    });
-    table.collect()
+/// The report with this in the place of its table: first the command line that repeats it, then what was measured.
+pub(crate) fn around(report: &ReportTree, table: &str, width: Width) -> String {
+    let gap = if table.is_empty() { "" } else { "\n" };
+    let opening = format!("{}\n{}{gap}", width::command(&report.command_line, width), facts(&report.facts, width));
+    opening + table + &closing(report, width)
 }
 
-/// What stands before the table: first the command line that repeats it, then what was measured.
-pub fn opening(report: &ReportTree, width: Width) -> String {
-    let gap = if report.table.is_some() { "\n" } else { "" };
-    format!("{}\n{}{gap}", width::command(&report.command_line, width), facts(&report.facts, width))
-}
-
-/// What stands after the table, whose rows need not be there.
-pub fn closing(report: &ReportTree, width: Width) -> String {
+/// What stands after the table.
+fn closing(report: &ReportTree, width: Width) -> String {
     let (shown, left_out) = report.table.as_ref().map(|table| fitting(table, width)).unwrap_or_default();
     let columns = report.table.iter().flat_map(|table| shown.iter().map(|at| &table.columns[*at]));
     let own = report.glossary.iter().map(|(word, is)| ((*word).to_owned(), *is));
@@ -129,17 +121,6 @@ pub(crate) fn right(text: &str, width: usize) -> String {
 pub(crate) fn band(title: &str, width: usize) -> String {
     let bars = width.saturating_sub(columns_of(title) + 2);
     format!("{} {title} {}", "─".repeat(bars / 2), "─".repeat(bars - bars / 2))
-}
-
-/// The head of a table whose rows come one by one.
-pub fn table_head(table: &DataTable, width: Width) -> String {
-    TableLayout::new(table, 0, width).head()
-}
-
-/// A row of it.
-pub fn table_row(table: &DataTable, row: &TableRow, width: Width) -> String {
-    let layout = TableLayout::new(table, 0, width);
-    layout.line(&layout.shown, &row.cells) + "\n"
 }
 
 /// Two columns apart where a band begins or ends, one elsewhere; in a table that is as wide as its cells one more.
@@ -247,12 +228,12 @@ impl<'a> TableLayout<'a> {
     }
 
     fn part(&self, columns: &[usize], has_notes: bool) -> String {
-        let mut text = self.head_of(columns);
+        let mut text = self.head(columns);
         for row in &self.table.rows {
             let shown = self.line(columns, &row.cells);
-            let note = row.bar.map_or_else(|| row.note.clone(), bar);
-            let beside = format!("{shown}  {}", if has_notes { note.as_str() } else { "" });
-            if self.width.fits(columns_of(beside.trim_end())) {
+            let note = if has_notes { row.bar.map_or_else(|| row.note.clone(), bar) } else { String::new() };
+            let beside = format!("{shown}  {note}");
+            if note.is_empty() || self.width.fits(columns_of(&beside)) {
                 _ = writeln!(text, "{}", beside.trim_end());
             } else {
                 _ = writeln!(text, "{}", shown.trim_end());
@@ -262,12 +243,8 @@ impl<'a> TableLayout<'a> {
         text
     }
 
-    fn head(&self) -> String {
-        self.head_of(&self.shown)
-    }
-
     /// Bands, where there are any, and names.
-    fn head_of(&self, shown: &[usize]) -> String {
+    fn head(&self, shown: &[usize]) -> String {
         let columns = &self.table.columns;
         let mut bands = " ".repeat(self.indent);
         for (at, under) in shown.chunk_by(|a, b| columns[*a].band == columns[*b].band).enumerate() {
@@ -306,7 +283,7 @@ impl<'a> TableLayout<'a> {
 
     fn under_their_names(&self, columns: &[usize]) -> String {
         let indent = " ".repeat(self.indent);
-        let mut text = self.head_of(columns);
+        let mut text = self.head(columns);
         for row in &self.table.rows {
             let name = row.cells.first().map_or("", |cell| cell.text.trim_end());
             if !name.is_empty() {

@@ -37,7 +37,7 @@ impl StatsdListener {
 
     /// Takes what came until now, as of before the next run. To be called before that is begun: the thread that hears it may get a
     /// processor only when the run is on.
-    pub fn catch_up(&mut self) {
+    pub(crate) fn catch_up(&mut self) {
         let mut buffer = StatsdSocket::buffer();
         for _ in 0..REST {
             let Some(packet) = self.socket.receive(&mut buffer, Duration::ZERO) else { return };
@@ -46,7 +46,7 @@ impl StatsdListener {
     }
 
     /// Hears until `over`. The window begins `warm_up` after the start that `progress` tells.
-    pub fn listen_until(
+    pub(crate) fn listen_until(
         &mut self,
         clock: &impl Clock,
         progress: &RunProgress,

@@ -90,7 +90,8 @@ fn boxes_at_digitalocean_are_made_once_and_what_goes_wrong_is_said_by_its_name()
     let said = cloud.fleet("provision", 2);
     assert!(said.contains("DO_API_KEY is not set"), "{said}");
     cloud.lab.write("fleet/.env", &format!("DO_API_KEY={TOKEN}\nSSH_PUBLIC_KEY='{PUBLIC_KEY}'\n"));
-    let (server, both) = (&["longtail-demo-server-1"][..], &["longtail-demo-server-1", "longtail-demo-generator-1"][..]);
+    let (server, both) =
+        (&["longtail-demo-server-1"][..], &["longtail-demo-server-1", "longtail-demo-generator-1"][..]);
     let unknown = "DigitalOcean does not say which boxes exist: look for the tag longtail-demo";
     let one_left = "These boxes exist and cost money: longtail-demo-server-1. longtail fleet destroy deletes them.";
     // No such box answers here.

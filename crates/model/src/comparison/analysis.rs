@@ -197,7 +197,7 @@ impl ComparisonFindings {
     }
 
     /// Whether all that decides is known.
-    pub fn is_decided(&self) -> bool {
+    pub(crate) fn is_decided(&self) -> bool {
         self.deciding().count() > 0 && !self.cannot_tell()
     }
 

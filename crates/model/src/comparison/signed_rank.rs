@@ -34,7 +34,7 @@ impl SignedRanks {
     }
 
     /// The two-sided p-value of a middle of 0.
-    pub fn p_value(&self) -> f64 {
+    pub(crate) fn p_value(&self) -> f64 {
         let not_above = self.averages.iter().filter(|average| **average <= 0.0).count();
         let not_below = self.averages.iter().filter(|average| **average >= 0.0).count();
         let tail: f64 = distribution(self.n).iter().take(not_above.min(not_below) + 1).sum();
@@ -69,7 +69,7 @@ fn distribution(n: usize) -> Vec<f64> {
 }
 
 /// The fewest differences that can reject 0 at that level: all of one sign have p = 2 / 2^n.
-pub fn least_blocks(level: f64) -> u32 {
+pub(crate) fn least_blocks(level: f64) -> u32 {
     (1..64).find(|n| 2.0 * 0.5f64.powi(*n) <= level).unwrap_or(64) as u32
 }
 

@@ -5,6 +5,8 @@ use report::json::ReadError;
 use report::{Columns, Layout, Width, bodies, csv, hey, json, load, markdown, number, sweep, text, wrk};
 use testkit::{bodies as body_study, claimed as claimed_study, load as load_study, study};
 
+use crate::pieces;
+
 const ANY: Layout = Layout { columns: Columns::Longtail, width: Width::ANY };
 
 fn every_study() -> Vec<Study> {
@@ -27,7 +29,7 @@ fn every_report() -> impl Iterator<Item = String> {
 }
 
 fn closing(study: &SweepStudy) -> String {
-    sweep::closing(study, ANY)
+    pieces::closing(study, ANY)
 }
 
 fn load_text(study: &LoadStudy) -> String {
@@ -35,12 +37,7 @@ fn load_text(study: &LoadStudy) -> String {
 }
 
 fn width(line: &str) -> usize {
-    line.trim_end_matches('\n').chars().count()
-}
-
-/// The last line of a table's opening, under which the rows stand.
-fn names(opening: &str) -> usize {
-    width(opening.lines().last().unwrap())
+    line.chars().count()
 }
 
 #[test]
@@ -54,31 +51,26 @@ fn the_rows_of_a_table_are_as_wide_as_its_head_and_fit_150_columns() {
     run.tally.response_time.record(model::Nanos::from_secs(3000));
     run.workers[0].requests = 0;
     for study in study::every().into_iter().chain([large]) {
-        let head = names(&sweep::opening(&study, ANY));
+        let table = pieces::table(&study, ANY);
+        let head = width(&table[1]);
         assert!(head <= 150, "{head}");
-        assert!(study.runs.iter().all(|run| width(&sweep::row(&study, run, ANY)) == head), "{}", study.command_line);
+        assert!(table[2..].len() == study.runs.len() && table[2..].iter().all(|row| width(row) == head), "{table:?}");
     }
     for study in body_study::every() {
-        let head = names(&bodies::opening(&study, ANY));
+        let text = bodies::whole(&study, ANY);
+        let table: Vec<&str> = text.split("\n\n").nth(2).unwrap_or_default().lines().collect();
+        let head = width(table[1]);
         assert!(head <= 150, "{head}");
-        assert!(study.runs.iter().all(|run| width(&bodies::row(&study, run, ANY)) == head));
+        assert!(table[2..].len() == study.runs.len() && table[2..].iter().all(|row| width(row) == head), "{text}");
     }
 }
 
 #[test]
-fn the_pieces_in_order_are_the_whole_and_the_first_line_repeats_the_study() {
+fn the_first_line_of_a_report_repeats_the_study() {
     for study in study::every() {
         for columns in [Columns::Longtail, Columns::Puma] {
-            let layout = Layout { columns, ..ANY };
-            let before_the_runs = SweepStudy { runs: Vec::new(), ..study.clone() };
-            let mut pieces = sweep::opening(&before_the_runs, layout);
-            assert_eq!(pieces.lines().next(), Some(study.command_line.as_str()));
-            study.runs.iter().for_each(|run| pieces.push_str(&sweep::row(&before_the_runs, run, layout)));
-            let whole = sweep::whole(&study, layout);
-            assert_eq!(pieces + &sweep::closing(&study, layout), whole);
-            if columns == Columns::Longtail {
-                assert_eq!(text::whole(&sweep::report(&study, columns), Width::ANY), whole);
-            }
+            let whole = sweep::whole(&study, Layout { columns, ..ANY });
+            assert_eq!(whole.lines().next(), Some(study.command_line.as_str()));
         }
     }
     for study in load_study::every() {
@@ -124,8 +116,8 @@ fn a_hint_that_several_runs_share_stands_once() {
 fn a_number_that_is_only_left_out_does_not_mark_its_row() {
     let mut study = study::canonical();
     study.runs[0].warnings = vec![Diagnostic::TooFewRequests { from: 0.999, answers: 500, worth: None }];
-    assert!(sweep::row(&study, &study.runs[0], ANY).starts_with(' '));
-    assert!(sweep::row(&study, &study.runs[4], ANY).starts_with('!'));
+    assert!(pieces::row(&study, &study.runs[0], ANY).starts_with(' '));
+    assert!(pieces::row(&study, &study.runs[4], ANY).starts_with('!'));
 }
 
 #[test]
@@ -201,7 +193,7 @@ fn the_rows_of_bodies_are_in_the_order_of_the_plan_and_not_of_the_runs() {
     let (string, io) = (body(BodyKind::String), body(BodyKind::Io));
     let of = |socket| [(socket, string, 1), (socket, string, 2), (socket, io, 1), (socket, io, 2)];
     assert_eq!(order, [of(Socket::Tcp4), of(Socket::Ssl4), of(Socket::Aunix)].concat());
-    assert!(!bodies::in_order(&study, ANY).is_empty(), "they were done in another order");
+    assert!(study.runs.iter().ne(study.sorted()), "they were done in another order");
 }
 
 #[test]
@@ -223,7 +215,7 @@ fn a_percentile_that_another_generator_did_not_print_is_not_there() {
     // p10, p25, p95 and p99.9 of wrk's row, and what is made of them.
     let mut sweep = claimed_study::hey_sweep();
     sweep.runs[0].claim = Some(claimed_study::wrk_claim().into());
-    let row = sweep::row(&sweep, &sweep.runs[0], ANY);
+    let row = pieces::row(&sweep, &sweep.runs[0], ANY);
     assert_eq!(row.split_whitespace().filter(|cell| *cell == "-").count(), 5, "{row}");
     assert!(row.trim_end().ends_with("wrk 4.1.0"), "{row}");
 }

@@ -5,6 +5,7 @@ mod findings;
 mod golden;
 mod html;
 mod other_layouts;
+mod pieces;
 mod puma_columns;
 mod schema;
 mod widths;

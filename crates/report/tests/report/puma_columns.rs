@@ -3,9 +3,11 @@
 
 use model::run::ShareSource;
 use model::{Run, SweepStudy, WorkerShare};
-use report::{Columns, bodies, sweep};
+use report::{Columns, bodies};
 use testkit::bodies::canonical;
 use testkit::study;
+
+use crate::pieces::{self, table};
 
 const PUBLISHED: &str = "\
 Branch: 00-long-tail-hey Puma: -w4  -t5:5  dly 0.2                                         ─────── Worker Request Info ───────
@@ -20,14 +22,12 @@ Mult/Conn     req/sec      10%     25%     50%     75%     90%     95%     99%  
 
 /// The three lines over the rows.
 fn head(study: &SweepStudy) -> String {
-    let opening = sweep::opening(study, Columns::Puma.into());
-    opening.lines().skip_while(|line| !line.starts_with("Branch")).flat_map(|line| [line, "\n"]).collect()
+    table(study, Columns::Puma.into())[..3].iter().map(|line| line.clone() + "\n").collect()
 }
 
-/// Our table of the canonical study, as many lines as the published one.
-fn ours(study: &SweepStudy) -> String {
-    let rows: Vec<String> = study.runs.iter().map(|run| sweep::row(study, run, Columns::Puma.into())).collect();
-    head(study) + &rows.concat()
+/// The row of `run`.
+fn row(study: &SweepStudy, run: &Run) -> String {
+    pieces::row(study, run, Columns::Puma.into())
 }
 
 /// Where each word of a line ends.
@@ -63,9 +63,9 @@ fn the_head_is_the_published_one_but_for_one_word() {
 
 #[test]
 fn every_column_ends_where_the_published_one_does() {
-    let ours = ours(&study::canonical());
-    assert_eq!(ours.lines().count(), PUBLISHED.lines().count());
-    for (ours, published) in ours.lines().zip(PUBLISHED.lines()).skip(3) {
+    let ours = table(&study::canonical(), Columns::Puma.into());
+    assert_eq!(ours.len(), PUBLISHED.lines().count());
+    for (ours, published) in ours.iter().zip(PUBLISHED.lines()).skip(3) {
         assert_eq!(ends(ours), ends(published), "\n{ours}\n{published}");
         let decimals =
             |line: &str| line.split_whitespace().map(|w| w.split_once('.').map(|(_, d)| d.len())).collect::<Vec<_>>();
@@ -81,7 +81,7 @@ fn the_published_standard_deviations_follow_from_the_published_deviations() {
         let total: f64 = published.split_whitespace().last().unwrap().parse().unwrap();
         let shares: Vec<u64> =
             deviations.iter().map(|percent| (total / 4.0 * (1.0 + percent / 100.0)).round() as u64).collect();
-        let row = sweep::row(&study, &with_shares(&study, &shares), Columns::Puma.into());
+        let row = row(&study, &with_shares(&study, &shares));
         let (ours, our_deviations) = printed(&row);
         // The published deviations are rounded to 0.1 % of a quarter: 0.0125 points of the whole at the most.
         assert!((ours - standard_deviation).abs() <= 0.01, "{ours} for {standard_deviation}");
@@ -94,14 +94,14 @@ fn the_published_standard_deviations_follow_from_the_published_deviations() {
 #[test]
 fn deviations_are_relative_to_an_even_share_and_rise() {
     let study = study::canonical();
-    let row = sweep::row(&study, &with_shares(&study, &[1018, 959, 1014, 1009]), Columns::Puma.into());
+    let row = row(&study, &with_shares(&study, &[1018, 959, 1014, 1009]));
     assert!(row.contains("    0.597   -4.1  0.9  1.4  1.8 "), "{row}");
 }
 
 #[test]
 fn a_deviation_of_ten_percent_or_more_has_no_decimals() {
     let study = study::canonical();
-    let row = sweep::row(&study, &with_shares(&study, &[0, 100, 109, 191]), Columns::Puma.into());
+    let row = row(&study, &with_shares(&study, &[0, 100, 109, 191]));
     assert!(row.contains(" -100  0.0  9.0   91 "), "{row}");
 }
 
@@ -124,7 +124,7 @@ fn the_bands_are_centred_as_the_script_does_for_two_to_eight_workers() {
 fn workers_that_are_not_all_known_are_not_compared() {
     let study = study::canonical();
     for shares in [&[][..], &[500, 500, 500], &[400, 400, 400, 400, 400]] {
-        let row = sweep::row(&study, &with_shares(&study, shares), Columns::Puma.into());
+        let row = row(&study, &with_shares(&study, shares));
         assert!(row.contains("        -      -    -    -    -    3000"), "{row}");
         assert_eq!(row.trim_end().chars().count(), 126);
     }
@@ -133,7 +133,7 @@ fn workers_that_are_not_all_known_are_not_compared() {
 #[test]
 fn the_total_is_of_good_answers() {
     let study = study::failing();
-    assert!(sweep::row(&study, &study.runs[0], Columns::Puma.into()).ends_with("    1995\n"));
+    assert!(row(&study, &study.runs[0]).ends_with("    1995"));
 }
 
 /// The heads, rules and widths of the table in Puma's own documentation.

@@ -4,6 +4,8 @@ use model::{Limit, SweepStudy, Verdict};
 use report::{Columns, Layout, Width, bodies, load, sweep, text};
 use testkit::{bodies as body_study, claimed as claimed_study, load as load_study, study};
 
+use crate::pieces::{closing, table};
+
 const TERMINALS: [usize; 6] = [80, 100, 120, 139, 146, 200];
 /// And those where a table has little room, or a column more than the one before.
 const ALL: [usize; 14] = [1, 40, 57, 64, 70, 76, 79, 80, 84, 100, 120, 139, 150, 200];
@@ -30,9 +32,13 @@ fn reports(columns: usize) -> Vec<String> {
 
 /// Bands and names of the table.
 fn head(study: &SweepStudy, layout: Layout) -> String {
-    let opening = sweep::opening(study, layout);
-    let lines: Vec<&str> = opening.lines().collect();
-    lines[lines.len() - 2..].join("\n")
+    table(study, layout)[..2].join("\n")
+}
+
+/// The rows below them, one a run.
+fn rows(study: &SweepStudy, layout: Layout) -> Vec<String> {
+    let table = table(study, layout);
+    table[table.len() - study.runs.len()..].to_vec()
 }
 
 fn width(line: &str) -> usize {
@@ -66,11 +72,11 @@ fn marks_verdicts_and_errors_stay_at_any_width() {
         (line.starts_with('!'), cells[..2].join(" "), errors)
     };
     for study in sweeps() {
-        for run in &study.runs {
-            let whole = sweep::row(&study, run, Columns::Longtail.into());
-            for columns in ALL {
-                let row = sweep::row(&study, run, within(columns));
-                assert_eq!(kept(&row), kept(&whole), "{columns}: {row}");
+        let whole = rows(&study, Columns::Longtail.into());
+        for columns in ALL {
+            let narrow = rows(&study, within(columns));
+            for ((run, whole), row) in study.runs.iter().zip(&whole).zip(&narrow) {
+                assert_eq!(kept(row), kept(whole), "{columns}: {row}");
                 let limit = run.judgement.as_ref().and_then(|judgement| judgement.limit.clone());
                 let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict);
                 let word = match verdict {
@@ -98,9 +104,7 @@ fn rows_stand_under_their_head_at_any_width() {
             let head = head(&study, within(columns));
             let [bands, names] = head.lines().collect::<Vec<_>>()[..] else { panic!("{head}") };
             assert!(width(bands) <= width(names), "{head}");
-            for run in &study.runs {
-                assert_eq!(width(sweep::row(&study, run, within(columns)).trim_end()), width(names));
-            }
+            assert!(rows(&study, within(columns)).iter().all(|row| width(row) == width(names)), "{head}");
         }
     }
 }
@@ -108,12 +112,12 @@ fn rows_stand_under_their_head_at_any_width() {
 #[test]
 fn a_table_says_which_columns_it_has_no_room_for() {
     let study = study::judged();
-    let closing = |layout: Layout| sweep::closing(&study, layout).split_whitespace().collect::<Vec<_>>().join(" ");
+    let said_below = |layout: Layout| closing(&study, layout).split_whitespace().collect::<Vec<_>>().join(" ");
     let said = "no room at 80 columns for p10 ms, p25 ms, p75 ms, p90 ms, p99.9 ms, p50 x ideal, p99 x ideal, Jain, worker ±%, requests";
-    assert!(closing(within(80)).contains(said), "{}", closing(within(80)));
-    assert!(closing(within(80)).contains("longtail report --width 0"));
+    assert!(said_below(within(80)).contains(said), "{}", said_below(within(80)));
+    assert!(said_below(within(80)).contains("longtail report --width 0"));
     for layout in [within(146), Columns::Longtail.into(), Layout { columns: Columns::Puma, ..within(80) }] {
-        assert!(!closing(layout).contains("no room"), "{layout:?}");
+        assert!(!said_below(layout).contains("no room"), "{layout:?}");
     }
 }
 
@@ -123,7 +127,7 @@ fn words_are_of_the_columns_that_are_shown() {
     let study = study::judged();
     for columns in TERMINALS {
         let head = head(&study, within(columns));
-        let closing = sweep::closing(&study, within(columns));
+        let closing = closing(&study, within(columns));
         let explained = |word: &str| closing.lines().any(|line| line.starts_with(&format!("{word}  ")));
         for word in ["% max", "tail", "x ideal", "Jain", "worker ±%", "requests", "limit", "mult"] {
             assert_eq!(explained(word), head.contains(word), "{columns}: {word}");
@@ -142,8 +146,8 @@ fn nothing_but_columns_is_lost() {
         words
     };
     for study in [study::judged(), study::theorized(), study::watched()] {
-        let whole = sweep::closing(&study, Columns::Puma.into());
-        let narrow = words(&sweep::closing(&study, Layout { columns: Columns::Puma, ..within(80) }));
+        let whole = closing(&study, Columns::Puma.into());
+        let narrow = words(&closing(&study, Layout { columns: Columns::Puma, ..within(80) }));
         // A drawing has as many characters as there is room for.
         let is_drawn = |word: &str| word.chars().any(|c| "·▁▂▃▄▅▆▇█".contains(c));
         let lost: Vec<String> =
@@ -156,8 +160,5 @@ fn nothing_but_columns_is_lost() {
 fn pumas_table_is_whole_at_any_width() {
     let study = study::canonical();
     let layout = Layout { columns: Columns::Puma, ..within(80) };
-    assert_eq!(head(&study, layout), head(&study, Columns::Puma.into()));
-    for run in &study.runs {
-        assert_eq!(sweep::row(&study, run, layout), sweep::row(&study, run, Columns::Puma.into()));
-    }
+    assert_eq!(table(&study, layout), table(&study, Columns::Puma.into()));
 }
