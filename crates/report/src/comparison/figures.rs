@@ -105,6 +105,13 @@ pub struct SummaryRanking {
     pub unclear: Vec<String>,
 }
 
+impl SummaryRanking {
+    /// Whether anything is known of the others: else the best is the best by chance.
+    pub(super) fn is_decided(&self) -> bool {
+        self.unclear.is_empty() || !self.level_with.is_empty() || !self.ahead_of.is_empty()
+    }
+}
+
 impl SummaryComparison {
     /// Of a study; what else must be known is not said yet.
     pub(super) fn of(study: &ComparisonStudy) -> SummaryComparison {

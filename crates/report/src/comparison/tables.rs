@@ -2,7 +2,7 @@
 
 use model::comparison::{ComparisonQuestion, ComparisonVerdict, Metric};
 
-use super::figures::{SummaryComparison, SummaryDifference, SummaryMetric};
+use super::figures::{SummaryComparison, SummaryDifference, SummaryMetric, SummaryRanking};
 use super::words;
 use crate::number::{self, NONE};
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
@@ -88,7 +88,9 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
         match turned {
             Some(difference) => TableRow::new(cells.into_iter().chain([estimate(&difference), interval(&difference)]))
                 .noted(words::verdict(difference.verdict)),
-            None if arm.letter == base && summary.ranking.is_some() => TableRow::new(cells).noted("best"),
+            None if arm.letter == base && summary.ranking.as_ref().is_some_and(SummaryRanking::is_decided) => {
+                TableRow::new(cells).noted("best")
+            }
             None => TableRow::new(cells),
         }
     });

@@ -240,6 +240,13 @@ fn best(summary: &SummaryComparison) -> String {
     let figure = number::or_none(row.median(&ranking.best), number::significant);
     let unit = if row.unit == "/s" { "/s".to_owned() } else { format!(" {}", row.unit) };
     let best = called(summary, &ranking.best);
+    if !ranking.is_decided() {
+        return format!(
+            "Which is best cannot be told: against {best} ({} {figure}{unit}) {} may be noise.",
+            name(row.metric),
+            listed(&unclear)
+        );
+    }
     let is_alone = ranking.level_with.is_empty() && ranking.unclear.is_empty();
     let mut parts = vec![if is_alone {
         format!("{best} is best: {} {figure}{unit}.", name(row.metric))

@@ -109,7 +109,7 @@ fn offered(profile: &Profile, warm_up: Nanos, span: f64) -> Vec<PlotPoint> {
 fn times_over_time(study: &LoadStudy) -> PageFigure {
     const TITLE: &str = "Response time over time";
     let figure = heat_map::figure(TITLE, &[&study.run]);
-    figure.map_or_else(|| PageFigure::left_out(TITLE, "no response was good"), PageFigure::Drawn)
+    figure.map_or_else(|| PageFigure::left_out(TITLE, "no good response was recorded"), PageFigure::Drawn)
 }
 
 /// What the generator added by itself.

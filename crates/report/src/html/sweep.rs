@@ -50,7 +50,8 @@ fn spread_of_times(runs: &ShownRuns<'_>) -> PageFigure {
 fn times_and_queue(runs: &ShownRuns<'_>) -> PageFigure {
     const TITLE: &str = "Over time: response time and accept queue";
     let figure = heat_map::figure(TITLE, &runs.first_of_each());
-    figure.map_or_else(|| PageFigure::left_out(TITLE, runs.why_none("no response was good")), PageFigure::Drawn)
+    figure
+        .map_or_else(|| PageFigure::left_out(TITLE, runs.why_none("no good response was recorded")), PageFigure::Drawn)
 }
 
 /// Requests that wait in the workers.

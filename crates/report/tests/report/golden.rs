@@ -131,6 +131,7 @@ fn a_comparison_concludes_what_its_figures_bear() {
         (comparison::failing(), "B (my-branch) fails 50.0 % of its requests", "better"),
         (comparison::repeated(), "B (my-branch) is worse than A", "better"),
         (comparison::best(), "has the best throughput", "4 x 3 is best"),
+        (comparison::undecided(), "Which is best cannot be told: against", "has the best"),
     ] {
         let sentence = sentence(study);
         assert!(sentence.contains(said) && !sentence.contains(never), "{sentence}");
