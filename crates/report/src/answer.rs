@@ -129,7 +129,7 @@ fn ending(summary: &Summary, width: Width, paint: &dyn Fn(Emphasis, &str) -> Str
         wrap(&mut text, width, if at == 0 { "  Why    " } else { "         " }, reason);
     }
     for expectation in &summary.expectations {
-        wrap(&mut text, width, "  Expect ", &expectation.sentence);
+        wrap(&mut text, width, "  Expect ", &without_expect(&expectation.sentence));
     }
     trust_lines(&mut text, summary, width, paint, length.doubts);
     for (at, next) in summary.next.iter().take(length.commands).enumerate() {
@@ -143,6 +143,11 @@ fn ending(summary: &Summary, width: Width, paint: &dyn Fn(Emphasis, &str) -> Str
         text.insert(0, '\n');
     }
     text
+}
+
+/// `PASS p99 < 200ms: …`: that it was expected stands before it.
+fn without_expect(sentence: &str) -> String {
+    sentence.replacen(" expect ", " ", 1)
 }
 
 fn trust_lines(
@@ -321,7 +326,7 @@ pub fn markdown(study: &Study, saved: Option<&str>) -> String {
     }
     let reasons = summary.reasons().map(|reason| line(&format!("- Why: {reason}")));
     let trust = summary.trust.iter().take(1 + DOUBTS).map(|it| line(&format!("- {} {}", it.mark.sign(), it.sentence)));
-    let expected = summary.expectations.iter().map(|it| line(&format!("- Expected: {}", it.sentence)));
+    let expected = summary.expectations.iter().map(|it| line(&format!("- Expected: {}", without_expect(&it.sentence))));
     parts.push(reasons.chain(trust).chain(expected).collect());
     parts.push(line(&summary.measured.join(" · ")));
     let report = crate::markdown::whole(&crate::report(study));
