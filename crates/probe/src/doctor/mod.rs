@@ -1,6 +1,6 @@
 //! Is this machine fit to measure on? Each question is a [`MachineCheck`]: what was seen, its grade, what it spoils, and a hint.
 //!
-//! Only what changes a decision is asked. It needs no privilege, changes nothing and sends nothing. It looks at the machine at
+//! Only what changes a decision is asked. It needs no privilege, changes nothing and sends only to itself. It looks at the machine at
 //! rest for a second, and measures waits for a fifth of one. Limits and their reasons are in docs/how-good.md. What
 //! stays true: what cannot be read is [`MachineGrade::Unknown`], never fine.
 
@@ -103,6 +103,7 @@ pub fn examine(programs: &Programs, clock: &impl Clock) -> Vec<MachineCheck> {
         activity: Activity::sample(clock),
         clock_reading: timers::clock_reading(clock),
         waits: timers::lane_waits(clock),
+        send: timers::lane_sends(clock),
         tracepoints: crate::bpf::possible().map_err(|missing| missing.to_string()),
         programs: programs.clone(),
     };
@@ -117,6 +118,8 @@ struct MachineEvidence<'a> {
     /// What one reading of the clock costs.
     clock_reading: Nanos,
     waits: Option<WaitLateness>,
+    /// What a send takes.
+    send: Option<Nanos>,
     tracepoints: Result<(), String>,
     programs: Programs,
 }
@@ -191,7 +194,7 @@ impl MachineQuestion {
     }
 }
 
-const QUESTIONS: [MachineQuestion; 15] = [
+const QUESTIONS: [MachineQuestion; 16] = [
     MachineQuestion {
         group: "processors",
         name: "processors",
@@ -254,6 +257,13 @@ const QUESTIONS: [MachineQuestion; 15] = [
         spoils: "open loop: due requests are sent so much later; it is in the send lag, and in the verdict",
         source: "the kernel's timer slack",
         answer: timers::late_waits,
+    },
+    MachineQuestion {
+        group: "timers",
+        name: "sends",
+        spoils: "open loop: two requests that are due closer together than a send takes leave that far apart",
+        source: "200 sends over loopback",
+        answer: timers::sends,
     },
     MachineQuestion {
         group: "network",
@@ -324,6 +334,7 @@ mod tests {
             activity: None,
             clock_reading: Nanos(25),
             waits: None,
+            send: None,
             tracepoints: Ok(()),
             programs: PROGRAMS,
         };

@@ -1,6 +1,9 @@
-//! Whether the clock is quick to read and a wait ends when it should: measured, for no file tells.
+//! Whether the clock is quick to read, a wait ends when it should and a send is quick: measured, for no file tells.
 
+use std::io::{self, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::num::NonZeroU64;
+use std::thread;
 
 use model::{Clock, Nanos};
 use rustix::event::{Timespec, epoll};
@@ -11,6 +14,10 @@ use super::{MachineAnswer, MachineEvidence};
 /// Waits that are measured, and how long each is to be.
 const WAITS: usize = 200;
 const WAIT: Nanos = Nanos::from_millis(1);
+/// Sends that are measured, the bytes of each, and the time between two, in which the reader falls asleep.
+const SENDS: usize = 200;
+const SENT_BYTES: usize = 100;
+const BETWEEN_SENDS: Nanos = Nanos::from_micros(300);
 /// Reads of the clock that are timed together.
 const READS: u64 = 10_000;
 
@@ -49,6 +56,31 @@ fn lateness(clock: &impl Clock, mut wait: impl FnMut()) -> WaitLateness {
     WaitLateness { median: late[WAITS / 2], worst: late[WAITS - 1] }
 }
 
+/// How long a lane's send takes, at the median, over loopback to a reader that sleeps; `None` where that cannot be tried.
+pub(super) fn lane_sends(clock: &impl Clock) -> Option<Nanos> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
+    let mut sender = TcpStream::connect(listener.local_addr().ok()?).ok()?;
+    sender.set_nodelay(true).ok()?;
+    let (mut reader, peer) = listener.accept().ok()?;
+    if peer != sender.local_addr().ok()? {
+        return None;
+    }
+    // The sender goes with the closure, before the reader is waited for.
+    thread::scope(move |scope| {
+        let read = move || io::copy(&mut reader, &mut io::sink());
+        thread::Builder::new().spawn_scoped(scope, read).ok()?;
+        let mut took = [Nanos::ZERO; SENDS];
+        for took in &mut took {
+            clock.sleep(BETWEEN_SENDS);
+            let start = clock.now();
+            sender.write_all(&[b'x'; SENT_BYTES]).ok()?;
+            *took = clock.now().saturating_sub(start);
+        }
+        took.sort_unstable();
+        Some(took[SENDS / 2])
+    })
+}
+
 /// What one reading of the clock costs.
 pub(super) fn clock_reading(clock: &impl Clock) -> Nanos {
     let start = clock.now();
@@ -84,6 +116,13 @@ pub(super) fn late_waits(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer
         _ => MachineAnswer::bad(seen, "a kernel with high-resolution timers, or a host that is less busy"),
     };
     Some(answer.with("median_ns", median.0 as f64).with("worst_ns", worst.0 as f64))
+}
+
+pub(super) fn sends(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
+    let time = evidence.send?.0 as f64;
+    let seen = format!("a request leaves in {:.0} µs, the median of {SENDS}", time / 1e3);
+    let hint = "more generator threads (--generator-threads) send side by side, where there are CPUs for them";
+    Some(MachineAnswer::graded(time, 50_000.0, 500_000.0, seen, hint).with("median_ns", time))
 }
 
 #[cfg(test)]
@@ -124,6 +163,18 @@ mod tests {
             let check = ask_of("clocksource", &files, |all| all.clock_reading = Nanos(ns));
             assert_eq!((check.grade, check.seen), (grade, format!("{}, {ns} ns a reading", source.trim())));
             assert!(check.hint.unwrap_or_default().starts_with(hint));
+        }
+    }
+
+    #[test]
+    fn sends_are_timed_and_graded() {
+        assert_eq!(lane_sends(&Stepped::default()), Some(Nanos::ZERO), "the clock stands still meanwhile");
+        for (micros, grade) in [(18, Fine), (80, Warn), (900, Bad)] {
+            let check = ask_of("sends", &[], |all| all.send = Some(Nanos::from_micros(micros)));
+            assert_eq!(
+                (check.grade, check.seen),
+                (grade, format!("a request leaves in {micros} µs, the median of 200"))
+            );
         }
     }
 
