@@ -1,22 +1,18 @@
 //! Figures as an OTLP export request of metrics, in binary protobuf, and the receiver's answer.
 //!
-//! The messages are those of `opentelemetry-proto`. Each figure is a gauge, for a run that is over counts no further; the distribution
+//! Each figure is a gauge, for a run that is over counts no further; the distribution
 //! is a cumulative histogram with explicit bounds. A quantile is an attribute of its gauge.
 
+mod messages;
+
 use model::Nanos;
-use opentelemetry_proto::tonic::collector::metrics::v1::{ExportMetricsServiceRequest, ExportMetricsServiceResponse};
-use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
-use opentelemetry_proto::tonic::metrics::v1::metric::Data;
-use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
-use opentelemetry_proto::tonic::metrics::v1::{
-    AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, ResourceMetrics,
-    ScopeMetrics,
-};
-use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message as _;
 
 use crate::family::{MetricFamily, MetricPoint, PointValue};
+use messages::{
+    AnyValue, CUMULATIVE, ExportRequest, ExportResponse, HistogramDataPoint, InstrumentationScope, KeyValue,
+    NumberDataPoint, OtlpGauge, OtlpHistogram, OtlpMetric, Resource, ResourceMetrics, ScopeMetrics,
+};
 
 /// The content type of a request and its answer.
 pub const CONTENT_TYPE: &str = "application/x-protobuf";
@@ -42,33 +38,26 @@ pub fn request(families: &[MetricFamily], origin: &RunOrigin<'_>) -> Vec<u8> {
             attribute("service.version", origin.version),
             attribute("longtail.study", origin.study),
         ],
-        ..Resource::default()
     };
-    let scope =
-        InstrumentationScope { name: "longtail".to_owned(), version: origin.version.to_owned(), ..Default::default() };
+    let scope = InstrumentationScope { name: "longtail".to_owned(), version: origin.version.to_owned() };
     let metrics = families.iter().flat_map(|family| metrics(family, origin)).collect();
-    let scope_metrics = vec![ScopeMetrics { scope: Some(scope), metrics, ..ScopeMetrics::default() }];
-    let resource_metrics = ResourceMetrics { resource: Some(resource), scope_metrics, ..ResourceMetrics::default() };
-    ExportMetricsServiceRequest { resource_metrics: vec![resource_metrics] }.encode_to_vec()
+    let scope_metrics = vec![ScopeMetrics { scope: Some(scope), metrics }];
+    let resource_metrics = ResourceMetrics { resource: Some(resource), scope_metrics };
+    ExportRequest { resource_metrics: vec![resource_metrics] }.encode_to_vec()
 }
 
 /// Data points that the receiver took, but could not use, and why; `None` where it has used all, or the answer cannot be read.
 pub fn rejected(answer: &[u8]) -> Option<(i64, String)> {
-    let partial = ExportMetricsServiceResponse::decode(answer).ok()?.partial_success?;
+    let partial = ExportResponse::decode(answer).ok()?.partial_success?;
     (partial.rejected_data_points > 0).then_some((partial.rejected_data_points, partial.error_message))
 }
 
 fn attribute(key: &str, value: &str) -> KeyValue {
-    KeyValue {
-        key: key.to_owned(),
-        value: Some(AnyValue { value: Some(Any::StringValue(value.to_owned())) }),
-        ..KeyValue::default()
-    }
+    KeyValue { key: key.to_owned(), value: Some(AnyValue { string: Some(value.to_owned()) }) }
 }
 
 /// A family is one metric; its points are numbers or distributions, never both.
-fn metrics(family: &MetricFamily, origin: &RunOrigin<'_>) -> Vec<Metric> {
-    let name = family.metric.name.to_owned();
+fn metrics(family: &MetricFamily, origin: &RunOrigin<'_>) -> Vec<OtlpMetric> {
     let (mut numbers, mut histograms) = (Vec::new(), Vec::new());
     for MetricPoint { labels, value } in &family.points {
         let attributes = || labels.iter().map(|(name, value)| attribute(name, value)).collect::<Vec<_>>();
@@ -76,8 +65,7 @@ fn metrics(family: &MetricFamily, origin: &RunOrigin<'_>) -> Vec<Metric> {
             attributes,
             start_time_unix_nano: origin.begun.0,
             time_unix_nano: origin.ended.0,
-            value: Some(Number::AsDouble(value)),
-            ..NumberDataPoint::default()
+            as_double: Some(value),
         };
         match value {
             PointValue::Number(value) => numbers.push(number(attributes(), *value)),
@@ -99,27 +87,23 @@ fn metrics(family: &MetricFamily, origin: &RunOrigin<'_>) -> Vec<Metric> {
                     sum: Some(*sum),
                     bucket_counts: below.zip(before).map(|(below, before)| below - before).collect(),
                     explicit_bounds: edges.iter().map(|(edge, _)| *edge).collect(),
-                    ..HistogramDataPoint::default()
                 });
             }
         }
     }
-    let metric = |name, unit: &str, data| Metric {
-        name,
+    let metric = || OtlpMetric {
+        name: family.metric.name.to_owned(),
         description: family.metric.help.to_owned(),
-        unit: unit.to_owned(),
-        data: Some(data),
-        ..Metric::default()
+        unit: family.metric.unit.suffix_and_ucum().1.to_owned(),
+        ..OtlpMetric::default()
     };
-    let cumulative = AggregationTemporality::Cumulative.into();
-    let unit = family.metric.unit.suffix_and_ucum().1;
     let mut metrics = Vec::new();
     if !numbers.is_empty() {
-        metrics.push(metric(name.clone(), unit, Data::Gauge(Gauge { data_points: numbers })));
+        metrics.push(OtlpMetric { gauge: Some(OtlpGauge { data_points: numbers }), ..metric() });
     }
     if !histograms.is_empty() {
-        let histogram = Histogram { data_points: histograms, aggregation_temporality: cumulative };
-        metrics.push(metric(name, unit, Data::Histogram(histogram)));
+        let histogram = OtlpHistogram { data_points: histograms, aggregation_temporality: CUMULATIVE };
+        metrics.push(OtlpMetric { histogram: Some(histogram), ..metric() });
     }
     metrics
 }
