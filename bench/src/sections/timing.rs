@@ -24,8 +24,8 @@ pub(super) fn rounds(extent: &Extent) -> Rounds {
 }
 
 pub(super) fn cases(extent: &Extent) -> Vec<Case> {
-    let mut contenders =
-        vec![Contender::ours("longtail", &[]), Contender::ours("longtail --timing spin", &["--timing", "spin"])];
+    let timed = |timing| Contender::ours(&format!("longtail --timing {timing}"), &["--timing", timing]);
+    let mut contenders: Vec<Contender> = ["coalesce", "precise", "spin"].map(timed).into();
     contenders.extend(extent.contenders(&[Tool::Oha, Tool::Hey, Tool::Wrk2]));
     contenders.retain(|one| extent.tools.contains(&one.tool));
     vec![Case {
