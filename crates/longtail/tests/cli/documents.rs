@@ -45,7 +45,7 @@ fn what_always_prints_the_same_is_printed_so() {
 }
 
 /// What sets a documented command apart from those that `load/examples.rs` runs as they stand, and the file whose tests run such commands.
-const RUN_ELSEWHERE: [(&str, &str); 13] = [
+const RUN_ELSEWHERE: [(&str, &str); 17] = [
     ("doctor --self-test", "selftest.rs"),
     ("doctor --generators", "calibrate.rs"),
     ("doctor", "doctor.rs"),
@@ -53,6 +53,10 @@ const RUN_ELSEWHERE: [(&str, &str); 13] = [
     ("watch ", "watch.rs"),
     ("report ", "formats.rs"),
     ("sink ", "load/examples.rs"),
+    ("--from", "far_generators.rs"),
+    ("generate ", "far_generators.rs"),
+    ("merge ", "far_generators.rs"),
+    ("fleet ", "fleet.rs"),
     ("--bodies", "bodies.rs"),
     ("--try", "compare.rs"),
     ("--statsd-listen", "outlets/statsd_in.rs"),
