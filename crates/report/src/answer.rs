@@ -63,9 +63,8 @@ pub fn painted(study: &Study, saved: Option<&str>, width: Width, paint: &dyn Fn(
 
 /// What the marks behind figures mean, where there are any.
 pub(crate) fn legend(summary: &Summary) -> Option<String> {
-    if summary.comparison.is_some() {
-        // Its tables have intervals of their own.
-        return None;
+    if let Some(summary) = &summary.comparison {
+        return comparison::legend(summary).map(str::to_owned);
     }
     let shown = || summary.runs.iter().filter(|run| run.is_the_servers());
     let is_marked = |run: &SummaryRun| {

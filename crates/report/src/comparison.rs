@@ -14,7 +14,7 @@ use model::ComparisonStudy;
 pub use self::figures::{SummaryArm, SummaryComparison, SummaryDifference, SummaryMetric, SummaryRanking};
 pub(crate) use self::forest::figure as forest;
 pub use self::full::report;
-pub(crate) use self::tables::table;
+pub(crate) use self::tables::{legend, table};
 pub(crate) use self::trust::{measured, sound_runs, trust};
 pub use self::two_studies::{StudyFile, side_by_side};
 pub(crate) use self::words::sentence;

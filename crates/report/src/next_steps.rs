@@ -44,7 +44,7 @@ fn command(command: String, why: &str) -> NextCommand {
     NextCommand { command, why: why.to_owned() }
 }
 
-/// More blocks, where so many would show the margin.
+/// More blocks, where so many would tell.
 fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
     const MOST_BLOCKS: u32 = 60;
     let found = ComparisonFindings::of(&study.plan, &study.runs);
@@ -56,16 +56,14 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
     let Some(blocks) = needed.max() else { return Vec::new() };
     let mut words: Vec<&str> = study.command_line.split(' ').collect();
     words.retain(|word| !word.starts_with("--blocks="));
+    if let Some(typed) = words.iter().position(|word| *word == "--blocks") {
+        words.drain(typed..(typed + 2).min(words.len()));
+    }
     let more = format!("--blocks={blocks}");
-    let is_typed = words.contains(&"--blocks");
     // What follows `--` is the server's.
     let end = words.iter().position(|word| *word == "--").unwrap_or(words.len());
     words.insert(end, &more);
-    if blocks <= MOST_BLOCKS && !is_typed {
-        vec![command(words.join(" "), "so many blocks would tell")]
-    } else {
-        Vec::new()
-    }
+    if blocks <= MOST_BLOCKS { vec![command(words.join(" "), "so many blocks would tell")] } else { Vec::new() }
 }
 
 fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {

@@ -69,7 +69,8 @@ pub struct Difference {
     pub doubt: Option<ComparisonDoubt>,
     /// Where it cannot be told: the smallest difference that these blocks could have shown.
     pub smallest: Option<f64>,
-    /// Where it cannot be told: about how many blocks would show the margin.
+    /// Where it cannot be told: about how many blocks would show the margin, or of a difference that is there that it is within the
+    /// margin; `None` of more than a thousand.
     pub blocks_needed: Option<u32>,
 }
 
@@ -451,10 +452,12 @@ impl Samples {
             said(if is_worse { ComparisonVerdict::Worse } else { ComparisonVerdict::Better })
         } else {
             let half = (high - estimate).max(estimate - low);
-            let blocks = f64::from(ranks.count()) * (half / margin.max(1e-9)).powi(2);
+            // A difference that is there, but small, is the same once its interval ends within the margin.
+            let narrow = if is_more || high < 0.0 { margin - estimate.abs() } else { margin };
+            let blocks = f64::from(ranks.count()) * (half / narrow.max(1e-9)).powi(2);
             Difference {
                 smallest: Some(half.max(margin)),
-                blocks_needed: (blocks < 1e6).then(|| (blocks.ceil() as u32).max(ranks.count() + 1)),
+                blocks_needed: (blocks < 1e3).then(|| (blocks.ceil() as u32).max(ranks.count() + 1)),
                 ..difference
             }
         }

@@ -88,7 +88,7 @@ pub struct SummaryDifference {
     pub doubt: Option<ComparisonDoubt>,
     /// Where it cannot be told: the smallest difference that these blocks could have shown.
     pub smallest: Option<f64>,
-    /// Where it cannot be told: about how many blocks would show the margin.
+    /// Where it cannot be told: about how many blocks would tell.
     pub blocks_needed: Option<u32>,
 }
 

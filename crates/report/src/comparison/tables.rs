@@ -1,6 +1,6 @@
 //! The table of a comparison: a row a metric where two arms are compared, a row an arm where there are more.
 
-use model::comparison::{ComparisonQuestion, ComparisonVerdict, Metric};
+use model::comparison::{ComparisonDoubt, ComparisonQuestion, ComparisonVerdict, Metric};
 
 use super::figures::{SummaryComparison, SummaryDifference, SummaryMetric, SummaryRanking};
 use super::words;
@@ -14,6 +14,20 @@ pub(crate) fn table(summary: &SummaryComparison) -> DataTable {
     } else {
         by_arm(summary)
     }
+}
+
+/// Said where a reader who divides the medians comes to another change.
+pub(crate) fn legend(summary: &SummaryComparison) -> Option<&'static str> {
+    let is_other = |row: &SummaryMetric| {
+        row.differences.iter().any(|it| match (row.median(&it.base), row.median(&it.arm), it.estimate) {
+            (Some(base), Some(arm), Some(estimate)) if row.unit != "%" => {
+                (arm / base - 1.0 - estimate).abs() > summary.margin
+            }
+            _ => false,
+        })
+    };
+    let differs = summary.metrics.iter().any(is_other);
+    differs.then_some("change is the typical ratio of two runs of one block, not the ratio of the medians of all")
 }
 
 /// A metric with its unit: `p99, ms`; one that decides has a star.
@@ -50,7 +64,10 @@ fn by_metric(summary: &SummaryComparison) -> DataTable {
         let Some(difference) = row.difference(base, arm) else { return TableRow::new(cells) };
         cells.extend([estimate(difference), interval(difference)]);
         cells.extend(row.control.as_ref().map(interval));
-        TableRow::new(cells).noted(words::verdict(difference.verdict))
+        TableRow::new(cells).noted(match difference.doubt {
+            Some(ComparisonDoubt::FewBlocks { least }) => format!("needs {least} blocks"),
+            _ => words::verdict(difference.verdict).to_owned(),
+        })
     });
     DataTable::of_columns(columns, rows)
 }

@@ -178,12 +178,25 @@ fn of_deciding(summary: &SummaryComparison, row: &SummaryMetric, difference: &Su
                 figures(row, difference)
             )
         }
+        ComparisonVerdict::CannotTell if is_small(difference) => format!(
+            "{arm} has a {} {} than {base}, but whether by {} or more cannot be told: {}.",
+            if difference.estimate.is_some_and(|part| part < 0.0) { "lower" } else { "higher" },
+            name(row.metric),
+            plain_percent(summary.margin),
+            why(summary, row, difference)
+        ),
         ComparisonVerdict::CannotTell => format!(
             "Whether {arm} differs from {base} in {} cannot be told: {}.",
             name(row.metric),
             why(summary, row, difference)
         ),
     }
+}
+
+/// Whether there is a difference, which may be smaller than the margin.
+fn is_small(difference: &SummaryDifference) -> bool {
+    difference.doubt == Some(ComparisonDoubt::Noise)
+        && difference.interval.is_some_and(|[low, high]| low > 0.0 || high < 0.0)
 }
 
 /// Why it cannot be told.
@@ -202,11 +215,16 @@ fn why(summary: &SummaryComparison, row: &SummaryMetric, difference: &SummaryDif
             format!("it is {}, and the control, the same server once more, {control} %", estimate(difference))
         }
         Some(ComparisonDoubt::Noise) | None => {
-            let smallest = difference.smallest.map_or_else(String::new, |smallest| {
+            let smallest = difference.smallest.filter(|_| !is_small(difference)).map_or_else(String::new, |smallest| {
                 format!("; {blocks} could show {} or more", plain_percent(smallest))
             });
             let needed = difference.blocks_needed.map_or_else(String::new, |needed| {
-                format!(", about {} would show {}", count_of(needed, "block"), plain_percent(summary.margin))
+                let blocks = count_of(needed, "block");
+                if is_small(difference) {
+                    format!("; about {blocks} would tell")
+                } else {
+                    format!(", about {blocks} would show {}", plain_percent(summary.margin))
+                }
             });
             format!("{} {}{smallest}{needed}", estimate(difference), interval(difference).unwrap_or_default())
         }
