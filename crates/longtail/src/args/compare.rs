@@ -165,7 +165,7 @@ impl CompareArgs {
     pub(crate) fn requested_arms(&self) -> Result<Vec<ArmRequest>, Mistake> {
         let versions: Vec<&str> = self.own.server.puma.versions();
         let texts: Vec<String> = match (self.arms.is_empty(), versions.len()) {
-            (true, 2..) => versions.iter().map(|version| format!("--puma {version}")).collect(),
+            (true, 2..) => versions.iter().map(|version| puma_arm(version)).collect(),
             _ => self.arms.clone(),
         };
         if texts.len() < 2 {
@@ -203,5 +203,14 @@ impl CompareArgs {
         };
         plan.feasible().map_err(|never| wrong(never.to_string()))?;
         Ok(plan)
+    }
+}
+
+/// An arm of a version or checkout of Puma, which is its name, or of a command, which has none.
+fn puma_arm(puma: &str) -> String {
+    let name = std::path::Path::new(puma).file_name().and_then(std::ffi::OsStr::to_str);
+    match name.filter(|name| !name.contains([' ', '='])) {
+        Some(name) => format!("{name}=--puma {puma}"),
+        None => format!("--puma {puma}"),
     }
 }

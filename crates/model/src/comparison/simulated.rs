@@ -111,7 +111,7 @@ fn drift_and_who_runs_first_change_no_verdict() {
     }
 }
 
-/// Shares of "worse", by the noise from run to run and by how much slower B is, as docs/METHOD.md has them.
+/// Shares of "worse", by the noise from run to run and by how much slower B is, as docs/compare.md has them.
 #[test]
 fn slower_arms_are_found() {
     for (noise, effect, least) in [

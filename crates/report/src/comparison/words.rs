@@ -380,9 +380,11 @@ fn extra_cpu(summary: &SummaryComparison) -> Option<String> {
 /// Who runs first in a block.
 fn first_run(summary: &SummaryComparison) -> Option<String> {
     let row = summary.deciding().find(|row| row.first_run.is_some_and(|part| part.abs() > summary.margin / 2.0))?;
+    let part = row.first_run?;
     Some(format!(
-        "The first run of a block has a {} that is {} % off the others'; that is taken out.",
+        "The first run of a block has a {} that is {} {} than the others'; that is taken out.",
         name(row.metric),
-        percent(row.first_run?, 0)
+        plain_percent(part.abs()),
+        if part < 0.0 { "lower" } else { "higher" }
     ))
 }
