@@ -72,7 +72,8 @@ fn facts_of(study: &BodiesStudy) -> Vec<NamedFact> {
 fn load(study: &BodiesStudy) -> Vec<String> {
     let plan = &study.plan;
     let placement = study.server().and_then(|server| server.placement.as_ref());
-    let mut lines = vec![facts::stream_in_words(&plan.stream, Some(study.lanes_by), placement, None)];
+    let stream = facts::stream_in_words(&plan.stream, Some(study.lanes_by), placement, None);
+    let mut lines = vec![format!("closed loop, {stream}")];
     if let Some(server) = study.server() {
         let (streams, each) = (plan.streams_on(server.slots()), plan.connections_per_stream);
         let connections = plan.connections_on(server.slots());

@@ -74,7 +74,8 @@ pub(crate) fn named(name: &str, what: &str) -> String {
 /// The run's model in words: what is sent, then what the server can do at most.
 fn load(study: &SweepStudy) -> Vec<String> {
     let with = study.plan.with.as_deref();
-    let mut lines = vec![stream_in_words(&study.plan.stream, study.lanes_by, study.server.placement.as_ref(), with)];
+    let stream = stream_in_words(&study.plan.stream, study.lanes_by, study.server.placement.as_ref(), with);
+    let mut lines = vec![format!("closed loop, {stream}")];
     lines.push(match service_time(study) {
         Some((time, source, maximum)) => {
             let on_cpu = computing(study).map(|(cpu, _)| format!(", {} of it on a CPU", number::time(cpu)));
@@ -94,7 +95,7 @@ fn load(study: &SweepStudy) -> Vec<String> {
     lines
 }
 
-/// `closed loop, keep-alive, 5s a run after 1s warm-up, 1 lane, answers given up after 30s`.
+/// `keep-alive, 5s a run after 1s warm-up, 1 lane, answers given up after 30s`.
 pub(crate) fn stream_in_words(
     stream: &StreamPlan,
     by: Option<LaneCountReason>,
@@ -116,7 +117,7 @@ pub(crate) fn stream_in_words(
         None => lanes(stream.lanes, by, placement),
         Some(with) => format!("made by {with}"),
     };
-    listed(["closed loop".to_owned(), keep_alive.to_owned(), stop, maker, timeout])
+    listed([keep_alive.to_owned(), stop, maker, timeout])
 }
 
 /// `1 lane (20000 req/s a lane) on CPU 1, the server on CPU 0`: how many and why, and whether they share any

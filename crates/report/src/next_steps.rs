@@ -1,6 +1,6 @@
 //! What to type next: commands that settle what a study leaves open. Each is the study's own command line with one thing changed.
 
-use model::comparison::{ComparisonDoubt, ComparisonFindings};
+use model::comparison::{ComparisonDoubt, ComparisonFindings, Metric, MissingFigure};
 use model::plan::quoted;
 use model::{
     ComparisonStudy, Finding, LoadStudy, Nanos, Pace, Plan, Profile, Quantile, ServerCpu, ServerKind, Statistics, Stop,
@@ -44,26 +44,43 @@ fn command(command: String, why: &str) -> NextCommand {
     NextCommand { command, why: why.to_owned() }
 }
 
-/// More blocks, where so many would tell.
+/// More blocks, or longer runs, where they would tell.
 fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
     const MOST_BLOCKS: u32 = 60;
     let found = ComparisonFindings::of(&study.plan, &study.runs);
-    let deciding = found.metrics.iter().filter(|row| row.decides).flat_map(|row| &row.differences);
-    let needed = deciding.filter_map(|difference| match difference.doubt? {
+    let deciding = || found.metrics.iter().filter(|row| row.decides);
+    // What follows `--` is the server's.
+    let (own, server) = match study.command_line.split_once(" -- ") {
+        Some((own, server)) => (own, format!(" -- {server}")),
+        None => (study.command_line.as_str(), String::new()),
+    };
+    let with = |flag: String, name: &str, why: &str| command(edited(own, &flag, &[name]) + &server, why);
+    let is_thin = |doubt| matches!(doubt, ComparisonDoubt::Missing { figure: MissingFigure::TooFewAnswers, .. });
+    let thin = deciding().find(|row| row.differences.iter().any(|it| it.doubt.is_some_and(is_thin)));
+    if let Some(row) = thin {
+        return longer(study, row.metric)
+            .map(|length| with(format!("--for {length}"), "--for", &format!("{} needs more answers a run", row.metric)))
+            .into_iter()
+            .collect();
+    }
+    let needed = deciding().flat_map(|row| &row.differences).filter_map(|difference| match difference.doubt? {
         ComparisonDoubt::FewBlocks { least } => Some(least.max(study.plan.blocks.looks().first()?.after)),
         _ => difference.blocks_needed,
     });
-    let Some(blocks) = needed.max() else { return Vec::new() };
-    let mut words: Vec<&str> = study.command_line.split(' ').collect();
-    words.retain(|word| !word.starts_with("--blocks="));
-    if let Some(typed) = words.iter().position(|word| *word == "--blocks") {
-        words.drain(typed..(typed + 2).min(words.len()));
-    }
-    let more = format!("--blocks={blocks}");
-    // What follows `--` is the server's.
-    let end = words.iter().position(|word| *word == "--").unwrap_or(words.len());
-    words.insert(end, &more);
-    if blocks <= MOST_BLOCKS { vec![command(words.join(" "), "so many blocks would tell")] } else { Vec::new() }
+    let blocks = needed.max().filter(|blocks| *blocks <= MOST_BLOCKS);
+    blocks
+        .map(|blocks| with(format!("--blocks {blocks}"), "--blocks", "so many blocks would tell"))
+        .into_iter()
+        .collect()
+}
+
+/// How long a run must be for three answers above the percentile.
+fn longer(study: &ComparisonStudy, metric: Metric) -> Option<Nanos> {
+    let quantile = metric.quantile()?;
+    let Stop::After(length) = study.plan.arms[0].stream.stop else { return None };
+    let fewest = study.runs.iter().map(|run| run.run.tally.counts.good()).filter(|good| *good > 0).min()?;
+    let times = 3.0 / (1.0 - quantile) / fewest as f64;
+    (times > 1.0 && times < LONGEST).then(|| Nanos::from_secs((length.as_secs_f64() * times).ceil() as u64))
 }
 
 fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {

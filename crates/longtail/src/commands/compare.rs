@@ -126,7 +126,9 @@ fn find(
     }
     say(format!("{reference} is {}: its files are copied, and built where that is needed", revision.short()));
     let copy = revision.copy(build)?;
-    arm.settings.insert(0, format!("{reference} {}", revision.short()));
+    let short = revision.short();
+    let is_hash = reference.starts_with(short);
+    arm.settings.insert(0, if is_hash { short.to_owned() } else { format!("{reference} {short}") });
     if folder.is_some() {
         arm.server.kind = ServerKind::Puma { command: Some(copy.display().to_string()) };
         return Ok(());

@@ -158,9 +158,9 @@ impl Metric {
             Metric::Mean | Metric::P50 | Metric::P95 | Metric::P99 if is_overloaded() => Err(MissingFigure::Overloaded),
             Metric::Mean => whole.mean_response_time().map(Nanos::as_secs_f64).ok_or(MissingFigure::TooFewAnswers),
             // How well one run knows it does not matter: blocks tell that.
-            Metric::P50 => seconds(tally.response_time_at(0.50)),
-            Metric::P95 => seconds(tally.response_time_at(0.95)),
-            Metric::P99 => seconds(tally.response_time_at(0.99)),
+            Metric::P50 | Metric::P95 | Metric::P99 => {
+                self.quantile().map_or(Err(MissingFigure::NotKnown), |q| seconds(tally.response_time_at(q)))
+            }
             // A failure may have cost the server less than an answer, or more.
             Metric::Cpu | Metric::GeneratorCpu | Metric::Slow if failed > FAILED_AT_MOST => {
                 Err(MissingFigure::Failures)
@@ -175,6 +175,18 @@ impl Metric {
                 let furthest = deviations.iter().map(|deviation| deviation.abs()).max_by(f64::total_cmp);
                 furthest.filter(|_| deviations.len() > 1).ok_or(MissingFigure::NotKnown)
             }
+        }
+    }
+}
+
+impl Metric {
+    /// Of a percentile: which part of the answers takes no longer.
+    pub fn quantile(self) -> Option<f64> {
+        match self {
+            Metric::P50 => Some(0.50),
+            Metric::P95 => Some(0.95),
+            Metric::P99 => Some(0.99),
+            _ => None,
         }
     }
 }

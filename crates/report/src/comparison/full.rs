@@ -1,7 +1,7 @@
 //! All that is known of a comparison, as a tree: a row a run, the arms, and what is doubtful.
 
+use model::Nanos;
 use model::comparison::{ComparisonLoad, ComparisonRun, ComparisonStudy, Metric};
-use model::{Nanos, Stop};
 
 use crate::facts;
 use crate::number;
@@ -53,10 +53,6 @@ fn facts_of(study: &ComparisonStudy) -> Vec<NamedFact> {
         .filter_map(|(at, _)| Some(format!("{}: {}", plan.letter(at), study.server(at)?.command_line)));
     let placement = study.server(0).and_then(|server| server.placement.as_ref());
     let base = &plan.arms[0].stream;
-    let length = match base.stop {
-        Stop::After(time) => number::span(time),
-        Stop::RequestsPerConnection(n) => format!("{} a connection", number::count_of(n, "request")),
-    };
     let load = match (plan.load, study.rate_per_s()) {
         (ComparisonLoad::Closed { .. }, _) => "closed loop".to_owned(),
         (_, Some(rate)) => format!("open loop, {} requests/s", number::rate_in_words(rate)),
@@ -69,7 +65,7 @@ fn facts_of(study: &ComparisonStudy) -> Vec<NamedFact> {
         NamedFact::key(
             "load",
             [
-                format!("{load}, {length} a run, in blocks of all arms in a balanced order (seed {})", plan.seed),
+                format!("{load}, in blocks of all arms in a balanced order (seed {})", plan.seed),
                 facts::stream_in_words(base, study.lanes_by, placement, None),
             ],
         ),

@@ -1,6 +1,6 @@
 //! What was compared and how, and whether it can be trusted.
 
-use model::comparison::{ComparisonBlocks, ComparisonLoad, ComparisonQuestion};
+use model::comparison::{ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonQuestion};
 use model::{ComparisonStudy, Nanos, Stop};
 
 use super::figures::{SummaryComparison, SummaryDifference, SummaryMetric};
@@ -22,7 +22,14 @@ pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
     let common = server_in_words::joined([shared(one_server, &server), shared(one_size, &slots)]);
     let arm = |at: usize| {
         let own = [(!one_server).then(|| server(at)), (!one_size).then(|| slots(at))];
-        let parts = [plan.arms[at].name.clone(), server_in_words::joined(own)];
+        let ArmPlan { name, settings, .. } = &plan.arms[at];
+        // A commit stands first; it is no option and no variable.
+        let name = match settings.first().filter(|it| !it.starts_with('-') && !it.contains('=')) {
+            Some(commit) if commit.starts_with(name.as_str()) => commit.clone(),
+            Some(commit) => format!("{name}, {commit}"),
+            None => name.clone(),
+        };
+        let parts = [name, server_in_words::joined(own)];
         let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         format!("{}  {}", plan.letter(at), parts.join(" · "))
     };
