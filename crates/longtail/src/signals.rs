@@ -1,6 +1,6 @@
 //! What ends longtail before its time.
 //!
-//! Ctrl-C: the first ends the run and reports what there is, the second leaves at once. Leaving at once is safe: the guard of a server
+//! Ctrl-C: the first ends the run and reports what there is, a later one leaves at once. Leaving at once is safe: the guard of a server
 //! sees that we are gone and kills it. SIGTERM and SIGHUP count as Ctrl-C.
 //!
 //! A panic, of whatever thread, is a fault of longtail itself: a line that says so, and an exit code of its own. Otherwise the other
@@ -11,12 +11,14 @@ use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use model::{Clock as _, Nanos};
 use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::iterator::Signals;
 
+use crate::clock::SystemClock;
 use crate::exit::Exit;
 use crate::mistake::Mistake;
 use crate::ui;
@@ -24,18 +26,27 @@ use crate::ui;
 /// Where this is set, the end of stdin counts as Ctrl-C: who started us over a connection is gone, or wants us to stop.
 pub(crate) const ENDS_WITH_INPUT: &str = "LONGTAIL_ENDS_WITH_INPUT";
 
+/// `timeout` sends its signal to us, and then to our whole group.
+const ONE_KEY: Nanos = Nanos::from_millis(200);
+
 /// A flag that the first signal sets.
 ///
 /// # Errors
 /// Where the system refuses.
 pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Mistake> {
     let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // In this order: the first signal finds the flag down and only raises it.
-        flag::register_conditional_shutdown(signal, Exit::Interrupted.code(), Arc::clone(&interrupted))
-            .map_err(Mistake::Signals)?;
-        flag::register(signal, Arc::clone(&interrupted)).map_err(Mistake::Signals)?;
-    }
+    let (mut signals, raised) =
+        (Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Mistake::Signals)?, Arc::clone(&interrupted));
+    let wait = move || {
+        let mut signals = signals.forever();
+        signals.next();
+        raised.store(true, Ordering::SeqCst);
+        let clock = SystemClock::start();
+        if signals.any(|_| clock.now() > ONE_KEY) {
+            std::process::exit(Exit::Interrupted.code());
+        }
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(Mistake::Signals)?;
     if std::env::var_os(ENDS_WITH_INPUT).is_some() {
         let wait = || {
             let _ = io::copy(&mut io::stdin(), &mut io::sink());
