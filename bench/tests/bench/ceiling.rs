@@ -11,9 +11,11 @@
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::Killed;
 
 /// Whose clock says when an answer came, and the instructions in user mode that a request may take then, all measuring on. To be
 /// lowered when the loop becomes cheaper, and raised only with a reason here.
@@ -148,14 +150,4 @@ fn skipped(why: &str) {
 #[expect(clippy::print_stderr, reason = "a test that does not run says why; one that does says how near it is")]
 fn say(text: &str) {
     eprintln!("{text}");
-}
-
-/// A child that does not outlive its test.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }

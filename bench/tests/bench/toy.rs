@@ -6,10 +6,12 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+
+use crate::Killed;
 
 /// The bench, or `None` (and why, printed) where there is no longtail beside it: `cargo test -p bench` does not build it.
 fn bench(folder: &Path) -> Option<Command> {
@@ -104,16 +106,6 @@ fn an_interrupt_ends_all_that_was_started() {
     // Its own folder is gone as well.
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     fs::remove_dir_all(&folder).unwrap();
-}
-
-/// A child that does not outlive its test.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 #[test]

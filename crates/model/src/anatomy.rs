@@ -221,17 +221,8 @@ pub(crate) fn leading_bits(time: Nanos) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Outcome;
+    use crate::test_fixtures::{exchange, stamps};
     use proptest::prelude::*;
-
-    fn exchange(due: u64, sent: u64, ended: u64) -> Exchange {
-        let [due, sent, ended] = [due, sent, ended].map(Nanos::from_millis);
-        Exchange { due, sent, ended, received_bytes: 1, outcome: Outcome::Answered(200) }
-    }
-
-    fn stamps(started: u64, ended: u64) -> AppTime {
-        AppTime::Stamps { started: Nanos::from_millis(started), ended: Nanos::from_millis(ended) }
-    }
 
     #[test]
     fn the_slowest_tenth_is_made_of_whole_groups() {

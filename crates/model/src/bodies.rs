@@ -226,37 +226,13 @@ impl BodyRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{App, ServerKind, Stop, Threads, Timestamps};
+    use crate::{App, test_fixtures};
     use std::collections::BTreeSet;
 
     fn plan(seed: u64) -> BodiesPlan {
         BodiesPlan {
-            server: ServerPlan {
-                kind: ServerKind::Puma { command: None },
-                workers: Some(2),
-                threads: Some(Threads { min: 5, max: 5 }),
-                rackup: None,
-                app: App::Bodies,
-                config: None,
-                yjit: false,
-                socket: Socket::Tcp4,
-                cpus: None,
-                address: None,
-            },
-            stream: StreamPlan {
-                delay: None,
-                path: None,
-                body: None,
-                keep_alive: true,
-                stop: Stop::After(Nanos::from_secs(10)),
-                warm_up: Nanos::from_secs(1),
-                timeout: Nanos::from_secs(30),
-                lanes: 1,
-                timestamps: Timestamps::User,
-                worker_header: "x-worker-pid".to_owned(),
-                anatomy: false,
-                from: Vec::new(),
-            },
+            server: test_fixtures::puma(App::Bodies),
+            stream: test_fixtures::stream(10, None),
             sockets: vec![Socket::Tcp4, Socket::Unix, Socket::Aunix],
             bodies: Bodies::default(),
             connections_per_stream: 2,

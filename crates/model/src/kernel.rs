@@ -243,13 +243,8 @@ impl Wayfinding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Outcome;
+    use crate::test_fixtures::{exchange, stamps};
     use proptest::prelude::*;
-
-    fn exchange(due: u64, sent: u64, ended: u64) -> Exchange {
-        let [due, sent, ended] = [due, sent, ended].map(Nanos::from_millis);
-        Exchange { due, sent, ended, received_bytes: 1, outcome: Outcome::Answered(200) }
-    }
 
     fn kernel(established: u64, accepted: u64, arrived: u64, read: u64, answered: u64) -> KernelStamps {
         let ms = Nanos::from_millis;
@@ -260,10 +255,6 @@ mod tests {
             read: ms(read),
             answered: ms(answered),
         }
-    }
-
-    fn stamps(started: u64, ended: u64) -> AppTime {
-        AppTime::Stamps { started: Nanos::from_millis(started), ended: Nanos::from_millis(ended) }
     }
 
     fn sum(parts: &PathSums) -> Nanos {

@@ -50,6 +50,8 @@ pub mod statsd;
 pub mod steadiness;
 pub mod study;
 pub mod tally;
+#[cfg(test)]
+mod test_fixtures;
 pub mod theory;
 pub mod threshold;
 pub mod time_map;

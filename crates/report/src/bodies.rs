@@ -5,11 +5,9 @@ use model::{BodiesStudy, Body, BodyRun, Nanos, ServerFacts, Socket};
 use crate::facts;
 use crate::number;
 use crate::pivot::{PivotFigure, of_body};
-use crate::run_columns::{self, LIMIT, MARKS, RunColumn, mark, response_times};
+use crate::run_columns::{self, MARKS, RunColumn, mark, response_times};
 use crate::tree::{ColumnBand, DataTable, NamedFact, ReportSection, ReportTree, TableCell, TableColumn, TableRow};
-use crate::{
-    Columns, Layout, diagnostics, expectations, kernel_view, named_runs, puma_bodies, server_view, text, verdicts,
-};
+use crate::{Columns, Layout, diagnostics, expectations, kernel_view, named_runs, puma_bodies, server_view, text};
 
 /// What is said of it, its runs in the order of the plan.
 pub fn report(study: &BodiesStudy) -> ReportTree {
@@ -164,14 +162,8 @@ fn columns(study: &BodiesStudy) -> Vec<RunColumn<BodyRun>> {
             .meaning("memory of the server after the run, in million bytes, what its processes share counted once")
             .under(&server)
             .key("server_memory_bytes"),
-        C::kept("limit", 9, |run| verdicts::word(run.run.judgement.as_ref()).into()).meaning(LIMIT).of_any_run(),
-        C::ranked(6, "requests", 8, |run| TableCell::count(run.run.tally.counts.total()))
-            .meaning("planned in the measured window")
-            .of_any_run(),
-        C::kept("errors", 6, |run| TableCell::count(run.run.tally.counts.failed()))
-            .meaning("requests of the measured window without a good answer of the right length")
-            .of_any_run(),
     ]);
+    columns.extend(run_columns::endings(|run: &BodyRun| &run.run));
     columns
 }
 

@@ -5,6 +5,7 @@ use model::{
     Environment, LaneCountReason, Nanos, Placement, Run, ServerFacts, ServerKind, Stop, StreamPlan, SweepStudy, counts,
 };
 
+use crate::in_words;
 use crate::number::{self, count_of};
 use crate::tree::NamedFact;
 
@@ -102,7 +103,7 @@ pub(crate) fn stream_in_words(
     placement: Option<&Placement>,
     with: Option<&str>,
 ) -> String {
-    let keep_alive = if stream.keep_alive { "keep-alive" } else { "a new connection for each request" };
+    let connections = in_words::connections(stream.keep_alive);
     let stop = match stream.stop {
         Stop::After(time) => format!("{} a run", number::asked(time)),
         Stop::RequestsPerConnection(n) => format!("{} a connection", count_of(n, "request")),
@@ -117,7 +118,7 @@ pub(crate) fn stream_in_words(
         None => lanes(stream.lanes, by, placement),
         Some(with) => format!("made by {with}"),
     };
-    listed([keep_alive.to_owned(), stop, maker, timeout])
+    listed([connections.to_owned(), stop, maker, timeout])
 }
 
 /// `1 lane (20000 req/s a lane) on CPU 1, the server on CPU 0`: how many and why, and whether they share any

@@ -4,6 +4,7 @@ use model::{Arrivals, LaneFacts, LatePolicy, LoadPlan, LoadStudy, Nanos, Pace, P
 
 use crate::claimed;
 use crate::facts::{hardware_in_words, lanes, listed, named};
+use crate::in_words;
 use crate::number::{self, count_of};
 use crate::tree::NamedFact;
 
@@ -43,7 +44,7 @@ pub fn model(plan: &LoadPlan) -> String {
         Pace::Closed => listed([
             "closed loop".to_owned(),
             connections,
-            keep_alive(plan),
+            in_words::connections(plan.keep_alive).to_owned(),
             if plan.think == Nanos::ZERO { String::new() } else { format!("think time {}", number::span(plan.think)) },
             length.map(|length| format!("for {length}")).unwrap_or_default(),
             total.unwrap_or_default(),
@@ -93,7 +94,7 @@ fn requests(plan: &LoadPlan) -> String {
     let is_open = plan.pace.is_open();
     listed([
         plan.requests.clone(),
-        if is_open { keep_alive(plan) } else { String::new() },
+        if is_open { in_words::connections(plan.keep_alive).to_owned() } else { String::new() },
         plan.requests_per_connection.map(|n| format!("{} a connection", count_of(n, "request"))).unwrap_or_default(),
         if plan.pipeline > 1 { format!("{} at once on each", number::count(plan.pipeline)) } else { String::new() },
         if plan.warm_up == Nanos::ZERO {
@@ -108,10 +109,6 @@ fn requests(plan: &LoadPlan) -> String {
             LatePolicy::Queue | LatePolicy::Skip => String::new(),
         },
     ])
-}
-
-fn keep_alive(plan: &LoadPlan) -> String {
-    if plan.keep_alive { "keep-alive" } else { "a new connection for each request" }.to_owned()
 }
 
 fn target(plan: &LoadPlan) -> Vec<String> {

@@ -2,15 +2,14 @@
 
 use model::forecast::ServiceTimeSource;
 use model::{
-    App, BodiesStudy, Environment, LoadStudy, Nanos, Pace, Placement, ServerLocation, Stop, StreamPlan, Study,
-    SweepStudy,
+    App, BodiesStudy, Environment, LoadStudy, Nanos, Pace, Placement, ServerLocation, StreamPlan, Study, SweepStudy,
 };
 
 use crate::comparison;
 use crate::far;
+use crate::in_words::{connections, joined, length, server, slots};
 use crate::load_facts;
 use crate::number::{self, count_of};
-use crate::server_in_words::{joined, server, slots};
 
 /// The server, then the load.
 pub(crate) fn lines(study: &Study) -> Vec<String> {
@@ -23,47 +22,31 @@ pub(crate) fn lines(study: &Study) -> Vec<String> {
 }
 
 fn of_sweep(study: &SweepStudy) -> Vec<String> {
-    let plan = &study.plan;
-    let steps = plan.runs() as u64;
-    let steps = match plan.stream.stop {
-        Stop::After(time) => format!("{} of {}", count_of(steps, "run"), number::span(time)),
-        Stop::RequestsPerConnection(n) => {
-            format!("{} of {} a connection", count_of(steps, "run"), count_of(n, "request"))
-        }
-    };
+    let (plan, facts) = (&study.plan, &study.server);
     vec![
-        joined([Some(server(&study.server)), Some(slots(&study.server)), Some(app(study))]),
-        joined([
-            Some(format!("closed loop, {}", keep_alive(&plan.stream))),
-            Some(format!("{steps}, after {} of warm-up", number::span(plan.stream.warm_up))),
-            cpus(&study.environment, study.server.placement.as_ref()),
-            far::who(&plan.stream.from),
-        ]),
+        joined([Some(server(facts)), Some(slots(facts)), Some(app(study))]),
+        closed_loop(&plan.stream, plan.runs(), &study.environment, facts.placement.as_ref()),
     ]
 }
 
 fn of_bodies(study: &BodiesStudy) -> Vec<String> {
-    let stream = &study.plan.stream;
-    let length = match stream.stop {
-        Stop::After(time) => format!("{} of {}", count_of(study.runs.len() as u64, "run"), number::span(time)),
-        Stop::RequestsPerConnection(n) => {
-            format!("{} of {} a connection", count_of(study.runs.len() as u64, "run"), count_of(n, "request"))
-        }
-    };
     let facts = study.servers.first().map(|socket| &socket.server);
+    let placement = facts.and_then(|facts| facts.placement.as_ref());
     vec![
         joined([facts.map(server), facts.map(slots), Some("bodies by socket, kind and size".to_owned())]),
-        joined([
-            Some(format!("closed loop, {}", keep_alive(stream))),
-            Some(format!("{length}, after {} of warm-up", number::span(stream.warm_up))),
-            cpus(&study.environment, facts.and_then(|facts| facts.placement.as_ref())),
-            far::who(&stream.from),
-        ]),
+        closed_loop(&study.plan.stream, study.runs.len(), &study.environment, placement),
     ]
 }
 
-fn keep_alive(stream: &StreamPlan) -> &'static str {
-    if stream.keep_alive { "keep-alive" } else { "a new connection for each request" }
+/// `closed loop, keep-alive · 5 runs of 10 s, after 1 s of warm-up · 2 CPUs shared with longtail`.
+fn closed_loop(stream: &StreamPlan, runs: usize, machine: &Environment, placement: Option<&Placement>) -> String {
+    let runs = format!("{} of {}", count_of(runs as u64, "run"), length(stream.stop));
+    joined([
+        Some(format!("closed loop, {}", connections(stream.keep_alive))),
+        Some(format!("{runs}, after {} of warm-up", number::span(stream.warm_up))),
+        cpus(machine, placement),
+        far::who(&stream.from),
+    ])
 }
 
 fn app(study: &SweepStudy) -> String {

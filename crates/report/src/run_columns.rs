@@ -83,8 +83,7 @@ pub(crate) const MARKS: [(&str, &str); 2] = [
 ];
 
 /// What limited the run.
-pub(crate) const LIMIT: &str =
-    "what limited the run: the server, the generator, or none (it kept up); INVALID: see the verdicts";
+const LIMIT: &str = "what limited the run: the server, the generator, or none (it kept up); INVALID: see the verdicts";
 
 /// Response times of a table of runs.
 pub(crate) fn response_times() -> ColumnBand {
@@ -98,6 +97,20 @@ pub(crate) fn response_times() -> ColumnBand {
 fn limit(run: &Run) -> TableCell {
     let claim = run.claim.as_ref().map(|claim| claimed::word(claim.audit));
     claim.unwrap_or_else(|| verdicts::word(run.judgement.as_ref())).into()
+}
+
+/// The last columns of a table whose answers have a known length: what limited the run, and how its requests ended.
+pub(crate) fn endings<R: 'static>(run: fn(&R) -> &Run) -> [RunColumn<R>; 3] {
+    type C<R> = RunColumn<R>;
+    [
+        C::kept("limit", 9, move |of| verdicts::word(run(of).judgement.as_ref()).into()).meaning(LIMIT).of_any_run(),
+        C::ranked(6, "requests", 8, move |of| TableCell::count(run(of).tally.counts.total()))
+            .meaning("planned in the measured window")
+            .of_any_run(),
+        C::kept("errors", 6, move |of| TableCell::count(run(of).tally.counts.failed()))
+            .meaning("requests of the measured window without a good answer of the right length")
+            .of_any_run(),
+    ]
 }
 
 /// Of a sweep's runs. Where another generator made them, all but the workers is as it says.

@@ -255,39 +255,15 @@ impl ComparisonPlan {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::{App, Nanos, ServerKind, Socket, Stop, Threads, Timestamps};
+    use crate::{App, Nanos, test_fixtures};
 
     /// Two arms and the control, until it is decided.
     pub(crate) fn plan() -> ComparisonPlan {
         let arm = |name: &str| ArmPlan {
             name: name.to_owned(),
             settings: vec![name.to_owned()],
-            server: ServerPlan {
-                kind: ServerKind::Puma { command: None },
-                workers: Some(2),
-                threads: Some(Threads { min: 5, max: 5 }),
-                rackup: None,
-                app: App::Sleep,
-                config: None,
-                yjit: false,
-                socket: Socket::Tcp4,
-                cpus: None,
-                address: None,
-            },
-            stream: StreamPlan {
-                delay: Some(Nanos::from_millis(20)),
-                path: None,
-                body: None,
-                keep_alive: true,
-                stop: Stop::After(Nanos::from_secs(5)),
-                warm_up: Nanos::from_secs(1),
-                timeout: Nanos::from_secs(30),
-                lanes: 1,
-                timestamps: Timestamps::User,
-                worker_header: "x-worker-pid".to_owned(),
-                anatomy: false,
-                from: Vec::new(),
-            },
+            server: test_fixtures::puma(App::Sleep),
+            stream: test_fixtures::stream(5, Some(Nanos::from_millis(20))),
             env: BTreeMap::new(),
             probe: Probe::Proc,
             dir: None,

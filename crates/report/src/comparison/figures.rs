@@ -8,7 +8,7 @@ use model::comparison::{
 };
 use serde::Serialize;
 
-use crate::server_in_words;
+use crate::in_words;
 
 /// What a comparison came to.
 #[derive(Clone, Debug, Serialize)]
@@ -125,7 +125,7 @@ impl SummaryComparison {
                 letter: plan.letter(at),
                 name: plan.arm(at).name.clone(),
                 settings: plan.arm(at).settings.clone(),
-                server: study.server(at).map(server_in_words::server),
+                server: study.server(at).map(in_words::server),
                 runs: (1..=found.blocks).filter(|block| counts(*block)).count() as u32,
             }
         };

@@ -5,9 +5,9 @@ use model::comparison::{ComparisonLoad, ComparisonRun, ComparisonStudy, Metric};
 
 use crate::facts;
 use crate::number;
-use crate::run_columns::{self, LIMIT, MARKS, RunColumn, mark, response_times};
+use crate::run_columns::{self, MARKS, RunColumn, mark, response_times};
 use crate::tree::{ColumnBand, NamedFact, ReportSection, ReportTree, TableCell};
-use crate::{diagnostics, kernel_view, named_runs, server_view, verdicts};
+use crate::{diagnostics, kernel_view, named_runs, server_view};
 
 /// What is said of it, its runs in the order in which they were made.
 pub fn report(study: &ComparisonStudy) -> ReportTree {
@@ -80,7 +80,7 @@ fn columns(study: &ComparisonStudy) -> Vec<RunColumn<ComparisonRun>> {
     let plan = study.plan.clone();
     let time =
         |metric: Metric| move |run: &ComparisonRun| TableCell::time(metric.of(run).ok().map(Nanos::from_secs_f64));
-    vec![
+    let own = [
         mark(|run: &ComparisonRun| diagnostics::is_doubtful(&run.run)),
         C::kept("block", 5, |run| TableCell::count(run.block)).meaning("each has every arm once").of_any_run(),
         C::kept("arm", 3, move |run| plan.letter(run.arm).into())
@@ -104,12 +104,6 @@ fn columns(study: &ComparisonStudy) -> Vec<RunColumn<ComparisonRun>> {
             .meaning("memory of the server after the run, in million bytes, what its processes share counted once")
             .under(&server)
             .key("server_memory_bytes"),
-        C::kept("limit", 9, |run| verdicts::word(run.run.judgement.as_ref()).into()).meaning(LIMIT).of_any_run(),
-        C::ranked(6, "requests", 8, |run| TableCell::count(run.run.tally.counts.total()))
-            .meaning("planned in the measured window")
-            .of_any_run(),
-        C::kept("errors", 6, |run| TableCell::count(run.run.tally.counts.failed()))
-            .meaning("requests of the measured window without a good answer of the right length")
-            .of_any_run(),
-    ]
+    ];
+    own.into_iter().chain(run_columns::endings(|run: &ComparisonRun| &run.run)).collect()
 }

@@ -1,25 +1,25 @@
 //! What was compared and how, and whether it can be trusted.
 
 use model::comparison::{ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonQuestion};
-use model::{ComparisonStudy, Nanos, Stop};
+use model::{ComparisonStudy, Nanos};
 
 use super::figures::{SummaryComparison, SummaryDifference, SummaryMetric};
 use super::words;
+use crate::in_words;
 use crate::named_runs::NamedRun;
 use crate::number::{self, count_of};
-use crate::server_in_words;
 use crate::trust::{TrustLine, TrustMark};
 
 /// The arms, and how they were measured.
 pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
     const ARMS: usize = 4;
     let plan = &study.plan;
-    let server = |at: usize| study.server(at).map(server_in_words::server).unwrap_or_default();
-    let slots = |at: usize| study.server(at).map(server_in_words::slots).unwrap_or_default();
+    let server = |at: usize| study.server(at).map(in_words::server).unwrap_or_default();
+    let slots = |at: usize| study.server(at).map(in_words::slots).unwrap_or_default();
     let is_one = |of: &dyn Fn(usize) -> String| (1..plan.arms.len()).all(|at| of(at) == of(0));
     let (one_server, one_size) = (is_one(&server), is_one(&slots));
     let shared = |is_shared: bool, of: &dyn Fn(usize) -> String| is_shared.then(|| of(0));
-    let common = server_in_words::joined([shared(one_server, &server), shared(one_size, &slots)]);
+    let common = in_words::joined([shared(one_server, &server), shared(one_size, &slots)]);
     let arm = |at: usize| {
         let own = [(!one_server).then(|| server(at)), (!one_size).then(|| slots(at))];
         let ArmPlan { name, settings, .. } = &plan.arms[at];
@@ -29,7 +29,7 @@ pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
             Some(commit) => format!("{name}, {commit}"),
             None => name.clone(),
         };
-        let parts = [name, server_in_words::joined(own)];
+        let parts = [name, in_words::joined(own)];
         let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         format!("{}  {}", plan.letter(at), parts.join(" · "))
     };
@@ -41,10 +41,7 @@ pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
         ComparisonQuestion::Best => {}
     }
     let stream = &plan.arms[0].stream;
-    let length = match stream.stop {
-        Stop::After(time) => number::span(time),
-        Stop::RequestsPerConnection(n) => format!("{} a connection", count_of(n, "request")),
-    };
+    let length = in_words::length(stream.stop);
     let warm_up = if stream.warm_up > Nanos::ZERO {
         format!(" after {} of warm-up", number::span(stream.warm_up))
     } else {

@@ -1,6 +1,6 @@
-//! A server in a few words: its name and versions, and what it can process at once.
+//! A server and its load in a few words: name and versions, what it can process at once, how long a run is.
 
-use model::ServerFacts;
+use model::{ServerFacts, Stop};
 
 use crate::number::{self, count_of};
 
@@ -41,4 +41,17 @@ pub(crate) fn slots(server: &ServerFacts) -> String {
             number::count(server.slots())
         ),
     }
+}
+
+/// How long each run is: `10 s`, `100 requests a connection`.
+pub(crate) fn length(stop: Stop) -> String {
+    match stop {
+        Stop::After(time) => number::span(time),
+        Stop::RequestsPerConnection(n) => format!("{} a connection", count_of(n, "request")),
+    }
+}
+
+/// What becomes of a connection after an answer.
+pub(crate) fn connections(keep_alive: bool) -> &'static str {
+    if keep_alive { "keep-alive" } else { "a new connection for each request" }
 }

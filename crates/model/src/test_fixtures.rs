@@ -1,0 +1,50 @@
+//! What tests of several files begin with.
+
+use crate::{
+    App, AppTime, Exchange, Nanos, Outcome, ServerKind, ServerPlan, Socket, Stop, StreamPlan, Threads, Timestamps,
+};
+
+/// Puma with two workers of five threads.
+pub(crate) fn puma(app: App) -> ServerPlan {
+    ServerPlan {
+        kind: ServerKind::Puma { command: None },
+        workers: Some(2),
+        threads: Some(Threads { min: 5, max: 5 }),
+        rackup: None,
+        app,
+        config: None,
+        yjit: false,
+        socket: Socket::Tcp4,
+        cpus: None,
+        address: None,
+    }
+}
+
+/// Runs of so many seconds, over connections that are kept.
+pub(crate) fn stream(seconds: u64, delay: Option<Nanos>) -> StreamPlan {
+    StreamPlan {
+        delay,
+        path: None,
+        body: None,
+        keep_alive: true,
+        stop: Stop::After(Nanos::from_secs(seconds)),
+        warm_up: Nanos::from_secs(1),
+        timeout: Nanos::from_secs(30),
+        lanes: 1,
+        timestamps: Timestamps::User,
+        worker_header: "x-worker-pid".to_owned(),
+        anatomy: false,
+        from: Vec::new(),
+    }
+}
+
+/// A good answer; times in ms.
+pub(crate) fn exchange(due: u64, sent: u64, ended: u64) -> Exchange {
+    let [due, sent, ended] = [due, sent, ended].map(Nanos::from_millis);
+    Exchange { due, sent, ended, received_bytes: 1, outcome: Outcome::Answered(200) }
+}
+
+/// What an app said of it, in ms.
+pub(crate) fn stamps(started: u64, ended: u64) -> AppTime {
+    AppTime::Stamps { started: Nanos::from_millis(started), ended: Nanos::from_millis(ended) }
+}
