@@ -65,7 +65,7 @@ impl Histogram {
         let slow_share = count(slow) as f64 / all as f64;
         let is_few = count(slow) >= LEAST && slow_share <= FEW;
         let is_apart = slow_mean >= APART * fast_mean && near as f64 <= BETWEEN * smaller as f64;
-        (is_few && is_apart).then(|| TwoGroups {
+        (is_few && is_apart).then_some(TwoGroups {
             cut: Nanos(cut as u64),
             slow_share,
             fast_mean: Nanos(fast_mean as u64),

@@ -117,10 +117,9 @@ pub(crate) fn of_cpus(facts: &GeneratorFacts) -> Option<Limit> {
     let serving = server.serving();
     let each = serving.iter().map(|(_, wanted)| *wanted).fold(f64::INFINITY, f64::min);
     let is_taken = server.is_ruby && !serving.is_empty() && each >= LOCK_TAKEN;
-    is_taken.then(|| match used >= USED * cpu.of {
-        true => on_cpus(cpu),
-        false => Limit::RubyLock { processes: serving.len() as u32, each, cpu },
-    })
+    let is_used_up = used >= USED * cpu.of;
+    is_taken
+        .then(|| if is_used_up { on_cpus(cpu) } else { Limit::RubyLock { processes: serving.len() as u32, each, cpu } })
 }
 
 /// From this share of the service time on the network is what limits: of round trips, which every request has, and of requests with a

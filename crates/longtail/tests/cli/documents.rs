@@ -73,9 +73,8 @@ fn each_command_is_run_by_a_test() {
         assert!(source.contains(words.trim_end()), "{file} runs no `{words}`");
     }
     let is_elsewhere = |command: &str| {
-        RUN_ELSEWHERE.iter().any(|(words, _)| match words.starts_with("--") {
-            true => command.contains(words),
-            false => command.starts_with(words.trim_end()),
+        RUN_ELSEWHERE.iter().any(|(words, _)| {
+            if words.starts_with("--") { command.contains(words) } else { command.starts_with(words.trim_end()) }
         })
     };
     let is_an_example = |command: &str| {

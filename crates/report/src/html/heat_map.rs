@@ -52,7 +52,9 @@ pub(crate) fn figure(title: &'static str, runs: &[&Run]) -> Option<DrawnFigure> 
     }
     let entry = |shade: usize| Some(KeyEntry::new(format!("heat{shade}"), shades.range(shade, &runs)?));
     let mut key: Vec<KeyEntry> = (0..SHADES).filter_map(entry).collect();
-    key.iter_mut().last().iter_mut().for_each(|entry| entry.meaning += " responses");
+    if let Some(last) = key.last_mut() {
+        last.meaning += " responses";
+    }
     let queue = match (has_queue, is_alone) {
         (true, _) => " Below: connections that wait in the kernel to be accepted.",
         (false, false) => " The accept queue was not read (--inspect none, or the kernel does not say).",
