@@ -48,7 +48,7 @@ pub(crate) fn figure(title: &'static str, runs: &[&Run]) -> Option<DrawnFigure> 
     over_time::finish(&mut plots);
     let is_alone = runs.len() == 1;
     if let Some(last) = plots.last_mut().filter(|_| !is_alone) {
-        last.x.title = "connections; within each, from the start of its window to the end".to_owned();
+        last.x.title = String::from("connections; within each, from the start of its window to the end");
     }
     let entry = |shade: usize| Some(KeyEntry::new(format!("heat{shade}"), shades.range(shade, &runs)?));
     let mut key: Vec<KeyEntry> = (0..SHADES).filter_map(entry).collect();
