@@ -51,7 +51,7 @@ pub fn whole(study: &Study, summary: &Summary) -> String {
         title = escaped(&tree.command_line),
         answer = head::answer(summary),
         drawn = drawn(study, summary),
-        runs = titled("Runs", &(head::table(summary) + &all)),
+        runs = titled(if summary.comparison.is_some() { "Figures" } else { "Runs" }, &(head::table(summary) + &all)),
         trust = head::trust(summary),
         command = escaped(&tree.command_line),
         facts = sections::facts(&tree.facts),

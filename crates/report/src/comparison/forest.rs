@@ -75,8 +75,9 @@ pub(crate) fn figure(summary: &SummaryComparison) -> PageFigure {
         }
     }
     key.push(KeyEntry::new("mark", "the margin"));
-    let sentence = "A dot is the estimate over all blocks, its bar the interval at the level of its test. A bar that is wholly beyond the \
-                    margin is a difference, one that is wholly within it is none; where the control's bar reaches, nothing can be told."
+    let sentence = "A dot is the estimate over all blocks, its bar the interval at the level of its test. A bar that leaves 0 out, with its \
+                    dot beyond the margin, is a difference; a bar wholly within the margin is none; where the control's bar \
+                    reaches, nothing can be told."
         .to_owned();
     PageFigure::Drawn(DrawnFigure { title: TITLE, key, plots: vec![plot], sentence })
 }

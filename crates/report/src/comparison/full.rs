@@ -43,7 +43,7 @@ fn facts_of(study: &ComparisonStudy) -> Vec<NamedFact> {
     let plan = &study.plan;
     let arms = plan.arms.iter().enumerate().map(|(at, arm)| {
         let server = study.server(at).map(facts::server_name);
-        let parts = [Some(arm.name.clone()), Some(arm.settings.join(", ")), server];
+        let parts = [Some(arm.name.clone()), Some(arm.settings.join(", ")).filter(|all| *all != arm.name), server];
         format!("{}: {}", plan.letter(at), facts::listed(parts.into_iter().flatten().filter(|part| !part.is_empty())))
     });
     let commands = plan
