@@ -124,6 +124,7 @@ impl Floor {
             self.sockets.push(socket);
         }
         self.outstanding = connections;
+        let until = clock.now() + time;
         let mut events = Vec::with_capacity(EVENTS);
         let mut ready = Vec::with_capacity(EVENTS);
         let mut is_over = false;
@@ -144,7 +145,7 @@ impl Floor {
                 request(&mut self.sockets[slot], &self.request)?;
             }
             // Late by one wait at most: all answers of a wait are followed by requests, or none.
-            is_over = clock.now() >= time;
+            is_over = clock.now() >= until;
         }
         Ok(())
     }

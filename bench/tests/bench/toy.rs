@@ -3,6 +3,8 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -106,6 +108,27 @@ fn an_interrupt_ends_all_that_was_started() {
     // Its own folder is gone as well.
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn the_floor_goes_on_until_its_time_is_over() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // It ends with the process that runs the tests.
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                while client.read(&mut [0; 1024]).is_ok_and(|n| n > 0) {
+                    let _ = client.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+                }
+            });
+        }
+    });
+    let floor = env!("CARGO_BIN_EXE_ping-pong");
+    let output = Command::new(floor).args([&address.to_string(), "1", "1000000000", "keep"]).output().unwrap();
+    let answers: u64 = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap();
+    // One to see how long it is, one of the connection: and in a second some thousands more.
+    assert!(answers > 10, "{answers}");
 }
 
 #[test]
