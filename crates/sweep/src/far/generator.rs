@@ -11,12 +11,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::{DriveError, Endpoint, GeneratorPart, LoadSpec, RunProgress, drive_part, reach, spawn_scoped};
-use model::{Clock, Nanos};
-use probe::host::HostCounters;
+use engine::{DriveError, Endpoint, GeneratorPart, LoadSpec, RunProgress, reach, spawn_scoped};
+use model::Clock;
 
 use super::clock::{ClockShift, ConductorClock};
-use super::wire::{FarHost, GREETING, Order, PartDone, Report, receive, send};
+use super::part::{LEAD, drive_at};
+use super::wire::{FarHost, GREETING, Order, Report, receive, send};
 use crate::calibrate::ceilings;
 use crate::context::Context;
 
@@ -24,8 +24,6 @@ use crate::context::Context;
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 /// Batches of requests that may wait for the pipe; lanes drop and count what comes while all of them do.
 const WAITING: usize = 64;
-/// Before the common start lanes wait by themselves for so long.
-const LEAD: Nanos = Nanos::from_millis(10);
 /// How long a server may take to accept the one connect that asks whether it is there.
 const REACHED_WITHIN: Duration = Duration::from_secs(4);
 
@@ -118,13 +116,10 @@ impl<C: Clock + Clone + Send + Sync> FarRun<'_, C> {
         may_be_loaded(spec, context)?;
         let clock = ConductorClock { own: context.clock.clone(), shift };
         let progress = RunProgress::new(spec.shares().len() as u32);
-        let before = HostCounters::now();
-        let mut late = Nanos::ZERO;
-        let ready = || {
+        let start = || {
             say(&Report::Ready).ok()?;
             let Ok(Order::Start(at)) = orders.recv() else { return None };
             clock.sleep_until(at.saturating_sub(LEAD), &wishes.stop);
-            late = clock.now().saturating_sub(at);
             Some(at)
         };
         let driven = std::thread::scope(|scope| {
@@ -144,19 +139,11 @@ impl<C: Clock + Clone + Send + Sync> FarRun<'_, C> {
                 let pass_on = move || batches.into_iter().try_for_each(|batch| tell(&Report::Records(batch)));
                 spawn_scoped(scope, "journal", pass_on).map(|_| sender)
             });
-            let driven = drive_part(spec, &clock, &wishes.stop, progress, journal.transpose()?.as_ref(), ready);
+            let driven = drive_at(start, spec, &clock, &wishes.stop, progress, journal.transpose()?.as_ref());
             drop(running);
             driven
         });
-        let (_, outcome) = driven.map_err(|error: DriveError| error.to_string())?;
-        let after = HostCounters::now();
-        Ok(Report::Done(Box::new(PartDone {
-            outcome,
-            ended: clock.now(),
-            late,
-            steal: after.steal_since(&before),
-            syn_retransmits: after.syn_retransmits_since(&before),
-        })))
+        driven.map(|done| Report::Done(Box::new(done))).map_err(|error: DriveError| error.to_string())
     }
 }
 

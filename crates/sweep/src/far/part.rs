@@ -2,7 +2,12 @@
 //!
 //! What the generators have in common is the load, word for word, and the instant of the start by the clocks of their machines.
 
-use engine::{DriveResult, GeneratorPart, LaneOutcome, LoadSpec, RunProgress, Transport, drive_part};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::SyncSender;
+
+use engine::{
+    DriveError, DriveResult, GeneratorPart, LaneOutcome, LoadSpec, RecordBatch, RunProgress, Transport, drive_part,
+};
 use model::study::SCHEMA;
 use model::{
     Clock, Diagnostic, Environment, FarGenerator, GeneratorFacts, LaneCountReason, LoadPlan, LoadStudy, Nanos, Request,
@@ -19,7 +24,7 @@ use crate::error::SweepError;
 use crate::load::{PreparedLoad, judge, recorded};
 
 /// Before the common start lanes wait by themselves for so long.
-const LEAD: Nanos = Nanos::from_millis(10);
+pub(super) const LEAD: Nanos = Nanos::from_millis(10);
 
 /// What one generator did of a load.
 #[derive(Debug, Serialize, Deserialize)]
@@ -56,16 +61,8 @@ pub fn drive_load_part<C: Clock + Clone + Send + Sync>(
     let ahead = context.clock.wall().0.wrapping_sub(context.clock.now().0);
     let clock = ConductorClock { own: context.clock.clone(), shift: ClockShift { ahead, shared_ahead: 0 } };
     let progress = RunProgress::new(spec.shares().len() as u32);
-    let before = HostCounters::now();
-    let mut late = Nanos::ZERO;
-    let ready = || {
-        let in_time = clock.sleep_until(start.saturating_sub(LEAD), context.interrupt);
-        late = clock.now().saturating_sub(start);
-        in_time.then_some(start)
-    };
-    let (_, outcome) = drive_part(&spec, &clock, context.interrupt, &progress, None, ready)?;
-    let after = HostCounters::now();
-    let (steal, syn_retransmits) = (after.steal_since(&before), after.syn_retransmits_since(&before));
+    let wait = || clock.sleep_until(start.saturating_sub(LEAD), context.interrupt).then_some(start);
+    let done = drive_at(wait, &spec, &clock, context.interrupt, &progress, None)?;
     Ok(LoadPart {
         version: context.version.to_owned(),
         part,
@@ -76,7 +73,34 @@ pub fn drive_load_part<C: Clock + Clone + Send + Sync>(
         environment: machine::environment(context.version),
         started_at: context.started_at.clone(),
         command_line: context.command_line.clone(),
-        done: PartDone { outcome, ended: clock.now(), late, steal, syn_retransmits },
+        done,
+    })
+}
+
+/// Drives a part whose lanes begin at the common start. When they are ready, `start` waits until shortly before that instant and gives it.
+pub(super) fn drive_at<C: Clock + Clone + Send>(
+    start: impl FnOnce() -> Option<Nanos>,
+    spec: &LoadSpec,
+    clock: &C,
+    interrupt: &AtomicBool,
+    progress: &RunProgress,
+    journal: Option<&SyncSender<RecordBatch>>,
+) -> Result<PartDone, DriveError> {
+    let before = HostCounters::now();
+    let mut late = Nanos::ZERO;
+    let ready = || {
+        let at = start()?;
+        late = clock.now().saturating_sub(at);
+        Some(at)
+    };
+    let (_, outcome) = drive_part(spec, clock, interrupt, progress, journal, ready)?;
+    let after = HostCounters::now();
+    Ok(PartDone {
+        outcome,
+        ended: clock.now(),
+        late,
+        steal: after.steal_since(&before),
+        syn_retransmits: after.syn_retransmits_since(&before),
     })
 }
 
