@@ -5,7 +5,7 @@ use model::{
     Environment, LaneCountReason, Nanos, Placement, Run, ServerFacts, ServerKind, Stop, StreamPlan, SweepStudy, counts,
 };
 
-use crate::in_words;
+use crate::in_words::{self, listed};
 use crate::number::{self, count_of};
 use crate::tree::NamedFact;
 
@@ -168,11 +168,6 @@ fn computing(study: &SweepStudy) -> Option<(Nanos, f64)> {
     let at_once = if is_ruby { cpus.min(f64::from(server.workers)) } else { cpus };
     let rate = at_once / cpu.as_secs_f64();
     (rate * time.as_secs_f64() < f64::from(server.slots())).then_some((cpu, rate))
-}
-
-/// Joined by commas, empty ones left out.
-pub(crate) fn listed(parts: impl IntoIterator<Item = String>) -> String {
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 /// How many requests of a run failed of how many, how many of each kind, and why answers were bad; `None` where none did.

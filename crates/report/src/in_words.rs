@@ -24,7 +24,7 @@ pub(crate) fn server(server: &ServerFacts) -> String {
         };
         if is_ruby { format!("Ruby {version}") } else { version }
     });
-    crate::facts::listed([Some(format!("{}{version}", server.name)), runtime, server.git.clone()].into_iter().flatten())
+    listed([Some(format!("{}{version}", server.name)), runtime, server.git.clone()].into_iter().flatten())
 }
 
 /// `2 workers x 5 threads = 10 slots`.
@@ -54,4 +54,9 @@ pub(crate) fn length(stop: Stop) -> String {
 /// What becomes of a connection after an answer.
 pub(crate) fn connections(keep_alive: bool) -> &'static str {
     if keep_alive { "keep-alive" } else { "a new connection for each request" }
+}
+
+/// Joined by commas, empty ones left out.
+pub(crate) fn listed(parts: impl IntoIterator<Item = String>) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }

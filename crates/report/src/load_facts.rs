@@ -3,8 +3,8 @@
 use model::{Arrivals, LaneFacts, LatePolicy, LoadPlan, LoadStudy, Nanos, Pace, Profile, ServerLocation, Timing};
 
 use crate::claimed;
-use crate::facts::{hardware_in_words, lanes, listed, named};
-use crate::in_words;
+use crate::facts::{hardware_in_words, lanes, named};
+use crate::in_words::{self, listed};
 use crate::number::{self, count_of};
 use crate::tree::NamedFact;
 

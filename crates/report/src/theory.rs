@@ -6,7 +6,7 @@ use model::inferred::{InferredDiscipline, inferred};
 use model::theory::{DisciplineFit, DisciplineForecast, DisciplineProbe, NotJudged, PercentileRange, Resemblance};
 use model::{Discipline, Nanos, Run, SweepStudy, Theory};
 
-use crate::facts::listed;
+use crate::in_words::listed;
 use crate::named_runs::name_in_sweep;
 use crate::number::{self, NONE, count_of, or_none};
 use crate::verdicts;

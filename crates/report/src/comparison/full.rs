@@ -4,6 +4,7 @@ use model::Nanos;
 use model::comparison::{ComparisonLoad, ComparisonRun, ComparisonStudy, Metric};
 
 use crate::facts;
+use crate::in_words;
 use crate::number;
 use crate::run_columns::{self, MARKS, RunColumn, mark, response_times};
 use crate::tree::{ColumnBand, NamedFact, ReportSection, ReportTree, TableCell};
@@ -44,7 +45,11 @@ fn facts_of(study: &ComparisonStudy) -> Vec<NamedFact> {
     let arms = plan.arms.iter().enumerate().map(|(at, arm)| {
         let server = study.server(at).map(facts::server_name);
         let parts = [Some(arm.name.clone()), Some(arm.settings.join(", ")).filter(|all| *all != arm.name), server];
-        format!("{}: {}", plan.letter(at), facts::listed(parts.into_iter().flatten().filter(|part| !part.is_empty())))
+        format!(
+            "{}: {}",
+            plan.letter(at),
+            in_words::listed(parts.into_iter().flatten().filter(|part| !part.is_empty()))
+        )
     });
     let commands = plan
         .arms
