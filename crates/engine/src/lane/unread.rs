@@ -72,7 +72,8 @@ mod tests {
 
     #[test]
     fn whatever_else_happens_is_seen_at_once() {
-        let happens: [(&str, fn(&mut UnreadResponses)); 4] = [
+        type Case = (&'static str, fn(&mut UnreadResponses));
+        let happens: [Case; 4] = [
             ("in pieces, or without a stamp", |unread| unread.ended(100, false)),
             ("long", |unread| unread.ended(SHORT, true)),
             ("closed", UnreadResponses::closed),
