@@ -13,6 +13,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use engine::DriveError;
 use model::{Clock as _, Nanos};
 use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -20,7 +21,7 @@ use signal_hook::iterator::Signals;
 
 use crate::clock::SystemClock;
 use crate::exit::Exit;
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, no_thread};
 use crate::ui;
 
 /// Where this is set, the end of stdin counts as Ctrl-C: who started us over a connection is gone, or wants us to stop.
@@ -46,13 +47,14 @@ pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Mistake> {
             std::process::exit(Exit::Interrupted.code());
         }
     };
-    std::thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(Mistake::Signals)?;
+    let failed = |error| no_thread(DriveError::Thread(error));
+    std::thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(failed)?;
     if std::env::var_os(ENDS_WITH_INPUT).is_some() {
         let wait = || {
             let _ = io::copy(&mut io::stdin(), &mut io::sink());
             let _ = kill_process(getpid(), Signal::TERM);
         };
-        std::thread::Builder::new().name("input".to_owned()).spawn(wait).map_err(Mistake::Signals)?;
+        std::thread::Builder::new().name("input".to_owned()).spawn(wait).map_err(failed)?;
     }
     Ok(interrupted)
 }
