@@ -226,7 +226,8 @@ fn progress(study: &ComparisonStudy, block: usize) -> String {
         for difference in &row.differences {
             let Some(estimate) = difference.estimate else { continue };
             let arms = (study.plan.letter(difference.arm), study.plan.letter(difference.base));
-            _ = write!(line, ": {} of {} against {} {} %", row.metric, arms.0, arms.1, percent(estimate));
+            let before = if line.contains(" against ") { ", " } else { ": " };
+            _ = write!(line, "{before}{} of {} against {} {} %", row.metric, arms.0, arms.1, percent(estimate));
             if let Some([low, high]) = difference.interval {
                 _ = write!(line, " [{}, {}]", percent(low), percent(high));
             }
