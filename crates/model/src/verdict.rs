@@ -13,7 +13,8 @@ use crate::{
 /// Gates that every run has.
 fn common(run: &Run) -> Vec<Diagnostic> {
     let (tally, facts, rate) = (&run.tally, &run.generator, run.completed_rate());
-    let mut checks = Vec::new();
+    // A generator that is lost explains most of what follows.
+    let mut checks = far::checks(&facts.far);
     let counts = &tally.counts;
     checks.push(Diagnostic::Failures { failed: counts.failed(), planned: counts.total() });
     if counts.attempted() > 0 {
@@ -46,7 +47,6 @@ fn common(run: &Run) -> Vec<Diagnostic> {
     let (_, longest) = connects(tally);
     checks.extend(facts.listen_overflows.filter(is_ours).map(|dropped| Diagnostic::ListenOverflows { dropped }));
     checks.extend(facts.syn_retransmits.filter(is_ours).map(|retried| Diagnostic::ConnectStalls { retried, longest }));
-    checks.extend(far::checks(&facts.far));
     checks.extend(facts.steal.map(|share| Diagnostic::Steal { share }));
     checks
 }

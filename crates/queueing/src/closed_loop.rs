@@ -70,7 +70,7 @@ pub fn levels_in_step(connections: u32, slots: u32, turn: u32) -> Result<Vec<Res
 ///
 /// # Errors
 /// As [`levels_in_step`].
-pub(crate) fn levels_on_average(connections: u32, slots: u32, turn: u32) -> Result<Vec<ResponseLevel>, QueueingError> {
+pub fn levels_on_average(connections: u32, slots: u32, turn: u32) -> Result<Vec<ResponseLevel>, QueueingError> {
     let (n, c, length) = checked(connections, slots, turn)?;
     if n <= c {
         return Ok(vec![ResponseLevel { turns: 1.0, share: 1.0 }]);

@@ -15,7 +15,7 @@ pub const HOLD_SECONDS: f64 = 0.2;
 /// From Puma 7.0.4 a worker of a cluster with much to do accepts slowly, so that others can: `wait_for_less_busy_worker`, the longest
 /// delay, in seconds, where the config file says nothing else. It acts on new connections only: a keep-alive connection's next
 /// requests come by the reactor.
-pub(crate) const LONGEST_DELAY_SECONDS: f64 = 0.005;
+pub const LONGEST_DELAY_SECONDS: f64 = 0.005;
 
 /// The delay is the longest at so many requests a thread.
 const FULL_AT: f64 = 25.0;
@@ -24,7 +24,7 @@ const FULL_AT: f64 = 25.0;
 ///
 /// # Errors
 /// Without a thread, or where `busy` is negative.
-pub(crate) fn accept_delay(longest: f64, busy: f64, threads: u32) -> Result<f64, QueueingError> {
+pub fn accept_delay(longest: f64, busy: f64, threads: u32) -> Result<f64, QueueingError> {
     let full = FULL_AT * f64::from(some("thread", threads)?);
     Ok(longest * not_negative("the number of busy requests", busy)?.min(full) / full)
 }

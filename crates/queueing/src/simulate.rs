@@ -13,8 +13,7 @@ use std::collections::BinaryHeap;
 
 use model::forecast::Estimate;
 
-pub(crate) use self::closed::dealt_by_throttle;
-pub use self::closed::{AcceptThrottle, PoolArrivals, ThreadPool, closed};
+pub use self::closed::{AcceptThrottle, PoolArrivals, ThreadPool, closed, dealt_by_throttle};
 use crate::error::{not_negative, positive, share, some};
 use crate::{OfferedLoad, QueueingError};
 

@@ -84,7 +84,7 @@ pub fn closed(
 ///
 /// # Errors
 /// Without a worker or a thread, or where a time of the throttle is negative.
-pub(crate) fn dealt_by_throttle(
+pub fn dealt_by_throttle(
     connections: u32,
     workers: u32,
     threads: u32,
