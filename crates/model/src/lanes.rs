@@ -15,7 +15,7 @@ pub(crate) const TRUSTED_RATE: f64 = 20_000.0;
 pub enum LaneCountReason {
     /// The user asked for so many.
     Asked,
-    /// The highest rate needs no more, at [`TRUSTED_RATE`] a lane.
+    /// The highest rate needs no more, at `TRUSTED_RATE` a lane.
     Rate,
     /// Half of the processors: the server wants some.
     Half,

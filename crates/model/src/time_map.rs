@@ -1,6 +1,6 @@
 //! Response time over due time, as counts in a few hundred cells: what a plot with a dot a request would show.
 //!
-//! It is made of the [batches](crate::batches) when a run is over, so it costs a request nothing.
+//! It is made of the [`crate::batches`] when a run is over, so it costs a request nothing.
 
 use serde::{Deserialize, Serialize};
 

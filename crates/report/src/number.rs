@@ -145,7 +145,7 @@ pub(crate) fn percent_up_to(fraction: f64) -> String {
     fixed((fraction * 100.0 * scale).floor() / scale, decimals as usize)
 }
 
-/// As [`percent_tenths`], with its sign: `+6.3`, `-3.6`, `0.0`.
+/// As `percent_tenths`, with its sign: `+6.3`, `-3.6`, `0.0`.
 pub fn deviation(fraction: f64) -> String {
     let text = percent_tenths(fraction);
     if text.starts_with('-') || text == "0.0" { text } else { format!("+{text}") }

@@ -23,7 +23,7 @@ pub(crate) const SUMMARY_SCHEMA: &str = "longtail.summary/1";
 /// A study in short. Times are in milliseconds, rates in requests per second.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// [`SUMMARY_SCHEMA`].
+    /// `SUMMARY_SCHEMA`.
     pub schema: &'static str,
     /// Which command made the study.
     pub command: &'static str,
