@@ -213,7 +213,7 @@ fn overhead_and_try_are_comparisons() {
     assert_eq!((names, found.runs.last().unwrap().block), (vec!["bare", "proc", "stamps"], 7));
     assert!(found.runs.iter().any(|run| run.arm == 1 && run.run.watch.is_some()));
     assert!(found.runs.iter().all(|run| run.arm == 1 || run.run.watch.is_none()), "nobody looks in the other arms");
-    let typed = "sweep --server builtin --try 1x2,2x2k -d5ms --for 50ms --no-calibrate --format study -c 4";
+    let typed = "sweep --server builtin --try 1x2,2x2k -d5ms --for 50ms --warm-up 0 --blocks 6 --no-calibrate --format study -c 4";
     let found = study(&lab.run(typed).stdout);
     assert_eq!(found.command_line, format!("longtail {typed}"));
     let slots: Vec<u32> = found.servers.iter().flatten().map(model::ServerFacts::slots).collect();
