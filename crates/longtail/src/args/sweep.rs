@@ -125,7 +125,6 @@ pub(crate) struct SweepArgs {
     no_calibrate: bool,
     /// With --try: blocks, each with every size once [default: 8 to 20, until it is clear]
     #[arg(long, value_name = "N", requires = "tries", help_heading = ADVANCED, value_parser = from_1_to(1000))]
-    #[expect(dead_code, reason = "the comparison that --try becomes reads it")]
     blocks: Option<u32>,
     /// With --bodies: chooses the order of the steps [default: 1]
     #[arg(long, value_name = "N", help_heading = ADVANCED)]
