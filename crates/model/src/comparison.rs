@@ -15,7 +15,7 @@ use crate::{Diagnostic, Environment, LaneCountReason, Nanos, Run, ServerFacts, S
 
 pub use self::analysis::{
     ArmRanking, ComparedArm, ComparedMetric, ComparisonDoubt, ComparisonFindings, ComparisonVerdict, Difference,
-    decision,
+    decision, excludes_zero,
 };
 pub use self::metric::{BadMetric, Metric, MissingFigure};
 pub use self::plan::{

@@ -42,7 +42,7 @@ pub struct LaneOutcome {
 
 impl LaneOutcome {
     /// Of a run in which no lane sent anything.
-    pub(crate) fn nothing(spec: &LoadSpec, start: Nanos) -> LaneOutcome {
+    pub fn nothing(spec: &LoadSpec, start: Nanos) -> LaneOutcome {
         let window = spec.window(start);
         LaneOutcome {
             tally: Tally::new(window, spec.connections as usize),

@@ -1,7 +1,6 @@
 //! What the commands that start servers share: the context of the conductor, and who observes it.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::net::{IpAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -9,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use engine::Resolver;
 use launch::puma::{self, Addresses};
 use launch::{GuardCommand, LaunchError};
-use model::comparison::ComparisonFindings;
+use model::comparison::{ComparisonFindings, Difference, Metric};
 use model::plan::quoted;
 use model::{
     App, BodiesStudy, BodyRun, ComparisonRun, ComparisonStudy, Nanos, Probe, Run, ServerKind, ServerPlan, Socket,
@@ -221,17 +220,15 @@ impl Observer<ComparisonStudy, ComparisonRun> for TerminalObserver<'_> {
 fn progress(study: &ComparisonStudy, block: usize) -> String {
     let found = ComparisonFindings::of(&study.plan, &study.runs);
     let percent = report::number::deviation;
-    let mut line = format!("block {block} of at most {}", study.plan.blocks.most());
-    for row in found.metrics.iter().filter(|row| row.decides) {
-        for difference in &row.differences {
-            let Some(estimate) = difference.estimate else { continue };
-            let arms = (study.plan.letter(difference.arm), study.plan.letter(difference.base));
-            let before = if line.contains(" against ") { ", " } else { ": " };
-            _ = write!(line, "{before}{} of {} against {} {} %", row.metric, arms.0, arms.1, percent(estimate));
-            if let Some([low, high]) = difference.interval {
-                _ = write!(line, " [{}, {}]", percent(low), percent(high));
-            }
-        }
-    }
-    line
+    let known = |metric: Metric, difference: &Difference| {
+        let arms = (study.plan.letter(difference.arm), study.plan.letter(difference.base));
+        let interval = difference.interval.map(|[low, high]| format!(" [{}, {}]", percent(low), percent(high)));
+        let estimate = percent(difference.estimate?);
+        Some(format!("{metric} of {} against {} {estimate} %{}", arms.0, arms.1, interval.unwrap_or_default()))
+    };
+    let deciding = found.metrics.iter().filter(|row| row.decides);
+    let known: Vec<String> =
+        deciding.flat_map(|row| row.differences.iter().filter_map(|it| known(row.metric, it))).collect();
+    let colon = if known.is_empty() { "" } else { ": " };
+    format!("block {block} of at most {}{colon}{}", study.plan.blocks.most(), known.join(", "))
 }

@@ -146,8 +146,8 @@ impl BoxRun {
     fn measure(&self, dir: &Path) -> Result<Exit, Mistake> {
         let has_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
         // A terminal that goes away ends longtail there, and so does an input that ends.
-        let (flag, ends) = if has_terminal { (" -t", "") } else { ("", signals::ENDS_WITH_INPUT) };
-        let set = if has_terminal { String::new() } else { format!("{ends}=1 ") };
+        let (flag, set) =
+            if has_terminal { (" -t", String::new()) } else { ("", format!("{}=1 ", signals::ENDS_WITH_INPUT)) };
         let line = quoted(&format!("cd app && {set}{}", self.line));
         let ssh = format!("{}{flag} {line}", self.ssh);
         ui::note(&ssh);

@@ -25,6 +25,26 @@ pub enum ComparisonVerdict {
     CannotTell,
 }
 
+impl ComparisonVerdict {
+    /// What a difference of `metric` with that interval and estimate is, where one up to `margin` does not matter.
+    pub fn of(metric: Metric, interval: [f64; 2], estimate: f64, margin: f64) -> ComparisonVerdict {
+        if interval.into_iter().all(|end| end.abs() < margin) {
+            ComparisonVerdict::Same
+        } else if !excludes_zero(interval) || estimate.abs() <= margin {
+            ComparisonVerdict::CannotTell
+        } else if (estimate < 0.0) == metric.is_worse_when_less() {
+            ComparisonVerdict::Worse
+        } else {
+            ComparisonVerdict::Better
+        }
+    }
+}
+
+/// Whether all of an interval is on one side of 0: there is a difference.
+pub fn excludes_zero([low, high]: [f64; 2]) -> bool {
+    low > 0.0 || high < 0.0
+}
+
 /// Why it cannot be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
@@ -443,23 +463,18 @@ impl Samples {
         let Some(([low, high], estimate)) = interval.zip(estimate) else {
             return Difference { doubt: Some(ComparisonDoubt::FewBlocks { least: least_blocks(level) }), ..difference };
         };
-        let said = |verdict| Difference { verdict, doubt: None, ..difference };
-        let is_more = low > 0.0;
-        if -margin < low && high < margin {
-            said(ComparisonVerdict::Same)
-        } else if (is_more || high < 0.0) && estimate.abs() > margin {
-            let is_worse = is_more != metric.is_worse_when_less();
-            said(if is_worse { ComparisonVerdict::Worse } else { ComparisonVerdict::Better })
-        } else {
-            let half = (high - estimate).max(estimate - low);
-            // A difference that is there, but small, is the same once its interval ends within the margin.
-            let narrow = if is_more || high < 0.0 { margin - estimate.abs() } else { margin };
-            let blocks = f64::from(ranks.count()) * (half / narrow.max(1e-9)).powi(2);
-            Difference {
-                smallest: Some(half.max(margin)),
-                blocks_needed: (blocks < 1e3).then(|| (blocks.ceil() as u32).max(ranks.count() + 1)),
-                ..difference
-            }
+        let verdict = ComparisonVerdict::of(metric, [low, high], estimate, margin);
+        if verdict != ComparisonVerdict::CannotTell {
+            return Difference { verdict, doubt: None, ..difference };
+        }
+        let half = (high - estimate).max(estimate - low);
+        // A difference that is there, but small, is the same once its interval ends within the margin.
+        let narrow = if excludes_zero([low, high]) { margin - estimate.abs() } else { margin };
+        let blocks = f64::from(ranks.count()) * (half / narrow.max(1e-9)).powi(2);
+        Difference {
+            smallest: Some(half.max(margin)),
+            blocks_needed: (blocks < 1e3).then(|| (blocks.ceil() as u32).max(ranks.count() + 1)),
+            ..difference
         }
     }
 }
@@ -470,9 +485,8 @@ impl Difference {
         let Some([low, high]) = control.and_then(|control| control.interval) else { return self };
         let is_shown_too = match (self.verdict, self.estimate) {
             (ComparisonVerdict::Worse | ComparisonVerdict::Better, Some(estimate)) => {
-                let differs = low > 0.0 || high < 0.0;
                 let overlaps = self.interval.is_some_and(|[own_low, own_high]| own_low <= high && low <= own_high);
-                low <= estimate && estimate <= high || differs && overlaps
+                low <= estimate && estimate <= high || excludes_zero([low, high]) && overlaps
             }
             // What calls equal arms different cannot call any arms equal.
             (ComparisonVerdict::Same, _) => low > margin || high < -margin,
@@ -484,10 +498,5 @@ impl Difference {
         let doubt = Some(ComparisonDoubt::Control);
         let smallest = Some(low.abs().max(high.abs()));
         Difference { verdict: ComparisonVerdict::CannotTell, doubt, smallest, ..self }
-    }
-
-    /// Whether its interval leaves 0 out.
-    pub fn is_shown(&self) -> bool {
-        self.interval.is_some_and(|[low, high]| low > 0.0 || high < 0.0)
     }
 }

@@ -47,14 +47,14 @@ pub(crate) fn figure(summary: &SummaryComparison) -> PageFigure {
     let mut y_ticks = Vec::new();
     for (at, row) in rows.iter().enumerate() {
         let middle = count - at as f64 - 0.5;
-        if let Some([low, high]) = row.difference.interval {
+        if let Some(interval @ [low, high]) = row.difference.interval {
             let [from, to] =
                 [PlotPoint { x: 1.0 + low, y: middle - 0.12 }, PlotPoint { x: 1.0 + high, y: middle + 0.12 }];
-            let title = format!("{}: {} %", row.label, words::interval(row.difference).unwrap_or_default());
+            let title = format!("{}: {} %", row.label, words::interval(interval, row.difference.estimate));
             marks.push(PlotMark::Bar { class: row.class.clone(), from, to, title });
         }
         if let Some(estimate) = row.difference.estimate {
-            let title = format!("{}: {} %", row.label, words::percent(estimate, words::decimals(row.difference)));
+            let title = format!("{}: {}", row.label, words::estimate(estimate, row.difference.interval));
             let at = PlotPoint { x: 1.0 + estimate, y: middle };
             marks.push(PlotMark::Dot { class: row.class.clone(), at, title });
         }

@@ -1,8 +1,9 @@
 //! All that is known of a comparison, as a tree: a row a run, the arms, and what is doubtful.
 
 use model::Nanos;
-use model::comparison::{ComparisonLoad, ComparisonRun, ComparisonStudy, Metric};
+use model::comparison::{ComparisonRun, ComparisonStudy, Metric};
 
+use super::trust::pace;
 use crate::facts;
 use crate::in_words;
 use crate::number;
@@ -45,11 +46,7 @@ fn facts_of(study: &ComparisonStudy) -> Vec<NamedFact> {
     let arms = plan.arms.iter().enumerate().map(|(at, arm)| {
         let server = study.server(at).map(facts::server_name);
         let parts = [Some(arm.name.clone()), Some(arm.settings.join(", ")).filter(|all| *all != arm.name), server];
-        format!(
-            "{}: {}",
-            plan.letter(at),
-            in_words::listed(parts.into_iter().flatten().filter(|part| !part.is_empty()))
-        )
+        format!("{}: {}", plan.letter(at), in_words::listed(parts.into_iter().flatten()))
     });
     let commands = plan
         .arms
@@ -58,11 +55,6 @@ fn facts_of(study: &ComparisonStudy) -> Vec<NamedFact> {
         .filter_map(|(at, _)| Some(format!("{}: {}", plan.letter(at), study.server(at)?.command_line)));
     let placement = study.server(0).and_then(|server| server.placement.as_ref());
     let base = &plan.arms[0].stream;
-    let load = match (plan.load, study.rate_per_s()) {
-        (ComparisonLoad::Closed { .. }, _) => "closed loop".to_owned(),
-        (_, Some(rate)) => format!("open loop, {} requests/s", number::rate_in_words(rate)),
-        (_, None) => "open loop".to_owned(),
-    };
     vec![
         NamedFact::key("arms", arms),
         NamedFact::new("commands", commands),
@@ -70,7 +62,7 @@ fn facts_of(study: &ComparisonStudy) -> Vec<NamedFact> {
         NamedFact::key(
             "load",
             [
-                format!("{load}, in blocks of all arms in a balanced order (seed {})", plan.seed),
+                format!("{}, in blocks of all arms in a balanced order (seed {})", pace(study), plan.seed),
                 facts::stream_in_words(base, study.lanes_by, placement, None),
             ],
         ),

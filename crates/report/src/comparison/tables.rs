@@ -40,14 +40,10 @@ fn figure(row: &SummaryMetric, letter: &str) -> String {
     number::or_none(row.median(letter), |value| number::or_zero(value, number::significant))
 }
 
-/// `+1.4 %`, or of shares `+1.4` of a column in percent.
-fn estimate(difference: &SummaryDifference) -> String {
-    let decimals = words::decimals(difference);
-    difference.estimate.map_or_else(|| NONE.to_owned(), |part| format!("{} %", words::percent(part, decimals)))
-}
-
-fn interval(difference: &SummaryDifference) -> String {
-    words::interval(difference).unwrap_or_else(|| NONE.to_owned())
+/// The change and its interval.
+fn change(difference: &SummaryDifference) -> [String; 2] {
+    let cells = [difference.estimate_in_words(), difference.interval_in_words()];
+    cells.map(|cell| cell.unwrap_or_else(|| NONE.to_owned()))
 }
 
 fn by_metric(summary: &SummaryComparison) -> DataTable {
@@ -62,8 +58,9 @@ fn by_metric(summary: &SummaryComparison) -> DataTable {
     let rows = summary.metrics.iter().map(|row| {
         let mut cells = vec![titled(row), figure(row, base), figure(row, arm)];
         let Some(difference) = row.difference(base, arm) else { return TableRow::new(cells) };
-        cells.extend([estimate(difference), interval(difference)]);
-        cells.extend(row.control.as_ref().map(interval));
+        cells.extend(change(difference));
+        cells
+            .extend(row.control.as_ref().map(|control| control.interval_in_words().unwrap_or_else(|| NONE.to_owned())));
         TableRow::new(cells).noted(match difference.doubt {
             Some(ComparisonDoubt::FewBlocks { least }) => format!("needs {least} blocks"),
             _ => words::verdict(difference.verdict).to_owned(),
@@ -103,8 +100,9 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
         let cells: Vec<String> = [arm.letter.clone(), shortened(&arm.name)].into_iter().chain(figures).collect();
         let turned = deciding.and_then(|row| difference_from(row, base, &arm.letter));
         match turned {
-            Some(difference) => TableRow::new(cells.into_iter().chain([estimate(&difference), interval(&difference)]))
-                .noted(words::verdict(difference.verdict)),
+            Some(difference) => {
+                TableRow::new(cells.into_iter().chain(change(&difference))).noted(words::verdict(difference.verdict))
+            }
             None if arm.letter == base && summary.ranking.as_ref().is_some_and(SummaryRanking::is_decided) => {
                 TableRow::new(cells).noted("best")
             }

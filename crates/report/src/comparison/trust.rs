@@ -1,6 +1,6 @@
 //! What was compared and how, and whether it can be trusted.
 
-use model::comparison::{ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonQuestion};
+use model::comparison::{ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonQuestion, excludes_zero};
 use model::{ComparisonStudy, Nanos};
 
 use super::figures::{SummaryComparison, SummaryDifference, SummaryMetric};
@@ -29,9 +29,7 @@ pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
             Some(commit) => format!("{name}, {commit}"),
             None => name.clone(),
         };
-        let parts = [name, in_words::joined(own)];
-        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        format!("{}  {}", plan.letter(at), parts.join(" · "))
+        format!("{}  {}", plan.letter(at), in_words::joined([Some(name), Some(in_words::joined(own))]))
     };
     let mut lines: Vec<String> = Vec::new();
     lines.extend((!common.is_empty()).then_some(common));
@@ -47,19 +45,15 @@ pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
     } else {
         String::new()
     };
-    let connections = study.runs.iter().map(|run| run.run.connections).max();
-    let load = match (plan.load, study.rate_per_s()) {
-        (ComparisonLoad::Closed { .. }, _) => {
-            format!("closed loop, {}", connections.map_or("no run".to_owned(), |n| count_of(n, "connection")))
+    let most = study.runs.iter().map(|run| run.run.connections).max();
+    let detail = match plan.load {
+        ComparisonLoad::Closed { .. } => most.map_or("no run".to_owned(), |n| count_of(n, "connection")),
+        ComparisonLoad::Share { of_maximum } if study.rate_per_s().is_some() => {
+            format!("{} % of what the slower arm can do", number::fixed(of_maximum * 100.0, 0))
         }
-        (ComparisonLoad::Share { of_maximum }, Some(rate)) => format!(
-            "open loop, {} requests/s, {} % of what the slower arm can do",
-            number::rate_in_words(rate),
-            number::fixed(of_maximum * 100.0, 0)
-        ),
-        (_, Some(rate)) => format!("open loop, {} requests/s", number::rate_in_words(rate)),
-        (_, None) => "open loop".to_owned(),
+        _ => String::new(),
     };
+    let load = in_words::listed([pace(study), detail]);
     let blocks = study.runs.iter().map(|run| run.block).max().unwrap_or(0);
     let each = if plan.control { ", A once more as control" } else { "" };
     let deciding: Vec<&str> = plan.deciding().into_iter().map(words::name).collect();
@@ -71,6 +65,15 @@ pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
         number::shortest((plan.margin * 1e4).round() / 100.0),
     ));
     lines
+}
+
+/// `closed loop`, or `open loop, 54.7 requests/s`.
+pub(super) fn pace(study: &ComparisonStudy) -> String {
+    match (study.plan.load, study.rate_per_s()) {
+        (ComparisonLoad::Closed { .. }, _) => "closed loop".to_owned(),
+        (_, Some(rate)) => format!("open loop, {} requests/s", number::rate_in_words(rate)),
+        (_, None) => "open loop".to_owned(),
+    }
 }
 
 /// The runs that count, each called by its arm.
@@ -107,15 +110,15 @@ pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec
             format!(
                 "The control, A once more, differs from A in {}: {} %. Something drifts; no difference as small as that counts.",
                 words::name(row.metric),
-                words::interval(control).unwrap_or_default()
+                control.interval_in_words().unwrap_or_default()
             ),
             Some("leave the machine alone meanwhile, and run longer (--for)"),
         ),
         Some((row, control)) => line(
             TrustMark::Passed,
             format!(
-                "The control, A once more, cannot be told from A; it is at most {} % off ({}).",
-                words::percent(control.estimate.unwrap_or_default(), words::decimals(control)),
+                "The control, A once more, cannot be told from A; it is at most {} off ({}).",
+                control.estimate_in_words().unwrap_or_default(),
                 words::name(row.metric)
             ),
             None,
@@ -135,7 +138,7 @@ pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec
 }
 
 fn is_shown(difference: &SummaryDifference) -> bool {
-    difference.interval.is_some_and(|[low, high]| low > 0.0 || high < 0.0)
+    difference.interval.is_some_and(excludes_zero)
 }
 
 /// The control's difference that says most: one that is shown before one that is not, then the furthest.

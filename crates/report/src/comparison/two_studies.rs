@@ -97,14 +97,9 @@ impl SideRow {
         let ranks = RankSum::of(&values(a), &values(b));
         let interval = ranks.interval(level).map(|ends| ends.map(f64::exp_m1));
         let change = ranks.estimate().map(f64::exp_m1);
-        let verdict = match interval.zip(change) {
-            Some(([low, high], _)) if -MARGIN < low && high < MARGIN => ComparisonVerdict::Same,
-            Some(([low, high], change)) if (low > 0.0 || high < 0.0) && change.abs() > MARGIN => {
-                let is_worse = (change > 0.0) != metric.is_worse_when_less();
-                if is_worse { ComparisonVerdict::Worse } else { ComparisonVerdict::Better }
-            }
-            _ => ComparisonVerdict::CannotTell,
-        };
+        let verdict = interval.zip(change).map_or(ComparisonVerdict::CannotTell, |(interval, change)| {
+            ComparisonVerdict::of(metric, interval, change, MARGIN)
+        });
         let figures = [a, b].map(|runs| shown(metric, runs));
         SideRow { load: load.to_owned(), metric, figures, runs: [a.len(), b.len()], change, interval, verdict }
     }
@@ -113,12 +108,12 @@ impl SideRow {
 impl ComparableRun<'_> {
     /// A rate per second, or a time in ms.
     fn value(&self, metric: Metric) -> Option<f64> {
-        match metric {
-            Metric::Throughput => Some(self.run.completed_rate()),
-            Metric::Mean => self.run.mean_response_time().map(model::Nanos::as_millis_f64),
-            Metric::P50 => self.run.response_time(0.50).time().map(model::Nanos::as_millis_f64),
-            _ => self.run.response_time(0.99).time().map(model::Nanos::as_millis_f64),
-        }
+        let time = match metric.quantile() {
+            _ if metric == Metric::Throughput => return Some(self.run.completed_rate()),
+            Some(q) => self.run.response_time(q).time(),
+            None => self.run.mean_response_time(),
+        };
+        time.map(model::Nanos::as_millis_f64)
     }
 }
 
@@ -127,12 +122,7 @@ fn shown(metric: Metric, runs: &[&ComparableRun<'_>]) -> String {
     let mut values: Vec<f64> = runs.iter().filter_map(|run| run.value(metric)).collect();
     values.sort_by(f64::total_cmp);
     let middle = number::or_none(model::comparison::median(&values), number::significant);
-    let quantile = match metric {
-        Metric::P50 => 0.50,
-        Metric::P99 => 0.99,
-        _ => return middle,
-    };
-    let [run] = runs else { return middle };
+    let (Some(quantile), [run]) = (metric.quantile(), runs) else { return middle };
     let known = run.run.statistics.as_ref().and_then(|statistics| statistics.interval(quantile));
     match known.and_then(|known| known.low.zip(known.high)) {
         Some((low, high)) => format!("{middle} [{}–{}]", number::milliseconds(low), number::milliseconds(high)),
@@ -150,12 +140,8 @@ fn table(rows: &[SideRow]) -> DataTable {
         let is_first = last != row.load;
         last = &row.load;
         let unit = if row.metric == Metric::Throughput { "/s" } else { "ms" };
-        let decimals = |part: f64| usize::from(part.abs() < 0.0995);
-        let change = row.change.map(|part| format!("{} %", words::percent(part, decimals(part))));
-        let interval = row.interval.map(|[low, high]| {
-            let decimals = decimals(low.abs().max(high.abs()));
-            format!("[{}, {}]", words::percent(low, decimals), words::percent(high, decimals))
-        });
+        let change = row.change.map(|part| words::estimate(part, None));
+        let interval = row.interval.map(|ends| words::interval(ends, None));
         let [a, b] = row.figures.clone();
         TableRow::new([
             if is_first { row.load.clone() } else { String::new() },

@@ -1,6 +1,6 @@
 //! What is concluded of a comparison, in sentences. Each says what its figures say and no more.
 
-use model::comparison::{ComparisonDoubt, ComparisonQuestion, ComparisonVerdict, Metric};
+use model::comparison::{ComparisonDoubt, ComparisonQuestion, ComparisonVerdict, Metric, excludes_zero};
 use model::{ComparisonStudy, Diagnostic};
 
 use super::figures::{SummaryComparison, SummaryDifference, SummaryMetric};
@@ -34,8 +34,8 @@ pub(super) fn verdict(verdict: ComparisonVerdict) -> &'static str {
     }
 }
 
-/// A part in percent with its sign, in as many decimals as all of these need: `+1.4`, `-87`.
-pub(super) fn percent(part: f64, decimals: usize) -> String {
+/// A part in percent with its sign: `+1.4`, `-87`.
+fn percent(part: f64, decimals: usize) -> String {
     let text = number::fixed(part * 100.0, decimals);
     if text.starts_with('-') || part <= 0.0 || text.bytes().all(|b| b"0.".contains(&b)) {
         text
@@ -44,22 +44,32 @@ pub(super) fn percent(part: f64, decimals: usize) -> String {
     }
 }
 
-/// Decimals of a difference and its interval: as many as make three digits at the most.
-pub(super) fn decimals(difference: &SummaryDifference) -> usize {
-    let ends = difference.interval.into_iter().flatten().chain(difference.estimate);
-    usize::from(ends.fold(0.0, |most: f64, end| most.max(end.abs())) < 0.0995)
+/// Decimals of parts in percent that stand together: as many as make three digits at the most.
+fn decimals(parts: impl IntoIterator<Item = f64>) -> usize {
+    usize::from(parts.into_iter().fold(0.0, |most: f64, part| most.max(part.abs())) < 0.0995)
 }
 
-/// `+1.4 %`
-fn estimate(difference: &SummaryDifference) -> String {
-    let decimals = decimals(difference);
-    difference.estimate.map_or_else(|| "not known".to_owned(), |part| format!("{} %", percent(part, decimals)))
+/// `+1.4 %`, in as many decimals as the interval beside it.
+pub(super) fn estimate(part: f64, interval: Option<[f64; 2]>) -> String {
+    format!("{} %", percent(part, decimals(interval.into_iter().flatten().chain([part]))))
 }
 
-/// `[-1.2, +3.0]`
-pub(super) fn interval(difference: &SummaryDifference) -> Option<String> {
-    let decimals = decimals(difference);
-    difference.interval.map(|[low, high]| format!("[{}, {}]", percent(low, decimals), percent(high, decimals)))
+/// `[-1.2, +3.0]`, in as many decimals as the estimate beside it.
+pub(super) fn interval(ends: [f64; 2], estimate: Option<f64>) -> String {
+    let decimals = decimals(ends.into_iter().chain(estimate));
+    format!("[{}, {}]", percent(ends[0], decimals), percent(ends[1], decimals))
+}
+
+impl SummaryDifference {
+    /// `+1.4 %`
+    pub(super) fn estimate_in_words(&self) -> Option<String> {
+        self.estimate.map(|part| estimate(part, self.interval))
+    }
+
+    /// `[-1.2, +3.0]`
+    pub(super) fn interval_in_words(&self) -> Option<String> {
+        self.interval.map(|ends| interval(ends, self.estimate))
+    }
 }
 
 /// `12 %`
@@ -83,8 +93,8 @@ fn change(row: &SummaryMetric, difference: &SummaryDifference) -> String {
 /// `3225 → 406 ms (-87 %)`
 fn figures(row: &SummaryMetric, difference: &SummaryDifference) -> String {
     let shown = |letter: &str| number::or_none(row.median(letter), number::significant);
-    format!("{} → {} {} ({})", shown(&difference.base), shown(&difference.arm), row.unit, estimate(difference))
-        .replace(" /s", "/s")
+    let change = difference.estimate_in_words().unwrap_or_else(|| "not known".to_owned());
+    format!("{} → {} {} ({change})", shown(&difference.base), shown(&difference.arm), row.unit).replace(" /s", "/s")
 }
 
 /// The conclusion.
@@ -121,8 +131,15 @@ fn of_arm(summary: &SummaryComparison, base: &str, arm: &str, is_short: bool) ->
             parts.push(of_deciding(summary, row, difference));
         }
     }
-    let is_said = |metric| metric == Metric::Failed || tail.is_some() && PERCENTILES.contains(&metric);
-    parts.extend(tail.clone());
+    let verdict_of = |metric| Some(summary.metric(metric)?.difference(base, arm)?.verdict);
+    let has_tail = tail.is_some();
+    let is_said = |metric| match metric {
+        Metric::Failed => true,
+        Metric::P50 | Metric::P99 => has_tail,
+        Metric::P95 => has_tail && verdict_of(Metric::P95) == verdict_of(Metric::P99),
+        _ => false,
+    };
+    parts.extend(tail);
     let others = |verdict: ComparisonVerdict| -> Vec<String> {
         let rows = summary.metrics.iter().filter(|row| !row.decides && !is_said(row.metric));
         let said = |row: &SummaryMetric| {
@@ -145,14 +162,12 @@ fn of_arm(summary: &SummaryComparison, base: &str, arm: &str, is_short: bool) ->
     parts.join(" ")
 }
 
-const PERCENTILES: [Metric; 3] = [Metric::P50, Metric::P95, Metric::P99];
-
 /// A tail and a median that change in opposite directions, if neither decides: many requests pay for a few, or a few for many.
 fn tail_for_median(summary: &SummaryComparison, base: &str, arm: &str) -> Option<String> {
     let of = |metric| {
         let row = summary.metric(metric).filter(|row| !row.decides)?;
         let difference = row.difference(base, arm)?;
-        Some((difference.verdict, format!("{} {}", name(metric), figures(row, difference))))
+        Some((difference.verdict, change(row, difference)))
     };
     let ((median, p50), (tail, p99)) = (of(Metric::P50)?, of(Metric::P99)?);
     let (shorter, longer) = (ComparisonVerdict::Better, ComparisonVerdict::Worse);
@@ -195,8 +210,7 @@ fn of_deciding(summary: &SummaryComparison, row: &SummaryMetric, difference: &Su
 
 /// Whether there is a difference, which may be smaller than the margin.
 fn is_small(difference: &SummaryDifference) -> bool {
-    difference.doubt == Some(ComparisonDoubt::Noise)
-        && difference.interval.is_some_and(|[low, high]| low > 0.0 || high < 0.0)
+    difference.doubt == Some(ComparisonDoubt::Noise) && difference.interval.is_some_and(excludes_zero)
 }
 
 /// Why it cannot be told.
@@ -211,8 +225,9 @@ fn why(summary: &SummaryComparison, row: &SummaryMetric, difference: &SummaryDif
             format!("{} have no {} ({})", count_of(runs, "run"), name(row.metric), figure.words())
         }
         Some(ComparisonDoubt::Control) => {
-            let control = row.control.as_ref().and_then(interval).unwrap_or_default();
-            format!("it is {}, and the control, the same server once more, {control} %", estimate(difference))
+            let control = row.control.as_ref().and_then(SummaryDifference::interval_in_words).unwrap_or_default();
+            let estimate = difference.estimate_in_words().unwrap_or_default();
+            format!("it is {estimate}, and the control, the same server once more, {control} %")
         }
         Some(ComparisonDoubt::Noise) | None => {
             let smallest = difference.smallest.filter(|_| !is_small(difference)).map_or_else(String::new, |smallest| {
@@ -226,7 +241,8 @@ fn why(summary: &SummaryComparison, row: &SummaryMetric, difference: &SummaryDif
                     format!(", about {blocks} would show {}", plain_percent(summary.margin))
                 }
             });
-            format!("{} {}{smallest}{needed}", estimate(difference), interval(difference).unwrap_or_default())
+            let estimate = difference.estimate_in_words().unwrap_or_default();
+            format!("{estimate} {}{smallest}{needed}", difference.interval_in_words().unwrap_or_default())
         }
     }
 }

@@ -49,7 +49,7 @@ struct Generators {
 struct RemoteGenerator {
     /// The command that leads to it.
     name: String,
-    /// `None` until it tells.
+    /// `None` until it has said.
     host: Option<FarHost>,
     /// `None` after it was lost, until the next run.
     link: Option<Link>,
@@ -264,14 +264,14 @@ impl Generators {
             let asked = self.clock.now();
             self.order(one, &Order::Clock)?;
             let (answered, Report::Clock(there)) = self.next_of(one)? else {
-                return Err(self.failed(one, "it does not tell its clock".to_owned()));
+                return Err(self.failed(one, "it does not say what its clock shows".to_owned()));
             };
             let exchange = ClockExchange { asked, there, answered };
             if best.is_none_or(|best| exchange.round_trip() < best.round_trip()) {
                 best = Some(exchange);
             }
         }
-        best.ok_or_else(|| self.failed(one, "it does not tell its clock".to_owned()))
+        best.ok_or_else(|| self.failed(one, "it does not say what its clock shows".to_owned()))
     }
 
     fn drive(
@@ -293,7 +293,7 @@ impl Generators {
         }
         for one in 0..count {
             let (_, Report::Ready) = self.next_of(one)? else {
-                return Err(self.failed(one, "it does not make ready".to_owned()));
+                return Err(self.failed(one, "it does not get ready".to_owned()));
             };
         }
         let slowest = before.iter().map(ClockExchange::round_trip).max().unwrap_or_default();
@@ -337,7 +337,7 @@ impl Generators {
         mut keep: impl FnMut(RecordBatch),
     ) -> Vec<Result<PartDone, String>> {
         let mut parts: Vec<Option<Result<PartDone, String>>> = self.all.iter().map(|_| None).collect();
-        let mut heard = vec![self.clock.now(); parts.len()];
+        let mut last_news = vec![self.clock.now(); parts.len()];
         let mut is_stopped = false;
         while parts.iter().any(Option::is_none) {
             if interrupt.load(Ordering::Relaxed) && !is_stopped {
@@ -346,7 +346,7 @@ impl Generators {
             }
             let news = self.news.recv_timeout(GLANCE).ok();
             if let Some((one, news)) = news.and_then(|news| Some((self.whose(&news)?, news))) {
-                heard[one] = news.at;
+                last_news[one] = news.at;
                 match news.what {
                     Event::Said(Report::Progress { ended, connected, tally }) => {
                         progress.lanes().get(one).inspect(|lane| lane.show_connected(connected));
@@ -359,8 +359,8 @@ impl Generators {
                 }
             }
             let now = self.clock.now();
-            for (part, heard) in parts.iter_mut().zip(&heard) {
-                if part.is_none() && now.saturating_sub(*heard) > LONGEST_SILENCE {
+            for (part, last) in parts.iter_mut().zip(&last_news) {
+                if part.is_none() && now.saturating_sub(*last) > LONGEST_SILENCE {
                     *part = Some(Err(format!("nothing came from it for {LONGEST_SILENCE}")));
                 }
             }
@@ -390,7 +390,9 @@ impl Generators {
         for one in ones {
             match self.next_of(one)? {
                 (_, Report::Ceiling(ceiling)) => all.push(ceiling),
-                _ => return Err(self.failed(one, "it does not tell what it reaches".to_owned())),
+                _ => {
+                    return Err(self.failed(one, "it does not say how many requests per second it can send".to_owned()));
+                }
             }
         }
         Ok(all.into_iter().collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().reduce(together)))

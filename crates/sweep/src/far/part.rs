@@ -233,16 +233,7 @@ mod tests {
                 batches.record(exchange.due, exchange.response_time(), exchange.send_lag());
             }
         }
-        let outcome = LaneOutcome {
-            tally,
-            batches,
-            dissection: None,
-            dropped_records: 0,
-            interrupted_at: None,
-            lanes: Vec::new(),
-            clock_steps: None,
-            backlog: None,
-        };
+        let outcome = LaneOutcome { tally, batches, ..LaneOutcome::nothing(&shape(plan), START) };
         let study = testkit::load::open_poisson();
         let written = LoadPart {
             version: "1".to_owned(),
